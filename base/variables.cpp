@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/variables.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+
+#include "base/message.hpp"
+
+extern char** environ;
+
+namespace bestride {
+namespace {
+
+int index_of(std::string_view name) {
+  const auto all = variables();
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (name == all[i].name) return static_cast<int>(i);
+  return -1;
+}
+
+bool valid(const Variable& variable, const std::string& text) {
+  bool ok = true;
+  switch (variable.type) {
+    case VariableType::flag:
+      parse_flag(text, &ok);
+      return ok;
+    case VariableType::size:
+      parse_size(text, &ok);
+      return ok;
+    case VariableType::text:
+      return true;
+    case VariableType::choice: {
+      const std::string all = std::string("|") + variable.choices + "|";
+      return !text.empty() && text.find('|') == std::string::npos && all.find("|" + text + "|") != std::string::npos;
+    }
+  }
+  return false;
+}
+
+std::string expected(const Variable& variable) {
+  switch (variable.type) {
+    case VariableType::flag:
+      return "0 or 1";
+    case VariableType::size:
+      return "a size such as 64K";
+    case VariableType::choice:
+      return std::string("one of ") + variable.choices;
+    case VariableType::text:
+      break;
+  }
+  return "text";
+}
+
+std::string trimmed(const std::string& text) {
+  const auto first = text.find_first_not_of(" \t\r");
+  if (first == std::string::npos) return "";
+  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
+}
+
+int edit_distance(std::string_view a, std::string_view b) {
+  std::vector<int> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = static_cast<int>(j);
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    int diagonal = row[0];
+    row[0] = static_cast<int>(i);
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const int above = row[j];
+      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1])});
+      diagonal = above;
+    }
+  }
+  return row[b.size()];
+}
+
+void take(std::vector<VariableValue>& values, int i, const std::string& text, VariableSource source, const std::string& file) {
+  const Variable& variable = variables()[static_cast<std::size_t>(i)];
+  if (!valid(variable, text)) {
+    say_once(variable.name, "%s='%s' is not %s; the default '%s' is used", variable.name, text.c_str(),
+             expected(variable).c_str(), variable.default_value);
+    return;
+  }
+  values[static_cast<std::size_t>(i)] = {text, source, file};
+}
+
+/// A file that was asked for must be readable; the usual places may be absent.
+void read_file(std::vector<VariableValue>& values, const std::string& path, VariableSource source, bool asked_for) {
+  std::FILE* file = std::fopen(path.c_str(), "re");
+  if (!file) {
+    if (asked_for) say_once(path.c_str(), "can't read the configuration file '%s': %s; it is ignored", path.c_str(), std::strerror(errno));
+    return;
+  }
+  char line[4096];
+  for (int number = 1; std::fgets(line, sizeof line, file); ++number) {
+    std::string text = line;
+    if (!text.empty() && text.back() == '\n') text.pop_back();
+    if (const auto comment = text.find('#'); comment != std::string::npos) text.resize(comment);
+    text = trimmed(text);
+    if (text.empty()) continue;
+    const auto equals = text.find('=');
+    const std::string name = trimmed(text.substr(0, equals));
+    const int i = equals == std::string::npos ? -1 : index_of(name);
+    if (i < 0) {
+      const std::string key = path + std::to_string(number);
+      say_once(key.c_str(), "%s:%d: '%s' is not NAME=value with a known name ('bestride info --env' lists them); the line is ignored",
+               path.c_str(), number, text.c_str());
+      continue;
+    }
+    take(values, i, trimmed(text.substr(equals + 1)), source, path);
+  }
+  std::fclose(file);
+}
+
+}  // namespace
+
+bool parse_flag(const std::string& text, bool* ok) noexcept {
+  *ok = true;
+  for (const char* yes : {"1", "on", "yes", "true"})
+    if (text == yes) return true;
+  for (const char* no : {"0", "off", "no", "false"})
+    if (text == no) return false;
+  *ok = false;
+  return false;
+}
+
+std::int64_t parse_size(const std::string& text, bool* ok) noexcept {
+  *ok = false;
+  if (text.empty() || !std::isdigit(static_cast<unsigned char>(text[0]))) return 0;
+  errno = 0;
+  char* end = nullptr;
+  const long long number = std::strtoll(text.c_str(), &end, 10);
+  int shift = 0;
+  if (*end) {
+    switch (std::toupper(static_cast<unsigned char>(*end))) {
+      case 'K': shift = 10; break;
+      case 'M': shift = 20; break;
+      case 'G': shift = 30; break;
+      default: return 0;
+    }
+    ++end;
+  }
+  if (*end || errno || number > (std::numeric_limits<std::int64_t>::max() >> shift)) return 0;
+  *ok = true;
+  return static_cast<std::int64_t>(number) << shift;
+}
+
+Settings Settings::read() {
+  Settings settings;
+  for (const Variable& variable : variables()) settings.values_.push_back({variable.default_value, VariableSource::built_in, ""});
+  // Lowest precedence first; each later source overwrites.
+  read_file(settings.values_, "/etc/bestride/config", VariableSource::system_file, false);
+  if (const char* home = std::getenv("HOME"))
+    read_file(settings.values_, std::string(home) + "/.config/bestride/config", VariableSource::user_file, false);
+  if (const char* path = std::getenv("BESTRIDE_CONFIG"); path && *path)
+    read_file(settings.values_, path, VariableSource::config_file, true);
+  for (const Variable& variable : variables())
+    if (const char* text = std::getenv(variable.name))
+      take(settings.values_, index_of(variable.name), text, VariableSource::environment, "");
+  return settings;
+}
+
+const Settings& Settings::get() {
+  static const Settings* const settings = new Settings(read());  // never destroyed: calls may come after static destructors
+  return *settings;
+}
+
+VariableValue Settings::value(const char* name) const {
+  const int i = index_of(name);
+  return i < 0 ? VariableValue{} : values_[static_cast<std::size_t>(i)];
+}
+
+const std::string& Settings::text(const char* name) const {
+  static const std::string* const none = new std::string;
+  const int i = index_of(name);
+  return i < 0 ? *none : values_[static_cast<std::size_t>(i)].text;
+}
+
+bool Settings::flag(const char* name) const {
+  bool ok;
+  return parse_flag(text(name), &ok);
+}
+
+std::int64_t Settings::size(const char* name) const {
+  bool ok;
+  return parse_size(text(name), &ok);
+}
+
+std::vector<UnknownVariable> unknown_variables() {
+  std::vector<UnknownVariable> unknown;
+  for (char** entry = environ; *entry; ++entry) {
+    const char* equals = std::strchr(*entry, '=');
+    if (!equals || std::strncmp(*entry, "BESTRIDE_", 9) != 0) continue;
+    const std::string name(*entry, static_cast<std::size_t>(equals - *entry));
+    if (index_of(name) >= 0) continue;
+    UnknownVariable found{name, ""};
+    int best = 4;
+    for (const Variable& variable : variables())
+      if (const int distance = edit_distance(name, variable.name); distance < best) best = distance, found.nearest = variable.name;
+    unknown.push_back(std::move(found));
+  }
+  return unknown;
+}
+
+}  // namespace bestride

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of every BESTRIDE_* variable. Add a line here and nowhere else.
+#include "base/variables.hpp"
+
+namespace bestride {
+namespace {
+
+using enum VariableType;
+constexpr Variable table[] = {
+    {"BESTRIDE_DISABLE", flag, "0", "", "1: engage nothing; every call goes straight to the MPI library"},
+    {"BESTRIDE_LOG", choice, "warn", "quiet|warn|info", "what is written to stderr"},
+    {"BESTRIDE_REPORT", flag, "0", "", "1: at MPI_Finalize rank 0 prints what was done and saved, and writes it as JSON"},
+    {"BESTRIDE_REPORT_FILE", text, "", "", "path of the JSON report; default bestride-<job>.json in the working directory"},
+    {"BESTRIDE_PROFILE", text, "", "", "machine profile to use; default ~/.config/bestride/profile.json, then /etc/bestride/profile.json"},
+    {"BESTRIDE_CONFIG", text, "", "", "file of NAME=value lines read before the user's and the system's"},
+    {"BESTRIDE_STRATEGY", choice, "auto", "auto|forward|respell|pack", "force one strategy wherever it is possible (for tests and measurements)"},
+    {"BESTRIDE_KERNEL", choice, "automatic",
+     "automatic|reference|block_copy|word|overlap|wide|gather|record|list|transpose|streaming",
+     "force one kernel family wherever it can do the shape (for tests and measurements)"},
+    {"BESTRIDE_KERNEL_ISA", choice, "auto", "auto|scalar|avx2|avx512", "widest instruction set the kernels may use"},
+    {"BESTRIDE_STREAMING_FROM", text, "auto", "", "packed size from which stores bypass the cache; auto, or a size, 0 for never"},
+    {"BESTRIDE_PACK_LIMIT", size, "64M", "", "largest contiguous copy made of one message; larger ones are left to MPI or respelled"},
+    {"BESTRIDE_POOL_LIMIT", size, "128M", "", "idle packing buffers kept for reuse, per process"},
+    {"BESTRIDE_PARANOID", flag, "0", "", "1: every pack and unpack is compared with the MPI library's own; a difference is said and corrected"},
+    {"BESTRIDE_CONTIGUOUS", choice, "forward", "forward|respell",
+     "respell: contiguous messages, too, take the way the profile has faster; gains only where the ranks share a cache"},
+    {"BESTRIDE_EVERYWHERE", flag, "0", "", "1: every rank has the preload, so long messages of structs may be packed by their sender too"},
+    {"BESTRIDE_TEST_FAIL", text, "", "", "for tests: internal failures to force, by name and comma, or all"},
+};
+
+}  // namespace
+
+std::span<const Variable> variables() noexcept { return table; }
+
+}  // namespace bestride

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/variables.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+namespace bestride {
+namespace {
+
+TEST(ParseSize, TakesSuffixesAndRefusesTheRest) {
+  bool ok = false;
+  EXPECT_EQ(parse_size("64K", &ok), 65536);
+  EXPECT_TRUE(ok);
+  EXPECT_EQ(parse_size("3g", &ok), std::int64_t{3} << 30);
+  for (const char* bad : {"", "-1", "K", "1KB", "9999999999999999999", "9223372036854775807K", "1 "}) {
+    parse_size(bad, &ok);
+    EXPECT_FALSE(ok) << bad;
+  }
+}
+
+TEST(Settings, EnvironmentBeatsFileAndABadValueLeavesTheDefault) {
+  const std::string path = testing::TempDir() + "bestride_settings_test";
+  std::FILE* file = std::fopen(path.c_str(), "w");
+  std::fputs("# comment\nBESTRIDE_PACK_LIMIT = 1M # why\nBESTRIDE_STRATEGY=pack\nnonsense\n", file);
+  std::fclose(file);
+  setenv("BESTRIDE_CONFIG", path.c_str(), 1);
+  setenv("BESTRIDE_STRATEGY", "respell", 1);
+  setenv("BESTRIDE_POOL_LIMIT", "plenty", 1);
+  const Settings settings = Settings::read();
+  EXPECT_EQ(settings.size("BESTRIDE_PACK_LIMIT"), 1 << 20);
+  EXPECT_EQ(settings.value("BESTRIDE_PACK_LIMIT").source, VariableSource::config_file);
+  EXPECT_EQ(settings.text("BESTRIDE_STRATEGY"), "respell");
+  EXPECT_EQ(settings.size("BESTRIDE_POOL_LIMIT"), 128 << 20);
+  unsetenv("BESTRIDE_CONFIG");
+  unsetenv("BESTRIDE_STRATEGY");
+  unsetenv("BESTRIDE_POOL_LIMIT");
+}
+
+TEST(UnknownVariables, NamesTheNearest) {
+  setenv("BESTRIDE_REPROT", "1", 1);
+  setenv("BESTRIDE_SOMETHING_ELSE_ALTOGETHER", "1", 1);
+  bool near = false, far = false;
+  for (const UnknownVariable& unknown : unknown_variables()) {
+    near |= unknown.name == "BESTRIDE_REPROT" && unknown.nearest == "BESTRIDE_REPORT";
+    far |= unknown.name == "BESTRIDE_SOMETHING_ELSE_ALTOGETHER" && unknown.nearest.empty();
+  }
+  EXPECT_TRUE(near);
+  EXPECT_TRUE(far);
+  unsetenv("BESTRIDE_REPROT");
+  unsetenv("BESTRIDE_SOMETHING_ELSE_ALTOGETHER");
+}
+
+TEST(Table, DefaultsAreValid) {
+  for (const Variable& variable : variables()) {
+    EXPECT_EQ(std::string(variable.name).rfind("BESTRIDE_", 0), 0u);
+    if (variable.type == VariableType::choice) {
+      EXPECT_NE((std::string("|") + variable.choices + "|").find(std::string("|") + variable.default_value + "|"), std::string::npos);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace bestride
