@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// A small language for datatypes, shared by `bestride explain`, tests and benches: "vector(1000,1,2,double)".
+//
+//   type       := name | constructor
+//   name       := byte char short int long float double int64 float_int double_int long_int short_int 2int complex ...
+//                 (all: named_types(); the C names of MPI without MPI_, blanks as underscores)
+//   constructor:= contiguous(n,T) | vector(n,bl,stride,T) | hvector(n,bl,bytes,T)
+//               | indexed([bl...],[disp...],T) | hindexed([bl...],[bytes...],T)
+//               | indexed_block(bl,[disp...],T) | hindexed_block(bl,[bytes...],T)
+//               | struct([bl...],[bytes...],[T...]) | subarray([sizes],[subsizes],[starts],c|fortran,T)
+//               | darray(size,rank,[gsizes],[block|cyclic|none...],[dargs],[psizes],c|fortran,T)
+//               | resized(lb,extent,T) | dup(T)
+// Numbers are 64-bit decimal, may be negative, with optional K, M, G (powers of 1024); blanks are free. In dargs `dflt` stands
+// for MPI_DISTRIBUTE_DFLT_DARG.
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "datatype/build.hpp"
+#include "datatype/layout.hpp"
+
+namespace bestride {
+
+/// A parsed type: a tree that needs no MPI. Immutable.
+struct TypeExpression {
+  enum class Combiner : std::uint8_t {
+    named, contiguous, vector, hvector, indexed, hindexed, indexed_block, hindexed_block, structure, subarray, darray, resized, dup,
+  };
+  enum class Distribution : std::uint8_t { none, block, cyclic };
+  /// The value of `dflt` in a darray's dargs.
+  static constexpr std::int64_t default_argument = std::numeric_limits<std::int64_t>::min();
+  /// Deeper nests are refused by parse_type() and evaluate(): both recurse.
+  static constexpr int max_depth = 512;
+
+  Combiner combiner = Combiner::named;
+  std::string name;                       ///< named: the word in the language
+  std::vector<std::int64_t> integers;     ///< scalar arguments in the order of the language
+  std::vector<std::int64_t> a, b, c;      ///< list arguments in order
+  std::vector<Distribution> distributions;
+  bool fortran_order = false;
+  std::vector<TypeExpression> children;
+
+  std::string text() const;  ///< back to the language; parse(text()) is the same tree
+  bool operator==(const TypeExpression&) const = default;
+};
+
+/// Errors say the column and what was expected there.
+Result<TypeExpression> parse_type(std::string_view text);
+
+/// What decode() gives for the MPI type, computed without MPI. Where the standard leaves the bounds open (a type without bytes,
+/// the padding at the end of a struct) they are MPICH's.
+struct EvaluatedType {
+  Placed bytes;
+  std::int64_t lower_bound = 0;
+  std::int64_t extent = 0;
+};
+/// Every array and count is checked as the MPI constructor would. Errors: a negative count or block length, an out-of-range subarray, overflow.
+Result<EvaluatedType> evaluate(const TypeExpression& type);
+
+}  // namespace bestride

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "datatype/expression.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "datatype/named.hpp"
+
+namespace bestride {
+namespace {
+
+using Combiner = TypeExpression::Combiner;
+
+std::string error_of(std::string_view text) {
+  const auto parsed = parse_type(text);
+  return parsed ? "no error" : parsed.error().text;
+}
+
+TEST(Parse, EveryConstructorAndBackToText) {
+  for (const char* text : {
+           "byte",
+           "2int",
+           "contiguous(3,double)",
+           "vector(1000,1,-2,double)",
+           "hvector(2,3,4096,short_int)",
+           "indexed([1,0,3],[-4,0,7],int)",
+           "indexed([],[],int)",
+           "hindexed([1,2],[0,64],char)",
+           "indexed_block(3,[0,9,5],float)",
+           "hindexed_block(0,[8],float)",
+           "struct([1,2],[0,16],[int,contiguous(2,double)])",
+           "struct([],[],[])",
+           "subarray([4,5],[2,2],[1,0],fortran,int)",
+           "darray(4,3,[7,5],[cyclic,block],[2,dflt],[2,2],c,int)",
+           "darray(1,0,[7],[none],[dflt],[1],fortran,int)",
+           "resized(-8,32,dup(int))",
+           "hvector(2,1,-9223372036854775807,byte)",
+       }) {
+    const auto parsed = parse_type(text);
+    ASSERT_TRUE(parsed) << text << ": " << parsed.error().text;
+    EXPECT_EQ(parsed->text(), text);
+  }
+}
+
+TEST(Parse, BlanksAndSuffixes) {
+  const auto parsed = parse_type("  vector ( 4K , 1 ,\t-2M,double )\n");
+  ASSERT_TRUE(parsed) << parsed.error().text;
+  EXPECT_EQ(parsed->integers, (std::vector<std::int64_t>{4096, 1, -2 * 1024 * 1024}));
+  EXPECT_EQ(parse_type("hvector(1,1,7G,int)")->integers[2], std::int64_t{7} << 30);
+}
+
+TEST(Parse, ErrorsNameTheColumnAndWhatWasExpected) {
+  EXPECT_EQ(error_of(""), "column 1: expected a type, found the end");
+  EXPECT_EQ(error_of("doubel"), "column 1: expected a type, found 'doubel'");
+  EXPECT_EQ(error_of("vector(3,1,2"), "column 13: expected ',', found the end");
+  EXPECT_EQ(error_of("vector(3,1,double)"), "column 12: expected a number, found 'double'");
+  EXPECT_EQ(error_of("vector(3,1,2,double))"), "column 21: expected the end, found ')'");
+  EXPECT_EQ(error_of("contiguous 3"), "column 12: expected '(', found '3'");
+  EXPECT_EQ(error_of("contiguous(3x,int)"), "column 13: expected K, M, G or the end of the number, found 'x'");
+  EXPECT_EQ(error_of("indexed([1 2],[0],int)"), "column 12: expected ',' or ']', found '2'");
+  EXPECT_EQ(error_of("subarray([4],[1],[0],C,int)"), "column 22: expected 'c' or 'fortran', found 'C'");
+  EXPECT_EQ(error_of("darray(1,0,[4],[blok],[1],[1],c,int)"), "column 17: expected 'block', 'cyclic' or 'none', found 'blok'");
+  EXPECT_EQ(error_of("darray(1,0,[4],[block],[def],[1],c,int)"), "column 25: expected 'dflt' or a number, found 'def'");
+}
+
+TEST(Parse, NumbersThatDoNotFitAreRefused) {
+  EXPECT_EQ(error_of("contiguous(9223372036854775808,int)"), "column 12: number does not fit 64 bits");
+  EXPECT_EQ(error_of("contiguous(-9223372036854775808,int)"), "column 12: number does not fit 64 bits");
+  EXPECT_EQ(error_of("contiguous(9007199254740992K,int)"), "column 12: number does not fit 64 bits");
+  EXPECT_EQ(parse_type("contiguous(9223372036854775807,int)")->integers[0], INT64_MAX);
+}
+
+TEST(Parse, DepthIsLimited) {
+  const auto nest = [](int depth) {
+    std::string text;
+    for (int i = 0; i < depth; ++i) text += "dup(";
+    return text + "int" + std::string(static_cast<std::size_t>(depth), ')');
+  };
+  EXPECT_TRUE(parse_type(nest(TypeExpression::max_depth - 1)));
+  EXPECT_NE(error_of(nest(TypeExpression::max_depth)).find("nested too deeply"), std::string::npos);
+  EXPECT_NE(error_of(nest(100000)).find("nested too deeply"), std::string::npos);
+}
+
+/// Trees that need not make sense as types: the language is what is tested.
+TypeExpression random_tree(std::mt19937_64& random, int depth) {
+  const auto below = [&](std::uint64_t n) { return random() % n; };
+  const auto number = [&] { return static_cast<std::int64_t>(random()) >> below(64); };
+  const auto numbers = [&] {
+    std::vector<std::int64_t> values(below(4));
+    for (auto& value : values)
+      do value = number();
+      while (value == TypeExpression::default_argument);
+    return values;
+  };
+  TypeExpression type;
+  type.combiner = depth == 0 ? Combiner::named : static_cast<Combiner>(below(13));
+  const auto integers = [&](int n) {
+    while (n-- > 0) type.integers.push_back(number() | 1);
+  };
+  switch (type.combiner) {
+    case Combiner::named: type.name = named_types()[below(named_types().size())].name; return type;
+    case Combiner::contiguous: integers(1); break;
+    case Combiner::vector:
+    case Combiner::hvector: integers(3); break;
+    case Combiner::resized: integers(2); break;
+    case Combiner::indexed:
+    case Combiner::hindexed:
+      type.a = numbers();
+      type.b = numbers();
+      break;
+    case Combiner::indexed_block:
+    case Combiner::hindexed_block:
+      integers(1);
+      type.a = numbers();
+      break;
+    case Combiner::structure:
+      type.a = numbers();
+      type.b = numbers();
+      for (auto n = below(4); n > 0; --n) type.children.push_back(random_tree(random, depth - 1));
+      return type;
+    case Combiner::darray:
+      integers(2);
+      for (auto n = below(4); n > 0; --n) type.distributions.push_back(static_cast<TypeExpression::Distribution>(below(3)));
+      [[fallthrough]];
+    case Combiner::subarray:
+      type.a = numbers();
+      type.b = numbers();
+      type.c = numbers();
+      type.fortran_order = below(2) == 1;
+      if (type.combiner == Combiner::darray) type.b.push_back(TypeExpression::default_argument);
+      break;
+    case Combiner::dup: break;
+  }
+  type.children.push_back(random_tree(random, depth - 1));
+  return type;
+}
+
+TEST(Parse, TextOfAnyTreeParsesToTheSameTree) {
+  std::mt19937_64 random(7);
+  for (int i = 0; i < 20000; ++i) {
+    const TypeExpression tree = random_tree(random, 5);
+    const auto parsed = parse_type(tree.text());
+    ASSERT_TRUE(parsed) << tree.text() << ": " << parsed.error().text;
+    ASSERT_EQ(*parsed, tree) << tree.text();
+  }
+}
+
+TEST(Parse, DamagedTextNeverDoesMoreThanFail) {
+  std::mt19937_64 random(11);
+  for (int i = 0; i < 20000; ++i) {
+    std::string text = random_tree(random, 4).text();
+    for (int damage = 0; damage < 2; ++damage) text[random() % text.size()] = "()[],-0K d"[random() % 10];
+    const auto parsed = parse_type(text);
+    if (parsed) continue;
+    EXPECT_EQ(parsed.error().text.rfind("column ", 0), 0u) << text;
+  }
+}
+
+TEST(Named, SizesFollowTheCompiler) {
+  struct DoubleInt {
+    double a;
+    int b;
+  };
+  const NamedType* type = find_named_type("double_int");
+  ASSERT_NE(type, nullptr);
+  EXPECT_EQ(type->size, 12);
+  EXPECT_EQ(type->extent, static_cast<std::int64_t>(sizeof(DoubleInt)));
+  EXPECT_EQ(type->second_at, static_cast<std::int64_t>(offsetof(DoubleInt, b)));
+  EXPECT_EQ(find_named_type("short_int")->second_at, 4);
+  EXPECT_EQ(find_named_type("double")->second_at, 0);
+  EXPECT_EQ(find_named_type("MPI_DOUBLE"), nullptr);
+}
+
+}  // namespace
+}  // namespace bestride

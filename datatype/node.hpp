@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Making nodes: the constructors that fill in what follows from a node's parts (size, range, blocks, fingerprint) and refuse
+// what leaves 62 bits. They apply no rule; the canonical form is canonical.cpp's.
+#include <cstdint>
+#include <vector>
+
+#include "datatype/build.hpp"
+
+namespace bestride {
+
+inline constexpr std::int64_t offset_limit = std::int64_t{1} << 61;
+
+/// x + y and x * y, or false when the result leaves [-2^61, 2^61]. Below that bound fingerprints tell any two offsets apart.
+inline bool sum(std::int64_t x, std::int64_t y, std::int64_t* out) noexcept {
+  return !__builtin_add_overflow(x, y, out) && *out >= -offset_limit && *out <= offset_limit;
+}
+inline bool product(std::int64_t x, std::int64_t y, std::int64_t* out) noexcept {
+  return !__builtin_mul_overflow(x, y, out) && *out >= -offset_limit && *out <= offset_limit;
+}
+
+// Each returns nullptr on overflow. The parts must be normalised (first packed byte at 0) and not empty.
+NodePtr block_node(std::int64_t length);
+NodePtr loop_node(NodePtr body, std::int64_t count, std::int64_t stride);
+NodePtr sequence_node(std::vector<Item> items);
+NodePtr list_node(std::vector<std::int64_t> offsets, std::vector<std::int64_t> lengths, std::int64_t block_length);
+
+/// Same bytes in the same order?
+inline bool same_content(const Node& x, const Node& y) noexcept { return x.size == y.size && x.content == y.content; }
+
+}  // namespace bestride
