@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Choose: which kernel of the table a piece gets, in each direction.
+#include "kernels/program.hpp"
+
+namespace bestride {
+
+class Choose {
+ public:
+  explicit Choose(const PackerOptions& options);
+  bool masks() const { return table_.record.pack != nullptr; }
+  /// Each sets op.whole and op.row from op.piece.
+  void strided(Op& op) const;
+  void record(Op& op) const;
+  void list(Op& op) const;
+
+ private:
+  // The kernels of a family for a piece; empty ones where it cannot do the shape.
+  const Kernels& plain(const Piece& piece) const;
+  const Kernels& gather(const Piece& piece) const;
+  const Kernels& transpose(const Piece& piece) const;
+  const Kernels& grouped(const Piece& piece) const;
+  const Kernels& streaming(const Piece& piece) const;
+  const Kernels& paced(const Piece& piece) const;
+  const Kernels& fastest(const Piece& piece, Direction direction) const;
+  const KernelTable& table_;
+  KernelFamily family_;
+};
+
+}  // namespace bestride

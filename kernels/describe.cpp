@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program in one readable line, outer to inner: "16 x (word8 32 x 256)", sequences in braces.
+#include "kernels/program.hpp"
+
+namespace bestride {
+
+std::string text(const Op& op) {
+  if (op.kind == Op::Kind::loop) return std::to_string(op.count) + " x (" + text(*op.body) + ")";
+  if (op.kind == Op::Kind::sequence) {
+    std::string line = "{";
+    constexpr std::size_t shown = 8;
+    for (std::size_t i = 0; i < op.parts.size() && i < shown; ++i) line += (i ? ", " : "") + text(*op.parts[i].op);
+    if (op.parts.size() > shown) line += ", and " + std::to_string(op.parts.size() - shown) + " more";
+    return line + "}";
+  }
+  std::string line = op.whole[packing].name;
+  if (op.whole[packing].kernel && std::string(op.whole[unpacking].name) != line)
+    line += "+" + std::string(op.whole[unpacking].name);
+  if (op.piece.rows != 1) line += " " + std::to_string(op.piece.rows) + " x";
+  line += " " + std::to_string(op.piece.count);
+  if (!op.piece.lengths) line += " of " + std::to_string(op.piece.width) + " B";
+  return line;
+}
+
+}  // namespace bestride
