@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// bestride-measure-<abi>: measures the curves of a machine profile with two MPI ranks. Started by `bestride calibrate`, which
+// reads its events from stdout, one a line, and makes the profile of its state file:
+//   config <text>        what is measured under, the first line of the state file
+//   hosts same|different
+//   plan <points> <of them measured before>
+//   at <number> <point id>
+//   end <measured now> <left out for time> <seconds>
+//   error <text>
+#include <mpi.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <sstream>
+#include <string>
+
+#include "perfmodel/machine.hpp"
+#include "perfmodel/measure/point.hpp"
+#include "perfmodel/measure/state.hpp"
+
+namespace {
+
+using namespace bestride;
+
+struct Arguments {
+  std::string state;
+  double budget = 300;
+  bool restart = false;
+  PlanOptions plan;
+};
+
+[[noreturn]] void stop(const std::string& text) {
+  std::printf("error %s\n", text.c_str());
+  std::fflush(stdout);
+  MPI_Abort(MPI_COMM_WORLD, 1);
+  std::abort();
+}
+
+Arguments read_arguments(int argc, char** argv) {
+  Arguments arguments;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    const auto next = [&]() -> std::string { return ++i < argc ? argv[i] : ""; };
+    if (word == "--state") arguments.state = next();
+    else if (word == "--budget") arguments.budget = std::atof(next().c_str());
+    else if (word == "--restart") arguments.restart = true;
+    else if (word == "--quick") arguments.plan.quick = true;
+    else if (word == "--only") {
+      std::istringstream words(next());
+      for (std::string kind; std::getline(words, kind, ',');) {
+        CallKind call;
+        if (!parse(kind, &call)) stop("unknown call kind '" + kind + "'; known are pack, unpack, send, receive");
+        arguments.plan.only.push_back(call);
+      }
+    } else stop("unknown argument '" + word + "'");
+  }
+  if (arguments.state.empty()) stop("--state FILE is missing");
+  return arguments;
+}
+
+std::string configuration() {
+  char version[MPI_MAX_LIBRARY_VERSION_STRING];
+  int length = 0;
+  MPI_Get_library_version(version, &length);
+  const MachineFingerprint here = fingerprint_here(std::string_view(version, static_cast<std::size_t>(length)));
+  return here.cpu + " | " + here.mpi_library + " | " + here.host_class + " | " + here.bestride;
+}
+
+bool same_host() {
+  MPI_Comm host;
+  int size = 0;
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
+  MPI_Comm_size(host, &size);
+  MPI_Comm_free(&host);
+  return size == 2;
+}
+
+/// False if a series of the point was disturbed in every sample; then nothing is kept of it.
+bool write_point(StateWriter& writer, const Point& point, const std::vector<double>& seconds) {
+  if (std::find(seconds.begin(), seconds.end(), 0.0) != seconds.end()) return false;
+  const std::vector<Series> series = series_at(point);
+  for (std::size_t s = 0; s < series.size(); ++s) writer.value(point, series[s], seconds[s]);
+  if (point.kind == Shape::Class::contiguous)
+    for (std::size_t wire = 0; wire < seconds.size(); ++wire) writer.curve(point, static_cast<Wire>(wire), seconds[wire]);
+  writer.done(point);
+  return true;
+}
+
+/// Rank 0: goes through the plan and tells rank 1 which point comes next (-1: none).
+void drive(const Arguments& arguments, const std::vector<Point>& plan, PointMeasurer& measurer) {
+  const std::string config = configuration();
+  std::printf("config %s\n", config.c_str());
+  const MeasuredState before = arguments.restart ? MeasuredState{} : read_state(arguments.state, config);
+  auto writer = StateWriter::open(arguments.state, config, before.done.empty());
+  if (!writer) stop(writer.error().text);
+  std::size_t known = 0;
+  for (const Point& point : plan) known += before.done.count(point.id());
+  std::printf("plan %zu %zu\n", plan.size(), known);
+  const double start = MPI_Wtime();
+  int measured = 0;
+  std::vector<std::size_t> waiting;
+  for (std::size_t i = 0; i < plan.size(); ++i)
+    if (!before.done.count(plan[i].id())) waiting.push_back(i);
+  // A point without one undisturbed sample comes again at the end, when the machine may be calmer.
+  for (int attempt = 0; attempt < 3 && !waiting.empty(); ++attempt) {
+    std::vector<std::size_t> again;
+    for (std::size_t i : waiting) {
+      if (MPI_Wtime() - start > arguments.budget) {
+        again.push_back(i);
+        continue;
+      }
+      const Point& point = plan[i];
+      std::printf("at %zu %s\n", known + static_cast<std::size_t>(++measured), point.id().c_str());
+      std::fflush(stdout);
+      int next = static_cast<int>(i);
+      MPI_Bcast(&next, 1, MPI_INT, 0, MPI_COMM_WORLD);
+      if (write_point(*writer, point, measurer.measure(point))) continue;
+      again.push_back(i);
+      --measured;
+    }
+    waiting = std::move(again);
+  }
+  int none = -1;
+  MPI_Bcast(&none, 1, MPI_INT, 0, MPI_COMM_WORLD);
+  std::printf("end %d %zu %.1f\n", measured, waiting.size(), MPI_Wtime() - start);
+}
+
+void follow(const std::vector<Point>& plan, PointMeasurer& measurer) {
+  for (;;) {
+    int next = -1;
+    MPI_Bcast(&next, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    if (next < 0) return;
+    measurer.measure(plan[static_cast<std::size_t>(next)]);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  try {
+    int rank = 0, size = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (size != 2) stop("needs two ranks, but sees " + std::to_string(size) + " (another MPI's launcher starts ranks that do not see each other)");
+    Arguments arguments = read_arguments(argc, argv);
+    arguments.plan.network = !same_host();
+    if (rank == 0) std::printf("hosts %s\n", arguments.plan.network ? "different" : "same");
+    const std::vector<Point> plan = make_plan(arguments.plan);
+    PointMeasurer measurer(MPI_COMM_WORLD, arguments.plan.quick ? 1e-3 : 4e-3);
+    if (rank == 0) drive(arguments, plan, measurer);
+    else follow(plan, measurer);
+  } catch (const std::exception& error) {
+    stop(error.what());
+  }
+  MPI_Finalize();
+  return 0;
+}

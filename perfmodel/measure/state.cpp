@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "perfmodel/measure/state.hpp"
+
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+namespace bestride {
+namespace {
+
+std::string header(const std::string& configuration) { return "bestride-measure 1 " + configuration; }
+
+template <class Enum>
+bool read_name(std::istream& in, int count, Enum* value) {
+  std::string word;
+  in >> word;
+  for (int i = 0; i < count; ++i)
+    if (name(static_cast<Enum>(i)) == word) {
+      *value = static_cast<Enum>(i);
+      return true;
+    }
+  return false;
+}
+
+/// Applies one value line; false if it is none.
+bool apply(const std::string& line, Measurements* values) {
+  std::istringstream in(line);
+  std::string what;
+  in >> what;
+  GridKey key;
+  Wire wire = Wire::plain;
+  int i = -1, k = 0;
+  double ns = 0;
+  if (!read_name(in, lane_count, &key.lane)) return false;
+  if (what == "curve") {
+    if (!read_name(in, wire_count, &wire)) return false;
+    in >> i >> ns;
+  } else if (what == "grid") {
+    if (!read_name(in, class_count + 1, &key.kind) || !read_name(in, engine_count, &key.engine) ||
+        !read_name(in, spread_count, &key.spread) || !read_name(in, leaf_count, &key.leaf))
+      return false;
+    in >> i >> k >> ns;
+  }
+  if (!in || i < 0 || i >= (what == "curve" ? curve_points : bytes_points) || k < 0 || k >= block_points || !(ns > 0)) return false;
+  if (what == "curve") {
+    values->curve(wire, key.lane).set(i, ns * 1e-9);
+    return true;
+  }
+  (*values)[key].set(i, k, ns * 1e-9);
+  // There is no block of 4 bytes made of 8-byte leaves; what looks up there meets lists and records whose mean is less than 8.
+  if (k == 0 && key.leaf == Leaf::four) {
+    key.leaf = Leaf::eight;
+    (*values)[key].set(i, k, ns * 1e-9);
+  }
+  return true;
+}
+
+}  // namespace
+
+MeasuredState read_state(const std::string& path, const std::string& configuration) {
+  MeasuredState state;
+  std::ifstream in(path);
+  std::string line;
+  if (!std::getline(in, line) || line != header(configuration)) return state;
+  std::vector<std::string> pending;
+  while (std::getline(in, line)) {
+    if (in.eof()) break;  // no newline: cut off while it was written
+    if (line == "start") {
+      pending.clear();
+      continue;
+    }
+    if (line.rfind("done ", 0) != 0) {
+      pending.push_back(line);
+      continue;
+    }
+    for (const std::string& value : pending) apply(value, &state.values);
+    pending.clear();
+    state.done.insert(line.substr(5));
+  }
+  return state;
+}
+
+Result<StateWriter> StateWriter::open(const std::string& path, const std::string& configuration, bool anew) {
+  std::FILE* file = std::fopen(path.c_str(), anew ? "we" : "ae");
+  if (!file) return Error{"can't write the state file '" + path + "': " + std::strerror(errno) + "; choose another place with --output"};
+  std::fseek(file, 0, SEEK_END);
+  if (std::ftell(file) == 0) std::fprintf(file, "%s\n", header(configuration).c_str());
+  else std::fputs("\nstart\n", file);  // ends a line that was cut off
+  std::fflush(file);
+  return StateWriter(file);
+}
+
+void StateWriter::curve(const Point& point, Wire wire, double seconds) {
+  std::fprintf(file_, "curve %s %s %d %.6g\n", name(point.lane).data(), name(wire).data(), point.bytes_index, seconds * 1e9);
+}
+
+void StateWriter::value(const Point& point, const Series& series, double seconds) {
+  std::fprintf(file_, "grid %s %s %s %s %s %d %d %.6g\n", name(point.lane).data(), name(point.kind).data(), name(series.engine).data(),
+               name(point.spread).data(), name(series.leaf).data(), point.bytes_index, point.block_index, seconds * 1e9);
+}
+
+void StateWriter::done(const Point& point) {
+  std::fprintf(file_, "done %s\n", point.id().c_str());
+  std::fflush(file_);
+}
+
+}  // namespace bestride

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The datatypes of a calibration point, in the spellings whose costs differ.
+#include <mpi.h>
+
+#include <cstdint>
+#include <type_traits>
+
+#include "datatype/mpi_calls.hpp"
+#include "perfmodel/measure/plan.hpp"
+
+namespace bestride {
+
+/// A committed datatype and how often it is sent. Frees the type.
+class SpelledType {
+ public:
+  SpelledType(MPI_Datatype type, int count) : type_(type), count_(count) {}
+  SpelledType(SpelledType&& other) noexcept : type_(other.type_), count_(other.count_) { other.type_ = MPI_DATATYPE_NULL; }
+  SpelledType& operator=(SpelledType&&) = delete;
+  ~SpelledType() {
+    if (type_ != MPI_DATATYPE_NULL) MPI_Type_free(&type_);
+  }
+  MPI_Datatype type() const noexcept { return type_; }
+  int count() const noexcept { return count_; }
+
+ private:
+  MPI_Datatype type_;
+  int count_;
+};
+
+/// The bytes of `point` spelled as one element (Engine::broken) or as many small ones (Engine::whole), with this leaf. Every
+/// spelling and leaf of a point has the same layout. Not for contiguous points; Engine::whole not for lists.
+SpelledType make_type(const Point& point, Engine engine, Leaf leaf);
+
+/// `bytes` contiguous bytes as respell() spells them.
+SpelledType make_respelled_bytes(std::int64_t bytes);
+
+/// The functions decode() calls, those of the MPI this program is linked to.
+DatatypeCalls linked_calls();
+
+}  // namespace bestride

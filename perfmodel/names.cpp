@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// The words the profile file uses for the axes of its grids.
+#include <array>
+
+#include "perfmodel/profile.hpp"
+
+namespace bestride {
+
+std::string_view name(Lane lane) noexcept {
+  constexpr std::array<std::string_view, lane_count> names{"pack",         "unpack",       "send/self",    "send/node",
+                                                           "send/network", "receive/self", "receive/node", "receive/network"};
+  return names[static_cast<std::size_t>(lane)];
+}
+
+std::string_view name(Engine engine) noexcept {
+  constexpr std::array<std::string_view, engine_count> names{"broken", "whole", "kernel"};
+  return names[static_cast<std::size_t>(engine)];
+}
+
+std::string_view name(Spread spread) noexcept { return spread == Spread::dense ? "dense" : "wide"; }
+
+std::string_view name(Wire wire) noexcept { return wire == Wire::plain ? "plain" : "respelled"; }
+
+std::string_view name(Leaf leaf) noexcept {
+  constexpr std::array<std::string_view, leaf_count> names{"four", "eight", "mixed"};
+  return names[static_cast<std::size_t>(leaf)];
+}
+
+std::string_view name(Shape::Class kind) noexcept {
+  constexpr std::array<std::string_view, class_count + 1> names{"contiguous", "vector", "nest", "record", "list"};
+  return names[static_cast<std::size_t>(kind)];
+}
+
+}  // namespace bestride

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "perfmodel/profile.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <sstream>
+
+#include "perfmodel/complete.hpp"
+#include "perfmodel/machine.hpp"
+
+namespace bestride {
+namespace {
+
+const MachineFingerprint somewhere{"Example CPU, avx2", "MPICH 4.0.2 ch4:ucx", "2 cores, L2 2048 KiB, L3 32768 KiB", "0.1.0"};
+
+/// Measurements of two lanes on every second point, forward `ratio` times dearer than our kernels.
+Measurements some_measurements(double ratio) {
+  Measurements measured;
+  for (Lane lane : {Lane::pack, Lane::send_node})
+    for (int c = 1; c <= class_count; ++c)
+      for (Engine engine : {Engine::broken, Engine::whole, Engine::kernel})
+        for (int i = 0; i < bytes_points; i += 2)
+          for (int k = 0; k < block_points; k += 2) {
+            const double bytes = static_cast<double>(bytes_at(i));
+            const double seconds = 1e-7 + bytes * 1e-10 + bytes / static_cast<double>(block_lengths[k]) * 1e-9;
+            measured[{lane, static_cast<Shape::Class>(c), engine}].set(i, k, engine == Engine::broken ? ratio * seconds : seconds);
+          }
+  for (int i = 0; i < curve_points; ++i) measured.curve(Wire::plain, Lane::send_node).set(i, 5e-8 + static_cast<double>(curve_bytes_at(i)) * 5e-11);
+  return measured;
+}
+
+class ProfileFile : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = testing::TempDir() + "bestride_profile_" + std::to_string(::getpid());
+    path_ = folder_ + "/deep/profile.json";
+    const auto saved = MachineProfile::from(some_measurements(3), somewhere).save(path_);
+    ASSERT_TRUE(saved) << saved.error().text;
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::string text() const {
+    std::ostringstream out;
+    out << std::ifstream(path_).rdbuf();
+    return out.str();
+  }
+  void write(const std::string& text) const { std::ofstream(path_, std::ios::trunc) << text; }
+  void replace(const std::string& from, const std::string& to) const {
+    std::string all = text();
+    const auto at = all.find(from);
+    ASSERT_NE(at, std::string::npos) << from;
+    write(all.replace(at, from.size(), to));
+  }
+  /// The one line load() answers with.
+  std::string refusal() const {
+    const auto loaded = MachineProfile::load(path_);
+    EXPECT_FALSE(loaded);
+    if (loaded) return "";
+    EXPECT_EQ(loaded.error().text.find('\n'), std::string::npos);
+    EXPECT_NE(loaded.error().text.find(path_), std::string::npos) << "names the file";
+    EXPECT_NE(loaded.error().text.find("bestride calibrate"), std::string::npos) << "names the remedy";
+    return loaded.error().text;
+  }
+  std::string folder_, path_;
+};
+
+TEST_F(ProfileFile, ComesBackAsItWas) {
+  const MachineProfile before = MachineProfile::from(some_measurements(3), somewhere);
+  const auto after = MachineProfile::load(path_);
+  ASSERT_TRUE(after) << after.error().text;
+  EXPECT_EQ(after->path, path_);
+  EXPECT_EQ(after->fingerprint.cpu, somewhere.cpu);
+  EXPECT_EQ(why_stale(after->fingerprint, somewhere), "");
+  for (int index = 0; index < grid_count; ++index)
+    for (int i = 0; i < bytes_points; ++i)
+      for (int k = 0; k < block_points; ++k)
+        ASSERT_NEAR(after->grid(grid_key(index)).log_seconds[i][k], before.grid(grid_key(index)).log_seconds[i][k], 2e-3);
+  const std::string first = text();
+  ASSERT_TRUE(after->save(path_));
+  EXPECT_EQ(text(), first) << "a file read and written again is the same file";
+}
+
+TEST_F(ProfileFile, LeavesNothingBesideIt) {
+  int files = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder_ + "/deep")) ++files;
+  EXPECT_EQ(files, 1);
+}
+
+TEST_F(ProfileFile, CutShort) {
+  const std::string whole = text();
+  for (std::size_t length : {std::size_t{0}, std::size_t{1}, whole.size() / 2, whole.size() - 3}) {
+    write(whole.substr(0, length));
+    EXPECT_NE(refusal().find("cut short"), std::string::npos);
+  }
+}
+
+TEST_F(ProfileFile, EveryChangedDigitIsNoticed) {
+  const std::string whole = text();
+  std::mt19937 random(3);
+  for (int i = 0; i < 200; ++i) {
+    std::string changed = whole;
+    char& c = changed[random() % changed.size()];
+    if (c == '\n' || c == ' ') continue;
+    c = c == '7' ? '8' : '7';
+    write(changed);
+    EXPECT_FALSE(MachineProfile::load(path_));
+  }
+}
+
+TEST_F(ProfileFile, ChangedByHand) {
+  replace("Example CPU", "Another CPU");
+  EXPECT_NE(refusal().find("signature"), std::string::npos);
+}
+
+TEST_F(ProfileFile, WhitespaceIsNoChange) {
+  replace(",\"version\"", ",\n  \"version\"");
+  EXPECT_TRUE(MachineProfile::load(path_));
+}
+
+TEST_F(ProfileFile, OfAnotherVersion) {
+  replace("\"version\":1", "\"version\":2");
+  EXPECT_NE(refusal().find("another version of bestride (format 2"), std::string::npos);
+}
+
+TEST_F(ProfileFile, SomethingElse) {
+  write("{\"hello\": [1, 2, 3]}");
+  EXPECT_NE(refusal().find("not a bestride profile"), std::string::npos);
+  write("\x7f" "ELF\x02\x01");
+  EXPECT_NE(refusal().find("not JSON"), std::string::npos);
+  write(std::string(100000, '['));
+  refusal();
+}
+
+TEST_F(ProfileFile, Unreadable) {
+  std::filesystem::remove(path_);
+  EXPECT_NE(refusal().find("No such file"), std::string::npos);
+  std::filesystem::create_directory(path_);
+  EXPECT_NE(refusal().find("not a file"), std::string::npos);
+  std::filesystem::remove(path_);
+  ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
+  EXPECT_NE(refusal().find("not a file"), std::string::npos) << "and does not wait for a writer";
+}
+
+TEST_F(ProfileFile, CantBeWritten) {
+  const auto saved = MachineProfile::from(some_measurements(3), somewhere).save(path_ + "/below/a/file");
+  ASSERT_FALSE(saved);
+  EXPECT_NE(saved.error().text.find("--output"), std::string::npos);
+}
+
+TEST(Fingerprint, DifferencesAreNamed) {
+  MachineFingerprint here = somewhere;
+  EXPECT_EQ(why_stale(somewhere, here), "");
+  here.mpi_library = "MPICH 4.2.3 ch4:ofi";
+  const std::string line = why_stale(somewhere, here);
+  EXPECT_NE(line.find("MPI library"), std::string::npos);
+  EXPECT_NE(line.find("4.2.3"), std::string::npos);
+  EXPECT_NE(line.find("bestride calibrate"), std::string::npos);
+  EXPECT_EQ(why_stale(MachineProfile::built_in().fingerprint, here), "") << "the built-in profile is never stale";
+}
+
+TEST(Fingerprint, OfThisMachine) {
+  const MachineFingerprint here = fingerprint_here("MPICH Version:\t4.0.2\nMPICH Release date:\tx\nMPICH Device:\tch4:ucx\n");
+  EXPECT_FALSE(here.cpu.empty());
+  EXPECT_EQ(here.mpi_library, "MPICH 4.0.2 ch4:ucx");
+  EXPECT_EQ(short_mpi_version("Open MPI v4.1.4, package: x\nmore"), "Open MPI v4.1.4, package: x");
+}
+
+TEST(Complete, AClassWithTooFewPointsIsTheBuiltIns) {
+  Measurements measured;
+  measured[{Lane::send_node, Shape::Class::vector, Engine::broken}].set(2, 2, 1e-3);
+  measured[{Lane::send_node, Shape::Class::vector, Engine::kernel}].set(2, 2, 1e-3);
+  const MachineProfile profile = MachineProfile::from(measured, somewhere);
+  for (int index = 0; index < grid_count; ++index)
+    EXPECT_EQ(profile.grid(grid_key(index)).log_seconds, MachineProfile::built_in().grid(grid_key(index)).log_seconds);
+}
+
+TEST(Complete, LeavesNoHole) {
+  const MachineProfile profile = MachineProfile::from(some_measurements(3), somewhere);
+  for (int index = 0; index < grid_count; ++index) {
+    EXPECT_EQ(profile.grid(grid_key(index)).measured(), bytes_points * block_points);
+    EXPECT_EQ(MachineProfile::built_in().grid(grid_key(index)).measured(), bytes_points * block_points);
+  }
+}
+
+TEST(Complete, PlainMessagesOfBothSidesAreOneExperiment) {
+  Measurements measured = some_measurements(3);
+  measured.curve(Wire::plain, Lane::receive_node).set(6, 1e-3);  // noise; all other points were disturbed
+  const MachineProfile profile = MachineProfile::from(measured, somewhere);
+  for (double bytes : {64.0, 512.0, 1e5})
+    EXPECT_DOUBLE_EQ(profile.contiguous_seconds(bytes, Wire::plain, Lane::receive_node), profile.contiguous_seconds(bytes, Wire::plain, Lane::send_node));
+  EXPECT_LT(profile.contiguous_seconds(512, Wire::plain, Lane::receive_node), 1e-6);
+}
+
+TEST(Complete, WithoutACurveOfShortMessagesALaneIsTheBuiltIns) {
+  Measurements measured = some_measurements(3);
+  CostCurve& curve = measured.curve(Wire::plain, Lane::send_node);
+  for (int i = 0; i < 30; ++i) curve.log_seconds[static_cast<std::size_t>(i)] = CostCurve::unmeasured;
+  const MachineProfile profile = MachineProfile::from(measured, somewhere);
+  const GridKey key{Lane::send_node, Shape::Class::vector, Engine::broken};
+  EXPECT_EQ(profile.grid(key).log_seconds, MachineProfile::built_in().grid(key).log_seconds);
+}
+
+TEST(Complete, NetworkIsDerivedWithLessToGain) {
+  const MachineProfile profile = MachineProfile::from(some_measurements(3), somewhere);
+  Shape shape;
+  shape.kind = Shape::Class::vector;
+  shape.bytes = shape.element_bytes = 65536;
+  shape.block_bytes = 8;
+  shape.jump = 16;
+  const auto node = profile.seconds(shape, CallKind::send, Distance::node);
+  const auto network = profile.seconds(shape, CallKind::send, Distance::network);
+  EXPECT_GT(node[0] / node[2], 2.5);
+  EXPECT_LT(network[0] / network[2], node[0] / node[2]);
+}
+
+}  // namespace
+}  // namespace bestride
