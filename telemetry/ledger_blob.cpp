@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// The blob that carries a ledger from a rank to rank 0:
+//   "bestride-ledger 1 <lines>\n", per line four strings as "<length>:<bytes>" and four 16-digit hexadecimal numbers (calls,
+//   bytes, and the bit patterns of the two times), then "end <checksum of all before>\n".
+// Text, because ranks of one job may differ in byte order; bit patterns, because decimal fractions depend on the locale.
+#include <bit>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <optional>
+
+#include "telemetry/ledger.hpp"
+
+namespace bestride {
+namespace {
+
+constexpr std::string_view magic = "bestride-ledger 1 ";
+constexpr std::size_t seal_size = 4 + 16 + 1;  // "end ", digits, newline
+
+void put_hex(std::string& out, std::uint64_t number) {
+  char text[17];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(number));
+  out += text;
+}
+
+/// The last line of a blob that begins with `body`.
+std::string seal(std::string_view body) {
+  std::uint64_t h = 1469598103934665603u;  // FNV-1a, 64 bit
+  for (const unsigned char c : body) h = (h ^ c) * 1099511628211u;
+  std::string line = "end ";
+  put_hex(line, h);
+  return line + "\n";
+}
+
+/// Reads a blob from its front; every take_ fails rather than read past the end.
+class BlobReader {
+ public:
+  explicit BlobReader(std::string_view rest) : rest_(rest) {}
+
+  bool take(std::string_view expected) {
+    if (!rest_.starts_with(expected)) return false;
+    rest_.remove_prefix(expected.size());
+    return true;
+  }
+  std::optional<std::uint64_t> take_decimal(char end) {
+    std::uint64_t number = 0;
+    const auto [stop, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), number);
+    if (error != std::errc() || stop == rest_.data() + rest_.size() || *stop != end) return std::nullopt;
+    rest_.remove_prefix(static_cast<std::size_t>(stop - rest_.data()) + 1);
+    return number;
+  }
+  std::optional<std::uint64_t> take_hex() {
+    if (rest_.size() < 16) return std::nullopt;
+    std::uint64_t number = 0;
+    const auto [stop, error] = std::from_chars(rest_.data(), rest_.data() + 16, number, 16);
+    if (error != std::errc() || stop != rest_.data() + 16) return std::nullopt;
+    rest_.remove_prefix(16);
+    return number;
+  }
+  std::optional<std::string> take_string() {
+    const auto length = take_decimal(':');
+    if (!length || *length > rest_.size()) return std::nullopt;
+    std::string text(rest_.substr(0, *length));
+    rest_.remove_prefix(*length);
+    return text;
+  }
+  std::optional<double> take_seconds() {
+    const auto bits = take_hex();
+    if (!bits) return std::nullopt;
+    const double seconds = std::bit_cast<double>(*bits);
+    if (!std::isfinite(seconds)) return std::nullopt;
+    return seconds;
+  }
+  bool empty() const { return rest_.empty(); }
+
+ private:
+  std::string_view rest_;
+};
+
+std::optional<LedgerLine> take_line(BlobReader& reader) {
+  LedgerLine line;
+  for (std::string* part : {&line.call, &line.layout, &line.strategy, &line.reason}) {
+    auto text = reader.take_string();
+    if (!text) return std::nullopt;
+    *part = std::move(*text);
+  }
+  const auto calls = reader.take_hex(), bytes = reader.take_hex();
+  if (!calls || !bytes) return std::nullopt;
+  const auto seconds = reader.take_seconds(), saved = reader.take_seconds();
+  if (!seconds || !saved) return std::nullopt;
+  line.calls = *calls, line.bytes = *bytes, line.seconds = *seconds, line.saved_seconds = *saved;
+  return line;
+}
+
+std::optional<std::vector<LedgerLine>> parse(std::string_view blob) {
+  if (blob.size() < seal_size) return std::nullopt;
+  const std::string_view body = blob.substr(0, blob.size() - seal_size);
+  if (blob.substr(body.size()) != seal(body)) return std::nullopt;
+
+  BlobReader reader(body);
+  if (!reader.take(magic)) return std::nullopt;
+  const auto count = reader.take_decimal('\n');
+  if (!count) return std::nullopt;
+  std::vector<LedgerLine> lines;  // not reserved by `count`: that number is not trusted
+  for (std::uint64_t i = 0; i < *count; ++i) {
+    auto line = take_line(reader);
+    if (!line) return std::nullopt;
+    lines.push_back(std::move(*line));
+  }
+  if (!reader.empty()) return std::nullopt;
+  return lines;
+}
+
+}  // namespace
+
+std::string Ledger::serialise() const {
+  const std::vector<LedgerLine> all = lines();
+  std::string blob(magic);
+  blob += std::to_string(all.size()) + "\n";
+  for (const LedgerLine& line : all) {
+    for (const std::string* part : {&line.call, &line.layout, &line.strategy, &line.reason})
+      blob += std::to_string(part->size()) + ":" + *part;
+    put_hex(blob, line.calls);
+    put_hex(blob, line.bytes);
+    put_hex(blob, std::bit_cast<std::uint64_t>(line.seconds));
+    put_hex(blob, std::bit_cast<std::uint64_t>(line.saved_seconds));
+  }
+  return blob + seal(blob);
+}
+
+bool Ledger::merge(std::string_view blob) noexcept try {
+  const auto all = parse(blob);
+  if (!all) return false;
+  for (const LedgerLine& line : *all) post(line);
+  return true;
+} catch (...) {
+  return false;
+}
+
+}  // namespace bestride

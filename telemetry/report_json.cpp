@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// The end-of-job report for a program. A change of meaning raises `version` and docs/report.md.
+#include "telemetry/json_writer.hpp"
+#include "telemetry/ledger.hpp"
+
+namespace bestride {
+
+std::string report_json(const ReportHeader& header, const std::vector<LedgerLine>& lines) {
+  JsonWriter json;
+  json.open_object();
+  json.member("format", "bestride-report").member("version", 1).member("bestride", BESTRIDE_VERSION);
+  json.member("mpi_library", header.mpi_library).member("profile", header.profile);
+  json.member("ranks", header.ranks).member("job_seconds", header.job_seconds);
+  json.key("lines").open_array();
+  for (const LedgerLine& line : lines) {
+    json.open_object();
+    json.member("call", line.call).member("layout", line.layout).member("strategy", line.strategy).member("reason", line.reason);
+    json.member("calls", line.calls).member("bytes", line.bytes);
+    json.member("seconds", line.seconds).member("saved_seconds", line.saved_seconds);
+    json.close_object();
+  }
+  json.close_array().close_object();
+  return json.text();
+}
+
+}  // namespace bestride

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <clocale>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "telemetry/json_writer.hpp"
+#include "telemetry/ledger.hpp"
+#include "telemetry/quantity.hpp"
+
+namespace bestride {
+namespace {
+
+using testing::HasSubstr;
+
+const ReportHeader header{"MPICH Version: 4.0.2\nMPICH Device: ch4:ofi", "built-in", 4, 12.34};
+
+std::vector<std::string> split(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+TEST(ReportText, SaysWhatWasDoneAndWhatWasLeftAlone) {
+  const std::string text = report_text(header, {{"MPI_Isend", "16 x 8192 | 8 B", "pack", "", 1200, 3u << 30, 1.5, 4.5},
+                                                {"MPI_Recv", "8 B", "forward", "contiguous", 7, 56, 0.001, 0},
+                                                {"MPI_Recv", "16 B", "forward", "a code of tomorrow", 7, 56, 0.001, 0}});
+  EXPECT_THAT(text, HasSubstr("4 ranks, 12.3 s, MPICH Version: 4.0.2\n"));
+  EXPECT_THAT(text, HasSubstr("MPI_Isend           16 x 8192 | 8 B"));
+  EXPECT_THAT(text, HasSubstr("1.20 k 3.00 GiB  pack       1.50 s   4.50 s\n"));
+  EXPECT_THAT(text, HasSubstr("  contiguous: there is nothing to pack"));
+  EXPECT_THAT(text, HasSubstr("  a code of tomorrow"));
+  EXPECT_THAT(text, HasSubstr("saved is the model's estimate against leaving the call to MPI, not a measurement\n"));
+}
+
+TEST(ReportText, FitsAPageWhateverTheJobDid) {
+  std::vector<LedgerLine> lines;
+  for (int i = 0; i < 5000; ++i)
+    lines.push_back({"MPI_Neighbor_alltoallw_c_" + std::to_string(i), std::string(300, 'x'), i % 2 ? "respelled" : "forward",
+                     i % 2 ? "" : std::string(200, 'r') + std::to_string(i), std::numeric_limits<std::uint64_t>::max(),
+                     std::numeric_limits<std::uint64_t>::max(), 1e30, -1e30});
+  const auto page = split(report_text({std::string(500, 'm'), std::string(500, 'p'), 100000, 1e9}, lines));
+  EXPECT_LE(page.size(), 40u);
+  EXPECT_GT(page.size(), 30u);
+  for (const std::string& line : page) EXPECT_LE(line.size(), 100u) << line;
+}
+
+TEST(ReportText, ControlCharactersDontReachTheTerminal) {
+  const std::string text = report_text(header, {{"MPI_Send", "\x1b[2J\n", "pack", "", 1, 1, 1, 1}});
+  EXPECT_EQ(text.find('\x1b'), std::string::npos);
+  EXPECT_THAT(text, HasSubstr("?[2J?"));
+}
+
+TEST(ReportText, AnEmptyJobIsSaidToBeEmpty) {
+  EXPECT_THAT(report_text(header, {}), HasSubstr("no call with a buffer and a datatype was seen"));
+}
+
+TEST(ReportJson, EscapesAndKeepsEveryNumber) {
+  const std::string json = report_json({"a\"b\\c\n", "\xc3\xa9\xff", 2, 0.1},
+                                       {{"MPI_Send", "8 B", "pack", "", std::numeric_limits<std::uint64_t>::max(), 1, 1e-9, INFINITY}});
+  EXPECT_THAT(json, HasSubstr(R"("mpi_library": "a\"b\\c\u000a")"));
+  EXPECT_THAT(json, HasSubstr("\"profile\": \"\xc3\xa9\\ufffd\""));
+  EXPECT_THAT(json, HasSubstr(R"("calls": 18446744073709551615, "bytes": 1, "seconds": 1e-09, "saved_seconds": null)"));
+  EXPECT_THAT(json, HasSubstr(R"("job_seconds": 0.1)"));
+}
+
+TEST(ReportJson, AnotherParserReadsTheSame) {
+  std::string every_byte;
+  for (int c = 0; c < 128; ++c) every_byte += static_cast<char>(c);
+  Ledger ledger;
+  ledger.post({every_byte, "\xe2\x82\xac", "pack", "", std::numeric_limits<std::uint64_t>::max(), 1, 0.1, -1e300});
+  ledger.post({"MPI_Send", "", "forward", "model", 2, 0, 0, 0});
+  const auto json = nlohmann::json::parse(report_json(header, ledger.lines()));
+  EXPECT_EQ(json.at("mpi_library"), header.mpi_library);
+  ASSERT_EQ(json.at("lines").size(), 2u);
+  EXPECT_EQ(json.at("lines")[0].at("call"), every_byte);
+  EXPECT_EQ(json.at("lines")[0].at("calls"), std::numeric_limits<std::uint64_t>::max());
+  EXPECT_EQ(json.at("lines")[0].at("seconds"), 0.1);
+  EXPECT_EQ(json.at("lines")[0].at("saved_seconds"), -1e300);
+  EXPECT_EQ(nlohmann::json::parse(report_json(header, {})).at("lines").size(), 0u);
+}
+
+TEST(JsonWriter, WritesNestedAndEmptyThings) {
+  JsonWriter json;
+  json.open_object().key("a").open_array().close_array().key("b").open_object().close_object();
+  json.key("c").open_array().value(1).value("x").value(true).close_array().close_object();
+  std::string flat;
+  for (const char c : json.text())
+    if (c != '\n' && c != ' ') flat += c;
+  EXPECT_EQ(flat, R"({"a":[],"b":{},"c":[1,"x",true]})");
+}
+
+TEST(JsonWriter, RefusesWhatIsNotUtf8) {
+  for (const char* bad : {"\x80", "\xc0\x80", "\xc3", "\xe0\x80\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xf8"})
+    EXPECT_THAT(JsonWriter().value(bad).text(), HasSubstr("\\ufffd")) << bad;
+  for (const char* good : {"\xc2\xa0", "\xe2\x82\xac", "\xf0\x9f\x98\x80"})
+    EXPECT_EQ(JsonWriter().value(good).text(), '"' + std::string(good).append("\"\n"));
+}
+
+TEST(Quantity, KeepsThreeDigits) {
+  EXPECT_EQ(bytes_text(0), "0 B");
+  EXPECT_EQ(bytes_text(1023), "1023 B");
+  EXPECT_EQ(bytes_text(1024), "1.00 KiB");
+  EXPECT_EQ(bytes_text(1023 * 1024), "1.00 MiB");
+  EXPECT_EQ(bytes_text(std::numeric_limits<std::uint64_t>::max()), "16.0 EiB");
+  EXPECT_EQ(count_text(999), "999");
+  EXPECT_EQ(count_text(12345), "12.3 k");
+  EXPECT_EQ(count_text(999600), "1.00 M");
+  EXPECT_EQ(seconds_text(0), "0 s");
+  EXPECT_EQ(seconds_text(4.5e-8), "45.0 ns");
+  EXPECT_EQ(seconds_text(0.9999), "1.00 s");
+  EXPECT_EQ(seconds_text(-0.002), "-2.00 ms");
+  EXPECT_EQ(seconds_text(std::nan("")), "-");
+}
+
+TEST(Quantity, IgnoresTheApplicationsLocale) {
+  const char* comma = std::setlocale(LC_ALL, "de_DE.UTF-8");
+  if (!comma) GTEST_SKIP() << "no locale with a decimal comma is installed";
+  EXPECT_EQ(seconds_text(1.5), "1.50 s");
+  EXPECT_EQ(JsonWriter().value(1.5).text(), "1.5\n");
+  std::setlocale(LC_ALL, "C");
+}
+
+}  // namespace
+}  // namespace bestride

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// The end-of-job report for a person: at most 40 lines of 100 columns, whatever the job did.
+#include <algorithm>
+#include <map>
+
+#include "telemetry/ledger.hpp"
+#include "telemetry/quantity.hpp"
+
+namespace bestride {
+namespace {
+
+constexpr std::size_t width = 100;
+// 2 lines of heading, 3 and 20 of the table, 2 and 8 of what was left alone, 2 at the end: 37.
+constexpr std::size_t most_done = 20;
+constexpr std::size_t most_left = 8;
+
+struct Sum {
+  std::uint64_t calls = 0, bytes = 0;
+  double seconds = 0, saved = 0;
+  void add(const LedgerLine& line) {
+    calls += line.calls, bytes += line.bytes;
+    seconds += line.seconds, saved += line.saved_seconds;
+  }
+};
+
+bool left_alone(const LedgerLine& line) { return line.strategy == "forward" || !line.reason.empty(); }
+
+/// What a reason code means; a code not known here is printed as it is.
+std::string explained(const std::string& reason) {
+  static const std::map<std::string, const char*> meanings = {
+      {"", "no reason was recorded"},
+      {"contiguous", "contiguous: there is nothing to pack"},
+      {"predefined", "predefined: one of MPI's own types, nothing to pack"},
+      {"nothing to move", "nothing to move: no bytes, or no peer"},
+      {"model", "model: no gain is predicted"},
+      {"forced", "forced: BESTRIDE_STRATEGY asks for it"},
+      {"size", "size: larger than BESTRIDE_PACK_LIMIT"},
+      {"opaque", "opaque: the type can't be represented"},
+      {"first use", "first use: the type could not be taken in"},
+      {"new communicator", "new communicator: it was not known yet"},
+      {"no spelling", "no spelling: no other datatype for the same bytes"},
+      {"count", "count: more elements than the call can say"},
+      {"address", "address: buffer and type leave the address space"},
+      {"bounds", "bounds: the packed buffer is too small"},
+      {"memory", "memory: none for the copy"},
+  };
+  const auto found = meanings.find(reason);
+  return found == meanings.end() ? reason : found->second;
+}
+
+class Page {
+ public:
+  void line(const std::string& text = "") { (text_ += fitted(text, width)) += '\n'; }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+std::string left(const std::string& text, std::size_t columns) {
+  std::string out = fitted(text, columns);
+  return out + std::string(columns - out.size(), ' ');
+}
+std::string right(const std::string& text, std::size_t columns) {
+  std::string out = fitted(text, columns);
+  return std::string(columns - out.size(), ' ') + out;
+}
+
+/// 19 + 1 + 34 + 1 + 8 + 1 + 8 + 2 + 8 + 1 + 8 + 1 + 8 = 100 columns.
+std::string row(const std::string& call, const std::string& layout, const std::string& calls, const std::string& bytes,
+                const std::string& strategy, const std::string& time, const std::string& saved) {
+  return left(call, 19) + " " + left(layout, 34) + " " + right(calls, 8) + " " + right(bytes, 8) + "  " + left(strategy, 8) + " " +
+         right(time, 8) + " " + right(saved, 8);
+}
+std::string row(const std::string& call, const std::string& layout, const std::string& strategy, const Sum& sum) {
+  return row(call, layout, count_text(sum.calls), bytes_text(sum.bytes), strategy, seconds_text(sum.seconds), seconds_text(sum.saved));
+}
+
+void put_done(Page& page, const std::vector<const LedgerLine*>& done) {
+  page.line();
+  page.line(row("call", "layout", "calls", "bytes", "strategy", "time", "saved"));
+  const std::size_t shown = done.size() <= most_done ? done.size() : most_done - 1;
+  Sum total, rest;
+  for (std::size_t i = 0; i < done.size(); ++i) {
+    total.add(*done[i]);
+    Sum one;
+    one.add(*done[i]);
+    if (i < shown)
+      page.line(row(done[i]->call, done[i]->layout, done[i]->strategy, one));
+    else
+      rest.add(*done[i]);
+  }
+  if (shown < done.size()) page.line(row("(" + std::to_string(done.size() - shown) + " more lines)", "in the JSON report", "", rest));
+  page.line(row("total", "", "", total));
+}
+
+void put_left_alone(Page& page, const std::map<std::string, Sum>& reasons) {
+  std::vector<std::pair<std::string, Sum>> ordered(reasons.begin(), reasons.end());
+  std::stable_sort(ordered.begin(), ordered.end(), [](const auto& a, const auto& b) { return a.second.bytes > b.second.bytes; });
+  page.line();
+  const auto put_row = [&](const std::string& why, const std::string& calls, const std::string& bytes, const std::string& time) {
+    page.line(left(why, 54) + " " + right(calls, 8) + " " + right(bytes, 8) + std::string(11, ' ') + right(time, 8));
+  };
+  put_row("left to MPI, because", "calls", "bytes", "time");
+  const std::size_t shown = ordered.size() <= most_left ? ordered.size() : most_left - 1;
+  Sum rest;
+  const auto put = [&](const std::string& why, const Sum& sum) {
+    put_row("  " + why, count_text(sum.calls), bytes_text(sum.bytes), seconds_text(sum.seconds));
+  };
+  for (std::size_t i = 0; i < ordered.size(); ++i) {
+    if (i < shown) {
+      put(explained(ordered[i].first), ordered[i].second);
+    } else {
+      rest.calls += ordered[i].second.calls, rest.bytes += ordered[i].second.bytes, rest.seconds += ordered[i].second.seconds;
+    }
+  }
+  if (shown < ordered.size()) put("(" + std::to_string(ordered.size() - shown) + " more reasons, in the JSON report)", rest);
+}
+
+}  // namespace
+
+std::string report_text(const ReportHeader& header, const std::vector<LedgerLine>& lines) {
+  Page page;
+  const std::string library = header.mpi_library.substr(0, header.mpi_library.find('\n'));
+  page.line("bestride " BESTRIDE_VERSION ": " + std::to_string(header.ranks) + (header.ranks == 1 ? " rank" : " ranks") + ", " +
+            seconds_text(header.job_seconds) + ", " + (library.empty() ? "MPI library unknown" : library));
+  page.line("profile: " + (header.profile.empty() ? "built-in" : header.profile));
+
+  std::vector<const LedgerLine*> done;
+  std::map<std::string, Sum> reasons;
+  for (const LedgerLine& line : lines) {
+    if (left_alone(line))
+      reasons[line.reason].add(line);
+    else
+      done.push_back(&line);
+  }
+  if (lines.empty()) page.line("no call with a buffer and a datatype was seen; 'bestride doctor PROGRAM' says what may be the cause");
+  if (!done.empty()) put_done(page, done);
+  if (!reasons.empty()) put_left_alone(page, reasons);
+  if (!lines.empty()) {
+    page.line();
+    page.line("all ranks summed; saved is the model's estimate against leaving the call to MPI, not a measurement");
+  }
+  return page.text();
+}
+
+}  // namespace bestride
