@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a slot leads at its first call. Called by the lazy thunks with every argument register of the MPI call saved.
+#include <dlfcn.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/message.hpp"
+#include "interpose/front/engage.hpp"
+#include "interpose/front/first_call.hpp"
+#include "interpose/front/library.hpp"
+#include "interpose/front/slots.hpp"
+
+extern "C" void bestride_absent();  // in the generated assembly: returns 16, or 0.0
+
+namespace bestride::front {
+namespace {
+
+FirstCall first_call;
+
+bool settle() noexcept {
+  if (!mpi_library()) return false;
+  engage_back();
+  return true;
+}
+
+// The truth about a process without MPI. Some libraries ask it to learn whether they run in an MPI job.
+int no(int* flag) noexcept {
+  *flag = 0;
+  return 0;
+}
+
+void* absent(const char* name) noexcept {
+  const char* function = name[0] == 'P' ? name + 1 : name;
+  if (mpi_library()) {
+    say_once(name, "%s was called, which %s does not have: the call returns an error; use an MPI library that has it", name,
+             mpi_library_path());
+  } else if (std::strcmp(function, "MPI_Initialized") == 0 || std::strcmp(function, "MPI_Finalized") == 0) {
+    return reinterpret_cast<void*>(&no);
+  } else {
+    say_once("front.no_mpi",
+             "no MPI library is loaded in this process: %s was called and returns an error; link the program with MPI, or load the "
+             "MPI library before the call",
+             name);
+  }
+  return reinterpret_cast<void*>(&bestride_absent);
+}
+
+void* target_of(unsigned index) noexcept {
+  const bool settled = first_call.done(settle);
+  if (void* engaged = slot_target(index)) return engaged;
+  const char* name = slot_name(index);
+  void* target = next_symbol(name);
+  if (!target) return absent(name);
+  // Before that, the back may still want this slot.
+  if (settled) lead_slot(index, target);
+  return target;
+}
+
+}  // namespace
+}  // namespace bestride::front
+
+extern "C" [[gnu::visibility("hidden")]] void* bestride_resolve(unsigned index) {
+  const int error = errno;
+  void* target = bestride::front::target_of(index);
+  dlerror();  // a name not found is no one's error: the program must not read it as its own
+  errno = error;
+  return target;
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The slots the entry stubs jump through, one per exported MPI_X and PMPI_X. A slot starts at its lazy thunk, is stored to with
+// one word-sized write, and may be stored to twice with the same value: two threads making the same first call need no lock.
+// The slots live in the generated assembly; everything here is safe before main and in a process without MPI.
+#include <cstddef>
+
+namespace bestride::front {
+
+inline constexpr unsigned no_slot = ~0u;
+
+/// MPI_X and PMPI_X together.
+unsigned slot_count() noexcept;
+
+/// The exported symbol that jumps through slot `index` (< slot_count()). Static storage.
+const char* slot_name(unsigned index) noexcept;
+
+/// The slot of an exported symbol, no_slot if there is none of that name.
+unsigned slot_of(const char* name) noexcept;
+
+/// Where the slot leads now; nullptr while it still leads to its lazy thunk.
+void* slot_target(unsigned index) noexcept;
+
+/// From now on the stub jumps to `target`. Everything written before is visible to the callee.
+void lead_slot(unsigned index, void* target) noexcept;
+
+}  // namespace bestride::front

@@ -1,0 +1,49 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Where the slots lead in a running program (slots_report), against what the table says.
+
+  check_slots.py disabled FUNCTIONS_TSV -- command...    BESTRIDE_DISABLE is set: to the MPI library's own address, every one
+  check_slots.py engaged FUNCTIONS_TSV -- command...     into the back: what is not `pass` and the library has, nothing else
+"""
+import os
+import re
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "interpose", "surface"))
+import generate
+
+CALLED = {"MPI_Init_thread", "MPI_Type_vector", "MPI_Type_commit", "MPI_Pack", "MPI_Irecv", "MPI_Isend", "MPI_Waitall",
+          "MPI_Sendrecv", "MPI_Type_free", "MPI_Pcontrol", "MPI_Wtime", "MPI_Wtick", "MPI_Finalize"}
+# What settles or ends a handle must be seen whatever name it comes by: MPICH's mpi_f08 layer calls PMPI_X for it. Data-moving calls
+# and new communicators may be missed: that is slower, not wrong.
+MAY_BE_MISSED = {"MPI_Cart_create", "MPI_Cart_sub", "MPI_Comm_dup", "MPI_Comm_split", "MPI_Dist_graph_create",
+                 "MPI_Dist_graph_create_adjacent", "MPI_Graph_create"}
+
+
+def main(kind, table, dashes, *command):
+    text = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    leads = dict(re.findall(r"^slot (\S+) (\S+)$", text, re.M))
+    functions = generate.read_table(table)
+    wrong = []
+    if set(leads) != set(generate.symbols(functions)):
+        wrong.append(f"{len(leads)} slots were reported")
+    for name, object_ in leads.items():
+        if kind == "disabled" and object_ not in ("same", "-", "lacks"):
+            wrong.append(f"{name} leads into {object_}")
+    if kind == "disabled":
+        wrong += [f"{name} was called and is not on the library's own" for name in sorted(CALLED) if leads.get(name) != "same"]
+    else:
+        for f in functions:
+            if leads.get(f.name, "").startswith("libbestride-") and f.handling == "pass":
+                wrong.append(f"{f.name} is engaged, and the table says pass")
+            names = [f.name] if f.handling == "accelerate" or f.name in MAY_BE_MISSED else [f.name, "P" + f.name]
+            for name in names if f.handling != "pass" else []:
+                if not leads.get(name, "").startswith("libbestride-") and leads.get(name) != "lacks":
+                    wrong.append(f"{name} is not engaged ({leads.get(name)}), and the table says {f.handling}")
+    print("\n".join(wrong))
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

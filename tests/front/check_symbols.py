@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What an object exports, leaves undefined and needs, against short lists.
+
+  check_symbols.py front LIBRARY FUNCTIONS_TSV     libbestride.so: exactly the table, its twins and its own two symbols
+  check_symbols.py back LIBRARY                    a back: one symbol, no MPI symbol undefined
+"""
+import os
+import re
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "interpose", "surface"))
+import generate
+
+# libdl and libpthread: empty or absent where glibc is 2.34 or newer.
+FRONT_NEEDS = r"libc\.so\.6|libdl\.so\.2|ld-linux.*"
+BACK_NEEDS = FRONT_NEEDS + r"|libm\.so\.6|libpthread\.so\.0|librt\.so\.1"
+FRONT_UNDEFINED = set("""
+    __cxa_finalize __errno_location __gmon_start__ _ITM_deregisterTMCloneTable _ITM_registerTMCloneTable __stack_chk_fail
+    __snprintf_chk __vsnprintf_chk __strcpy_chk
+    clock_gettime dl_iterate_phdr dladdr dladdr1 dlclose dlerror dlinfo dlopen dlsym getenv memcpy snprintf strchr strcmp strcpy
+    strlen strncmp strrchr syscall vsnprintf write""".split())
+# A back is C++: its runtime is inside it. What may not be left to the process is MPI, CUDA and the C++ library.
+BACK_UNDEFINED_NEVER = r"P?MPIX?_|mpi_|ompi_|MPIR_|cu[A-Z]|cuda|_ZNSt|_ZNKSt|_ZSt|__cxa_throw|__gxx_personality"
+
+
+def nm(library, which):
+    lines = subprocess.run(["nm", "-D", "-P", which, library], check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
+    return {line.split()[0].split("@")[0] for line in lines}
+
+
+def needed(library):
+    text = subprocess.run(["readelf", "-d", "-W", library], check=True, stdout=subprocess.PIPE, text=True).stdout
+    return set(re.findall(r"\(NEEDED\).*\[(.*)\]", text))
+
+
+def main(kind, library, table=None):
+    wrong = []
+    exported, undefined = nm(library, "--defined-only"), nm(library, "--undefined-only")
+    if kind == "front":
+        expected = set(generate.symbols(generate.read_table(table))) | {"bestride_version", "bestride_slot_target"}
+        wrong += [f"undefined and not on the list: {name}" for name in sorted(undefined - FRONT_UNDEFINED)]
+        needs = FRONT_NEEDS
+    else:
+        expected = {"bestride_back_open"}
+        wrong += [f"may not be undefined: {name}" for name in sorted(undefined) if re.match(BACK_UNDEFINED_NEVER, name)]
+        needs = BACK_NEEDS
+    wrong += [f"exported and not expected: {name}" for name in sorted(exported - expected)]
+    wrong += [f"expected and not exported: {name}" for name in sorted(expected - exported)]
+    wrong += [f"needs {name}" for name in sorted(needed(library)) if not re.fullmatch(needs, name)]
+    print("\n".join(wrong) if wrong else f"{len(exported)} exported, {len(undefined)} undefined")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,41 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""How many instructions a call gains by going through a resolved, un-engaged stub: counted by callgrind, so the same on a busy
+machine. Start-up and the lazy call cancel in the difference of two runs.
+
+  count_instructions.py LIBBESTRIDE LIMIT -- program spin        (the number of calls is appended)
+"""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+CALLS = 20000
+
+
+def instructions(command, calls, preload):
+    environment = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
+    environment.update({"LD_PRELOAD": preload, "BESTRIDE_DISABLE": "1"} if preload else {})
+    with tempfile.TemporaryDirectory() as folder:
+        ran = subprocess.run(["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/out", *command, str(calls)],
+                             env=environment, stderr=subprocess.PIPE, text=True)
+    counted = re.search(r"Collected : (\d+)", ran.stderr)
+    if ran.returncode or not counted:
+        sys.exit(f"valgrind {' '.join(command)}: {ran.stderr}")
+    return int(counted[1])
+
+
+def per_call(command, preload):
+    return (instructions(command, 2 * CALLS, preload) - instructions(command, CALLS, preload)) / CALLS
+
+
+def main(library, limit, dashes, *command):
+    without, with_ = per_call(command, ""), per_call(command, library)
+    print(f"{without:.3f} instructions a call without the preload, {with_:.3f} with it: {with_ - without:.3f} more, limit {limit}")
+    # Less than one more would mean that the calls did not go through the stub.
+    return 0 if 1 <= round(with_ - without, 2) <= float(limit) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A back that does nothing but count: engaged by the front in place of the real one. */
+#include <stdio.h>
+#include <string.h>
+
+#include "counted.h"
+#include "interpose/front/services.h"
+
+/* Both names lead here: MPICH's mpi_f08 layer calls PMPI_X for what carries no buffer, Open MPI's Fortran layers for everything.
+ * What is called from inside a call (a tool behind us that goes on to PMPI_X) is the same call, not another one. */
+static __thread int depth;
+
+#define COUNTED(name, parameters, arguments)                                \
+  static int(*next_##name) parameters;                                      \
+  static int(*next_P##name) parameters;                                     \
+  static int count_##name;                                                  \
+  static int enter_##name parameters {                                      \
+    if (depth == 0) __atomic_fetch_add(&count_##name, 1, __ATOMIC_RELAXED); \
+    ++depth;                                                                \
+    const int result = next_##name arguments;                               \
+    --depth;                                                                \
+    return result;                                                          \
+  }                                                                         \
+  static int enter_P##name parameters {                                     \
+    if (depth == 0) __atomic_fetch_add(&count_##name, 1, __ATOMIC_RELAXED); \
+    ++depth;                                                                \
+    const int result = next_P##name arguments;                              \
+    --depth;                                                                \
+    return result;                                                          \
+  }
+COUNTED_CALLS
+#undef COUNTED
+
+__attribute__((destructor)) static void report(void) {
+  char line[1024] = "counted:";
+#define COUNTED(name, parameters, arguments) sprintf(line + strlen(line), " %s %d", #name, count_##name);
+  COUNTED_CALLS
+#undef COUNTED
+  puts(line);
+  fflush(stdout);
+}
+
+static const struct bestride_engagement engagements[] = {
+#define COUNTED(name, parameters, arguments) \
+  {#name, (void*)enter_##name, (void**)&next_##name}, {"P" #name, (void*)enter_P##name, (void**)&next_P##name},
+    COUNTED_CALLS
+#undef COUNTED
+};
+
+static const struct bestride_back back = {BESTRIDE_SERVICES_VERSION, "mpich", sizeof engagements / sizeof *engagements,
+                                          engagements};
+
+__attribute__((visibility("default"))) const struct bestride_back* bestride_back_open(const struct bestride_front_services* front) {
+  /* What the front promises: the library's own symbol and the next one, for names of both kinds. */
+  if (front->version != BESTRIDE_SERVICES_VERSION || !front->library_symbol("PMPI_Send") || !front->next_symbol("MPI_Send") ||
+      front->library_symbol("MPI_No_such_function") || !strstr(front->front_path, "/libbestride.so"))
+    return NULL;
+  return &back;
+}

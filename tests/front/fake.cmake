@@ -1,0 +1,114 @@
+# The stubs, the resolver and the engagement against a fake MPI library: every ABI, without any MPI installed.
+function(_fake_mpi target folder soname definition)
+  add_library(${target} SHARED fake_mpi.c)
+  target_compile_definitions(${target} PRIVATE ${definition})
+  target_compile_options(${target} PRIVATE -Wall -Wextra)
+  set_target_properties(${target} PROPERTIES PREFIX "" SUFFIX "" OUTPUT_NAME ${soname} LIBRARY_OUTPUT_DIRECTORY ${_build}/${folder})
+  add_executable(${target}_program fake_program.c)
+  target_link_libraries(${target}_program PRIVATE ${target})
+  target_compile_options(${target}_program PRIVATE -Wall -Wextra)
+  set_target_properties(${target}_program PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${_build}/${folder})
+endfunction()
+_fake_mpi(front_fake_mpich fake libmpi.so.12 FAKE_MPICH)
+_fake_mpi(front_fake_openmpi fake libmpi.so.40 FAKE_OPENMPI)
+_fake_mpi(front_fake_abi fake libmpi_abi.so.1 FAKE_ABI)
+_fake_mpi(front_fake_vendor fake libmpi_vendor.so.12 FAKE_MPICH)
+_fake_mpi(front_fake_foreign fake libmpi.so FAKE_FOREIGN)
+
+add_executable(front_plugin_host plugin_host.c)
+target_link_libraries(front_plugin_host PRIVATE ${CMAKE_DL_LIBS})
+
+# _stub_back(<folder> <abi> [definition]...): a folder's back for that ABI.
+function(_stub_back folder abi)
+  _module(front_stub_${folder}_${abi} ${folder} libbestride-${abi} stub_back.c)
+  target_compile_definitions(front_stub_${folder}_${abi} PRIVATE BACK_ABI="${abi}" ${ARGN})
+endfunction()
+_front_copy(stub)
+foreach(abi mpich openmpi mpi_abi)
+  _stub_back(stub ${abi})
+endforeach()
+foreach(kind REFUSES VERSION=7 WITHOUT_SYMBOL CALLS_MPI SLEEPS WAITS_FOR_A_CALL)
+  string(REGEX REPLACE "=.*" "" folder ${kind})
+  string(TOLOWER stub_${folder} folder)
+  _front_copy(${folder})
+  _stub_back(${folder} mpich BACK_${kind})
+endforeach()
+_front_copy(stub_missing)
+
+
+# Arguments and results in every register and on the stack, through the lazy thunk, the slot, and nothing at all.
+_expect(arguments_without_preload -- $<TARGET_FILE:front_fake_mpich_program> arguments)
+_expect(arguments --env LD_PRELOAD=${_build}/stub/libbestride.so -- $<TARGET_FILE:front_fake_mpich_program> arguments)
+_expect(arguments_disabled --env LD_PRELOAD=${_build}/stub/libbestride.so --env BESTRIDE_DISABLE=on
+  -- $<TARGET_FILE:front_fake_mpich_program> arguments)
+
+# The ABI decides which back is opened; MPI_X and PMPI_X are both engaged where the back asks for it.
+set(_library_lacks_it --match "^MPI_Type_free is left alone$")
+set(_engaged --match "^first call: MPI_Type_commit 77$" --match "^first call: PMPI_Type_commit 78$")
+foreach(pair mpich/mpich openmpi/openmpi abi/mpi_abi vendor/mpich)
+  string(REPLACE "/" ";" pair ${pair})
+  list(GET pair 0 library)
+  list(GET pair 1 abi)
+  _expect(abi_${library} --env LD_PRELOAD=${_build}/stub/libbestride.so ${_engaged}
+    --match "^MPI_Type_commit is in libbestride-${abi}.so$" ${_library_lacks_it}
+    -- $<TARGET_FILE:front_fake_${library}_program> engaged)
+endforeach()
+set(_passed --match "^first call: MPI_Type_commit 1$" --match "^first call: PMPI_Type_commit 1$"
+  --match "^MPI_Type_commit is in libmpi.so" --lines)
+# A plugin brings the library with RTLD_LOCAL, where RTLD_NEXT finds nothing; under a name we know, and under one we don't.
+foreach(library mpich vendor)
+  _module(front_fake_plugin_${library} fake fake_plugin_${library} fake_program.c)
+  target_link_libraries(front_fake_plugin_${library} PRIVATE front_fake_${library})
+  _expect(local_plugin_fake_${library} --env LD_PRELOAD=${_build}/stub/libbestride.so ${_engaged}
+    -- $<TARGET_FILE:front_plugin_host> $<TARGET_FILE:front_fake_plugin_${library}> engaged)
+endforeach()
+_expect(abi_foreign --env LD_PRELOAD=${_build}/stub/libbestride.so
+  --match "^bestride: .*/libmpi.so has none of the known ABIs" ${_passed} 1 -- $<TARGET_FILE:front_fake_foreign_program> engaged)
+_expect(back_engages_relative_path --cwd ${_build} --env LD_PRELOAD=stub/libbestride.so ${_engaged}
+  -- $<TARGET_FILE:front_fake_mpich_program> elsewhere)
+_expect(back_calls_mpi --env LD_PRELOAD=${_build}/stub_calls_mpi/libbestride.so ${_engaged}
+  -- $<TARGET_FILE:front_fake_mpich_program> engaged)
+_expect(back_waits_for_a_call --env LD_PRELOAD=${_build}/stub_waits_for_a_call/libbestride.so ${_engaged}
+  -- $<TARGET_FILE:front_fake_mpich_program> engaged)
+
+# Every way a back can be wrong: the program runs on, one line.
+_expect(back_missing --env LD_PRELOAD=${_build}/stub_missing/libbestride.so ${_passed} 1
+  --match "^bestride: the mpich back can't be opened .*libbestride-mpich.so: .*: nothing is accelerated.*install"
+  -- $<TARGET_FILE:front_fake_mpich_program> engaged)
+_expect(back_refuses --env LD_PRELOAD=${_build}/stub_refuses/libbestride.so ${_passed} 1
+  --match "^bestride: the mpich back does not serve .*/libmpi.so.12" -- $<TARGET_FILE:front_fake_mpich_program> engaged)
+_expect(back_version --env LD_PRELOAD=${_build}/stub_version/libbestride.so ${_passed} 1
+  --match "^bestride: .*/stub_version/libbestride-mpich.so speaks version 7" -- $<TARGET_FILE:front_fake_mpich_program> engaged)
+_expect(back_without_symbol --env LD_PRELOAD=${_build}/stub_without_symbol/libbestride.so ${_passed} 1
+  --match "^bestride: .*has no bestride_back_open" -- $<TARGET_FILE:front_fake_mpich_program> engaged)
+_expect(back_missing_quiet --env LD_PRELOAD=${_build}/stub_missing/libbestride.so --env BESTRIDE_LOG=quiet ${_passed} 0
+  -- $<TARGET_FILE:front_fake_mpich_program> engaged)
+foreach(word 1 on yes true)
+  _expect(disabled_${word} --env LD_PRELOAD=${_build}/stub/libbestride.so --env BESTRIDE_DISABLE=${word} ${_passed} 0
+    -- $<TARGET_FILE:front_fake_mpich_program> engaged)
+endforeach()
+_expect(disabled_0 --env LD_PRELOAD=${_build}/stub/libbestride.so --env BESTRIDE_DISABLE=0 ${_engaged}
+  -- $<TARGET_FILE:front_fake_mpich_program> engaged)
+
+# Preloaded twice, from two installations: the first copy alone engages.
+_expect(two_copies --env "LD_PRELOAD=${_build}/stub/libbestride.so ${_build}/stub_sleeps/libbestride.so" ${_engaged}
+  -- $<TARGET_FILE:front_fake_mpich_program> engaged)
+_expect(first_call_by_many_threads --env LD_PRELOAD=${_build}/stub_sleeps/libbestride.so
+  -- $<TARGET_FILE:front_fake_mpich_program> threads)
+_expect(function_the_library_lacks --env LD_PRELOAD=${_build}/stub/libbestride.so --lines 2
+  --match "^bestride: MPI_Comm_spawn was called, which .*/libmpi.so.12 does not have"
+  --match "^bestride: MPI_Win_wait was called, which .*/libmpi.so.12 does not have"
+  -- $<TARGET_FILE:front_fake_mpich_program> missing)
+
+find_program(BESTRIDE_VALGRIND valgrind)
+if(BESTRIDE_VALGRIND)
+  # x86-64: endbr64 and the jump; aarch64: bti, three to load the slot, the branch.
+  set(_limit 2)
+  if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
+    set(_limit 5)
+  endif()
+  _front_test(instructions ${_python} ${_here}/count_instructions.py ${_build}/stub/libbestride.so ${_limit}
+    -- $<TARGET_FILE:front_fake_mpich_program> spin)
+else()
+  bestride_leave_out("front.instructions" "valgrind is not installed (Debian: valgrind)")
+endif()

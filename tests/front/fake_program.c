@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fake_program MODE [REPEATS]: linked with the fake MPI library as an application is with the real one. Prints what it finds;
+ * expect.py compares. */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fake_mpi.h"
+
+#define REQUIRE(what)      \
+  if (!(what)) {           \
+    puts("wrong: " #what); \
+    return 1;              \
+  }
+
+/* Twice: the first call goes through the lazy thunk, the second through the slot. */
+static int arguments(void) {
+  for (int call = 0; call < 2; ++call) {
+    REQUIRE(MPI_Sendrecv(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, -12))
+    REQUIRE(MPI_T_event_read(1, .5, 2, 1.5, 3, 2.5, 4, 3.5, 5, 4.5, 6, 5.5, 6.5, 7.5, 7, 8, 8.5, 9.5))
+    REQUIRE(MPI_Pcontrol(3, 1.25, 2.25, 1L << 40, -3.25))
+    REQUIRE(MPI_T_event_copy(3, .5, 1.5, 2.5) == 3)
+    REQUIRE(MPI_Wtime() == 12.25)
+    REQUIRE(MPI_Aint_add(1L << 40, 2) == (1L << 40) + 2)
+    REQUIRE(MPI_Comm_rank(6) == 6)
+  }
+  return 0;
+}
+
+/* Which back is engaged. */
+static int engaged(void) {
+  int (*profiling_commit)(void*) = (int (*)(void*))dlsym(RTLD_DEFAULT, "PMPI_Type_commit");
+  void* (*slot_target)(const char*) = (void* (*)(const char*))dlsym(RTLD_DEFAULT, "bestride_slot_target");
+  Dl_info info;
+  int type = 0;
+  REQUIRE(slot_target && !slot_target("MPI_Type_commit") && !slot_target("MPI_Nothing"))
+  printf("first call: MPI_Type_commit %d\n", MPI_Type_commit(&type));
+  printf("first call: PMPI_Type_commit %d\n", profiling_commit(&type));
+  REQUIRE(dladdr(slot_target("MPI_Type_commit"), &info))
+  printf("MPI_Type_free is %s\n", slot_target("MPI_Type_free") ? "engaged" : "left alone");
+  printf("MPI_Type_commit is in %s\n", strrchr(info.dli_fname, '/') + 1);
+  return 0;
+}
+
+enum { threads = 16 };
+static pthread_barrier_t start;
+static int wrong;
+
+static void* first_calls(void* number) {
+  int type = 0;
+  pthread_barrier_wait(&start);
+  /* Half of them come to the engaged function by way of another first call. */
+  if ((long)number % 2) arguments();
+  if (MPI_Type_commit(&type) != 77) __atomic_fetch_add(&wrong, 1, __ATOMIC_RELAXED);
+  return NULL;
+}
+
+static int many_threads(void) {
+  pthread_t thread[threads];
+  pthread_barrier_init(&start, NULL, threads);
+  for (long i = 0; i < threads; ++i) pthread_create(&thread[i], NULL, first_calls, (void*)i);
+  for (int i = 0; i < threads; ++i) pthread_join(thread[i], NULL);
+  REQUIRE(wrong == 0)
+  void* (*slot_target)(const char*) = (void* (*)(const char*))dlsym(RTLD_DEFAULT, "bestride_slot_target");
+  Dl_info info;
+  REQUIRE(slot_target && dladdr(slot_target("MPI_Type_commit"), &info))
+  const int* opened = (const int*)dlsym(dlopen(info.dli_fname, RTLD_NOLOAD | RTLD_LAZY), "stub_back_opened");
+  REQUIRE(opened && *opened == 1)
+  return 0;
+}
+
+/* A preload by a relative path must find its back after this. */
+static int elsewhere(void) { return chdir("/") == 0 ? engaged() : 1; }
+
+/* MPI functions that the library lacks: an error to the caller, a line to the person. Defined by the preload alone. */
+static int missing(void) {
+  int (*unknown)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "MPI_Comm_spawn");
+  int (*unknown_too)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "MPI_Win_wait");
+  REQUIRE(unknown && unknown() == 16 && unknown() == 16 && unknown_too && unknown_too() == 16)
+  return 0;
+}
+
+static int spin(long repeats) {
+  long sum = 0;
+  for (long i = 0; i < repeats; ++i) sum = MPI_Aint_add(sum, i);
+  return sum == repeats * (repeats - 1) / 2 ? 0 : 1;
+}
+
+int main(int argc, char** argv) {
+  const char* mode = argc > 1 ? argv[1] : "";
+  if (strcmp(mode, "arguments") == 0) return arguments();
+  if (strcmp(mode, "engaged") == 0) return engaged();
+  if (strcmp(mode, "threads") == 0) return many_threads();
+  if (strcmp(mode, "elsewhere") == 0) return elsewhere();
+  if (strcmp(mode, "missing") == 0) return missing();
+  if (strcmp(mode, "spin") == 0 && argc > 2) return spin(atol(argv[2]));
+  puts("no such mode");
+  return 2;
+}
+
+/* The same as a plugin, for a host that has opened it: plugin_host PLUGIN MODE. */
+__attribute__((visibility("default"))) int make_calls(int* argc, char*** argv) { return main(*argc - 1, *argv + 1); }

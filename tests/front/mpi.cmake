@@ -1,0 +1,92 @@
+# Real MPI programs, with a back that counts.
+if(NOT "mpich" IN_LIST BESTRIDE_ABIS)
+  return()
+endif()
+get_target_property(_includes bestride_mpi_headers_mpich INTERFACE_INCLUDE_DIRECTORIES)
+_front_test(table_header ${_python} ${_here}/check_table.py ${_table} header ${_includes})
+
+_front_copy(counting)
+_module(front_counting_back counting libbestride-mpich counting_back.c)
+target_link_libraries(front_counting_back PRIVATE bestride_mpi_headers_mpich)
+_module(front_counting_tool counting counting_tool counting_tool.c)
+target_link_libraries(front_counting_tool PRIVATE bestride_mpi_headers_mpich)
+_module(front_counting_pmpi_tool counting counting_pmpi_tool counting_tool.c)
+target_compile_definitions(front_counting_pmpi_tool PRIVATE TOOL_CALLS_PMPI)
+target_link_libraries(front_counting_pmpi_tool PRIVATE bestride_mpi_headers_mpich)
+_module(front_plugin counting plugin calls.c)
+target_link_libraries(front_plugin PRIVATE bestride_mpi_mpich)
+function(_mpi_program name)
+  add_executable(${name} ${ARGN})
+  target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
+  target_compile_options(${name} PRIVATE -Wall -Wextra)
+  find_package(Threads REQUIRED)
+  target_link_libraries(${name} PRIVATE bestride_mpi_mpich Threads::Threads ${CMAKE_DL_LIBS})
+endfunction()
+_mpi_program(front_calls calls_main.c calls.c)
+_mpi_program(front_slots_report slots_report.c calls.c)
+_mpi_program(front_threads threads_mpi.c)
+
+_front_test(table_library sh -c "${Python3_EXECUTABLE} -B ${_here}/check_table.py ${_table} library \
+  $(ldd $<TARGET_FILE:front_calls> | sed -n 's/.*libmpi.* => \\([^ ]*\\).*/\\1/p' | head -n 1)")
+
+set(_counting ${_build}/counting/libbestride.so)
+set(_tool ${_build}/counting/counting_tool.so)
+set(_tool_pmpi ${_build}/counting/counting_pmpi_tool.so)
+set(_each_once "MPI_Type_commit 1 MPI_Pack 1 MPI_Isend 1 MPI_Irecv 1 MPI_Waitall 1 MPI_Sendrecv 1 MPI_Type_free 1 MPI_Finalize 1$")
+# MPICH's mpi_f08 layer calls PMPI_X for what carries no buffer: a tool that defines MPI_X alone sees the others only.
+set(_tool_once ${_each_once})
+set(_tool_once_use_mpi_f08 "MPI_Type_commit [01] MPI_Pack 1 MPI_Isend 1 MPI_Irecv 1 MPI_Waitall [01] MPI_Sendrecv 1 ")
+
+# Each call is seen exactly once, in every language, and beside another tool.
+function(_each_call_once name)
+  _expect(${name} --env LD_PRELOAD=${_counting} --match "^counted: ${_each_once}" -- ${ARGN})
+  _expect(${name}_bind_now --env LD_BIND_NOW=1 --env LD_PRELOAD=${_counting} --match "^counted: ${_each_once}" -- ${ARGN})
+  _expect(${name}_tool_before --env "LD_PRELOAD=${_tool} ${_counting}" --match "^counted: ${_each_once}"
+    --match "^tool: ${_tool_once}" -- ${ARGN})
+  _expect(${name}_tool_after --env "LD_PRELOAD=${_counting} ${_tool}" --match "^counted: ${_each_once}"
+    --match "^tool: ${_tool_once}" -- ${ARGN})
+endfunction()
+_each_call_once(c $<TARGET_FILE:front_calls>)
+foreach(order "${_counting} ${_tool_pmpi}" "${_tool_pmpi} ${_counting}")
+  string(FIND "${order}" ${_counting} _at)
+  if(_at EQUAL 0)
+    set(_name c_pmpi_tool_after)
+  else()
+    set(_name c_pmpi_tool_before)
+  endif()
+  _expect(${_name} --env "LD_PRELOAD=${order}" --match "^counted: ${_each_once}" --match "^tool: ${_each_once}"
+    -- $<TARGET_FILE:front_calls>)
+endforeach()
+_expect(local_plugin --env LD_PRELOAD=${_counting} --match "^counted: ${_each_once}"
+  -- $<TARGET_FILE:front_plugin_host> $<TARGET_FILE:front_plugin>)
+_expect(c_two_ranks --times 2 --match "^counted: ${_each_once}"
+  -- ${BESTRIDE_MPIEXEC_MPICH} -n 2 -genv LD_PRELOAD ${_counting} $<TARGET_FILE:front_calls>)
+
+if(BESTRIDE_MPIFORT_MPICH)
+  foreach(binding mpif_h use_mpi use_mpi_f08)
+    string(TOUPPER ${binding} _macro)
+    set(_program ${_build}/fortran_${binding})
+    add_custom_command(OUTPUT ${_program} DEPENDS calls.F90 VERBATIM
+      COMMAND ${BESTRIDE_MPIFORT_MPICH} -D${_macro} ${_here}/calls.F90 -o ${_program})
+    add_custom_target(front_fortran_${binding} ALL DEPENDS ${_program})
+    if(binding STREQUAL use_mpi_f08)
+      set(_tool_once ${_tool_once_use_mpi_f08})
+    endif()
+    _each_call_once(fortran_${binding} ${_program})
+  endforeach()
+else()
+  bestride_leave_out("front.fortran_*" "no MPICH Fortran wrapper found (Debian: gfortran, libmpich-dev)")
+endif()
+
+# 8 threads, 50 rounds.
+_expect(first_calls_by_many_threads_mpich --env LD_PRELOAD=${_counting} --match "MPI_Sendrecv 400 MPI_Type_free 0"
+  -- $<TARGET_FILE:front_threads>)
+
+# Off means off; and the back engages what the table says, no more and no less.
+_front_test(disabled_addresses ${_python} ${_here}/check_slots.py disabled ${_table}
+  -- ${CMAKE_COMMAND} -E env BESTRIDE_DISABLE=1 LD_PRELOAD=${_counting} $<TARGET_FILE:front_slots_report> ${_table})
+if(TARGET bestride-mpich AND NOT BESTRIDE_SANITIZE)
+  _front_test(engaged_as_the_table_says ${_python} ${_here}/check_slots.py engaged ${_table}
+    -- ${CMAKE_COMMAND} -E env LD_PRELOAD=$<TARGET_FILE:bestride> $<TARGET_FILE:front_slots_report> ${_table})
+  set_tests_properties(front.engaged_as_the_table_says PROPERTIES ENVIRONMENT "BESTRIDE_DISABLE=0")
+endif()

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* After each call of counted.h: where every slot leads, one "slot NAME OBJECT" line each ("-": not resolved, "same": to what the
+ * MPI library itself defines). The argument is functions.tsv. */
+#include <dlfcn.h>
+#include <mpi.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "calls.h"
+
+static void* (*slot_target)(const char*);
+static void* library;
+
+static void report(const char* name) {
+  void* const target = slot_target(name);
+  Dl_info info;
+  const char* object = "-";
+  if (target) {
+    object = target == dlsym(library, name) ? "same" : dladdr(target, &info) ? strrchr(info.dli_fname, '/') + 1 : "?";
+  }
+  /* "lacks": the MPI library has no such function, so nothing can engage it. */
+  printf("slot %s %s\n", name, target || dlsym(library, name) ? object : "lacks");
+}
+
+int main(int argc, char** argv) {
+  char line[256];
+  slot_target = (void* (*)(const char*))dlsym(RTLD_DEFAULT, "bestride_slot_target");
+  FILE* table = fopen(argv[1], "r");
+  if (!slot_target || !table || make_calls(&argc, &argv) != 0) return 2;
+  /* No back has a use for MPI_Wtick: its slot leads to the MPI library. */
+  Dl_info info;
+  if (!dladdr(slot_target("MPI_Wtick"), &info) || !(library = dlopen(info.dli_fname, RTLD_NOLOAD | RTLD_LAZY))) return 3;
+  while (fgets(line, sizeof line, table)) {
+    if (line[0] == '#') continue;
+    char name[128] = "P";
+    strcat(name, strtok(line, "\t"));
+    report(name + 1);
+    report(name);
+  }
+  return 0;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Backs of every kind for the fake MPI library. -DBACK_ABI="...", and one of -DBACK_REFUSES, -DBACK_VERSION=n,
+ * -DBACK_WITHOUT_SYMBOL, -DBACK_CALLS_MPI, -DBACK_SLEEPS, -DBACK_WAITS_FOR_A_CALL. */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <time.h>
+
+#include "fake_mpi.h"
+#include "interpose/front/services.h"
+
+#define EXPORT __attribute__((visibility("default")))
+#ifndef BACK_VERSION
+#define BACK_VERSION BESTRIDE_SERVICES_VERSION
+#endif
+
+static int (*next_commit)(void*);
+static int (*next_profiling_commit)(void*);
+
+static int commit(void* type) { return next_commit && next_commit(type) == 1 ? 77 : -1; }
+static int profiling_commit(void* type) { return next_profiling_commit && next_profiling_commit(type) == 1 ? 78 : -1; }
+
+/* The fake library has no MPI_Type_free: that engagement must leave its slot alone. It has an MPI_Nothing,
+ * but no slot has. */
+static void* next_free;
+static void* next_nothing;
+static const struct bestride_engagement engagements[] = {
+    {"MPI_Type_commit", (void*)commit, (void**)&next_commit},
+    {"PMPI_Type_commit", (void*)profiling_commit, (void**)&next_profiling_commit},
+    {"MPI_Type_free", (void*)commit, &next_free},
+    {"MPI_Nothing", (void*)commit, &next_nothing},
+};
+static const struct bestride_back back = {BACK_VERSION, BACK_ABI, sizeof engagements / sizeof *engagements, engagements};
+
+EXPORT int stub_back_opened = 0;
+
+#ifdef BACK_WAITS_FOR_A_CALL
+static int other_called;
+static void* call_mpi(void* unused) {
+  other_called = MPI_Comm_size(5) == 5;
+  return unused;
+}
+#endif
+
+#ifdef BACK_WITHOUT_SYMBOL
+#define bestride_back_open something_else
+#endif
+
+EXPORT const struct bestride_back* bestride_back_open(const struct bestride_front_services* front) {
+  __atomic_fetch_add(&stub_back_opened, 1, __ATOMIC_RELAXED);
+  if (front->version != BESTRIDE_SERVICES_VERSION) return NULL;
+#ifdef BACK_REFUSES
+  return NULL;
+#endif
+#ifdef BACK_CALLS_MPI
+  /* None of these may wait for the opening they are part of. Through our own stubs, and through a library function that calls
+   * another one by its global name. */
+  struct timespec before, after;
+  clock_gettime(CLOCK_MONOTONIC, &before);
+  int (*rank)(int) = (int (*)(int))front->library_symbol("PMPI_Comm_rank");
+  int (*commit_by_name)(void*) = (int (*)(void*))dlsym(RTLD_DEFAULT, "MPI_Type_commit");
+  if (!rank || rank(9) != 9 || !commit_by_name || commit_by_name(&next_free) != 1) return NULL;
+  clock_gettime(CLOCK_MONOTONIC, &after);
+  if (after.tv_sec - before.tv_sec > 3) return NULL;
+#endif
+#ifdef BACK_SLEEPS
+  const struct timespec pause = {0, 100 * 1000 * 1000};
+  nanosleep(&pause, NULL);
+#endif
+#ifdef BACK_WAITS_FOR_A_CALL
+  pthread_t other;
+  pthread_create(&other, NULL, call_mpi, NULL);
+  pthread_join(other, NULL);
+  if (!other_called) return NULL;
+#endif
+  return &back;
+}

@@ -1,0 +1,10 @@
+# What is in the objects and in the table; nothing runs.
+_front_test(symbols ${_python} ${_here}/check_symbols.py front $<TARGET_FILE:bestride> ${_table})
+foreach(abi mpich openmpi mpi_abi)
+  if(TARGET bestride-${abi} AND NOT BESTRIDE_SANITIZE)
+    _front_test(symbols_back_${abi} ${_python} ${_here}/check_symbols.py back $<TARGET_FILE:bestride-${abi}>)
+  endif()
+endforeach()
+_front_test(table_counts ${_python} ${_here}/check_table.py ${_table} counts)
+_front_test(generator ${_python} ${_here}/check_generator.py)
+_front_test(version_string sh -c "strings $<TARGET_FILE:bestride> | grep -x 'bestride version ${PROJECT_VERSION}'")
