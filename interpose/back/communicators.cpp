@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interpose/back/communicators.hpp"
+
+#include <new>
+#include <numeric>
+#include <utility>
+
+#include "interpose/back/calls.hpp"
+#include "interpose/back/fail.hpp"
+#include "interpose/back/runtime.hpp"
+
+namespace bestride {
+
+CommEntry::CommEntry(MPI_Comm comm, const Locality& locality) noexcept : comm_(comm), locality_(locality) {
+  if (real.Comm_test_inter(comm, &inter_) == MPI_SUCCESS && !inter_) real.Comm_rank(comm, &rank_);
+}
+
+Distance CommEntry::to_far(int peer) noexcept {
+  const int there = locality_.local_ranks == 0 ? MPI_UNDEFINED : world_rank(peer);
+  return there == MPI_UNDEFINED ? Distance::network : locality_.to(there);
+}
+
+int CommEntry::world_rank(int peer) noexcept {
+  if (comm_ == MPI_COMM_WORLD) return peer;
+  try {
+    std::call_once(world_ranks_read_, [this] { read_world_ranks(); });
+  } catch (...) {
+  }
+  return peer < 0 || static_cast<std::size_t>(peer) >= world_ranks_.size() ? MPI_UNDEFINED : world_ranks_[static_cast<std::size_t>(peer)];
+}
+
+void CommEntry::read_world_ranks() {
+  MPI_Group group = MPI_GROUP_NULL;
+  MPI_Group world = MPI_GROUP_NULL;
+  int size = 0;
+  if ((inter_ ? real.Comm_remote_group(comm_, &group) : real.Comm_group(comm_, &group)) != MPI_SUCCESS) return;
+  if (real.Comm_group(MPI_COMM_WORLD, &world) == MPI_SUCCESS && real.Group_size(group, &size) == MPI_SUCCESS) {
+    std::vector<int> here(static_cast<std::size_t>(size));
+    std::vector<int> there(static_cast<std::size_t>(size));
+    std::iota(here.begin(), here.end(), 0);
+    if (real.Group_translate_ranks(group, size, here.data(), world, there.data()) == MPI_SUCCESS) world_ranks_ = std::move(there);
+    real.Group_free(&world);
+  }
+  real.Group_free(&group);
+}
+
+const Neighbours& CommEntry::neighbours() noexcept {
+  try {
+    std::call_once(neighbours_read_, [this] { read_neighbours(); });
+  } catch (...) {
+    neighbours_.known = false;
+  }
+  return neighbours_;
+}
+
+void CommEntry::read_neighbours() {
+  int topology = MPI_UNDEFINED;
+  if (real.Topo_test(comm_, &topology) != MPI_SUCCESS) return;
+  std::vector<int>& sources = neighbours_.sources;
+  std::vector<int>& destinations = neighbours_.destinations;
+  if (topology == MPI_CART) {
+    int dimensions = 0;
+    if (real.Cartdim_get(comm_, &dimensions) != MPI_SUCCESS) return;
+    for (int dimension = 0; dimension < dimensions; ++dimension) {
+      int before = MPI_PROC_NULL;
+      int after = MPI_PROC_NULL;
+      if (real.Cart_shift(comm_, dimension, 1, &before, &after) != MPI_SUCCESS) return;
+      sources.push_back(before);
+      sources.push_back(after);
+    }
+    destinations = sources;
+  } else if (topology == MPI_GRAPH) {
+    int count = 0;
+    if (real.Graph_neighbors_count(comm_, rank_, &count) != MPI_SUCCESS) return;
+    sources.resize(static_cast<std::size_t>(count));
+    if (real.Graph_neighbors(comm_, rank_, count, sources.data()) != MPI_SUCCESS) return;
+    destinations = sources;
+  } else if (topology == MPI_DIST_GRAPH) {
+    int in = 0;
+    int out = 0;
+    int weighted = 0;
+    if (real.Dist_graph_neighbors_count(comm_, &in, &out, &weighted) != MPI_SUCCESS) return;
+    sources.resize(static_cast<std::size_t>(in));
+    destinations.resize(static_cast<std::size_t>(out));
+    std::vector<int> in_weights(static_cast<std::size_t>(in) + 1);
+    std::vector<int> out_weights(static_cast<std::size_t>(out) + 1);
+    if (real.Dist_graph_neighbors(comm_, in, sources.data(), in_weights.data(), out, destinations.data(), out_weights.data()) !=
+        MPI_SUCCESS)
+      return;
+  } else {
+    return;
+  }
+  neighbours_.known = true;
+}
+
+void CommRegistry::insert(MPI_Comm comm) noexcept {
+  if (comm == MPI_COMM_NULL || fail_here(FailPoint::communicator)) return;
+  try {
+    auto* entry = new CommEntry(comm, runtime().locality());
+    // Two threads may note the same one at once: what is replaced may be in use, and is left alone.
+    CommEntry* replaced = nullptr;
+    if (!table_.insert(comm, entry, &replaced)) delete entry;
+  } catch (...) {
+  }
+}
+
+void CommRegistry::remove(MPI_Comm comm) noexcept { delete table_.remove(comm); }
+
+}  // namespace bestride

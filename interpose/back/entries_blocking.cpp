@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// Blocking sends and receives: prepare the sides, call, settle.
+#include "interpose/back/entries.hpp"
+#include "interpose/back/note.hpp"
+#include "interpose/back/sides.hpp"
+
+namespace bestride {
+namespace {
+
+template <auto slot, class Count>
+int send(CallId id, const void* buffer, Count count, MPI_Datatype type, int peer, int tag, MPI_Comm comm) {
+  TypeEntry* entry = worth_a_look(type, count);
+  if (!entry) [[likely]] {
+    if (reporting()) [[unlikely]] note_left_alone(id, count, type);
+    return (next.*slot)(buffer, count, type, peer, tag, comm);
+  }
+  const Stopwatch watch(reporting());
+  Outgoing out;
+  int error;
+  if (out.prepare(buffer, count, entry, peer, comm, largest_count<Count>)) {
+    out.fill();
+    error = (next.*slot)(out.buffer(), static_cast<Count>(out.count()), out.type(), peer, tag, comm);
+  } else {
+    error = (next.*slot)(buffer, count, type, peer, tag, comm);
+  }
+  if (error == MPI_SUCCESS) runtime().comms.note(comm);
+  if (reporting()) [[unlikely]] note(id, out, watch.seconds());
+  return error;
+}
+
+/// MPI_Recv and MPI_Mrecv differ only in how the message is named: `call` makes the call with (buffer, count, type, status).
+template <class Count, class Call>
+int receive(CallId id, void* buffer, Count count, TypeEntry* entry, int peer, MPI_Comm comm, MPI_Datatype type, MPI_Status* status,
+            Call call) {
+  const Stopwatch watch(reporting());
+  Incoming in;
+  int error;
+  if (in.prepare(buffer, count, entry, peer, comm, largest_count<Count>)) {
+    MPI_Status own;
+    if (in.wants_status() && status == MPI_STATUS_IGNORE) status = &own;
+    error = call(in.buffer(), static_cast<Count>(in.count()), in.type(), status);
+    if (error == MPI_SUCCESS && in.wants_status()) in.settle(*status);
+  } else {
+    error = call(buffer, count, type, status);
+  }
+  if (error == MPI_SUCCESS && comm != MPI_COMM_NULL) runtime().comms.note(comm);
+  if (reporting()) [[unlikely]] note(id, in, watch.seconds());
+  return error;
+}
+
+template <auto slot, class Count>
+int recv(CallId id, void* buffer, Count count, MPI_Datatype type, int peer, int tag, MPI_Comm comm, MPI_Status* status) {
+  TypeEntry* entry = worth_a_look(type, count);
+  if (!entry) [[likely]] {
+    if (reporting()) [[unlikely]] note_left_alone(id, count, type);
+    return (next.*slot)(buffer, count, type, peer, tag, comm, status);
+  }
+  return receive(id, buffer, count, entry, peer, comm, type, status, [&](void* b, Count n, MPI_Datatype t, MPI_Status* s) {
+    return (next.*slot)(b, n, t, peer, tag, comm, s);
+  });
+}
+
+template <auto slot, class Count>
+int mrecv(CallId id, void* buffer, Count count, MPI_Datatype type, MPI_Message* message, MPI_Status* status) {
+  TypeEntry* entry = worth_a_look(type, count);
+  if (!entry) [[likely]] {
+    if (reporting()) [[unlikely]] note_left_alone(id, count, type);
+    return (next.*slot)(buffer, count, type, message, status);
+  }
+  return receive(id, buffer, count, entry, MPI_ANY_SOURCE, MPI_COMM_NULL, type, status,
+                 [&](void* b, Count n, MPI_Datatype t, MPI_Status* s) { return (next.*slot)(b, n, t, message, s); });
+}
+
+template <auto slot, class Count>
+int sendrecv(CallId id, const void* send_buffer, Count send_count, MPI_Datatype send_type, int to, int send_tag,
+             void* receive_buffer, Count receive_count, MPI_Datatype receive_type, int from, int receive_tag, MPI_Comm comm,
+             MPI_Status* status) {
+  TypeEntry* send_entry = worth_a_look(send_type, send_count);
+  TypeEntry* receive_entry = worth_a_look(receive_type, receive_count);
+  if (!send_entry && !receive_entry) [[likely]] {
+    if (reporting()) [[unlikely]] note_left_alone(id, send_count, send_type);
+    return (next.*slot)(send_buffer, send_count, send_type, to, send_tag, receive_buffer, receive_count, receive_type, from,
+                        receive_tag, comm, status);
+  }
+  const Stopwatch watch(reporting());
+  Outgoing out;
+  Incoming in;
+  MPI_Status own;
+  if (send_entry && out.prepare(send_buffer, send_count, send_entry, to, comm, largest_count<Count>)) {
+    out.fill();
+    send_buffer = out.buffer();
+    send_count = static_cast<Count>(out.count());
+    send_type = out.type();
+  }
+  if (receive_entry && in.prepare(receive_buffer, receive_count, receive_entry, from, comm, largest_count<Count>)) {
+    receive_buffer = in.buffer();
+    receive_count = static_cast<Count>(in.count());
+    receive_type = in.type();
+    if (in.wants_status() && status == MPI_STATUS_IGNORE) status = &own;
+  }
+  const int error = (next.*slot)(send_buffer, send_count, send_type, to, send_tag, receive_buffer, receive_count, receive_type,
+                                 from, receive_tag, comm, status);
+  if (error == MPI_SUCCESS) {
+    if (in.wants_status()) in.settle(*status);
+    runtime().comms.note(comm);
+  }
+  if (reporting()) [[unlikely]] {
+    note(id, out, watch.seconds());
+    note(id, in, 0);
+  }
+  return error;
+}
+
+/// One buffer, so one side: what goes out is packed where what comes in will lie.
+template <auto slot, class Count>
+int sendrecv_replace(CallId id, void* buffer, Count count, MPI_Datatype type, int to, int send_tag, int from, int receive_tag,
+                     MPI_Comm comm, MPI_Status* status) {
+  TypeEntry* entry = worth_a_look(type);
+  if (!entry) [[likely]] {
+    if (reporting()) [[unlikely]] note_left_alone(id, count, type);
+    return (next.*slot)(buffer, count, type, to, send_tag, from, receive_tag, comm, status);
+  }
+  const Stopwatch watch(reporting());
+  Incoming in;
+  MPI_Status own;
+  // The one that is not MPI_PROC_NULL says how far the message goes.
+  if (in.prepare(buffer, count, entry, from == MPI_PROC_NULL ? to : from, comm, largest_count<Count>)) {
+    in.fill();
+    buffer = in.buffer();
+    count = static_cast<Count>(in.count());
+    type = in.type();
+    if (in.wants_status() && status == MPI_STATUS_IGNORE) status = &own;
+  }
+  const int error = (next.*slot)(buffer, count, type, to, send_tag, from, receive_tag, comm, status);
+  if (error == MPI_SUCCESS) {
+    if (in.wants_status()) in.settle(*status);
+    runtime().comms.note(comm);
+  }
+  if (reporting()) [[unlikely]] note(id, in, watch.seconds());
+  return error;
+}
+
+}  // namespace
+}  // namespace bestride
+
+#define BESTRIDE_SEND_ENTRY(name, Count) \
+  extern "C" int bestride_entry_##name(const void* buffer, Count count, MPI_Datatype type, int peer, int tag, MPI_Comm comm) { \
+    using namespace bestride; \
+    return send<&Calls::name>(CallId::name, buffer, count, type, peer, tag, comm); \
+  }
+#define BESTRIDE_BLOCKING_ENTRIES(suffix, Count) \
+  BESTRIDE_SEND_ENTRY(Send##suffix, Count) \
+  BESTRIDE_SEND_ENTRY(Ssend##suffix, Count) \
+  BESTRIDE_SEND_ENTRY(Bsend##suffix, Count) \
+  BESTRIDE_SEND_ENTRY(Rsend##suffix, Count) \
+  extern "C" int bestride_entry_Recv##suffix(void* buffer, Count count, MPI_Datatype type, int peer, int tag, MPI_Comm comm, \
+                                             MPI_Status* status) { \
+    using namespace bestride; \
+    return recv<&Calls::Recv##suffix>(CallId::Recv##suffix, buffer, count, type, peer, tag, comm, status); \
+  } \
+  extern "C" int bestride_entry_Mrecv##suffix(void* buffer, Count count, MPI_Datatype type, MPI_Message* message, \
+                                              MPI_Status* status) { \
+    using namespace bestride; \
+    return mrecv<&Calls::Mrecv##suffix>(CallId::Mrecv##suffix, buffer, count, type, message, status); \
+  } \
+  extern "C" int bestride_entry_Sendrecv##suffix(const void* send_buffer, Count send_count, MPI_Datatype send_type, int to, \
+                                                 int send_tag, void* receive_buffer, Count receive_count, \
+                                                 MPI_Datatype receive_type, int from, int receive_tag, MPI_Comm comm, \
+                                                 MPI_Status* status) { \
+    using namespace bestride; \
+    return sendrecv<&Calls::Sendrecv##suffix>(CallId::Sendrecv##suffix, send_buffer, send_count, send_type, to, send_tag, \
+                                              receive_buffer, receive_count, receive_type, from, receive_tag, comm, status); \
+  } \
+  extern "C" int bestride_entry_Sendrecv_replace##suffix(void* buffer, Count count, MPI_Datatype type, int to, int send_tag, \
+                                                         int from, int receive_tag, MPI_Comm comm, MPI_Status* status) { \
+    using namespace bestride; \
+    return sendrecv_replace<&Calls::Sendrecv_replace##suffix>(CallId::Sendrecv_replace##suffix, buffer, count, type, to, \
+                                                              send_tag, from, receive_tag, comm, status); \
+  }
+
+BESTRIDE_BLOCKING_ENTRIES(, int)
+#if MPI_VERSION >= 4
+BESTRIDE_BLOCKING_ENTRIES(_c, MPI_Count)
+#endif

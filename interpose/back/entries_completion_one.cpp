@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// Completion of one request, or one of several: Wait, Test, Waitany, Testany, Request_get_status and its kin, Request_free.
+// While nothing is owed anywhere, each costs one load.
+#include "interpose/back/entries.hpp"
+#include "interpose/back/owed.hpp"
+
+namespace bestride {
+namespace {
+
+bool nothing_owed() noexcept { return runtime().in_flight.empty(); }
+
+/// After a call that may have completed `owed`, whose request the application's handle `now` was.
+void finish_one(Owed* owed, int error, bool done, MPI_Request now, const MPI_Status* status) noexcept {
+  const bool completed = owed->persistent ? done || error != MPI_SUCCESS : now == MPI_REQUEST_NULL;
+  finish(owed, completed, error == MPI_SUCCESS, status);
+}
+
+template <Calls& via>
+int wait(MPI_Request* request, MPI_Status* status) {
+  if (nothing_owed() || !request) [[likely]] return via.Wait(request, status);
+  progress_orphans();
+  Owed* owed = runtime().in_flight.extract(*request);
+  if (!owed) return via.Wait(request, status);
+  MPI_Status own;
+  if (status == MPI_STATUS_IGNORE) status = &own;
+  const int error = via.Wait(request, status);
+  finish_one(owed, error, true, *request, status);
+  return error;
+}
+
+template <Calls& via>
+int test(MPI_Request* request, int* flag, MPI_Status* status) {
+  if (nothing_owed() || !request || !flag) [[likely]] return via.Test(request, flag, status);
+  progress_orphans();
+  Owed* owed = runtime().in_flight.extract(*request);
+  if (!owed) return via.Test(request, flag, status);
+  MPI_Status own;
+  if (status == MPI_STATUS_IGNORE) status = &own;
+  *flag = 0;
+  const int error = via.Test(request, flag, status);
+  finish_one(owed, error, *flag, *request, status);
+  return error;
+}
+
+/// `index`: of the completed request, or MPI_UNDEFINED. Everything else goes back.
+void finish_any(Owed* owed, int error, int index, const MPI_Request* requests, const MPI_Status* status) noexcept {
+  while (owed) {
+    Owed* following = owed->chain;
+    if (owed->index == index)
+      finish_one(owed, error, true, requests[index], status);
+    else
+      runtime().in_flight.put_back(owed);
+    owed = following;
+  }
+}
+
+template <Calls& via>
+int waitany(int count, MPI_Request* requests, int* index, MPI_Status* status) {
+  if (nothing_owed() || !requests || !index) [[likely]] return via.Waitany(count, requests, index, status);
+  progress_orphans();
+  Owed* owed = runtime().in_flight.extract_all(requests, count);
+  if (!owed) return via.Waitany(count, requests, index, status);
+  MPI_Status own;
+  if (status == MPI_STATUS_IGNORE) status = &own;
+  *index = MPI_UNDEFINED;
+  const int error = via.Waitany(count, requests, index, status);
+  finish_any(owed, error, *index, requests, status);
+  return error;
+}
+
+template <Calls& via>
+int testany(int count, MPI_Request* requests, int* index, int* flag, MPI_Status* status) {
+  if (nothing_owed() || !requests || !index || !flag) [[likely]] return via.Testany(count, requests, index, flag, status);
+  progress_orphans();
+  Owed* owed = runtime().in_flight.extract_all(requests, count);
+  if (!owed) return via.Testany(count, requests, index, flag, status);
+  MPI_Status own;
+  if (status == MPI_STATUS_IGNORE) status = &own;
+  *index = MPI_UNDEFINED;
+  *flag = 0;
+  const int error = via.Testany(count, requests, index, flag, status);
+  finish_any(owed, error, *flag || error != MPI_SUCCESS ? *index : MPI_UNDEFINED, requests, status);
+  return error;
+}
+
+/// The library says that `request` is complete, and keeps it: delivers what is owed, once. Under the table's lock, because two
+/// threads may ask for the status of one request at a time.
+void settle_kept(MPI_Request request, const MPI_Status& status) noexcept {
+  Owed* done = nullptr;
+  runtime().in_flight.with(request, [&](Owed* owed) {
+    if (owed->pending) {
+      owed->pending = false;
+      owed->settle(true, &status);
+    }
+    if (!owed->persistent) done = owed;
+    return !owed->persistent;
+  });
+  if (done) discard(done);
+}
+
+/// The same for one of several, where the status is not at hand.
+void settle_kept(MPI_Request request) noexcept {
+  if (!runtime().in_flight.find(request)) return;
+  int flag = 0;
+  MPI_Status status;
+  if (real.Request_get_status(request, &flag, &status) == MPI_SUCCESS && flag) settle_kept(request, status);
+}
+
+template <Calls& via>
+int request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
+  if (nothing_owed() || !flag) [[likely]] return via.Request_get_status(request, flag, status);
+  progress_orphans();
+  MPI_Status own;
+  if (status == MPI_STATUS_IGNORE) status = &own;
+  const int error = via.Request_get_status(request, flag, status);
+  if (error == MPI_SUCCESS && *flag) settle_kept(request, *status);
+  return error;
+}
+
+template <Calls& via>
+int request_get_status_all(int count, const MPI_Request* requests, int* flag, MPI_Status* statuses) {
+  const int error = via.Request_get_status_all(count, requests, flag, statuses);
+  if (!nothing_owed() && error == MPI_SUCCESS && *flag)
+    for (int i = 0; i < count; ++i) settle_kept(requests[i]);
+  return error;
+}
+
+template <Calls& via>
+int request_get_status_any(int count, const MPI_Request* requests, int* index, int* flag, MPI_Status* status) {
+  const int error = via.Request_get_status_any(count, requests, index, flag, status);
+  if (!nothing_owed() && error == MPI_SUCCESS && *flag && *index != MPI_UNDEFINED) settle_kept(requests[*index]);
+  return error;
+}
+
+template <Calls& via>
+int request_get_status_some(int count, const MPI_Request* requests, int* done, int* indices, MPI_Status* statuses) {
+  const int error = via.Request_get_status_some(count, requests, done, indices, statuses);
+  if (!nothing_owed() && error == MPI_SUCCESS && *done != MPI_UNDEFINED)
+    for (int i = 0; i < *done; ++i) settle_kept(requests[indices[i]]);
+  return error;
+}
+
+template <Calls& via>
+int request_free(MPI_Request* request) {
+  if (nothing_owed() || !request) [[likely]] return via.Request_free(request);
+  Owed* owed = runtime().in_flight.extract(*request);
+  if (!owed) return via.Request_free(request);
+  if (owed->pending) {
+    adopt_orphan(owed);
+    *request = MPI_REQUEST_NULL;
+    progress_orphans();
+    return MPI_SUCCESS;
+  }
+  const int error = via.Request_free(request);
+  if (error == MPI_SUCCESS)
+    discard(owed);
+  else
+    runtime().in_flight.put_back(owed);
+  return error;
+}
+
+}  // namespace
+}  // namespace bestride
+
+BESTRIDE_BOTH_ENTRIES(Wait, (MPI_Request* request, MPI_Status* status), wait, (request, status))
+BESTRIDE_BOTH_ENTRIES(Test, (MPI_Request* request, int* flag, MPI_Status* status), test, (request, flag, status))
+BESTRIDE_BOTH_ENTRIES(Waitany, (int count, MPI_Request* requests, int* index, MPI_Status* status), waitany,
+                      (count, requests, index, status))
+BESTRIDE_BOTH_ENTRIES(Testany, (int count, MPI_Request* requests, int* index, int* flag, MPI_Status* status), testany,
+                      (count, requests, index, flag, status))
+BESTRIDE_BOTH_ENTRIES(Request_get_status, (MPI_Request request, int* flag, MPI_Status* status), request_get_status,
+                      (request, flag, status))
+BESTRIDE_BOTH_ENTRIES(Request_get_status_all, (int count, const MPI_Request* requests, int* flag, MPI_Status* statuses),
+                      request_get_status_all, (count, requests, flag, statuses))
+BESTRIDE_BOTH_ENTRIES(Request_get_status_any, (int count, const MPI_Request* requests, int* index, int* flag, MPI_Status* status),
+                      request_get_status_any, (count, requests, index, flag, status))
+BESTRIDE_BOTH_ENTRIES(Request_get_status_some,
+                      (int count, const MPI_Request* requests, int* done, int* indices, MPI_Status* statuses),
+                      request_get_status_some, (count, requests, done, indices, statuses))
+BESTRIDE_BOTH_ENTRIES(Request_free, (MPI_Request* request), request_free, (request))

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Birth and death: of the job, of types, of communicators.
+#include "interpose/back/entries.hpp"
+#include "interpose/back/runtime.hpp"
+
+namespace bestride {
+namespace {
+
+template <Calls& via>
+int init(int* argc, char*** argv) {
+  const int error = via.Init(argc, argv);
+  if (error == MPI_SUCCESS) runtime().begin();
+  return error;
+}
+
+template <Calls& via>
+int init_thread(int* argc, char*** argv, int required, int* provided) {
+  const int error = via.Init_thread(argc, argv, required, provided);
+  if (error == MPI_SUCCESS) runtime().begin();
+  return error;
+}
+
+template <Calls& via>
+int finalize() {
+  runtime().end();
+  return via.Finalize();
+}
+
+template <Calls& via>
+int type_commit(MPI_Datatype* type) {
+  const int error = via.Type_commit(type);
+  if (error == MPI_SUCCESS && !runtime().ended()) runtime().types.insert(*type);
+  return error;
+}
+
+/// The copy of a committed type is committed.
+template <Calls& via>
+int type_dup(MPI_Datatype type, MPI_Datatype* copy) {
+  const int error = via.Type_dup(type, copy);
+  if (error == MPI_SUCCESS && runtime().types.find(type)) runtime().types.insert(*copy);
+  return error;
+}
+
+/// Forgotten before the library frees it: afterwards another thread may already own the handle.
+template <Calls& via>
+int type_free(MPI_Datatype* type) {
+  if (type) runtime().types.remove(*type);
+  return via.Type_free(type);
+}
+
+template <Calls& via>
+int comm_free(MPI_Comm* comm) {
+  if (comm) runtime().comms.remove(*comm);
+  return via.Comm_free(comm);
+}
+
+template <Calls& via>
+int comm_disconnect(MPI_Comm* comm) {
+  if (comm) runtime().comms.remove(*comm);
+  return via.Comm_disconnect(comm);
+}
+
+/// After a call that made `comm`.
+int made(int error, const MPI_Comm* comm) noexcept {
+  if (error == MPI_SUCCESS && comm && *comm != MPI_COMM_NULL) runtime().comms.made(*comm);
+  return error;
+}
+
+}  // namespace
+}  // namespace bestride
+
+BESTRIDE_BOTH_ENTRIES(Init, (int* argc, char*** argv), init, (argc, argv))
+BESTRIDE_BOTH_ENTRIES(Init_thread, (int* argc, char*** argv, int required, int* provided), init_thread,
+                      (argc, argv, required, provided))
+BESTRIDE_BOTH_ENTRIES(Finalize, (), finalize, ())
+BESTRIDE_BOTH_ENTRIES(Type_commit, (MPI_Datatype* type), type_commit, (type))
+BESTRIDE_BOTH_ENTRIES(Type_dup, (MPI_Datatype type, MPI_Datatype* copy), type_dup, (type, copy))
+BESTRIDE_BOTH_ENTRIES(Type_free, (MPI_Datatype* type), type_free, (type))
+BESTRIDE_BOTH_ENTRIES(Comm_free, (MPI_Comm* comm), comm_free, (comm))
+BESTRIDE_BOTH_ENTRIES(Comm_disconnect, (MPI_Comm* comm), comm_disconnect, (comm))
+
+using bestride::made;
+using bestride::next;
+
+extern "C" int bestride_entry_Comm_dup(MPI_Comm from, MPI_Comm* comm) { return made(next.Comm_dup(from, comm), comm); }
+extern "C" int bestride_entry_Comm_split(MPI_Comm from, int color, int key, MPI_Comm* comm) {
+  return made(next.Comm_split(from, color, key, comm), comm);
+}
+extern "C" int bestride_entry_Cart_create(MPI_Comm from, int dimensions, const int* sizes, const int* periods, int reorder,
+                                          MPI_Comm* comm) {
+  return made(next.Cart_create(from, dimensions, sizes, periods, reorder, comm), comm);
+}
+extern "C" int bestride_entry_Cart_sub(MPI_Comm from, const int* kept, MPI_Comm* comm) {
+  return made(next.Cart_sub(from, kept, comm), comm);
+}
+extern "C" int bestride_entry_Graph_create(MPI_Comm from, int nodes, const int* index, const int* edges, int reorder,
+                                           MPI_Comm* comm) {
+  return made(next.Graph_create(from, nodes, index, edges, reorder, comm), comm);
+}
+extern "C" int bestride_entry_Dist_graph_create(MPI_Comm from, int count, const int* sources, const int* degrees,
+                                                const int* destinations, const int* weights, MPI_Info info, int reorder,
+                                                MPI_Comm* comm) {
+  return made(next.Dist_graph_create(from, count, sources, degrees, destinations, weights, info, reorder, comm), comm);
+}
+extern "C" int bestride_entry_Dist_graph_create_adjacent(MPI_Comm from, int in, const int* sources, const int* in_weights, int out,
+                                                         const int* destinations, const int* out_weights, MPI_Info info,
+                                                         int reorder, MPI_Comm* comm) {
+  return made(next.Dist_graph_create_adjacent(from, in, sources, in_weights, out, destinations, out_weights, info, reorder, comm),
+              comm);
+}

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interpose/back/fail.hpp"
+
+namespace bestride {
+
+void set_failing(std::string_view names) noexcept {
+  constexpr std::string_view known[] = {"thread",  "type",  "decode", "plan",     "packer", "respell",
+                                        "lease",   "owed",  "statuses", "arrays", "communicator"};
+  static_assert(sizeof known / sizeof known[0] == static_cast<std::size_t>(FailPoint::count));
+  std::uint32_t bits = 0;
+  while (!names.empty()) {
+    const std::size_t comma = names.find(',');
+    const std::string_view name = names.substr(0, comma);
+    names.remove_prefix(comma == std::string_view::npos ? names.size() : comma + 1);
+    for (std::size_t i = 0; i < static_cast<std::size_t>(FailPoint::count); ++i)
+      if (name == known[i] || name == "all") bits |= 1u << i;
+  }
+  failing.store(bits, std::memory_order_relaxed);
+}
+
+}  // namespace bestride

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interpose/back/note.hpp"
+
+namespace bestride {
+
+void note(CallId call, Plan* plan, CallKind kind, Strategy strategy, const char* reason, double seconds) noexcept {
+  Deed deed{call, strategy, reason, {}, 0, seconds, 0};
+  if (plan) {
+    deed.layout = plan->layout();
+    deed.bytes = plan->bytes();
+  }
+  if (strategy != Strategy::forward) deed.reason = "";
+  runtime().tally.add(deed);
+  (void)kind;
+}
+
+void note(CallId call, const Side& side, double seconds) noexcept {
+  Deed deed{call, side.strategy(), side.reason(), {}, 0, seconds, 0};
+  if (Plan* plan = side.plan()) {
+    deed.layout = plan->layout();
+    deed.bytes = plan->bytes();
+    if (side.strategy() != Strategy::forward && !runtime().options().forced)
+      deed.saved_seconds = plan->saved_seconds(side.kind(), side.distance(), side.peer_packs());
+  }
+  runtime().tally.add(deed);
+}
+
+void note_left_alone(CallId call, std::int64_t count, MPI_Datatype type) noexcept {
+  Deed deed{call, Strategy::forward, "", {}, 0, 0, 0};
+  const TypeEntry* entry = runtime().types.find(type);
+  deed.reason = !entry                                            ? "predefined"
+                : entry->state() == TypeEntry::State::contiguous ? "contiguous"
+                : entry->state() == TypeEntry::State::opaque     ? "opaque"
+                                                                 : "nothing to move";
+  int size = 0;
+  if (count > 0 && type != MPI_DATATYPE_NULL && entry && real.Type_size(type, &size) == MPI_SUCCESS && size > 0)
+    deed.bytes = count * size;
+  runtime().tally.add(deed);
+}
+
+}  // namespace bestride

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// What goes into the report: one note per side of a call. With the report off, a call that is forwarded pays one load for it.
+#include "interpose/back/sides.hpp"
+#include "interpose/back/tally.hpp"
+
+namespace bestride {
+
+inline bool reporting() noexcept { return runtime().options().reporting; }
+
+/// One side of a call that was looked at. `seconds`: inside the call.
+void note(CallId call, const Side& side, double seconds) noexcept;
+/// A call whose type gains by nothing. `seconds`: unknown, 0.
+void note_left_alone(CallId call, std::int64_t count, MPI_Datatype type) noexcept;
+/// MPI_Pack and MPI_Unpack.
+void note(CallId call, Plan* plan, CallKind kind, Strategy strategy, const char* reason, double seconds) noexcept;
+
+}  // namespace bestride

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Owed: what has to be done when a request completes (unpack, give a buffer back), and for a persistent request also when it
+// starts (pack). Hangs in Runtime::in_flight under the request's handle.
+#include <mpi.h>
+
+#include "interpose/back/calls.hpp"
+#include "interpose/back/sides.hpp"
+#include "interpose/back/tally.hpp"
+
+namespace bestride {
+
+struct Owed {
+  MPI_Request request = MPI_REQUEST_NULL;
+  Owed* chain = nullptr;
+  int index = 0;
+  bool persistent = false;
+  /// Started and not settled yet. A persistent request that is not pending is inactive, or complete but not yet waited for.
+  bool pending = true;
+
+  virtual ~Owed() = default;
+  /// A persistent request is about to be started: fill the buffers.
+  virtual void fill() noexcept = 0;
+  /// The request has completed; `good`: without an error, else nothing may be delivered. `status` may be null unless
+  /// wants_status() and good.
+  virtual void settle(bool good, const MPI_Status* status) noexcept = 0;
+  /// settle() reads the status.
+  virtual bool wants_status() const noexcept = 0;
+};
+
+/// A send, a receive, or both.
+struct OwedMessage final : Owed {
+  Outgoing out;
+  Incoming in;
+  bool fills_in = false;  ///< one buffer for both directions: `in` is packed before the call
+
+  void fill() noexcept override {
+    out.fill();
+    if (fills_in) in.fill();
+  }
+  void settle(bool good, const MPI_Status* status) noexcept override {
+    if (good && status) in.settle(*status);
+    if (!persistent) {
+      out.release();
+      in.release();
+    }
+  }
+  bool wants_status() const noexcept override { return in.wants_status(); }
+};
+
+
+/// nullptr if there is no memory, which is said: the call is then to be forwarded untouched.
+OwedMessage* new_owed_message() noexcept;
+
+/// The call that made `request` has returned with success: hangs `owed` on it, or settles it at once if the request shares its
+/// handle with another and so is complete already. Takes ownership.
+void hang(Owed* owed, MPI_Request request) noexcept;
+
+/// After a completion call, for an entry that was taken out before it. `completed`: the library is done with the request, or with
+/// this start of a persistent one; if not, the entry is put back. `good` and `status`: as for settle().
+void finish(Owed* owed, bool completed, bool good, const MPI_Status* status) noexcept;
+/// What hung on a request that is gone: forgets it.
+void discard(Owed* owed) noexcept;
+
+/// The application frees an active request on which something is owed: we keep the request until it completes.
+void adopt_orphan(Owed* owed) noexcept;
+/// Tests the orphans; called from completion calls while there are any.
+void progress_orphans() noexcept;
+/// At MPI_Finalize.
+void finish_orphans() noexcept;
+
+}  // namespace bestride

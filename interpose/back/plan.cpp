@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interpose/back/plan.hpp"
+
+#include <algorithm>
+#include <new>
+
+#include "base/message.hpp"
+#include "datatype/build.hpp"
+#include "interpose/back/calls.hpp"
+#include "interpose/back/fail.hpp"
+#include "interpose/back/runtime.hpp"
+
+namespace bestride {
+namespace {
+
+/// Largest packed message of a type whose basic elements a fragment may split: those of several basic types, and of one wide one.
+/// A contiguous message is cut into fragments anywhere; where that splits a basic element of the type the receiver posted, MPICH
+/// 4.0.2 over UCX raises MPI_ERR_TRUNCATE there, which it does not when the sender's type is the same (measured: from 8.2 KiB up
+/// in shared memory for {int, double} and for 32-byte elements; 4, 8 and 16 bytes divide the fragments). A receiver that packs
+/// too can't be hit. So a longer message of this kind is packed only for a peer that is known to have the preload (presence.hpp)
+/// or where the user says that every rank has it (BESTRIDE_EVERYWHERE); in return such receives are always packed.
+constexpr std::int64_t split_limit = 4096;
+constexpr std::int64_t split_limit_network = 1024;  // smallest fragment of a UCX transport
+
+}  // namespace
+
+Plan::Plan(LayoutPtr layout, MPI_Datatype leaf, std::int64_t leaf_size, std::int64_t element_bytes, bool listed) noexcept
+    : leave_alone_(!layout || (layout->contiguous() && !can_respell(*layout, leaf, leaf_size))),
+      layout_(std::move(layout)),
+      leaf_(leaf),
+      leaf_size_(leaf_size) {
+  if (layout_) shape_ = Shape::of(*layout_, {element_bytes, Spelling::leaf_of(leaf_size), listed});
+}
+
+Plan::~Plan() {
+  retire();
+  delete packer_.load(std::memory_order_acquire);
+}
+
+bool Plan::may_be_split(Distance distance) const noexcept {
+  const bool network = distance == Distance::network;
+  const bool dividing = leaf_size_ != 0 && leaf_size_ <= (network ? 8 : 16);
+  return !dividing && shape_.bytes > (network ? split_limit_network : split_limit);
+}
+
+Plan::Possible Plan::possible(CallKind kind, Distance distance, bool peer_packs) const noexcept {
+  if (!is_message(kind)) return {false, true};
+  const RuntimeOptions& options = runtime().options();
+  bool pack = !contiguous() && shape_.bytes <= options.pack_limit;
+  if (kind == CallKind::send && may_be_split(distance)) pack = pack && (peer_packs || options.everywhere);
+  return {can_respell(*layout_, leaf_, leaf_size_), pack};
+}
+
+Strategy Plan::choose_first(CallKind kind, Distance distance, bool peer_packs) noexcept {
+  Strategy strategy = Strategy::forward;
+  if (!leave_alone_ && (!contiguous() || shape_.bytes >= runtime().respell_contiguous_from())) {
+    const Possible can = possible(kind, distance, peer_packs);
+    const RuntimeOptions& options = runtime().options();
+    if (kind == CallKind::receive && !contiguous() && may_be_split(Distance::network) && runtime().promises_to_receive_packed()) {
+      strategy = Strategy::pack;  // senders count on it, at whatever size
+    } else if (options.forced) {
+      if ((*options.forced == Strategy::respell && can.respell) || (*options.forced == Strategy::pack && can.pack))
+        strategy = *options.forced;
+    } else {
+      strategy = runtime().chooser().choose(shape_, kind, distance, {can.respell, can.pack}).strategy;
+    }
+  }
+  choice(kind, distance, peer_packs).store(static_cast<std::uint8_t>(static_cast<int>(strategy) + 1), std::memory_order_relaxed);
+  return strategy;
+}
+
+double Plan::saved_seconds(CallKind kind, Distance distance, bool peer_packs) noexcept {
+  const Strategy taken = choose(kind, distance, peer_packs);
+  if (leave_alone_ || taken == Strategy::forward) return 0;
+  const Choice choice = runtime().chooser().choose(shape_, kind, distance, {true, true});
+  return choice.seconds[static_cast<int>(Strategy::forward)] - choice.seconds[static_cast<int>(taken)];
+}
+
+const Respelled* Plan::wire(CallKind kind, Distance distance) noexcept {
+  const RuntimeOptions& options = runtime().options();
+  if (options.forced || runtime().chooser().wire(shape_.bytes, kind, distance) != Strategy::respell) return nullptr;
+  if (kind == CallKind::send && leaf_size_ != 0) return packed_send_.get(*this, nullptr, leaf_, leaf_size_);
+  return packed_receive_.get(*this, nullptr, MPI_BYTE, 1);
+}
+
+const Packer* Plan::compile() noexcept {
+  const std::lock_guard lock(mutex_);
+  if (const Packer* known = packer_.load(std::memory_order_acquire)) return known;
+  try {
+    if (fail_here(FailPoint::packer)) throw std::bad_alloc();
+    const Packer* made_now = new Packer(layout_, runtime().options().packer);
+    packer_.store(made_now, std::memory_order_release);
+    return made_now;
+  } catch (...) {
+    say_once("packer", "no memory to compile a datatype; its calls are left to the MPI library");
+    return nullptr;
+  }
+}
+
+/// `layout`: nullptr for that many contiguous bytes.
+const Respelled* Plan::Spelled::make(Plan& plan, const LayoutPtr& layout, MPI_Datatype leaf, std::int64_t leaf_size) noexcept {
+  const std::lock_guard lock(plan.mutex_);
+  const int state = state_.load(std::memory_order_acquire);
+  if (state != unknown) return state == made ? &respelled_ : nullptr;
+  std::optional<Respelled> spelled;
+  if (!fail_here(FailPoint::respell)) try {
+      if (layout)
+        spelled = respell(*layout, leaf, leaf_size, datatype_calls);
+      else if (const Built block = make_block(0, plan.bytes()))
+        spelled = respell(Layout(0, block->node), leaf, leaf_size, datatype_calls);
+    } catch (...) {
+    }
+  if (spelled) respelled_ = *spelled;
+  state_.store(spelled ? made : impossible, std::memory_order_release);
+  return spelled ? &respelled_ : nullptr;
+}
+
+void Plan::Spelled::retire() noexcept {
+  if (state_.exchange(impossible, std::memory_order_acq_rel) == made && !runtime().ended()) datatype_calls.free(&respelled_.type);
+}
+
+void Plan::retire() noexcept {
+  const std::lock_guard lock(mutex_);
+  typed_.retire();
+  packed_send_.retire();
+  packed_receive_.retire();
+}
+
+}  // namespace bestride

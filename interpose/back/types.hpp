@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// TypeRegistry: from a datatype handle to what is known of the type; one lock-free look-up per call.
+//
+// Only types whose commit was seen are in it (MPI_ and PMPI_Type_commit, Type_dup of such a one) and the pair types, which are
+// predefined but have gaps. Every other handle - predefined, uncommitted, invalid, made in a way not seen - is not found, and its
+// call goes to MPI untouched: an uncommitted type stays MPI's error, and a handle that was freed in a way not seen can't come
+// back as a stale layout. Alternative that lost: decoding any unknown handle at first use after probing that it is committed;
+// it gains types made before the preload (there are none) and risks a reused handle, that is wrong bytes.
+#include <mpi.h>
+
+#include <atomic>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "datatype/decode.hpp"
+#include "interpose/back/handle_table.hpp"
+#include "interpose/back/plan.hpp"
+
+namespace bestride {
+
+/// One committed type, from its commit to its free. Decoded at first use that can gain by it.
+class TypeEntry {
+ public:
+  TypeEntry(MPI_Datatype handle, std::uint64_t id) noexcept : handle_(handle), id_(id) {}
+
+  enum class State : std::uint8_t {
+    undecoded,
+    useful,      ///< has gaps between elements or inside them
+    contiguous,  ///< any count of it is one block
+    empty,       ///< no bytes at all
+    opaque,      ///< can't be represented
+  };
+  State state() const noexcept { return state_.load(std::memory_order_acquire); }
+  /// No message of any count can gain, but by a second spelling of contiguous bytes: see respell_from().
+  bool leave_alone() const noexcept { return state() > State::useful; }
+  /// A contiguous type: the least count at which respelling may pay anywhere. Others: never.
+  std::int64_t respell_from() const noexcept { return respell_from_.load(std::memory_order_relaxed); }
+  /// Unique in the process, never used again, unlike the handle.
+  std::uint64_t id() const noexcept { return id_; }
+  MPI_Datatype handle() const noexcept { return handle_; }
+
+  /// The plan for `count` (> 0) elements, or nullptr: no memory, or a first small use (it pays from the second on). The plan is
+  /// kept alive by the caller's reference.
+  PlanRef plan(std::int64_t count) noexcept;
+  /// The next use is not the only one, however small.
+  void expect_reuse() noexcept { reused_.store(true, std::memory_order_relaxed); }
+  /// Decodes if that has not been done. Not a hot path.
+  State decoded_state() noexcept;
+  /// Bytes of one element; only if decoded and not opaque.
+  std::int64_t extent() const noexcept { return decoded_.extent; }
+  /// Frees what the plans own in MPI and lets them go.
+  void retire() noexcept;
+
+ private:
+  void decode_locked() noexcept;
+
+  const MPI_Datatype handle_;
+  const std::uint64_t id_;
+  std::atomic<State> state_{State::undecoded};
+  std::atomic<std::int64_t> respell_from_{std::numeric_limits<std::int64_t>::max()};
+  bool seen_before(std::int64_t count) noexcept;
+  std::int64_t seen_[8] = {};  ///< small counts used once
+  std::size_t next_seen_ = 0;
+  std::atomic<bool> reused_{false};
+  DecodedType decoded_;
+  std::int64_t leaf_size_ = 0;
+  std::mutex mutex_;
+  struct Counted {
+    std::int64_t count;
+    PlanRef plan;
+  };
+  std::vector<Counted> plans_;
+  std::size_t oldest_ = 0;
+};
+
+class TypeRegistry {
+ public:
+  TypeEntry* find(MPI_Datatype type) const noexcept { return table_.find(type); }
+  /// A type is committed from now on. An older entry of the same handle is stale and goes. No memory: nothing happens, and the
+  /// type is left to MPI.
+  void insert(MPI_Datatype type) noexcept;
+  /// A predefined type: known to be contiguous. Needed only where contiguous messages may gain.
+  void insert_predefined(MPI_Datatype type) noexcept;
+  /// The type is about to be freed.
+  void remove(MPI_Datatype type) noexcept;
+  /// Forgets all and frees the respelled types; afterwards every call is forwarded.
+  void clear() noexcept;
+  std::size_t size() const noexcept { return table_.size(); }
+
+ private:
+  HandleTable<MPI_Datatype, TypeEntry> table_;
+  std::atomic<std::uint64_t> next_id_{1};
+};
+
+}  // namespace bestride

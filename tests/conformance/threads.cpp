@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// MPI_THREAD_MULTIPLE: threads send, receive, and make and free types at the same time. Skipped where the library gives less.
+#include <atomic>
+#include <string>
+#include <thread>
+
+#include "tests/support/typed_data.hpp"
+
+using namespace bestride::test;
+
+namespace {
+
+constexpr int threads = 4, rounds = 40;
+
+bool multiple() {
+  int provided = 0;
+  MPI_Query_thread(&provided);
+  return provided == MPI_THREAD_MULTIPLE;
+}
+
+template <class Work>
+void in_threads(Work&& work) {
+  if (!multiple()) return;
+  std::vector<std::thread> all;
+  for (int t = 0; t < threads; ++t) all.emplace_back([&work, t] { work(t); });
+  for (auto& thread : all) thread.join();
+}
+
+}  // namespace
+
+MPI_CASE(every_thread_with_its_own_types) {
+  const Ring ring;
+  in_threads([&](int t) {
+    for (int round = 0; round < rounds; ++round) {
+      const std::string type = "vector(" + std::to_string(10 + 7 * t + round) + ",1,2,double)";
+      TypedData out = outgoing(type, 2, ring.rank), in = incoming(type, 2);
+      MPI_Request requests[2];
+      MPI_Irecv(in.address(), 2, in.type(), ring.previous, t, MPI_COMM_WORLD, &requests[0]);
+      MPI_Isend(out.address(), 2, out.type(), ring.next, t, MPI_COMM_WORLD, &requests[1]);
+      MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+      in.expect(outgoing(type, 2, ring.previous).packed());
+    }
+  });
+}
+
+MPI_CASE(all_threads_with_the_same_type) {
+  const Ring ring;
+  CommittedType shared{std::string_view(list_type)};
+  in_threads([&](int t) {
+    for (int round = 0; round < rounds; ++round) {
+      TypedData out = outgoing(list_type, 3, ring.rank), in = incoming(list_type, 3);
+      MPI_Request request;
+      MPI_Irecv(in.address(), 3, shared, ring.previous, 100 + t, MPI_COMM_WORLD, &request);
+      MPI_Send(out.address(), 3, shared, ring.next, 100 + t, MPI_COMM_WORLD);
+      for (int done = 0; !done;) MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+      in.expect(outgoing(list_type, 3, ring.previous).packed());
+    }
+  });
+}
+
+MPI_CASE(one_thread_completes_what_another_started) {
+  if (!multiple()) return;
+  const Ring ring;
+  for (const char* type : every_type) {
+    TypedData out = outgoing(type, 1, ring.rank), in = incoming(type, 1);
+    MPI_Request requests[2];
+    std::thread([&] {
+      MPI_Irecv(in.address(), 1, in.type(), ring.previous, 1, MPI_COMM_WORLD, &requests[0]);
+      MPI_Isend(out.address(), 1, out.type(), ring.next, 1, MPI_COMM_WORLD, &requests[1]);
+    }).join();
+    std::thread([&] { MPI_Waitall(2, requests, MPI_STATUSES_IGNORE); }).join();
+    in.expect(outgoing(type, 1, ring.previous).packed());
+  }
+}
+
+MPI_CASE(types_made_and_freed_in_all_threads) {
+  in_threads([&](int t) {
+    for (int round = 0; round < 200; ++round) {
+      TypedData data("hvector(" + std::to_string(2 + round % 50) + ",3," + std::to_string(5 + t) + ",byte)", 1, 9);
+      Bytes packed(static_cast<std::size_t>(data.packed_size()));
+      int position = 0;
+      MPI_Pack(data.address(), 1, data.type(), packed.data(), static_cast<int>(packed.size()), &position, MPI_COMM_SELF);
+      if (const auto wrong = difference(data.packed(), packed)) fail_check(__FILE__, __LINE__, "packed " + *wrong);
+    }
+  });
+}
+
+int main(int argc, char** argv) { return run_cases(argc, argv, MPI_THREAD_MULTIPLE); }

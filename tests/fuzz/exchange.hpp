@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Every way MPI has to bring one typed buffer of each of two ranks to the other rank.
+#include <string>
+
+#include "tests/support/random.hpp"
+#include "tests/support/typed_data.hpp"
+
+namespace bestride::test {
+
+struct Exchange {
+  TypedData& out;
+  TypedData& in;
+  int peer;
+  int tag;
+  MPI_Status status{};
+  bool status_is_set = false;
+  int error = MPI_SUCCESS;  ///< the first error code of any call
+};
+
+/// A way by name. Every rank calls the same ways in the same order.
+struct Way {
+  const char* name;
+  void (*run)(Exchange&, Random&);
+  bool library_packs;  ///< the MPI library itself sends a contiguous copy: only for short messages, see typed_data.hpp
+  bool collective;     ///< the signatures must be equal: no short messages
+};
+std::span<const Way> ways();
+
+/// Completes all requests by a random mixture of the completion calls; statuses in the order of the requests.
+int complete(std::vector<MPI_Request>& requests, std::vector<MPI_Status>& statuses, Random& random);
+
+/// A communicator in which each of two ranks has the other as its one neighbour. Made at the first call, which is collective.
+MPI_Comm neighbours();
+void free_neighbours();
+
+}  // namespace bestride::test

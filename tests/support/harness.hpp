@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// A small harness for tests that are MPI programs: named cases, run by all ranks together.
+//
+//   MPI_CASE(send_on_a_duplicate) { ...; CHECK_EQUAL(expected, got); }
+//   int main(int argc, char** argv) { return run_cases(argc, argv); }
+//
+// program                    runs every case
+// program --list             names them, one a line, without MPI
+// program --only NAME...     runs these
+// A failed check prints rank, case, line, expected and got, and the case goes on. The exit status is 0 if nothing failed on any
+// rank. GoogleTest has no notion of a case that several processes run, and that one rank's failure is everyone's.
+#include <mpi.h>
+
+#include <sstream>
+#include <string>
+
+namespace bestride::test {
+
+using CaseFunction = void (*)();
+
+struct Registration {
+  Registration(const char* name, CaseFunction run);
+};
+
+/// Rank in and size of MPI_COMM_WORLD.
+int world_rank();
+int world_size();
+
+/// Records a failure of the running case on this rank. At most 20 a rank are printed.
+void fail_check(const char* file, int line, const std::string& what);
+
+/// The program's main(). `threads`: the level asked of MPI_Init_thread.
+int run_cases(int argc, char** argv, int threads = MPI_THREAD_SINGLE);
+
+/// The class of an error code.
+int error_class(int code);
+
+/// While it lives, errors on the communicator are returned, not fatal.
+class ReturnErrors {
+ public:
+  explicit ReturnErrors(MPI_Comm comm) : comm_(comm) {
+    MPI_Comm_get_errhandler(comm, &before_);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+  }
+  ~ReturnErrors() {
+    MPI_Comm_set_errhandler(comm_, before_);
+    MPI_Errhandler_free(&before_);
+  }
+  ReturnErrors(const ReturnErrors&) = delete;
+  ReturnErrors& operator=(const ReturnErrors&) = delete;
+
+ private:
+  MPI_Comm comm_;
+  MPI_Errhandler before_ = MPI_ERRHANDLER_NULL;
+};
+
+template <class Expected, class Got>
+void check_equal(const char* file, int line, const char* text, const Expected& expected, const Got& got) {
+  if (got == expected) return;
+  std::ostringstream what;
+  what << text << ": expected " << expected << ", got " << got;
+  fail_check(file, line, what.str());
+}
+
+}  // namespace bestride::test
+
+#define MPI_CASE(name)                                                 \
+  static void name();                                                  \
+  static const ::bestride::test::Registration registration_##name(#name, name); \
+  static void name()
+
+#define CHECK(condition) \
+  do {                   \
+    if (!(condition)) ::bestride::test::fail_check(__FILE__, __LINE__, #condition); \
+  } while (false)
+
+#define CHECK_EQUAL(expected, got) ::bestride::test::check_equal(__FILE__, __LINE__, #got, (expected), (got))

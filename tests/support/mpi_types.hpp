@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// From a TypeExpression to a real MPI datatype, by MPI's constructors.
+#include <mpi.h>
+
+#include "tests/support/expressions.hpp"
+
+namespace bestride::test {
+
+enum class Constructors {
+  plain,  ///< MPI_Type_vector and the like; aborts if a number does not fit an int
+  large,  ///< MPI_Type_vector_c and the like, also for small numbers
+};
+
+/// Uncommitted; the caller frees it. Intermediate types are freed here. Equal children of a struct are distinct handles.
+/// Ends the program if MPI refuses.
+MPI_Datatype build_type(const TypeExpression& type, Constructors constructors = Constructors::plain);
+
+/// The predefined MPI type of a word of the language.
+MPI_Datatype predefined(std::string_view name);
+
+/// A committed type that is freed at the end of the scope.
+class CommittedType {
+ public:
+  explicit CommittedType(const TypeExpression& type, Constructors constructors = Constructors::plain)
+      : handle_(build_type(type, constructors)) {
+    MPI_Type_commit(&handle_);
+  }
+  explicit CommittedType(std::string_view text) : CommittedType(type_from(text)) {}
+  ~CommittedType() {
+    if (handle_ != MPI_DATATYPE_NULL) MPI_Type_free(&handle_);
+  }
+  CommittedType(const CommittedType&) = delete;
+  CommittedType& operator=(const CommittedType&) = delete;
+  operator MPI_Datatype() const { return handle_; }
+  /// Frees it before the end of the scope.
+  void free() { MPI_Type_free(&handle_); }
+
+ private:
+  MPI_Datatype handle_;
+};
+
+}  // namespace bestride::test

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// From a type that fails a test to a small one that still fails it.
+#include <functional>
+
+#include "tests/support/expressions.hpp"
+
+namespace bestride::test {
+
+/// Greedy: replaces subtrees by their children or by a byte, drops list entries, moves numbers towards zero, as long as the
+/// candidate is a valid type and `fails` says true. Calls `fails` at most `budget` times.
+TypeExpression shrink(TypeExpression type, const std::function<bool(const TypeExpression&)>& fails, int budget = 3000);
+
+}  // namespace bestride::test

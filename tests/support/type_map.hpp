@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The type map of an expression, element by element, straight from the definitions in the standard: the oracle that shares no
+// code with the layouts (only the extents, which are compared with the MPI library's).
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "datatype/named.hpp"
+#include "tests/support/expressions.hpp"
+
+namespace bestride::test {
+
+struct Leaf {
+  const NamedType* type = nullptr;
+  std::int64_t offset = 0;
+  bool operator==(const Leaf&) const = default;
+};
+using TypeMap = std::vector<Leaf>;
+
+/// nullopt: no valid type, or more than `limit` leaves.
+std::optional<TypeMap> type_map(const TypeExpression& type, std::size_t limit = std::size_t{1} << 22);
+
+struct ByteRun {
+  std::int64_t offset = 0, length = 0;
+  bool operator==(const ByteRun&) const = default;
+};
+/// The bytes in packing order, without the gaps inside pair types, neighbours merged.
+std::vector<ByteRun> runs_of(const TypeMap& map);
+
+/// `count` elements, each displaced by `extent`.
+std::vector<ByteRun> runs_of(const TypeMap& map, std::int64_t count, std::int64_t extent);
+
+/// Is a byte named twice? Such a type may be sent, not received into.
+bool overlaps(std::vector<ByteRun> runs);
+
+/// Equal types next to each other counted together: the type signature.
+struct SignatureRun {
+  const NamedType* type = nullptr;
+  std::int64_t count = 0;
+};
+std::vector<SignatureRun> signature_of(const TypeMap& map);
+
+}  // namespace bestride::test

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// A message's data on one side: type, count, and a buffer of which every byte is known.
+//
+// Conventions of the conformance tests: the ranks form a ring; what rank r sends is made from seed r, so the receiver knows every
+// byte of it without being told.
+#include <mpi.h>
+
+#include "tests/support/harness.hpp"
+#include "tests/support/memory.hpp"
+#include "tests/support/mpi_types.hpp"
+
+namespace bestride::test {
+
+class TypedData {
+ public:
+  TypedData(std::string_view type, int count, std::uint64_t seed, std::size_t misaligned = 0)
+      : TypedData(type_from(type), count, seed, misaligned) {}
+  TypedData(const TypeExpression& type, int count, std::uint64_t seed, std::size_t misaligned = 0,
+            Constructors constructors = Constructors::plain);
+
+  void* address() { return buffer_.origin(); }
+  int count() const { return count_; }
+  MPI_Datatype type() const { return type_; }
+  std::int64_t packed_size() const;
+  const std::vector<ByteRun>& runs() const { return runs_; }
+  Buffer& buffer() { return buffer_; }
+
+  /// The bytes the type names, in packing order.
+  Bytes packed() const { return buffer_.gather(runs_); }
+  /// Fails the case unless the buffer is as it was made, except for these packed bytes (fewer than packed_size() for a short
+  /// message, none for nothing). Afterwards the buffer is as it was made.
+  void expect(const Bytes& arrived);
+  void expect_untouched() { expect({}); }
+  void free_type() { type_.free(); }
+
+ private:
+  int count_;
+  std::vector<ByteRun> runs_;
+  Buffer buffer_, made_;
+  CommittedType type_;
+};
+
+/// Neighbours in the ring of a communicator.
+struct Ring {
+  explicit Ring(MPI_Comm comm = MPI_COMM_WORLD) {
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    next = (rank + 1) % size;
+    previous = (rank + size - 1) % size;
+  }
+  int rank = 0, size = 1, next = 0, previous = 0;
+};
+
+/// What rank `rank` sends with this type and count.
+inline std::uint64_t outgoing_seed(int rank) { return 1000 + static_cast<std::uint64_t>(rank); }
+inline TypedData outgoing(std::string_view type, int count, int rank) { return {type, count, outgoing_seed(rank)}; }
+/// Room for it on this rank.
+inline constexpr std::uint64_t incoming_seed = 77;
+inline TypedData incoming(std::string_view type, int count) { return {type, count, incoming_seed}; }
+
+/// Checks source, tag, and the counts a status gives for this type.
+void check_status(const MPI_Status& status, int source, int tag, MPI_Datatype type, int count);
+
+/// Short enough to be sent eagerly; long enough for a rendezvous; members of several sizes; a list without a pattern.
+/// The records stay below one fragment of the transport: beyond that MPICH 4.0.2 cannot receive them from a contiguous sender,
+/// which its own MPI_Bsend and MPI_Sendrecv_replace are (MPI_ERR_TRUNCATE: a fragment ends inside a member).
+inline constexpr const char* small_type = "vector(16,1,2,double)";
+inline constexpr const char* large_type = "vector(40000,1,2,double)";
+inline constexpr const char* record_type = "contiguous(100,resized(0,40,struct([1,1,3],[0,8,17],[double,int,char])))";
+inline constexpr const char* list_type = "indexed([3,1,4,1,5,9],[0,7,11,40,50,100],float)";
+inline constexpr const char* every_type[] = {small_type, large_type, record_type, list_type};
+
+}  // namespace bestride::test
