@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/calibrate.hpp"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <sstream>
+
+#include "cli/calibrate_measure.hpp"
+#include "cli/calibrate_summary.hpp"
+#include "cli/command.hpp"
+#include "cli/progress.hpp"
+#include "cli/shell.hpp"
+#include "perfmodel/measure/state.hpp"
+#include "perfmodel/profile.hpp"
+
+namespace bestride {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> words_of(const std::string& text, char between) {
+  std::vector<std::string> words;
+  std::istringstream in(text);
+  for (std::string word; std::getline(in, word, between);)
+    if (!word.empty()) words.push_back(word);
+  return words;
+}
+
+/// In the build tree beside the command, installed under libexec.
+std::string measuring_program() {
+  const fs::path here = fs::path(resolved("/proc/self/exe")).parent_path();
+  const std::string name = "bestride-measure-mpich";
+  for (const fs::path& path : {here / name, here.parent_path() / "libexec/bestride" / name})
+    if (::access(path.c_str(), X_OK) == 0) return path;
+  fail("can't find " + name + " beside the command or in its libexec folder; it is built where an MPICH compiler wrapper was found");
+}
+
+std::vector<std::string> launcher(const CalibrateOptions& options) {
+  if (!options.mpiexec.empty()) {
+    const std::vector<std::string> words = words_of(options.mpiexec, ' ');
+    if (words.empty() || find_program(words[0]).empty()) fail("can't find the launcher '" + options.mpiexec + "'; give MPICH's with --mpiexec");
+    return words;
+  }
+  for (const char* name : {"mpiexec.mpich", "mpiexec.hydra", "mpiexec"})
+    if (!find_program(name).empty()) return {name};
+  fail("no mpiexec in PATH; give MPICH's with --mpiexec");
+}
+
+std::string output_path(const CalibrateOptions& options) {
+  const std::string path = options.output.empty() ? user_profile_path() : options.output;
+  if (path.empty()) fail("no home folder to write the profile to; give a file with --output");
+  std::error_code problem;
+  if (fs::path(path).has_parent_path()) fs::create_directories(fs::path(path).parent_path(), problem);
+  if (problem) fail("can't create the folder of '" + path + "': " + problem.message() + "; choose another place with --output");
+  if (fs::is_directory(path)) fail("'" + path + "' is a folder; give a file with --output");
+  return path;
+}
+
+MachineFingerprint fingerprint_of(const std::string& configuration) {
+  std::vector<std::string> fields;
+  std::size_t from = 0;
+  for (std::size_t at; (at = configuration.find(" | ", from)) != std::string::npos; from = at + 3) fields.push_back(configuration.substr(from, at - from));
+  fields.push_back(configuration.substr(from));
+  fields.resize(4);
+  return {fields[0], fields[1], fields[2], fields[3]};
+}
+
+/// Where `newer` has a value it stands, else that of `older`.
+void keep_older(Measurements* newer, const Measurements& older) {
+  const auto keep = [](auto& points, const auto& from) {
+    for (std::size_t i = 0; i < points.size(); ++i)
+      if (std::isnan(points[i])) points[i] = from[i];
+  };
+  for (std::size_t wire = 0; wire < newer->contiguous.size(); ++wire)
+    for (std::size_t lane = 0; lane < newer->contiguous[wire].size(); ++lane)
+      keep(newer->contiguous[wire][lane].log_seconds, older.contiguous[wire][lane].log_seconds);
+  for (std::size_t grid = 0; grid < newer->grids.size(); ++grid)
+    for (std::size_t row = 0; row < newer->grids[grid].log_seconds.size(); ++row)
+      keep(newer->grids[grid].log_seconds[row], older.grids[grid].log_seconds[row]);
+}
+
+void check_kinds(const std::string& only) {
+  CallKind kind;
+  for (const std::string& word : words_of(only, ','))
+    if (!parse(word, &kind)) fail("unknown call kind '" + word + "' in --only; known are pack, unpack, send, receive");
+}
+
+}  // namespace
+
+int calibrate_command(const CalibrateOptions& options) {
+  check_kinds(options.only);
+  const std::string output = output_path(options), state_path = output + ".state";
+  const int budget = options.budget > 0 ? options.budget : options.quick ? 30 : 300;
+  std::vector<std::string> command = launcher(options);
+  for (const std::string& word : {std::string("-n"), std::string("2"), measuring_program(), std::string("--state"), state_path,
+                                  std::string("--budget"), std::to_string(budget)})
+    command.push_back(word);
+  if (options.quick) command.push_back("--quick");
+  if (options.restart) command.push_back("--restart");
+  if (!options.only.empty()) command.insert(command.end(), {"--only", options.only});
+
+  Progress progress("calibrating");
+  const MeasureRun run = follow_measurement(command, [&](int done, int total, const std::string& at) { progress.show(done, total, at); });
+  progress.clear();
+  if (run.interrupted) {
+    std::fprintf(stderr, "bestride: interrupted; 'bestride calibrate' with the same arguments goes on from here\n");
+    return 130;
+  }
+  if (!run.complete) fail("measuring failed: " + run.error + "; is '" + command[0] + "' the launcher of MPICH?", exit_attention);
+
+  if (run.measured + run.known == 0)
+    fail("nothing could be measured undisturbed in " + std::to_string(budget) + " s: other programs keep the processors busy; try when it is idle",
+         exit_attention);
+  MeasuredState state = read_state(state_path, run.configuration);
+  if (state.done.empty()) fail("the state file '" + state_path + "' is gone or damaged; run again with --restart", exit_attention);
+  const MachineFingerprint fingerprint = fingerprint_of(run.configuration);
+  if (!options.only.empty())
+    if (const auto older = MachineProfile::load(output); older && why_stale(older->fingerprint, fingerprint).empty())
+      keep_older(&state.values, older->measured());
+  const MachineProfile profile = MachineProfile::from(std::move(state.values), fingerprint);
+  if (const auto saved = profile.save(output); !saved) fail(saved.error().text);
+  // What was left out for time stays to be done: the next run goes on with it.
+  if (run.left_out == 0) ::unlink(state_path.c_str());
+  print_summary(run, profile, output);
+  return exit_good;
+}
+
+void add_calibrate(CLI::App& app) {
+  CLI::App* const command = app.add_subcommand("calibrate", "measure this machine once, so that every choice fits it");
+  static CalibrateOptions options;
+  static bool resume = false;
+  command->add_flag("--quick", options.quick, "coarse curves in half a minute instead of fine ones in five");
+  command->add_option("--only", options.only, "call kinds to measure, of pack,unpack,send,receive; the others stay as they are in the file");
+  command->add_option("-o,--output", options.output, "file to write (default: ~/.config/bestride/profile.json)");
+  command->add_option("--mpiexec", options.mpiexec, "launcher with its arguments, e.g. 'mpiexec -hosts a,b' to measure between two hosts");
+  command->add_option("--budget", options.budget, "seconds to measure at most (default: 300; with --quick 30)")->check(CLI::PositiveNumber);
+  auto* const go_on = command->add_flag("--resume", resume, "go on where an interrupted run ended (the default)");
+  command->add_flag("--restart", options.restart, "measure everything anew")->excludes(go_on);
+  command->callback([] {
+    if (const int code = calibrate_command(options); code != exit_good) finish(code);
+  });
+}
+
+}  // namespace bestride

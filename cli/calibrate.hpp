@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// `bestride calibrate`: measures this machine once and writes its profile. Goes on where an interrupted run ended.
+#include <string>
+
+namespace CLI {
+class App;
+}
+
+namespace bestride {
+
+struct CalibrateOptions {
+  bool quick = false;
+  bool restart = false;
+  std::string only;     ///< "pack,send": call kinds; empty: all. The others stay as they are in the file
+  std::string output;   ///< empty: ~/.config/bestride/profile.json
+  std::string mpiexec;  ///< launcher with its arguments; empty: the one of the MPI library, found in PATH
+  int budget = 0;       ///< seconds; 0: 30 with quick, else 300
+};
+
+/// Returns the process's exit code. Writes progress to stderr and what was measured to stdout.
+int calibrate_command(const CalibrateOptions& options);
+void add_calibrate(CLI::App& app);
+
+}  // namespace bestride

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Runs the measuring program under its launcher and follows its events (perfmodel/measure/main.cpp lists them).
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace bestride {
+
+struct MeasureRun {
+  std::string configuration;  ///< "cpu | mpi library | host class | version"; empty: it never came so far
+  bool two_hosts = false;
+  int points = 0;
+  int known = 0;      ///< measured by an earlier run
+  int measured = 0;
+  int left_out = 0;   ///< for lack of time
+  double seconds = 0;
+  bool complete = false;     ///< the program came to its end
+  bool interrupted = false;  ///< by the user, with Ctrl-C
+  std::string error;         ///< what the program or the launcher said, one line; empty: nothing
+};
+
+/// Starts `command` and reads to its end. `on_point(done, total, id)` for every point. While it runs, an interrupt ends the
+/// program but not this process. Never throws.
+MeasureRun follow_measurement(const std::vector<std::string>& command, const std::function<void(int, int, const std::string&)>& on_point);
+
+}  // namespace bestride

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/explain.hpp"
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <cstdio>
+#include <map>
+#include <memory>
+
+#include "cli/command.hpp"
+#include "cli/explanation.hpp"
+#include "telemetry/json_writer.hpp"
+#include "telemetry/quantity.hpp"
+
+namespace bestride {
+namespace {
+
+void say(const char* what, const std::string& text) { std::printf("%-10s %s\n", what, text.c_str()); }
+
+std::string bytes_of(std::int64_t bytes) {
+  const std::string exact = std::to_string(bytes) + " B";
+  return bytes < 1024 ? exact : exact + " (" + bytes_text(static_cast<std::uint64_t>(bytes)) + ")";
+}
+
+std::string shape_text(const Shape& shape) {
+  std::string text(name(shape.kind));
+  if (shape.kind == Shape::Class::contiguous) return text;
+  if (shape.loops > 0) text += ", " + std::to_string(shape.loops) + (shape.loops == 1 ? " loop" : " loops");
+  return text + ", innermost " + std::to_string(shape.inner_count) + " turns, blocks " + std::to_string(shape.jump) + " B apart";
+}
+
+void print_text(const Question& question, const Explanation& it) {
+  say("type", it.type + ", count " + std::to_string(question.count));
+  say("layout", it.layout->text());
+  say("size", bytes_of(it.layout->size()) + " in " + std::to_string(it.layout->blocks()) + (it.layout->blocks() == 1 ? " block" : " blocks"));
+  say("extent", std::to_string(it.element.extent) + " B from lower bound " + std::to_string(it.element.lower_bound) + "; all elements touch " +
+                    bytes_of(it.layout->high() - it.layout->low()));
+  say("shape", shape_text(it.shape));
+  say("kernels", it.kernels);
+  say("profile", it.profile);
+  if (!it.profile_trouble.empty()) say("", it.profile_trouble);
+  const std::string where = is_message(question.call) ? ", peer on " + std::string(question.distance == Distance::self ? "this rank"
+                                                                                 : question.distance == Distance::node ? "this node"
+                                                                                                                       : "another node")
+                                                      : "";
+  say("call", std::string(name(question.call)) + where);
+  for (int i = 0; i < strategy_count; ++i) {
+    const double seconds = it.choice.seconds[static_cast<std::size_t>(i)];
+    const bool chosen = static_cast<int>(it.choice.strategy) == i;
+    const std::string time = std::isfinite(seconds) ? "predicted " + seconds_text(seconds) : "not possible here";
+    std::printf("  %-8s %s%s\n", std::string(name(static_cast<Strategy>(i))).c_str(), time.c_str(),
+                chosen ? ("  <- chosen: " + it.because).c_str() : "");
+  }
+}
+
+void print_json(const Question& question, const Explanation& it) {
+  JsonWriter json;
+  json.open_object();
+  json.member("format", "bestride-explanation").member("version", 1).member("type", it.type).member("count", question.count);
+  json.member("call", name(question.call)).member("distance", name(question.distance));
+  json.member("layout", it.layout->text()).member("size", it.layout->size()).member("blocks", it.layout->blocks());
+  json.member("lower_bound", it.element.lower_bound).member("extent", it.element.extent);
+  json.member("low", it.layout->low()).member("high", it.layout->high());
+  json.member("shape", name(it.shape.kind)).member("kernels", it.kernels).member("profile", it.profile);
+  json.key("seconds").open_object();
+  for (int i = 0; i < strategy_count; ++i) json.member(name(static_cast<Strategy>(i)), it.choice.seconds[static_cast<std::size_t>(i)]);
+  json.close_object();
+  json.member("strategy", name(it.choice.strategy)).member("because", it.because);
+  json.close_object();
+  std::fputs(json.text().c_str(), stdout);
+}
+
+}  // namespace
+
+void add_explain(CLI::App& app) {
+  const auto question = std::make_shared<Question>();
+  const auto json = std::make_shared<bool>(false);
+  CLI::App* const command = app.add_subcommand("explain", "what would be done with a datatype, and why: bestride explain 'vector(1000,1,2,double)' 1");
+  command->add_option("type", question->type, "datatype, as in 'vector(1000,1,2,double)'")->required()->type_name("TYPE");
+  command->add_option("count", question->count, "how many of it, default 1")->type_name("COUNT");
+  const std::map<std::string, CallKind> calls{
+      {"send", CallKind::send}, {"receive", CallKind::receive}, {"pack", CallKind::pack}, {"unpack", CallKind::unpack}};
+  const std::map<std::string, Distance> distances{{"self", Distance::self}, {"node", Distance::node}, {"network", Distance::network}};
+  const auto call = std::make_shared<std::string>("send"), distance = std::make_shared<std::string>("node");
+  command->add_option("--call", *call, "send, receive, pack or unpack; default send")->check(CLI::IsMember({"send", "receive", "pack", "unpack"}));
+  command->add_option("--distance", *distance, "where the peer is: self, node or network; default node")->check(CLI::IsMember({"self", "node", "network"}));
+  command->add_flag("--json", *json, "for a program");
+  command->callback([=] {
+    question->call = calls.at(*call);
+    question->distance = distances.at(*distance);
+    const auto it = explain(*question);
+    if (!it) fail(it.error().text);
+    *json ? print_json(*question, *it) : print_text(*question, *it);
+  });
+}
+
+}  // namespace bestride

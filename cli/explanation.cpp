@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/explanation.hpp"
+
+#include <cmath>
+#include <cstdio>
+#include <optional>
+
+#include "base/variables.hpp"
+#include "datatype/named.hpp"
+#include "datatype/respellable.hpp"
+#include "kernels/packer.hpp"
+
+namespace bestride {
+namespace {
+
+/// Bytes of the one basic type all leaves of a tree are; 0 if they differ or are pair types.
+std::int64_t leaf_bytes(const TypeExpression& type, std::optional<std::string>& seen) {
+  if (type.combiner == TypeExpression::Combiner::named) {
+    const NamedType* const named = find_named_type(type.name);
+    if (!named || named->first != named->size || (seen && *seen != type.name)) return 0;
+    seen = type.name;
+    return named->size;
+  }
+  std::int64_t bytes = 0;
+  for (const TypeExpression& child : type.children)
+    if (bytes = leaf_bytes(child, seen); bytes == 0) return 0;
+  return bytes;
+}
+
+Allowed allowed_for(const Explanation& it, const Question& question, std::int64_t leaf) {
+  Allowed allowed;
+  allowed.respell = is_message(question.call) && respellable(*it.layout, leaf);
+  allowed.pack = it.layout->size() <= Settings::get().size("BESTRIDE_PACK_LIMIT") || !is_message(question.call);
+  return allowed;
+}
+
+std::string percent(double part) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.0f %%", part * 100);
+  return text;
+}
+
+std::string because(const Explanation& it, double margin) {
+  if (it.layout->size() == 0) return "there are no bytes to move";
+  const double forward = it.choice.seconds[0], chosen = it.choice.seconds[static_cast<std::size_t>(it.choice.strategy)];
+  char text[128];
+  if (it.choice.strategy != Strategy::forward) {
+    std::snprintf(text, sizeof text, "predicted %.1f times as fast as leaving it to MPI", forward / chosen);
+    return text;
+  }
+  if (it.layout->contiguous()) return "the bytes are contiguous: there is nothing to pack";
+  return "nothing is predicted to be at least " + percent(margin) + " faster than leaving it to MPI";
+}
+
+/// BESTRIDE_STRATEGY, where it names a strategy that is possible.
+void apply_forced(Explanation& it) {
+  const std::string& forced = Settings::get().text("BESTRIDE_STRATEGY");
+  Strategy strategy;
+  if (forced == "auto" || !parse(forced, &strategy)) return;
+  if (!std::isfinite(it.choice.seconds[static_cast<std::size_t>(strategy)])) return;
+  it.choice.strategy = strategy;
+  it.because = "BESTRIDE_STRATEGY=" + forced + " forces it";
+}
+
+}  // namespace
+
+Result<Explanation> explain(const Question& question) {
+  if (question.count < 0) return Error{"count " + std::to_string(question.count) + " is negative; give 0 or more"};
+  const auto parsed = parse_type(question.type);
+  if (!parsed) return Error{"type expression, " + parsed.error().text};
+  const auto element = evaluate(*parsed);
+  if (!element) return Error{"type expression, " + element.error().text};
+  const Built all = make_repeat(element->bytes, question.count, element->extent);
+  if (!all) return Error{"count " + std::to_string(question.count) + " of this type leaves the 62-bit range; it would be left to MPI"};
+
+  Explanation it;
+  it.type = parsed->text();
+  it.element = *element;
+  it.layout = intern(*all);
+  std::optional<std::string> seen;
+  const std::int64_t leaf = leaf_bytes(*parsed, seen);
+  const std::int64_t element_bytes = element->bytes.node ? element->bytes.node->size : 0;
+  it.shape = Shape::of(*it.layout, {element_bytes, Spelling::leaf_of(leaf)});
+  it.allowed = allowed_for(it, question, leaf);
+  it.kernels = Packer(it.layout).text();
+
+  const MachineProfile* profile = &MachineProfile::built_in();
+  std::optional<MachineProfile> from_file;
+  it.profile = "built-in";
+  if (const std::string path = find_profile_path(); !path.empty()) {
+    if (auto loaded = MachineProfile::load(path)) {
+      profile = &from_file.emplace(std::move(*loaded));
+      it.profile = path;
+    } else {
+      it.profile_trouble = loaded.error().text;
+    }
+  }
+  it.choice = Chooser(*profile).choose(it.shape, question.call, question.distance, it.allowed);
+  it.because = because(it, is_message(question.call) ? Chooser::default_margin : Chooser::local_margin);
+  apply_forced(it);
+  return it;
+}
+
+}  // namespace bestride

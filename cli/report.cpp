@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/report.hpp"
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.hpp"
+#include "telemetry/ledger.hpp"
+
+namespace bestride {
+namespace {
+
+using Json = nlohmann::json;
+
+/// A number; what the writer had to spell null reads as 0.
+double seconds_of(const Json& number) { return number.is_null() ? 0 : number.get<double>(); }
+
+LedgerLine line_of(const Json& entry) {
+  return {entry.at("call"),   entry.at("layout"), entry.at("strategy"),           entry.at("reason"),
+          entry.at("calls"),  entry.at("bytes"),  seconds_of(entry.at("seconds")), seconds_of(entry.at("saved_seconds"))};
+}
+
+void report(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) fail("can't read '" + path + "': " + std::strerror(errno));
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object() || json.value("format", Json()) != "bestride-report")
+    fail("'" + path + "' is not a bestride report; give the file BESTRIDE_REPORT=1 wrote");
+  if (json.value("version", Json()) != 1)
+    fail("'" + path + "' is a report of format " + json.value("version", Json()).dump() + ", this command reads 1; use the bestride that wrote it");
+  try {
+    const ReportHeader header{json.at("mpi_library"), json.at("profile"), json.at("ranks"), seconds_of(json.at("job_seconds"))};
+    std::vector<LedgerLine> lines;
+    for (const Json& entry : json.at("lines")) lines.push_back(line_of(entry));
+    std::fputs(report_text(header, lines).c_str(), stdout);
+  } catch (const Json::exception&) {
+    fail("'" + path + "' is damaged: a field is missing or of another type; run the job again");
+  }
+}
+
+}  // namespace
+
+void add_report(CLI::App& app) {
+  const auto path = std::make_shared<std::string>();
+  CLI::App* const command = app.add_subcommand("report", "print the table of a JSON report");
+  command->add_option("file", *path, "report that a job wrote")->required()->type_name("FILE");
+  command->callback([path] { report(*path); });
+}
+
+}  // namespace bestride

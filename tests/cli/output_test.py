@@ -1,0 +1,348 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the real bestride command, copied into a prefix of its own, and compares what it prints.
+
+The prefix is what an installation looks like: bin/bestride, lib/libbestride.so, and an empty file where the MPICH back lies (the
+command only looks whether it is there). HOME and PATH lead into the same folder, so nothing of this machine is seen but its MPI.
+"""
+import glob
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+PROGRAM = {name: os.environ.get(name) for name in (
+    "OWN_MPI", "STATIC_OWN_MPI", "STRIPPED", "LOADS_PLUGINS", "NEEDS_ABSENT", "WRITE_PROFILE", "MPI_PROGRAM", "MPI_PROGRAM_WITH_TOOL")}
+VERSION = os.environ["BESTRIDE_TEST_VERSION"]
+SOURCE = os.environ["BESTRIDE_TEST_SOURCE"]
+
+
+class CommandTest(unittest.TestCase):
+    def setUp(self):
+        self.prefix = os.path.realpath(tempfile.mkdtemp(prefix="bestride-cli-"))
+        self.addCleanup(shutil.rmtree, self.prefix)
+        for folder in ("bin", "lib", "home", "path"):
+            os.mkdir(f"{self.prefix}/{folder}")
+        self.front = f"{self.prefix}/lib/libbestride.so"
+        shutil.copy(os.environ["COMMAND_UNDER_TEST"], f"{self.prefix}/bin/bestride")
+        shutil.copy(os.environ["LIBRARY_UNDER_TEST"], self.front)
+        self.write("lib/libbestride-mpich.so", "")
+        self.write("lib/libsomething-else.so", "")
+        self.environment = {"HOME": f"{self.prefix}/home", "PATH": f"{self.prefix}/path:/usr/bin:/bin"}
+
+    def write(self, path, text, mode=0o644):
+        path = f"{self.prefix}/{path}"
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(path, mode)
+        return path
+
+    def launcher(self, name, behind=None):
+        """A program in PATH that prints what reaches it; `behind`: the name of the file its link leads to."""
+        script = '#!/bin/sh\nfor a; do [ "$a" = --version ] && exit 0; done\nenv | grep -E "^(LD_PRELOAD|BESTRIDE_|SLURM_)" | sort\nprintf "%s\\n" "$*"\n'
+        path = self.write(f"path/{behind or name}", script, 0o755)
+        if behind and not os.path.lexists(f"{self.prefix}/path/{name}"):
+            os.symlink(path, f"{self.prefix}/path/{name}")
+        return path
+
+    def run_command(self, *words, **environment):
+        return subprocess.run([f"{self.prefix}/bin/bestride", *words], env={**self.environment, **environment}, text=True,
+                              capture_output=True, timeout=60, check=False, stdin=subprocess.DEVNULL)
+
+    def good(self, *words, **environment):
+        done = self.run_command(*words, **environment)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
+        return done.stdout
+
+    def refused(self, *words, code=2, **environment):
+        """The one line on stderr of a command that must do nothing."""
+        done = self.run_command(*words, **environment)
+        self.assertEqual((done.returncode, done.stdout), (code, ""), done.stderr)
+        self.assertRegex(done.stderr, r"\Abestride: [^\n]+\n\Z")
+        return done.stderr[len("bestride: "):-1]
+
+
+class Usage(CommandTest):
+    def test_version(self):
+        self.assertEqual(self.good("--version"), f"bestride {VERSION}\n")
+
+    def test_help_names_every_command(self):
+        text = self.good("--help")
+        for command in ("run", "explain", "info", "doctor", "report"):
+            self.assertRegex(text, rf"\n  {command} +\w")
+
+    def test_bad_usage_is_one_line(self):
+        self.assertEqual(self.refused("dance"), "there is no command 'dance'; 'bestride --help' lists them")
+        self.assertEqual(self.refused("info", "x"), "'x' is not expected here; 'bestride --help' shows what is possible")
+        self.refused()
+        self.refused("info", "--nonsense")
+        self.refused("explain")
+        self.refused("explain", "int", "many")
+        self.refused("explain", "int", "1", "--call", "shout")
+
+
+class Run(CommandTest):
+    def test_dry_run_prints_the_environment_and_the_command(self):
+        self.launcher("mpiexec", "mpiexec.hydra")
+        text = self.good("run", "--dry-run", "--report", "--disable", "--strategy", "pack", "--log", "info", "--", "mpiexec", "-n", "4",
+                         "./my program", "--report", "--", "it's")
+        self.assertEqual(text, f"LD_PRELOAD={self.front}\nBESTRIDE_REPORT=1\nBESTRIDE_DISABLE=1\nBESTRIDE_STRATEGY=pack\n"
+                         "BESTRIDE_LOG=info\nmpiexec -n 4 './my program' --report -- 'it'\\''s'\n")
+
+    def test_dry_run_reads_back_in_a_shell(self):
+        self.launcher("mpiexec", "mpiexec.hydra")
+        text = self.good("run", "--dry-run", "--", "mpiexec", "a b", "", "$HOME", "*", "x\ny")
+        words = subprocess.run(["sh", "-c", 'eval "set -- ${1#*\n}"; shift; printf "<%s>" "$@"', "sh", text], text=True, capture_output=True,
+                               check=True).stdout
+        self.assertEqual(words, "<a b><><$HOME><*><x\ny>")
+
+    def test_runs_with_the_library_before_what_was_preloaded(self):
+        self.launcher("mpiexec", "mpiexec.hydra")
+        self.assertEqual(self.good("run", "--report", "--", "mpiexec", "-n", "2", "x"),
+                         f"BESTRIDE_REPORT=1\nLD_PRELOAD={self.front}\n-n 2 x\n")
+        self.assertIn(f"LD_PRELOAD={self.front}:libm.so.6\n", self.good("run", "--", "mpiexec", LD_PRELOAD="libm.so.6"))
+        self.assertIn(f"LD_PRELOAD=libm.so.6:{self.front}\n", self.good("run", "--", "mpiexec", LD_PRELOAD=f"libm.so.6:{self.front}"))
+
+    def test_the_exit_code_is_the_jobs(self):
+        self.assertEqual(self.run_command("run", "--", "sh", "-c", "exit 42").returncode, 42)
+
+    def test_what_cant_be_run(self):
+        self.assertEqual(self.refused("run", "--", "no-such-launcher", code=127),
+                         "can't run 'no-such-launcher': there is no such program; is it in PATH?")
+        self.assertIn("write it after '--'", self.refused("run"))
+        self.assertIn("write the job's command after '--'", self.refused("run", "mpiexec", "-n", "4"))
+        self.assertIn("{auto,forward,respell,pack}", self.refused("run", "--strategy", "fast", "--", "true"))
+
+    def test_a_bad_profile_starts_nothing(self):
+        self.assertIn("No such file", self.refused("run", "--profile", "/nowhere", "--", "true"))
+        bad = self.write("bad.json", '{"format": "bestride-profile"')
+        self.assertIn("damaged or cut short", self.refused("run", "--profile", bad, "--", "true"))
+
+    def test_a_profile_is_named_by_its_whole_path(self):
+        subprocess.run([PROGRAM["WRITE_PROFILE"], f"{self.prefix}/profile.json", "here"], check=True)
+        done = subprocess.run([f"{self.prefix}/bin/bestride", "run", "--dry-run", "--profile", "profile.json", "--", "true"], cwd=self.prefix,
+                              env=self.environment, text=True, capture_output=True, check=True)
+        self.assertIn(f"BESTRIDE_PROFILE={self.prefix}/profile.json\n", done.stdout)
+
+    def test_without_the_library(self):
+        os.remove(self.front)
+        self.assertRegex(self.refused("run", "--", "true"), "^can't find libbestride.so .*; install the command and the library")
+
+    def test_a_path_that_cant_be_preloaded(self):
+        os.mkdir(f"{self.prefix}/a b")
+        for folder in ("bin", "lib"):
+            shutil.copytree(f"{self.prefix}/{folder}", f"{self.prefix}/a b/{folder}")
+        self.prefix += "/a b"
+        self.assertIn("which LD_PRELOAD can't name", self.refused("run", "--", "true"))
+
+    def test_srun_that_keeps_the_environment_to_itself(self):
+        self.launcher("srun")
+        self.assertEqual(self.run_command("run", "--", "srun", "-n", "2", "x").stderr, "")
+        self.assertEqual(self.run_command("run", "--", "srun", "--export=ALL,A=1", "x").stderr, "")
+        done = self.run_command("run", "--", "srun", "--export=A,B", "x")
+        self.assertIn("use --export=ALL,A,B or add LD_PRELOAD", done.stderr)
+        done = self.run_command("run", "--", "srun", "-n", "2", "x", SLURM_EXPORT_ENV="NONE")
+        self.assertIn("it is set to ALL for this command", done.stderr)
+        self.assertIn("SLURM_EXPORT_ENV=ALL\n", done.stdout)
+
+    def test_open_mpi_needs_a_word_for_other_hosts(self):
+        self.launcher("mpirun", "orterun")
+        self.assertIn("for other hosts add -x LD_PRELOAD -x BESTRIDE_REPORT", self.run_command("run", "--report", "--", "mpirun", "x").stderr)
+
+
+class Info(CommandTest):
+    def test_installation(self):
+        text = self.good("info")
+        self.assertIn(f"bestride         {VERSION}\nlibrary          {self.front} ({VERSION})\nMPI ABIs         mpich\n", text)
+        self.assertRegex(text, r"instruction set  (scalar|avx2|avx512), in use (scalar|avx2|avx512)\n")
+        self.assertIn("profile          built-in ('bestride calibrate'", text)
+        self.assertIn("in use scalar\n", self.good("info", BESTRIDE_KERNEL_ISA="scalar"))
+
+    def test_every_variable_says_where_it_is_from(self):
+        config = self.write("config", "BESTRIDE_POOL_LIMIT = 1M\n")
+        text = self.good("info", "--env", BESTRIDE_CONFIG=config, BESTRIDE_STRATEGY="pack")
+        self.assertIn("BESTRIDE_STRATEGY=pack\n    from environment; default 'auto'; one of auto|", text)
+        self.assertIn(f"BESTRIDE_POOL_LIMIT=1M\n    from {config}; default '128M'\n", text)
+        self.assertIn("BESTRIDE_DISABLE=0\n    from default; default '0'\n    1: engage nothing", text)
+
+    def test_the_committed_page_is_the_table(self):
+        with open(f"{SOURCE}/docs/variables.md", encoding="utf-8") as page:
+            self.assertEqual(page.read(), self.good("info", "--env", "--markdown"),
+                             "run: bestride info --env --markdown > docs/variables.md")
+
+
+class Explain(CommandTest):
+    def test_text(self):
+        text = self.good("explain", "vector(1000, 1, 2, double)", "1")
+        self.assertIn("type       vector(1000,1,2,double), count 1\nlayout     1000 x 16 | 8 B\n"
+                      "size       8000 B (7.81 KiB) in 1000 blocks\nextent     15992 B from lower bound 0; all elements touch 15992 B", text)
+        self.assertRegex(text, r"  forward  predicted \S+ us\n  respell  predicted [^\n]*\n  pack     predicted ")
+        self.assertEqual(text.count("<- chosen: "), 1)
+
+    def test_json_is_the_same(self):
+        answer = json.loads(self.good("explain", "vector(1000,1,2,double)", "3", "--call", "receive", "--distance", "network", "--json"))
+        self.assertEqual([answer[key] for key in ("call", "distance", "size", "blocks", "extent")], ["receive", "network", 24000, 3000, 15992])
+        self.assertEqual(set(answer["seconds"]), {"forward", "respell", "pack"})
+        self.assertIn(answer["strategy"], answer["seconds"])
+
+    def test_what_is_contiguous_is_left_alone(self):
+        self.assertIn("<- chosen: the bytes are contiguous: there is nothing to pack\n", self.good("explain", "contiguous(100,double)", "5"))
+        self.assertIn("<- chosen: there are no bytes to move\n", self.good("explain", "double", "0"))
+
+    def test_a_forced_strategy_is_said(self):
+        self.assertIn("pack     predicted", self.good("explain", "vector(9,1,2,int)", BESTRIDE_STRATEGY="pack"))
+        self.assertIn("<- chosen: BESTRIDE_STRATEGY=forward forces it", self.good("explain", "vector(9,1,2,int)", BESTRIDE_STRATEGY="forward"))
+
+    def test_bad_types_say_the_column(self):
+        self.assertEqual(self.refused("explain", "vector(3,1,2,doubel)", "1"), "type expression, column 14: expected a type, found 'doubel'")
+        self.assertEqual(self.refused("explain", "vector(3,1,2"), "type expression, column 13: expected ',', found the end")
+        self.assertIn("type expression, ", self.refused("explain", "vector(-3,1,2,int)"))
+        self.assertIn("type expression, ", self.refused("explain", "(" * 5000))
+
+    def test_bad_counts(self):
+        self.assertEqual(self.refused("explain", "int", "-1"), "count -1 is negative; give 0 or more")
+        self.assertIn("62-bit range", self.refused("explain", "vector(2,1,2,int)", "4000000000000000000"))
+        self.refused("explain", "int", "99999999999999999999")
+
+    def test_a_bad_profile_is_said_and_the_built_in_used(self):
+        text = self.good("explain", "int", "1", BESTRIDE_PROFILE="/nowhere")
+        self.assertIn("profile    built-in\n           profile '/nowhere': No such file", text)
+
+
+class Doctor(CommandTest):
+    def findings(self, *words, code, **environment):
+        self.launcher("mpiexec", "mpiexec.hydra")
+        done = self.run_command("doctor", *words, **environment)
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        for line in done.stdout.splitlines():
+            self.assertRegex(line, r"^(ok|note|problem) +[a-z]+ +\S")
+        return done.stdout
+
+    def test_no_mpi_program(self):
+        text = self.findings("/bin/true", code=0)
+        self.assertIn(f"ok       library   {self.front}, version {VERSION}\nok       abi       mpich: {self.prefix}/lib/libbestride-mpich.so\n"
+                      f"ok       launcher  {self.prefix}/path/mpiexec: MPICH's mpiexec (hydra)\n", text)
+        self.assertRegex(text, r"note     program   \S+true is not an MPI program; the library has nothing to do there\n")
+
+    @unittest.skipUnless(PROGRAM["MPI_PROGRAM"], "no MPICH here")
+    def test_dynamically_linked_mpi(self):
+        text = self.findings(PROGRAM["MPI_PROGRAM"], code=0)
+        self.assertIn("dynamically linked, calls 5 MPI functions directly, of which 1 can be accelerated and 2 are watched\n", text)
+        self.assertRegex(text, r"ok       mpi       libmpi\w*\.so\.12 => /\S+: MPICH \S+.*, ABI mpich\n")
+
+    @unittest.skipUnless(PROGRAM["MPI_PROGRAM"], "no MPICH here")
+    def test_no_back_for_the_programs_mpi(self):
+        os.rename(f"{self.prefix}/lib/libbestride-mpich.so", f"{self.prefix}/lib/libbestride-openmpi.so")
+        self.assertIn("there is no back for ABI mpich beside the library", self.findings(PROGRAM["MPI_PROGRAM"], code=1))
+
+    @unittest.skipUnless(PROGRAM["MPI_PROGRAM"], "no MPICH here")
+    def test_another_mpis_launcher(self):
+        self.launcher("orterun")
+        os.symlink("orterun", f"{self.prefix}/path/mpiexec.new")
+        self.launcher("mpiexec", "mpiexec.hydra")
+        os.rename(f"{self.prefix}/path/mpiexec.new", f"{self.prefix}/path/mpiexec")
+        done = self.run_command("doctor", PROGRAM["MPI_PROGRAM"])
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("problem  launcher  Open MPI's mpirun is first in PATH, but the program's MPI is another", done.stdout)
+
+    @unittest.skipUnless(PROGRAM["MPI_PROGRAM"], "no MPICH here")
+    def test_a_tool_linked_into_the_program(self):
+        self.assertIn("defines 1 MPI functions itself, such as MPI_Barrier", self.findings(PROGRAM["MPI_PROGRAM_WITH_TOOL"], code=0))
+
+    @unittest.skipUnless(PROGRAM["MPI_PROGRAM"], "no MPICH here")
+    def test_a_set_user_id_program(self):
+        copy = f"{self.prefix}/program"
+        shutil.copy(PROGRAM["MPI_PROGRAM"], copy)
+        os.chmod(copy, 0o4755)
+        self.assertIn("is set-user-id, so the dynamic linker ignores LD_PRELOAD", self.findings(copy, code=1))
+
+    def test_static_mpi(self):
+        for name in ("OWN_MPI", "STATIC_OWN_MPI"):
+            self.assertIn("has a static MPI in it, which no preloaded library can reach; link it with the shared MPI library\n",
+                          self.findings(PROGRAM[name], code=1))
+        self.assertIn("is statically linked, so nothing can be preloaded into it; link it dynamically\n", self.findings(PROGRAM["STRIPPED"], code=1))
+
+    def test_programs_that_load_mpi_later(self):
+        self.assertIn("RTLD_DEEPBIND", self.findings(PROGRAM["LOADS_PLUGINS"], code=0))
+        self.assertIn("is a script for /bin/sh", self.findings("mpiexec", code=0))
+
+    def test_what_is_no_program(self):
+        self.assertIn("problem  program   there is no program 'nowhere' that can be run", self.findings("nowhere", code=1))
+        self.assertIn("problem  program   there is no program '/tmp' that can be run", self.findings("/tmp", code=1))
+        broken = self.write("broken", "\x7fELF but not really", 0o755)
+        self.assertIn("is not an ELF program", self.findings(broken, code=1))
+
+    def test_libraries_that_are_not_found(self):
+        self.assertIn("problem  libraries libcli_absent.so is not found by the dynamic linker", self.findings(PROGRAM["NEEDS_ABSENT"], code=1))
+
+    def test_profiles(self):
+        self.assertIn("note     profile   none, so the built-in one is used", self.findings("/bin/true", code=0))
+        self.assertIn("problem  profile   profile '/nowhere': No such file", self.findings("/bin/true", code=1, BESTRIDE_PROFILE="/nowhere"))
+        path = f"{self.prefix}/home/.config/bestride/profile.json"
+        subprocess.run([PROGRAM["WRITE_PROFILE"], path, "here"], check=True)
+        self.assertIn(f"ok       profile   {path}, measured on a machine like this", self.findings("/bin/true", code=0))
+        with open(path, "r+b") as file:
+            file.seek(200)
+            file.write(b"#")
+        self.assertIn("problem  profile   profile", self.findings("/bin/true", code=1))
+        subprocess.run([PROGRAM["WRITE_PROFILE"], path, "elsewhere"], check=True)
+        self.assertIn("measured with another CPU ('Abacus 3000', here '", self.findings("/bin/true", code=1))
+
+    def test_variables(self):
+        self.assertIn("ok       variable  no unknown or bad", self.findings("/bin/true", code=0))
+        text = self.findings("/bin/true", code=1, BESTRIDE_REPROT="1", BESTRIDE_XYZZY_PLUGH="1", BESTRIDE_POOL_LIMIT="plenty")
+        self.assertIn("problem  variable  BESTRIDE_REPROT is not known; did you mean BESTRIDE_REPORT?\n", text)
+        self.assertIn("problem  variable  BESTRIDE_XYZZY_PLUGH is not known; 'bestride info --env' lists what is\n", text)
+        self.assertIn("problem  variable  BESTRIDE_POOL_LIMIT='plenty' is not a value it can have, so '128M' is used", text)
+        self.assertIn("note     variable  BESTRIDE_DISABLE=1", self.findings("/bin/true", code=0, BESTRIDE_DISABLE="1"))
+
+    def test_broken_installations(self):
+        os.remove(f"{self.prefix}/lib/libbestride-mpich.so")
+        self.assertIn("problem  abi       no libbestride-<abi>.so beside it", self.findings("/bin/true", code=1))
+        self.write("lib/libbestride.so", "not an object")
+        self.assertIn("can't be loaded or is another program's", self.findings("/bin/true", code=1))
+        os.remove(self.front)
+        self.assertIn("problem  library   can't find libbestride.so", self.findings("/bin/true", code=1))
+
+
+class Report(CommandTest):
+    LINE = {"call": "MPI_Isend", "layout": "16 x 64 | 8 B", "strategy": "pack", "reason": "", "calls": 12, "bytes": 1536, "seconds": 0.5,
+            "saved_seconds": None}
+
+    def report(self, **changes):
+        whole = {"format": "bestride-report", "version": 1, "bestride": VERSION, "mpi_library": "MPICH", "profile": "built-in", "ranks": 2,
+                 "job_seconds": 1.5, "lines": [self.LINE]}
+        return self.write("report.json", json.dumps({**whole, **changes}))
+
+    def test_prints_the_table(self):
+        text = self.good("report", self.report())
+        self.assertIn("2 ranks, 1.50 s, MPICH\n", text)
+        self.assertRegex(text, r"\nMPI_Isend +16 x 64 \| 8 B +12 1\.50 KiB  pack +500 ms +0 s\n")
+
+    def test_every_reason_of_the_library_is_explained(self):
+        reasons = set()
+        for path in glob.glob(f"{SOURCE}/interpose/back/*.[ch]pp"):
+            with open(path, encoding="utf-8") as file:
+                for statement in re.findall(r"(?:leave\(|deed\.reason = )([^;]*);", file.read()):
+                    reasons.update(re.findall(r'"([^"]+)"', statement))
+        with open(f"{SOURCE}/docs/report.md", encoding="utf-8") as page:
+            documented = set(re.findall(r"^\| `([^`]+)` \|", page.read(), re.MULTILINE))
+        for reason in reasons:
+            self.assertIn(reason, documented)
+            text = self.good("report", self.report(lines=[{**self.LINE, "strategy": "forward", "reason": reason}]))
+            self.assertRegex(text, rf"\n  {reason}: \w")
+
+    def test_bad_files(self):
+        self.assertIn("No such file", self.refused("report", "/nowhere"))
+        self.assertIn("is not a bestride report", self.refused("report", self.write("x", "{")))
+        self.assertIn("format 2, this command reads 1", self.refused("report", self.report(version=2)))
+        self.assertIn("is damaged", self.refused("report", self.report(lines=[{}])))
+        self.assertIn("is damaged", self.refused("report", self.report(ranks="many")))
+        self.assertIn("is damaged", self.refused("report", self.report(lines={"a": 1})))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Each house rule finds its violation in a small house made for it, and nothing where there is none."""
+import os
+import tempfile
+import unittest
+
+import house_test
+
+PAGE = """# Architecture
+| room | what it is for | may include | central type |
+|---|---|---|---|
+| `interpose/` | entry points | all below | `Runtime` |
+| `cli/` | the command | all but interpose | |
+| `kernels/` | move bytes | datatype, base | `Packer` |
+| `datatype/` | layouts | base | `Layout` |
+| `base/` | results | – | `Settings` |
+"""
+SPDX = "// SPDX-License-Identifier: Apache-2.0\n"
+
+
+class Rules(unittest.TestCase):
+    def setUp(self):
+        self.house = tempfile.TemporaryDirectory()
+        self.addCleanup(self.house.cleanup)
+        self.write("docs/architecture.md", PAGE)
+        for room in ("interpose", "cli", "kernels", "datatype", "base"):
+            self.write(f"{room}/README.md", "a room\n")
+
+    def write(self, path, text):
+        path = os.path.join(self.house.name, path)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def expect(self, *violations):
+        found = house_test.check(self.house.name)
+        self.assertEqual(len(found), len(violations), found)
+        for line, part in zip(found, violations):
+            self.assertIn(part, line)
+
+    def test_a_house_in_order(self):
+        self.write("kernels/a.cpp", SPDX + '#include "kernels/a.hpp"\n#include "datatype/b.hpp"\n#include "other.hpp"\n#include <vector>\n')
+        self.write("cli/a.cpp", SPDX + '#include "kernels/a.hpp"\n')
+        self.write("interpose/back/a.cpp", SPDX + '#include "base/a.hpp"\n')
+        self.write("build/a.cpp", "made by the build\n")
+        self.expect()
+
+    def test_includes(self):
+        self.write("base/a.cpp", SPDX + '#include "datatype/b.hpp"\n')
+        self.write("cli/a.cpp", SPDX + '#include "interpose/a.hpp"\n')
+        self.write("interpose/a.cpp", SPDX + '#include "cli/a.hpp"\n')
+        self.write("kernels/a.cpp", SPDX + '  #  include "../cli/a.hpp"\n')
+        found = sorted(house_test.check(self.house.name))
+        self.assertEqual([line.split(": ")[0] for line in found], ["base/a.cpp:2", "cli/a.cpp:2", "interpose/a.cpp:2", "kernels/a.cpp:2"])
+
+    def test_length(self):
+        self.write("base/a.cpp", SPDX + "\n" * 599)
+        self.expect()
+        self.write("base/a.cpp", SPDX + "\n" * 600)
+        self.expect("more than 600 lines")
+
+    def test_markers(self):
+        self.write("docs/a.md", "a line\nTO" + "DO: more\n")
+        self.expect("docs/a.md:2: a marker")
+
+    def test_licence_line(self):
+        self.write("base/a.cpp", "\n\n\n" + SPDX)
+        self.expect("base/a.cpp:1: no 'SPDX")
+
+    def test_header_guard(self):
+        self.write("base/a.hpp", SPDX)
+        self.expect("#pragma once")
+
+    def test_readme(self):
+        os.remove(os.path.join(self.house.name, "kernels/README.md"))
+        self.expect("kernels/:1: a room without a README.md")
+
+    def test_own_folder(self):
+        self.write("docs/a.md", f"see {os.path.abspath(self.house.name)}/x\n")
+        self.expect("names the folder")
+
+    def test_an_unreadable_table(self):
+        self.write("docs/architecture.md", "no table\n")
+        self.expect("can't be read")
+
+
+if __name__ == "__main__":
+    unittest.main()

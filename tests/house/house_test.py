@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""house_test.py ROOT: what the house rules forbid, one line each as file:line: rule; exit code 1 if there is any.
+
+The rooms and what each may include are read from the table in docs/architecture.md, so the page can't say anything else than what
+is kept. A few rules, all fatal, no way to switch one off for a line.
+"""
+import os
+import re
+import sys
+
+MOST_LINES = 600
+CODE = (".cpp", ".hpp", ".h", ".c", ".cu", ".inc", ".py", ".sh", ".F90", ".f90", ".tsv")
+TEXT = CODE + (".md", ".txt", ".cmake", ".json", ".yml", ".yaml")
+TABLES = (".tsv", ".json")  # as long as what they list
+MARKER = re.compile(r"\b(" + "|".join(("TO" + "DO", "FIX" + "ME", "XX" + "X", "HA" + "CK")) + r")\b")
+INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"')
+ROW = re.compile(r"^\|\s*`(\w+)/`\s*\|[^|]*\|\s*([^|]*?)\s*\|")
+
+
+def rooms_of(page):
+    """{room: the rooms it may include} from the table of docs/architecture.md, top row first."""
+    rows = [match.groups() for match in map(ROW.match, page.splitlines()) if match]
+    names = [name for name, _ in rows]
+    allowed = {}
+    for position, (name, words) in enumerate(rows):
+        if words.startswith("all but "):
+            allowed[name] = set(names) - set(re.split(r"[,\s]+", words[len("all but "):]))
+        elif words == "all below":
+            allowed[name] = set(names[position + 1:]) - {"cli"}  # a command stands beside the library, not under it
+        else:
+            allowed[name] = {word for word in re.split(r"[,\s]+", words) if word in names}
+    return allowed
+
+
+def files_of(root):
+    for folder, subfolders, names in os.walk(root):
+        subfolders[:] = [s for s in subfolders if not s.startswith(".") and not (folder == root and re.match(r"build($|-)", s))
+                         and s != "__pycache__"]
+        for name in sorted(names):
+            if name.endswith(TEXT):
+                yield os.path.relpath(os.path.join(folder, name), root)
+
+
+def check_file(path, lines, rooms, root):
+    """Yields (line number, rule) for one file."""
+    if len(lines) > MOST_LINES and not path.endswith(TABLES):
+        yield len(lines), f"more than {MOST_LINES} lines: a file is about one thing, split it"
+    if path.endswith(CODE) and not any("SPDX-License-Identifier: Apache-2.0" in line for line in lines[:3]):
+        yield 1, "no 'SPDX-License-Identifier: Apache-2.0' in the first three lines"
+    if path.endswith((".hpp", ".h")) and "#pragma once" not in (line.strip() for line in lines):
+        yield 1, "a header without #pragma once"
+    room = path.split(os.sep)[0]
+    for number, line in enumerate(lines, 1):
+        if MARKER.search(line):
+            yield number, "a marker of unfinished work: finish it, or write what is left into the docs"
+        if root in line:
+            yield number, "names the folder it was developed in"
+        include = INCLUDE.match(line)
+        if include and room in rooms:
+            target = include.group(1).split("/")[0]
+            if include.group(1).startswith("."):
+                yield number, "an include relative to the file: write it from the repository root"
+            elif target in rooms and target != room and target not in rooms[room]:
+                yield number, f"{room}/ may not include {target}/ (docs/architecture.md)"
+
+
+def check(root):
+    """All violations as 'file:line: rule'."""
+    root = os.path.abspath(root)
+    with open(os.path.join(root, "docs/architecture.md"), encoding="utf-8") as page:
+        rooms = rooms_of(page.read())
+    found = []
+    if not rooms:
+        found.append("docs/architecture.md:1: the table of rooms can't be read")
+    for path in files_of(root):
+        with open(os.path.join(root, path), encoding="utf-8", errors="replace") as file:
+            lines = file.read().splitlines()
+        found += [f"{path}:{number}: {rule}" for number, rule in check_file(path, lines, rooms, root)]
+    for room in rooms:
+        if os.path.isdir(os.path.join(root, room)) and not os.path.isfile(os.path.join(root, room, "README.md")):
+            found.append(f"{room}/:1: a room without a README.md")
+    return found
+
+
+def main():
+    found = check(sys.argv[1])
+    print("\n".join(found) if found else "the house is in order")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
