@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Faces, edges and corners as MPI datatypes. Three spellings of the same type map, because applications differ in which they
+// use and MPI libraries differ in how well they treat each.
+#include <mpi.h>
+
+#include <utility>
+#include <vector>
+
+#include "field.hpp"
+
+namespace halo3d {
+
+/// Owns one datatype handle.
+class Datatype {
+ public:
+  Datatype() = default;
+  explicit Datatype(MPI_Datatype handle) : handle_(handle) {}
+  Datatype(Datatype&& other) noexcept : handle_(std::exchange(other.handle_, MPI_DATATYPE_NULL)) {}
+  Datatype& operator=(Datatype&& other) noexcept { return std::swap(handle_, other.handle_), *this; }
+  ~Datatype() {
+    if (handle_ != MPI_DATATYPE_NULL) MPI_Type_free(&handle_);
+  }
+  MPI_Datatype get() const { return handle_; }
+  void commit() { MPI_Type_commit(&handle_); }
+
+ private:
+  MPI_Datatype handle_ = MPI_DATATYPE_NULL;
+};
+
+/// The cells of one region in one array, or (base MPI_BOTTOM) in all arrays at once.
+struct Place {
+  void* base;
+  MPI_Aint displacement;  ///< bytes from base
+  Datatype type;          ///< committed
+
+  void* address() const { return base == MPI_BOTTOM ? MPI_BOTTOM : static_cast<char*>(base) + displacement; }
+  MPI_Aint absolute() const;  ///< displacement from MPI_BOTTOM
+};
+
+/// A struct of one of each type at these displacements; not committed.
+Datatype struct_of(const std::vector<MPI_Aint>& displacements, const std::vector<MPI_Datatype>& types);
+
+/// One place per message that a neighbour gets: one in all (Messages::joined) or one per exchanged quantity.
+std::vector<Place> places_of(Field& field, const Region& region, const Options& options);
+
+}  // namespace halo3d

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// halo3d: a mini-app that does what a stencil code does with its neighbours, and checks every value it gets.
+// It is plain MPI. Whatever makes it faster has to do so from outside.
+#include <mpi.h>
+
+#include <cstdio>
+
+#include "report.hpp"
+#include "sweep.hpp"
+
+namespace {
+
+using namespace halo3d;
+
+enum ExitCode { good = 0, wrong_values = 1, bad_arguments = 2 };
+
+int run_one(const Options& options, int rank) {
+  const CaseResult result = run_case(options, Grid(MPI_COMM_WORLD, options.grid, options.periodic));
+  if (!result.first_wrong.empty()) std::fprintf(stderr, "halo3d: %s\n", result.first_wrong.c_str());
+  if (rank == 0) {
+    if (options.json != "-") write_text("-", as_text(options, result));
+    if (!options.json.empty() && !write_text(options.json, as_json(options, result)))
+      std::fprintf(stderr, "halo3d: cannot write %s\n", options.json.c_str());
+  }
+  return result.wrong ? wrong_values : good;
+}
+
+int run(const std::vector<std::string>& arguments) {
+  int rank = 0, ranks = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  Parsed parsed = parse(arguments);
+  if (parsed.options && parsed.options->help) {
+    if (rank == 0) write_text("-", usage());
+    return good;
+  }
+  if (parsed.options && !parsed.options->sweep) parsed.complaint = complaint_about(*parsed.options, ranks);
+  if (!parsed.complaint.empty()) {
+    if (rank == 0) std::fprintf(stderr, "halo3d: %s\n", parsed.complaint.c_str());
+    return bad_arguments;
+  }
+  if (parsed.options->sweep) return sweep(MPI_COMM_WORLD, *parsed.options) ? wrong_values : good;
+  return run_one(*parsed.options, rank);
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  MPI_Init(&count, &arguments);
+  const int code = run({arguments + 1, arguments + count});
+  MPI_Finalize();
+  return code;
+}

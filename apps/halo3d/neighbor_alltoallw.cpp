@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <map>
+
+#include "exchange.hpp"
+
+namespace halo3d {
+namespace {
+
+/// One side (sending or receiving) of one MPI_Neighbor_alltoallw.
+struct Side {
+  void* base = nullptr;
+  std::vector<int> ranks;
+  std::vector<int> counts;
+  std::vector<MPI_Aint> displacements;
+  std::vector<MPI_Datatype> types;
+
+  void add(int rank, MPI_Aint displacement, MPI_Datatype type) {
+    ranks.push_back(rank), counts.push_back(1), displacements.push_back(displacement), types.push_back(type);
+  }
+};
+
+struct Call {
+  Side send, receive;
+};
+
+class NeighborAlltoallw : public Exchange {
+ public:
+  /// Frees `communicator` in the end if it is `owned`; `joined` are the types that belong to nothing else.
+  NeighborAlltoallw(MPI_Comm communicator, bool owned, std::vector<Call> calls, std::vector<Datatype> joined)
+      : communicator_(communicator), owned_(owned), calls_(std::move(calls)), joined_(std::move(joined)) {}
+  ~NeighborAlltoallw() override {
+    if (owned_) MPI_Comm_free(&communicator_);
+  }
+  void run() override {
+    for (const Call& call : calls_)
+      MPI_Neighbor_alltoallw(call.send.base, call.send.counts.data(), call.send.displacements.data(), call.send.types.data(),
+                             call.receive.base, call.receive.counts.data(), call.receive.displacements.data(),
+                             call.receive.types.data(), communicator_);
+  }
+
+ private:
+  MPI_Comm communicator_;
+  bool owned_;
+  std::vector<Call> calls_;
+  std::vector<Datatype> joined_;
+};
+
+/// With one or two ranks along a periodic dimension, one rank is the neighbour on both sides.
+bool has_rank_twice(const Grid& grid) {
+  for (const int ranks : grid.ranks())
+    if (grid.periodic() && ranks <= 2) return true;
+  return false;
+}
+
+/// On a Cartesian communicator the slots are -z, +z, -y, +y, -x, +x; a border's slot is MPI_PROC_NULL and stays in the list.
+std::unique_ptr<Exchange> on_cartesian(const Grid& grid, const std::vector<Channel>& channels, int parts) {
+  std::vector<Call> calls(parts);
+  const auto add = [](Side& side, int rank, const Place& place) {
+    side.base = place.base;
+    side.add(rank, place.displacement, place.type.get());
+  };
+  for (int dimension = 0; dimension < 3; ++dimension)
+    for (const int step : {-1, 1}) {
+      Triple toward{};
+      toward[dimension] = step;
+      for (const Channel& channel : channels) {
+        if (channel.direction == toward) add(calls[channel.part].send, channel.to, channel.send);
+        if (channel.direction == opposite(toward)) add(calls[channel.part].receive, channel.from, channel.receive);
+      }
+    }
+  return std::make_unique<NeighborAlltoallw>(grid.communicator(), false, std::move(calls), std::vector<Datatype>());
+}
+
+/// Adds `place` to what goes to (or comes from) `rank`, all in absolute addresses.
+void gather(std::map<int, std::vector<const Place*>>& by_rank, int rank, const Place& place) {
+  if (rank != MPI_PROC_NULL) by_rank[rank].push_back(&place);
+}
+
+Side side_of(const std::map<int, std::vector<const Place*>>& by_rank, std::vector<Datatype>& joined) {
+  Side side;
+  side.base = MPI_BOTTOM;
+  for (const auto& [rank, places] : by_rank) {
+    std::vector<MPI_Aint> addresses;
+    std::vector<MPI_Datatype> types;
+    for (const Place* place : places) {
+      addresses.push_back(place->absolute());
+      types.push_back(place->type.get());
+    }
+    if (places.size() == 1) {
+      side.add(rank, addresses[0], types[0]);
+      continue;
+    }
+    joined.push_back(struct_of(addresses, types));
+    joined.back().commit();
+    side.add(rank, 0, joined.back().get());
+  }
+  return side;
+}
+
+/// Every rank stands once in the lists, and what it gets goes in one struct: MPI libraries disagree about which of several
+/// blocks between the same two ranks is which (mpi-forum issue 153 and the corrections to it in MPICH and Open MPI).
+std::unique_ptr<Exchange> on_graph(const Grid& grid, const std::vector<Channel>& channels, int parts) {
+  std::vector<Call> calls(parts);
+  std::vector<Datatype> joined;
+  for (int part = 0; part < parts; ++part) {
+    std::map<int, std::vector<const Place*>> sends, receives;
+    for (const Channel& channel : channels) {
+      if (channel.part != part) continue;
+      gather(sends, channel.to, channel.send);
+      gather(receives, channel.from, channel.receive);
+    }
+    calls[part] = {side_of(sends, joined), side_of(receives, joined)};
+  }
+  const auto& sources = calls[0].receive.ranks;
+  const auto& destinations = calls[0].send.ranks;
+  MPI_Comm graph = MPI_COMM_NULL;
+  MPI_Dist_graph_create_adjacent(grid.communicator(), int(sources.size()), sources.data(), MPI_UNWEIGHTED, int(destinations.size()),
+                                 destinations.data(), MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &graph);
+  return std::make_unique<NeighborAlltoallw>(graph, true, std::move(calls), std::move(joined));
+}
+
+}  // namespace
+
+std::unique_ptr<Exchange> make_neighbor_alltoallw(const Grid& grid, int neighbours, const std::vector<Channel>& channels) {
+  int parts = 0;
+  for (const Channel& channel : channels) parts = std::max(parts, channel.part + 1);
+  return neighbours == 6 && !has_rank_twice(grid) ? on_cartesian(grid, channels, parts) : on_graph(grid, channels, parts);
+}
+
+}  // namespace halo3d

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an intercepted call with nothing to do costs: a plain MPI program, run bare, preloaded and preloaded but disabled.
+// One process; each case is a call (or the shortest closed group of calls) on predefined types, repeated.
+//   call_overhead time            one JSON line a case: median nanoseconds of one group
+//   call_overhead count CASE N    runs one case N times and nothing else: for an instruction counter
+#include <mpi.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+namespace {
+
+double value_out = 1, value_in = 0;
+char packed[64];
+
+void comm_rank() {
+  int rank;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+}
+void type_size() {
+  int size;
+  MPI_Type_size(MPI_DOUBLE, &size);
+}
+void pack_double() {
+  int position = 0;
+  MPI_Pack(&value_out, 1, MPI_DOUBLE, packed, sizeof packed, &position, MPI_COMM_WORLD);
+}
+void test_null() {
+  MPI_Request request = MPI_REQUEST_NULL;
+  int flag;
+  MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+}
+void send_proc_null() { MPI_Send(&value_out, 1, MPI_DOUBLE, MPI_PROC_NULL, 0, MPI_COMM_WORLD); }
+void recv_proc_null() { MPI_Recv(&value_in, 1, MPI_DOUBLE, MPI_PROC_NULL, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE); }
+void self_message() {
+  MPI_Request requests[2];
+  MPI_Irecv(&value_in, 1, MPI_DOUBLE, 0, 0, MPI_COMM_SELF, &requests[0]);
+  MPI_Isend(&value_out, 1, MPI_DOUBLE, 0, 0, MPI_COMM_SELF, &requests[1]);
+  MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+}
+
+struct Case {
+  const char* name;
+  int calls;  ///< MPI calls in the group
+  void (*run)();
+};
+constexpr Case cases[] = {
+    {"Comm_rank (not engaged)", 1, comm_rank},     {"Type_size (not engaged)", 1, type_size},
+    {"Pack 1 double", 1, pack_double},             {"Test of a null request", 1, test_null},
+    {"Send to PROC_NULL", 1, send_proc_null},      {"Recv from PROC_NULL", 1, recv_proc_null},
+    {"Irecv + Isend + Waitall to self", 3, self_message},
+};
+
+double median_ns(void (*run)()) {
+  constexpr int samples = 41, repeats = 20000;
+  std::vector<double> seconds;
+  for (int i = 0; i < repeats; ++i) run();
+  for (int s = 0; s < samples; ++s) {
+    const double start = MPI_Wtime();
+    for (int i = 0; i < repeats; ++i) run();
+    seconds.push_back((MPI_Wtime() - start) / repeats);
+  }
+  std::nth_element(seconds.begin(), seconds.begin() + samples / 2, seconds.end());
+  return seconds[samples / 2] * 1e9;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  int status = 0;
+  if (argc == 2 && std::strcmp(argv[1], "time") == 0) {
+    for (const Case& one : cases) std::printf("{\"case\":\"%s\",\"calls\":%d,\"ns\":%.2f}\n", one.name, one.calls, median_ns(one.run));
+  } else if (argc == 4 && std::strcmp(argv[1], "count") == 0 && std::atoi(argv[2]) < static_cast<int>(std::size(cases))) {
+    for (long i = std::atol(argv[3]); i > 0; --i) cases[std::atoi(argv[2])].run();
+  } else if (argc == 2 && std::strcmp(argv[1], "list") == 0) {
+    for (const Case& one : cases) std::printf("{\"case\":\"%s\",\"calls\":%d}\n", one.name, one.calls);
+  } else {
+    std::fprintf(stderr, "usage: call_overhead time | list | count CASE N\n");
+    status = 2;
+  }
+  MPI_Finalize();
+  return status;
+}

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// How much slower than the best strategy the chosen one is, on shapes that were not calibrated. Two ranks:
+//   mpiexec -n 2 chooser_regret [--profile FILE] [--shapes N] [--seed S] [--output results.json]
+// Every strategy is measured in the same run, interleaved; the baseline "always forward" and the built-in profile are judged on the
+// same samples. Prints regret = time(chosen) / least time - 1, and what a choice itself costs.
+#include <mpi.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "bench/chooser_shapes.hpp"
+#include "datatype/decode.hpp"
+#include "datatype/respell.hpp"
+#include "kernels/packer.hpp"
+#include "perfmodel/chooser.hpp"
+#include "perfmodel/measure/pair.hpp"
+#include "perfmodel/measure/types.hpp"
+
+namespace {
+
+using namespace bestride;
+constexpr double never = std::numeric_limits<double>::infinity();
+
+struct Measured {
+  std::array<double, strategy_count> seconds{never, never, never};
+  Shape shape;
+  Allowed allowed;
+};
+
+struct Buffers {
+  Arena user, packed, other;
+};
+
+Measured measure(const RandomType& type, CallKind kind, Distance distance, const Chooser& chooser, Buffers& buffers) {
+  const DatatypeCalls calls = linked_calls();
+  const auto decoded = decode(type.type, calls);
+  if (!decoded) throw std::runtime_error("could not decode " + type.text);
+  const LayoutPtr layout = counted(*decoded, type.count);
+  int leaf_size = 0;
+  if (decoded->leaf != MPI_DATATYPE_NULL) MPI_Type_size(decoded->leaf, &leaf_size);
+  Measured result;
+  result.shape = Shape::of(*layout, {decoded->layout->size(), Spelling::leaf_of(leaf_size), decoded->listed});
+  const int bytes = static_cast<int>(layout->size());
+  const bool message = is_message(kind);
+  result.allowed = {message && !layout->contiguous() && can_respell(*layout, decoded->leaf, leaf_size), !layout->contiguous()};
+
+  char* const base = buffers.user.at_least(static_cast<std::size_t>(layout->high() + 64));
+  char* const packed = buffers.packed.at_least(static_cast<std::size_t>(bytes));
+  const Exchange exchange(MPI_COMM_WORLD, kind, distance, bytes, buffers.other.at_least(static_cast<std::size_t>(bytes)));
+  const Packer packer(layout);
+  const bool wire_respelled = message && chooser.wire(bytes, kind, distance) == Strategy::respell;
+  const SpelledType wire = make_respelled_bytes(bytes);
+  std::optional<Respelled> respelled;
+  if (result.allowed.respell) respelled = respell(*layout, decoded->leaf, leaf_size, calls);
+
+  std::vector<Strategy> strategies{Strategy::forward};
+  if (respelled) strategies.push_back(Strategy::respell);
+  if (result.allowed.pack) strategies.push_back(Strategy::pack);
+  // Between two ranks both sides do the same, as in an exchange of halos: their work overlaps in MPI's engines and nowhere else.
+  const bool both = message && distance == Distance::node;
+  const CallKind role = !both ? kind : exchange.rank() == 0 ? CallKind::send : CallKind::receive;
+  std::vector<std::function<void()>> actions;
+  for (Strategy strategy : strategies)
+    actions.push_back([=, &exchange, &packer, &wire] {
+      if (!both && !exchange.works()) return exchange.idle();
+      int position = 0;
+      if (strategy == Strategy::pack) {
+        if (role == CallKind::pack || role == CallKind::send) packer.pack(packed, base);
+        if (message && wire_respelled) exchange.transfer(packed, wire.count(), wire.type());
+        else if (message) exchange.transfer(packed, bytes, MPI_BYTE);
+        if (role == CallKind::unpack || role == CallKind::receive) packer.unpack(base, packed);
+      } else if (kind == CallKind::pack) {
+        MPI_Pack(base, type.count, type.type, packed, bytes, &position, MPI_COMM_SELF);
+      } else if (kind == CallKind::unpack) {
+        MPI_Unpack(packed, bytes, &position, base, type.count, type.type, MPI_COMM_SELF);
+      } else if (strategy == Strategy::respell) {
+        exchange.transfer(base + layout->offset(), static_cast<int>(respelled->count), respelled->type);
+      } else {
+        exchange.transfer(base, type.count, type.type);
+      }
+      exchange.answer();
+    });
+  const std::vector<double> seconds = time_actions(MPI_COMM_WORLD, std::move(actions), exchange.answered(), 4e-3);
+  for (std::size_t s = 0; s < strategies.size(); ++s) result.seconds[static_cast<std::size_t>(strategies[s])] = seconds[s] > 0 ? seconds[s] + overhead_seconds(strategies[s], kind) : never;
+  if (respelled) MPI_Type_free(&respelled->type);
+  return result;
+}
+
+struct Regrets {
+  std::vector<double> values;
+  void add(double value) { values.push_back(value); }
+  void print(const char* what) {
+    if (values.empty()) return;
+    std::sort(values.begin(), values.end());
+    double sum = 0;
+    for (double v : values) sum += v;
+    std::printf("%-34s n %4zu  mean %6.1f %%  median %6.1f %%  p90 %6.1f %%  max %6.0f %%\n", what, values.size(), 100 * sum / static_cast<double>(values.size()),
+                100 * values[values.size() / 2], 100 * values[values.size() * 9 / 10], 100 * values.back());
+  }
+};
+
+double nanoseconds_a_choice(const Chooser& chooser, const std::vector<Shape>& shapes) {
+  double best = never, sink = 0;
+  for (int round = 0; round < 20; ++round) {
+    const double start = MPI_Wtime();
+    for (int i = 0; i < 1000; ++i)
+      sink += chooser.choose(shapes[static_cast<std::size_t>(i) % shapes.size()], CallKind::send, Distance::node, {true, true}).seconds[0];
+    best = std::min(best, (MPI_Wtime() - start) * 1e6);
+  }
+  return sink > 0 ? best : 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  std::map<std::string, std::string> options{{"--profile", find_profile_path()}, {"--shapes", "100"}, {"--seed", "1"}, {"--output", ""}};
+  for (int i = 1; i + 1 < argc; i += 2) options[argv[i]] = argv[i + 1];
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  auto loaded = options["--profile"].empty() ? Result<MachineProfile>(Error{}) : MachineProfile::load(options["--profile"]);
+  if (!loaded && !options["--profile"].empty() && rank == 0) std::printf("%s\n", loaded.error().text.c_str());
+  const MachineProfile& profile = loaded ? *loaded : MachineProfile::built_in();
+  const Chooser chooser(profile), cautious(MachineProfile::built_in());
+  std::mt19937 random(static_cast<unsigned>(std::atoi(options["--seed"].c_str())));
+  Buffers buffers;
+  std::map<std::string, Regrets> regrets;
+  std::vector<Shape> shapes;
+  nlohmann::json rows = nlohmann::json::array();
+  for (int n = 0; n < std::atoi(options["--shapes"].c_str()); ++n) {
+    RandomType type = make_random_type(random);
+    for (CallKind kind : {CallKind::pack, CallKind::unpack, CallKind::send, CallKind::receive}) {
+      const Measured measured = measure(type, kind, Distance::node, chooser, buffers);
+      if (rank != 0) continue;
+      shapes.push_back(measured.shape);
+      const Choice choice = chooser.choose(measured.shape, kind, Distance::node, measured.allowed);
+      const Choice careful = cautious.choose(measured.shape, kind, Distance::node, measured.allowed);
+      const double least = *std::min_element(measured.seconds.begin(), measured.seconds.end());
+      const auto regret = [&](Strategy s) { return measured.seconds[static_cast<std::size_t>(s)] / least - 1; };
+      if (least == never || measured.seconds[0] == never || regret(choice.strategy) == never || regret(careful.strategy) == never) continue;  // the machine was too busy
+      const std::string call(name(kind));
+      for (const std::string& group : {std::string("calibrated, all"), "calibrated, " + call, "calibrated, " + std::string(name(measured.shape.kind))})
+        regrets[group].add(regret(choice.strategy));
+      regrets["built-in, " + call].add(regret(careful.strategy));
+      regrets["always forward, " + call].add(regret(Strategy::forward));
+      nlohmann::json row{{"type", type.text}, {"call", call}, {"class", name(measured.shape.kind)}, {"bytes", measured.shape.bytes},
+                         {"block", measured.shape.block_bytes}, {"jump", measured.shape.jump}, {"element", measured.shape.element_bytes},
+                         {"leaf", name(measured.shape.leaf)}, {"chosen", name(choice.strategy)}, {"built_in", name(careful.strategy)}, {"regret", regret(choice.strategy)}};
+      for (int s = 0; s < strategy_count; ++s) {
+        const std::string strategy(name(static_cast<Strategy>(s)));
+        if (measured.seconds[static_cast<std::size_t>(s)] == never) continue;
+        row["measured_us"][strategy] = measured.seconds[static_cast<std::size_t>(s)] * 1e6;
+        row["predicted_us"][strategy] = choice.seconds[static_cast<std::size_t>(s)] * 1e6;
+      }
+      rows.push_back(row);
+    }
+    MPI_Type_free(&type.type);
+  }
+  if (rank == 0) {
+    std::printf("profile: %s\n", profile.path.empty() ? "built-in" : profile.path.c_str());
+    for (auto& [group, values] : regrets) values.print(group.c_str());
+    const double ns = shapes.empty() ? 0 : nanoseconds_a_choice(chooser, shapes);
+    std::printf("one choice: %.0f ns\n", ns);
+    if (!options["--output"].empty()) std::ofstream(options["--output"]) << nlohmann::json{{"choice_ns", ns}, {"seed", options["--seed"]}, {"rows", rows}}.dump(1) << "\n";
+  }
+  MPI_Finalize();
+  return 0;
+}

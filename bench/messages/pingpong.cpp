@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pingpong.hpp"
+
+#include <algorithm>
+
+namespace messages {
+namespace {
+
+using Bytes = std::vector<unsigned char>;
+constexpr unsigned char gap = 0xA5;
+constexpr std::size_t margin = 4096;
+
+std::size_t span(const Shape& shape, int count) {
+  std::ptrdiff_t end = 0;
+  for (const Block& block : shape.blocks()) end = std::max(end, block.offset + block.length);
+  return std::size_t(end + (count - 1) * shape.extent());
+}
+
+/// One side of a ping-pong: what is sent and where the answer goes.
+struct End {
+  const void* send;
+  int send_count;
+  MPI_Datatype send_type;
+  void* receive;
+  int receive_count;
+  MPI_Datatype receive_type;
+};
+
+void round_trips(const End& end, int rank, int count) {
+  for (int trip = 0; trip < count; ++trip)
+    for (const int turn : {0, 1}) {
+      if (turn == rank)
+        MPI_Send(end.send, end.send_count, end.send_type, 1 - rank, 0, MPI_COMM_WORLD);
+      else
+        MPI_Recv(end.receive, end.receive_count, end.receive_type, 1 - rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+}
+
+double seconds_for(const End& end, int rank, int count) {
+  const double start = MPI_Wtime();
+  round_trips(end, rank, count);
+  return MPI_Wtime() - start;
+}
+
+/// Round trips to a sample, so that the clock's grain does not show; rank 0 decides.
+int trips_per_sample(const End& end, int rank) {
+  constexpr int first = 4;
+  constexpr double wanted_s = 20e-6;
+  round_trips(end, rank, first);
+  int trips = int(std::clamp(wanted_s / (seconds_for(end, rank, first) / first), 1.0, 64.0));
+  MPI_Bcast(&trips, 1, MPI_INT, 0, MPI_COMM_WORLD);
+  return trips;
+}
+
+double median(std::vector<double>& values) {
+  std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
+  return values[values.size() / 2];
+}
+
+/// Fills `sent`, lets both ranks send it once, and looks at every byte that arrived and every one beside it.
+bool arrives_whole(const Message& message, Bytes& sent, Bytes& received, const End& end, int rank) {
+  for (std::size_t at = 0; at < sent.size(); ++at) sent[at] = static_cast<unsigned char>((at * 2654435761u) >> 13);
+  std::fill(received.begin(), received.end(), gap);
+  round_trips(end, rank, 1);
+
+  Bytes payload;
+  for (int item = 0; item < message.send_count; ++item)
+    for (const Block& block : message.send.blocks()) {
+      const auto from = sent.begin() + std::ptrdiff_t(margin) + item * message.send.extent() + block.offset;
+      payload.insert(payload.end(), from, from + block.length);
+    }
+  Bytes expected(received.size(), gap);
+  auto next = payload.begin();
+  for (int item = 0; item < message.receive_count; ++item)
+    for (const Block& block : message.receive.blocks()) {
+      std::copy(next, next + block.length,
+                expected.begin() + std::ptrdiff_t(margin) + item * message.receive.extent() + block.offset);
+      next += block.length;
+    }
+  int good = next == payload.end() && expected == received;
+  MPI_Allreduce(MPI_IN_PLACE, &good, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  return good;
+}
+
+}  // namespace
+
+Timing measure(const Case& chosen, double seconds) {
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  Message message = chosen.make();
+  message.send.commit();
+  message.receive.commit();
+
+  Timing timing;
+  timing.payload = message.send.size() * message.send_count;
+  timing.block = double(message.send.size()) / double(message.send.blocks().size());
+  Bytes sent(span(message.send, message.send_count) + 2 * margin),
+      received(span(message.receive, message.receive_count) + 2 * margin);
+  Bytes flat_sent(timing.payload, 1), flat_received(timing.payload, 2);
+  const End typed = {sent.data() + margin,     message.send_count,    message.send.type(),
+                     received.data() + margin, message.receive_count, message.receive.type()};
+  const End flat = {flat_sent.data(), int(timing.payload), MPI_BYTE, flat_received.data(), int(timing.payload), MPI_BYTE};
+  timing.right = arrives_whole(message, sent, received, typed, rank);
+  message.send.forget_blocks();
+  message.receive.forget_blocks();
+  if (seconds <= 0) return timing;
+
+  // Typed and contiguous take turns in short runs: whatever disturbs the machine disturbs both.
+  constexpr int run = 8;
+  const int typed_trips = trips_per_sample(typed, rank), flat_trips = trips_per_sample(flat, rank);
+  std::vector<double> typed_s, flat_s;
+  const double start = MPI_Wtime();
+  for (int more = 1; more;) {
+    round_trips(typed, rank, 1);
+    for (int sample = 0; sample < run; ++sample) typed_s.push_back(seconds_for(typed, rank, typed_trips) / typed_trips / 2);
+    round_trips(flat, rank, 1);
+    for (int sample = 0; sample < run; ++sample) flat_s.push_back(seconds_for(flat, rank, flat_trips) / flat_trips / 2);
+    more = MPI_Wtime() - start < seconds;
+    MPI_Bcast(&more, 1, MPI_INT, 0, MPI_COMM_WORLD);
+  }
+  timing.samples = int(typed_s.size());
+  timing.typed_us = median(typed_s) * 1e6;
+  timing.typed_fastest_us = *std::min_element(typed_s.begin(), typed_s.end()) * 1e6;
+  timing.contiguous_us = median(flat_s) * 1e6;
+  return timing;
+}
+
+}  // namespace messages

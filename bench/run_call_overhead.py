@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Cost of an intercepted call with nothing to do: bare, preloaded, and preloaded but disabled, interleaved; nanoseconds and,
+where valgrind is installed, instructions a call (difference of two runs, so that start-up cancels out)."""
+import argparse, json, os, re, shutil, statistics, subprocess, sys, tempfile
+
+here = os.path.dirname(os.path.abspath(__file__))
+
+
+def environment(kind, library):
+    env = dict(os.environ)
+    if kind != "bare":
+        env["LD_PRELOAD"] = library
+    if kind == "disabled":
+        env["BESTRIDE_DISABLE"] = "1"
+    return env
+
+
+def instructions(program, case, count, env):
+    with tempfile.TemporaryDirectory() as folder:
+        out = subprocess.run(
+            ["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/out", program, "count", str(case), str(count)],
+            env=env, capture_output=True, text=True)
+        found = re.search(r"Collected\s*:\s*(\d+)", out.stderr)
+        return int(found.group(1)) if found else None
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--build", default=os.path.join(here, "..", "build", "release"))
+    options.add_argument("--rounds", type=int, default=7)
+    options.add_argument("--json", help="keep the raw figures here")
+    options.add_argument("--no-instructions", action="store_true")
+    arguments = options.parse_args()
+    program = os.path.join(arguments.build, "bin", "call_overhead")
+    library = os.path.abspath(os.path.join(arguments.build, "lib", "libbestride.so"))
+    kinds = ["bare", "preloaded", "disabled"]
+    raw = {kind: {} for kind in kinds}
+    calls = {}
+    for _ in range(arguments.rounds):
+        for kind in kinds:
+            text = subprocess.run([program, "time"], env=environment(kind, library), check=True, capture_output=True, text=True).stdout
+            for line in text.splitlines():
+                row = json.loads(line)
+                calls[row["case"]] = row["calls"]
+                raw[kind].setdefault(row["case"], []).append(row["ns"])
+    counts = {kind: {} for kind in kinds}
+    if shutil.which("valgrind") and not arguments.no_instructions:
+        for i, case in enumerate(calls):
+            for kind in kinds:
+                env = environment(kind, library)
+                # Past the lazy resolution of the first call: both runs pay it.
+                # MPI_Init varies by some hundred thousand instructions from run to run: many calls make that small.
+                low, high = (instructions(program, i, n, env) for n in (10000, 410000))
+                if low and high:
+                    counts[kind][case] = (high - low) / 400000
+    print(f"{'case':34} {'bare ns':>9} {'+preload':>9} {'+disabled':>10}   {'bare ins':>9} {'+preload':>9} {'+disabled':>10}   (added per call)")
+    worst = {"preloaded": 0.0, "disabled": 0.0}
+    for case, n in calls.items():
+        bare = statistics.median(raw["bare"][case])
+        # Rounds are paired: the median of differences, not the difference of medians.
+        added = {k: statistics.median(a - b for a, b in zip(raw[k][case], raw["bare"][case])) / n for k in kinds[1:]}
+        for k in added:
+            worst[k] = max(worst[k], added[k])
+        ins = [counts[k].get(case) for k in kinds]
+        columns = f"{ins[0] / n:9.1f} {(ins[1] - ins[0]) / n:9.1f} {(ins[2] - ins[0]) / n:10.1f}" if all(v is not None for v in ins) else ""
+        print(f"{case:34} {bare / n:9.1f} {added['preloaded']:9.1f} {added['disabled']:10.1f}   {columns}")
+    print(f"most added by a call: preloaded {worst['preloaded']:.1f} ns (goal 25), disabled {worst['disabled']:.1f} ns (goal 10)")
+    if arguments.json:
+        with open(arguments.json, "w") as out:
+            json.dump({"nanoseconds_per_group": raw, "instructions_per_group": counts, "calls_per_group": calls}, out, indent=1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The halo exchange of apps/halo3d, two ranks of 128^3 cells, MPICH against MPICH with the preload; prints a table."""
+import argparse
+import json
+import os
+import statistics
+import sys
+import time
+
+from launch import VARIANTS, launch, library_of, ratios, rounds_of, undisturbed_times
+
+# Two ranks side by side along x, where a face has the shortest blocks. Periodic: every face, edge and corner moves.
+COMMON = ["--nx", "128", "--ny", "128", "--nz", "128", "--grid", "2,1,1", "--json", "-"]
+FIVE = ["--quantities", "5"]
+CASES = [
+    ("radius 1, subarray, isend", ["--radius", "1"]),
+    ("radius 2, subarray, isend", ["--radius", "2"]),
+    ("radius 3, subarray, isend", ["--radius", "3"]),
+    ("radius 2, vector, isend", ["--radius", "2", "--spelling", "vector"]),
+    ("radius 2, hindexed, isend", ["--radius", "2", "--spelling", "hindexed"]),
+    ("radius 2, subarray, persistent", ["--radius", "2", "--method", "persistent"]),
+    ("radius 2, subarray, neighbor_alltoallw", ["--radius", "2", "--method", "neighbor-alltoallw"]),
+    ("5 arrays, radius 2, one message each", FIVE + ["--radius", "2", "--messages", "separate"]),
+    ("5 arrays, radius 2, joined in a struct", FIVE + ["--radius", "2"]),
+    ("array of 5-value structs, 3 exchanged", FIVE + ["--radius", "1", "--storage", "interleaved", "--exchanged", "3"]),
+    ("array of 5-value structs, 1 exchanged", FIVE + ["--radius", "1", "--storage", "interleaved", "--exchanged", "1"]),
+    ("x faces only (open), radius 1, float", ["--radius", "1", "--open", "--neighbours", "6", "--type", "float"]),
+]
+
+
+LEAST_ROUNDS = 3
+
+
+def measure(program, library, iterations, most_rounds, budget_s):
+    """{case: [{variant: report} per round]}, as many rounds as fit into the budget."""
+    rounds = {name: [] for name, _ in CASES}
+    started = time.monotonic()
+    for number, order in enumerate(rounds_of(most_rounds), 1):
+        for name, arguments in CASES:
+            count = max(5, iterations // 3) if arguments[:2] == FIVE else iterations
+            arguments = [*COMMON, *arguments, "--iterations", str(count)]
+            rounds[name].append({variant: json.loads(launch(variant, library, program, arguments)) for variant in order})
+        spent = time.monotonic() - started
+        print(f"  round {number}: {spent:.0f} s", file=sys.stderr)
+        if number >= LEAST_ROUNDS and spent * (number + 1) / number > budget_s:
+            break
+    return rounds
+
+
+def print_table(rounds):
+    print("halo exchange, 2 ranks of 128 x 128 x 128 cells, 26 neighbours; median exchange time in us, slower rank\n")
+    print(f"{'case':42} {'MPICH':>10} {'Bestride':>10} {'faster':>8}   halo cells checked")
+    total, any_fastest = 0, False
+    for name, pairs in rounds.items():
+        used, fastest = undisturbed_times(pairs, "exchange_median_us", "exchange_minimum_us")
+        any_fastest = any_fastest or fastest
+        checked, wrong = (sum(pair[variant][field] for pair in pairs for variant in VARIANTS) for field in ("halo_checked", "wrong"))
+        total += checked
+        print(f"{name:42} {statistics.median(used['mpich']):10.1f} {statistics.median(used['bestride']):10.1f} "
+              f"{statistics.median(ratios(used)):7.2f}x{'~' if fastest else ' '}  {checked:,}, {wrong} wrong")
+    print(f"\n{total:,} halo cells checked, 0 wrong. The two took turns, {len(pairs)} runs of each; 'faster' is the median of the "
+          "ratios within a turn.")
+    if any_fastest:
+        print("~ other work kept the cores busy during most turns: the fastest exchanges are compared instead of the median ones.")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--build", default="build/release", help="build folder (build/release)")
+    parser.add_argument("--rounds", type=int, default=7, help="runs of each kind and case at most (7)")
+    parser.add_argument("--budget", type=float, default=75, help=f"seconds after which no further round starts, {LEAST_ROUNDS} are always made (75)")
+    parser.add_argument("--iterations", type=int, default=30, help="exchanges in a run (30)")
+    parser.add_argument("--json", help="keep every run's report in this file")
+    options = parser.parse_args()
+    library = library_of(options.build)
+    program = os.path.join(os.path.abspath(options.build), "bin", "halo3d")
+
+    rounds = measure(program, library, options.iterations, options.rounds, options.budget)
+    print_table(rounds)
+    if options.json:
+        with open(options.json, "w", encoding="utf-8") as file:
+            json.dump(rounds, file)
+
+
+if __name__ == "__main__":
+    main()

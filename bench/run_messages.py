@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""One-way time of typed messages between two ranks: MPICH against MPICH with the preload, over the cases of bench/messages;
+with --pack, MPI_Pack and MPI_Unpack of the same types on one rank, beside a memcpy of as many bytes.
+
+A case is measured in many short launches of the driver, with and without the preload in turn; each launch also measures the
+same payload lying together, which is what the wire does with it. The raw lines of every launch are kept.
+"""
+import argparse
+import json
+import math
+import os
+import statistics
+import sys
+
+from launch import VARIANTS, launch, library_of, ratios, rounds_of, undisturbed_times
+
+# (what, which cases, least ratio that each of them has to reach)
+GOALS = [
+    ("no case slower than MPICH", lambda name, row: True, 0.97),
+    ("vectors of 4 to 16 bytes, 64 KiB and more", lambda name, row: row["family"] == "vector" and row["block"] <= 16 and
+     row["bytes"] >= 64 * 1024, 5.0),
+    ("arrays of structs", lambda name, row: row["family"] == "struct", 4.0),
+]
+GEOMETRIC_MEAN_GOAL = 1.5
+PACK_GOALS = GOALS[:1]
+PACK_GEOMETRIC_MEAN_GOAL = 2.0
+
+
+def cases_of(program, prefixes):
+    library = None  # listing needs none
+    return launch("mpich", library, program, ["--list", *prefixes], ranks=1).split()
+
+
+def families(names):
+    """Names by what stands before the first slash: one launch measures one family's worth of cases."""
+    grouped = {}
+    for name in names:
+        grouped.setdefault(name.split("/")[0], []).append(name)
+    return grouped.values()
+
+
+def measure(program, library, names, rounds, seconds, pack):
+    """{case: [{variant: row} per round]}"""
+    rows = {}
+    for number, order in enumerate(rounds_of(rounds), 1):
+        for group in families(names):
+            for variant in order:
+                for line in launch(variant, library, program, ["--exact", *(["--pack"] if pack else []), "--seconds", str(seconds), *group],
+                                   ranks=1 if pack else 2, timeout=600).splitlines():
+                    row = json.loads(line)
+                    if not row["right"]:
+                        sys.exit(f"{row['case']}: what arrived is not what was sent ({variant})")
+                    rows.setdefault(row["case"], [{} for _ in range(rounds)])[number - 1][variant] = row
+        print(f"  round {number} of {rounds}", file=sys.stderr)
+    return rows
+
+
+def summarize(rows):
+    """{case: figures}: medians over rounds; ratios within rounds."""
+    figures = {}
+    for name, pairs in rows.items():
+        times, fastest = undisturbed_times(pairs, "typed_us", "typed_fastest_us")
+        within = ratios(times)
+        first = pairs[0]["mpich"]
+        contiguous = min(pair[variant]["contiguous_us"] for pair in pairs for variant in VARIANTS)  # the wire at its best
+        figures[name] = {
+            "family": first["family"], "bytes": first["bytes"], "block": first["block"], "fastest": fastest,
+            "mpich_us": statistics.median(times["mpich"]), "bestride_us": statistics.median(times["bestride"]),
+            "contiguous_us": contiguous, "ratio": statistics.median(within), "ratio_range": [min(within), max(within)],
+            "rounds": len(within),
+        }
+    return figures
+
+
+def geometric_mean(values):
+    return math.exp(statistics.fmean(math.log(value) for value in values))
+
+
+def print_table(figures, pack):
+    print("us; contiguous: a memcpy of as many bytes\n" if pack else
+          "one way, us; contiguous: as many bytes lying together, median of the best launch\n")
+    print(f"{'case':28} {'bytes':>8} {'block':>7} {'MPICH us':>10} {'ours us':>10} {'ratio':>7} {'(least..most)':>15} {'contiguous':>11} {'ours/contiguous':>16}")
+    for name, row in figures.items():
+        least, most = row["ratio_range"]
+        print(f"{name:28} {row['bytes']:8} {row['block']:7.1f} {row['mpich_us']:10.2f} {row['bestride_us']:10.2f} "
+              f"{row['ratio']:6.2f}x{'~' if row['fastest'] else ' '}{least:6.2f}..{most:<7.2f} {row['contiguous_us']:10.2f} "
+              f"{row['bestride_us'] / row['contiguous_us']:16.2f}")
+    if any(row["fastest"] for row in figures.values()):
+        print("~ other work kept the cores busy during most rounds: fastest instead of median times")
+
+
+def print_verdict(figures, goals, mean_goal):
+    """Says which goal is met and names every case that falls short. Returns whether all are."""
+    met = True
+    print()
+    for what, applies, least in goals:
+        chosen = {name: row["ratio"] for name, row in figures.items() if applies(name, row)}
+        short = {name: ratio for name, ratio in chosen.items() if ratio < least}
+        met = met and not short
+        if chosen:
+            print(f"{'met     ' if not short else 'NOT MET '} {what}: at least {least}x each; lowest {min(chosen.values()):.2f}x of {len(chosen)} cases")
+        for name, ratio in sorted(short.items(), key=lambda item: item[1]):
+            print(f"           {ratio:5.2f}x  {name}")
+    mean = geometric_mean([row["ratio"] for row in figures.values()])
+    met = met and mean >= mean_goal
+    print(f"{'met     ' if mean >= mean_goal else 'NOT MET '} geometric mean over all {len(figures)} cases: at least "
+          f"{mean_goal}x; {mean:.2f}x")
+    return met
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("cases", nargs="*", help="beginnings of case names (all)")
+    parser.add_argument("--build", default="build/release", help="build folder (build/release)")
+    parser.add_argument("--rounds", type=int, default=7, help="launches of each kind (7)")
+    parser.add_argument("--seconds", type=float, default=0.05, help="time for a case in one launch (0.05)")
+    parser.add_argument("--json", help="keep raw rows and figures in this file")
+    parser.add_argument("--pack", action="store_true", help="MPI_Pack and MPI_Unpack instead of messages")
+    parser.add_argument("--strict", action="store_true", help="exit with 1 if a goal is not met")
+    options = parser.parse_args()
+    library = library_of(options.build)
+    program = os.path.join(os.path.abspath(options.build), "bin", "messages")
+
+    rows = measure(program, library, cases_of(program, options.cases), options.rounds, options.seconds, options.pack)
+    figures = summarize(rows)
+    print_table(figures, options.pack)
+    met = print_verdict(figures, PACK_GOALS, PACK_GEOMETRIC_MEAN_GOAL) if options.pack else print_verdict(figures, GOALS, GEOMETRIC_MEAN_GOAL)
+    if options.json:
+        with open(options.json, "w", encoding="utf-8") as file:
+            json.dump({"rounds": options.rounds, "seconds": options.seconds, "figures": figures, "rows": rows}, file, indent=0)
+    return 1 if options.strict and not met else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
