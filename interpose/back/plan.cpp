@@ -47,7 +47,7 @@ Plan::Possible Plan::possible(CallKind kind, Distance distance, bool peer_packs)
   if (!is_message(kind)) return {false, true};
   const RuntimeOptions& options = runtime().options();
   bool pack = !contiguous() && shape_.bytes <= options.pack_limit;
-  if (kind == CallKind::send && may_be_split(distance)) pack = pack && (peer_packs || options.everywhere);
+  if (kind == CallKind::send && may_be_split(distance)) pack = pack && peer_packs;
   return {can_respell(*layout_, leaf_, leaf_size_), pack};
 }
 

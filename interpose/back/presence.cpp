@@ -29,11 +29,14 @@ long long launcher_process() noexcept {
 }
 
 std::uint64_t job_on_this_host() noexcept {
-  // Slurm first: under it PMI_FD, too, leads to a process of each task's own.
+  // Hydra first: several of its jobs may run inside one Slurm step, where Slurm's numbers would make them one.
+  if (std::getenv("MPI_LOCALRANKID")) {
+    const long long launcher = launcher_process();
+    return launcher > 0 ? (std::uint64_t{1} << 61) | static_cast<std::uint64_t>(launcher) : 0;
+  }
   const long long job = number("SLURM_JOB_ID"), step = number("SLURM_STEP_ID");
-  if (job > 0 && step >= 0) return (std::uint64_t{1} << 62) | (static_cast<std::uint64_t>(job) << 24) | static_cast<std::uint64_t>(step & 0xffffff);
-  const long long launcher = launcher_process();
-  return launcher > 0 ? (std::uint64_t{1} << 61) | static_cast<std::uint64_t>(launcher) : 0;
+  if (job <= 0 || step < 0) return 0;
+  return (std::uint64_t{1} << 62) | (static_cast<std::uint64_t>(job) << 24) | static_cast<std::uint64_t>(step & 0xffffff);
 }
 
 struct Name {
@@ -72,13 +75,13 @@ void Presence::announce() noexcept {
 
 void Presence::confirm(int world_rank, int world_ranks) noexcept {
   if (world_rank != rank_) withdraw();
-  // Spawned processes share the launcher and count their ranks anew: they do not announce themselves, see MPI_Comm_get_parent.
   ranks_ = world_ranks;
   answers_.reset(new (std::nothrow) std::atomic<std::uint8_t>[static_cast<std::size_t>(world_ranks)]{});
 }
 
 bool Presence::has(int world_rank) noexcept {
-  if (job_ == 0 || !answers_ || world_rank < 0 || world_rank >= ranks_) return false;
+  // A rank whose own name was taken doubts whose the other names are.
+  if (!announced() || !answers_ || world_rank < 0 || world_rank >= ranks_) return false;
   std::atomic<std::uint8_t>& answer = answers_[static_cast<std::size_t>(world_rank)];
   if (answer.load(std::memory_order_relaxed) == unasked) {
     const int asking = datagram_socket();
