@@ -50,7 +50,7 @@ Measured measure(const RandomType& type, CallKind kind, Distance distance, const
 
   char* const base = buffers.user.at_least(static_cast<std::size_t>(layout->high() + 64));
   char* const packed = buffers.packed.at_least(static_cast<std::size_t>(bytes));
-  const Exchange exchange(MPI_COMM_WORLD, kind, distance, bytes, buffers.other.at_least(static_cast<std::size_t>(bytes)));
+  const OneWay one_way(MPI_COMM_WORLD, kind, distance, bytes, buffers.other.at_least(static_cast<std::size_t>(bytes)));
   const Packer packer(layout);
   const bool wire_respelled = message && chooser.wire(bytes, kind, distance) == Strategy::respell;
   const SpelledType wire = make_respelled_bytes(bytes);
@@ -62,29 +62,29 @@ Measured measure(const RandomType& type, CallKind kind, Distance distance, const
   if (result.allowed.pack) strategies.push_back(Strategy::pack);
   // Between two ranks both sides do the same, as in an exchange of halos: their work overlaps in MPI's engines and nowhere else.
   const bool both = message && distance == Distance::node;
-  const CallKind role = !both ? kind : exchange.rank() == 0 ? CallKind::send : CallKind::receive;
+  const CallKind role = !both ? kind : one_way.rank() == 0 ? CallKind::send : CallKind::receive;
   std::vector<std::function<void()>> actions;
   for (Strategy strategy : strategies)
-    actions.push_back([=, &exchange, &packer, &wire] {
-      if (!both && !exchange.works()) return exchange.idle();
+    actions.push_back([=, &one_way, &packer, &wire] {
+      if (!both && !one_way.works()) return one_way.idle();
       int position = 0;
       if (strategy == Strategy::pack) {
         if (role == CallKind::pack || role == CallKind::send) packer.pack(packed, base);
-        if (message && wire_respelled) exchange.transfer(packed, wire.count(), wire.type());
-        else if (message) exchange.transfer(packed, bytes, MPI_BYTE);
+        if (message && wire_respelled) one_way.transfer(packed, wire.count(), wire.type());
+        else if (message) one_way.transfer(packed, bytes, MPI_BYTE);
         if (role == CallKind::unpack || role == CallKind::receive) packer.unpack(base, packed);
       } else if (kind == CallKind::pack) {
         MPI_Pack(base, type.count, type.type, packed, bytes, &position, MPI_COMM_SELF);
       } else if (kind == CallKind::unpack) {
         MPI_Unpack(packed, bytes, &position, base, type.count, type.type, MPI_COMM_SELF);
       } else if (strategy == Strategy::respell) {
-        exchange.transfer(base + layout->offset(), static_cast<int>(respelled->count), respelled->type);
+        one_way.transfer(base + layout->offset(), static_cast<int>(respelled->count), respelled->type);
       } else {
-        exchange.transfer(base, type.count, type.type);
+        one_way.transfer(base, type.count, type.type);
       }
-      exchange.answer();
+      one_way.answer();
     });
-  const std::vector<double> seconds = time_actions(MPI_COMM_WORLD, std::move(actions), exchange.answered(), 4e-3);
+  const std::vector<double> seconds = time_actions(MPI_COMM_WORLD, std::move(actions), one_way.answered(), 4e-3);
   for (std::size_t s = 0; s < strategies.size(); ++s) result.seconds[static_cast<std::size_t>(strategies[s])] = seconds[s] > 0 ? seconds[s] + overhead_seconds(strategies[s], kind) : never;
   if (respelled) MPI_Type_free(&respelled->type);
   return result;

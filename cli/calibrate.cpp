@@ -86,7 +86,7 @@ void keep_older(Measurements* newer, const Measurements& older) {
 void check_kinds(const std::string& only) {
   CallKind kind;
   for (const std::string& word : words_of(only, ','))
-    if (!parse(word, &kind)) fail("unknown call kind '" + word + "' in --only; known are pack, unpack, send, receive");
+    if (!parse(word, &kind)) fail("unknown call kind '" + word + "' in --only; known are pack, unpack, send, receive, isend, irecv");
 }
 
 }  // namespace
@@ -134,7 +134,7 @@ void add_calibrate(CLI::App& app) {
   static CalibrateOptions options;
   static bool resume = false;
   command->add_flag("--quick", options.quick, "coarse curves in half a minute instead of fine ones in five");
-  command->add_option("--only", options.only, "call kinds to measure, of pack,unpack,send,receive; the others stay as they are in the file");
+  command->add_option("--only", options.only, "call kinds to measure, of pack,unpack,send,receive,isend,irecv; the others stay as they are in the file");
   command->add_option("-o,--output", options.output, "file to write (default: ~/.config/bestride/profile.json)");
   command->add_option("--mpiexec", options.mpiexec, "launcher with its arguments, e.g. 'mpiexec -hosts a,b' to measure between two hosts");
   command->add_option("--budget", options.budget, "seconds to measure at most (default: 300; with --quick 30)")->check(CLI::PositiveNumber);

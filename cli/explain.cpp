@@ -79,10 +79,11 @@ void add_explain(CLI::App& app) {
   command->add_option("type", question->type, "datatype, as in 'vector(1000,1,2,double)'")->required()->type_name("TYPE");
   command->add_option("count", question->count, "how many of it, default 1")->type_name("COUNT");
   const std::map<std::string, CallKind> calls{
-      {"send", CallKind::send}, {"receive", CallKind::receive}, {"pack", CallKind::pack}, {"unpack", CallKind::unpack}};
+      {"send", CallKind::send},     {"receive", CallKind::receive}, {"isend", CallKind::isend},
+      {"irecv", CallKind::irecv}, {"pack", CallKind::pack},       {"unpack", CallKind::unpack}};
   const std::map<std::string, Distance> distances{{"self", Distance::self}, {"node", Distance::node}, {"network", Distance::network}};
   const auto call = std::make_shared<std::string>("send"), distance = std::make_shared<std::string>("node");
-  command->add_option("--call", *call, "send, receive, pack or unpack; default send")->check(CLI::IsMember({"send", "receive", "pack", "unpack"}));
+  command->add_option("--call", *call, "send, receive, isend, irecv, pack or unpack; default send")->check(CLI::IsMember({"send", "receive", "isend", "irecv", "pack", "unpack"}));
   command->add_option("--distance", *distance, "where the peer is: self, node or network; default node")->check(CLI::IsMember({"self", "node", "network"}));
   command->add_flag("--json", *json, "for a program");
   command->callback([=] {

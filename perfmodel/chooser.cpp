@@ -17,7 +17,8 @@ constexpr std::int64_t long_block = 256;
 
 double overhead_seconds(Strategy strategy, CallKind kind) noexcept {
   if (!is_message(kind) || strategy == Strategy::forward) return 0;
-  return strategy == Strategy::pack ? 80e-9 : 20e-9;
+  const bool cold = kind == in_exchange(kind);
+  return strategy == Strategy::pack ? (cold ? 1500e-9 : 80e-9) : cold ? 300e-9 : 20e-9;
 }
 
 Choice Chooser::choose(const Shape& shape, CallKind kind, Distance distance, Allowed allowed) const noexcept {

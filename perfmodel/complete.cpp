@@ -83,7 +83,7 @@ bool usable(const CostCurve& curve) noexcept {
 }  // namespace
 
 void derive_network(Measurements* measured) noexcept {
-  for (CallKind call : {CallKind::send, CallKind::receive}) {
+  for (CallKind call : {CallKind::send, CallKind::receive, CallKind::isend}) {
     const Lane node = lane_of(call, Distance::node), network = lane_of(call, Distance::network);
     measured->nests_scale[static_cast<std::size_t>(network)] = measured->nests_scale[static_cast<std::size_t>(node)];
     const CostCurve& shared = measured->curve(Wire::plain, node);

@@ -7,8 +7,9 @@
 namespace bestride {
 
 std::string_view name(Lane lane) noexcept {
-  constexpr std::array<std::string_view, lane_count> names{"pack",         "unpack",       "send/self",    "send/node",
-                                                           "send/network", "receive/self", "receive/node", "receive/network"};
+  constexpr std::array<std::string_view, lane_count> names{
+      "pack",         "unpack",       "send/self",       "send/node",     "send/network",    "receive/self",
+      "receive/node", "receive/network", "exchange/self", "exchange/node", "exchange/network"};
   return names[static_cast<std::size_t>(lane)];
 }
 

@@ -44,6 +44,8 @@ Lane lane_of(CallKind kind, Distance distance) noexcept {
     case CallKind::unpack: return Lane::unpack;
     case CallKind::send: return static_cast<Lane>(static_cast<int>(Lane::send_self) + static_cast<int>(distance));
     case CallKind::receive: return static_cast<Lane>(static_cast<int>(Lane::receive_self) + static_cast<int>(distance));
+    case CallKind::isend:
+    case CallKind::irecv: return static_cast<Lane>(static_cast<int>(Lane::exchange_self) + static_cast<int>(distance));
   }
   return Lane::pack;
 }
@@ -51,7 +53,9 @@ Lane lane_of(CallKind kind, Distance distance) noexcept {
 CallKind kind_of(Lane lane) noexcept {
   return lane == Lane::pack ? CallKind::pack
          : lane == Lane::unpack ? CallKind::unpack
-         : lane < Lane::receive_self ? CallKind::send : CallKind::receive;
+         : lane < Lane::receive_self ? CallKind::send
+         : is_exchange(lane)         ? CallKind::isend
+                                     : CallKind::receive;
 }
 
 Distance distance_of(Lane lane) noexcept {

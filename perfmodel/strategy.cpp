@@ -7,7 +7,7 @@ namespace bestride {
 namespace {
 
 constexpr std::array<std::string_view, strategy_count> strategies{"forward", "respell", "pack"};
-constexpr std::array<std::string_view, call_kind_count> kinds{"pack", "unpack", "send", "receive"};
+constexpr std::array<std::string_view, call_kind_count> kinds{"pack", "unpack", "send", "receive", "isend", "irecv"};
 
 template <class Enum, std::size_t n>
 bool find(const std::array<std::string_view, n>& names, std::string_view text, Enum* value) noexcept {

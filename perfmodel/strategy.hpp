@@ -19,16 +19,21 @@ bool parse(std::string_view text, Strategy* strategy) noexcept;
 
 /// Which side of which kind of call the data is on: the curves differ.
 enum class CallKind : std::uint8_t {
-  pack,      ///< MPI_Pack: forward or pack
-  unpack,    ///< MPI_Unpack
-  send,      ///< the sending side of any message
-  receive,   ///< the receiving side of any message
+  pack,     ///< MPI_Pack: forward or pack
+  unpack,   ///< MPI_Unpack
+  send,     ///< the sending side of a blocking message: what counts is when it has arrived
+  receive,  ///< the receiving side of one
+  isend,    ///< the sending side of one of several messages under way both ways: what counts is the work of the rank
+  irecv,    ///< the receiving side of one
 };
-inline constexpr int call_kind_count = 4;
+inline constexpr int call_kind_count = 6;
 std::string_view name(CallKind kind) noexcept;
 bool parse(std::string_view text, CallKind* kind) noexcept;
 
-/// True for the two kinds in which a peer takes part.
-constexpr bool is_message(CallKind kind) noexcept { return kind == CallKind::send || kind == CallKind::receive; }
+/// True for the kinds in which a peer takes part.
+constexpr bool is_message(CallKind kind) noexcept { return kind >= CallKind::send; }
+constexpr bool is_sending(CallKind kind) noexcept { return kind == CallKind::send || kind == CallKind::isend; }
+/// Calls with several messages under way: MPI_Isend and its kin, persistent ones, MPI_Sendrecv, neighbour collectives.
+constexpr CallKind in_exchange(CallKind message) noexcept { return is_sending(message) ? CallKind::isend : CallKind::irecv; }
 
 }  // namespace bestride

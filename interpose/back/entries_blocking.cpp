@@ -7,9 +7,11 @@
 namespace bestride {
 namespace {
 
+constexpr Manner alone{.alone = true};
+
 template <auto slot, class Count>
 int send(CallId id, const void* buffer, Count count, MPI_Datatype type, int peer, int tag, MPI_Comm comm) {
-  TypeEntry* entry = worth_a_look(type, count);
+  TypeEntry* entry = worth_a_look(type, count, CallKind::send);
   if (!entry) [[likely]] {
     if (reporting()) [[unlikely]] note_left_alone(id, count, type);
     return (next.*slot)(buffer, count, type, peer, tag, comm);
@@ -17,7 +19,7 @@ int send(CallId id, const void* buffer, Count count, MPI_Datatype type, int peer
   const Stopwatch watch(reporting());
   Outgoing out;
   int error;
-  if (out.prepare(buffer, count, entry, peer, comm, largest_count<Count>)) {
+  if (out.prepare(buffer, count, entry, peer, comm, largest_count<Count>, alone)) {
     out.fill();
     error = (next.*slot)(out.buffer(), static_cast<Count>(out.count()), out.type(), peer, tag, comm);
   } else {
@@ -35,7 +37,7 @@ int receive(CallId id, void* buffer, Count count, TypeEntry* entry, int peer, MP
   const Stopwatch watch(reporting());
   Incoming in;
   int error;
-  if (in.prepare(buffer, count, entry, peer, comm, largest_count<Count>)) {
+  if (in.prepare(buffer, count, entry, peer, comm, largest_count<Count>, alone)) {
     MPI_Status own;
     if (in.wants_status() && status == MPI_STATUS_IGNORE) status = &own;
     error = call(in.buffer(), static_cast<Count>(in.count()), in.type(), status);
@@ -50,7 +52,7 @@ int receive(CallId id, void* buffer, Count count, TypeEntry* entry, int peer, MP
 
 template <auto slot, class Count>
 int recv(CallId id, void* buffer, Count count, MPI_Datatype type, int peer, int tag, MPI_Comm comm, MPI_Status* status) {
-  TypeEntry* entry = worth_a_look(type, count);
+  TypeEntry* entry = worth_a_look(type, count, CallKind::receive);
   if (!entry) [[likely]] {
     if (reporting()) [[unlikely]] note_left_alone(id, count, type);
     return (next.*slot)(buffer, count, type, peer, tag, comm, status);
@@ -62,7 +64,7 @@ int recv(CallId id, void* buffer, Count count, MPI_Datatype type, int peer, int 
 
 template <auto slot, class Count>
 int mrecv(CallId id, void* buffer, Count count, MPI_Datatype type, MPI_Message* message, MPI_Status* status) {
-  TypeEntry* entry = worth_a_look(type, count);
+  TypeEntry* entry = worth_a_look(type, count, CallKind::receive);
   if (!entry) [[likely]] {
     if (reporting()) [[unlikely]] note_left_alone(id, count, type);
     return (next.*slot)(buffer, count, type, message, status);
@@ -75,8 +77,8 @@ template <auto slot, class Count>
 int sendrecv(CallId id, const void* send_buffer, Count send_count, MPI_Datatype send_type, int to, int send_tag,
              void* receive_buffer, Count receive_count, MPI_Datatype receive_type, int from, int receive_tag, MPI_Comm comm,
              MPI_Status* status) {
-  TypeEntry* send_entry = worth_a_look(send_type, send_count);
-  TypeEntry* receive_entry = worth_a_look(receive_type, receive_count);
+  TypeEntry* send_entry = worth_a_look(send_type, send_count, CallKind::isend);
+  TypeEntry* receive_entry = worth_a_look(receive_type, receive_count, CallKind::irecv);
   if (!send_entry && !receive_entry) [[likely]] {
     if (reporting()) [[unlikely]] note_left_alone(id, send_count, send_type);
     return (next.*slot)(send_buffer, send_count, send_type, to, send_tag, receive_buffer, receive_count, receive_type, from,

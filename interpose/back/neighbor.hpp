@@ -91,7 +91,7 @@ class PackedBlocks {
         block.user = const_cast<char*>(static_cast<const char*>(base)) + displacement(i) * entry->extent();
         if (!address_is_sound(block.user, *plan->layout())) return false;
         // One strategy for all: every block that moves has to be worth it.
-        if (block.live && plan->choose(kind, runtime().distance(comm, ranks[i])) != Strategy::pack) return false;
+        if (block.live && plan->choose(in_exchange(kind), runtime().distance(comm, ranks[i])) != Strategy::pack) return false;
         if (!(block.packer = plan->packer())) return false;
       }
       block.at = total;

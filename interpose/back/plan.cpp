@@ -47,7 +47,7 @@ Plan::Possible Plan::possible(CallKind kind, Distance distance, bool peer_packs)
   if (!is_message(kind)) return {false, true};
   const RuntimeOptions& options = runtime().options();
   bool pack = !contiguous() && shape_.bytes <= options.pack_limit;
-  if (kind == CallKind::send && may_be_split(distance)) pack = pack && peer_packs;
+  if (is_sending(kind) && may_be_split(distance)) pack = pack && peer_packs;
   return {can_respell(*layout_, leaf_, leaf_size_), pack};
 }
 
@@ -56,7 +56,7 @@ Strategy Plan::choose_first(CallKind kind, Distance distance, bool peer_packs) n
   if (!leave_alone_ && (!contiguous() || shape_.bytes >= runtime().respell_contiguous_from())) {
     const Possible can = possible(kind, distance, peer_packs);
     const RuntimeOptions& options = runtime().options();
-    if (kind == CallKind::receive && !contiguous() && may_be_split(Distance::network) && runtime().promises_to_receive_packed()) {
+    if (is_message(kind) && !is_sending(kind) && !contiguous() && may_be_split(Distance::network) && runtime().promises_to_receive_packed()) {
       strategy = Strategy::pack;  // senders count on it, at whatever size
     } else if (options.forced) {
       if ((*options.forced == Strategy::respell && can.respell) || (*options.forced == Strategy::pack && can.pack))
@@ -69,6 +69,13 @@ Strategy Plan::choose_first(CallKind kind, Distance distance, bool peer_packs) n
   return strategy;
 }
 
+bool Plan::leaves(CallKind kind) noexcept {
+  for (Distance distance : {Distance::self, Distance::node, Distance::network})
+    for (bool peer_packs : {false, true})
+      if (choose(kind, distance, peer_packs) != Strategy::forward) return false;
+  return true;
+}
+
 double Plan::saved_seconds(CallKind kind, Distance distance, bool peer_packs) noexcept {
   const Strategy taken = choose(kind, distance, peer_packs);
   if (leave_alone_ || taken == Strategy::forward) return 0;
@@ -79,7 +86,7 @@ double Plan::saved_seconds(CallKind kind, Distance distance, bool peer_packs) no
 const Respelled* Plan::wire(CallKind kind, Distance distance) noexcept {
   const RuntimeOptions& options = runtime().options();
   if (options.forced || runtime().chooser().wire(shape_.bytes, kind, distance) != Strategy::respell) return nullptr;
-  if (kind == CallKind::send && leaf_size_ != 0) return packed_send_.get(*this, nullptr, leaf_, leaf_size_);
+  if (is_sending(kind) && leaf_size_ != 0) return packed_send_.get(*this, nullptr, leaf_, leaf_size_);
   return packed_receive_.get(*this, nullptr, MPI_BYTE, 1);
 }
 

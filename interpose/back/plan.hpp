@@ -42,6 +42,8 @@ class Plan {
     const std::uint8_t known = choice(kind, distance, peer_packs).load(std::memory_order_relaxed);
     return known ? static_cast<Strategy>(known - 1) : choose_first(kind, distance, peer_packs);
   }
+  /// Forwarding is the choice at every distance.
+  bool leaves(CallKind kind) noexcept;
   /// What the model says choose() saved in one call, in seconds. For the report.
   double saved_seconds(CallKind kind, Distance distance, bool peer_packs) noexcept;
   /// A packed message of this could be cut inside a basic element.
@@ -93,14 +95,15 @@ class Plan {
   Possible possible(CallKind kind, Distance distance, bool peer_packs) const noexcept;
   const Packer* compile() noexcept;
 
+  // In the order of use: what a packed message reads comes first.
   std::atomic<std::uint32_t> references_{0};
   bool leave_alone_;
+  std::atomic<std::uint8_t> choices_[call_kind_count][distance_count][2] = {};
+  std::atomic<const Packer*> packer_{nullptr};
   LayoutPtr layout_;
   Shape shape_;
   MPI_Datatype leaf_;
   std::int64_t leaf_size_;
-  std::atomic<std::uint8_t> choices_[call_kind_count][distance_count][2] = {};
-  std::atomic<const Packer*> packer_{nullptr};
   Spelled typed_, packed_send_, packed_receive_;
   std::mutex mutex_;
 };

@@ -48,7 +48,7 @@ std::int64_t find_respell_contiguous_from(const Chooser& chooser, const RuntimeO
   if (options.forced) return *options.forced == Strategy::respell ? 1 : never;
   if (!options.respell_contiguous) return never;
   for (std::int64_t bytes = 1024; bytes <= std::int64_t{1} << 30; bytes += bytes / 4)
-    for (CallKind kind : {CallKind::send, CallKind::receive})
+    for (CallKind kind : {CallKind::send, CallKind::receive, CallKind::isend})
       for (Distance distance : {Distance::self, Distance::node, Distance::network})
         if (chooser.wire(bytes, kind, distance) == Strategy::respell) return bytes;
   return never;

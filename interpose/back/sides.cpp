@@ -13,7 +13,7 @@ bool Side::prepare(CallKind kind, const void* user, std::int64_t count, TypeEntr
     reason_ = why;
     return false;
   };
-  kind_ = kind;
+  kind_ = manner.alone ? kind : in_exchange(kind);
   if (count <= 0 || peer == MPI_PROC_NULL) return leave("nothing to move");
   Plan* plan = find_plan(*type, count);
   if (!plan) return leave(type->state() == TypeEntry::State::opaque ? "opaque" : type->leave_alone() ? "contiguous" : "first use");
@@ -21,11 +21,12 @@ bool Side::prepare(CallKind kind, const void* user, std::int64_t count, TypeEntr
   if (plan->leave_alone()) return leave(plan->layout() ? "contiguous" : "opaque");
   if (!address_is_sound(user, *plan->layout())) return leave("address");
   distance_ = runtime().distance(comm, peer);
-  peer_packs_ = manner.trusting && kind == CallKind::send && plan->may_be_split(distance_) && runtime().packs_too(comm, peer);
-  const Strategy strategy = plan->choose(kind, distance_, peer_packs_);
+  peer_packs_ = manner.trusting && is_sending(kind) && plan->may_be_split(distance_) && runtime().packs_too(comm, peer);
+  const Strategy strategy = plan->choose(kind_, distance_, peer_packs_);
   user_ = const_cast<void*>(user);
   switch (strategy) {
     case Strategy::forward:
+      if (!runtime().options().reporting && plan->leaves(kind_)) type->leave(count, kind_);
       return leave(runtime().options().forced ? "forced" : plan->bytes() > runtime().options().pack_limit ? "size" : "model");
     case Strategy::respell: {
       const Respelled* spelled = manner.spelling ? plan->respelled() : nullptr;
@@ -49,7 +50,7 @@ bool Side::prepare(CallKind kind, const void* user, std::int64_t count, TypeEntr
       handed_ = lease_.data();
       count_ = plan->bytes();
       type_ = MPI_BYTE;
-      if (const Respelled* wire = manner.spelling ? plan->wire(kind, distance_) : nullptr) {
+      if (const Respelled* wire = manner.spelling ? plan->wire(kind_, distance_) : nullptr) {
         count_ = wire->count;
         type_ = wire->type;
       }

@@ -33,11 +33,17 @@ inline TypeEntry* worth_a_look(MPI_Datatype type, std::int64_t count) noexcept {
   TypeEntry* entry = runtime().types.find(type);
   return entry && (!entry->leave_alone() || count >= entry->respell_from()) ? entry : nullptr;
 }
+/// The same for one message.
+inline TypeEntry* worth_a_look(MPI_Datatype type, std::int64_t count, CallKind kind) noexcept {
+  TypeEntry* entry = worth_a_look(type, count);
+  return entry && !entry->is_left(count, kind) ? entry : nullptr;
+}
 
 /// What a kind of call does not allow.
 struct Manner {
   bool trusting = true;  ///< the receiver's call is one that keeps the promise of presence.hpp
   bool spelling = true;  ///< the library may be handed types of ours
+  bool alone = false;    ///< the call returns when this message is through: nothing else is under way meanwhile
 };
 
 class Side {

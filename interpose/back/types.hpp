@@ -23,6 +23,9 @@
 namespace bestride {
 
 /// One committed type, from its commit to its free. Decoded at first use that can gain by it.
+///
+/// What a call that is left to MPI reads lies in its first 40 bytes: between two exchanges a stencil code sweeps its domain, everything of
+/// ours is out of the caches, and each line costs such a call 50 to 100 ns.
 class TypeEntry {
  public:
   TypeEntry(MPI_Datatype handle, std::uint64_t id) noexcept : handle_(handle), id_(id) {}
@@ -39,6 +42,17 @@ class TypeEntry {
   bool leave_alone() const noexcept { return state() > State::useful; }
   /// A contiguous type: the least count at which respelling may pay anywhere. Others: never.
   std::int64_t respell_from() const noexcept { return respell_from_.load(std::memory_order_relaxed); }
+  /// Messages of this kind and count are left to MPI whoever the peer is: forwarding was chosen for them at every distance.
+  bool is_left(std::int64_t count, CallKind kind) const noexcept {
+    const std::uint64_t left = left_.load(std::memory_order_relaxed);
+    return left >> kind_bits == static_cast<std::uint64_t>(count) && (left >> static_cast<int>(kind) & 1) != 0;
+  }
+  /// Remembered for the last such count.
+  void leave(std::int64_t count, CallKind kind) noexcept {
+    if (count >> (63 - kind_bits) != 0) return;
+    const std::uint64_t known = left_.load(std::memory_order_relaxed), wanted = static_cast<std::uint64_t>(count);
+    left_.store((known >> kind_bits == wanted ? known : wanted << kind_bits) | std::uint64_t{1} << static_cast<int>(kind), std::memory_order_relaxed);
+  }
   /// Unique in the process, never used again, unlike the handle.
   std::uint64_t id() const noexcept { return id_; }
   MPI_Datatype handle() const noexcept { return handle_; }
@@ -52,16 +66,22 @@ class TypeEntry {
   State decoded_state() noexcept;
   /// Bytes of one element; only if decoded and not opaque.
   std::int64_t extent() const noexcept { return decoded_.extent; }
+  /// The layout of one element; only if state() says that it was decoded and is not opaque.
+  const Layout& element() const noexcept { return *decoded_.layout; }
   /// Frees what the plans own in MPI and lets them go.
   void retire() noexcept;
 
  private:
   void decode_locked() noexcept;
 
+  static constexpr int kind_bits = 8;
+  static_assert(call_kind_count <= kind_bits);
+
   const MPI_Datatype handle_;
   const std::uint64_t id_;
   std::atomic<State> state_{State::undecoded};
   std::atomic<std::int64_t> respell_from_{std::numeric_limits<std::int64_t>::max()};
+  std::atomic<std::uint64_t> left_{0};  ///< count << kind_bits | one bit a CallKind
   bool seen_before(std::int64_t count) noexcept;
   std::int64_t seen_[8] = {};  ///< small counts used once
   std::size_t next_seen_ = 0;

@@ -53,7 +53,7 @@ Arguments read_arguments(int argc, char** argv) {
       std::istringstream words(next());
       for (std::string kind; std::getline(words, kind, ',');) {
         CallKind call;
-        if (!parse(kind, &call)) stop("unknown call kind '" + kind + "'; known are pack, unpack, send, receive");
+        if (!parse(kind, &call)) stop("unknown call kind '" + kind + "'; known are pack, unpack, send, receive, isend, irecv");
         arguments.plan.only.push_back(call);
       }
     } else stop("unknown argument '" + word + "'");

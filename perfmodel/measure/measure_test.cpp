@@ -40,7 +40,7 @@ TEST(Plan, QuickIsASubsetThatSufficesForEveryClass) {
     for (const Series& series : series_at(point))
       measured[{point.lane, point.kind, series.engine, point.spread, series.leaf}].set(point.bytes_index, point.block_index, 1e-6);
   }
-  for (Lane lane : {Lane::pack, Lane::unpack, Lane::send_node, Lane::receive_node, Lane::send_self, Lane::receive_self})
+  for (Lane lane : {Lane::pack, Lane::unpack, Lane::send_node, Lane::exchange_node, Lane::send_self, Lane::receive_self, Lane::exchange_self})
     for (int c = 1; c <= class_count; ++c)
       for (Engine engine : {Engine::broken, Engine::kernel})
         EXPECT_GE((measured[{lane, static_cast<Shape::Class>(c), engine}].measured()), least_points) << name(lane) << " " << c;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "perfmodel/measure/pair.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -75,18 +76,25 @@ char* Arena::at_least(std::size_t bytes) {
   return memory_;
 }
 
-Exchange::Exchange(MPI_Comm pair, CallKind kind, Distance distance, int bytes, char* other) noexcept
+Rotation::Rotation(Arena& arena, std::size_t bytes) {
+  step_ = (bytes + 63) / 64 * 64 + 64;
+  places_ = std::max<std::size_t>(1, span / step_);
+  base_ = arena.at_least(places_ * step_);
+}
+
+OneWay::OneWay(MPI_Comm pair, CallKind kind, Distance distance, int bytes, char* other) noexcept
     : pair_(pair), kind_(kind), self_(is_message(kind) && distance == Distance::self), bytes_(bytes), other_(other) {
   MPI_Comm_rank(pair, &rank_);
   works_ = rank_ == (answered() && kind == CallKind::receive ? 1 : 0);
 }
 
-void Exchange::transfer(void* data, int count, MPI_Datatype type) const {
+void OneWay::transfer(void* data, int count, MPI_Datatype type) const {
   if (self_) {
     const bool sends = kind_ == CallKind::send;
     MPI_Request request;
-    MPI_Irecv(sends ? other_ : data, sends ? bytes_ : count, sends ? MPI_BYTE : type, 0, message_tag, MPI_COMM_SELF, &request);
-    MPI_Send(sends ? data : other_, sends ? count : bytes_, sends ? type : MPI_BYTE, 0, message_tag, MPI_COMM_SELF);
+    // Not over MPI_COMM_SELF: MPICH copies there, and sends a rank of a larger communicator to itself like any other message.
+    MPI_Irecv(sends ? other_ : data, sends ? bytes_ : count, sends ? MPI_BYTE : type, rank_, message_tag, pair_, &request);
+    MPI_Send(sends ? data : other_, sends ? count : bytes_, sends ? type : MPI_BYTE, rank_, message_tag, pair_);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
   } else if (rank_ == 0) {
     MPI_Send(data, count, type, 1, message_tag, pair_);
@@ -95,16 +103,31 @@ void Exchange::transfer(void* data, int count, MPI_Datatype type) const {
   }
 }
 
-void Exchange::answer() const {
+void OneWay::answer() const {
   if (!answered()) return;
   if (rank_ == 0) MPI_Recv(nullptr, 0, MPI_BYTE, 1, answer_tag, pair_, MPI_STATUS_IGNORE);
   else MPI_Send(nullptr, 0, MPI_BYTE, 0, answer_tag, pair_);
 }
 
-void Exchange::idle() const {
+void OneWay::idle() const {
   if (!answered()) return;
   transfer(other_, bytes_, MPI_BYTE);
   answer();
+}
+
+Exchange::Exchange(MPI_Comm pair, Distance distance) noexcept : pair_(pair) {
+  int rank = 0;
+  MPI_Comm_rank(pair, &rank);
+  const bool self = distance == Distance::self;
+  works_ = !self || rank == 0;
+  peer_ = self ? rank : 1 - rank;
+}
+
+void Exchange::transfer(const void* from, void* to, int count, MPI_Datatype type) const {
+  MPI_Request requests[2];
+  MPI_Irecv(to, count, type, peer_, message_tag, pair_, &requests[0]);
+  MPI_Isend(from, count, type, peer_, message_tag, pair_, &requests[1]);
+  MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
 }
 
 std::vector<double> time_actions(MPI_Comm pair, std::vector<Action> actions, bool answered, double limit) {

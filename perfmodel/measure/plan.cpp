@@ -74,9 +74,16 @@ std::vector<Series> series_at(const Point& point) {
 std::vector<Point> make_plan(const PlanOptions& options) {
   std::vector<Point> plan;
   const Lane send_peer = lane_of(CallKind::send, options.network ? Distance::network : Distance::node);
-  const Lane receive_peer = lane_of(CallKind::receive, options.network ? Distance::network : Distance::node);
-  for (Lane lane : {Lane::pack, Lane::unpack, send_peer, receive_peer, Lane::send_self, Lane::receive_self}) {
-    if (!options.only.empty() && std::find(options.only.begin(), options.only.end(), kind_of(lane)) == options.only.end()) continue;
+  const Lane exchange_peer = lane_of(CallKind::isend, options.network ? Distance::network : Distance::node);
+  const auto wanted = [&](Lane lane) {
+    if (options.only.empty()) return true;
+    return std::any_of(options.only.begin(), options.only.end(), [&](CallKind kind) {
+      // Between two ranks one experiment serves both sides.
+      return kind == kind_of(lane) || (kind == CallKind::receive && lane == send_peer) || (kind == CallKind::irecv && is_exchange(lane));
+    });
+  };
+  for (Lane lane : {Lane::pack, Lane::unpack, send_peer, exchange_peer, Lane::send_self, Lane::receive_self, Lane::exchange_self}) {
+    if (!wanted(lane)) continue;
     for (int i = 0; i < curve_points; ++i) plan.push_back({lane, Shape::Class::contiguous, Spread::dense, i, 0, 0});
     for (int c = 1; c <= class_count; ++c)
       for (Spread spread : {Spread::dense, Spread::wide})

@@ -20,10 +20,11 @@ class PointMeasurer {
 
  private:
   std::vector<double> measure_contiguous(const Point& point);
+  std::vector<double> measure_exchange(const Point& point);
 
   MPI_Comm pair_;
   double limit_;
-  Arena user_, packed_, other_;
+  Arena user_, packed_, other_, other_packed_;
 };
 
 }  // namespace bestride
