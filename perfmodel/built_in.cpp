@@ -64,13 +64,14 @@ struct Region {
 
 Region gains(const Case& of) noexcept {
   const CallKind call = kind_of(of.key.lane);
-  if (!is_message(call)) return {false, of.block < 4 * KiB};
+  if (!is_message(call)) return {false, true};  // long blocks are memcpy in both, and ours has less around it
   if (distance_of(of.key.lane) != Distance::node || of.block > 64) return {};
   const bool fits = of.bytes <= (of.block < 64 ? 4 * MiB : 256 * KiB);
   switch (of.key.kind) {
     case Shape::Class::vector: return {of.bytes >= 8 * KiB && of.key.spread == Spread::dense, of.bytes >= 8 * KiB && fits && of.key.spread == Spread::dense};
     case Shape::Class::record: return {false, of.bytes >= 256 && fits};
     case Shape::Class::list: return {false, of.bytes >= (of.key.leaf == Leaf::mixed ? 256 : 8 * KiB) && fits};
+    case Shape::Class::nest: return {false, is_exchange(of.key.lane) && of.block <= 32 && of.bytes >= 32 * KiB && fits};
     default: return {};
   }
 }

@@ -42,6 +42,8 @@ class Chooser {
   static constexpr double local_margin = 0.03;
   /// The profile must outlive the chooser.
   explicit Chooser(const MachineProfile& profile, double margin = default_margin) noexcept : profile_(&profile), margin_(margin) {}
+  /// By what part of forward's time another strategy must be predicted faster to be taken.
+  double margin(const Shape& shape, CallKind kind, Distance distance) const noexcept;
   Choice choose(const Shape& shape, CallKind kind, Distance distance, Allowed allowed) const noexcept;
   /// How to hand a packed buffer, or any contiguous bytes, to MPI: forward (as bytes) or respell. seconds() of Strategy::pack
   /// counts on it.

@@ -11,7 +11,7 @@ constexpr Manner alone{.alone = true};
 
 template <auto slot, class Count>
 int send(CallId id, const void* buffer, Count count, MPI_Datatype type, int peer, int tag, MPI_Comm comm) {
-  TypeEntry* entry = worth_a_look(type, count, CallKind::send);
+  TypeEntry* entry = worth_a_look(type, count, CallKind::send, peer, comm);
   if (!entry) [[likely]] {
     if (reporting()) [[unlikely]] note_left_alone(id, count, type);
     return (next.*slot)(buffer, count, type, peer, tag, comm);
@@ -52,7 +52,7 @@ int receive(CallId id, void* buffer, Count count, TypeEntry* entry, int peer, MP
 
 template <auto slot, class Count>
 int recv(CallId id, void* buffer, Count count, MPI_Datatype type, int peer, int tag, MPI_Comm comm, MPI_Status* status) {
-  TypeEntry* entry = worth_a_look(type, count, CallKind::receive);
+  TypeEntry* entry = worth_a_look(type, count, CallKind::receive, peer, comm);
   if (!entry) [[likely]] {
     if (reporting()) [[unlikely]] note_left_alone(id, count, type);
     return (next.*slot)(buffer, count, type, peer, tag, comm, status);
@@ -64,7 +64,7 @@ int recv(CallId id, void* buffer, Count count, MPI_Datatype type, int peer, int 
 
 template <auto slot, class Count>
 int mrecv(CallId id, void* buffer, Count count, MPI_Datatype type, MPI_Message* message, MPI_Status* status) {
-  TypeEntry* entry = worth_a_look(type, count, CallKind::receive);
+  TypeEntry* entry = worth_a_look(type, count, CallKind::receive, MPI_ANY_SOURCE, MPI_COMM_NULL);
   if (!entry) [[likely]] {
     if (reporting()) [[unlikely]] note_left_alone(id, count, type);
     return (next.*slot)(buffer, count, type, message, status);
@@ -77,8 +77,8 @@ template <auto slot, class Count>
 int sendrecv(CallId id, const void* send_buffer, Count send_count, MPI_Datatype send_type, int to, int send_tag,
              void* receive_buffer, Count receive_count, MPI_Datatype receive_type, int from, int receive_tag, MPI_Comm comm,
              MPI_Status* status) {
-  TypeEntry* send_entry = worth_a_look(send_type, send_count, CallKind::isend);
-  TypeEntry* receive_entry = worth_a_look(receive_type, receive_count, CallKind::irecv);
+  TypeEntry* send_entry = worth_a_look(send_type, send_count, CallKind::isend, to, comm);
+  TypeEntry* receive_entry = worth_a_look(receive_type, receive_count, CallKind::irecv, from, comm);
   if (!send_entry && !receive_entry) [[likely]] {
     if (reporting()) [[unlikely]] note_left_alone(id, send_count, send_type);
     return (next.*slot)(send_buffer, send_count, send_type, to, send_tag, receive_buffer, receive_count, receive_type, from,

@@ -18,7 +18,7 @@ void hang_or_forget(OwedMessage* owed, int error, const MPI_Request* request) no
 
 template <auto slot, class Count>
 int isend(CallId id, const void* buffer, Count count, MPI_Datatype type, int peer, int tag, MPI_Comm comm, MPI_Request* request) {
-  TypeEntry* entry = worth_a_look(type, count, CallKind::isend);
+  TypeEntry* entry = worth_a_look(type, count, CallKind::isend, peer, comm);
   if (!entry) [[likely]] {
     if (reporting()) [[unlikely]] note_left_alone(id, count, type);
     return (next.*slot)(buffer, count, type, peer, tag, comm, request);
@@ -62,7 +62,7 @@ int ireceive(CallId id, void* buffer, Count count, TypeEntry* entry, MPI_Datatyp
 
 template <auto slot, class Count>
 int irecv(CallId id, void* buffer, Count count, MPI_Datatype type, int peer, int tag, MPI_Comm comm, MPI_Request* request) {
-  TypeEntry* entry = worth_a_look(type, count, CallKind::irecv);
+  TypeEntry* entry = worth_a_look(type, count, CallKind::irecv, peer, comm);
   if (!entry) [[likely]] {
     if (reporting()) [[unlikely]] note_left_alone(id, count, type);
     return (next.*slot)(buffer, count, type, peer, tag, comm, request);
@@ -73,7 +73,7 @@ int irecv(CallId id, void* buffer, Count count, MPI_Datatype type, int peer, int
 
 template <auto slot, class Count>
 int imrecv(CallId id, void* buffer, Count count, MPI_Datatype type, MPI_Message* message, MPI_Request* request) {
-  TypeEntry* entry = worth_a_look(type, count, CallKind::irecv);
+  TypeEntry* entry = worth_a_look(type, count, CallKind::irecv, MPI_ANY_SOURCE, MPI_COMM_NULL);
   if (!entry) [[likely]] {
     if (reporting()) [[unlikely]] note_left_alone(id, count, type);
     return (next.*slot)(buffer, count, type, message, request);

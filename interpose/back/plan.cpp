@@ -69,11 +69,12 @@ Strategy Plan::choose_first(CallKind kind, Distance distance, bool peer_packs) n
   return strategy;
 }
 
-bool Plan::leaves(CallKind kind) noexcept {
+unsigned Plan::left_at(CallKind kind) noexcept {
+  unsigned distances = 0;
   for (Distance distance : {Distance::self, Distance::node, Distance::network})
-    for (bool peer_packs : {false, true})
-      if (choose(kind, distance, peer_packs) != Strategy::forward) return false;
-  return true;
+    if (choose(kind, distance, false) == Strategy::forward && choose(kind, distance, true) == Strategy::forward)
+      distances |= 1u << static_cast<int>(distance);
+  return distances;
 }
 
 double Plan::saved_seconds(CallKind kind, Distance distance, bool peer_packs) noexcept {

@@ -42,8 +42,8 @@ class Plan {
     const std::uint8_t known = choice(kind, distance, peer_packs).load(std::memory_order_relaxed);
     return known ? static_cast<Strategy>(known - 1) : choose_first(kind, distance, peer_packs);
   }
-  /// Forwarding is the choice at every distance.
-  bool leaves(CallKind kind) noexcept;
+  /// At which distances forwarding is the choice whatever the peer: bit d is Distance d.
+  unsigned left_at(CallKind kind) noexcept;
   /// What the model says choose() saved in one call, in seconds. For the report.
   double saved_seconds(CallKind kind, Distance distance, bool peer_packs) noexcept;
   /// A packed message of this could be cut inside a basic element.

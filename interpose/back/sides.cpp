@@ -26,7 +26,7 @@ bool Side::prepare(CallKind kind, const void* user, std::int64_t count, TypeEntr
   user_ = const_cast<void*>(user);
   switch (strategy) {
     case Strategy::forward:
-      if (!runtime().options().reporting && plan->leaves(kind_)) type->leave(count, kind_);
+      if (!runtime().options().reporting) type->leave(count, kind_, plan->left_at(kind_));
       return leave(runtime().options().forced ? "forced" : plan->bytes() > runtime().options().pack_limit ? "size" : "model");
     case Strategy::respell: {
       const Respelled* spelled = manner.spelling ? plan->respelled() : nullptr;

@@ -34,9 +34,12 @@ inline TypeEntry* worth_a_look(MPI_Datatype type, std::int64_t count) noexcept {
   return entry && (!entry->leave_alone() || count >= entry->respell_from()) ? entry : nullptr;
 }
 /// The same for one message.
-inline TypeEntry* worth_a_look(MPI_Datatype type, std::int64_t count, CallKind kind) noexcept {
+inline TypeEntry* worth_a_look(MPI_Datatype type, std::int64_t count, CallKind kind, int peer, MPI_Comm comm) noexcept {
   TypeEntry* entry = worth_a_look(type, count);
-  return entry && !entry->is_left(count, kind) ? entry : nullptr;
+  if (!entry) return nullptr;
+  const unsigned left = entry->left_at(count, kind);
+  if (left == TypeEntry::everywhere) return nullptr;
+  return left && (left >> static_cast<int>(runtime().distance(comm, peer)) & 1) ? nullptr : entry;
 }
 
 /// What a kind of call does not allow.

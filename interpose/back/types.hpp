@@ -42,16 +42,17 @@ class TypeEntry {
   bool leave_alone() const noexcept { return state() > State::useful; }
   /// A contiguous type: the least count at which respelling may pay anywhere. Others: never.
   std::int64_t respell_from() const noexcept { return respell_from_.load(std::memory_order_relaxed); }
-  /// Messages of this kind and count are left to MPI whoever the peer is: forwarding was chosen for them at every distance.
-  bool is_left(std::int64_t count, CallKind kind) const noexcept {
+  /// At which distances messages of this kind and count are known to be left to MPI, whatever the peer: bit d is Distance d.
+  unsigned left_at(std::int64_t count, CallKind kind) const noexcept {
     const std::uint64_t left = left_.load(std::memory_order_relaxed);
-    return left >> kind_bits == static_cast<std::uint64_t>(count) && (left >> static_cast<int>(kind) & 1) != 0;
+    return left >> left_bits == static_cast<std::uint64_t>(count) ? left >> left_shift(kind) & everywhere : 0;
   }
+  static constexpr unsigned everywhere = (1u << distance_count) - 1;
   /// Remembered for the last such count.
-  void leave(std::int64_t count, CallKind kind) noexcept {
-    if (count >> (63 - kind_bits) != 0) return;
+  void leave(std::int64_t count, CallKind kind, unsigned distances) noexcept {
+    if (count >> (63 - left_bits) != 0) return;
     const std::uint64_t known = left_.load(std::memory_order_relaxed), wanted = static_cast<std::uint64_t>(count);
-    left_.store((known >> kind_bits == wanted ? known : wanted << kind_bits) | std::uint64_t{1} << static_cast<int>(kind), std::memory_order_relaxed);
+    left_.store((known >> left_bits == wanted ? known : wanted << left_bits) | std::uint64_t{distances} << left_shift(kind), std::memory_order_relaxed);
   }
   /// Unique in the process, never used again, unlike the handle.
   std::uint64_t id() const noexcept { return id_; }
@@ -74,14 +75,16 @@ class TypeEntry {
  private:
   void decode_locked() noexcept;
 
-  static constexpr int kind_bits = 8;
-  static_assert(call_kind_count <= kind_bits);
+  static constexpr int left_bits = (call_kind_count - static_cast<int>(CallKind::send)) * distance_count;
+  static constexpr int left_shift(CallKind message) noexcept {
+    return (static_cast<int>(message) - static_cast<int>(CallKind::send)) * distance_count;
+  }
 
   const MPI_Datatype handle_;
   const std::uint64_t id_;
   std::atomic<State> state_{State::undecoded};
   std::atomic<std::int64_t> respell_from_{std::numeric_limits<std::int64_t>::max()};
-  std::atomic<std::uint64_t> left_{0};  ///< count << kind_bits | one bit a CallKind
+  std::atomic<std::uint64_t> left_{0};  ///< count << left_bits | one bit a kind of message and distance
   bool seen_before(std::int64_t count) noexcept;
   std::int64_t seen_[8] = {};  ///< small counts used once
   std::size_t next_seen_ = 0;
