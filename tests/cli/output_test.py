@@ -31,7 +31,8 @@ class CommandTest(unittest.TestCase):
         shutil.copy(os.environ["LIBRARY_UNDER_TEST"], self.front)
         self.write("lib/libbestride-mpich.so", "")
         self.write("lib/libsomething-else.so", "")
-        self.environment = {"HOME": f"{self.prefix}/home", "PATH": f"{self.prefix}/path:/usr/bin:/bin"}
+        self.environment = {name: os.environ[name] for name in os.environ if name.endswith("SAN_OPTIONS")}
+        self.environment |= {"HOME": f"{self.prefix}/home", "PATH": f"{self.prefix}/path:/usr/bin:/bin"}
 
     def write(self, path, text, mode=0o644):
         path = f"{self.prefix}/{path}"
