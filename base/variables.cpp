@@ -77,44 +77,6 @@ int edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-void take(std::vector<VariableValue>& values, int i, const std::string& text, VariableSource source, const std::string& file) {
-  const Variable& variable = variables()[static_cast<std::size_t>(i)];
-  if (!valid(variable, text)) {
-    say_once(variable.name, "%s='%s' is not %s; the default '%s' is used", variable.name, text.c_str(),
-             expected(variable).c_str(), variable.default_value);
-    return;
-  }
-  values[static_cast<std::size_t>(i)] = {text, source, file};
-}
-
-/// A file that was asked for must be readable; the usual places may be absent.
-void read_file(std::vector<VariableValue>& values, const std::string& path, VariableSource source, bool asked_for) {
-  std::FILE* file = std::fopen(path.c_str(), "re");
-  if (!file) {
-    if (asked_for) say_once(path.c_str(), "can't read the configuration file '%s': %s; it is ignored", path.c_str(), std::strerror(errno));
-    return;
-  }
-  char line[4096];
-  for (int number = 1; std::fgets(line, sizeof line, file); ++number) {
-    std::string text = line;
-    if (!text.empty() && text.back() == '\n') text.pop_back();
-    if (const auto comment = text.find('#'); comment != std::string::npos) text.resize(comment);
-    text = trimmed(text);
-    if (text.empty()) continue;
-    const auto equals = text.find('=');
-    const std::string name = trimmed(text.substr(0, equals));
-    const int i = equals == std::string::npos ? -1 : index_of(name);
-    if (i < 0) {
-      const std::string key = path + std::to_string(number);
-      say_once(key.c_str(), "%s:%d: '%s' is not NAME=value with a known name ('bestride info --env' lists them); the line is ignored",
-               path.c_str(), number, text.c_str());
-      continue;
-    }
-    take(values, i, trimmed(text.substr(equals + 1)), source, path);
-  }
-  std::fclose(file);
-}
-
 }  // namespace
 
 bool parse_flag(const std::string& text, bool* ok) noexcept {
@@ -148,25 +110,67 @@ std::int64_t parse_size(const std::string& text, bool* ok) noexcept {
   return static_cast<std::int64_t>(number) << shift;
 }
 
+void Settings::take(std::size_t i, const std::string& text, VariableSource source, const std::string& file) {
+  const Variable& variable = variables()[i];
+  if (valid(variable, text))
+    values_[i] = {text, source, file};
+  else
+    troubles_.push_back(std::string(variable.name) + "='" + text + "' is not " + expected(variable) + "; '" + values_[i].text +
+                        "' is used");
+}
+
+/// A file that was asked for must be readable; the usual places may be absent.
+void Settings::read_file(const std::string& path, VariableSource source, bool asked_for) {
+  std::FILE* file = std::fopen(path.c_str(), "re");
+  if (!file) {
+    if (asked_for)
+      troubles_.push_back("can't read the configuration file '" + path + "': " + std::strerror(errno) + "; it is ignored");
+    return;
+  }
+  char line[4096];
+  for (int number = 1; std::fgets(line, sizeof line, file); ++number) {
+    std::string text = line;
+    if (!text.empty() && text.back() == '\n') text.pop_back();
+    if (const auto comment = text.find('#'); comment != std::string::npos) text.resize(comment);
+    text = trimmed(text);
+    if (text.empty()) continue;
+    const auto equals = text.find('=');
+    const std::string name = trimmed(text.substr(0, equals));
+    const int i = equals == std::string::npos ? -1 : index_of(name);
+    if (i < 0)
+      troubles_.push_back(path + ":" + std::to_string(number) + ": '" + text +
+                          "' is not NAME=value with a known name ('bestride info --env' lists them); the line is ignored");
+    else
+      take(static_cast<std::size_t>(i), trimmed(text.substr(equals + 1)), source, path);
+  }
+  std::fclose(file);
+}
+
 Settings Settings::read() {
   Settings settings;
   for (const Variable& variable : variables()) settings.values_.push_back({variable.default_value, VariableSource::built_in, ""});
   // Lowest precedence first; each later source overwrites.
-  read_file(settings.values_, "/etc/bestride/config", VariableSource::system_file, false);
+  settings.read_file("/etc/bestride/config", VariableSource::system_file, false);
   if (const char* home = std::getenv("HOME"))
-    read_file(settings.values_, std::string(home) + "/.config/bestride/config", VariableSource::user_file, false);
+    settings.read_file(std::string(home) + "/.config/bestride/config", VariableSource::user_file, false);
   if (const char* path = std::getenv("BESTRIDE_CONFIG"); path && *path)
-    read_file(settings.values_, path, VariableSource::config_file, true);
-  for (const Variable& variable : variables())
-    if (const char* text = std::getenv(variable.name))
-      take(settings.values_, index_of(variable.name), text, VariableSource::environment, "");
+    settings.read_file(path, VariableSource::config_file, true);
+  for (std::size_t i = 0; i < variables().size(); ++i)
+    if (const char* text = std::getenv(variables()[i].name)) settings.take(i, text, VariableSource::environment, "");
   return settings;
 }
 
-const Settings& Settings::get() {
-  static const Settings* const settings = new Settings(read());  // never destroyed: calls may come after static destructors
+const Settings& Settings::first(bool saying) {
+  static const Settings* const settings = [saying] {
+    const auto* const made = new Settings(read());  // never destroyed: calls may come after static destructors
+    if (saying)
+      for (const std::string& trouble : made->troubles_) say_once(trouble.c_str(), "%s", trouble.c_str());
+    return made;
+  }();
   return *settings;
 }
+const Settings& Settings::get() { return first(true); }
+const Settings& Settings::get_without_saying() { return first(false); }
 
 VariableValue Settings::value(const char* name) const {
   const int i = index_of(name);

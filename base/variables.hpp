@@ -36,10 +36,15 @@ struct VariableValue {
 /// The effective values of one process, read once. Immutable after construction, so reading it is thread-safe.
 class Settings {
  public:
-  /// Reads environment and files. Never fails: a bad value or an unreadable file is said once and the default stands.
+  /// Reads environment and files. Never fails: a bad value or an unreadable file is among troubles(), and the default stands.
   static Settings read();
-  /// The process's settings: read at the first call.
+  /// The process's settings: read at the first call, which says the troubles.
   static const Settings& get();
+  /// The same for who says the troubles himself: does so only if this is the first call of the process.
+  static const Settings& get_without_saying();
+
+  /// What was wrong, one line each, with its remedy.
+  const std::vector<std::string>& troubles() const noexcept { return troubles_; }
 
   bool flag(const char* name) const;
   std::int64_t size(const char* name) const;
@@ -47,7 +52,12 @@ class Settings {
   VariableValue value(const char* name) const;
 
  private:
+  static const Settings& first(bool saying);
+  void take(std::size_t i, const std::string& text, VariableSource source, const std::string& file);
+  void read_file(const std::string& path, VariableSource source, bool asked_for);
+
   std::vector<VariableValue> values_;  ///< parallel to variables()
+  std::vector<std::string> troubles_;
 };
 
 /// "1", "on", "yes", "true" -> true; "0", "off", "no", "false" -> false; anything else: false and *ok = false.

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -34,6 +35,9 @@ TEST(Settings, EnvironmentBeatsFileAndABadValueLeavesTheDefault) {
   EXPECT_EQ(settings.value("BESTRIDE_PACK_LIMIT").source, VariableSource::config_file);
   EXPECT_EQ(settings.text("BESTRIDE_STRATEGY"), "respell");
   EXPECT_EQ(settings.size("BESTRIDE_POOL_LIMIT"), 128 << 20);
+  EXPECT_EQ(std::count(settings.troubles().begin(), settings.troubles().end(),
+                       "BESTRIDE_POOL_LIMIT='plenty' is not a size such as 64K; '128M' is used"),
+            1);
   unsetenv("BESTRIDE_CONFIG");
   unsetenv("BESTRIDE_STRATEGY");
   unsetenv("BESTRIDE_POOL_LIMIT");

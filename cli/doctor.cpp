@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "base/variables.hpp"
 #include "cli/command.hpp"
 #include "cli/doctor_checks.hpp"
 
@@ -13,6 +14,7 @@ namespace {
 
 void doctor(const std::string& program) {
   Findings findings;
+  Settings::get_without_saying();  // check_settings() says what is wrong with them
   const Installation installation = Installation::find();
   check_installation(findings, installation);
   const LauncherKind launcher = check_launcher(findings);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The doctor's checks of the installation, the launcher, the profile and the settings.
-#include <cstdlib>
 #include <sstream>
 
 #include "base/variables.hpp"
@@ -85,13 +84,10 @@ void check_settings(Findings& findings) {
     findings.problem("variable", unknown.name + " is not known" +
                                      (unknown.nearest.empty() ? "; 'bestride info --env' lists what is" : "; did you mean " + unknown.nearest + "?"));
   }
-  const Settings& settings = Settings::get();
-  for (const Variable& variable : variables()) {
-    const char* text = std::getenv(variable.name);
-    if (!text || settings.value(variable.name).source == VariableSource::environment) continue;
+  const Settings& settings = Settings::get_without_saying();
+  for (const std::string& trouble : settings.troubles()) {
     all_good = false;
-    findings.problem("variable", std::string(variable.name) + "='" + text + "' is not a value it can have, so '" +
-                                     settings.text(variable.name) + "' is used; 'bestride info --env' says what it can be");
+    findings.problem("variable", trouble);
   }
   if (settings.flag("BESTRIDE_DISABLE")) {
     all_good = false;

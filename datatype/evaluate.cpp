@@ -299,6 +299,10 @@ class Evaluator {
 
   /// A part of an array has the extent of the whole array, from 0 on.
   static Element whole_array(const Element& child, Placed bytes, std::int64_t extent) {
+    // All of an array of one element is that element, also to a struct that asks whether its members are of one basic type.
+    if (extent > 0 && extent == child.extent && child.lower == 0 && child.upper == extent && bytes.node && child.bytes.node &&
+        bytes.node->size == child.bytes.node->size && bytes.offset == child.bytes.offset)
+      return child;
     Element result;
     result.bytes = std::move(bytes);
     if (!result.empty()) result.alignment = child.alignment;

@@ -71,6 +71,9 @@ TEST(Evaluate, StructsArePaddedToTheirAlignment) {
   expect("struct([1,1],[3,11],[double,char])", {{3, 9}}, 3, 16);
   expect("struct([1,0],[0,99],[char,double])", {{0, 1}}, 0, 1);
   expect("struct([1,2],[0,5],[int,int])", {{0, 4}, {5, 8}}, 0, 13);
+  // One basic type alone is not padded: all of an array of one element is that element, a part of a larger array is not.
+  expect("struct([1,1],[0,1],[subarray([1],[1],[0],c,int),unsigned])", {{0, 4}, {1, 4}}, 0, 5);
+  expect("struct([1,1],[0,1],[subarray([2],[1],[0],c,int),unsigned])", {{0, 4}, {1, 4}}, 0, 8);
   expect("struct([],[],[])", {}, 0, 0);
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interpose/back/calls.hpp"
 
+#include "interpose/back/fail.hpp"
+
 namespace bestride {
 
 constinit Calls next;
@@ -26,6 +28,7 @@ bool set(Pointer& pointer, void* symbol) noexcept {
 const char* name(CallId id) noexcept { return names[static_cast<int>(id)]; }
 
 bool resolve_real_calls(void* (*library_symbol)(const char*)) noexcept {
+  if (fail_here(FailPoint::symbol)) return false;
   bool all = datatype_calls.resolve(library_symbol);
 #define BESTRIDE_ENGAGE(name) set(real.name, library_symbol("PMPI_" #name));
 #define BESTRIDE_ENGAGE_BOTH(name) set(real.name, library_symbol("PMPI_" #name));

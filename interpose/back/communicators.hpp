@@ -62,6 +62,10 @@ class CommRegistry {
     if (!table_.find(comm)) insert(comm);
   }
   void remove(MPI_Comm comm) noexcept;
+  /// Forgets all. No thread is in a call.
+  void clear() noexcept {
+    table_.clear([](CommEntry* entry) { delete entry; });
+  }
 
  private:
   void insert(MPI_Comm comm) noexcept;

@@ -26,6 +26,23 @@ int finalize() {
   return via.Finalize();
 }
 
+#if MPI_VERSION >= 4
+template <Calls& via>
+int session_init(MPI_Info info, MPI_Errhandler handler, MPI_Session* session) {
+  const int error = via.Session_init(info, handler, session);
+  if (error == MPI_SUCCESS) runtime().session_begins();
+  return error;
+}
+
+template <Calls& via>
+int session_finalize(MPI_Session* session) {
+  runtime().session_ends();
+  const int error = via.Session_finalize(session);
+  if (error != MPI_SUCCESS) runtime().session_begins();
+  return error;
+}
+#endif
+
 template <Calls& via>
 int type_commit(MPI_Datatype* type) {
   const int error = via.Type_commit(type);
@@ -73,6 +90,11 @@ BESTRIDE_BOTH_ENTRIES(Init, (int* argc, char*** argv), init, (argc, argv))
 BESTRIDE_BOTH_ENTRIES(Init_thread, (int* argc, char*** argv, int required, int* provided), init_thread,
                       (argc, argv, required, provided))
 BESTRIDE_BOTH_ENTRIES(Finalize, (), finalize, ())
+#if MPI_VERSION >= 4
+BESTRIDE_BOTH_ENTRIES(Session_init, (MPI_Info info, MPI_Errhandler handler, MPI_Session* session), session_init,
+                      (info, handler, session))
+BESTRIDE_BOTH_ENTRIES(Session_finalize, (MPI_Session* session), session_finalize, (session))
+#endif
 BESTRIDE_BOTH_ENTRIES(Type_commit, (MPI_Datatype* type), type_commit, (type))
 BESTRIDE_BOTH_ENTRIES(Type_dup, (MPI_Datatype type, MPI_Datatype* copy), type_dup, (type, copy))
 BESTRIDE_BOTH_ENTRIES(Type_free, (MPI_Datatype* type), type_free, (type))

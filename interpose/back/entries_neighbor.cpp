@@ -15,7 +15,7 @@ namespace {
 
 MPI_Request* request_of() noexcept { return nullptr; }
 MPI_Request* request_of(MPI_Request* request) noexcept { return request; }
-MPI_Request* request_of(MPI_Info, MPI_Request* request) noexcept { return request; }
+[[maybe_unused]] MPI_Request* request_of(MPI_Info, MPI_Request* request) noexcept { return request; }  // from MPI-4 on
 
 template <class... Tail>
 constexpr bool persistent = sizeof...(Tail) == 2;

@@ -13,6 +13,8 @@
 #include <mutex>
 #include <new>
 
+#include "interpose/back/fail.hpp"
+
 namespace bestride {
 
 /// Handle: an integer or a pointer. A handle whose bits are all zero can't be inserted. Does not own its values.
@@ -130,7 +132,7 @@ class HandleTable {
   bool widen() noexcept {
     Table* old = table_.load(std::memory_order_relaxed);
     const std::uint64_t size = (old->mask + 1) * 4;
-    auto* slots = new (std::nothrow) Slot[size];
+    auto* slots = fail_here(FailPoint::table) ? nullptr : new (std::nothrow) Slot[size];
     auto* wider = new (std::nothrow) Table{size - 1, 0, slots, old};
     if (!slots || !wider) {
       delete[] slots;

@@ -91,5 +91,21 @@ TEST(HandleTable, ReadersNeverMissWhatStays) {
   for (std::thread& reader : readers) reader.join();
 }
 
+TEST(HandleTable, WithoutMemoryKeepsWhatItHas) {
+  HandleTable<int, int> table;
+  int value = 1;
+  int* replaced = nullptr;
+  failing = 1u << static_cast<int>(FailPoint::table);
+  int held = 0;
+  while (held < 1000 && table.insert(held + 1, &value, &replaced)) ++held;
+  EXPECT_GE(held, 16);
+  EXPECT_LT(held, 1000);
+  for (int i = 1; i <= held; ++i) EXPECT_EQ(table.find(i), &value);
+  EXPECT_EQ(table.find(held + 1), nullptr);
+  failing = 0;
+  EXPECT_TRUE(table.insert(held + 1, &value, &replaced));
+  for (int i = 1; i <= held + 1; ++i) EXPECT_EQ(table.find(i), &value);
+}
+
 }  // namespace
 }  // namespace bestride

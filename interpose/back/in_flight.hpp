@@ -16,6 +16,8 @@
 #include <cstring>
 #include <mutex>
 
+#include "interpose/back/fail.hpp"
+
 namespace bestride {
 
 /// `Entry` has members: Handle request; Entry* chain; int index.
@@ -119,6 +121,7 @@ class InFlight {
   }
   void grow() noexcept {
     const std::size_t old_count = std::size_t{1} << log_buckets_;
+    if (fail_here(FailPoint::table)) return;
     auto** wider = static_cast<Entry**>(std::calloc(old_count * 4, sizeof(Entry*)));
     if (!wider) return;  // longer chains, nothing worse
     Entry** old = buckets_;

@@ -4,7 +4,9 @@
 #include <vector>
 
 #include "base/message.hpp"
+#include "base/variables.hpp"
 #include "interpose/back/entries.hpp"
+#include "interpose/back/fail.hpp"
 #include "interpose/back/runtime.hpp"
 #include "interpose/front/services.h"
 
@@ -36,11 +38,13 @@ extern "C" __attribute__((visibility("default"))) const bestride_back* bestride_
     const bestride_front_services* services) {
   using namespace bestride;
   if (!services || services->version != BESTRIDE_SERVICES_VERSION) return nullptr;
-  if (!resolve_real_calls(services->library_symbol)) {
-    say_once("back.symbols", "the MPI library lacks functions every MPI library has; nothing is accelerated");
-    return nullptr;
-  }
   try {
+    set_failing(Settings::get().text("BESTRIDE_TEST_FAIL"));
+    if (!resolve_real_calls(services->library_symbol)) {
+      say_once("back.symbols", "the MPI library lacks functions every MPI library has; nothing is accelerated");
+      return nullptr;
+    }
+    if (fail_here(FailPoint::start)) throw std::bad_alloc();
     static std::vector<bestride_engagement> all = engagements();
     new (&runtime_storage.runtime) Runtime;
     static const bestride_back back = {BESTRIDE_SERVICES_VERSION, BESTRIDE_ABI_NAME, all.size(), all.data()};

@@ -119,12 +119,14 @@ const Respelled* Plan::Spelled::make(Plan& plan, const LayoutPtr& layout, MPI_Da
     } catch (...) {
     }
   if (spelled) respelled_ = *spelled;
+  life_ = runtime().life();
   state_.store(spelled ? made : impossible, std::memory_order_release);
   return spelled ? &respelled_ : nullptr;
 }
 
 void Plan::Spelled::retire() noexcept {
-  if (state_.exchange(impossible, std::memory_order_acq_rel) == made && !runtime().ended()) datatype_calls.free(&respelled_.type);
+  if (state_.exchange(impossible, std::memory_order_acq_rel) == made && !runtime().ended() && life_ == runtime().life())
+    datatype_calls.free(&respelled_.type);
 }
 
 void Plan::retire() noexcept {

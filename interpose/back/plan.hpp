@@ -83,6 +83,7 @@ class Plan {
     enum State : int { unknown, made, impossible };
     const Respelled* make(Plan& plan, const LayoutPtr& layout, MPI_Datatype leaf, std::int64_t leaf_size) noexcept;
     std::atomic<int> state_{unknown};
+    std::uint32_t life_ = 0;  ///< of MPI, in which it was made
     Respelled respelled_;
   };
   std::atomic<std::uint8_t>& choice(CallKind kind, Distance distance, bool peer_packs) noexcept {

@@ -10,6 +10,8 @@
 #include <cstdlib>
 #include <new>
 
+#include "interpose/back/fail.hpp"
+
 namespace bestride {
 namespace {
 
@@ -52,7 +54,9 @@ struct Name {
   const sockaddr* get() const noexcept { return reinterpret_cast<const sockaddr*>(&address); }
 };
 
-int datagram_socket() noexcept { return socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0); }
+int datagram_socket() noexcept {
+  return fail_here(FailPoint::presence) ? -1 : socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+}
 
 }  // namespace
 

@@ -8,11 +8,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 #include <string>
 
 #include "base/message.hpp"
 #include "base/variables.hpp"
 #include "interpose/back/calls.hpp"
+#include "interpose/back/fail.hpp"
 
 namespace bestride {
 namespace {
@@ -38,7 +40,7 @@ void write_report(const ReportHeader& header, const Ledger& ledger) {
   write_all(report_text(header, lines));
   const std::string path = report_path();
   const std::string json = report_json(header, lines);
-  std::FILE* file = std::fopen(path.c_str(), "w");
+  std::FILE* file = fail_here(FailPoint::report) ? nullptr : std::fopen(path.c_str(), "w");
   bool good = file && std::fwrite(json.data(), 1, json.size(), file) == json.size();
   if (file) good &= std::fclose(file) == 0;
   if (!good)
@@ -58,6 +60,7 @@ void gather_and_write(MPI_Comm comm, const ReportHeader& header, Ledger& ledger)
   if (rank != 0) {
     std::string mine;
     try {
+      if (fail_here(FailPoint::report)) throw std::bad_alloc();
       mine = ledger.serialise();
     } catch (...) {
     }

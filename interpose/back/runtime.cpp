@@ -9,7 +9,7 @@
 
 #include "base/message.hpp"
 #include "base/variables.hpp"
-#include "interpose/back/fail.hpp"
+#include "datatype/build.hpp"
 #include "interpose/back/owed.hpp"
 #include "interpose/back/report.hpp"
 #include "perfmodel/machine.hpp"
@@ -68,7 +68,6 @@ RuntimeOptions RuntimeOptions::from_settings() {
   options.respell_contiguous = settings.text("BESTRIDE_CONTIGUOUS") == "respell";
   options.everywhere = settings.flag("BESTRIDE_EVERYWHERE");
   options.packer = PackerOptions::from_settings();
-  set_failing(settings.text("BESTRIDE_TEST_FAIL"));
   return options;
 }
 
@@ -80,7 +79,10 @@ Runtime::Runtime()
       respell_contiguous_from_(find_respell_contiguous_from(chooser_, options_)) {
   // Forced to something else, this rank could not keep the promise.
   if (!options_.forced || *options_.forced == Strategy::pack) presence_.announce();
-  // The pair types are predefined, so never committed, and have gaps.
+  insert_pair_types();
+}
+
+void Runtime::insert_pair_types() noexcept {
   for (MPI_Datatype pair : {MPI_FLOAT_INT, MPI_DOUBLE_INT, MPI_LONG_INT, MPI_SHORT_INT, MPI_LONG_DOUBLE_INT})
     if (pair != MPI_DATATYPE_NULL) types.insert(pair);
 }
@@ -128,6 +130,8 @@ void Runtime::say_what_is_wrong() noexcept {
 void Runtime::end() noexcept {
   if (ended()) return;
   finish_orphans();
+  say_info("end", "at MPI_Finalize: %zu types, %zu requests, %zu layouts and %lld bytes of idle buffers are remembered", types.size(),
+           in_flight.size(), interned_layouts(), static_cast<long long>(pool.idle_bytes()));
   if (report_comm_ != MPI_COMM_NULL) {
     try {
       ReportHeader header;
@@ -147,6 +151,15 @@ void Runtime::end() noexcept {
   types.clear();
   ended_.store(true);
   if (MPI_Comm comm = std::exchange(paranoid_comm_, MPI_COMM_NULL); comm != MPI_COMM_NULL) real.Comm_free(&comm);
+}
+
+void Runtime::session_ends() noexcept {
+  if (sessions_.fetch_sub(1, std::memory_order_acq_rel) != 1 || begun_.load()) return;
+  finish_orphans();
+  types.clear();
+  comms.clear();
+  life_.fetch_add(1, std::memory_order_acq_rel);
+  insert_pair_types();
 }
 
 }  // namespace bestride

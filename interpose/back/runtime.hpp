@@ -81,8 +81,18 @@ class Runtime {
   /// MPI_Finalize is about to be called. Only the first call does anything.
   void end() noexcept;
 
+  /// A session was made.
+  void session_begins() noexcept { sessions_.fetch_add(1, std::memory_order_relaxed); }
+  /// A session is about to be finalized. With the last one MPI ends where MPI_Init was not called, and may begin again: what is
+  /// known of handles is forgotten, and respelled types of this life are freed now or never.
+  void session_ends() noexcept;
+  /// Counts the lives of MPI in this process: a handle made in one means nothing in the next.
+  std::uint32_t life() const noexcept { return life_.load(std::memory_order_acquire); }
+
  private:
   void say_what_is_wrong() noexcept;
+  /// The pair types: predefined, so never committed, and with gaps.
+  void insert_pair_types() noexcept;
 
   RuntimeOptions options_;
   std::string profile_trouble_;  ///< why there is no loaded profile; empty: there is none to load
@@ -94,6 +104,8 @@ class Runtime {
   MPI_Comm report_comm_ = MPI_COMM_NULL;
   MPI_Comm paranoid_comm_ = MPI_COMM_NULL;
   double began_ = 0;
+  std::atomic<int> sessions_{0};
+  std::atomic<std::uint32_t> life_{0};
   std::atomic<bool> begun_{false};
   std::atomic<bool> ended_{false};
 };

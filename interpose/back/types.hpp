@@ -98,6 +98,8 @@ class TypeEntry {
   };
   std::vector<Counted> plans_;
   std::size_t oldest_ = 0;
+  friend class TypeRegistry;
+  TypeEntry* older_ = nullptr;  ///< after clear()
 };
 
 class TypeRegistry {
@@ -117,6 +119,7 @@ class TypeRegistry {
  private:
   HandleTable<MPI_Datatype, TypeEntry> table_;
   std::atomic<std::uint64_t> next_id_{1};
+  TypeEntry* forgotten_ = nullptr;  ///< what clear() took out
 };
 
 }  // namespace bestride

@@ -31,7 +31,8 @@ class CommandTest(unittest.TestCase):
         shutil.copy(os.environ["LIBRARY_UNDER_TEST"], self.front)
         self.write("lib/libbestride-mpich.so", "")
         self.write("lib/libsomething-else.so", "")
-        self.environment = {"HOME": f"{self.prefix}/home", "PATH": f"{self.prefix}/path:/usr/bin:/bin"}
+        self.environment = {name: os.environ[name] for name in os.environ if name.endswith("SAN_OPTIONS")}
+        self.environment |= {"HOME": f"{self.prefix}/home", "PATH": f"{self.prefix}/path:/usr/bin:/bin"}
 
     def write(self, path, text, mode=0o644):
         path = f"{self.prefix}/{path}"
@@ -217,6 +218,7 @@ class Doctor(CommandTest):
         self.launcher("mpiexec", "mpiexec.hydra")
         done = self.run_command("doctor", *words, **environment)
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        self.assertEqual(done.stderr, "")  # what is wrong is said once, as a finding
         for line in done.stdout.splitlines():
             self.assertRegex(line, r"^(ok|note|problem) +[a-z]+ +\S")
         return done.stdout
@@ -296,7 +298,7 @@ class Doctor(CommandTest):
         text = self.findings("/bin/true", code=1, BESTRIDE_REPROT="1", BESTRIDE_XYZZY_PLUGH="1", BESTRIDE_POOL_LIMIT="plenty")
         self.assertIn("problem  variable  BESTRIDE_REPROT is not known; did you mean BESTRIDE_REPORT?\n", text)
         self.assertIn("problem  variable  BESTRIDE_XYZZY_PLUGH is not known; 'bestride info --env' lists what is\n", text)
-        self.assertIn("problem  variable  BESTRIDE_POOL_LIMIT='plenty' is not a value it can have, so '128M' is used", text)
+        self.assertIn("problem  variable  BESTRIDE_POOL_LIMIT='plenty' is not a size such as 64K; '128M' is used\n", text)
         self.assertIn("note     variable  BESTRIDE_DISABLE=1", self.findings("/bin/true", code=0, BESTRIDE_DISABLE="1"))
 
     def test_broken_installations(self):

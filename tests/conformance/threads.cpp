@@ -85,4 +85,77 @@ MPI_CASE(types_made_and_freed_in_all_threads) {
   });
 }
 
+MPI_CASE(one_type_with_many_counts) {
+  // More counts than a type remembers and than a thread's cache holds: plans go and come back while others use them.
+  const Ring ring;
+  CommittedType shared{std::string_view(list_type)};
+  in_threads([&](int t) {
+    for (int round = 0; round < 3 * rounds; ++round) {
+      const int count = 1 + (round * 7 + t * 13) % 100;
+      TypedData data(list_type, count, 5);
+      Bytes packed(static_cast<std::size_t>(data.packed_size()));
+      int position = 0;
+      MPI_Pack(data.address(), count, shared, packed.data(), static_cast<int>(packed.size()), &position, MPI_COMM_WORLD);
+      if (const auto wrong = difference(data.packed(), packed)) fail_check(__FILE__, __LINE__, "packed " + *wrong);
+    }
+  });
+}
+
+MPI_CASE(persistent_requests_in_all_threads) {
+  const Ring ring;
+  in_threads([&](int t) {
+    TypedData out = outgoing(record_type, 2, ring.rank), in = incoming(record_type, 2);
+    const Bytes expected = outgoing(record_type, 2, ring.previous).packed();
+    for (int round = 0; round < 4; ++round) {
+      MPI_Request requests[2];
+      MPI_Recv_init(in.address(), 2, in.type(), ring.previous, 200 + t, MPI_COMM_WORLD, &requests[0]);
+      MPI_Send_init(out.address(), 2, out.type(), ring.next, 200 + t, MPI_COMM_WORLD, &requests[1]);
+      for (int start = 0; start < rounds / 4; ++start) {
+        MPI_Startall(2, requests);
+        for (int finished = 0, done = 0, indices[2]; finished < 2; finished += done)
+          MPI_Waitsome(2, requests, &done, indices, MPI_STATUSES_IGNORE);
+        in.expect(expected);
+      }
+      MPI_Request_free(&requests[0]);
+      MPI_Request_free(&requests[1]);
+    }
+  });
+}
+
+MPI_CASE(sends_freed_before_they_complete) {
+  const Ring ring;
+  in_threads([&](int t) {
+    for (int round = 0; round < rounds; ++round) {
+      const std::string_view type = round % 2 ? large_type : small_type;
+      TypedData out = outgoing(type, 1, ring.rank), in = incoming(type, 1);
+      MPI_Request receive, send;
+      MPI_Irecv(in.address(), 1, in.type(), ring.previous, 300 + t, MPI_COMM_WORLD, &receive);
+      MPI_Isend(out.address(), 1, out.type(), ring.next, 300 + t, MPI_COMM_WORLD, &send);
+      MPI_Request_free(&send);
+      int index = 0;
+      MPI_Waitany(1, &receive, &index, MPI_STATUS_IGNORE);
+      in.expect(outgoing(type, 1, ring.previous).packed());
+      // The peer's answer says that it has received, so that `out` may go.
+      MPI_Sendrecv(nullptr, 0, MPI_BYTE, ring.previous, 400 + t, nullptr, 0, MPI_BYTE, ring.next, 400 + t, MPI_COMM_WORLD,
+                   MPI_STATUS_IGNORE);
+    }
+  });
+}
+
+MPI_CASE(every_thread_with_its_own_communicators) {
+  in_threads([&](int) {
+    for (int round = 0; round < rounds; ++round) {
+      MPI_Comm comm;
+      const int one = 1, periodic = 1;
+      MPI_Cart_create(MPI_COMM_SELF, 1, &one, &periodic, 0, &comm);
+      TypedData out = outgoing(list_type, 2, 0), in = incoming(list_type, 4);
+      MPI_Neighbor_allgather(out.address(), 2, out.type(), in.address(), 2, in.type(), comm);
+      Bytes twice = out.packed();
+      twice.insert(twice.end(), twice.begin(), twice.begin() + out.packed_size());
+      in.expect(twice);
+      MPI_Comm_free(&comm);
+    }
+  });
+}
+
 int main(int argc, char** argv) { return run_cases(argc, argv, MPI_THREAD_MULTIPLE); }
