@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gather, scatter, allgather and alltoall, with equal and with varying blocks, in all their forms: each direction is respelled where
+// that pays. Broadcasts and reductions are not here: MPICH packs a broadcast whole, which respelling does not speed up (docs/strategies.md),
+// and a user's reduction sees the datatype.
+#include <new>
+#include <tuple>
+
+#include "interpose/back/entries.hpp"
+#include "interpose/back/exchange.hpp"
+#include "interpose/back/note.hpp"
+#include "interpose/back/spelled_blocks.hpp"
+
+namespace bestride {
+namespace {
+
+/// Which direction is significant at the root only.
+enum class AtRoot { neither, out, in };
+
+/// One call and what of it is respelled.
+template <class GivenOut, class GivenIn>
+class Collective {
+ public:
+  Collective(const GivenOut& out, const GivenIn& in) noexcept : given_out_(out), given_in_(in), out_(out), in_(in) {}
+
+  /// True if MPI is handed other arguments than the user's. `sends`, `receives`: the direction is significant here.
+  bool prepare(MPI_Comm comm, bool sends, bool receives, bool reused) noexcept {
+    const CommEntry* known = runtime().comms.find(comm);
+    if (!known || known->size() < 2) return false;
+    // In place of both directions (alltoall) the library moves one block at a time by a packed copy.
+    if (GivenOut::many && GivenIn::many && given_out_.buffer == MPI_IN_PLACE) return false;
+    TypeEntry* out = sends ? decoded(given_out_.buffer, given_out_.type, reused) : nullptr;
+    TypeEntry* in = receives ? decoded(given_in_.buffer, given_in_.type, reused) : nullptr;
+    // The same bytes sent and received are an error that the library finds by comparing addresses where the types are equal.
+    if (out && out == in &&
+        (given_out_.buffer == given_in_.buffer || given_out_.block(known->rank(), out->extent()) == given_in_.block(known->rank(), in->extent())))
+      return false;
+    try {
+      if (fail_here(FailPoint::arrays)) throw std::bad_alloc();
+      sends_ = out && out_.prepare(*out, comm, known->size());
+      receives_ = in && in_.prepare(*in, comm, known->size());
+    } catch (...) {
+      say_once("arrays", "no memory to rewrite a collective's arguments; it is left to the MPI library");
+      return false;
+    }
+    return sends_ || receives_;
+  }
+  bool keeps_arrays() const noexcept { return (sends_ && GivenOut::has_arrays) || (receives_ && GivenIn::has_arrays); }
+  template <class Call>
+  int carry_out(Call call) const {
+    return call(sends_ ? out_.arguments() : given_out_.arguments(), receives_ ? in_.arguments() : given_in_.arguments());
+  }
+  void note_in_report(CallId id, double seconds) const noexcept {
+    if (out_.side().plan()) note(id, out_.side(), seconds);
+    if (in_.side().plan()) note(id, in_.side(), out_.side().plan() ? 0 : seconds);
+  }
+
+ private:
+  /// The entry of a type that may gain, decoded; nullptr: this direction is handed on as it is.
+  template <class Buffer>
+  static TypeEntry* decoded(Buffer buffer, MPI_Datatype type, bool reused) noexcept {
+    TypeEntry* entry = buffer == MPI_IN_PLACE ? nullptr : worth_a_look(type);
+    if (entry && reused) entry->expect_reuse();
+    return entry && entry->decoded_state() == TypeEntry::State::useful ? entry : nullptr;
+  }
+
+  GivenOut given_out_;
+  GivenIn given_in_;
+  RespelledBlocks<GivenOut> out_;
+  RespelledBlocks<GivenIn> in_;
+  bool sends_ = false, receives_ = false;
+};
+
+/// Keeps a call's rewritten counts and displacements until its request is done with: the library may read them until then.
+template <class Work>
+struct Kept final : Owed {
+  explicit Kept(Work&& given) noexcept : work(std::move(given)) {}
+  void fill() noexcept override {}
+  void settle(bool, const MPI_Status*) noexcept override {}
+  bool wants_status() const noexcept override { return false; }
+  Work work;
+};
+
+/// nullptr: no memory, which is said.
+template <class Work>
+Kept<Work>* keep(Work&& work) noexcept {
+  auto* kept = fail_here(FailPoint::owed) ? nullptr : new (std::nothrow) Kept<Work>(std::move(work));
+  if (!kept) say_once("owed", "no memory to remember what a request owes; such calls are left to the MPI library");
+  return kept;
+}
+
+template <auto slot, AtRoot only, class Out, class In, class... Tail>
+int collective(CallId id, const Out& out, const In& in, int root, MPI_Comm comm, Tail... tail) {
+  const auto call = [&](const auto& out_arguments, const auto& in_arguments) {
+    if constexpr (only == AtRoot::neither)
+      return std::apply(next.*slot, std::tuple_cat(out_arguments, in_arguments, std::tuple(comm, tail...)));
+    else
+      return std::apply(next.*slot, std::tuple_cat(out_arguments, in_arguments, std::tuple(root, comm, tail...)));
+  };
+  if (!worth_a_look(out.type) && !worth_a_look(in.type)) [[likely]] {
+    if (reporting()) [[unlikely]] note_left_alone(id, 0, out.type);
+    return call(out.arguments(), in.arguments());
+  }
+  using Work = Collective<Out, In>;
+  const Stopwatch watch(reporting());
+  Work work(out, in);
+  const CommEntry* known = runtime().comms.find(comm);
+  const bool at_root = known && known->rank() == root;
+  Kept<Work>* kept = nullptr;
+  int error;
+  if ((blocking<Tail...> || request_of(tail...)) &&
+      work.prepare(comm, only != AtRoot::out || at_root, only != AtRoot::in || at_root, persistent<Tail...>) &&
+      (blocking<Tail...> || !work.keeps_arrays() || (kept = keep(std::move(work)))))
+    error = kept ? kept->work.carry_out(call) : work.carry_out(call);
+  else
+    error = call(out.arguments(), in.arguments());
+  if (reporting()) [[unlikely]] (kept ? kept->work : work).note_in_report(id, watch.seconds());
+  if (kept) {
+    kept->persistent = persistent<Tail...>;
+    kept->pending = !kept->persistent;
+    if (error == MPI_SUCCESS)
+      hang(kept, *request_of(tail...));
+    else
+      delete kept;
+  }
+  if (error == MPI_SUCCESS) runtime().comms.note(comm);
+  return error;
+}
+
+template <auto slot, class Out, class In, class... Tail>
+int to_root(CallId id, const Out& out, const In& in, int root, MPI_Comm comm, Tail... tail) {
+  return collective<slot, AtRoot::in>(id, out, in, root, comm, tail...);
+}
+template <auto slot, class Out, class In, class... Tail>
+int from_root(CallId id, const Out& out, const In& in, int root, MPI_Comm comm, Tail... tail) {
+  return collective<slot, AtRoot::out>(id, out, in, root, comm, tail...);
+}
+template <auto slot, class Out, class In, class... Tail>
+int among_all(CallId id, const Out& out, const In& in, MPI_Comm comm, Tail... tail) {
+  return collective<slot, AtRoot::neither>(id, out, in, MPI_PROC_NULL, comm, tail...);
+}
+
+}  // namespace
+}  // namespace bestride
+
+// A direction's parameters, with one count and with many, and what they are called here.
+#define BESTRIDE_SEND(Count) const void *send_buffer, Count send_count, MPI_Datatype send_type
+#define BESTRIDE_SENT(Blocks, Count) Blocks<const void*, Count>{send_buffer, send_count, send_type}
+#define BESTRIDE_SEND_V(Count, Displacement) \
+  const void *send_buffer, const Count *send_counts, const Displacement *send_at, MPI_Datatype send_type
+#define BESTRIDE_SENT_V(Count, Displacement) \
+  VaryingBlocks<const void*, Count, Displacement>{send_buffer, send_counts, send_at, send_type}
+#define BESTRIDE_RECEIVE(Count) void *receive_buffer, Count receive_count, MPI_Datatype receive_type
+#define BESTRIDE_RECEIVED(Blocks, Count) Blocks<void*, Count>{receive_buffer, receive_count, receive_type}
+#define BESTRIDE_RECEIVE_V(Count, Displacement) \
+  void *receive_buffer, const Count *receive_counts, const Displacement *receive_at, MPI_Datatype receive_type
+#define BESTRIDE_RECEIVED_V(Count, Displacement) \
+  VaryingBlocks<void*, Count, Displacement>{receive_buffer, receive_counts, receive_at, receive_type}
+
+#define BESTRIDE_ROOTED(name, body, send, sent, receive, received, rest, rest_names) \
+  BESTRIDE_ENTRY(name, body, \
+                 (BESTRIDE_UNWRAP send, BESTRIDE_UNWRAP receive, int root, MPI_Comm comm BESTRIDE_UNWRAP rest), \
+                 (BESTRIDE_UNWRAP sent, BESTRIDE_UNWRAP received, root, comm BESTRIDE_UNWRAP rest_names))
+#define BESTRIDE_AMONG_ALL(name, send, sent, receive, received, rest, rest_names) \
+  BESTRIDE_ENTRY(name, among_all, (BESTRIDE_UNWRAP send, BESTRIDE_UNWRAP receive, MPI_Comm comm BESTRIDE_UNWRAP rest), \
+                 (BESTRIDE_UNWRAP sent, BESTRIDE_UNWRAP received, comm BESTRIDE_UNWRAP rest_names))
+
+#define BESTRIDE_GATHER_ENTRY(name, Count, Displacement, rest, rest_names) \
+  BESTRIDE_ROOTED(name, to_root, (BESTRIDE_SEND(Count)), (BESTRIDE_SENT(OneBlock, Count)), (BESTRIDE_RECEIVE(Count)), \
+                  (BESTRIDE_RECEIVED(EqualBlocks, Count)), rest, rest_names)
+#define BESTRIDE_GATHERV_ENTRY(name, Count, Displacement, rest, rest_names) \
+  BESTRIDE_ROOTED(name, to_root, (BESTRIDE_SEND(Count)), (BESTRIDE_SENT(OneBlock, Count)), \
+                  (BESTRIDE_RECEIVE_V(Count, Displacement)), (BESTRIDE_RECEIVED_V(Count, Displacement)), rest, rest_names)
+#define BESTRIDE_SCATTER_ENTRY(name, Count, Displacement, rest, rest_names) \
+  BESTRIDE_ROOTED(name, from_root, (BESTRIDE_SEND(Count)), (BESTRIDE_SENT(EqualBlocks, Count)), (BESTRIDE_RECEIVE(Count)), \
+                  (BESTRIDE_RECEIVED(OneBlock, Count)), rest, rest_names)
+#define BESTRIDE_SCATTERV_ENTRY(name, Count, Displacement, rest, rest_names) \
+  BESTRIDE_ROOTED(name, from_root, (BESTRIDE_SEND_V(Count, Displacement)), (BESTRIDE_SENT_V(Count, Displacement)), \
+                  (BESTRIDE_RECEIVE(Count)), (BESTRIDE_RECEIVED(OneBlock, Count)), rest, rest_names)
+#define BESTRIDE_ALLGATHER_ENTRY(name, Count, Displacement, rest, rest_names) \
+  BESTRIDE_AMONG_ALL(name, (BESTRIDE_SEND(Count)), (BESTRIDE_SENT(OneBlock, Count)), (BESTRIDE_RECEIVE(Count)), \
+                     (BESTRIDE_RECEIVED(EqualBlocks, Count)), rest, rest_names)
+#define BESTRIDE_ALLGATHERV_ENTRY(name, Count, Displacement, rest, rest_names) \
+  BESTRIDE_AMONG_ALL(name, (BESTRIDE_SEND(Count)), (BESTRIDE_SENT(OneBlock, Count)), (BESTRIDE_RECEIVE_V(Count, Displacement)), \
+                     (BESTRIDE_RECEIVED_V(Count, Displacement)), rest, rest_names)
+#define BESTRIDE_ALLTOALL_ENTRY(name, Count, Displacement, rest, rest_names) \
+  BESTRIDE_AMONG_ALL(name, (BESTRIDE_SEND(Count)), (BESTRIDE_SENT(EqualBlocks, Count)), (BESTRIDE_RECEIVE(Count)), \
+                     (BESTRIDE_RECEIVED(EqualBlocks, Count)), rest, rest_names)
+#define BESTRIDE_ALLTOALLV_ENTRY(name, Count, Displacement, rest, rest_names) \
+  BESTRIDE_AMONG_ALL(name, (BESTRIDE_SEND_V(Count, Displacement)), (BESTRIDE_SENT_V(Count, Displacement)), \
+                     (BESTRIDE_RECEIVE_V(Count, Displacement)), (BESTRIDE_RECEIVED_V(Count, Displacement)), rest, rest_names)
+
+BESTRIDE_COLLECTIVE_FORMS(BESTRIDE_GATHER_ENTRY, Gather, Igather)
+BESTRIDE_COLLECTIVE_FORMS(BESTRIDE_GATHERV_ENTRY, Gatherv, Igatherv)
+BESTRIDE_COLLECTIVE_FORMS(BESTRIDE_SCATTER_ENTRY, Scatter, Iscatter)
+BESTRIDE_COLLECTIVE_FORMS(BESTRIDE_SCATTERV_ENTRY, Scatterv, Iscatterv)
+BESTRIDE_COLLECTIVE_FORMS(BESTRIDE_ALLGATHER_ENTRY, Allgather, Iallgather)
+BESTRIDE_COLLECTIVE_FORMS(BESTRIDE_ALLGATHERV_ENTRY, Allgatherv, Iallgatherv)
+BESTRIDE_COLLECTIVE_FORMS(BESTRIDE_ALLTOALL_ENTRY, Alltoall, Ialltoall)
+BESTRIDE_COLLECTIVE_FORMS(BESTRIDE_ALLTOALLV_ENTRY, Alltoallv, Ialltoallv)

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// One direction of a collective whose blocks have one type: the user's arguments, and the same bytes respelled.
+//
+// A second spelling has another extent, and blocks lie at multiples of it. So where a rank has several blocks, the respelled ones
+// must fall on the same places: the user's block is as long as all turns of its outermost loop (rows of an array, tiles; not a bare
+// MPI_Type_vector, whose last stride is cut), or its displacements are multiples of that loop's stride. Else the user's arguments
+// stand.
+#include <mpi.h>
+
+#include <cstdint>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "interpose/back/exchange.hpp"
+#include "interpose/back/sides.hpp"
+#include "interpose/back/thread_cache.hpp"
+
+namespace bestride {
+
+/// Arguments as the user gave them. Buffer: const void* for what is sent, void* for what is received.
+template <class Buffer, class Count>
+struct OneBlock {
+  static constexpr bool has_arrays = false, many = false;
+  Buffer buffer;
+  Count count;
+  MPI_Datatype type;
+
+  auto arguments() const noexcept { return std::tuple(buffer, count, type); }
+  /// Where the block of a rank begins, the type's extent being `extent`.
+  const void* block(int, std::int64_t) const noexcept { return buffer; }
+};
+/// A block for each rank, one after the other.
+template <class Buffer, class Count>
+struct EqualBlocks {
+  static constexpr bool has_arrays = false, many = true;
+  Buffer buffer;
+  Count count;
+  MPI_Datatype type;
+
+  auto arguments() const noexcept { return std::tuple(buffer, count, type); }
+  const void* block(int rank, std::int64_t extent) const noexcept {
+    return static_cast<const char*>(buffer) + rank * std::int64_t{count} * extent;
+  }
+};
+/// A block for each rank, each with a count and a displacement in extents.
+template <class Buffer, class Count, class Displacement>
+struct VaryingBlocks {
+  static constexpr bool has_arrays = true, many = true;
+  Buffer buffer;
+  const Count* counts;
+  const Displacement* at;
+  MPI_Datatype type;
+
+  auto arguments() const noexcept { return std::tuple(buffer, counts, at, type); }
+  const void* block(int rank, std::int64_t extent) const noexcept {
+    return static_cast<const char*>(buffer) + std::int64_t{at[rank]} * extent;
+  }
+};
+
+template <class Buffer>
+using DirectionOf = std::conditional_t<std::is_same_v<Buffer, const void*>, Outgoing, Incoming>;
+
+/// What MPI is handed in place of Given.
+///   prepare(entry, comm, ranks)  true if that is something else; may throw std::bad_alloc. `entry`: of the type, decoded
+///   arguments()                  what MPI is handed, after prepare() returned true
+///   side()                       for the report
+/// Here: one count for all blocks, of which there may be only one.
+template <class Given>
+class RespelledBlocks {
+ public:
+  explicit RespelledBlocks(const Given& given) noexcept : given_(given) {}
+  bool prepare(TypeEntry& entry, MPI_Comm comm, int) noexcept {
+    if (!side_.prepare(given_.buffer, given_.count, &entry, MPI_ANY_SOURCE, comm, largest_count<Count>, respelled_only)) return false;
+    std::int64_t step = 0, handed = 0;
+    if (!Given::many || (!__builtin_mul_overflow(std::int64_t{given_.count}, entry.extent(), &step) &&
+                         !__builtin_mul_overflow(side_.count(), side_.plan()->respelled()->extent, &handed) && step == handed))
+      return true;
+    side_.leave("extent");
+    return false;
+  }
+  auto arguments() const noexcept {
+    return std::tuple(static_cast<Buffer>(side_.buffer()), static_cast<Count>(side_.count()), side_.type());
+  }
+  const Side& side() const noexcept { return side_; }
+
+ private:
+  using Buffer = decltype(Given::buffer);
+  using Count = decltype(Given::count);
+  Given given_;
+  DirectionOf<Buffer> side_;
+};
+
+template <class Buffer, class Count, class Displacement>
+class RespelledBlocks<VaryingBlocks<Buffer, Count, Displacement>> {
+ public:
+  explicit RespelledBlocks(const VaryingBlocks<Buffer, Count, Displacement>& given) noexcept : given_(given) {}
+  bool prepare(TypeEntry& entry, MPI_Comm comm, int ranks) {
+    if (!given_.buffer || !given_.counts || !given_.at || ranks <= 0) return false;
+    int longest = 0;
+    for (int i = 0; i < ranks; ++i) {
+      if (given_.counts[i] < 0) return false;
+      if (given_.counts[i] > given_.counts[longest]) longest = i;
+    }
+    bool equal = true;
+    for (int i = 0; i < ranks; ++i) equal = equal && (given_.counts[i] == 0 || given_.counts[i] == given_.counts[longest]);
+    void* block = const_cast<void*>(given_.block(longest, entry.extent()));
+    if (!side_.prepare(block, given_.counts[longest], &entry, MPI_ANY_SOURCE, comm, largest_count<Count>, respelled_only))
+      return false;
+    Plan* plan = side_.plan();
+    // Blocks of several lengths: one element's spelling, if any number of elements is so many times as long.
+    if (!equal && !(plan = find_plan(entry, 1))) return leave("first use");
+    spelled_plan_ = PlanRef(plan);
+    const Respelled* spelled = plan->respelled();
+    if (!spelled) return leave("no spelling");
+    std::int64_t length = 0;
+    if (!equal && (__builtin_mul_overflow(spelled->count, spelled->extent, &length) || length != entry.extent()))
+      return leave("extent");
+    counts_.assign(static_cast<std::size_t>(ranks), 0);
+    at_.assign(static_cast<std::size_t>(ranks), 0);
+    for (int i = 0; i < ranks; ++i) {
+      if (given_.counts[i] == 0) continue;
+      std::int64_t count = spelled->count, bytes = 0;
+      if (!equal && __builtin_mul_overflow(count, std::int64_t{given_.counts[i]}, &count)) return leave("count");
+      if (__builtin_mul_overflow(std::int64_t{given_.at[i]}, entry.extent(), &bytes)) return leave("count");
+      if (bytes % spelled->extent != 0) return leave("extent");
+      const std::int64_t at = bytes / spelled->extent;
+      if (!std::in_range<Count>(count) || !std::in_range<Displacement>(at)) return leave("count");
+      counts_[static_cast<std::size_t>(i)] = static_cast<Count>(count);
+      at_[static_cast<std::size_t>(i)] = static_cast<Displacement>(at);
+    }
+    return true;
+  }
+  auto arguments() const noexcept {
+    auto* first = static_cast<char*>(const_cast<void*>(static_cast<const void*>(given_.buffer))) + spelled_plan_->layout()->offset();
+    return std::tuple(static_cast<Buffer>(first), counts_.data(), at_.data(), spelled_plan_->respelled()->type);
+  }
+  const Side& side() const noexcept { return side_; }
+
+ private:
+  bool leave(const char* why) noexcept {
+    side_.leave(why);
+    return false;
+  }
+  VaryingBlocks<Buffer, Count, Displacement> given_;
+  DirectionOf<Buffer> side_;  ///< of the longest block
+  PlanRef spelled_plan_;
+  std::vector<Count> counts_;
+  std::vector<Displacement> at_;
+};
+
+}  // namespace bestride
