@@ -58,21 +58,6 @@ Distance CommEntry::farthest() noexcept {
   return distance;
 }
 
-const Neighbours& CommEntry::members() noexcept {
-  try {
-    std::call_once(members_listed_, [this] {
-      if (inter_ || size_ < 2) return;
-      members_.sources.resize(static_cast<std::size_t>(size_));
-      std::iota(members_.sources.begin(), members_.sources.end(), 0);
-      members_.destinations = members_.sources;
-      members_.known = true;
-    });
-  } catch (...) {
-    members_.known = false;
-  }
-  return members_;
-}
-
 const Neighbours& CommEntry::neighbours() noexcept {
   try {
     std::call_once(neighbours_read_, [this] { read_neighbours(); });

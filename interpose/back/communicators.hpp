@@ -38,8 +38,6 @@ class CommEntry {
   int world_rank(int peer) noexcept;
   /// In the order of the neighbour collectives. MPI_PROC_NULL stands where a Cartesian grid ends. Read at the first call.
   const Neighbours& neighbours() noexcept;
-  /// Every rank as a neighbour of this one: the parties of a collective. Not known on an inter-communicator or a rank alone.
-  const Neighbours& members() noexcept;
 
  private:
   Distance to_far(int peer) noexcept;
@@ -56,8 +54,6 @@ class CommEntry {
   std::vector<int> world_ranks_;  ///< of every peer; read at the first call that needs them
   std::once_flag neighbours_read_;
   Neighbours neighbours_;
-  std::once_flag members_listed_;
-  Neighbours members_;
   std::atomic<int> farthest_{-1};  ///< a Distance, or -1: not looked up yet
 };
 

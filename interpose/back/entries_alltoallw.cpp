@@ -22,25 +22,28 @@ struct Given {
   const MPI_Datatype* types;
 
   bool whole() const noexcept { return counts && at && types; }
-  bool worth_a_look(std::size_t blocks) const noexcept {
-    for (std::size_t i = 0; i < blocks; ++i)
-      if (bestride::worth_a_look(types[i], counts[i])) return true;
+  /// Some block may be handed to MPI otherwise. `all`: every type that is no plain one is looked at further.
+  bool may_gain(CallKind kind, const Peers& peers, CommEntry& comm, Manner manner, bool all) const noexcept {
+    for (std::size_t i = 0; i < peers.count; ++i)
+      if (TypeEntry* entry = worth_a_look(types[i], counts[i]))
+        if (all || bestride::may_gain(*entry, counts[i], kind, peers[i], comm, manner)) return true;
     return false;
   }
 };
 
-/// `parties`: whom the blocks go to and come from; nullptr: not known, the call is forwarded.
+/// `known`: nullptr: the call is forwarded.
 template <auto slot, class Count, class Displacement, class... Tail>
-int exchange_typed(CallId id, const Neighbours* parties, Manner manner, const void* send_buffer, Given<Count, Displacement> out,
+int exchange_typed(CallId id, CommEntry* known, Peers to, Peers from, Manner manner, const void* send_buffer, Given<Count, Displacement> out,
                    void* receive_buffer, Given<Count, Displacement> in, MPI_Comm comm, Tail... tail) {
   using Work = Exchange<TypedBlocks<Outgoing, Count, Displacement>, TypedBlocks<Incoming, Count, Displacement>>;
   Work* exchange = nullptr;
-  if (parties && out.whole() && in.whole() && (blocking<Tail...> || request_of(tail...)) &&
-      (out.worth_a_look(parties->destinations.size()) || in.worth_a_look(parties->sources.size())))
+  const bool all = persistent<Tail...> || reporting();
+  if (known && out.whole() && in.whole() && (blocking<Tail...> || request_of(tail...)) &&
+      (out.may_gain(CallKind::send, to, *known, manner, all) || in.may_gain(CallKind::receive, from, *known, manner, all)))
     exchange = try_exchange<Work>([&](Work& work) {
-      const bool sends = work.out.prepare(send_buffer, out.counts, out.at, out.types, parties->destinations, comm, manner,
+      const bool sends = work.out.prepare(send_buffer, out.counts, out.at, out.types, to, comm, manner,
                                           persistent<Tail...>);
-      const bool receives = work.in.prepare(receive_buffer, in.counts, in.at, in.types, parties->sources, comm, manner,
+      const bool receives = work.in.prepare(receive_buffer, in.counts, in.at, in.types, from, comm, manner,
                                             persistent<Tail...>);
       if (reporting()) [[unlikely]] {
         note_all(id, work.out);
@@ -67,7 +70,12 @@ int exchange_typed(CallId id, const Neighbours* parties, Manner manner, const vo
 template <auto slot, class Count, class Displacement, class... Tail>
 int neighbor_alltoallw(CallId id, const void* send_buffer, Given<Count, Displacement> out, void* receive_buffer,
                        Given<Count, Displacement> in, MPI_Comm comm, Tail... tail) {
-  return exchange_typed<slot>(id, neighbours_of(comm), {.trusting = false}, send_buffer, out, receive_buffer, in, comm, tail...);
+  CommEntry* known = runtime().comms.find(comm);
+  const Neighbours* neighbours = known ? &known->neighbours() : nullptr;
+  if (neighbours && !neighbours->known) known = nullptr;
+  const Peers to = known ? Peers{neighbours->destinations.size(), neighbours->destinations.data()} : Peers{};
+  const Peers from = known ? Peers{neighbours->sources.size(), neighbours->sources.data()} : Peers{};
+  return exchange_typed<slot>(id, known, to, from, {.trusting = false}, send_buffer, out, receive_buffer, in, comm, tail...);
 }
 
 template <auto slot, class Count, class Displacement, class... Tail>
@@ -76,8 +84,10 @@ int alltoallw(CallId id, const void* send_buffer, Given<Count, Displacement> out
   // In place there is one set of blocks for both directions. Equal arrays and buffers are an error that the library finds by
   // comparing just these pointers.
   const bool sound = send_buffer != MPI_IN_PLACE && !(send_buffer == receive_buffer && out.counts == in.counts && out.types == in.types);
-  return exchange_typed<slot>(id, sound ? members_of(comm) : nullptr, respelled_only, send_buffer, out, receive_buffer, in, comm,
-                              tail...);
+  CommEntry* known = sound ? runtime().comms.find(comm) : nullptr;
+  if (known && known->size() < 2) known = nullptr;
+  const Peers all{known ? static_cast<std::size_t>(known->size()) : 0};
+  return exchange_typed<slot>(id, known, all, all, respelled_only, send_buffer, out, receive_buffer, in, comm, tail...);
 }
 
 }  // namespace

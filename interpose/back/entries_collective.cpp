@@ -22,25 +22,23 @@ class Collective {
  public:
   Collective(const GivenOut& out, const GivenIn& in) noexcept : given_out_(out), given_in_(in), out_(out), in_(in) {}
 
-  /// True if MPI is handed other arguments than the user's. `sends`, `receives`: the direction is significant here.
-  bool prepare(MPI_Comm comm, bool sends, bool receives, bool reused) noexcept {
-    const CommEntry* known = runtime().comms.find(comm);
-    if (!known || known->size() < 2) return false;
-    // In place of both directions (alltoall) the library moves one block at a time by a packed copy.
-    if (GivenOut::many && GivenIn::many && given_out_.buffer == MPI_IN_PLACE) return false;
-    TypeEntry* out = sends ? decoded(given_out_.buffer, given_out_.type, reused) : nullptr;
-    TypeEntry* in = receives ? decoded(given_in_.buffer, given_in_.type, reused) : nullptr;
+  /// True if MPI is handed other arguments than the user's. `out`, `in`: the types' entries where the direction is significant and may
+  /// gain, else nullptr.
+  bool prepare(const CommEntry& known, MPI_Comm comm, TypeEntry* out, TypeEntry* in) noexcept {
+    if (out && out->decoded_state() != TypeEntry::State::useful) out = nullptr;
+    if (in && in->decoded_state() != TypeEntry::State::useful) in = nullptr;
     // The same bytes sent and received are an error that the library finds by comparing addresses where the types are equal.
     if (out && out == in &&
-        (given_out_.buffer == given_in_.buffer || given_out_.block(known->rank(), out->extent()) == given_in_.block(known->rank(), in->extent())))
+        (given_out_.buffer == given_in_.buffer ||
+         given_out_.block(known.rank(), out->extent()) == given_in_.block(known.rank(), in->extent())))
       return false;
     try {
       if (fail_here(FailPoint::arrays)) throw std::bad_alloc();
-      sends_ = out && out_.prepare(*out, comm, known->size());
-      receives_ = in && in_.prepare(*in, comm, known->size());
+      sends_ = out && out_.prepare(*out, comm, known.size());
+      receives_ = in && in_.prepare(*in, comm, known.size());
     } catch (...) {
       say_once("arrays", "no memory to rewrite a collective's arguments; it is left to the MPI library");
-      return false;
+      return sends_ = receives_ = false;
     }
     return sends_ || receives_;
   }
@@ -55,14 +53,6 @@ class Collective {
   }
 
  private:
-  /// The entry of a type that may gain, decoded; nullptr: this direction is handed on as it is.
-  template <class Buffer>
-  static TypeEntry* decoded(Buffer buffer, MPI_Datatype type, bool reused) noexcept {
-    TypeEntry* entry = buffer == MPI_IN_PLACE ? nullptr : worth_a_look(type);
-    if (entry && reused) entry->expect_reuse();
-    return entry && entry->decoded_state() == TypeEntry::State::useful ? entry : nullptr;
-  }
-
   GivenOut given_out_;
   GivenIn given_in_;
   RespelledBlocks<GivenOut> out_;
@@ -96,20 +86,38 @@ int collective(CallId id, const Out& out, const In& in, int root, MPI_Comm comm,
     else
       return std::apply(next.*slot, std::tuple_cat(out_arguments, in_arguments, std::tuple(root, comm, tail...)));
   };
-  if (!worth_a_look(out.type) && !worth_a_look(in.type)) [[likely]] {
+  TypeEntry* out_entry = worth_a_look(out.type);
+  TypeEntry* in_entry = worth_a_look(in.type);
+  if (!out_entry && !in_entry) [[likely]] {
     if (reporting()) [[unlikely]] note_left_alone(id, 0, out.type);
     return call(out.arguments(), in.arguments());
   }
+  CommEntry* known = runtime().comms.find(comm);
+  if (!known || known->size() < 2 || !(blocking<Tail...> || request_of(tail...))) {
+    const int error = call(out.arguments(), in.arguments());
+    if (error == MPI_SUCCESS) runtime().comms.note(comm);
+    return error;
+  }
+  // Arguments that are not significant here are not looked at. In place of both directions (alltoall) the library moves a block at
+  // a time by a packed copy.
+  const bool at_root = known->rank() == root, in_place = Out::many && In::many && out.buffer == MPI_IN_PLACE;
+  if ((only == AtRoot::out && !at_root) || out.buffer == MPI_IN_PLACE) out_entry = nullptr;
+  if ((only == AtRoot::in && !at_root) || in.buffer == MPI_IN_PLACE || in_place) in_entry = nullptr;
+  if constexpr (persistent<Tail...>)
+    for (TypeEntry* entry : {out_entry, in_entry})
+      if (entry) entry->expect_reuse();
+  const auto may = [&](TypeEntry* entry, const auto& given, CallKind kind) {
+    return entry && may_gain(*entry, given.longest(known->size()), kind, MPI_ANY_SOURCE, *known, respelled_only);
+  };
+  if (!reporting() && !may(out_entry, out, CallKind::send) && !may(in_entry, in, CallKind::receive))
+    return call(out.arguments(), in.arguments());
+
   using Work = Collective<Out, In>;
   const Stopwatch watch(reporting());
   Work work(out, in);
-  const CommEntry* known = runtime().comms.find(comm);
-  const bool at_root = known && known->rank() == root;
   Kept<Work>* kept = nullptr;
   int error;
-  if ((blocking<Tail...> || request_of(tail...)) &&
-      work.prepare(comm, only != AtRoot::out || at_root, only != AtRoot::in || at_root, persistent<Tail...>) &&
-      (blocking<Tail...> || !work.keeps_arrays() || (kept = keep(std::move(work)))))
+  if (work.prepare(*known, comm, out_entry, in_entry) && (blocking<Tail...> || !work.keeps_arrays() || (kept = keep(std::move(work)))))
     error = kept ? kept->work.carry_out(call) : work.carry_out(call);
   else
     error = call(out.arguments(), in.arguments());
@@ -122,7 +130,6 @@ int collective(CallId id, const Out& out, const In& in, int root, MPI_Comm comm,
     else
       delete kept;
   }
-  if (error == MPI_SUCCESS) runtime().comms.note(comm);
   return error;
 }
 

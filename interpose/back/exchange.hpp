@@ -9,6 +9,7 @@
 #include "base/message.hpp"
 #include "interpose/back/fail.hpp"
 #include "interpose/back/owed.hpp"
+#include "interpose/back/thread_cache.hpp"
 
 namespace bestride {
 
@@ -76,16 +77,17 @@ inline const Neighbours* neighbours_of(MPI_Comm comm) noexcept {
   return neighbours.known ? &neighbours : nullptr;
 }
 
-/// Every rank of `comm` as a party, or nullptr if it is not known to be an intra-communicator of several ranks.
-inline const Neighbours* members_of(MPI_Comm comm) noexcept {
-  CommEntry* entry = runtime().comms.find(comm);
-  if (!entry) return nullptr;
-  const Neighbours& members = entry->members();
-  return members.known ? &members : nullptr;
-}
-
 /// How a collective between all ranks may be changed: what one member sends is received by others in pieces that follow the
 /// library's algorithm, so nothing is packed.
 inline constexpr Manner respelled_only{.trusting = false, .packing = false};
+
+/// True if MPI may be handed something else for `count` of this type: the plan's answer, before anything is prepared for it. For calls
+/// that cost little more than preparing does. `peer`: as for Side::prepare().
+inline bool may_gain(TypeEntry& type, std::int64_t count, CallKind kind, int peer, CommEntry& comm, Manner manner) noexcept {
+  if (count <= 0 || peer == MPI_PROC_NULL) return false;
+  Plan* plan = find_plan(type, count);
+  return plan && !plan->leave_alone() &&
+         plan->choose(kind, comm.to(peer), manner.packing ? Packing::careful : Packing::never) != Strategy::forward;
+}
 
 }  // namespace bestride

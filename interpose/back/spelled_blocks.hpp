@@ -29,6 +29,7 @@ struct OneBlock {
   MPI_Datatype type;
 
   auto arguments() const noexcept { return std::tuple(buffer, count, type); }
+  std::int64_t longest(int) const noexcept { return count; }
   /// Where the block of a rank begins, the type's extent being `extent`.
   const void* block(int, std::int64_t) const noexcept { return buffer; }
 };
@@ -41,6 +42,7 @@ struct EqualBlocks {
   MPI_Datatype type;
 
   auto arguments() const noexcept { return std::tuple(buffer, count, type); }
+  std::int64_t longest(int) const noexcept { return count; }
   const void* block(int rank, std::int64_t extent) const noexcept {
     return static_cast<const char*>(buffer) + rank * std::int64_t{count} * extent;
   }
@@ -55,6 +57,16 @@ struct VaryingBlocks {
   MPI_Datatype type;
 
   auto arguments() const noexcept { return std::tuple(buffer, counts, at, type); }
+  /// Elements of the longest of `ranks` blocks; -1 if an argument is not sound.
+  std::int64_t longest(int ranks) const noexcept {
+    std::int64_t most = 0;
+    if (!buffer || !counts || !at) return -1;
+    for (int i = 0; i < ranks; ++i) {
+      if (counts[i] < 0) return -1;
+      most = most < counts[i] ? counts[i] : most;
+    }
+    return most;
+  }
   const void* block(int rank, std::int64_t extent) const noexcept {
     return static_cast<const char*>(buffer) + std::int64_t{at[rank]} * extent;
   }
@@ -98,16 +110,16 @@ class RespelledBlocks<VaryingBlocks<Buffer, Count, Displacement>> {
  public:
   explicit RespelledBlocks(const VaryingBlocks<Buffer, Count, Displacement>& given) noexcept : given_(given) {}
   bool prepare(TypeEntry& entry, MPI_Comm comm, int ranks) {
-    if (!given_.buffer || !given_.counts || !given_.at || ranks <= 0) return false;
-    int longest = 0;
-    for (int i = 0; i < ranks; ++i) {
-      if (given_.counts[i] < 0) return false;
-      if (given_.counts[i] > given_.counts[longest]) longest = i;
-    }
+    const std::int64_t longest = given_.longest(ranks);
+    if (longest <= 0) return false;
     bool equal = true;
-    for (int i = 0; i < ranks; ++i) equal = equal && (given_.counts[i] == 0 || given_.counts[i] == given_.counts[longest]);
-    void* block = const_cast<void*>(given_.block(longest, entry.extent()));
-    if (!side_.prepare(block, given_.counts[longest], &entry, MPI_ANY_SOURCE, comm, largest_count<Count>, respelled_only))
+    int first = 0;
+    for (int i = ranks; i-- > 0;) {
+      equal = equal && (given_.counts[i] == 0 || given_.counts[i] == longest);
+      if (given_.counts[i] == longest) first = i;
+    }
+    void* block = const_cast<void*>(given_.block(first, entry.extent()));
+    if (!side_.prepare(block, longest, &entry, MPI_ANY_SOURCE, comm, largest_count<Count>, respelled_only))
       return false;
     Plan* plan = side_.plan();
     // Blocks of several lengths: one element's spelling, if any number of elements is so many times as long.

@@ -12,15 +12,24 @@
 
 namespace bestride {
 
+/// Whom the blocks go to or come from.
+struct Peers {
+  std::size_t count = 0;
+  const int* ranks = nullptr;  ///< nullptr: all ranks, a block for each
+
+  /// MPI_ANY_SOURCE for one of all: in a collective every block is as far as the farthest, also the rank's own, which the library
+  /// moves by the same engine.
+  int operator[](std::size_t i) const noexcept { return ranks ? ranks[i] : MPI_ANY_SOURCE; }
+};
+
 /// Kind: Outgoing or Incoming. Displacement: in bytes, int or MPI_Aint.
 template <class Kind, class Count, class Displacement>
 class TypedBlocks {
  public:
-  /// True if some block is handed to MPI otherwise than the user gave it. May throw std::bad_alloc. `ranks`: block i is sent to or
-  /// comes from ranks[i].
+  /// True if some block is handed to MPI otherwise than the user gave it. May throw std::bad_alloc.
   bool prepare(const void* base, const Count* counts, const Displacement* displacements, const MPI_Datatype* types,
-               const std::vector<int>& ranks, MPI_Comm comm, Manner manner, bool reused) {
-    const std::size_t n = ranks.size();
+               Peers peers, MPI_Comm comm, Manner manner, bool reused) {
+    const std::size_t n = peers.count;
     counts_.assign(counts, counts + n);
     displacements_.assign(displacements, displacements + n);
     types_.assign(types, types + n);
@@ -31,7 +40,7 @@ class TypedBlocks {
       if (!entry) continue;
       if (reused) entry->expect_reuse();
       auto* at = const_cast<char*>(static_cast<const char*>(base)) + displacements[i];
-      if (!sides_[i].prepare(at, counts[i], entry, ranks[i], comm, largest_count<Count>, manner)) continue;
+      if (!sides_[i].prepare(at, counts[i], entry, peers[i], comm, largest_count<Count>, manner)) continue;
       const std::intptr_t moved = reinterpret_cast<std::intptr_t>(sides_[i].buffer()) - reinterpret_cast<std::intptr_t>(base);
       if (!std::in_range<Displacement>(moved)) {
         sides_[i].leave("count");
