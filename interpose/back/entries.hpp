@@ -45,17 +45,20 @@ extern "C" {
                   MPI_Comm comm BESTRIDE_UNWRAP rest), \
                  (buffer, count, type, to, send_tag, from, receive_tag, comm BESTRIDE_UNWRAP rest_names))
 
-/// `entry(name, Count, Displacement, rest, rest_names)` for every form of a collective: MPI_Name, MPI_Iname and MPI_Name_init, each
-/// with int counts and with MPI_Count. `Displacement` is the type of the displacements of v-forms.
+/// `entry(name, Count, Displacement, rest, rest_names)` for the forms of a collective, each with int counts and with MPI_Count:
+/// MPI_Name and MPI_Iname; MPI_Name_init. `Displacement` is the type of the displacements of v-forms.
+#define BESTRIDE_COLLECTIVE_FORMS_OF(entry, Name, Iname, Count, Displacement) \
+  entry(Name, Count, Displacement, (), ()) entry(Iname, Count, Displacement, (, MPI_Request * request), (, request))
 #if MPI_VERSION >= 4
 #define BESTRIDE_COLLECTIVE_FORMS(entry, Name, Iname) \
-  entry(Name, int, int, (), ()) entry(Iname, int, int, (, MPI_Request * request), (, request)) \
+  BESTRIDE_COLLECTIVE_FORMS_OF(entry, Name, Iname, int, int) \
+  BESTRIDE_COLLECTIVE_FORMS_OF(entry, Name##_c, Iname##_c, MPI_Count, MPI_Aint)
+#define BESTRIDE_PERSISTENT_FORMS(entry, Name) \
   entry(Name##_init, int, int, (, MPI_Info info, MPI_Request * request), (, info, request)) \
-  entry(Name##_c, MPI_Count, MPI_Aint, (), ()) entry(Iname##_c, MPI_Count, MPI_Aint, (, MPI_Request * request), (, request)) \
   entry(Name##_init_c, MPI_Count, MPI_Aint, (, MPI_Info info, MPI_Request * request), (, info, request))
 #else
-#define BESTRIDE_COLLECTIVE_FORMS(entry, Name, Iname) \
-  entry(Name, int, int, (), ()) entry(Iname, int, int, (, MPI_Request * request), (, request))
+#define BESTRIDE_COLLECTIVE_FORMS(entry, Name, Iname) BESTRIDE_COLLECTIVE_FORMS_OF(entry, Name, Iname, int, int)
+#define BESTRIDE_PERSISTENT_FORMS(entry, Name)
 #endif
 
 /// Defines the entries of a function that is engaged by both its names: `body` is a function template on the Calls set the

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// MPI_Alltoallw and MPI_Neighbor_alltoallw in all their forms: one exchange, between all ranks or between neighbours.
+// MPI_Alltoallw and MPI_Neighbor_alltoallw: one exchange, between all ranks or between neighbours. No MPI_Alltoallw_init:
+// entries_collective.cpp says why.
 #include "interpose/back/entries.hpp"
 #include "interpose/back/exchange.hpp"
 #include "interpose/back/note.hpp"
@@ -107,3 +108,4 @@ int alltoallw(CallId id, const void* send_buffer, Given<Count, Displacement> out
 
 BESTRIDE_COLLECTIVE_FORMS(BESTRIDE_ALLTOALLW_ENTRY, Alltoallw, Ialltoallw)
 BESTRIDE_COLLECTIVE_FORMS(BESTRIDE_NEIGHBOR_ALLTOALLW_ENTRY, Neighbor_alltoallw, Ineighbor_alltoallw)
+BESTRIDE_PERSISTENT_FORMS(BESTRIDE_NEIGHBOR_ALLTOALLW_ENTRY, Neighbor_alltoallw)

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gather, scatter, allgather and alltoall, with equal and with varying blocks, in all their forms: each direction is respelled where
-// that pays. Broadcasts and reductions are not here: MPICH packs a broadcast whole, which respelling does not speed up (docs/strategies.md),
-// and a user's reduction sees the datatype.
+// Gather, scatter, allgather and alltoall, with equal and with varying blocks, blocking and nonblocking: each direction is respelled
+// where that pays. Not here: broadcasts, which MPICH packs whole, so that respelling gains nothing (docs/strategies.md); reductions,
+// whose operation sees the datatype; and the persistent forms, because MPICH 4.0.2 releases a derived type of theirs once at every
+// completion, also those it was not given again: a type of ours would be gone under the other calls that use it, where the user's own
+// is.
+#include <algorithm>
 #include <new>
 #include <tuple>
 
@@ -25,13 +28,11 @@ class Collective {
   /// True if MPI is handed other arguments than the user's. `out`, `in`: the types' entries where the direction is significant and may
   /// gain, else nullptr.
   bool prepare(const CommEntry& known, MPI_Comm comm, TypeEntry* out, TypeEntry* in) noexcept {
-    if (out && out->decoded_state() != TypeEntry::State::useful) out = nullptr;
-    if (in && in->decoded_state() != TypeEntry::State::useful) in = nullptr;
-    // The same bytes sent and received are an error that the library finds by comparing addresses where the types are equal.
-    if (out && out == in &&
-        (given_out_.buffer == given_in_.buffer ||
-         given_out_.block(known.rank(), out->extent()) == given_in_.block(known.rank(), in->extent())))
-      return false;
+    if (out && (out->decoded_state() != TypeEntry::State::useful || given_out_.longest(known.size()) < 0)) out = nullptr;
+    if (in && (in->decoded_state() != TypeEntry::State::useful || given_in_.longest(known.size()) < 0)) in = nullptr;
+    // The same bytes sent and received are an error that the library finds by comparing addresses, where the types are equal. Which
+    // addresses, differs from call to call: what lies in one place is left alone.
+    if (out && out == in && overlap(*out, known.size())) return false;
     try {
       if (fail_here(FailPoint::arrays)) throw std::bad_alloc();
       sends_ = out && out_.prepare(*out, comm, known.size());
@@ -53,6 +54,14 @@ class Collective {
   }
 
  private:
+  bool overlap(const TypeEntry& type, int ranks) const noexcept {
+    const std::intptr_t sent = reinterpret_cast<std::intptr_t>(given_out_.buffer);
+    const std::intptr_t received = reinterpret_cast<std::intptr_t>(given_in_.buffer);
+    const std::int64_t element = std::max(type.extent(), type.size());
+    return sent == received || (sent < received ? (received - sent) / element < given_out_.reach(ranks)
+                                                : (sent - received) / element < given_in_.reach(ranks));
+  }
+
   GivenOut given_out_;
   GivenIn given_in_;
   RespelledBlocks<GivenOut> out_;
@@ -103,9 +112,6 @@ int collective(CallId id, const Out& out, const In& in, int root, MPI_Comm comm,
   const bool at_root = known->rank() == root, in_place = Out::many && In::many && out.buffer == MPI_IN_PLACE;
   if ((only == AtRoot::out && !at_root) || out.buffer == MPI_IN_PLACE) out_entry = nullptr;
   if ((only == AtRoot::in && !at_root) || in.buffer == MPI_IN_PLACE || in_place) in_entry = nullptr;
-  if constexpr (persistent<Tail...>)
-    for (TypeEntry* entry : {out_entry, in_entry})
-      if (entry) entry->expect_reuse();
   const auto may = [&](TypeEntry* entry, const auto& given, CallKind kind) {
     return entry && may_gain(*entry, given.longest(known->size()), kind, MPI_ANY_SOURCE, *known, respelled_only);
   };
@@ -123,8 +129,6 @@ int collective(CallId id, const Out& out, const In& in, int root, MPI_Comm comm,
     error = call(out.arguments(), in.arguments());
   if (reporting()) [[unlikely]] (kept ? kept->work : work).note_in_report(id, watch.seconds());
   if (kept) {
-    kept->persistent = persistent<Tail...>;
-    kept->pending = !kept->persistent;
     if (error == MPI_SUCCESS)
       hang(kept, *request_of(tail...));
     else

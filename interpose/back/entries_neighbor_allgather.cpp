@@ -128,3 +128,5 @@ int allgatherv(CallId id, const void* send_buffer, Count send_count, MPI_Datatyp
 
 BESTRIDE_COLLECTIVE_FORMS(BESTRIDE_ALLGATHER_ENTRY, Neighbor_allgather, Ineighbor_allgather)
 BESTRIDE_COLLECTIVE_FORMS(BESTRIDE_ALLGATHERV_ENTRY, Neighbor_allgatherv, Ineighbor_allgatherv)
+BESTRIDE_PERSISTENT_FORMS(BESTRIDE_ALLGATHER_ENTRY, Neighbor_allgather)
+BESTRIDE_PERSISTENT_FORMS(BESTRIDE_ALLGATHERV_ENTRY, Neighbor_allgatherv)

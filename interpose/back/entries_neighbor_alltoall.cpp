@@ -118,3 +118,5 @@ int alltoallv(CallId id, const void* send_buffer, const Count* send_counts, cons
 
 BESTRIDE_COLLECTIVE_FORMS(BESTRIDE_ALLTOALL_ENTRY, Neighbor_alltoall, Ineighbor_alltoall)
 BESTRIDE_COLLECTIVE_FORMS(BESTRIDE_ALLTOALLV_ENTRY, Neighbor_alltoallv, Ineighbor_alltoallv)
+BESTRIDE_PERSISTENT_FORMS(BESTRIDE_ALLTOALL_ENTRY, Neighbor_alltoall)
+BESTRIDE_PERSISTENT_FORMS(BESTRIDE_ALLTOALLV_ENTRY, Neighbor_alltoallv)

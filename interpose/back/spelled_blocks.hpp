@@ -8,6 +8,7 @@
 // stand.
 #include <mpi.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <tuple>
 #include <type_traits>
@@ -30,8 +31,8 @@ struct OneBlock {
 
   auto arguments() const noexcept { return std::tuple(buffer, count, type); }
   std::int64_t longest(int) const noexcept { return count; }
-  /// Where the block of a rank begins, the type's extent being `extent`.
-  const void* block(int, std::int64_t) const noexcept { return buffer; }
+  /// Elements from the buffer's begin to the end of the last block.
+  std::int64_t reach(int) const noexcept { return count; }
 };
 /// A block for each rank, one after the other.
 template <class Buffer, class Count>
@@ -43,9 +44,7 @@ struct EqualBlocks {
 
   auto arguments() const noexcept { return std::tuple(buffer, count, type); }
   std::int64_t longest(int) const noexcept { return count; }
-  const void* block(int rank, std::int64_t extent) const noexcept {
-    return static_cast<const char*>(buffer) + rank * std::int64_t{count} * extent;
-  }
+  std::int64_t reach(int ranks) const noexcept { return ranks * std::int64_t{count}; }
 };
 /// A block for each rank, each with a count and a displacement in extents.
 template <class Buffer, class Count, class Displacement>
@@ -67,8 +66,10 @@ struct VaryingBlocks {
     }
     return most;
   }
-  const void* block(int rank, std::int64_t extent) const noexcept {
-    return static_cast<const char*>(buffer) + std::int64_t{at[rank]} * extent;
+  std::int64_t reach(int ranks) const noexcept {
+    std::int64_t farthest = 0;
+    for (int i = 0; i < ranks; ++i) farthest = std::max(farthest, std::int64_t{at[i]} + counts[i]);
+    return farthest;
   }
 };
 
@@ -118,7 +119,8 @@ class RespelledBlocks<VaryingBlocks<Buffer, Count, Displacement>> {
       equal = equal && (given_.counts[i] == 0 || given_.counts[i] == longest);
       if (given_.counts[i] == longest) first = i;
     }
-    void* block = const_cast<void*>(given_.block(first, entry.extent()));
+    const auto* base = static_cast<const char*>(static_cast<const void*>(given_.buffer));
+    void* block = const_cast<char*>(base + std::int64_t{given_.at[first]} * entry.extent());
     if (!side_.prepare(block, longest, &entry, MPI_ANY_SOURCE, comm, largest_count<Count>, respelled_only))
       return false;
     Plan* plan = side_.plan();

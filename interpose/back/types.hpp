@@ -52,6 +52,8 @@ class TypeEntry {
   State decoded_state() noexcept;
   /// Bytes of one element; only if decoded and not opaque.
   std::int64_t extent() const noexcept { return decoded_.extent; }
+  /// The same, without the gaps.
+  std::int64_t size() const noexcept { return decoded_.layout->size(); }
   /// Frees what the plans own in MPI and lets them go.
   void retire() noexcept;
 
