@@ -56,8 +56,9 @@ struct Type {
 };
 
 /// How the blocks of a v-form lie and how long they are. Both depend on (from, to) only, so that the two sides agree.
-enum class Lengths { equal, some_empty, varying };
+enum class Lengths { single, equal, some_empty, varying };
 int length(Lengths lengths, int from, int to) {
+  if (lengths == Lengths::single) return 1;
   if (lengths == Lengths::equal) return 2;
   if (lengths == Lengths::some_empty) return (from + to) % 2 ? 0 : 2;
   return 1 + (from + 2 * to) % 3;
@@ -69,7 +70,7 @@ struct Blocks {
   Span span;
 };
 
-Blocks make(const CollectiveCall& call, bool out, const Type& type, int per, Lengths lengths, int spread, int rank, int ranks, int root) {
+Blocks make(const CollectiveCall& call, bool out, const Type& type, int per, Lengths lengths, int spread, int rank, int ranks) {
   Blocks made;
   Direction& d = made.direction;
   d.type = *type.handle;
@@ -77,7 +78,7 @@ Blocks make(const CollectiveCall& call, bool out, const Type& type, int per, Len
   const auto peer_length = [&](int peer) {
     // Without v- or w-forms on a side, lengths are equal; rooted and allgather forms vary with the one that has one block.
     const bool varies = call.v || call.w;
-    if (!varies) return 2 * per;
+    if (!varies) return per * length(lengths, 0, 0);
     if (call.rooted || !call.many_out) return per * length(lengths, peer, 0);
     return per * (out ? length(lengths, rank, peer) : length(lengths, peer, rank));
   };
@@ -86,8 +87,7 @@ Blocks make(const CollectiveCall& call, bool out, const Type& type, int per, Len
     made.span.include(type.facts, 0, d.count);
     return made;
   }
-  (void)root;
-  d.count = 2 * per;
+  d.count = per * length(lengths, 0, 0);
   std::int64_t at = 0;
   for (int peer = 0; peer < ranks; ++peer) {
     const int count = peer_length(peer);
@@ -147,15 +147,15 @@ void compare_types(const CollectiveCall& call, const Type& out_type, int per_out
   MPI_Comm_size(comm, &ranks);
   for (const int root : {0, ranks - 1}) {
     if (!call.rooted && root != 0) break;
-    compare(call, what, make(call, true, out_type, per_out, lengths, spread, rank, ranks, root),
-            make(call, false, in_type, per_in, lengths, spread, rank, ranks, root), root, comm, in_place);
+    compare(call, what, make(call, true, out_type, per_out, lengths, spread, rank, ranks),
+            make(call, false, in_type, per_in, lengths, spread, rank, ranks), root, comm, in_place);
   }
 }
 
 void all_lengths(const CollectiveCall& call, const Type& out, int per_out, const Type& in, int per_in, const std::string& what,
                  MPI_Comm comm) {
-  for (const Lengths lengths : {Lengths::equal, Lengths::some_empty, Lengths::varying}) {
-    if (lengths != Lengths::equal && !call.v && !call.w) break;
+  for (const Lengths lengths : {Lengths::single, Lengths::equal, Lengths::some_empty, Lengths::varying}) {
+    if (lengths > Lengths::equal && !call.v && !call.w) break;
     compare_types(call, out, per_out, in, per_in, lengths, what + ", lengths " + std::to_string(static_cast<int>(lengths)), comm);
   }
 }
@@ -191,7 +191,7 @@ MPI_CASE(displacements_that_cannot_be_converted) {
   for (const CollectiveCall& call : collective_calls)
     for (const int spread : {0, 1, 5})
       for (const Type* each : {&type, &even})
-        for (const Lengths lengths : {Lengths::equal, Lengths::some_empty, Lengths::varying})
+        for (const Lengths lengths : {Lengths::single, Lengths::equal, Lengths::varying})
           compare_types(call, *each, 1, *each, 1, lengths, "spread " + std::to_string(spread), MPI_COMM_WORLD, spread);
 }
 
@@ -206,8 +206,8 @@ MPI_CASE(in_place) {
 MPI_CASE(nothing_at_all) {
   const Type type(types[0]);
   for (const CollectiveCall& call : collective_calls) {
-    Blocks out = make(call, true, type, 1, Lengths::equal, 1, world_rank(), world_size(), 0);
-    Blocks in = make(call, false, type, 1, Lengths::equal, 1, world_rank(), world_size(), 0);
+    Blocks out = make(call, true, type, 1, Lengths::equal, 1, world_rank(), world_size());
+    Blocks in = make(call, false, type, 1, Lengths::equal, 1, world_rank(), world_size());
     for (Blocks* blocks : {&out, &in}) {
       blocks->direction.count = 0;
       std::fill(blocks->direction.counts.begin(), blocks->direction.counts.end(), 0);
@@ -253,7 +253,7 @@ MPI_CASE(between_two_groups) {
 MPI_CASE(errors_stay_the_library_s) {
   const Type type(types[0]);
   for (const CollectiveCall& call : collective_calls) {
-    const auto blocks = [&](bool out) { return make(call, out, type, 1, Lengths::equal, 1, world_rank(), world_size(), 0); };
+    const auto blocks = [&](bool out) { return make(call, out, type, 1, Lengths::equal, 1, world_rank(), world_size()); };
     Blocks out = blocks(true), in = blocks(false);
     // A negative count, on every rank alike, so that no one is left waiting.
     out.direction.count = in.direction.count = -1;
@@ -280,9 +280,9 @@ MPI_CASE(one_buffer_for_both_is_the_library_s_error) {
     Buffer data(0, 960 * 2 * world_size(), 5);
     for (const CollectiveCall& call : collective_calls) {
       if (call.rooted || call.v || call.w) continue;
-      const Direction in{data.origin(), 2, *type.handle, {}, {}, {}};
+      const Direction in{data.origin(), 1, *type.handle, {}, {}, {}};
       Direction out = in;
-      if (!call.many_out) out.buffer = data.origin() + world_rank() * 2 * type.facts.size;
+      if (!call.many_out) out.buffer = data.origin() + world_rank() * type.facts.size;
       const int own = call.run(Form::library, out, in, 0, MPI_COMM_WORLD);
       CHECK(own != MPI_SUCCESS);
       for (const Form form : engaged_forms) CHECK_EQUAL(error_class(own), error_class(call.run(form, out, in, 0, MPI_COMM_WORLD)));
@@ -299,8 +299,8 @@ MPI_CASE(types_freed_before_the_request_completes) {
     for (const Form form : {Form::nonblocking, Form::nonblocking_c})
       for (const char* text : {types[0], types[9]}) {
         Type type(text);
-        Blocks out = make(call, true, type, 1, Lengths::equal, 1, world_rank(), world_size(), 0);
-        Blocks in = make(call, false, type, 1, Lengths::equal, 1, world_rank(), world_size(), 0);
+        Blocks out = make(call, true, type, 1, Lengths::equal, 1, world_rank(), world_size());
+        Blocks in = make(call, false, type, 1, Lengths::equal, 1, world_rank(), world_size());
         Buffer sent(out.span.low, out.span.high, outgoing_seed(world_rank()));
         Buffer expected(in.span.low, in.span.high, incoming_seed), received = expected;
         out.direction.buffer = sent.origin();
