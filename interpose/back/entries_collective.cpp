@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gather, scatter, allgather and alltoall, with equal and with varying blocks, blocking and nonblocking: each direction is respelled
 // where that pays. Not here: broadcasts, which MPICH packs whole, so that respelling gains nothing (docs/strategies.md); reductions,
-// whose operation sees the datatype; and the persistent forms, because MPICH 4.0.2 releases a derived type of theirs once at every
-// completion, also those it was not given again: a type of ours would be gone under the other calls that use it, where the user's own
-// is.
+// whose operation sees the datatype; and the persistent forms, because MPICH 4.0.2 loses count of the references to a derived type
+// given to one of them (some crash at the second start without us): a type of ours, which other calls use, would be gone.
 #include <algorithm>
 #include <new>
 #include <tuple>
