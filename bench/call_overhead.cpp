@@ -42,6 +42,16 @@ void self_message() {
   MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
 }
 
+void allgather() { MPI_Allgather(&value_out, 1, MPI_DOUBLE, &value_in, 1, MPI_DOUBLE, MPI_COMM_SELF); }
+constexpr int one = 1, nowhere = 0;
+void alltoallv() {
+  MPI_Alltoallv(&value_out, &one, &nowhere, MPI_DOUBLE, &value_in, &one, &nowhere, MPI_DOUBLE, MPI_COMM_SELF);
+}
+const MPI_Datatype plain = MPI_DOUBLE;
+void alltoallw() {
+  MPI_Alltoallw(&value_out, &one, &nowhere, &plain, &value_in, &one, &nowhere, &plain, MPI_COMM_SELF);
+}
+
 struct Case {
   const char* name;
   int calls;  ///< MPI calls in the group
@@ -51,7 +61,8 @@ constexpr Case cases[] = {
     {"Comm_rank (not engaged)", 1, comm_rank},     {"Type_size (not engaged)", 1, type_size},
     {"Pack 1 double", 1, pack_double},             {"Test of a null request", 1, test_null},
     {"Send to PROC_NULL", 1, send_proc_null},      {"Recv from PROC_NULL", 1, recv_proc_null},
-    {"Irecv + Isend + Waitall to self", 3, self_message},
+    {"Irecv + Isend + Waitall to self", 3, self_message}, {"Allgather of one rank", 1, allgather},
+    {"Alltoallv of one rank", 1, alltoallv},       {"Alltoallw of one rank", 1, alltoallw},
 };
 
 double median_ns(void (*run)()) {

@@ -70,10 +70,11 @@ std::optional<Respelled> respell(const Layout& layout, MPI_Datatype leaf, std::i
   const bool loop = outer.kind == Node::Kind::loop;
   Spelling spelling(leaf, mpi);
   if (!spell(spelling, loop ? *outer.body : outer, leaf_size)) return std::nullopt;
-  if (!spelling.resized(loop ? outer.stride : outer.size + leaf_size)) return std::nullopt;
+  const std::int64_t extent = loop ? outer.stride : outer.size + leaf_size;
+  if (!spelling.resized(extent)) return std::nullopt;
   const MPI_Datatype type = spelling.commit();
   if (type == MPI_DATATYPE_NULL) return std::nullopt;
-  return Respelled{loop ? outer.count : 1, type};
+  return Respelled{loop ? outer.count : 1, type, extent};
 }
 
 }  // namespace bestride

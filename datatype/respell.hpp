@@ -26,6 +26,7 @@ namespace bestride {
 struct Respelled {
   std::int64_t count = 0;
   MPI_Datatype type = MPI_DATATYPE_NULL;
+  std::int64_t extent = 0;  ///< of `type`, in bytes; its lower bound is 0
 };
 
 /// True if a respelling exists: respellable(), of a known basic type.

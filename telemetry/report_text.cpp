@@ -40,6 +40,7 @@ std::string explained(const std::string& reason) {
       {"new communicator", "new communicator: it was not known yet"},
       {"no spelling", "no spelling: no other datatype for the same bytes"},
       {"count", "count: more elements than the call can say"},
+      {"extent", "extent: a collective's blocks would lie elsewhere, respelled"},
       {"address", "address: buffer and type leave the address space"},
       {"bounds", "bounds: the packed buffer is too small"},
       {"memory", "memory: none for the copy"},

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interpose/back/communicators.hpp"
 
+#include <algorithm>
 #include <new>
 #include <numeric>
 #include <utility>
@@ -12,10 +13,13 @@
 namespace bestride {
 
 CommEntry::CommEntry(MPI_Comm comm, const Locality& locality) noexcept : comm_(comm), locality_(locality) {
-  if (real.Comm_test_inter(comm, &inter_) == MPI_SUCCESS && !inter_) real.Comm_rank(comm, &rank_);
+  if (real.Comm_test_inter(comm, &inter_) != MPI_SUCCESS || inter_) return;
+  real.Comm_rank(comm, &rank_);
+  real.Comm_size(comm, &size_);
 }
 
 Distance CommEntry::to_far(int peer) noexcept {
+  if (peer == MPI_ANY_SOURCE) return farthest();
   const int there = locality_.local_ranks == 0 ? MPI_UNDEFINED : world_rank(peer);
   return there == MPI_UNDEFINED ? Distance::network : locality_.to(there);
 }
@@ -42,6 +46,16 @@ void CommEntry::read_world_ranks() {
     real.Group_free(&world);
   }
   real.Group_free(&group);
+}
+
+Distance CommEntry::farthest() noexcept {
+  const int known = farthest_.load(std::memory_order_relaxed);
+  if (known >= 0) return static_cast<Distance>(known);
+  // An inter-communicator's ranks are counted nowhere here: as far as can be.
+  Distance distance = size_ > 0 ? Distance::node : Distance::network;
+  for (int peer = 0; peer < size_ && distance != Distance::network; ++peer) distance = std::max(distance, to(peer));
+  farthest_.store(static_cast<int>(distance), std::memory_order_relaxed);
+  return distance;
 }
 
 const Neighbours& CommEntry::neighbours() noexcept {

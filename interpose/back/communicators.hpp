@@ -6,6 +6,7 @@
 // MPI's error without a question of ours that could itself raise one. Removed at Comm_free and Comm_disconnect.
 #include <mpi.h>
 
+#include <atomic>
 #include <mutex>
 #include <vector>
 
@@ -25,6 +26,10 @@ class CommEntry {
   /// `comm` must be valid.
   CommEntry(MPI_Comm comm, const Locality& locality) noexcept;
 
+  /// Of an intra-communicator; else -1 and 0.
+  int rank() const noexcept { return rank_; }
+  int size() const noexcept { return size_; }
+  /// MPI_ANY_SOURCE: the farthest rank.
   Distance to(int peer) noexcept {
     if (peer == rank_) return Distance::self;
     return locality_.one_host() ? Distance::node : to_far(peer);
@@ -38,15 +43,18 @@ class CommEntry {
   Distance to_far(int peer) noexcept;
   void read_world_ranks();
   void read_neighbours();
+  Distance farthest() noexcept;
 
   const MPI_Comm comm_;
   const Locality& locality_;
   int inter_ = 0;
   int rank_ = -1;  ///< -1 on an inter-communicator: no peer is this rank
+  int size_ = 0;   ///< 0 on an inter-communicator
   std::once_flag world_ranks_read_;
   std::vector<int> world_ranks_;  ///< of every peer; read at the first call that needs them
   std::once_flag neighbours_read_;
   Neighbours neighbours_;
+  std::atomic<int> farthest_{-1};  ///< a Distance, or -1: not looked up yet
 };
 
 class CommRegistry {

@@ -14,6 +14,53 @@ extern "C" {
 #include "interpose/back/engaged.def"
 }
 
+#define BESTRIDE_UNWRAP(...) __VA_ARGS__
+
+/// Defines the entry of a function that is engaged by its MPI_ name: `body` is a function template on the pointer in Calls the call is
+/// forwarded to. `parameters` and `arguments` stand in parentheses.
+#define BESTRIDE_ENTRY(name, body, parameters, arguments) \
+  extern "C" int bestride_entry_##name(BESTRIDE_UNWRAP parameters) { \
+    using namespace bestride; \
+    return body<&Calls::name>(CallId::name, BESTRIDE_UNWRAP arguments); \
+  }
+
+// Messages: what differs between the calls of one shape is the count's type and what follows the communicator or message: `rest`
+// and its names `rest_names`, in parentheses, each with a comma before it.
+#define BESTRIDE_MESSAGE_ENTRY(name, body, Buffer, Count, rest, rest_names) \
+  BESTRIDE_ENTRY(name, body, \
+                 (Buffer buffer, Count count, MPI_Datatype type, int peer, int tag, MPI_Comm comm BESTRIDE_UNWRAP rest), \
+                 (buffer, count, type, peer, tag, comm BESTRIDE_UNWRAP rest_names))
+#define BESTRIDE_MATCHED_ENTRY(name, body, Count, rest, rest_names) \
+  BESTRIDE_ENTRY(name, body, (void* buffer, Count count, MPI_Datatype type, MPI_Message* message BESTRIDE_UNWRAP rest), \
+                 (buffer, count, type, message BESTRIDE_UNWRAP rest_names))
+#define BESTRIDE_SENDRECV_ENTRY(name, body, Count, rest, rest_names) \
+  BESTRIDE_ENTRY(name, body, \
+                 (const void* send_buffer, Count send_count, MPI_Datatype send_type, int to, int send_tag, void* receive_buffer, \
+                  Count receive_count, MPI_Datatype receive_type, int from, int receive_tag, MPI_Comm comm BESTRIDE_UNWRAP rest), \
+                 (send_buffer, send_count, send_type, to, send_tag, receive_buffer, receive_count, receive_type, from, receive_tag, \
+                  comm BESTRIDE_UNWRAP rest_names))
+#define BESTRIDE_REPLACE_ENTRY(name, body, Count, rest, rest_names) \
+  BESTRIDE_ENTRY(name, body, \
+                 (void* buffer, Count count, MPI_Datatype type, int to, int send_tag, int from, int receive_tag, \
+                  MPI_Comm comm BESTRIDE_UNWRAP rest), \
+                 (buffer, count, type, to, send_tag, from, receive_tag, comm BESTRIDE_UNWRAP rest_names))
+
+/// `entry(name, Count, Displacement, rest, rest_names)` for the forms of a collective, each with int counts and with MPI_Count:
+/// MPI_Name and MPI_Iname; MPI_Name_init. `Displacement` is the type of the displacements of v-forms.
+#define BESTRIDE_COLLECTIVE_FORMS_OF(entry, Name, Iname, Count, Displacement) \
+  entry(Name, Count, Displacement, (), ()) entry(Iname, Count, Displacement, (, MPI_Request * request), (, request))
+#if MPI_VERSION >= 4
+#define BESTRIDE_COLLECTIVE_FORMS(entry, Name, Iname) \
+  BESTRIDE_COLLECTIVE_FORMS_OF(entry, Name, Iname, int, int) \
+  BESTRIDE_COLLECTIVE_FORMS_OF(entry, Name##_c, Iname##_c, MPI_Count, MPI_Aint)
+#define BESTRIDE_PERSISTENT_FORMS(entry, Name) \
+  entry(Name##_init, int, int, (, MPI_Info info, MPI_Request * request), (, info, request)) \
+  entry(Name##_init_c, MPI_Count, MPI_Aint, (, MPI_Info info, MPI_Request * request), (, info, request))
+#else
+#define BESTRIDE_COLLECTIVE_FORMS(entry, Name, Iname) BESTRIDE_COLLECTIVE_FORMS_OF(entry, Name, Iname, int, int)
+#define BESTRIDE_PERSISTENT_FORMS(entry, Name)
+#endif
+
 /// Defines the entries of a function that is engaged by both its names: `body` is a function template on the Calls set the
 /// call is forwarded to.
 #define BESTRIDE_BOTH_ENTRIES(name, parameters, body, arguments) \

@@ -145,40 +145,15 @@ int sendrecv_replace(CallId id, void* buffer, Count count, MPI_Datatype type, in
 }  // namespace
 }  // namespace bestride
 
-#define BESTRIDE_SEND_ENTRY(name, Count) \
-  extern "C" int bestride_entry_##name(const void* buffer, Count count, MPI_Datatype type, int peer, int tag, MPI_Comm comm) { \
-    using namespace bestride; \
-    return send<&Calls::name>(CallId::name, buffer, count, type, peer, tag, comm); \
-  }
 #define BESTRIDE_BLOCKING_ENTRIES(suffix, Count) \
-  BESTRIDE_SEND_ENTRY(Send##suffix, Count) \
-  BESTRIDE_SEND_ENTRY(Ssend##suffix, Count) \
-  BESTRIDE_SEND_ENTRY(Bsend##suffix, Count) \
-  BESTRIDE_SEND_ENTRY(Rsend##suffix, Count) \
-  extern "C" int bestride_entry_Recv##suffix(void* buffer, Count count, MPI_Datatype type, int peer, int tag, MPI_Comm comm, \
-                                             MPI_Status* status) { \
-    using namespace bestride; \
-    return recv<&Calls::Recv##suffix>(CallId::Recv##suffix, buffer, count, type, peer, tag, comm, status); \
-  } \
-  extern "C" int bestride_entry_Mrecv##suffix(void* buffer, Count count, MPI_Datatype type, MPI_Message* message, \
-                                              MPI_Status* status) { \
-    using namespace bestride; \
-    return mrecv<&Calls::Mrecv##suffix>(CallId::Mrecv##suffix, buffer, count, type, message, status); \
-  } \
-  extern "C" int bestride_entry_Sendrecv##suffix(const void* send_buffer, Count send_count, MPI_Datatype send_type, int to, \
-                                                 int send_tag, void* receive_buffer, Count receive_count, \
-                                                 MPI_Datatype receive_type, int from, int receive_tag, MPI_Comm comm, \
-                                                 MPI_Status* status) { \
-    using namespace bestride; \
-    return sendrecv<&Calls::Sendrecv##suffix>(CallId::Sendrecv##suffix, send_buffer, send_count, send_type, to, send_tag, \
-                                              receive_buffer, receive_count, receive_type, from, receive_tag, comm, status); \
-  } \
-  extern "C" int bestride_entry_Sendrecv_replace##suffix(void* buffer, Count count, MPI_Datatype type, int to, int send_tag, \
-                                                         int from, int receive_tag, MPI_Comm comm, MPI_Status* status) { \
-    using namespace bestride; \
-    return sendrecv_replace<&Calls::Sendrecv_replace##suffix>(CallId::Sendrecv_replace##suffix, buffer, count, type, to, \
-                                                              send_tag, from, receive_tag, comm, status); \
-  }
+  BESTRIDE_MESSAGE_ENTRY(Send##suffix, send, const void*, Count, (), ()) \
+  BESTRIDE_MESSAGE_ENTRY(Ssend##suffix, send, const void*, Count, (), ()) \
+  BESTRIDE_MESSAGE_ENTRY(Bsend##suffix, send, const void*, Count, (), ()) \
+  BESTRIDE_MESSAGE_ENTRY(Rsend##suffix, send, const void*, Count, (), ()) \
+  BESTRIDE_MESSAGE_ENTRY(Recv##suffix, recv, void*, Count, (, MPI_Status * status), (, status)) \
+  BESTRIDE_MATCHED_ENTRY(Mrecv##suffix, mrecv, Count, (, MPI_Status * status), (, status)) \
+  BESTRIDE_SENDRECV_ENTRY(Sendrecv##suffix, sendrecv, Count, (, MPI_Status * status), (, status)) \
+  BESTRIDE_REPLACE_ENTRY(Sendrecv_replace##suffix, sendrecv_replace, Count, (, MPI_Status * status), (, status))
 
 BESTRIDE_BLOCKING_ENTRIES(, int)
 #if MPI_VERSION >= 4

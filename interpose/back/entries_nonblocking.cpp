@@ -148,42 +148,16 @@ int isendrecv_replace(CallId id, void* buffer, Count count, MPI_Datatype type, i
 }  // namespace
 }  // namespace bestride
 
-#define BESTRIDE_ISEND_ENTRY(name, Count) \
-  extern "C" int bestride_entry_##name(const void* buffer, Count count, MPI_Datatype type, int peer, int tag, MPI_Comm comm, \
-                                       MPI_Request* request) { \
-    using namespace bestride; \
-    return isend<&Calls::name>(CallId::name, buffer, count, type, peer, tag, comm, request); \
-  }
 #define BESTRIDE_NONBLOCKING_ENTRIES(suffix, Count) \
-  BESTRIDE_ISEND_ENTRY(Isend##suffix, Count) \
-  BESTRIDE_ISEND_ENTRY(Issend##suffix, Count) \
-  BESTRIDE_ISEND_ENTRY(Ibsend##suffix, Count) \
-  BESTRIDE_ISEND_ENTRY(Irsend##suffix, Count) \
-  extern "C" int bestride_entry_Irecv##suffix(void* buffer, Count count, MPI_Datatype type, int peer, int tag, MPI_Comm comm, \
-                                              MPI_Request* request) { \
-    using namespace bestride; \
-    return irecv<&Calls::Irecv##suffix>(CallId::Irecv##suffix, buffer, count, type, peer, tag, comm, request); \
-  } \
-  extern "C" int bestride_entry_Imrecv##suffix(void* buffer, Count count, MPI_Datatype type, MPI_Message* message, \
-                                               MPI_Request* request) { \
-    using namespace bestride; \
-    return imrecv<&Calls::Imrecv##suffix>(CallId::Imrecv##suffix, buffer, count, type, message, request); \
-  }
+  BESTRIDE_MESSAGE_ENTRY(Isend##suffix, isend, const void*, Count, (, MPI_Request * request), (, request)) \
+  BESTRIDE_MESSAGE_ENTRY(Issend##suffix, isend, const void*, Count, (, MPI_Request * request), (, request)) \
+  BESTRIDE_MESSAGE_ENTRY(Ibsend##suffix, isend, const void*, Count, (, MPI_Request * request), (, request)) \
+  BESTRIDE_MESSAGE_ENTRY(Irsend##suffix, isend, const void*, Count, (, MPI_Request * request), (, request)) \
+  BESTRIDE_MESSAGE_ENTRY(Irecv##suffix, irecv, void*, Count, (, MPI_Request * request), (, request)) \
+  BESTRIDE_MATCHED_ENTRY(Imrecv##suffix, imrecv, Count, (, MPI_Request * request), (, request))
 #define BESTRIDE_ISENDRECV_ENTRIES(suffix, Count) \
-  extern "C" int bestride_entry_Isendrecv##suffix(const void* send_buffer, Count send_count, MPI_Datatype send_type, int to, \
-                                                  int send_tag, void* receive_buffer, Count receive_count, \
-                                                  MPI_Datatype receive_type, int from, int receive_tag, MPI_Comm comm, \
-                                                  MPI_Request* request) { \
-    using namespace bestride; \
-    return isendrecv<&Calls::Isendrecv##suffix>(CallId::Isendrecv##suffix, send_buffer, send_count, send_type, to, send_tag, \
-                                                receive_buffer, receive_count, receive_type, from, receive_tag, comm, request); \
-  } \
-  extern "C" int bestride_entry_Isendrecv_replace##suffix(void* buffer, Count count, MPI_Datatype type, int to, int send_tag, \
-                                                          int from, int receive_tag, MPI_Comm comm, MPI_Request* request) { \
-    using namespace bestride; \
-    return isendrecv_replace<&Calls::Isendrecv_replace##suffix>(CallId::Isendrecv_replace##suffix, buffer, count, type, to, \
-                                                                send_tag, from, receive_tag, comm, request); \
-  }
+  BESTRIDE_SENDRECV_ENTRY(Isendrecv##suffix, isendrecv, Count, (, MPI_Request * request), (, request)) \
+  BESTRIDE_REPLACE_ENTRY(Isendrecv_replace##suffix, isendrecv_replace, Count, (, MPI_Request * request), (, request))
 
 BESTRIDE_NONBLOCKING_ENTRIES(, int)
 #if MPI_VERSION >= 4

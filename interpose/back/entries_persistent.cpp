@@ -48,6 +48,15 @@ int init(CallId id, Direction OwedMessage::* direction, Buffer* buffer, Count co
   return error;
 }
 
+template <auto slot, class Count>
+int send_init(CallId id, const void* buffer, Count count, MPI_Datatype type, int peer, int tag, MPI_Comm comm, MPI_Request* request) {
+  return init<slot>(id, &OwedMessage::out, buffer, count, type, peer, tag, comm, request);
+}
+template <auto slot, class Count>
+int recv_init(CallId id, void* buffer, Count count, MPI_Datatype type, int peer, int tag, MPI_Comm comm, MPI_Request* request) {
+  return init<slot>(id, &OwedMessage::in, buffer, count, type, peer, tag, comm, request);
+}
+
 /// Fills the buffers of a request that is about to be started. Returns what hangs on it if this start is ours to undo.
 Owed* before_start(MPI_Request request) noexcept {
   Owed* owed = runtime().in_flight.find(request);
@@ -82,23 +91,12 @@ int startall(int count, MPI_Request* requests) {
 BESTRIDE_BOTH_ENTRIES(Start, (MPI_Request* request), start, (request))
 BESTRIDE_BOTH_ENTRIES(Startall, (int count, MPI_Request* requests), startall, (count, requests))
 
-#define BESTRIDE_SEND_INIT_ENTRY(name, Count) \
-  extern "C" int bestride_entry_##name(const void* buffer, Count count, MPI_Datatype type, int peer, int tag, MPI_Comm comm, \
-                                       MPI_Request* request) { \
-    using namespace bestride; \
-    return init<&Calls::name>(CallId::name, &OwedMessage::out, buffer, count, type, peer, tag, comm, request); \
-  }
 #define BESTRIDE_PERSISTENT_ENTRIES(suffix, Count) \
-  BESTRIDE_SEND_INIT_ENTRY(Send_init##suffix, Count) \
-  BESTRIDE_SEND_INIT_ENTRY(Ssend_init##suffix, Count) \
-  BESTRIDE_SEND_INIT_ENTRY(Bsend_init##suffix, Count) \
-  BESTRIDE_SEND_INIT_ENTRY(Rsend_init##suffix, Count) \
-  extern "C" int bestride_entry_Recv_init##suffix(void* buffer, Count count, MPI_Datatype type, int peer, int tag, \
-                                                  MPI_Comm comm, MPI_Request* request) { \
-    using namespace bestride; \
-    return init<&Calls::Recv_init##suffix>(CallId::Recv_init##suffix, &OwedMessage::in, buffer, count, type, peer, tag, comm, \
-                                           request); \
-  }
+  BESTRIDE_MESSAGE_ENTRY(Send_init##suffix, send_init, const void*, Count, (, MPI_Request * request), (, request)) \
+  BESTRIDE_MESSAGE_ENTRY(Ssend_init##suffix, send_init, const void*, Count, (, MPI_Request * request), (, request)) \
+  BESTRIDE_MESSAGE_ENTRY(Bsend_init##suffix, send_init, const void*, Count, (, MPI_Request * request), (, request)) \
+  BESTRIDE_MESSAGE_ENTRY(Rsend_init##suffix, send_init, const void*, Count, (, MPI_Request * request), (, request)) \
+  BESTRIDE_MESSAGE_ENTRY(Recv_init##suffix, recv_init, void*, Count, (, MPI_Request * request), (, request))
 
 BESTRIDE_PERSISTENT_ENTRIES(, int)
 #if MPI_VERSION >= 4

@@ -49,12 +49,13 @@ class InFlight {
     const std::lock_guard lock(mutex_);
     return extract_locked(request);
   }
-  /// Takes out the entries of requests[0..count): a list by `chain`, in the order of the array, each with its `index`.
+  /// Takes out the entries of requests[0..count): a list by `chain`, in the order of the array, each with its `index`. Looks no
+  /// further than until the table is empty: in a long array of which little is owed, what is owed tends to be all there is.
   Entry* extract_all(const Handle* requests, int count) noexcept {
     const std::lock_guard lock(mutex_);
     Entry* first = nullptr;
     Entry** last = &first;
-    for (int i = 0; i < count; ++i)
+    for (int i = 0; i < count && linked_ > 0; ++i)
       if (Entry* entry = extract_locked(requests[i])) {
         entry->index = i;
         *last = entry;

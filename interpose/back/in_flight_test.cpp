@@ -54,6 +54,17 @@ TEST(InFlight, ExtractAllKeepsTheOrderAndTheIndices) {
   EXPECT_EQ(table.extract(10), nullptr);
 }
 
+TEST(InFlight, ExtractAllStopsWhereTheTableIsEmpty) {
+  Table table;
+  Entry only{10};
+  table.insert(&only);
+  // The rest of the array is not read: it may be as long as the caller says and shorter in truth.
+  const int requests[] = {99, 10};
+  EXPECT_EQ(table.extract_all(requests, 1 << 30), &only);
+  EXPECT_EQ(only.index, 1);
+  EXPECT_EQ(only.chain, nullptr);
+}
+
 TEST(InFlight, WithLeavesOrTakes) {
   Table table;
   Entry entry{7};

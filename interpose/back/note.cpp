@@ -20,7 +20,7 @@ void note(CallId call, const Side& side, double seconds) noexcept {
     deed.layout = plan->layout();
     deed.bytes = plan->bytes();
     if (side.strategy() != Strategy::forward && !runtime().options().forced)
-      deed.saved_seconds = plan->saved_seconds(side.kind(), side.distance(), side.peer_packs());
+      deed.saved_seconds = plan->saved_seconds(side.kind(), side.distance(), side.packing());
   }
   runtime().tally.add(deed);
 }

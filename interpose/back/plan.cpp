@@ -43,20 +43,21 @@ bool Plan::may_be_split(Distance distance) const noexcept {
   return !dividing && shape_.bytes > (network ? split_limit_network : split_limit);
 }
 
-Plan::Possible Plan::possible(CallKind kind, Distance distance, bool peer_packs) const noexcept {
+Plan::Possible Plan::possible(CallKind kind, Distance distance, Packing packing) const noexcept {
   if (!is_message(kind)) return {false, true};
   const RuntimeOptions& options = runtime().options();
-  bool pack = !contiguous() && shape_.bytes <= options.pack_limit;
-  if (is_sending(kind) && may_be_split(distance)) pack = pack && peer_packs;
+  bool pack = !contiguous() && shape_.bytes <= options.pack_limit && packing != Packing::never;
+  if (is_sending(kind) && may_be_split(distance)) pack = pack && packing == Packing::agreed;
   return {can_respell(*layout_, leaf_, leaf_size_), pack};
 }
 
-Strategy Plan::choose_first(CallKind kind, Distance distance, bool peer_packs) noexcept {
+Strategy Plan::choose_first(CallKind kind, Distance distance, Packing packing) noexcept {
   Strategy strategy = Strategy::forward;
   if (!leave_alone_ && (!contiguous() || shape_.bytes >= runtime().respell_contiguous_from())) {
-    const Possible can = possible(kind, distance, peer_packs);
+    const Possible can = possible(kind, distance, packing);
     const RuntimeOptions& options = runtime().options();
-    if (is_message(kind) && !is_sending(kind) && !contiguous() && may_be_split(Distance::network) && runtime().promises_to_receive_packed()) {
+    if (is_message(kind) && !is_sending(kind) && packing != Packing::never && !contiguous() && may_be_split(Distance::network) &&
+        runtime().promises_to_receive_packed()) {
       strategy = Strategy::pack;  // senders count on it, at whatever size
     } else if (options.forced) {
       if ((*options.forced == Strategy::respell && can.respell) || (*options.forced == Strategy::pack && can.pack))
@@ -65,20 +66,20 @@ Strategy Plan::choose_first(CallKind kind, Distance distance, bool peer_packs) n
       strategy = runtime().chooser().choose(shape_, kind, distance, {can.respell, can.pack}).strategy;
     }
   }
-  choice(kind, distance, peer_packs).store(static_cast<std::uint8_t>(static_cast<int>(strategy) + 1), std::memory_order_relaxed);
+  choice(kind, distance, packing).store(static_cast<std::uint8_t>(static_cast<int>(strategy) + 1), std::memory_order_relaxed);
   return strategy;
 }
 
 unsigned Plan::left_at(CallKind kind) noexcept {
   unsigned distances = 0;
   for (Distance distance : {Distance::self, Distance::node, Distance::network})
-    if (choose(kind, distance, false) == Strategy::forward && choose(kind, distance, true) == Strategy::forward)
+    if (choose(kind, distance, Packing::careful) == Strategy::forward && choose(kind, distance, Packing::agreed) == Strategy::forward)
       distances |= 1u << static_cast<int>(distance);
   return distances;
 }
 
-double Plan::saved_seconds(CallKind kind, Distance distance, bool peer_packs) noexcept {
-  const Strategy taken = choose(kind, distance, peer_packs);
+double Plan::saved_seconds(CallKind kind, Distance distance, Packing packing) noexcept {
+  const Strategy taken = choose(kind, distance, packing);
   if (leave_alone_ || taken == Strategy::forward) return 0;
   const Choice choice = runtime().chooser().choose(shape_, kind, distance, {true, true});
   return choice.seconds[static_cast<int>(Strategy::forward)] - choice.seconds[static_cast<int>(taken)];

@@ -19,6 +19,14 @@
 
 namespace bestride {
 
+/// How far one side of a call may be packed.
+enum class Packing : std::uint8_t {
+  careful,  ///< a sender: only what no receiver can trip over (may_be_split)
+  agreed,   ///< the receiver is known to receive packed what may be split
+  never,    ///< collectives: what their members receive is not one message of one sender
+};
+inline constexpr int packing_count = 3;
+
 class Plan {
  public:
   /// `layout` of all elements; nullptr: can't be represented, MPI does it. `leaf`: the one basic type, or MPI_DATATYPE_NULL with
@@ -36,16 +44,15 @@ class Plan {
   const LayoutPtr& layout() const noexcept { return layout_; }
   const Shape& shape() const noexcept { return shape_; }
 
-  /// The strategy for one side of a call. A relaxed load after the first time. `peer_packs`: the receiver is known to receive
-  /// packed what may_be_split(); matters to senders only.
-  Strategy choose(CallKind kind, Distance distance, bool peer_packs = false) noexcept {
-    const std::uint8_t known = choice(kind, distance, peer_packs).load(std::memory_order_relaxed);
-    return known ? static_cast<Strategy>(known - 1) : choose_first(kind, distance, peer_packs);
+  /// The strategy for one side of a call. A relaxed load after the first time.
+  Strategy choose(CallKind kind, Distance distance, Packing packing = Packing::careful) noexcept {
+    const std::uint8_t known = choice(kind, distance, packing).load(std::memory_order_relaxed);
+    return known ? static_cast<Strategy>(known - 1) : choose_first(kind, distance, packing);
   }
   /// At which distances forwarding is the choice whatever the peer: bit d is Distance d.
   unsigned left_at(CallKind kind) noexcept;
   /// What the model says choose() saved in one call, in seconds. For the report.
-  double saved_seconds(CallKind kind, Distance distance, bool peer_packs) noexcept;
+  double saved_seconds(CallKind kind, Distance distance, Packing packing) noexcept;
   /// A packed message of this could be cut inside a basic element.
   bool may_be_split(Distance distance) const noexcept;
 
@@ -86,20 +93,20 @@ class Plan {
     std::uint32_t life_ = 0;  ///< of MPI, in which it was made
     Respelled respelled_;
   };
-  std::atomic<std::uint8_t>& choice(CallKind kind, Distance distance, bool peer_packs) noexcept {
-    return choices_[static_cast<int>(kind)][static_cast<int>(distance)][peer_packs];
+  std::atomic<std::uint8_t>& choice(CallKind kind, Distance distance, Packing packing) noexcept {
+    return choices_[static_cast<int>(kind)][static_cast<int>(distance)][static_cast<int>(packing)];
   }
-  Strategy choose_first(CallKind kind, Distance distance, bool peer_packs) noexcept;
+  Strategy choose_first(CallKind kind, Distance distance, Packing packing) noexcept;
   struct Possible {
     bool respell, pack;
   };
-  Possible possible(CallKind kind, Distance distance, bool peer_packs) const noexcept;
+  Possible possible(CallKind kind, Distance distance, Packing packing) const noexcept;
   const Packer* compile() noexcept;
 
   // In the order of use: what a packed message reads comes first.
   std::atomic<std::uint32_t> references_{0};
   bool leave_alone_;
-  std::atomic<std::uint8_t> choices_[call_kind_count][distance_count][2] = {};
+  std::atomic<std::uint8_t> choices_[call_kind_count][distance_count][packing_count] = {};
   std::atomic<const Packer*> packer_{nullptr};
   LayoutPtr layout_;
   Shape shape_;

@@ -21,8 +21,11 @@ bool Side::prepare(CallKind kind, const void* user, std::int64_t count, TypeEntr
   if (plan->leave_alone()) return leave(plan->layout() ? "contiguous" : "opaque");
   if (!address_is_sound(user, *plan->layout())) return leave("address");
   distance_ = runtime().distance(comm, peer);
-  peer_packs_ = manner.trusting && is_sending(kind) && plan->may_be_split(distance_) && runtime().packs_too(comm, peer);
-  const Strategy strategy = plan->choose(kind_, distance_, peer_packs_);
+  if (!manner.packing)
+    packing_ = Packing::never;
+  else if (manner.trusting && is_sending(kind) && plan->may_be_split(distance_) && runtime().packs_too(comm, peer))
+    packing_ = Packing::agreed;
+  const Strategy strategy = plan->choose(kind_, distance_, packing_);
   user_ = const_cast<void*>(user);
   switch (strategy) {
     case Strategy::forward:

@@ -47,6 +47,7 @@ struct Manner {
   bool trusting = true;  ///< the receiver's call is one that keeps the promise of presence.hpp
   bool spelling = true;  ///< the library may be handed types of ours
   bool alone = false;    ///< the call returns when this message is through: nothing else is under way meanwhile
+  bool packing = true;   ///< the library may be handed packed bytes
 };
 
 class Side {
@@ -61,8 +62,14 @@ class Side {
   Plan* plan() const noexcept { return plan_.get(); }
   CallKind kind() const noexcept { return kind_; }
   Distance distance() const noexcept { return distance_; }
-  bool peer_packs() const noexcept { return peer_packs_; }
+  Packing packing() const noexcept { return packing_; }
   bool packs() const noexcept { return strategy_ == Strategy::pack; }
+  /// After prepare() returned true: the user's own arguments are handed on after all.
+  void leave(const char* why) noexcept {
+    strategy_ = Strategy::forward;
+    reason_ = why;
+    lease_.release();
+  }
   /// Gives the packing buffer back.
   void release() noexcept { lease_.release(); }
 
@@ -84,7 +91,7 @@ class Side {
   Strategy strategy_ = Strategy::forward;
   CallKind kind_ = CallKind::send;
   Distance distance_ = Distance::node;
-  bool peer_packs_ = false;
+  Packing packing_ = Packing::careful;
   const char* reason_ = "";
   MPI_Datatype user_type_ = MPI_DATATYPE_NULL;
   std::uint64_t user_type_id_ = 0;

@@ -69,6 +69,8 @@ class TypeEntry {
   std::int64_t extent() const noexcept { return decoded_.extent; }
   /// The layout of one element; only if state() says that it was decoded and is not opaque.
   const Layout& element() const noexcept { return *decoded_.layout; }
+  /// The same, without the gaps.
+  std::int64_t size() const noexcept { return decoded_.layout->size(); }
   /// Frees what the plans own in MPI and lets them go.
   void retire() noexcept;
 

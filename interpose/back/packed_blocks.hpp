@@ -1,69 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The rewritten arguments of a neighbour collective, and what is owed for them.
-//
-// MPI_Neighbor_alltoallw names a type per neighbour, so each block is a side of its own, and any strategy will do. The other four
-// have one type for all blocks, at multiples of its extent: there only packing all blocks into one buffer keeps their places
-// expressible. Nothing arrives from MPI_PROC_NULL (the edge of a grid that is not periodic): such a block is never unpacked.
+// The blocks of a neighbour collective that has one type for all of them, at multiples of its extent: only packing all of them into
+// one buffer keeps their places expressible. Nothing arrives from MPI_PROC_NULL (the edge of a grid that is not periodic): such
+// a block is never unpacked.
 #include <mpi.h>
 
 #include <cstdint>
 #include <limits>
 #include <vector>
 
-#include "interpose/back/owed.hpp"
+#include "interpose/back/note.hpp"
 #include "interpose/back/sides.hpp"
 #include "interpose/back/thread_cache.hpp"
 
 namespace bestride {
-
-/// One direction of MPI_Neighbor_alltoallw. Kind: Outgoing or Incoming.
-template <class Kind, class Count>
-class TypedBlocks {
- public:
-  /// True if some block is handed to MPI otherwise than the user gave it. May throw std::bad_alloc. `ranks`: the neighbours.
-  bool prepare(const void* base, const Count* counts, const MPI_Aint* displacements, const MPI_Datatype* types,
-               const std::vector<int>& ranks, MPI_Comm comm, bool reused) {
-    const std::size_t n = ranks.size();
-    counts_.assign(counts, counts + n);
-    displacements_.assign(displacements, displacements + n);
-    types_.assign(types, types + n);
-    sides_.resize(n);
-    bool any = false;
-    for (std::size_t i = 0; i < n; ++i) {
-      TypeEntry* entry = worth_a_look(types[i], counts[i]);
-      if (!entry) continue;
-      if (reused) entry->expect_reuse();
-      auto* at = const_cast<char*>(static_cast<const char*>(base)) + displacements[i];
-      // A neighbour's call may go untouched as a whole (an unknown topology, no memory): nothing is promised here.
-      if (!sides_[i].prepare(at, counts[i], entry, ranks[i], comm, largest_count<Count>, {.trusting = false})) continue;
-      any = true;
-      counts_[i] = static_cast<Count>(sides_[i].count());
-      displacements_[i] = static_cast<char*>(sides_[i].buffer()) - static_cast<const char*>(base);
-      types_[i] = sides_[i].type();
-    }
-    return any;
-  }
-  void fill() noexcept {
-    for (Kind& side : sides_) side.fill();
-  }
-  void settle() noexcept {
-    for (Kind& side : sides_) side.settle_whole();
-  }
-  void release() noexcept {
-    for (Kind& side : sides_) side.release();
-  }
-  const std::vector<Kind>& sides() const noexcept { return sides_; }
-  const Count* counts() const noexcept { return counts_.data(); }
-  const MPI_Aint* displacements() const noexcept { return displacements_.data(); }
-  const MPI_Datatype* types() const noexcept { return types_.data(); }
-
- private:
-  std::vector<Kind> sides_;
-  std::vector<Count> counts_;
-  std::vector<MPI_Aint> displacements_;
-  std::vector<MPI_Datatype> types_;
-};
 
 /// One direction of a call with one type for all blocks: all of them packed, one after the other, in one buffer.
 template <class Count, class Displacement>
@@ -120,6 +70,9 @@ class PackedBlocks {
   const Count* counts() const noexcept { return counts_.data(); }
   const Displacement* displacements() const noexcept { return displacements_.data(); }
   Plan* plan() const noexcept { return blocks_.empty() ? nullptr : blocks_.front().plan.get(); }
+  void note_in_report(CallId id) const noexcept {
+    note(id, plan(), CallKind::send, *this ? Strategy::pack : Strategy::forward, "model", 0);
+  }
 
  private:
   struct Block {
@@ -135,29 +88,5 @@ class PackedBlocks {
   std::vector<Displacement> displacements_;
   Lease lease_;
 };
-
-/// What a neighbour collective owes: `Out` and `In` are directions as above.
-template <class Out, class In>
-struct Exchange final : Owed {
-  Out out;
-  In in;
-  void fill() noexcept override { out.fill(); }
-  void settle(bool good, const MPI_Status*) noexcept override {
-    if (good) in.settle();
-    if (!persistent) {
-      out.release();
-      in.release();
-    }
-  }
-  bool wants_status() const noexcept override { return false; }
-};
-
-/// The neighbours of `comm`, or nullptr if it is not known to be a valid communicator with a topology.
-inline const Neighbours* neighbours_of(MPI_Comm comm) noexcept {
-  CommEntry* entry = runtime().comms.find(comm);
-  if (!entry) return nullptr;
-  const Neighbours& neighbours = entry->neighbours();
-  return neighbours.known ? &neighbours : nullptr;
-}
 
 }  // namespace bestride

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// MPI_Neighbor_allgather and MPI_Neighbor_allgatherv in all their forms.
+#include "interpose/back/entries.hpp"
+#include "interpose/back/exchange.hpp"
+#include "interpose/back/packed_blocks.hpp"
+
+namespace bestride {
+namespace {
+
+/// The send side of an allgather: one message to all.
+struct OneMessage {
+  Outgoing side;
+  void fill() noexcept { side.fill(); }
+  void release() noexcept { side.release(); }
+};
+
+template <class Count>
+bool prepare_one(OneMessage& out, const void* buffer, Count count, MPI_Datatype type, MPI_Comm comm, bool reused) noexcept {
+  TypeEntry* entry = worth_a_look(type);
+  if (!entry) return false;
+  if (reused) entry->expect_reuse();
+  return out.side.prepare(buffer, count, entry, MPI_ANY_SOURCE, comm, largest_count<Count>);
+}
+
+template <auto slot, class Count, class... Tail>
+int allgather(CallId id, const void* send_buffer, Count send_count, MPI_Datatype send_type, void* receive_buffer,
+              Count receive_count, MPI_Datatype receive_type, MPI_Comm comm, Tail... tail) {
+  using Blocks = PackedBlocks<Count, std::int64_t>;
+  using Work = Exchange<OneMessage, Blocks>;
+  Work* exchange = nullptr;
+  const Neighbours* neighbours = neighbours_of(comm);
+  bool out = false;
+  if (neighbours && (worth_a_look(send_type) || worth_a_look(receive_type)) && (blocking<Tail...> || request_of(tail...)))
+    exchange = try_exchange<Work>([&](Work& work) {
+      out = prepare_one(work.out, send_buffer, send_count, send_type, comm, persistent<Tail...>);
+      const bool in = work.in.prepare(
+          CallKind::receive, receive_buffer, [&](std::size_t) { return std::int64_t{receive_count}; },
+          [&](std::size_t i) { return static_cast<std::int64_t>(i) * receive_count; }, receive_type, neighbours->sources, comm,
+          persistent<Tail...>);
+      if (reporting()) [[unlikely]] {
+        note(id, work.out.side, 0);
+        work.in.note_in_report(id);
+      }
+      return out || in;
+    });
+  if (!exchange) {
+    const int error = (next.*slot)(send_buffer, send_count, send_type, receive_buffer, receive_count, receive_type, comm, tail...);
+    if (error == MPI_SUCCESS) runtime().comms.note(comm);
+    return error;
+  }
+  if (out) {
+    send_buffer = exchange->out.side.buffer();
+    send_count = static_cast<Count>(exchange->out.side.count());
+    send_type = exchange->out.side.type();
+  }
+  if (exchange->in) {
+    receive_buffer = exchange->in.buffer();
+    receive_count = exchange->in.counts()[0];
+    receive_type = MPI_BYTE;
+  }
+  return carry_out(
+      exchange,
+      [&](const Work&) {
+        return (next.*slot)(send_buffer, send_count, send_type, receive_buffer, receive_count, receive_type, comm, tail...);
+      },
+      tail...);
+}
+
+template <auto slot, class Count, class Displacement, class... Tail>
+int allgatherv(CallId id, const void* send_buffer, Count send_count, MPI_Datatype send_type, void* receive_buffer,
+               const Count* receive_counts, const Displacement* receive_at, MPI_Datatype receive_type, MPI_Comm comm,
+               Tail... tail) {
+  using Work = Exchange<OneMessage, PackedBlocks<Count, Displacement>>;
+  Work* exchange = nullptr;
+  const Neighbours* neighbours = neighbours_of(comm);
+  bool out = false;
+  if (neighbours && receive_counts && receive_at && (worth_a_look(send_type) || worth_a_look(receive_type)) &&
+      (blocking<Tail...> || request_of(tail...)))
+    exchange = try_exchange<Work>([&](Work& work) {
+      out = prepare_one(work.out, send_buffer, send_count, send_type, comm, persistent<Tail...>);
+      const bool in = work.in.prepare(
+          CallKind::receive, receive_buffer, [&](std::size_t i) { return std::int64_t{receive_counts[i]}; },
+          [&](std::size_t i) { return std::int64_t{receive_at[i]}; }, receive_type, neighbours->sources, comm,
+          persistent<Tail...>);
+      if (reporting()) [[unlikely]] {
+        note(id, work.out.side, 0);
+        work.in.note_in_report(id);
+      }
+      return out || in;
+    });
+  if (!exchange) {
+    const int error = (next.*slot)(send_buffer, send_count, send_type, receive_buffer, receive_counts, receive_at, receive_type,
+                                   comm, tail...);
+    if (error == MPI_SUCCESS) runtime().comms.note(comm);
+    return error;
+  }
+  if (out) {
+    send_buffer = exchange->out.side.buffer();
+    send_count = static_cast<Count>(exchange->out.side.count());
+    send_type = exchange->out.side.type();
+  }
+  return carry_out(
+      exchange,
+      [&](const Work& work) {
+        const auto& in = work.in;
+        return (next.*slot)(send_buffer, send_count, send_type, in ? in.buffer() : receive_buffer,
+                            in ? in.counts() : receive_counts, in ? in.displacements() : receive_at,
+                            in ? MPI_BYTE : receive_type, comm, tail...);
+      },
+      tail...);
+}
+
+}  // namespace
+}  // namespace bestride
+
+#define BESTRIDE_ALLGATHER_ENTRY(name, Count, Displacement, rest, rest_names) \
+  BESTRIDE_ENTRY(name, allgather, \
+                 (const void* send_buffer, Count send_count, MPI_Datatype send_type, void* receive_buffer, Count receive_count, \
+                  MPI_Datatype receive_type, MPI_Comm comm BESTRIDE_UNWRAP rest), \
+                 (send_buffer, send_count, send_type, receive_buffer, receive_count, receive_type, comm BESTRIDE_UNWRAP rest_names))
+#define BESTRIDE_ALLGATHERV_ENTRY(name, Count, Displacement, rest, rest_names) \
+  BESTRIDE_ENTRY(name, allgatherv, \
+                 (const void* send_buffer, Count send_count, MPI_Datatype send_type, void* receive_buffer, \
+                  const Count* receive_counts, const Displacement* receive_at, MPI_Datatype receive_type, \
+                  MPI_Comm comm BESTRIDE_UNWRAP rest), \
+                 (send_buffer, send_count, send_type, receive_buffer, receive_counts, receive_at, receive_type, \
+                  comm BESTRIDE_UNWRAP rest_names))
+
+BESTRIDE_COLLECTIVE_FORMS(BESTRIDE_ALLGATHER_ENTRY, Neighbor_allgather, Ineighbor_allgather)
+BESTRIDE_COLLECTIVE_FORMS(BESTRIDE_ALLGATHERV_ENTRY, Neighbor_allgatherv, Ineighbor_allgatherv)
+BESTRIDE_PERSISTENT_FORMS(BESTRIDE_ALLGATHER_ENTRY, Neighbor_allgather)
+BESTRIDE_PERSISTENT_FORMS(BESTRIDE_ALLGATHERV_ENTRY, Neighbor_allgatherv)

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The collectives that the back engages, each in all its forms and as the MPI library's own (PMPI_) for comparison.
+#include <mpi.h>
+
+#include <vector>
+
+namespace bestride::test {
+
+/// Persistent collectives are not engaged, and MPICH 4.0.2 breaks derived types that are given to one and started twice.
+enum class Form { library, blocking, nonblocking, blocking_c, nonblocking_c };
+inline constexpr Form engaged_forms[] = {Form::blocking, Form::nonblocking, Form::blocking_c, Form::nonblocking_c};
+const char* name(Form form);
+
+/// One direction. `counts` and `at` (in extents, in bytes for w) are used by v- and w-forms, `types` by w-forms.
+struct Direction {
+  void* buffer = nullptr;
+  int count = 0;
+  MPI_Datatype type = MPI_DATATYPE_NULL;
+  std::vector<int> counts, at;
+  std::vector<MPI_Datatype> types;
+};
+
+struct CollectiveCall {
+  const char* name;
+  /// How many blocks a rank has: one, or one a rank.
+  bool many_out, many_in;
+  bool v, w;
+  bool rooted;
+  /// Makes the call, waits for it, and returns its error.
+  int (*run)(Form form, const Direction& out, const Direction& in, int root, MPI_Comm comm);
+};
+
+extern const CollectiveCall collective_calls[9];
+
+/// Unless nullptr, called when a nonblocking call has returned, before it is waited for.
+extern void (*after_the_call)();
+
+}  // namespace bestride::test
