@@ -11,7 +11,8 @@ namespace {
 /// From this mean block length on, a message to another rank is left to MPI, whose engine is not bound by blocks there. Respelled,
 /// 16 KiB to 1 MiB: at most 1.1 to gain on MPICH 4.0.2, and down to 0.6 for long blocks of 4-byte basic types, which its
 /// whole-element path moves one by one. Packed: what differs is not the engine but the way contiguous bytes take, which depends on
-/// where the two ranks run: 512-byte blocks, 1 MiB, were 1.5 times as fast between one pair of cores and 0.42 between another.
+/// where the two ranks run: 512-byte blocks, 1 MiB, were 1.5 times as fast between one pair of cores and 0.42 between another. Packed
+/// bytes that are handed over respelled take the engine's own way and are as safe as shorter blocks.
 constexpr std::int64_t long_block = 256;
 /// From here on that difference is as large as the engine's, and packing must be predicted twice as fast.
 constexpr std::int64_t middling_block = 128;
@@ -28,7 +29,7 @@ double overhead_seconds(Strategy strategy, CallKind kind) noexcept {
 double Chooser::margin(const Shape& shape, CallKind kind, Distance distance) const noexcept {
   if (!is_message(kind)) return std::min(margin_, local_margin);
   const bool middling = shape.kind != Shape::Class::contiguous && distance != Distance::self && shape.block_bytes >= middling_block;
-  return middling ? std::max(margin_, middling_margin) : margin_;
+  return middling && wire(shape.bytes, kind, distance) == Strategy::forward ? std::max(margin_, middling_margin) : margin_;
 }
 
 Choice Chooser::choose(const Shape& shape, CallKind kind, Distance distance, Allowed allowed) const noexcept {
@@ -39,7 +40,7 @@ Choice Chooser::choose(const Shape& shape, CallKind kind, Distance distance, All
   if (!allowed.pack) pack = never;
   const bool gaps = shape.kind != Shape::Class::contiguous, far = is_message(kind) && distance != Distance::self;
   if (!allowed.respell || (gaps && shape.block_bytes >= long_block)) respell = never;
-  if (gaps && far && shape.block_bytes >= long_block) pack = never;
+  if (gaps && far && shape.block_bytes >= long_block && wire(shape.bytes, kind, distance) == Strategy::forward) pack = never;
   pack += overhead_seconds(Strategy::pack, kind);
   respell += overhead_seconds(Strategy::respell, kind);
   double least = forward * (1 - margin(shape, kind, distance));
