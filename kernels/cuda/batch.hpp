@@ -57,6 +57,7 @@ class Batch {
   std::vector<PlanPtr> plans_;              ///< keeps the lists in device memory
   std::vector<std::uint64_t> parameters_;   ///< Work as the kernel reads it (work.hpp)
   Buffer description_;                      ///< the same in device memory, when it is too long for parameters
+  Address far_ = 0;                         ///< where, or 0
   FunctionHandle kernel_ = nullptr;
   GraphExecHandle graph_ = nullptr;
   unsigned grid_ = 0;

@@ -14,6 +14,7 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -32,14 +33,14 @@ using PlanPtr = std::shared_ptr<const Plan>;
 /// Makes a device's context current for a scope, and what was current before again at its end.
 class Current {
  public:
-  explicit Current(const Device& device) noexcept;
+  explicit Current(Device& device) noexcept;
   ~Current();
   Current(const Current&) = delete;
   Current& operator=(const Current&) = delete;
   explicit operator bool() const noexcept { return pushed_; }
 
  private:
-  const Device& device_;
+  Device& device_;
   bool pushed_;
 };
 
@@ -104,14 +105,20 @@ class Device : public std::enable_shared_from_this<Device> {
   /// recently used ones are kept longer. Uploading a list waits for its own copy, once.
   Result<PlanPtr> plan(const LayoutPtr& layout) noexcept;
 
+  /// Copies `size` bytes of host memory to device memory and waits for that copy alone. For tables written once.
+  Result<Done> upload(Address target, const void* source, std::int64_t size) noexcept;
+
   /// Success, or the error as a Result; a code that means "gone" marks the device dead.
   Result<Done> check(const char* call, Code code) noexcept;
 
   Device(const Driver& driver, ContextHandle context, std::uint64_t context_id);
 
  private:
+  friend class Current;
   friend class Event;
   Result<Done> prepare() noexcept;
+  void lose() noexcept;
+  Error gone() const;
   void give_back(EventHandle event) noexcept;
 
   const Driver& driver_;
@@ -123,6 +130,7 @@ class Device : public std::enable_shared_from_this<Device> {
   std::int64_t max_pitch_ = 0;
   std::atomic<bool> alive_{true};
   std::array<StreamHandle, stream_count> streams_{};
+  StreamHandle upload_stream_ = nullptr;
   std::atomic<unsigned> next_stream_{0};
   std::mutex mutex_;  ///< of everything below
   std::vector<EventHandle> idle_events_;
