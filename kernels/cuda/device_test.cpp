@@ -114,7 +114,7 @@ TEST_F(Devices, AContextDestroyedUnderATransfer) {
 
 TEST_F(Devices, TheDriverShutDownUnderATransfer) {
   if (!stand_in()) GTEST_SKIP() << "needs the stand-in";
-  app().make_context(0);
+  const ContextHandle context = app().make_context(0);
   {
     const LayoutPtr layout = intern(*make_repeat(*make_block(0, 16), 2000, 48));
     const DevicePtr one = device();

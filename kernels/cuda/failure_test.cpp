@@ -41,7 +41,8 @@ class Scenario {
     const Result<PlanPtr> plan = device->plan(layout);
     if (!plan) return false;
     if (!can_move(**plan, way, *device)) return true;
-    auto packing = PackTransfer::start(device, *plan, user_.data(), {way, 512, {}});
+    void* base = reinterpret_cast<void*>(base_for(*layout, user_.address()));
+    auto packing = PackTransfer::start(device, *plan, base, {way, 512, {}});
     if (!packing) return false;
     Progress progress = Progress::pending;
     while (progress == Progress::pending) progress = (*packing)->poll();
@@ -52,7 +53,7 @@ class Scenario {
     if (way != TransferWay::device) {
       const Bytes expected = packed_by_reference(layout, content_, 0, layout->size());
       EXPECT_TRUE(std::equal(expected.begin(), expected.end(), static_cast<unsigned char*>((*packing)->data()))) << layout->text() << " " << name(way);
-      auto unpacking = UnpackTransfer::prepare(device, *plan, user_.data(), {way, 512, {}});
+      auto unpacking = UnpackTransfer::prepare(device, *plan, base, {way, 512, {}});
       if (!unpacking) return false;
       std::copy(expected.begin(), expected.end(), static_cast<unsigned char*>((*unpacking)->data()));
       if (!(*unpacking)->deliver(layout->size(), true)) return false;

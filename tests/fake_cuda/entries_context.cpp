@@ -109,7 +109,7 @@ Code cuDevicePrimaryCtxRetain(void** context, int device) {
 }
 
 Code cuDevicePrimaryCtxReset_v2(int device) {
-  if (const Code failed = entered("cuDevicePrimaryCtxReset_v2")) return failed;
+  if (const Code failed = entered_anyhow("cuDevicePrimaryCtxReset_v2")) return failed;
   if (!known_device(device)) return code::invalid_device;
   Context* old = nullptr;
   {
@@ -122,7 +122,7 @@ Code cuDevicePrimaryCtxReset_v2(int device) {
 }
 
 Code cuDevicePrimaryCtxRelease_v2(int device) {
-  if (const Code failed = entered("cuDevicePrimaryCtxRelease_v2")) return failed;
+  if (const Code failed = entered_anyhow("cuDevicePrimaryCtxRelease_v2")) return failed;
   if (!known_device(device)) return code::invalid_device;
   Context* old = nullptr;
   {
@@ -139,7 +139,7 @@ Code cuCtxCreate_v2(void** context, unsigned, int device) { return create(contex
 Code cuCtxCreate_v4(void** context, void*, unsigned, int device) { return create(context, device, "cuCtxCreate_v4"); }
 
 Code cuCtxDestroy_v2(void* handle) {
-  if (const Code failed = entered("cuCtxDestroy_v2")) return failed;
+  if (const Code failed = entered_anyhow("cuCtxDestroy_v2")) return failed;
   Context* context = known_context(handle);
   if (!context || !context->alive) return code::invalid_context;
   if (current_context() == context) pop_context();
@@ -148,9 +148,7 @@ Code cuCtxDestroy_v2(void* handle) {
 }
 
 Code cuCtxPushCurrent_v2(void* handle) {
-  State& s = state();
-  const Code failed = entered("cuCtxPushCurrent_v2");
-  if (failed != code::success && (s.shut_down || !s.initialised || !current_context() || failed != current_context()->spoilt)) return failed;
+  if (const Code failed = entered_anyhow("cuCtxPushCurrent_v2")) return failed;
   Context* context = known_context(handle);
   if (!context) return code::invalid_context;
   if (!context->alive) return code::context_is_destroyed;
@@ -167,7 +165,7 @@ Code cuCtxPopCurrent_v2(void** context) {
 }
 
 Code cuCtxSetCurrent(void* handle) {
-  if (const Code failed = entered("cuCtxSetCurrent")) return failed;
+  if (const Code failed = entered_anyhow("cuCtxSetCurrent")) return failed;
   Context* context = handle ? known_context(handle) : nullptr;
   if (handle && (!context || !context->alive)) return code::invalid_context;
   replace_context(context);
@@ -188,7 +186,7 @@ Code cuCtxGetDevice(int* device) {
 }
 
 Code cuCtxGetId(void* handle, unsigned long long* id) {
-  if (const Code failed = entered("cuCtxGetId")) return failed;
+  if (const Code failed = entered_anyhow("cuCtxGetId")) return failed;
   Context* context = handle ? known_context(handle) : current_context();
   if (!context) return code::invalid_context;
   if (!context->alive) return code::context_is_destroyed;

@@ -86,9 +86,7 @@ Code cuMemGetInfo_v2(std::size_t* available, std::size_t* total) {
 }
 
 Code cuPointerGetAttributes(unsigned count, int* attributes, void** data, Address pointer) {
-  const Code failed = entered("cuPointerGetAttributes");
-  // Needs no context: a spoilt one does not matter.
-  if (failed != code::success && !(current_context() && failed == current_context()->spoilt)) return failed;
+  if (const Code failed = entered_anyhow("cuPointerGetAttributes")) return failed;
   const std::shared_lock lock(memory_mutex());
   const Allocation* found = allocation_at(pointer);
   for (unsigned i = 0; i < count; ++i)

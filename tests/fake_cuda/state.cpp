@@ -98,11 +98,15 @@ const char* name_of(Code code) {
   return nullptr;
 }
 
-Code entered(const char* entry) {
+Code entered_anyhow(const char* entry) {
   State& s = state();
   if (const Code failed = forced(entry)) return failed;
   if (s.shut_down) return code::deinitialized;
-  if (!s.initialised) return code::not_initialized;
+  return s.initialised ? code::success : code::not_initialized;
+}
+
+Code entered(const char* entry) {
+  if (const Code failed = entered_anyhow(entry)) return failed;
   Context* context = current_context();
   return context ? context->spoilt.load() : code::success;
 }

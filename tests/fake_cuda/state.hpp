@@ -60,6 +60,8 @@ State& state();
 
 /// Counts the call; an error that is forced, or that the driver's state or the current context's spoilt state gives.
 Code entered(const char* entry);
+/// The same without the last: for calls that are about contexts, and work in a spoilt one.
+Code entered_anyhow(const char* entry);
 /// The same for work that runs asynchronously, by kind: "kernel", "copy".
 Code running(const char* kind);
 /// Also an error if no living context is current.
