@@ -3,6 +3,7 @@
 #include "kernels/cuda/transfer.hpp"
 
 #include <algorithm>
+#include <thread>
 
 #include "kernels/cuda/plan.hpp"
 #include "kernels/cuda/test_application.hpp"
@@ -173,6 +174,20 @@ TEST_F(Transfers, FromManagedAndPinnedMemory) {
       ASSERT_EQ(run(**packing), Progress::done);
       EXPECT_EQ(content((*packing)->data(), layout->size(), way), packed_by_reference(layout, content_before, 0, layout->size())) << name(kind) << " " << name(way);
     }
+}
+
+TEST_F(Transfers, FromSeveralThreads) {
+  std::vector<std::thread> threads;
+  for (unsigned t = 0; t < 4; ++t)
+    threads.emplace_back([this, t] {
+      app().call("cuCtxSetCurrent", context_);
+      Trees draw(100 + t);
+      for (int i = 0; i < 12; ++i) {
+        const LayoutPtr layout = draw.draw(1500);
+        for (const TransferWay way : all_ways) check(layout, {way, 512, {}}, draw);
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
 }
 
 TEST_F(Transfers, OnEveryDeviceWhateverIsCurrent) {
