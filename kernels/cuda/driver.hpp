@@ -3,10 +3,10 @@
 // Driver: the CUDA driver's entry points, found at run time.
 //
 // The library has no link-time dependency on CUDA and needs none of its headers. As long as the application has not loaded the
-// driver itself, there can be no device memory, and the driver is not loaded either: that costs tens of nanoseconds a question
-// and no driver call. The room never initialises the driver and never makes or retains a context.
-// Alternative that lost: dlopen at MPI_Init. It costs a process without a GPU tens of megabytes and milliseconds, and some
-// schedulers' login nodes print from the driver's constructor.
+// driver itself, there can be no device memory, and the driver is not loaded either: a question then costs one look at the dynamic
+// linker's count of objects and no driver call. The room never initialises the driver and never makes or retains a context.
+// Alternative that lost: dlopen at MPI_Init. A process that never uses the GPU would carry the driver, and every call
+// would ask it.
 #include <memory>
 #include <string>
 
@@ -70,7 +70,7 @@ class Driver : public DriverCalls {
   /// The process's driver, or null: BESTRIDE_GPU=off, or the application has not loaded the driver so far, or it is too old or
   /// lacks an entry (said once; the GPU part stays off for good). With BESTRIDE_CUDA_DRIVER set, that file is loaded at the first
   /// call instead of waiting for the application. Does not initialise the driver. Thread-safe, never throws; after the driver
-  /// was found one atomic load, before that about 50 ns.
+  /// was found one atomic load, before that one dl_iterate_phdr stopped at its first object.
   static const Driver* get() noexcept;
 
   /// Loads the driver even though nobody else did: for tools and measurements. Same rules and result as get() otherwise.

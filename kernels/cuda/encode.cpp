@@ -10,9 +10,9 @@
 namespace bestride::cuda {
 namespace {
 
-/// Both sides of a transpose need rows of some length to gain: half a tile's edge.
+/// Both sides of a transpose need rows of some length to gain: half a tile's edge. Derived, not tuned.
 constexpr std::int64_t transpose_turns = 16;
-/// A thread block is not worth a bulk copy's set-up below this; forced, any block of whole 16-byte words is.
+/// What the device's memory moves at least: words nearer to one another than this come out of it together anyway.
 constexpr std::int64_t sector = 32;
 
 /// The widest word of 1 to 16 bytes that divides every address and length in `bits`, as a logarithm.
@@ -186,10 +186,10 @@ Result<Done> encode(const BatchItem& item, const KernelOptions& options, std::ve
 }
 
 std::vector<std::uint64_t> assemble(std::vector<EncodedPiece>& pieces, int multiprocessors, std::uint64_t* tiles) {
-  // Several words a thread only where enough thread blocks remain to fill the device twice.
+  // Several words a thread only where enough thread blocks remain to fill the device.
   std::uint64_t all = 0;
   for (const EncodedPiece& one : pieces) all += one.tiles;
-  const std::uint64_t enough = 2 * static_cast<std::uint64_t>(multiprocessors) * blocks_per_multiprocessor;
+  const std::uint64_t enough = static_cast<std::uint64_t>(multiprocessors) * blocks_per_multiprocessor;
   Number rounds = 1;
   while (rounds < most_rounds && all / (2 * rounds) >= enough) rounds *= 2;
 

@@ -99,12 +99,15 @@ Memory where(const Layout& layout, const void* user) noexcept {
   const Memory first = where_on(*driver, start + static_cast<Address>(layout.offset()));
   const Address low = start + static_cast<Address>(layout.low()), last = start + static_cast<Address>(layout.high()) - 1;
   if (first.size != 0 && holds(first, low) && holds(first, last)) return first;
-  // Host memory has no range: its bytes are asked about at both ends, and one by one only if those differ.
-  if (layout.contiguous() || first.kind == MemoryKind::host) {
-    const Memory a = where_on(*driver, low), b = where_on(*driver, last);
-    if (a.kind == first.kind && b.kind == first.kind && a.context == first.context && b.context == first.context &&
-        (layout.contiguous() || layout.blocks() > most_questions))
-      return first;
+  // Host memory has no range. Blocks around a host buffer lie in it, or in something else of the host's: its two ends tell. Only
+  // absolute addresses name anything, and are asked about one by one.
+  if (layout.contiguous() || (first.kind == MemoryKind::host && user != nullptr)) {
+    const auto as_first = [&](Address address) {
+      const Memory there = where_on(*driver, address);
+      return there.kind == first.kind && there.context == first.context;
+    };
+    const bool at_low = layout.low() == layout.offset() || as_first(low);
+    if (at_low && as_first(last)) return first;
   }
   Memory common = first, current = first;
   common.base = common.size = common.buffer_id = 0;

@@ -39,8 +39,8 @@ struct Memory {
 /// What `pointer` points to. Thread-safe; never throws, never makes a context current, never initialises the driver.
 Memory where(const void* pointer) noexcept;
 
-/// What all bytes of `layout` at `user` point to: one query when they lie in one allocation (the rule), else one per
-/// allocation touched; MemoryKind::mixed when those differ. A layout without bytes is host.
+/// What all bytes of `layout` at `user` point to: one query when they lie in one allocation (the rule), two or three for host
+/// memory, else (absolute addresses) one per allocation touched; MemoryKind::mixed when those differ. A layout without bytes is host.
 Memory where(const Layout& layout, const void* user) noexcept;
 
 /// Whether a GPU kernel should move these bytes (false: the CPU's Packer). Device memory: yes; pinned: no, the CPU reaches it

@@ -54,6 +54,16 @@ TEST_F(Memories, AHostPointerCostsOneQuery) {
   }
 }
 
+TEST_F(Memories, AHostLayoutCostsTwoQueries) {
+  std::vector<unsigned char> memory(1 << 16);
+  const LayoutPtr layout = intern(*make_repeat(*make_block(0, 8), 1000, 24));
+  app().fail("");
+  EXPECT_EQ(where(*layout, memory.data()).kind, MemoryKind::host);
+  if (stand_in()) {
+    EXPECT_EQ(app().calls("cuPointerGetAttributes"), 2);
+  }
+}
+
 TEST_F(Memories, AKnownAllocationCostsOneQuery) {
   const TestMemory memory(MemoryKind::device, 4096);
   where(memory.data());

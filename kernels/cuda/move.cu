@@ -18,21 +18,41 @@ class DeviceTeam {
     f(static_cast<Number>(threadIdx.x));
     __syncthreads();
   }
+  // Device, managed and page-locked host memory are all in the global space. Said in PTX, because from an integer the compiler
+  // can't tell, and generic loads find it out each time. Volatile keeps the order: all loads of a thread, then its stores.
   template <class Word>
   __device__ __forceinline__ Word load(std::uint64_t address) const {
     if constexpr (sizeof(Word) == 16) {
-      const ulonglong2 both = *reinterpret_cast<const ulonglong2*>(address);
-      return {both.x, both.y};
+      Word word;
+      asm volatile("ld.global.v2.u64 {%0, %1}, [%2];" : "=l"(word.low), "=l"(word.high) : "l"(address));
+      return word;
+    } else if constexpr (sizeof(Word) == 8) {
+      std::uint64_t word;
+      asm volatile("ld.global.u64 %0, [%1];" : "=l"(word) : "l"(address));
+      return static_cast<Word>(word);
     } else {
-      return *reinterpret_cast<const Word*>(address);
+      unsigned word;
+      if constexpr (sizeof(Word) == 4)
+        asm volatile("ld.global.u32 %0, [%1];" : "=r"(word) : "l"(address));
+      else if constexpr (sizeof(Word) == 2)
+        asm volatile("{ .reg .u16 h; ld.global.u16 h, [%1]; cvt.u32.u16 %0, h; }" : "=r"(word) : "l"(address));
+      else
+        asm volatile("ld.global.u8 %0, [%1];" : "=r"(word) : "l"(address));
+      return static_cast<Word>(word);
     }
   }
   template <class Word>
-  __device__ __forceinline__ void store(std::uint64_t address, Word value) const {
+  __device__ __forceinline__ void store(std::uint64_t address, Word word) const {
     if constexpr (sizeof(Word) == 16)
-      *reinterpret_cast<ulonglong2*>(address) = make_ulonglong2(value.low, value.high);
+      asm volatile("st.global.v2.u64 [%0], {%1, %2};" ::"l"(address), "l"(word.low), "l"(word.high) : "memory");
+    else if constexpr (sizeof(Word) == 8)
+      asm volatile("st.global.u64 [%0], %1;" ::"l"(address), "l"(word) : "memory");
+    else if constexpr (sizeof(Word) == 4)
+      asm volatile("st.global.u32 [%0], %1;" ::"l"(address), "r"(word) : "memory");
+    else if constexpr (sizeof(Word) == 2)
+      asm volatile("st.global.u16 [%0], %1;" ::"l"(address), "h"(word) : "memory");
     else
-      *reinterpret_cast<Word*>(address) = value;
+      asm volatile("st.global.u8 [%0], %1;" ::"l"(address), "r"(static_cast<unsigned>(word)) : "memory");
   }
   __device__ __forceinline__ unsigned char* shared() const { return shared_; }
 

@@ -2,7 +2,7 @@
 #pragma once
 // Pool: buffers of one kind (page-locked host, or device scratch) of one context, kept for reuse.
 //
-// Both kinds are slow to get (page-locking 1 MiB costs hundreds of microseconds) and freeing may wait for all work of the
+// Both kinds are slow to get, and freeing may wait for all work of the
 // context, so idle buffers are kept up to BESTRIDE_POOL_LIMIT bytes a pool; what is handed out is limited by
 // BESTRIDE_GPU_LIMIT. Beyond it, or when the driver has no memory left (after the idle ones were freed), the answer is an Error.
 #include <cstdint>
