@@ -158,8 +158,10 @@ TEST_F(Devices, AKernelFaultSpoilsOnlyItsContext) {
     TestMemory user(MemoryKind::device, span_of(*layout));
     void* stale = user.data();
     user.release();
+    app().hold(true);  // else it may fail while it is still being started
     auto packing = PackTransfer::start(one, *one->plan(layout), stale, {TransferWay::oneshot, 0, {}});  // nothing is allocated meanwhile
     ASSERT_TRUE(packing);
+    app().hold(false);
     Progress progress = Progress::pending;
     while (progress == Progress::pending) progress = (*packing)->poll();
     EXPECT_EQ(progress, Progress::failed) << "memory used after it was freed";
