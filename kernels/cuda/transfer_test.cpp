@@ -147,6 +147,23 @@ TEST_F(Transfers, TheReadyPrefixGrowsByChunks) {
   EXPECT_EQ((*packing)->ready(), layout->size());
 }
 
+/// Every chunk writes the same bytes: the last one stands, whichever stream is faster.
+TEST_F(Transfers, ChunksThatOverlapKeepTheirOrder) {
+  const LayoutPtr layout = intern(*make_repeat(*make_block(0, 256), 40, 0));
+  const PlanPtr plan = *device_->plan(layout);
+  const Bytes sent = noise(static_cast<std::size_t>(layout->size()), 8);
+  const TestMemory user(MemoryKind::device, span_of(*layout));
+  for (int round = 0; round < 30; ++round) {
+    user.write(Bytes(user.size()));
+    auto unpacking = UnpackTransfer::prepare(device_, plan, user.data(), {TransferWay::pipelined, 256, {}});
+    ASSERT_TRUE(unpacking);
+    fill((*unpacking)->data(), sent, 0, sent.size(), TransferWay::pipelined);
+    ASSERT_TRUE((*unpacking)->deliver(layout->size(), true));
+    ASSERT_EQ(run(**unpacking), Progress::done);
+    ASSERT_EQ(user.read(), Bytes(sent.end() - 256, sent.end()));
+  }
+}
+
 TEST_F(Transfers, DroppedWhileRunning) {
   const LayoutPtr layout = intern(*make_repeat(*make_block(0, 16), 20000, 48));
   const Bytes content_before = noise(span_of(*layout), 5);
