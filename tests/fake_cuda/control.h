@@ -15,7 +15,7 @@ void fake_cuda_delay(int microseconds);
 void fake_cuda_hold(int on);
 /* 1: every call answers CUDA_ERROR_DEINITIALIZED, as at the end of a process. */
 void fake_cuda_shut_down(int on);
-/* Allocations, streams and events that live: in contexts that live. */
+/* Allocations, streams, events and graphs made and not destroyed. A context takes its allocations along, not the others. */
 int fake_cuda_live(void);
 /* What cuDriverGetVersion says, and an entry cuGetProcAddress does not find ("" for none). */
 void fake_cuda_pretend(int version, const char* missing);
