@@ -39,8 +39,8 @@ bool can_move(const Plan& plan, TransferWay way, const Device& device) noexcept;
 /// From the user's buffer to data().
 class PackTransfer {
  public:
-  /// Starts packing all of the layout at `user`: device, managed or pinned memory, as MPI was given it (plus Memory::to_device). Error: out of memory, no
-  /// kernels, device dead, way not possible: nothing is in flight then, the call can be left to another way.
+  /// Starts packing all of the layout at `user`: device, managed or pinned memory, as MPI was given it (plus Memory::to_device).
+  /// Error: out of memory, no kernels, device dead, way not possible: nothing is in flight then, the call can go another way.
   static Result<std::unique_ptr<PackTransfer>> start(DevicePtr device, PlanPtr plan, const void* user, const TransferOptions& options);
   ~PackTransfer();
 
