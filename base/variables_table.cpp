@@ -25,6 +25,13 @@ constexpr Variable table[] = {
     {"BESTRIDE_CONTIGUOUS", choice, "forward", "forward|respell",
      "respell: contiguous messages, too, take the way the profile has faster; gains only where the ranks share a cache"},
     {"BESTRIDE_EVERYWHERE", flag, "0", "", "1: every rank has the preload, so long messages of structs may be packed by their sender too"},
+    {"BESTRIDE_GPU", choice, "auto", "auto|off", "off: device memory is left to MPI; auto: used as soon as the application uses CUDA"},
+    {"BESTRIDE_CUDA_DRIVER", text, "", "", "CUDA driver library to load; default the libcuda.so.1 the application loads"},
+    {"BESTRIDE_GPU_KERNEL", choice, "automatic", "automatic|words|transpose|bulk|bytes|ordered",
+     "force one GPU kernel wherever it can do the shape (for tests and measurements)"},
+    {"BESTRIDE_GPU_ORDER", choice, "none", "none|default_stream",
+     "default_stream: packing waits on the device for the CUDA default stream; for programs that do not synchronise before MPI calls"},
+    {"BESTRIDE_GPU_LIMIT", size, "2G", "", "page-locked host memory, and device memory, that messages in flight may take, per CUDA context"},
     {"BESTRIDE_TEST_FAIL", text, "", "", "for tests: internal failures to force, by name and comma, or all"},
 };
 

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/cuda/transfer.hpp"
+
+#include "kernels/cuda/flow.hpp"
+
+namespace bestride::cuda {
+
+struct PackTransfer::State : Flow {
+  using Flow::Flow;
+};
+struct UnpackTransfer::State : Flow {
+  using Flow::Flow;
+};
+
+const char* name(TransferWay way) noexcept {
+  switch (way) {
+    case TransferWay::oneshot: return "oneshot";
+    case TransferWay::staged: return "staged";
+    case TransferWay::pipelined: return "pipelined";
+    case TransferWay::copy_engine: return "copy-engine";
+    case TransferWay::device: return "device";
+  }
+  return "";
+}
+
+bool can_move(const Plan& plan, TransferWay way, const Device& device) noexcept {
+  return way != TransferWay::copy_engine || box_of(plan, device.max_pitch());
+}
+
+PackTransfer::PackTransfer() = default;
+PackTransfer::~PackTransfer() = default;
+
+Result<std::unique_ptr<PackTransfer>> PackTransfer::start(DevicePtr device, PlanPtr plan, const void* user, const TransferOptions& options) try {
+  std::unique_ptr<PackTransfer> transfer(new PackTransfer);
+  const std::int64_t size = plan->size();
+  transfer->state_ = std::make_unique<State>(std::move(device), std::move(plan), reinterpret_cast<std::uintptr_t>(user), Direction::pack, options);
+  Result<Done> ok = transfer->state_->prepare();
+  if (ok) ok = transfer->state_->allow(size, true);
+  if (!ok) return ok.error();
+  return transfer;
+} catch (...) {
+  return Error{"out of memory"};
+}
+
+Progress PackTransfer::poll() noexcept { return state_->poll(); }
+std::int64_t PackTransfer::ready() const noexcept { return state_->finished(); }
+void* PackTransfer::data() const noexcept { return state_->data(); }
+std::int64_t PackTransfer::size() const noexcept { return state_->size(); }
+const Error& PackTransfer::error() const noexcept { return state_->error(); }
+
+UnpackTransfer::UnpackTransfer() = default;
+UnpackTransfer::~UnpackTransfer() = default;
+
+Result<std::unique_ptr<UnpackTransfer>> UnpackTransfer::prepare(DevicePtr device, PlanPtr plan, void* user, const TransferOptions& options) try {
+  if (plan->overlaps() && !plan->ordered()) return Error{"unpacking a datatype of more than 4194304 blocks that overlap, or may; left to the MPI library"};
+  std::unique_ptr<UnpackTransfer> transfer(new UnpackTransfer);
+  transfer->state_ = std::make_unique<State>(std::move(device), std::move(plan), reinterpret_cast<std::uintptr_t>(user), Direction::unpack, options);
+  const Result<Done> ok = transfer->state_->prepare();
+  if (!ok) return ok.error();
+  return transfer;
+} catch (...) {
+  return Error{"out of memory"};
+}
+
+Result<Done> UnpackTransfer::deliver(std::int64_t bytes, bool last) noexcept { return state_->allow(bytes, last); }
+Progress UnpackTransfer::poll() noexcept { return state_->poll(); }
+void* UnpackTransfer::data() const noexcept { return state_->data(); }
+std::int64_t UnpackTransfer::size() const noexcept { return state_->size(); }
+const Error& UnpackTransfer::error() const noexcept { return state_->error(); }
+
+}  // namespace bestride::cuda

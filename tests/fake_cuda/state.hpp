@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The stand-in's state: configuration, forced failures, contexts. Objects are never freed, so that a handle used after its end is
+// seen, and nothing is destroyed at exit.
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "kernels/cuda/driver_abi.hpp"
+
+namespace fake {
+
+using bestride::cuda::Address;
+using bestride::cuda::Code;
+namespace code = bestride::cuda::code;
+
+struct Stream;
+
+struct Context {
+  std::uint64_t id = 0;
+  int device = 0;
+  bool primary = false;
+  std::atomic<bool> alive{true};
+  std::atomic<Code> spoilt{code::success};  ///< of asynchronous work that failed: returned by every later call
+  std::vector<Stream*> streams;             ///< under State::mutex
+  Stream* legacy = nullptr;
+};
+
+struct Failure {
+  std::string entry;
+  int from = 1;
+  bool on = false;  ///< all calls after `from`, too
+  Code code = code::unknown;
+};
+
+struct State {
+  std::recursive_mutex mutex;
+  int devices = 2;
+  int capability = 90;
+  int version = 13000;
+  std::string missing;
+  std::atomic<bool> initialised{false};
+  std::atomic<bool> shut_down{false};
+  std::atomic<int> delay_us{0};
+  std::atomic<bool> hold{false};
+  std::atomic<std::uint64_t> next_id{1};
+  std::vector<Failure> failures;
+  std::map<std::string, int> calls;
+  struct Primary {
+    Context* context = nullptr;
+    int retained = 0;
+  };
+  std::vector<Primary> primaries;
+  std::atomic<int> live{0};
+};
+State& state();
+
+/// Counts the call; an error that is forced, or that the driver's state or the current context's spoilt state gives.
+Code entered(const char* entry);
+/// The same without the last: for calls that are about contexts, and work in a spoilt one.
+Code entered_anyhow(const char* entry);
+/// The same for work that runs asynchronously, by kind: "kernel", "copy".
+Code running(const char* kind);
+/// Also an error if no living context is current.
+Code entered_with_context(const char* entry, Context** current);
+
+Context* current_context();
+void push_context(Context* context);
+Context* pop_context();
+void replace_context(Context* context);
+
+Context* make_context(int device, bool primary);
+void destroy_context(Context* context);
+/// The object behind a handle, if it is one of ours, alive or not.
+Context* known_context(const void* handle);
+
+/// "CUDA_ERROR_OUT_OF_MEMORY" or "2".
+Code code_of(const std::string& text);
+const char* name_of(Code code);
+
+}  // namespace fake

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Streams of the stand-in: a queue and a thread each; work runs in order, and waits where the driver's rules say so.
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <thread>
+
+#include "tests/fake_cuda/state.hpp"
+
+namespace fake {
+
+enum class StreamKind : std::uint8_t { blocking, non_blocking, legacy };
+
+/// A place in a stream: all before it is done when `done` of the stream has reached it.
+struct Mark {
+  Stream* stream = nullptr;
+  std::uint64_t ticket = 0;
+};
+
+using Work = std::function<Code()>;
+
+struct Stream {
+  Context* context = nullptr;
+  StreamKind kind = StreamKind::blocking;
+  std::mutex mutex;
+  std::condition_variable changed;
+  struct Item {
+    std::vector<Mark> after;
+    Work work;
+  };
+  std::deque<Item> queue;
+  std::uint64_t given = 0;
+  std::uint64_t done = 0;
+  bool ended = false;
+  bool capturing = false;
+  std::vector<Work> captured;
+};
+
+struct Event {
+  Context* context = nullptr;
+  std::mutex mutex;
+  Mark mark;
+  bool destroyed = false;
+};
+
+Stream* make_stream(Context* context, StreamKind kind);
+/// Drops what has not started, waits for what runs: when a context is destroyed.
+void end_stream(Stream* stream);
+/// The handle is no longer good; what was given to the stream still runs.
+void retire_stream(Stream* stream);
+/// Puts work behind what the stream holds (and, for blocking streams and the legacy one, behind each other).
+Mark submit(Stream* stream, Work work, std::vector<Mark> after = {});
+bool passed(const Mark& mark);
+void wait_for(const Mark& mark);
+Mark last_of(Stream* stream);
+/// Waits for all streams of a context; its spoilt state.
+Code synchronise(Context* context);
+void wake_streams();
+
+/// The stream a handle means for the current context: null and 1 the legacy one. Null if it is unknown or ended.
+Stream* stream_of(const void* handle, Context* current);
+
+}  // namespace fake
