@@ -43,7 +43,7 @@ Measured measure(const RandomType& type, CallKind kind, Distance distance, const
   int leaf_size = 0;
   if (decoded->leaf != MPI_DATATYPE_NULL) MPI_Type_size(decoded->leaf, &leaf_size);
   Measured result;
-  result.shape = Shape::of(*layout, {decoded->layout->size(), Spelling::leaf_of(leaf_size), decoded->listed});
+  result.shape = Shape::of(*layout, {decoded->unit_bytes, Spelling::leaf_of(leaf_size)});
   const int bytes = static_cast<int>(layout->size());
   const bool message = is_message(kind);
   result.allowed = {message && !layout->contiguous() && can_respell(*layout, decoded->leaf, leaf_size), !layout->contiguous()};
@@ -148,7 +148,7 @@ int main(int argc, char** argv) {
       regrets["built-in, " + call].add(regret(careful.strategy));
       regrets["always forward, " + call].add(regret(Strategy::forward));
       nlohmann::json row{{"type", type.text}, {"call", call}, {"class", name(measured.shape.kind)}, {"bytes", measured.shape.bytes},
-                         {"block", measured.shape.block_bytes}, {"jump", measured.shape.jump}, {"element", measured.shape.element_bytes},
+                         {"block", measured.shape.block_bytes}, {"jump", measured.shape.jump}, {"unit", measured.shape.unit_bytes},
                          {"leaf", name(measured.shape.leaf)}, {"chosen", name(choice.strategy)}, {"built_in", name(careful.strategy)}, {"regret", regret(choice.strategy)}};
       for (int s = 0; s < strategy_count; ++s) {
         const std::string strategy(name(static_cast<Strategy>(s)));

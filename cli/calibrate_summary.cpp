@@ -51,7 +51,7 @@ void print_summary(const MeasureRun& run, const MachineProfile& profile, const s
     Shape shape;
     shape.kind = example.kind;
     shape.leaf = example.leaf;
-    shape.bytes = shape.element_bytes = example.bytes;
+    shape.bytes = shape.unit_bytes = example.bytes;
     shape.block_bytes = example.block;
     shape.blocks = shape.inner_count = shape.outer_count = example.bytes / example.block;
     shape.jump = 2 * example.block;

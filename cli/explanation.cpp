@@ -79,8 +79,7 @@ Result<Explanation> explain(const Question& question) {
   it.layout = intern(*all);
   std::optional<std::string> seen;
   const std::int64_t leaf = leaf_bytes(*parsed, seen);
-  const std::int64_t element_bytes = element->bytes.node ? element->bytes.node->size : 0;
-  it.shape = Shape::of(*it.layout, {element_bytes, Spelling::leaf_of(leaf)});
+  it.shape = Shape::of(*it.layout, {element->unit_bytes, Spelling::leaf_of(leaf)});
   it.allowed = allowed_for(it, question, leaf);
   it.kernels = Packer(it.layout).text();
 

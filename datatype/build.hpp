@@ -27,6 +27,11 @@ Built make_sequence(std::span<const Placed> parts);
 /// Blocks (offset, length) in order; a zero length is dropped. What is regular becomes loops.
 Built make_blocks(std::span<const std::int64_t> offsets, std::span<const std::int64_t> lengths);
 
+/// Packed bytes of the innermost constructor that leaves gaps, 0 if none does, on the way up: `inner` is that of the part `made` is of.
+inline std::int64_t innermost_with_gaps(std::int64_t inner, const Placed& made) noexcept {
+  return inner != 0 || !made.node || made.node->kind == Node::Kind::block ? inner : made.node->size;
+}
+
 /// The one Layout of this byte sequence. Thread-safe; takes one lock.
 LayoutPtr intern(const Placed& placed);
 

@@ -22,7 +22,7 @@ struct Element {
   std::int64_t extent = 0;
   MPI_Datatype leaf = MPI_DATATYPE_NULL;
   bool mixed = false;  ///< more than one basic type below
-  bool listed = false;
+  std::int64_t unit = 0;  ///< of the parts, then of this: innermost_with_gaps()
 };
 using Decoded = std::optional<Element>;
 
@@ -46,6 +46,7 @@ class Decoder {
     const Built bytes = derived(contents, element, depth);
     if (!bytes) return std::nullopt;
     element.bytes = *bytes;
+    element.unit = innermost_with_gaps(element.unit, element.bytes);
     return element;
   }
 
@@ -94,6 +95,7 @@ class Decoder {
     else if (type == MPI_FLOAT_INT) bytes = pair(PairOf<float, int>{});
     if (!bytes) return std::nullopt;
     element.bytes = *bytes;
+    element.unit = innermost_with_gaps(0, element.bytes);
     element.mixed = true;
     return element;
   }
@@ -106,7 +108,7 @@ class Decoder {
     if (below->bytes.node) {  // what sends nothing has no part in the signature
       if (below->mixed || (parent.leaf != MPI_DATATYPE_NULL && parent.leaf != below->leaf)) parent.mixed = true;
       parent.leaf = below->leaf;
-      parent.listed = parent.listed || below->listed;
+      parent.unit = std::max(parent.unit, below->unit);
     }
     return below;
   }
@@ -186,6 +188,7 @@ class Decoder {
     else if (!product(read.count(), below->extent, &stride))
       return std::nullopt;
     const Built block = make_repeat(below->bytes, block_length, below->extent);
+    if (block) element.unit = innermost_with_gaps(element.unit, *block);
     return read.good() && block ? make_repeat(*block, count, stride) : std::nullopt;
   }
 
@@ -201,7 +204,6 @@ class Decoder {
         one_length ? std::vector<std::int64_t>(static_cast<std::size_t>(std::max<std::int64_t>(count, 0)), read.count()) : read.counts(count);
     std::vector<std::int64_t> displacements = in_bytes ? read.addresses(count) : read.counts(count);
     if (!read.good()) return std::nullopt;
-    element.listed = element.listed || count > 1;
     if (!in_bytes)
       for (std::int64_t& displacement : displacements)
         if (!product(displacement, below->extent, &displacement)) return std::nullopt;
@@ -234,7 +236,6 @@ class Decoder {
     const std::vector<std::int64_t> lengths = read.counts(count);
     const std::vector<std::int64_t> displacements = read.addresses(count);
     if (!read.good()) return std::nullopt;
-    element.listed = element.listed || count > 1;
     std::vector<Placed> parts;
     Decoded below;
     for (std::size_t i = 0; i < lengths.size(); ++i) {
@@ -268,6 +269,7 @@ class Decoder {
       bytes = make_repeat(*bytes, subsizes[d], stride);
       if (!bytes || !product(starts[d], stride, &start) || !sum(origin, start, &origin) || !product(stride, sizes[d], &stride))
         return std::nullopt;
+      element.unit = innermost_with_gaps(element.unit, *bytes);
     }
     return shifted(*bytes, origin);
   }
@@ -307,6 +309,7 @@ class Decoder {
       if (block <= 0) return std::nullopt;
       bytes = dealt(*bytes, size, block, processes, distributions[d] == MPI_DISTRIBUTE_NONE ? 0 : coordinate[d], stride);
       if (!bytes || !product(stride, size, &stride)) return std::nullopt;
+      element.unit = innermost_with_gaps(element.unit, *bytes);
     }
     return bytes;
   }
@@ -349,7 +352,8 @@ std::optional<DecodedType> decode(MPI_Datatype type, const DatatypeCalls& mpi) {
   decoded.layout = intern(element->bytes);
   decoded.lower_bound = element->lower_bound;
   decoded.extent = element->extent;
-  decoded.listed = element->listed;
+  const std::int64_t size = decoded.layout->size();
+  decoded.unit_bytes = element->unit != 0 ? std::min(element->unit, size) : size;
   decoded.leaf = element->mixed || !element->bytes.node ? MPI_DATATYPE_NULL : element->leaf;
   return decoded;
 }

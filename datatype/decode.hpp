@@ -22,8 +22,10 @@ struct DecodedType {
   /// The one predefined type all leaves are, or MPI_DATATYPE_NULL if they differ or are pair types. A respelled type built
   /// from it has the same type signature.
   MPI_Datatype leaf = MPI_DATATYPE_NULL;
-  /// Blocks are listed one by one somewhere (an index list, a struct), however regular they turn out to be.
-  bool listed = false;
+  /// Packed bytes of the innermost constructor that leaves gaps, as the type is spelled: the loop or list an engine that follows the
+  /// spelling runs through at a time. Without one, the size of the element. A face of a cube with rows one after the other is one
+  /// loop to the layout and rows to the spelling.
+  std::int64_t unit_bytes = 0;
 };
 
 /// nullopt: what this type means can't be represented ("Opaque": 62-bit overflow, an unknown combiner, an MPI call that

@@ -45,6 +45,7 @@ struct Element {
   std::int64_t upper = 0;
   std::int64_t extent = 0;
   std::int64_t alignment = 1;
+  std::int64_t unit = 0;             ///< innermost_with_gaps()
   const NamedType* plain = nullptr;  ///< one element of a predefined type, however wrapped
   bool empty() const { return bytes.node == nullptr; }
 };
@@ -90,6 +91,13 @@ class Evaluator {
     std::vector<Element> children;
     children.reserve(type.children.size());
     for (const TypeExpression& child : type.children) children.push_back(element(child, depth + 1));
+    Element made = construct(type, children);
+    made.unit = innermost_with_gaps(made.unit, made.bytes);
+    return made;
+  }
+
+ private:
+  static Element construct(const TypeExpression& type, const std::vector<Element>& children) {
     if (type.combiner == Combiner::structure) return structure(type, children);
     need(type, children.size() == 1, "not one child type");
     switch (type.combiner) {
@@ -107,7 +115,6 @@ class Evaluator {
     }
   }
 
- private:
   static void need(const TypeExpression& type, bool holds, const char* what) {
     if (!holds) fail(type, what);
   }
@@ -126,6 +133,7 @@ class Evaluator {
     }
     result.upper = result.extent = known->extent;
     result.alignment = known->alignment;
+    result.unit = innermost_with_gaps(0, result.bytes);
     result.plain = known;
     return result;
   }
@@ -150,7 +158,9 @@ class Evaluator {
     if (count == 1 && length == 1) return child;
     const Exact exact{type};
     result.alignment = child.alignment;
-    result.bytes = exact.take(make_repeat(exact.take(make_repeat(child.bytes, length, child.extent)), count, stride));
+    const Placed block = exact.take(make_repeat(child.bytes, length, child.extent));
+    result.unit = innermost_with_gaps(child.unit, block);
+    result.bytes = exact.take(make_repeat(block, count, stride));
     Bounds bounds(type);
     bounds.block(child, 0, length);
     bounds.block(child, exact.multiply(count - 1, stride), length);
@@ -187,6 +197,7 @@ class Evaluator {
     }
     if (!any) return result;
     if (lengths.size() == 1 && lengths[0] == 1 && at[0] == 0) return child;
+    result.unit = child.unit;
     result.alignment = child.alignment;
     result.bytes = exact.take(make_sequence(parts));
     bounds.store(result);
@@ -215,7 +226,9 @@ class Evaluator {
       bounds.block(child, type.b[i], type.a[i]);
       any = true;
       result.alignment = std::max(result.alignment, child.alignment);
-      if (!child.empty()) parts.push_back(exact.move(exact.take(make_repeat(child.bytes, type.a[i], child.extent)), type.b[i]));
+      if (child.empty()) continue;
+      result.unit = std::max(result.unit, child.unit);
+      parts.push_back(exact.move(exact.take(make_repeat(child.bytes, type.a[i], child.extent)), type.b[i]));
     }
     if (!any || parts.empty()) return Element{};
     if (children.size() == 1 && type.a[0] == 1 && type.b[0] == 0) return children[0];
@@ -230,15 +243,16 @@ class Evaluator {
     need(type, dimensions > 0 && type.b.size() == dimensions && type.c.size() == dimensions, "lists of different lengths");
     const Exact exact{type};
     Placed bytes = child.bytes;
-    std::int64_t stride = child.extent;
+    std::int64_t stride = child.extent, unit = child.unit;
     for (std::size_t step = 0; step < dimensions; ++step) {
       const std::size_t d = type.fortran_order ? step : dimensions - 1 - step;
       need(type, type.a[d] >= 1 && type.b[d] >= 0 && type.c[d] >= 0 && type.b[d] <= type.a[d] && type.c[d] <= type.a[d] - type.b[d],
            "a part outside the array");
       bytes = exact.move(exact.take(make_repeat(bytes, type.b[d], stride)), exact.multiply(type.c[d], stride));
+      unit = innermost_with_gaps(unit, bytes);
       stride = exact.multiply(stride, type.a[d]);
     }
-    return whole_array(child, std::move(bytes), stride);
+    return whole_array(child, std::move(bytes), stride, unit);
   }
 
   static Element darray(const TypeExpression& type, const Element& child) {
@@ -260,13 +274,14 @@ class Evaluator {
     need(type, processes == type.integers[0], "a process grid of another size");
     need(type, type.integers[1] >= 0 && type.integers[1] < processes, "a rank outside the process grid");
     Placed bytes = child.bytes;
-    std::int64_t stride = child.extent;
+    std::int64_t stride = child.extent, unit = child.unit;
     for (std::size_t step = 0; step < dimensions; ++step) {
       const std::size_t d = type.fortran_order ? step : dimensions - 1 - step;
       bytes = distribute(type, d, place[d], bytes, stride);
+      unit = innermost_with_gaps(unit, bytes);
       stride = exact.multiply(stride, type.a[d]);
     }
-    return whole_array(child, std::move(bytes), stride);
+    return whole_array(child, std::move(bytes), stride, unit);
   }
 
   /// The share of process `place` in dimension d, of `inner` at every `stride` bytes.
@@ -298,7 +313,7 @@ class Evaluator {
   }
 
   /// A part of an array has the extent of the whole array, from 0 on.
-  static Element whole_array(const Element& child, Placed bytes, std::int64_t extent) {
+  static Element whole_array(const Element& child, Placed bytes, std::int64_t extent, std::int64_t unit) {
     // All of an array of one element is that element, also to a struct that asks whether its members are of one basic type.
     if (extent > 0 && extent == child.extent && child.lower == 0 && child.upper == extent && bytes.node && child.bytes.node &&
         bytes.node->size == child.bytes.node->size && bytes.offset == child.bytes.offset)
@@ -306,6 +321,7 @@ class Evaluator {
     Element result;
     result.bytes = std::move(bytes);
     if (!result.empty()) result.alignment = child.alignment;
+    result.unit = unit;
     result.upper = result.extent = extent;
     return result;
   }
@@ -315,6 +331,7 @@ class Evaluator {
     if (type.integers[0] == child.lower && type.integers[1] == child.extent) return child;
     Element result;
     result.bytes = child.bytes;
+    result.unit = child.unit;
     result.alignment = child.alignment;
     result.lower = type.integers[0];
     result.extent = type.integers[1];
@@ -328,7 +345,8 @@ class Evaluator {
 Result<EvaluatedType> evaluate(const TypeExpression& type) {
   try {
     Element element = Evaluator{}.element(type);
-    return EvaluatedType{std::move(element.bytes), element.lower, element.extent};
+    const std::int64_t size = element.empty() ? 0 : element.bytes.node->size;
+    return EvaluatedType{std::move(element.bytes), element.lower, element.extent, element.unit != 0 ? std::min(element.unit, size) : size};
   } catch (const Failure& failure) {
     return Error{failure.text};
   }

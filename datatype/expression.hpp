@@ -58,6 +58,7 @@ struct EvaluatedType {
   Placed bytes;
   std::int64_t lower_bound = 0;
   std::int64_t extent = 0;
+  std::int64_t unit_bytes = 0;  ///< as DecodedType's
 };
 /// Every array and count is checked as the MPI constructor would. Errors: a negative count or block length, an out-of-range subarray, overflow.
 Result<EvaluatedType> evaluate(const TypeExpression& type);

@@ -58,7 +58,7 @@ Choice Chooser::choose(const Shape& shape, CallKind kind, Distance distance, All
 
 Strategy Chooser::wire(std::int64_t bytes, CallKind kind, Distance distance) const noexcept {
   Shape shape;
-  shape.bytes = shape.element_bytes = bytes;
+  shape.bytes = shape.unit_bytes = bytes;
   return choose(shape, kind, distance, {.respell = true, .pack = false}).strategy;
 }
 

@@ -26,7 +26,7 @@ namespace {
 Shape make_shape(Shape::Class kind, std::int64_t bytes, std::int64_t block, std::int64_t jump = 0) {
   Shape shape;
   shape.kind = kind;
-  shape.bytes = shape.element_bytes = bytes;
+  shape.bytes = shape.unit_bytes = bytes;
   shape.block_bytes = block;
   shape.blocks = bytes / block;
   shape.inner_count = shape.outer_count = shape.blocks;
@@ -110,7 +110,7 @@ TEST(BuiltIn, ForwardsWhereNoGainIsClear) {
 TEST(BuiltIn, ElementsThatFitAFragmentNeedNoHelp) {
   // resized(double, 0, 24) x 8192 is what respelling makes: MPICH moved it as fast as contiguous bytes.
   Shape shape = make_shape(Shape::Class::vector, 65536, 8);
-  shape.element_bytes = 8;
+  shape.unit_bytes = 8;
   EXPECT_EQ(Chooser(MachineProfile::built_in()).choose(shape, CallKind::send, Distance::node, everything).strategy, Strategy::forward);
 }
 

@@ -8,7 +8,7 @@
 namespace bestride {
 namespace {
 
-/// An element of this many bytes or more is broken by every fragment. MPICH over UCX: inferred from where derived types turn
+/// A loop of this many bytes or more is broken by every fragment. MPICH over UCX: inferred from where derived types turn
 /// slow, between 6.5 and 12 KiB.
 constexpr double fragment_bytes = 8192;
 /// Nests are measured with this many inner turns; what they cost more than a vector is per start of an inner loop.
@@ -112,7 +112,8 @@ std::array<double, strategy_count> MachineProfile::seconds(const Shape& shape, C
     if (shape.kind != Shape::Class::nest || !filled_.nests_scale[static_cast<std::size_t>(lane)]) return measured(shape.kind, engine, leaf);
     const double vector = measured(Shape::Class::vector, engine, leaf);
     const double nest = measured(Shape::Class::nest, engine, leaf);
-    return vector + (nest - vector) * measured_inner_count / static_cast<double>(shape.inner_count);
+    // Never less than a vector, whatever the noise: few inner turns multiply it.
+    return vector + std::max(0.0, nest - vector) * measured_inner_count / static_cast<double>(shape.inner_count);
   };
   const auto positive = [](double seconds) noexcept { return std::max(seconds, 1e-9); };
 
@@ -124,17 +125,12 @@ std::array<double, strategy_count> MachineProfile::seconds(const Shape& shape, C
   }
   result[static_cast<int>(Strategy::pack)] += std::min(plain, respelled);
   const double whole = positive(engine_seconds(Engine::whole, shape.leaf));
-  const auto of_elements = [&](double element_bytes) noexcept {
-    return whole + (broken - whole) * std::min(1.0, element_bytes / fragment_bytes);
+  const auto of_units = [&](double unit_bytes) noexcept {
+    return whole + (broken - whole) * std::min(1.0, unit_bytes / fragment_bytes);
   };
-  // An engine that meets a fragment's border inside a nest of loops still moves whole the inner loops that lie inside the
-  // fragment: what breaks is one of those. (MPICH 4.0.2, faces of 8-byte blocks: 3 ns a block, not 13. Listed blocks all break.)
-  std::int64_t broken_bytes = shape.element_bytes;
-  if (shape.kind == Shape::Class::nest && !shape.listed)
-    broken_bytes = std::min(broken_bytes, std::max<std::int64_t>(1, shape.inner_count) * shape.block_bytes);
-  result[static_cast<int>(Strategy::forward)] = of_elements(static_cast<double>(broken_bytes));
+  result[static_cast<int>(Strategy::forward)] = of_units(static_cast<double>(shape.unit_bytes));
   result[static_cast<int>(Strategy::respell)] =
-      of_elements(static_cast<double>(shape.bytes) / static_cast<double>(std::max<std::int64_t>(1, shape.outer_count)));
+      of_units(static_cast<double>(shape.bytes) / static_cast<double>(std::max<std::int64_t>(1, shape.outer_count)));
   return result;
 }
 

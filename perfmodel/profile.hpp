@@ -46,8 +46,8 @@ Lane lane_of(CallKind kind, Distance distance) noexcept;
 CallKind kind_of(Lane lane) noexcept;
 Distance distance_of(Lane lane) noexcept;
 
-/// How the bytes are moved. `broken` and `whole` are the two ends of what an MPI engine does with a message: all in one element,
-/// which fragments break, or many elements that each fit a fragment. Forward and respell both lie between them.
+/// How the bytes are moved. `broken` and `whole` are the two ends of what an MPI engine does with a message: all in one loop
+/// or list, which fragments break, or many short ones that each fit a fragment. Forward and respell both lie between them.
 enum class Engine : std::uint8_t { broken, whole, kernel };
 inline constexpr int engine_count = 3;
 

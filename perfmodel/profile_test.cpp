@@ -210,7 +210,7 @@ TEST(Complete, NetworkIsDerivedWithLessToGain) {
   const MachineProfile profile = MachineProfile::from(some_measurements(3), somewhere);
   Shape shape;
   shape.kind = Shape::Class::vector;
-  shape.bytes = shape.element_bytes = 65536;
+  shape.bytes = shape.unit_bytes = 65536;
   shape.block_bytes = 8;
   shape.jump = 16;
   const auto node = profile.seconds(shape, CallKind::send, Distance::node);

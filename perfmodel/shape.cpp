@@ -96,12 +96,11 @@ void classify(const Node& node, Shape* shape) noexcept {
 Shape Shape::of(const Layout& layout, const Spelling& spelling) noexcept {
   Shape shape;
   shape.leaf = spelling.leaf;
-  shape.listed = spelling.listed;
   shape.bytes = layout.size();
   shape.blocks = layout.blocks();
   shape.block_bytes = shape.blocks > 0 ? std::max<std::int64_t>(1, shape.bytes / shape.blocks) : 1;
   shape.footprint = layout.high() - layout.low();
-  shape.element_bytes = spelling.element_bytes > 0 ? spelling.element_bytes : shape.bytes;
+  shape.unit_bytes = spelling.unit_bytes > 0 ? spelling.unit_bytes : shape.bytes;
   const Node* root = layout.root();
   if (!root) return shape;
   classify(*root, &shape);

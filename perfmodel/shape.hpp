@@ -2,9 +2,9 @@
 #pragma once
 // Shape: the few numbers of a layout that its cost depends on. Made once per layout, so that a choice reads no tree.
 //
-// Two things here are not properties of the byte sequence but of how the call spells it: an MPI engine that moves whole elements
-// fast and broken ones block by block (MPICH: 13 ns a block) costs ten times less for 8192 elements of 8 bytes than for one of
-// 64 KiB with the same bytes; and its inner loops are compiled per basic type.
+// Two things here are not properties of the byte sequence but of how the call spells it: an MPI engine that runs through an innermost
+// loop fast when it fits a fragment, and block by block (MPICH: 13 ns a block) when a fragment breaks it, costs ten times less for
+// 8192 elements of 8 bytes than for one vector of 64 KiB with the same bytes; and its inner loops are compiled per basic type.
 #include <cstdint>
 
 #include "datatype/layout.hpp"
@@ -21,9 +21,8 @@ inline constexpr int leaf_count = 3;
 
 /// How the call spells its bytes.
 struct Spelling {
-  std::int64_t element_bytes = 0;  ///< packed bytes of one element of the call's datatype; 0: count is 1
+  std::int64_t unit_bytes = 0;  ///< packed bytes of the innermost loop or list as spelled (DecodedType); 0: all of it
   Leaf leaf = Leaf::eight;
-  bool listed = false;  ///< the call's datatype lists its blocks one by one, however regular they are
   /// `leaf_bytes`: size of the one basic type, 0 if there are several.
   static constexpr Leaf leaf_of(std::int64_t leaf_bytes) noexcept {
     return leaf_bytes == 0 ? Leaf::mixed : leaf_bytes <= 4 ? Leaf::four : Leaf::eight;
@@ -40,7 +39,6 @@ struct Shape {
   };
   Class kind = Class::contiguous;
   Leaf leaf = Leaf::eight;
-  bool listed = false;            ///< as in Spelling
   int loops = 0;                  ///< depth of the nest
   std::int64_t bytes = 0;         ///< packed
   std::int64_t blocks = 0;        ///< contiguous runs
@@ -49,7 +47,7 @@ struct Shape {
   std::int64_t outer_count = 1;   ///< turns of the outermost loop, 1 if none: what respelling can expose as count
   std::int64_t jump = 0;          ///< bytes from one block's start to the next's, geometric mean; 0 if there is one block
   std::int64_t footprint = 0;     ///< high - low: the memory walked over
-  std::int64_t element_bytes = 0; ///< packed bytes of one element as the call spells it
+  std::int64_t unit_bytes = 0;    ///< as in Spelling; never 0 if there are bytes
 
   /// Cost: a visit of the tree, of at most 64 entries of each list. Allocates nothing.
   static Shape of(const Layout& layout, const Spelling& spelling = {}) noexcept;

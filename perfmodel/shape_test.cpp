@@ -37,7 +37,7 @@ TEST(Shape, CountsAndMeasures) {
   EXPECT_EQ(vector.outer_count, 100);
   EXPECT_EQ(vector.jump, 64);
   EXPECT_EQ(vector.footprint, 99 * 64 + 24);
-  EXPECT_EQ(vector.element_bytes, 2400);
+  EXPECT_EQ(vector.unit_bytes, 2400);
 
   const Shape face = shape_of("subarray([64,64,64],[62,62,1],[1,1,1],c,double)");
   EXPECT_EQ(face.loops, 2);
@@ -55,12 +55,26 @@ TEST(Shape, JumpIsTheGeometricMeanAlsoForListsAndBackwards) {
 }
 
 TEST(Shape, SpellingIsKept) {
-  const Shape shape = shape_of("vector(100,1,2,int)", {.element_bytes = 4, .leaf = Spelling::leaf_of(4)});
-  EXPECT_EQ(shape.element_bytes, 4);
+  const Shape shape = shape_of("vector(100,1,2,int)", {.unit_bytes = 4, .leaf = Spelling::leaf_of(4)});
+  EXPECT_EQ(shape.unit_bytes, 4);
   EXPECT_EQ(shape.leaf, Leaf::four);
   EXPECT_EQ(Spelling::leaf_of(0), Leaf::mixed);
   EXPECT_EQ(Spelling::leaf_of(1), Leaf::four);
   EXPECT_EQ(Spelling::leaf_of(16), Leaf::eight);
+}
+
+TEST(Shape, UnitIsTheInnermostLoopAsSpelled) {
+  const auto unit_of = [](const char* type) { return evaluate(*parse_type(type))->unit_bytes; };
+  EXPECT_EQ(unit_of("vector(100,3,8,double)"), 2400);
+  EXPECT_EQ(unit_of("contiguous(100,resized(0,16,double))"), 800);
+  EXPECT_EQ(unit_of("resized(0,16,double)"), 8) << "the loop is the call's count";
+  EXPECT_EQ(unit_of("subarray([64,64,64],[64,64,1],[0,0,1],c,double)"), 512) << "one loop to the layout, rows to the spelling";
+  EXPECT_EQ(unit_of("subarray([64,64,64],[64,64,1],[0,0,1],fortran,double)"), 32768) << "one block";
+  EXPECT_EQ(unit_of("hvector(10,1,4096,vector(100,1,2,double))"), 800);
+  EXPECT_EQ(unit_of("vector(10,3,100,resized(0,16,double))"), 24);
+  EXPECT_EQ(unit_of("indexed_block(1,[0,2,4,6],double)"), 32) << "a list, however regular";
+  EXPECT_EQ(unit_of("contiguous(50,resized(0,40,struct([1,1],[0,16],[double,int])))"), 12);
+  EXPECT_EQ(unit_of("struct([1,1],[0,100000],[vector(100,1,2,double),vector(200,1,3,double)])"), 1600);
 }
 
 TEST(Shape, OfNothing) {

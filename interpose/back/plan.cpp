@@ -24,12 +24,12 @@ constexpr std::int64_t split_limit_network = 1024;  // smallest fragment of a UC
 
 }  // namespace
 
-Plan::Plan(LayoutPtr layout, MPI_Datatype leaf, std::int64_t leaf_size, std::int64_t element_bytes, bool listed) noexcept
+Plan::Plan(LayoutPtr layout, MPI_Datatype leaf, std::int64_t leaf_size, std::int64_t unit_bytes) noexcept
     : leave_alone_(!layout || (layout->contiguous() && !can_respell(*layout, leaf, leaf_size))),
       layout_(std::move(layout)),
       leaf_(leaf),
       leaf_size_(leaf_size) {
-  if (layout_) shape_ = Shape::of(*layout_, {element_bytes, Spelling::leaf_of(leaf_size), listed});
+  if (layout_) shape_ = Shape::of(*layout_, {unit_bytes, Spelling::leaf_of(leaf_size)});
 }
 
 Plan::~Plan() {

@@ -30,8 +30,8 @@ inline constexpr int packing_count = 3;
 class Plan {
  public:
   /// `layout` of all elements; nullptr: can't be represented, MPI does it. `leaf`: the one basic type, or MPI_DATATYPE_NULL with
-  /// `leaf_size` 0. `element_bytes`: packed bytes of one element.
-  Plan(LayoutPtr layout, MPI_Datatype leaf, std::int64_t leaf_size, std::int64_t element_bytes, bool listed) noexcept;
+  /// `leaf_size` 0. `unit_bytes`: as DecodedType's.
+  Plan(LayoutPtr layout, MPI_Datatype leaf, std::int64_t leaf_size, std::int64_t unit_bytes) noexcept;
   ~Plan();
   Plan(const Plan&) = delete;
   Plan& operator=(const Plan&) = delete;

@@ -75,7 +75,7 @@ PlanRef TypeEntry::plan(std::int64_t count) noexcept {
   if (leave_alone() && count < respell_from()) return {};
   try {
     if (fail_here(FailPoint::plan)) throw std::bad_alloc();
-    PlanRef plan(new Plan(counted(decoded_, count), decoded_.leaf, leaf_size_, decoded_.layout->size(), decoded_.listed));
+    PlanRef plan(new Plan(counted(decoded_, count), decoded_.leaf, leaf_size_, decoded_.unit_bytes));
     if (plans_.size() < plans_per_type) {
       plans_.push_back({count, plan});
     } else {

@@ -68,6 +68,7 @@ Complaint check_decoded(const Subject& subject) {
   if (evaluated->lower_bound != lower || evaluated->extent != extent)
     return "evaluate: bounds " + std::to_string(evaluated->lower_bound) + ", " + std::to_string(evaluated->extent) + "; MPI says " +
            std::to_string(lower) + ", " + std::to_string(extent);
+  if (subject.decoded.unit_bytes != evaluated->unit_bytes) return "evaluate: another innermost constructor than decode's";
   if (subject.decoded.lower_bound != lower || subject.decoded.extent != extent) return "decode: bounds are not MPI's";
   const LayoutPtr layout = intern(evaluated->bytes);
   if (layout != subject.decoded.layout) return "decode and evaluate differ: " + subject.decoded.layout->text() + " | " + layout->text();
