@@ -9,6 +9,9 @@
 #include <new>
 #include <random>
 
+#include "datatype/build.hpp"
+#include "datatype/expression.hpp"
+
 namespace {
 std::atomic<long> allocations{0};
 }
@@ -122,6 +125,22 @@ TEST(BuiltIn, PacksByItselfWhateverTheBlocks) {
         for (std::int64_t bytes : {4000, 100000, 1000000})
           EXPECT_EQ(chooser.choose(make_shape(of, bytes, block), kind, Distance::self, everything).strategy, Strategy::pack) << bytes << " " << block;
     }
+}
+
+TEST(Chooser, LeavesToMpiWhatMemoryBounds) {
+  const Chooser chooser(MachineProfile::built_in());
+  const auto strategy = [&](const char* type, CallKind kind) {
+    const auto evaluated = evaluate(*parse_type(type));
+    const Shape shape = Shape::of(*intern(evaluated->bytes), {evaluated->unit_bytes, Leaf::eight});
+    return chooser.choose(shape, kind, Distance::node, {true, true}).seconds;
+  };
+  constexpr double never = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(strategy("vector(32768,1,256,double)", CallKind::send)[2], never) << "2048 bytes apart";
+  EXPECT_EQ(strategy("vector(32768,1,257,double)", CallKind::receive)[1], never);
+  EXPECT_NE(strategy("vector(32768,1,256,double)", CallKind::isend)[2], never) << "measured in cold memory";
+  EXPECT_NE(strategy("vector(32768,1,288,double)", CallKind::send)[2], never);
+  EXPECT_NE(strategy("vector(4096,1,256,double)", CallKind::send)[2], never);
+  EXPECT_NE(strategy("contiguous(256,resized(0,8,vector(256,1,256,double)))", CallKind::send)[2], never) << "a transpose shares its lines";
 }
 
 }  // namespace
