@@ -3,6 +3,8 @@
 // reads its events from stdout, one a line, and makes the profile of its state file:
 //   config <text>        what is measured under, the first line of the state file
 //   hosts same|different
+//   gpu <0|1: stand-in> <name>      what the GPU points are about
+//   gpu-trouble <text>              why no GPU, or not all of it, is measured
 //   plan <points> <of them measured before>
 //   at <number> <point id>
 //   end <measured now> <left out for time> <seconds>
@@ -15,10 +17,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <optional>
 #include <sstream>
 #include <string>
 
 #include "perfmodel/machine.hpp"
+#include "perfmodel/measure/device_phase.hpp"
 #include "perfmodel/measure/point.hpp"
 #include "perfmodel/measure/state.hpp"
 
@@ -26,11 +30,16 @@ namespace {
 
 using namespace bestride;
 
+/// Of the time, when both messages and the GPU are measured. Its points are short: a tenth is enough where it is fast.
+constexpr double gpu_share = 1.0 / 3;
+
 struct Arguments {
   std::string state;
   double budget = 300;
   bool restart = false;
+  enum class Gpu { if_there, yes, no } gpu = Gpu::if_there;
   PlanOptions plan;
+  double limit() const { return plan.quick ? 1e-3 : 4e-3; }  ///< of a batch of samples, seconds
 };
 
 [[noreturn]] void stop(const std::string& text) {
@@ -49,13 +58,21 @@ Arguments read_arguments(int argc, char** argv) {
     else if (word == "--budget") arguments.budget = std::atof(next().c_str());
     else if (word == "--restart") arguments.restart = true;
     else if (word == "--quick") arguments.plan.quick = true;
+    else if (word == "--gpu") arguments.gpu = Arguments::Gpu::yes;
+    else if (word == "--no-gpu") arguments.gpu = Arguments::Gpu::no;
     else if (word == "--only") {
+      if (arguments.gpu == Arguments::Gpu::if_there) arguments.gpu = Arguments::Gpu::no;
       std::istringstream words(next());
       for (std::string kind; std::getline(words, kind, ',');) {
         CallKind call;
-        if (!parse(kind, &call)) stop("unknown call kind '" + kind + "'; known are pack, unpack, send, receive, isend, irecv");
+        if (kind == "gpu") {
+          arguments.gpu = Arguments::Gpu::yes;
+          continue;
+        }
+        if (!parse(kind, &call)) stop("unknown call kind '" + kind + "'; known are pack, unpack, send, receive, isend, irecv, gpu");
         arguments.plan.only.push_back(call);
       }
+      arguments.plan.messages = !arguments.plan.only.empty();
     } else stop("unknown argument '" + word + "'");
   }
   if (arguments.state.empty()) stop("--state FILE is missing");
@@ -90,18 +107,54 @@ bool write_point(StateWriter& writer, const Point& point, const std::vector<doub
   return true;
 }
 
+void say_at(std::size_t known, int number, const std::string& id) {
+  std::printf("at %zu %s\n", known + static_cast<std::size_t>(number), id.c_str());
+  std::fflush(stdout);
+}
+
+/// Nothing where no GPU is to be measured, or none is there.
+std::optional<GpuSession> open_gpu(const Arguments& arguments) {
+  if (arguments.gpu == Arguments::Gpu::no) return {};
+  Result<GpuSession> session = GpuSession::open();
+  if (!session) {
+    if (arguments.gpu == Arguments::Gpu::yes) stop("the GPU can't be measured: " + session.error().text);
+    std::printf("gpu-trouble %s\n", session.error().text.c_str());
+    return {};
+  }
+  std::printf("gpu %d %s\n", session->stand_in() ? 1 : 0, session->name().c_str());
+  return std::optional<GpuSession>(std::move(*session));
+}
+
 /// Rank 0: goes through the plan and tells rank 1 which point comes next (-1: none).
 void drive(const Arguments& arguments, const std::vector<Point>& plan, PointMeasurer& measurer) {
   const std::string config = configuration();
   std::printf("config %s\n", config.c_str());
-  const MeasuredState before = arguments.restart ? MeasuredState{} : read_state(arguments.state, config);
+  MeasuredState before = arguments.restart ? MeasuredState{} : read_state(arguments.state, config);
+  const std::optional<GpuSession> gpu = open_gpu(arguments);
+  std::vector<DevicePoint> device_plan;
+  if (gpu) device_plan = make_device_plan(arguments.plan.quick);
   auto writer = StateWriter::open(arguments.state, config, before.done.empty());
   if (!writer) stop(writer.error().text);
+  if (gpu && before.gpu != gpu->name()) {
+    std::erase_if(before.done, [](const std::string& id) { return id.rfind("gpu.", 0) == 0; });
+    writer->gpu(gpu->name(), gpu->stand_in());
+  }
   std::size_t known = 0;
+  for (const DevicePoint& point : device_plan) known += before.done.count(point.id());
   for (const Point& point : plan) known += before.done.count(point.id());
-  std::printf("plan %zu %zu\n", plan.size(), known);
+  std::printf("plan %zu %zu\n", plan.size() + device_plan.size(), known);
   const double start = MPI_Wtime();
-  int measured = 0;
+  DevicePhase device;
+  if (gpu) {
+    int at = 0;
+    device = measure_device(*gpu, device_plan, before.done, *writer, arguments.budget * (plan.empty() ? 1 : gpu_share), arguments.limit(),
+                            [&](const DevicePoint& point) { say_at(known, ++at, point.id()); });
+    if (!device.trouble.empty()) std::printf("gpu-trouble %s\n", device.trouble.c_str());
+  }
+  MPI_Request reached;  // what rank 1 waits for
+  MPI_Ibarrier(MPI_COMM_WORLD, &reached);
+  MPI_Wait(&reached, MPI_STATUS_IGNORE);
+  int measured = device.measured;
   std::vector<std::size_t> waiting;
   for (std::size_t i = 0; i < plan.size(); ++i)
     if (!before.done.count(plan[i].id())) waiting.push_back(i);
@@ -114,8 +167,7 @@ void drive(const Arguments& arguments, const std::vector<Point>& plan, PointMeas
         continue;
       }
       const Point& point = plan[i];
-      std::printf("at %zu %s\n", known + static_cast<std::size_t>(++measured), point.id().c_str());
-      std::fflush(stdout);
+      say_at(known, ++measured, point.id());
       int next = static_cast<int>(i);
       MPI_Bcast(&next, 1, MPI_INT, 0, MPI_COMM_WORLD);
       if (write_point(*writer, point, measurer.measure(point))) continue;
@@ -126,7 +178,14 @@ void drive(const Arguments& arguments, const std::vector<Point>& plan, PointMeas
   }
   int none = -1;
   MPI_Bcast(&none, 1, MPI_INT, 0, MPI_COMM_WORLD);
-  std::printf("end %d %zu %.1f\n", measured, waiting.size(), MPI_Wtime() - start);
+  std::printf("end %d %zu %.1f\n", measured, waiting.size() + static_cast<std::size_t>(device.left_out), MPI_Wtime() - start);
+}
+
+/// Waits for rank 0 to come to its first broadcast without taking a processor from the driver's threads.
+void wait_for_gpu() {
+  MPI_Request reached;
+  MPI_Ibarrier(MPI_COMM_WORLD, &reached);
+  for (int all = 0; !all; ::usleep(1000)) MPI_Test(&reached, &all, MPI_STATUS_IGNORE);
 }
 
 void follow(const std::vector<Point>& plan, PointMeasurer& measurer) {
@@ -151,9 +210,9 @@ int main(int argc, char** argv) {
     arguments.plan.network = !same_host();
     if (rank == 0) std::printf("hosts %s\n", arguments.plan.network ? "different" : "same");
     const std::vector<Point> plan = make_plan(arguments.plan);
-    PointMeasurer measurer(MPI_COMM_WORLD, arguments.plan.quick ? 1e-3 : 4e-3);
+    PointMeasurer measurer(MPI_COMM_WORLD, arguments.limit());
     if (rank == 0) drive(arguments, plan, measurer);
-    else follow(plan, measurer);
+    else wait_for_gpu(), follow(plan, measurer);
   } catch (const std::exception& error) {
     stop(error.what());
   }
