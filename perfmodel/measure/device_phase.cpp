@@ -18,8 +18,8 @@ DevicePhase measure_device(const GpuSession& session, const std::vector<DevicePo
     }
     on_point(point);
     const Result<double> seconds = measurer.measure(point);
-    if (!seconds) phase.trouble = seconds.error().text;
-    if (!seconds || *seconds <= 0) {
+    if (!seconds) {
+      phase.trouble = seconds.error().text;
       ++phase.left_out;
       continue;
     }

@@ -11,7 +11,7 @@ namespace bestride {
 
 struct DevicePhase {
   int measured = 0;
-  int left_out = 0;     ///< for lack of time, or because every sample was disturbed
+  int left_out = 0;     ///< for lack of time, or after trouble
   std::string trouble;  ///< why the rest of the points was given up; "": it was not
 };
 

@@ -12,7 +12,7 @@ class DeviceMeasurer {
   DeviceMeasurer(const GpuSession& session, double limit) : device_(session.device()), limit_(limit) {}
   ~DeviceMeasurer();
   DeviceMeasurer(const DeviceMeasurer&) = delete;
-  /// Seconds; 0 where no sample was undisturbed. Error: out of memory, a kernel that failed, a context that is gone.
+  /// Seconds. Error: out of memory, a kernel that failed, a context that is gone.
   Result<double> measure(const DevicePoint& point);
 
  private:

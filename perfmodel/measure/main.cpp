@@ -112,25 +112,25 @@ void say_at(std::size_t known, int number, const std::string& id) {
   std::fflush(stdout);
 }
 
-/// Nothing where no GPU is to be measured, or none is there.
-std::optional<GpuSession> open_gpu(const Arguments& arguments) {
-  if (arguments.gpu == Arguments::Gpu::no) return {};
+/// Of rank 0; nothing where no GPU is to be measured, or none is there. False: there has to be one and is not, which is said.
+bool open_gpu(const Arguments& arguments, std::optional<GpuSession>* gpu) {
+  if (arguments.gpu == Arguments::Gpu::no) return true;
   Result<GpuSession> session = GpuSession::open();
   if (!session) {
-    if (arguments.gpu == Arguments::Gpu::yes) stop("the GPU can't be measured: " + session.error().text);
-    std::printf("gpu-trouble %s\n", session.error().text.c_str());
-    return {};
+    const bool needed = arguments.gpu == Arguments::Gpu::yes;
+    std::printf("%s%s\n", needed ? "error the GPU can't be measured: " : "gpu-trouble ", session.error().text.c_str());
+    return !needed;
   }
   std::printf("gpu %d %s\n", session->stand_in() ? 1 : 0, session->name().c_str());
-  return std::optional<GpuSession>(std::move(*session));
+  gpu->emplace(std::move(*session));
+  return true;
 }
 
 /// Rank 0: goes through the plan and tells rank 1 which point comes next (-1: none).
-void drive(const Arguments& arguments, const std::vector<Point>& plan, PointMeasurer& measurer) {
+void drive(const Arguments& arguments, const std::vector<Point>& plan, const std::optional<GpuSession>& gpu, PointMeasurer& measurer) {
   const std::string config = configuration();
   std::printf("config %s\n", config.c_str());
   MeasuredState before = arguments.restart ? MeasuredState{} : read_state(arguments.state, config);
-  const std::optional<GpuSession> gpu = open_gpu(arguments);
   std::vector<DevicePoint> device_plan;
   if (gpu) device_plan = make_device_plan(arguments.plan.quick);
   auto writer = StateWriter::open(arguments.state, config, before.done.empty());
@@ -210,9 +210,12 @@ int main(int argc, char** argv) {
     arguments.plan.network = !same_host();
     if (rank == 0) std::printf("hosts %s\n", arguments.plan.network ? "different" : "same");
     const std::vector<Point> plan = make_plan(arguments.plan);
+    std::optional<GpuSession> gpu;
+    int good = rank != 0 || open_gpu(arguments, &gpu);
+    MPI_Bcast(&good, 1, MPI_INT, 0, MPI_COMM_WORLD);
     PointMeasurer measurer(MPI_COMM_WORLD, arguments.limit());
-    if (rank == 0) drive(arguments, plan, measurer);
-    else wait_for_gpu(), follow(plan, measurer);
+    if (good && rank == 0) drive(arguments, plan, gpu, measurer);
+    else if (good) wait_for_gpu(), follow(plan, measurer);
   } catch (const std::exception& error) {
     stop(error.what());
   }

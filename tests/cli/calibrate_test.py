@@ -81,7 +81,7 @@ class CalibrateTest(unittest.TestCase):
     @unittest.skipUnless(STAND_IN, "the stand-in driver is not run here")
     def test_a_gpu_is_measured_kept_and_marked(self):
         gpu = {"BESTRIDE_GPU": "auto", "BESTRIDE_CUDA_DRIVER": STAND_IN}
-        first = self.calibrate("--quick", "--budget", "2", "--only", "gpu", **gpu)
+        first = self.calibrate("--quick", "--budget", "5", "--only", "gpu", **gpu)
         self.assertEqual(first.returncode, 0, first.stderr)
         self.assertIn("GPU: Stand-in, CUDA 13.0\nGPU: this is a stand-in driver: its curves are for tests and are not used\n", first.stdout)
         profile = self.read()

@@ -225,7 +225,7 @@ class Explain(CommandTest):
         if GPU_KERNELS:
             self.assertRegex(ways["oneshot"], "^predicted .*<- chosen: predicted ")
             _, ways = self.device("vector(1000000,1,2,double)", "8")
-            self.assertRegex(ways["pipelined"], r"^predicted \S+ ms in chunks of \S+ MiB  <- chosen: ")
+            self.assertRegex(ways["pipelined"], r"^predicted \S+ ms in chunks of \d+ [KM]iB  <- chosen: ")
             _, ways = self.device("vector(1000000,1,2,double)", "8", "--aware")
             self.assertIn("<- chosen: ", ways["device"])
         _, ways = self.device("vector(64,8192,16384,double)", "1")
