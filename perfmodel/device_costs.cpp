@@ -12,6 +12,8 @@
 namespace bestride {
 namespace {
 
+constexpr float log_first_chunk = 18;
+static_assert(DeviceCosts::chunk_at(0) == std::int64_t{1} << 18);
 /// Walks of the works that tell them apart, then `copy`.
 constexpr int grids_of_direction = 2 * device_walk_count + 1;
 
@@ -130,20 +132,22 @@ DevicePrediction DeviceCosts::predict(const Shape& shape, DeviceDirection direct
   set(device, kernel + device_wire);
 
   // What rows cost beyond their bytes is per row: past the longest measured row, they become fewer.
-  const double rows = filled_[{DeviceWork::copy, direction}].at(bytes * position.scale, static_cast<double>(shape.block_bytes));
+  const double rows = std::exp2(filled_[{DeviceWork::copy, direction}].log_at(position.bytes, position.block));
   const double longest = static_cast<double>(block_lengths.back());
   const double fewer = std::min(1.0, longest / static_cast<double>(shape.block_bytes));
   set(copy_engine, (contiguous ? dma : dma + std::max(0.0, rows - dma) * fewer) + host_wire);
 
-  // The first chunk passes both stages; then the slower stage, or enqueueing, sets the pace.
-  double least = staged_alone;
+  // The first chunk passes both stages; then the slower stage, or enqueueing, sets the pace. Larger chunks take longer to fill and save
+  // on what a chunk costs; once they lose, the next do, too.
+  double least = staged_alone, before = std::numeric_limits<double>::infinity();
   for (int i = 0; i < chunk_count && chunk_at(i) < shape.bytes && !contiguous; ++i) {
-    const auto chunk = static_cast<double>(chunk_at(i));
     const double copied = dma_of_chunk_[d][static_cast<std::size_t>(i)];
-    const double packed = kernel_at(DeviceWork::kernel, on_bytes_axis(chunk * position.scale));
+    const double packed = kernel_at(DeviceWork::kernel, on_bytes_axis_log(log_first_chunk + static_cast<float>(i) + position.log_scale));
     const double first = std::max(copied, packed + copied - sync_);
     const double pace = std::max({packed - launch_, copied - dma_floor_[d], chunk_});
-    const double all = first + (bytes / chunk - 1) * pace;
+    const double all = first + (bytes / static_cast<double>(chunk_at(i)) - 1) * pace;
+    if (all > before) break;
+    before = all;
     if (all < least) least = all, result.chunk = chunk_at(i);
   }
   set(pipelined, least + host_wire);

@@ -13,7 +13,7 @@ struct Position {
   AxisPosition bytes;
   AxisPosition block;
   float wide = 0;   ///< weight of the wide grid, 0 to 1
-  double scale = 1; ///< bytes are looked up times this: a block of one byte costs what one of four does
+  float log_scale = 0;  ///< bytes are looked up times 2 to this: a block of one byte costs what one of four does
 };
 
 Position position_of(const Shape& shape) noexcept;
