@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/explanation.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <limits>
 #include <optional>
 
 #include "base/variables.hpp"
@@ -72,11 +70,13 @@ std::string device_because(const Explanation& it) {
   if (it.layout->size() == 0) return "there are no bytes to move";
   if (it.device_allowed.forced == choice.way) return std::string("BESTRIDE_STRATEGY=") + cuda::name(choice.way) + " forces it";
   if (it.layout->contiguous() && choice.way == cuda::TransferWay::staged) return "the bytes are contiguous: one copy";
-  double next = std::numeric_limits<double>::infinity();
+  std::size_t next = choice.seconds.size();
   for (std::size_t way = 0; way < choice.seconds.size(); ++way)
-    if (way != static_cast<std::size_t>(choice.way)) next = std::min(next, choice.seconds[way]);
-  const double mine = choice.seconds[static_cast<std::size_t>(choice.way)];
-  return std::isfinite(next) ? "predicted " + percent(1 - mine / next) + " faster than the next" : "nothing else is possible";
+    if (way != static_cast<std::size_t>(choice.way) && (next == choice.seconds.size() || choice.seconds[way] < choice.seconds[next])) next = way;
+  if (!std::isfinite(choice.seconds[next])) return "nothing else is possible";
+  const double gain = 1 - choice.seconds[static_cast<std::size_t>(choice.way)] / choice.seconds[next];
+  const std::string other = cuda::name(static_cast<cuda::TransferWay>(next));
+  return gain < 0.01 ? "predicted about as fast as " + other : "predicted " + percent(gain) + " faster than " + other;
 }
 
 void explain_device(Explanation& it, const Question& question, const Chooser& chooser) {

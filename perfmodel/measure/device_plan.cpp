@@ -34,10 +34,13 @@ int level_of(const DevicePoint& p) {
 
 }  // namespace
 
-std::int64_t DevicePoint::bytes() const noexcept { return kind == Kind::copy ? curve_bytes_at(bytes_index) : bytes_at(bytes_index); }
+std::int64_t DevicePoint::bytes() const noexcept {
+  return kind == Kind::copy || kind == Kind::wire ? curve_bytes_at(bytes_index) : bytes_at(bytes_index);
+}
 
 std::string DevicePoint::id() const {
   if (kind == Kind::floor) return "gpu.floor." + std::string(name(floor));
+  if (kind == Kind::wire) return "gpu.wire." + std::string(name(distance)) + "." + std::to_string(bytes_index);
   const std::string direction(name(key.direction));
   if (kind == Kind::copy) return "gpu.contiguous." + direction + "." + std::to_string(bytes_index);
   return "gpu." + std::string(name(key.work)) + "." + direction + "." + std::string(name(key.walk)) + "." + std::to_string(bytes_index) + "." +
@@ -46,19 +49,26 @@ std::string DevicePoint::id() const {
 
 std::vector<DevicePoint> make_device_plan(bool quick) {
   std::vector<DevicePoint> plan;
-  for (int i = 0; i < device_floor_count; ++i) plan.push_back({DevicePoint::Kind::floor, static_cast<DeviceFloor>(i), {}, 0, 0, 0});
+  for (int i = 0; i < device_floor_count; ++i) plan.push_back({DevicePoint::Kind::floor, static_cast<DeviceFloor>(i), {}, 0, 0, 0, {}});
   for (DeviceDirection direction : {DeviceDirection::pack, DeviceDirection::unpack})
     for (int i = 0; i < curve_points; i += 2)  // no protocol changes a little above the powers of two
-      plan.push_back({DevicePoint::Kind::copy, {}, {DeviceWork::copy, direction}, i, 0, 0});
+      plan.push_back({DevicePoint::Kind::copy, {}, {DeviceWork::copy, direction}, i, 0, 0, {}});
   for (int index = 0; index < device_grid_count; ++index)
     for (int i = 0; i < bytes_points; ++i)
       for (int k = 0; k < block_points; ++k) {
-        DevicePoint point{DevicePoint::Kind::grid, {}, device_grid_key(index), i, k, 0};
+        DevicePoint point{DevicePoint::Kind::grid, {}, device_grid_key(index), i, k, 0, {}};
         if (!exists(point)) continue;
         point.level = level_of(point);
         if (!quick || point.level < quick_levels) plan.push_back(point);
       }
   std::stable_sort(plan.begin(), plan.end(), [](const DevicePoint& a, const DevicePoint& b) { return a.level < b.level; });
+  return plan;
+}
+
+std::vector<DevicePoint> make_wire_plan(Distance peer) {
+  std::vector<DevicePoint> plan;
+  for (Distance distance : {peer, Distance::self})
+    for (int i = 0; i < curve_points; ++i) plan.push_back({DevicePoint::Kind::wire, {}, {}, i, 0, 0, distance});
   return plan;
 }
 
@@ -80,6 +90,7 @@ void store(const DevicePoint& point, double seconds, DeviceMeasurements* measure
   switch (point.kind) {
     case DevicePoint::Kind::floor: return measured->set(point.floor, seconds);
     case DevicePoint::Kind::copy: return measured->dma[static_cast<std::size_t>(point.key.direction)].set(point.bytes_index, seconds);
+    case DevicePoint::Kind::wire: return measured->wire[static_cast<std::size_t>(point.distance)].set(point.bytes_index, seconds);
     case DevicePoint::Kind::grid: return (*measured)[point.key].set(point.bytes_index, point.block_index, seconds);
   }
 }

@@ -96,7 +96,7 @@ TransferWay way_of(DeviceWork work) {
 
 /// What a floor is measured with: bytes in blocks that need a kernel.
 DevicePoint shape_of(DeviceFloor floor) {
-  DevicePoint point{DevicePoint::Kind::grid, floor, {}, 0, 1, 0};  // 64 B in blocks of 8
+  DevicePoint point{DevicePoint::Kind::grid, floor, {}, 0, 1, 0, {}};  // 64 B in blocks of 8
   if (floor == DeviceFloor::chunk) {
     point.bytes_index = 6;
     point.block_index = 4;

@@ -79,7 +79,7 @@ GpuSummary look_at_gpus() {
   return summary;
 }
 
-Result<GpuSession> GpuSession::open() {
+Result<GpuSession> GpuSession::open(int rank) {
   GpuSession session;
   const Library library = find_library();
   if (!library.handle) return Error{library.trouble};
@@ -88,7 +88,9 @@ Result<GpuSession> GpuSession::open() {
   session.stand_in_ = library.stand_in();
   std::string trouble;
   bool broken = false;
-  if (count_devices(library, *session.driver_, &trouble, &broken) == 0) return Error{trouble};
+  const int count = count_devices(library, *session.driver_, &trouble, &broken);
+  if (count == 0) return Error{trouble};
+  session.ordinal_ = rank % count;
   const cuda::Driver& driver = *session.driver_;
   cuda::ContextHandle context = nullptr;
   if (const Code code = driver.cuDevicePrimaryCtxRetain(&context, session.ordinal_)) return driver.error("cuDevicePrimaryCtxRetain", code);

@@ -22,11 +22,12 @@ struct GpuSummary {
 /// Loads and initialises the driver, so it belongs into a process that may crash. BESTRIDE_GPU=off: looks at nothing, says so.
 GpuSummary look_at_gpus();
 
-/// Device 0's primary context, current in the calling thread until the end of the session. One at a time a process.
+/// A device's primary context, current in the calling thread until the end of the session. One at a time a process.
 class GpuSession {
  public:
   /// Error: no driver, no device, no context, or this build's kernels don't run there; one line.
-  static Result<GpuSession> open();
+  /// Device `rank`, modulo how many there are.
+  static Result<GpuSession> open(int rank = 0);
   GpuSession(GpuSession&& other) noexcept;
   GpuSession& operator=(GpuSession&&) = delete;
   ~GpuSession();

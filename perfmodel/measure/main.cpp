@@ -23,6 +23,7 @@
 
 #include "perfmodel/machine.hpp"
 #include "perfmodel/measure/device_phase.hpp"
+#include "perfmodel/measure/device_wire.hpp"
 #include "perfmodel/measure/point.hpp"
 #include "perfmodel/measure/state.hpp"
 
@@ -126,8 +127,30 @@ bool open_gpu(const Arguments& arguments, std::optional<GpuSession>* gpu) {
   return true;
 }
 
+/// What both ranks measure together: a point's number is its place in `wire`, then in `messages`.
+struct Together {
+  std::vector<DevicePoint> wire;
+  std::vector<Point> messages;
+  std::optional<WireMeasurer> wire_measurer;
+  PointMeasurer message_measurer;
+
+  std::size_t size() const { return wire.size() + messages.size(); }
+  std::string id(std::size_t i) const { return i < wire.size() ? wire[i].id() : messages[i - wire.size()].id(); }
+  /// False if the point was disturbed in every sample. Without a writer (rank 1) nothing is kept.
+  bool measure(std::size_t i, StateWriter* writer) {
+    if (i >= wire.size()) {
+      const Point& point = messages[i - wire.size()];
+      const std::vector<double> seconds = message_measurer.measure(point);
+      return !writer || write_point(*writer, point, seconds);
+    }
+    const double seconds = wire_measurer->measure(wire[i]);
+    if (writer && seconds > 0) writer->device(wire[i], seconds);
+    return seconds > 0;
+  }
+};
+
 /// Rank 0: goes through the plan and tells rank 1 which point comes next (-1: none).
-void drive(const Arguments& arguments, const std::vector<Point>& plan, const std::optional<GpuSession>& gpu, PointMeasurer& measurer) {
+void drive(const Arguments& arguments, const std::optional<GpuSession>& gpu, Together& together) {
   const std::string config = configuration();
   std::printf("config %s\n", config.c_str());
   MeasuredState before = arguments.restart ? MeasuredState{} : read_state(arguments.state, config);
@@ -141,13 +164,13 @@ void drive(const Arguments& arguments, const std::vector<Point>& plan, const std
   }
   std::size_t known = 0;
   for (const DevicePoint& point : device_plan) known += before.done.count(point.id());
-  for (const Point& point : plan) known += before.done.count(point.id());
-  std::printf("plan %zu %zu\n", plan.size() + device_plan.size(), known);
+  for (std::size_t i = 0; i < together.size(); ++i) known += before.done.count(together.id(i));
+  std::printf("plan %zu %zu\n", together.size() + device_plan.size(), known);
   const double start = MPI_Wtime();
   DevicePhase device;
   if (gpu) {
     int at = 0;
-    device = measure_device(*gpu, device_plan, before.done, *writer, arguments.budget * (plan.empty() ? 1 : gpu_share), arguments.limit(),
+    device = measure_device(*gpu, device_plan, before.done, *writer, arguments.budget * (together.size() == 0 ? 1 : gpu_share), arguments.limit(),
                             [&](const DevicePoint& point) { say_at(known, ++at, point.id()); });
     if (!device.trouble.empty()) std::printf("gpu-trouble %s\n", device.trouble.c_str());
   }
@@ -156,8 +179,8 @@ void drive(const Arguments& arguments, const std::vector<Point>& plan, const std
   MPI_Wait(&reached, MPI_STATUS_IGNORE);
   int measured = device.measured;
   std::vector<std::size_t> waiting;
-  for (std::size_t i = 0; i < plan.size(); ++i)
-    if (!before.done.count(plan[i].id())) waiting.push_back(i);
+  for (std::size_t i = 0; i < together.size(); ++i)
+    if (!before.done.count(together.id(i))) waiting.push_back(i);
   // A point without one undisturbed sample comes again at the end, when the machine may be calmer.
   for (int attempt = 0; attempt < 3 && !waiting.empty(); ++attempt) {
     std::vector<std::size_t> again;
@@ -166,11 +189,10 @@ void drive(const Arguments& arguments, const std::vector<Point>& plan, const std
         again.push_back(i);
         continue;
       }
-      const Point& point = plan[i];
-      say_at(known, ++measured, point.id());
+      say_at(known, ++measured, together.id(i));
       int next = static_cast<int>(i);
       MPI_Bcast(&next, 1, MPI_INT, 0, MPI_COMM_WORLD);
-      if (write_point(*writer, point, measurer.measure(point))) continue;
+      if (together.measure(i, &*writer)) continue;
       again.push_back(i);
       --measured;
     }
@@ -181,6 +203,18 @@ void drive(const Arguments& arguments, const std::vector<Point>& plan, const std
   std::printf("end %d %zu %.1f\n", measured, waiting.size() + static_cast<std::size_t>(device.left_out), MPI_Wtime() - start);
 }
 
+/// Whether both ranks have a GPU and an MPI that takes its memory; rank 1 gets its own GPU then.
+bool wires(int rank, bool good, std::optional<GpuSession>* gpu) {
+  int possible = good && mpi_takes_device_memory() && (rank != 0 || *gpu);
+  MPI_Allreduce(MPI_IN_PLACE, &possible, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  if (!possible) return false;
+  if (rank == 1)
+    if (Result<GpuSession> session = GpuSession::open(rank)) gpu->emplace(std::move(*session));
+  possible = gpu->has_value();
+  MPI_Allreduce(MPI_IN_PLACE, &possible, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  return possible;
+}
+
 /// Waits for rank 0 to come to its first broadcast without taking a processor from the driver's threads.
 void wait_for_gpu() {
   MPI_Request reached;
@@ -188,12 +222,12 @@ void wait_for_gpu() {
   for (int all = 0; !all; ::usleep(1000)) MPI_Test(&reached, &all, MPI_STATUS_IGNORE);
 }
 
-void follow(const std::vector<Point>& plan, PointMeasurer& measurer) {
+void follow(Together& together) {
   for (;;) {
     int next = -1;
     MPI_Bcast(&next, 1, MPI_INT, 0, MPI_COMM_WORLD);
     if (next < 0) return;
-    measurer.measure(plan[static_cast<std::size_t>(next)]);
+    together.measure(static_cast<std::size_t>(next), nullptr);
   }
 }
 
@@ -209,13 +243,16 @@ int main(int argc, char** argv) {
     Arguments arguments = read_arguments(argc, argv);
     arguments.plan.network = !same_host();
     if (rank == 0) std::printf("hosts %s\n", arguments.plan.network ? "different" : "same");
-    const std::vector<Point> plan = make_plan(arguments.plan);
     std::optional<GpuSession> gpu;
     int good = rank != 0 || open_gpu(arguments, &gpu);
     MPI_Bcast(&good, 1, MPI_INT, 0, MPI_COMM_WORLD);
-    PointMeasurer measurer(MPI_COMM_WORLD, arguments.limit());
-    if (good && rank == 0) drive(arguments, plan, gpu, measurer);
-    else if (good) wait_for_gpu(), follow(plan, measurer);
+    Together together{{}, make_plan(arguments.plan), {}, PointMeasurer(MPI_COMM_WORLD, arguments.limit())};
+    if (wires(rank, good, &gpu)) {
+      together.wire = make_wire_plan(arguments.plan.network ? Distance::network : Distance::node);
+      together.wire_measurer.emplace(MPI_COMM_WORLD, *gpu, arguments.limit());
+    }
+    if (good && rank == 0) drive(arguments, gpu, together);
+    else if (good) wait_for_gpu(), follow(together);
   } catch (const std::exception& error) {
     stop(error.what());
   }

@@ -70,6 +70,16 @@ TEST(DevicePlan, PointsAreDistinctCoarseFirstFitMemoryAndAreWhatTheySay) {
   }
 }
 
+TEST(DevicePlan, WiresAreTheOtherRanksAndOnesOwn) {
+  DeviceMeasurements measured;
+  for (const DevicePoint& point : make_wire_plan(Distance::network)) store(point, 1e-5, &measured);
+  for (Distance distance : {Distance::self, Distance::node, Distance::network}) {
+    int points = 0;
+    for (float value : measured.wire[static_cast<std::size_t>(distance)].log_seconds) points += !std::isnan(value);
+    EXPECT_EQ(points, distance == Distance::node ? 0 : curve_points);
+  }
+}
+
 TEST(DevicePlan, QuickSufficesForEveryGrid) {
   DeviceMeasurements measured;
   for (const DevicePoint& point : make_device_plan(true)) store(point, 1e-5, &measured);

@@ -73,6 +73,8 @@ bool apply_device(const std::string& line, DeviceMeasurements* values) {
   static const std::map<std::string, DevicePoint> points = [] {
     std::map<std::string, DevicePoint> all;
     for (const DevicePoint& point : make_device_plan(false)) all.emplace(point.id(), point);
+    for (Distance distance : {Distance::node, Distance::network})
+      for (const DevicePoint& point : make_wire_plan(distance)) all.emplace(point.id(), point);
     return all;
   }();
   std::istringstream in(line);
