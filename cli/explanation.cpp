@@ -126,8 +126,9 @@ Result<Explanation> explain(const Question& question) {
     }
   }
   if (question.device) {
-    if (profile->device().measured().stand_in && !profile->device().calibrated()) it.profile_trouble = "its GPU curves are of a stand-in driver, so the built-in ones are used";
-    else if (!profile->device().calibrated() && from_file) it.profile_trouble = "it has no GPU curves, so the built-in ones are used";
+    const DeviceCosts& costs = profile->device();
+    if (costs.measured().stand_in && !costs.calibrated()) it.profile_trouble = "its GPU curves are of a stand-in driver, so the built-in ones are used";
+    else if (!costs.calibrated() && from_file) it.profile_trouble = "it has no GPU curves, so the built-in ones are used";
     explain_device(it, question, Chooser(*profile));
     return it;
   }
