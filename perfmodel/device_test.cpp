@@ -193,6 +193,18 @@ TEST(DeviceCosts, OfAStandInAreKeptButNotUsed) {
   EXPECT_LT(costs.predict(shape, DeviceDirection::pack, 0, 0).seconds[0], 1e-3);
 }
 
+TEST(DeviceChooser, UsesTheProfilesCurvesUnlessTheyAreOfAnotherGpu) {
+  DeviceMeasurements measured = uniform(1.0, 1e-6);
+  for (int i = 0; i < curve_points; ++i) measured.wire[static_cast<std::size_t>(Distance::node)].set(i, 0.5);
+  const MachineProfile profile = MachineProfile::from(Measurements(), {}, measured);
+  const Shape shape = make_shape(64 * KiB, 32);
+  const DeviceChoice mine = Chooser(profile).choose_device(shape, CallKind::send, Distance::node, {.aware = true});
+  EXPECT_NEAR(at(mine, device), 1.5, 1e-3) << "kernel and wire";
+  EXPECT_NEAR(at(mine, staged), 1.0, 1e-3) << "kernel, copy and the host's wire";
+  const DeviceChoice theirs = Chooser(profile).choose_device(shape, CallKind::send, Distance::node, {.aware = true, .other_gpu = true});
+  EXPECT_EQ(theirs.seconds, built_in.choose_device(shape, CallKind::send, Distance::node, {.aware = true}).seconds);
+}
+
 TEST(DeviceCosts, APipelineHidesTheShorterStage) {
   DeviceMeasurements measured;
   for (int i = 0; i < bytes_points; ++i)
