@@ -12,4 +12,12 @@ std::string gpu_name(const cuda::Driver& driver, cuda::DeviceOrdinal device) {
   return std::string(name) + ", CUDA " + cuda_version_text(driver.version());
 }
 
+
+std::string why_other_gpu(const MachineFingerprint& profile, const cuda::Driver& driver, cuda::DeviceOrdinal device) {
+  MachineFingerprint measured, here;
+  measured.gpu = profile.gpu;
+  here.gpu = gpu_name(driver, device);
+  return why_stale(measured, here);
+}
+
 }  // namespace bestride

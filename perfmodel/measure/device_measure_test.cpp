@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "perfmodel/gpu_machine.hpp"
 #include "perfmodel/measure/device_phase.hpp"
 #include "perfmodel/profile.hpp"
 
@@ -64,6 +65,19 @@ TEST_F(Gpu, AfterTheSessionNothingIsLeft) {
   ASSERT_TRUE(session);
   DeviceMeasurer measurer(*session, 1e-4);
   EXPECT_TRUE(measurer.measure(short_plan().back()));
+}
+
+TEST_F(Gpu, IsToldFromAnother) {
+  auto session = GpuSession::open();
+  ASSERT_TRUE(session);
+  const cuda::Driver& driver = session->device()->driver();
+  MachineFingerprint profile;
+  profile.cpu = "Example CPU";
+  EXPECT_EQ(why_other_gpu(profile, driver, 0), "") << "none was measured";
+  profile.gpu = session->name();
+  EXPECT_EQ(why_other_gpu(profile, driver, session->device()->ordinal()), "");
+  profile.gpu = "Abacus 4000, CUDA 12.4";
+  EXPECT_NE(why_other_gpu(profile, driver, 0).find("another GPU or driver ('Abacus 4000, CUDA 12.4', here '"), std::string::npos);
 }
 
 TEST_F(Gpu, IsLookedAt) {
