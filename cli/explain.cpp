@@ -58,7 +58,9 @@ void print_text(const Question& question, const Explanation& it) {
                                                                                  : question.distance == Distance::node ? "this node"
                                                                                                                        : "another node")
                                                       : "";
-  const std::string memory = !question.device ? "" : question.aware ? ", device memory, which MPI takes" : ", device memory, which MPI does not take";
+  const std::string other = is_message(question.call) ? (question.aware ? ", which MPI takes" : ", which MPI does not take")
+                                                      : (question.aware ? ", packed buffer too" : ", packed buffer in host memory");
+  const std::string memory = question.device ? ", device memory" + other : "";
   say("call", std::string(name(question.call)) + where + memory);
   if (question.device) return print_ways(it);
   for (int i = 0; i < strategy_count; ++i) {
@@ -108,7 +110,7 @@ void add_explain(CLI::App& app) {
   command->add_option("--call", *call, "send, receive, isend, irecv, pack or unpack; default send")->check(CLI::IsMember({"send", "receive", "isend", "irecv", "pack", "unpack"}));
   command->add_option("--distance", *distance, "where the peer is: self, node or network; default node")->check(CLI::IsMember({"self", "node", "network"}));
   CLI::Option* const device = command->add_flag("--device", question->device, "the buffer is in device memory");
-  command->add_flag("--aware", question->aware, "and the MPI library takes device memory")->needs(device);
+  command->add_flag("--aware", question->aware, "and the MPI library takes device memory; with pack and unpack: so is the packed buffer")->needs(device);
   command->add_flag("--json", *json, "for a program");
   command->callback([=] {
     question->call = calls.at(*call);

@@ -40,6 +40,8 @@ class Explain(output_test.CommandTest):
         text, ways = self.device("vector(1000,1,2,double)", "1")
         self.assertIn("call       send, peer on this node, device memory, which MPI does not take\n", text)
         self.assertIn("layout     1000 x 16 | 8 B\n", text)
+        self.assertIn("call       pack, device memory, packed buffer in host memory\n", self.device("int", "--call", "pack")[0])
+        self.assertIn("call       unpack, device memory, packed buffer too\n", self.device("int", "--call", "unpack", "--aware")[0])
         self.assertRegex(text, r"kernels    words 8")
         self.assertEqual(ways["device"], "not possible here")
         self.assertRegex(ways["copy-engine"], "^predicted ")
