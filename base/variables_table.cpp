@@ -13,7 +13,8 @@ constexpr Variable table[] = {
     {"BESTRIDE_REPORT_FILE", text, "", "", "path of the JSON report; default bestride-<job>.json in the working directory"},
     {"BESTRIDE_PROFILE", text, "", "", "machine profile to use; default ~/.config/bestride/profile.json, then /etc/bestride/profile.json"},
     {"BESTRIDE_CONFIG", text, "", "", "file of NAME=value lines read before the user's and the system's"},
-    {"BESTRIDE_STRATEGY", choice, "auto", "auto|forward|respell|pack", "force one strategy wherever it is possible (for tests and measurements)"},
+    {"BESTRIDE_STRATEGY", choice, "auto", "auto|forward|respell|pack|oneshot|staged|pipelined|copy-engine|device",
+     "force one strategy wherever it is possible: the first three for host memory, the others for device memory (for tests and measurements)"},
     {"BESTRIDE_KERNEL", choice, "automatic",
      "automatic|reference|block_copy|word|overlap|wide|gather|record|list|transpose|streaming",
      "force one kernel family wherever it can do the shape (for tests and measurements)"},
@@ -32,6 +33,7 @@ constexpr Variable table[] = {
     {"BESTRIDE_GPU_ORDER", choice, "none", "none|default_stream",
      "default_stream: packing waits on the device for the CUDA default stream; for programs that do not synchronise before MPI calls"},
     {"BESTRIDE_GPU_LIMIT", size, "2G", "", "page-locked host memory, and device memory, that messages in flight may take, per CUDA context"},
+    {"BESTRIDE_TEST_STAND_IN", flag, "0", "", "1, for tests: GPU curves measured on a stand-in driver may be used"},
     {"BESTRIDE_TEST_FAIL", text, "", "", "for tests: internal failures to force, by name and comma, or all"},
 };
 

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -83,16 +84,44 @@ void keep_older(Measurements* newer, const Measurements& older) {
       keep(newer->grids[grid].log_seconds[row], older.grids[grid].log_seconds[row]);
 }
 
+/// The same machine, whatever GPU is in it.
+bool fits(MachineFingerprint older, const MachineFingerprint& here) {
+  older.gpu.clear();
+  return why_stale(older, here).empty();
+}
+
+/// The GPU's curves as the others: those of this one, or all of them where none was measured now.
+void keep_older_device(DeviceMeasurements* newer, std::string* gpu, const MachineProfile& older) {
+  const DeviceMeasurements& from = older.device().measured();
+  if (!newer->any()) {
+    *newer = from;
+    *gpu = older.fingerprint.gpu;
+    return;
+  }
+  const auto keep = [](auto& points, const auto& values) {
+    for (std::size_t i = 0; i < points.size(); ++i)
+      if (std::isnan(points[i])) points[i] = values[i];
+  };
+  keep(newer->log_floors, from.log_floors);
+  for (std::size_t i = 0; i < newer->dma.size(); ++i) keep(newer->dma[i].log_seconds, from.dma[i].log_seconds);
+  for (std::size_t i = 0; i < newer->wire.size(); ++i) keep(newer->wire[i].log_seconds, from.wire[i].log_seconds);
+  for (std::size_t i = 0; i < newer->grids.size(); ++i)
+    for (std::size_t row = 0; row < newer->grids[i].log_seconds.size(); ++row) keep(newer->grids[i].log_seconds[row], from.grids[i].log_seconds[row]);
+}
+
 void check_kinds(const std::string& only) {
   CallKind kind;
   for (const std::string& word : words_of(only, ','))
-    if (!parse(word, &kind)) fail("unknown call kind '" + word + "' in --only; known are pack, unpack, send, receive, isend, irecv");
+    if (word != "gpu" && !parse(word, &kind))
+      fail("unknown call kind '" + word + "' in --only; known are pack, unpack, send, receive, isend, irecv, gpu");
 }
 
 }  // namespace
 
 int calibrate_command(const CalibrateOptions& options) {
   check_kinds(options.only);
+  const std::vector<std::string> only = words_of(options.only, ',');
+  if (options.no_gpu && std::find(only.begin(), only.end(), "gpu") != only.end()) fail("--only gpu and --no-gpu contradict each other; give one of them");
   const std::string output = output_path(options), state_path = output + ".state";
   const int budget = options.budget > 0 ? options.budget : options.quick ? 30 : 300;
   std::vector<std::string> command = launcher(options);
@@ -102,6 +131,8 @@ int calibrate_command(const CalibrateOptions& options) {
   if (options.quick) command.push_back("--quick");
   if (options.restart) command.push_back("--restart");
   if (!options.only.empty()) command.insert(command.end(), {"--only", options.only});
+  if (options.gpu) command.push_back("--gpu");
+  if (options.no_gpu) command.push_back("--no-gpu");
 
   Progress progress("calibrating");
   const MeasureRun run = follow_measurement(command, [&](int done, int total, const std::string& at) { progress.show(done, total, at); });
@@ -117,11 +148,15 @@ int calibrate_command(const CalibrateOptions& options) {
          exit_attention);
   MeasuredState state = read_state(state_path, run.configuration);
   if (state.done.empty()) fail("the state file '" + state_path + "' is gone or damaged; run again with --restart", exit_attention);
-  const MachineFingerprint fingerprint = fingerprint_of(run.configuration);
-  if (!options.only.empty())
-    if (const auto older = MachineProfile::load(output); older && why_stale(older->fingerprint, fingerprint).empty())
-      keep_older(&state.values, older->measured());
-  const MachineProfile profile = MachineProfile::from(std::move(state.values), fingerprint);
+  MachineFingerprint fingerprint = fingerprint_of(run.configuration);
+  if (state.device.any() && (run.gpu.empty() || run.gpu == state.gpu)) fingerprint.gpu = state.gpu;
+  else state.device = {};
+  if (const auto older = MachineProfile::load(output); older && fits(older->fingerprint, fingerprint)) {
+    if (!options.only.empty()) keep_older(&state.values, older->measured());
+    if (run.gpu.empty() || fingerprint.gpu.empty() || older->fingerprint.gpu == fingerprint.gpu)
+      keep_older_device(&state.device, &fingerprint.gpu, *older);
+  }
+  const MachineProfile profile = MachineProfile::from(std::move(state.values), fingerprint, std::move(state.device));
   if (const auto saved = profile.save(output); !saved) fail(saved.error().text);
   // What was left out for time stays to be done: the next run goes on with it.
   if (run.left_out == 0) ::unlink(state_path.c_str());
@@ -134,7 +169,9 @@ void add_calibrate(CLI::App& app) {
   static CalibrateOptions options;
   static bool resume = false;
   command->add_flag("--quick", options.quick, "coarse curves in half a minute instead of fine ones in five");
-  command->add_option("--only", options.only, "call kinds to measure, of pack,unpack,send,receive,isend,irecv; the others stay as they are in the file");
+  command->add_option("--only", options.only, "what to measure, of pack,unpack,send,receive,isend,irecv,gpu; the rest stays as it is in the file");
+  auto* const gpu = command->add_flag("--gpu", options.gpu, "measure the GPU, too, and fail if there is none (default: if there is one)");
+  command->add_flag("--no-gpu", options.no_gpu, "leave the GPU out; what the file has of it stays")->excludes(gpu);
   command->add_option("-o,--output", options.output, "file to write (default: ~/.config/bestride/profile.json)");
   command->add_option("--mpiexec", options.mpiexec, "launcher with its arguments, e.g. 'mpiexec -hosts a,b' to measure between two hosts");
   command->add_option("--budget", options.budget, "seconds to measure at most (default: 300; with --quick 30)")->check(CLI::PositiveNumber);

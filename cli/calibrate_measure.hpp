@@ -10,6 +10,9 @@ namespace bestride {
 struct MeasureRun {
   std::string configuration;  ///< "cpu | mpi library | host class | version"; empty: it never came so far
   bool two_hosts = false;
+  std::string gpu;          ///< name; empty: none is measured
+  bool stand_in = false;    ///< it is none: a stand-in driver
+  std::string gpu_trouble;  ///< why no GPU, or not all of it, was measured; empty: nothing to say
   int points = 0;
   int known = 0;      ///< measured by an earlier run
   int measured = 0;

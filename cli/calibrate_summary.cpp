@@ -35,6 +35,37 @@ constexpr Example examples[] = {
     {"receive, doubles of every second", Shape::Class::vector, Leaf::eight, 65536, 8, CallKind::receive, true},
 };
 
+struct DeviceExample {
+  const char* what;
+  std::int64_t bytes, block;
+};
+constexpr DeviceExample device_examples[] = {
+    {"doubles of every second, 64 KiB", 65536, 8}, {"doubles of every second, 16 MiB", 16 << 20, 8}, {"rows of 4 KiB, 1 MiB", 1 << 20, 4096}};
+
+void print_gpu(const MeasureRun& run, const MachineProfile& profile) {
+  if (!run.gpu_trouble.empty()) std::printf("GPU: %s\n", run.gpu_trouble.c_str());
+  const DeviceCosts& costs = profile.device();
+  if (!costs.measured().any()) return;
+  std::printf("GPU: %s\n", profile.fingerprint.gpu.c_str());
+  if (costs.measured().stand_in) std::printf("GPU: this is a stand-in driver: its curves are for tests and are not used\n");
+  if (!costs.calibrated()) return;
+  std::printf("\n%-36s", "send from device memory, this host");
+  for (int way = 0; way < cuda::transfer_way_count; ++way) std::printf(" %11s", cuda::name(static_cast<cuda::TransferWay>(way)));
+  std::printf("  chosen\n");
+  for (const DeviceExample& example : device_examples) {
+    Shape shape;
+    shape.kind = Shape::Class::vector;
+    shape.bytes = shape.element_bytes = example.bytes;
+    shape.block_bytes = example.block;
+    shape.blocks = shape.inner_count = shape.outer_count = example.bytes / example.block;
+    shape.jump = 2 * example.block;
+    const DeviceChoice choice = Chooser(profile).choose_device(shape, CallKind::send, Distance::node, {.copy_engine = true});
+    std::printf("%-36s", example.what);
+    for (double seconds : choice.seconds) std::printf(" %11s", time_text(seconds).c_str());
+    std::printf("  %s\n", cuda::name(choice.way));
+  }
+}
+
 }  // namespace
 
 void print_summary(const MeasureRun& run, const MachineProfile& profile, const std::string& path) {
@@ -59,6 +90,7 @@ void print_summary(const MeasureRun& run, const MachineProfile& profile, const s
     std::printf("%-36s %10s %10s %10s  %s\n", example.what, time_text(choice.seconds[0]).c_str(), time_text(choice.seconds[1]).c_str(),
                 time_text(choice.seconds[2]).c_str(), std::string(name(choice.strategy)).c_str());
   }
+  print_gpu(run, profile);
   std::printf("\nwritten to %s\n", path.c_str());
 }
 

@@ -20,6 +20,7 @@ void doctor(const std::string& program) {
   const LauncherKind launcher = check_launcher(findings);
   check_profile(findings, program.empty() ? check_installed_mpi(findings, installation)
                                           : check_program(findings, installation, program, launcher));
+  check_gpu(findings);
   check_settings(findings);
   if (findings.problems() == 0) return;
   std::fflush(stdout);

@@ -19,6 +19,8 @@ std::string check_installed_mpi(Findings& findings, const Installation& installa
 std::string check_program(Findings& findings, const Installation& installation, const std::string& program, LauncherKind launcher);
 /// The machine profile: there, whole, and measured on this machine with the MPI of that version text.
 void check_profile(Findings& findings, const std::string& mpi_version);
+/// The CUDA driver, its devices, the GPU kernels of this build, and the profile's curves of the GPU. No GPU is no problem.
+void check_gpu(Findings& findings);
 /// BESTRIDE_* variables: unknown names, bad values, what is switched off.
 void check_settings(Findings& findings);
 

@@ -29,6 +29,21 @@ std::string shape_text(const Shape& shape) {
   return text + ", innermost " + std::to_string(shape.inner_count) + " turns, blocks " + std::to_string(shape.jump) + " B apart";
 }
 
+std::string time_text(double seconds) { return std::isfinite(seconds) ? "predicted " + seconds_text(seconds) : "not possible here"; }
+
+void print_ways(const Explanation& it) {
+  const DeviceChoice& choice = it.device_choice;
+  for (int i = 0; i < cuda::transfer_way_count; ++i) {
+    const auto way = static_cast<cuda::TransferWay>(i);
+    const double seconds = choice.seconds[static_cast<std::size_t>(i)];
+    const bool chunks = way == cuda::TransferWay::pipelined && std::isfinite(seconds) && choice.chunk < it.layout->size();
+    std::printf("  %-11s %s%s%s\n", cuda::name(way), time_text(seconds).c_str(),
+                chunks ? (" in chunks of " + bytes_text(static_cast<std::uint64_t>(choice.chunk))).c_str() : "",
+                choice.possible() && choice.way == way ? ("  <- chosen: " + it.because).c_str() : "");
+  }
+  if (!choice.possible()) std::printf("  no way is possible: an MPI error names the remedy\n");
+}
+
 void print_text(const Question& question, const Explanation& it) {
   say("type", it.type + ", count " + std::to_string(question.count));
   say("layout", it.layout->text());
@@ -36,19 +51,22 @@ void print_text(const Question& question, const Explanation& it) {
   say("extent", std::to_string(it.element.extent) + " B from lower bound " + std::to_string(it.element.lower_bound) + "; all elements touch " +
                     bytes_of(it.layout->high() - it.layout->low()));
   say("shape", shape_text(it.shape));
-  say("kernels", it.kernels);
+  say("kernels", question.device ? it.gpu_kernels : it.kernels);
   say("profile", it.profile);
   if (!it.profile_trouble.empty()) say("", it.profile_trouble);
   const std::string where = is_message(question.call) ? ", peer on " + std::string(question.distance == Distance::self ? "this rank"
                                                                                  : question.distance == Distance::node ? "this node"
                                                                                                                        : "another node")
                                                       : "";
-  say("call", std::string(name(question.call)) + where);
+  const std::string other = is_message(question.call) ? (question.aware ? ", which MPI takes" : ", which MPI does not take")
+                                                      : (question.aware ? ", packed buffer too" : ", packed buffer in host memory");
+  const std::string memory = question.device ? ", device memory" + other : "";
+  say("call", std::string(name(question.call)) + where + memory);
+  if (question.device) return print_ways(it);
   for (int i = 0; i < strategy_count; ++i) {
     const double seconds = it.choice.seconds[static_cast<std::size_t>(i)];
     const bool chosen = static_cast<int>(it.choice.strategy) == i;
-    const std::string time = std::isfinite(seconds) ? "predicted " + seconds_text(seconds) : "not possible here";
-    std::printf("  %-8s %s%s\n", std::string(name(static_cast<Strategy>(i))).c_str(), time.c_str(),
+    std::printf("  %-8s %s%s\n", std::string(name(static_cast<Strategy>(i))).c_str(), time_text(seconds).c_str(),
                 chosen ? ("  <- chosen: " + it.because).c_str() : "");
   }
 }
@@ -61,11 +79,17 @@ void print_json(const Question& question, const Explanation& it) {
   json.member("layout", it.layout->text()).member("size", it.layout->size()).member("blocks", it.layout->blocks());
   json.member("lower_bound", it.element.lower_bound).member("extent", it.element.extent);
   json.member("low", it.layout->low()).member("high", it.layout->high());
-  json.member("shape", name(it.shape.kind)).member("kernels", it.kernels).member("profile", it.profile);
+  json.member("shape", name(it.shape.kind)).member("kernels", question.device ? it.gpu_kernels : it.kernels).member("profile", it.profile);
   json.key("seconds").open_object();
-  for (int i = 0; i < strategy_count; ++i) json.member(name(static_cast<Strategy>(i)), it.choice.seconds[static_cast<std::size_t>(i)]);
+  if (question.device)
+    for (int i = 0; i < cuda::transfer_way_count; ++i)
+      json.member(cuda::name(static_cast<cuda::TransferWay>(i)), it.device_choice.seconds[static_cast<std::size_t>(i)]);
+  else
+    for (int i = 0; i < strategy_count; ++i) json.member(name(static_cast<Strategy>(i)), it.choice.seconds[static_cast<std::size_t>(i)]);
   json.close_object();
-  json.member("strategy", name(it.choice.strategy)).member("because", it.because);
+  if (question.device) json.member("chunk", it.device_choice.chunk);
+  const std::string_view chosen = !question.device ? name(it.choice.strategy) : it.device_choice.possible() ? cuda::name(it.device_choice.way) : "none";
+  json.member("strategy", chosen).member("because", it.because);
   json.close_object();
   std::fputs(json.text().c_str(), stdout);
 }
@@ -85,6 +109,8 @@ void add_explain(CLI::App& app) {
   const auto call = std::make_shared<std::string>("send"), distance = std::make_shared<std::string>("node");
   command->add_option("--call", *call, "send, receive, isend, irecv, pack or unpack; default send")->check(CLI::IsMember({"send", "receive", "isend", "irecv", "pack", "unpack"}));
   command->add_option("--distance", *distance, "where the peer is: self, node or network; default node")->check(CLI::IsMember({"self", "node", "network"}));
+  CLI::Option* const device = command->add_flag("--device", question->device, "the buffer is in device memory");
+  command->add_flag("--aware", question->aware, "and the MPI library takes device memory; with pack and unpack: so is the packed buffer")->needs(device);
   command->add_flag("--json", *json, "for a program");
   command->callback([=] {
     question->call = calls.at(*call);

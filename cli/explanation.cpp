@@ -8,6 +8,8 @@
 #include "base/variables.hpp"
 #include "datatype/named.hpp"
 #include "datatype/respellable.hpp"
+#include "kernels/cuda/image.hpp"
+#include "kernels/cuda/sketch.hpp"
 #include "kernels/packer.hpp"
 
 namespace bestride {
@@ -62,6 +64,34 @@ void apply_forced(Explanation& it) {
   it.because = "BESTRIDE_STRATEGY=" + forced + " forces it";
 }
 
+std::string device_because(const Explanation& it) {
+  const DeviceChoice& choice = it.device_choice;
+  if (!choice.possible()) return "";
+  if (it.layout->size() == 0) return "there are no bytes to move";
+  if (it.device_allowed.forced == choice.way) return std::string("BESTRIDE_STRATEGY=") + cuda::name(choice.way) + " forces it";
+  if (it.layout->contiguous() && choice.way == cuda::TransferWay::staged) return "the bytes are contiguous: one copy";
+  std::size_t next = choice.seconds.size();
+  for (std::size_t way = 0; way < choice.seconds.size(); ++way)
+    if (way != static_cast<std::size_t>(choice.way) && (next == choice.seconds.size() || choice.seconds[way] < choice.seconds[next])) next = way;
+  if (!std::isfinite(choice.seconds[next])) return "nothing else is possible";
+  const double gain = 1 - choice.seconds[static_cast<std::size_t>(choice.way)] / choice.seconds[next];
+  const std::string other = cuda::name(static_cast<cuda::TransferWay>(next));
+  return gain < 0.01 ? "predicted about as fast as " + other : "predicted " + percent(gain) + " faster than " + other;
+}
+
+void explain_device(Explanation& it, const Question& question, const Chooser& chooser) {
+  const bool packs = question.call == CallKind::pack || is_sending(question.call);
+  const auto sketched = cuda::sketch(it.layout, packs ? cuda::Direction::pack : cuda::Direction::unpack);
+  it.gpu_kernels = !sketched ? sketched.error().text : it.layout->contiguous() ? "none: contiguous bytes are copied" : sketched->kernels;
+  if (!cuda::has_kernels()) it.gpu_kernels += " (this build has no GPU kernels: nvcc was not found when it was made)";
+  it.device_allowed = {.aware = question.aware,
+                       .copy_engine = sketched && sketched->box,
+                       .kernels = sketched && cuda::has_kernels(),
+                       .forced = forced_device_way()};
+  it.device_choice = chooser.choose_device(it.shape, question.call, question.distance, it.device_allowed);
+  it.because = device_because(it);
+}
+
 }  // namespace
 
 Result<Explanation> explain(const Question& question) {
@@ -93,6 +123,13 @@ Result<Explanation> explain(const Question& question) {
     } else {
       it.profile_trouble = loaded.error().text;
     }
+  }
+  if (question.device) {
+    const DeviceCosts& costs = profile->device();
+    if (costs.measured().stand_in && !costs.calibrated()) it.profile_trouble = "its GPU curves are of a stand-in driver, so the built-in ones are used";
+    else if (!costs.calibrated() && from_file) it.profile_trouble = "it has no GPU curves, so the built-in ones are used";
+    explain_device(it, question, Chooser(*profile));
+    return it;
   }
   it.choice = Chooser(*profile).choose(it.shape, question.call, question.distance, it.allowed);
   it.because = because(it, is_message(question.call) ? Chooser::default_margin : Chooser::local_margin);

@@ -14,6 +14,8 @@ struct Question {
   std::int64_t count = 1;
   CallKind call = CallKind::send;
   Distance distance = Distance::node;
+  bool device = false;  ///< the buffer is in device memory
+  bool aware = false;   ///< and MPI takes device memory
 };
 
 struct Explanation {
@@ -27,6 +29,11 @@ struct Explanation {
   std::string profile_trouble;  ///< why the profile that was to be used isn't; else ""
   Choice choice;
   std::string because;
+
+  // Of device memory: only if the question was about it.
+  std::string gpu_kernels;     ///< what a launch would do, or why it can't
+  DeviceAllowed device_allowed;
+  DeviceChoice device_choice;
 };
 
 /// Errors: the type expression (with its column), the count, a size beyond 62 bits.

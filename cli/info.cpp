@@ -7,7 +7,9 @@
 
 #include "base/variables.hpp"
 #include "cli/command.hpp"
+#include "cli/gpu.hpp"
 #include "cli/installation.hpp"
+#include "kernels/cuda/image.hpp"
 #include "kernels/packer.hpp"
 #include "perfmodel/profile.hpp"
 
@@ -62,6 +64,8 @@ void print_installation() {
     if (std::string(variable.name) == "BESTRIDE_KERNEL")
       for (const char* c = variable.choices; *c; ++c) families += *c == '|' ? ' ' : *c;
   say("kernel families", families);
+  say("GPU kernels", cuda::has_kernels() ? "in this build" : "left out of this build: nvcc was not found when it was made");
+  say("CUDA driver", gpu_text(ask_about_gpus()));
   say("profile", profile_text());
 }
 

@@ -133,12 +133,13 @@ const MachineProfile& MachineProfile::built_in() noexcept {
   return *profile;
 }
 
-MachineProfile MachineProfile::from(Measurements measured, MachineFingerprint fingerprint) {
+MachineProfile MachineProfile::from(Measurements measured, MachineFingerprint fingerprint, DeviceMeasurements device) {
   MachineProfile profile;
   profile.fingerprint = std::move(fingerprint);
   profile.filled_ = measured;
   profile.measured_ = std::move(measured);
   complete(&profile.filled_, built_in().filled_);
+  profile.device_ = DeviceCosts::from(std::move(device));
   return profile;
 }
 

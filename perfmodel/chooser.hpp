@@ -7,6 +7,7 @@
 #include <array>
 
 #include "model/distance.hpp"
+#include "perfmodel/device_choice.hpp"
 #include "perfmodel/profile.hpp"
 #include "perfmodel/shape.hpp"
 #include "perfmodel/strategy.hpp"
@@ -45,6 +46,8 @@ class Chooser {
   /// By what part of forward's time another strategy must be predicted faster to be taken.
   double margin(const Shape& shape, CallKind kind, Distance distance) const noexcept;
   Choice choose(const Shape& shape, CallKind kind, Distance distance, Allowed allowed) const noexcept;
+  /// The way of a layout in memory a GPU moves. The same promises.
+  DeviceChoice choose_device(const Shape& shape, CallKind kind, Distance distance, const DeviceAllowed& allowed) const noexcept;
   /// How to hand a packed buffer, or any contiguous bytes, to MPI: forward (as bytes) or respell. seconds() of Strategy::pack
   /// counts on it.
   Strategy wire(std::int64_t bytes, CallKind kind, Distance distance) const noexcept;

@@ -37,8 +37,8 @@ std::array<float, block_points> block_axis() noexcept {
 }
 
 /// On `points` points, the first at 64 bytes, `step` powers of two apart.
-AxisPosition on_axis(double bytes, int points, float step) noexcept {
-  const float x = (std::log2(static_cast<float>(bytes)) - 6) / step;
+AxisPosition on_axis(float log2_bytes, int points, float step) noexcept {
+  const float x = (log2_bytes - 6) / step;
   const float last = static_cast<float>(points - 1);
   if (!(x > 0)) return {0, 0, 0};
   if (x >= last) return {points - 2, 1, (x - last) * step};
@@ -48,7 +48,9 @@ AxisPosition on_axis(double bytes, int points, float step) noexcept {
 
 }  // namespace
 
-AxisPosition on_bytes_axis(double bytes) noexcept { return on_axis(bytes, bytes_points, log_factor); }
+AxisPosition on_bytes_axis_log(float log2_bytes) noexcept { return on_axis(log2_bytes, bytes_points, log_factor); }
+
+AxisPosition on_bytes_axis(double bytes) noexcept { return on_bytes_axis_log(std::log2(static_cast<float>(bytes))); }
 
 AxisPosition on_curve_axis(double bytes) noexcept {
   constexpr float a_little = 0.022367813f;  // log2(65/64)

@@ -26,6 +26,7 @@ struct AxisPosition {
   float beyond = 0;
 };
 AxisPosition on_bytes_axis(double bytes) noexcept;   ///< clamped below
+AxisPosition on_bytes_axis_log(float log2_bytes) noexcept;  ///< the same, of log2 of bytes
 AxisPosition on_curve_axis(double bytes) noexcept;   ///< clamped below
 AxisPosition on_block_axis(double block) noexcept;   ///< clamped on both ends
 

@@ -33,7 +33,8 @@ std::string why_stale(const MachineFingerprint& profile, const MachineFingerprin
   } fields[] = {{"CPU", profile.cpu, here.cpu},
                 {"MPI library", profile.mpi_library, here.mpi_library},
                 {"host class", profile.host_class, here.host_class},
-                {"bestride version", profile.bestride, here.bestride}};
+                {"bestride version", profile.bestride, here.bestride},
+                {"GPU or driver", profile.gpu, here.gpu}};
   for (const auto& field : fields)
     if (!field.measured.empty() && !field.now.empty() && field.measured != field.now)
       return std::string("the profile was measured with another ") + field.what + " ('" + field.measured + "', here '" + field.now +

@@ -32,4 +32,21 @@ std::string_view name(Shape::Class kind) noexcept {
   return names[static_cast<std::size_t>(kind)];
 }
 
+std::string_view name(DeviceWork work) noexcept {
+  constexpr std::array<std::string_view, device_work_count> names{"kernel", "oneshot", "copy"};
+  return names[static_cast<std::size_t>(work)];
+}
+
+std::string_view name(DeviceDirection direction) noexcept { return direction == DeviceDirection::pack ? "pack" : "unpack"; }
+
+std::string_view name(DeviceWalk walk) noexcept {
+  constexpr std::array<std::string_view, device_walk_count> names{"dense", "wide", "listed"};
+  return names[static_cast<std::size_t>(walk)];
+}
+
+std::string_view name(DeviceFloor floor) noexcept {
+  constexpr std::array<std::string_view, device_floor_count> names{"launch", "sync", "chunk"};
+  return names[static_cast<std::size_t>(floor)];
+}
+
 }  // namespace bestride

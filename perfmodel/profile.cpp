@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "perfmodel/position.hpp"
+
 namespace bestride {
 namespace {
 
@@ -13,28 +15,6 @@ namespace {
 constexpr double fragment_bytes = 8192;
 /// Nests are measured with this many inner turns; what they cost more than a vector is per start of an inner loop.
 constexpr double measured_inner_count = 8;
-
-struct Position {
-  AxisPosition bytes;
-  AxisPosition block;
-  float wide = 0;  ///< weight of the wide grid
-};
-
-Position position_of(const Shape& shape) noexcept {
-  Position position;
-  const double shortest = static_cast<double>(block_lengths.front());
-  double block = static_cast<double>(shape.block_bytes), bytes = static_cast<double>(shape.bytes);
-  if (block < shortest) {  // a block of one byte costs what one of four does
-    bytes *= shortest / block;
-    block = shortest;
-  }
-  position.bytes = on_bytes_axis(bytes);
-  position.block = on_block_axis(block);
-  const float dense = 2 * static_cast<float>(block);
-  if (static_cast<float>(shape.jump) > dense && dense < static_cast<float>(wide_jump))
-    position.wide = std::min(1.0f, std::log2(static_cast<float>(shape.jump) / dense) / std::log2(static_cast<float>(wide_jump) / dense));
-  return position;
-}
 
 }  // namespace
 

@@ -13,6 +13,8 @@
 #include "base/result.hpp"
 #include "model/distance.hpp"
 #include "perfmodel/cost_grid.hpp"
+#include "perfmodel/device_costs.hpp"
+#include "perfmodel/position.hpp"
 #include "perfmodel/shape.hpp"
 #include "perfmodel/strategy.hpp"
 
@@ -24,6 +26,7 @@ struct MachineFingerprint {
   std::string mpi_library;  ///< version, with device; see perfmodel/machine.hpp
   std::string host_class;   ///< cores, caches; not the host's name
   std::string bestride;     ///< library version
+  std::string gpu{};        ///< name and driver version of the GPU; empty: none was measured, or none was looked for
 };
 
 /// "" if the profile fits this machine and MPI, else one line: what differs and what to do. An empty field of `profile` (the
@@ -51,10 +54,9 @@ Distance distance_of(Lane lane) noexcept;
 enum class Engine : std::uint8_t { broken, whole, kernel };
 inline constexpr int engine_count = 3;
 
-/// How far apart the blocks lie: twice their length, or at least wide_jump.
+/// How far apart the blocks lie: twice their length, or at least wide_jump (perfmodel/position.hpp).
 enum class Spread : std::uint8_t { dense, wide };
 inline constexpr int spread_count = 2;
-inline constexpr std::int64_t wide_jump = 2048;
 
 /// Shape classes with grids, in the order of Shape::Class after `contiguous`.
 inline constexpr int class_count = 4;
@@ -108,7 +110,7 @@ class MachineProfile {
 
   /// Completes the measurements: holes by interpolation; leaves, spreads that were left out by the ratio to those that were
   /// not; a (lane, class) without a minimum of points by the built-in; `network` without points from `node`, assuming a slow wire.
-  static MachineProfile from(Measurements measured, MachineFingerprint fingerprint);
+  static MachineProfile from(Measurements measured, MachineFingerprint fingerprint, DeviceMeasurements device = {});
 
   /// Seconds for one side of a call, transfer included, of each strategy.
   std::array<double, strategy_count> seconds(const Shape&, CallKind, Distance) const noexcept;
@@ -119,6 +121,8 @@ class MachineProfile {
   /// Of Engine::kernel in the lanes of messages: the work beside the contiguous transfer. Else everything.
   const CostGrid& grid(const GridKey& key) const noexcept { return filled_.grids[static_cast<std::size_t>(grid_index(key))]; }
   const Measurements& measured() const noexcept { return measured_; }
+  /// Of memory on the GPU. The built-in costs, where none was measured.
+  const DeviceCosts& device() const noexcept { return device_; }
 
   MachineFingerprint fingerprint;
   std::string path;  ///< where it was read from; empty: built in
@@ -128,6 +132,7 @@ class MachineProfile {
   explicit MachineProfile(int grid_number = grid_count) : measured_(grid_number), filled_(grid_number) {}
   Measurements measured_;
   Measurements filled_;
+  DeviceCosts device_ = DeviceCosts::built_in();
 };
 
 /// BESTRIDE_PROFILE, else ~/.config/bestride/profile.json, else /etc/bestride/profile.json: the first that exists; "" if none.

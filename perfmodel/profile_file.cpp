@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// MachineProfile on disk (docs/profile.md). The only file that knows JSON; nothing thrown here leaves it.
+// MachineProfile on disk (docs/profile.md). Nothing thrown here leaves it.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,14 +10,13 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
+#include "perfmodel/device_json.hpp"
+#include "perfmodel/json_points.hpp"
 #include "perfmodel/profile.hpp"
 
 namespace bestride {
 namespace {
-
-using Json = nlohmann::json;  // objects sorted by key: dump() is the canonical form that is signed
 
 constexpr const char* format_name = "bestride-profile";
 constexpr int format_version = 1;
@@ -31,52 +30,6 @@ std::string signature_of(Json file) {
   char text[32];
   std::snprintf(text, sizeof text, "fnv1a64:%016llx", static_cast<unsigned long long>(hash));
   return text;
-}
-
-/// Nanoseconds with four significant digits, null if not measured.
-Json point(float log_seconds) {
-  if (std::isnan(log_seconds)) return nullptr;
-  char text[32];
-  std::snprintf(text, sizeof text, "%.4g", std::exp2(static_cast<double>(log_seconds)) * 1e9);
-  return std::strtod(text, nullptr);
-}
-
-/// False unless null or a time between 10 ps and 1000 s.
-bool read_point(const Json& value, float* log_seconds) {
-  *log_seconds = CostCurve::unmeasured;
-  if (value.is_null()) return true;
-  if (!value.is_number()) return false;
-  const double nanoseconds = value.get<double>();
-  if (!(nanoseconds >= 0.01 && nanoseconds <= 1e12)) return false;
-  *log_seconds = static_cast<float>(std::log2(nanoseconds * 1e-9));
-  return true;
-}
-
-template <class Row>
-Json row_of(const Row& values) {
-  Json row = Json::array();
-  for (float value : values) row.push_back(point(value));
-  return row;
-}
-
-template <class Row>
-bool read_row(const Json& row, Row* values) {
-  if (!row.is_array() || row.size() != values->size()) return false;
-  for (std::size_t i = 0; i < row.size(); ++i)
-    if (!read_point(row[i], &(*values)[i])) return false;
-  return true;
-}
-
-/// The value whose name() is `text`.
-template <class Enum>
-bool named(const Json& text, int count, Enum* value, int first = 0) {
-  if (!text.is_string()) return false;
-  for (int i = first; i < count; ++i)
-    if (name(static_cast<Enum>(i)) == text.get_ref<const std::string&>()) {
-      *value = static_cast<Enum>(i);
-      return true;
-    }
-  return false;
 }
 
 Json axes() {
@@ -95,6 +48,7 @@ Json json_of(const MachineProfile& profile) {
                          {"mpi_library", profile.fingerprint.mpi_library},
                          {"host_class", profile.fingerprint.host_class},
                          {"bestride", profile.fingerprint.bestride}};
+  if (!profile.fingerprint.gpu.empty()) file["fingerprint"]["gpu"] = profile.fingerprint.gpu;
   file["axes"] = axes();
   const Measurements& measured = profile.measured();
   Json curves = Json::array();
@@ -117,6 +71,7 @@ Json json_of(const MachineProfile& profile) {
                      {"spread", name(key.spread)}, {"leaf", name(key.leaf)}, {"ns", std::move(rows)}});
   }
   file["grids"] = std::move(grids);
+  if (profile.device().measured().any()) file["gpu"] = json_of(profile.device().measured());
   file["signature"] = signature_of(file);
   return file;
 }
@@ -182,9 +137,9 @@ Result<std::string> read_file(const std::string& path) {
 
 Result<MachineProfile> MachineProfile::load(const std::string& path) {
   try {
-    Result<std::string> text = read_file(path);
-    if (!text) return text.error();
-    const Json file = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
+    Result<std::string> all = read_file(path);
+    if (!all) return all.error();
+    const Json file = Json::parse(*all, nullptr, /*allow_exceptions=*/false);
     if (file.is_discarded()) return bad(path, "damaged or cut short (not JSON)");
     if (!file.is_object() || file.value("format", Json()) != format_name) return bad(path, "not a bestride profile");
     if (file.value("version", Json()) != format_version)
@@ -192,11 +147,14 @@ Result<MachineProfile> MachineProfile::load(const std::string& path) {
                            std::to_string(format_version) + ")");
     if (file.value("signature", Json()) != signature_of(file)) return bad(path, "changed or damaged since it was written (its signature is wrong)");
     Measurements measured;
-    const std::string wrong = read_measurements(file, &measured);
+    DeviceMeasurements device;
+    std::string wrong = read_measurements(file, &measured);
+    if (wrong.empty() && file.contains("gpu")) wrong = read_device(file.at("gpu"), &device);
     if (!wrong.empty()) return bad(path, wrong);
     const Json& print = file.at("fingerprint");
-    MachineProfile profile = from(std::move(measured), {print.at("cpu").get<std::string>(), print.at("mpi_library").get<std::string>(),
-                                                        print.at("host_class").get<std::string>(), print.at("bestride").get<std::string>()});
+    const auto text = [&](const char* key) { return print.at(key).get<std::string>(); };
+    MachineProfile profile = from(std::move(measured), {text("cpu"), text("mpi_library"), text("host_class"), text("bestride"), print.value("gpu", "")},
+                                  std::move(device));
     profile.path = path;
     return profile;
   } catch (const std::bad_alloc&) {

@@ -86,6 +86,48 @@ TEST_F(ProfileFile, ComesBackAsItWas) {
   EXPECT_EQ(text(), first) << "a file read and written again is the same file";
 }
 
+/// One point of everything a GPU has.
+DeviceMeasurements some_device() {
+  DeviceMeasurements device;
+  for (int i = 0; i < device_floor_count; ++i) device.set(static_cast<DeviceFloor>(i), 1e-6 * (i + 1));
+  device.dma[1].set(4, 5e-6);
+  device.wire[2].set(8, 6e-6);
+  for (int index = 0; index < device_grid_count; ++index) device.grids[static_cast<std::size_t>(index)].set(2, 3, 1e-6 * (index + 7));
+  return device;
+}
+
+TEST_F(ProfileFile, TheGpuComesBackAsItWas) {
+  EXPECT_EQ(text().find("gpu"), std::string::npos) << "a profile without one does not mention it";
+  MachineFingerprint with_gpu = somewhere;
+  with_gpu.gpu = "Example GPU, CUDA 13.0";
+  ASSERT_TRUE(MachineProfile::from(some_measurements(3), with_gpu, some_device()).save(path_));
+  const auto after = MachineProfile::load(path_);
+  ASSERT_TRUE(after) << after.error().text;
+  EXPECT_EQ(after->fingerprint.gpu, with_gpu.gpu);
+  EXPECT_TRUE(after->device().calibrated());
+  const DeviceMeasurements before = some_device(), &read = after->device().measured();
+  for (std::size_t i = 0; i < before.grids.size(); ++i) EXPECT_NEAR(read.grids[i].log_seconds[2][3], before.grids[i].log_seconds[2][3], 2e-3);
+  for (std::size_t i = 0; i < before.log_floors.size(); ++i) EXPECT_NEAR(read.log_floors[i], before.log_floors[i], 2e-3);
+  EXPECT_NEAR(read.dma[1].log_seconds[4], before.dma[1].log_seconds[4], 2e-3);
+  EXPECT_NEAR(read.wire[2].log_seconds[8], before.wire[2].log_seconds[8], 2e-3);
+  EXPECT_FALSE(read.stand_in);
+  const std::string first = text();
+  ASSERT_TRUE(after->save(path_));
+  EXPECT_EQ(text(), first);
+  replace("\"stand_in\":false", "\"stand_in\":true");
+  EXPECT_NE(refusal().find("signature"), std::string::npos) << "the GPU's section is signed like the rest";
+}
+
+TEST_F(ProfileFile, OfAStandInIsMarkedAndNotUsed) {
+  DeviceMeasurements device = some_device();
+  device.stand_in = true;
+  ASSERT_TRUE(MachineProfile::from(some_measurements(3), somewhere, device).save(path_));
+  const auto after = MachineProfile::load(path_);
+  ASSERT_TRUE(after) << after.error().text;
+  EXPECT_TRUE(after->device().measured().stand_in);
+  EXPECT_FALSE(after->device().calibrated());
+}
+
 TEST_F(ProfileFile, LeavesNothingBesideIt) {
   int files = 0;
   for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder_ + "/deep")) ++files;
@@ -161,6 +203,13 @@ TEST(Fingerprint, DifferencesAreNamed) {
   EXPECT_NE(line.find("MPI library"), std::string::npos);
   EXPECT_NE(line.find("4.2.3"), std::string::npos);
   EXPECT_NE(line.find("bestride calibrate"), std::string::npos);
+  here = somewhere;
+  here.gpu = "GPU B, CUDA 13.0";
+  EXPECT_EQ(why_stale(somewhere, here), "") << "no GPU was measured";
+  MachineFingerprint with_gpu = somewhere;
+  with_gpu.gpu = "GPU A, CUDA 13.0";
+  EXPECT_NE(why_stale(with_gpu, here).find("GPU or driver ('GPU A, CUDA 13.0', here 'GPU B, CUDA 13.0')"), std::string::npos);
+  EXPECT_EQ(why_stale(with_gpu, somewhere), "") << "not looked for";
   EXPECT_EQ(why_stale(MachineProfile::built_in().fingerprint, here), "") << "the built-in profile is never stale";
 }
 

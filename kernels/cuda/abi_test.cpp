@@ -76,6 +76,7 @@ using D = DriverCalls;
 static_assert(same(&D::cuDriverGetVersion, PFN_cuDriverGetVersion_v2020{}) && same(&D::cuGetErrorName, PFN_cuGetErrorName_v6000{}));
 static_assert(same(&D::cuPointerGetAttributes, PFN_cuPointerGetAttributes_v7000{}) && same(&D::cuMemRangeGetAttribute, PFN_cuMemRangeGetAttribute_v8000{}));
 static_assert(same(&D::cuDeviceGet, PFN_cuDeviceGet_v2000{}) && same(&D::cuDeviceGetAttribute, PFN_cuDeviceGetAttribute_v2000{}));
+static_assert(same(&D::cuDeviceGetCount, PFN_cuDeviceGetCount_v2000{}) && same(&D::cuDeviceGetName, PFN_cuDeviceGetName_v2000{}));
 static_assert(same(&D::cuDevicePrimaryCtxGetState, PFN_cuDevicePrimaryCtxGetState_v7000{}));
 static_assert(same(&D::cuDevicePrimaryCtxRetain, PFN_cuDevicePrimaryCtxRetain_v7000{}));
 static_assert(same(&D::cuDevicePrimaryCtxRelease, PFN_cuDevicePrimaryCtxRelease_v11000{}));

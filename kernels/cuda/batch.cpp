@@ -11,19 +11,6 @@ namespace {
 
 constexpr std::uint64_t most_tiles = std::uint64_t{1} << 31;
 
-std::string kind_text(const WorkPiece& piece) {
-  const std::string width = " " + std::to_string(1 << piece.width);
-  switch (piece.kind) {
-    case WorkKind::words: return "words" + width;
-    case WorkKind::uniform_list: return "list" + width;
-    case WorkKind::mixed_list: return "mixed list" + width;
-    case WorkKind::transpose: return "transpose" + width;
-    case WorkKind::bulk: return "bulk";
-    case WorkKind::ordered: return "ordered" + width;
-  }
-  return "";
-}
-
 }  // namespace
 
 Batch::Batch(Batch&& other) noexcept { *this = std::move(other); }
@@ -127,7 +114,7 @@ Result<Done> Batch::keep_as_graph() noexcept {
 std::string Batch::text() const {
   std::map<std::string, int> kinds;
   for (int i = 0; i < pieces_; ++i)
-    ++kinds[kind_text(*reinterpret_cast<const WorkPiece*>(parameters_.data() + (parameters_[1 + static_cast<std::size_t>(i)] >> 32)))];
+    ++kinds[kernel_text(*reinterpret_cast<const WorkPiece*>(parameters_.data() + (parameters_[1 + static_cast<std::size_t>(i)] >> 32)))];
   std::string line = std::to_string(pieces_) + " pieces, " + std::to_string(bytes_) + " B:";
   for (const auto& [kind, count] : kinds) line += " " + kind + (count > 1 ? " x" + std::to_string(count) : "") + ",";
   return line + " grid " + std::to_string(grid_);

@@ -46,6 +46,8 @@ const char* bind_all(DriverCalls& calls, GetProcAddress find) {
   bind(calls.cuPointerGetAttributes, "cuPointerGetAttributes", 7000);
   bind(calls.cuMemRangeGetAttribute, "cuMemRangeGetAttribute", 8000);
   bind(calls.cuDeviceGet, "cuDeviceGet", 2000);
+  bind(calls.cuDeviceGetCount, "cuDeviceGetCount", 2000);
+  bind(calls.cuDeviceGetName, "cuDeviceGetName", 2000);
   bind(calls.cuDeviceGetAttribute, "cuDeviceGetAttribute", 2000);
   bind(calls.cuDevicePrimaryCtxGetState, "cuDevicePrimaryCtxGetState", 7000);
   bind(calls.cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", 7000);

@@ -25,6 +25,8 @@ struct DriverCalls {
   Code (*cuPointerGetAttributes)(unsigned count, int* attributes, void** data, Address pointer);
   Code (*cuMemRangeGetAttribute)(void* data, std::size_t size, int attribute, Address base, std::size_t bytes);
   Code (*cuDeviceGet)(DeviceOrdinal* device, int ordinal);
+  Code (*cuDeviceGetCount)(int* count);
+  Code (*cuDeviceGetName)(char* name, int length, DeviceOrdinal device);
   Code (*cuDeviceGetAttribute)(int* value, int attribute, DeviceOrdinal device);
   Code (*cuDevicePrimaryCtxGetState)(DeviceOrdinal device, unsigned* flags, int* active);
   Code (*cuDevicePrimaryCtxRetain)(ContextHandle* context, DeviceOrdinal device);

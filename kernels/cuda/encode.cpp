@@ -181,6 +181,19 @@ std::int64_t bytes_before(const Piece& piece, std::int64_t position) noexcept {
   return before + std::min(position, piece.block);
 }
 
+std::string kernel_text(const WorkPiece& piece) {
+  const std::string width = " " + std::to_string(1 << piece.width);
+  switch (piece.kind) {
+    case WorkKind::words: return "words" + width;
+    case WorkKind::uniform_list: return "list" + width;
+    case WorkKind::mixed_list: return "mixed list" + width;
+    case WorkKind::transpose: return "transpose" + width;
+    case WorkKind::bulk: return "bulk";
+    case WorkKind::ordered: return "ordered" + width;
+  }
+  return "";
+}
+
 Result<Done> encode(const BatchItem& item, const KernelOptions& options, std::vector<EncodedPiece>& out) {
   return Encoder(item, options, out).run();
 }

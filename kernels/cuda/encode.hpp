@@ -2,6 +2,7 @@
 #pragma once
 // Encode: the pieces of one pack or unpack as the records the kernels read: which kernel, how wide a word, how many tiles.
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "base/result.hpp"
@@ -22,6 +23,9 @@ struct EncodedPiece {
 
 /// Appends the pieces of `item` that have bytes in its range. Error: an unpack whose order can't be kept.
 Result<Done> encode(const BatchItem& item, const KernelOptions& options, std::vector<EncodedPiece>& out);
+
+/// "words 16": the kernel of a piece and its word, bytes.
+std::string kernel_text(const WorkPiece& piece);
 
 /// Bytes of a piece that stand before `position` in the packed buffer, counted from the piece's first. For cutting ranges.
 std::int64_t bytes_before(const Piece& piece, std::int64_t position) noexcept;

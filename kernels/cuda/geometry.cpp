@@ -18,9 +18,9 @@ void set_sides(Copy& copy, Address user, std::size_t user_pitch, Address packed,
 
 }  // namespace
 
-std::optional<Box> box_of(const Plan& plan, std::int64_t max_pitch) noexcept {
-  if (plan.pieces().size() != 1 || plan.overlaps()) return {};
-  const Piece& piece = plan.pieces()[0];
+std::optional<Box> box_of(std::span<const Piece> pieces, bool overlaps, std::int64_t max_pitch) noexcept {
+  if (pieces.size() != 1 || overlaps) return {};
+  const Piece& piece = pieces[0];
   if (piece.list >= 0 || piece.loops.size() > 2) return {};
   Box box{piece.user, piece.block, 1, piece.block, 1, 0};
   if (!piece.loops.empty()) {

@@ -3,6 +3,7 @@
 // Geometry: a layout as a rectangle or a box of bytes, for the copy engines.
 #include <cstdint>
 #include <optional>
+#include <span>
 
 #include "kernels/cuda/plan.hpp"
 
@@ -18,8 +19,9 @@ struct Box {
   std::int64_t rows_per_plane = 0;  ///< of the user's side, for planes > 1
 };
 
-/// Nothing if the layout is no box, or its pitch exceeds `max_pitch`.
-std::optional<Box> box_of(const Plan& plan, std::int64_t max_pitch) noexcept;
+/// Nothing if the layout is no box, or its pitch exceeds `max_pitch`. `overlaps`: it names a byte twice.
+std::optional<Box> box_of(std::span<const Piece> pieces, bool overlaps, std::int64_t max_pitch) noexcept;
+inline std::optional<Box> box_of(const Plan& plan, std::int64_t max_pitch) noexcept { return box_of(plan.pieces(), plan.overlaps(), max_pitch); }
 
 /// One asynchronous copy between the user's memory and a packed buffer, which every context reaches. The context must be current.
 Code copy_box(const Driver& driver, const Box& box, Address user, Address packed, bool to_packed, StreamHandle stream) noexcept;

@@ -69,7 +69,7 @@ void place(UploadedList& list, Address base) {
 
 }  // namespace
 
-Result<PlanPtr> Plan::make(Device& device, LayoutPtr layout) noexcept try {
+Result<PlanPtr> Plan::build(Device* device, LayoutPtr layout) noexcept try {
   std::shared_ptr<Plan> plan(new Plan);
   Result<Pieces> pieces = pieces_of(*layout);
   if (!pieces) return pieces.error();
@@ -85,12 +85,12 @@ Result<PlanPtr> Plan::make(Device& device, LayoutPtr layout) noexcept try {
     plan->ordered_bits_ = bits_of(plan->pieces_.ordered);
     plan->pieces_.ordered = {};
   }
-  if (!tables.bytes().empty()) {
+  if (device && !tables.bytes().empty()) {
     const std::int64_t size = static_cast<std::int64_t>(tables.bytes().size());
-    Result<Buffer> memory = device.scratch(size);
+    Result<Buffer> memory = device->scratch(size);
     if (!memory) return memory.error();
     plan->memory_ = std::move(*memory);
-    const Result<Done> sent = device.upload(plan->memory_.address(), tables.bytes().data(), size);
+    const Result<Done> sent = device->upload(plan->memory_.address(), tables.bytes().data(), size);
     if (!sent) return sent.error();
     for (UploadedList& list : plan->lists_) place(list, plan->memory_.address());
     place(plan->ordered_, plan->memory_.address());

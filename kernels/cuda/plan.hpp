@@ -25,7 +25,9 @@ struct UploadedList {
 class Plan {
  public:
   /// Uploads the lists and waits for that. Error: out of memory, device dead, too irregular. See Device::plan.
-  static Result<PlanPtr> make(Device& device, LayoutPtr layout) noexcept;
+  static Result<PlanPtr> make(Device& device, LayoutPtr layout) noexcept { return build(&device, std::move(layout)); }
+  /// The same without a device: its lists are nowhere. For saying what would be done (sketch.hpp), never for doing it.
+  static Result<PlanPtr> sketch(LayoutPtr layout) noexcept { return build(nullptr, std::move(layout)); }
 
   const LayoutPtr& layout() const noexcept { return layout_; }
   std::int64_t size() const noexcept { return layout_->size(); }
@@ -41,6 +43,7 @@ class Plan {
 
  private:
   Plan() = default;
+  static Result<PlanPtr> build(Device* device, LayoutPtr layout) noexcept;
   LayoutPtr layout_;
   Pieces pieces_;
   std::vector<UploadedList> lists_;

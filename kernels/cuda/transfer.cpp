@@ -12,17 +12,6 @@ struct UnpackTransfer::State : Flow {
   using Flow::Flow;
 };
 
-const char* name(TransferWay way) noexcept {
-  switch (way) {
-    case TransferWay::oneshot: return "oneshot";
-    case TransferWay::staged: return "staged";
-    case TransferWay::pipelined: return "pipelined";
-    case TransferWay::copy_engine: return "copy-engine";
-    case TransferWay::device: return "device";
-  }
-  return "";
-}
-
 bool can_move(const Plan& plan, TransferWay way, const Device& device) noexcept {
   return way != TransferWay::copy_engine || box_of(plan, device.max_pitch());
 }

@@ -19,11 +19,9 @@
 #include <optional>
 
 #include "kernels/cuda/batch.hpp"
+#include "kernels/cuda/way.hpp"
 
 namespace bestride::cuda {
-
-enum class TransferWay : std::uint8_t { oneshot, staged, pipelined, copy_engine, device };
-const char* name(TransferWay way) noexcept;
 
 enum class Progress : std::uint8_t { pending, done, failed };
 

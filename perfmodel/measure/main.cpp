@@ -3,6 +3,8 @@
 // reads its events from stdout, one a line, and makes the profile of its state file:
 //   config <text>        what is measured under, the first line of the state file
 //   hosts same|different
+//   gpu <0|1: stand-in> <name>      what the GPU points are about
+//   gpu-trouble <text>              why no GPU, or not all of it, is measured
 //   plan <points> <of them measured before>
 //   at <number> <point id>
 //   end <measured now> <left out for time> <seconds>
@@ -15,10 +17,13 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <optional>
 #include <sstream>
 #include <string>
 
 #include "perfmodel/machine.hpp"
+#include "perfmodel/measure/device_phase.hpp"
+#include "perfmodel/measure/device_wire.hpp"
 #include "perfmodel/measure/point.hpp"
 #include "perfmodel/measure/state.hpp"
 
@@ -26,11 +31,16 @@ namespace {
 
 using namespace bestride;
 
+/// Of the time, when both messages and the GPU are measured. Its points are short: a tenth is enough where it is fast.
+constexpr double gpu_share = 1.0 / 3;
+
 struct Arguments {
   std::string state;
   double budget = 300;
   bool restart = false;
+  enum class Gpu { if_there, yes, no } gpu = Gpu::if_there;
   PlanOptions plan;
+  double limit() const { return plan.quick ? 1e-3 : 4e-3; }  ///< of a batch of samples, seconds
 };
 
 [[noreturn]] void stop(const std::string& text) {
@@ -49,13 +59,21 @@ Arguments read_arguments(int argc, char** argv) {
     else if (word == "--budget") arguments.budget = std::atof(next().c_str());
     else if (word == "--restart") arguments.restart = true;
     else if (word == "--quick") arguments.plan.quick = true;
+    else if (word == "--gpu") arguments.gpu = Arguments::Gpu::yes;
+    else if (word == "--no-gpu") arguments.gpu = Arguments::Gpu::no;
     else if (word == "--only") {
+      if (arguments.gpu == Arguments::Gpu::if_there) arguments.gpu = Arguments::Gpu::no;
       std::istringstream words(next());
       for (std::string kind; std::getline(words, kind, ',');) {
         CallKind call;
-        if (!parse(kind, &call)) stop("unknown call kind '" + kind + "'; known are pack, unpack, send, receive, isend, irecv");
+        if (kind == "gpu") {
+          arguments.gpu = Arguments::Gpu::yes;
+          continue;
+        }
+        if (!parse(kind, &call)) stop("unknown call kind '" + kind + "'; known are pack, unpack, send, receive, isend, irecv, gpu");
         arguments.plan.only.push_back(call);
       }
+      arguments.plan.messages = !arguments.plan.only.empty();
     } else stop("unknown argument '" + word + "'");
   }
   if (arguments.state.empty()) stop("--state FILE is missing");
@@ -90,21 +108,79 @@ bool write_point(StateWriter& writer, const Point& point, const std::vector<doub
   return true;
 }
 
+void say_at(std::size_t known, int number, const std::string& id) {
+  std::printf("at %zu %s\n", known + static_cast<std::size_t>(number), id.c_str());
+  std::fflush(stdout);
+}
+
+/// Of rank 0; nothing where no GPU is to be measured, or none is there. False: there has to be one and is not, which is said.
+bool open_gpu(const Arguments& arguments, std::optional<GpuSession>* gpu) {
+  if (arguments.gpu == Arguments::Gpu::no) return true;
+  Result<GpuSession> session = GpuSession::open();
+  if (!session) {
+    const bool needed = arguments.gpu == Arguments::Gpu::yes;
+    std::printf("%s%s\n", needed ? "error the GPU can't be measured: " : "gpu-trouble ", session.error().text.c_str());
+    return !needed;
+  }
+  std::printf("gpu %d %s\n", session->stand_in() ? 1 : 0, session->name().c_str());
+  gpu->emplace(std::move(*session));
+  return true;
+}
+
+/// What both ranks measure together: a point's number is its place in `wire`, then in `messages`.
+struct Together {
+  std::vector<DevicePoint> wire;
+  std::vector<Point> messages;
+  std::optional<WireMeasurer> wire_measurer;
+  PointMeasurer message_measurer;
+
+  std::size_t size() const { return wire.size() + messages.size(); }
+  std::string id(std::size_t i) const { return i < wire.size() ? wire[i].id() : messages[i - wire.size()].id(); }
+  /// False if the point was disturbed in every sample. Without a writer (rank 1) nothing is kept.
+  bool measure(std::size_t i, StateWriter* writer) {
+    if (i >= wire.size()) {
+      const Point& point = messages[i - wire.size()];
+      const std::vector<double> seconds = message_measurer.measure(point);
+      return !writer || write_point(*writer, point, seconds);
+    }
+    const double seconds = wire_measurer->measure(wire[i]);
+    if (writer && seconds > 0) writer->device(wire[i], seconds);
+    return seconds > 0;
+  }
+};
+
 /// Rank 0: goes through the plan and tells rank 1 which point comes next (-1: none).
-void drive(const Arguments& arguments, const std::vector<Point>& plan, PointMeasurer& measurer) {
+void drive(const Arguments& arguments, const std::optional<GpuSession>& gpu, Together& together) {
   const std::string config = configuration();
   std::printf("config %s\n", config.c_str());
-  const MeasuredState before = arguments.restart ? MeasuredState{} : read_state(arguments.state, config);
+  MeasuredState before = arguments.restart ? MeasuredState{} : read_state(arguments.state, config);
+  std::vector<DevicePoint> device_plan;
+  if (gpu) device_plan = make_device_plan(arguments.plan.quick);
   auto writer = StateWriter::open(arguments.state, config, before.done.empty());
   if (!writer) stop(writer.error().text);
+  if (gpu && before.gpu != gpu->name()) {
+    std::erase_if(before.done, [](const std::string& id) { return id.rfind("gpu.", 0) == 0; });
+    writer->gpu(gpu->name(), gpu->stand_in());
+  }
   std::size_t known = 0;
-  for (const Point& point : plan) known += before.done.count(point.id());
-  std::printf("plan %zu %zu\n", plan.size(), known);
+  for (const DevicePoint& point : device_plan) known += before.done.count(point.id());
+  for (std::size_t i = 0; i < together.size(); ++i) known += before.done.count(together.id(i));
+  std::printf("plan %zu %zu\n", together.size() + device_plan.size(), known);
   const double start = MPI_Wtime();
-  int measured = 0;
+  DevicePhase device;
+  if (gpu) {
+    int at = 0;
+    device = measure_device(*gpu, device_plan, before.done, *writer, arguments.budget * (together.size() == 0 ? 1 : gpu_share), arguments.limit(),
+                            [&](const DevicePoint& point) { say_at(known, ++at, point.id()); });
+    if (!device.trouble.empty()) std::printf("gpu-trouble %s\n", device.trouble.c_str());
+  }
+  MPI_Request reached;  // what rank 1 waits for
+  MPI_Ibarrier(MPI_COMM_WORLD, &reached);
+  MPI_Wait(&reached, MPI_STATUS_IGNORE);
+  int measured = device.measured;
   std::vector<std::size_t> waiting;
-  for (std::size_t i = 0; i < plan.size(); ++i)
-    if (!before.done.count(plan[i].id())) waiting.push_back(i);
+  for (std::size_t i = 0; i < together.size(); ++i)
+    if (!before.done.count(together.id(i))) waiting.push_back(i);
   // A point without one undisturbed sample comes again at the end, when the machine may be calmer.
   for (int attempt = 0; attempt < 3 && !waiting.empty(); ++attempt) {
     std::vector<std::size_t> again;
@@ -113,12 +189,10 @@ void drive(const Arguments& arguments, const std::vector<Point>& plan, PointMeas
         again.push_back(i);
         continue;
       }
-      const Point& point = plan[i];
-      std::printf("at %zu %s\n", known + static_cast<std::size_t>(++measured), point.id().c_str());
-      std::fflush(stdout);
+      say_at(known, ++measured, together.id(i));
       int next = static_cast<int>(i);
       MPI_Bcast(&next, 1, MPI_INT, 0, MPI_COMM_WORLD);
-      if (write_point(*writer, point, measurer.measure(point))) continue;
+      if (together.measure(i, &*writer)) continue;
       again.push_back(i);
       --measured;
     }
@@ -126,15 +200,34 @@ void drive(const Arguments& arguments, const std::vector<Point>& plan, PointMeas
   }
   int none = -1;
   MPI_Bcast(&none, 1, MPI_INT, 0, MPI_COMM_WORLD);
-  std::printf("end %d %zu %.1f\n", measured, waiting.size(), MPI_Wtime() - start);
+  std::printf("end %d %zu %.1f\n", measured, waiting.size() + static_cast<std::size_t>(device.left_out), MPI_Wtime() - start);
 }
 
-void follow(const std::vector<Point>& plan, PointMeasurer& measurer) {
+/// Whether both ranks have a GPU and an MPI that takes its memory; rank 1 gets its own GPU then.
+bool wires(int rank, bool good, std::optional<GpuSession>* gpu) {
+  int possible = good && mpi_takes_device_memory() && (rank != 0 || *gpu);
+  MPI_Allreduce(MPI_IN_PLACE, &possible, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  if (!possible) return false;
+  if (rank == 1)
+    if (Result<GpuSession> session = GpuSession::open(rank)) gpu->emplace(std::move(*session));
+  possible = gpu->has_value();
+  MPI_Allreduce(MPI_IN_PLACE, &possible, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  return possible;
+}
+
+/// Waits for rank 0 to come to its first broadcast without taking a processor from the driver's threads.
+void wait_for_gpu() {
+  MPI_Request reached;
+  MPI_Ibarrier(MPI_COMM_WORLD, &reached);
+  for (int all = 0; !all; ::usleep(1000)) MPI_Test(&reached, &all, MPI_STATUS_IGNORE);
+}
+
+void follow(Together& together) {
   for (;;) {
     int next = -1;
     MPI_Bcast(&next, 1, MPI_INT, 0, MPI_COMM_WORLD);
     if (next < 0) return;
-    measurer.measure(plan[static_cast<std::size_t>(next)]);
+    together.measure(static_cast<std::size_t>(next), nullptr);
   }
 }
 
@@ -150,10 +243,16 @@ int main(int argc, char** argv) {
     Arguments arguments = read_arguments(argc, argv);
     arguments.plan.network = !same_host();
     if (rank == 0) std::printf("hosts %s\n", arguments.plan.network ? "different" : "same");
-    const std::vector<Point> plan = make_plan(arguments.plan);
-    PointMeasurer measurer(MPI_COMM_WORLD, arguments.plan.quick ? 1e-3 : 4e-3);
-    if (rank == 0) drive(arguments, plan, measurer);
-    else follow(plan, measurer);
+    std::optional<GpuSession> gpu;
+    int good = rank != 0 || open_gpu(arguments, &gpu);
+    MPI_Bcast(&good, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    Together together{{}, make_plan(arguments.plan), {}, PointMeasurer(MPI_COMM_WORLD, arguments.limit())};
+    if (wires(rank, good, &gpu)) {
+      together.wire = make_wire_plan(arguments.plan.network ? Distance::network : Distance::node);
+      together.wire_measurer.emplace(MPI_COMM_WORLD, *gpu, arguments.limit());
+    }
+    if (good && rank == 0) drive(arguments, gpu, together);
+    else if (good) wait_for_gpu(), follow(together);
   } catch (const std::exception& error) {
     stop(error.what());
   }

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "perfmodel/complete.hpp"
+#include "perfmodel/measure/device_plan.hpp"
 #include "perfmodel/measure/plan.hpp"
 #include "perfmodel/measure/sampling.hpp"
 #include "perfmodel/measure/state.hpp"
@@ -49,6 +50,46 @@ TEST(Plan, QuickIsASubsetThatSufficesForEveryClass) {
 TEST(Plan, OnlySomeCallsAndTwoHosts) {
   for (const Point& point : make_plan({.only = {CallKind::unpack}})) EXPECT_EQ(point.lane, Lane::unpack);
   for (const Point& point : make_plan({.network = true})) EXPECT_NE(point.lane, Lane::send_node);
+}
+
+TEST(DevicePlan, PointsAreDistinctCoarseFirstFitMemoryAndAreWhatTheySay) {
+  std::set<std::string> ids;
+  int level = 0;
+  for (const DevicePoint& point : make_device_plan(false)) {
+    EXPECT_TRUE(ids.insert(point.id()).second) << point.id();
+    EXPECT_GE(point.level, level);
+    level = point.level;
+    if (point.kind == DevicePoint::Kind::floor || point.bytes() > 1 << 18) continue;
+    const LayoutPtr layout = layout_of(point);
+    EXPECT_EQ(layout->size(), point.bytes());
+    EXPECT_LE(layout->high(), 256 << 20);
+    if (point.kind != DevicePoint::Kind::grid) continue;
+    EXPECT_EQ(layout->blocks(), point.bytes() / point.block()) << point.id();
+    const Shape shape = Shape::of(*layout);
+    EXPECT_EQ(shape.kind, point.key.walk == DeviceWalk::listed ? Shape::Class::list : Shape::Class::vector) << point.id();
+  }
+}
+
+TEST(DevicePlan, WiresAreTheOtherRanksAndOnesOwn) {
+  DeviceMeasurements measured;
+  for (const DevicePoint& point : make_wire_plan(Distance::network)) store(point, 1e-5, &measured);
+  for (Distance distance : {Distance::self, Distance::node, Distance::network}) {
+    int points = 0;
+    for (float value : measured.wire[static_cast<std::size_t>(distance)].log_seconds) points += !std::isnan(value);
+    EXPECT_EQ(points, distance == Distance::node ? 0 : curve_points);
+  }
+}
+
+TEST(DevicePlan, QuickSufficesForEveryGrid) {
+  DeviceMeasurements measured;
+  for (const DevicePoint& point : make_device_plan(true)) store(point, 1e-5, &measured);
+  for (DeviceWork work : {DeviceWork::kernel, DeviceWork::oneshot, DeviceWork::copy})
+    for (DeviceDirection direction : {DeviceDirection::pack, DeviceDirection::unpack}) {
+      EXPECT_GE((measured[{work, direction, DeviceWalk::dense}].measured()), least_points) << name(work);
+      EXPECT_GT((measured[{DeviceWork::kernel, direction, DeviceWalk::listed}].measured()), 0);
+    }
+  for (float floor : measured.log_floors) EXPECT_FALSE(std::isnan(floor));
+  EXPECT_LT(make_device_plan(true).size() * 2, make_device_plan(false).size());
 }
 
 TEST(Sampling, IsBounded) {
@@ -110,6 +151,29 @@ TEST_F(State, CutAnywhereItReadsWhatIsWholeAndCanBeContinued) {
     EXPECT_NEAR(broken(first_), 1e-6, 1e-11);
     EXPECT_NEAR(broken(second_), 3e-6, 1e-11);
   }
+}
+
+TEST_F(State, AnotherGpuVoidsWhatWasMeasuredOfTheFirst) {
+  const std::vector<DevicePoint> plan = make_device_plan(true);
+  measure(first_, 1e-6);
+  const auto gpu = [&](const std::string& name, const DevicePoint& point) {
+    auto writer = StateWriter::open(path_, "here", false);
+    ASSERT_TRUE(writer);
+    writer->gpu(name, true);
+    writer->device(point, 3e-6);
+  };
+  gpu("GPU A, CUDA 13.0", plan[0]);
+  gpu("GPU A, CUDA 13.0", plan[1]);
+  MeasuredState state = read_state(path_, "here");
+  EXPECT_EQ(state.gpu, "GPU A, CUDA 13.0");
+  EXPECT_TRUE(state.device.stand_in);
+  EXPECT_EQ(state.done, (std::set<std::string>{first_.id(), plan[0].id(), plan[1].id()}));
+  EXPECT_NEAR(state.device.seconds(plan[0].floor), 3e-6, 1e-11);
+  gpu("GPU B, CUDA 13.0", plan[2]);
+  state = read_state(path_, "here");
+  EXPECT_EQ(state.gpu, "GPU B, CUDA 13.0");
+  EXPECT_EQ(state.done, (std::set<std::string>{first_.id(), plan[2].id()}));
+  EXPECT_TRUE(std::isnan(state.device.seconds(plan[0].floor)));
 }
 
 TEST_F(State, OfAnotherConfigurationIsEmpty) {

@@ -73,6 +73,7 @@ std::vector<Series> series_at(const Point& point) {
 
 std::vector<Point> make_plan(const PlanOptions& options) {
   std::vector<Point> plan;
+  if (!options.messages) return plan;
   const Lane send_peer = lane_of(CallKind::send, options.network ? Distance::network : Distance::node);
   const Lane exchange_peer = lane_of(CallKind::isend, options.network ? Distance::network : Distance::node);
   const auto wanted = [&](Lane lane) {

@@ -47,6 +47,7 @@ inline constexpr int quick_levels = 2;
 
 struct PlanOptions {
   bool quick = false;
+  bool messages = true;        ///< false: no point at all (only the GPU is measured)
   std::vector<CallKind> only{};  ///< empty: all
   bool network = false;        ///< the two ranks are on different hosts: their lane is `network`, not `node`
 };

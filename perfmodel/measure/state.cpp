@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <fstream>
+#include <map>
 #include <sstream>
 
 namespace bestride {
@@ -57,6 +58,33 @@ bool apply(const std::string& line, Measurements* values) {
   return true;
 }
 
+/// "gpu 0 NVIDIA H100 ...": what was known of another GPU goes.
+void start_gpu(const std::string& line, MeasuredState* state) {
+  const std::string name = line.substr(std::min(line.size(), std::size_t{6}));
+  if (name != state->gpu) {
+    state->device = {};
+    std::erase_if(state->done, [](const std::string& id) { return id.rfind("gpu.", 0) == 0; });
+  }
+  state->gpu = name;
+  state->device.stand_in = line.rfind("gpu 1", 0) == 0;
+}
+
+bool apply_device(const std::string& line, DeviceMeasurements* values) {
+  static const std::map<std::string, DevicePoint> points = [] {
+    std::map<std::string, DevicePoint> all;
+    for (const DevicePoint& point : make_device_plan(false)) all.emplace(point.id(), point);
+    for (Distance distance : {Distance::node, Distance::network})
+      for (const DevicePoint& point : make_wire_plan(distance)) all.emplace(point.id(), point);
+    return all;
+  }();
+  std::istringstream in(line);
+  std::string what, id;
+  double ns = 0;
+  if (!(in >> what >> id >> ns) || what != "device" || !(ns > 0) || !points.count(id)) return false;
+  store(points.at(id), ns * 1e-9, values);
+  return true;
+}
+
 }  // namespace
 
 MeasuredState read_state(const std::string& path, const std::string& configuration) {
@@ -71,11 +99,16 @@ MeasuredState read_state(const std::string& path, const std::string& configurati
       pending.clear();
       continue;
     }
+    if (line.rfind("gpu ", 0) == 0) {
+      start_gpu(line, &state);
+      continue;
+    }
     if (line.rfind("done ", 0) != 0) {
       pending.push_back(line);
       continue;
     }
-    for (const std::string& value : pending) apply(value, &state.values);
+    for (const std::string& value : pending)
+      if (!apply_device(value, &state.device)) apply(value, &state.values);
     pending.clear();
     state.done.insert(line.substr(5));
   }
@@ -103,6 +136,18 @@ void StateWriter::value(const Point& point, const Series& series, double seconds
 
 void StateWriter::done(const Point& point) {
   std::fprintf(file_, "done %s\n", point.id().c_str());
+  std::fflush(file_);
+}
+
+
+void StateWriter::gpu(const std::string& name, bool stand_in) {
+  std::fprintf(file_, "gpu %d %s\n", stand_in ? 1 : 0, name.c_str());
+  std::fflush(file_);
+}
+
+void StateWriter::device(const DevicePoint& point, double seconds) {
+  const std::string id = point.id();
+  std::fprintf(file_, "device %s %.6g\ndone %s\n", id.c_str(), seconds * 1e9, id.c_str());
   std::fflush(file_);
 }
 

@@ -6,6 +6,8 @@
 //   bestride-measure 1 <configuration>            what was measured under; a file with another one is started anew
 //   curve <lane> <wire> <bytes index> <ns>
 //   grid <lane> <class> <engine> <spread> <leaf> <bytes index> <block index> <ns>
+//   gpu <0|1: stand-in> <name>                    the GPU the device lines after it are about; another one makes those before void
+//   device <point id> <ns>
 //   start                                         a run that goes on: the values since the last `done` are void
 //   done <point id>                               the values since the line before belong to this point; without it they are void
 #include <cstdio>
@@ -13,12 +15,15 @@
 #include <string>
 
 #include "base/result.hpp"
+#include "perfmodel/measure/device_plan.hpp"
 #include "perfmodel/measure/plan.hpp"
 
 namespace bestride {
 
 struct MeasuredState {
   Measurements values;
+  DeviceMeasurements device;
+  std::string gpu;             ///< what `device` was measured on; "": nothing was
   std::set<std::string> done;  ///< ids of points
 };
 
@@ -38,6 +43,10 @@ class StateWriter {
   void value(const Point& point, const Series& series, double seconds);
   /// Ends a point and flushes.
   void done(const Point& point);
+  /// The GPU the device points that follow are about. Only where it differs from MeasuredState::gpu.
+  void gpu(const std::string& name, bool stand_in);
+  /// A whole device point; flushes.
+  void device(const DevicePoint& point, double seconds);
 
  private:
   explicit StateWriter(std::FILE* file) : file_(file) {}

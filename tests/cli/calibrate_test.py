@@ -12,6 +12,7 @@ import unittest
 
 COMMAND = os.environ["COMMAND_UNDER_TEST"]
 MPIEXEC = os.environ["MPIEXEC"]
+STAND_IN = os.environ.get("STAND_IN_DRIVER")
 
 
 class CalibrateTest(unittest.TestCase):
@@ -20,12 +21,22 @@ class CalibrateTest(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder)
         self.profile = f"{self.folder}/new/profile.json"
 
-    def calibrate(self, *words):
+    def calibrate(self, *words, **environment):
         for name, value in (("--mpiexec", MPIEXEC), ("--output", self.profile)):
             if name not in words:
                 words += (name, value)
-        return subprocess.run([COMMAND, "calibrate", *words], text=True, capture_output=True,
-                              timeout=120, check=False, stdin=subprocess.DEVNULL)
+        # What is measured is decided here, not by a GPU this machine may have.
+        return subprocess.run([COMMAND, "calibrate", *words], env={**os.environ, "BESTRIDE_GPU": "off", **environment}, text=True,
+                              capture_output=True, timeout=120, check=False, stdin=subprocess.DEVNULL)
+
+    def read(self):
+        with open(self.profile, encoding="utf-8") as file:
+            return json.load(file)
+
+    def explained(self, **environment):
+        done = subprocess.run([COMMAND, "explain", "vector(9,1,2,int)", "--device"], env={**os.environ, "BESTRIDE_PROFILE": self.profile, **environment},
+                              text=True, capture_output=True, timeout=60, check=True)
+        return done.stdout
 
     def refused(self, *words, code=2):
         done = self.calibrate(*words)
@@ -66,6 +77,55 @@ class CalibrateTest(unittest.TestCase):
         done = self.calibrate("--quick", "--budget", "1")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("were known", done.stdout)
+
+    @unittest.skipUnless(STAND_IN, "the stand-in driver is not run here")
+    def test_a_gpu_is_measured_kept_and_marked(self):
+        gpu = {"BESTRIDE_GPU": "auto", "BESTRIDE_CUDA_DRIVER": STAND_IN}
+        first = self.calibrate("--quick", "--budget", "5", "--only", "gpu", **gpu)
+        self.assertEqual(first.returncode, 0, first.stderr)
+        self.assertIn("GPU: Stand-in, CUDA 13.0\nGPU: this is a stand-in driver: its curves are for tests and are not used\n", first.stdout)
+        profile = self.read()
+        self.assertEqual(profile["grids"], [])
+        self.assertEqual(profile["fingerprint"]["gpu"], "Stand-in, CUDA 13.0")
+        self.assertIs(profile["gpu"]["stand_in"], True)
+        self.assertEqual({curve["direction"] for curve in profile["gpu"]["copies"]}, {"pack", "unpack"})
+        points = lambda p: sum(ns is not None for grid in p["gpu"]["grids"] + p["gpu"]["copies"] for row in grid["ns"]
+                               for ns in (row if isinstance(row, list) else [row]))
+        self.assertGreater(points(profile), 0)
+        # Refused but in tests.
+        self.assertIn("its GPU curves are of a stand-in driver, so the built-in ones are used", self.explained())
+        self.assertNotEqual(self.explained(), self.explained(BESTRIDE_TEST_STAND_IN="1"))
+        # It goes on, and what is measured without the GPU leaves it in the file.
+        second = self.calibrate("--quick", "--budget", "2", "--gpu", "--only", "pack", **gpu)
+        self.assertIn("were known", second.stdout)
+        self.assertGreaterEqual(points(self.read()), points(profile))
+        self.calibrate("--quick", "--budget", "1", "--only", "pack", "--no-gpu", **gpu)
+        self.assertGreaterEqual(points(self.read()), points(profile))
+        self.assertEqual(self.read()["fingerprint"]["gpu"], "Stand-in, CUDA 13.0")
+        self.assertEqual({grid["lane"] for grid in self.read()["grids"]}, {"pack"})
+
+    @unittest.skipUnless(STAND_IN, "the stand-in driver is not run here")
+    def test_a_gpu_that_fails_is_said_and_the_rest_is_measured(self):
+        done = self.calibrate("--budget", "1", "--only", "pack,gpu", BESTRIDE_GPU="auto", BESTRIDE_CUDA_DRIVER=STAND_IN, FAKE_CUDA_FAIL="cuMemAlloc_v2:3+:2")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("GPU: cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY", done.stdout)
+
+    @unittest.skipUnless(STAND_IN, "the stand-in driver is not run here")
+    def test_a_gpu_aware_mpi_is_measured_with_device_memory(self):
+        distances = set()
+        for _ in range(8):  # on a busy machine few samples are undisturbed; each run goes on where the last ended
+            done = self.calibrate("--quick", "--budget", "3", "--only", "gpu", "--mpiexec", f"{MPIEXEC} -genv LD_PRELOAD {os.environ['AWARE_MPI']}",
+                                  BESTRIDE_GPU="auto", BESTRIDE_CUDA_DRIVER=STAND_IN)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            distances = {curve["distance"] for curve in self.read()["gpu"]["wire"]}
+            if "node" in distances:
+                break
+        self.assertIn("node", distances)
+
+    def test_says_when_the_gpu_it_was_told_to_measure_is_not_there(self):
+        self.assertIn("the GPU can't be measured: BESTRIDE_GPU=off", self.refused("--gpu", code=1))
+        self.assertIn("--only gpu and --no-gpu contradict", self.refused("--only", "gpu", "--no-gpu"))
+        self.refused("--gpu", "--no-gpu")
 
     def test_says_what_is_wrong(self):
         self.assertIn("unknown call kind 'sned'", self.refused("--only", "sned"))

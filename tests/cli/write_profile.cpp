@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// write_profile FILE here|elsewhere: a whole profile without measurements, of this machine or of another.
+// write_profile FILE here|elsewhere [GPU]: a whole profile, of this machine or of another, without measurements but one of the GPU.
 #include <cstdio>
 #include <string>
 
@@ -7,10 +7,15 @@
 #include "perfmodel/profile.hpp"
 
 int main(int argc, char** argv) {
-  if (argc != 3) return 2;
+  if (argc != 3 && argc != 4) return 2;
   bestride::MachineFingerprint fingerprint = bestride::fingerprint_here("");
   if (std::string(argv[2]) == "elsewhere") fingerprint.cpu = "Abacus 3000";
-  const auto written = bestride::MachineProfile::from(bestride::Measurements(), fingerprint).save(argv[1]);
+  bestride::DeviceMeasurements device;
+  if (argc == 4) {
+    fingerprint.gpu = argv[3];
+    device.set(bestride::DeviceFloor::launch, 1e-5);
+  }
+  const auto written = bestride::MachineProfile::from(bestride::Measurements(), fingerprint, device).save(argv[1]);
   if (!written) std::fprintf(stderr, "%s\n", written.error().text.c_str());
   return written ? 0 : 1;
 }

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "perfmodel/device_choice.hpp"
+
+#include <limits>
+
+#include "base/variables.hpp"
+#include "perfmodel/chooser.hpp"
+
+namespace bestride {
+
+std::optional<cuda::TransferWay> forced_device_way() {
+  cuda::TransferWay way;
+  if (cuda::parse(Settings::get().text("BESTRIDE_STRATEGY"), &way)) return way;
+  return {};
+}
+
+DeviceChoice Chooser::choose_device(const Shape& shape, CallKind kind, Distance distance, const DeviceAllowed& allowed) const noexcept {
+  using enum cuda::TransferWay;
+  constexpr double never = std::numeric_limits<double>::infinity();
+  const auto bytes = static_cast<double>(shape.bytes);
+  const DeviceCosts& costs = allowed.other_gpu ? DeviceCosts::built_in() : profile_->device();
+  const bool message = is_message(kind);
+  // Of MPI_Pack and MPI_Unpack what remains is the copy between our buffer and the caller's, and none if that is device memory.
+  const double host_wire = profile_->contiguous_seconds(bytes, Wire::plain, lane_of(kind, distance));
+  const double device_wire = !allowed.aware ? never : message ? costs.wire_seconds(bytes, distance) : 0;
+  const bool packs = kind == CallKind::pack || is_sending(kind);
+  const DevicePrediction predicted = costs.predict(shape, packs ? DeviceDirection::pack : DeviceDirection::unpack, host_wire, device_wire);
+
+  DeviceChoice choice;
+  choice.seconds = predicted.seconds;
+  choice.chunk = predicted.chunk;
+  const auto seconds = [&](cuda::TransferWay way) noexcept -> double& { return choice.seconds[static_cast<std::size_t>(way)]; };
+  if (!allowed.copy_engine) seconds(copy_engine) = never;
+  if (!allowed.kernels && shape.kind != Shape::Class::contiguous) seconds(oneshot) = seconds(staged) = seconds(pipelined) = seconds(device) = never;
+  if (allowed.forced && std::isfinite(seconds(*allowed.forced))) {
+    choice.way = *allowed.forced;
+    return choice;
+  }
+  // In this order ways that are one and the same for a layout get the plainest name.
+  for (cuda::TransferWay way : {oneshot, pipelined, copy_engine, device})
+    if (seconds(way) < seconds(choice.way)) choice.way = way;
+  return choice;
+}
+
+}  // namespace bestride

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "perfmodel/device_costs.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/variables.hpp"
+#include "perfmodel/complete.hpp"
+#include "perfmodel/position.hpp"
+
+namespace bestride {
+namespace {
+
+constexpr float log_first_chunk = 18;
+static_assert(DeviceCosts::chunk_at(0) == std::int64_t{1} << 18);
+/// Walks of the works that tell them apart, then `copy`.
+constexpr int grids_of_direction = 2 * device_walk_count + 1;
+
+template <class Axis>
+int measured_points(const Axis& values) noexcept {
+  return static_cast<int>(std::count_if(values.begin(), values.end(), [](float value) { return !std::isnan(value); }));
+}
+
+/// As complete() does for host memory: noise off, holes filled; too few points: `fallback`.
+void complete_curve(CostCurve& curve, const CostCurve& fallback) noexcept {
+  smooth(&curve);
+  if (measured_points(curve.log_seconds) < least_points || !fill(&curve)) curve = fallback;
+}
+
+void complete_grids(DeviceMeasurements& costs, const DeviceMeasurements& fallback, DeviceWork work, DeviceDirection direction) noexcept {
+  CostGrid& dense = costs[{work, direction, DeviceWalk::dense}];
+  smooth(&dense);
+  if (dense.measured() < least_points) {
+    for (DeviceWalk walk : {DeviceWalk::dense, DeviceWalk::wide, DeviceWalk::listed}) costs[{work, direction, walk}] = fallback[{work, direction, walk}];
+    return;
+  }
+  fill(&dense);
+  if (work == DeviceWork::copy) return;
+  for (DeviceWalk walk : {DeviceWalk::wide, DeviceWalk::listed}) {
+    CostGrid& grid = costs[{work, direction, walk}];
+    smooth(&grid);
+    fill(&grid, &dense);
+  }
+}
+
+void complete(DeviceMeasurements& costs, const DeviceMeasurements& fallback) noexcept {
+  for (int d = 0; d < device_direction_count; ++d) {
+    const auto direction = static_cast<DeviceDirection>(d);
+    for (DeviceWork work : {DeviceWork::kernel, DeviceWork::oneshot, DeviceWork::copy}) complete_grids(costs, fallback, work, direction);
+    complete_curve(costs.dma[static_cast<std::size_t>(d)], fallback.dma[static_cast<std::size_t>(d)]);
+  }
+  for (std::size_t distance = 0; distance < costs.wire.size(); ++distance) complete_curve(costs.wire[distance], fallback.wire[distance]);
+  for (std::size_t floor = 0; floor < costs.log_floors.size(); ++floor)
+    if (std::isnan(costs.log_floors[floor])) costs.log_floors[floor] = fallback.log_floors[floor];
+}
+
+}  // namespace
+
+int device_grid_index(const DeviceGridKey& key) noexcept {
+  const int within = key.work == DeviceWork::copy ? 2 * device_walk_count : static_cast<int>(key.work) * device_walk_count + static_cast<int>(key.walk);
+  return static_cast<int>(key.direction) * grids_of_direction + within;
+}
+
+DeviceGridKey device_grid_key(int index) noexcept {
+  const int within = index % grids_of_direction;
+  return {static_cast<DeviceWork>(within / device_walk_count), static_cast<DeviceDirection>(index / grids_of_direction),
+          static_cast<DeviceWalk>(within % device_walk_count)};
+}
+
+void DeviceMeasurements::set(DeviceFloor floor, double seconds) noexcept {
+  log_floors[static_cast<std::size_t>(floor)] = static_cast<float>(std::log2(seconds));
+}
+
+double DeviceMeasurements::seconds(DeviceFloor floor) const noexcept {
+  return std::exp2(static_cast<double>(log_floors[static_cast<std::size_t>(floor)]));
+}
+
+bool DeviceMeasurements::any() const noexcept {
+  int points = measured_points(log_floors);
+  for (const CostGrid& grid : grids) points += grid.measured();
+  for (const CostCurve& curve : dma) points += measured_points(curve.log_seconds);
+  for (const CostCurve& curve : wire) points += measured_points(curve.log_seconds);
+  return points > 0;
+}
+
+DeviceCosts DeviceCosts::from(DeviceMeasurements measured) {
+  const bool usable = measured.any() && (!measured.stand_in || Settings::get().flag("BESTRIDE_TEST_STAND_IN"));
+  DeviceCosts costs = built_in();
+  if (usable) {
+    costs.filled_ = measured;
+    complete(costs.filled_, built_in().filled_);
+    costs.calibrated_ = true;
+    costs.finish();
+  }
+  costs.measured_ = std::move(measured);
+  return costs;
+}
+
+void DeviceCosts::finish() noexcept {
+  launch_ = filled_.seconds(DeviceFloor::launch);
+  sync_ = filled_.seconds(DeviceFloor::sync);
+  chunk_ = filled_.seconds(DeviceFloor::chunk);
+  for (std::size_t d = 0; d < device_direction_count; ++d) {
+    dma_floor_[d] = std::exp2(static_cast<double>(filled_.dma[d].log_seconds[0]));
+    for (int i = 0; i < chunk_count; ++i) dma_of_chunk_[d][static_cast<std::size_t>(i)] = filled_.dma[d].at(static_cast<double>(chunk_at(i)));
+  }
+}
+
+DevicePrediction DeviceCosts::predict(const Shape& shape, DeviceDirection direction, double host_wire, double device_wire) const noexcept {
+  using enum cuda::TransferWay;
+  const auto d = static_cast<std::size_t>(direction);
+  const auto bytes = static_cast<double>(shape.bytes);
+  const bool contiguous = shape.kind == Shape::Class::contiguous;
+  const Position position = position_of(shape);
+  const auto kernel_at = [&](DeviceWork work, const AxisPosition& at) noexcept -> double {
+    if (shape.kind == Shape::Class::list) return std::exp2(filled_[{work, direction, DeviceWalk::listed}].log_at(at, position.block));
+    float log = filled_[{work, direction, DeviceWalk::dense}].log_at(at, position.block);
+    if (position.wide > 0) log += (filled_[{work, direction, DeviceWalk::wide}].log_at(at, position.block) - log) * position.wide;
+    return std::exp2(log);
+  };
+
+  DevicePrediction result;
+  result.chunk = std::max(chunk_at(0), shape.bytes);  // one chunk, unless several are faster: then it is `staged`
+  const auto set = [&](cuda::TransferWay way, double seconds) noexcept { result.seconds[static_cast<std::size_t>(way)] = seconds; };
+  const double dma = filled_.dma[d].at(bytes);
+  const double kernel = kernel_at(DeviceWork::kernel, position.bytes);
+  // Contiguous bytes take the copy engine whatever the way is called (cuda/flow.cpp).
+  const double staged_alone = contiguous ? dma : std::max(dma, kernel + dma - sync_);
+  set(staged, staged_alone + host_wire);
+  set(oneshot, (contiguous ? dma : kernel_at(DeviceWork::oneshot, position.bytes)) + host_wire);
+  set(device, kernel + device_wire);
+
+  // What rows cost beyond their bytes is per row: past the longest measured row, they become fewer.
+  const double rows = std::exp2(filled_[{DeviceWork::copy, direction}].log_at(position.bytes, position.block));
+  const double longest = static_cast<double>(block_lengths.back());
+  const double fewer = std::min(1.0, longest / static_cast<double>(shape.block_bytes));
+  set(copy_engine, (contiguous ? dma : dma + std::max(0.0, rows - dma) * fewer) + host_wire);
+
+  // The first chunk passes both stages; then the slower stage, or enqueueing, sets the pace. Larger chunks take longer to fill and save
+  // on what a chunk costs; once they lose, the next do, too.
+  double least = staged_alone, before = std::numeric_limits<double>::infinity();
+  for (int i = 0; i < chunk_count && chunk_at(i) < shape.bytes && !contiguous; ++i) {
+    const double copied = dma_of_chunk_[d][static_cast<std::size_t>(i)];
+    const double packed = kernel_at(DeviceWork::kernel, on_bytes_axis_log(log_first_chunk + static_cast<float>(i) + position.log_scale));
+    const double first = std::max(copied, packed + copied - sync_);
+    const double pace = std::max({packed - launch_, copied - dma_floor_[d], chunk_});
+    const double all = first + (bytes / static_cast<double>(chunk_at(i)) - 1) * pace;
+    if (all > before) break;
+    before = all;
+    if (all < least) least = all, result.chunk = chunk_at(i);
+  }
+  set(pipelined, least + host_wire);
+  return result;
+}
+
+}  // namespace bestride

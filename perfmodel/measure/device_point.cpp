@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "perfmodel/measure/device_point.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+
+#include "kernels/cuda/plan.hpp"
+#include "kernels/cuda/transfer.hpp"
+#include "perfmodel/measure/sampling.hpp"
+
+namespace bestride {
+namespace {
+
+using cuda::Done;
+using cuda::TransferWay;
+using Action = std::function<Result<Done>()>;
+
+/// Batches may take this many times what they were planned for before the rest of the samples is given up.
+constexpr double patience = 10;
+/// Chunks whose number and not whose bytes take the time.
+constexpr std::int64_t small_chunk = 4096;
+constexpr int small_chunks = 64;
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+Result<double> time_once(const Action& action, int turns) {
+  const double start = now();
+  for (int i = 0; i < turns; ++i)
+    if (const Result<Done> done = action(); !done) return done.error();
+  return (now() - start) / turns;
+}
+
+/// Samples in which this thread lost its processor do not count, as in pair.cpp. But the GPU works on meanwhile, so where every
+/// sample was disturbed the least of them is late by little and stands.
+Result<double> sample(const Action& action, double limit) {
+  const Result<double> warm = time_once(action, 1);
+  if (!warm) return warm;
+  const Result<double> first = time_once(action, 1);
+  if (!first) return first;
+  const SamplePlan plan = plan_samples(*first, limit);
+  std::vector<double> good;
+  double least = *first;
+  const double start = now();
+  for (int batch = 0; batch < most_batches && good.size() < enough_samples && now() - start < patience * limit; ++batch)
+    for (int round = 0; round < plan.rounds && good.size() < most_rounds; ++round) {
+      const long before = preemptions();
+      const Result<double> seconds = time_once(action, plan.turns);
+      if (!seconds) return seconds;
+      least = std::min(least, *seconds);
+      if (preemptions() == before) good.push_back(*seconds);
+    }
+  return good.empty() ? least : lower_quartile(std::move(good));
+}
+
+template <class Transfer>
+Result<Done> finish(Transfer& transfer) {
+  for (;;) switch (transfer.poll()) {
+      case cuda::Progress::pending: continue;
+      case cuda::Progress::done: return Done{};
+      case cuda::Progress::failed: return transfer.error();
+    }
+}
+
+Action transfer(const cuda::DevicePtr& device, const cuda::PlanPtr& plan, cuda::Address user, DeviceDirection direction, const cuda::TransferOptions& options) {
+  void* const memory = reinterpret_cast<void*>(user);
+  if (direction == DeviceDirection::pack)
+    return [=]() -> Result<Done> {
+      const auto started = cuda::PackTransfer::start(device, plan, memory, options);
+      return started ? finish(**started) : Result<Done>(started.error());
+    };
+  return [=]() -> Result<Done> {
+    const auto prepared = cuda::UnpackTransfer::prepare(device, plan, memory, options);
+    if (!prepared) return prepared.error();
+    const Result<Done> delivered = (*prepared)->deliver(plan->size(), true);
+    return delivered ? finish(**prepared) : delivered;
+  };
+}
+
+/// Recording an event behind nothing and waiting for it.
+Action synchronise(const cuda::DevicePtr& device) {
+  return [device]() -> Result<Done> {
+    const Result<cuda::Event> event = device->record(device->stream(0));
+    if (!event) return event.error();
+    for (;;) {
+      const Result<bool> done = device->finished(*event);
+      if (!done) return done.error();
+      if (*done) return Done{};
+    }
+  };
+}
+
+TransferWay way_of(DeviceWork work) {
+  return work == DeviceWork::kernel ? TransferWay::device : work == DeviceWork::oneshot ? TransferWay::oneshot : TransferWay::copy_engine;
+}
+
+/// What a floor is measured with: bytes in blocks that need a kernel.
+DevicePoint shape_of(DeviceFloor floor) {
+  DevicePoint point{DevicePoint::Kind::grid, floor, {}, 0, 1, 0, {}};  // 64 B in blocks of 8
+  if (floor == DeviceFloor::chunk) {
+    point.bytes_index = 6;
+    point.block_index = 4;
+    static_assert(bytes_at(6) == small_chunks * small_chunk);
+  }
+  return point;
+}
+
+}  // namespace
+
+DeviceMeasurer::~DeviceMeasurer() {
+  if (user_ != 0) device_->driver().cuMemFree(user_);
+}
+
+Result<cuda::Address> DeviceMeasurer::user(std::int64_t bytes) {
+  if (bytes <= user_bytes_) return user_;
+  if (user_ != 0) device_->driver().cuMemFree(user_);
+  user_bytes_ = 0;
+  const cuda::Code code = device_->driver().cuMemAlloc(&user_, static_cast<std::size_t>(bytes));
+  if (code != cuda::code::success) {
+    user_ = 0;
+    return device_->driver().error("cuMemAlloc", code);
+  }
+  user_bytes_ = bytes;
+  return user_;
+}
+
+Result<double> DeviceMeasurer::measure(const DevicePoint& point) {
+  const bool is_floor = point.kind == DevicePoint::Kind::floor;
+  if (is_floor && point.floor == DeviceFloor::sync) return sample(synchronise(device_), limit_);
+  const Result<cuda::PlanPtr> plan = device_->plan(layout_of(is_floor ? shape_of(point.floor) : point));
+  if (!plan) return plan.error();
+  const Result<cuda::Address> memory = user((*plan)->layout()->high());
+  if (!memory) return memory.error();
+  cuda::TransferOptions options;
+  if (point.kind == DevicePoint::Kind::grid) options.way = way_of(point.key.work);
+  else if (is_floor) options.way = point.floor == DeviceFloor::chunk ? TransferWay::pipelined : TransferWay::device;
+  options.chunk = small_chunk;
+  const Result<double> seconds = sample(transfer(device_, *plan, *memory, point.key.direction, options), limit_);
+  if (!seconds || !is_floor || point.floor != DeviceFloor::chunk) return seconds;
+  return *seconds / small_chunks;
+}
+
+}  // namespace bestride
