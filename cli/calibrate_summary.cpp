@@ -55,7 +55,7 @@ void print_gpu(const MeasureRun& run, const MachineProfile& profile) {
   for (const DeviceExample& example : device_examples) {
     Shape shape;
     shape.kind = Shape::Class::vector;
-    shape.bytes = shape.element_bytes = example.bytes;
+    shape.bytes = shape.unit_bytes = example.bytes;
     shape.block_bytes = example.block;
     shape.blocks = shape.inner_count = shape.outer_count = example.bytes / example.block;
     shape.jump = 2 * example.block;

@@ -32,7 +32,7 @@ const Chooser built_in(MachineProfile::built_in());
 Shape make_shape(std::int64_t bytes, std::int64_t block, Shape::Class kind = Shape::Class::vector, std::int64_t jump = 0) {
   Shape shape;
   shape.kind = bytes == block ? Shape::Class::contiguous : kind;
-  shape.bytes = shape.element_bytes = bytes;
+  shape.bytes = shape.unit_bytes = bytes;
   shape.block_bytes = block;
   shape.blocks = bytes / block;
   shape.loops = 1;
