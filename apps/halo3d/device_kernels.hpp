@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The initialiser and the verifier as one thread runs them, on the device (device_kernels.cu) or on the host (device_kernels_host.cpp).
+// The initialiser and the verifier as one thread runs them, on the device (device_kernels.cu) or on the host
+// (device_kernels_host.cpp).
 #include <cstdint>
 
 #include "value.hpp"
@@ -25,7 +26,7 @@ struct Job {
   std::int32_t quantity;   ///< of the first element
   std::int32_t stride;     ///< elements from one cell to the next, all of one cell's quantities between them
   std::int32_t exchange;
-  std::int32_t real_bytes; ///< 4 or 8
+  std::int32_t real_bytes;  ///< 4 or 8
 };
 
 /// An element's place. `direction` < 0: a guard.
@@ -71,7 +72,8 @@ template <class Real>
 HALO3D_EVERYWHERE void check_elements(const Job& job, const Real* array, std::uint64_t first, std::uint64_t step, Tally& tally) {
   for (std::uint64_t i = first; i < job.elements; i += step) {
     const Spot at = spot_at(job, i);
-    const bool from_neighbour = at.direction >= 0 && at.direction != interior_index && filled(job.domain, at.direction, at.quantity);
+    const bool from_neighbour =
+        at.direction >= 0 && at.direction != interior_index && filled(job.domain, at.direction, at.quantity);
     ++(from_neighbour ? tally.halo_checked : tally.other_checked);
     if (array[i] == Real(value_at(job, at))) continue;
     ++tally.wrong;

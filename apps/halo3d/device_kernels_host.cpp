@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels on the host, exported for a stand-in of the CUDA driver, where one is used in tests: it can't run the device's code and looks
-// for this table. A real driver never does.
+// The kernels on the host, exported for a stand-in of the CUDA driver, where one is used in tests: it can't run the device's code
+// and looks for this table. A real driver never does.
 #include "device_kernels.hpp"
 
 extern "C" {
@@ -48,7 +48,8 @@ int check(const fake_cuda_launch* launch, const void* parameter) {
 }  // namespace
 }  // namespace halo3d
 
-extern "C" __attribute__((visibility("default"))) const fake_cuda_kernel fake_cuda_kernels[] = {{"halo3d_clear", sizeof(halo3d::Job), halo3d::clear},
-                                                                                                {"halo3d_update", sizeof(halo3d::Job), halo3d::update},
-                                                                                                {"halo3d_check", sizeof(halo3d::Job), halo3d::check},
-                                                                                                {nullptr, 0, nullptr}};
+extern "C" __attribute__((visibility("default")))
+const fake_cuda_kernel fake_cuda_kernels[] = {{"halo3d_clear", sizeof(halo3d::Job), halo3d::clear},
+                                              {"halo3d_update", sizeof(halo3d::Job), halo3d::update},
+                                              {"halo3d_check", sizeof(halo3d::Job), halo3d::check},
+                                              {nullptr, 0, nullptr}};

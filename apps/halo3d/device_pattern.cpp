@@ -92,7 +92,8 @@ void DevicePattern::check(int exchange, Count& count) {
     if (tally.wrong == 0 || !count.first_wrong.empty()) continue;
     const Spot at = spot_at(job, tally.first_wrong);
     count.first_wrong = at.direction < 0 ? wrong_guard(rank_, array)
-                                         : wrong_cell(rank_, exchange, at.quantity, {at.z, at.y, at.x}, element(array, tally.first_wrong), value_at(job, at));
+                                         : wrong_cell(rank_, exchange, at.quantity, {at.z, at.y, at.x},
+                                                      element(array, tally.first_wrong), value_at(job, at));
   }
 }
 

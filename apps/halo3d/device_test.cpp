@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The field in device memory without any message to or from it: the initialiser and the verifier on the GPU against those on the host. Run
-// on the stand-in driver, or on hardware. Ends with 1 and says what differs.
+// The field in device memory without any message to or from it: the initialiser and the verifier on the GPU against those on the
+// host. Run on the stand-in driver, or on hardware. Ends with 1 and says what differs.
 #include <mpi.h>
 
 #include <cstdio>
@@ -33,7 +33,8 @@ struct Pair {
     host_pattern = make_pattern(grid, *host, host_options), device_pattern = make_pattern(grid, *device, device_options);
   }
   void copy_to_device() {
-    for (int array = 0; array < host->arrays(); ++array) Gpu::get().write(device->array(array), host->array(array), bytes_of(*host));
+    for (int array = 0; array < host->arrays(); ++array)
+      Gpu::get().write(device->array(array), host->array(array), bytes_of(*host));
     Gpu::get().synchronise();
   }
   bool same() {
@@ -51,10 +52,11 @@ struct Pair {
     host_pattern->check(exchange, on_host);
     device_pattern->check(exchange, on_device);
     const auto text = [](const Count& count) {
-      return std::to_string(count.halo_checked) + " " + std::to_string(count.other_checked) + " " + std::to_string(count.wrong) + " " + count.first_wrong;
+      return std::to_string(count.halo_checked) + " " + std::to_string(count.other_checked) + " " + std::to_string(count.wrong) +
+             " " + count.first_wrong;
     };
-    const bool equal = on_host.halo_checked == on_device.halo_checked && on_host.other_checked == on_device.other_checked && on_host.wrong == on_device.wrong &&
-                       (!same_place || on_host.first_wrong == on_device.first_wrong);
+    const bool equal = on_host.halo_checked == on_device.halo_checked && on_host.other_checked == on_device.other_checked &&
+                       on_host.wrong == on_device.wrong && (!same_place || on_host.first_wrong == on_device.first_wrong);
     expect(equal, what, "host: " + text(on_host) + "; device: " + text(on_device));
     return on_device;
   }
@@ -88,7 +90,8 @@ void run_case(const Options& options, bool periodic) {
 
   // One wrong element at a time: in the guards, in the middle, and all over.
   const std::size_t elements = pair.host->array_elements();
-  for (const std::size_t at : {std::size_t{0}, Field::guard - 1, Field::guard, elements / 2, elements - Field::guard, elements - 1}) {
+  for (const std::size_t at :
+       {std::size_t{0}, Field::guard - 1, Field::guard, elements / 2, elements - Field::guard, elements - 1}) {
     std::byte* last = pair.host->array(pair.host->arrays() - 1);
     std::vector<std::byte> kept(last, last + bytes_of(*pair.host));
     spoil(last, *pair.host, at);

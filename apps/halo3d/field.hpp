@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The memory of one rank: interior cells with a halo around them, as one array per quantity or as one array of structs; on the host, or
-// with --device on the GPU, where only kernels may touch it.
+// The memory of one rank: interior cells with a halo around them, as one array per quantity or as one array of structs; on the
+// host, or with --device on the GPU, where only kernels may touch it.
 #include <cstddef>
 #include <functional>
 #include <memory>

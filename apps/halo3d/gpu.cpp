@@ -81,8 +81,12 @@ void Gpu::free(std::byte* memory) {
   const auto function = reinterpret_cast<Code (*)(Address)>(dlsym(library_, "cuMemFree_v2"));
   if (function) function(address(memory));
 }
-void Gpu::write(std::byte* target, const void* source, std::size_t bytes) { call("cuMemcpyHtoD_v2", address(target), source, bytes); }
-void Gpu::read(void* target, const std::byte* source, std::size_t bytes) { call("cuMemcpyDtoH_v2", target, address(source), bytes); }
+void Gpu::write(std::byte* target, const void* source, std::size_t bytes) {
+  call("cuMemcpyHtoD_v2", address(target), source, bytes);
+}
+void Gpu::read(void* target, const std::byte* source, std::size_t bytes) {
+  call("cuMemcpyDtoH_v2", target, address(source), bytes);
+}
 void Gpu::synchronise() { call("cuCtxSynchronize"); }
 
 void Gpu::launch(const char* kernel, std::size_t elements, void* parameter) {
@@ -90,7 +94,8 @@ void Gpu::launch(const char* kernel, std::size_t elements, void* parameter) {
   void *function = nullptr, *stream = nullptr, *parameters[] = {parameter};
   call("cuModuleGetFunction", &function, module_, kernel);
   const unsigned grid = unsigned(std::clamp<std::size_t>((elements + block - 1) / block, 1, most));
-  call("cuLaunchKernel", function, grid, 1u, 1u, unsigned{block}, 1u, 1u, 0u, stream, static_cast<void**>(parameters), static_cast<void**>(nullptr));
+  call("cuLaunchKernel", function, grid, 1u, 1u, unsigned{block}, 1u, 1u, 0u, stream, static_cast<void**>(parameters),
+       static_cast<void**>(nullptr));
 }
 
 bool takes_device_pointers() {

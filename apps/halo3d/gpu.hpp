@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Gpu: the few calls of the CUDA driver a program needs that keeps its field in device memory. Loaded at run time, so that halo3d builds
-// and runs where there is no CUDA. Failures after open() are exceptions that name the call.
+// Gpu: the few calls of the CUDA driver a program needs that keeps its field in device memory. Loaded at run time, so that halo3d
+// builds and runs where there is no CUDA. Failures after open() are exceptions that name the call.
 #include <cstddef>
 #include <string>
 

@@ -34,7 +34,10 @@ std::string complaint_about_device(bool force) {
   MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
   MPI_Comm_rank(node, &local_rank);
   MPI_Comm_free(&node);
-  std::string complaint = force || takes_device_pointers() ? "" : "this MPI is neither GPU-aware nor with the preload, so it can't take device pointers (--force: all the same)";
+  std::string complaint =
+      force || takes_device_pointers()
+          ? ""
+          : "this MPI is neither GPU-aware nor with the preload, so it can't take device pointers (--force: all the same)";
   if (complaint.empty()) complaint = Gpu::open(local_rank);
   // All ranks stop, the first that complains is heard.
   int rank = 0, ranks = 0;

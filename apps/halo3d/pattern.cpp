@@ -14,7 +14,8 @@ void with_element(Element element, Action&& action) {
 
 class HostPattern : public Pattern {
  public:
-  HostPattern(const Grid& grid, Field& field, const Options& options) : rank_(grid.rank()), field_(field), domain_(domain_of(grid, field, options)) {
+  HostPattern(const Grid& grid, Field& field, const Options& options)
+      : rank_(grid.rank()), field_(field), domain_(domain_of(grid, field, options)) {
     for (int x = 0; x < field.extents()[2]; ++x) x_terms_.push_back(x_term(domain_, x));
   }
   void clear() override;
@@ -159,11 +160,13 @@ Domain domain_of(const Grid& grid, const Field& field, const Options& options) {
 }
 
 std::string wrong_cell(int rank, int exchange, int quantity, const Triple& cell, double holds, double must_hold) {
-  return "rank " + std::to_string(rank) + ", exchange " + std::to_string(exchange) + ", quantity " + std::to_string(quantity) + ", local cell x=" +
-         std::to_string(cell[2]) + " y=" + std::to_string(cell[1]) + " z=" + std::to_string(cell[0]) + " (halo included): holds " + std::to_string(holds) +
-         ", must hold " + std::to_string(must_hold);
+  return "rank " + std::to_string(rank) + ", exchange " + std::to_string(exchange) + ", quantity " + std::to_string(quantity) +
+         ", local cell x=" + std::to_string(cell[2]) + " y=" + std::to_string(cell[1]) + " z=" + std::to_string(cell[0]) +
+         " (halo included): holds " + std::to_string(holds) + ", must hold " + std::to_string(must_hold);
 }
-std::string wrong_guard(int rank, int array) { return "rank " + std::to_string(rank) + ": written outside array " + std::to_string(array); }
+std::string wrong_guard(int rank, int array) {
+  return "rank " + std::to_string(rank) + ": written outside array " + std::to_string(array);
+}
 
 std::unique_ptr<Pattern> make_pattern(const Grid& grid, Field& field, const Options& options) {
   if (options.device) return make_device_pattern(grid, field, options);

@@ -27,7 +27,8 @@ std::string triple_json(const Triple& triple) { return format("[%d, %d, %d]", tr
 std::string one_line(const Options& options) {
   return format(
       "%dx%dx%d %s%s, %d %s%s, radius %d, %d neighbours, %s, faces as %s, %s, %s messages", options.cells[2], options.cells[1],
-      options.cells[0], name_of(options.element), options.device ? (" on the GPU (" + Gpu::get().name() + ")").c_str() : "", options.quantities, options.quantities == 1 ? "quantity" : "quantities",
+      options.cells[0], name_of(options.element), options.device ? (" on the GPU (" + Gpu::get().name() + ")").c_str() : "",
+      options.quantities, options.quantities == 1 ? "quantity" : "quantities",
       options.storage == Storage::interleaved ? format(" interleaved (%d exchanged)", options.quantities_exchanged()).c_str() : "",
       options.radius, options.neighbours, options.periodic ? "periodic" : "open", name_of(options.spelling),
       name_of(options.method), name_of(options.messages));

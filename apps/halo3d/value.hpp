@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What every cell must hold: a whole number computed from the cell's place in the whole domain, the quantity and the exchange, exact in
-// float; so a received cell can be checked without asking the rank that sent it, and a cell left over from the exchange before is
-// wrong. Compiled for the host and for the device.
+// What every cell must hold: a whole number computed from the cell's place in the whole domain, the quantity and the exchange,
+// exact in float; so a received cell can be checked without asking the rank that sent it, and a cell left over from the exchange
+// before is wrong. Compiled for the host and for the device.
 #include <cstdint>
 
 #ifdef __CUDACC__
@@ -22,8 +22,8 @@ struct Domain {
   std::int32_t ranks[3];     ///< in the whole domain
   std::int32_t position[3];  ///< of this rank among them
   std::int32_t radius;
-  std::int32_t exchanged;    ///< quantities
-  std::uint32_t reachable;   ///< bit direction_index(): the halo there is filled by a neighbour
+  std::int32_t exchanged;   ///< quantities
+  std::uint32_t reachable;  ///< bit direction_index(): the halo there is filled by a neighbour
 };
 
 /// 0 to 26; each step -1, 0 or 1. 13 is the interior.
@@ -46,7 +46,8 @@ HALO3D_EVERYWHERE std::uint32_t along(const Domain& domain, int dimension, int l
 
 /// The parts of a value that depend on the row, and on x.
 HALO3D_EVERYWHERE std::uint32_t row_seed(const Domain& domain, int z, int y, int quantity, int exchange) {
-  return mix(mix(mix(along(domain, 0, z) + 1) + along(domain, 1, y)) + std::uint32_t(quantity) * 0x10001u) + std::uint32_t(exchange) * 0xC2B2AE35u;
+  return mix(mix(mix(along(domain, 0, z) + 1) + along(domain, 1, y)) + std::uint32_t(quantity) * 0x10001u) +
+         std::uint32_t(exchange) * 0xC2B2AE35u;
 }
 HALO3D_EVERYWHERE std::uint32_t x_term(const Domain& domain, int x) { return along(domain, 2, x) * 0x85EBCA6Bu; }
 

@@ -71,7 +71,8 @@ PlanPtr Bench::plan(const LayoutPtr& layout) const {
 
 int Bench::places(std::int64_t span, std::int64_t size) const {
   const std::int64_t have = std::min(user_bytes_ / in_pages(span), packed_bytes_ / in_pages(size));
-  return static_cast<int>(std::clamp(beyond_caches / (span + size) + 1, std::int64_t{1}, std::min<std::int64_t>(most_places, have)));
+  return static_cast<int>(
+      std::clamp(beyond_caches / (span + size) + 1, std::int64_t{1}, std::min<std::int64_t>(most_places, have)));
 }
 
 Batch Bench::batch(std::span<const BatchItem> items, const KernelOptions& options) const {
@@ -90,7 +91,9 @@ std::vector<Batch> Bench::batches(const LayoutPtr& layout, Direction direction, 
   const PlanPtr plan = this->plan(layout);
   std::vector<Batch> all;
   for (int i = 0; i < places(span, size); ++i) {
-    const BatchItem item{plan, user_ + static_cast<Address>(i * in_pages(span)), packed_ + static_cast<Address>(i * in_pages(size)), direction, 0, -1};
+    const BatchItem item{
+        plan, user_ + static_cast<Address>(i * in_pages(span)), packed_ + static_cast<Address>(i * in_pages(size)), direction, 0,
+        -1};
     all.push_back(batch({&item, 1}, options));
   }
   return all;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Bench: memory to move things in, and how a time is taken: variants take turns, medians over rounds, several places in memory in turn so that
-// nothing is found in the cache.
+// Bench: memory to move things in, and how a time is taken: variants take turns, medians over rounds, several places in memory in
+// turn so that nothing is found in the cache.
 #include <functional>
 #include <memory>
 #include <span>
@@ -60,7 +60,8 @@ class Bench {
   Batch batch(std::span<const BatchItem> items, const KernelOptions& options = {}) const;
   void launch(const Batch& batch) const;
 
-  /// Device seconds of one call of each, launched one after the other without waiting: the median over rounds in which all took turns.
+  /// Device seconds of one call of each, launched one after the other without waiting: the median over rounds in which all took
+  /// turns.
   std::vector<double> medians(const std::vector<std::function<void()>>& variants) const;
   /// The same by the host's clock, for things that wait for themselves.
   std::vector<double> host_medians(const std::vector<std::function<void()>>& variants) const;

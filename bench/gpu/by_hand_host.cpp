@@ -34,8 +34,12 @@ int nothing(const fake_cuda_launch*, const void*) { return 0; }
 
 using namespace by_hand;
 
-extern "C" __attribute__((visibility("default"))) const fake_cuda_kernel fake_cuda_kernels[] = {
-    {"by_hand_vector_pack", sizeof(Move), run<Vector, false>},   {"by_hand_vector_unpack", sizeof(Move), run<Vector, true>},
-    {"by_hand_face_pack", sizeof(Move), run<Face, false>},       {"by_hand_face_unpack", sizeof(Move), run<Face, true>},
-    {"by_hand_structs_pack", sizeof(Move), run<Structs, false>}, {"by_hand_structs_unpack", sizeof(Move), run<Structs, true>},
-    {empty_kernel, sizeof(Move), nothing},                       {nullptr, 0, nullptr}};
+extern "C" __attribute__((visibility("default")))
+const fake_cuda_kernel fake_cuda_kernels[] = {{"by_hand_vector_pack", sizeof(Move), run<Vector, false>},
+                                              {"by_hand_vector_unpack", sizeof(Move), run<Vector, true>},
+                                              {"by_hand_face_pack", sizeof(Move), run<Face, false>},
+                                              {"by_hand_face_unpack", sizeof(Move), run<Face, true>},
+                                              {"by_hand_structs_pack", sizeof(Move), run<Structs, false>},
+                                              {"by_hand_structs_unpack", sizeof(Move), run<Structs, true>},
+                                              {empty_kernel, sizeof(Move), nothing},
+                                              {nullptr, 0, nullptr}};

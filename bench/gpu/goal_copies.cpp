@@ -16,16 +16,25 @@ void measure_copies(const Bench& bench) {
     const bool right = bench.right(rows(128, block, stride));
     const BatchItem item{bench.plan(layout), bench.user(), bench.packed(), Direction::pack, 0, -1};
     const Batch batch = bench.batch({&item, 1});
-    const std::vector<double> took = bench.host_medians({[&] {
-                                                           bench.launch(batch);
-                                                           bench.gpu().synchronise();
-                                                         },
-                                                         [&] {
-                                                           for (std::int64_t i = 0; i < size / block; ++i)
-                                                             bench.gpu().copy(bench.packed() + static_cast<Address>(i * block), bench.user() + static_cast<Address>(i * stride), block);
-                                                           bench.gpu().synchronise();
-                                                         }});
-    bench.results().add({"a copy for each block over ours", name, took[1] / took[0], 0, true, {{"us", took[0] * 1e6}, {"copies_us", took[1] * 1e6}}, true, right});
+    const std::vector<double> took =
+        bench.host_medians({[&] {
+                              bench.launch(batch);
+                              bench.gpu().synchronise();
+                            },
+                            [&] {
+                              for (std::int64_t i = 0; i < size / block; ++i)
+                                bench.gpu().copy(bench.packed() + static_cast<Address>(i * block),
+                                                 bench.user() + static_cast<Address>(i * stride), block);
+                              bench.gpu().synchronise();
+                            }});
+    bench.results().add({"a copy for each block over ours",
+                         name,
+                         took[1] / took[0],
+                         0,
+                         true,
+                         {{"us", took[0] * 1e6}, {"copies_us", took[1] * 1e6}},
+                         true,
+                         right});
   }
 }
 

@@ -27,8 +27,14 @@ void measure_floor(const Bench& bench) {
                                                            bench.launch(graph);
                                                            bench.gpu().synchronise();
                                                          }});
-    bench.results().add({"pack and wait over an empty kernel", bytes_text(size) + " in blocks of 8 B", took[1] / took[0], 1.2, false,
-                         {{"us", took[1] * 1e6}, {"as_a_graph_us", took[2] * 1e6}, {"empty_us", took[0] * 1e6}}, true, right});
+    bench.results().add({"pack and wait over an empty kernel",
+                         bytes_text(size) + " in blocks of 8 B",
+                         took[1] / took[0],
+                         1.2,
+                         false,
+                         {{"us", took[1] * 1e6}, {"as_a_graph_us", took[2] * 1e6}, {"empty_us", took[0] * 1e6}},
+                         true,
+                         right});
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The work of figure 12 of the TEMPI paper (Pearson et al., HPDC'21): a cube of 256^3 points with 8 quantities of 8 bytes, an array each,
-// radius 3: what 26 neighbours get, 208 boxes, in one launch. The paper's code launches and waits 208 times.
+// The work of figure 12 of the TEMPI paper (Pearson et al., HPDC'21): a cube of 256^3 points with 8 quantities of 8 bytes, an array
+// each, radius 3: what 26 neighbours get, 208 boxes, in one launch. The paper's code launches and waits 208 times.
 #include <algorithm>
 
 #include "bench/gpu/bench.hpp"
@@ -22,7 +22,8 @@ LayoutPtr box(std::int64_t edge, const int (&step)[3], bool outgoing) {
     start[d] = step[d] > 0 ? high : step[d] < 0 ? low : radius;
   }
   const std::int64_t row = (edge + 2 * radius) * element, plane = row * (edge + 2 * radius);
-  const auto rows = bestride::make_repeat(*bestride::make_block(start[0] * plane + start[1] * row + start[2] * element, size[2] * element), size[1], row);
+  const auto rows = bestride::make_repeat(
+      *bestride::make_block(start[0] * plane + start[1] * row + start[2] * element, size[2] * element), size[1], row);
   return bestride::intern(*bestride::make_repeat(*rows, size[0], plane));
 }
 
@@ -45,7 +46,8 @@ Halo halo(const Bench& bench, std::int64_t edge, Direction direction) {
         const PlanPtr plan = bench.plan(layout);
         const std::int64_t each = traffic(layout);
         for (std::int64_t q = 0; q < quantities; ++q) {
-          all.items.push_back({plan, bench.user() + static_cast<Address>(q * array_step), bench.packed() + static_cast<Address>(all.packed), direction, 0, -1});
+          all.items.push_back({plan, bench.user() + static_cast<Address>(q * array_step),
+                               bench.packed() + static_cast<Address>(all.packed), direction, 0, -1});
           all.packed += layout->size();
           all.traffic += each;
         }
@@ -57,7 +59,8 @@ Halo halo(const Bench& bench, std::int64_t edge, Direction direction) {
 bool right(const Bench& bench, std::int64_t edge) {
   namespace test = bestride::cuda::test;
   const Halo all = halo(bench, edge, Direction::pack);
-  const std::size_t span = static_cast<std::size_t>(all.items.back().user - bench.user() + static_cast<Address>(all.items.back().plan->layout()->high()));
+  const std::size_t span = static_cast<std::size_t>(all.items.back().user - bench.user() +
+                                                    static_cast<Address>(all.items.back().plan->layout()->high()));
   const test::Bytes user = test::noise(span + 4096, 5);
   test::Bytes packed(static_cast<std::size_t>(all.packed));
   bench.gpu().write(bench.user(), user.data(), user.size());
@@ -71,7 +74,8 @@ bool right(const Bench& bench, std::int64_t edge) {
     test::Bytes expected(static_cast<std::size_t>(layout->size()));
     const bestride::Packer oracle(layout, {bestride::Isa::scalar, bestride::KernelFamily::reference, 0});
     oracle.pack_range(expected.data(), from.data(), 0, layout->size());
-    if (!std::equal(expected.begin(), expected.end(), packed.begin() + static_cast<std::ptrdiff_t>(item.packed - bench.packed()))) return false;
+    if (!std::equal(expected.begin(), expected.end(), packed.begin() + static_cast<std::ptrdiff_t>(item.packed - bench.packed())))
+      return false;
   }
   return true;
 }
@@ -98,11 +102,24 @@ void measure_halo(const Bench& bench) {
                                                              }
                                                            }});
     const double limit = static_cast<double>(all.traffic) * took[1] / (2 * static_cast<double>(large));
-    const std::string name = std::string(direction == Direction::pack ? "pack " : "unpack ") + std::to_string(edge) + "^3, 208 boxes, " +
-                             std::to_string(all.packed >> 10) + " KiB";
-    bench.results().add({"halo in one launch over the limit", name, took[0] / limit, 1.5, false,
-                         {{"us", took[0] * 1e6}, {"limit_us", limit * 1e6}, {"launch_and_wait_us", waited[0] * 1e6}}, true, good});
-    bench.results().add({"208 launches over one", name, waited[1] / waited[0], 0, true, {{"us", waited[0] * 1e6}, {"one_by_one_us", waited[1] * 1e6}}, true, good});
+    const std::string name = std::string(direction == Direction::pack ? "pack " : "unpack ") + std::to_string(edge) +
+                             "^3, 208 boxes, " + std::to_string(all.packed >> 10) + " KiB";
+    bench.results().add({"halo in one launch over the limit",
+                         name,
+                         took[0] / limit,
+                         1.5,
+                         false,
+                         {{"us", took[0] * 1e6}, {"limit_us", limit * 1e6}, {"launch_and_wait_us", waited[0] * 1e6}},
+                         true,
+                         good});
+    bench.results().add({"208 launches over one",
+                         name,
+                         waited[1] / waited[0],
+                         0,
+                         true,
+                         {{"us", waited[0] * 1e6}, {"one_by_one_us", waited[1] * 1e6}},
+                         true,
+                         good});
   }
 }
 

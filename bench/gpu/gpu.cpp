@@ -87,7 +87,8 @@ FunctionHandle Gpu::function(const void* image, const char* name) {
 
 void Gpu::launch(FunctionHandle function, unsigned grid, void* parameter) const {
   void* parameters[] = {parameter};
-  call("cuLaunchKernel", function, grid, 1u, 1u, 256u, 1u, 1u, 0u, stream_, static_cast<void**>(parameters), static_cast<void**>(nullptr));
+  call("cuLaunchKernel", function, grid, 1u, 1u, 256u, 1u, 1u, 0u, stream_, static_cast<void**>(parameters),
+       static_cast<void**>(nullptr));
 }
 
 void Gpu::synchronise() const { call("cuStreamSynchronize", stream_); }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// bench_gpu [--json FILE] [--seconds S] [--all] [--sweep] [--only GOAL]...: what packing and unpacking in device memory reach, goal by goal, each
-// against what the same run measures. GOAL: limit, by-hand, floor, halo, copies. --all prints every case, --sweep tunes thresholds instead. Ends with 1
-// if bytes were wrong, 2 if it can't run here. A goal that is missed is said, not an error.
+// bench_gpu [--json FILE] [--seconds S] [--all] [--sweep] [--only GOAL]...: what packing and unpacking in device memory reach, goal
+// by goal, each against what the same run measures. GOAL: limit, by-hand, floor, halo, copies. --all prints every case, --sweep
+// tunes thresholds instead. Ends with 1 if bytes were wrong, 2 if it can't run here. A goal that is missed is said, not an error.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -17,7 +17,11 @@ struct Goal {
   const char* name;
   void (*measure)(const Bench&);
 };
-constexpr Goal goals[] = {{"limit", measure_limit}, {"by-hand", measure_by_hand}, {"floor", measure_floor}, {"halo", measure_halo}, {"copies", measure_copies}};
+constexpr Goal goals[] = {{"limit", measure_limit},
+                          {"by-hand", measure_by_hand},
+                          {"floor", measure_floor},
+                          {"halo", measure_halo},
+                          {"copies", measure_copies}};
 
 struct Options {
   std::string json;
@@ -45,7 +49,8 @@ Options parse(int count, char** arguments) {
       options.understood = false;
   }
   for (const std::string& one : options.only)
-    if (std::none_of(std::begin(goals), std::end(goals), [&](const Goal& goal) { return one == goal.name; })) options.understood = false;
+    if (std::none_of(std::begin(goals), std::end(goals), [&](const Goal& goal) { return one == goal.name; }))
+      options.understood = false;
   return options;
 }
 
@@ -61,13 +66,15 @@ int run(const Options& options) {
   const Bench bench(gpu, results, scale_of(gpu, options.seconds));
   if (options.sweep) sweep_thresholds(bench);
   for (const Goal& goal : goals) {
-    const bool wanted = options.only.empty() || std::find(options.only.begin(), options.only.end(), goal.name) != options.only.end();
+    const bool wanted =
+        options.only.empty() || std::find(options.only.begin(), options.only.end(), goal.name) != options.only.end();
     if (!options.sweep && wanted) goal.measure(bench);
   }
   std::fputs(results.table(options.all || options.sweep).c_str(), stdout);
   if (!options.json.empty()) {
     std::FILE* file = std::fopen(options.json.c_str(), "w");
-    if (!file || std::fputs(results.json().c_str(), file) < 0 || std::fclose(file) != 0) throw Failed("cannot write " + options.json);
+    if (!file || std::fputs(results.json().c_str(), file) < 0 || std::fclose(file) != 0)
+      throw Failed("cannot write " + options.json);
   }
   return results.all_right() ? 0 : 1;
 }

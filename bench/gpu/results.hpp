@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What was measured, goal by goal, as a table and as JSON. On the stand-in driver no figure leaves this class: only whether the bytes were right.
+// What was measured, goal by goal, as a table and as JSON. On the stand-in driver no figure leaves this class: only whether the
+// bytes were right.
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,10 +15,10 @@ struct Row {
   std::string goal;
   std::string name;
   double figure = 0;
-  double wanted = 0;       ///< 0: only reported
-  bool at_least = true;    ///< what `wanted` is: a least or a greatest figure
+  double wanted = 0;                                ///< 0: only reported
+  bool at_least = true;                             ///< what `wanted` is: a least or a greatest figure
   std::vector<std::pair<std::string, double>> raw;  ///< times in microseconds, rates in GB/s, counts
-  bool checked = false;    ///< the bytes were compared
+  bool checked = false;                             ///< the bytes were compared
   bool right = true;
 };
 

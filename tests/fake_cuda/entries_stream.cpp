@@ -88,7 +88,7 @@ Code cuStreamWaitEvent(void* handle, void* event_handle, unsigned) {
 Code cuEventCreate(void** event, unsigned) {
   Context* context = nullptr;
   if (const Code failed = entered_with_context("cuEventCreate", &context)) return failed;
-  auto* made = new Event;
+  auto* made = kept(new Event);
   made->context = context;
   *event = made;
   ++state().live;
@@ -150,7 +150,7 @@ Code cuModuleLoadData(void** module, const void* image) {
   // A fatbin, or what a build without nvcc has in its place: the code that runs is this object's own either way.
   constexpr unsigned char fatbin[] = {0x50, 0xED, 0x55, 0xBA};
   if (std::memcmp(image, fatbin, sizeof fatbin) != 0 && std::strncmp(static_cast<const char*>(image), "bestride", 8) != 0) return code::invalid_image;
-  *module = new Module{context};
+  *module = kept(new Module{context});
   return code::success;
 }
 
@@ -164,7 +164,7 @@ Code cuModuleGetFunction(void** function, void* module, const char* name) {
   if (const Code failed = entered("cuModuleGetFunction")) return failed;
   const Function found = function_named(name);
   if (!found.name) return code::not_found;
-  *function = new Kernel{found, static_cast<Module*>(module)->context};
+  *function = kept(new Kernel{found, static_cast<Module*>(module)->context});
   return code::success;
 }
 
@@ -207,13 +207,13 @@ Code cuStreamEndCapture(void* handle, void** graph) {
   Stream* stream = stream_of(handle, context);
   if (!stream || !stream->capturing) return code::invalid_handle;
   stream->capturing = false;
-  *graph = new Graph{std::move(stream->captured)};
+  *graph = kept(new Graph{std::move(stream->captured)});
   return code::success;
 }
 
 Code cuGraphInstantiateWithFlags(void** exec, void* graph, unsigned long long) {
   if (const Code failed = entered("cuGraphInstantiateWithFlags")) return failed;
-  *exec = new Graph(*static_cast<Graph*>(graph));
+  *exec = kept(new Graph(*static_cast<Graph*>(graph)));
   ++state().live;
   return code::success;
 }
@@ -228,12 +228,12 @@ Code cuGraphLaunch(void* exec, void* handle) {
 }
 
 Code cuGraphDestroy(void* graph) {
-  delete static_cast<Graph*>(graph);
+  static_cast<Graph*>(graph)->work.clear();
   return code::success;
 }
 
 Code cuGraphExecDestroy(void* exec) {
-  delete static_cast<Graph*>(exec);
+  static_cast<Graph*>(exec)->work.clear();
   --state().live;
   return code::success;
 }

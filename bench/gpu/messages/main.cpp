@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// gpu_messages [--by-hand] [--seconds S] [--json FILE]: messages of rows in device memory between two ranks. A derived datatype, MPI being handed device
-// pointers (which needs the preload, or a GPU-aware MPI), against the same written by hand: a pack kernel for that very shape, a copy to
-// page-locked memory, a send. One way, the two taking turns; --by-hand leaves the first out. Plain MPI and the CUDA driver API.
+// gpu_messages [--by-hand] [--seconds S] [--json FILE]: messages of rows in device memory between two ranks. A derived datatype,
+// MPI being handed device pointers (which needs the preload, or a GPU-aware MPI), against the same written by hand: a pack kernel
+// for that very shape, a copy to page-locked memory, a send. One way, the two taking turns; --by-hand leaves the first out. Plain
+// MPI and the CUDA driver API.
 #include <dlfcn.h>
 #include <mpi.h>
 
@@ -53,7 +54,10 @@ bool takes_device_pointers() {
 class Side {
  public:
   Side(Gpu& gpu, int rank, std::int64_t largest)
-      : gpu_(gpu), peer_(1 - rank), rank_(rank), pack_(gpu.function(by_hand::image(), "by_hand_vector_pack")),
+      : gpu_(gpu),
+        peer_(1 - rank),
+        rank_(rank),
+        pack_(gpu.function(by_hand::image(), "by_hand_vector_pack")),
         unpack_(gpu.function(by_hand::image(), "by_hand_vector_unpack")) {
     span_ = static_cast<std::size_t>(largest) / Vector::packed_bytes * Vector::pitch;
     user_ = gpu.allocate(span_);
@@ -127,7 +131,8 @@ class Side {
   MPI_Datatype type_of(std::int64_t bytes) const {
     if (made_for_ == bytes) return type_;
     if (type_ != MPI_DATATYPE_NULL) MPI_Type_free(&type_);
-    MPI_Type_vector(static_cast<int>(bytes / std::int64_t{Vector::block}), Vector::block / 8, Vector::pitch / 8, MPI_DOUBLE, &type_);
+    MPI_Type_vector(static_cast<int>(bytes / std::int64_t{Vector::block}), Vector::block / 8, Vector::pitch / 8, MPI_DOUBLE,
+                    &type_);
     MPI_Type_commit(&type_);
     made_for_ = bytes;
     return type_;
@@ -150,8 +155,9 @@ double median(std::vector<double> values) {
 
 int run(const Options& options, int rank) {
   Gpu gpu(0);  // one device for both: what is compared is the way to it
-  const std::vector<std::int64_t> sizes = gpu.stand_in() ? std::vector<std::int64_t>{1 << 10, 1 << 16}
-                                                         : std::vector<std::int64_t>{1 << 10, 1 << 13, 1 << 16, 1 << 20, 1 << 22, 1 << 24, 1 << 26};
+  const std::vector<std::int64_t> sizes =
+      gpu.stand_in() ? std::vector<std::int64_t>{1 << 10, 1 << 16}
+                     : std::vector<std::int64_t>{1 << 10, 1 << 13, 1 << 16, 1 << 20, 1 << 22, 1 << 24, 1 << 26};
   const Side side(gpu, rank, sizes.back());
   const auto typed = [&](std::int64_t bytes, bool sending) { side.typed(bytes, sending); };
   const auto by_hand = [&](std::int64_t bytes, bool sending) { side.by_hand(bytes, sending); };
@@ -179,28 +185,31 @@ int run(const Options& options, int rank) {
     if (gpu.stand_in() || !options.typed)
       std::snprintf(line, sizeof line, "%10lld B  %s", static_cast<long long>(bytes), right ? "right" : "WRONG BYTES");
     else
-      std::snprintf(line, sizeof line, "%10lld B  typed %10.1f us  by hand %10.1f us  ratio %.3f  %s", static_cast<long long>(bytes), typed_us, by_hand_us,
-                    typed_us / by_hand_us, right ? "right" : "WRONG BYTES");
+      std::snprintf(line, sizeof line, "%10lld B  typed %10.1f us  by hand %10.1f us  ratio %.3f  %s",
+                    static_cast<long long>(bytes), typed_us, by_hand_us, typed_us / by_hand_us, right ? "right" : "WRONG BYTES");
     std::printf("%s\n", line);
     char figures[160] = "\"figure\": null";
     if (!gpu.stand_in() && options.typed)
-      std::snprintf(figures, sizeof figures, "\"figure\": %.5g, \"at_most\": 1.05, \"us\": %.6g, \"by_hand_us\": %.6g", typed_us / by_hand_us, typed_us, by_hand_us);
+      std::snprintf(figures, sizeof figures, "\"figure\": %.5g, \"at_most\": 1.05, \"us\": %.6g, \"by_hand_us\": %.6g",
+                    typed_us / by_hand_us, typed_us, by_hand_us);
     json += std::string("  {\"goal\": \"typed message over by hand\", \"case\": \"") + std::to_string(bytes) + " B\", " + figures +
             ", \"checked\": true, \"right\": " + (right ? "true" : "false") + (bytes == sizes.back() ? "}\n" : "},\n");
   }
   if (rank == 0 && !options.json.empty()) {
     std::FILE* file = std::fopen(options.json.c_str(), "w");
-    if (!file || std::fputs((json + "]}\n").c_str(), file) < 0 || std::fclose(file) != 0) throw gpu::Failed("cannot write " + options.json);
+    if (!file || std::fputs((json + "]}\n").c_str(), file) < 0 || std::fclose(file) != 0)
+      throw gpu::Failed("cannot write " + options.json);
   }
   return all_right ? 0 : 1;
 }
 
 int guarded(const Options& options, int rank, int ranks) {
-  const char* complaint = !options.understood ? "gpu_messages [--by-hand] [--seconds S] [--json FILE]"
-                          : ranks != 2        ? "runs on 2 ranks"
-                          : options.typed && !takes_device_pointers()
-                              ? "this MPI is neither GPU-aware nor with the preload: it can't take device pointers (--by-hand leaves that out)"
-                              : nullptr;
+  const char* complaint =
+      !options.understood ? "gpu_messages [--by-hand] [--seconds S] [--json FILE]"
+      : ranks != 2        ? "runs on 2 ranks"
+      : options.typed && !takes_device_pointers()
+          ? "this MPI is neither GPU-aware nor with the preload: it can't take device pointers (--by-hand leaves that out)"
+          : nullptr;
   if (complaint) {
     if (rank == 0) std::fprintf(stderr, "gpu_messages: %s\n", complaint);
     return 2;
