@@ -12,11 +12,11 @@ if(BESTRIDE_NVCC AND BESTRIDE_GPU_KERNELS)
     if(_known MATCHES "compute_${_one}\n")
       list(APPEND BESTRIDE_GPU_CODES -gencode=arch=compute_${_one},code=sm_${_one})
     else()
-      bestride_leave_out("GPU machine code for compute capability ${_one}" "this nvcc can't make it; such devices compile the PTX at first use")
+      bestride_leave_out("GPU machine code for compute capability ${_one}" "this nvcc can't make it, such devices compile the PTX at first use")
     endif()
   endforeach()
 else()
-  bestride_leave_out("GPU kernels" "no nvcc (set BESTRIDE_NVCC), or BESTRIDE_GPU_KERNELS is off; device memory will be left to the MPI library")
+  bestride_leave_out("GPU kernels" "no nvcc (set BESTRIDE_NVCC), or BESTRIDE_GPU_KERNELS is off, so device memory will be left to the MPI library")
 endif()
 
 # bestride_gpu_image(<target> <symbol> <source.cu> [DEPENDS headers...]): puts the compiled kernels into the target, at the hidden symbol.
