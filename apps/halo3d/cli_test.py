@@ -2,25 +2,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """halo3d as a user meets it: exit codes, complaints, JSON, and that its check finds what it must find.
 
-Usage: cli_test.py MPIEXEC HALO3D
+Usage: cli_test.py MPIEXEC HALO3D FOLDER_OF_A_STAND_IN_CUDA_DRIVER
 """
 import json
+import os
 import subprocess
 import sys
 import unittest
 
-MPIEXEC, HALO3D = sys.argv[1:3]
+MPIEXEC, HALO3D, STAND_IN = sys.argv[1:4]
 SMALL = ["--nx", "6", "--ny", "5", "--nz", "4", "--iterations", "3", "--warmup", "1"]
 
 
-def run(*arguments, ranks=1):
+def run(*arguments, ranks=1, **environment):
     return subprocess.run([MPIEXEC, "-n", str(ranks), HALO3D, *arguments], stdin=subprocess.DEVNULL,
-                          capture_output=True, text=True, timeout=120)
+                          capture_output=True, text=True, timeout=120, env={**os.environ, **environment})
 
 
 class Complaints(unittest.TestCase):
-    def complains(self, line, *arguments, ranks=1):
-        done = run(*arguments, ranks=ranks)
+    def complains(self, line, *arguments, ranks=1, **environment):
+        done = run(*arguments, ranks=ranks, **environment)
         self.assertEqual(done.returncode, 2, done)
         self.assertEqual(done.stderr, f"halo3d: {line}\n")
         self.assertEqual(done.stdout, "")
@@ -50,6 +51,18 @@ class Complaints(unittest.TestCase):
     def test_grid(self):
         self.complains("--grid does not fit 2 ranks", "--grid", "3,1,0", ranks=2)
         self.complains("--grid wants three numbers X,Y,Z (0: chosen), not '2x1'", "--grid", "2x1")
+
+
+    def test_device_pointers_to_an_mpi_that_takes_none(self):
+        self.complains("--device: this MPI is neither GPU-aware nor with the preload, so it can't take device pointers (--force: all the same)",
+                       *SMALL, "--device", ranks=2, LD_LIBRARY_PATH=STAND_IN)
+
+    def test_no_device(self):
+        self.complains("--device: cuInit: CUDA_ERROR_NO_DEVICE", *SMALL, "--device", "--force", ranks=2, LD_LIBRARY_PATH=STAND_IN, FAKE_CUDA_DEVICES="0")
+
+    def test_a_device_that_fails(self):
+        self.complains("--device: cuInit: CUDA_ERROR_UNKNOWN", *SMALL, "--device", "--force", LD_LIBRARY_PATH=STAND_IN,
+                       FAKE_CUDA_FAIL="cuInit:1:CUDA_ERROR_UNKNOWN")
 
 
 class Runs(unittest.TestCase):

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "field.hpp"
 
+#include "gpu.hpp"
+
 namespace halo3d {
 
 Field::Field(const Options& options)
@@ -12,7 +14,13 @@ Field::Field(const Options& options)
       storage_(options.storage) {
   for (int& extent : extents_) extent += 2 * radius_;
   arrays_.resize(storage_ == Storage::interleaved ? 1 : quantities_);
-  for (auto& array : arrays_) array.resize(array_elements() * element_bytes());
+  const std::size_t bytes = array_elements() * element_bytes();
+  for (auto& array : arrays_) {
+    if (options.device)
+      array = {Gpu::get().allocate(bytes), [](std::byte* memory) { Gpu::get().free(memory); }};
+    else
+      array = {new std::byte[bytes](), [](std::byte* memory) { delete[] memory; }};
+  }
 }
 
 std::size_t Field::cell_count() const { return std::size_t(extents_[0]) * extents_[1] * extents_[2]; }

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The memory of one rank: interior cells with a halo around them, as one array per quantity or as one array of structs.
+// The memory of one rank: interior cells with a halo around them, as one array per quantity or as one array of structs; on the
+// host, or with --device on the GPU, where only kernels may touch it.
 #include <cstddef>
+#include <functional>
+#include <memory>
 #include <vector>
 
 #include "options.hpp"
@@ -36,7 +39,7 @@ class Field {
   std::byte* first(int quantity);
 
   int arrays() const { return int(arrays_.size()); }
-  std::byte* array(int index) { return arrays_[index].data(); }  ///< guard included
+  std::byte* array(int index) { return arrays_[index].get(); }  ///< guard included
   std::size_t array_elements() const { return cell_count() * cell_stride() + 2 * guard; }
 
   /// The interior cells that the neighbour in `direction` needs.
@@ -51,7 +54,7 @@ class Field {
   int quantities_;
   Element element_;
   Storage storage_;
-  std::vector<std::vector<std::byte>> arrays_;
+  std::vector<std::unique_ptr<std::byte[], std::function<void(std::byte*)>>> arrays_;
 };
 
 }  // namespace halo3d

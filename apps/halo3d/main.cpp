@@ -4,7 +4,9 @@
 #include <mpi.h>
 
 #include <cstdio>
+#include <exception>
 
+#include "gpu.hpp"
 #include "report.hpp"
 #include "sweep.hpp"
 
@@ -12,7 +14,7 @@ namespace {
 
 using namespace halo3d;
 
-enum ExitCode { good = 0, wrong_values = 1, bad_arguments = 2 };
+enum ExitCode { good = 0, wrong_values = 1, bad_arguments = 2 };  // the last also: can't run here
 
 int run_one(const Options& options, int rank) {
   const CaseResult result = run_case(options, Grid(MPI_COMM_WORLD, options.grid, options.periodic));
@@ -25,6 +27,30 @@ int run_one(const Options& options, int rank) {
   return result.wrong ? wrong_values : good;
 }
 
+/// Collective: what speaks against device pointers on any rank, or nothing. Afterwards Gpu::get() has the rank's device.
+std::string complaint_about_device(bool force) {
+  MPI_Comm node = MPI_COMM_NULL;
+  int local_rank = 0;
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+  MPI_Comm_rank(node, &local_rank);
+  MPI_Comm_free(&node);
+  std::string complaint =
+      force || takes_device_pointers()
+          ? ""
+          : "this MPI is neither GPU-aware nor with the preload, so it can't take device pointers (--force: all the same)";
+  if (complaint.empty()) complaint = Gpu::open(local_rank);
+  // All ranks stop, the first that complains is heard.
+  int rank = 0, ranks = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  int first = complaint.empty() ? ranks : rank;
+  MPI_Allreduce(MPI_IN_PLACE, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  if (first == ranks) return "";
+  complaint.resize(512);
+  MPI_Bcast(complaint.data(), 512, MPI_CHAR, first, MPI_COMM_WORLD);
+  return "--device: " + std::string(complaint.c_str());
+}
+
 int run(const std::vector<std::string>& arguments) {
   int rank = 0, ranks = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -35,6 +61,7 @@ int run(const std::vector<std::string>& arguments) {
     return good;
   }
   if (parsed.options && !parsed.options->sweep) parsed.complaint = complaint_about(*parsed.options, ranks);
+  if (parsed.complaint.empty() && parsed.options->device) parsed.complaint = complaint_about_device(parsed.options->force);
   if (!parsed.complaint.empty()) {
     if (rank == 0) std::fprintf(stderr, "halo3d: %s\n", parsed.complaint.c_str());
     return bad_arguments;
@@ -47,7 +74,13 @@ int run(const std::vector<std::string>& arguments) {
 
 int main(int count, char** arguments) {
   MPI_Init(&count, &arguments);
-  const int code = run({arguments + 1, arguments + count});
+  int code = bad_arguments;
+  try {
+    code = run({arguments + 1, arguments + count});
+  } catch (const std::exception& failed) {
+    std::fprintf(stderr, "halo3d: %s\n", failed.what());
+    MPI_Abort(MPI_COMM_WORLD, bad_arguments);  // the others wait
+  }
   MPI_Finalize();
   return code;
 }

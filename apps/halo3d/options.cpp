@@ -109,6 +109,8 @@ Parsed parse(const std::vector<std::string>& arguments) {
   const std::map<std::string, std::function<void()>> bare = {
       {"--periodic", [&] { options.periodic = true; }},
       {"--open", [&] { options.periodic = false; }},
+      {"--device", [&] { options.device = true; }},
+      {"--force", [&] { options.force = true; }},
       {"--sweep", [&] { options.sweep = true; }},
       {"--help", [&] { options.help = true; }},
       {"-h", [&] { options.help = true; }},
@@ -160,6 +162,8 @@ std::string usage() {
          "  --method M                isend-waitall | isend-waitany | sendrecv | persistent | neighbor-alltoallw\n"
          "  --neighbours N            6 | 26 (26)\n"
          "  --periodic | --open       whether the domain wraps around (periodic)\n"
+         "  --device                  the arrays are in GPU memory, filled and checked there; needs the preload or a GPU-aware MPI\n"
+         "  --force                   with --device: hand device pointers to any MPI\n"
          "  --iterations N --warmup N measured and unmeasured exchanges (20, 2); all are checked\n"
          "  --json FILE               the report as JSON; - for standard output\n"
          "  --sweep                   every method, spelling, neighbourhood and border at radius 1 to 3, on a small domain\n"

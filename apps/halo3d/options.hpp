@@ -36,8 +36,10 @@ struct Options {
   Spelling spelling = Spelling::subarray;
   int neighbours = 26;
   bool periodic = true;
-  int damage = 0;    ///< cells spoiled after every exchange, to see the check find them
-  std::string json;  ///< empty: no JSON; "-": standard output
+  bool device = false;  ///< arrays in GPU memory
+  bool force = false;   ///< device pointers to an MPI that does not say it takes them
+  int damage = 0;       ///< cells spoiled after every exchange, to see the check find them
+  std::string json;     ///< empty: no JSON; "-": standard output
   bool sweep = false;
   bool help = false;
 

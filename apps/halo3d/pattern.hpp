@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What every cell must hold. A value is a whole number computed from the cell's place in the whole domain, the quantity and
-// the exchange, exact in float; so a received cell can be checked without asking the rank that sent it, and a cell left over
-// from the exchange before is wrong.
+// Gives cells the values they must hold (value.hpp) and compares them, in the memory the field is in.
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "field.hpp"
 #include "grid.hpp"
+#include "value.hpp"
 
 namespace halo3d {
 
@@ -21,41 +21,27 @@ struct Count {
 
 class Pattern {
  public:
-  Pattern(const Grid& grid, Field& field, const Options& options);
+  virtual ~Pattern() = default;
 
   /// Marks every element as never written.
-  void clear();
-  /// Gives the interior the values of exchange number `exchange`.
-  void update(int exchange);
+  virtual void clear() = 0;
+  /// Gives the interior the values of exchange number `exchange`. They are there when it returns.
+  virtual void update(int exchange) = 0;
   /// Spoils the first `count` values that came from a neighbour.
-  void damage(int count);
+  virtual void damage(int count) = 0;
   /// Compares every element of every array.
-  void check(int exchange, Count& count);
-
- private:
-  /// The cells of a row that share their position across the border along x.
-  struct Segment {
-    int begin, end;
-    bool interior;
-    bool filled;  ///< has a value; otherwise nothing may have been written
-  };
-  std::array<Segment, 3> segments(int z, int y, int quantity) const;
-  std::uint32_t row_seed(int z, int y, int quantity, int exchange) const;
-  std::uint32_t along(int dimension, int local) const;
-  template <class Real>
-  void update_as(int exchange);
-  template <class Real>
-  void check_as(int exchange, Count& count);
-  template <class Real>
-  void check_guards(Count& count);
-  template <class Real>
-  Real* row(int z, int y, int quantity);
-
-  const Grid& grid_;
-  Field& field_;
-  int exchanged_;
-  std::array<bool, 27> reachable_{};    ///< by direction: the halo there is filled by a neighbour
-  std::vector<std::uint32_t> x_terms_;  ///< the part of a value that depends on x alone
+  virtual void check(int exchange, Count& count) = 0;
 };
+
+/// For a field in host or in device memory; both must outlive it.
+std::unique_ptr<Pattern> make_pattern(const Grid& grid, Field& field, const Options& options);
+/// The second has a file of its own.
+std::unique_ptr<Pattern> make_device_pattern(const Grid& grid, Field& field, const Options& options);
+
+Domain domain_of(const Grid& grid, const Field& field, const Options& options);
+
+/// "rank 0, exchange 1, quantity 2, local cell x=3 y=4 z=5 (halo included): holds 6.0, must hold 7.0"
+std::string wrong_cell(int rank, int exchange, int quantity, const Triple& cell, double holds, double must_hold);
+std::string wrong_guard(int rank, int array);
 
 }  // namespace halo3d

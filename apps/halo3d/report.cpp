@@ -4,6 +4,8 @@
 #include <cstdarg>
 #include <cstdio>
 
+#include "gpu.hpp"
+
 namespace halo3d {
 namespace {
 
@@ -24,8 +26,9 @@ std::string triple_json(const Triple& triple) { return format("[%d, %d, %d]", tr
 
 std::string one_line(const Options& options) {
   return format(
-      "%dx%dx%d %s, %d %s%s, radius %d, %d neighbours, %s, faces as %s, %s, %s messages", options.cells[2], options.cells[1],
-      options.cells[0], name_of(options.element), options.quantities, options.quantities == 1 ? "quantity" : "quantities",
+      "%dx%dx%d %s%s, %d %s%s, radius %d, %d neighbours, %s, faces as %s, %s, %s messages", options.cells[2], options.cells[1],
+      options.cells[0], name_of(options.element), options.device ? (" on the GPU (" + Gpu::get().name() + ")").c_str() : "",
+      options.quantities, options.quantities == 1 ? "quantity" : "quantities",
       options.storage == Storage::interleaved ? format(" interleaved (%d exchanged)", options.quantities_exchanged()).c_str() : "",
       options.radius, options.neighbours, options.periodic ? "periodic" : "open", name_of(options.spelling),
       name_of(options.method), name_of(options.messages));
@@ -53,6 +56,7 @@ std::string as_json(const Options& options, const CaseResult& result) {
   std::string text = "{\n";
   text += format("  \"program\": \"halo3d\", \"ranks\": %d, \"grid\": %s, \"cells\": %s,\n", result.ranks,
                  triple_json(result.grid).c_str(), triple_json(options.cells).c_str());
+  text += format("  \"memory\": \"%s\",\n", options.device ? Gpu::get().name().c_str() : "host");
   text += format("  \"type\": \"%s\", \"quantities\": %d, \"exchanged\": %d, \"storage\": \"%s\", \"messages\": \"%s\",\n",
                  name_of(options.element), options.quantities, options.quantities_exchanged(), name_of(options.storage),
                  name_of(options.messages));

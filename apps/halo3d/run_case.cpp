@@ -57,8 +57,8 @@ CaseResult run_case(const Options& options, const Grid& grid) {
   MPI_Comm_size(grid.communicator(), &result.ranks);
 
   Field field(options);
-  Pattern pattern(grid, field, options);
-  pattern.clear();
+  const auto pattern = make_pattern(grid, field, options);
+  pattern->clear();
 
   const double before_setup = MPI_Wtime();
   const std::vector<Channel> channels = channels_of(grid, field, options);
@@ -70,15 +70,15 @@ CaseResult run_case(const Options& options, const Grid& grid) {
   result.exchanges = options.warmup + options.iterations;
   for (int iteration = 0; iteration < result.exchanges; ++iteration) {
     const double start = MPI_Wtime();
-    pattern.update(iteration);
+    pattern->update(iteration);
     const double updated = MPI_Wtime();
     // Without the barrier the exchange time would hold the other ranks' lateness.
     MPI_Barrier(grid.communicator());
     const double ready = MPI_Wtime();
     exchange->run();
     const double exchanged = MPI_Wtime();
-    if (options.damage) pattern.damage(options.damage);
-    pattern.check(iteration, count);
+    if (options.damage) pattern->damage(options.damage);
+    pattern->check(iteration, count);
     const double checked = MPI_Wtime();
     if (iteration < options.warmup) continue;
     result.update_s += updated - start;

@@ -68,7 +68,7 @@ struct VaryingBlocks {
   }
   std::int64_t reach(int ranks) const noexcept {
     std::int64_t farthest = 0;
-    for (int i = 0; i < ranks; ++i) farthest = std::max(farthest, std::int64_t{at[i]} + counts[i]);
+    for (int i = 0; i < ranks; ++i) farthest = std::max<std::int64_t>(farthest, std::int64_t{at[i]} + counts[i]);
     return farthest;
   }
 };

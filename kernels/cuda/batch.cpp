@@ -48,7 +48,7 @@ Result<Batch> Batch::make(DevicePtr device, std::span<const BatchItem> items, co
   batch.pieces_ = static_cast<int>(pieces.size());
   if (pieces.empty()) return batch;
   std::uint64_t tiles = 0;
-  batch.parameters_ = assemble(pieces, batch.device_->multiprocessors(), &tiles);
+  batch.parameters_ = assemble(pieces, batch.device_->multiprocessors(), options, &tiles);
   if (tiles >= most_tiles) return Error{"too much for one GPU launch"};
   const Number each = options.blocks_per_multiprocessor > 0 ? static_cast<Number>(options.blocks_per_multiprocessor) : blocks_per_multiprocessor;
   batch.grid_ = static_cast<unsigned>(std::min<std::uint64_t>(tiles, std::uint64_t{each} * static_cast<std::uint64_t>(batch.device_->multiprocessors())));

@@ -5,6 +5,7 @@
 
 #include "kernels/cuda/plan.hpp"
 #include "kernels/cuda/test_application.hpp"
+#include "kernels/cuda/work.hpp"
 #include "kernels/test_trees.hpp"
 
 namespace bestride::cuda {
@@ -139,10 +140,12 @@ TEST_F(Batches, KernelsAreChosenByShape) {
   const Built rows = make_repeat(*make_block(0, 64), 100, 256);
   const Built column = make_repeat(*make_block(0, 8), 100, 800);
   const Built turned = make_repeat(*column, 100, 8);
+  // A grid is as large as the work, and no larger than the device.
+  const auto grid = [&](int tiles) { return std::to_string(std::min(tiles, static_cast<int>(blocks_per_multiprocessor) * device_->multiprocessors())); };
   EXPECT_EQ(text(rows, GpuKernel::automatic), "1 pieces, 6400 B: words 16, grid 2");
-  EXPECT_EQ(text(turned, GpuKernel::automatic), "1 pieces, 80000 B: transpose 8, grid 12");
-  EXPECT_EQ(text(turned, GpuKernel::words), "1 pieces, 80000 B: words 8, grid 12");
-  EXPECT_EQ(text(rows, GpuKernel::bytes), "1 pieces, 6400 B: words 1, grid 12");
+  EXPECT_EQ(text(turned, GpuKernel::automatic), "1 pieces, 80000 B: transpose 8, grid " + grid(16));
+  EXPECT_EQ(text(turned, GpuKernel::words), "1 pieces, 80000 B: words 8, grid " + grid(40));
+  EXPECT_EQ(text(rows, GpuKernel::bytes), "1 pieces, 6400 B: words 1, grid " + grid(25));
   EXPECT_EQ(text(make_repeat(*make_block(0, 16384), 4, 20000), GpuKernel::bulk), "1 pieces, 65536 B: bulk, grid 8");
   EXPECT_EQ(text(make_repeat(*make_block(0, 12), 10, 20), GpuKernel::automatic), "1 pieces, 120 B: words 4, grid 1");
   std::vector<std::int64_t> offsets, lengths;
@@ -151,6 +154,32 @@ TEST_F(Batches, KernelsAreChosenByShape) {
     lengths.push_back(i % 2 == 0 ? 16 : 24);
   }
   EXPECT_EQ(text(make_blocks(offsets, lengths), GpuKernel::automatic), "1 pieces, 800 B: mixed list 4, grid 1");
+}
+
+TEST_F(Batches, ThresholdsCanBeMoved) {
+  const auto text = [&](const Built& built, const KernelOptions& options) {
+    const LayoutPtr layout = intern(*built);
+    const PlanPtr plan = *device_->plan(layout);
+    const TestMemory user(MemoryKind::device, span_of(*layout)), packed(MemoryKind::device, static_cast<std::size_t>(layout->size()));
+    const BatchItem item{plan, base_for(*layout, user.address()), packed.address(), Direction::pack, 0, -1};
+    return Batch::make(device_, {&item, 1}, options)->text();
+  };
+  const Built turned = make_repeat(*make_repeat(*make_block(0, 8), 20, 800), 20, 8);
+  KernelOptions transpose_later;
+  transpose_later.transpose_turns = 21;
+  EXPECT_NE(text(turned, {}).find("transpose 8"), std::string::npos);
+  EXPECT_NE(text(turned, transpose_later).find("words 8"), std::string::npos);
+  const Built rows = make_repeat(*make_block(0, 4096), 16 * device_->multiprocessors(), 8192);
+  KernelOptions bulk;
+  bulk.bulk_from = 4096;
+  EXPECT_NE(text(rows, {}).find("words 16"), std::string::npos);
+  EXPECT_NE(text(rows, bulk).find("bulk"), std::string::npos);
+  bulk.bulk_from = 4097;
+  EXPECT_NE(text(rows, bulk).find("words 16"), std::string::npos);
+  // Fewer words a thread are more thread blocks, where the grid does not limit them.
+  KernelOptions one_word{GpuKernel::automatic, 64};
+  one_word.rounds = 1;
+  EXPECT_NE(text(rows, one_word), text(rows, {GpuKernel::automatic, 64}));
 }
 
 TEST_F(Batches, TransposesOfEveryWidthAndEdge) {

@@ -10,8 +10,6 @@
 namespace bestride::cuda {
 namespace {
 
-/// Both sides of a transpose need rows of some length to gain: half a tile's edge. Derived, not tuned.
-constexpr std::int64_t transpose_turns = 16;
 /// What the device's memory moves at least: words nearer to one another than this come out of it together anyway.
 constexpr std::int64_t sector = 32;
 
@@ -124,9 +122,9 @@ class Encoder {
     if ((!wanted && !forced(GpuKernel::automatic)) || piece.loops.size() < 2) return false;
     if (piece.block > 8 || piece.block != std::int64_t{1} << out.piece.width) return false;
     const std::int64_t inner = std::abs(piece.loops[0].user_stride);
-    if (inner == piece.block || (!wanted && (inner < sector || piece.loops[0].count < transpose_turns))) return false;
+    if (inner == piece.block || (!wanted && (inner < sector || piece.loops[0].count < options_.transpose_turns))) return false;
     const auto together = std::find_if(out.loops.begin() + 1, out.loops.end(), [&](const WorkLoop& loop) { return loop.user_stride == piece.block; });
-    if (together == out.loops.end() || (!wanted && together->count.divisor < transpose_turns)) return false;
+    if (together == out.loops.end() || (!wanted && together->count.divisor < static_cast<Number>(options_.transpose_turns))) return false;
     std::rotate(out.loops.begin() + 1, together, together + 1);
     const auto tiles = [](const WorkLoop& loop) { return (loop.count.divisor + tile_edge - 1) / tile_edge; };
     out.has_list = true;
@@ -139,9 +137,10 @@ class Encoder {
     return true;
   }
 
-  /// Only when forced: where it wins is not measured on the hardware that has it.
+  /// Where it wins is not measured on the hardware that has it.
   bool bulk(const Piece& piece, EncodedPiece& out) const {
-    if (!forced(GpuKernel::bulk) || out.piece.width != 4) return false;
+    const bool wanted = forced(GpuKernel::bulk) || (forced(GpuKernel::automatic) && options_.bulk_from > 0 && piece.block >= options_.bulk_from);
+    if (!wanted || out.piece.width != 4) return false;
     out.piece.kind = WorkKind::bulk;
     const std::uint64_t chunks = static_cast<std::uint64_t>((piece.block + bulk_bytes - 1) / bulk_bytes);
     out.piece.block = divisor_of(static_cast<Number>(chunks));
@@ -198,13 +197,14 @@ Result<Done> encode(const BatchItem& item, const KernelOptions& options, std::ve
   return Encoder(item, options, out).run();
 }
 
-std::vector<std::uint64_t> assemble(std::vector<EncodedPiece>& pieces, int multiprocessors, std::uint64_t* tiles) {
+std::vector<std::uint64_t> assemble(std::vector<EncodedPiece>& pieces, int multiprocessors, const KernelOptions& options, std::uint64_t* tiles) {
   // Several words a thread only where enough thread blocks remain to fill the device.
   std::uint64_t all = 0;
   for (const EncodedPiece& one : pieces) all += one.tiles;
   const std::uint64_t enough = static_cast<std::uint64_t>(multiprocessors) * blocks_per_multiprocessor;
+  const Number most = options.rounds > 0 ? std::min(most_rounds, static_cast<Number>(options.rounds)) : most_rounds;
   Number rounds = 1;
-  while (rounds < most_rounds && all / (2 * rounds) >= enough) rounds *= 2;
+  while (rounds < most && all / (2 * rounds) >= enough) rounds *= 2;
 
   std::vector<std::uint64_t> data(1 + pieces.size());
   *tiles = 0;

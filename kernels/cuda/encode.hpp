@@ -31,6 +31,6 @@ std::string kernel_text(const WorkPiece& piece);
 std::int64_t bytes_before(const Piece& piece, std::int64_t position) noexcept;
 
 /// The whole as one array (work.hpp), tiles sized so that `multiprocessors` have enough of them; *tiles: how many.
-std::vector<std::uint64_t> assemble(std::vector<EncodedPiece>& pieces, int multiprocessors, std::uint64_t* tiles);
+std::vector<std::uint64_t> assemble(std::vector<EncodedPiece>& pieces, int multiprocessors, const KernelOptions& options, std::uint64_t* tiles);
 
 }  // namespace bestride::cuda

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <cstring>
 
-extern "C" const unsigned char bestride_gpu_image[];  // image.S
+extern "C" const unsigned char bestride_gpu_image[];  // cmake/BestrideGpu.cmake
 
 namespace bestride::cuda {
 

@@ -23,6 +23,13 @@ struct KernelOptions {
   GpuKernel kernel = GpuKernel::automatic;
   /// At most this many thread blocks a multiprocessor in a launch; 0: the default. Small values make tests walk the grid-stride loop.
   int blocks_per_multiprocessor = 0;
+  // Thresholds of the automatic choice. They are here so that a measurement can sweep them (bench/gpu --sweep); their defaults are in force.
+  /// Turns that both loops of a transpose need: half a tile's edge, so that rows are long enough on both sides. Derived, not tuned.
+  int transpose_turns = 16;
+  /// Blocks of at least so many bytes, all of them and their distances multiples of 16, go by the bulk copy engine; 0: only when forced.
+  std::int64_t bulk_from = 0;
+  /// At most this many words a thread in flight, a power of two up to work.hpp's most_rounds; 0: that.
+  int rounds = 0;
   /// BESTRIDE_GPU_KERNEL.
   static KernelOptions from_settings();
 };

@@ -15,7 +15,7 @@ struct Module {
   Context* context;
 };
 struct Kernel {
-  const Function* function;
+  Function function;
   Context* context;
 };
 struct Graph {
@@ -88,7 +88,7 @@ Code cuStreamWaitEvent(void* handle, void* event_handle, unsigned) {
 Code cuEventCreate(void** event, unsigned) {
   Context* context = nullptr;
   if (const Code failed = entered_with_context("cuEventCreate", &context)) return failed;
-  auto* made = new Event;
+  auto* made = kept(new Event);
   made->context = context;
   *event = made;
   ++state().live;
@@ -131,13 +131,26 @@ Code cuEventSynchronize(void* handle) {
   return context->spoilt;
 }
 
+/// The same always: what is measured here is no performance, and should not look like one.
+Code cuEventElapsedTime_v2(float* milliseconds, void* first, void* second) {
+  Context* context = nullptr;
+  for (void* handle : {first, second}) {
+    Event* event = nullptr;
+    if (const Code failed = event_of(handle, "cuEventElapsedTime_v2", &context, &event)) return failed;
+    if (!passed(mark_of(event))) return code::not_ready;
+  }
+  *milliseconds = 1;
+  return code::success;
+}
+Code cuEventElapsedTime(float* milliseconds, void* first, void* second) { return cuEventElapsedTime_v2(milliseconds, first, second); }
+
 Code cuModuleLoadData(void** module, const void* image) {
   Context* context = nullptr;
   if (const Code failed = entered_with_context("cuModuleLoadData", &context)) return failed;
   // A fatbin, or what a build without nvcc has in its place: the code that runs is this object's own either way.
   constexpr unsigned char fatbin[] = {0x50, 0xED, 0x55, 0xBA};
   if (std::memcmp(image, fatbin, sizeof fatbin) != 0 && std::strncmp(static_cast<const char*>(image), "bestride", 8) != 0) return code::invalid_image;
-  *module = new Module{context};
+  *module = kept(new Module{context});
   return code::success;
 }
 
@@ -149,9 +162,9 @@ Code cuModuleUnload(void* module) {
 
 Code cuModuleGetFunction(void** function, void* module, const char* name) {
   if (const Code failed = entered("cuModuleGetFunction")) return failed;
-  const Function* found = function_named(name);
-  if (!found) return code::not_found;
-  *function = new Kernel{found, static_cast<Module*>(module)->context};
+  const Function found = function_named(name);
+  if (!found.name) return code::not_found;
+  *function = kept(new Kernel{found, static_cast<Module*>(module)->context});
   return code::success;
 }
 
@@ -159,16 +172,17 @@ Code cuLaunchKernel(void* function, unsigned grid, unsigned grid_y, unsigned gri
                     unsigned shared_bytes, void* handle, void** parameters, void** extra) {
   Context* context = nullptr;
   if (const Code failed = entered_with_context("cuLaunchKernel", &context)) return failed;
-  if (grid == 0 || grid_y != 1 || grid_z != 1 || block != 256 || block_y != 1 || block_z != 1 || shared_bytes != 0 || extra) return code::invalid_value;
   const auto* kernel = static_cast<const Kernel*>(function);
+  const bool fits = kernel->function.exported ? block >= 1 && block <= 1024 : block == 256;
+  if (grid == 0 || grid_y != 1 || grid_z != 1 || !fits || block_y != 1 || block_z != 1 || shared_bytes != 0 || extra) return code::invalid_value;
   Stream* stream = stream_of(handle, context);
   if (!stream || kernel->context != context || stream->context != context) return code::invalid_handle;
   // The parameters are the caller's only until the call returns.
-  auto kept = std::make_shared<std::vector<std::uint64_t>>(kernel->function->parameter_bytes / 8);
-  std::memcpy(kept->data(), parameters[0], kernel->function->parameter_bytes);
+  auto kept = std::make_shared<std::vector<std::uint64_t>>((kernel->function.parameter_bytes + 7) / 8);
+  std::memcpy(kept->data(), parameters[0], kernel->function.parameter_bytes);
   Work work = [=]() -> Code {
     if (const Code failed = running("kernel")) return failed;
-    return run_kernel(*kernel->function, kept->data(), grid, context);
+    return run_kernel(kernel->function, kept->data(), grid, block, context);
   };
   if (stream->capturing)
     stream->captured.push_back(std::move(work));
@@ -193,13 +207,13 @@ Code cuStreamEndCapture(void* handle, void** graph) {
   Stream* stream = stream_of(handle, context);
   if (!stream || !stream->capturing) return code::invalid_handle;
   stream->capturing = false;
-  *graph = new Graph{std::move(stream->captured)};
+  *graph = kept(new Graph{std::move(stream->captured)});
   return code::success;
 }
 
 Code cuGraphInstantiateWithFlags(void** exec, void* graph, unsigned long long) {
   if (const Code failed = entered("cuGraphInstantiateWithFlags")) return failed;
-  *exec = new Graph(*static_cast<Graph*>(graph));
+  *exec = kept(new Graph(*static_cast<Graph*>(graph)));
   ++state().live;
   return code::success;
 }
@@ -214,12 +228,12 @@ Code cuGraphLaunch(void* exec, void* handle) {
 }
 
 Code cuGraphDestroy(void* graph) {
-  delete static_cast<Graph*>(graph);
+  static_cast<Graph*>(graph)->work.clear();
   return code::success;
 }
 
 Code cuGraphExecDestroy(void* exec) {
-  delete static_cast<Graph*>(exec);
+  static_cast<Graph*>(exec)->work.clear();
   --state().live;
   return code::success;
 }

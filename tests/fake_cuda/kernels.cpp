@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/fake_cuda/kernels.hpp"
 
+#include <dlfcn.h>
+
 #include <cstring>
 
 #include "kernels/cuda/move.hpp"
@@ -68,24 +70,45 @@ class HostTeam {
 
 constexpr Function functions[] = {{cuda::small_kernel, sizeof(cuda::SmallWork)}, {cuda::large_kernel, sizeof(cuda::LargeWork)}, {cuda::far_kernel, sizeof(Address)}};
 
-}  // namespace
-
-const Function* function_named(const char* name) {
-  for (const Function& function : functions)
-    if (std::strcmp(function.name, name) == 0) return &function;
-  return nullptr;
+/// The program's table, if it has one.
+const fake_cuda_kernel* exported(const char* name) {
+  const auto* kernel = static_cast<const fake_cuda_kernel*>(dlsym(RTLD_DEFAULT, "fake_cuda_kernels"));
+  while (kernel && kernel->name && std::strcmp(kernel->name, name) != 0) ++kernel;
+  return kernel && kernel->name ? kernel : nullptr;
 }
 
-Code run_kernel(const Function& function, const void* parameters, unsigned grid, Context* context) {
+struct Launch : fake_cuda_launch {
+  const Context* context;
+};
+
+void* at(const fake_cuda_launch* launch, unsigned long long address, unsigned long long bytes) {
+  const Allocation* hint = nullptr;
+  return reach(address, bytes, static_cast<const Launch*>(launch)->context, &hint);
+}
+
+}  // namespace
+
+Function function_named(const char* name) {
+  for (const Function& function : functions)
+    if (std::strcmp(function.name, name) == 0) return function;
+  const fake_cuda_kernel* kernel = exported(name);
+  return kernel ? Function{kernel->name, kernel->parameter_bytes, kernel} : Function{nullptr, 0};
+}
+
+Code run_kernel(const Function& function, const void* parameters, unsigned grid, unsigned block, Context* context) {
   const std::shared_lock lock(memory_mutex());
+  if (function.exported) {
+    const Launch launch{{grid, block, at}, context};
+    return function.exported->run(&launch, parameters);
+  }
   const std::uint64_t* data = static_cast<const std::uint64_t*>(parameters);
-  if (&function == &functions[2]) {
+  if (std::strcmp(function.name, cuda::far_kernel) == 0) {
     const Allocation* hint = nullptr;
     data = reinterpret_cast<const std::uint64_t*>(reach(*data, 8, context, &hint));
     if (!data) return code::illegal_address;
   }
   HostTeam team(context);
-  for (unsigned block = 0; block < grid && team.fault() == code::success; ++block) cuda::move(team, data, block, grid);
+  for (unsigned each = 0; each < grid && team.fault() == code::success; ++each) cuda::move(team, data, each, grid);
   return team.fault();
 }
 

@@ -156,6 +156,12 @@ void destroy_context(Context* context) {
   free_all_of(context);
 }
 
+void keep(const void* object) {
+  static auto* const all = new std::vector<const void*>;
+  const std::lock_guard lock(state().mutex);
+  all->push_back(object);
+}
+
 Context* known_context(const void* handle) {
   const std::lock_guard lock(state().mutex);
   return all_contexts().count(handle) ? static_cast<Context*>(const_cast<void*>(handle)) : nullptr;

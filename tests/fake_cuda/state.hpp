@@ -74,6 +74,13 @@ void replace_context(Context* context);
 
 Context* make_context(int device, bool primary);
 void destroy_context(Context* context);
+/// Holds on to an object that is never freed, for leak checkers: what is behind a handle stays even when the handle's owner is done with it.
+void keep(const void* object);
+template <class T>
+T* kept(T* object) {
+  keep(object);
+  return object;
+}
 /// The object behind a handle, if it is one of ours, alive or not.
 Context* known_context(const void* handle);
 

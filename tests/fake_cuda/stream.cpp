@@ -43,7 +43,7 @@ void run(Stream* stream) {
 }  // namespace
 
 Stream* make_stream(Context* context, StreamKind kind) {
-  auto* stream = new Stream;
+  auto* stream = kept(new Stream);
   stream->context = context;
   stream->kind = kind;
   {

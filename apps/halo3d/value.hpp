@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// What every cell must hold: a whole number computed from the cell's place in the whole domain, the quantity and the exchange,
+// exact in float; so a received cell can be checked without asking the rank that sent it, and a cell left over from the exchange
+// before is wrong. Compiled for the host and for the device.
+#include <cstdint>
+
+#ifdef __CUDACC__
+#define HALO3D_EVERYWHERE __host__ __device__ __forceinline__
+#else
+#define HALO3D_EVERYWHERE inline
+#endif
+
+namespace halo3d {
+
+constexpr int never_written = -1;  // no value is negative
+
+/// One rank's part of the domain; dimensions as in Triple. Plain numbers, so that a kernel can take it.
+struct Domain {
+  std::int32_t cells[3];     ///< interior
+  std::int32_t extents[3];   ///< halo included
+  std::int32_t ranks[3];     ///< in the whole domain
+  std::int32_t position[3];  ///< of this rank among them
+  std::int32_t radius;
+  std::int32_t exchanged;   ///< quantities
+  std::uint32_t reachable;  ///< bit direction_index(): the halo there is filled by a neighbour
+};
+
+/// 0 to 26; each step -1, 0 or 1. 13 is the interior.
+HALO3D_EVERYWHERE int direction_index(int z, int y, int x) { return (z + 1) * 9 + (y + 1) * 3 + x + 1; }
+constexpr int interior_index = 13;
+
+HALO3D_EVERYWHERE std::uint32_t mix(std::uint32_t value) {
+  value ^= value >> 16;
+  value *= 0x7FEB352Du;
+  value ^= value >> 15;
+  value *= 0x846CA68Bu;
+  return value ^ (value >> 16);
+}
+
+/// Position in the whole domain of the local position, halo included, wrapped around.
+HALO3D_EVERYWHERE std::uint32_t along(const Domain& domain, int dimension, int local) {
+  const std::int64_t cells = domain.cells[dimension], all = cells * domain.ranks[dimension];
+  return std::uint32_t((cells * domain.position[dimension] + local - domain.radius + all) % all);
+}
+
+/// The parts of a value that depend on the row, and on x.
+HALO3D_EVERYWHERE std::uint32_t row_seed(const Domain& domain, int z, int y, int quantity, int exchange) {
+  return mix(mix(mix(along(domain, 0, z) + 1) + along(domain, 1, y)) + std::uint32_t(quantity) * 0x10001u) +
+         std::uint32_t(exchange) * 0xC2B2AE35u;
+}
+HALO3D_EVERYWHERE std::uint32_t x_term(const Domain& domain, int x) { return along(domain, 2, x) * 0x85EBCA6Bu; }
+
+/// Odd factors and a fold spread neighbouring places over 23 bits, so that a shift by any cell, row, quantity or exchange shows.
+HALO3D_EVERYWHERE std::int32_t value_of(std::uint32_t row_seed, std::uint32_t x_term) {
+  std::uint32_t mixed = (row_seed + x_term) * 0x9E3779B1u;
+  mixed ^= mixed >> 15;
+  return std::int32_t(mixed >> 9);
+}
+
+/// -1 below the interior, 0 inside, 1 above.
+HALO3D_EVERYWHERE int side(const Domain& domain, int dimension, int local) {
+  return local < domain.radius ? -1 : local >= domain.radius + domain.cells[dimension] ? 1 : 0;
+}
+
+/// Whether the cells in that direction hold values: otherwise nothing may have been written.
+HALO3D_EVERYWHERE bool filled(const Domain& domain, int direction, int quantity) {
+  return direction == interior_index || (quantity < domain.exchanged && (domain.reachable >> direction & 1) != 0);
+}
+
+}  // namespace halo3d
