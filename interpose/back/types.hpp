@@ -61,6 +61,8 @@ class TypeEntry {
   /// The plan for `count` (> 0) elements, or nullptr: no memory, or a first small use (it pays from the second on). The plan is
   /// kept alive by the caller's reference.
   PlanRef plan(std::int64_t count) noexcept;
+  /// The layout of `count` (> 0) elements, whatever is gained by it: for memory that MPI can't reach. nullptr: opaque, or no memory.
+  LayoutPtr layout(std::int64_t count) noexcept;
   /// The next use is not the only one, however small.
   void expect_reuse() noexcept { reused_.store(true, std::memory_order_relaxed); }
   /// Decodes if that has not been done. Not a hot path.
