@@ -16,7 +16,7 @@ using cuda::DevicePtr;
 class BlockCopies {
  public:
   BlockCopies(const Staging& staging, cuda::Direction direction) : staging_(staging), packing_(direction == cuda::Direction::pack) {}
-  ~BlockCopies() { wait(); }
+  ~BlockCopies() { (void)wait(); }
 
   /// `bytes` at `user`, packed bytes from `position` on.
   Result<cuda::Done> copy(std::byte* user, std::int64_t position, std::int64_t bytes) {

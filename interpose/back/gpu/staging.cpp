@@ -23,6 +23,15 @@ std::shared_ptr<Room> Room::make(const cuda::DevicePtr& device, std::int64_t byt
   return nullptr;
 }
 
+std::shared_ptr<Room> Room::of(std::byte* theirs, bool on_device) noexcept try {
+  auto room = std::make_shared<Room>();
+  room->theirs_ = theirs;
+  room->on_device_ = on_device;
+  return room;
+} catch (...) {
+  return nullptr;
+}
+
 Result<StagingPtr> Staging::make(const Place& place, void* user, MPI_Comm comm, std::shared_ptr<Room> room, std::int64_t at) noexcept try {
   auto staging = std::make_shared<Staging>(place, user, comm);
   if (place.memory.kind != cuda::MemoryKind::mixed) {

@@ -25,15 +25,19 @@ class Room {
   /// wanted. nullptr: no memory at all.
   static std::shared_ptr<Room> make(const cuda::DevicePtr& device, std::int64_t bytes, bool aware) noexcept;
 
-  std::byte* data() const noexcept { return buffer_ ? static_cast<std::byte*>(buffer_.data()) : lease_.data(); }
+  /// Memory of the application's that kernels reach.
+  static std::shared_ptr<Room> of(std::byte* theirs, bool on_device) noexcept;
+
+  std::byte* data() const noexcept { return theirs_ ? theirs_ : buffer_ ? static_cast<std::byte*>(buffer_.data()) : lease_.data(); }
   /// Kernels reach it.
-  bool pinned() const noexcept { return static_cast<bool>(buffer_); }
+  bool pinned() const noexcept { return buffer_ || theirs_; }
   /// MPI is handed device memory.
   bool on_device() const noexcept { return on_device_; }
 
  private:
   cuda::Buffer buffer_;
   Lease lease_;
+  std::byte* theirs_ = nullptr;
   bool on_device_ = false;
 };
 
