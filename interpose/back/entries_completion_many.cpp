@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Completion of many requests: Waitall, Testall, Waitsome, Testsome. While nothing is owed anywhere, each costs one load.
-#include <vector>
-
 #include "interpose/back/entries.hpp"
 #include "interpose/back/gpu/raise.hpp"
 #include "interpose/back/gpu/together.hpp"
@@ -121,24 +119,12 @@ int waitall_in_pieces(int count, MPI_Request* requests) {
   return result;
 }
 
-/// Some of them end with an error of ours; the others are waited for.
-template <Calls& via>
-int waitall_with_refused(Owed* owed, int count, MPI_Request* requests, MPI_Status* statuses) {
-  OwnStatuses own;
-  if (statuses == MPI_STATUSES_IGNORE) statuses = own.make(count);
-  std::vector<int> refused;
-  try {
-    for (Owed* each = owed; each; each = each->chain)
-      if (each->disguised && each->refused()) refused.push_back(each->index);
-  } catch (...) {
-  }
-  complete_refused(owed, requests, nullptr, MPI_STATUSES_IGNORE);
-  const int error = waitall<via>(count, requests, statuses);
-  if (statuses != MPI_STATUSES_IGNORE) {
-    if (class_of(error) != MPI_ERR_IN_STATUS)
-      for (int i = 0; i < count; ++i) statuses[i].MPI_ERROR = MPI_SUCCESS;
-    for (const int index : refused) statuses[index].MPI_ERROR = MPI_ERR_OTHER;
-  }
+/// Those that were refused end with an error of ours; the others stay pending, which MPI allows then: what they wait for may be what
+/// could not be sent.
+int waitall_refused(Owed* owed, int count, MPI_Request* requests, MPI_Status* statuses) noexcept {
+  if (statuses != MPI_STATUSES_IGNORE)
+    for (int i = 0; i < count; ++i) statuses[i].MPI_ERROR = requests[i] == MPI_REQUEST_NULL ? MPI_SUCCESS : MPI_ERR_PENDING;
+  complete_refused(owed, requests, nullptr, statuses);
   return MPI_ERR_IN_STATUS;
 }
 
@@ -149,7 +135,7 @@ int waitall(int count, MPI_Request* requests, MPI_Status* statuses) {
   Owed* owed = runtime().in_flight.extract_all(requests, count);
   if (!owed) return via.Waitall(count, requests, statuses);
   started(owed);
-  if (refused_among(owed)) [[unlikely]] return waitall_with_refused<via>(owed, count, requests, statuses);
+  if (refused_among(owed)) [[unlikely]] return waitall_refused(owed, count, requests, statuses);
   OwnStatuses own;
   if (statuses == MPI_STATUSES_IGNORE && any_wants_status(owed) && !(statuses = own.make(count))) {
     put_back_all(owed);
@@ -168,7 +154,7 @@ int testall(int count, MPI_Request* requests, int* flag, MPI_Status* statuses) {
   started(owed);
   if (refused_among(owed)) [[unlikely]] {
     *flag = 1;
-    return waitall_with_refused<via>(owed, count, requests, statuses);
+    return waitall_refused(owed, count, requests, statuses);
   }
   OwnStatuses own;
   if (statuses == MPI_STATUSES_IGNORE && any_wants_status(owed) && !(statuses = own.make(count))) {

@@ -145,7 +145,8 @@ int imrecv(CallId id, void* buffer, Count count, MPI_Datatype type, MPI_Message*
                   [&](void* b, Count n, MPI_Datatype t) { return (next.*slot)(b, n, t, message, request); });
 }
 
-/// MPICH 4.0.2 frees a derived type given to MPI_Isendrecv or MPI_Isendrecv_replace once too often: it gets none of ours.
+/// MPICH 4.0.2 does not fill in the status of MPI_Isendrecv and MPI_Isendrecv_replace: what is received is OwedMessage::whole. And it frees a
+/// derived type given to one of them once too often: it gets none of ours.
 constexpr Manner no_spelling{.spelling = false};
 
 template <auto slot, class Count>
@@ -169,6 +170,8 @@ int isendrecv(CallId id, const void* send_buffer, Count send_count, MPI_Datatype
       send_type = owed->out.type();
     }
     if (receive_entry && owed->in.prepare(receive_buffer, receive_count, receive_entry, from, comm, largest_count<Count>, no_spelling)) {
+      owed->in.fill();
+      owed->whole = true;
       receive_buffer = owed->in.buffer();
       receive_count = static_cast<Count>(owed->in.count());
       receive_type = owed->in.type();
@@ -205,6 +208,7 @@ int isendrecv_replace(CallId id, void* buffer, Count count, MPI_Datatype type, i
   OwedMessage* owed = request ? new_owed_message() : nullptr;
   if (owed && owed->in.prepare(buffer, count, entry, from == MPI_PROC_NULL ? to : from, comm, largest_count<Count>, no_spelling)) {
     owed->in.fill();
+    owed->whole = true;
     buffer = owed->in.buffer();
     count = static_cast<Count>(owed->in.count());
     type = owed->in.type();

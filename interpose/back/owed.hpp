@@ -40,19 +40,24 @@ struct OwedMessage final : Owed {
   Outgoing out;
   Incoming in;
   bool fills_in = false;  ///< one buffer for both directions: `in` is packed before the call
+  /// The status does not say how much arrives: `in` is packed before the call and unpacked whole, so that what does not arrive stays.
+  bool whole = false;
 
   void fill() noexcept override {
     out.fill();
     if (fills_in) in.fill();
   }
   void settle(bool good, const MPI_Status* status) noexcept override {
-    if (good && status) in.settle(*status);
+    if (good && whole)
+      in.settle_whole();
+    else if (good && status)
+      in.settle(*status);
     if (!persistent) {
       out.release();
       in.release();
     }
   }
-  bool wants_status() const noexcept override { return in.wants_status(); }
+  bool wants_status() const noexcept override { return !whole && in.wants_status(); }
   bool refused() const noexcept override { return out.refused() || in.refused(); }
   int raise() const noexcept override { return out.refused() ? out.raise() : in.raise(); }
 };

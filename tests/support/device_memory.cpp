@@ -33,6 +33,8 @@ void call(const char* name, A... arguments) {
   if (code != 0) give_up(name, code);
 }
 
+std::atomic<int> set_place{-1};
+
 void use_device() {
   static void* const context = [] {
     void* made = nullptr;
@@ -76,8 +78,9 @@ void DeviceMemory::release() {
 }
 
 MemoryPlace next_memory_place() {
+  if (set_place >= 0) return static_cast<MemoryPlace>(set_place.load());
   static const std::string_view wanted = [] {
-    const char* said = std::getenv("BESTRIDE_TEST_MEMORY");
+    const char* said = std::getenv("TEST_MEMORY");
     return std::string_view(said ? said : "host");
   }();
   if (wanted == "host") return MemoryPlace::host;
@@ -89,6 +92,8 @@ MemoryPlace next_memory_place() {
   constexpr MemoryPlace turns[] = {MemoryPlace::device, MemoryPlace::host, MemoryPlace::managed, MemoryPlace::device, MemoryPlace::pinned};
   return turns[turn++ % 5];
 }
+
+void set_memory_place(MemoryPlace place) { set_place = static_cast<int>(place); }
 
 void* driver_entry(const char* name) { return dlsym(library(), name); }
 

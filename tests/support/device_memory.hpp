@@ -8,6 +8,7 @@
 namespace bestride::test {
 
 enum class MemoryPlace { host, pinned, managed, device };
+inline constexpr MemoryPlace every_memory_place[] = {MemoryPlace::host, MemoryPlace::pinned, MemoryPlace::managed, MemoryPlace::device};
 
 /// The driver is loaded and initialised at the first use of any of this; without one the program ends with a message.
 class DeviceMemory {
@@ -31,9 +32,11 @@ class DeviceMemory {
   std::byte* data_ = nullptr;
 };
 
-/// What the variable BESTRIDE_TEST_MEMORY says of the next buffer of a test: host, pinned, managed, device; or turns, one of all in turn. host
+/// What the variable TEST_MEMORY says of the next buffer of a test: host, pinned, managed, device; or turns, one of all in turn. host
 /// if it is not set.
 MemoryPlace next_memory_place();
+/// From now on that is the answer, whatever the variable says.
+void set_memory_place(MemoryPlace place);
 
 /// An entry of the driver that was loaded, nullptr if it has none: the stand-in's controls (tests/fake_cuda/control.h) among them.
 void* driver_entry(const char* name);

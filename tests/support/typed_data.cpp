@@ -37,8 +37,12 @@ std::int64_t TypedData::packed_size() const {
   return size;
 }
 
-void TypedData::expect(const Bytes& arrived) {
+void TypedData::fetch() {
   if (copy_) copy_->read(buffer_.bytes().data());
+}
+
+void TypedData::expect(const Bytes& arrived) {
+  fetch();
   Buffer expected = made_;
   expected.scatter(runs_, arrived);
   if (const auto wrong = buffer_.difference(expected)) fail_check(__FILE__, __LINE__, "received " + *wrong);

@@ -22,10 +22,12 @@ class TypedData {
   TypedData(const TypeExpression& type, int count, std::uint64_t seed, std::size_t misaligned = 0,
             Constructors constructors = Constructors::plain);
 
-  /// Of the buffer itself, or of its copy in the memory that BESTRIDE_TEST_MEMORY names, written first if the buffer was touched since.
+  /// Of the buffer itself, or of its copy in the memory that TEST_MEMORY names, written first if the buffer was touched since.
   void* address();
   /// Writes that copy again: after the buffer was changed, where MPI has the address already.
   void upload();
+  /// The buffer becomes what that copy holds now.
+  void fetch();
   int count() const { return count_; }
   MPI_Datatype type() const { return type_; }
   std::int64_t packed_size() const;
