@@ -8,11 +8,13 @@
 #include "interpose/back/entries.hpp"
 #include "interpose/back/fail.hpp"
 #include "interpose/back/runtime.hpp"
-#include "interpose/front/services.h"
+#include "interpose/back/services.hpp"
 
 namespace bestride {
-namespace {
 
+constinit const bestride_front_services* front_services = nullptr;
+
+namespace {
 
 /// What the library has of engaged.def. May throw std::bad_alloc.
 std::vector<bestride_engagement> engagements() {
@@ -38,6 +40,7 @@ extern "C" __attribute__((visibility("default"))) const bestride_back* bestride_
     const bestride_front_services* services) {
   using namespace bestride;
   if (!services || services->version != BESTRIDE_SERVICES_VERSION) return nullptr;
+  front_services = services;
   try {
     set_failing(Settings::get().text("BESTRIDE_TEST_FAIL"));
     if (!resolve_real_calls(services->library_symbol)) {

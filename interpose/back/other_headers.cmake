@@ -13,8 +13,8 @@ function(_back_compiles name folder)
   add_library(${_target} MODULE ${_sources} ${_datatype}/contents.cpp ${_datatype}/decode.cpp ${_datatype}/respell.cpp)
   target_include_directories(${_target} SYSTEM PRIVATE ${folder})
   target_compile_definitions(${_target} PRIVATE BESTRIDE_ABI_NAME="${name}" OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
-  target_link_libraries(${_target} PRIVATE bestride_perfmodel bestride_telemetry bestride_kernels bestride_datatype bestride_base
-    bestride_flags)
+  target_link_libraries(${_target} PRIVATE bestride_perfmodel bestride_telemetry bestride_cuda bestride_kernels bestride_datatype
+    bestride_base bestride_flags)
   target_link_options(${_target} PRIVATE -static-libstdc++ -static-libgcc -Wl,--exclude-libs,ALL
     -Wl,--version-script=${CMAKE_CURRENT_SOURCE_DIR}/exports.map)
   # Open MPI's handles are addresses of objects in its library, which stay undefined here; elsewhere nothing may.

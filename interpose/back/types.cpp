@@ -8,6 +8,7 @@
 #include "interpose/back/calls.hpp"
 #include "interpose/back/fail.hpp"
 #include "interpose/back/runtime.hpp"
+#include "interpose/back/thread_cache.hpp"
 
 namespace bestride {
 namespace {
@@ -87,6 +88,18 @@ PlanRef TypeEntry::plan(std::int64_t count) noexcept {
     say_once("plan", "no memory to plan a datatype's messages; they are left to the MPI library");
     return {};
   }
+}
+
+LayoutPtr TypeEntry::layout(std::int64_t count) noexcept try {
+  const State state = decoded_state();
+  if (state == State::opaque) return nullptr;
+  if (count == 1 || state == State::empty) return decoded_.layout;
+  if (state == State::contiguous) return counted(decoded_, count);
+  expect_reuse();
+  Plan* plan = find_plan(*this, count);
+  return plan && plan->layout() ? plan->layout() : counted(decoded_, count);
+} catch (...) {
+  return nullptr;
 }
 
 void TypeEntry::retire() noexcept {

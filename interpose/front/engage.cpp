@@ -14,6 +14,7 @@
 #include "interpose/front/library.hpp"
 #include "interpose/front/services.h"
 #include "interpose/front/slots.hpp"
+#include "interpose/front/watch.hpp"
 
 namespace bestride::front {
 namespace {
@@ -62,7 +63,7 @@ void lead_slots(const bestride_back& back) noexcept {
     const bestride_engagement& engagement = back.engagements[i];
     const unsigned slot = slot_of(engagement.name);
     // Without a next definition there is nothing to accelerate: the slot stays where it can say so.
-    if (slot != no_slot && *engagement.next) lead_slot(slot, engagement.entry);
+    if (slot != no_slot && *engagement.next) engage_slot(slot, engagement.entry);
   }
 }
 
@@ -83,7 +84,7 @@ void open_back(const char* abi, const char* path) noexcept {
   }
   static constexpr bestride_front_services services = {BESTRIDE_SERVICES_VERSION,
                                                        [](const char* name) { return library_symbol(name); },
-                                                       [](const char* name) { return next_symbol(name); }, own_path};
+                                                       [](const char* name) { return next_symbol(name); }, own_path, &watch};
   const bestride_back* back = open(&services);
   if (!back) {
     say_once("front.back", "the %s back does not serve %s: nothing is accelerated", abi, mpi_library_path());

@@ -2,6 +2,7 @@
 #include "interpose/front/inspect.h"
 
 #include "interpose/front/slots.hpp"
+#include "interpose/front/watch.hpp"
 
 #define BESTRIDE_EXPORT extern "C" [[gnu::visibility("default")]]
 
@@ -15,5 +16,7 @@ BESTRIDE_EXPORT const char* bestride_version(void) { return marker + sizeof "bes
 BESTRIDE_EXPORT void* bestride_slot_target(const char* name) {
   using namespace bestride::front;
   const unsigned slot = name ? slot_of(name) : no_slot;
-  return slot == no_slot ? nullptr : slot_target(slot);
+  if (slot == no_slot) return nullptr;
+  void* const target = slot_target(slot);
+  return target ? target : watched_target(slot);
 }

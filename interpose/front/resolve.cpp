@@ -10,6 +10,7 @@
 #include "interpose/front/first_call.hpp"
 #include "interpose/front/library.hpp"
 #include "interpose/front/slots.hpp"
+#include "interpose/front/watch.hpp"
 
 extern "C" void bestride_absent();  // in the generated assembly: returns 16, or 0.0
 
@@ -53,7 +54,7 @@ void* target_of(unsigned index) noexcept {
   void* target = next_symbol(name);
   if (!target) return absent(name);
   // Before that, the back may still want this slot.
-  if (settled) lead_slot(index, target);
+  if (settled) settle_slot(index, target);
   return target;
 }
 
@@ -61,9 +62,14 @@ void* target_of(unsigned index) noexcept {
 }  // namespace bestride::front
 
 extern "C" [[gnu::visibility("hidden")]] void* bestride_resolve(unsigned index) {
+  using namespace bestride::front;
   const int error = errno;
-  void* target = bestride::front::target_of(index);
-  dlerror();  // a name not found is no one's error: the program must not read it as its own
+  void* target = watched_target(index);
+  if (!target) {
+    target = target_of(index);
+    dlerror();  // a name not found is no one's error: the program must not read it as its own
+  }
+  tell_watcher(index);
   errno = error;
   return target;
 }

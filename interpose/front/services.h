@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-#define BESTRIDE_SERVICES_VERSION 1
+#define BESTRIDE_SERVICES_VERSION 2
 
 /* What the front gives the back. All pointers stay valid until the process ends. */
 struct bestride_front_services {
@@ -21,6 +21,11 @@ struct bestride_front_services {
   void* (*next_symbol)(const char* name);
   /* Path of the front's own object. */
   const char* front_path;
+  /* From now on `before` is called by the thread that calls a function which the back has not engaged and functions.tsv does not call
+     local, under its MPI_ or PMPI_ name, before the call goes on to the library. It may call MPI. Its calls, and those the library makes
+     of itself, come by here again. A call under way in another thread meanwhile may or may not be seen. Cannot be undone; only the first
+     one counts. Until then nothing is paid for it. */
+  void (*watch)(void (*before)(void));
 };
 
 /* One entry point the back engages. The front stores what it would have jumped to without us in *next before the entry can

@@ -18,6 +18,7 @@ namespace {
 }  // namespace
 
 static_assert(sizeof(std::atomic<void*>) == sizeof(void*), "a slot is one word that a stub jumps through");
+static_assert(2 * function_count <= most_slots);
 
 unsigned slot_count() noexcept { return 2 * function_count; }
 
@@ -48,6 +49,14 @@ void* slot_target(unsigned index) noexcept {
   return lazy ? nullptr : target;
 }
 
-void lead_slot(unsigned index, void* target) noexcept { bestride_slots[index].store(target, std::memory_order_release); }
+// Sequentially consistent, both: watch.cpp weighs these stores against its own flag.
+void lead_slot(unsigned index, void* target) noexcept { bestride_slots[index].store(target); }
+
+void lead_slot_back(unsigned index) noexcept {
+  constexpr unsigned thunk_bytes = 16;  // stubs_*.in
+  bestride_slots[index].store(const_cast<char*>(bestride_thunks_begin) + thunk_bytes * index);
+}
+
+bool slot_is_local(unsigned index) noexcept { return function_is_local[index < function_count ? index : index - function_count]; }
 
 }  // namespace bestride::front

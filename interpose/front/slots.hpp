@@ -9,6 +9,9 @@ namespace bestride::front {
 
 inline constexpr unsigned no_slot = ~0u;
 
+/// At least slot_count(), for tables by slot.
+inline constexpr unsigned most_slots = 1536;
+
 /// MPI_X and PMPI_X together.
 unsigned slot_count() noexcept;
 
@@ -23,5 +26,11 @@ void* slot_target(unsigned index) noexcept;
 
 /// From now on the stub jumps to `target`. Everything written before is visible to the callee.
 void lead_slot(unsigned index, void* target) noexcept;
+
+/// From now on the stub jumps to its lazy thunk again.
+void lead_slot_back(unsigned index) noexcept;
+
+/// functions.tsv says that the function is local.
+bool slot_is_local(unsigned index) noexcept;
 
 }  // namespace bestride::front

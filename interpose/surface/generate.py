@@ -14,7 +14,7 @@ import os
 import sys
 
 MACHINES = ("x86_64", "aarch64")
-HANDLINGS = ("accelerate", "settle", "track", "pass")
+HANDLINGS = ("accelerate", "settle", "track", "pass", "local")
 OWN_SYMBOLS = ("bestride_version", "bestride_slot_target")
 
 
@@ -75,6 +75,9 @@ def names(functions):
         raise ValueError("the name table has outgrown its 16-bit offsets")
     out += ["    ;", "constexpr unsigned short name_offset[] = {"]
     out += ["    " + ", ".join(map(str, offsets[i:i + 16])) + "," for i in range(0, len(offsets), 16)]
+    local = [int(function.handling == "local") for function in functions]
+    out += ["};", "constexpr bool function_is_local[] = {"]
+    out += ["    " + ", ".join(map(str, local[i:i + 32])) + "," for i in range(0, len(local), 32)]
     out += ["};"]
     return "\n".join(out) + "\n"
 

@@ -69,7 +69,9 @@ Memory where_on(const Driver& driver, Address pointer) {
   if (buffer_id != 0)
     for (const Memory& memory : kept.entries)
       if (memory.buffer_id == buffer_id && holds(memory, pointer)) return memory;
-  const Memory memory = ask(driver, pointer);
+  Memory memory = ask(driver, pointer);
+  // The second question failed: what is known not to be host memory must not be taken for it.
+  if (memory.kind == MemoryKind::host) memory.kind = type == memory_type::host ? MemoryKind::pinned : MemoryKind::device;
   if (memory.buffer_id != 0 && memory.context) kept.entries[kept.next++ % kept.entries.size()] = memory;
   return memory;
 }

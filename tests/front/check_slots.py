@@ -3,7 +3,7 @@
 """Where the slots lead in a running program (slots_report), against what the table says.
 
   check_slots.py disabled FUNCTIONS_TSV -- command...    BESTRIDE_DISABLE is set: to the MPI library's own address, every one
-  check_slots.py engaged FUNCTIONS_TSV -- command...     into the back: what is not `pass` and the library has, nothing else
+  check_slots.py engaged FUNCTIONS_TSV -- command...     into the back: what is not `pass` or `local` and the library has, nothing else
 """
 import os
 import re
@@ -35,10 +35,10 @@ def main(kind, table, dashes, *command):
         wrong += [f"{name} was called and is not on the library's own" for name in sorted(CALLED) if leads.get(name) != "same"]
     else:
         for f in functions:
-            if leads.get(f.name, "").startswith("libbestride-") and f.handling == "pass":
-                wrong.append(f"{f.name} is engaged, and the table says pass")
+            if leads.get(f.name, "").startswith("libbestride-") and f.handling in ("pass", "local"):
+                wrong.append(f"{f.name} is engaged, and the table says {f.handling}")
             names = [f.name] if f.handling == "accelerate" or f.name in MAY_BE_MISSED else [f.name, "P" + f.name]
-            for name in names if f.handling != "pass" else []:
+            for name in names if f.handling not in ("pass", "local") else []:
                 if not leads.get(name, "").startswith("libbestride-") and leads.get(name) != "lacks":
                     wrong.append(f"{name} is not engaged ({leads.get(name)}), and the table says {f.handling}")
     print("\n".join(wrong))

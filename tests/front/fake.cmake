@@ -27,7 +27,7 @@ _front_copy(stub)
 foreach(abi mpich openmpi mpi_abi)
   _stub_back(stub ${abi})
 endforeach()
-foreach(kind REFUSES VERSION=7 WITHOUT_SYMBOL CALLS_MPI SLEEPS WAITS_FOR_A_CALL)
+foreach(kind REFUSES VERSION=7 WITHOUT_SYMBOL CALLS_MPI SLEEPS WAITS_FOR_A_CALL WATCHES)
   string(REGEX REPLACE "=.*" "" folder ${kind})
   string(TOLOWER stub_${folder} folder)
   _front_copy(${folder})
@@ -70,6 +70,11 @@ _expect(back_calls_mpi --env LD_PRELOAD=${_build}/stub_calls_mpi/libbestride.so 
   -- $<TARGET_FILE:front_fake_mpich_program> engaged)
 _expect(back_waits_for_a_call --env LD_PRELOAD=${_build}/stub_waits_for_a_call/libbestride.so ${_engaged}
   -- $<TARGET_FILE:front_fake_mpich_program> engaged)
+
+# The back hears of what it has not engaged, from when it wants to.
+foreach(mode watched watched_threads)
+  _expect(${mode} --env LD_PRELOAD=${_build}/stub_watches/libbestride.so -- $<TARGET_FILE:front_fake_mpich_program> ${mode})
+endforeach()
 
 # Every way a back can be wrong: the program runs on, one line.
 _expect(back_missing --env LD_PRELOAD=${_build}/stub_missing/libbestride.so ${_passed} 1

@@ -72,6 +72,66 @@ static int many_threads(void) {
   return 0;
 }
 
+/* While the back watches it is told of every call it has not engaged, under both names, but not of local ones; the arguments and the
+ * result stay what they were. */
+static const int* told_count(void) {
+  void* (*slot_target)(const char*) = (void* (*)(const char*))dlsym(RTLD_DEFAULT, "bestride_slot_target");
+  Dl_info info;
+  if (!slot_target || !dladdr(slot_target("MPI_Type_commit"), &info)) return NULL;
+  return (const int*)dlsym(dlopen(info.dli_fname, RTLD_NOLOAD | RTLD_LAZY), "stub_back_told");
+}
+
+static int watched(void) {
+  int (*profiling_init)(int*, char***) = (int (*)(int*, char***))dlsym(RTLD_DEFAULT, "PMPI_Init");
+  void* (*slot_target)(const char*) = (void* (*)(const char*))dlsym(RTLD_DEFAULT, "bestride_slot_target");
+  int type = 0;
+  if (arguments() != 0) return 1; /* resolved before anybody watches */
+  void* const before = slot_target("MPI_Sendrecv");
+  const int* told = told_count();
+  REQUIRE(before && told && *told == 0)
+  REQUIRE(MPI_Type_commit(&type) == 77 && *told == 0)
+  for (int call = 1; call <= 3; ++call) {
+    REQUIRE(MPI_Sendrecv(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, -12) && *told == call)
+    REQUIRE(slot_target("MPI_Sendrecv") == before)
+    REQUIRE(MPI_T_event_read(1, .5, 2, 1.5, 3, 2.5, 4, 3.5, 5, 4.5, 6, 5.5, 6.5, 7.5, 7, 8, 8.5, 9.5))
+    REQUIRE(MPI_Aint_add(1, 2) == 3 && MPI_Wtime() == 12.25 && *told == call)
+  }
+  /* Resolved only now. */
+  REQUIRE(profiling_init && profiling_init(NULL, NULL) == 0 && *told == 4)
+  REQUIRE(profiling_init(NULL, NULL) == 0 && *told == 5)
+  REQUIRE(MPI_Type_commit(&type) == 77 && *told == 5)
+  return 0;
+}
+
+static void* call_or_watch(void* number) {
+  int type = 0;
+  int (*init)(int*, char***) = (int (*)(int*, char***))dlsym(RTLD_DEFAULT, "MPI_Init");
+  pthread_barrier_wait(&start);
+  if ((long)number == 0)
+    MPI_Type_commit(&type);
+  else if ((long)number % 2)
+    MPI_Sendrecv(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, -12);
+  else
+    init(NULL, NULL);
+  return NULL;
+}
+
+/* First calls race with the watcher's coming: afterwards none of them has escaped it. */
+static int watched_by_many_threads(void) {
+  pthread_t thread[threads];
+  int (*init)(int*, char***) = (int (*)(int*, char***))dlsym(RTLD_DEFAULT, "MPI_Init");
+  pthread_barrier_init(&start, NULL, threads);
+  MPI_Comm_rank(1);
+  for (long i = 0; i < threads; ++i) pthread_create(&thread[i], NULL, call_or_watch, (void*)i);
+  for (int i = 0; i < threads; ++i) pthread_join(thread[i], NULL);
+  const int* told = told_count();
+  REQUIRE(told)
+  const int before = *told;
+  REQUIRE(MPI_Sendrecv(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, -12) && *told == before + 1)
+  REQUIRE(init(NULL, NULL) == 0 && *told == before + 2)
+  return 0;
+}
+
 /* A preload by a relative path must find its back after this. */
 static int elsewhere(void) { return chdir("/") == 0 ? engaged() : 1; }
 
@@ -94,6 +154,8 @@ int main(int argc, char** argv) {
   if (strcmp(mode, "arguments") == 0) return arguments();
   if (strcmp(mode, "engaged") == 0) return engaged();
   if (strcmp(mode, "threads") == 0) return many_threads();
+  if (strcmp(mode, "watched") == 0) return watched();
+  if (strcmp(mode, "watched_threads") == 0) return watched_by_many_threads();
   if (strcmp(mode, "elsewhere") == 0) return elsewhere();
   if (strcmp(mode, "missing") == 0) return missing();
   if (strcmp(mode, "spin") == 0 && argc > 2) return spin(atol(argv[2]));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Backs of every kind for the fake MPI library. -DBACK_ABI="...", and one of -DBACK_REFUSES, -DBACK_VERSION=n,
- * -DBACK_WITHOUT_SYMBOL, -DBACK_CALLS_MPI, -DBACK_SLEEPS, -DBACK_WAITS_FOR_A_CALL. */
+ * -DBACK_WITHOUT_SYMBOL, -DBACK_CALLS_MPI, -DBACK_SLEEPS, -DBACK_WAITS_FOR_A_CALL, -DBACK_WATCHES. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <time.h>
@@ -16,7 +16,24 @@
 static int (*next_commit)(void*);
 static int (*next_profiling_commit)(void*);
 
+#ifdef BACK_WATCHES
+/* From the first MPI_Type_commit on. What it does must not reach the arguments of the call it is told of. */
+static const struct bestride_front_services* services;
+EXPORT int stub_back_told = 0;
+static double sum;
+static void told(void) {
+  int (*rank)(int) = (int (*)(int))services->library_symbol("PMPI_Comm_rank");
+  for (int i = 0; i < 100; ++i) sum += .5 * rank(i);
+  __atomic_fetch_add(&stub_back_told, 1, __ATOMIC_RELAXED);
+}
+static int commit(void* type) {
+  services->watch(told);
+  services->watch(NULL); /* only the first counts */
+  return next_commit(type) == 1 ? 77 : -1;
+}
+#else
 static int commit(void* type) { return next_commit && next_commit(type) == 1 ? 77 : -1; }
+#endif
 static int profiling_commit(void* type) { return next_profiling_commit && next_profiling_commit(type) == 1 ? 78 : -1; }
 
 /* The fake library has no MPI_Type_free: that engagement must leave its slot alone. It has an MPI_Nothing,
@@ -48,6 +65,9 @@ static void* call_mpi(void* unused) {
 EXPORT const struct bestride_back* bestride_back_open(const struct bestride_front_services* front) {
   __atomic_fetch_add(&stub_back_opened, 1, __ATOMIC_RELAXED);
   if (front->version != BESTRIDE_SERVICES_VERSION) return NULL;
+#ifdef BACK_WATCHES
+  services = front;
+#endif
 #ifdef BACK_REFUSES
   return NULL;
 #endif
