@@ -27,6 +27,7 @@ constexpr Variable table[] = {
     {"BESTRIDE_EVERYWHERE", flag, "0", "", "1: every rank has the preload, so long messages of structs may be packed by their sender too"},
     {"BESTRIDE_GPU", choice, "auto", "auto|off", "off: device memory is left to MPI; auto: used as soon as the application uses CUDA"},
     {"BESTRIDE_CUDA_DRIVER", text, "", "", "CUDA driver library to load; default the libcuda.so.1 the application loads"},
+    {"BESTRIDE_GPU_AWARE", choice, "auto", "auto|yes|no", "whether the MPI library takes device memory; auto: as it says itself"},
     {"BESTRIDE_GPU_KERNEL", choice, "automatic", "automatic|words|transpose|bulk|bytes|ordered",
      "force one GPU kernel wherever it can do the shape (for tests and measurements)"},
     {"BESTRIDE_GPU_ORDER", choice, "none", "none|default_stream",

@@ -7,6 +7,7 @@
 #include "base/variables.hpp"
 #include "interpose/back/entries.hpp"
 #include "interpose/back/fail.hpp"
+#include "interpose/back/gpu/late.hpp"
 #include "interpose/back/runtime.hpp"
 #include "interpose/front/services.h"
 
@@ -47,6 +48,8 @@ extern "C" __attribute__((visibility("default"))) const bestride_back* bestride_
     if (fail_here(FailPoint::start)) throw std::bad_alloc();
     static std::vector<bestride_engagement> all = engagements();
     new (&runtime_storage.runtime) Runtime;
+    remember_front(*services);
+    if (gpu_may_come()) engage_late();
     static const bestride_back back = {BESTRIDE_SERVICES_VERSION, BESTRIDE_ABI_NAME, all.size(), all.data()};
     return &back;
   } catch (...) {

@@ -2,6 +2,7 @@
 #include "interpose/back/gpu/play.hpp"
 
 #include "base/variables.hpp"
+#include "interpose/back/gpu/late.hpp"
 #include "kernels/cuda/driver.hpp"
 
 namespace bestride {
@@ -28,6 +29,7 @@ std::uint64_t interval() noexcept {
 bool look_for_gpu() noexcept {
   if (cuda::Driver::get()) {
     gpu_play.store(GpuPlay::yes, std::memory_order_relaxed);
+    engage_late();
     return true;
   }
   try {
