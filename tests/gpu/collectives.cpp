@@ -198,6 +198,8 @@ void run_all(MPI_Comm comm) {
         // MPICH 4.0.2 loses count of the references to derived types in persistent collectives (docs/strategies.md), and has none on
         // intercommunicators.
         if (is_persistent(form) && (type.derived || group.inter)) continue;
+        // MPI_Scatter_init on three ranks crashes at its second start without the preload, too.
+        if (is_persistent(form) && world_size() > 2 && std::strcmp(call->name, "Scatter") == 0) continue;
         for (const bool in_place : {false, true}) {
           if (in_place && (call->in_place == Collective::InPlace::no || group.inter)) continue;
           for (int out_kind = 0; out_kind < 3; ++out_kind)
