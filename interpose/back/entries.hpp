@@ -5,6 +5,7 @@
 #include <mpi.h>
 
 #include "interpose/back/calls.hpp"
+#include "interpose/back/gpu/posted.hpp"
 
 extern "C" {
 #define BESTRIDE_ENGAGE(name) decltype(PMPI_##name) bestride_entry_##name;
@@ -16,11 +17,42 @@ extern "C" {
 
 #define BESTRIDE_UNWRAP(...) __VA_ARGS__
 
+namespace bestride {
+
+/// Calls before which nothing that was posted (gpu/posted.hpp) has to be started: local ones, receives, and sends, which see to it themselves.
+constexpr bool leaves_posted(CallId id) noexcept {
+  switch (id) {
+    case CallId::Isend: case CallId::Issend: case CallId::Ibsend: case CallId::Irsend: case CallId::Irecv: case CallId::Imrecv:
+    case CallId::Send_init: case CallId::Ssend_init: case CallId::Bsend_init: case CallId::Rsend_init: case CallId::Recv_init:
+    case CallId::Pack: case CallId::Unpack: case CallId::Type_commit: case CallId::Type_dup: case CallId::Type_free:
+#if MPI_VERSION >= 4
+    case CallId::Isend_c: case CallId::Issend_c: case CallId::Ibsend_c: case CallId::Irsend_c: case CallId::Irecv_c: case CallId::Imrecv_c:
+    case CallId::Send_init_c: case CallId::Ssend_init_c: case CallId::Bsend_init_c: case CallId::Rsend_init_c: case CallId::Recv_init_c:
+    case CallId::Pack_c: case CallId::Unpack_c:
+#endif
+      return true;
+    default: return false;
+  }
+}
+template <CallId id>
+inline void before_call() noexcept {
+  if constexpr (!leaves_posted(id)) start_posted();
+}
+/// For calls the library may make of itself. What completes a request sees to it that it was started (owed.hpp).
+template <CallId id>
+inline void before_either_call() noexcept {
+  if constexpr (!leaves_posted(id))
+    if (posted.load(std::memory_order_acquire) != 0) [[unlikely]] start_posted_unless_busy();
+}
+
+}  // namespace bestride
+
 /// Defines the entry of a function that is engaged by its MPI_ name: `body` is a function template on the pointer in Calls the call is
 /// forwarded to. `parameters` and `arguments` stand in parentheses.
 #define BESTRIDE_ENTRY(name, body, parameters, arguments) \
   extern "C" int bestride_entry_##name(BESTRIDE_UNWRAP parameters) { \
     using namespace bestride; \
+    before_call<CallId::name>(); \
     return body<&Calls::name>(CallId::name, BESTRIDE_UNWRAP arguments); \
   }
 
@@ -64,5 +96,11 @@ extern "C" {
 /// Defines the entries of a function that is engaged by both its names: `body` is a function template on the Calls set the
 /// call is forwarded to.
 #define BESTRIDE_BOTH_ENTRIES(name, parameters, body, arguments) \
-  extern "C" int bestride_entry_##name parameters { return ::bestride::body<::bestride::next> arguments; } \
-  extern "C" int bestride_profiling_entry_##name parameters { return ::bestride::body<::bestride::real> arguments; }
+  extern "C" int bestride_entry_##name parameters { \
+    ::bestride::before_either_call<::bestride::CallId::name>(); \
+    return ::bestride::body<::bestride::next> arguments; \
+  } \
+  extern "C" int bestride_profiling_entry_##name parameters { \
+    ::bestride::before_either_call<::bestride::CallId::name>(); \
+    return ::bestride::body<::bestride::real> arguments; \
+  }

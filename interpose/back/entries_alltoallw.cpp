@@ -28,7 +28,7 @@ struct Given {
   bool may_gain(CallKind kind, const Peers& peers, CommEntry& comm, Manner manner, bool all) const noexcept {
     for (std::size_t i = 0; i < peers.count; ++i)
       if (TypeEntry* entry = worth_a_look(types[i], counts[i]))
-        if (all || bestride::may_gain(*entry, counts[i], kind, peers[i], comm, manner)) return true;
+        if (all || gpu_in_play() || bestride::may_gain(*entry, counts[i], kind, peers[i], comm, manner)) return true;
     return false;
   }
 };
@@ -39,6 +39,7 @@ int exchange_typed(CallId id, CommEntry* known, Peers to, Peers from, Manner man
                    void* receive_buffer, Given<Count, Displacement> in, MPI_Comm comm, Tail... tail) {
   using Work = Exchange<TypedBlocks<Outgoing, Count, Displacement>, TypedBlocks<Incoming, Count, Displacement>>;
   Work* exchange = nullptr;
+  bool no_memory = false;
   const bool all = persistent<Tail...> || reporting();
   if (known && out.whole() && in.whole() && (blocking<Tail...> || request_of(tail...)) &&
       (out.may_gain(CallKind::send, to, *known, manner, all) || in.may_gain(CallKind::receive, from, *known, manner, all)))
@@ -51,9 +52,18 @@ int exchange_typed(CallId id, CommEntry* known, Peers to, Peers from, Manner man
         note_all(id, work.out);
         note_all(id, work.in);
       }
-      return sends || receives;
-    });
+      return sends || receives || work.refused();
+    }, &no_memory);
   if (!exchange) {
+    if (no_memory) {
+      const auto blocks_of = [](const void* base, const auto& given, std::size_t i) {
+        return std::tuple(static_cast<const void*>(static_cast<const char*>(base) + given.at[i]), std::int64_t{given.counts[i]}, given.types[i]);
+      };
+      for (std::size_t i = 0; i < to.count; ++i)
+        if (const int error = refuse_on_gpu(comm, {blocks_of(send_buffer, out, i)}); error != MPI_SUCCESS) return error;
+      for (std::size_t i = 0; i < from.count; ++i)
+        if (const int error = refuse_on_gpu(comm, {blocks_of(receive_buffer, in, i)}); error != MPI_SUCCESS) return error;
+    }
     const int error = (next.*slot)(send_buffer, out.counts, out.at, out.types, receive_buffer, in.counts, in.at, in.types, comm,
                                    tail...);
     if (error == MPI_SUCCESS) runtime().comms.note(comm);
@@ -72,6 +82,7 @@ int exchange_typed(CallId id, CommEntry* known, Peers to, Peers from, Manner man
 template <auto slot, class Count, class Displacement, class... Tail>
 int neighbor_alltoallw(CallId id, const void* send_buffer, Given<Count, Displacement> out, void* receive_buffer,
                        Given<Count, Displacement> in, MPI_Comm comm, Tail... tail) {
+  if (gpu_in_play() && comm != MPI_COMM_NULL) [[unlikely]] runtime().comms.note(comm);
   CommEntry* known = runtime().comms.find(comm);
   const Neighbours* neighbours = known ? &known->neighbours() : nullptr;
   if (neighbours && !neighbours->known) known = nullptr;

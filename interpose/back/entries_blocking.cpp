@@ -19,8 +19,10 @@ int send(CallId id, const void* buffer, Count count, MPI_Datatype type, int peer
   const Stopwatch watch(reporting());
   Outgoing out;
   int error;
-  if (out.prepare(buffer, count, entry, peer, comm, largest_count<Count>, alone)) {
-    out.fill();
+  const bool ours = out.prepare(buffer, count, entry, peer, comm, largest_count<Count>, alone);
+  if (ours) out.fill();
+  if (out.refused()) [[unlikely]] return out.raise();
+  if (ours) {
     error = (next.*slot)(out.buffer(), static_cast<Count>(out.count()), out.type(), peer, tag, comm);
   } else {
     error = (next.*slot)(buffer, count, type, peer, tag, comm);
@@ -42,6 +44,9 @@ int receive(CallId id, void* buffer, Count count, TypeEntry* entry, int peer, MP
     if (in.wants_status() && status == MPI_STATUS_IGNORE) status = &own;
     error = call(in.buffer(), static_cast<Count>(in.count()), in.type(), status);
     if (error == MPI_SUCCESS && in.wants_status()) in.settle(*status);
+    if (in.refused()) [[unlikely]] error = in.raise();
+  } else if (in.refused()) {
+    return in.raise();
   } else {
     error = call(buffer, count, type, status);
   }
@@ -100,11 +105,13 @@ int sendrecv(CallId id, const void* send_buffer, Count send_count, MPI_Datatype 
     receive_type = in.type();
     if (in.wants_status() && status == MPI_STATUS_IGNORE) status = &own;
   }
-  const int error = (next.*slot)(send_buffer, send_count, send_type, to, send_tag, receive_buffer, receive_count, receive_type,
+  if (out.refused() || in.refused()) [[unlikely]] return out.refused() ? out.raise() : in.raise();
+  int error = (next.*slot)(send_buffer, send_count, send_type, to, send_tag, receive_buffer, receive_count, receive_type,
                                  from, receive_tag, comm, status);
   if (error == MPI_SUCCESS) {
     if (in.wants_status()) in.settle(*status);
     runtime().comms.note(comm);
+    if (in.refused()) [[unlikely]] error = in.raise();
   }
   if (reporting()) [[unlikely]] {
     note(id, out, watch.seconds());
@@ -117,7 +124,7 @@ int sendrecv(CallId id, const void* send_buffer, Count send_count, MPI_Datatype 
 template <auto slot, class Count>
 int sendrecv_replace(CallId id, void* buffer, Count count, MPI_Datatype type, int to, int send_tag, int from, int receive_tag,
                      MPI_Comm comm, MPI_Status* status) {
-  TypeEntry* entry = worth_a_look(type);
+  TypeEntry* entry = gpu_in_play() ? any_type(type) : worth_a_look(type);
   if (!entry) [[likely]] {
     if (reporting()) [[unlikely]] note_left_alone(id, count, type);
     return (next.*slot)(buffer, count, type, to, send_tag, from, receive_tag, comm, status);
@@ -133,10 +140,12 @@ int sendrecv_replace(CallId id, void* buffer, Count count, MPI_Datatype type, in
     type = in.type();
     if (in.wants_status() && status == MPI_STATUS_IGNORE) status = &own;
   }
-  const int error = (next.*slot)(buffer, count, type, to, send_tag, from, receive_tag, comm, status);
+  if (in.refused()) [[unlikely]] return in.raise();
+  int error = (next.*slot)(buffer, count, type, to, send_tag, from, receive_tag, comm, status);
   if (error == MPI_SUCCESS) {
     if (in.wants_status()) in.settle(*status);
     runtime().comms.note(comm);
+    if (in.refused()) [[unlikely]] error = in.raise();
   }
   if (reporting()) [[unlikely]] note(id, in, watch.seconds());
   return error;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Completion of many requests: Waitall, Testall, Waitsome, Testsome. While nothing is owed anywhere, each costs one load.
 #include "interpose/back/entries.hpp"
+#include "interpose/back/gpu/raise.hpp"
+#include "interpose/back/gpu/together.hpp"
 #include "interpose/back/owed.hpp"
 #include "interpose/back/statuses.hpp"
 
@@ -27,24 +29,59 @@ void put_back_all(Owed* owed) noexcept {
   }
 }
 
-/// After Waitall, or a Testall that said yes. `statuses` may be MPI_STATUSES_IGNORE if no one wants one.
-void finish_all(Owed* owed, int error, const MPI_Request* requests, const MPI_Status* statuses) noexcept {
+/// What the GPU could not move is an error of its own request's. `statuses`: `count` of them, or MPI_STATUSES_IGNORE. Returns the call's error.
+int conclude(Together& together, int error, int count, MPI_Status* statuses) noexcept {
+  const Part* lost = together.conclude();
+  if (!lost) return error;
+  if (statuses != MPI_STATUSES_IGNORE) {
+    if (class_of(error) != MPI_ERR_IN_STATUS)
+      for (int i = 0; i < count; ++i) statuses[i].MPI_ERROR = MPI_SUCCESS;
+    together.each_failed([&](const Part& part) { statuses[part.index].MPI_ERROR = MPI_ERR_OTHER; });
+  }
+  return error == MPI_SUCCESS ? raise(lost->staging->comm(), MPI_ERR_IN_STATUS) : error;
+}
+
+/// Of what was taken out for a call, disguised requests that were refused: all end here, as if the call had completed them alone, and the others go
+/// back. Returns how many, their indices in `indices` and their errors in `statuses` where those are wanted.
+int complete_refused(Owed* owed, MPI_Request* requests, int* indices, MPI_Status* statuses) noexcept {
+  int done = 0;
+  while (owed) {
+    Owed* following = owed->chain;
+    if (owed->disguised && owed->refused()) {
+      const int index = owed->index;
+      const int error = finish_refused(owed, &requests[index], MPI_STATUS_IGNORE);
+      if (statuses != MPI_STATUSES_IGNORE) statuses[indices ? done : index].MPI_ERROR = error;
+      if (indices) indices[done] = index;
+      ++done;
+    } else {
+      runtime().in_flight.put_back(owed);
+    }
+    owed = following;
+  }
+  return done;
+}
+
+/// After Waitall, or a Testall that said yes. `statuses` may be MPI_STATUSES_IGNORE if no one wants one. Returns the call's error.
+int finish_all(Owed* owed, int error, int count, MPI_Request* requests, MPI_Status* statuses) noexcept {
+  Together together;
   const bool known = statuses != MPI_STATUSES_IGNORE;
   const bool one_by_one = class_of(error) == MPI_ERR_IN_STATUS;
   while (owed) {
     Owed* following = owed->chain;
     const MPI_Status* status = known ? &statuses[owed->index] : nullptr;
     const int own_error = !one_by_one ? error : status ? status->MPI_ERROR : error;
-    const bool completed = owed->persistent ? error == MPI_SUCCESS || (one_by_one && class_of(own_error) != MPI_ERR_PENDING)
-                                            : requests[owed->index] == MPI_REQUEST_NULL;
-    finish(owed, completed, own_error == MPI_SUCCESS, status);
+    const bool completed = keeps_handle(*owed) ? error == MPI_SUCCESS || (one_by_one && class_of(own_error) != MPI_ERR_PENDING)
+                                               : requests[owed->index] == MPI_REQUEST_NULL;
+    together.about(owed->index);
+    finish(owed, completed, own_error == MPI_SUCCESS, status, &requests[owed->index]);
     owed = following;
   }
+  return conclude(together, error, count, statuses);
 }
 
-/// After Waitsome or Testsome.
-void finish_some(Owed* owed, int error, int done, const int* indices, const MPI_Request* requests,
-                 const MPI_Status* statuses) noexcept {
+/// After Waitsome or Testsome. Returns the call's error.
+int finish_some(Owed* owed, int error, int done, const int* indices, MPI_Request* requests, MPI_Status* statuses) noexcept {
+  Together together;
   const bool known = statuses != MPI_STATUSES_IGNORE;
   const bool one_by_one = class_of(error) == MPI_ERR_IN_STATUS;
   if (done == MPI_UNDEFINED || (error != MPI_SUCCESS && !one_by_one)) done = 0;
@@ -59,10 +96,12 @@ void finish_some(Owed* owed, int error, int done, const int* indices, const MPI_
     } else {
       const MPI_Status* status = known ? &statuses[found] : nullptr;
       const bool good = error == MPI_SUCCESS || (status && status->MPI_ERROR == MPI_SUCCESS);
-      finish(owed, owed->persistent || requests[owed->index] == MPI_REQUEST_NULL, good, status);
+      together.about(found);
+      finish(owed, keeps_handle(*owed) || requests[owed->index] == MPI_REQUEST_NULL, good, status, &requests[owed->index]);
     }
     owed = following;
   }
+  return conclude(together, error, done, statuses);
 }
 
 template <Calls& via>
@@ -80,20 +119,30 @@ int waitall_in_pieces(int count, MPI_Request* requests) {
   return result;
 }
 
+/// Those that were refused end with an error of ours; the others stay pending, which MPI allows then: what they wait for may be what
+/// could not be sent.
+int waitall_refused(Owed* owed, int count, MPI_Request* requests, MPI_Status* statuses) noexcept {
+  if (statuses != MPI_STATUSES_IGNORE)
+    for (int i = 0; i < count; ++i) statuses[i].MPI_ERROR = requests[i] == MPI_REQUEST_NULL ? MPI_SUCCESS : MPI_ERR_PENDING;
+  complete_refused(owed, requests, nullptr, statuses);
+  return MPI_ERR_IN_STATUS;
+}
+
 template <Calls& via>
 int waitall(int count, MPI_Request* requests, MPI_Status* statuses) {
   if (runtime().in_flight.empty() || !requests) [[likely]] return via.Waitall(count, requests, statuses);
   progress_orphans();
   Owed* owed = runtime().in_flight.extract_all(requests, count);
   if (!owed) return via.Waitall(count, requests, statuses);
+  started(owed);
+  if (refused_among(owed)) [[unlikely]] return waitall_refused(owed, count, requests, statuses);
   OwnStatuses own;
   if (statuses == MPI_STATUSES_IGNORE && any_wants_status(owed) && !(statuses = own.make(count))) {
     put_back_all(owed);
     return waitall_in_pieces<via>(count, requests);
   }
   const int error = via.Waitall(count, requests, statuses);
-  finish_all(owed, error, requests, statuses);
-  return error;
+  return finish_all(owed, error, count, requests, statuses);
 }
 
 template <Calls& via>
@@ -102,6 +151,11 @@ int testall(int count, MPI_Request* requests, int* flag, MPI_Status* statuses) {
   progress_orphans();
   Owed* owed = runtime().in_flight.extract_all(requests, count);
   if (!owed) return via.Testall(count, requests, flag, statuses);
+  started(owed);
+  if (refused_among(owed)) [[unlikely]] {
+    *flag = 1;
+    return waitall_refused(owed, count, requests, statuses);
+  }
   OwnStatuses own;
   if (statuses == MPI_STATUSES_IGNORE && any_wants_status(owed) && !(statuses = own.make(count))) {
     put_back_all(owed);
@@ -112,10 +166,8 @@ int testall(int count, MPI_Request* requests, int* flag, MPI_Status* statuses) {
   }
   *flag = 0;
   const int error = via.Testall(count, requests, flag, statuses);
-  if (error == MPI_SUCCESS && !*flag)
-    put_back_all(owed);
-  else
-    finish_all(owed, error, requests, statuses);
+  if (error != MPI_SUCCESS || *flag) return finish_all(owed, error, count, requests, statuses);
+  put_back_all(owed);
   return error;
 }
 
@@ -145,6 +197,11 @@ int some_in_pieces(Some test, bool waits, int count, MPI_Request* requests, int*
 int some(Some call, int count, MPI_Request* requests, int* done, int* indices, MPI_Status* statuses) {
   Owed* owed = runtime().in_flight.extract_all(requests, count);
   if (!owed) return call(count, requests, done, indices, statuses);
+  started(owed);
+  if (refused_among(owed)) [[unlikely]] {
+    *done = complete_refused(owed, requests, indices, statuses);
+    return MPI_ERR_IN_STATUS;
+  }
   OwnStatuses own;
   if (statuses == MPI_STATUSES_IGNORE && any_wants_status(owed) && !(statuses = own.make(count))) {
     put_back_all(owed);
@@ -152,8 +209,7 @@ int some(Some call, int count, MPI_Request* requests, int* done, int* indices, M
   }
   *done = 0;
   const int error = call(count, requests, done, indices, statuses);
-  finish_some(owed, error, *done, indices, requests, statuses);
-  return error;
+  return finish_some(owed, error, *done, indices, requests, statuses);
 }
 
 template <Calls& via>

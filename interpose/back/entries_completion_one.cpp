@@ -2,6 +2,8 @@
 // Completion of one request, or one of several: Wait, Test, Waitany, Testany, Request_get_status and its kin, Request_free.
 // While nothing is owed anywhere, each costs one load.
 #include "interpose/back/entries.hpp"
+#include "interpose/back/gpu/raise.hpp"
+#include "interpose/back/gpu/together.hpp"
 #include "interpose/back/owed.hpp"
 
 namespace bestride {
@@ -9,10 +11,29 @@ namespace {
 
 bool nothing_owed() noexcept { return runtime().in_flight.empty(); }
 
-/// After a call that may have completed `owed`, whose request the application's handle `now` was.
-void finish_one(Owed* owed, int error, bool done, MPI_Request now, const MPI_Status* status) noexcept {
-  const bool completed = owed->persistent ? done || error != MPI_SUCCESS : now == MPI_REQUEST_NULL;
-  finish(owed, completed, error == MPI_SUCCESS, status);
+/// After a call that may have completed `owed`, whose request the application's handle is or was.
+void finish_one(Owed* owed, int error, bool done, MPI_Request* request, const MPI_Status* status) noexcept {
+  const bool completed = keeps_handle(*owed) ? done || error != MPI_SUCCESS : *request == MPI_REQUEST_NULL;
+  finish(owed, completed, error == MPI_SUCCESS, status, request);
+}
+
+/// The same, until what the GPU moves is where it belongs. Returns the call's error.
+int conclude_one(Owed* owed, int error, bool done, MPI_Request* request, const MPI_Status* status) noexcept {
+  Together together;
+  finish_one(owed, error, done, request, status);
+  const Part* lost = together.conclude();
+  return lost ? raise(lost->staging->comm()) : error;
+}
+
+/// A refused request of `owed`, what was taken out for a completion call, is completed with its error, and the others go back.
+int complete_refused(Owed* owed, Owed* refused, MPI_Request* requests, int* index, MPI_Status* status) noexcept {
+  while (owed) {
+    Owed* following = owed->chain;
+    if (owed != refused) runtime().in_flight.put_back(owed);
+    owed = following;
+  }
+  *index = refused->index;
+  return finish_refused(refused, &requests[*index], status);
 }
 
 template <Calls& via>
@@ -21,11 +42,12 @@ int wait(MPI_Request* request, MPI_Status* status) {
   progress_orphans();
   Owed* owed = runtime().in_flight.extract(*request);
   if (!owed) return via.Wait(request, status);
+  started(owed);
+  if (refused_among(owed)) [[unlikely]] return finish_refused(owed, request, status);
   MPI_Status own;
   if (status == MPI_STATUS_IGNORE) status = &own;
   const int error = via.Wait(request, status);
-  finish_one(owed, error, true, *request, status);
-  return error;
+  return conclude_one(owed, error, true, request, status);
 }
 
 template <Calls& via>
@@ -34,24 +56,31 @@ int test(MPI_Request* request, int* flag, MPI_Status* status) {
   progress_orphans();
   Owed* owed = runtime().in_flight.extract(*request);
   if (!owed) return via.Test(request, flag, status);
+  started(owed);
+  if (refused_among(owed)) [[unlikely]] {
+    *flag = 1;
+    return finish_refused(owed, request, status);
+  }
   MPI_Status own;
   if (status == MPI_STATUS_IGNORE) status = &own;
   *flag = 0;
   const int error = via.Test(request, flag, status);
-  finish_one(owed, error, *flag, *request, status);
-  return error;
+  return conclude_one(owed, error, *flag, request, status);
 }
 
-/// `index`: of the completed request, or MPI_UNDEFINED. Everything else goes back.
-void finish_any(Owed* owed, int error, int index, const MPI_Request* requests, const MPI_Status* status) noexcept {
+/// `index`: of the completed request, or MPI_UNDEFINED. Everything else goes back. Returns the call's error.
+int finish_any(Owed* owed, int error, int index, MPI_Request* requests, const MPI_Status* status) noexcept {
+  Together together;
   while (owed) {
     Owed* following = owed->chain;
     if (owed->index == index)
-      finish_one(owed, error, true, requests[index], status);
+      finish_one(owed, error, true, &requests[index], status);
     else
       runtime().in_flight.put_back(owed);
     owed = following;
   }
+  const Part* lost = together.conclude();
+  return lost ? raise(lost->staging->comm()) : error;
 }
 
 template <Calls& via>
@@ -60,12 +89,13 @@ int waitany(int count, MPI_Request* requests, int* index, MPI_Status* status) {
   progress_orphans();
   Owed* owed = runtime().in_flight.extract_all(requests, count);
   if (!owed) return via.Waitany(count, requests, index, status);
+  started(owed);
+  if (Owed* refused = refused_among(owed)) [[unlikely]] return complete_refused(owed, refused, requests, index, status);
   MPI_Status own;
   if (status == MPI_STATUS_IGNORE) status = &own;
   *index = MPI_UNDEFINED;
   const int error = via.Waitany(count, requests, index, status);
-  finish_any(owed, error, *index, requests, status);
-  return error;
+  return finish_any(owed, error, *index, requests, status);
 }
 
 template <Calls& via>
@@ -74,13 +104,17 @@ int testany(int count, MPI_Request* requests, int* index, int* flag, MPI_Status*
   progress_orphans();
   Owed* owed = runtime().in_flight.extract_all(requests, count);
   if (!owed) return via.Testany(count, requests, index, flag, status);
+  started(owed);
+  if (Owed* refused = refused_among(owed)) [[unlikely]] {
+    *flag = 1;
+    return complete_refused(owed, refused, requests, index, status);
+  }
   MPI_Status own;
   if (status == MPI_STATUS_IGNORE) status = &own;
   *index = MPI_UNDEFINED;
   *flag = 0;
   const int error = via.Testany(count, requests, index, flag, status);
-  finish_any(owed, error, *flag || error != MPI_SUCCESS ? *index : MPI_UNDEFINED, requests, status);
-  return error;
+  return finish_any(owed, error, *flag || error != MPI_SUCCESS ? *index : MPI_UNDEFINED, requests, status);
 }
 
 /// The library says that `request` is complete, and keeps it: delivers what is owed, once. Under the table's lock, because two
@@ -92,8 +126,8 @@ void settle_kept(MPI_Request request, const MPI_Status& status) noexcept {
       owed->pending = false;
       owed->settle(true, &status);
     }
-    if (!owed->persistent) done = owed;
-    return !owed->persistent;
+    if (!keeps_handle(*owed)) done = owed;
+    return !keeps_handle(*owed);
   });
   if (done) discard(done);
 }
@@ -109,6 +143,7 @@ void settle_kept(MPI_Request request) noexcept {
 template <Calls& via>
 int request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
   if (nothing_owed() || !flag) [[likely]] return via.Request_get_status(request, flag, status);
+  start_posted();
   progress_orphans();
   MPI_Status own;
   if (status == MPI_STATUS_IGNORE) status = &own;
@@ -119,6 +154,7 @@ int request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
 
 template <Calls& via>
 int request_get_status_all(int count, const MPI_Request* requests, int* flag, MPI_Status* statuses) {
+  start_posted();
   const int error = via.Request_get_status_all(count, requests, flag, statuses);
   if (!nothing_owed() && error == MPI_SUCCESS && *flag)
     for (int i = 0; i < count; ++i) settle_kept(requests[i]);
@@ -127,6 +163,7 @@ int request_get_status_all(int count, const MPI_Request* requests, int* flag, MP
 
 template <Calls& via>
 int request_get_status_any(int count, const MPI_Request* requests, int* index, int* flag, MPI_Status* status) {
+  start_posted();
   const int error = via.Request_get_status_any(count, requests, index, flag, status);
   if (!nothing_owed() && error == MPI_SUCCESS && *flag && *index != MPI_UNDEFINED) settle_kept(requests[*index]);
   return error;
@@ -134,6 +171,7 @@ int request_get_status_any(int count, const MPI_Request* requests, int* index, i
 
 template <Calls& via>
 int request_get_status_some(int count, const MPI_Request* requests, int* done, int* indices, MPI_Status* statuses) {
+  start_posted();
   const int error = via.Request_get_status_some(count, requests, done, indices, statuses);
   if (!nothing_owed() && error == MPI_SUCCESS && *done != MPI_UNDEFINED)
     for (int i = 0; i < *done; ++i) settle_kept(requests[indices[i]]);
@@ -145,6 +183,7 @@ int request_free(MPI_Request* request) {
   if (nothing_owed() || !request) [[likely]] return via.Request_free(request);
   Owed* owed = runtime().in_flight.extract(*request);
   if (!owed) return via.Request_free(request);
+  started(owed);
   if (owed->pending) {
     adopt_orphan(owed);
     *request = MPI_REQUEST_NULL;

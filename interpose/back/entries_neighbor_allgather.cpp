@@ -12,11 +12,13 @@ struct OneMessage {
   Outgoing side;
   void fill() noexcept { side.fill(); }
   void release() noexcept { side.release(); }
+  bool refused() const noexcept { return side.refused(); }
+  int raise() const noexcept { return side.raise(); }
 };
 
 template <class Count>
 bool prepare_one(OneMessage& out, const void* buffer, Count count, MPI_Datatype type, MPI_Comm comm, bool reused) noexcept {
-  TypeEntry* entry = worth_a_look(type);
+  TypeEntry* entry = gpu_in_play() ? any_type(type) : worth_a_look(type);
   if (!entry) return false;
   if (reused) entry->expect_reuse();
   return out.side.prepare(buffer, count, entry, MPI_ANY_SOURCE, comm, largest_count<Count>);
@@ -28,9 +30,10 @@ int allgather(CallId id, const void* send_buffer, Count send_count, MPI_Datatype
   using Blocks = PackedBlocks<Count, std::int64_t>;
   using Work = Exchange<OneMessage, Blocks>;
   Work* exchange = nullptr;
+  bool no_memory = false;
   const Neighbours* neighbours = neighbours_of(comm);
   bool out = false;
-  if (neighbours && (worth_a_look(send_type) || worth_a_look(receive_type)) && (blocking<Tail...> || request_of(tail...)))
+  if (neighbours && (worth_a_look(send_type) || worth_a_look(receive_type) || gpu_in_play()) && (blocking<Tail...> || request_of(tail...)))
     exchange = try_exchange<Work>([&](Work& work) {
       out = prepare_one(work.out, send_buffer, send_count, send_type, comm, persistent<Tail...>);
       const bool in = work.in.prepare(
@@ -41,9 +44,11 @@ int allgather(CallId id, const void* send_buffer, Count send_count, MPI_Datatype
         note(id, work.out.side, 0);
         work.in.note_in_report(id);
       }
-      return out || in;
-    });
+      return out || in || work.refused();
+    }, &no_memory);
   if (!exchange) {
+    if (no_memory)
+      if (const int error = refuse_on_gpu(comm, {{send_buffer, 1, send_type}, {receive_buffer, 1, receive_type}}); error != MPI_SUCCESS) return error;
     const int error = (next.*slot)(send_buffer, send_count, send_type, receive_buffer, receive_count, receive_type, comm, tail...);
     if (error == MPI_SUCCESS) runtime().comms.note(comm);
     return error;
@@ -56,7 +61,7 @@ int allgather(CallId id, const void* send_buffer, Count send_count, MPI_Datatype
   if (exchange->in) {
     receive_buffer = exchange->in.buffer();
     receive_count = exchange->in.counts()[0];
-    receive_type = MPI_BYTE;
+    receive_type = exchange->in.type();
   }
   return carry_out(
       exchange,
@@ -72,9 +77,10 @@ int allgatherv(CallId id, const void* send_buffer, Count send_count, MPI_Datatyp
                Tail... tail) {
   using Work = Exchange<OneMessage, PackedBlocks<Count, Displacement>>;
   Work* exchange = nullptr;
+  bool no_memory = false;
   const Neighbours* neighbours = neighbours_of(comm);
   bool out = false;
-  if (neighbours && receive_counts && receive_at && (worth_a_look(send_type) || worth_a_look(receive_type)) &&
+  if (neighbours && receive_counts && receive_at && (worth_a_look(send_type) || worth_a_look(receive_type) || gpu_in_play()) &&
       (blocking<Tail...> || request_of(tail...)))
     exchange = try_exchange<Work>([&](Work& work) {
       out = prepare_one(work.out, send_buffer, send_count, send_type, comm, persistent<Tail...>);
@@ -86,9 +92,11 @@ int allgatherv(CallId id, const void* send_buffer, Count send_count, MPI_Datatyp
         note(id, work.out.side, 0);
         work.in.note_in_report(id);
       }
-      return out || in;
-    });
+      return out || in || work.refused();
+    }, &no_memory);
   if (!exchange) {
+    if (no_memory)
+      if (const int error = refuse_on_gpu(comm, {{send_buffer, 1, send_type}, {receive_buffer, 1, receive_type}}); error != MPI_SUCCESS) return error;
     const int error = (next.*slot)(send_buffer, send_count, send_type, receive_buffer, receive_counts, receive_at, receive_type,
                                    comm, tail...);
     if (error == MPI_SUCCESS) runtime().comms.note(comm);
@@ -105,7 +113,7 @@ int allgatherv(CallId id, const void* send_buffer, Count send_count, MPI_Datatyp
         const auto& in = work.in;
         return (next.*slot)(send_buffer, send_count, send_type, in ? in.buffer() : receive_buffer,
                             in ? in.counts() : receive_counts, in ? in.displacements() : receive_at,
-                            in ? MPI_BYTE : receive_type, comm, tail...);
+                            in ? in.type() : receive_type, comm, tail...);
       },
       tail...);
 }

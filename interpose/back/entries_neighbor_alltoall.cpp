@@ -16,8 +16,9 @@ int alltoall(CallId id, const void* send_buffer, Count send_count, MPI_Datatype 
   using Blocks = PackedBlocks<Count, std::int64_t>;
   using Work = Exchange<Blocks, Blocks>;
   Work* exchange = nullptr;
+  bool no_memory = false;
   const Neighbours* neighbours = neighbours_of(comm);
-  if (neighbours && (worth_a_look(send_type) || worth_a_look(receive_type)) && (blocking<Tail...> || request_of(tail...)))
+  if (neighbours && (worth_a_look(send_type) || worth_a_look(receive_type) || gpu_in_play()) && (blocking<Tail...> || request_of(tail...)))
     exchange = try_exchange<Work>([&](Work& work) {
       const auto prepare = [&](Blocks& blocks, CallKind kind, const void* base, Count count, MPI_Datatype type,
                                const std::vector<int>& ranks) {
@@ -31,9 +32,11 @@ int alltoall(CallId id, const void* send_buffer, Count send_count, MPI_Datatype 
         work.out.note_in_report(id);
         work.in.note_in_report(id);
       }
-      return out || in;
-    });
+      return out || in || work.refused();
+    }, &no_memory);
   if (!exchange) {
+    if (no_memory)
+      if (const int error = refuse_on_gpu(comm, {{send_buffer, 1, send_type}, {receive_buffer, 1, receive_type}}); error != MPI_SUCCESS) return error;
     const int error = (next.*slot)(send_buffer, send_count, send_type, receive_buffer, receive_count, receive_type, comm, tail...);
     if (error == MPI_SUCCESS) runtime().comms.note(comm);
     return error;
@@ -41,12 +44,12 @@ int alltoall(CallId id, const void* send_buffer, Count send_count, MPI_Datatype 
   if (exchange->out) {
     send_buffer = exchange->out.buffer();
     send_count = exchange->out.counts()[0];
-    send_type = MPI_BYTE;
+    send_type = exchange->out.type();
   }
   if (exchange->in) {
     receive_buffer = exchange->in.buffer();
     receive_count = exchange->in.counts()[0];
-    receive_type = MPI_BYTE;
+    receive_type = exchange->in.type();
   }
   return carry_out(
       exchange,
@@ -63,9 +66,10 @@ int alltoallv(CallId id, const void* send_buffer, const Count* send_counts, cons
   using Blocks = PackedBlocks<Count, Displacement>;
   using Work = Exchange<Blocks, Blocks>;
   Work* exchange = nullptr;
+  bool no_memory = false;
   const Neighbours* neighbours = neighbours_of(comm);
   if (neighbours && send_counts && send_at && receive_counts && receive_at &&
-      (worth_a_look(send_type) || worth_a_look(receive_type)) && (blocking<Tail...> || request_of(tail...)))
+      (worth_a_look(send_type) || worth_a_look(receive_type) || gpu_in_play()) && (blocking<Tail...> || request_of(tail...)))
     exchange = try_exchange<Work>([&](Work& work) {
       const auto prepare = [&](Blocks& blocks, CallKind kind, const void* base, const Count* counts, const Displacement* at,
                                MPI_Datatype type, const std::vector<int>& ranks) {
@@ -80,9 +84,11 @@ int alltoallv(CallId id, const void* send_buffer, const Count* send_counts, cons
         work.out.note_in_report(id);
         work.in.note_in_report(id);
       }
-      return out || in;
-    });
+      return out || in || work.refused();
+    }, &no_memory);
   if (!exchange) {
+    if (no_memory)
+      if (const int error = refuse_on_gpu(comm, {{send_buffer, 1, send_type}, {receive_buffer, 1, receive_type}}); error != MPI_SUCCESS) return error;
     const int error = (next.*slot)(send_buffer, send_counts, send_at, send_type, receive_buffer, receive_counts, receive_at,
                                    receive_type, comm, tail...);
     if (error == MPI_SUCCESS) runtime().comms.note(comm);
@@ -93,9 +99,9 @@ int alltoallv(CallId id, const void* send_buffer, const Count* send_counts, cons
       [&](const Work& work) {
         const auto& [out, in] = std::tie(work.out, work.in);
         return (next.*slot)(out ? out.buffer() : send_buffer, out ? out.counts() : send_counts,
-                            out ? out.displacements() : send_at, out ? MPI_BYTE : send_type, in ? in.buffer() : receive_buffer,
+                            out ? out.displacements() : send_at, out ? out.type() : send_type, in ? in.buffer() : receive_buffer,
                             in ? in.counts() : receive_counts, in ? in.displacements() : receive_at,
-                            in ? MPI_BYTE : receive_type, comm, tail...);
+                            in ? in.type() : receive_type, comm, tail...);
       },
       tail...);
 }

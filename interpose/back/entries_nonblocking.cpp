@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nonblocking sends and receives: the packed message is handed to MPI within the call, so its progress never depends on us; what
 // is owed at completion hangs on the request. A respelled message owes nothing: MPI keeps the type it was given.
+#include <type_traits>
+
 #include "interpose/back/entries.hpp"
+#include "interpose/back/gpu/raise.hpp"
+#include "interpose/back/gpu/together.hpp"
 #include "interpose/back/note.hpp"
 #include "interpose/back/owed.hpp"
 
@@ -16,18 +20,73 @@ void hang_or_forget(OwedMessage* owed, int error, const MPI_Request* request) no
     delete owed;
 }
 
+/// The persistent form of a nonblocking send. MPI_Ibsend has none here: its message is buffered within the call, also for MPI_Buffer_detach.
+template <auto slot>
+constexpr auto persistent_form = nullptr;
+template <>
+constexpr auto persistent_form<&Calls::Isend> = &Calls::Send_init;
+template <>
+constexpr auto persistent_form<&Calls::Issend> = &Calls::Ssend_init;
+template <>
+constexpr auto persistent_form<&Calls::Irsend> = &Calls::Rsend_init;
+#if MPI_VERSION >= 4
+template <>
+constexpr auto persistent_form<&Calls::Isend_c> = &Calls::Send_init_c;
+template <>
+constexpr auto persistent_form<&Calls::Issend_c> = &Calls::Ssend_init_c;
+template <>
+constexpr auto persistent_form<&Calls::Irsend_c> = &Calls::Rsend_init_c;
+#endif
+
+/// Puts a short send of device memory into the queue of what is packed together (gpu/posted.hpp).
+template <auto init, class Count>
+int post_send(OwedMessage* owed, int peer, int tag, MPI_Comm comm, MPI_Request* request) {
+  const Outgoing& out = owed->out;
+  const int error = (next.*init)(out.buffer(), static_cast<Count>(out.count()), out.type(), peer, tag, comm, request);
+  if (error != MPI_SUCCESS) {
+    delete owed;
+    return error;
+  }
+  runtime().comms.note(comm);
+  owed->disguised = true;
+  const StagingPtr staging = out.staging();
+  // First what it owes: once queued, another thread may start it, and it may be refused.
+  hang(owed, *request);
+  if (post(*request, staging)) return MPI_SUCCESS;
+  Together::move(staging, cuda::Direction::pack, 0, staging->size());
+  MPI_Request now = *request;
+  return staging->failed() ? MPI_SUCCESS : next.Start(&now);
+}
+
 template <auto slot, class Count>
 int isend(CallId id, const void* buffer, Count count, MPI_Datatype type, int peer, int tag, MPI_Comm comm, MPI_Request* request) {
   TypeEntry* entry = worth_a_look(type, count, CallKind::isend, peer, comm);
   if (!entry) [[likely]] {
     if (reporting()) [[unlikely]] note_left_alone(id, count, type);
+    start_posted();
     return (next.*slot)(buffer, count, type, peer, tag, comm, request);
   }
   const Stopwatch watch(reporting());
   Outgoing out;
   OwedMessage* owed = nullptr;
-  if (request && out.prepare(buffer, count, entry, peer, comm, largest_count<Count>) && (!out.packs() || (owed = new_owed_message()))) {
-    out.fill();
+  const bool ours = request && out.prepare(buffer, count, entry, peer, comm, largest_count<Count>);
+  const bool kept = ours && (!out.packs() || (owed = new_owed_message()));
+  if (!kept) out.refuse_on_gpu();
+  if constexpr (!std::is_null_pointer_v<std::remove_const_t<decltype(persistent_form<slot>)>>) {
+    if (kept && !out.refused() && out.staging() && out.staging()->size() <= longest_posted) [[unlikely]] {
+      if (reporting()) note(id, out, watch.seconds());
+      owed->out = std::move(out);
+      return post_send<persistent_form<slot>, Count>(owed, peer, tag, comm, request);
+    }
+  }
+  // In the order of the calls.
+  start_posted();
+  if (kept) out.fill();
+  if (out.refused()) [[unlikely]] {
+    delete owed;
+    return out.raise();
+  }
+  if (kept) {
     buffer = out.buffer();
     count = static_cast<Count>(out.count());
     type = out.type();
@@ -47,7 +106,11 @@ int ireceive(CallId id, void* buffer, Count count, TypeEntry* entry, MPI_Datatyp
   const Stopwatch watch(reporting());
   Incoming in;
   OwedMessage* owed = nullptr;
-  if (request && in.prepare(buffer, count, entry, peer, comm, largest_count<Count>) && (!in.packs() || (owed = new_owed_message()))) {
+  const bool ours = request && in.prepare(buffer, count, entry, peer, comm, largest_count<Count>);
+  const bool kept = ours && (!in.packs() || (owed = new_owed_message()));
+  if (!kept) in.refuse_on_gpu();
+  if (in.refused()) [[unlikely]] return in.raise();
+  if (kept) {
     buffer = in.buffer();
     count = static_cast<Count>(in.count());
     type = in.type();
@@ -82,15 +145,16 @@ int imrecv(CallId id, void* buffer, Count count, MPI_Datatype type, MPI_Message*
                   [&](void* b, Count n, MPI_Datatype t) { return (next.*slot)(b, n, t, message, request); });
 }
 
-/// MPICH 4.0.2 frees a derived type given to MPI_Isendrecv or MPI_Isendrecv_replace once too often: it gets none of ours.
+/// MPICH 4.0.2 does not fill in the status of MPI_Isendrecv and MPI_Isendrecv_replace: what is received is OwedMessage::whole. And it frees a
+/// derived type given to one of them once too often: it gets none of ours.
 constexpr Manner no_spelling{.spelling = false};
 
 template <auto slot, class Count>
 int isendrecv(CallId id, const void* send_buffer, Count send_count, MPI_Datatype send_type, int to, int send_tag,
               void* receive_buffer, Count receive_count, MPI_Datatype receive_type, int from, int receive_tag, MPI_Comm comm,
               MPI_Request* request) {
-  TypeEntry* send_entry = worth_a_look(send_type);
-  TypeEntry* receive_entry = worth_a_look(receive_type);
+  TypeEntry* send_entry = gpu_in_play() ? any_type(send_type) : worth_a_look(send_type);
+  TypeEntry* receive_entry = gpu_in_play() ? any_type(receive_type) : worth_a_look(receive_type);
   if (!send_entry && !receive_entry) [[likely]] {
     if (reporting()) [[unlikely]] note_left_alone(id, send_count, send_type);
     return (next.*slot)(send_buffer, send_count, send_type, to, send_tag, receive_buffer, receive_count, receive_type, from,
@@ -106,10 +170,20 @@ int isendrecv(CallId id, const void* send_buffer, Count send_count, MPI_Datatype
       send_type = owed->out.type();
     }
     if (receive_entry && owed->in.prepare(receive_buffer, receive_count, receive_entry, from, comm, largest_count<Count>, no_spelling)) {
+      owed->in.fill();
+      owed->whole = true;
       receive_buffer = owed->in.buffer();
       receive_count = static_cast<Count>(owed->in.count());
       receive_type = owed->in.type();
     }
+    if (owed->refused()) [[unlikely]] {
+      const int error = owed->raise();
+      delete owed;
+      return error;
+    }
+  } else if (gpu_in_play()) {
+    for (const Place& place : {find_place(send_buffer, send_count, send_entry), find_place(receive_buffer, receive_count, receive_entry)})
+      if (request && place.by_gpu) return raise(comm);
   }
   const int error = (next.*slot)(send_buffer, send_count, send_type, to, send_tag, receive_buffer, receive_count, receive_type,
                                  from, receive_tag, comm, request);
@@ -125,7 +199,7 @@ int isendrecv(CallId id, const void* send_buffer, Count send_count, MPI_Datatype
 template <auto slot, class Count>
 int isendrecv_replace(CallId id, void* buffer, Count count, MPI_Datatype type, int to, int send_tag, int from, int receive_tag,
                       MPI_Comm comm, MPI_Request* request) {
-  TypeEntry* entry = worth_a_look(type);
+  TypeEntry* entry = gpu_in_play() ? any_type(type) : worth_a_look(type);
   if (!entry) [[likely]] {
     if (reporting()) [[unlikely]] note_left_alone(id, count, type);
     return (next.*slot)(buffer, count, type, to, send_tag, from, receive_tag, comm, request);
@@ -134,10 +208,17 @@ int isendrecv_replace(CallId id, void* buffer, Count count, MPI_Datatype type, i
   OwedMessage* owed = request ? new_owed_message() : nullptr;
   if (owed && owed->in.prepare(buffer, count, entry, from == MPI_PROC_NULL ? to : from, comm, largest_count<Count>, no_spelling)) {
     owed->in.fill();
+    owed->whole = true;
     buffer = owed->in.buffer();
     count = static_cast<Count>(owed->in.count());
     type = owed->in.type();
   }
+  if (owed && owed->refused()) [[unlikely]] {
+    const int error = owed->raise();
+    delete owed;
+    return error;
+  }
+  if (!owed && request && gpu_in_play() && find_place(buffer, count, entry).by_gpu) return raise(comm);
   const int error = (next.*slot)(buffer, count, type, to, send_tag, from, receive_tag, comm, request);
   if (reporting() && owed) [[unlikely]] note(id, owed->in, watch.seconds());
   hang_or_forget(owed, error, request);

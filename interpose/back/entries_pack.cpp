@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "interpose/back/entries.hpp"
+#include "interpose/back/gpu/packing.hpp"
 #include "interpose/back/note.hpp"
 #include "interpose/back/paranoid.hpp"
 #include "interpose/back/thread_cache.hpp"
@@ -76,6 +77,13 @@ void note_packing(CallId id, CallKind kind, const PackingCall& call, double seco
 template <auto slot, class Count>
 int pack(CallId id, const void* user, Count count, MPI_Datatype type, void* packed, Count packed_size, Count* position,
          MPI_Comm comm) {
+  if (gpu_in_play() && position) [[unlikely]] {
+    std::int64_t bytes = 0;
+    if (const auto error = pack_on_gpu(cuda::Direction::pack, const_cast<void*>(user), count, type, packed, packed_size, *position, comm, &bytes)) {
+      if (*error == MPI_SUCCESS) *position += static_cast<Count>(bytes);
+      return *error;
+    }
+  }
   TypeEntry* entry = runtime().types.find(type);
   if (is_mpis(entry) || !position) [[likely]] {
     if (reporting()) [[unlikely]] note_left_alone(id, count, type);
@@ -100,6 +108,13 @@ int pack(CallId id, const void* user, Count count, MPI_Datatype type, void* pack
 template <auto slot, class Count>
 int unpack(CallId id, const void* packed, Count packed_size, Count* position, void* user, Count count, MPI_Datatype type,
            MPI_Comm comm) {
+  if (gpu_in_play() && position) [[unlikely]] {
+    std::int64_t bytes = 0;
+    if (const auto error = pack_on_gpu(cuda::Direction::unpack, user, count, type, const_cast<void*>(packed), packed_size, *position, comm, &bytes)) {
+      if (*error == MPI_SUCCESS) *position += static_cast<Count>(bytes);
+      return *error;
+    }
+  }
   TypeEntry* entry = runtime().types.find(type);
   // MPICH 4.0.2 divides by the type's size here, which may be 0: such a call is answered, not forwarded, once all its
   // arguments are known to be good.

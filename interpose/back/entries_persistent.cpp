@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Persistent requests: bound to our buffer once, packed before each start, unpacked once after each completion.
 #include "interpose/back/entries.hpp"
+#include "interpose/back/gpu/together.hpp"
 #include "interpose/back/note.hpp"
 #include "interpose/back/owed.hpp"
 
@@ -29,7 +30,11 @@ int init(CallId id, Direction OwedMessage::* direction, Buffer* buffer, Count co
   const Stopwatch watch(reporting());
   Direction side;
   OwedMessage* owed = nullptr;
-  if (side.prepare(buffer, count, entry, peer, comm, largest_count<Count>) && (!side.packs() || (owed = new_persistent_message()))) {
+  const bool ours = side.prepare(buffer, count, entry, peer, comm, largest_count<Count>);
+  const bool kept = ours && (!side.packs() || (owed = new_persistent_message()));
+  if (!kept) side.refuse_on_gpu();
+  if (side.refused()) [[unlikely]] return side.raise();
+  if (kept) {
     buffer = static_cast<Buffer*>(side.buffer());
     count = static_cast<Count>(side.count());
     type = side.type();
@@ -66,11 +71,30 @@ Owed* before_start(MPI_Request request) noexcept {
   return owed;
 }
 
+/// The same for many, packed in one launch. An error: none may be started.
+int fill_together(int count, MPI_Request* requests) noexcept {
+  Together together;
+  for (int i = 0; i < count; ++i) before_start(requests[i]);
+  together.conclude();
+  int error = MPI_SUCCESS;
+  for (int i = 0; i < count; ++i)
+    if (Owed* owed = runtime().in_flight.find(requests[i]); owed && owed->persistent && owed->refused() && error == MPI_SUCCESS)
+      error = owed->raise();
+  if (error != MPI_SUCCESS)
+    for (int i = 0; i < count; ++i)
+      if (Owed* owed = runtime().in_flight.find(requests[i]); owed && owed->persistent) owed->pending = false;
+  return error;
+}
+
 template <Calls& via>
 int start(MPI_Request* request) {
   if (runtime().in_flight.empty() || !request) [[likely]] return via.Start(request);
   progress_orphans();
   Owed* owed = before_start(*request);
+  if (owed && owed->refused()) [[unlikely]] {
+    owed->pending = false;
+    return owed->raise();
+  }
   const int error = via.Start(request);
   if (owed && error != MPI_SUCCESS) owed->pending = false;
   return error;
@@ -80,7 +104,11 @@ template <Calls& via>
 int startall(int count, MPI_Request* requests) {
   if (runtime().in_flight.empty() || !requests || count <= 0) [[likely]] return via.Startall(count, requests);
   progress_orphans();
-  for (int i = 0; i < count; ++i) before_start(requests[i]);
+  if (gpu_in_play()) [[unlikely]] {
+    if (const int error = fill_together(count, requests); error != MPI_SUCCESS) return error;
+  } else {
+    for (int i = 0; i < count; ++i) before_start(requests[i]);
+  }
   // On an error it is not known which were started: they stay pending, and are settled at most once.
   return via.Startall(count, requests);
 }

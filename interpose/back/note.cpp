@@ -16,7 +16,9 @@ void note(CallId call, Plan* plan, CallKind kind, Strategy strategy, const char*
 
 void note(CallId call, const Side& side, double seconds) noexcept {
   Deed deed{call, side.strategy(), side.reason(), {}, 0, seconds, 0};
-  if (Plan* plan = side.plan()) {
+  if (const StagingPtr& staging = side.staging()) {
+    deed.bytes = staging->size();
+  } else if (Plan* plan = side.plan()) {
     deed.layout = plan->layout();
     deed.bytes = plan->bytes();
     if (side.strategy() != Strategy::forward && !runtime().options().forced)

@@ -9,11 +9,13 @@
 #include "interpose/back/fail.hpp"
 #include "interpose/back/gpu/late.hpp"
 #include "interpose/back/runtime.hpp"
-#include "interpose/front/services.h"
+#include "interpose/back/services.hpp"
 
 namespace bestride {
-namespace {
 
+constinit const bestride_front_services* front_services = nullptr;
+
+namespace {
 
 /// What the library has of engaged.def. May throw std::bad_alloc.
 std::vector<bestride_engagement> engagements() {
@@ -39,6 +41,7 @@ extern "C" __attribute__((visibility("default"))) const bestride_back* bestride_
     const bestride_front_services* services) {
   using namespace bestride;
   if (!services || services->version != BESTRIDE_SERVICES_VERSION) return nullptr;
+  front_services = services;
   try {
     set_failing(Settings::get().text("BESTRIDE_TEST_FAIL"));
     if (!resolve_real_calls(services->library_symbol)) {
@@ -48,7 +51,6 @@ extern "C" __attribute__((visibility("default"))) const bestride_back* bestride_
     if (fail_here(FailPoint::start)) throw std::bad_alloc();
     static std::vector<bestride_engagement> all = engagements();
     new (&runtime_storage.runtime) Runtime;
-    remember_front(*services);
     if (gpu_may_come()) engage_late();
     static const bestride_back back = {BESTRIDE_SERVICES_VERSION, BESTRIDE_ABI_NAME, all.size(), all.data()};
     return &back;

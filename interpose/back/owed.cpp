@@ -22,7 +22,7 @@ bool try_orphan(Owed* owed) noexcept {
   const int error = real.Test(&owed->request, &done, &status);
   if (!done && error == MPI_SUCCESS) return false;
   owed->settle(error == MPI_SUCCESS, &status);
-  if (owed->persistent && owed->request != MPI_REQUEST_NULL) real.Request_free(&owed->request);
+  if (keeps_handle(*owed) && owed->request != MPI_REQUEST_NULL) real.Request_free(&owed->request);
   discard(owed);
   return true;
 }
@@ -60,14 +60,23 @@ void hang(Owed* owed, MPI_Request request) noexcept {
   }
 }
 
-void finish(Owed* owed, bool completed, bool good, const MPI_Status* status) noexcept {
+void finish(Owed* owed, bool completed, bool good, const MPI_Status* status, MPI_Request* request) noexcept {
   if (!completed) return runtime().in_flight.put_back(owed);
   if (owed->pending) {
     owed->pending = false;
     owed->settle(good, status);
   }
   if (owed->persistent) return runtime().in_flight.put_back(owed);
+  if (owed->disguised) next.Request_free(request);
   discard(owed);
+}
+
+int finish_refused(Owed* owed, MPI_Request* request, MPI_Status* status) noexcept {
+  const int error = owed->raise();
+  if (status != MPI_STATUS_IGNORE) status->MPI_ERROR = error;
+  next.Request_free(request);
+  discard(owed);
+  return error;
 }
 
 void adopt_orphan(Owed* owed) noexcept {

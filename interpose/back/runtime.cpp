@@ -10,6 +10,7 @@
 #include "base/message.hpp"
 #include "base/variables.hpp"
 #include "datatype/build.hpp"
+#include "interpose/back/gpu/launch.hpp"
 #include "interpose/back/owed.hpp"
 #include "interpose/back/report.hpp"
 #include "perfmodel/machine.hpp"
@@ -149,6 +150,10 @@ void Runtime::end() noexcept {
     real.Comm_free(&report_comm_);
   }
   types.clear();
+  if (gpu_in_play()) {
+    forget_batches();
+    cuda::Device::release_all();
+  }
   ended_.store(true);
   if (MPI_Comm comm = std::exchange(paranoid_comm_, MPI_COMM_NULL); comm != MPI_COMM_NULL) real.Comm_free(&comm);
 }

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interpose/back/sides.hpp"
 
+#include <algorithm>
+
 #include "base/message.hpp"
+#include "interpose/back/gpu/together.hpp"
 #include "interpose/back/paranoid.hpp"
 #include "interpose/back/thread_cache.hpp"
 
@@ -15,6 +18,11 @@ bool Side::prepare(CallKind kind, const void* user, std::int64_t count, TypeEntr
   };
   kind_ = manner.alone ? kind : in_exchange(kind);
   if (count <= 0 || peer == MPI_PROC_NULL) return leave("nothing to move");
+  if (gpu_in_play()) [[unlikely]] {
+    const OnGpu answer = prepare_on_gpu(user, count, type, comm, largest);
+    if (answer != OnGpu::no) return answer == OnGpu::staged;
+    if (type->leave_alone() && count < type->respell_from()) return leave(type->state() == TypeEntry::State::opaque ? "opaque" : "contiguous");
+  }
   Plan* plan = find_plan(*type, count);
   if (!plan) return leave(type->state() == TypeEntry::State::opaque ? "opaque" : type->leave_alone() ? "contiguous" : "first use");
   plan_ = PlanRef(plan);
@@ -74,11 +82,13 @@ MPI_Datatype Side::user_type() const noexcept {
 
 void Outgoing::fill() noexcept {
   if (!packs()) return;
+  if (staging_) return Together::move(staging_, cuda::Direction::pack, 0, staging_->size());
   packer_->pack(lease_.data(), user_);
   if (runtime().options().paranoid) check_packed(lease_.data(), packer_->size(), user_, user_count_, user_type());
 }
 
 void Incoming::fill() noexcept {
+  if (staging_) return Together::move(staging_, cuda::Direction::pack, 0, staging_->size());
   if (packs()) packer_->pack(lease_.data(), user_);
 }
 
@@ -88,12 +98,14 @@ void Incoming::settle(const MPI_Status& status) noexcept {
   MPI_Count arrived = 0;
   if (real.Test_cancelled(&status, &cancelled) != MPI_SUCCESS || cancelled) return;
   if (real.Get_elements_x(&status, MPI_BYTE, &arrived) != MPI_SUCCESS || arrived <= 0) return;
+  if (staging_) return Together::move(staging_, cuda::Direction::unpack, 0, std::min<std::int64_t>(arrived, staging_->size()));
   if (arrived >= packer_->size()) return settle_whole();
   packer_->unpack_range(user_, lease_.data(), 0, arrived);
 }
 
 void Incoming::settle_whole() noexcept {
   if (!packs()) return;
+  if (staging_) return Together::move(staging_, cuda::Direction::unpack, 0, staging_->size());
   packer_->unpack(user_, lease_.data());
   if (runtime().options().paranoid) check_unpacked(lease_.data(), packer_->size(), user_, user_count_, user_type());
 }

@@ -13,6 +13,7 @@
 #include <type_traits>
 
 #include "interpose/back/buffer.hpp"
+#include "interpose/back/gpu/staging.hpp"
 #include "interpose/back/plan.hpp"
 #include "interpose/back/runtime.hpp"
 #include "interpose/back/types.hpp"
@@ -28,14 +29,21 @@ inline TypeEntry* worth_a_look(MPI_Datatype type) noexcept {
   TypeEntry* entry = runtime().types.find(type);
   return entry && !entry->leave_alone() ? entry : nullptr;
 }
-/// The same for calls that a second spelling of contiguous bytes may serve, too, if they are many.
-inline TypeEntry* worth_a_look(MPI_Datatype type, std::int64_t count) noexcept {
+inline TypeEntry* worth_a_look_on_host(MPI_Datatype type, std::int64_t count) noexcept {
   TypeEntry* entry = runtime().types.find(type);
   return entry && (!entry->leave_alone() || count >= entry->respell_from()) ? entry : nullptr;
 }
+/// While a GPU is in play, every message is worth a look: its buffer may be device memory. A type nothing is known of has an opaque entry.
+TypeEntry* any_type(MPI_Datatype type) noexcept;
+/// The same for calls that a second spelling of contiguous bytes may serve, too, if they are many, and for device memory.
+inline TypeEntry* worth_a_look(MPI_Datatype type, std::int64_t count) noexcept {
+  if (gpu_in_play()) [[unlikely]] return any_type(type);
+  return worth_a_look_on_host(type, count);
+}
 /// The same for one message.
 inline TypeEntry* worth_a_look(MPI_Datatype type, std::int64_t count, CallKind kind, int peer, MPI_Comm comm) noexcept {
-  TypeEntry* entry = worth_a_look(type, count);
+  if (gpu_in_play()) [[unlikely]] return any_type(type);
+  TypeEntry* entry = worth_a_look_on_host(type, count);
   if (!entry) return nullptr;
   const unsigned left = entry->left_at(count, kind);
   if (left == TypeEntry::everywhere) return nullptr;
@@ -64,19 +72,38 @@ class Side {
   Distance distance() const noexcept { return distance_; }
   Packing packing() const noexcept { return packing_; }
   bool packs() const noexcept { return strategy_ == Strategy::pack; }
+  /// Device memory, handed to MPI by way of a buffer of ours.
+  const StagingPtr& staging() const noexcept { return staging_; }
+  /// Device memory that could not be moved: MPI must not be called with this side. raise() gives the call's error.
+  bool refused() const noexcept { return refused_ || (staging_ && staging_->failed()); }
+  int raise() const noexcept;
+  /// For want of something else than memory for the bytes: MPI must not be called with this side if it is device memory.
+  void refuse_on_gpu() noexcept {
+    if (staging_) refused_ = true;
+  }
   /// After prepare() returned true: the user's own arguments are handed on after all.
   void leave(const char* why) noexcept {
     strategy_ = Strategy::forward;
     reason_ = why;
     lease_.release();
+    // What MPI can't reach can't be left to it.
+    refuse_on_gpu();
+    staging_.reset();
   }
   /// Gives the packing buffer back.
-  void release() noexcept { lease_.release(); }
+  void release() noexcept {
+    lease_.release();
+    staging_.reset();
+  }
 
  protected:
   /// Decides, and takes what the decision needs. False: forward the call untouched; reason() says why.
   bool prepare(CallKind kind, const void* user, std::int64_t count, TypeEntry* type, int peer, MPI_Comm comm,
                std::int64_t largest, Manner manner) noexcept;
+
+  enum class OnGpu : std::uint8_t { no, untouched, staged, refused };
+  /// Device memory is staged, or left as it is for an MPI that takes it.
+  OnGpu prepare_on_gpu(const void* user, std::int64_t count, TypeEntry* type, MPI_Comm comm, std::int64_t largest) noexcept;
 
   /// With BESTRIDE_PARANOID: the user's type, if it has not been freed since, else MPI_DATATYPE_NULL.
   MPI_Datatype user_type() const noexcept;
@@ -84,6 +111,9 @@ class Side {
   PlanRef plan_;
   const Packer* packer_ = nullptr;
   Lease lease_;
+  StagingPtr staging_;
+  MPI_Comm comm_ = MPI_COMM_NULL;
+  bool refused_ = false;
   void* user_ = nullptr;
   void* handed_ = nullptr;
   std::int64_t count_ = 0;

@@ -62,6 +62,16 @@ class TypedBlocks {
   void release() noexcept {
     for (Kind& side : sides_) side.release();
   }
+  bool refused() const noexcept {
+    for (const Kind& side : sides_)
+      if (side.refused()) return true;
+    return false;
+  }
+  int raise() const noexcept {
+    for (const Kind& side : sides_)
+      if (side.refused()) return side.raise();
+    return MPI_ERR_OTHER;
+  }
   const std::vector<Kind>& sides() const noexcept { return sides_; }
   const Count* counts() const noexcept { return counts_.data(); }
   const Displacement* displacements() const noexcept { return displacements_.data(); }

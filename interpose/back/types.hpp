@@ -28,8 +28,6 @@ namespace bestride {
 /// ours is out of the caches, and each line costs such a call 50 to 100 ns.
 class TypeEntry {
  public:
-  TypeEntry(MPI_Datatype handle, std::uint64_t id) noexcept : handle_(handle), id_(id) {}
-
   enum class State : std::uint8_t {
     undecoded,
     useful,      ///< has gaps between elements or inside them
@@ -37,6 +35,8 @@ class TypeEntry {
     empty,       ///< no bytes at all
     opaque,      ///< can't be represented
   };
+  TypeEntry(MPI_Datatype handle, std::uint64_t id, State state = State::undecoded) noexcept : handle_(handle), id_(id), state_(state) {}
+
   State state() const noexcept { return state_.load(std::memory_order_acquire); }
   /// No message of any count can gain, but by a second spelling of contiguous bytes: see respell_from().
   bool leave_alone() const noexcept { return state() > State::useful; }
@@ -69,6 +69,9 @@ class TypeEntry {
   State decoded_state() noexcept;
   /// Bytes of one element; only if decoded and not opaque.
   std::int64_t extent() const noexcept { return decoded_.extent; }
+  /// The one basic type, and its size; 0 where there are several. Only if decoded.
+  MPI_Datatype leaf() const noexcept { return decoded_.leaf; }
+  std::int64_t leaf_size() const noexcept { return leaf_size_; }
   /// The layout of one element; only if state() says that it was decoded and is not opaque.
   const Layout& element() const noexcept { return *decoded_.layout; }
   /// The same, without the gaps.
@@ -86,7 +89,7 @@ class TypeEntry {
 
   const MPI_Datatype handle_;
   const std::uint64_t id_;
-  std::atomic<State> state_{State::undecoded};
+  std::atomic<State> state_;
   std::atomic<std::int64_t> respell_from_{std::numeric_limits<std::int64_t>::max()};
   std::atomic<std::uint64_t> left_{0};  ///< count << left_bits | one bit a kind of message and distance
   bool seen_before(std::int64_t count) noexcept;

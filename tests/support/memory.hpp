@@ -27,6 +27,10 @@ class Buffer {
   std::byte* origin() { return bytes_.data() + origin_; }
   const std::byte* origin() const { return bytes_.data() + origin_; }
 
+  /// All of it, margins included.
+  Bytes& bytes() { return bytes_; }
+  std::ptrdiff_t origin_offset() const { return static_cast<std::ptrdiff_t>(origin_); }
+
   /// The bytes of the runs in packing order.
   Bytes gather(const std::vector<ByteRun>& runs) const;
   /// Writes packed bytes to the runs, in order; stops where `packed` ends.

@@ -15,7 +15,21 @@ TypedData::TypedData(const TypeExpression& type, int count, std::uint64_t seed, 
       runs_(runs_of_counted(type, count)),
       buffer_(Buffer::holding(type, count, seed, misaligned)),
       made_(buffer_),
-      type_(type, constructors) {}
+      type_(type, constructors) {
+  if (const MemoryPlace place = next_memory_place(); place != MemoryPlace::host)
+    copy_ = std::make_unique<DeviceMemory>(place, buffer_.bytes().size());
+}
+
+void* TypedData::address() {
+  if (!copy_) return buffer_.origin();
+  if (!uploaded_) upload();
+  return copy_->data() + buffer_.origin_offset();
+}
+
+void TypedData::upload() {
+  if (copy_) copy_->write(buffer_.bytes().data());
+  uploaded_ = true;
+}
 
 std::int64_t TypedData::packed_size() const {
   std::int64_t size = 0;
@@ -23,11 +37,18 @@ std::int64_t TypedData::packed_size() const {
   return size;
 }
 
+void TypedData::fetch() {
+  if (copy_) copy_->read(buffer_.bytes().data());
+}
+
 void TypedData::expect(const Bytes& arrived) {
+  fetch();
   Buffer expected = made_;
   expected.scatter(runs_, arrived);
   if (const auto wrong = buffer_.difference(expected)) fail_check(__FILE__, __LINE__, "received " + *wrong);
   buffer_ = made_;
+  // MPI may have the address for another start.
+  upload();
 }
 
 void check_status(const MPI_Status& status, int source, int tag, MPI_Datatype type, int count) {

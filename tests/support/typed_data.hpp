@@ -6,6 +6,9 @@
 // byte of it without being told.
 #include <mpi.h>
 
+#include <memory>
+
+#include "tests/support/device_memory.hpp"
 #include "tests/support/harness.hpp"
 #include "tests/support/memory.hpp"
 #include "tests/support/mpi_types.hpp"
@@ -19,12 +22,20 @@ class TypedData {
   TypedData(const TypeExpression& type, int count, std::uint64_t seed, std::size_t misaligned = 0,
             Constructors constructors = Constructors::plain);
 
-  void* address() { return buffer_.origin(); }
+  /// Of the buffer itself, or of its copy in the memory that TEST_MEMORY names, written first if the buffer was touched since.
+  void* address();
+  /// Writes that copy again: after the buffer was changed, where MPI has the address already.
+  void upload();
+  /// The buffer becomes what that copy holds now.
+  void fetch();
   int count() const { return count_; }
   MPI_Datatype type() const { return type_; }
   std::int64_t packed_size() const;
   const std::vector<ByteRun>& runs() const { return runs_; }
-  Buffer& buffer() { return buffer_; }
+  Buffer& buffer() {
+    uploaded_ = false;
+    return buffer_;
+  }
 
   /// The bytes the type names, in packing order.
   Bytes packed() const { return buffer_.gather(runs_); }
@@ -38,6 +49,8 @@ class TypedData {
   int count_;
   std::vector<ByteRun> runs_;
   Buffer buffer_, made_;
+  std::unique_ptr<DeviceMemory> copy_;
+  bool uploaded_ = false;
   CommittedType type_;
 };
 

@@ -13,14 +13,9 @@
 namespace bestride {
 namespace {
 
-const bestride_front_services* front = nullptr;
 std::atomic<bool> engaged{false};
 
 }  // namespace
-
-void remember_front(const bestride_front_services& services) noexcept { front = &services; }
-
-void* (*library_symbol() noexcept)(const char*) { return front ? front->library_symbol : nullptr; }
 
 bool gpu_may_come() noexcept try {
   const Settings& settings = Settings::get();
@@ -40,13 +35,13 @@ bool gpu_may_come() noexcept try {
 }
 
 void engage_late() noexcept {
-  if (!front || engaged.exchange(true)) return;
+  if (!front_services || engaged.exchange(true)) return;
   try {
     std::vector<bestride_engagement> all;
     for (const std::span<const LateEntry> some : {late_moved(), late_reduced(), late_refused()})
       for (const LateEntry& each : some)
         if (*each.library) all.push_back(each.engagement);
-    front->lead(all.data(), all.size());
+    front_services->lead(all.data(), all.size());
   } catch (...) {
     say_once("gpu.late", "no memory to engage collectives, one-sided calls and files: those with device memory are left to the MPI library");
   }

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <span>
 
-#include "interpose/front/services.h"
+#include "interpose/back/services.hpp"
 
 namespace bestride {
 
@@ -21,13 +21,9 @@ std::span<const LateEntry> late_moved() noexcept;
 std::span<const LateEntry> late_reduced() noexcept;
 std::span<const LateEntry> late_refused() noexcept;
 
-/// Keeps what the front gave the back. `engage_late()` now or later.
-void remember_front(const bestride_front_services& services) noexcept;
 /// See above. Reads a few file names.
 bool gpu_may_come() noexcept;
 /// Engages them, once. After bestride_back_open has made the runtime; any thread.
 void engage_late() noexcept;
-/// The front's way to a symbol of the MPI library; nullptr before remember_front().
-void* (*library_symbol() noexcept)(const char*);
 
 }  // namespace bestride

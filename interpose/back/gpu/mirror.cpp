@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "interpose/back/fail.hpp"
+#include "interpose/back/gpu/together.hpp"
 #include "interpose/back/runtime.hpp"
 #include "kernels/cuda/device.hpp"
 
@@ -54,31 +55,56 @@ void HostSpan::release() noexcept {
   mapped_ = 0;
 }
 
-Result<cuda::Done> Mirror::prepare(const Region& region) noexcept {
+Result<Mirror::Way> Mirror::make_way(const Place& place, void* user, MPI_Comm comm, const std::shared_ptr<Room>& shared, std::int64_t at) {
+  Way way;
+  if (!place.layout) return way;
+  Place there = place;
+  // A part of the region that the CPU reaches, of which another is the device's: block by block, as memory of several kinds.
+  if (!there.by_gpu) there.memory.kind = cuda::MemoryKind::mixed;
+  std::shared_ptr<Room> room = shared;
+  if (!room) {
+    Result<cuda::DevicePtr> device = there.memory.kind == cuda::MemoryKind::mixed ? Result<cuda::DevicePtr>(cuda::DevicePtr())
+                                                                                  : cuda::Device::of(there.memory);
+    if (!device) return device.error();
+    room = Room::make(*device, there.layout->size(), false);
+    if (!room) return Error{"no memory for a message of " + std::to_string(there.layout->size()) + " bytes"};
+    way.packer = std::make_unique<const Packer>(there.layout, runtime().options().packer);
+  }
+  Result<StagingPtr> staging = Staging::make(there, user, comm, std::move(room), shared ? at : 0);
+  if (!staging) return staging.error();
+  way.staging = std::move(*staging);
+  return way;
+}
+
+Result<cuda::Done> Mirror::prepare(const Region& region, MPI_Comm comm) noexcept {
   try {
-    user_ = const_cast<void*>(region.user);
-    // Where the bytes lie is asked for each way: MPI may read a block of what it writes.
-    if (region.reads) reads_ = find_place(user_, region.reads);
-    if (region.writes) writes_ = find_place(user_, region.writes);
-    const Layout* reads = region.reads && region.reads->root() ? region.reads.get() : nullptr;
-    const Layout* writes = region.writes && region.writes->root() ? region.writes.get() : nullptr;
-    if (!reads && !writes) return Error{"nothing to mirror"};
-    const std::int64_t low = std::min((reads ? reads : writes)->low(), (writes ? writes : reads)->low());
-    const std::int64_t high = std::max((reads ? reads : writes)->high(), (writes ? writes : reads)->high());
+    auto* user = const_cast<void*>(region.user);
+    // Where the bytes lie is asked for each way: MPI may read a part of what it writes.
+    const auto place_of_some = [user](const LayoutPtr& layout) { return layout && layout->root() ? find_place(user, layout) : Place{}; };
+    const Place reads = place_of_some(region.reads), writes = place_of_some(region.writes);
+    const Layout* first = reads.layout ? reads.layout.get() : writes.layout.get();
+    const Layout* second = writes.layout ? writes.layout.get() : first;
+    if (!first) return Error{"the memory is gone"};
+    const std::int64_t low = std::min(first->low(), second->low()), high = std::max(first->high(), second->high());
     // As far from a cache line's begin as the user's bytes, so that an operation finds its operands as aligned as before.
-    const std::int64_t off = static_cast<std::int64_t>((reinterpret_cast<std::uintptr_t>(user_) + static_cast<std::uintptr_t>(low)) % line);
+    const std::int64_t off = static_cast<std::int64_t>((reinterpret_cast<std::uintptr_t>(user) + static_cast<std::uintptr_t>(low)) % line);
     const std::int64_t bytes = high - low + off;
-    const bool one_copy = (!reads || reads->contiguous()) && (!writes || writes->contiguous());
+    std::shared_ptr<Room> room;
     char* memory = nullptr;
-    if (one_copy)
-      if (Result<cuda::DevicePtr> device = cuda::Device::of((reads ? reads_ : writes_).memory))
-        if (Result<cuda::Buffer> pinned = (*device)->pinned(bytes)) {
-          pinned_ = std::move(*pinned);
-          memory = static_cast<char*>(pinned_.data());
-        }
-    if (!memory) {
-      if (!span_.take(bytes)) return Error{"no memory for a copy of " + std::to_string(bytes) + " bytes in host memory"};
+    const cuda::Memory& where = reads.layout ? reads.memory : writes.memory;
+    if (first->contiguous() && second->contiguous() && where.kind == cuda::MemoryKind::device) {
+      Result<cuda::DevicePtr> device = cuda::Device::of(where);
+      if (!device) return device.error();
+      room = Room::make(*device, bytes, false);
+      if (room) memory = reinterpret_cast<char*>(room->data());
+    } else if (span_.take(bytes)) {
       memory = span_.data();
+    }
+    if (!memory) return Error{"no memory for " + std::to_string(bytes) + " bytes of a collective"};
+    for (const auto& [way, place] : {std::pair(&reads_, &reads), std::pair(&writes_, &writes)}) {
+      Result<Way> made = make_way(*place, user, comm, room, place->layout ? place->layout->low() - low + off : 0);
+      if (!made) return made.error();
+      *way = std::move(*made);
     }
     address_ = memory + off - low;
     return cuda::Done{};
@@ -87,12 +113,19 @@ Result<cuda::Done> Mirror::prepare(const Region& region) noexcept {
   }
 }
 
-Result<cuda::Done> Mirror::bring_in() noexcept {
-  return address_ && reads_.layout ? copy_to_host(reads_, user_, address_) : Result<cuda::Done>(cuda::Done{});
+bool Mirror::bring_in() noexcept {
+  if (!reads_.staging) return true;
+  Together at_once;
+  Together::move(reads_.staging, cuda::Direction::pack, 0, reads_.staging->size());
+  if (at_once.conclude()) return false;
+  if (reads_.packer) reads_.packer->unpack(address_, reads_.staging->packed());
+  return true;
 }
 
-Result<cuda::Done> Mirror::bring_out() noexcept {
-  return address_ && writes_.layout ? copy_to_device(writes_, user_, address_) : Result<cuda::Done>(cuda::Done{});
+void Mirror::bring_out() noexcept {
+  if (!writes_.staging) return;
+  if (writes_.packer) writes_.packer->pack(writes_.staging->packed(), address_);
+  Together::move(writes_.staging, cuda::Direction::unpack, 0, writes_.staging->size());
 }
 
 }  // namespace bestride

@@ -10,11 +10,11 @@
 #include <mpi.h>
 
 #include <cstdint>
+#include <memory>
 
 #include "interpose/back/buffer.hpp"
-#include "interpose/back/gpu/copy.hpp"
-#include "interpose/back/gpu/place.hpp"
-#include "kernels/cuda/pool.hpp"
+#include "interpose/back/gpu/staging.hpp"
+#include "kernels/packer.hpp"
 
 namespace bestride {
 
@@ -46,23 +46,32 @@ class HostSpan {
 
 class Mirror {
  public:
-  /// Takes host memory for the region, of which a part lies where the GPU has to move it. Error: no memory.
-  Result<cuda::Done> prepare(const Region& region) noexcept;
+  /// Takes host memory for the region, of which a part lies where the GPU has to move it. Error: no memory, or nothing reaches the region.
+  /// `comm`: whose errors these are.
+  Result<cuda::Done> prepare(const Region& region, MPI_Comm comm) noexcept;
   /// MPI's in place of the user's address.
   void* address() const noexcept { return address_; }
   explicit operator bool() const noexcept { return address_ != nullptr; }
 
-  /// Before MPI reads it.
-  Result<cuda::Done> bring_in() noexcept;
-  /// After MPI has written it.
-  Result<cuda::Done> bring_out() noexcept;
+  /// Before MPI reads it; waits. False: the bytes could not be moved, which is said.
+  bool bring_in() noexcept;
+  /// After MPI has written it: within a Together of the caller's, which tells what did not get through, or at once.
+  void bring_out() noexcept;
+  /// The last bring_in() failed.
+  bool refused() const noexcept { return reads_.staging && reads_.staging->failed(); }
 
  private:
-  Place reads_, writes_;
-  void* user_ = nullptr;
+  /// One direction. Packed bytes are brought between the device and the staging, and by the packer between that and the mirror, of which
+  /// a contiguous layout's staging is a part.
+  struct Way {
+    StagingPtr staging;
+    std::unique_ptr<const Packer> packer;
+  };
+  Result<Way> make_way(const Place& place, void* user, MPI_Comm comm, const std::shared_ptr<Room>& shared, std::int64_t at);
+
+  Way reads_, writes_;
   void* address_ = nullptr;
   HostSpan span_;
-  cuda::Buffer pinned_;
 };
 
 }  // namespace bestride

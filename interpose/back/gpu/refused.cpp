@@ -8,10 +8,10 @@
 #include <type_traits>
 #include <utility>
 
-#include "interpose/back/gpu/aware.hpp"
 #include "interpose/back/gpu/late_entry.hpp"
 #include "interpose/back/gpu/place.hpp"
 #include "interpose/back/gpu/trouble.hpp"
+#include "interpose/back/gpu/way.hpp"
 
 namespace bestride {
 namespace {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interpose/back/gpu/staged.hpp"
 
-#include "interpose/back/gpu/aware.hpp"
+#include "interpose/back/gpu/together.hpp"
+#include "interpose/back/gpu/way.hpp"
 
 namespace bestride {
 namespace {
@@ -31,20 +32,17 @@ int Staged::prepare(const Region& out, bool out_by_gpu, const Region& in, bool i
   user_out_ = out.user;
   user_in_ = const_cast<void*>(in.user);
   Result<cuda::Done> done = cuda::Done{};
-  if (out_by_gpu) done = out_.prepare(out);
-  if (done && in_by_gpu) done = in_.prepare(in);
-  return done ? MPI_SUCCESS : raise_on(comm, Trouble::memory, done.error().text);
+  if (out_by_gpu) done = out_.prepare(out, comm);
+  if (done && in_by_gpu) done = in_.prepare(in, comm);
+  if (done) return MPI_SUCCESS;
+  say_not_moved(done.error());
+  return bestride::raise(comm);
 }
 
-int Staged::bring_in() noexcept {
-  Result<cuda::Done> done = out_.bring_in();
-  if (done) done = in_.bring_in();
-  return done ? MPI_SUCCESS : raise_on(comm_, Trouble::copy, done.error().text);
-}
-
-int Staged::bring_out() noexcept {
-  const Result<cuda::Done> done = in_.bring_out();
-  return done ? MPI_SUCCESS : raise_on(comm_, Trouble::copy, done.error().text);
+int Staged::finish() noexcept {
+  Together together;
+  in_.bring_out();
+  return together.conclude() ? bestride::raise(comm_) : MPI_SUCCESS;
 }
 
 }  // namespace bestride

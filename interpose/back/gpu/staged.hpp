@@ -9,6 +9,7 @@
 
 #include "interpose/back/exchange.hpp"
 #include "interpose/back/gpu/mirror.hpp"
+#include "interpose/back/gpu/raise.hpp"
 #include "interpose/back/gpu/trouble.hpp"
 #include "interpose/back/owed.hpp"
 
@@ -22,15 +23,16 @@ class Staged final : public Owed {
   /// What MPI is handed.
   const void* out() const noexcept { return out_ ? out_.address() : user_out_; }
   void* in() const noexcept { return in_ ? in_.address() : user_in_; }
-  /// MPI_SUCCESS, or the error that was raised.
-  int bring_in() noexcept;
-  int bring_out() noexcept;
+  /// Brings out what MPI has written; MPI_SUCCESS, or the error that was raised.
+  int finish() noexcept;
 
-  void fill() noexcept override { bring_in(); }
+  void fill() noexcept override { out_.bring_in() && in_.bring_in(); }
   void settle(bool good, const MPI_Status*) noexcept override {
-    if (good) bring_out();
+    if (good) in_.bring_out();
   }
   bool wants_status() const noexcept override { return false; }
+  bool refused() const noexcept override { return out_.refused() || in_.refused(); }
+  int raise() const noexcept override { return bestride::raise(comm_); }
 
  private:
   Mirror out_, in_;
@@ -57,15 +59,19 @@ std::optional<int> stage(const Region& out, const Region& in, MPI_Comm comm, Cal
   if (!found.out && !found.in) return std::nullopt;
   if (!blocking<Tail...> && !request_of(tail...)) return std::nullopt;  // MPI's error
   std::unique_ptr<Staged> staged(fail_here(FailPoint::owed) ? nullptr : new (std::nothrow) Staged);
-  if (!staged) return raise_on(comm, Trouble::memory, "no memory to remember what a call owes");
+  if (!staged) {
+    say_not_moved({"no memory to remember what a call owes"});
+    return raise(comm);
+  }
   if (const int error = staged->prepare(out, found.out, in, found.in, comm); error != MPI_SUCCESS) return error;
   staged->persistent = persistent<Tail...>;
   staged->pending = !staged->persistent;
   // Also where the request is only made: MPICH 4.0.2 copies the own block of persistent gathers and scatters then, not when they start.
-  if (const int error = staged->bring_in(); error != MPI_SUCCESS) return error;
+  staged->fill();
+  if (staged->refused()) return staged->raise();
   const int error = call(staged->out(), staged->in());
   if (error != MPI_SUCCESS) return error;
-  if (blocking<Tail...>) return staged->bring_out();
+  if (blocking<Tail...>) return staged->finish();
   hang(staged.release(), *request_of(tail...));
   return error;
 }

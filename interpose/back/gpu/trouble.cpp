@@ -24,8 +24,6 @@ const Kind& kind_of(Trouble trouble) noexcept {
       {"gpu.unknown", MPI_ERR_TYPE,
        "device memory with a datatype that can't be decoded: copy it to host memory before the call, or use a GPU-aware MPI library and set "
        "BESTRIDE_GPU_AWARE=yes"},
-      {"gpu.memory", MPI_ERR_NO_MEM, "no host memory to copy device memory to: send less at a time, or raise BESTRIDE_GPU_LIMIT"},
-      {"gpu.copy", MPI_ERR_OTHER, "device memory could not be copied: it is freed, or the GPU or its context is lost"},
   };
   return kinds[static_cast<int>(trouble)];
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// MPI errors of ours, for what can go no other way: device memory in a call that MPI can't be given in its place, or bytes that could not be
-// brought in or out. Each has an error code of its own, whose MPI_Error_string names the remedy; the cause goes to stderr, once.
+// MPI errors of ours that name a remedy: device memory in calls that can't be made with something else in its place. Each has an error code
+// of its own, whose MPI_Error_string is that text; it goes to stderr, too, once. What could not be moved is raise.hpp's.
 #include <mpi.h>
 
 #include <cstdint>
@@ -12,12 +12,10 @@ namespace bestride {
 enum class Trouble : std::uint8_t {
   refused,  ///< a one-sided call, a file, a partitioned message
   unknown,  ///< a datatype of which it can't be told what it touches
-  memory,   ///< no host memory to take the bytes to
-  copy,     ///< the driver could not copy them
 };
-inline constexpr int trouble_count = 4;
+inline constexpr int trouble_count = 2;
 
-/// The error code; made at the first call. MPI_ERR_BUFFER, MPI_ERR_TYPE, MPI_ERR_NO_MEM or MPI_ERR_OTHER is its class.
+/// The error code; made at the first call. Its class is MPI_ERR_BUFFER or MPI_ERR_TYPE.
 int code_of(Trouble trouble) noexcept;
 
 /// Says what went wrong (once for each kind), calls the error handler and returns the code: what the MPI call is to return.

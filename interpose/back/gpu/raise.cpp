@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interpose/back/gpu/raise.hpp"
+
+#include "base/message.hpp"
+#include "interpose/back/runtime.hpp"
+
+namespace bestride {
+
+void say_not_moved(const Error& why) noexcept {
+  say_once(why.text.c_str(), "device memory of an MPI call can't be moved: %s; the call returns MPI_ERR_OTHER: copy the data to host memory first, or "
+           "use a GPU-aware MPI library with BESTRIDE_GPU_AWARE=yes", why.text.c_str());
+}
+
+int raise(MPI_Comm comm, int error) noexcept {
+  if (!runtime().ended()) real.Comm_call_errhandler(runtime().comms.find(comm) ? comm : MPI_COMM_WORLD, error);
+  return error;
+}
+
+}  // namespace bestride

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// How many kernels are launched: one for all messages of a set. On the stand-in driver, which counts.
+#include <array>
+
+#include "tests/support/typed_data.hpp"
+
+using namespace bestride::test;
+
+namespace {
+
+constexpr std::size_t faces = 26;
+
+void count_from_here() { driver_entry_as<void (*)(const char*)>("fake_cuda_fail")(""); }
+int calls(const char* entry) { return driver_entry_as<int (*)(const char*)>("fake_cuda_calls")(entry); }
+int launches() { return calls("cuLaunchKernel"); }
+
+/// A halo's messages from this rank to itself: faces, edges, corners.
+struct Halo {
+  Halo() {
+    for (std::size_t i = 0; i < faces; ++i) {
+      const std::string type = "vector(" + std::to_string(4 + i % 7) + "," + std::to_string(1 + i % 3) + ",8,double)";
+      out.push_back(std::make_unique<TypedData>(type, 1, outgoing_seed(static_cast<int>(i))));
+      in.push_back(std::make_unique<TypedData>(type, 1, incoming_seed));
+    }
+    // Addresses first: writing device memory is not part of what is counted.
+    for (std::size_t i = 0; i < faces; ++i) from[i] = out[i]->address(), to[i] = in[i]->address();
+  }
+  void irecvs() {
+    for (std::size_t i = 0; i < faces; ++i)
+      MPI_Irecv(to[i], 1, in[i]->type(), world_rank(), static_cast<int>(i), MPI_COMM_WORLD, &requests[i]);
+  }
+  void isends() {
+    for (std::size_t i = 0; i < faces; ++i)
+      MPI_Isend(from[i], 1, out[i]->type(), world_rank(), static_cast<int>(i), MPI_COMM_WORLD, &requests[faces + i]);
+  }
+  void check() {
+    for (std::size_t i = 0; i < faces; ++i) in[i]->expect(out[i]->packed());
+    for (std::size_t i = 0; i < faces; ++i) to[i] = in[i]->address();
+  }
+  std::vector<std::unique_ptr<TypedData>> out, in;
+  std::array<void*, faces> from, to;
+  std::array<MPI_Request, 2 * faces> requests;
+};
+
+/// The module is loaded, plans are made.
+void warm_up() {
+  Halo halo;
+  halo.irecvs();
+  halo.isends();
+  MPI_Waitall(2 * faces, halo.requests.data(), MPI_STATUSES_IGNORE);
+}
+
+}  // namespace
+
+MPI_CASE(isends_posted_together) {
+  warm_up();
+  Halo halo;
+  count_from_here();
+  halo.irecvs();
+  halo.isends();
+  CHECK_EQUAL(0, launches());
+  MPI_Barrier(MPI_COMM_WORLD);
+  CHECK_EQUAL(1, launches());
+  MPI_Waitall(2 * faces, halo.requests.data(), MPI_STATUSES_IGNORE);
+  CHECK_EQUAL(2, launches());
+  halo.check();
+  for (const MPI_Request request : halo.requests) CHECK(request == MPI_REQUEST_NULL);
+}
+
+MPI_CASE(local_calls_between_isends) {
+  warm_up();
+  Halo halo;
+  count_from_here();
+  halo.irecvs();
+  for (std::size_t i = 0; i < faces; ++i) {
+    int rank = 0, size = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Type_size(halo.out[i]->type(), &size);
+    (void)MPI_Wtime();
+    MPI_Isend(halo.from[i], 1, halo.out[i]->type(), rank, static_cast<int>(i), MPI_COMM_WORLD, &halo.requests[faces + i]);
+  }
+  MPI_Waitall(2 * faces, halo.requests.data(), MPI_STATUSES_IGNORE);
+  CHECK_EQUAL(2, launches());
+  halo.check();
+}
+
+MPI_CASE(every_kind_of_nonblocking_send) {
+  warm_up();
+  Halo halo;
+  count_from_here();
+  halo.irecvs();
+  for (std::size_t i = 0; i < faces; ++i) {
+    const auto send = i % 3 == 0 ? MPI_Isend : i % 3 == 1 ? MPI_Issend : MPI_Irsend;
+    send(halo.from[i], 1, halo.out[i]->type(), world_rank(), static_cast<int>(i), MPI_COMM_WORLD, &halo.requests[faces + i]);
+  }
+  CHECK_EQUAL(0, launches());
+  MPI_Waitall(2 * faces, halo.requests.data(), MPI_STATUSES_IGNORE);
+  CHECK_EQUAL(2, launches());
+  halo.check();
+}
+
+MPI_CASE(startall) {
+  Halo halo;
+  for (std::size_t i = 0; i < faces; ++i) {
+    MPI_Recv_init(halo.to[i], 1, halo.in[i]->type(), world_rank(), static_cast<int>(i), MPI_COMM_WORLD, &halo.requests[i]);
+    MPI_Send_init(halo.from[i], 1, halo.out[i]->type(), world_rank(), static_cast<int>(i), MPI_COMM_WORLD, &halo.requests[faces + i]);
+  }
+  for (int round = 0; round < 3; ++round) {
+    count_from_here();
+    MPI_Startall(2 * faces, halo.requests.data());
+    CHECK_EQUAL(1, launches());
+    MPI_Waitall(2 * faces, halo.requests.data(), MPI_STATUSES_IGNORE);
+    CHECK_EQUAL(2, launches());
+    halo.check();
+  }
+  for (MPI_Request& request : halo.requests) MPI_Request_free(&request);
+}
+
+MPI_CASE(neighbors) {
+  warm_up();
+  // A ring of one rank: itself on both sides.
+  MPI_Comm ring;
+  const int one = 1, periodic = 1;
+  MPI_Cart_create(MPI_COMM_SELF, 1, &one, &periodic, 0, &ring);
+  TypedData out("vector(6,2,5,double)", 2, 1), in("vector(6,2,5,double)", 2, 2);
+  void *from = out.address(), *to = in.address();
+  count_from_here();
+  MPI_Neighbor_alltoall(from, 1, out.type(), to, 1, in.type(), ring);
+  CHECK_EQUAL(2, launches());
+  const int counts[] = {1, 1};
+  const MPI_Aint at[] = {0, 8 * 27};
+  const MPI_Datatype types[] = {out.type(), out.type()};
+  count_from_here();
+  MPI_Neighbor_alltoallw(from, counts, at, types, to, counts, at, types, ring);
+  CHECK_EQUAL(2, launches());
+  MPI_Comm_free(&ring);
+}
+
+MPI_CASE(long_messages_are_packed_at_once) {
+  const char* type = "vector(100000,1,2,double)";
+  TypedData out(type, 1, 1), in(type, 1, 2);
+  void *from = out.address(), *to = in.address();
+  MPI_Request requests[2];
+  count_from_here();
+  MPI_Irecv(to, 1, in.type(), world_rank(), 0, MPI_COMM_WORLD, &requests[0]);
+  MPI_Isend(from, 1, out.type(), world_rank(), 0, MPI_COMM_WORLD, &requests[1]);
+  CHECK_EQUAL(1, launches());
+  MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+  CHECK_EQUAL(2, launches());
+  in.expect(out.packed());
+}
+
+MPI_CASE(contiguous_messages_need_none_alone) {
+  TypedData out("double", 1000, 1), in("double", 1000, 2);
+  void *from = out.address(), *to = in.address();
+  count_from_here();
+  MPI_Sendrecv(from, 1000, MPI_DOUBLE, world_rank(), 0, to, 1000, MPI_DOUBLE, world_rank(), 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  CHECK_EQUAL(0, launches());
+  in.expect(out.packed());
+}
+
+MPI_CASE(a_pipelined_message_takes_one_a_chunk) {
+  const char* type = "vector(700000,1,2,double)";  // 5.6 MB in chunks of 1 MiB
+  TypedData out(type, 1, 1), in(type, 1, 2);
+  void *from = out.address(), *to = in.address();
+  count_from_here();
+  MPI_Sendrecv(from, 1, out.type(), world_rank(), 0, to, 1, in.type(), world_rank(), 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  CHECK_EQUAL(12, launches());
+  in.expect(out.packed());
+}
+
+MPI_CASE(host_memory_asks_and_launches_nothing) {
+  std::vector<double> from(200, 1.5), to(200);
+  CommittedType type("vector(100,1,2,double)");
+  count_from_here();
+  MPI_Sendrecv(from.data(), 1, type, world_rank(), 0, to.data(), 1, type, world_rank(), 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  CHECK_EQUAL(0, launches());
+  CHECK_EQUAL(0, calls("cuStreamSynchronize") + calls("cuEventRecord") + calls("cuMemcpyDtoHAsync_v2"));
+  CHECK(to[0] == 1.5 && to[1] == 0);
+}
+
+int main(int argc, char** argv) { return run_cases(argc, argv); }
