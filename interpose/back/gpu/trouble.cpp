@@ -11,17 +11,16 @@ namespace {
 
 struct Kind {
   const char* key;
-  int error_class;
   const char* text;
 };
 constexpr const char* remedy = "copy it to host memory before the call, or use a GPU-aware MPI library and set BESTRIDE_GPU_AWARE=yes";
 
 const Kind& kind_of(Trouble trouble) noexcept {
   static const Kind kinds[trouble_count] = {
-      {"gpu.refused", MPI_ERR_BUFFER,
+      {"gpu.refused",
        "device memory in a one-sided, file or partitioned call, which this MPI library can't reach: copy it to host memory before the call, or use "
        "a GPU-aware MPI library and set BESTRIDE_GPU_AWARE=yes"},
-      {"gpu.unknown", MPI_ERR_TYPE,
+      {"gpu.unknown",
        "device memory with a datatype that can't be decoded: copy it to host memory before the call, or use a GPU-aware MPI library and set "
        "BESTRIDE_GPU_AWARE=yes"},
   };
@@ -44,9 +43,11 @@ int code_of(Trouble trouble) noexcept {
   const std::lock_guard lock(mutex);
   int& code = codes[static_cast<int>(trouble)];
   if (code == 0) {
-    const Kind& kind = kind_of(trouble);
-    if (real.Add_error_code(kind.error_class, &code) != MPI_SUCCESS || code == 0 || real.Add_error_string(code, kind.text) != MPI_SUCCESS)
-      code = kind.error_class;
+    const char* text = kind_of(trouble).text;
+    int own_class = 0;
+    if (real.Add_error_class(&own_class) != MPI_SUCCESS || real.Add_error_string(own_class, text) != MPI_SUCCESS ||
+        real.Add_error_code(own_class, &code) != MPI_SUCCESS || real.Add_error_string(code, text) != MPI_SUCCESS)
+      code = MPI_ERR_OTHER;
   }
   return code;
 }

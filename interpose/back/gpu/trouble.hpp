@@ -15,7 +15,8 @@ enum class Trouble : std::uint8_t {
 };
 inline constexpr int trouble_count = 2;
 
-/// The error code; made at the first call. Its class is MPI_ERR_BUFFER or MPI_ERR_TYPE.
+/// The error code; made at the first call. Its class is one of ours, because MPICH 4.0.2 has garbage for the text of a code that is added to
+/// a class of MPI's. Where it can't be made, MPI_ERR_OTHER.
 int code_of(Trouble trouble) noexcept;
 
 /// Says what went wrong (once for each kind), calls the error handler and returns the code: what the MPI call is to return.
