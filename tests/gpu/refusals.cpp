@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One-sided calls, files and partitioned messages with device memory: an error of a class of its own through the window's, file's or
 // communicator's own error handler, whose text names the remedy; with host memory the same calls work.
-#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 
@@ -109,6 +109,17 @@ void expect_all(const Call (&calls)[n], bool host_too) {
 
 }  // namespace
 
+// With TEST_LATE the program has called MPI before it loads the driver: a call that is engaged sees it, and what is engaged late is there from
+// then on.
+MPI_CASE(driver_after_mpi) {
+  if (!std::getenv("TEST_LATE")) return;
+  int out = 1, in = 0;
+  const auto exchange = [&] { MPI_Sendrecv(&out, 1, MPI_INT, 0, 0, &in, 1, MPI_INT, 0, 0, MPI_COMM_SELF, MPI_STATUS_IGNORE); };
+  exchange();
+  CHECK(start_cuda());
+  exchange();
+}
+
 MPI_CASE(windows) {
   int target[4] = {};
   MPI_Errhandler handler;
@@ -159,6 +170,6 @@ MPI_CASE(communicators) {
 
 int main(int argc, char** argv) {
   if (argc < 2 || std::strcmp(argv[1], "--list") != 0)
-    if (!start_cuda()) return 1;
+    if (!std::getenv("TEST_LATE") && !start_cuda()) return 1;
   return run_cases(argc, argv);
 }

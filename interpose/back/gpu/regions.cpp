@@ -7,8 +7,14 @@ namespace bestride {
 
 void Runs::add(std::int64_t count, std::int64_t displacement, MPI_Datatype type, Use use) {
   if (count < 0 || type == MPI_DATATYPE_NULL) sound_ = false;
-  if (count <= 0 || !sound_ || region_.unknown) return;
+  if (count <= 0 || !sound_ || host_ || region_.unknown) return;
   TypeEntry* entry = known_type(type);
+  if (looks_ && entry && entry->decoded_state() != TypeEntry::State::opaque) {
+    looks_ = false;
+    const Place place = find_place(static_cast<const char*>(region_.user) + displacement + entry->element().offset(), std::int64_t{1});
+    host_ = place.memory.kind == cuda::MemoryKind::host || place.memory.kind == cuda::MemoryKind::pinned;
+    if (host_) return;
+  }
   const LayoutPtr layout = entry ? entry->layout(count) : nullptr;
   if (!layout) {
     region_.unknown = true;
@@ -23,7 +29,7 @@ void Runs::add(std::int64_t count, std::int64_t displacement, MPI_Datatype type,
 
 void Runs::add_element(std::int64_t count, std::int64_t displacement, MPI_Datatype type, Use use) {
   if (count < 0 || type == MPI_DATATYPE_NULL) sound_ = false;
-  if (count <= 0 || !sound_ || region_.unknown) return;
+  if (count <= 0 || !sound_ || host_ || region_.unknown) return;
   TypeEntry* entry = known_type(type);
   std::int64_t bytes = 0;
   if (!entry || entry->decoded_state() == TypeEntry::State::opaque || __builtin_mul_overflow(displacement, entry->extent(), &bytes)) {

@@ -20,7 +20,9 @@ enum class Use : std::uint8_t { read, written, both };
 /// Bytes of one buffer, one run of elements after the other.
 class Runs {
  public:
-  explicit Runs(const void* user) noexcept { region_.user = user; }
+  /// `one_storage`: all runs lie in what one allocation gave, as MPI demands of blocks of one type: if the first byte is the host's, all are,
+  /// and nothing more is looked at.
+  explicit Runs(const void* user, bool one_storage = true) noexcept : looks_(one_storage && user && user != MPI_IN_PLACE) { region_.user = user; }
   /// `count` elements, `displacement` bytes from the buffer's begin. Negative counts and MPI_DATATYPE_NULL: nothing of the region stands.
   void add(std::int64_t count, std::int64_t displacement, MPI_Datatype type, Use use);
   /// The same, the displacement in extents of the type.
@@ -31,6 +33,8 @@ class Runs {
   Region region_;
   std::vector<Placed> reads_, writes_;
   bool sound_ = true;
+  bool looks_;         ///< at the first byte, which is to come
+  bool host_ = false;  ///< it was the host's
 };
 
 /// `count` elements at the buffer's begin.
@@ -72,7 +76,7 @@ Region region_of(const VaryingBlocks<Buffer, Count, Displacement>& given, int n,
 template <class Count, class Displacement>
 Region region_of(const void* buffer, const Count* counts, const Displacement* at, const MPI_Datatype* types, int n, Use use) noexcept {
   try {
-    Runs runs(buffer);
+    Runs runs(buffer, false);
     if (!counts || !at || !types) return {buffer};
     for (int i = 0; i < n; ++i) runs.add(counts[i], at[i], types[i], use);
     return runs.region();
