@@ -244,6 +244,53 @@ MPI_CASE(between_groups) {
   MPI_Comm_free(&local);
 }
 
+// One type of two ints, one in host and one in device memory, by absolute addresses.
+MPI_CASE(absolute_addresses) {
+  const ReturnErrors on_world(MPI_COMM_WORLD);
+  std::vector<char> bytes(64);
+  const auto set = [&](int value) { std::memcpy(bytes.data() + 16, &value, sizeof value); };
+  const DeviceBuffer device(Kind::device, bytes.size());
+  set(world_rank() == 0 ? 11 : 0);
+  device.write(bytes);
+  int host = world_rank() == 0 ? 22 : 0;
+  const int lengths[] = {1, 1};
+  MPI_Aint at[2];
+  MPI_Get_address(device.data() + 16, &at[0]);
+  MPI_Get_address(&host, &at[1]);
+  MPI_Datatype type;
+  MPI_Type_create_hindexed(2, lengths, at, MPI_INT, &type);
+  MPI_Type_commit(&type);
+  CHECK_EQUAL(MPI_SUCCESS, MPI_Bcast(MPI_BOTTOM, 1, type, 0, MPI_COMM_WORLD));
+  CHECK_EQUAL(22, host);
+  set(11);
+  CHECK(device.read() == bytes);
+  MPI_Request request;
+  CHECK_EQUAL(MPI_SUCCESS, MPI_Ibcast(MPI_BOTTOM, 1, type, world_size() - 1, MPI_COMM_WORLD, &request));
+  // Freed while the call is under way, as MPI allows.
+  MPI_Type_free(&type);
+  CHECK_EQUAL(MPI_SUCCESS, MPI_Wait(&request, MPI_STATUS_IGNORE));
+  CHECK_EQUAL(22, host);
+  CHECK(device.read() == bytes);
+}
+
+// Memory that is freed, and no memory at all: an error, or MPI's own; never a crash.
+MPI_CASE(freed_memory) {
+  const ReturnErrors on_world(MPI_COMM_WORLD);
+  char* gone = nullptr;
+  {
+    const DeviceBuffer device(Kind::device, 4096);
+    gone = device.data();
+    std::vector<char> bytes(4096);
+    device.write(bytes);
+    CHECK_EQUAL(MPI_SUCCESS, MPI_Allreduce(MPI_IN_PLACE, gone, 8, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
+  }
+  CHECK(MPI_Allreduce(MPI_IN_PLACE, gone, 8, MPI_INT, MPI_SUM, MPI_COMM_WORLD) != MPI_SUCCESS);
+  CHECK(MPI_Bcast(gone, -1, MPI_INT, 0, MPI_COMM_WORLD) != MPI_SUCCESS);
+  CHECK(MPI_Bcast(gone, 1, MPI_DATATYPE_NULL, 0, MPI_COMM_WORLD) != MPI_SUCCESS);
+  CHECK_EQUAL(MPI_SUCCESS, MPI_Bcast(gone, 0, MPI_INT, 0, MPI_COMM_WORLD));
+  CHECK_EQUAL(MPI_SUCCESS, MPI_Bcast(nullptr, 0, MPI_INT, 0, MPI_COMM_WORLD));
+}
+
 int main(int argc, char** argv) {
   if (argc < 2 || std::strcmp(argv[1], "--list") != 0)
     if (!start_cuda()) return 1;
