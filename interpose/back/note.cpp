@@ -17,6 +17,7 @@ void note(CallId call, Plan* plan, CallKind kind, Strategy strategy, const char*
 void note(CallId call, const Side& side, double seconds) noexcept {
   Deed deed{call, side.strategy(), side.reason(), {}, 0, seconds, 0};
   if (const StagingPtr& staging = side.staging()) {
+    deed.layout = staging->layout_pointer();
     deed.bytes = staging->size();
   } else if (Plan* plan = side.plan()) {
     deed.layout = plan->layout();

@@ -101,6 +101,7 @@ unsigned long long objects_mapped() noexcept {
 struct Found {
   std::atomic<const Driver*> driver{nullptr};
   std::atomic<bool> settled{false};  ///< no driver will be used, whatever is loaded later
+  std::atomic<bool> unusable{false};
   std::atomic<unsigned long long> seen{0};
   std::mutex mutex;
 };
@@ -131,6 +132,7 @@ const Driver* look(bool load) noexcept try {
   Result<std::unique_ptr<const Driver>> bound = Driver::bind(library);
   if (!bound) {
     say_once("cuda driver", "%s", bound.error().text.c_str());
+    all.unusable = true;
     all.settled = true;
     return nullptr;
   }
@@ -152,6 +154,8 @@ const Driver* Driver::get() noexcept {
   all.seen.store(now, std::memory_order_relaxed);
   return driver;
 }
+
+bool Driver::unusable() noexcept { return found().unusable.load(std::memory_order_acquire); }
 
 const Driver* Driver::open() noexcept { return look(true); }
 

@@ -73,6 +73,10 @@ class Driver : public DriverCalls {
   /// was found one atomic load, before that one dl_iterate_phdr stopped at its first object.
   static const Driver* get() noexcept;
 
+  /// After get() returned null: a driver is there, and it can't be used (too old, lacks an entry). There may be device memory, then, that
+  /// nothing here can move.
+  static bool unusable() noexcept;
+
   /// Loads the driver even though nobody else did: for tools and measurements. Same rules and result as get() otherwise.
   static const Driver* open() noexcept;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Driver calls that fail, one at a time and for good: the message still arrives, or the call returns an MPI error by the communicator's handler;
 // never wrong bytes, a hang or the end of the process. The argument says what fails, as FAKE_CUDA_FAIL does; by comma several, one after the
-// other. One rank, which sends to itself.
+// other. One rank, which sends to itself. "spoilt": what fails spoils the device for good; one message then, which can't arrive.
 #include <array>
 #include <cstdio>
 #include <cstring>
@@ -134,6 +134,15 @@ int main(int argc, char** argv) {
   // What has been seen to be device memory once is not taken for host memory when the driver fails.
   if (known) blocking("", small_type, comm);
   const int begun = delivered;
+  if (std::strcmp(argv[1], "spoilt") == 0) {
+    blocking("", small_type, comm);
+    tolerate_driver_errors();
+    current = argv[2];
+    nonblocking(argv[2], large_type, comm);
+    if (errors != 1) wrong("success on a device that is lost");
+    MPI_Finalize();
+    return failures == 0 ? 0 : 1;
+  }
   for (int i = 2; i < argc; ++i) {
     current = argv[i];
     for (const char* type : {small_type, large_type, record_type, list_type, "double", "vector(600000,1,2,double)"}) {

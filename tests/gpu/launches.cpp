@@ -136,6 +136,44 @@ MPI_CASE(neighbors) {
   MPI_Comm_free(&ring);
 }
 
+MPI_CASE(one_launch_for_each_of_two_devices) {
+  const auto retain = driver_entry_as<int (*)(void**, int)>("cuDevicePrimaryCtxRetain");
+  const auto make_current = driver_entry_as<int (*)(void*)>("cuCtxSetCurrent");
+  const auto allocate = driver_entry_as<int (*)(std::uint64_t*, std::size_t)>("cuMemAlloc_v2");
+  const auto write = driver_entry_as<int (*)(std::uint64_t, const void*, std::size_t)>("cuMemcpyHtoD_v2");
+  const auto read = driver_entry_as<int (*)(void*, std::uint64_t, std::size_t)>("cuMemcpyDtoH_v2");
+  constexpr std::size_t numbers = 64;
+  CommittedType type("vector(32,1,2,double)");
+  void* contexts[2] = {};
+  std::uint64_t from[2] = {}, to[2] = {};
+  std::array<std::array<double, numbers>, 2> sent{}, got{};
+  for (int device = 0; device < 2; ++device) {
+    CHECK(retain(&contexts[device], device) == 0 && make_current(contexts[device]) == 0);
+    CHECK(allocate(&from[device], numbers * 8) == 0 && allocate(&to[device], numbers * 8) == 0);
+    for (std::size_t i = 0; i < numbers; ++i) sent[static_cast<std::size_t>(device)][i] = static_cast<double>(100 * device) + static_cast<double>(i);
+    CHECK(write(from[device], sent[static_cast<std::size_t>(device)].data(), numbers * 8) == 0);
+    CHECK(write(to[device], got[0].data(), numbers * 8) == 0);
+  }
+  // From each device to the other, while a third state of affairs is current: no context at all.
+  make_current(nullptr);
+  for (int round = 0; round < 2; ++round) {
+    MPI_Request requests[4];
+    count_from_here();
+    for (int device = 0; device < 2; ++device)
+      MPI_Irecv(reinterpret_cast<void*>(to[device]), 1, type, world_rank(), 1 - device, MPI_COMM_WORLD, &requests[device]);
+    for (int device = 0; device < 2; ++device)
+      MPI_Isend(reinterpret_cast<void*>(from[device]), 1, type, world_rank(), device, MPI_COMM_WORLD, &requests[2 + device]);
+    MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);
+    CHECK_EQUAL(4, launches());
+  }
+  for (int device = 0; device < 2; ++device) {
+    make_current(contexts[device]);
+    CHECK(read(got[static_cast<std::size_t>(device)].data(), to[device], numbers * 8) == 0);
+    for (std::size_t i = 0; i < numbers; ++i)
+      CHECK_EQUAL(i % 2 == 0 ? sent[static_cast<std::size_t>(1 - device)][i] : 0.0, got[static_cast<std::size_t>(device)][i]);
+  }
+}
+
 MPI_CASE(long_messages_are_packed_at_once) {
   const char* type = "vector(100000,1,2,double)";
   TypedData out(type, 1, 1), in(type, 1, 2);

@@ -10,6 +10,9 @@ namespace bestride::test {
 enum class MemoryPlace { host, pinned, managed, device };
 inline constexpr MemoryPlace every_memory_place[] = {MemoryPlace::host, MemoryPlace::pinned, MemoryPlace::managed, MemoryPlace::device};
 
+/// From now on an error of the driver is no end of the test: for tests that spoil the device. What is read then is unchanged.
+void tolerate_driver_errors();
+
 /// The driver is loaded and initialised at the first use of any of this; without one the program ends with a message.
 class DeviceMemory {
  public:

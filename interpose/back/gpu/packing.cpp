@@ -56,8 +56,11 @@ std::optional<int> pack_on_gpu(Direction direction, void* user, std::int64_t cou
   };
   if (!there.layout) return there.by_gpu ? std::optional(refuse({"its datatype is not known, or can't be represented"})) : std::nullopt;
   *bytes = there.layout->size();
-  if (!packed || position < 0 || position > packed_size || packed_size - position < *bytes || comm == MPI_COMM_NULL) return std::nullopt;
+  if (!packed || comm == MPI_COMM_NULL || *bytes == 0) return std::nullopt;
   std::byte* at = static_cast<std::byte*>(packed) + position;
+  // MPI may find this out while it touches the bytes, or not at all (MPICH 4.0.2).
+  if (position < 0 || position > packed_size || packed_size - position < *bytes)
+    return there.by_gpu || find_place(packed, 1).by_gpu ? std::optional(raise(comm, MPI_ERR_TRUNCATE)) : std::nullopt;
   const Place here = find_place(at, *bytes);
   if (!there.by_gpu && !here.by_gpu) return std::nullopt;
   // With device memory there is no leaving the first call on a communicator to MPI.

@@ -36,14 +36,20 @@ void remember_device(const cuda::Memory& memory) noexcept {
   }
 }
 
-/// What the driver does not know and the CPU can't read, where device memory was seen: one load and two compares for host memory elsewhere,
-/// a system call for host memory between.
-bool is_gone(const void* pointer) noexcept {
-  const auto address = reinterpret_cast<std::uint64_t>(pointer);
-  if (address < device_low.load(std::memory_order_relaxed) || address >= device_high.load(std::memory_order_relaxed)) return false;
+/// By the CPU. True also where the kernel does not allow the question.
+bool readable(const void* pointer) noexcept {
   char byte;
   const iovec here{&byte, 1}, there{const_cast<void*>(pointer), 1};
-  return process_vm_readv(getpid(), &here, 1, &there, 1, 0) < 0 && errno == EFAULT;
+  return process_vm_readv(getpid(), &here, 1, &there, 1, 0) >= 0 || errno != EFAULT;
+}
+
+/// What the driver does not know and the CPU can't read, where device memory was seen: one load and two compares for host memory elsewhere,
+/// a system call for host memory between. Where the driver can't be asked, that call for every buffer.
+bool is_gone(const void* pointer) noexcept {
+  const auto address = reinterpret_cast<std::uint64_t>(pointer);
+  if (cuda::Driver::unusable()) return !readable(pointer);
+  if (address < device_low.load(std::memory_order_relaxed) || address >= device_high.load(std::memory_order_relaxed)) return false;
+  return !readable(pointer);
 }
 
 Place classify(LayoutPtr layout, const void* buffer) noexcept {

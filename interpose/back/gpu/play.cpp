@@ -27,7 +27,8 @@ std::uint64_t interval() noexcept {
 }  // namespace
 
 bool look_for_gpu() noexcept {
-  if (cuda::Driver::get()) {
+  // With a driver that can't be used there still may be device memory, which must not reach an MPI that can't take it (place.cpp).
+  if (cuda::Driver::get() || cuda::Driver::unusable()) {
     gpu_play.store(GpuPlay::yes, std::memory_order_relaxed);
     engage_late();
     return true;

@@ -12,7 +12,7 @@ void say_not_moved(const Error& why) noexcept {
 }
 
 int raise(MPI_Comm comm, int error) noexcept {
-  if (!runtime().ended()) real.Comm_call_errhandler(runtime().comms.find(comm) ? comm : MPI_COMM_WORLD, error);
+  if (!runtime().ended()) real.Comm_call_errhandler(comm != MPI_COMM_NULL ? comm : MPI_COMM_WORLD, error);
   return error;
 }
 

@@ -52,6 +52,7 @@ class Staging {
   std::byte* packed() const noexcept { return packed_; }
   std::int64_t size() const noexcept { return place_.layout->size(); }
   const Layout& layout() const noexcept { return *place_.layout; }
+  const LayoutPtr& layout_pointer() const noexcept { return place_.layout; }
   const cuda::Memory& memory() const noexcept { return place_.memory; }
   void* user() const noexcept { return user_; }
   /// As kernels see it.
