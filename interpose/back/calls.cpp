@@ -33,6 +33,8 @@ bool resolve_real_calls(void* (*library_symbol)(const char*)) noexcept {
 #define BESTRIDE_ENGAGE(name) set(real.name, library_symbol("PMPI_" #name));
 #define BESTRIDE_ENGAGE_BOTH(name) set(real.name, library_symbol("PMPI_" #name));
 #include "interpose/back/engaged.def"
+#define BESTRIDE_LATE(name) set(real.name, library_symbol("PMPI_" #name));
+#include "interpose/back/gpu/late.def"
 #define BESTRIDE_USE(name) all &= set(real.name, library_symbol("PMPI_" #name));
 #define BESTRIDE_USE_OPTIONAL(name) set(real.name, library_symbol("PMPI_" #name));
 #include "interpose/back/used.def"

@@ -28,6 +28,8 @@ struct Calls {
 #define BESTRIDE_ENGAGE(name) decltype(&PMPI_##name) name = nullptr;
 #define BESTRIDE_ENGAGE_BOTH(name) decltype(&PMPI_##name) name = nullptr;
 #include "interpose/back/engaged.def"
+#define BESTRIDE_LATE(name) decltype(&PMPI_##name) name = nullptr;
+#include "interpose/back/gpu/late.def"
 #define BESTRIDE_USE(name) decltype(&PMPI_##name) name = nullptr;
 #define BESTRIDE_USE_OPTIONAL(name) BESTRIDE_USE(name)
 #include "interpose/back/used.def"

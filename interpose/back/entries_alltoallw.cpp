@@ -3,6 +3,7 @@
 // entries_collective.cpp says why.
 #include "interpose/back/entries.hpp"
 #include "interpose/back/exchange.hpp"
+#include "interpose/back/gpu/stage_moved.hpp"
 #include "interpose/back/note.hpp"
 #include "interpose/back/typed_blocks.hpp"
 
@@ -93,6 +94,14 @@ int neighbor_alltoallw(CallId id, const void* send_buffer, Given<Count, Displace
 template <auto slot, class Count, class Displacement, class... Tail>
 int alltoallw(CallId id, const void* send_buffer, Given<Count, Displacement> out, void* receive_buffer,
               Given<Count, Displacement> in, MPI_Comm comm, Tail... tail) {
+  if (gpu_in_play()) [[unlikely]] {
+    const auto call = [&](const void* staged_send, void* staged_receive) {
+      return (next.*slot)(staged_send, out.counts, out.at, out.types, staged_receive, in.counts, in.at, in.types, comm, tail...);
+    };
+    if (const std::optional<int> done = stage_typed(send_buffer, out.counts, out.at, out.types, receive_buffer, in.counts, in.at, in.types,
+                                                    comm, call, tail...))
+      return *done;
+  }
   // In place there is one set of blocks for both directions. Equal arrays and buffers are an error that the library finds by
   // comparing just these pointers.
   const bool sound = send_buffer != MPI_IN_PLACE && !(send_buffer == receive_buffer && out.counts == in.counts && out.types == in.types);

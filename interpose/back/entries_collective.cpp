@@ -9,14 +9,12 @@
 
 #include "interpose/back/entries.hpp"
 #include "interpose/back/exchange.hpp"
+#include "interpose/back/gpu/stage_moved.hpp"
 #include "interpose/back/note.hpp"
 #include "interpose/back/spelled_blocks.hpp"
 
 namespace bestride {
 namespace {
-
-/// Which direction is significant at the root only.
-enum class AtRoot { neither, out, in };
 
 /// One call and what of it is respelled.
 template <class GivenOut, class GivenIn>
@@ -94,6 +92,8 @@ int collective(CallId id, const Out& out, const In& in, int root, MPI_Comm comm,
     else
       return std::apply(next.*slot, std::tuple_cat(out_arguments, in_arguments, std::tuple(root, comm, tail...)));
   };
+  if (gpu_in_play()) [[unlikely]]
+    if (const std::optional<int> done = stage_moved<only>(out, in, root, comm, call, tail...)) return *done;
   TypeEntry* out_entry = worth_a_look(out.type);
   TypeEntry* in_entry = worth_a_look(in.type);
   if (!out_entry && !in_entry) [[likely]] {

@@ -75,13 +75,14 @@ Owed* before_start(MPI_Request request) noexcept {
 int fill_together(int count, MPI_Request* requests) noexcept {
   Together together;
   for (int i = 0; i < count; ++i) before_start(requests[i]);
-  if (!together.conclude()) return MPI_SUCCESS;
+  together.conclude();
   int error = MPI_SUCCESS;
   for (int i = 0; i < count; ++i)
-    if (Owed* owed = runtime().in_flight.find(requests[i]); owed && owed->persistent) {
-      owed->pending = false;
-      if (owed->refused() && error == MPI_SUCCESS) error = owed->raise();
-    }
+    if (Owed* owed = runtime().in_flight.find(requests[i]); owed && owed->persistent && owed->refused() && error == MPI_SUCCESS)
+      error = owed->raise();
+  if (error != MPI_SUCCESS)
+    for (int i = 0; i < count; ++i)
+      if (Owed* owed = runtime().in_flight.find(requests[i]); owed && owed->persistent) owed->pending = false;
   return error;
 }
 

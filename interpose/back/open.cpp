@@ -7,6 +7,7 @@
 #include "base/variables.hpp"
 #include "interpose/back/entries.hpp"
 #include "interpose/back/fail.hpp"
+#include "interpose/back/gpu/late.hpp"
 #include "interpose/back/runtime.hpp"
 #include "interpose/back/services.hpp"
 
@@ -50,6 +51,7 @@ extern "C" __attribute__((visibility("default"))) const bestride_back* bestride_
     if (fail_here(FailPoint::start)) throw std::bad_alloc();
     static std::vector<bestride_engagement> all = engagements();
     new (&runtime_storage.runtime) Runtime;
+    if (gpu_may_come()) engage_late();
     static const bestride_back back = {BESTRIDE_SERVICES_VERSION, BESTRIDE_ABI_NAME, all.size(), all.data()};
     return &back;
   } catch (...) {

@@ -57,10 +57,10 @@ bool back_path(const char* abi, char (&path)[PATH_MAX]) noexcept {
 // MPI_X and PMPI_X names are treated alike: which of them carry the application's calls differs by ABI (on Open MPI the Fortran
 // bindings call PMPI_X), and the back of that ABI names them. Calls the MPI library makes to itself then pass the same entries;
 // the depth guard that lets them through belongs to the entries, because only they see the call return.
-void lead_slots(const bestride_back& back) noexcept {
-  for (std::size_t i = 0; i < back.count; ++i) *back.engagements[i].next = next_symbol(back.engagements[i].name);
-  for (std::size_t i = 0; i < back.count; ++i) {
-    const bestride_engagement& engagement = back.engagements[i];
+void lead_slots(const bestride_engagement* engagements, std::size_t count) noexcept {
+  for (std::size_t i = 0; i < count; ++i) *engagements[i].next = next_symbol(engagements[i].name);
+  for (std::size_t i = 0; i < count; ++i) {
+    const bestride_engagement& engagement = engagements[i];
     const unsigned slot = slot_of(engagement.name);
     // Without a next definition there is nothing to accelerate: the slot stays where it can say so.
     if (slot != no_slot && *engagement.next) engage_slot(slot, engagement.entry);
@@ -84,7 +84,7 @@ void open_back(const char* abi, const char* path) noexcept {
   }
   static constexpr bestride_front_services services = {BESTRIDE_SERVICES_VERSION,
                                                        [](const char* name) { return library_symbol(name); },
-                                                       [](const char* name) { return next_symbol(name); }, own_path, &watch};
+                                                       [](const char* name) { return next_symbol(name); }, own_path, &watch, &lead_slots};
   const bestride_back* back = open(&services);
   if (!back) {
     say_once("front.back", "the %s back does not serve %s: nothing is accelerated", abi, mpi_library_path());
@@ -95,7 +95,7 @@ void open_back(const char* abi, const char* path) noexcept {
              back->version, BESTRIDE_SERVICES_VERSION);
     return;
   }
-  lead_slots(*back);
+  lead_slots(back->engagements, back->count);
 }
 
 }  // namespace

@@ -11,6 +11,8 @@ extern "C" {
 
 #define BESTRIDE_SERVICES_VERSION 2
 
+struct bestride_engagement;
+
 /* What the front gives the back. All pointers stay valid until the process ends. */
 struct bestride_front_services {
   unsigned version;
@@ -26,6 +28,10 @@ struct bestride_front_services {
      of itself, come by here again. A call under way in another thread meanwhile may or may not be seen. Cannot be undone; only the first
      one counts. Until then nothing is paid for it. */
   void (*watch)(void (*before)(void));
+  /* Engages more entry points, at any time and from any thread; each once. The array is read
+     before it returns. A call under way in another thread meanwhile may still go to
+     the library. */
+  void (*lead)(const struct bestride_engagement* engagements, size_t count);
 };
 
 /* One entry point the back engages. The front stores what it would have jumped to without us in *next before the entry can

@@ -8,7 +8,7 @@
 
 namespace bestride::front {
 
-/// The back has this slot; it is never watched. Before watch() can be called.
+/// The back has this slot from now on; it is not watched any more. At any time.
 void engage_slot(unsigned index, void* entry) noexcept;
 
 /// services.h.
@@ -17,7 +17,7 @@ void watch(void (*before)()) noexcept;
 /// A slot that is not engaged was resolved: leads it there, or keeps the target and tells the watcher, if there is one.
 void settle_slot(unsigned index, void* target) noexcept;
 
-/// The target that settle_slot() kept, nullptr if there is none.
+/// Where a call that came by the lazy thunk has to go: the entry, or the target that settle_slot() kept; nullptr if there is none.
 void* watched_target(unsigned index) noexcept;
 
 /// Calls the watcher, if there is one and it watches this slot.

@@ -14,7 +14,7 @@ import os
 import sys
 
 MACHINES = ("x86_64", "aarch64")
-HANDLINGS = ("accelerate", "settle", "track", "pass", "local")
+HANDLINGS = ("accelerate", "settle", "track", "gpu", "pass", "local")
 OWN_SYMBOLS = ("bestride_version", "bestride_slot_target")
 
 

@@ -89,4 +89,7 @@ if(TARGET bestride-mpich AND NOT BESTRIDE_SANITIZE)
   _front_test(engaged_as_the_table_says ${_python} ${_here}/check_slots.py engaged ${_table}
     -- ${CMAKE_COMMAND} -E env LD_PRELOAD=$<TARGET_FILE:bestride> $<TARGET_FILE:front_slots_report> ${_table})
   set_tests_properties(front.engaged_as_the_table_says PROPERTIES ENVIRONMENT "BESTRIDE_DISABLE=0")
+  _front_test(engaged_for_a_gpu ${_python} ${_here}/check_slots.py gpu ${_table}
+    -- ${CMAKE_COMMAND} -E env LD_PRELOAD=$<TARGET_FILE:bestride> BESTRIDE_CUDA_DRIVER=/nowhere/libcuda.so.1 BESTRIDE_LOG=quiet
+    $<TARGET_FILE:front_slots_report> ${_table})
 endif()

@@ -88,8 +88,11 @@ TypeEntry* known_type(MPI_Datatype type) noexcept {
 
 Place find_place(const void* buffer, std::int64_t count, TypeEntry* type) noexcept {
   if (count <= 0 || buffer == MPI_IN_PLACE) return {};
-  LayoutPtr layout = type ? type->layout(count) : nullptr;
-  if (!layout) return buffer ? classify(nullptr, buffer) : Place{};
+  return find_place(buffer, type ? type->layout(count) : nullptr);
+}
+
+Place find_place(const void* buffer, LayoutPtr layout) noexcept {
+  if (!layout) return buffer && buffer != MPI_IN_PLACE ? classify(nullptr, buffer) : Place{};
   if (layout->size() == 0 || !address_is_sound(buffer, *layout)) return {};
   return classify(std::move(layout), buffer);
 }

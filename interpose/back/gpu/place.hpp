@@ -28,6 +28,8 @@ struct Place {
 /// move it. Thread-safe, never throws.
 Place find_place(const void* buffer, std::int64_t count, TypeEntry* type) noexcept;
 
+/// The same for any layout.
+Place find_place(const void* buffer, LayoutPtr layout) noexcept;
 /// The same for a run of bytes.
 Place find_place(const void* buffer, std::int64_t bytes) noexcept;
 

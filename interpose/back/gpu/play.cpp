@@ -2,6 +2,7 @@
 #include "interpose/back/gpu/play.hpp"
 
 #include "base/variables.hpp"
+#include "interpose/back/gpu/late.hpp"
 #include "kernels/cuda/driver.hpp"
 
 namespace bestride {
@@ -29,6 +30,7 @@ bool look_for_gpu() noexcept {
   // With a driver that can't be used there still may be device memory, which must not reach an MPI that can't take it (place.cpp).
   if (cuda::Driver::get() || cuda::Driver::unusable()) {
     gpu_play.store(GpuPlay::yes, std::memory_order_relaxed);
+    engage_late();
     return true;
   }
   try {

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Collectives that move data, with device memory: what each of them reads and writes on this rank.
+#include <mpi.h>
+
+#include <optional>
+
+#include "interpose/back/gpu/regions.hpp"
+#include "interpose/back/gpu/staged.hpp"
+
+namespace bestride {
+
+/// Which direction is significant at the root only.
+enum class AtRoot { neither, out, in };
+
+/// Makes the call by `call(out arguments, in arguments)`, two tuples, if a buffer of it has to be staged; nullopt: it has not, and the call
+/// was not made. `out`, `in`: as in spelled_blocks.hpp. `root`: not looked at for AtRoot::neither.
+template <AtRoot only, class Out, class In, class Call, class... Tail>
+std::optional<int> stage_moved(const Out& out, const In& in, int root, MPI_Comm comm, Call call, Tail... tail) noexcept {
+  const Members members = members_of(comm);
+  if (!members.known) return std::nullopt;
+  const bool sends = only == AtRoot::neither || (only == AtRoot::out ? members.is_root(root) : members.has_part(root));
+  const bool receives = only == AtRoot::neither || (only == AtRoot::in ? members.is_root(root) : members.has_part(root));
+  const bool in_place = out.buffer == MPI_IN_PLACE;
+  Region from{out.buffer}, to{in.buffer};
+  if (sends && !in_place) from = region_of(out, members.peers, Use::read);
+  if (receives && in.buffer != MPI_IN_PLACE) {
+    // In place the own block is there already; of an alltoall every block is.
+    constexpr bool all_to_all = Out::many && In::many;
+    to = region_of(in, members.peers, in_place && all_to_all ? Use::both : Use::written, in_place && !all_to_all ? members.rank : -1);
+  }
+  return stage(
+      from, to, comm,
+      [&](const void* send_buffer, void* receive_buffer) {
+        Out staged_out = out;
+        In staged_in = in;
+        staged_out.buffer = send_buffer;
+        staged_in.buffer = receive_buffer;
+        return call(staged_out.arguments(), staged_in.arguments());
+      },
+      tail...);
+}
+
+/// MPI_Alltoallw and its kin: `call(send buffer, receive buffer)`.
+template <class Count, class Displacement, class Call, class... Tail>
+std::optional<int> stage_typed(const void* send_buffer, const Count* send_counts, const Displacement* send_at, const MPI_Datatype* send_types,
+                               void* receive_buffer, const Count* receive_counts, const Displacement* receive_at,
+                               const MPI_Datatype* receive_types, MPI_Comm comm, Call call, Tail... tail) noexcept {
+  const Members members = members_of(comm);
+  if (!members.known) return std::nullopt;
+  const bool in_place = send_buffer == MPI_IN_PLACE;
+  Region from{send_buffer};
+  if (!in_place) from = region_of(send_buffer, send_counts, send_at, send_types, members.peers, Use::read);
+  const Region to = region_of(receive_buffer, receive_counts, receive_at, receive_types, members.peers, in_place ? Use::both : Use::written);
+  return stage(from, to, comm, call, tail...);
+}
+
+}  // namespace bestride
