@@ -71,13 +71,13 @@ int carry_out(Work* exchange, Call call, Tail... tail) {
 
 /// A new exchange that `prepare` says is worth making, or nullptr. *no_memory: for want of memory.
 template <class Work, class Prepare>
-Work* try_exchange(Prepare prepare, bool* no_memory) noexcept {
+Work* try_exchange(Prepare prepare, bool* no_memory = nullptr) noexcept {
   auto* exchange = fail_here(FailPoint::arrays) ? nullptr : new (std::nothrow) Work;
   try {
     if (!exchange) throw std::bad_alloc();
     if (prepare(*exchange)) return exchange;
   } catch (...) {
-    *no_memory = true;
+    if (no_memory) *no_memory = true;
     say_once("arrays", "no memory to rewrite a collective's arguments; it is left to the MPI library");
   }
   delete exchange;
