@@ -16,7 +16,7 @@ if(BESTRIDE_NVCC AND BESTRIDE_GPU_KERNELS)
     endif()
   endforeach()
 else()
-  bestride_leave_out("GPU kernels" "no nvcc (set BESTRIDE_NVCC), or BESTRIDE_GPU_KERNELS is off, so device memory will be left to the MPI library")
+  bestride_leave_out("GPU kernels" "no nvcc (set BESTRIDE_NVCC), or BESTRIDE_GPU_KERNELS is off, so device memory goes by copy engines and copies of its blocks")
 endif()
 
 # bestride_gpu_image(<target> <symbol> <source.cu> [DEPENDS headers...]): puts the compiled kernels into the target, at the hidden symbol.

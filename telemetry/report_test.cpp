@@ -32,7 +32,7 @@ TEST(ReportText, SaysWhatWasDoneAndWhatWasLeftAlone) {
                                                 {"MPI_Recv", "16 B", "forward", "a code of tomorrow", 7, 56, 0.001, 0}});
   EXPECT_THAT(text, HasSubstr("4 ranks, 12.3 s, MPICH Version: 4.0.2\n"));
   EXPECT_THAT(text, HasSubstr("MPI_Isend           16 x 8192 | 8 B"));
-  EXPECT_THAT(text, HasSubstr("1.20 k 3.00 GiB  pack       1.50 s   4.50 s\n"));
+  EXPECT_THAT(text, HasSubstr("1.20 k 3.00 GiB  pack          1.50 s   4.50 s\n"));
   EXPECT_THAT(text, HasSubstr("  contiguous: there is nothing to pack"));
   EXPECT_THAT(text, HasSubstr("  a code of tomorrow"));
   EXPECT_THAT(text, HasSubstr("saved is the model's estimate against leaving the call to MPI, not a measurement\n"));

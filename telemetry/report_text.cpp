@@ -67,10 +67,10 @@ std::string right(const std::string& text, std::size_t columns) {
   return std::string(columns - out.size(), ' ') + out;
 }
 
-/// 19 + 1 + 34 + 1 + 8 + 1 + 8 + 2 + 8 + 1 + 8 + 1 + 8 = 100 columns.
+/// 19 + 1 + 31 + 1 + 8 + 1 + 8 + 2 + 11 + 1 + 8 + 1 + 8 = 100 columns.
 std::string row(const std::string& call, const std::string& layout, const std::string& calls, const std::string& bytes,
                 const std::string& strategy, const std::string& time, const std::string& saved) {
-  return left(call, 19) + " " + left(layout, 34) + " " + right(calls, 8) + " " + right(bytes, 8) + "  " + left(strategy, 8) + " " +
+  return left(call, 19) + " " + left(layout, 31) + " " + right(calls, 8) + " " + right(bytes, 8) + "  " + left(strategy, 11) + " " +
          right(time, 8) + " " + right(saved, 8);
 }
 std::string row(const std::string& call, const std::string& layout, const std::string& strategy, const Sum& sum) {
@@ -100,7 +100,7 @@ void put_left_alone(Page& page, const std::map<std::string, Sum>& reasons) {
   std::stable_sort(ordered.begin(), ordered.end(), [](const auto& a, const auto& b) { return a.second.bytes > b.second.bytes; });
   page.line();
   const auto put_row = [&](const std::string& why, const std::string& calls, const std::string& bytes, const std::string& time) {
-    page.line(left(why, 54) + " " + right(calls, 8) + " " + right(bytes, 8) + std::string(11, ' ') + right(time, 8));
+    page.line(left(why, 51) + " " + right(calls, 8) + " " + right(bytes, 8) + std::string(14, ' ') + right(time, 8));
   };
   put_row("left to MPI, because", "calls", "bytes", "time");
   const std::size_t shown = ordered.size() <= most_left ? ordered.size() : most_left - 1;

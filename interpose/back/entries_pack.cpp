@@ -79,7 +79,7 @@ int pack(CallId id, const void* user, Count count, MPI_Datatype type, void* pack
          MPI_Comm comm) {
   if (gpu_in_play() && position) [[unlikely]] {
     std::int64_t bytes = 0;
-    if (const auto error = pack_on_gpu(cuda::Direction::pack, const_cast<void*>(user), count, type, packed, packed_size, *position, comm, &bytes)) {
+    if (const auto error = pack_on_gpu(name(id), cuda::Direction::pack, const_cast<void*>(user), count, type, packed, packed_size, *position, comm, &bytes)) {
       if (*error == MPI_SUCCESS) *position += static_cast<Count>(bytes);
       return *error;
     }
@@ -110,7 +110,7 @@ int unpack(CallId id, const void* packed, Count packed_size, Count* position, vo
            MPI_Comm comm) {
   if (gpu_in_play() && position) [[unlikely]] {
     std::int64_t bytes = 0;
-    if (const auto error = pack_on_gpu(cuda::Direction::unpack, user, count, type, const_cast<void*>(packed), packed_size, *position, comm, &bytes)) {
+    if (const auto error = pack_on_gpu(name(id), cuda::Direction::unpack, user, count, type, const_cast<void*>(packed), packed_size, *position, comm, &bytes)) {
       if (*error == MPI_SUCCESS) *position += static_cast<Count>(bytes);
       return *error;
     }

@@ -4,7 +4,7 @@
 namespace bestride {
 
 void note(CallId call, Plan* plan, CallKind kind, Strategy strategy, const char* reason, double seconds) noexcept {
-  Deed deed{call, strategy, reason, {}, 0, seconds, 0};
+  Deed deed{name(call), name(strategy).data(), reason, {}, 0, seconds, 0};
   if (plan) {
     deed.layout = plan->layout();
     deed.bytes = plan->bytes();
@@ -15,8 +15,9 @@ void note(CallId call, Plan* plan, CallKind kind, Strategy strategy, const char*
 }
 
 void note(CallId call, const Side& side, double seconds) noexcept {
-  Deed deed{call, side.strategy(), side.reason(), {}, 0, seconds, 0};
+  Deed deed{name(call), name(side.strategy()).data(), side.reason(), {}, 0, seconds, 0};
   if (const StagingPtr& staging = side.staging()) {
+    deed.strategy = staging->way_text();
     deed.layout = staging->layout_pointer();
     deed.bytes = staging->size();
   } else if (Plan* plan = side.plan()) {
@@ -28,8 +29,12 @@ void note(CallId call, const Side& side, double seconds) noexcept {
   runtime().tally.add(deed);
 }
 
+void note_moved(const char* call_name, const char* strategy, const LayoutPtr& layout, double seconds) noexcept {
+  runtime().tally.add({call_name, strategy, "", layout, layout ? layout->size() : 0, seconds, 0});
+}
+
 void note_left_alone(CallId call, std::int64_t count, MPI_Datatype type) noexcept {
-  Deed deed{call, Strategy::forward, "", {}, 0, 0, 0};
+  Deed deed{name(call), name(Strategy::forward).data(), "", {}, 0, 0, 0};
   const TypeEntry* entry = runtime().types.find(type);
   deed.reason = !entry                                            ? "predefined"
                 : entry->state() == TypeEntry::State::contiguous ? "contiguous"

@@ -10,6 +10,8 @@ inline bool reporting() noexcept { return runtime().options().reporting; }
 
 /// One side of a call that was looked at. `seconds`: inside the call.
 void note(CallId call, const Side& side, double seconds) noexcept;
+/// Device memory that no side of a message is. `call_name`, `strategy` (docs/report.md): static text.
+void note_moved(const char* call_name, const char* strategy, const LayoutPtr& layout, double seconds) noexcept;
 /// A call whose type gains by nothing. `seconds`: unknown, 0.
 void note_left_alone(CallId call, std::int64_t count, MPI_Datatype type) noexcept;
 /// MPI_Pack and MPI_Unpack.

@@ -26,7 +26,7 @@ class PackedBlocks {
   bool prepare(CallKind kind, const void* base, CountOf count, DisplacementOf displacement, MPI_Datatype type,
                const std::vector<int>& ranks, MPI_Comm comm, bool reused) {
     if (gpu_in_play()) [[unlikely]] {
-      if (prepare_on_gpu(base, count, displacement, type, ranks, comm)) return true;
+      if (prepare_on_gpu(kind, base, count, displacement, type, ranks, comm)) return true;
       if (refused_) return false;
       blocks_.clear();
       counts_.clear();
@@ -102,7 +102,7 @@ class PackedBlocks {
  private:
   /// Blocks in device memory, staged in one room. False: they are not, unless refused_.
   template <class CountOf, class DisplacementOf>
-  bool prepare_on_gpu(const void* base, CountOf count, DisplacementOf displacement, MPI_Datatype type, const std::vector<int>& ranks,
+  bool prepare_on_gpu(CallKind kind, const void* base, CountOf count, DisplacementOf displacement, MPI_Datatype type, const std::vector<int>& ranks,
                       MPI_Comm comm) {
     TypeEntry* entry = known_type(type);
     if (!entry || entry->decoded_state() == TypeEntry::State::opaque || entry->decoded_state() == TypeEntry::State::empty) return false;
@@ -149,7 +149,9 @@ class PackedBlocks {
     for (std::size_t i = 0; i < blocks_.size(); ++i) {
       Block& block = blocks_[i];
       if (!block.live) continue;
-      Result<StagingPtr> staging = room_ && places[i].layout ? Staging::make(places[i], block.user, comm, room_, block.at) : Error{"no memory for its blocks"};
+      const Errand errand{in_exchange(kind), runtime().distance(comm, ranks[i])};
+      Result<StagingPtr> staging = room_ && places[i].layout ? Staging::make(places[i], block.user, comm, errand, room_, block.at)
+                                                            : Error{"no memory for its blocks"};
       if (!staging) {
         say_not_moved(staging.error());
         return false;

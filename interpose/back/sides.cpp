@@ -19,7 +19,7 @@ bool Side::prepare(CallKind kind, const void* user, std::int64_t count, TypeEntr
   kind_ = manner.alone ? kind : in_exchange(kind);
   if (count <= 0 || peer == MPI_PROC_NULL) return leave("nothing to move");
   if (gpu_in_play()) [[unlikely]] {
-    const OnGpu answer = prepare_on_gpu(user, count, type, comm, largest);
+    const OnGpu answer = prepare_on_gpu(user, count, type, peer, comm, largest);
     if (answer != OnGpu::no) return answer == OnGpu::staged;
     if (type->leave_alone() && count < type->respell_from()) return leave(type->state() == TypeEntry::State::opaque ? "opaque" : "contiguous");
   }

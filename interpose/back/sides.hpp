@@ -103,7 +103,7 @@ class Side {
 
   enum class OnGpu : std::uint8_t { no, untouched, staged, refused };
   /// Device memory is staged, or left as it is for an MPI that takes it.
-  OnGpu prepare_on_gpu(const void* user, std::int64_t count, TypeEntry* type, MPI_Comm comm, std::int64_t largest) noexcept;
+  OnGpu prepare_on_gpu(const void* user, std::int64_t count, TypeEntry* type, int peer, MPI_Comm comm, std::int64_t largest) noexcept;
 
   /// With BESTRIDE_PARANOID: the user's type, if it has not been freed since, else MPI_DATATYPE_NULL.
   MPI_Datatype user_type() const noexcept;

@@ -28,7 +28,7 @@ void Tally::add(const Deed& deed) noexcept {
 
 void Tally::write_out() noexcept {
   for (const Sum& sum : sums_) try {
-      ledger_.post({name(sum.deed.call), sum.deed.layout ? sum.deed.layout->text() : "", std::string(name(sum.deed.strategy)),
+      ledger_.post({sum.deed.call, sum.deed.layout ? sum.deed.layout->text() : "", sum.deed.strategy,
                     sum.deed.reason, sum.calls, static_cast<std::uint64_t>(sum.deed.bytes), sum.deed.seconds,
                     sum.deed.saved_seconds});
     } catch (...) {

@@ -17,8 +17,8 @@
 namespace bestride {
 
 struct Deed {
-  CallId call{};
-  Strategy strategy = Strategy::forward;
+  const char* call = "";                ///< static text: compared by address
+  const char* strategy = "";            ///< likewise: the name of a Strategy, or of a way for device memory
   const char* reason = "";  ///< static text: compared by address
   LayoutPtr layout;         ///< may be null
   std::int64_t bytes = 0;

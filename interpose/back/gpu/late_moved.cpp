@@ -20,7 +20,7 @@ int bcast(void* buffer, Count count, MPI_Datatype type, int root, MPI_Comm comm,
       else if (members.has_part(root))
         region = region_of(buffer, count, type, Use::written);
       const auto call = [&](const void*, void* staged) { return (next.*slot)(staged, count, type, root, comm, tail...); };
-      if (const std::optional<int> done = stage({}, region, comm, call, tail...)) return *done;
+      if (const std::optional<int> done = stage(call_name<slot>, {}, region, comm, call, tail...)) return *done;
     }
   return (next.*slot)(buffer, count, type, root, comm, tail...);
 }
@@ -34,7 +34,7 @@ int moved(const Out& out, const In& in, int root, MPI_Comm comm, Tail... tail) {
       return std::apply(next.*slot, std::tuple_cat(out_arguments, in_arguments, std::tuple(root, comm, tail...)));
   };
   if (begin_late())
-    if (const std::optional<int> done = stage_moved<only>(out, in, root, comm, call, tail...)) return *done;
+    if (const std::optional<int> done = stage_moved<only>(call_name<slot>, out, in, root, comm, call, tail...)) return *done;
   return call(out.arguments(), in.arguments());
 }
 
@@ -106,7 +106,7 @@ int alltoallw(const void* send, const Count* send_counts, const At* send_at, con
     return (next.*slot)(staged_send, send_counts, send_at, send_types, staged_receive, receive_counts, receive_at, receive_types, comm, tail...);
   };
   if (begin_late())
-    if (const std::optional<int> done = stage_typed(send, send_counts, send_at, send_types, receive, receive_counts, receive_at, receive_types,
+    if (const std::optional<int> done = stage_typed(call_name<slot>, send, send_counts, send_at, send_types, receive, receive_counts, receive_at, receive_types,
                                                     comm, call, tail...))
       return *done;
   return call(send, receive);

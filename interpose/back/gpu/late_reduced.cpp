@@ -33,7 +33,7 @@ int reduce(const void* send, void* receive, Count count, MPI_Datatype type, MPI_
     if (const Members members = members_of(comm); members.known) {
       const Region from = members.has_part(root) ? operand(send, count, type) : Region{send};
       const Region to = members.is_root(root) ? region_of(receive, count, type, result_use(send)) : Region{receive};
-      if (const std::optional<int> done = stage(from, to, comm, call, tail...)) return *done;
+      if (const std::optional<int> done = stage(call_name<slot>, from, to, comm, call, tail...)) return *done;
     }
   return call(send, receive);
 }
@@ -45,7 +45,7 @@ int allreduce(const void* send, void* receive, Count count, MPI_Datatype type, M
   };
   if (begin_late() && comm != MPI_COMM_NULL)
     if (const std::optional<int> done =
-            stage(operand(send, count, type), region_of(receive, count, type, result_use(send)), comm, call, tail...))
+            stage(call_name<slot>, operand(send, count, type), region_of(receive, count, type, result_use(send)), comm, call, tail...))
       return *done;
   return call(send, receive);
 }
@@ -64,7 +64,7 @@ int exscan(const void* send, void* receive, Count count, MPI_Datatype type, MPI_
   if (begin_late())
     if (const Members members = members_of(comm); members.known) {
       const Region to = region_of(receive, count, type, members.rank == 0 ? Use::read : result_use(send));
-      if (const std::optional<int> done = stage(operand(send, count, type), to, comm, call, tail...)) return *done;
+      if (const std::optional<int> done = stage(call_name<slot>, operand(send, count, type), to, comm, call, tail...)) return *done;
     }
   return call(send, receive);
 }
@@ -80,7 +80,7 @@ int reduce_scatter(const void* send, void* receive, const Count* counts, MPI_Dat
       bool sound = true;
       for (int i = 0; i < members.size; ++i) sound = sound && counts[i] >= 0 && !__builtin_add_overflow(all, std::int64_t{counts[i]}, &all);
       if (sound)
-        if (const std::optional<int> done = stage(operand(send, all, type), shortened(send, receive, all, counts[members.rank], type), comm,
+        if (const std::optional<int> done = stage(call_name<slot>, operand(send, all, type), shortened(send, receive, all, counts[members.rank], type), comm,
                                                   call, tail...))
           return *done;
     }
@@ -96,7 +96,7 @@ int reduce_scatter_block(const void* send, void* receive, Count count, MPI_Datat
     if (const Members members = members_of(comm); members.known) {
       std::int64_t all = 0;
       if (!__builtin_mul_overflow(std::int64_t{count}, members.size, &all))
-        if (const std::optional<int> done = stage(operand(send, all, type), shortened(send, receive, all, count, type), comm, call, tail...))
+        if (const std::optional<int> done = stage(call_name<slot>, operand(send, all, type), shortened(send, receive, all, count, type), comm, call, tail...))
           return *done;
     }
   return call(send, receive);
@@ -110,7 +110,7 @@ int reduce_local(const void* operands, void* results, Count count, MPI_Datatype 
   // Errors of calls without a communicator are raised on MPI_COMM_SELF (MPI-4, 9.3).
   if (begin_late())
     if (const std::optional<int> done =
-            stage(region_of(operands, count, type, Use::read), region_of(results, count, type, Use::both), MPI_COMM_SELF, call))
+            stage(call_name<slot>, region_of(operands, count, type, Use::read), region_of(results, count, type, Use::both), MPI_COMM_SELF, call))
       return *done;
   return call(operands, results);
 }

@@ -59,7 +59,7 @@ class Launch {
     const bool packing = part.direction == Direction::pack;
     const std::int64_t bytes = part.last - part.first;
     if (bytes == 0) return Done{};
-    Way way = transfer_way(*staging.plan(), part.direction, staging.memory());
+    Way way = staging.way();
     if (staging.room().on_device()) way.way = TransferWay::device;
     const Address packed = packed_address(part);
     if (staging.layout().contiguous()) {
@@ -117,7 +117,7 @@ class Launch {
   Result<Done> pipeline(const Part& part) {
     const Staging& staging = *part.staging;
     const bool packing = part.direction == Direction::pack;
-    const std::int64_t chunk = (std::max<std::int64_t>(transfer_way(*staging.plan(), part.direction, staging.memory()).chunk, 1) + 255) / 256 * 256;
+    const std::int64_t chunk = (std::max<std::int64_t>(staging.way().chunk, 1) + 255) / 256 * 256;
     // Where bytes are named twice, a later chunk must not pass an earlier one.
     const int slots = !packing && staging.plan()->overlaps() ? 1 : cuda::Device::stream_count;
     Result<cuda::Buffer> scratch = device_->scratch(std::min<std::int64_t>(slots * chunk, part.last - part.first + chunk));

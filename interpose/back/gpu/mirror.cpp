@@ -55,7 +55,8 @@ void HostSpan::release() noexcept {
   mapped_ = 0;
 }
 
-Result<Mirror::Way> Mirror::make_way(const Place& place, void* user, MPI_Comm comm, const std::shared_ptr<Room>& shared, std::int64_t at) {
+Result<Mirror::Way> Mirror::make_way(const Place& place, void* user, MPI_Comm comm, CallKind kind,
+                                     const std::shared_ptr<Room>& shared, std::int64_t at) {
   Way way;
   if (!place.layout) return way;
   Place there = place;
@@ -70,7 +71,7 @@ Result<Mirror::Way> Mirror::make_way(const Place& place, void* user, MPI_Comm co
     if (!room) return Error{"no memory for a message of " + std::to_string(there.layout->size()) + " bytes"};
     way.packer = std::make_unique<const Packer>(there.layout, runtime().options().packer);
   }
-  Result<StagingPtr> staging = Staging::make(there, user, comm, std::move(room), shared ? at : 0);
+  Result<StagingPtr> staging = Staging::make(there, user, comm, {kind, Distance::node}, std::move(room), shared ? at : 0);
   if (!staging) return staging.error();
   way.staging = std::move(*staging);
   return way;
@@ -102,7 +103,8 @@ Result<cuda::Done> Mirror::prepare(const Region& region, MPI_Comm comm) noexcept
     }
     if (!memory) return Error{"no memory for " + std::to_string(bytes) + " bytes of a collective"};
     for (const auto& [way, place] : {std::pair(&reads_, &reads), std::pair(&writes_, &writes)}) {
-      Result<Way> made = make_way(*place, user, comm, room, place->layout ? place->layout->low() - low + off : 0);
+      const CallKind kind = way == &reads_ ? CallKind::isend : CallKind::irecv;
+      Result<Way> made = make_way(*place, user, comm, kind, room, place->layout ? place->layout->low() - low + off : 0);
       if (!made) return made.error();
       *way = std::move(*made);
     }

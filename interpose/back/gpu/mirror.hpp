@@ -57,6 +57,11 @@ class Mirror {
   bool bring_in() noexcept;
   /// After MPI has written it: within a Together of the caller's, which tells what did not get through, or at once.
   void bring_out() noexcept;
+  /// For the report: the bytes MPI reads, else those it writes. Null before prepare().
+  LayoutPtr layout() const noexcept {
+    const StagingPtr& one = reads_.staging ? reads_.staging : writes_.staging;
+    return one ? one->layout_pointer() : nullptr;
+  }
   /// The last bring_in() failed.
   bool refused() const noexcept { return reads_.staging && reads_.staging->failed(); }
 
@@ -67,7 +72,7 @@ class Mirror {
     StagingPtr staging;
     std::unique_ptr<const Packer> packer;
   };
-  Result<Way> make_way(const Place& place, void* user, MPI_Comm comm, const std::shared_ptr<Room>& shared, std::int64_t at);
+  Result<Way> make_way(const Place& place, void* user, MPI_Comm comm, CallKind kind, const std::shared_ptr<Room>& shared, std::int64_t at);
 
   Way reads_, writes_;
   void* address_ = nullptr;

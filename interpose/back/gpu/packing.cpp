@@ -5,6 +5,7 @@
 
 #include "interpose/back/gpu/raise.hpp"
 #include "interpose/back/gpu/together.hpp"
+#include "interpose/back/note.hpp"
 #include "interpose/back/runtime.hpp"
 #include "interpose/back/thread_cache.hpp"
 
@@ -46,7 +47,7 @@ Result<cuda::Done> move_on_host(Direction direction, void* user, std::int64_t co
 
 }  // namespace
 
-std::optional<int> pack_on_gpu(Direction direction, void* user, std::int64_t count, MPI_Datatype type, void* packed, std::int64_t packed_size,
+std::optional<int> pack_on_gpu(const char* call_name, Direction direction, void* user, std::int64_t count, MPI_Datatype type, void* packed, std::int64_t packed_size,
                                std::int64_t position, MPI_Comm comm, std::int64_t* bytes) noexcept {
   TypeEntry* entry = known_type(type);
   const Place there = find_place(user, count, entry);
@@ -55,6 +56,7 @@ std::optional<int> pack_on_gpu(Direction direction, void* user, std::int64_t cou
     return raise(comm);
   };
   if (!there.layout) return there.by_gpu ? std::optional(refuse({"its datatype is not known, or can't be represented"})) : std::nullopt;
+  const Errand errand{direction == Direction::pack ? CallKind::pack : CallKind::unpack, Distance::self};
   *bytes = there.layout->size();
   if (!packed || comm == MPI_COMM_NULL || *bytes == 0) return std::nullopt;
   std::byte* at = static_cast<std::byte*>(packed) + position;
@@ -63,13 +65,16 @@ std::optional<int> pack_on_gpu(Direction direction, void* user, std::int64_t cou
     return there.by_gpu || find_place(packed, 1).by_gpu ? std::optional(raise(comm, MPI_ERR_TRUNCATE)) : std::nullopt;
   const Place here = find_place(at, *bytes);
   if (!there.by_gpu && !here.by_gpu) return std::nullopt;
+  const Stopwatch watch(reporting());
   // With device memory there is no leaving the first call on a communicator to MPI.
   runtime().comms.note(comm);
 
   if (there.by_gpu && reached_together(there, here)) {
-    Result<StagingPtr> staging = Staging::make(there, user, comm, Room::of(at, here.memory.kind == cuda::MemoryKind::device));
+    Result<StagingPtr> staging = Staging::make(there, user, comm, errand, Room::of(at, here.memory.kind == cuda::MemoryKind::device));
     if (!staging) return refuse(staging.error());
-    return move_now(*staging, direction) ? MPI_SUCCESS : raise(comm);
+    if (!move_now(*staging, direction)) return raise(comm);
+    if (reporting()) [[unlikely]] note_moved(call_name, (*staging)->way_text(), there.layout, watch.seconds());
+    return MPI_SUCCESS;
   }
   // By way of a room: from the one side into it, from there to the other.
   const Result<cuda::DevicePtr> device = cuda::Device::of(there.by_gpu ? there.memory : here.memory);
@@ -77,7 +82,7 @@ std::optional<int> pack_on_gpu(Direction direction, void* user, std::int64_t cou
   if (!room) return refuse({"no memory for " + std::to_string(*bytes) + " bytes"});
   const auto move_user = [&]() -> Result<cuda::Done> {
     if (!there.by_gpu) return move_on_host(direction, user, count, entry, *there.layout, room->data());
-    Result<StagingPtr> staging = Staging::make(there, user, comm, room);
+    Result<StagingPtr> staging = Staging::make(there, user, comm, errand, room);
     if (!staging) return staging.error();
     if (!move_now(*staging, direction)) return Error{"the copies failed"};
     return cuda::Done{};
@@ -88,7 +93,7 @@ std::optional<int> pack_on_gpu(Direction direction, void* user, std::int64_t cou
       direction == Direction::pack ? std::memcpy(at, room->data(), size) : std::memcpy(room->data(), at, size);
       return cuda::Done{};
     }
-    Result<StagingPtr> staging = Staging::make(here, at, comm, room);
+    Result<StagingPtr> staging = Staging::make(here, at, comm, errand, room);
     if (!staging) return staging.error();
     if (!move_now(*staging, direction == Direction::pack ? Direction::unpack : Direction::pack)) return Error{"the copies failed"};
     return cuda::Done{};
@@ -96,6 +101,7 @@ std::optional<int> pack_on_gpu(Direction direction, void* user, std::int64_t cou
   Result<cuda::Done> ok = direction == Direction::pack ? move_user() : move_packed();
   if (ok) ok = direction == Direction::pack ? move_packed() : move_user();
   if (!ok) return refuse(ok.error());
+  if (reporting()) [[unlikely]] note_moved(call_name, "relayed", there.layout, watch.seconds());
   return MPI_SUCCESS;
 }
 

@@ -13,7 +13,7 @@ namespace bestride {
 
 /// Moves `count` elements between `user` and `packed` + `position`. nullopt: no device memory, or an argument that MPI is to refuse: the call goes
 /// the usual way. Else the call's error, raised already; on MPI_SUCCESS *bytes is what `position` moves on by.
-std::optional<int> pack_on_gpu(cuda::Direction direction, void* user, std::int64_t count, MPI_Datatype type, void* packed, std::int64_t packed_size,
+std::optional<int> pack_on_gpu(const char* call_name, cuda::Direction direction, void* user, std::int64_t count, MPI_Datatype type, void* packed, std::int64_t packed_size,
                                std::int64_t position, MPI_Comm comm, std::int64_t* bytes) noexcept;
 
 }  // namespace bestride

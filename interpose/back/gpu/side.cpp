@@ -17,7 +17,7 @@ TypeEntry* any_type(MPI_Datatype type) noexcept {
 
 int Side::raise() const noexcept { return bestride::raise(comm_); }
 
-Side::OnGpu Side::prepare_on_gpu(const void* user, std::int64_t count, TypeEntry* type, MPI_Comm comm, std::int64_t largest) noexcept {
+Side::OnGpu Side::prepare_on_gpu(const void* user, std::int64_t count, TypeEntry* type, int peer, MPI_Comm comm, std::int64_t largest) noexcept {
   const Place place = find_place(user, count, type);
   if (!place.by_gpu) return OnGpu::no;
   comm_ = comm;
@@ -36,7 +36,7 @@ Side::OnGpu Side::prepare_on_gpu(const void* user, std::int64_t count, TypeEntry
   const std::int64_t leaf = type->leaf_size() != 0 ? type->leaf_size() : 1;
   if (!layout.contiguous() && layout.size() / leaf > largest)
     return refuse({"a count of " + std::to_string(layout.size() / leaf) + " does not fit this call; the MPI_Count form (_c) takes it"});
-  Result<StagingPtr> staging = Staging::make(place, const_cast<void*>(user), comm);
+  Result<StagingPtr> staging = Staging::make(place, const_cast<void*>(user), comm, {kind_, runtime().distance(comm, peer)});
   if (!staging) return refuse(staging.error());
   staging_ = std::move(*staging);
   strategy_ = Strategy::pack;

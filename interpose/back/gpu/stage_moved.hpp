@@ -16,7 +16,7 @@ enum class AtRoot { neither, out, in };
 /// Makes the call by `call(out arguments, in arguments)`, two tuples, if a buffer of it has to be staged; nullopt: it has not, and the call
 /// was not made. `out`, `in`: as in spelled_blocks.hpp. `root`: not looked at for AtRoot::neither.
 template <AtRoot only, class Out, class In, class Call, class... Tail>
-std::optional<int> stage_moved(const Out& out, const In& in, int root, MPI_Comm comm, Call call, Tail... tail) noexcept {
+std::optional<int> stage_moved(const char* call_name, const Out& out, const In& in, int root, MPI_Comm comm, Call call, Tail... tail) noexcept {
   const Members members = members_of(comm);
   if (!members.known) return std::nullopt;
   const bool sends = only == AtRoot::neither || (only == AtRoot::out ? members.is_root(root) : members.has_part(root));
@@ -30,7 +30,7 @@ std::optional<int> stage_moved(const Out& out, const In& in, int root, MPI_Comm 
     to = region_of(in, members.peers, in_place && all_to_all ? Use::both : Use::written, in_place && !all_to_all ? members.rank : -1);
   }
   return stage(
-      from, to, comm,
+      call_name, from, to, comm,
       [&](const void* send_buffer, void* receive_buffer) {
         Out staged_out = out;
         In staged_in = in;
@@ -43,7 +43,7 @@ std::optional<int> stage_moved(const Out& out, const In& in, int root, MPI_Comm 
 
 /// MPI_Alltoallw and its kin: `call(send buffer, receive buffer)`.
 template <class Count, class Displacement, class Call, class... Tail>
-std::optional<int> stage_typed(const void* send_buffer, const Count* send_counts, const Displacement* send_at, const MPI_Datatype* send_types,
+std::optional<int> stage_typed(const char* call_name, const void* send_buffer, const Count* send_counts, const Displacement* send_at, const MPI_Datatype* send_types,
                                void* receive_buffer, const Count* receive_counts, const Displacement* receive_at,
                                const MPI_Datatype* receive_types, MPI_Comm comm, Call call, Tail... tail) noexcept {
   const Members members = members_of(comm);
@@ -52,7 +52,7 @@ std::optional<int> stage_typed(const void* send_buffer, const Count* send_counts
   Region from{send_buffer};
   if (!in_place) from = region_of(send_buffer, send_counts, send_at, send_types, members.peers, Use::read);
   const Region to = region_of(receive_buffer, receive_counts, receive_at, receive_types, members.peers, in_place ? Use::both : Use::written);
-  return stage(from, to, comm, call, tail...);
+  return stage(call_name, from, to, comm, call, tail...);
 }
 
 }  // namespace bestride

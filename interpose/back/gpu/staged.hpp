@@ -11,6 +11,7 @@
 #include "interpose/back/gpu/mirror.hpp"
 #include "interpose/back/gpu/raise.hpp"
 #include "interpose/back/gpu/trouble.hpp"
+#include "interpose/back/note.hpp"
 #include "interpose/back/owed.hpp"
 
 namespace bestride {
@@ -23,6 +24,11 @@ class Staged final : public Owed {
   /// What MPI is handed.
   const void* out() const noexcept { return out_ ? out_.address() : user_out_; }
   void* in() const noexcept { return in_ ? in_.address() : user_in_; }
+  /// For the report: what was doubled.
+  void note(const char* call_name, double seconds) const noexcept {
+    if (out_) note_moved(call_name, "mirror", out_.layout(), seconds);
+    if (in_) note_moved(call_name, "mirror", in_.layout(), out_ ? 0 : seconds);
+  }
   /// Brings out what MPI has written; MPI_SUCCESS, or the error that was raised.
   int finish() noexcept;
 
@@ -51,13 +57,14 @@ struct Stagings {
 Stagings find_stagings(const Region& out, const Region& in, MPI_Comm comm) noexcept;
 
 /// Makes the call, `call(send buffer, receive buffer)`, with mirrors of what lies where the GPU has to move it. nullopt: nothing does, and
-/// the call was not made. What the call owes hangs on its request.
+/// the call was not made. What the call owes hangs on its request. `call_name`: "MPI_Bcast".
 template <class Call, class... Tail>
-std::optional<int> stage(const Region& out, const Region& in, MPI_Comm comm, Call call, Tail... tail) noexcept {
+std::optional<int> stage(const char* call_name, const Region& out, const Region& in, MPI_Comm comm, Call call, Tail... tail) noexcept {
   const Stagings found = find_stagings(out, in, comm);
   if (found.error != MPI_SUCCESS) return found.error;
   if (!found.out && !found.in) return std::nullopt;
   if (!blocking<Tail...> && !request_of(tail...)) return std::nullopt;  // MPI's error
+  const Stopwatch watch(reporting());
   std::unique_ptr<Staged> staged(fail_here(FailPoint::owed) ? nullptr : new (std::nothrow) Staged);
   if (!staged) {
     say_not_moved({"no memory to remember what a call owes"});
@@ -70,6 +77,7 @@ std::optional<int> stage(const Region& out, const Region& in, MPI_Comm comm, Cal
   staged->fill();
   if (staged->refused()) return staged->raise();
   const int error = call(staged->out(), staged->in());
+  if (reporting()) [[unlikely]] staged->note(call_name, watch.seconds());
   if (error != MPI_SUCCESS) return error;
   if (blocking<Tail...>) return staged->finish();
   hang(staged.release(), *request_of(tail...));

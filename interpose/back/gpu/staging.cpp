@@ -32,7 +32,8 @@ std::shared_ptr<Room> Room::of(std::byte* theirs, bool on_device) noexcept try {
   return nullptr;
 }
 
-Result<StagingPtr> Staging::make(const Place& place, void* user, MPI_Comm comm, std::shared_ptr<Room> room, std::int64_t at) noexcept try {
+Result<StagingPtr> Staging::make(const Place& place, void* user, MPI_Comm comm, Errand errand, std::shared_ptr<Room> room,
+                                 std::int64_t at) noexcept try {
   auto staging = std::make_shared<Staging>(place, user, comm);
   if (place.memory.kind != cuda::MemoryKind::mixed) {
     Result<cuda::DevicePtr> device = cuda::Device::of(place.memory);
@@ -41,7 +42,8 @@ Result<StagingPtr> Staging::make(const Place& place, void* user, MPI_Comm comm, 
     // Without a plan (no memory for its lists, too irregular) there is still the way block by block.
     if (Result<cuda::PlanPtr> plan = staging->device_->plan(place.layout)) staging->plan_ = std::move(*plan);
   }
-  if (!room) room = Room::make(staging->device_, place.layout->size(), gpu_aware());
+  if (staging->plan_) staging->way_ = transfer_way(*staging->plan_, *staging->device_, errand, room ? room->on_device() : gpu_aware());
+  if (!room) room = Room::make(staging->device_, place.layout->size(), staging->way_.way == cuda::TransferWay::device);
   if (!room) return Error{"no memory for a message of " + std::to_string(place.layout->size()) + " bytes"};
   staging->packed_ = room->data() + at;
   staging->room_ = std::move(room);

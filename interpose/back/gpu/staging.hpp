@@ -14,6 +14,7 @@
 #include "interpose/back/buffer.hpp"
 #include "interpose/back/gpu/place.hpp"
 #include "interpose/back/gpu/way.hpp"
+#include "kernels/cuda/batch.hpp"
 #include "kernels/cuda/plan.hpp"
 
 namespace bestride {
@@ -46,7 +47,7 @@ class Staging {
  public:
   /// `place`: by_gpu, of a known layout. `room` and `at`: where the packed bytes stand; null: a room of its own. `comm`: whose errors
   /// these are. An Error: nothing reaches that memory.
-  static Result<std::shared_ptr<Staging>> make(const Place& place, void* user, MPI_Comm comm, std::shared_ptr<Room> room = nullptr,
+  static Result<std::shared_ptr<Staging>> make(const Place& place, void* user, MPI_Comm comm, Errand errand, std::shared_ptr<Room> room = nullptr,
                                                std::int64_t at = 0) noexcept;
 
   std::byte* packed() const noexcept { return packed_; }
@@ -60,6 +61,10 @@ class Staging {
   const cuda::DevicePtr& device() const noexcept { return device_; }
   const cuda::PlanPtr& plan() const noexcept { return plan_; }
   const Room& room() const noexcept { return *room_; }
+  /// As decided when this was made; means something only where fast().
+  const Way& way() const noexcept { return way_; }
+  /// "staged", ... or "blocks": for the report.
+  const char* way_text() const noexcept { return fast() ? cuda::name(way_.way) : "blocks"; }
   MPI_Comm comm() const noexcept { return comm_; }
   /// Kernels and copy engines can do it; else block by block.
   bool fast() const noexcept { return plan_ && room_->pinned() && device_->alive(); }
@@ -78,6 +83,7 @@ class Staging {
   cuda::DevicePtr device_;
   cuda::PlanPtr plan_;
   std::shared_ptr<Room> room_;
+  Way way_;
   std::byte* packed_ = nullptr;
   std::atomic<bool> failed_{false};
 };

@@ -1,17 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interpose/back/gpu/way.hpp"
 
+#include <array>
+#include <atomic>
+#include <optional>
+
+#include "base/message.hpp"
 #include "base/variables.hpp"
+#include "interpose/back/runtime.hpp"
 #include "interpose/back/services.hpp"
 #include "kernels/cuda/plan.hpp"
+#include "kernels/cuda/transfer.hpp"
+#include "kernels/cuda/work.hpp"
+#include "perfmodel/gpu_machine.hpp"
 
 namespace bestride {
 namespace {
 
-/// Up to here one launch that writes host memory is all; from there the bus is used better by a copy engine.
-constexpr std::int64_t oneshot_up_to = std::int64_t{64} << 10;
-/// From here on packing and copying overlap by more than the further launches cost.
-constexpr std::int64_t pipelined_from = std::int64_t{4} << 20;
+/// The profile's GPU curves are of another GPU or driver than this; said once. Asked of the driver once a device.
+bool is_other_gpu(const cuda::Device& device) noexcept try {
+  enum : std::uint8_t { unknown, same, other };
+  static std::array<std::atomic<std::uint8_t>, 64> known{};
+  std::atomic<std::uint8_t>& here = known[static_cast<std::size_t>(device.ordinal()) % known.size()];
+  if (here.load(std::memory_order_relaxed) == unknown) {
+    const std::string why = why_other_gpu(runtime().chooser().profile().fingerprint, device.driver(), device.ordinal());
+    if (!why.empty()) say_once("gpu.profile", "%s", why.c_str());
+    here.store(why.empty() ? same : other, std::memory_order_relaxed);
+  }
+  return here.load(std::memory_order_relaxed) == other;
+} catch (...) {
+  return false;
+}
 
 bool ask_gpu_aware() noexcept try {
   const std::string& said = Settings::get().text("BESTRIDE_GPU_AWARE");
@@ -33,10 +52,17 @@ bool gpu_aware() noexcept {
   return aware;
 }
 
-Way transfer_way(const cuda::Plan& plan, cuda::Direction, const cuda::Memory&) noexcept {
-  if (gpu_aware()) return {cuda::TransferWay::device};
-  if (plan.size() <= oneshot_up_to) return {cuda::TransferWay::oneshot};
-  return {plan.size() < pipelined_from ? cuda::TransferWay::staged : cuda::TransferWay::pipelined};
+Way transfer_way(const cuda::Plan& plan, cuda::Device& device, Errand errand, bool aware) noexcept try {
+  static const std::optional<cuda::TransferWay> forced = forced_device_way();
+  const DeviceAllowed allowed{.aware = aware,
+                              .copy_engine = cuda::can_move(plan, cuda::TransferWay::copy_engine, device),
+                              .kernels = static_cast<bool>(device.kernel(cuda::small_kernel)),
+                              .other_gpu = is_other_gpu(device),
+                              .forced = forced};
+  const DeviceChoice choice = runtime().chooser().choose_device(Shape::of(*plan.layout()), errand.kind, errand.distance, allowed);
+  return choice.possible() ? Way{choice.way, choice.chunk} : Way{};
+} catch (...) {
+  return {};
 }
 
 }  // namespace bestride

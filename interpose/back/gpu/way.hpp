@@ -3,8 +3,10 @@
 // Which way a message between device memory and the buffer MPI is handed goes; and whether MPI takes device memory itself.
 #include <cstdint>
 
-#include "kernels/cuda/memory.hpp"
-#include "kernels/cuda/transfer.hpp"
+#include "kernels/cuda/device.hpp"
+#include "kernels/cuda/way.hpp"
+#include "model/distance.hpp"
+#include "perfmodel/strategy.hpp"
 
 namespace bestride {
 
@@ -12,12 +14,19 @@ namespace bestride {
 /// MPIX_GPU_query_support). Asked once.
 bool gpu_aware() noexcept;
 
+/// What the bytes are moved for.
+struct Errand {
+  CallKind kind = CallKind::isend;
+  Distance distance = Distance::node;
+};
+
 struct Way {
-  cuda::TransferWay way = cuda::TransferWay::oneshot;
+  cuda::TransferWay way = cuda::TransferWay::staged;
   std::int64_t chunk = std::int64_t{1} << 20;  ///< bytes, pipelined
 };
 
-/// `memory`: where the user's buffer lies. Thread-safe.
-Way transfer_way(const cuda::Plan& plan, cuda::Direction direction, const cuda::Memory& memory) noexcept;
+/// The model's answer, or what BESTRIDE_STRATEGY names. `aware`: the contiguous side may be device memory. Takes a few 100 ns: once a message.
+/// Thread-safe.
+Way transfer_way(const cuda::Plan& plan, cuda::Device& device, Errand errand, bool aware) noexcept;
 
 }  // namespace bestride
