@@ -5,6 +5,7 @@
 
 #include <stdexcept>
 
+#include "base/variables.hpp"
 #include "perfmodel/measure/pair.hpp"
 
 namespace bestride {
@@ -17,6 +18,7 @@ char* pointer(cuda::Address address) { return reinterpret_cast<char*>(address); 
 }  // namespace
 
 bool mpi_takes_device_memory() {
+  if (const std::string& said = Settings::get().text("BESTRIDE_GPU_AWARE"); said != "auto") return said == "yes";
   constexpr int cuda_memory = 0;  // MPIX_GPU_SUPPORT_CUDA
   if (const auto query = reinterpret_cast<int (*)(int, int*)>(dlsym(RTLD_DEFAULT, "MPIX_GPU_query_support"))) {
     int yes = 0;

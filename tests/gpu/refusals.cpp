@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One-sided calls, files and partitioned messages with device memory: an error of a class of its own through the window's, file's or
+// One-sided calls, files, partitioned messages, external data and attached buffers with device memory: an error of a class of its own through the window's, file's or
 // communicator's own error handler, whose text names the remedy; with host memory the same calls work.
 #include <cstdlib>
 #include <cstring>
@@ -84,6 +84,33 @@ const Call beginnings[] = {
     CALL(File_read_ordered_begin, file, b, 4, MPI_INT),
 };
 
+template <class Count>
+int pack_external(int (*call)(const char*, const void*, Count, MPI_Datatype, void*, Count, Count*), const void* user, void* packed) {
+  Count position = 0;
+  return call("external32", user, 1, MPI_INT, packed, 16, &position);
+}
+int pack_both(const void* user, void* packed) {
+  MPI_Aint position = 0;
+  if (const int error = MPI_Pack_external("external32", user, 1, MPI_INT, packed, 16, &position)) return error;
+  position = 0;
+  return MPI_Unpack_external("external32", packed, 16, &position, other, 1, MPI_INT);
+}
+int unpack_into(void* user) {
+  MPI_Aint position = 0;
+  return MPI_Unpack_external("external32", other, 16, &position, user, 1, MPI_INT);
+}
+int unpack_into_c(void* user) {
+  MPI_Count position = 0;
+  return MPI_Unpack_external_c("external32", other, 16, &position, user, 1, MPI_INT);
+}
+const Call externals[] = {
+    {"Pack_external", [](void* b) { return pack_both(b, other); }},
+    {"Pack_external", [](void* b) { return pack_both(other, b); }},
+    {"Pack_external_c", [](void* b) { return pack_external<MPI_Count>(&MPI_Pack_external_c, b, other); }},
+    {"Unpack_external", unpack_into},
+    {"Unpack_external_c", unpack_into_c},
+};
+
 void expect_refused(const char* name, int error) {
   char text[MPI_MAX_ERROR_STRING] = "";
   int length = 0;
@@ -136,6 +163,20 @@ MPI_CASE(windows) {
   expect_refused("Win_attach", MPI_Win_attach(window, device.data(), 256));
   MPI_Win_free(&window);
   MPI_Errhandler_free(&handler);
+}
+
+MPI_CASE(external_data_and_attached_buffers) {
+  MPI_Errhandler handler, before;
+  MPI_Comm_create_errhandler(on_comm, &handler);
+  MPI_Comm_get_errhandler(MPI_COMM_SELF, &before);
+  MPI_Comm_set_errhandler(MPI_COMM_SELF, handler);
+  expect_all(externals, true);
+  const DeviceBuffer device(Kind::device, 256);
+  expect_refused("Buffer_attach", MPI_Buffer_attach(device.data(), 256));
+  expect_refused("Buffer_attach_c", MPI_Buffer_attach_c(device.data(), 256));
+  MPI_Comm_set_errhandler(MPI_COMM_SELF, before);
+  MPI_Errhandler_free(&handler);
+  MPI_Errhandler_free(&before);
 }
 
 MPI_CASE(files) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One-sided calls, files and partitioned messages: with device memory, and an MPI library that can't reach it, an error that names the
+// One-sided calls, files, partitioned messages, external data and attached buffers: with device memory, and an MPI library that can't reach it, an error that names the
 // remedy instead of a crash. What they move is moved at a time of the library's choosing, or straight from the disk, so there is no moment
 // at which it could be staged that holds for all of them.
 // A collective among them (MPI_Win_create, MPI_File_write_all) that is refused on one rank is not made there, as with any other argument
@@ -16,13 +16,14 @@
 namespace bestride {
 namespace {
 
-enum class Owner { window, file, comm };
+enum class Owner { window, file, comm, nobody };
 /// What follows a buffer among the arguments.
 enum class After {
   counted,      ///< count, type
   one_element,  ///< perhaps further buffers; type
   bytes,        ///< bytes
   partitions,   ///< partitions, count of each, type
+  external,     ///< count, type; or bytes
 };
 
 template <class Argument>
@@ -39,6 +40,9 @@ bool device_at(const Arguments& arguments) noexcept {
     return false;
   } else if constexpr (shape == After::counted) {
     return out_of_reach(find_place(std::get<i>(arguments), std::get<i + 1>(arguments), known_type(std::get<i + 2>(arguments))));
+  } else if constexpr (shape == After::external) {
+    constexpr bool typed = std::is_same_v<std::tuple_element_t<i + 2, Arguments>, MPI_Datatype>;
+    return device_at<typed ? After::counted : After::bytes, i>(arguments);
   } else if constexpr (shape == After::bytes) {
     return out_of_reach(find_place(std::get<i>(arguments), std::int64_t{std::get<i + 1>(arguments)}));
   } else if constexpr (shape == After::partitions) {
@@ -64,6 +68,8 @@ int refuse(const char* name, const Arguments& arguments) noexcept {
   constexpr std::size_t last = std::tuple_size_v<Arguments> - 1;
   if constexpr (owner == Owner::file)
     return raise_on_file(std::get<0>(arguments), Trouble::refused, name);
+  else if constexpr (owner == Owner::nobody)
+    return raise_on(MPI_COMM_SELF, Trouble::refused, name);
   else if constexpr (owner == Owner::comm)
     return raise_on(std::get<shape == After::partitions ? 6 : 4>(arguments), Trouble::refused, name);
   else if constexpr (shape == After::bytes)
