@@ -22,10 +22,9 @@ struct Sides {
 /// request: null for the blocking form. `init`: the persistent form.
 using Call = std::function<void(const Sides&, MPI_Request* request, bool init)>;
 
-// Blocks of two and one elements, in exchanged places.
-const int counts[] = {2, 1}, at[] = {1, 0};
-// From the left comes what it sends to its right; on a ring of one or two ranks both are one process, whose messages
-// keep their order.
+// Blocks of two and one elements, in exchanged places. From the left comes what it sends to its right. On a ring of one or two ranks both are
+// one process, and which of its blocks comes where differs between MPI libraries: there the blocks are of one length.
+int counts[] = {2, 1}, at[] = {1, 0};
 int in_counts[] = {1, 2}, in_at[] = {2, 0};
 
 const std::pair<const char*, Call> calls[] = {
@@ -108,8 +107,9 @@ Buffer result(const Call& call, Form form, const char* type, MemoryPlace out_pla
 void all_on(bool periodic, Form form) {
   int size = world_size();
   const bool one_process = periodic && size <= 2;
-  in_counts[0] = one_process ? 2 : 1, in_counts[1] = one_process ? 1 : 2;
-  in_at[0] = one_process ? 0 : 2, in_at[1] = one_process ? 2 : 0;
+  counts[1] = one_process ? 2 : 1, at[0] = one_process ? 2 : 1;
+  in_counts[0] = one_process ? 2 : 1, in_counts[1] = 2;
+  in_at[0] = 2, in_at[1] = 0;
   const int wraps = periodic;
   MPI_Comm comm;
   MPI_Cart_create(MPI_COMM_WORLD, 1, &size, &wraps, 0, &comm);
