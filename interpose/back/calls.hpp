@@ -49,18 +49,13 @@ enum class CallId : unsigned char {
 /// "MPI_Isend_c"
 const char* name(CallId id) noexcept;
 
-/// "MPI_Bcast" of &Calls::Bcast, for the functions of engaged.def and gpu/late.def.
+/// "MPI_Bcast" of &Calls::Bcast, for the functions of gpu/late.def, which have no CallId.
 template <auto slot>
 inline constexpr const char* call_name = "";
-#define BESTRIDE_NAMED(name) \
+#define BESTRIDE_LATE(name) \
   template <> \
   inline constexpr const char* call_name<&Calls::name> = "MPI_" #name;
-#define BESTRIDE_ENGAGE(name) BESTRIDE_NAMED(name)
-#define BESTRIDE_ENGAGE_BOTH(name) BESTRIDE_NAMED(name)
-#include "interpose/back/engaged.def"
-#define BESTRIDE_LATE(name) BESTRIDE_NAMED(name)
 #include "interpose/back/gpu/late.def"
-#undef BESTRIDE_NAMED
 
 /// Fills `real` and `datatype_calls`. False if a function without which nothing works is missing.
 bool resolve_real_calls(void* (*library_symbol)(const char*)) noexcept;

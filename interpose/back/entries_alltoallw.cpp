@@ -98,7 +98,7 @@ int alltoallw(CallId id, const void* send_buffer, Given<Count, Displacement> out
     const auto call = [&](const void* staged_send, void* staged_receive) {
       return (next.*slot)(staged_send, out.counts, out.at, out.types, staged_receive, in.counts, in.at, in.types, comm, tail...);
     };
-    if (const std::optional<int> done = stage_typed(call_name<slot>, send_buffer, out.counts, out.at, out.types, receive_buffer, in.counts, in.at, in.types,
+    if (const std::optional<int> done = stage_typed(name(id), send_buffer, out.counts, out.at, out.types, receive_buffer, in.counts, in.at, in.types,
                                                     comm, call, tail...))
       return *done;
   }

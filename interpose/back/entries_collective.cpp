@@ -93,7 +93,7 @@ int collective(CallId id, const Out& out, const In& in, int root, MPI_Comm comm,
       return std::apply(next.*slot, std::tuple_cat(out_arguments, in_arguments, std::tuple(root, comm, tail...)));
   };
   if (gpu_in_play()) [[unlikely]]
-    if (const std::optional<int> done = stage_moved<only>(call_name<slot>, out, in, root, comm, call, tail...)) return *done;
+    if (const std::optional<int> done = stage_moved<only>(name(id), out, in, root, comm, call, tail...)) return *done;
   TypeEntry* out_entry = worth_a_look(out.type);
   TypeEntry* in_entry = worth_a_look(in.type);
   if (!out_entry && !in_entry) [[likely]] {

@@ -79,21 +79,15 @@ int refuse(const char* name, const Arguments& arguments) noexcept {
     return raise_on_window(std::get<last - std::is_pointer_v<std::tuple_element_t<last, Arguments>>>(arguments), Trouble::refused, name);
 }
 
-/// The entry of the function reached by `slot`, whose name is Name::text.
-template <auto slot, Owner owner, After shape, class Name, class... Arguments>
+/// The entry of the function reached by `slot`.
+template <auto slot, Owner owner, After shape, class... Arguments>
 int refused(Arguments... arguments) {
   if (begin_late() && !gpu_aware()) {
     const std::tuple<Arguments...> all(arguments...);
-    if (any_on_device<shape>(all, std::index_sequence_for<Arguments...>())) return refuse<owner, shape>(Name::text, all);
+    if (any_on_device<shape>(all, std::index_sequence_for<Arguments...>())) return refuse<owner, shape>(call_name<slot>, all);
   }
   return (next.*slot)(arguments...);
 }
-
-#define BESTRIDE_LATE_REFUSED(name, owner, shape) \
-  struct name##Name { \
-    static constexpr const char* text = "MPI_" #name; \
-  };
-#include "interpose/back/gpu/late.def"
 
 }  // namespace
 
@@ -101,7 +95,7 @@ std::span<const LateEntry> late_refused() noexcept {
   static const LateEntry all[] = {
 #define BESTRIDE_LATE_REFUSED(name, owner, shape) \
   {{"MPI_" #name, \
-    reinterpret_cast<void*>(static_cast<decltype(Calls::name)>(&refused<&Calls::name, Owner::owner, After::shape, name##Name>)), \
+    reinterpret_cast<void*>(static_cast<decltype(Calls::name)>(&refused<&Calls::name, Owner::owner, After::shape>)), \
     reinterpret_cast<void**>(&next.name)}, \
    reinterpret_cast<void**>(&real.name)},
 #include "interpose/back/gpu/late.def"
