@@ -44,14 +44,16 @@ void Flow::wait() noexcept {
       if (used_[static_cast<std::size_t>(slot)]) device_->driver().cuStreamSynchronize(streams_[static_cast<std::size_t>(slot)]);
 }
 
-Result<Done> Flow::prepare() noexcept {
+Result<Done> Flow::prepare(void* host) noexcept {
   const std::int64_t size = plan_->size();
   if (size == 0) return Done{};
   if (way_ == TransferWay::copy_engine && !box_) return Error{"the copy engine can't move this datatype"};
-  if (way_ != TransferWay::device) {
-    Result<Buffer> host = device_->pinned(size);
-    if (!host) return host.error();
-    host_ = std::move(*host);
+  host_address_ = reinterpret_cast<Address>(host);
+  if (way_ != TransferWay::device && !host) {
+    Result<Buffer> own = device_->pinned(size);
+    if (!own) return own.error();
+    host_ = std::move(*own);
+    host_address_ = host_.address();
   }
   const bool through_scratch = (way_ == TransferWay::staged || way_ == TransferWay::pipelined) && !contiguous(*plan_);
   if (way_ == TransferWay::device || through_scratch) {
@@ -137,7 +139,7 @@ Result<Done> Flow::issue(std::int64_t first, std::int64_t last) noexcept try {
 Result<Done> Flow::enqueue(std::int64_t first, std::int64_t last, int slot, std::optional<Batch>& batch) noexcept {
   const StreamHandle stream = streams_[static_cast<std::size_t>(slot)];
   const bool packing = direction_ == Direction::pack;
-  const Address host = host_.address() + static_cast<Address>(first);
+  const Address host = host_address_ + static_cast<Address>(first);
   const std::int64_t bytes = last - first;
   const bool whole = bytes == plan_->size();
 

@@ -21,15 +21,16 @@ class Flow {
   Flow(const Flow&) = delete;
   Flow& operator=(const Flow&) = delete;
 
-  /// Gets the buffers. No GPU work.
-  Result<Done> prepare() noexcept;
+  /// Gets the buffers. No GPU work. `host`: page-locked memory of size() bytes to use instead of an own buffer, which must stay until
+  /// this is destroyed; not for way `device`.
+  Result<Done> prepare(void* host = nullptr) noexcept;
   /// The first `bytes` packed bytes may be moved; `last`: there will be no more. Never less than before.
   Result<Done> allow(std::int64_t bytes, bool last) noexcept;
   /// Looks what has finished, enqueues what can be. After failed the answer stays.
   Progress poll() noexcept;
 
   std::int64_t finished() const noexcept { return finished_; }  ///< packed bytes at the start that are done
-  void* data() const noexcept { return way_ == TransferWay::device ? scratch_.data() : host_.data(); }
+  void* data() const noexcept { return way_ == TransferWay::device ? scratch_.data() : reinterpret_cast<void*>(host_address_); }
   std::int64_t size() const noexcept { return plan_->size(); }
   const Error& error() const noexcept { return error_; }
 
@@ -60,7 +61,8 @@ class Flow {
   std::int64_t chunk_;
   std::array<StreamHandle, slots> streams_{};
   std::array<bool, slots> used_{};
-  Buffer host_;
+  Buffer host_;               ///< if it is our own
+  Address host_address_ = 0;
   Buffer scratch_;
   std::deque<Chunk> in_flight_;
   std::int64_t allowed_ = 0;

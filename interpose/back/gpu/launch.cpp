@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interpose/back/gpu/launch.hpp"
 
-#include <algorithm>
+#include <memory>
 #include <vector>
 
 #include "base/message.hpp"
 #include "interpose/back/gpu/batches.hpp"
+#include "kernels/cuda/flow.hpp"
 #include "kernels/cuda/geometry.hpp"
 
 namespace bestride {
@@ -17,7 +18,7 @@ using cuda::Done;
 using cuda::TransferWay;
 
 /// Work of one call on one device. All on one stream: copies to the device, the launch, copies from the device; pipelined parts behind, on
-/// all streams.
+/// all streams (kernels/cuda/flow.hpp).
 class Launch {
  public:
   explicit Launch(const cuda::DevicePtr& device) : device_(device), current_(*device), stream_(device->stream()) {}
@@ -41,8 +42,7 @@ class Launch {
   void drain() noexcept {
     if (!current_ || !device_->alive()) return;
     device_->driver().cuStreamSynchronize(stream_);
-    if (!pipelined_.empty())
-      for (int i = 0; i < cuda::Device::stream_count; ++i) device_->driver().cuStreamSynchronize(device_->stream(i));
+    flows_.clear();  // each waits for its own
   }
 
  private:
@@ -73,7 +73,7 @@ class Launch {
     } else if (way.way == TransferWay::copy_engine && bytes == staging.size()) {
       if (const auto box = cuda::box_of(*staging.plan(), device_->max_pitch()))
         return device_->check("cuMemcpy2DAsync", cuda::copy_box(device_->driver(), *box, staging.user_address(), packed, packing, stream_));
-    } else if (way.way == TransferWay::pipelined && bytes > way.chunk) {
+    } else if (way.way == TransferWay::pipelined && part.first == 0 && bytes > way.chunk) {
       pipelined_.push_back(&part);
       return Done{};
     }
@@ -105,46 +105,26 @@ class Launch {
     return batches_.back()->launch(stream);
   }
 
-  /// Not kept for another time: a long message would push everything else out.
-  Result<Done> launch_chunk(const cuda::BatchItem& item, cuda::StreamHandle stream) {
-    Result<cuda::Batch> made = cuda::Batch::make(device_, {&item, 1});
-    if (!made) return made.error();
-    batches_.push_back(std::make_shared<const cuda::Batch>(std::move(*made)));
-    return batches_.back()->launch(stream);
-  }
-
   /// In chunks over the device's streams: one is packed while another is copied.
   Result<Done> pipeline(const Part& part) {
     const Staging& staging = *part.staging;
-    const bool packing = part.direction == Direction::pack;
-    const std::int64_t chunk = (std::max<std::int64_t>(staging.way().chunk, 1) + 255) / 256 * 256;
-    // Where bytes are named twice, a later chunk must not pass an earlier one.
-    const int slots = !packing && staging.plan()->overlaps() ? 1 : cuda::Device::stream_count;
-    Result<cuda::Buffer> scratch = device_->scratch(std::min<std::int64_t>(slots * chunk, part.last - part.first + chunk));
-    if (!scratch) return scratch.error();
-    const Address base = scratch->address();
-    scratch_.push_back(std::move(*scratch));
-    int turn = 0;
-    for (std::int64_t first = part.first; first < part.last; first += chunk, ++turn) {
-      const std::int64_t last = std::min(part.last, first + chunk);
-      const cuda::StreamHandle stream = device_->stream(turn % slots);
-      if (turn < slots)
-        if (const Result<Done> ordered = device_->order(stream); !ordered) return ordered;
-      const Address place = base + static_cast<Address>(turn % slots * chunk);
-      const Address packed = reinterpret_cast<Address>(staging.packed()) + static_cast<Address>(first);
-      const cuda::BatchItem item{staging.plan(), staging.user_address(), place, part.direction, first, last};
-      Result<Done> ok = packing ? launch_chunk(item, stream) : enqueue({packed, place, last - first, false, false}, stream);
-      if (ok) ok = packing ? enqueue({place, packed, last - first, true, false}, stream) : launch_chunk(item, stream);
-      if (!ok) return ok;
-    }
-    return Done{};
+    const cuda::TransferOptions options{.way = TransferWay::pipelined, .chunk = staging.way().chunk};
+    auto flow = std::make_unique<cuda::Flow>(device_, staging.plan(), staging.user_address(), part.direction, options);
+    if (const Result<Done> ready = flow->prepare(staging.packed()); !ready) return ready;
+    flows_.push_back(std::move(flow));
+    return flows_.back()->allow(part.last, true);
   }
 
   Result<Done> wait() {
     Result<Done> ok = wait_for(stream_);
-    if (!pipelined_.empty())
-      for (int i = 0; i < cuda::Device::stream_count; ++i)
-        if (ok) ok = wait_for(device_->stream(i));
+    for (bool pending = !flows_.empty(); ok && pending;) {
+      pending = false;
+      for (const auto& flow : flows_) {
+        const cuda::Progress progress = flow->poll();
+        if (progress == cuda::Progress::failed) ok = flow->error();
+        pending = pending || progress == cuda::Progress::pending;
+      }
+    }
     return ok;
   }
 
@@ -161,6 +141,7 @@ class Launch {
   std::vector<cuda::BatchItem> items_;
   std::vector<Copy> before_, after_;
   std::vector<const Part*> pipelined_;
+  std::vector<std::unique_ptr<cuda::Flow>> flows_;
   std::vector<cuda::Buffer> scratch_;
   std::vector<std::shared_ptr<const cuda::Batch>> batches_;
 };
