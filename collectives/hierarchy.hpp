@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Hierarchy: what one rank needs for the collectives of one communicator: who shares a node, the memory they share, the wire to the
+// others, and room for what is under way.
+//
+// Made by all members together, and the same numbers on all of them. Collectives of one hierarchy are carried on one after the other, in
+// the order in which the program called them; a rank may end one while others are still at it.
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "collectives/channels.hpp"
+#include "collectives/lanes.hpp"
+#include "collectives/wire.hpp"
+#include "model/topology.hpp"
+
+namespace bestride {
+
+/// How pieces are cut and how many are under way. Equal on all members.
+struct Pace {
+  std::int64_t piece = 256 * 1024;  ///< bytes of a piece at most; at most a slot
+  int in_flight = 2;                ///< messages that one rank sends at a time: more do not make a pipeline (UCX advances all of them together)
+};
+
+class Hierarchy {
+ public:
+  /// Bytes for what is under way, reserved once: a collective must not fail halfway for want of memory. Pages are taken as they are used.
+  static constexpr std::int64_t staging_bytes = 32 << 20;
+
+  /// `wire` and the channels' memory outlive this. May throw std::bad_alloc.
+  Hierarchy(Topology topology, int rank, Wire& wire, Channels channels);
+  ~Hierarchy();
+  Hierarchy(const Hierarchy&) = delete;
+  Hierarchy& operator=(const Hierarchy&) = delete;
+
+  const Topology& topology() const noexcept { return topology_; }
+  int rank() const noexcept { return rank_; }
+  int nodes() const noexcept { return topology_.nodes(); }
+  int node() const noexcept { return node_; }
+  int local_rank() const noexcept { return local_rank_; }
+  int local_ranks() const noexcept { return local_ranks_; }
+  int lanes() const noexcept { return topology_.most_on_a_node(); }
+  Lanes own_lanes() const noexcept { return lanes_of(local_rank_, local_ranks_, lanes()); }
+  /// The rank that carries `lane` on `node`; and on this node, its local rank.
+  int carrier(int node, int lane) const noexcept { return bestride::carrier(topology_, node, lane); }
+  int local_carrier(int lane) const noexcept { return carrier_of(lane, local_ranks_, lanes()); }
+
+  Wire& wire() noexcept { return wire_; }
+  Channels& channels() noexcept { return channels_; }
+  /// staging_bytes of memory for the collective that is under way.
+  std::byte* staging() noexcept { return staging_; }
+
+ private:
+  Topology topology_;
+  int rank_, node_, local_rank_, local_ranks_;
+  Wire& wire_;
+  Channels channels_;
+  std::byte* staging_;
+};
+
+}  // namespace bestride

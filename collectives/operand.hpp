@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Operand: (buffer, count, datatype) of a collective as a string of packed bytes, which can be read and written piece by piece, so that
+// derived types never need a whole packed copy.
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "kernels/packer.hpp"
+
+namespace bestride {
+
+/// A view: owns neither the buffer nor the packer.
+class Operand {
+ public:
+  Operand() = default;
+  /// `bytes` that lie together.
+  Operand(void* data, std::int64_t bytes) noexcept : user_(static_cast<std::byte*>(data)), bytes_(bytes) {}
+  /// The bytes of a layout, relative to `user`.
+  Operand(void* user, const Packer& packer) noexcept : user_(static_cast<std::byte*>(user)), packer_(&packer), bytes_(packer.size()) {
+    if (packer.layout()->contiguous()) {
+      user_ += packer.layout()->offset();
+      packer_ = nullptr;
+    }
+  }
+
+  std::int64_t bytes() const noexcept { return bytes_; }
+  /// Where the packed byte lies, if all of them lie together; else nullptr.
+  std::byte* at(std::int64_t byte) const noexcept { return packer_ ? nullptr : user_ + byte; }
+  /// 0 <= first <= last <= bytes().
+  void read(void* to, std::int64_t first, std::int64_t last) const noexcept {
+    if (first == last) return;
+    if (packer_)
+      packer_->pack_range(to, user_, first, last);
+    else
+      std::memcpy(to, user_ + first, static_cast<std::size_t>(last - first));
+  }
+  void write(const void* from, std::int64_t first, std::int64_t last) const noexcept {
+    if (first == last) return;
+    if (packer_)
+      packer_->unpack_range(user_, from, first, last);
+    else
+      std::memcpy(user_ + first, from, static_cast<std::size_t>(last - first));
+  }
+
+ private:
+  std::byte* user_ = nullptr;
+  const Packer* packer_ = nullptr;  ///< nullptr: the bytes lie together
+  std::int64_t bytes_ = 0;
+};
+
+/// One operand for each rank of a communicator: the blocks of an allgather, of an alltoall.
+class Operands {
+ public:
+  virtual Operand of(int rank) const noexcept = 0;
+  /// of(rank).bytes(), cheaply.
+  virtual std::int64_t bytes(int rank) const noexcept = 0;
+
+ protected:
+  ~Operands() = default;
+};
+
+}  // namespace bestride

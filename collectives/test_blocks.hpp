@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Operands and placements for the tests of this room.
+#include <random>
+#include <vector>
+
+#include "collectives/operand.hpp"
+#include "datatype/build.hpp"
+#include "datatype/expression.hpp"
+
+namespace bestride {
+
+/// 1 to 5 nodes of 1 to 4 ranks, block, cyclic or dealt at random.
+inline std::vector<int> random_placement(std::mt19937_64& random) {
+  std::vector<int> nodes;
+  const int count = static_cast<int>(1 + random() % 5);
+  const int each = static_cast<int>(1 + random() % 4);
+  switch (random() % 4) {
+    case 0:
+      for (int i = 0; i < count * each; ++i) nodes.push_back(i / each);
+      break;
+    case 1:
+      for (int i = 0; i < count * each; ++i) nodes.push_back(i % count);
+      break;
+    default:  // unequal
+      for (int i = 0, n = static_cast<int>(1 + random() % 12); i < n; ++i) nodes.push_back(static_cast<int>(random() % static_cast<std::uint64_t>(count)));
+  }
+  return nodes;
+}
+
+/// A block of bytes for each rank, lying together or every second byte of its place, at no particular alignment.
+class TestBlocks final : public Operands {
+ public:
+  TestBlocks(const std::vector<std::int64_t>& bytes, bool gaps) : bytes_(bytes), gaps_(gaps) {
+    for (const std::int64_t b : bytes_) {
+      begins_.push_back(static_cast<std::int64_t>(memory_.size()));
+      memory_.resize(memory_.size() + static_cast<std::size_t>(gaps ? 2 * b + 1 : b), std::byte{0xEE});
+      if (!gaps) continue;
+      auto parsed = parse_type(("vector(" + std::to_string(b) + ",1,2,byte)").c_str());
+      packers_.push_back(b ? std::make_unique<Packer>(intern(evaluate(*parsed)->bytes)) : nullptr);
+    }
+  }
+  Operand of(int rank) const noexcept override {
+    const std::size_t i = static_cast<std::size_t>(rank);
+    std::byte* place = const_cast<std::byte*>(memory_.data()) + begins_[i];
+    return gaps_ && packers_[i] ? Operand(place, *packers_[i]) : Operand(place, bytes_[i]);
+  }
+  std::int64_t bytes(int rank) const noexcept override { return bytes_[static_cast<std::size_t>(rank)]; }
+
+  static std::byte content(int rank, std::int64_t i) { return static_cast<std::byte>(rank * 37 + i * 7 + i / 256); }
+  void fill(int rank) {
+    for (std::int64_t i = 0; i < bytes(rank); ++i) {
+      const std::byte value = content(rank, i);
+      of(rank).write(&value, i, i + 1);
+    }
+  }
+  /// Rank's block has its content, and no gap was written.
+  bool holds(int rank) const {
+    std::vector<std::byte> all(static_cast<std::size_t>(bytes(rank)));
+    of(rank).read(all.data(), 0, bytes(rank));
+    for (std::int64_t i = 0; i < bytes(rank); ++i)
+      if (all[static_cast<std::size_t>(i)] != content(rank, i)) return false;
+    if (gaps_)
+      for (std::int64_t i = 0; i < bytes(rank); ++i)
+        if (memory_[static_cast<std::size_t>(begins_[static_cast<std::size_t>(rank)] + 2 * i + 1)] != std::byte{0xEE}) return false;
+    return true;
+  }
+
+ private:
+  std::vector<std::int64_t> bytes_;
+  bool gaps_;
+  std::vector<std::int64_t> begins_;
+  std::vector<std::byte> memory_;
+  std::vector<std::unique_ptr<Packer>> packers_;
+};
+
+}  // namespace bestride
