@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectives/broadcast.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace bestride {
+namespace {
+
+class Broadcast {
+ public:
+  Broadcast(Hierarchy& hierarchy, Operand data, int root, Pace pace)
+      : h_(hierarchy), data_(data), root_(root), piece_(std::min(pace.piece, hierarchy.channels().slot_bytes())), in_flight_(pace.in_flight),
+        here_(static_cast<std::size_t>(hierarchy.lanes())) {
+    const int nodes = h_.nodes(), first = h_.topology().node_of(root);
+    const int place = (h_.node() - first + nodes) % nodes;  // in the chain
+    previous_ = place == 0 ? -1 : (h_.node() + nodes - 1) % nodes;
+    next_ = place == nodes - 1 ? -1 : (h_.node() + 1) % nodes;
+    for (int lane = 0; lane < h_.lanes(); ++lane) pieces_ = std::max(pieces_, pieces_in(lane_range(lane).bytes(), piece_));
+    if (h_.rank() == root)
+      for (int lane = 0; lane < h_.lanes(); ++lane) here_[static_cast<std::size_t>(lane)] = pieces_;
+  }
+
+  Strand run() {
+    std::vector<Strand> strands;
+    if (next_ >= 0) strands.push_back(send());
+    if (previous_ >= 0) {
+      strands.push_back(receive());
+      for (int q = 0; q < h_.local_ranks(); ++q)
+        if (q != h_.local_rank()) strands.push_back(take(q, Stream::arrived, lanes_of(q, h_.local_ranks(), h_.lanes())));
+    } else if (h_.rank() == root_) {
+      if (h_.local_ranks() > 1) strands.push_back(give());
+    } else {
+      strands.push_back(take(h_.topology().local_rank_of(root_), Stream::own, {0, h_.lanes()}));
+    }
+    co_await all_of(strands);
+  }
+
+ private:
+  /// The pieces of some lanes, so that all lanes advance together.
+  class Pieces {
+   public:
+    Pieces(const Broadcast& of, Lanes lanes) noexcept : of_(of), lanes_(lanes), lane_(lanes.first) {}
+    bool next() noexcept {
+      for (; index_ < of_.pieces_; ++index_, lane_ = lanes_.first)
+        while (lane_ < lanes_.last) {
+          lane = lane_++;
+          range = piece_of(of_.lane_range(lane), index_, of_.piece_);
+          index = index_;
+          if (range.bytes() > 0) return true;
+        }
+      return false;
+    }
+    int lane = 0;
+    std::int64_t index = 0;
+    Range range;
+
+   private:
+    const Broadcast& of_;
+    Lanes lanes_;
+    int lane_;
+    std::int64_t index_ = 0;
+  };
+
+  Range lane_range(int lane) const noexcept { return part_of(data_.bytes(), h_.lanes(), lane); }
+  std::byte* staging(int index) noexcept { return h_.staging() + index * piece_; }
+
+  /// The root hands everything to its node.
+  Strand give() {
+    for (Pieces piece(*this, {0, h_.lanes()}); piece.next();) {
+      co_await until([&] { return h_.channels().vacant(Stream::own); });
+      data_.read(h_.channels().slot(Stream::own), piece.range.first, piece.range.last);
+      h_.channels().publish(Stream::own);
+    }
+  }
+
+  Strand take(int from, Stream stream, Lanes lanes) {
+    for (Pieces piece(*this, lanes); piece.next();) {
+      co_await until([&] { return h_.channels().arrived(from, stream) != nullptr; });
+      data_.write(h_.channels().arrived(from, stream), piece.range.first, piece.range.last);
+      h_.channels().take(from, stream);
+      here_[static_cast<std::size_t>(piece.lane)] = piece.index + 1;
+    }
+  }
+
+  Strand send() {
+    std::vector<Transfer> sent(static_cast<std::size_t>(in_flight_));
+    int count = 0;
+    for (Pieces piece(*this, h_.own_lanes()); piece.next(); ++count) {
+      const int slot = count % in_flight_;
+      Transfer& transfer = sent[static_cast<std::size_t>(slot)];
+      if (count >= in_flight_) co_await until([&] { return h_.wire().done(transfer); });
+      co_await until([&] { return here_[static_cast<std::size_t>(piece.lane)] > piece.index; });
+      const std::byte* data = data_.at(piece.range.first);
+      if (!data) {
+        data_.read(staging(slot), piece.range.first, piece.range.last);
+        data = staging(slot);
+      }
+      transfer = h_.wire().send(h_.carrier(next_, piece.lane), data, piece.range.bytes());
+    }
+    for (int i = std::max(0, count - in_flight_); i < count; ++i)
+      co_await until([&] { return h_.wire().done(sent[static_cast<std::size_t>(i % in_flight_)]); });
+  }
+
+  Strand receive() {
+    std::vector<Transfer> posted(static_cast<std::size_t>(in_flight_));
+    Pieces ahead(*this, h_.own_lanes());
+    int first = 0, last = 0;
+    for (Pieces piece(*this, h_.own_lanes()); piece.next(); ++first) {
+      for (; last - first < in_flight_ && ahead.next(); ++last) {
+        std::byte* place = data_.at(ahead.range.first);
+        if (!place) place = staging(in_flight_ + last % in_flight_);
+        posted[static_cast<std::size_t>(last % in_flight_)] = h_.wire().receive(h_.carrier(previous_, ahead.lane), place, ahead.range.bytes());
+      }
+      co_await until([&] { return h_.wire().done(posted[static_cast<std::size_t>(first % in_flight_)]); });
+      if (!data_.at(piece.range.first)) data_.write(staging(in_flight_ + first % in_flight_), piece.range.first, piece.range.last);
+      here_[static_cast<std::size_t>(piece.lane)] = piece.index + 1;
+      if (h_.local_ranks() == 1) continue;
+      co_await until([&] { return h_.channels().vacant(Stream::arrived); });
+      data_.read(h_.channels().slot(Stream::arrived), piece.range.first, piece.range.last);
+      h_.channels().publish(Stream::arrived);
+    }
+  }
+
+  Hierarchy& h_;
+  const Operand data_;
+  const int root_;
+  const std::int64_t piece_;
+  const int in_flight_;
+  int previous_, next_;                ///< nodes of the chain; -1: none
+  std::int64_t pieces_ = 0;            ///< of the longest lane
+  std::vector<std::int64_t> here_;     ///< by lane: how many of its pieces are in this rank's buffer
+};
+
+}  // namespace
+
+Strand broadcast(Hierarchy& hierarchy, Operand data, int root, Pace pace) {
+  Broadcast work(hierarchy, data, root, pace);
+  co_await work.run();
+}
+
+}  // namespace bestride
