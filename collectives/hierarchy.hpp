@@ -47,6 +47,7 @@ class Hierarchy {
 
   Wire& wire() noexcept { return wire_; }
   Channels& channels() noexcept { return channels_; }
+  const Channels& channels() const noexcept { return channels_; }
   /// staging_bytes of memory for the collective that is under way.
   std::byte* staging() noexcept { return staging_; }
 

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Combining: every rank has all nodes' strings; in the end each node's string, combined over all ranks, is with the carriers of that node, a lane
+// each. A reduce-scatter, and an allreduce's first half.
+//
+// The carrier of a lane combines what its node's ranks have in that lane and sends it straight to the carrier of the node it belongs to: each
+// node sends (N-1)/N of the vector once, the lower bound. Piece by piece, so that memory and wire work at the same time.
+#include "collectives/hierarchy.hpp"
+#include "collectives/reduction.hpp"
+#include "collectives/strand.hpp"
+#include "collectives/strings.hpp"
+
+namespace bestride {
+
+/// Where the result goes, piece by piece: the lanes of this rank, in ascending order of piece, then of lane.
+class ResultSink {
+ public:
+  /// `range`: of this node's string. `data` holds until the strand has ended. The strand may wait; the next piece waits for it.
+  virtual Strand deliver(int lane, Range range, const std::byte* data) = 0;
+
+ protected:
+  ~ResultSink() = default;
+};
+
+/// The pieces in which the results come: those of lanes that a local rank carries. Same order as deliver().
+class ResultPieces {
+ public:
+  ResultPieces(const Hierarchy& hierarchy, const NodeStrings& strings, std::int64_t piece, std::int64_t unit, int local_rank) noexcept;
+  bool next() noexcept;
+  int lane = 0;
+  Range range;
+
+ private:
+  Range lane_range(int index) const noexcept;
+
+  const Hierarchy& h_;
+  const NodeStrings& strings_;
+  const std::int64_t piece_, unit_;
+  const Lanes lanes_;
+  std::int64_t pieces_ = 0, index_ = 0;
+  int lane_;
+};
+
+/// Bytes of a piece of combine(): what staging has room for, at most pace.piece and a slot, a multiple of an element. 0: an element does not fit.
+std::int64_t combine_piece(const Hierarchy& hierarchy, const ReductionOrder& order, std::int64_t element_bytes, Pace pace) noexcept;
+
+/// All outlive the strand. combine_piece() is not 0.
+Strand combine(Hierarchy& hierarchy, const NodeStrings& input, const Reduction& reduction, const ReductionOrder& order, ResultSink& sink, Pace pace);
+
+}  // namespace bestride

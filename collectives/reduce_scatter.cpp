@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectives/reduce_scatter.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "collectives/share.hpp"
+
+namespace bestride {
+namespace {
+
+/// Hands each part of a result to the rank of this node it belongs to.
+class ToOwners final : public ResultSink {
+ public:
+  ToOwners(Hierarchy& hierarchy, const NodeStrings& strings, Operand output, std::int64_t piece, std::int64_t unit)
+      : h_(hierarchy), strings_(strings), output_(output), piece_(piece), unit_(unit) {}
+
+  Strand deliver(int, Range range, const std::byte* data) override {
+    for (int owner = 0; owner < h_.local_ranks(); ++owner) {
+      const Range met = meets(range, owner);
+      if (met.bytes() <= 0) continue;
+      const std::byte* part = data + (met.first - range.first);
+      if (owner == h_.local_rank()) {
+        keep(met, part);
+        continue;
+      }
+      co_await until([&] { return h_.channels().vacant(Stream::arrived); });
+      std::memcpy(h_.channels().slot(Stream::arrived), part, static_cast<std::size_t>(met.bytes()));
+      h_.channels().publish(Stream::arrived, owner);
+    }
+  }
+
+  /// What a neighbour hands this rank.
+  Strand take(int from) {
+    for (ResultPieces piece(h_, strings_, piece_, unit_, from); piece.next();)
+      for (int owner = 0; owner < h_.local_ranks(); ++owner) {
+        const Range met = meets(piece.range, owner);
+        if (met.bytes() <= 0 || owner == from) continue;
+        if (owner != h_.local_rank()) {
+          h_.channels().skip(from, Stream::arrived);
+          continue;
+        }
+        co_await until([&] { return h_.channels().arrived(from, Stream::arrived) != nullptr; });
+        keep(met, h_.channels().arrived(from, Stream::arrived));
+        h_.channels().take(from, Stream::arrived);
+      }
+  }
+
+ private:
+  Range meets(Range range, int owner) const noexcept {
+    const Range part = strings_.part(h_.node(), owner);
+    return {std::max(range.first, part.first), std::min(range.last, part.last)};
+  }
+  void keep(Range range, const std::byte* data) const noexcept {
+    const std::int64_t begin = strings_.part(h_.node(), h_.local_rank()).first;
+    output_.write(data, range.first - begin, range.last - begin);
+  }
+
+  Hierarchy& h_;
+  const NodeStrings& strings_;
+  const Operand output_;
+  const std::int64_t piece_, unit_;
+};
+
+/// Puts the results into a buffer of the input's shape.
+class IntoStrings final : public ResultSink {
+ public:
+  IntoStrings(Hierarchy& hierarchy, const NodeStrings& output) : h_(hierarchy), output_(output) {}
+  Strand deliver(int, Range range, const std::byte* data) override {
+    output_.write(h_.node(), range, data);
+    co_return;
+  }
+
+ private:
+  Hierarchy& h_;
+  const NodeStrings& output_;
+};
+
+}  // namespace
+
+Strand reduce_scatter(Hierarchy& hierarchy, const Operands& input, Operand output, const Reduction& reduction, const ReductionOrder& order, Pace pace) {
+  const RankBlocks strings(hierarchy.topology(), input);
+  ToOwners sink(hierarchy, strings, output, combine_piece(hierarchy, order, reduction.element_bytes, pace), reduction.element_bytes);
+  std::vector<Strand> strands;
+  strands.push_back(combine(hierarchy, strings, reduction, order, sink, pace));
+  for (int q = 0; q < hierarchy.local_ranks(); ++q)
+    if (q != hierarchy.local_rank()) strands.push_back(sink.take(q));
+  co_await all_of(strands);
+}
+
+Strand allreduce(Hierarchy& hierarchy, Operand input, Operand output, const Reduction& reduction, const ReductionOrder& order, Pace pace) {
+  const EvenParts given(hierarchy.topology(), input, reduction.element_bytes), result(hierarchy.topology(), output, reduction.element_bytes);
+  IntoStrings sink(hierarchy, result);
+  co_await combine(hierarchy, given, reduction, order, sink, pace);
+  co_await share(hierarchy, result, pace, reduction.element_bytes);
+}
+
+}  // namespace bestride

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Reduce-scatter and allreduce, out of combine() and share().
+#include "collectives/combine.hpp"
+
+namespace bestride {
+
+/// Every rank has a block for every rank (`input`); in the end `output` holds this rank's blocks of all ranks, combined.
+/// `input` of a rank must be of the same size on all ranks; `output`: this rank's, and may be where its own input block lies. All
+/// outlive the strand. combine_piece() is not 0.
+Strand reduce_scatter(Hierarchy& hierarchy, const Operands& input, Operand output, const Reduction& reduction, const ReductionOrder& order, Pace pace);
+
+/// `input` and `output` (of the same size on all ranks) may be the same buffer.
+Strand allreduce(Hierarchy& hierarchy, Operand input, Operand output, const Reduction& reduction, const ReductionOrder& order, Pace pace);
+
+}  // namespace bestride
