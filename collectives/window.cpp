@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectives/window.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+namespace bestride {
+namespace {
+
+std::byte* map(int descriptor, std::size_t bytes) noexcept {
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+  return memory == MAP_FAILED ? nullptr : static_cast<std::byte*>(memory);
+}
+
+}  // namespace
+
+Window::Window(Window&& other) noexcept : memory_(std::exchange(other.memory_, nullptr)), key_(std::exchange(other.key_, {})) {}
+
+Window& Window::operator=(Window&& other) noexcept {
+  std::swap(memory_, other.memory_);
+  std::swap(key_, other.key_);
+  return *this;
+}
+
+Window::~Window() {
+  close_descriptor();
+  if (memory_) munmap(memory_, key_.bytes);
+}
+
+Window Window::create(std::size_t bytes) noexcept {
+  Window window;
+  // Reserving takes pages until there are none left, and other processes with them.
+  struct sysinfo machine;
+  if (sysinfo(&machine) != 0 || bytes > machine.totalram / 8 * machine.mem_unit) return window;
+  const int descriptor = memfd_create("bestride", MFD_CLOEXEC);
+  if (descriptor < 0) return window;
+  const std::size_t all = header + bytes;
+  std::byte* memory = posix_fallocate(descriptor, 0, static_cast<off_t>(all)) == 0 ? map(descriptor, all) : nullptr;
+  if (!memory) {
+    close(descriptor);
+    return window;
+  }
+  window.memory_ = memory;
+  window.key_ = {getpid(), descriptor, all, 0};
+  if (getrandom(&window.key_.magic, sizeof window.key_.magic, 0) != sizeof window.key_.magic)
+    window.key_.magic = reinterpret_cast<std::uintptr_t>(memory) ^ static_cast<std::uint64_t>(getpid()) << 40;
+  std::memcpy(memory, &window.key_.magic, sizeof window.key_.magic);
+  return window;
+}
+
+Window Window::open(const WindowKey& key) noexcept {
+  Window window;
+  if (key.descriptor < 0) return window;
+  char path[64];
+  std::snprintf(path, sizeof path, "/proc/%lld/fd/%lld", static_cast<long long>(key.process), static_cast<long long>(key.descriptor));
+  const int descriptor = ::open(path, O_RDWR | O_CLOEXEC);
+  if (descriptor < 0) return window;
+  // Another container's process of that number may have anything open there.
+  if (lseek(descriptor, 0, SEEK_END) == static_cast<off_t>(key.bytes))
+    if (std::byte* memory = map(descriptor, key.bytes)) {
+      if (std::memcmp(memory, &key.magic, sizeof key.magic) == 0) {
+        window.memory_ = memory;
+        window.key_ = key;
+        window.key_.descriptor = -1;
+      } else {
+        munmap(memory, key.bytes);
+      }
+    }
+  close(descriptor);
+  return window;
+}
+
+void Window::close_descriptor() noexcept {
+  if (key_.descriptor >= 0) close(static_cast<int>(key_.descriptor));
+  key_.descriptor = -1;
+}
+
+}  // namespace bestride
