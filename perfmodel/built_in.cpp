@@ -133,13 +133,15 @@ const MachineProfile& MachineProfile::built_in() noexcept {
   return *profile;
 }
 
-MachineProfile MachineProfile::from(Measurements measured, MachineFingerprint fingerprint, DeviceMeasurements device) {
+MachineProfile MachineProfile::from(Measurements measured, MachineFingerprint fingerprint, DeviceMeasurements device,
+                                    CollectiveMeasurements collectives) {
   MachineProfile profile;
   profile.fingerprint = std::move(fingerprint);
   profile.filled_ = measured;
   profile.measured_ = std::move(measured);
   complete(&profile.filled_, built_in().filled_);
   profile.device_ = DeviceCosts::from(std::move(device));
+  profile.collectives_ = std::move(collectives);
   return profile;
 }
 

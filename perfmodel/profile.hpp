@@ -12,6 +12,7 @@
 
 #include "base/result.hpp"
 #include "model/distance.hpp"
+#include "perfmodel/collective_measurements.hpp"
 #include "perfmodel/cost_grid.hpp"
 #include "perfmodel/device_costs.hpp"
 #include "perfmodel/position.hpp"
@@ -110,7 +111,8 @@ class MachineProfile {
 
   /// Completes the measurements: holes by interpolation; leaves, spreads that were left out by the ratio to those that were
   /// not; a (lane, class) without a minimum of points by the built-in; `network` without points from `node`, assuming a slow wire.
-  static MachineProfile from(Measurements measured, MachineFingerprint fingerprint, DeviceMeasurements device = {});
+  static MachineProfile from(Measurements measured, MachineFingerprint fingerprint, DeviceMeasurements device = {},
+                             CollectiveMeasurements collectives = {});
 
   /// Seconds for one side of a call, transfer included, of each strategy.
   std::array<double, strategy_count> seconds(const Shape&, CallKind, Distance) const noexcept;
@@ -123,6 +125,8 @@ class MachineProfile {
   const Measurements& measured() const noexcept { return measured_; }
   /// Of memory on the GPU. The built-in costs, where none was measured.
   const DeviceCosts& device() const noexcept { return device_; }
+  /// Of collectives between nodes, as parameters_of() takes them. Nothing, where none was measured.
+  const CollectiveMeasurements& collectives() const noexcept { return collectives_; }
 
   MachineFingerprint fingerprint;
   std::string path;  ///< where it was read from; empty: built in
@@ -133,6 +137,7 @@ class MachineProfile {
   Measurements measured_;
   Measurements filled_;
   DeviceCosts device_ = DeviceCosts::built_in();
+  CollectiveMeasurements collectives_;
 };
 
 /// BESTRIDE_PROFILE, else ~/.config/bestride/profile.json, else /etc/bestride/profile.json: the first that exists; "" if none.

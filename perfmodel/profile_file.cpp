@@ -11,6 +11,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "perfmodel/collective_json.hpp"
 #include "perfmodel/device_json.hpp"
 #include "perfmodel/json_points.hpp"
 #include "perfmodel/profile.hpp"
@@ -72,6 +73,7 @@ Json json_of(const MachineProfile& profile) {
   }
   file["grids"] = std::move(grids);
   if (profile.device().measured().any()) file["gpu"] = json_of(profile.device().measured());
+  if (profile.collectives().any()) file["collectives"] = json_of(profile.collectives());
   file["signature"] = signature_of(file);
   return file;
 }
@@ -148,13 +150,15 @@ Result<MachineProfile> MachineProfile::load(const std::string& path) {
     if (file.value("signature", Json()) != signature_of(file)) return bad(path, "changed or damaged since it was written (its signature is wrong)");
     Measurements measured;
     DeviceMeasurements device;
+    CollectiveMeasurements collectives;
     std::string wrong = read_measurements(file, &measured);
     if (wrong.empty() && file.contains("gpu")) wrong = read_device(file.at("gpu"), &device);
+    if (wrong.empty() && file.contains("collectives")) wrong = read_collectives(file.at("collectives"), &collectives);
     if (!wrong.empty()) return bad(path, wrong);
     const Json& print = file.at("fingerprint");
     const auto text = [&](const char* key) { return print.at(key).get<std::string>(); };
     MachineProfile profile = from(std::move(measured), {text("cpu"), text("mpi_library"), text("host_class"), text("bestride"), print.value("gpu", "")},
-                                  std::move(device));
+                                  std::move(device), std::move(collectives));
     profile.path = path;
     return profile;
   } catch (const std::bad_alloc&) {

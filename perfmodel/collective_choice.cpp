@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "perfmodel/collective_choice.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstring>
+
+namespace bestride {
+namespace {
+
+constexpr std::uint32_t magic_number = 0x42434f4c;
+
+std::uint64_t checksum_of(const CollectiveParameters& parameters) noexcept {
+  unsigned char bytes[offsetof(CollectiveParameters, checksum)];
+  std::memcpy(bytes, &parameters, sizeof bytes);
+  std::uint64_t hash = 1469598103934665603u;
+  for (unsigned char byte : bytes) hash = (hash ^ byte) * 1099511628211u;
+  return hash;
+}
+// No padding: it would enter the checksum.
+static_assert(sizeof(CollectiveCorrections) == 4 * sizeof(std::int32_t) + 2 * sizeof(CollectiveTable<float>));
+static_assert(sizeof(CollectiveParameters) == 4 * sizeof(std::uint32_t) + sizeof(LinkCosts) + sizeof(double) + sizeof(std::uint64_t) +
+                                                  CollectiveMeasurements::most_settings * sizeof(CollectiveCorrections));
+
+/// log2, straight between powers of two: exact arithmetic, so the same on every CPU.
+double octaves(double value) noexcept {
+  const auto whole = static_cast<std::uint64_t>(std::clamp(value, 1.0, 0x1p62));
+  const int exponent = static_cast<int>(std::bit_width(whole)) - 1;
+  const double power = static_cast<double>(std::uint64_t{1} << exponent);
+  return exponent + (static_cast<double>(whole) - power) / power;
+}
+
+double apart(double a, double b) noexcept { return a < b ? b - a : a - b; }
+
+/// How unlike two communicators are, in factors of two of nodes, of ranks a node, and of the order of ranks.
+double unlikeness(const CollectiveCorrections& setting, const CollectiveShape& shape) noexcept {
+  return apart(octaves(setting.nodes), octaves(shape.nodes)) + apart(octaves(setting.most_on_a_node), octaves(shape.most_on_a_node)) +
+         apart(octaves(setting.ring_entries), octaves(shape.ring_entries)) / 2;
+}
+
+struct Ratios {
+  double hierarchical = 1, library = 1;
+};
+
+/// Straight between the measured sizes on either side, flat beyond them.
+Ratios ratios_at(const CollectiveCorrections& setting, Collective what, bool blocking, double bytes) noexcept {
+  const auto& hierarchical = setting.hierarchical[static_cast<std::size_t>(what)][blocking];
+  const auto& library = setting.library[static_cast<std::size_t>(what)][blocking];
+  const double at = (octaves(bytes) - 12) / 2;
+  int below = -1, above = -1;
+  for (int i = 0; i < collective_sizes; ++i) {
+    if (!(hierarchical[static_cast<std::size_t>(i)] > 0 && library[static_cast<std::size_t>(i)] > 0)) continue;
+    if (i <= at) below = i;
+    else if (above < 0) above = i;
+  }
+  if (below < 0 && above < 0) return {};
+  if (below < 0) below = above;
+  if (above < 0) above = below;
+  const double part = above == below ? 0 : (at - below) / (above - below);
+  const auto between = [&](const auto& values) noexcept {
+    const double from = values[static_cast<std::size_t>(below)], to = values[static_cast<std::size_t>(above)];
+    return from + (to - from) * part;
+  };
+  return {between(hierarchical), between(library)};
+}
+
+bool measured(const CollectiveCorrections& setting, Collective what, bool blocking) noexcept {
+  const auto& values = setting.library[static_cast<std::size_t>(what)][blocking];
+  return std::any_of(values.begin(), values.end(), [](float value) { return value > 0; });
+}
+
+/// Of the nearest setting in which this collective was measured; nothing is known of it: 1.
+Ratios correction(const CollectiveParameters& parameters, const CollectiveShape& shape) noexcept {
+  const CollectiveCorrections* nearest = nullptr;
+  double least = 0;
+  Collective what = shape.what;
+  for (int pass = 0; pass < 2 && !nearest; ++pass) {
+    if (pass == 1) {
+      // Not measured by itself: its algorithms are allgather's.
+      if (shape.what != Collective::allgatherv) break;
+      what = Collective::allgather;
+    }
+    for (int i = 0; i < parameters.settings; ++i) {
+      const CollectiveCorrections& setting = parameters.corrections[static_cast<std::size_t>(i)];
+      if (!measured(setting, what, shape.blocking)) continue;
+      const double distance = unlikeness(setting, shape);
+      // The later one was measured later.
+      if (!nearest || distance <= least) nearest = &setting, least = distance;
+    }
+  }
+  return nearest ? ratios_at(*nearest, what, shape.blocking, static_cast<double>(shape.bytes)) : Ratios{};
+}
+
+}  // namespace
+
+CollectiveMode collective_mode(std::string_view text) noexcept {
+  return text == "library" ? CollectiveMode::library : text == "hierarchical" ? CollectiveMode::hierarchical : CollectiveMode::automatic;
+}
+
+void CollectiveParameters::seal() noexcept {
+  magic = magic_number;
+  version = current_version;
+  checksum = checksum_of(*this);
+}
+
+bool CollectiveParameters::intact() const noexcept {
+  if (magic != magic_number || version != current_version || checksum != checksum_of(*this)) return false;
+  if (settings < 0 || settings > static_cast<std::int32_t>(corrections.size())) return false;
+  return std::all_of(link_fields.begin(), link_fields.end(), [&](const LinkField& field) { return link.*field.value > 0; });
+}
+
+CollectiveParameters parameters_of(const CollectiveMeasurements& measured, CollectiveMode mode) noexcept {
+  CollectiveParameters parameters;
+  parameters.link = measured.filled_link();
+  parameters.mode = mode;
+  for (const CollectiveSetting& setting : measured.settings) {
+    if (parameters.settings == static_cast<std::int32_t>(parameters.corrections.size())) break;
+    CollectiveCorrections& corrections = parameters.corrections[static_cast<std::size_t>(parameters.settings++)];
+    corrections.nodes = setting.nodes;
+    corrections.ranks = setting.ranks;
+    corrections.most_on_a_node = setting.most_on_a_node;
+    corrections.ring_entries = setting.ring_entries;
+    for (std::size_t what = 0; what < collective_count; ++what)
+      for (std::size_t form = 0; form < 2; ++form)
+        for (std::size_t size = 0; size < collective_sizes; ++size) {
+          const CollectiveShape shape = setting.shape(static_cast<Collective>(what), form == 1, static_cast<int>(size));
+          const auto ratio = [](float seconds, double predicted) { return seconds > 0 ? static_cast<float>(seconds / predicted) : 0.0f; };
+          corrections.hierarchical[what][form][size] =
+              ratio(setting.hierarchical[what][form][size], hierarchical_cost(shape, parameters.link).seconds);
+          corrections.library[what][form][size] = ratio(setting.library[what][form][size], library_cost(shape, parameters.link).seconds);
+        }
+  }
+  parameters.seal();
+  return parameters;
+}
+
+CollectiveChoice CollectiveChooser::choose(const CollectiveShape& shape) const noexcept {
+  CollectiveChoice choice;
+  if (!usable_ || shape.bytes <= 0 || shape.ranks < 2) return choice;
+  const LinkCosts& link = parameters_.link;
+  const Ratios ratios = correction(parameters_, shape);
+  choice.hierarchical_s = hierarchical_cost(shape, link).seconds * ratios.hierarchical;
+  choice.library_s = library_cost(shape, link).seconds * ratios.library;
+  const ChunkPlan plan = plan_chunks(shape, link);
+  choice.chunk_bytes = plan.chunk_bytes;
+  choice.in_flight = plan.in_flight;
+  if (shape.nodes < 2 || parameters_.mode == CollectiveMode::library) return choice;
+  choice.hierarchical = parameters_.mode == CollectiveMode::hierarchical || choice.hierarchical_s <= choice.library_s * (1 - parameters_.margin);
+  return choice;
+}
+
+}  // namespace bestride

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "perfmodel/collective_costs.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace bestride {
+namespace {
+
+constexpr double delay = 20e-3;  ///< seconds of link that a chunk holds
+constexpr std::int64_t least_chunk = 64 * 1024, most_chunk = 4 << 20;
+constexpr std::int64_t least_piece = 4096;  ///< of a short slice that goes through a chain
+
+bool is_chain(Collective what) noexcept { return what == Collective::broadcast || what == Collective::reduce; }
+
+/// Steps of the exchange between nodes, one after the other.
+double steps_of(const CollectiveShape& shape) noexcept {
+  const double others = shape.nodes - 1;
+  switch (shape.what) {
+    case Collective::allreduce: return 2 * others;
+    case Collective::gather:
+    case Collective::scatter: return 1;
+    default: return others;
+  }
+}
+
+/// Bytes that the busiest rank copies, or reads to reduce them, within the node.
+double copied_bytes(const CollectiveShape& shape) noexcept {
+  const double all = static_cast<double>(shape.bytes), own = all / shape.ranks;
+  if (shape.most_on_a_node == 1) {
+    // No window: the wire leads into the user's buffer. What is reduced is still read.
+    const bool reduces = shape.what == Collective::reduce_scatter || shape.what == Collective::allreduce || shape.what == Collective::reduce;
+    return reduces ? all : 0;
+  }
+  switch (shape.what) {
+    case Collective::allgather:
+    case Collective::allgatherv: return all + own;
+    case Collective::broadcast:
+    case Collective::gather:
+    case Collective::scatter: return all;
+    case Collective::reduce_scatter: return 2 * all + own;  // in; a slice of all the node's contributions; out
+    case Collective::reduce: return 2 * all;
+    case Collective::allreduce: return 3 * all;
+    case Collective::alltoall: return 2 * all;
+  }
+  return all;
+}
+
+/// Bytes of a message between two nodes, if it isn't cut: what one rank has of a step.
+double step_bytes(const CollectiveShape& shape) noexcept {
+  const double slice = wire_lower_bound(shape) / shape.most_on_a_node;
+  return is_chain(shape.what) ? slice : slice / steps_of(shape);
+}
+
+}  // namespace
+
+LinkCosts LinkCosts::built_in() noexcept {
+  return {.latency_s = 30e-6, .overhead_s = 2e-6, .wire_byte_s = 8 / (0.956 * 10e9), .stream_byte_s = 16 / (0.956 * 10e9),
+          .copy_byte_s = 1 / 3e9, .node_sync_s = 2e-6};
+}
+
+double wire_lower_bound(const CollectiveShape& shape) noexcept {
+  if (shape.nodes < 2) return 0;
+  const double all = static_cast<double>(shape.bytes), nodes = shape.nodes, most = shape.most_on_a_node;
+  switch (shape.what) {
+    case Collective::broadcast:
+    case Collective::reduce: return all;
+    case Collective::allreduce: return 2 * (nodes - 1) / nodes * all;
+    case Collective::alltoall: return most * all * (shape.ranks - most) / shape.ranks;
+    default: return (nodes - 1) / nodes * all;
+  }
+}
+
+ChunkPlan plan_chunks(const CollectiveShape& shape, const LinkCosts& link) noexcept {
+  const double slice = step_bytes(shape);
+  const double share = delay / (link.wire_of(shape.most_on_a_node) * shape.most_on_a_node);
+  const double clamped = std::clamp(share, static_cast<double>(least_chunk), static_cast<double>(most_chunk));
+  auto chunk = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(clamped)));
+  const auto whole = static_cast<std::int64_t>(slice < 1 ? 1 : slice > most_chunk * 4.0 ? most_chunk * 4.0 : slice);
+  chunk = std::min(chunk, is_chain(shape.what) ? std::max(whole / 4, least_piece) : whole);
+  // Whole cache lines.
+  return {.chunk_bytes = std::max<std::int64_t>(64, (chunk + 63) / 64 * 64)};
+}
+
+CollectiveCost hierarchical_cost(const CollectiveShape& shape, const LinkCosts& link) noexcept {
+  if (shape.bytes <= 0) return {};
+  const double bytes = wire_lower_bound(shape), ranks = shape.most_on_a_node, wire = link.wire_of(ranks);
+  const double copying = copied_bytes(shape) * link.copy_byte_s;
+  // Into the window, the wire done, out of the window.
+  const double waiting = ranks > 1 ? 3 * link.node_sync_s : 0;
+  if (shape.nodes < 2) return {copying + waiting, 0};
+  const double slice = bytes / ranks, chunk = std::min(static_cast<double>(plan_chunks(shape, link).chunk_bytes), slice);
+  const double steps = steps_of(shape), chunks = std::max(slice / chunk, steps);
+  double sending = bytes * wire + steps * link.latency_s + chunks * link.overhead_s;
+  if (is_chain(shape.what)) sending += (steps - 1) * chunk * ranks * wire;
+  // The longer of wire and copies hides the other but for its first or last chunk.
+  const double hidden = std::min(sending, copying);
+  return {std::max(sending, copying) + hidden * chunk / slice + waiting, bytes};
+}
+
+}  // namespace bestride

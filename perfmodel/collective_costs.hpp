@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// What a collective costs over links of a given speed: hierarchical, and as MPI's own algorithms send it.
+//
+// Additive: bytes on the fullest link of a node, steps, messages, copies in the node. Only + - * / and comparisons of doubles, no
+// function of libm, whose last bit may depend on the CPU: members of one communicator must come to the same decision.
+// Alternative that lost: measured curves only. Nodes x ranks x placement x bytes are too many points; measurements correct this
+// instead (collective_choice.hpp).
+#include <cstdint>
+
+#include "perfmodel/collective_shape.hpp"
+
+namespace bestride {
+
+/// Seconds, or seconds a byte. Positive.
+struct LinkCosts {
+  double latency_s;        ///< a short message between nodes, one way
+  double overhead_s;       ///< what one more message at the same time costs its sender
+  double wire_byte_s;      ///< a byte of a node's link, either way, both ways busy, all ranks of the node sending
+  double stream_byte_s;    ///< the same with one rank sending: not less
+  double copy_byte_s;      ///< a byte a rank copies from memory to memory while the others of its node do the same
+  double node_sync_s;      ///< all ranks of a node wait for each other once
+
+  /// For machines that were never calibrated: 10 Gbit/s Ethernet without its headers (1500-byte frames carry 0.956 of the line rate), one rank
+  /// half of it; 30 us (MPICH over UCX/TCP between two hosts is 20 to 40); copies of 3 GB/s a rank (a server's memory divided by its cores
+  /// has 3 to 10). Slow copies and a fast wire make the hierarchy look dear, which is the cautious side.
+  static LinkCosts built_in() noexcept;
+  /// Seconds a byte of a node's link with so many ranks of the node sending at once.
+  double wire_of(double streams) const noexcept {
+    const double shared = stream_byte_s / (streams < 1 ? 1 : streams);
+    return shared > wire_byte_s ? shared : wire_byte_s;
+  }
+};
+
+/// How the bytes between nodes are cut: each rank's slice goes in chunks, `in_flight` sends of them at a time.
+struct ChunkPlan {
+  std::int64_t chunk_bytes = 0;
+  /// Two: UCX advances all pending rendezvous sends together, so that a pipeline of many does not pipeline (a broadcast over 4 x 2 ranks
+  /// at 50 Mbit/s took 2.38 times the wire limit with all chunks posted, 1.31 with two).
+  int in_flight = 2;
+};
+
+/// What 20 ms of a rank's share of the link carry, as a power of two between 64 KiB and 4 MiB: a rank that lost its processor comes back
+/// after some milliseconds, and until then the chunks in flight have to feed the link (128 KiB, two in flight, were good at 50 to
+/// 200 Mbit/s and lost a factor of 2.2 at 1 Gbit/s on busy cores). Not more than the slice; of what goes through a chain of nodes
+/// (broadcast, reduce) a quarter of it, or the last node would wait for all of it before it gets anything.
+ChunkPlan plan_chunks(const CollectiveShape& shape, const LinkCosts& link) noexcept;
+
+struct CollectiveCost {
+  double seconds = 0;
+  double wire_bytes = 0;  ///< over the fullest link of a node in its fuller direction
+};
+
+/// What has to cross the fullest link of a node in one direction, whatever the algorithm. With one node 0.
+double wire_lower_bound(const CollectiveShape& shape) noexcept;
+
+/// Every byte crosses the link once, in a slice a rank; in the node through shared memory, overlapped with the wire chunk by chunk.
+CollectiveCost hierarchical_cost(const CollectiveShape& shape, const LinkCosts& link) noexcept;
+
+/// As MPICH 4 sends it: its choice of algorithm by size and number of ranks, and what each puts on the wire (collective_library.cpp).
+CollectiveCost library_cost(const CollectiveShape& shape, const LinkCosts& link) noexcept;
+
+}  // namespace bestride

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "perfmodel/collective_json.hpp"
+
+namespace bestride {
+namespace {
+
+/// Of this section; another one is refused with the file.
+constexpr int section_version = 1;
+constexpr int most_ranks = 1 << 24;
+
+/// Nanoseconds with four significant digits, null if not measured: what is read back and written again is the same.
+Json number_of(double seconds) {
+  if (!(seconds > 0)) return nullptr;
+  char text[32];
+  std::snprintf(text, sizeof text, "%.4g", seconds * 1e9);
+  return std::strtod(text, nullptr);
+}
+
+/// False unless null or a time between 10^-15 s and 1000 s.
+template <class Value>
+bool read_number(const Json& value, Value* seconds) {
+  *seconds = std::numeric_limits<Value>::quiet_NaN();
+  if (value.is_null()) return true;
+  if (!value.is_number()) return false;
+  const double nanoseconds = value.get<double>();
+  if (!(nanoseconds >= 1e-6 && nanoseconds <= 1e12)) return false;
+  *seconds = static_cast<Value>(nanoseconds * 1e-9);
+  return true;
+}
+
+template <class Row>
+Json numbers_of(const Row& values) {
+  Json row = Json::array();
+  for (float value : values) row.push_back(number_of(static_cast<double>(value)));
+  return row;
+}
+
+template <class Row>
+bool read_numbers(const Json& row, Row* values) {
+  if (!row.is_array() || row.size() != values->size()) return false;
+  for (std::size_t i = 0; i < row.size(); ++i)
+    if (!read_number(row[i], &(*values)[i])) return false;
+  return true;
+}
+
+Json sizes() {
+  Json bytes = Json::array();
+  for (int i = 0; i < collective_sizes; ++i) bytes.push_back(collective_bytes_at(i));
+  return bytes;
+}
+
+bool read_count(const Json& value, int least, int most, int* count) {
+  if (!value.is_number_integer()) return false;
+  const auto number = value.get<std::int64_t>();
+  if (number < least || number > most) return false;
+  *count = static_cast<int>(number);
+  return true;
+}
+
+template <class Row>
+bool any(const Row& values) {
+  for (float value : values)
+    if (!std::isnan(value)) return true;
+  return false;
+}
+
+bool read_setting(const Json& entry, CollectiveSetting* setting) {
+  if (!read_count(entry.at("ranks"), 2, most_ranks, &setting->ranks) || !read_count(entry.at("nodes"), 2, setting->ranks, &setting->nodes) ||
+      !read_count(entry.at("most_on_a_node"), 1, setting->ranks, &setting->most_on_a_node) ||
+      !read_count(entry.at("ring_entries"), 1, setting->most_on_a_node, &setting->ring_entries))
+    return false;
+  for (const Json& curve : entry.at("curves")) {
+    Collective what;
+    if (!named(curve.at("collective"), collective_count, &what)) return false;
+    const bool blocking = curve.at("blocking").get<bool>();
+    if (!read_numbers(curve.at("hierarchical_ns"), &setting->hierarchical[static_cast<std::size_t>(what)][blocking]) ||
+        !read_numbers(curve.at("library_ns"), &setting->library[static_cast<std::size_t>(what)][blocking]))
+      return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Json json_of(const CollectiveMeasurements& measured) {
+  Json section{{"version", section_version}, {"bytes", sizes()}, {"settings", Json::array()}};
+  for (const LinkField& field : link_fields) section["link_ns"][std::string(field.name)] = number_of(measured.link.*field.value);
+  for (const CollectiveSetting& setting : measured.settings) {
+    Json curves = Json::array();
+    for (std::size_t what = 0; what < collective_count; ++what)
+      for (std::size_t form = 0; form < 2; ++form)
+        if (any(setting.library[what][form]))
+          curves.push_back({{"collective", name(static_cast<Collective>(what))}, {"blocking", form == 1},
+                            {"hierarchical_ns", numbers_of(setting.hierarchical[what][form])},
+                            {"library_ns", numbers_of(setting.library[what][form])}});
+    section["settings"].push_back({{"nodes", setting.nodes}, {"ranks", setting.ranks}, {"most_on_a_node", setting.most_on_a_node},
+                                   {"ring_entries", setting.ring_entries}, {"curves", std::move(curves)}});
+  }
+  return section;
+}
+
+std::string read_collectives(const Json& section, CollectiveMeasurements* measured) {
+  if (section.at("version") != section_version) return "its section for collectives is another version's";
+  if (section.at("bytes") != sizes()) return "its sizes of collectives are not this version's";
+  for (const LinkField& field : link_fields)
+    if (!read_number(section.at("link_ns").at(std::string(field.name)), &(measured->link.*field.value)))
+      return "the link's '" + std::string(field.name) + "' has a bad value";
+  const Json& settings = section.at("settings");
+  if (!settings.is_array() || settings.size() > CollectiveMeasurements::most_settings) return "it has more measured sets of collectives than this version's";
+  for (const Json& entry : settings)
+    if (!read_setting(entry, &measured->settings.emplace_back())) return "a measured set of collectives has a bad entry";
+  return "";
+}
+
+}  // namespace bestride

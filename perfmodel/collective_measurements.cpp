@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "perfmodel/collective_measurements.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace bestride {
+namespace {
+
+void merge_table(CollectiveTable<float>& into, const CollectiveTable<float>& newer) {
+  for (std::size_t what = 0; what < into.size(); ++what)
+    for (std::size_t form = 0; form < into[what].size(); ++form)
+      for (std::size_t size = 0; size < into[what][form].size(); ++size)
+        if (!std::isnan(newer[what][form][size])) into[what][form][size] = newer[what][form][size];
+}
+
+}  // namespace
+
+bool CollectiveMeasurements::any() const noexcept {
+  return !settings.empty() || std::any_of(link_fields.begin(), link_fields.end(), [&](const LinkField& field) { return !std::isnan(link.*field.value); });
+}
+
+LinkCosts CollectiveMeasurements::filled_link() const noexcept {
+  LinkCosts filled = LinkCosts::built_in();
+  for (const LinkField& field : link_fields)
+    if (const double measured = link.*field.value; measured > 0) filled.*field.value = measured;
+  filled.stream_byte_s = std::max(filled.stream_byte_s, filled.wire_byte_s);
+  return filled;
+}
+
+void CollectiveMeasurements::merge(const CollectiveMeasurements& newer) {
+  for (const LinkField& field : link_fields)
+    if (!std::isnan(newer.link.*field.value)) link.*field.value = newer.link.*field.value;
+  for (const CollectiveSetting& setting : newer.settings) {
+    const auto known = std::find_if(settings.begin(), settings.end(), [&](const CollectiveSetting& other) { return other.same_place(setting); });
+    if (known == settings.end()) {
+      settings.push_back(setting);
+    } else {
+      merge_table(known->hierarchical, setting.hierarchical);
+      merge_table(known->library, setting.library);
+      std::rotate(known, known + 1, settings.end());
+    }
+  }
+  if (settings.size() > most_settings) settings.erase(settings.begin(), settings.end() - static_cast<std::ptrdiff_t>(most_settings));
+}
+
+}  // namespace bestride

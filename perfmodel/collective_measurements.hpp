@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// What `bestride calibrate` measured of collectives: the links, and both ways of each collective at some sizes, on some numbers of
+// nodes and ranks. The section `collectives` of the profile file (docs/profile.md).
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <string_view>
+#include <vector>
+
+#include "perfmodel/collective_costs.hpp"
+
+namespace bestride {
+
+/// Sizes measured: 4 KiB to 16 MiB by 4, of CollectiveShape::bytes.
+inline constexpr int collective_sizes = 7;
+constexpr std::int64_t collective_bytes_at(int i) noexcept { return std::int64_t{4096} << (2 * i); }
+
+/// One field of LinkCosts, and what the file calls it.
+struct LinkField {
+  std::string_view name;
+  double LinkCosts::*value;
+};
+inline constexpr std::array<LinkField, 6> link_fields{{{"latency", &LinkCosts::latency_s},
+                                                       {"overhead", &LinkCosts::overhead_s},
+                                                       {"wire_byte", &LinkCosts::wire_byte_s},
+                                                       {"stream_byte", &LinkCosts::stream_byte_s},
+                                                       {"copy_byte", &LinkCosts::copy_byte_s},
+                                                       {"node_sync", &LinkCosts::node_sync_s}}};
+
+/// A time by collective, form (0 nonblocking, 1 blocking) and size.
+template <class Value>
+using CollectiveTable = std::array<std::array<std::array<Value, collective_sizes>, 2>, collective_count>;
+
+/// One communicator that was measured.
+struct CollectiveSetting {
+  static constexpr float unmeasured = std::numeric_limits<float>::quiet_NaN();
+  CollectiveSetting() noexcept {
+    for (auto& collective : hierarchical)
+      for (auto& form : collective) form.fill(unmeasured);
+    library = hierarchical;
+  }
+  /// The point's shape.
+  CollectiveShape shape(Collective what, bool blocking, int size) const noexcept {
+    return {.what = what, .bytes = collective_bytes_at(size), .nodes = nodes, .ranks = ranks, .most_on_a_node = most_on_a_node,
+            .ring_entries = ring_entries, .blocking = blocking};
+  }
+  bool same_place(const CollectiveSetting& other) const noexcept {
+    return nodes == other.nodes && ranks == other.ranks && most_on_a_node == other.most_on_a_node && ring_entries == other.ring_entries;
+  }
+  int nodes = 1, ranks = 1, most_on_a_node = 1, ring_entries = 1;  ///< as in CollectiveShape
+  CollectiveTable<float> hierarchical;                             ///< seconds, NaN: not measured
+  CollectiveTable<float> library;
+};
+
+struct CollectiveMeasurements {
+  /// As many settings as travel with a communicator (CollectiveParameters); the oldest goes.
+  static constexpr std::size_t most_settings = 3;
+  static constexpr double unmeasured = std::numeric_limits<double>::quiet_NaN();
+  LinkCosts link{unmeasured, unmeasured, unmeasured, unmeasured, unmeasured, unmeasured};
+  std::vector<CollectiveSetting> settings;  ///< oldest first
+
+  bool any() const noexcept;
+  /// What was measured, and the built-in value of what was not. One stream is never faster than all.
+  LinkCosts filled_link() const noexcept;
+  /// Values of `newer` take the place of what is here. May throw std::bad_alloc.
+  void merge(const CollectiveMeasurements& newer);
+};
+
+}  // namespace bestride

@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+
+#include "perfmodel/collective_choice.hpp"
+#include "perfmodel/profile.hpp"
+#include "perfmodel/test_allocations.hpp"
+
+namespace bestride {
+namespace {
+
+using enum Collective;
+constexpr std::int64_t KiB = 1024, MiB = 1024 * 1024;
+constexpr Collective all_collectives[] = {allgather, allgatherv, broadcast, reduce_scatter, allreduce, reduce, gather, scatter, alltoall};
+
+CollectiveShape on(Collective what, std::int64_t bytes, int nodes, int per_node, bool cyclic = false, bool blocking = true) {
+  return {.what = what, .bytes = bytes, .nodes = nodes, .ranks = nodes * per_node, .most_on_a_node = per_node,
+          .ring_entries = cyclic ? per_node : 1, .blocking = blocking};
+}
+
+/// Ethernet of so many Mbit/s.
+LinkCosts ethernet(double mbit) {
+  LinkCosts link = LinkCosts::built_in();
+  link.wire_byte_s = link.stream_byte_s = 8 / (0.956e6 * mbit);
+  return link;
+}
+
+double bytes_ratio(const CollectiveShape& shape) { return library_cost(shape, ethernet(200)).wire_bytes / wire_lower_bound(shape); }
+
+const CollectiveChooser built_in(parameters_of({}));
+
+TEST(CollectiveShape, NamesAreReadBack) {
+  for (Collective what : all_collectives) {
+    Collective read = allgather;
+    ASSERT_TRUE(parse(name(what), &read));
+    EXPECT_EQ(read, what);
+  }
+  Collective read = allgather;
+  EXPECT_FALSE(parse("allgathers", &read));
+}
+
+TEST(CollectiveShape, OfATopology) {
+  const int block[] = {0, 0, 0, 1, 1, 1}, cyclic[] = {0, 1, 0, 1, 0, 1}, mixed[] = {0, 1, 1, 0, 0, 2};
+  const auto of = [](const auto& nodes) { return shape_of(allgather, 100, false, Topology(nodes)); };
+  EXPECT_EQ(of(block).ring_entries, 1);
+  EXPECT_EQ(of(cyclic).ring_entries, 3);
+  EXPECT_EQ(of(mixed).ring_entries, 2) << "node 0 is entered before ranks 3 and 0";
+  EXPECT_EQ(of(mixed).nodes, 3);
+  EXPECT_EQ(of(mixed).ranks, 6);
+  EXPECT_EQ(of(mixed).most_on_a_node, 3);
+  EXPECT_FALSE(of(mixed).blocking);
+}
+
+/// Bytes MPICH 4.0.2 put on the fullest link, counted, over the lower bound (4 MiB; 3 x 2: 1 MiB).
+TEST(LibraryCost, PutsOnTheWireWhatWasCounted) {
+  EXPECT_NEAR(bytes_ratio(on(allgather, 4 * MiB, 2, 2)), 1.50, 0.02);
+  EXPECT_NEAR(bytes_ratio(on(allgather, 4 * MiB, 4, 2)), 1.17, 0.02);
+  EXPECT_NEAR(bytes_ratio(on(allgather, 4 * MiB, 4, 2, true)), 2.34, 0.02);
+  EXPECT_NEAR(bytes_ratio(on(allgather, 4 * MiB, 2, 4)), 1.76, 0.02);
+  EXPECT_NEAR(bytes_ratio(on(allgather, 1 * MiB, 3, 2)), 1.26, 0.02);
+  EXPECT_NEAR(bytes_ratio(on(allgather, 1 * MiB, 3, 2, true)), 2.51, 0.02);
+  EXPECT_NEAR(bytes_ratio(on(allgather, 64 * KiB, 4, 2)), 2.05, 0.06);
+  EXPECT_NEAR(bytes_ratio(on(allgather, 61 * KiB, 3, 2)), 2.32, 0.1);
+  EXPECT_NEAR(bytes_ratio(on(allgather, 61 * KiB, 3, 2, true)), 2.57, 0.1);
+  for (bool cyclic : {false, true}) {
+    EXPECT_NEAR(bytes_ratio(on(reduce_scatter, 4 * MiB, 4, 2, cyclic)), 2.01, 0.02);
+    EXPECT_NEAR(bytes_ratio(on(allreduce, 4 * MiB, 4, 2, cyclic)), 1.00, 0.02);
+    EXPECT_NEAR(bytes_ratio(on(allreduce, 1 * MiB, 3, 2, cyclic)), 1.50, 0.02);
+  }
+  EXPECT_NEAR(bytes_ratio(on(reduce_scatter, 4 * MiB, 2, 4)), 4.01, 0.02);
+  EXPECT_NEAR(bytes_ratio(on(allreduce, 4 * MiB, 4, 2, false, false)), 1.00, 0.02);
+  EXPECT_NEAR(bytes_ratio(on(allreduce, 4 * MiB, 4, 2, true, false)), 2.01, 0.02);
+  EXPECT_NEAR(bytes_ratio(on(allreduce, 1 * MiB, 3, 2, true, false)), 2.66, 0.35);
+  EXPECT_NEAR(bytes_ratio(on(broadcast, 4 * MiB, 2, 2)), 1.00, 0.02);
+  EXPECT_NEAR(bytes_ratio(on(broadcast, 4 * MiB, 4, 2)), 1.63, 0.02);
+  EXPECT_NEAR(bytes_ratio(on(broadcast, 4 * MiB, 4, 2, true)), 2.51, 0.02);
+  EXPECT_NEAR(bytes_ratio(on(broadcast, 4 * MiB, 2, 4)), 1.38, 0.02);
+  EXPECT_NEAR(bytes_ratio(on(broadcast, 1 * MiB, 3, 2)), 2.00, 0.02);
+  EXPECT_NEAR(bytes_ratio(on(broadcast, 4 * MiB, 4, 2, false, false)), 2.00, 0.02);
+  EXPECT_NEAR(bytes_ratio(on(broadcast, 4 * MiB, 2, 4, false, false)), 1.00, 0.02);
+}
+
+TEST(CollectiveCosts, NothingGoesBelowTheLowerBoundOrTheWire) {
+  for (Collective what : all_collectives)
+    for (int nodes : {2, 3, 4, 5, 8, 100})
+      for (int per_node : {1, 2, 3, 4, 48})
+        for (bool cyclic : {false, true})
+          for (bool blocking : {false, true})
+            for (std::int64_t bytes = 1; bytes <= 1024 * MiB; bytes *= 8) {
+              const CollectiveShape shape = on(what, bytes, nodes, per_node, cyclic, blocking);
+              const LinkCosts link = ethernet(1000);
+              const double bound = wire_lower_bound(shape), wire = bound * link.wire_byte_s;
+              const CollectiveCost library = library_cost(shape, link), hierarchical = hierarchical_cost(shape, link);
+              ASSERT_GE(library.wire_bytes, bound) << name(what) << nodes << "x" << per_node << " " << bytes;
+              ASSERT_DOUBLE_EQ(hierarchical.wire_bytes, bound);
+              ASSERT_GE(library.seconds, wire);
+              ASSERT_GE(hierarchical.seconds, wire);
+              ASSERT_TRUE(std::isfinite(library.seconds) && std::isfinite(hierarchical.seconds));
+            }
+}
+
+TEST(CollectiveCosts, MoreBytesNeverCostLess) {
+  for (Collective what : all_collectives)
+    for (int nodes : {2, 3, 8})
+      for (int per_node : {1, 2, 7})
+        for (bool blocking : {false, true}) {
+          double hierarchical = 0, library = 0;
+          for (std::int64_t bytes = 1; bytes < 256 * MiB; bytes += 1 + bytes / 5) {
+            const CollectiveShape shape = on(what, bytes, nodes, per_node, false, blocking);
+            const double now = hierarchical_cost(shape, LinkCosts::built_in()).seconds;
+            EXPECT_GE(now, hierarchical * 0.9999) << name(what) << " " << nodes << "x" << per_node << " " << bytes;
+            hierarchical = now;
+            // Below, MPICH changes algorithms; what it changes to may be faster.
+            if (bytes < 4 * MiB) continue;
+            const double then = library_cost(shape, LinkCosts::built_in()).seconds;
+            EXPECT_GE(then, library * 0.9999) << name(what) << " " << nodes << "x" << per_node << " " << bytes;
+            library = then;
+          }
+        }
+}
+
+TEST(CollectiveCosts, TwiceTheRateIsHalfTheTimeOfALongCollective) {
+  for (Collective what : all_collectives) {
+    const CollectiveShape shape = on(what, 64 * MiB, 4, 2);
+    EXPECT_NEAR(hierarchical_cost(shape, ethernet(100)).seconds / hierarchical_cost(shape, ethernet(50)).seconds, 0.5, 0.02) << name(what);
+    EXPECT_NEAR(library_cost(shape, ethernet(100)).seconds / library_cost(shape, ethernet(50)).seconds, 0.5, 0.03) << name(what);
+  }
+}
+
+TEST(CollectiveCosts, ChunksFollowTheRate) {
+  const auto chunk = [](Collective what, std::int64_t bytes, double mbit) { return plan_chunks(on(what, bytes, 2, 2), ethernet(mbit)).chunk_bytes; };
+  EXPECT_EQ(chunk(allgather, 64 * MiB, 50), 64 * KiB);
+  EXPECT_EQ(chunk(allgather, 64 * MiB, 200), 128 * KiB);
+  EXPECT_EQ(chunk(allgather, 64 * MiB, 1000), 1 * MiB);
+  EXPECT_EQ(chunk(allgather, 64 * MiB, 100000), 4 * MiB);
+  EXPECT_EQ(chunk(allgather, 128 * KiB, 1000), 32 * KiB) << "not more than a rank sends in a step";
+  EXPECT_EQ(chunk(broadcast, 1 * MiB, 1000), 128 * KiB) << "a chain: a quarter of the slice";
+  EXPECT_EQ(chunk(broadcast, 1, 1000), 4096);
+  EXPECT_EQ(chunk(allgather, 1, 1000), 64);
+  EXPECT_EQ(plan_chunks(on(allgather, std::int64_t{1} << 62, 2, 2), ethernet(1)).in_flight, 2);
+}
+
+TEST(CollectiveChooser, OnOneNodeNothingIsChosen) {
+  for (CollectiveMode mode : {CollectiveMode::automatic, CollectiveMode::library, CollectiveMode::hierarchical}) {
+    const CollectiveChooser chooser(parameters_of({}, mode));
+    for (Collective what : all_collectives)
+      for (std::int64_t bytes : {std::int64_t{0}, std::int64_t{1}, 64 * KiB, 1024 * MiB})
+        for (int ranks : {1, 2, 64}) EXPECT_FALSE(chooser.choose(on(what, bytes, 1, ranks)).hierarchical);
+  }
+}
+
+TEST(CollectiveChooser, TakesTheHierarchyWhereItSavesBytesAndNotForShortOnes) {
+  for (double mbit : {50.0, 200.0, 1000.0}) {
+    CollectiveMeasurements measured;
+    measured.link = ethernet(mbit);
+    const CollectiveChooser chooser(parameters_of(measured));
+    for (bool blocking : {false, true})
+      for (auto [nodes, per_node] : {std::pair{2, 2}, {4, 2}, {3, 2}, {2, 4}}) {
+        for (Collective what : {allgather, reduce_scatter})
+          EXPECT_TRUE(chooser.choose(on(what, 4 * MiB, nodes, per_node, true, blocking)).hierarchical) << name(what) << nodes << "x" << per_node;
+        EXPECT_TRUE(chooser.choose(on(reduce_scatter, 4 * MiB, nodes, per_node, false, blocking)).hierarchical);
+        EXPECT_FALSE(chooser.choose(on(broadcast, 64, nodes, per_node, false, blocking)).hierarchical);
+        EXPECT_FALSE(chooser.choose(on(gather, 64 * MiB, nodes, per_node, false, blocking)).hierarchical) << "MPI's own is at the bound";
+      }
+  }
+  // The longer the vector, the better: once chosen, chosen for all that is longer.
+  for (Collective what : {allgather, reduce_scatter, allreduce}) {
+    bool chosen = false;
+    for (std::int64_t bytes = 1 * MiB; bytes <= 1024 * MiB; bytes *= 2) {
+      const bool now = built_in.choose(on(what, bytes, 4, 2, true)).hierarchical;
+      EXPECT_TRUE(now || !chosen) << name(what) << " " << bytes;
+      chosen = now;
+    }
+    EXPECT_TRUE(chosen) << name(what);
+  }
+}
+
+TEST(CollectiveChooser, NeedsTheMargin) {
+  int close = 0;
+  for (Collective what : all_collectives)
+    for (int nodes : {2, 3, 4, 16})
+      for (int per_node : {1, 2, 8})
+        for (std::int64_t bytes = 64; bytes < 256 * MiB; bytes = bytes * 5 / 4 + 1) {
+          const CollectiveChoice choice = built_in.choose(on(what, bytes, nodes, per_node));
+          EXPECT_EQ(choice.hierarchical, choice.hierarchical_s <= 0.95 * choice.library_s);
+          close += !choice.hierarchical && choice.hierarchical_s < choice.library_s;
+        }
+  EXPECT_GT(close, 10) << "faster, but not by enough";
+}
+
+TEST(CollectiveChooser, AModeForcesWherePossible) {
+  const CollectiveShape shortest = on(broadcast, 1, 2, 2), longest = on(reduce_scatter, 64 * MiB, 4, 2);
+  EXPECT_TRUE(CollectiveChooser(parameters_of({}, collective_mode("hierarchical"))).choose(shortest).hierarchical);
+  EXPECT_FALSE(CollectiveChooser(parameters_of({}, collective_mode("library"))).choose(longest).hierarchical);
+  EXPECT_TRUE(CollectiveChooser(parameters_of({}, collective_mode("auto"))).choose(longest).hierarchical);
+}
+
+/// One setting in which both ways of what was predicted took these many times as long.
+CollectiveMeasurements measured_as(double hierarchical, double library, int nodes = 2, int per_node = 2, Collective what = allgather) {
+  CollectiveMeasurements measured;
+  CollectiveSetting setting;
+  setting.nodes = nodes, setting.ranks = nodes * per_node, setting.most_on_a_node = per_node;
+  for (int size = 0; size < collective_sizes; size += 2) {
+    const CollectiveShape shape = setting.shape(what, true, size);
+    const auto at = static_cast<std::size_t>(size);
+    setting.hierarchical[static_cast<std::size_t>(what)][1][at] = static_cast<float>(hierarchical * hierarchical_cost(shape, LinkCosts::built_in()).seconds);
+    setting.library[static_cast<std::size_t>(what)][1][at] = static_cast<float>(library * library_cost(shape, LinkCosts::built_in()).seconds);
+  }
+  measured.settings.push_back(setting);
+  return measured;
+}
+
+TEST(CollectiveChooser, MeasuredPointsCorrectThePrediction) {
+  const CollectiveShape shape = on(allgather, 700 * KiB, 2, 2);
+  const CollectiveChoice plain = built_in.choose(shape), twice = CollectiveChooser(parameters_of(measured_as(2, 3))).choose(shape);
+  EXPECT_NEAR(twice.hierarchical_s / plain.hierarchical_s, 2, 1e-3);
+  EXPECT_NEAR(twice.library_s / plain.library_s, 3, 1e-3);
+  EXPECT_FALSE(CollectiveChooser(parameters_of(measured_as(9, 1))).choose(on(allgather, 64 * MiB, 2, 2)).hierarchical);
+  EXPECT_TRUE(CollectiveChooser(parameters_of(measured_as(1, 9))).choose(on(allgatherv, 1 * MiB, 2, 2)).hierarchical) << "as allgather";
+  for (const CollectiveShape& other : {on(allgather, 700 * KiB, 2, 2, false, false), on(broadcast, 700 * KiB, 2, 2)})
+    EXPECT_DOUBLE_EQ(CollectiveChooser(parameters_of(measured_as(9, 1))).choose(other).hierarchical_s, built_in.choose(other).hierarchical_s);
+}
+
+TEST(CollectiveChooser, BetweenSizesRatiosAreMixedAndTheNearestSettingCounts) {
+  CollectiveMeasurements measured = measured_as(2, 1, 2, 2);
+  // Four times as long from one measured size to the next (16 times the bytes).
+  measured.settings[0].hierarchical[0][1][4] *= 2;
+  const double at_64K = 2, at_1M = 4;
+  const auto ratio = [&](const CollectiveShape& shape) {
+    return CollectiveChooser(parameters_of(measured)).choose(shape).hierarchical_s / built_in.choose(shape).hierarchical_s;
+  };
+  EXPECT_NEAR(ratio(on(allgather, 64 * KiB, 2, 2)), at_64K, 1e-3);
+  EXPECT_NEAR(ratio(on(allgather, 1 * MiB, 2, 2)), at_1M, 1e-3);
+  EXPECT_NEAR(ratio(on(allgather, 256 * KiB, 2, 2)), (at_64K + at_1M) / 2, 1e-3);
+  EXPECT_NEAR(ratio(on(allgather, 1, 2, 2)), at_64K, 1e-3) << "flat beyond the ends";
+  measured.merge(measured_as(5, 1, 16, 4));
+  EXPECT_NEAR(ratio(on(allgather, 64 * KiB, 12, 4)), 5, 1e-3);
+  EXPECT_NEAR(ratio(on(allgather, 64 * KiB, 3, 2)), at_64K, 1e-3);
+}
+
+TEST(CollectiveMeasurements, TheNewestSettingsStay) {
+  CollectiveMeasurements measured;
+  for (int nodes : {2, 3, 4, 5, 3}) measured.merge(measured_as(nodes, 1, nodes, 2));
+  ASSERT_EQ(measured.settings.size(), 3u);
+  EXPECT_EQ(measured.settings[0].nodes, 4);
+  EXPECT_EQ(measured.settings[1].nodes, 5);
+  EXPECT_EQ(measured.settings[2].nodes, 3);
+  CollectiveMeasurements none;
+  EXPECT_FALSE(none.any());
+  none.link.latency_s = 1e-6;
+  EXPECT_TRUE(none.any());
+  EXPECT_EQ(none.filled_link().latency_s, 1e-6);
+  EXPECT_EQ(none.filled_link().copy_byte_s, LinkCosts::built_in().copy_byte_s);
+}
+
+TEST(CollectiveParameters, TravelAsBytesAndDecideAlike) {
+  CollectiveMeasurements measured = measured_as(1.3, 1.1);
+  measured.link = ethernet(333);
+  const CollectiveParameters sent = parameters_of(measured);
+  ASSERT_TRUE(sent.intact());
+  unsigned char wire[sizeof sent];
+  std::memcpy(wire, &sent, sizeof sent);
+  CollectiveParameters got;
+  std::memcpy(&got, wire, sizeof got);
+  ASSERT_TRUE(got.intact());
+  const CollectiveChooser here(sent), there(got);
+  for (Collective what : all_collectives)
+    for (std::int64_t bytes = 1; bytes < 1024 * MiB; bytes *= 3) {
+      const CollectiveShape shape = on(what, bytes, 3, 2);
+      const CollectiveChoice a = here.choose(shape), b = there.choose(shape);
+      EXPECT_EQ(a.hierarchical, b.hierarchical);
+      EXPECT_EQ(a.hierarchical_s, b.hierarchical_s);
+      EXPECT_EQ(a.library_s, b.library_s);
+      EXPECT_EQ(a.chunk_bytes, b.chunk_bytes);
+    }
+}
+
+TEST(CollectiveParameters, DamagedOnesLeaveAllToTheLibrary) {
+  const CollectiveParameters good = parameters_of({});
+  const CollectiveShape shape = on(reduce_scatter, 64 * MiB, 4, 2);
+  ASSERT_TRUE(CollectiveChooser(good).choose(shape).hierarchical);
+  for (std::size_t at = 0; at < sizeof good; ++at) {
+    CollectiveParameters damaged;
+    unsigned char bytes[sizeof good];
+    std::memcpy(bytes, &good, sizeof good);
+    bytes[at] ^= 4;
+    std::memcpy(&damaged, bytes, sizeof bytes);
+    ASSERT_FALSE(damaged.intact()) << at;
+    ASSERT_FALSE(CollectiveChooser(damaged).choose(shape).hierarchical);
+  }
+  EXPECT_FALSE(CollectiveParameters{}.intact());
+  CollectiveParameters sealed_nonsense = good;
+  sealed_nonsense.link.wire_byte_s = 0;
+  sealed_nonsense.seal();
+  EXPECT_FALSE(sealed_nonsense.intact());
+  sealed_nonsense = good;
+  sealed_nonsense.settings = 4;
+  sealed_nonsense.seal();
+  EXPECT_FALSE(sealed_nonsense.intact());
+}
+
+TEST(CollectiveChooser, AllocatesNothing) {
+  const CollectiveChooser chooser(parameters_of(measured_as(1.1, 1.2)));
+  const long before = allocations;
+  double sum = 0;
+  for (int i = 0; i < 1000; ++i) sum += chooser.choose(on(all_collectives[i % 9], 1000 * i, 2 + i % 50, 1 + i % 9)).library_s;
+  EXPECT_EQ(allocations, before);
+  EXPECT_GT(sum, 0);
+}
+
+class CollectivesInAProfile : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = testing::TempDir() + "bestride_collectives_" + std::to_string(::getpid());
+    path_ = folder_ + "/profile.json";
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  /// What load() says of a profile with these measurements, written without a check.
+  std::string refusal(const CollectiveMeasurements& measured) const {
+    EXPECT_TRUE(MachineProfile::from(Measurements(), {}, {}, measured).save(path_));
+    const auto loaded = MachineProfile::load(path_);
+    EXPECT_FALSE(loaded);
+    return loaded ? "" : loaded.error().text;
+  }
+  std::string folder_, path_;
+};
+
+TEST_F(CollectivesInAProfile, ComeBackAsTheyWere) {
+  CollectiveMeasurements before = measured_as(2, 3, 3, 2, reduce_scatter);
+  before.link.latency_s = 12.34e-6;
+  before.link.wire_byte_s = 41.8e-9;
+  ASSERT_TRUE(MachineProfile::from(Measurements(), {}, {}, before).save(path_));
+  const auto profile = MachineProfile::load(path_);
+  ASSERT_TRUE(profile) << profile.error().text;
+  const CollectiveMeasurements& after = profile->collectives();
+  EXPECT_NEAR(after.link.latency_s, 12.34e-6, 1e-11);
+  EXPECT_NEAR(after.link.wire_byte_s, 41.8e-9, 1e-14);
+  EXPECT_TRUE(std::isnan(after.link.copy_byte_s));
+  ASSERT_EQ(after.settings.size(), 1u);
+  EXPECT_TRUE(after.settings[0].same_place(before.settings[0]));
+  const auto what = static_cast<std::size_t>(reduce_scatter);
+  for (std::size_t size = 0; size < collective_sizes; ++size) {
+    EXPECT_TRUE(std::isnan(after.settings[0].library[what][0][size]));
+    if (size % 2) EXPECT_TRUE(std::isnan(after.settings[0].library[what][1][size]));
+    else EXPECT_NEAR(after.settings[0].library[what][1][size] / before.settings[0].library[what][1][size], 1, 1e-3);
+  }
+  ASSERT_TRUE(MachineProfile::from(Measurements(), {}, {}, after).save(path_ + "2"));
+  EXPECT_EQ(std::filesystem::file_size(path_), std::filesystem::file_size(path_ + "2"));
+}
+
+TEST_F(CollectivesInAProfile, ABadSectionIsRefusedWhole) {
+  const auto expect_one_line = [](const std::string& text, const char* cause) {
+    EXPECT_NE(text.find(cause), std::string::npos) << text;
+    EXPECT_NE(text.find("the built-in profile is used"), std::string::npos) << text;
+    EXPECT_EQ(text.find('\n'), std::string::npos);
+  };
+  CollectiveMeasurements bad = measured_as(1, 1);
+  bad.link.copy_byte_s = 1e6;
+  expect_one_line(refusal(bad), "'copy_byte' has a bad value");
+  bad = measured_as(1, 1);
+  bad.settings[0].nodes = 9;  // more than there are ranks
+  expect_one_line(refusal(bad), "bad entry");
+  bad = measured_as(1, 1);
+  bad.settings[0].ring_entries = 3;
+  expect_one_line(refusal(bad), "bad entry");
+  bad = measured_as(1, 1);
+  bad.settings[0].library[0][1][2] = 1e9f;
+  expect_one_line(refusal(bad), "bad entry");
+  bad = measured_as(1, 1);
+  bad.settings.resize(4, bad.settings[0]);
+  expect_one_line(refusal(bad), "more measured sets");
+}
+
+}  // namespace
+}  // namespace bestride
