@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interpose/back/hierarchical/job.hpp"
+
+#include <atomic>
+#include <new>
+
+#include "base/message.hpp"
+#include "base/variables.hpp"
+#include "interpose/back/calls.hpp"
+#include "interpose/back/hierarchical/world.hpp"
+
+namespace bestride {
+namespace {
+
+/// Never destroyed: MPI may be called from other libraries' destructors.
+struct Joined {
+  explicit Joined(const Topology& world, const JobSettings& given) noexcept
+      : settings(given), chooser(given.parameters), job{world, settings, chooser, MPI_COMM_NULL, 0} {}
+  JobSettings settings;
+  CollectiveChooser chooser;
+  Job job;
+};
+alignas(Joined) unsigned char storage[sizeof(Joined)];
+constinit std::atomic<const Job*> joined{nullptr};
+
+JobSettings settings_here(const CollectiveMeasurements* measured) noexcept {
+  const Settings& settings = Settings::get();
+  JobSettings own;
+  const CollectiveMode mode = collective_mode(settings.text("BESTRIDE_COLLECTIVES"));
+  own.parameters = parameters_of(measured ? *measured : CollectiveMeasurements{}, mode);
+  own.window_limit = settings.size("BESTRIDE_WINDOW_LIMIT");
+  own.reassociate = settings.flag("BESTRIDE_REASSOCIATE");
+  return own;
+}
+
+}  // namespace
+
+const Job* job() noexcept { return joined.load(std::memory_order_acquire); }
+
+void join_job(const CollectiveMeasurements* measured) noexcept {
+  const Topology* world = world_topology();
+  if (!world || world->nodes() < 2) return;
+  JobSettings settings = settings_here(measured);
+  MPI_Comm wire = MPI_COMM_NULL;
+  int bad = real.Comm_dup(MPI_COMM_WORLD, &wire) != MPI_SUCCESS;
+  if (!bad) real.Comm_set_errhandler(wire, MPI_ERRORS_RETURN);
+  int* largest = nullptr;
+  int found = 0;
+  if (!bad) bad = real.Comm_get_attr(wire, MPI_TAG_UB, &largest, &found) != MPI_SUCCESS || !found;
+  // All go the same way, also where one of them could not.
+  int any_bad = 1;
+  if (real.Allreduce(&bad, &any_bad, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD) != MPI_SUCCESS || any_bad) return;
+  if (real.Bcast(&settings, sizeof settings, MPI_BYTE, 0, wire) != MPI_SUCCESS) return;
+  if (!settings.parameters.intact() || settings.parameters.mode == CollectiveMode::library) return;
+  auto* all = new (storage) Joined(*world, settings);
+  all->job.wire = wire;
+  all->job.largest_tag = *largest;
+  joined.store(&all->job, std::memory_order_release);
+}
+
+void leave_job() noexcept { joined.store(nullptr, std::memory_order_release); }
+
+}  // namespace bestride

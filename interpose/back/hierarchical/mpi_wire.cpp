@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interpose/back/hierarchical/mpi_wire.hpp"
+
+#include <cstring>
+
+#include "interpose/back/calls.hpp"
+
+namespace bestride {
+namespace {
+
+static_assert(sizeof(MPI_Request) <= sizeof(Transfer::handle));
+Transfer transfer_of(MPI_Request request) noexcept {
+  Transfer transfer;
+  std::memcpy(&transfer.handle, &request, sizeof request);
+  return transfer;
+}
+
+}  // namespace
+
+Transfer MpiWire::send(int rank, const void* data, std::int64_t bytes) noexcept {
+  MPI_Request request = MPI_REQUEST_NULL;
+  if (real.Isend(data, static_cast<int>(bytes), MPI_BYTE, world_ranks_[static_cast<std::size_t>(rank)], tag_, wire_, &request) != MPI_SUCCESS)
+    broken_ = true;
+  return transfer_of(request);
+}
+
+Transfer MpiWire::receive(int rank, void* data, std::int64_t bytes) noexcept {
+  MPI_Request request = MPI_REQUEST_NULL;
+  if (real.Irecv(data, static_cast<int>(bytes), MPI_BYTE, world_ranks_[static_cast<std::size_t>(rank)], tag_, wire_, &request) != MPI_SUCCESS)
+    broken_ = true;
+  return transfer_of(request);
+}
+
+bool MpiWire::done(Transfer& transfer) noexcept {
+  MPI_Request request;
+  std::memcpy(&request, &transfer.handle, sizeof request);
+  int flag = 0;
+  if (real.Test(&request, &flag, MPI_STATUS_IGNORE) != MPI_SUCCESS) broken_ = true;
+  transfer = transfer_of(request);
+  return flag && !broken_;
+}
+
+void MpiWire::poll() noexcept {
+  int flag = 0;
+  real.Iprobe(MPI_ANY_SOURCE, tag_, wire_, &flag, MPI_STATUS_IGNORE);
+}
+
+}  // namespace bestride

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// MpiWire: the wire of one communicator, over the job's own communicator and under a tag of its own.
+#include <mpi.h>
+
+#include <vector>
+
+#include "collectives/wire.hpp"
+
+namespace bestride {
+
+class MpiWire final : public Wire {
+ public:
+  /// `world_ranks`: of the communicator's ranks.
+  MpiWire(MPI_Comm wire, int tag, std::vector<int> world_ranks) noexcept : wire_(wire), tag_(tag), world_ranks_(std::move(world_ranks)) {}
+
+  Transfer send(int rank, const void* data, std::int64_t bytes) noexcept override;
+  Transfer receive(int rank, void* data, std::int64_t bytes) noexcept override;
+  bool done(Transfer& transfer) noexcept override;
+  /// Lets the MPI library make progress, where nothing of ours asks it to: a neighbour may be waiting for a message that the application
+  /// sent before it came here.
+  void poll() noexcept;
+
+ private:
+  const MPI_Comm wire_;
+  const int tag_;
+  const std::vector<int> world_ranks_;
+};
+
+}  // namespace bestride

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interpose/back/hierarchical/operands.hpp"
+
+#include <algorithm>
+#include <new>
+
+#include "interpose/back/calls.hpp"
+#include "interpose/back/fail.hpp"
+#include "interpose/back/hierarchical/predefined.hpp"
+#include "interpose/back/runtime.hpp"
+#include "interpose/back/thread_cache.hpp"
+
+namespace bestride {
+namespace {
+
+/// A piece of at most so many elements is given to MPI_Pack at a time: its counts and sizes are ints.
+std::int64_t most_elements(std::int64_t element_bytes) noexcept { return std::max<std::int64_t>(1, (1 << 30) / std::max<std::int64_t>(1, element_bytes)); }
+
+}  // namespace
+
+ElementSize element_size(MPI_Datatype type) noexcept {
+  if (const Predefined* known = predefined(type)) return {known->size, known->size};
+  TypeEntry* entry = runtime().types.find(type);
+  if (!entry) return {};
+  const TypeEntry::State state = entry->decoded_state();
+  if (state == TypeEntry::State::opaque || state == TypeEntry::State::undecoded) return {};
+  return {entry->size(), entry->extent()};
+}
+
+UserBlocks::UserBlocks(UserBlocks&& other) noexcept
+    : type_(other.type_), own_type_(std::exchange(other.own_type_, MPI_DATATYPE_NULL)), element_(other.element_), access_(other.access_),
+      counted_(std::move(other.counted_)), operands_(std::move(other.operands_)), by_mpi_(std::move(other.by_mpi_)) {}
+
+UserBlocks::~UserBlocks() {
+  if (own_type_ != MPI_DATATYPE_NULL && !runtime().ended()) real.Type_free(&own_type_);
+}
+
+const UserBlocks::Counted& UserBlocks::counted(std::int64_t count) {
+  for (const Counted& known : counted_)
+    if (known.count == count) return known;
+  Counted made{count, {}, false};
+  if (!predefined(type_)) {
+    TypeEntry* entry = runtime().types.find(type_);
+    if (entry) entry->expect_reuse();
+    made.plan = entry ? entry->plan(count) : PlanRef();
+    made.by_mpi = !made.plan || !made.plan->layout() || (!made.plan->contiguous() && !made.plan->packer());
+  }
+  counted_.push_back(std::move(made));
+  return counted_.back();
+}
+
+void UserBlocks::add(const void* buffer, std::int64_t elements, std::int64_t count) {
+  std::byte* place = static_cast<std::byte*>(const_cast<void*>(buffer)) + elements * element_.extent;
+  const std::int64_t bytes = count * element_.packed;
+  if (bytes == 0) {
+    operands_.emplace_back(place, 0);
+    return;
+  }
+  const Counted& known = counted(count);
+  if (known.by_mpi) {
+    Lease packed(runtime().pool, bytes);
+    if (!packed) throw std::bad_alloc();
+    operands_.emplace_back(packed.data(), bytes);
+    by_mpi_.push_back({place, count, std::move(packed)});
+    // The application may free its type while the operation is under way.
+    if (own_type_ == MPI_DATATYPE_NULL && real.Type_dup(type_, &own_type_) != MPI_SUCCESS) throw std::bad_alloc();
+  } else if (known.plan) {
+    if (known.plan->contiguous())
+      operands_.emplace_back(place + known.plan->layout()->offset(), bytes);
+    else
+      operands_.emplace_back(place, *known.plan->packer());
+  } else {
+    operands_.emplace_back(place, bytes);
+  }
+}
+
+bool UserBlocks::fill() noexcept {
+  if (access_ == Access::written) return true;
+  for (ByMpi& block : by_mpi_) {
+    const std::int64_t most = most_elements(element_.packed);
+    for (std::int64_t first = 0; first < block.count; first += most) {
+      const int count = static_cast<int>(std::min(most, block.count - first));
+      int at = 0;
+      if (real.Pack(block.place + first * element_.extent, count, own_type_, block.packed.data() + first * element_.packed,
+                    static_cast<int>(count * element_.packed), &at, MPI_COMM_SELF) != MPI_SUCCESS)
+        return false;
+    }
+  }
+  return true;
+}
+
+void UserBlocks::settle() noexcept {
+  if (access_ == Access::read) return;
+  const std::int64_t most = most_elements(element_.packed);
+  for (ByMpi& block : by_mpi_)
+    for (std::int64_t first = 0; first < block.count; first += most) {
+      const int count = static_cast<int>(std::min(most, block.count - first));
+      int at = 0;
+      real.Unpack(block.packed.data() + first * element_.packed, static_cast<int>(count * element_.packed), &at,
+                  block.place + first * element_.extent, count, own_type_, MPI_COMM_SELF);
+    }
+}
+
+std::int64_t UserBlocks::all_bytes() const noexcept {
+  std::int64_t sum = 0;
+  for (const Operand& operand : operands_) sum += operand.bytes();
+  return sum;
+}
+
+}  // namespace bestride

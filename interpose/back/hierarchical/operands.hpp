@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// A user's blocks of (buffer, count, datatype) as Operands, whatever the type. A collective can't be left to MPI on one rank alone, so a
+// type for which there is no packer goes through MPI_Pack, into buffers of its whole size.
+#include <mpi.h>
+
+#include <utility>
+#include <vector>
+
+#include "collectives/operand.hpp"
+#include "interpose/back/buffer.hpp"
+#include "interpose/back/plan.hpp"
+
+namespace bestride {
+
+/// What one element of a known type is: a predefined one, or one whose commit was seen.
+struct ElementSize {
+  std::int64_t packed = -1;  ///< bytes; -1: not known, so the call is MPI's
+  std::int64_t extent = 0;
+};
+ElementSize element_size(MPI_Datatype type) noexcept;
+
+enum class Access : unsigned char { read, written, both };
+
+/// One block for each rank.
+class UserBlocks final : public Operands {
+ public:
+  /// `type` is known. May throw std::bad_alloc.
+  UserBlocks(MPI_Datatype type, Access access) : type_(type), element_(element_size(type)), access_(access) {}
+  UserBlocks(UserBlocks&& other) noexcept;
+  ~UserBlocks();
+
+  void reserve(int ranks) { operands_.reserve(static_cast<std::size_t>(ranks)); }
+  /// The next rank's block begins at `buffer` + `elements` extents. May throw std::bad_alloc.
+  void add(const void* buffer, std::int64_t elements, std::int64_t count);
+  /// Before what is read is read, at each start. False: MPI could not pack it.
+  bool fill() noexcept;
+  /// After all is written.
+  void settle() noexcept;
+
+  Operand of(int rank) const noexcept override { return operands_[static_cast<std::size_t>(rank)]; }
+  std::int64_t bytes(int rank) const noexcept override { return operands_[static_cast<std::size_t>(rank)].bytes(); }
+  std::int64_t all_bytes() const noexcept;
+
+ private:
+  struct Counted {
+    std::int64_t count;
+    PlanRef plan;  ///< none: contiguous, or only MPI can pack it
+    bool by_mpi;
+  };
+  /// A block that MPI packs, and where.
+  struct ByMpi {
+    std::byte* place;
+    std::int64_t count;
+    Lease packed;
+  };
+  const Counted& counted(std::int64_t count);
+
+  MPI_Datatype type_;
+  MPI_Datatype own_type_ = MPI_DATATYPE_NULL;  ///< a duplicate, where MPI packs
+  ElementSize element_;
+  Access access_;
+  std::vector<Counted> counted_;
+  std::vector<Operand> operands_;
+  std::vector<ByMpi> by_mpi_;
+};
+
+}  // namespace bestride

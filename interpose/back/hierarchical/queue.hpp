@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// CollectiveQueue: the hierarchical collectives of one communicator, carried on one after the other.
+//
+// Made by all members alike, where they have agreed on a tag. Its shared memory and its Hierarchy are made by the first operation, over the
+// wire, in steps like everything else, so that a nonblocking call need not wait for them. Where a node's shared memory fails, the
+// members tell each other; what is queued by then goes over the wire with each rank as a node of its own, and later calls are left to MPI.
+#include <mpi.h>
+
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <mutex>
+
+#include "collectives/hierarchy.hpp"
+#include "collectives/strand.hpp"
+#include "collectives/window.hpp"
+#include "interpose/back/hierarchical/mpi_wire.hpp"
+#include "interpose/back/hierarchical/operation.hpp"
+
+namespace bestride {
+
+class CollectiveQueue : public std::enable_shared_from_this<CollectiveQueue> {
+ public:
+  /// May throw std::bad_alloc. `window_limit`: bytes of shared memory on a node.
+  CollectiveQueue(Topology topology, int rank, MPI_Comm wire, int tag, std::vector<int> world_ranks, std::int64_t window_limit);
+
+  const Topology& topology() const noexcept { return topology_; }
+  /// All members know, and alike, that shared memory failed somewhere: leave it to MPI.
+  bool refused() const noexcept { return refused_known_; }
+
+  /// Puts an operation behind the others. It lives until it has ended. May throw std::bad_alloc, and has done nothing then.
+  void add(Operation* operation);
+  /// Carries on what is queued as far as possible without waiting. False: nothing is left. Returns at once if another thread is at it.
+  bool step() noexcept;
+  /// Carries an operation that was added to its end, and all before it. True: it ended well.
+  bool run(Operation& operation) noexcept;
+
+ private:
+  Strand make_hierarchy();
+  void step_locked() noexcept;
+  void end_first(bool good) noexcept;
+
+  const Topology topology_;
+  const int rank_;
+  const std::int64_t slot_bytes_;
+  MpiWire wire_;
+  std::mutex mutex_;
+  std::deque<Operation*> operations_;
+  Strand current_;           ///< of the first operation, or what makes the hierarchy for it
+  bool under_way_ = false;   ///< current_ is
+  bool making_ = false;      ///< current_ makes the hierarchy
+  Window window_;
+  std::unique_ptr<Hierarchy> hierarchy_;
+  bool refused_ = false;        ///< as far as this rank knows
+  bool refused_known_ = false;  ///< since a blocking collective has ended here: so by now on all ranks
+};
+
+/// Operations that have not ended, in all queues of the process.
+extern constinit std::atomic<int> collectives_pending;
+inline bool any_collective_pending() noexcept { return collectives_pending.load(std::memory_order_relaxed) != 0; }
+/// Carries on all queues that have something to do.
+void progress_collectives() noexcept;
+inline void progress_pending_collectives() noexcept {
+  if (any_collective_pending()) [[unlikely]] progress_collectives();
+}
+
+}  // namespace bestride
