@@ -21,6 +21,8 @@ void doctor(const std::string& program) {
   check_profile(findings, program.empty() ? check_installed_mpi(findings, installation)
                                           : check_program(findings, installation, program, launcher));
   check_gpu(findings);
+  check_topology(findings);
+  check_rails(findings);
   check_settings(findings);
   if (findings.problems() == 0) return;
   std::fflush(stdout);

@@ -21,6 +21,10 @@ std::string check_program(Findings& findings, const Installation& installation, 
 void check_profile(Findings& findings, const std::string& mpi_version);
 /// The CUDA driver, its devices, the GPU kernels of this build, and the profile's curves of the GPU. No GPU is no problem.
 void check_gpu(Findings& findings);
+/// This host's processors; the topology file, if there is one.
+void check_topology(Findings& findings);
+/// The NICs that local ranks take.
+void check_rails(Findings& findings);
 /// BESTRIDE_* variables: unknown names, bad values, what is switched off.
 void check_settings(Findings& findings);
 

@@ -8,6 +8,7 @@
 #include "base/variables.hpp"
 #include "cli/command.hpp"
 #include "cli/gpu.hpp"
+#include "cli/host.hpp"
 #include "cli/installation.hpp"
 #include "kernels/cuda/image.hpp"
 #include "kernels/packer.hpp"
@@ -67,6 +68,9 @@ void print_installation() {
   say("GPU kernels", cuda::has_kernels() ? "in this build" : "left out of this build: nvcc was not found when it was made");
   say("CUDA driver", gpu_text(ask_about_gpus()));
   say("profile", profile_text());
+  say("topology", processors_text());
+  const Result<std::string> rails = rails_text();
+  say("rails", (rails ? *rails : rails.error().text) + " (up here: " + nics_text() + ")");
 }
 
 }  // namespace

@@ -1,28 +1,78 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/topology.hpp"
 
-#include <algorithm>
-#include <unordered_map>
+#include <map>
+#include <utility>
 
 namespace bestride {
+namespace {
 
-Topology::Topology(std::span<const int> identities) : node_(identities.size()), local_(identities.size()), by_node_(identities.size()) {
-  std::unordered_map<int, int> numbers;
-  std::vector<int> members;
-  for (std::size_t rank = 0; rank < identities.size(); ++rank) {
-    const int node = numbers.try_emplace(identities[rank], static_cast<int>(numbers.size())).first->second;
-    if (static_cast<std::size_t>(node) == members.size()) members.push_back(0);
-    node_[rank] = node;
-    local_[rank] = members[static_cast<std::size_t>(node)]++;
+std::vector<RankPlace> on_nodes(std::span<const int> identities) {
+  std::vector<RankPlace> places(identities.size());
+  for (std::size_t rank = 0; rank < identities.size(); ++rank) places[rank].node = identities[rank];
+  return places;
+}
+
+Partition nodes_of(std::span<const RankPlace> places) {
+  std::vector<int> identities;
+  identities.reserve(places.size());
+  for (const RankPlace& place : places) identities.push_back(place.node);
+  return Partition(identities);
+}
+
+/// Splits the parts of `coarse` by `names[rank]`. Ranks with an unknown name stay together, or, if `alone`, each for itself.
+Partition split(const Partition& coarse, const std::vector<int>& names, bool alone) {
+  std::map<std::pair<int, int>, int> numbers;
+  std::vector<int> identities(names.size());
+  int next = 0;
+  for (std::size_t rank = 0; rank < names.size(); ++rank) {
+    if (alone && names[rank] == RankPlace::unknown) {
+      identities[rank] = next++;
+      continue;
+    }
+    const auto [known, made] = numbers.try_emplace({coarse.part_of(static_cast<int>(rank)), names[rank]}, next);
+    next += made;
+    identities[rank] = known->second;
   }
-  first_.resize(members.size() + 1);
-  for (std::size_t node = 0; node < members.size(); ++node) first_[node + 1] = first_[node] + members[node];
-  for (std::size_t rank = 0; rank < identities.size(); ++rank)
-    by_node_[static_cast<std::size_t>(first_[static_cast<std::size_t>(node_[rank])] + local_[rank])] = static_cast<int>(rank);
-  if (!members.empty()) {
-    most_ = *std::max_element(members.begin(), members.end());
-    least_ = *std::min_element(members.begin(), members.end());
+  return Partition(identities);
+}
+
+Placement placement_of(const Partition& nodes) {
+  bool block = true;
+  bool cyclic = true;
+  for (int rank = 0; rank < nodes.ranks(); ++rank) {
+    // Nodes are numbered by their lowest rank, so consecutive ranks are on ascending nodes.
+    block = block && (rank == 0 || nodes.part_of(rank) >= nodes.part_of(rank - 1));
+    cyclic = cyclic && nodes.part_of(rank) == rank % nodes.parts();
   }
+  return block ? Placement::block : cyclic ? Placement::cyclic : Placement::irregular;
+}
+
+}  // namespace
+
+Topology::Topology(std::span<const int> identities) : Topology(std::span<const RankPlace>(on_nodes(identities))) {}
+
+Topology::Topology(std::span<const RankPlace> places) : nodes_(nodes_of(places)) {
+  std::vector<int> names(places.size());
+  for (std::size_t rank = 0; rank < places.size(); ++rank) names[rank] = places[rank].domain;
+  domains_ = split(nodes_, names, false);
+  for (std::size_t rank = 0; rank < places.size(); ++rank) names[rank] = places[rank].core;
+  cores_ = split(domains_, names, true);
+  std::vector<int> groups;
+  for (int node = 0; node < nodes_.parts(); ++node) groups.push_back(places[static_cast<std::size_t>(nodes_.members(node)[0])].group);
+  node_groups_ = Partition(groups);
+  placement_ = placement_of(nodes_);
+}
+
+std::optional<Topology> Topology::restricted(std::span<const int> ranks) const {
+  std::vector<RankPlace> places;
+  places.reserve(ranks.size());
+  for (const int rank : ranks) {
+    if (rank < 0 || rank >= this->ranks()) return std::nullopt;
+    const int node = node_of(rank);
+    places.push_back({node, group_of(node), domains_.part_of(rank), cores_.part_of(rank)});
+  }
+  return Topology(std::span<const RankPlace>(places));
 }
 
 }  // namespace bestride

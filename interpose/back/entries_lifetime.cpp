@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Birth and death: of the job, of types, of communicators.
 #include "interpose/back/entries.hpp"
+#include "interpose/back/hierarchical/rail.hpp"
 #include "interpose/back/runtime.hpp"
 
 namespace bestride {
@@ -8,6 +9,7 @@ namespace {
 
 template <Calls& via>
 int init(int* argc, char*** argv) {
+  take_a_rail();
   const int error = via.Init(argc, argv);
   if (error == MPI_SUCCESS) runtime().begin();
   return error;
@@ -15,6 +17,7 @@ int init(int* argc, char*** argv) {
 
 template <Calls& via>
 int init_thread(int* argc, char*** argv, int required, int* provided) {
+  take_a_rail();
   const int error = via.Init_thread(argc, argv, required, provided);
   if (error == MPI_SUCCESS) runtime().begin();
   return error;
@@ -29,6 +32,7 @@ int finalize() {
 #if MPI_VERSION >= 4
 template <Calls& via>
 int session_init(MPI_Info info, MPI_Errhandler handler, MPI_Session* session) {
+  take_a_rail();
   const int error = via.Session_init(info, handler, session);
   if (error == MPI_SUCCESS) runtime().session_begins();
   return error;

@@ -24,6 +24,7 @@ enum class FailPoint : std::uint8_t {
   communicator,  ///< what is remembered of a communicator
   table,     ///< a wider table of handles or of requests
   presence,  ///< the socket that tells others of this rank, or asks for them
+  topology,  ///< learning which ranks share a node
   report,    ///< a rank's part of the report, and its file
   symbol,    ///< finding a function in the MPI library
   start,     ///< making the runtime

@@ -10,7 +10,8 @@ set(_names "")
 function(_back_compiles name folder)
   set(_target back_compiles_${name})
   set(_datatype ${CMAKE_SOURCE_DIR}/datatype)
-  add_library(${_target} MODULE ${_sources} ${_datatype}/contents.cpp ${_datatype}/decode.cpp ${_datatype}/respell.cpp)
+  add_library(${_target} MODULE ${_sources} ${_datatype}/contents.cpp ${_datatype}/decode.cpp ${_datatype}/respell.cpp
+    ${CMAKE_SOURCE_DIR}/model/discover.cpp)
   target_include_directories(${_target} SYSTEM PRIVATE ${folder})
   target_compile_definitions(${_target} PRIVATE BESTRIDE_ABI_NAME="${name}" OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
   target_link_libraries(${_target} PRIVATE bestride_perfmodel bestride_telemetry bestride_cuda bestride_kernels bestride_datatype

@@ -11,6 +11,7 @@
 #include "base/variables.hpp"
 #include "datatype/build.hpp"
 #include "interpose/back/gpu/launch.hpp"
+#include "interpose/back/hierarchical/world.hpp"
 #include "interpose/back/owed.hpp"
 #include "interpose/back/report.hpp"
 #include "perfmodel/machine.hpp"
@@ -110,7 +111,9 @@ void Runtime::begin() noexcept {
   // Of one rank, so no other has to take part.
   if (options_.paranoid && real.Comm_dup(MPI_COMM_SELF, &paranoid_comm_) == MPI_SUCCESS)
     real.Comm_set_errhandler(paranoid_comm_, MPI_ERRORS_RETURN);
-  // Collective, and the only collective of ours: made only where the user asked for a report, on all ranks.
+  // Collectives of ours: made only where the user says that all ranks make them.
+  learn_world_topology(locality_, options_.everywhere);
+  // Made only where the user asked for a report, on all ranks.
   if (options_.reporting && real.Comm_dup(MPI_COMM_WORLD, &report_comm_) == MPI_SUCCESS)
     real.Comm_set_errhandler(report_comm_, MPI_ERRORS_RETURN);
 }

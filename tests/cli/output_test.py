@@ -161,6 +161,10 @@ class Info(CommandTest):
         self.assertRegex(text, r"instruction set  (scalar|avx2|avx512), in use (scalar|avx2|avx512)\n")
         self.assertIn("profile          built-in ('bestride calibrate'", text)
         self.assertIn("in use scalar\n", self.good("info", BESTRIDE_KERNEL_ISA="scalar"))
+        self.assertRegex(text, r"\ntopology         (\d+ cores? \()?\d+ hardware threads?|\ntopology         not known")
+        self.assertIn("\nrails            off (up here: ", text)
+        self.assertIn("\nrails            lo lo (up here: ", self.good("info", BESTRIDE_RAILS="lo,lo"))
+        self.assertIn("\nrails            BESTRIDE_RAILS=lo,no: this host has no 'no'; what is up here: ", self.good("info", BESTRIDE_RAILS="lo,no"))
 
     def test_every_variable_says_where_it_is_from(self):
         config = self.write("config", "BESTRIDE_POOL_LIMIT = 1M\n")
@@ -293,6 +297,27 @@ class Doctor(CommandTest):
         self.assertIn("problem  profile   profile", self.findings("/bin/true", code=1))
         subprocess.run([PROGRAM["WRITE_PROFILE"], path, "elsewhere"], check=True)
         self.assertIn("measured with another CPU ('Abacus 3000', here '", self.findings("/bin/true", code=1))
+
+    def test_topology(self):
+        self.assertRegex(self.findings("/bin/true", code=0), r"\nok       topology  \d+ (cores?|hardware threads?)|not known")
+        good = self.write("good", "node 0-3\ngroup cn*\n")
+        self.assertIn(f"ok       topology  topology file '{good}' can be read\n",
+                      self.findings("/bin/true", code=0, BESTRIDE_TOPOLOGY=good, BESTRIDE_EVERYWHERE="1"))
+        self.assertIn("problem  topology  BESTRIDE_TOPOLOGY is not used: it takes a job in which every rank has the preload; set BESTRIDE_EVERYWHERE=1",
+                      self.findings("/bin/true", code=1, BESTRIDE_TOPOLOGY=good))
+        bad = self.write("bad", "node 0-3\nnodes 4\n")
+        self.assertIn(f"problem  topology  topology file '{bad}', line 2: 'nodes' is not known;",
+                      self.findings("/bin/true", code=1, BESTRIDE_TOPOLOGY=bad, BESTRIDE_EVERYWHERE="1"))
+        self.assertIn("problem  topology  topology file '/nowhere' can't be read (No such file or directory);",
+                      self.findings("/bin/true", code=1, BESTRIDE_TOPOLOGY="/nowhere"))
+
+    def test_rails(self):
+        self.assertRegex(self.findings("/bin/true", code=0), r"\n(ok|note) +rails     off[;,] ")
+        self.assertIn("ok       rails     local ranks take in turn lo\n", self.findings("/bin/true", code=0, BESTRIDE_RAILS="lo"))
+        self.assertIn("note     rails     UCX_NET_DEVICES=lo is set and stays, so BESTRIDE_RAILS has no say there; unset one of them\n",
+                      self.findings("/bin/true", code=0, BESTRIDE_RAILS="lo", UCX_NET_DEVICES="lo"))
+        self.assertIn("problem  rails     BESTRIDE_RAILS=lo,: a name is missing; write NICs with commas between them",
+                      self.findings("/bin/true", code=1, BESTRIDE_RAILS="lo,"))
 
     def test_variables(self):
         self.assertIn("ok       variable  no unknown or bad", self.findings("/bin/true", code=0))

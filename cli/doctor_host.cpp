@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// The doctor's checks of this host's processors and NICs, and of what the user says of them.
+#include <cstdlib>
+
+#include "base/variables.hpp"
+#include "cli/doctor_checks.hpp"
+#include "cli/host.hpp"
+#include "model/rails.hpp"
+#include "model/topology_file.hpp"
+
+namespace bestride {
+
+void check_topology(Findings& findings) {
+  findings.ok("topology", processors_text());
+  const Settings& settings = Settings::get_without_saying();
+  const std::string& path = settings.text("BESTRIDE_TOPOLOGY");
+  if (path.empty()) return;
+  const Result<std::string> text = TopologyFile::read(path);
+  if (!text) return findings.problem("topology", text.error().text);
+  // Whether it fits the job's ranks is seen in the job.
+  const Result<TopologyFile> file = TopologyFile::parse(*text, path);
+  if (!file) return findings.problem("topology", file.error().text);
+  if (settings.flag("BESTRIDE_EVERYWHERE"))
+    findings.ok("topology", "topology file '" + path + "' can be read");
+  else
+    findings.problem("topology", "BESTRIDE_TOPOLOGY is not used: it takes a job in which every rank has the preload; set BESTRIDE_EVERYWHERE=1");
+}
+
+void check_rails(Findings& findings) {
+  const Result<std::string> rails = rails_text();
+  if (!rails) return findings.problem("rails", rails.error().text);
+  if (*rails == "off") {
+    const Result<Rails> could = equal_rails(nics_here());
+    if (!could) return findings.ok("rails", "off; " + nics_text());
+    return findings.note("rails", "off, and there are " + std::to_string(could->size()) + " equal NICs (" + nics_text() +
+                                      "); BESTRIDE_RAILS=auto gives each local rank one: docs/topology.md says when that is faster");
+  }
+  findings.ok("rails", "local ranks take in turn " + *rails);
+  for (const char* name : device_variables(rails->substr(0, rails->find(' '))))
+    if (const char* value = std::getenv(name); value && *value)
+      findings.note("rails", std::string(name) + "=" + value + " is set and stays, so BESTRIDE_RAILS has no say there; unset one of them");
+}
+
+}  // namespace bestride

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/discover.hpp"
+
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "model/processors.hpp"
+#include "model/topology_file.hpp"
+
+namespace bestride {
+namespace {
+
+/// What one rank tells all others: as MPI_INT.
+using Record = std::array<int, 4>;  // of RankPlace: node, group, domain, core
+constexpr int host_bytes = 256;
+using HostName = std::array<char, host_bytes>;
+
+/// Errors on MPI_COMM_WORLD are returned while it lives: they are this library's, and the job goes on without a topology.
+class ErrorsReturned {
+ public:
+  explicit ErrorsReturned(const DiscoverCalls& calls) : calls_(calls) {
+    known_ = calls_.get_errhandler(MPI_COMM_WORLD, &before_) == MPI_SUCCESS;
+    if (known_) calls_.set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  }
+  ~ErrorsReturned() {
+    if (!known_) return;
+    calls_.set_errhandler(MPI_COMM_WORLD, before_);
+    calls_.errhandler_free(&before_);
+  }
+  ErrorsReturned(const ErrorsReturned&) = delete;
+  ErrorsReturned& operator=(const ErrorsReturned&) = delete;
+
+ private:
+  const DiscoverCalls& calls_;
+  MPI_Errhandler before_ = MPI_ERRHANDLER_NULL;
+  bool known_ = false;
+};
+
+class Discoverer {
+ public:
+  Discoverer(const DiscoverCalls& calls, const DiscoverRequest& request) : calls_(calls), request_(request), sound_(request.sound) {}
+
+  Discovery run() noexcept {
+    note(calls_.comm_rank(MPI_COMM_WORLD, &rank_));
+    note(calls_.comm_size(MPI_COMM_WORLD, &ranks_));
+    int wanted = request_.wanted;
+    int anyone = 0;
+    // Asked first, so that settings that differ from rank to rank can't leave some in a collective that others don't make.
+    if (calls_.allreduce(&wanted, &anyone, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD) != MPI_SUCCESS || !anyone) return std::move(found_);
+    share_file();
+    mine_[0] = leader_of_my_node();
+    prepare();
+    if (!agreed()) return without();
+    gather();
+    std::optional<Topology> topology;
+    attempt([&] { topology = build(); });
+    if (!agreed()) return without();
+    found_.topology = std::move(topology);
+    return std::move(found_);
+  }
+
+ private:
+  /// A rank that failed stays in every collective: only agreed() ends the matter, for all alike.
+  void note(int error) noexcept { sound_ &= error == MPI_SUCCESS; }
+
+  template <class Work>
+  void attempt(Work&& work) noexcept {
+    if (!sound_) return;
+    try {
+      work();
+    } catch (...) {
+      sound_ = false;
+    }
+  }
+
+  bool agreed() noexcept {
+    int mine = sound_;
+    int all = 0;
+    return calls_.allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD) == MPI_SUCCESS && all;
+  }
+
+  Discovery without() noexcept {
+    try {
+      if (rank_ == 0) found_.trouble = "which ranks share a node is not known: a rank lacked memory or the MPI library returned an error; "
+                                       "collectives are left to the MPI library";
+    } catch (...) {
+    }
+    found_.topology.reset();
+    return std::move(found_);
+  }
+
+  /// Into file_: rank 0's, or none. In memory that is there already, so that no rank can fail to receive it.
+  void share_file() noexcept {
+    int length = -1;
+    if (rank_ == 0 && *request_.file)
+      attempt([&] {
+        const Result<std::string> text = TopologyFile::read(request_.file);
+        if (!text) {
+          found_.trouble = text.error().text;
+          return;
+        }
+        length = static_cast<int>(text->size());
+        std::memcpy(buffer_, text->data(), text->size());
+      });
+    note(calls_.bcast(&length, 1, MPI_INT, 0, MPI_COMM_WORLD));
+    if (length < 0 || length > static_cast<int>(sizeof buffer_)) return;
+    note(calls_.bcast(buffer_, length, MPI_CHAR, 0, MPI_COMM_WORLD));
+    attempt([&] {
+      // The name is for errors, which only rank 0 says.
+      const Result<TopologyFile> parsed = TopologyFile::parse({buffer_, static_cast<std::size_t>(length)}, request_.file);
+      if (parsed)
+        file_ = *parsed;
+      else if (rank_ == 0)
+        found_.trouble = parsed.error().text;
+    });
+  }
+
+  /// The lowest rank of those that share this rank's memory: the same number for all of them, another one elsewhere.
+  int leader_of_my_node() noexcept {
+    MPI_Comm node = MPI_COMM_NULL;
+    int leader = rank_;
+    note(calls_.comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &node));
+    if (node == MPI_COMM_NULL) {
+      sound_ = false;
+      return leader;
+    }
+    calls_.set_errhandler(node, MPI_ERRORS_RETURN);
+    note(calls_.bcast(&leader, 1, MPI_INT, 0, node));
+    note(calls_.comm_free(&node));
+    return leader;
+  }
+
+  /// Everything that takes memory, before the agreement that all have it.
+  void prepare() noexcept {
+    attempt([&] {
+      table_.resize(static_cast<std::size_t>(ranks_));
+      if (file_ && file_->names_hosts()) hosts_.resize(static_cast<std::size_t>(ranks_));
+      const Binding binding = binding_of(allowed_processors());
+      mine_[1] = group_of_address(std::getenv("SLURM_TOPOLOGY_ADDR"), std::getenv("SLURM_TOPOLOGY_ADDR_PATTERN"));
+      mine_[2] = binding.domain;
+      mine_[3] = binding.core;
+      gethostname(host_.data(), host_.size() - 1);
+    });
+  }
+
+  /// All are sound here, so all hold the same file, and hosts_ is empty on all or on none.
+  void gather() noexcept {
+    note(calls_.allgather(mine_.data(), static_cast<int>(mine_.size()), MPI_INT, table_.data(), static_cast<int>(mine_.size()), MPI_INT,
+                          MPI_COMM_WORLD));
+    if (!hosts_.empty()) note(calls_.allgather(host_.data(), host_bytes, MPI_CHAR, hosts_.data(), host_bytes, MPI_CHAR, MPI_COMM_WORLD));
+  }
+
+  Topology build() {
+    std::vector<RankPlace> places;
+    for (const Record& record : table_) places.push_back({record[0], record[1], record[2], record[3]});
+    if (file_) {
+      std::vector<std::string> hosts;
+      for (const HostName& host : hosts_) hosts.emplace_back(host.data());
+      const Result<std::vector<RankPlace>> changed = file_->apply(places, hosts);
+      if (changed)
+        places = *changed;
+      else if (rank_ == 0)
+        found_.trouble = changed.error().text;
+    }
+    return Topology(std::span<const RankPlace>(places));
+  }
+
+  static char buffer_[TopologyFile::most_bytes];
+
+  const DiscoverCalls& calls_;
+  const DiscoverRequest& request_;
+  bool sound_;
+  int rank_ = 0;
+  int ranks_ = 1;
+  Record mine_{RankPlace::unknown, RankPlace::unknown, RankPlace::unknown, RankPlace::unknown};
+  HostName host_{};
+  std::vector<Record> table_;
+  std::vector<HostName> hosts_;
+  std::optional<TopologyFile> file_;
+  Discovery found_;
+};
+
+char Discoverer::buffer_[TopologyFile::most_bytes];
+
+}  // namespace
+
+Discovery discover(const DiscoverCalls& calls, const DiscoverRequest& request) noexcept {
+  const ErrorsReturned returned(calls);
+  return Discoverer(calls, request).run();
+}
+
+}  // namespace bestride

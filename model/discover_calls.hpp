@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The MPI functions that discovery calls, by pointer: the preloaded object has no undefined MPI symbol, and its own traffic goes to
+// the MPI library itself (the PMPI_ names), not to what the application calls.
+// Compiled once per MPI ABI; includes no more of MPI than its header.
+#include <mpi.h>
+
+#include <type_traits>
+
+namespace bestride {
+
+struct DiscoverCalls {
+  decltype(&PMPI_Comm_rank) comm_rank = nullptr;
+  decltype(&PMPI_Comm_size) comm_size = nullptr;
+  decltype(&PMPI_Comm_split_type) comm_split_type = nullptr;
+  decltype(&PMPI_Comm_free) comm_free = nullptr;
+  decltype(&PMPI_Comm_get_errhandler) get_errhandler = nullptr;
+  decltype(&PMPI_Comm_set_errhandler) set_errhandler = nullptr;
+  decltype(&PMPI_Errhandler_free) errhandler_free = nullptr;
+  decltype(&PMPI_Allreduce) allreduce = nullptr;
+  decltype(&PMPI_Bcast) bcast = nullptr;
+  decltype(&PMPI_Allgather) allgather = nullptr;
+
+  /// Fills every pointer by `find("PMPI_Bcast")` and the like. False if one is missing.
+  template <class Find>
+  bool resolve(Find&& find) {
+    auto set = [&](auto& pointer, const char* symbol) {
+      pointer = reinterpret_cast<std::remove_reference_t<decltype(pointer)>>(find(symbol));
+      return pointer != nullptr;
+    };
+    bool all = set(comm_rank, "PMPI_Comm_rank");
+    all &= set(comm_size, "PMPI_Comm_size");
+    all &= set(comm_split_type, "PMPI_Comm_split_type");
+    all &= set(comm_free, "PMPI_Comm_free");
+    all &= set(get_errhandler, "PMPI_Comm_get_errhandler");
+    all &= set(set_errhandler, "PMPI_Comm_set_errhandler");
+    all &= set(errhandler_free, "PMPI_Errhandler_free");
+    all &= set(allreduce, "PMPI_Allreduce");
+    all &= set(bcast, "PMPI_Bcast");
+    all &= set(allgather, "PMPI_Allgather");
+    return all;
+  }
+};
+
+}  // namespace bestride
