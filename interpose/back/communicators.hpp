@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "interpose/back/handle_table.hpp"
+#include "interpose/back/hierarchical/communicator.hpp"
 #include "interpose/back/locality.hpp"
 
 namespace bestride {
@@ -38,6 +39,8 @@ class CommEntry {
   int world_rank(int peer) noexcept;
   /// In the order of the neighbour collectives. MPI_PROC_NULL stands where a Cartesian grid ends. Read at the first call.
   const Neighbours& neighbours() noexcept;
+
+  CommCollectives collectives;
 
  private:
   Distance to_far(int peer) noexcept;

@@ -10,6 +10,7 @@
 #include "interpose/back/entries.hpp"
 #include "interpose/back/exchange.hpp"
 #include "interpose/back/gpu/stage_moved.hpp"
+#include "interpose/back/hierarchical/spread.hpp"
 #include "interpose/back/note.hpp"
 #include "interpose/back/spelled_blocks.hpp"
 
@@ -94,6 +95,8 @@ int collective(CallId id, const Out& out, const In& in, int root, MPI_Comm comm,
   };
   if (gpu_in_play()) [[unlikely]]
     if (const std::optional<int> done = stage_moved<only>(name(id), out, in, root, comm, call, tail...)) return *done;
+  if (may_spread()) [[unlikely]]
+    if (const std::optional<int> done = spread_moved<only>(out, in, root, comm, tail...)) return *done;
   TypeEntry* out_entry = worth_a_look(out.type);
   TypeEntry* in_entry = worth_a_look(in.type);
   if (!out_entry && !in_entry) [[likely]] {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Birth and death: of the job, of types, of communicators.
 #include "interpose/back/entries.hpp"
+#include "interpose/back/hierarchical/job.hpp"
 #include "interpose/back/hierarchical/rail.hpp"
 #include "interpose/back/runtime.hpp"
 
@@ -83,7 +84,10 @@ int comm_disconnect(MPI_Comm* comm) {
 
 /// After a call that made `comm`.
 int made(int error, const MPI_Comm* comm) noexcept {
-  if (error == MPI_SUCCESS && comm && *comm != MPI_COMM_NULL) runtime().comms.made(*comm);
+  if (error != MPI_SUCCESS || !comm || *comm == MPI_COMM_NULL) return error;
+  runtime().comms.made(*comm);
+  if (job()) [[unlikely]]
+    if (CommEntry* entry = runtime().comms.find(*comm)) entry->collectives.agree(*comm, *entry);
   return error;
 }
 

@@ -96,6 +96,7 @@ int start(MPI_Request* request) {
     return owed->raise();
   }
   const int error = via.Start(request);
+  if (owed && error == MPI_SUCCESS) owed->has_started();
   if (owed && error != MPI_SUCCESS) owed->pending = false;
   return error;
 }
@@ -110,7 +111,11 @@ int startall(int count, MPI_Request* requests) {
     for (int i = 0; i < count; ++i) before_start(requests[i]);
   }
   // On an error it is not known which were started: they stay pending, and are settled at most once.
-  return via.Startall(count, requests);
+  const int error = via.Startall(count, requests);
+  if (error == MPI_SUCCESS)
+    for (int i = 0; i < count; ++i)
+      if (Owed* owed = runtime().in_flight.find(requests[i]); owed && owed->persistent) owed->has_started();
+  return error;
 }
 
 }  // namespace

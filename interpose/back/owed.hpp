@@ -25,6 +25,8 @@ struct Owed {
   virtual ~Owed() = default;
   /// A persistent request is about to be started: fill the buffers.
   virtual void fill() noexcept = 0;
+  /// A persistent request has been started.
+  virtual void has_started() noexcept {}
   /// The request has completed; `good`: without an error, else nothing may be delivered. `status` may be null unless
   /// wants_status() and good.
   virtual void settle(bool good, const MPI_Status* status) noexcept = 0;

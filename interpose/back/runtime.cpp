@@ -11,6 +11,7 @@
 #include "base/variables.hpp"
 #include "datatype/build.hpp"
 #include "interpose/back/gpu/launch.hpp"
+#include "interpose/back/hierarchical/job.hpp"
 #include "interpose/back/hierarchical/world.hpp"
 #include "interpose/back/owed.hpp"
 #include "interpose/back/report.hpp"
@@ -113,6 +114,7 @@ void Runtime::begin() noexcept {
     real.Comm_set_errhandler(paranoid_comm_, MPI_ERRORS_RETURN);
   // Collectives of ours: made only where the user says that all ranks make them.
   learn_world_topology(locality_, options_.everywhere);
+  join_job(loaded_ ? &loaded_->collectives() : nullptr);
   // Made only where the user asked for a report, on all ranks.
   if (options_.reporting && real.Comm_dup(MPI_COMM_WORLD, &report_comm_) == MPI_SUCCESS)
     real.Comm_set_errhandler(report_comm_, MPI_ERRORS_RETURN);
@@ -134,6 +136,7 @@ void Runtime::say_what_is_wrong() noexcept {
 void Runtime::end() noexcept {
   if (ended()) return;
   finish_orphans();
+  leave_job();
   say_info("end", "at MPI_Finalize: %zu types, %zu requests, %zu layouts and %lld bytes of idle buffers are remembered", types.size(),
            in_flight.size(), interned_layouts(), static_cast<long long>(pool.idle_bytes()));
   if (report_comm_ != MPI_COMM_NULL) {

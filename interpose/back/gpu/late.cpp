@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <initializer_list>
 #include <vector>
 
 #include "base/message.hpp"
@@ -13,7 +14,20 @@
 namespace bestride {
 namespace {
 
+std::atomic<bool> collectives_engaged{false};
 std::atomic<bool> engaged{false};
+
+void engage(std::initializer_list<std::span<const LateEntry>> groups) noexcept {
+  try {
+    std::vector<bestride_engagement> all;
+    for (const std::span<const LateEntry> some : groups)
+      for (const LateEntry& each : some)
+        if (*each.library) all.push_back(each.engagement);
+    front_services->lead(all.data(), all.size());
+  } catch (...) {
+    say_once("gpu.late", "no memory to engage collectives, one-sided calls and files: they are left to the MPI library");
+  }
+}
 
 }  // namespace
 
@@ -34,17 +48,14 @@ bool gpu_may_come() noexcept try {
   return false;
 }
 
+void engage_late_collectives() noexcept {
+  if (front_services && !collectives_engaged.exchange(true)) engage({late_moved(), late_reduced()});
+}
+
 void engage_late() noexcept {
   if (!front_services || engaged.exchange(true)) return;
-  try {
-    std::vector<bestride_engagement> all;
-    for (const std::span<const LateEntry> some : {late_moved(), late_reduced(), late_refused()})
-      for (const LateEntry& each : some)
-        if (*each.library) all.push_back(each.engagement);
-    front_services->lead(all.data(), all.size());
-  } catch (...) {
-    say_once("gpu.late", "no memory to engage collectives, one-sided calls and files: those with device memory are left to the MPI library");
-  }
+  engage_late_collectives();
+  engage({late_refused()});
 }
 
 }  // namespace bestride

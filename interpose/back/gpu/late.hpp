@@ -25,5 +25,7 @@ std::span<const LateEntry> late_refused() noexcept;
 bool gpu_may_come() noexcept;
 /// Engages them, once. After bestride_back_open has made the runtime; any thread.
 void engage_late() noexcept;
+/// Only the collectives among them: for a job whose collectives may go through a hierarchy.
+void engage_late_collectives() noexcept;
 
 }  // namespace bestride

@@ -6,6 +6,7 @@
 #include "interpose/back/gpu/late.hpp"
 #include "interpose/back/gpu/late_entry.hpp"
 #include "interpose/back/gpu/stage_moved.hpp"
+#include "interpose/back/hierarchical/spread.hpp"
 
 namespace bestride {
 namespace {
@@ -22,6 +23,8 @@ int bcast(void* buffer, Count count, MPI_Datatype type, int root, MPI_Comm comm,
       const auto call = [&](const void*, void* staged) { return (next.*slot)(staged, count, type, root, comm, tail...); };
       if (const std::optional<int> done = stage(call_name<slot>, {}, region, comm, call, tail...)) return *done;
     }
+  if (may_spread()) [[unlikely]]
+    if (const std::optional<int> done = spread_bcast(buffer, count, type, root, comm, tail...)) return *done;
   return (next.*slot)(buffer, count, type, root, comm, tail...);
 }
 
@@ -35,6 +38,8 @@ int moved(const Out& out, const In& in, int root, MPI_Comm comm, Tail... tail) {
   };
   if (begin_late())
     if (const std::optional<int> done = stage_moved<only>(call_name<slot>, out, in, root, comm, call, tail...)) return *done;
+  if (may_spread()) [[unlikely]]
+    if (const std::optional<int> done = spread_moved<only>(out, in, root, comm, tail...)) return *done;
   return call(out.arguments(), in.arguments());
 }
 

@@ -3,6 +3,7 @@
 #include "interpose/back/gpu/late_entry.hpp"
 #include "interpose/back/gpu/regions.hpp"
 #include "interpose/back/gpu/staged.hpp"
+#include "interpose/back/hierarchical/spread.hpp"
 
 namespace bestride {
 namespace {
@@ -38,8 +39,9 @@ int reduce(const void* send, void* receive, Count count, MPI_Datatype type, MPI_
   return call(send, receive);
 }
 
-template <auto slot, class Count, class... Tail>
-int allreduce(const void* send, void* receive, Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm, Tail... tail) {
+/// Of an allreduce, and of a scan, which only the MPI library does.
+template <auto slot, bool scans, class Count, class... Tail>
+int over_all(const void* send, void* receive, Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm, Tail... tail) {
   const auto call = [&](const void* staged_send, void* staged_receive) {
     return (next.*slot)(staged_send, staged_receive, count, type, op, comm, tail...);
   };
@@ -47,12 +49,19 @@ int allreduce(const void* send, void* receive, Count count, MPI_Datatype type, M
     if (const std::optional<int> done =
             stage(call_name<slot>, operand(send, count, type), region_of(receive, count, type, result_use(send)), comm, call, tail...))
       return *done;
+  if (!scans && may_spread()) [[unlikely]]
+    if (const std::optional<int> done = spread_allreduce(send, receive, count, type, op, comm, tail...)) return *done;
   return call(send, receive);
 }
 
 template <auto slot, class Count, class... Tail>
+int allreduce(const void* send, void* receive, Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm, Tail... tail) {
+  return over_all<slot, false>(send, receive, count, type, op, comm, tail...);
+}
+
+template <auto slot, class Count, class... Tail>
 int scan(const void* send, void* receive, Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm, Tail... tail) {
-  return allreduce<slot>(send, receive, count, type, op, comm, tail...);
+  return over_all<slot, true>(send, receive, count, type, op, comm, tail...);
 }
 
 /// The first rank gets nothing: what the library may leave in its buffer stays in the mirror.
@@ -84,6 +93,9 @@ int reduce_scatter(const void* send, void* receive, const Count* counts, MPI_Dat
                                                   call, tail...))
           return *done;
     }
+  if (may_spread() && counts) [[unlikely]]
+    if (const std::optional<int> done = spread_reduce_scatter(send, receive, [counts](int rank) { return std::int64_t{counts[rank]}; }, type, op, comm, tail...))
+      return *done;
   return call(send, receive);
 }
 
@@ -99,6 +111,9 @@ int reduce_scatter_block(const void* send, void* receive, Count count, MPI_Datat
         if (const std::optional<int> done = stage(call_name<slot>, operand(send, all, type), shortened(send, receive, all, count, type), comm, call, tail...))
           return *done;
     }
+  if (may_spread()) [[unlikely]]
+    if (const std::optional<int> done = spread_reduce_scatter(send, receive, [count](int) { return std::int64_t{count}; }, type, op, comm, tail...))
+      return *done;
   return call(send, receive);
 }
 

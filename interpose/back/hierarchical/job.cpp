@@ -7,7 +7,11 @@
 #include "base/message.hpp"
 #include "base/variables.hpp"
 #include "interpose/back/calls.hpp"
+#include "interpose/back/gpu/late.hpp"
+#include "interpose/back/hierarchical/predefined.hpp"
+#include "interpose/back/hierarchical/requests.hpp"
 #include "interpose/back/hierarchical/world.hpp"
+#include "interpose/back/runtime.hpp"
 
 namespace bestride {
 namespace {
@@ -52,12 +56,22 @@ void join_job(const CollectiveMeasurements* measured) noexcept {
   if (real.Allreduce(&bad, &any_bad, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD) != MPI_SUCCESS || any_bad) return;
   if (real.Bcast(&settings, sizeof settings, MPI_BYTE, 0, wire) != MPI_SUCCESS) return;
   if (!settings.parameters.intact() || settings.parameters.mode == CollectiveMode::library) return;
+  if (!open_requests()) return;
+  read_predefined();
   auto* all = new (storage) Joined(*world, settings);
   all->job.wire = wire;
   all->job.largest_tag = *largest;
   joined.store(&all->job, std::memory_order_release);
+  engage_late_collectives();
+  if (CommEntry* everyone = runtime().comms.find(MPI_COMM_WORLD)) everyone->collectives.agree(MPI_COMM_WORLD, *everyone);
 }
 
-void leave_job() noexcept { joined.store(nullptr, std::memory_order_release); }
+void leave_job() noexcept {
+  const Job* all = joined.exchange(nullptr, std::memory_order_acq_rel);
+  if (!all) return;
+  close_requests();
+  MPI_Comm wire = all->wire;
+  real.Comm_free(&wire);
+}
 
 }  // namespace bestride

@@ -12,7 +12,8 @@ namespace bestride {
 class MpiWire final : public Wire {
  public:
   /// `world_ranks`: of the communicator's ranks.
-  MpiWire(MPI_Comm wire, int tag, std::vector<int> world_ranks) noexcept : wire_(wire), tag_(tag), world_ranks_(std::move(world_ranks)) {}
+  MpiWire(MPI_Comm wire, std::vector<int> world_ranks) noexcept : wire_(wire), world_ranks_(std::move(world_ranks)) {}
+  void set_tag(int tag) noexcept { tag_ = tag; }
 
   Transfer send(int rank, const void* data, std::int64_t bytes) noexcept override;
   Transfer receive(int rank, void* data, std::int64_t bytes) noexcept override;
@@ -23,7 +24,7 @@ class MpiWire final : public Wire {
 
  private:
   const MPI_Comm wire_;
-  const int tag_;
+  int tag_ = 0;
   const std::vector<int> world_ranks_;
 };
 

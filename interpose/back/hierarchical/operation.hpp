@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Operation: one call of a collective that goes through the hierarchy, from its arguments to its end.
+#include <mpi.h>
+
 #include <atomic>
 
 #include "collectives/hierarchy.hpp"
@@ -17,8 +19,14 @@ class Operation {
   /// After the strand: what is left to do on this rank alone.
   virtual void finish() noexcept {}
 
-  std::atomic<bool> ended{false};
-  bool failed = false;  ///< once it has ended: it could not be carried to its end
+  /// It could not be begun, or be carried to its end.
+  void fail() noexcept { failed = true; }
+
+  MPI_Comm comm = MPI_COMM_NULL;   ///< the application's, for an error
+  int request_tag = -1;            ///< of what completes the application's request (requests.hpp); -1: it waits in the call
+  Pace pace;
+  std::atomic<bool> ended{false};  ///< set last
+  bool failed = false;             ///< valid once it has ended
 };
 
 }  // namespace bestride

@@ -10,6 +10,8 @@
 
 #include "base/message.hpp"
 #include "interpose/back/fail.hpp"
+#include "interpose/back/gpu/raise.hpp"
+#include "interpose/back/hierarchical/requests.hpp"
 
 namespace bestride {
 
@@ -53,8 +55,8 @@ Strand receive_small(Wire& wire, int rank, void* data, std::int64_t bytes) {
 
 }  // namespace
 
-CollectiveQueue::CollectiveQueue(Topology topology, int rank, MPI_Comm wire, int tag, std::vector<int> world_ranks, std::int64_t window_limit)
-    : topology_(std::move(topology)), rank_(rank), slot_bytes_(slot_bytes_of(topology_, window_limit)), wire_(wire, tag, std::move(world_ranks)) {}
+CollectiveQueue::CollectiveQueue(Topology topology, int rank, MPI_Comm wire, std::vector<int> world_ranks, std::int64_t window_limit)
+    : topology_(std::move(topology)), rank_(rank), slot_bytes_(slot_bytes_of(topology_, window_limit)), wire_(wire, std::move(world_ranks)) {}
 
 Strand CollectiveQueue::make_hierarchy() {
   const int node = topology_.node_of(rank_), local = topology_.local_rank_of(rank_);
@@ -109,17 +111,24 @@ Strand CollectiveQueue::make_hierarchy() {
   }
 }
 
-void CollectiveQueue::add(Operation* operation) {
-  operation->ended.store(false, std::memory_order_relaxed);
-  const auto self = shared_from_this();
-  Busy& all = busy();
-  const std::lock_guard all_lock(all.mutex);
-  if (std::find(all.queues.begin(), all.queues.end(), self) == all.queues.end()) all.queues.push_back(self);
-  {
-    const std::lock_guard lock(mutex_);
-    operations_.push_back(operation);
+bool CollectiveQueue::add(Operation& operation) noexcept {
+  operation.ended.store(false, std::memory_order_relaxed);
+  operation.failed = false;
+  try {
+    const auto self = shared_from_this();
+    Busy& all = busy();
+    {
+      const std::lock_guard lock(mutex_);
+      operations_.push_back(&operation);
+    }
+    collectives_pending.fetch_add(1, std::memory_order_relaxed);
+    const std::lock_guard lock(all.mutex);
+    if (std::find(all.queues.begin(), all.queues.end(), self) == all.queues.end()) all.queues.push_back(self);
+    return true;
+  } catch (...) {
+    raise(operation.comm, MPI_ERR_NO_MEM);
+    return false;
   }
-  collectives_pending.fetch_add(1, std::memory_order_relaxed);
 }
 
 void CollectiveQueue::end_first(bool good) noexcept {
@@ -128,8 +137,12 @@ void CollectiveQueue::end_first(bool good) noexcept {
   current_ = Strand();
   if (good) first.finish();
   first.failed = !good;
+  const int tag = first.request_tag;
+  if (!good && tag >= 0) raise(first.comm);
   collectives_pending.fetch_sub(1, std::memory_order_relaxed);
-  first.ended.store(true, std::memory_order_release);  // from here on it may be gone
+  first.ended.store(true, std::memory_order_release);
+  // From here on it may be gone.
+  if (tag >= 0) complete_request(tag);
 }
 
 void CollectiveQueue::step_locked() noexcept {

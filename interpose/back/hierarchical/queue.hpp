@@ -23,14 +23,16 @@ namespace bestride {
 class CollectiveQueue : public std::enable_shared_from_this<CollectiveQueue> {
  public:
   /// May throw std::bad_alloc. `window_limit`: bytes of shared memory on a node.
-  CollectiveQueue(Topology topology, int rank, MPI_Comm wire, int tag, std::vector<int> world_ranks, std::int64_t window_limit);
+  CollectiveQueue(Topology topology, int rank, MPI_Comm wire, std::vector<int> world_ranks, std::int64_t window_limit);
+  /// Once, before anything is added.
+  void set_tag(int tag) noexcept { wire_.set_tag(tag); }
 
   const Topology& topology() const noexcept { return topology_; }
   /// All members know, and alike, that shared memory failed somewhere: leave it to MPI.
   bool refused() const noexcept { return refused_known_; }
 
-  /// Puts an operation behind the others. It lives until it has ended. May throw std::bad_alloc, and has done nothing then.
-  void add(Operation* operation);
+  /// Puts an operation behind the others. It lives until it has ended. False: there is no memory, which is raised; nothing has happened.
+  bool add(Operation& operation) noexcept;
   /// Carries on what is queued as far as possible without waiting. False: nothing is left. Returns at once if another thread is at it.
   bool step() noexcept;
   /// Carries an operation that was added to its end, and all before it. True: it ended well.

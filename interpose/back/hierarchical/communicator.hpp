@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// A communicator's side of the hierarchical collectives: whether it has any, and from what size on.
+//
+// Its members agree on a tag in calls that all of them make and that may wait: where the communicator is made, or in the first blocking collective
+// that would go through the hierarchy. So whether a communicator has a queue is known alike to all members at every collective call.
+#include <mpi.h>
+
+#include <atomic>
+#include <memory>
+
+#include "interpose/back/hierarchical/job.hpp"
+#include "perfmodel/collective_choice.hpp"
+
+namespace bestride {
+
+class CommEntry;
+class CollectiveQueue;
+
+class CommCollectives {
+ public:
+  /// The communicator's queue if a collective of this size is to go through it, else nullptr: leave it to MPI. The same answer on all members, whose
+  /// arguments are the same. `blocking`: the form of the call; `may_wait`: it may wait for other members.
+  CollectiveQueue* choose(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t bytes, bool blocking, bool may_wait, CollectiveChoice* choice) noexcept;
+  /// The members agree, if there is something to agree on. Collective.
+  void agree(MPI_Comm comm, CommEntry& entry) noexcept;
+  std::shared_ptr<CollectiveQueue> queue() const noexcept { return queue_; }
+
+ private:
+  enum State : int { unasked, agreed };
+  std::atomic<int> state_{unasked};
+  std::shared_ptr<CollectiveQueue> queue_;  ///< nullptr: none, for good. Read once agreed.
+  CollectiveShape shape_;                   ///< of the communicator; call and bytes are filled in
+  std::int64_t least_[collective_count][2]; ///< bytes below which the model leaves a call to MPI, by collective and form
+};
+
+}  // namespace bestride

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interpose/back/hierarchical/operations.hpp"
+
+#include <algorithm>
+#include <new>
+
+#include "collectives/broadcast.hpp"
+#include "collectives/reduce_scatter.hpp"
+#include "collectives/share.hpp"
+
+namespace bestride {
+namespace {
+
+/// Copies an operand to another of the same size, by way of `staging` where neither lies together.
+void copy(Operand from, Operand to, std::byte* staging, std::int64_t staging_bytes) noexcept {
+  if (const std::byte* data = from.at(0)) return to.write(data, 0, from.bytes());
+  if (std::byte* data = to.at(0)) return from.read(data, 0, from.bytes());
+  for (std::int64_t first = 0; first < from.bytes(); first += staging_bytes) {
+    const std::int64_t last = std::min(from.bytes(), first + staging_bytes);
+    from.read(staging, first, last);
+    to.write(staging, first, last);
+  }
+}
+
+/// MPI could not pack what has to be sent: the operation fails.
+void must(bool good) {
+  if (!good) throw std::bad_alloc();
+}
+
+Strand allgather(Hierarchy& hierarchy, const UserBlocks& all, Pace pace) {
+  const RankBlocks strings(hierarchy.topology(), all);
+  co_await share(hierarchy, strings, pace);
+}
+
+Strand reduce_scatter_of(Hierarchy& hierarchy, const UserBlocks& input, Operand output, const MpiReduction& reduction, Pace pace) {
+  const ReductionOrder order(hierarchy.topology(), reduction.ordered);
+  co_await reduce_scatter(hierarchy, input, output, reduction, order, pace);
+}
+
+Strand allreduce_of(Hierarchy& hierarchy, Operand input, Operand output, const MpiReduction& reduction, Pace pace) {
+  const ReductionOrder order(hierarchy.topology(), reduction.ordered);
+  co_await allreduce(hierarchy, input, output, reduction, order, pace);
+}
+
+}  // namespace
+
+Strand AllgatherOperation::begin(Hierarchy& hierarchy) {
+  if (own_) {
+    must(own_->fill());
+    copy(own_->of(0), all_.of(hierarchy.rank()), hierarchy.staging(), Hierarchy::staging_bytes);
+  } else {
+    must(all_.fill());
+  }
+  return allgather(hierarchy, all_, pace);
+}
+
+Strand BroadcastOperation::begin(Hierarchy& hierarchy) {
+  if (hierarchy.rank() == root_) must(data_.fill());
+  return broadcast(hierarchy, data_.of(0), root_, pace);
+}
+
+Strand ReduceScatterOperation::begin(Hierarchy& hierarchy) {
+  must(input_.fill());
+  const Operand output = kept_ ? Operand(kept_.data(), output_.bytes(0)) : output_.of(0);
+  return reduce_scatter_of(hierarchy, input_, output, reduction_, pace);
+}
+
+void ReduceScatterOperation::finish() noexcept {
+  if (kept_) output_.of(0).write(kept_.data(), 0, output_.bytes(0));
+  output_.settle();
+}
+
+Strand AllreduceOperation::begin(Hierarchy& hierarchy) {
+  UserBlocks& input = input_ ? *input_ : output_;
+  must(input.fill());
+  return allreduce_of(hierarchy, input.of(0), output_.of(0), reduction_, pace);
+}
+
+}  // namespace bestride

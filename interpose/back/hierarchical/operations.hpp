@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The operations: each collective's arguments as operands, and the strand that carries it out.
+#include <memory>
+#include <optional>
+
+#include "collectives/reduction.hpp"
+#include "interpose/back/hierarchical/mpi_reduction.hpp"
+#include "interpose/back/hierarchical/operands.hpp"
+#include "interpose/back/hierarchical/operation.hpp"
+
+namespace bestride {
+
+/// MPI_Allgather, MPI_Allgatherv.
+class AllgatherOperation final : public Operation {
+ public:
+  /// `own`: this rank's contribution; nothing in place.
+  AllgatherOperation(std::optional<UserBlocks> own, UserBlocks all) noexcept : own_(std::move(own)), all_(std::move(all)) {}
+  Strand begin(Hierarchy& hierarchy) override;
+  void finish() noexcept override { all_.settle(); }
+
+ private:
+  std::optional<UserBlocks> own_;
+  UserBlocks all_;
+};
+
+class BroadcastOperation final : public Operation {
+ public:
+  BroadcastOperation(UserBlocks data, int root) noexcept : data_(std::move(data)), root_(root) {}
+  Strand begin(Hierarchy& hierarchy) override;
+  void finish() noexcept override { data_.settle(); }
+
+ private:
+  UserBlocks data_;
+  int root_;
+};
+
+/// MPI_Reduce_scatter, MPI_Reduce_scatter_block.
+class ReduceScatterOperation final : public Operation {
+ public:
+  /// `input`: a block for each rank. `kept`: in place the result waits here until all has been read; else empty.
+  ReduceScatterOperation(UserBlocks input, UserBlocks output, Lease kept, MpiReduction reduction) noexcept
+      : input_(std::move(input)), output_(std::move(output)), kept_(std::move(kept)), reduction_(std::move(reduction)) {}
+  Strand begin(Hierarchy& hierarchy) override;
+  void finish() noexcept override;
+
+ private:
+  UserBlocks input_, output_;
+  Lease kept_;
+  MpiReduction reduction_;
+};
+
+class AllreduceOperation final : public Operation {
+ public:
+  /// `input`: nothing in place.
+  AllreduceOperation(std::optional<UserBlocks> input, UserBlocks output, MpiReduction reduction) noexcept
+      : input_(std::move(input)), output_(std::move(output)), reduction_(std::move(reduction)) {}
+  Strand begin(Hierarchy& hierarchy) override;
+  void finish() noexcept override { output_.settle(); }
+
+ private:
+  std::optional<UserBlocks> input_;
+  UserBlocks output_;
+  MpiReduction reduction_;
+};
+
+}  // namespace bestride

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interpose/back/hierarchical/spread.hpp"
+
+#include <new>
+
+#include "interpose/back/runtime.hpp"
+
+namespace bestride {
+
+CommEntry* member_entry(MPI_Comm comm) noexcept {
+  if (comm == MPI_COMM_NULL) return nullptr;
+  // All members must find it known, or none.
+  runtime().comms.note(comm);
+  CommEntry* entry = runtime().comms.find(comm);
+  return entry && entry->size() > 1 ? entry : nullptr;
+}
+
+Route route(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t bytes, bool blocking, bool may_wait) noexcept {
+  CollectiveChoice choice;
+  Route to;
+  to.queue = entry.collectives.choose(comm, entry, what, bytes, blocking, may_wait, &choice);
+  if (to.queue) {
+    to.owner = entry.collectives.queue();
+    to.pace = {choice.chunk_bytes, choice.in_flight};
+  }
+  return to;
+}
+
+int carry_spread(const Route& route, MPI_Comm comm, std::unique_ptr<Operation> operation, bool persistent, MPI_Request* request) noexcept {
+  operation->pace = route.pace;
+  operation->comm = comm;
+  if (request) {
+    const int error = give_request(route.owner, std::move(operation), persistent, request);
+    return error == MPI_SUCCESS ? error : raise(comm, error);
+  }
+  if (!route.queue->add(*operation)) return MPI_ERR_NO_MEM;
+  return route.queue->run(*operation) ? MPI_SUCCESS : raise(comm);
+}
+
+SpreadReduction spread_reduction(MPI_Op op, MPI_Datatype type) noexcept {
+  switch (how_applied(op, type)) {
+    case Applied::in_any_order: return {true, false};
+    case Applied::in_one_order: {
+      const Job* all = job();
+      return {all && all->settings.reassociate, true};
+    }
+    case Applied::by_mpi: break;
+  }
+  return {};
+}
+
+MpiReduction reduction_of(MPI_Op op, MPI_Datatype type, const SpreadReduction& how) {
+  MpiReduction reduction(op, type, how.in_one_order);
+  if (!reduction.usable()) throw std::bad_alloc();
+  return reduction;
+}
+
+}  // namespace bestride

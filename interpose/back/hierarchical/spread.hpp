@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Spreading a collective over the hierarchy, if that is the choice: what the entries ask before they go on to the MPI library.
+//
+// All members come to the same answer: it follows from arguments that are the same on all of them, and from what they have agreed on. Arguments
+// that are not sound are MPI's, whose error it is.
+#include <mpi.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "interpose/back/exchange.hpp"
+#include "interpose/back/hierarchical/communicator.hpp"
+#include "interpose/back/hierarchical/operations.hpp"
+#include "interpose/back/hierarchical/predefined.hpp"
+#include "interpose/back/hierarchical/requests.hpp"
+#include "interpose/back/spelled_blocks.hpp"
+
+namespace bestride {
+
+/// Some communicator of this job may have a hierarchy: one load.
+inline bool may_spread() noexcept { return job() != nullptr; }
+
+/// Where and how a call goes.
+struct Route {
+  CollectiveQueue* queue = nullptr;  ///< nullptr: to the MPI library
+  std::shared_ptr<CollectiveQueue> owner;
+  Pace pace;
+};
+/// `entry`: of a valid communicator. `blocking`: the call's form; `may_wait`: also the persistent forms, which MPI lets wait for others.
+Route route(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t bytes, bool blocking, bool may_wait) noexcept;
+/// The entry of a communicator that is an intra-communicator of two ranks or more; else nullptr.
+CommEntry* member_entry(MPI_Comm comm) noexcept;
+
+/// Carries an operation out, or gives the application a request for it. The call's error.
+int carry_spread(const Route& route, MPI_Comm comm, std::unique_ptr<Operation> operation, bool persistent, MPI_Request* request) noexcept;
+
+namespace spread_detail {
+
+/// make() gives the operation. It may throw: other members count on this rank, so that is an error of the call's.
+template <class Make, class... Tail>
+int carry(const Route& route, MPI_Comm comm, Make make, Tail... tail) noexcept {
+  std::unique_ptr<Operation> operation;
+  try {
+    operation = make();
+  } catch (...) {
+    return raise(comm, MPI_ERR_NO_MEM);
+  }
+  return carry_spread(route, comm, std::move(operation), persistent<Tail...>, request_of(tail...));
+}
+
+template <class Buffer, class Count>
+void add_block(UserBlocks& blocks, const OneBlock<Buffer, Count>& given, int) {
+  blocks.add(given.buffer, 0, given.count);
+}
+template <class Buffer, class Count>
+void add_block(UserBlocks& blocks, const EqualBlocks<Buffer, Count>& given, int rank) {
+  blocks.add(given.buffer, std::int64_t{rank} * given.count, given.count);
+}
+template <class Buffer, class Count, class At>
+void add_block(UserBlocks& blocks, const VaryingBlocks<Buffer, Count, At>& given, int rank) {
+  blocks.add(given.buffer, given.at[rank], given.counts[rank]);
+}
+template <class Given>
+UserBlocks blocks_of(const Given& given, int ranks, Access access) {
+  UserBlocks blocks(given.type, access);
+  blocks.reserve(ranks);
+  for (int rank = 0; rank < ranks; ++rank) add_block(blocks, given, rank);
+  return blocks;
+}
+
+/// Packed bytes of all blocks; -1: an argument is not sound.
+template <class Buffer, class Count>
+std::int64_t all_bytes(const EqualBlocks<Buffer, Count>& given, std::int64_t element, int ranks) noexcept {
+  std::int64_t bytes = 0;
+  return given.count < 0 || __builtin_mul_overflow(std::int64_t{given.count} * ranks, element, &bytes) ? -1 : bytes;
+}
+template <class Buffer, class Count, class At>
+std::int64_t all_bytes(const VaryingBlocks<Buffer, Count, At>& given, std::int64_t element, int ranks) noexcept {
+  if (!given.counts || !given.at) return -1;
+  std::int64_t sum = 0;
+  for (int rank = 0; rank < ranks; ++rank) {
+    std::int64_t bytes = 0;
+    if (given.counts[rank] < 0 || __builtin_mul_overflow(std::int64_t{given.counts[rank]}, element, &bytes) || __builtin_add_overflow(sum, bytes, &sum))
+      return -1;
+  }
+  return sum;
+}
+
+template <class Buffer, class Count>
+std::int64_t block_bytes(const EqualBlocks<Buffer, Count>& given, std::int64_t element, int) noexcept {
+  return given.count * element;
+}
+template <class Buffer, class Count, class At>
+std::int64_t block_bytes(const VaryingBlocks<Buffer, Count, At>& given, std::int64_t element, int rank) noexcept {
+  return given.counts[rank] * element;
+}
+
+}  // namespace spread_detail
+
+/// MPI_Allgather and MPI_Allgatherv.
+template <class Out, class In, class... Tail>
+std::optional<int> spread_allgather(const Out& out, const In& in, MPI_Comm comm, Tail... tail) noexcept {
+  using namespace spread_detail;
+  CommEntry* entry = member_entry(comm);
+  const ElementSize element = element_size(in.type);
+  const bool in_place = out.buffer == MPI_IN_PLACE;
+  if (!entry || element.packed < 0 || in.buffer == MPI_IN_PLACE || !(blocking<Tail...> || request_of(tail...))) return std::nullopt;
+  const std::int64_t bytes = all_bytes(in, element.packed, entry->size());
+  if (bytes <= 0) return std::nullopt;
+  // What this rank sends is of the size of its block; where it is not, MPI says so.
+  if (!in_place) {
+    const ElementSize sent = element_size(out.type);
+    std::int64_t own = 0;
+    if (sent.packed < 0 || out.count < 0 || __builtin_mul_overflow(sent.packed, std::int64_t{out.count}, &own)) return std::nullopt;
+    if (own != block_bytes(in, element.packed, entry->rank())) return std::nullopt;
+  }
+  const Route to = route(comm, *entry, In::has_arrays ? Collective::allgatherv : Collective::allgather, bytes, blocking<Tail...>, blocking<Tail...> || persistent<Tail...>);
+  if (!to.queue) return std::nullopt;
+  return carry(
+      to, comm,
+      [&]() -> std::unique_ptr<Operation> {
+        std::optional<UserBlocks> own;
+        if (!in_place) own = blocks_of(out, 1, Access::read);
+        return std::make_unique<AllgatherOperation>(std::move(own), blocks_of(in, entry->size(), Access::both));
+      },
+      tail...);
+}
+
+template <class Count, class... Tail>
+std::optional<int> spread_bcast(void* buffer, Count count, MPI_Datatype type, int root, MPI_Comm comm, Tail... tail) noexcept {
+  using namespace spread_detail;
+  CommEntry* entry = member_entry(comm);
+  const ElementSize element = element_size(type);
+  std::int64_t bytes = 0;
+  if (!entry || element.packed < 0 || count <= 0 || root < 0 || root >= entry->size() || !(blocking<Tail...> || request_of(tail...)) ||
+      __builtin_mul_overflow(element.packed, std::int64_t{count}, &bytes) || bytes == 0)
+    return std::nullopt;
+  const Route to = route(comm, *entry, Collective::broadcast, bytes, blocking<Tail...>, blocking<Tail...> || persistent<Tail...>);
+  if (!to.queue) return std::nullopt;
+  return carry(
+      to, comm,
+      [&]() -> std::unique_ptr<Operation> {
+        return std::make_unique<BroadcastOperation>(blocks_of(OneBlock<void*, Count>{buffer, count, type}, 1, Access::both), root);
+      },
+      tail...);
+}
+
+/// Whether and how a reduction of this operation and type may be spread.
+struct SpreadReduction {
+  bool possible = false;
+  bool in_one_order = false;
+};
+SpreadReduction spread_reduction(MPI_Op op, MPI_Datatype type) noexcept;
+/// Its MpiReduction; may throw.
+MpiReduction reduction_of(MPI_Op op, MPI_Datatype type, const SpreadReduction& how);
+
+template <class Count, class... Tail>
+std::optional<int> spread_allreduce(const void* send, void* receive, Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm, Tail... tail) noexcept {
+  using namespace spread_detail;
+  CommEntry* entry = member_entry(comm);
+  const ElementSize element = element_size(type);
+  std::int64_t bytes = 0;
+  if (!entry || element.packed <= 0 || count <= 0 || receive == MPI_IN_PLACE || send == receive || !(blocking<Tail...> || request_of(tail...)) ||
+      __builtin_mul_overflow(element.packed, std::int64_t{count}, &bytes))
+    return std::nullopt;
+  const SpreadReduction how = spread_reduction(op, type);
+  if (!how.possible) return std::nullopt;
+  const Route to = route(comm, *entry, Collective::allreduce, bytes, blocking<Tail...>, blocking<Tail...> || persistent<Tail...>);
+  if (!to.queue) return std::nullopt;
+  return carry(
+      to, comm,
+      [&]() -> std::unique_ptr<Operation> {
+        std::optional<UserBlocks> input;
+        if (send != MPI_IN_PLACE) input = blocks_of(OneBlock<const void*, Count>{send, count, type}, 1, Access::read);
+        return std::make_unique<AllreduceOperation>(std::move(input), blocks_of(OneBlock<void*, Count>{receive, count, type}, 1, Access::both),
+                                                    reduction_of(op, type, how));
+      },
+      tail...);
+}
+
+/// MPI_Reduce_scatter and MPI_Reduce_scatter_block: `count_of(rank)` elements for each rank.
+template <class CountOf, class... Tail>
+std::optional<int> spread_reduce_scatter(const void* send, void* receive, CountOf count_of, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+                                         Tail... tail) noexcept {
+  using namespace spread_detail;
+  CommEntry* entry = member_entry(comm);
+  const ElementSize element = element_size(type);
+  if (!entry || element.packed <= 0 || receive == MPI_IN_PLACE || send == receive || !(blocking<Tail...> || request_of(tail...))) return std::nullopt;
+  std::int64_t elements = 0, bytes = 0;
+  for (int rank = 0; rank < entry->size(); ++rank) {
+    const std::int64_t count = count_of(rank);
+    if (count < 0 || __builtin_add_overflow(elements, count, &elements)) return std::nullopt;
+  }
+  if (elements == 0 || __builtin_mul_overflow(element.packed, elements, &bytes)) return std::nullopt;
+  const SpreadReduction how = spread_reduction(op, type);
+  if (!how.possible) return std::nullopt;
+  const Route to = route(comm, *entry, Collective::reduce_scatter, bytes, blocking<Tail...>, blocking<Tail...> || persistent<Tail...>);
+  if (!to.queue) return std::nullopt;
+  return carry(
+      to, comm,
+      [&]() -> std::unique_ptr<Operation> {
+        const bool in_place = send == MPI_IN_PLACE;
+        UserBlocks input(type, Access::read), output(type, Access::written);
+        input.reserve(entry->size());
+        std::int64_t before = 0;
+        for (int rank = 0; rank < entry->size(); before += count_of(rank), ++rank) input.add(in_place ? receive : send, before, count_of(rank));
+        output.add(receive, 0, count_of(entry->rank()));
+        Lease kept;
+        if (in_place && output.bytes(0) > 0) {
+          kept = Lease(runtime().pool, output.bytes(0));
+          if (!kept) throw std::bad_alloc();
+        }
+        return std::make_unique<ReduceScatterOperation>(std::move(input), std::move(output), std::move(kept), reduction_of(op, type, how));
+      },
+      tail...);
+}
+
+/// The collectives that move data, by the shapes of their two directions.
+template <AtRoot only, class Out, class In, class... Tail>
+std::optional<int> spread_moved(const Out& out, const In& in, [[maybe_unused]] int root, MPI_Comm comm, Tail... tail) noexcept {
+  if constexpr (only == AtRoot::neither && !Out::many && In::many) return spread_allgather(out, in, comm, tail...);
+  return std::nullopt;
+}
+
+}  // namespace bestride
