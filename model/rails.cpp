@@ -54,7 +54,8 @@ Result<Rails> equal_rails(std::span<const Nic> nics) {
   Rails rails;
   for (const Nic& nic : candidates) {
     if (!alike(nic, candidates[0]))
-      return Error{candidates[0].name + " and " + nic.name + " are of the same speed but not alike; name the rails, such as BESTRIDE_RAILS=eth0,eth1"};
+      return Error{candidates[0].name + " and " + nic.name +
+                   " are of the same speed but not alike; name the rails, such as BESTRIDE_RAILS=eth0,eth1"};
     // UCX drives no other RDMA devices, and other libraries' transports share a rank's traffic out by themselves.
     if (rdma && !nic.driver.starts_with("mlx")) return Error{nic.name + " is no device of UCX; unset BESTRIDE_RAILS"};
     rails.push_back(nic.name);

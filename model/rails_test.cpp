@@ -81,7 +81,8 @@ TEST(Rails, AreRdmaPortsWhereThereIsOne) {
 }
 
 TEST(Rails, ByName) {
-  std::vector<Nic> nics = {infiniband("mlx5_0:1", 100000), ethernet("eth0", 1000), ethernet("veth1", 10000), ethernet("eth2", 1000), ethernet("eth3", 1)};
+  std::vector<Nic> nics = {infiniband("mlx5_0:1", 100000), ethernet("eth0", 1000), ethernet("veth1", 10000), ethernet("eth2", 1000),
+                           ethernet("eth3", 1)};
   nics[2].hardware = false;
   nics[3].up = false;
   nics[4].address = false;

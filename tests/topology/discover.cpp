@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // topology_discover [--fail CALL NTH] EXPECTED: what discovery says under the launcher's settings, without the preload.
 //
-// EXPECTED is "none", or one digit a rank for its node and, after a '/', one for its group: "0101/0000" are two nodes dealt in turn. The file is that of
-// BESTRIDE_TOPOLOGY, as each rank has it. --fail: on the last rank the NTH use of that function returns an error and does nothing else
-// that its peers would notice; NTH 0: the last rank has no memory. "unwanted" instead of EXPECTED: no rank asks, which costs one
-// MPI_Allreduce. Rank 0 prints "trouble: ..." for a test to read.
+// EXPECTED is "none", or one digit a rank for its node and, after a '/', one for its group: "0101/0000" are two nodes dealt in turn;
+// "unwanted": no rank asks, which costs one MPI_Allreduce. The file is that of BESTRIDE_TOPOLOGY, as each rank has it. --fail: on the
+// last rank the NTH use of that function returns an error, and does nothing else that its peers would notice; CALL "memory": the last
+// rank has none. Rank 0 prints "trouble: ..." for a test to read.
 #include <dlfcn.h>
 #include <mpi.h>
 

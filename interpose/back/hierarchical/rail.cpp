@@ -45,13 +45,16 @@ void take(const std::string& wanted) {
   // How many ranks there are in all is not needed to know which of its host's this one is.
   const Locality here = Locality::from_environment(0, std::numeric_limits<int>::max());
   if (here.local_ranks == 0) {
-    if (named) say_once("rails", "BESTRIDE_RAILS is not used: this launcher does not tell ranks their number on their host; set UCX_NET_DEVICES for each");
+    if (named)
+      say_once("rails", "BESTRIDE_RAILS is not used: this launcher does not tell ranks their number on their host; set UCX_NET_DEVICES for each");
     return;
   }
   if (!named && ranks_of_job() <= here.local_ranks) return;
   const Result<Rails> rails = named ? named_rails(wanted, nics_here()) : equal_rails(nics_here());
   if (!rails) {
-    if (here.local_rank == 0) say_once("rails", "BESTRIDE_RAILS=%s: %s; the MPI library's own choice stands", wanted.c_str(), rails.error().text.c_str());
+    // Asked to choose, it may find nothing to choose from; a name that is wrong was meant otherwise.
+    const auto say = named ? say_once : say_info;
+    if (here.local_rank == 0) say("rails", "BESTRIDE_RAILS=%s: %s; the MPI library's own choice stands", wanted.c_str(), rails.error().text.c_str());
     return;
   }
   // With fewer ranks than NICs some NIC would lie idle that a transport of several rails would use.
