@@ -8,7 +8,7 @@
 
 namespace bestride {
 
-Hierarchy::Hierarchy(Topology topology, int rank, Wire& wire, Channels channels)
+Hierarchy::Hierarchy(Topology topology, int rank, Transport& wire, Channels channels)
     : topology_(std::move(topology)),
       rank_(rank),
       node_(topology_.node_of(rank)),

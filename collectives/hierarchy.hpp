@@ -11,7 +11,7 @@
 
 #include "collectives/channels.hpp"
 #include "collectives/lanes.hpp"
-#include "collectives/wire.hpp"
+#include "collectives/transport.hpp"
 #include "model/topology.hpp"
 
 namespace bestride {
@@ -28,7 +28,7 @@ class Hierarchy {
   static constexpr std::int64_t staging_bytes = 32 << 20;
 
   /// `wire` and the channels' memory outlive this. May throw std::bad_alloc.
-  Hierarchy(Topology topology, int rank, Wire& wire, Channels channels);
+  Hierarchy(Topology topology, int rank, Transport& wire, Channels channels);
   ~Hierarchy();
   Hierarchy(const Hierarchy&) = delete;
   Hierarchy& operator=(const Hierarchy&) = delete;
@@ -45,7 +45,7 @@ class Hierarchy {
   int carrier(int node, int lane) const noexcept { return bestride::carrier(topology_, node, lane); }
   int local_carrier(int lane) const noexcept { return carrier_of(lane, local_ranks_, lanes()); }
 
-  Wire& wire() noexcept { return wire_; }
+  Transport& wire() noexcept { return wire_; }
   Channels& channels() noexcept { return channels_; }
   const Channels& channels() const noexcept { return channels_; }
   /// staging_bytes of memory for the collective that is under way.
@@ -54,7 +54,7 @@ class Hierarchy {
  private:
   Topology topology_;
   int rank_, node_, local_rank_, local_ranks_;
-  Wire& wire_;
+  Transport& wire_;
   Channels channels_;
   std::byte* staging_;
 };

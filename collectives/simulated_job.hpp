@@ -24,7 +24,7 @@ class SimulatedJob {
     }
     for (int rank = 0; rank < ranks; ++rank) {
       const int node = topology_.node_of(rank);
-      wires_.push_back(std::make_unique<MemoryWire>(*this, rank));
+      wires_.push_back(std::make_unique<MemoryTransport>(*this, rank));
       hierarchies_.push_back(std::make_unique<Hierarchy>(
           topology_, rank, *wires_.back(),
           Channels(windows_[static_cast<std::size_t>(node)].get(), {static_cast<int>(topology_.ranks_on(node).size()), slot_bytes},
@@ -84,9 +84,9 @@ class SimulatedJob {
     void* into = nullptr;
     std::int64_t bytes = 0;
   };
-  class MemoryWire final : public Wire {
+  class MemoryTransport final : public Transport {
    public:
-    MemoryWire(SimulatedJob& job, int rank) : job_(job), rank_(rank), receives_(static_cast<std::size_t>(job.topology_.ranks())) {}
+    MemoryTransport(SimulatedJob& job, int rank) : job_(job), rank_(rank), receives_(static_cast<std::size_t>(job.topology_.ranks())) {}
     Transfer send(int rank, const void* data, std::int64_t bytes) noexcept override {
       const std::uint64_t id = add({false, true, rank, nullptr, bytes});
       Message message{{}, id};
@@ -149,7 +149,7 @@ class SimulatedJob {
   std::mt19937_64 random_;
   Topology topology_;
   std::vector<std::unique_ptr<std::byte[], Aligned>> windows_;
-  std::vector<std::unique_ptr<MemoryWire>> wires_;
+  std::vector<std::unique_ptr<MemoryTransport>> wires_;
   std::vector<std::unique_ptr<Hierarchy>> hierarchies_;
   std::vector<std::deque<Message>> queues_;
   std::vector<std::int64_t> bytes_between_;

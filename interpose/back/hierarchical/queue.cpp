@@ -44,11 +44,11 @@ std::vector<int> all_apart(int ranks) {
 }
 
 /// One message.
-Strand send_small(Wire& wire, int rank, const void* data, std::int64_t bytes) {
+Strand send_small(Transport& wire, int rank, const void* data, std::int64_t bytes) {
   Transfer transfer = wire.send(rank, data, bytes);
   co_await until([&] { return wire.done(transfer); });
 }
-Strand receive_small(Wire& wire, int rank, void* data, std::int64_t bytes) {
+Strand receive_small(Transport& wire, int rank, void* data, std::int64_t bytes) {
   Transfer transfer = wire.receive(rank, data, bytes);
   co_await until([&] { return wire.done(transfer); });
 }

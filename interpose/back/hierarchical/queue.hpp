@@ -15,7 +15,7 @@
 #include "collectives/hierarchy.hpp"
 #include "collectives/strand.hpp"
 #include "collectives/window.hpp"
-#include "interpose/back/hierarchical/mpi_wire.hpp"
+#include "interpose/back/hierarchical/mpi_transport.hpp"
 #include "interpose/back/hierarchical/operation.hpp"
 
 namespace bestride {
@@ -46,7 +46,7 @@ class CollectiveQueue : public std::enable_shared_from_this<CollectiveQueue> {
   const Topology topology_;
   const int rank_;
   const std::int64_t slot_bytes_;
-  MpiWire wire_;
+  MpiTransport wire_;
   std::mutex mutex_;
   std::deque<Operation*> operations_;
   Strand current_;           ///< of the first operation, or what makes the hierarchy for it

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "interpose/back/exchange.hpp"
+#include "interpose/back/gpu/stage_moved.hpp"
 #include "interpose/back/hierarchical/communicator.hpp"
 #include "interpose/back/hierarchical/operations.hpp"
 #include "interpose/back/hierarchical/predefined.hpp"
@@ -121,7 +122,7 @@ std::optional<int> spread_allgather(const Out& out, const In& in, MPI_Comm comm,
       to, comm,
       [&]() -> std::unique_ptr<Operation> {
         std::optional<UserBlocks> own;
-        if (!in_place) own = blocks_of(out, 1, Access::read);
+        if (!in_place) own.emplace(blocks_of(out, 1, Access::read));
         return std::make_unique<AllgatherOperation>(std::move(own), blocks_of(in, entry->size(), Access::both));
       },
       tail...);
@@ -172,7 +173,7 @@ std::optional<int> spread_allreduce(const void* send, void* receive, Count count
       to, comm,
       [&]() -> std::unique_ptr<Operation> {
         std::optional<UserBlocks> input;
-        if (send != MPI_IN_PLACE) input = blocks_of(OneBlock<const void*, Count>{send, count, type}, 1, Access::read);
+        if (send != MPI_IN_PLACE) input.emplace(blocks_of(OneBlock<const void*, Count>{send, count, type}, 1, Access::read));
         return std::make_unique<AllreduceOperation>(std::move(input), blocks_of(OneBlock<void*, Count>{receive, count, type}, 1, Access::both),
                                                     reduction_of(op, type, how));
       },

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// MpiWire: the wire of one communicator, over the job's own communicator and under a tag of its own.
+// MpiTransport: the wire of one communicator, over the job's own communicator and under a tag of its own.
 #include <mpi.h>
 
 #include <vector>
 
-#include "collectives/wire.hpp"
+#include "collectives/transport.hpp"
 
 namespace bestride {
 
-class MpiWire final : public Wire {
+class MpiTransport final : public Transport {
  public:
   /// `world_ranks`: of the communicator's ranks.
-  MpiWire(MPI_Comm wire, std::vector<int> world_ranks) noexcept : wire_(wire), world_ranks_(std::move(world_ranks)) {}
+  MpiTransport(MPI_Comm wire, std::vector<int> world_ranks) noexcept : wire_(wire), world_ranks_(std::move(world_ranks)) {}
   void set_tag(int tag) noexcept { tag_ = tag; }
 
   Transfer send(int rank, const void* data, std::int64_t bytes) noexcept override;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "interpose/back/hierarchical/mpi_wire.hpp"
+#include "interpose/back/hierarchical/mpi_transport.hpp"
 
 #include <cstring>
 
@@ -17,21 +17,21 @@ Transfer transfer_of(MPI_Request request) noexcept {
 
 }  // namespace
 
-Transfer MpiWire::send(int rank, const void* data, std::int64_t bytes) noexcept {
+Transfer MpiTransport::send(int rank, const void* data, std::int64_t bytes) noexcept {
   MPI_Request request = MPI_REQUEST_NULL;
   if (real.Isend(data, static_cast<int>(bytes), MPI_BYTE, world_ranks_[static_cast<std::size_t>(rank)], tag_, wire_, &request) != MPI_SUCCESS)
     broken_ = true;
   return transfer_of(request);
 }
 
-Transfer MpiWire::receive(int rank, void* data, std::int64_t bytes) noexcept {
+Transfer MpiTransport::receive(int rank, void* data, std::int64_t bytes) noexcept {
   MPI_Request request = MPI_REQUEST_NULL;
   if (real.Irecv(data, static_cast<int>(bytes), MPI_BYTE, world_ranks_[static_cast<std::size_t>(rank)], tag_, wire_, &request) != MPI_SUCCESS)
     broken_ = true;
   return transfer_of(request);
 }
 
-bool MpiWire::done(Transfer& transfer) noexcept {
+bool MpiTransport::done(Transfer& transfer) noexcept {
   MPI_Request request;
   std::memcpy(&request, &transfer.handle, sizeof request);
   int flag = 0;
@@ -40,7 +40,7 @@ bool MpiWire::done(Transfer& transfer) noexcept {
   return flag && !broken_;
 }
 
-void MpiWire::poll() noexcept {
+void MpiTransport::poll() noexcept {
   int flag = 0;
   real.Iprobe(MPI_ANY_SOURCE, tag_, wire_, &flag, MPI_STATUS_IGNORE);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Wire: messages between ranks of one communicator, as a collective needs them: contiguous bytes, both ends know how many, in order
+// Transport: messages between ranks of one communicator, as a collective needs them: contiguous bytes, both ends know how many, in order
 // between two ranks. In a job it is the MPI library over a private communicator (interpose/back/hierarchical); in tests, memory.
 #include <cstdint>
 
@@ -11,7 +11,7 @@ struct Transfer {
   std::uint64_t handle = 0;
 };
 
-class Wire {
+class Transport {
  public:
   /// Starts a message. `data` must stay as it is until done(). 0 <= bytes < 2^31. Never waits.
   virtual Transfer send(int rank, const void* data, std::int64_t bytes) noexcept = 0;
@@ -22,7 +22,7 @@ class Wire {
   bool broken() const noexcept { return broken_; }
 
  protected:
-  ~Wire() = default;
+  ~Transport() = default;
   bool broken_ = false;
 };
 
