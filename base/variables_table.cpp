@@ -26,6 +26,8 @@ constexpr Variable table[] = {
     {"BESTRIDE_CONTIGUOUS", choice, "forward", "forward|respell",
      "respell: contiguous messages, too, take the way the profile has faster; gains only where the ranks share a cache"},
     {"BESTRIDE_EVERYWHERE", flag, "0", "", "1: every rank has the preload, so long messages of structs may be packed by their sender too"},
+    {"BESTRIDE_COLLECTIVES", choice, "auto", "auto|library|hierarchical",
+     "collectives over several nodes: auto: as predicted; library: all left to MPI; hierarchical: wherever possible (for tests and measurements)"},
     {"BESTRIDE_GPU", choice, "auto", "auto|off", "off: device memory is left to MPI; auto: used as soon as the application uses CUDA"},
     {"BESTRIDE_GPU_AWARE", choice, "auto", "auto|yes|no", "whether the MPI library takes device memory; auto: what it says of itself"},
     {"BESTRIDE_CUDA_DRIVER", text, "", "", "CUDA driver library to load; default the libcuda.so.1 the application loads"},
