@@ -18,6 +18,7 @@ constexpr int burst = 64;
 /// A stream is timed over at least this long, so that a shaper's or a switch's buffer does not make it look faster.
 constexpr double stream_seconds = 100e-3;
 constexpr std::size_t first_stream = 64 << 10, longest_stream = 64 << 20;
+constexpr std::size_t least_rounds = 8;
 constexpr std::size_t copied = 8 << 20;  ///< beyond a rank's share of the caches
 
 /// Ranks that only look on sleep meanwhile, so that they take no processor from those that are measured.
@@ -43,7 +44,7 @@ double timed(const std::function<void()>& action, bool looks_on, double limit) {
     const double seconds = looks_on ? 0 : PMPI_Wtime() - before;
     gather_round(looks_on);
     samples.push_back(largest(seconds));
-    go_on = samples.size() < enough_samples || (samples.size() < most_rounds && PMPI_Wtime() - start < limit);
+    go_on = samples.size() < least_rounds || (samples.size() < most_rounds && PMPI_Wtime() - start < limit);
     PMPI_Bcast(&go_on, 1, MPI_INT, 0, MPI_COMM_WORLD);
   }
   return *std::min_element(samples.begin(), samples.end());
@@ -100,7 +101,7 @@ double measure_link(const LinkField& field, const JobPlace& place, double limit)
   if (field.name == "latency") return round_trip(place, 1, limit) / 2;
   if (field.name == "overhead") {
     const double more = round_trip(place, burst, limit / 2) - round_trip(place, 1, limit / 2);
-    return std::max(more / (burst - 1), 1e-9);
+    return std::max(more / (burst - 1), 0.0);
   }
   if (field.name == "wire_byte") return stream(place, both, limit);
   if (field.name == "stream_byte") return stream(place, 1, limit);
