@@ -18,7 +18,7 @@ struct CollectivePoint {
   bool operator==(const CollectivePoint&) const = default;
 };
 
-/// Middle sizes first, long vectors last. Without allgatherv, which is predicted like allgather. `quick`: every second size.
+/// Middle sizes first, then the ends, beyond which corrections are extended. Without allgatherv, which is predicted like allgather. `quick`: every second size.
 std::vector<CollectivePoint> make_collective_plan(bool quick);
 
 }  // namespace bestride
