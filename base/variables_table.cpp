@@ -33,6 +33,8 @@ constexpr Variable table[] = {
      "1: sums and products of floating-point numbers may go through the hierarchy, in one fixed order that is not the MPI library's"},
     {"BESTRIDE_RAILS", text, "off", "",
      "NICs of which each local rank takes one, such as eth0,eth1; auto: the fastest equal ones, if several hosts take part; off"},
+    {"BESTRIDE_COLLECTIVES", choice, "auto", "auto|library|hierarchical",
+     "collectives over several nodes: auto: as predicted; library: all left to MPI; hierarchical: wherever possible (for tests and measurements)"},
     {"BESTRIDE_GPU", choice, "auto", "auto|off", "off: device memory is left to MPI; auto: used as soon as the application uses CUDA"},
     {"BESTRIDE_GPU_AWARE", choice, "auto", "auto|yes|no", "whether the MPI library takes device memory; auto: what it says of itself"},
     {"BESTRIDE_CUDA_DRIVER", text, "", "", "CUDA driver library to load; default the libcuda.so.1 the application loads"},

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <sstream>
 
+#include "cli/calibrate_collectives.hpp"
 #include "cli/calibrate_measure.hpp"
 #include "cli/calibrate_summary.hpp"
 #include "cli/command.hpp"
@@ -32,9 +33,8 @@ std::vector<std::string> words_of(const std::string& text, char between) {
 }
 
 /// In the build tree beside the command, installed under libexec.
-std::string measuring_program() {
+std::string measuring_program(const std::string& name = "bestride-measure-mpich") {
   const fs::path here = fs::path(resolved("/proc/self/exe")).parent_path();
-  const std::string name = "bestride-measure-mpich";
   for (const fs::path& path : {here / name, here.parent_path() / "libexec/bestride" / name})
     if (::access(path.c_str(), X_OK) == 0) return path;
   fail("can't find " + name + " beside the command or in its libexec folder; it is built where an MPICH compiler wrapper was found");
@@ -112,25 +112,72 @@ void keep_older_device(DeviceMeasurements* newer, std::string* gpu, const Machin
 void check_kinds(const std::string& only) {
   CallKind kind;
   for (const std::string& word : words_of(only, ','))
-    if (word != "gpu" && !parse(word, &kind))
-      fail("unknown call kind '" + word + "' in --only; known are pack, unpack, send, receive, isend, irecv, gpu");
+    if (word != "gpu" && word != "collectives" && !parse(word, &kind))
+      fail("unknown call kind '" + word + "' in --only; known are pack, unpack, send, receive, isend, irecv, gpu, collectives");
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ",") + word;
+  return text;
+}
+
+/// What the file has, if it fits this machine, and what is measured of collectives: a profile may have that and nothing else.
+/// Returns whether several hosts were there. Writes the profile, first with the links, whose rate the preloaded library goes by.
+bool calibrate_collectives(const CalibrateOptions& options, const std::string& output, double budget) {
+  const std::vector<std::string> start = launcher(options);
+  const std::string program = measuring_program("bestride-measure-collectives-mpich");
+  for (const CollectivePart part : {CollectivePart::links, CollectivePart::points}) {
+    const CollectiveRun done = measure_collectives(options, start, program, output, part, budget);
+    if (!done.run.two_hosts) return false;
+    MachineFingerprint fingerprint = fingerprint_of(done.run.configuration);
+    Measurements curves;
+    DeviceMeasurements device;
+    CollectiveMeasurements collectives;
+    if (const auto older = MachineProfile::load(output); older && fits(older->fingerprint, fingerprint)) {
+      curves = older->measured();
+      device = older->device().measured();
+      collectives = older->collectives();
+      fingerprint.gpu = older->fingerprint.gpu;
+    }
+    collectives.merge(done.values);
+    const auto saved = MachineProfile::from(std::move(curves), fingerprint, std::move(device), std::move(collectives)).save(output);
+    if (!saved) fail(saved.error().text);
+    if (part == CollectivePart::links) continue;
+    print_collectives(done);
+    if (done.run.left_out == 0) ::unlink(collective_state_path(output).c_str());
+  }
+  return true;
+}
+
+void say_collectives_left_out() {
+  std::printf("collectives are left out: all ranks were on one host; name several with --mpiexec 'mpiexec -hosts a,b'\n");
 }
 
 }  // namespace
 
 int calibrate_command(const CalibrateOptions& options) {
   check_kinds(options.only);
-  const std::vector<std::string> only = words_of(options.only, ',');
+  std::vector<std::string> only = words_of(options.only, ',');
+  const bool collectives = only.empty() || std::erase(only, "collectives") > 0;
   if (options.no_gpu && std::find(only.begin(), only.end(), "gpu") != only.end()) fail("--only gpu and --no-gpu contradict each other; give one of them");
   const std::string output = output_path(options), state_path = output + ".state";
   const int budget = options.budget > 0 ? options.budget : options.quick ? 30 : 300;
+  if (only.empty() && !options.only.empty()) {
+    if (!calibrate_collectives(options, output, budget)) {
+      say_collectives_left_out();
+      return exit_attention;
+    }
+    std::printf("\nwritten to %s\n", output.c_str());
+    return exit_good;
+  }
   std::vector<std::string> command = launcher(options);
   for (const std::string& word : {std::string("-n"), std::string("2"), measuring_program(), std::string("--state"), state_path,
                                   std::string("--budget"), std::to_string(budget)})
     command.push_back(word);
   if (options.quick) command.push_back("--quick");
   if (options.restart) command.push_back("--restart");
-  if (!options.only.empty()) command.insert(command.end(), {"--only", options.only});
+  if (!only.empty()) command.insert(command.end(), {"--only", joined(only)});
   if (options.gpu) command.push_back("--gpu");
   if (options.no_gpu) command.push_back("--no-gpu");
 
@@ -151,16 +198,21 @@ int calibrate_command(const CalibrateOptions& options) {
   MachineFingerprint fingerprint = fingerprint_of(run.configuration);
   if (state.device.any() && (run.gpu.empty() || run.gpu == state.gpu)) fingerprint.gpu = state.gpu;
   else state.device = {};
+  CollectiveMeasurements known;
   if (const auto older = MachineProfile::load(output); older && fits(older->fingerprint, fingerprint)) {
+    known = older->collectives();
     if (!options.only.empty()) keep_older(&state.values, older->measured());
     if (run.gpu.empty() || fingerprint.gpu.empty() || older->fingerprint.gpu == fingerprint.gpu)
       keep_older_device(&state.device, &fingerprint.gpu, *older);
   }
-  const MachineProfile profile = MachineProfile::from(std::move(state.values), fingerprint, std::move(state.device));
+  const MachineProfile profile = MachineProfile::from(std::move(state.values), fingerprint, std::move(state.device), std::move(known));
   if (const auto saved = profile.save(output); !saved) fail(saved.error().text);
   // What was left out for time stays to be done: the next run goes on with it.
   if (run.left_out == 0) ::unlink(state_path.c_str());
-  print_summary(run, profile, output);
+  print_summary(run, profile);
+  // Two ranks on one host say so of all of them. A third of the time on top.
+  if (collectives && (!run.two_hosts || !calibrate_collectives(options, output, budget / 3.0))) say_collectives_left_out();
+  std::printf("\nwritten to %s\n", output.c_str());
   return exit_good;
 }
 
@@ -169,12 +221,13 @@ void add_calibrate(CLI::App& app) {
   static CalibrateOptions options;
   static bool resume = false;
   command->add_flag("--quick", options.quick, "coarse curves in half a minute instead of fine ones in five");
-  command->add_option("--only", options.only, "what to measure, of pack,unpack,send,receive,isend,irecv,gpu; the rest stays as it is in the file");
+  command->add_option("--only", options.only, "what to measure, of pack,unpack,send,receive,isend,irecv,gpu,collectives; the rest stays as it is in the file");
   auto* const gpu = command->add_flag("--gpu", options.gpu, "measure the GPU, too, and fail if there is none (default: if there is one)");
   command->add_flag("--no-gpu", options.no_gpu, "leave the GPU out; what the file has of it stays")->excludes(gpu);
   command->add_option("-o,--output", options.output, "file to write (default: ~/.config/bestride/profile.json)");
   command->add_option("--mpiexec", options.mpiexec, "launcher with its arguments, e.g. 'mpiexec -hosts a,b' to measure between two hosts");
   command->add_option("--budget", options.budget, "seconds to measure at most (default: 300; with --quick 30)")->check(CLI::PositiveNumber);
+  command->add_option("--ranks", options.ranks, "ranks that measure collectives, where --mpiexec names several hosts (default: 4)")->check(CLI::Range(2, 1 << 20));
   auto* const go_on = command->add_flag("--resume", resume, "go on where an interrupted run ended (the default)");
   command->add_flag("--restart", options.restart, "measure everything anew")->excludes(go_on);
   command->callback([] {

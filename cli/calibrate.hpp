@@ -14,10 +14,11 @@ struct CalibrateOptions {
   bool restart = false;
   bool gpu = false;     ///< measure the GPU, and fail if there is none
   bool no_gpu = false;  ///< don't; with neither it is measured if it is there
-  std::string only;     ///< "pack,send,gpu": call kinds, and the GPU; empty: all. The others stay as they are in the file
+  std::string only;     ///< "pack,send,gpu,collectives": call kinds, the GPU, collectives; empty: all. The others stay as they are in the file
   std::string output;   ///< empty: ~/.config/bestride/profile.json
   std::string mpiexec;  ///< launcher with its arguments; empty: the one of the MPI library, found in PATH
   int budget = 0;       ///< seconds; 0: 30 with quick, else 300
+  int ranks = 4;        ///< MPI ranks that measure collectives
 };
 
 /// Returns the process's exit code. Writes progress to stderr and what was measured to stdout.

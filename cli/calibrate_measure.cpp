@@ -96,6 +96,7 @@ MeasureRun follow_measurement(const std::vector<std::string>& command, const std
     const auto rest = [&] { return line.size() > event.size() ? line.substr(event.size() + 1) : std::string(); };
     if (event == "config") run.configuration = rest();
     else if (event == "hosts") run.two_hosts = rest() == "different";
+    else if (event == "preload") run.preloaded = rest() == "yes";
     else if (event == "gpu") run.stand_in = rest().front() == '1', run.gpu = rest().substr(2);
     else if (event == "gpu-trouble") run.gpu_trouble = rest();
     else if (event == "plan") words >> run.points >> run.known;

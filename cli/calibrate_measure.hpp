@@ -10,6 +10,7 @@ namespace bestride {
 struct MeasureRun {
   std::string configuration;  ///< "cpu | mpi library | host class | version"; empty: it never came so far
   bool two_hosts = false;
+  bool preloaded = false;   ///< collectives: the library was in front of MPI
   std::string gpu;          ///< name; empty: none is measured
   bool stand_in = false;    ///< it is none: a stand-in driver
   std::string gpu_trouble;  ///< why no GPU, or not all of it, was measured; empty: nothing to say

@@ -68,7 +68,7 @@ void print_gpu(const MeasureRun& run, const MachineProfile& profile) {
 
 }  // namespace
 
-void print_summary(const MeasureRun& run, const MachineProfile& profile, const std::string& path) {
+void print_summary(const MeasureRun& run, const MachineProfile& profile) {
   std::printf("%s\n", run.configuration.c_str());
   std::printf("measured %d points in %.0f s", run.measured, run.seconds);
   if (run.known > 0) std::printf(", %d were known", run.known);
@@ -91,7 +91,6 @@ void print_summary(const MeasureRun& run, const MachineProfile& profile, const s
                 time_text(choice.seconds[2]).c_str(), std::string(name(choice.strategy)).c_str());
   }
   print_gpu(run, profile);
-  std::printf("\nwritten to %s\n", path.c_str());
 }
 
 }  // namespace bestride

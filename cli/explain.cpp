@@ -8,7 +8,9 @@
 #include <memory>
 
 #include "cli/command.hpp"
+#include "cli/explain_collective.hpp"
 #include "cli/explanation.hpp"
+#include "perfmodel/collective_shape.hpp"
 #include "telemetry/json_writer.hpp"
 #include "telemetry/quantity.hpp"
 
@@ -100,7 +102,7 @@ void add_explain(CLI::App& app) {
   const auto question = std::make_shared<Question>();
   const auto json = std::make_shared<bool>(false);
   CLI::App* const command = app.add_subcommand("explain", "what would be done with a datatype, and why: bestride explain 'vector(1000,1,2,double)' 1");
-  command->add_option("type", question->type, "datatype, as in 'vector(1000,1,2,double)'")->required()->type_name("TYPE");
+  CLI::Option* const type = command->add_option("type", question->type, "datatype, as in 'vector(1000,1,2,double)'")->type_name("TYPE");
   command->add_option("count", question->count, "how many of it, default 1")->type_name("COUNT");
   const std::map<std::string, CallKind> calls{
       {"send", CallKind::send},     {"receive", CallKind::receive}, {"isend", CallKind::isend},
@@ -112,7 +114,19 @@ void add_explain(CLI::App& app) {
   CLI::Option* const device = command->add_flag("--device", question->device, "the buffer is in device memory");
   command->add_flag("--aware", question->aware, "and the MPI library takes device memory; with pack and unpack: so is the packed buffer")->needs(device);
   command->add_flag("--json", *json, "for a program");
+  const auto of_all = std::make_shared<CollectiveQuestion>();
+  std::vector<std::string> names;
+  for (int i = 0; i < collective_count; ++i) names.emplace_back(name(static_cast<Collective>(i)));
+  CLI::Option* const collective = command->add_option("--collective", of_all->collective, "instead of a datatype: what would be done with a collective")
+                                      ->check(CLI::IsMember(names))->excludes(type);
+  command->add_option("--bytes", of_all->bytes, "of the whole vector, default 1M")->needs(collective)->type_name("SIZE");
+  command->add_option("--nodes", of_all->nodes, "default 2")->needs(collective)->check(CLI::Range(1, 1 << 24));
+  command->add_option("--ranks", of_all->ranks, "on all nodes together, default 4")->needs(collective)->check(CLI::Range(1, 1 << 24));
+  command->add_flag("--nonblocking", of_all->nonblocking, "the nonblocking or persistent form")->needs(collective);
+  command->add_flag("--cyclic", of_all->cyclic, "ranks are dealt out to the nodes in turn")->needs(collective);
   command->callback([=] {
+    if (!of_all->collective.empty()) return explain_collective(*of_all, *json);
+    if (question->type.empty()) fail("nothing to explain; give a datatype, as in 'vector(1000,1,2,double)', or --collective");
     question->call = calls.at(*call);
     question->distance = distances.at(*distance);
     const auto it = explain(*question);

@@ -55,7 +55,7 @@ double step_bytes(const CollectiveShape& shape) noexcept {
 }  // namespace
 
 LinkCosts LinkCosts::built_in() noexcept {
-  return {.latency_s = 30e-6, .overhead_s = 2e-6, .wire_byte_s = 8 / (0.956 * 10e9), .stream_byte_s = 16 / (0.956 * 10e9),
+  return {.latency_s = 30e-6, .overhead_s = 2e-6, .wire_byte_s = 8 / (0.956 * 10e9), .stream_byte_s = 8 / (0.956 * 10e9),
           .copy_byte_s = 1 / 3e9, .node_sync_s = 2e-6};
 }
 

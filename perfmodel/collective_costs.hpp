@@ -21,9 +21,9 @@ struct LinkCosts {
   double copy_byte_s;      ///< a byte a rank copies from memory to memory while the others of its node do the same
   double node_sync_s;      ///< all ranks of a node wait for each other once
 
-  /// For machines that were never calibrated: 10 Gbit/s Ethernet without its headers (1500-byte frames carry 0.956 of the line rate), one rank
-  /// half of it; 30 us (MPICH over UCX/TCP between two hosts is 20 to 40); copies of 3 GB/s a rank (a server's memory divided by its cores
-  /// has 3 to 10). Slow copies and a fast wire make the hierarchy look dear, which is the cautious side.
+  /// For machines that were never calibrated: 10 Gbit/s Ethernet without its headers (1500-byte frames carry 0.956 of the line rate), which one
+  /// rank fills alone; 30 us; copies of 3 GB/s a rank while its node's others copy, too. None of these was measured: slow copies, a fast wire
+  /// and leaders that fill it make the hierarchy look dear, which is the cautious side.
   static LinkCosts built_in() noexcept;
   /// Seconds a byte of a node's link with so many ranks of the node sending at once.
   double wire_of(double streams) const noexcept {

@@ -62,6 +62,38 @@ class CalibrateTest(unittest.TestCase):
         count = lambda p: sum(ns is not None for grid in p["grids"] for row in grid["ns"] for ns in row)
         self.assertGreater(count(more), count(profile))
 
+    def test_collectives_need_several_hosts(self):
+        line = "collectives are left out: all ranks were on one host; name several with --mpiexec 'mpiexec -hosts a,b'\n"
+        done = self.calibrate("--only", "collectives")
+        self.assertEqual((done.returncode, done.stdout), (1, line), done.stderr)
+        self.assertFalse(os.path.exists(self.profile))
+        done = self.calibrate("--budget", "1", "--only", "pack,collectives")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(line, done.stdout)
+        self.assertNotIn("collectives", self.read())
+        self.assertNotIn("collectives are left out", self.calibrate("--budget", "1", "--only", "pack").stdout)
+
+    def test_collectives_between_hosts_are_measured_kept_and_gone_on_with(self):
+        # Two hosts for MPICH; what is between them is this host's memory.
+        hosts = {"MPIR_CVAR_NUM_CLIQUES": "2"}
+        first = self.calibrate("--quick", "--budget", "4", "--only", "collectives", **hosts)
+        self.assertEqual(first.returncode, 0, first.stderr)
+        self.assertRegex(first.stdout, r"\nbetween hosts: latency [^\n]*\ncollectives: measured \d+ points")
+        collectives = self.read()["collectives"]
+        self.assertEqual(set(collectives["link_ns"]), {"latency", "overhead", "wire_byte", "stream_byte", "copy_byte", "node_sync"})
+        self.assertEqual([(s["nodes"], s["ranks"], s["ring_entries"]) for s in collectives["settings"]], [(2, 4, 2)])
+        points = lambda: sum(ns is not None for s in self.read()["collectives"]["settings"] for c in s["curves"] for ns in c["library_ns"])
+        before = points()
+        self.assertGreater(before, 0)
+        if "left out for time" in first.stdout:
+            second = self.calibrate("--quick", "--budget", "4", "--only", "collectives", **hosts)
+            self.assertIn("were known", second.stdout)
+            self.assertGreater(points(), before)
+        # What else is measured leaves them in the file.
+        kept = self.read()["collectives"]
+        self.calibrate("--budget", "1", "--only", "pack", **hosts)
+        self.assertEqual(self.read()["collectives"], kept)
+
     def test_interrupted_it_keeps_what_it_has(self):
         words = [COMMAND, "calibrate", "--mpiexec", MPIEXEC, "--output", self.profile]
         with subprocess.Popen(words, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True) as process:
@@ -129,6 +161,7 @@ class CalibrateTest(unittest.TestCase):
 
     def test_says_what_is_wrong(self):
         self.assertIn("unknown call kind 'sned'", self.refused("--only", "sned"))
+        self.refused("--only", "collectives", "--ranks", "1")
         self.assertIn("can't find the launcher", self.refused("--mpiexec", "/nonexistent/mpiexec"))
         self.assertIn("is a folder", self.refused("--output", self.folder))
         self.assertIn("--output", self.refused("--output", "/proc/nothing/profile.json"))

@@ -217,6 +217,48 @@ class Explain(CommandTest):
         self.assertIn("profile    built-in\n           profile '/nowhere': No such file", text)
 
 
+class ExplainCollective(CommandTest):
+    def test_text(self):
+        text = self.good("explain", "--collective", "reduce_scatter", "--bytes", "16M", "--nodes", "4", "--ranks", "8", "--nonblocking")
+        self.assertRegex(text, r"\Acollective reduce_scatter, 16.0 MiB, nonblocking\nranks      8 on 4 nodes, consecutive on a node\n"
+                         r"profile    built-in\nlink       1.11 GiB/s a node, 1.11 GiB/s with one rank sending, latency 30.0 us\n"
+                         r"chunks     2.00 MiB of each rank's slice, 2 in flight\n"
+                         r"  library      predicted \S+ ms, 24.0 MiB on a link, 2.00 of the lower bound\n"
+                         r"  hierarchical predicted \S+ ms, 12.0 MiB on a link, 1.00 of the lower bound"
+                         r"  <- chosen: predicted 1.\d\d times as fast as the library's own\n\Z")
+
+    def test_json_is_the_same(self):
+        answer = json.loads(self.good("explain", "--collective", "allgather", "--bytes", "4M", "--nodes", "4", "--ranks", "8", "--cyclic", "--json"))
+        self.assertEqual([answer[key] for key in ("collective", "bytes", "nodes", "ranks", "ring_entries", "blocking", "choice")],
+                         ["allgather", 4 << 20, 4, 8, 2, True, "hierarchical"])
+        self.assertEqual(answer["wire_bytes"], {"library": 7340032, "hierarchical": 3145728, "lower_bound": 3145728})
+        self.assertLess(answer["seconds"]["hierarchical"], answer["seconds"]["library"])
+
+    def test_what_is_left_to_the_library(self):
+        self.assertIn("<- chosen: all ranks are on one node\n", self.good("explain", "--collective", "allreduce", "--nodes", "1", "--bytes", "1G"))
+        self.assertIn("<- chosen: there are no bytes to move\n", self.good("explain", "--collective", "allreduce", "--bytes", "0"))
+        self.assertIn("<- chosen: the hierarchy is not predicted to be at least 5 % faster\n", self.good("explain", "--collective", "broadcast", "--bytes", "64"))
+
+    def test_a_forced_way_is_said(self):
+        for mode in ("library", "hierarchical"):
+            text = self.good("explain", "--collective", "broadcast", "--bytes", "64", BESTRIDE_COLLECTIVES=mode)
+            self.assertRegex(text, f"  {mode} +predicted [^\n]*<- chosen: BESTRIDE_COLLECTIVES={mode} forces it\n")
+
+    def test_a_profile_without_collectives_is_said(self):
+        subprocess.run([PROGRAM["WRITE_PROFILE"], f"{self.prefix}/profile.json", "here"], check=True)
+        self.assertIn("it has no collectives, so the built-in links are used",
+                      self.good("explain", "--collective", "broadcast", BESTRIDE_PROFILE=f"{self.prefix}/profile.json"))
+
+    def test_bad_questions_are_one_line(self):
+        self.assertIn("nothing to explain; give a datatype", self.refused("explain"))
+        self.assertIn("gater not in", self.refused("explain", "--collective", "gater"))
+        self.assertEqual(self.refused("explain", "--collective", "gather", "--bytes", "-1"), "'-1' is no size; give bytes, with K, M or G for powers of 1024")
+        self.assertIn("1 ranks can't be on 2 nodes", self.refused("explain", "--collective", "gather", "--ranks", "1"))
+        self.assertIn("requires --collective", self.refused("explain", "int", "--nodes", "3"))
+        self.refused("explain", "int", "--collective", "gather")
+        self.refused("explain", "--collective", "gather", "--nodes", "0")
+
+
 class Doctor(CommandTest):
     def findings(self, *words, code, **environment):
         self.launcher("mpiexec", "mpiexec.hydra")

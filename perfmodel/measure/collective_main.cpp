@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// bestride-measure-collectives-<abi>: measures links and collectives between hosts. Started by `bestride calibrate` with all ranks of a
+// job; what it says on stdout is listed in main.cpp, and besides
+//   preload yes|no      whether MPI_ names lead into the library, so that there are two ways to measure
+//
+// With --preload it starts itself anew with the library in LD_PRELOAD before it calls MPI, on every host: launchers differ in what they
+// pass on of the environment.
+#include <dlfcn.h>
+#include <mpi.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <string>
+
+#include "perfmodel/machine.hpp"
+#include "perfmodel/measure/collective_point.hpp"
+#include "perfmodel/measure/collective_state.hpp"
+#include "perfmodel/measure/link_point.hpp"
+
+namespace {
+
+using namespace bestride;
+
+struct Arguments {
+  std::string state, preload, profile;
+  double budget = 100;
+  bool restart = false, quick = false, links_only = false, started_anew = false;
+  double limit() const { return quick ? 0.1 : 0.5; }  ///< of a point, seconds
+};
+
+[[noreturn]] void stop(const std::string& text) {
+  std::printf("error %s\n", text.c_str());
+  std::fflush(stdout);
+  PMPI_Abort(MPI_COMM_WORLD, 1);
+  std::abort();
+}
+
+/// Before MPI: an unknown word is said by whoever reads it later.
+Arguments read_arguments(int argc, char** argv, std::string* unknown) {
+  Arguments arguments;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    const auto next = [&]() -> std::string { return ++i < argc ? argv[i] : ""; };
+    if (word == "--state") arguments.state = next();
+    else if (word == "--budget") arguments.budget = std::atof(next().c_str());
+    else if (word == "--preload") arguments.preload = next();
+    else if (word == "--profile") arguments.profile = next();
+    else if (word == "--restart") arguments.restart = true;
+    else if (word == "--quick") arguments.quick = true;
+    else if (word == "--links") arguments.links_only = true;
+    else if (word == "--started-anew") arguments.started_anew = true;
+    else *unknown = word;
+  }
+  return arguments;
+}
+
+/// Comes back only where it can't be done: then there is one way to measure, which is said later.
+void start_anew(const Arguments& arguments, int argc, char** argv) {
+  if (::access(arguments.preload.c_str(), R_OK) != 0) return;
+  const char* before = std::getenv("LD_PRELOAD");
+  ::setenv("LD_PRELOAD", before && *before ? (arguments.preload + ":" + before).c_str() : arguments.preload.c_str(), 1);
+  ::unsetenv("BESTRIDE_DISABLE");
+  ::setenv("BESTRIDE_COLLECTIVES", "hierarchical", 1);
+  if (!arguments.profile.empty()) ::setenv("BESTRIDE_PROFILE", arguments.profile.c_str(), 1);
+  std::string word = "--started-anew";
+  std::vector<char*> words(argv, argv + argc);
+  words.push_back(word.data());
+  words.push_back(nullptr);
+  ::execv("/proc/self/exe", words.data());
+}
+
+/// Whether the name a program calls is the preloaded library's.
+bool preloaded() {
+  Dl_info mpi{};
+  void* const outer = ::dlsym(RTLD_DEFAULT, "MPI_Allgather");
+  return outer && ::dladdr(outer, &mpi) && mpi.dli_fname && std::strstr(mpi.dli_fname, "libbestride");
+}
+
+std::string configuration() {
+  char version[MPI_MAX_LIBRARY_VERSION_STRING];
+  int length = 0;
+  PMPI_Get_library_version(version, &length);
+  const MachineFingerprint here = fingerprint_here(std::string_view(version, static_cast<std::size_t>(length)));
+  return here.cpu + " | " + here.mpi_library + " | " + here.host_class + " | " + here.bestride;
+}
+
+CollectiveSetting setting_of(const JobPlace& place) {
+  const CollectiveShape shape = shape_of(Collective::allgather, 1, true, place.topology);
+  CollectiveSetting setting;
+  setting.nodes = shape.nodes, setting.ranks = shape.ranks, setting.most_on_a_node = shape.most_on_a_node, setting.ring_entries = shape.ring_entries;
+  return setting;
+}
+
+/// What is measured, links first: all ranks have the same list.
+class Work {
+ public:
+  Work(const Arguments& arguments, const JobPlace& place) : place_(place), limit_(arguments.limit()) {
+    if (!arguments.links_only) points_ = make_collective_plan(arguments.quick);
+    links_ = arguments.links_only ? link_fields.size() : 0;
+  }
+  std::size_t size() const { return links_ + points_.size(); }
+  std::string id(std::size_t i) const { return i < links_ ? std::string(link_fields[i].name) : points_[i - links_].id(); }
+  /// On all ranks; those without a writer keep nothing.
+  void measure(std::size_t i, CollectiveStateWriter* writer) {
+    if (i < links_) {
+      const double seconds = measure_link(link_fields[i], place_, limit_);
+      if (writer && seconds > 0) writer->link(link_fields[i], seconds);
+      return;
+    }
+    const BothWays both = measurer_.measure(points_[i - links_], limit_);
+    if (writer) writer->point(points_[i - links_], both.mpi, both.pmpi);
+  }
+
+ private:
+  const JobPlace& place_;
+  const double limit_;
+  std::vector<CollectivePoint> points_;
+  std::size_t links_ = 0;
+  CollectiveMeasurer measurer_;
+};
+
+constexpr int nothing_more = -1;
+
+/// Rank 0: says to all which one comes next.
+void drive(const Arguments& arguments, const JobPlace& place, Work& work, const std::string& config) {
+  const CollectiveSetting setting = setting_of(place);
+  const CollectiveState before = arguments.restart ? CollectiveState{} : read_collective_state(arguments.state, config, &setting);
+  auto writer = CollectiveStateWriter::open(arguments.state, config, setting, before.done.empty());
+  if (!writer) stop(writer.error().text);
+  std::size_t known = 0;
+  for (std::size_t i = 0; i < work.size(); ++i) known += before.done.count(work.id(i));
+  std::printf("plan %zu %zu\n", work.size(), known);
+  const double start = PMPI_Wtime();
+  int measured = 0, left_out = 0;
+  for (std::size_t i = 0; i < work.size(); ++i) {
+    if (before.done.count(work.id(i))) continue;
+    if (PMPI_Wtime() - start > arguments.budget) {
+      ++left_out;
+      continue;
+    }
+    std::printf("at %zu %s\n", known + static_cast<std::size_t>(++measured), work.id(i).c_str());
+    std::fflush(stdout);
+    int next = static_cast<int>(i);
+    PMPI_Bcast(&next, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    work.measure(i, &*writer);
+  }
+  int next = nothing_more;
+  PMPI_Bcast(&next, 1, MPI_INT, 0, MPI_COMM_WORLD);
+  std::printf("end %d %d %.1f\n", measured, left_out, PMPI_Wtime() - start);
+}
+
+void follow(Work& work) {
+  for (;;) {
+    int next = nothing_more;
+    PMPI_Bcast(&next, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    if (next == nothing_more) return;
+    work.measure(static_cast<std::size_t>(next), nullptr);
+  }
+}
+
+void measure(const Arguments& arguments) {
+  const JobPlace place = find_place();
+  const bool first = place.rank == 0, between_hosts = place.topology.nodes() > 1;
+  const std::string config = configuration();
+  int two_ways = arguments.links_only || preloaded();
+  PMPI_Allreduce(MPI_IN_PLACE, &two_ways, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  if (first) std::printf("config %s\nhosts %s\npreload %s\n", config.c_str(), between_hosts ? "different" : "same", preloaded() ? "yes" : "no");
+  if (!between_hosts || !two_ways) {
+    if (first) std::printf("end 0 0 0\n");
+    return;
+  }
+  Work work(arguments, place);
+  if (first) drive(arguments, place, work, config);
+  else follow(work);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::string unknown;
+  const Arguments arguments = read_arguments(argc, argv, &unknown);
+  if (!arguments.preload.empty() && !arguments.started_anew) start_anew(arguments, argc, argv);
+  MPI_Init(&argc, &argv);
+  try {
+    if (!unknown.empty()) stop("unknown argument '" + unknown + "'");
+    if (arguments.state.empty()) stop("--state FILE is missing");
+    measure(arguments);
+  } catch (const std::exception& error) {
+    stop(error.what());
+  }
+  MPI_Finalize();
+  return 0;
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "perfmodel/measure/collective_point.hpp"
+
+#include <mpi.h>
+
+#include <vector>
+
+#include "perfmodel/measure/job_place.hpp"
+#include "perfmodel/measure/sampling.hpp"
+
+namespace bestride {
+namespace {
+
+constexpr double shortest_sample = 200e-6;
+constexpr int most_turns = 100, least_rounds = 3;
+
+/// One call on `count` integers a rank (vectors that are cut) or in all (whole ones). Integers: any order of additions is the same.
+struct Call {
+  Collective what;
+  bool blocking;
+  const int* from;
+  int* to;
+  int whole;  ///< integers of the vector
+  int part;   ///< of one rank's part of it
+
+  void operator()(bool library) const {
+    if (blocking) return now(library);
+    MPI_Request request;
+    later(library, &request);
+    (library ? PMPI_Wait : MPI_Wait)(&request, MPI_STATUS_IGNORE);
+  }
+
+ private:
+  static constexpr MPI_Comm all = MPI_COMM_WORLD;
+  static constexpr MPI_Datatype type = MPI_INT;
+
+  void now(bool library) const {
+    switch (what) {
+      case Collective::allgather:
+      case Collective::allgatherv: (library ? PMPI_Allgather : MPI_Allgather)(from, part, type, to, part, type, all); return;
+      case Collective::broadcast: (library ? PMPI_Bcast : MPI_Bcast)(to, whole, type, 0, all); return;
+      case Collective::reduce_scatter: (library ? PMPI_Reduce_scatter_block : MPI_Reduce_scatter_block)(from, to, part, type, MPI_SUM, all); return;
+      case Collective::allreduce: (library ? PMPI_Allreduce : MPI_Allreduce)(from, to, whole, type, MPI_SUM, all); return;
+      case Collective::reduce: (library ? PMPI_Reduce : MPI_Reduce)(from, to, whole, type, MPI_SUM, 0, all); return;
+      case Collective::gather: (library ? PMPI_Gather : MPI_Gather)(from, part, type, to, part, type, 0, all); return;
+      case Collective::scatter: (library ? PMPI_Scatter : MPI_Scatter)(from, part, type, to, part, type, 0, all); return;
+      case Collective::alltoall: (library ? PMPI_Alltoall : MPI_Alltoall)(from, part, type, to, part, type, all); return;
+    }
+  }
+  void later(bool library, MPI_Request* request) const {
+    switch (what) {
+      case Collective::allgather:
+      case Collective::allgatherv: (library ? PMPI_Iallgather : MPI_Iallgather)(from, part, type, to, part, type, all, request); return;
+      case Collective::broadcast: (library ? PMPI_Ibcast : MPI_Ibcast)(to, whole, type, 0, all, request); return;
+      case Collective::reduce_scatter:
+        (library ? PMPI_Ireduce_scatter_block : MPI_Ireduce_scatter_block)(from, to, part, type, MPI_SUM, all, request);
+        return;
+      case Collective::allreduce: (library ? PMPI_Iallreduce : MPI_Iallreduce)(from, to, whole, type, MPI_SUM, all, request); return;
+      case Collective::reduce: (library ? PMPI_Ireduce : MPI_Ireduce)(from, to, whole, type, MPI_SUM, 0, all, request); return;
+      case Collective::gather: (library ? PMPI_Igather : MPI_Igather)(from, part, type, to, part, type, 0, all, request); return;
+      case Collective::scatter: (library ? PMPI_Iscatter : MPI_Iscatter)(from, part, type, to, part, type, 0, all, request); return;
+      case Collective::alltoall: (library ? PMPI_Ialltoall : MPI_Ialltoall)(from, part, type, to, part, type, all, request); return;
+    }
+  }
+};
+
+double time_once(const Call& call, bool library, int turns) {
+  PMPI_Barrier(MPI_COMM_WORLD);
+  const double before = PMPI_Wtime();
+  for (int i = 0; i < turns; ++i) call(library);
+  return largest((PMPI_Wtime() - before) / turns);
+}
+
+}  // namespace
+
+struct CollectiveMeasurer::Buffers {
+  std::vector<int> from, to;
+};
+
+CollectiveMeasurer::CollectiveMeasurer() : buffers_(std::make_unique<Buffers>()) {}
+CollectiveMeasurer::~CollectiveMeasurer() = default;
+
+BothWays CollectiveMeasurer::measure(const CollectivePoint& point, double limit) {
+  int ranks = 1;
+  PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  const int whole = static_cast<int>(collective_bytes_at(point.size) / static_cast<std::int64_t>(sizeof(int))), part = std::max(1, whole / ranks);
+  const auto room = static_cast<std::size_t>(std::max(whole, part * ranks));
+  buffers_->from.resize(std::max(buffers_->from.size(), room), 1);
+  buffers_->to.resize(std::max(buffers_->to.size(), room), 1);
+  const Call call{point.what, point.blocking, buffers_->from.data(), buffers_->to.data(), whole, part};
+  // The first of each makes connections and windows.
+  for (bool library : {false, true}) time_once(call, library, 1);
+  const double seconds = time_once(call, false, 1) + time_once(call, true, 1);  // the same on all ranks, so all plan alike
+  const int turns = static_cast<int>(std::clamp(2 * shortest_sample / seconds, 1.0, double{most_turns}));
+  const int rounds = static_cast<int>(std::clamp(limit / (seconds * turns), double{least_rounds}, double{most_rounds}));
+  std::vector<double> mpi, pmpi;
+  for (int round = 0; round < rounds; ++round) {
+    mpi.push_back(time_once(call, false, turns));
+    pmpi.push_back(time_once(call, true, turns));
+  }
+  return {lower_quartile(mpi), lower_quartile(pmpi)};
+}
+
+}  // namespace bestride

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "perfmodel/measure/collective_state.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+namespace bestride {
+namespace {
+
+constexpr const char* format = "bestride-collectives 1";
+
+std::string header(const std::string& configuration, const CollectiveSetting& place) {
+  std::ostringstream text;
+  text << format << ' ' << place.nodes << ' ' << place.ranks << ' ' << place.most_on_a_node << ' ' << place.ring_entries << ' ' << configuration;
+  return text.str();
+}
+
+/// The place of a header that is well-formed and of this configuration.
+bool read_header(const std::string& line, const std::string& configuration, CollectiveSetting* place) {
+  std::istringstream in(line);
+  std::string word, version;
+  in >> word >> version >> place->nodes >> place->ranks >> place->most_on_a_node >> place->ring_entries;
+  return in && line == header(configuration, *place);
+}
+
+void apply(const std::string& line, CollectiveState* state) {
+  std::istringstream in(line);
+  std::string what, id;
+  double first = 0, second = 0;
+  if (!(in >> what >> id >> first) || !(first > 0)) return;
+  if (what == "link") {
+    for (const LinkField& field : link_fields)
+      if (field.name == id) state->values.link.*field.value = first * 1e-9, state->done.insert(id);
+    return;
+  }
+  if (what != "point" || !(in >> second) || !(second > 0)) return;
+  for (const CollectivePoint& point : make_collective_plan(false)) {
+    if (point.id() != id) continue;
+    CollectiveSetting& setting = state->values.settings.front();
+    const auto collective = static_cast<std::size_t>(point.what), size = static_cast<std::size_t>(point.size);
+    setting.hierarchical[collective][point.blocking][size] = static_cast<float>(first * 1e-9);
+    setting.library[collective][point.blocking][size] = static_cast<float>(second * 1e-9);
+    state->done.insert(id);
+    return;
+  }
+}
+
+}  // namespace
+
+CollectiveState read_collective_state(const std::string& path, const std::string& configuration, const CollectiveSetting* place) {
+  CollectiveState state;
+  std::ifstream in(path);
+  std::string line;
+  CollectiveSetting setting;
+  if (!std::getline(in, line) || !read_header(line, configuration, &setting) || (place && !place->same_place(setting))) return state;
+  state.values.settings.push_back(setting);
+  while (std::getline(in, line) && !in.eof()) apply(line, &state);
+  bool points = false;
+  for (const std::string& id : state.done) points |= id.find('.') != std::string::npos;
+  if (!points) state.values.settings.clear();
+  return state;
+}
+
+Result<CollectiveStateWriter> CollectiveStateWriter::open(const std::string& path, const std::string& configuration, const CollectiveSetting& place,
+                                                          bool anew) {
+  std::FILE* file = std::fopen(path.c_str(), anew ? "we" : "ae");
+  if (!file) return Error{"can't write the state file '" + path + "': " + std::strerror(errno) + "; choose another place with --output"};
+  std::fseek(file, 0, SEEK_END);
+  if (std::ftell(file) == 0) std::fprintf(file, "%s\n", header(configuration, place).c_str());
+  else std::fputc('\n', file);  // ends a line that was cut off
+  std::fflush(file);
+  return CollectiveStateWriter(file);
+}
+
+void CollectiveStateWriter::link(const LinkField& field, double seconds) {
+  std::fprintf(file_, "link %s %.6g\n", std::string(field.name).c_str(), seconds * 1e9);
+  std::fflush(file_);
+}
+
+void CollectiveStateWriter::point(const CollectivePoint& point, double hierarchical, double library) {
+  std::fprintf(file_, "point %s %.6g %.6g\n", point.id().c_str(), hierarchical * 1e9, library * 1e9);
+  std::fflush(file_);
+}
+
+}  // namespace bestride

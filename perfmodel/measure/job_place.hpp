@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Where the ranks of a measuring job run. All calls by their PMPI_ names: a preloaded library must not see them.
+#include <mpi.h>
+
+#include "model/topology.hpp"
+
+namespace bestride {
+
+struct JobPlace {
+  MPI_Comm node = MPI_COMM_NULL;  ///< the ranks of this rank's node
+  int rank = 0;                   ///< in MPI_COMM_WORLD
+  Topology topology;              ///< of MPI_COMM_WORLD
+
+  int my_node() const noexcept { return topology.node_of(rank); }
+  int my_local_rank() const noexcept { return topology.local_rank_of(rank); }
+};
+
+/// Collective over MPI_COMM_WORLD. The communicator lives until MPI_Finalize.
+JobPlace find_place();
+
+/// Over all ranks of MPI_COMM_WORLD.
+double largest(double value);
+
+}  // namespace bestride
