@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "kernels/cuda/move.hpp"
+#include "kernels/cuda/quantise_tile.hpp"
 #include "tests/fake_cuda/memory.hpp"
 
 namespace fake {
@@ -68,7 +69,8 @@ class HostTeam {
   alignas(128) unsigned char shared_[cuda::shared_bytes];
 };
 
-constexpr Function functions[] = {{cuda::small_kernel, sizeof(cuda::SmallWork)}, {cuda::large_kernel, sizeof(cuda::LargeWork)}, {cuda::far_kernel, sizeof(Address)}};
+constexpr Function functions[] = {{cuda::small_kernel, sizeof(cuda::SmallWork)}, {cuda::large_kernel, sizeof(cuda::LargeWork)}, {cuda::far_kernel, sizeof(Address)},
+                                  {cuda::quantise_kernel, sizeof(cuda::QuantiseWork)}};
 
 /// The program's table, if it has one.
 const fake_cuda_kernel* exported(const char* name) {
@@ -101,13 +103,18 @@ Code run_kernel(const Function& function, const void* parameters, unsigned grid,
     const Launch launch{{grid, block, at}, context};
     return function.exported->run(&launch, parameters);
   }
+  HostTeam team(context);
+  if (std::strcmp(function.name, cuda::quantise_kernel) == 0) {
+    const auto& work = *static_cast<const cuda::QuantiseWork*>(parameters);
+    for (unsigned each = 0; each < grid && team.fault() == code::success; ++each) cuda::quantise_tiles(team, work, each, grid);
+    return team.fault();
+  }
   const std::uint64_t* data = static_cast<const std::uint64_t*>(parameters);
   if (std::strcmp(function.name, cuda::far_kernel) == 0) {
     const Allocation* hint = nullptr;
     data = reinterpret_cast<const std::uint64_t*>(reach(*data, 8, context, &hint));
     if (!data) return code::illegal_address;
   }
-  HostTeam team(context);
   for (unsigned each = 0; each < grid && team.fault() == code::success; ++each) cuda::move(team, data, each, grid);
   return team.fault();
 }
