@@ -12,13 +12,10 @@ import tempfile
 import time
 import unittest
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+from bed import Bed, reason_against, tool
+
 PROBE = os.path.abspath(sys.argv[1])
 SKIPPED = 77
-
-
-def tool(name):
-    return os.path.join(HERE, name)
 
 
 def output_of(*command):
@@ -39,70 +36,36 @@ def gone_at_last(name):
     return False
 
 
-class Bed:
-    """A bed held up by with.sh, whose command says its name and then waits for the end of its input."""
-
-    def __init__(self, *size):
-        self.holder = subprocess.Popen([tool("with.sh"), *map(str, size), "--", "sh", "-c", "echo $TB; read _"], text=True,
-                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        self.name = self.holder.stdout.readline().strip()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.holder.stdin.close()
-        self.holder.wait(60)
-        self.holder.stdout.close()
-
-    def call(self, script, *arguments):
-        done = subprocess.run([tool(script), *map(str, arguments)], stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                              timeout=120, env={**os.environ, "TB": self.name})
-        if done.returncode != 0:
-            raise AssertionError(f"{script} {arguments}: {done.returncode}\n{done.stdout}{done.stderr}")
-        return done.stdout
-
-    def placement(self, *options):
-        """[(host, local rank, ranks of the node, rail)] by rank."""
-        rows = [line.split() for line in self.call("run.sh", *options, PROBE, "placement").splitlines()]
-        rows.sort(key=lambda row: int(row[0]))
-        return [(host, int(local), int(of), rail) for _, host, local, of, rail in rows]
-
-    def counters(self):
-        return {(host, device): (int(sent), int(received)) for host, device, _, sent, _, received in
-                (line.split() for line in self.call("bytes.sh").splitlines())}
-
-    def counted(self, *command):
-        """({(host, device): (sent, received)} while the command ran, what it wrote)"""
-        before = self.counters()
-        text = self.call("run.sh", *command)
-        after = self.counters()
-        return {link: (after[link][0] - before[link][0], after[link][1] - before[link][1]) for link in after}, text
+def placement(bed, *options):
+    """[(host, local rank, ranks of the node, rail)] by rank."""
+    rows = [line.split() for line in bed.call("run.sh", *options, PROBE, "placement").splitlines()]
+    rows.sort(key=lambda row: int(row[0]))
+    return [(host, int(local), int(of), rail) for _, host, local, of, rail in rows]
 
 
 class Placement(unittest.TestCase):
     def test_ranks_are_where_they_are_asked_to_be(self):
         with Bed(3, "none") as bed:
             self.assertEqual(bed.call("run.sh", "-H", 2, "-p", 2, PROBE, "ring"), "6\n")
-            self.assertEqual(bed.placement("-H", 2), [("h0", 0, 2, "data0"), ("h0", 1, 2, "data0"),
+            self.assertEqual(placement(bed, "-H", 2), [("h0", 0, 2, "data0"), ("h0", 1, 2, "data0"),
                                                       ("h1", 0, 2, "data0"), ("h1", 1, 2, "data0")])
-            self.assertEqual([row[:3] for row in bed.placement("-c", "-n", "2,1,1")],
+            self.assertEqual([row[:3] for row in placement(bed, "-c", "-n", "2,1,1")],
                              [("h0", 0, 2), ("h1", 0, 1), ("h2", 0, 1), ("h0", 1, 2)])
             with tempfile.NamedTemporaryFile("w") as file:
                 file.write("h2\n0\nh2\nh0\n0\n")
                 file.flush()
-                self.assertEqual([row[:3] for row in bed.placement("-r", file.name)],
+                self.assertEqual([row[:3] for row in placement(bed, "-r", file.name)],
                                  [("h2", 0, 2), ("h0", 0, 3), ("h2", 1, 2), ("h0", 1, 3), ("h0", 2, 3)])
 
     def test_a_rail_for_each_local_rank(self):
         with Bed(2, "none", 2) as bed:
-            self.assertEqual([row[3] for row in bed.placement("-R")], ["data0", "data1"] * 2)
-            self.assertEqual([row[3] for row in bed.placement()], ["data0,data1"] * 4)
+            self.assertEqual([row[3] for row in placement(bed, "-R")], ["data0", "data1"] * 2)
+            self.assertEqual([row[3] for row in placement(bed)], ["data0,data1"] * 4)
             used = bed.counted("-R", "-p", 2, PROBE, "ring")[0]
             self.assertTrue(all(sent > 0 for sent, _ in used.values()), used)
 
     def test_complaints(self):
-        with Bed(1, "none") as bed, self.assertRaisesRegex(AssertionError, "on a host that is not up"):
+        with Bed(1, "none") as bed, self.assertRaisesRegex(RuntimeError, "on a host that is not up"):
             bed.call("run.sh", "-n", "1,1", PROBE, "ring")
 
 
@@ -147,8 +110,8 @@ class NothingStays(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    able = subprocess.run([tool("can_run")], stdout=subprocess.PIPE, text=True, check=False)
-    if able.returncode != 0:
-        print(able.stdout, end="")
+    reason = reason_against()
+    if reason:
+        print(reason)
         sys.exit(SKIPPED)
     unittest.main(argv=sys.argv[:1])

@@ -72,12 +72,12 @@ for ((i = 0; i < H; i++)); do
     ip netns exec "$ns" unshare --uts --ipc --mount --pid --fork --mount-proc --kill-child \
         bash -c '
             hostname "$1"
-            mount -t tmpfs -o size=50% tmpfs /dev/shm
+            mount -t tmpfs -o "size=$3" tmpfs /dev/shm
             mount --bind "$2/hosts" /etc/hosts
             mount --bind "$2/$1.boot_id" /proc/sys/kernel/random/boot_id
             touch "$2/$1.ready"
             while :; do sleep 3600 & wait $!; done' \
-        init "h$i" "$TB_DIR" </dev/null >"$TB_DIR/h$i.log" 2>&1 &
+        init "h$i" "$TB_DIR" "$TB_SHM" </dev/null >"$TB_DIR/h$i.log" 2>&1 &
     echo $! > "$TB_DIR/h$i.outer"
 done
 for ((i = 0; i < H; i++)); do
