@@ -20,7 +20,9 @@ why=$("$here/can_run") || { echo "$why" >&2; exit 77; }
 [ "$R" -ge 1 ] 2>/dev/null && [ "$R" -le 8 ] || die "rails: 1 to 8, not '$R'"
 trap '"$here/down.sh" >/dev/null 2>&1 || true' ERR
 trap '"$here/down.sh" >/dev/null 2>&1 || true; exit 130' INT TERM HUP
-mkdir -p "$TB_DIR"
+# Another bed's down.sh may remove the parent folder, empty for a moment, in between.
+make_folder() { for _ in 1 2 3 4 5 6 7 8 9; do mkdir -p "$1" 2>/dev/null && return; done; mkdir -p "$1"; }
+make_folder "$TB_DIR"
 
 for part in ucxfin placement; do
     "$(mpicc_of_mpich)" -O2 -shared -fPIC -o "$TB_DIR/$part.so" "$here/$part.c" -ldl
@@ -45,7 +47,7 @@ done
 
 { echo "127.0.0.1 localhost"; echo "$TB_MGMT.254 $TB-sw"
   for ((i = 0; i < H; i++)); do echo "$TB_MGMT.$((i + 1)) h$i"; done; } > "$TB_DIR/hosts"
-mkdir -p "/etc/netns/$TB-sw" && cp "$TB_DIR/hosts" "/etc/netns/$TB-sw/hosts"
+make_folder "/etc/netns/$TB-sw" && cp "$TB_DIR/hosts" "/etc/netns/$TB-sw/hosts"
 
 for ((i = 0; i < H; i++)); do
     ns=$TB-h$i
