@@ -20,6 +20,13 @@ function(bestride_room name)
   endforeach()
 endfunction()
 
+# What scripts/test builds to run the tests labelled unit or sanitize: these, and what they run. A test of these labels that none of
+# the functions here or in BestrideMpi.cmake made names its programs by itself; one forgotten is a test that did not run, which fails.
+add_custom_target(sanitized_tests)
+function(bestride_sanitized)
+  add_dependencies(sanitized_tests ${ARGV})
+endfunction()
+
 set_property(GLOBAL PROPERTY BESTRIDE_LEFT_OUT "")
 # bestride_leave_out("what" "because, and how to get it")
 function(bestride_leave_out what why)
@@ -53,6 +60,7 @@ function(bestride_unit_test name)
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LIBRARIES} bestride_flags GTest::gtest GTest::gmock GTest::gtest_main)
   add_test(NAME ${name} COMMAND ${name} ${ARG_ARGUMENTS})
+  bestride_sanitized(${name})
   set_tests_properties(${name} PROPERTIES TIMEOUT 300 LABELS unit)
   if(ARG_THREADS)
     set_property(TEST ${name} APPEND PROPERTY LABELS threads)

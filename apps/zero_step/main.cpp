@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// zero_step: a training step as ZeRO stage 3 does it, with nothing but MPI's collectives, checked against a single rank's result.
+// It is plain MPI. Whatever makes it faster has to do so from outside.
+#include <mpi.h>
+
+#include <cstdio>
+#include <exception>
+
+#include "report.hpp"
+
+namespace {
+
+using namespace zero_step;
+
+enum ExitCode { good = 0, wrong_values = 1, bad_arguments = 2 };
+
+int run(const std::vector<std::string>& arguments) {
+  int rank = 0, ranks = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  Parsed parsed = parse(arguments);
+  if (parsed.options && parsed.options->help) {
+    if (rank == 0) write_text("-", usage());
+    return good;
+  }
+  std::vector<Unit> units;
+  if (parsed.options) units = make_units(*parsed.options, ranks), parsed.complaint = complaint_about(units);
+  if (!parsed.complaint.empty()) {
+    if (rank == 0) std::fprintf(stderr, "zero_step: %s\n", parsed.complaint.c_str());
+    return bad_arguments;
+  }
+  const Options& options = *parsed.options;
+  const Outcome outcome = train(options, units);
+  const Comparison comparison = options.verify ? compare_with_reference(options, units, outcome, rank, ranks) : Comparison{};
+  if (!comparison.first_wrong.empty()) std::fprintf(stderr, "zero_step: %s\n", comparison.first_wrong.c_str());
+  const Summary summary = summarize(units, outcome, comparison);
+  if (rank == 0) {
+    if (options.json != "-") write_text("-", as_text(options, summary));
+    if (!options.json.empty() && !write_text(options.json, as_json(options, summary)))
+      std::fprintf(stderr, "zero_step: cannot write %s\n", options.json.c_str());
+  }
+  return summary.comparison.wrong ? wrong_values : good;
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  MPI_Init(&count, &arguments);
+  int code = bad_arguments;
+  try {
+    code = run({arguments + 1, arguments + count});
+  } catch (const std::exception& failed) {
+    std::fprintf(stderr, "zero_step: %s\n", failed.what());
+    MPI_Abort(MPI_COMM_WORLD, bad_arguments);  // the others wait
+  }
+  MPI_Finalize();
+  return code;
+}

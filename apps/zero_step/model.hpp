@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The shape of a small transformer and how its parameters are partitioned: a unit (the embedding, one layer, the final norm) is
+// gathered as a whole, and every rank owns an equal share of every unit, padded at its end (ZeRO stage 3: Rajbhandari et al., SC'20).
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "options.hpp"
+
+namespace zero_step {
+
+enum class Kind { weight, bias, gain };  ///< decides the initial values
+
+struct Tensor {
+  std::string name;
+  std::size_t elements;
+  Kind kind;
+};
+
+/// What is gathered with one call.
+struct Unit {
+  std::string name;
+  std::vector<Tensor> tensors;
+  std::size_t elements = 0;  ///< parameters, without padding
+  std::size_t share = 0;     ///< elements that one rank owns, padding included; `share` times the ranks is what a gather gives
+};
+
+/// From the first to be used by a forward pass to the last. `ranks` >= 1.
+std::vector<Unit> make_units(const Options& options, int ranks);
+
+std::size_t parameters_of(const std::vector<Unit>& units);
+
+/// One line if a share is too large for one call of MPI with an int count, or nothing.
+std::string complaint_about(const std::vector<Unit>& units);
+
+}  // namespace zero_step

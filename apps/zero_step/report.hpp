@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// What a person reads, and the same as JSON.
+#include <string>
+
+#include "reference.hpp"
+
+namespace zero_step {
+
+/// The job's figures: times of the slowest rank, bytes of the busiest, checks of all ranks together.
+struct Summary {
+  int ranks = 0;
+  std::size_t parameters = 0;
+  std::size_t units = 0;
+  std::array<PhaseTotal, phase_count> phases;
+  std::vector<double> step_s;
+  Comparison comparison;
+};
+
+/// Collective over MPI_COMM_WORLD.
+Summary summarize(const std::vector<Unit>& units, const Outcome& outcome, const Comparison& comparison);
+
+std::string as_text(const Options& options, const Summary& summary);
+std::string as_json(const Options& options, const Summary& summary);
+/// To a file, or to standard output for "-". False if the file cannot be written.
+bool write_text(const std::string& path, const std::string& text);
+
+}  // namespace zero_step

@@ -1,0 +1,46 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""bench/run_collectives.py in the test bed, without a preload: it gets through, results agree, and no algorithm gets by with fewer
+bytes than the least, nor with many times as many, so that both the least and what is counted are what they are said to be.
+
+Usage: testbed_test.py FOLDER_OF_THE_BUILD
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+RUN = os.path.join(HERE, "..", "run_collectives.py")
+sys.path.insert(0, os.path.join(HERE, "..", "..", "tests", "testbed"))
+from bed import reason_against  # noqa: E402
+
+SKIPPED = 77
+
+
+class Bytes(unittest.TestCase):
+    def test_between_the_least_and_many_times_as_many(self):
+        with tempfile.NamedTemporaryFile() as file:
+            done = subprocess.run([sys.executable, "-B", RUN, "--build", sys.argv[1], "--preload", "", "--hosts", "2", "--ranks", "2,1",
+                                   "--placement", "random", "--rate", "none", "--bytes", "1m", "--rounds", "1", "--count-rounds", "2",
+                                   "--collectives", "allgatherv,reduce_scatter,bcast,scatter,alltoall", "--json", file.name],
+                                  stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=240, check=False)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            result = json.load(file)
+        self.assertEqual(sorted(result["host_of_rank"]), [0, 0, 1])
+        self.assertEqual(len(result["cases"]), 5)
+        for case in result["cases"]:
+            self.assertEqual((case["wrong"], case["compared"]), (0, "byte by byte"))
+            for variant, ratio in case["bytes_over_least"].items():
+                self.assertGreater(ratio, 0.99, (case["collective"], variant))
+                self.assertLess(ratio, 4, (case["collective"], variant))
+
+
+if __name__ == "__main__":
+    reason = reason_against()
+    if reason:
+        print(reason)
+        sys.exit(SKIPPED)
+    unittest.main(argv=sys.argv[:1])

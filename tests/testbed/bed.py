@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The test bed from Python: a bed that is up for the length of a with statement."""
+import os
+import subprocess
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def tool(name):
+    return os.path.join(HERE, name)
+
+
+def reason_against():
+    """Why the bed can't run on this machine, or nothing."""
+    able = subprocess.run([tool("can_run")], stdout=subprocess.PIPE, text=True, check=False)
+    return "" if able.returncode == 0 else able.stdout.strip()
+
+
+class Bed:
+    """A bed held up by with.sh, whose command says its name and then waits for the end of its input."""
+
+    def __init__(self, *size):
+        self.holder = subprocess.Popen([tool("with.sh"), *map(str, size), "--", "sh", "-c", "echo $TB; read _"], text=True,
+                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.name = self.holder.stdout.readline().strip()
+        if not self.name:
+            raise RuntimeError(f"no test bed: with.sh {size} ended with {self.holder.wait()}")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.holder.stdin.close()
+        self.holder.wait(60)
+        self.holder.stdout.close()
+
+    def call(self, script, *arguments, allowed=(0,), timeout=120):
+        """What the script wrote to stdout; RuntimeError if its exit status is not an allowed one."""
+        done = subprocess.run([tool(script), *map(str, arguments)], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              timeout=timeout, env={**os.environ, "TB": self.name}, check=False)
+        if done.returncode not in allowed:
+            raise RuntimeError(f"{script} {arguments}: {done.returncode}\n{done.stdout}{done.stderr}")
+        return done.stdout
+
+    def counters(self):
+        """{(host, device): (bytes sent, bytes received)} since the bed is up."""
+        return {(host, device): (int(sent), int(received)) for host, device, _, sent, _, received in
+                (line.split() for line in self.call("bytes.sh").splitlines())}
+
+    def counted(self, *command, timeout=120):
+        """({(host, device): (sent, received)} while the command ran, what it wrote)"""
+        before = self.counters()
+        text = self.call("run.sh", *command, timeout=timeout)
+        after = self.counters()
+        return {link: (after[link][0] - before[link][0], after[link][1] - before[link][1]) for link in after}, text

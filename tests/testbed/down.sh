@@ -1,0 +1,14 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# down.sh   removes the test bed $TB: ends the processes in its namespaces and deletes these. Safe to run twice, or beside itself.
+set -u
+here=$(cd "$(dirname "$0")" && pwd); . "$here/tb.env"
+for ns in $(ip netns list | awk '{print $1}' | grep -E "^$TB-(sw|h[0-9]+)$"); do
+    # With a host's pid 1 the kernel ends every process of that host. SIGKILL: a pid namespace's init ignores other signals.
+    pids=$(ip netns pids "$ns" 2>/dev/null)
+    [ -z "$pids" ] || kill -9 $pids 2>/dev/null
+    ip netns del "$ns" 2>/dev/null
+done
+rm -rf "/etc/netns/$TB-sw" "$TB_DIR"
+rmdir --ignore-fail-on-non-empty /etc/netns /run/netns_testbed 2>/dev/null
+exit 0
