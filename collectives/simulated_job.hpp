@@ -12,6 +12,11 @@
 
 namespace bestride {
 
+/// One rank's calls, each begun when the one before it has ended on this rank.
+inline Strand in_turn(std::vector<Strand> calls) {
+  for (Strand& call : calls) co_await std::move(call);
+}
+
 class SimulatedJob {
  public:
   /// `nodes[rank]`: the node of each rank, any numbers. `seed` decides whose turn it is and when messages arrive.

@@ -74,4 +74,16 @@ class TestBlocks final : public Operands {
   std::vector<std::unique_ptr<Packer>> packers_;
 };
 
+/// What a rank that is not the root has of a gather's or a scatter's blocks: the sizes of all, its own, and no memory for the others.
+class OnlyOwn final : public Operands {
+ public:
+  OnlyOwn(const Operands& blocks, int rank) : blocks_(blocks), rank_(rank) {}
+  Operand of(int rank) const noexcept override { return rank == rank_ ? blocks_.of(rank) : Operand(nullptr, bytes(rank)); }
+  std::int64_t bytes(int rank) const noexcept override { return blocks_.bytes(rank); }
+
+ private:
+  const Operands& blocks_;
+  int rank_;
+};
+
 }  // namespace bestride
