@@ -20,6 +20,7 @@ namespace bestride {
 struct Pace {
   std::int64_t piece = 256 * 1024;  ///< bytes of a piece at most; at most a slot
   int in_flight = 2;                ///< messages that one rank sends at a time: more do not make a pipeline (UCX advances all of them together)
+  std::int64_t whole = 16 * 1024;   ///< exchange: what one node has for another, if shorter than this, is carried by one rank
 };
 
 class Hierarchy {
