@@ -16,11 +16,11 @@ Hierarchy::Hierarchy(Topology topology, int rank, Transport& wire, Channels chan
       local_ranks_(static_cast<int>(topology_.ranks_on(node_).size())),
       wire_(wire),
       channels_(std::move(channels)) {
-  void* memory = mmap(nullptr, staging_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* memory = mmap(nullptr, staging_bytes + kept_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
   staging_ = static_cast<std::byte*>(memory);
 }
 
-Hierarchy::~Hierarchy() { munmap(staging_, staging_bytes); }
+Hierarchy::~Hierarchy() { munmap(staging_, staging_bytes + kept_bytes); }
 
 }  // namespace bestride

@@ -20,12 +20,14 @@ namespace bestride {
 struct Pace {
   std::int64_t piece = 256 * 1024;  ///< bytes of a piece at most; at most a slot
   int in_flight = 2;                ///< messages that one rank sends at a time: more do not make a pipeline (UCX advances all of them together)
+  std::int64_t whole = 16 * 1024;   ///< exchange: what one node has for another, if shorter than this, is carried by one rank
 };
 
 class Hierarchy {
  public:
   /// Bytes for what is under way, reserved once: a collective must not fail halfway for want of memory. Pages are taken as they are used.
   static constexpr std::int64_t staging_bytes = 32 << 20;
+  static constexpr std::int64_t kept_bytes = 8 << 20;
 
   /// `wire` and the channels' memory outlive this. May throw std::bad_alloc.
   Hierarchy(Topology topology, int rank, Transport& wire, Channels channels);
@@ -50,13 +52,15 @@ class Hierarchy {
   const Channels& channels() const noexcept { return channels_; }
   /// staging_bytes of memory for the collective that is under way.
   std::byte* staging() noexcept { return staging_; }
+  /// kept_bytes of memory beside it, for what one half of a collective leaves for the other.
+  std::byte* kept() noexcept { return staging_ + staging_bytes; }
 
  private:
   Topology topology_;
   int rank_, node_, local_rank_, local_ranks_;
   Transport& wire_;
   Channels channels_;
-  std::byte* staging_;
+  std::byte* staging_;  ///< and what is kept behind it
 };
 
 }  // namespace bestride

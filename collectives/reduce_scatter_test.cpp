@@ -3,30 +3,12 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
-
 #include "collectives/simulated_job.hpp"
 #include "collectives/test_blocks.hpp"
+#include "collectives/test_sums.hpp"
 
 namespace bestride {
 namespace {
-
-template <class Number>
-struct Sum final : Reduction {
-  explicit Sum(bool in_order) {
-    element_bytes = sizeof(Number);
-    ordered = in_order;
-  }
-  void combine(const std::byte* in, std::byte* inout, std::int64_t bytes) const noexcept override {
-    for (std::int64_t i = 0; i < bytes; i += static_cast<std::int64_t>(sizeof(Number))) {
-      Number a, b;
-      std::memcpy(&a, in + i, sizeof a);
-      std::memcpy(&b, inout + i, sizeof b);
-      b = static_cast<Number>(a + b);
-      std::memcpy(inout + i, &b, sizeof b);
-    }
-  }
-};
 
 /// Contiguous blocks of whole numbers.
 template <class Number>
@@ -51,13 +33,6 @@ class Blocks final : public Operands {
   std::vector<std::int64_t> begins_, counts_;
 };
 
-template <class Number>
-Number tree_sum(const std::vector<Number>& values, int first, int last) {
-  if (last - first == 1) return values[static_cast<std::size_t>(first)];
-  const int middle = ReductionOrder::cut(first, last);
-  return tree_sum(values, first, middle) + tree_sum(values, middle, last);
-}
-
 /// Reduce-scatters and allreduces of random vectors over random placements: every member's result is the tree's, bit for bit.
 template <class Number>
 void check(bool ordered, std::uint64_t seed) {
@@ -73,8 +48,7 @@ void check(bool ordered, std::uint64_t seed) {
     std::vector<Blocks<Number>> input;
     for (int rank = 0; rank < ranks; ++rank) {
       input.emplace_back(counts);
-      for (Number& number : input.back().numbers)
-        number = static_cast<Number>(std::ldexp(static_cast<double>(random() % 1000003), static_cast<int>(random() % (std::is_integral_v<Number> ? 1 : 40))));
+      for (Number& number : input.back().numbers) number = random_summand<Number>(random);
     }
     std::vector<Number> expected(input[0].numbers.size());
     for (std::size_t i = 0; i < expected.size(); ++i) {

@@ -12,12 +12,18 @@
 
 namespace bestride {
 
+/// One rank's calls, each begun when the one before it has ended on this rank.
+inline Strand in_turn(std::vector<Strand> calls) {
+  for (Strand& call : calls) co_await std::move(call);
+}
+
 class SimulatedJob {
  public:
   /// `nodes[rank]`: the node of each rank, any numbers. `seed` decides whose turn it is and when messages arrive.
   SimulatedJob(const std::vector<int>& nodes, std::uint64_t seed, std::int64_t slot_bytes = 4096) : random_(seed), topology_(nodes) {
     const int ranks = topology_.ranks();
     bytes_between_.resize(static_cast<std::size_t>(topology_.nodes() * topology_.nodes()));
+    messages_.resize(static_cast<std::size_t>(ranks * ranks));
     for (int node = 0; node < topology_.nodes(); ++node) {
       const ChannelShape shape{static_cast<int>(topology_.ranks_on(node).size()), slot_bytes};
       windows_.emplace_back(new (std::align_val_t(64)) std::byte[shape.bytes()]());
@@ -59,6 +65,8 @@ class SimulatedJob {
 
   /// Bytes that left `from` for `to` so far.
   std::int64_t bytes_between(int from, int to) const { return bytes_between_[static_cast<std::size_t>(from * topology_.nodes() + to)]; }
+  /// Messages that one rank sent another so far.
+  std::int64_t messages(int from, int to) const { return messages_[static_cast<std::size_t>(from * ranks() + to)]; }
   std::int64_t bytes_out(int node) const {
     std::int64_t sum = 0;
     for (int to = 0; to < topology_.nodes(); ++to)
@@ -92,6 +100,7 @@ class SimulatedJob {
       Message message{{}, id};
       message.data.assign(static_cast<const std::byte*>(data), static_cast<const std::byte*>(data) + bytes);
       job_.bytes_between_[static_cast<std::size_t>(job_.topology_.node_of(rank_) * job_.topology_.nodes() + job_.topology_.node_of(rank))] += bytes;
+      ++job_.messages_[static_cast<std::size_t>(rank_ * job_.ranks() + rank)];
       job_.queue(rank_, rank).push_back(std::move(message));
       ++job_.messages_waiting_;
       ++job_.events_;
@@ -152,7 +161,7 @@ class SimulatedJob {
   std::vector<std::unique_ptr<MemoryTransport>> wires_;
   std::vector<std::unique_ptr<Hierarchy>> hierarchies_;
   std::vector<std::deque<Message>> queues_;
-  std::vector<std::int64_t> bytes_between_;
+  std::vector<std::int64_t> bytes_between_, messages_;
   std::uint64_t events_ = 0;
   std::int64_t messages_waiting_ = 0;
 };

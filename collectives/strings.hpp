@@ -51,11 +51,14 @@ class RankBlocks final : public NodeStrings {
   std::vector<std::vector<std::int64_t>> begins_;  ///< by node: where its ranks' blocks begin in its string, and the end
 };
 
-/// One buffer that all ranks have, cut into equal parts: one a node, and of that, one a lane.
+/// One buffer that all ranks have, or a segment of it, cut into equal parts: one a node, and of that, one a lane.
 class EvenParts final : public NodeStrings {
  public:
   /// The topology outlives this. `unit` divides the operand's bytes; nothing is cut but at its multiples.
-  EvenParts(const Topology& topology, Operand whole, std::int64_t unit) noexcept : topology_(topology), whole_(whole), unit_(unit) {}
+  EvenParts(const Topology& topology, Operand whole, std::int64_t unit) noexcept : EvenParts(topology, whole, unit, {0, whole.bytes()}) {}
+  /// `segment`: begins and ends at multiples of `unit`.
+  EvenParts(const Topology& topology, Operand whole, std::int64_t unit, Range segment) noexcept
+      : topology_(topology), whole_(whole), unit_(unit), segment_(segment) {}
 
   std::int64_t bytes(int node) const noexcept override { return of(node).bytes(); }
   Range part(int node, int local_rank) const noexcept override;
@@ -68,11 +71,15 @@ class EvenParts final : public NodeStrings {
   }
 
  private:
-  Range of(int node) const noexcept { return part_of(whole_.bytes(), topology_.nodes(), node, unit_); }
+  Range of(int node) const noexcept {
+    const Range part = part_of(segment_.bytes(), topology_.nodes(), node, unit_);
+    return {segment_.first + part.first, segment_.first + part.last};
+  }
 
   const Topology& topology_;
   Operand whole_;
   std::int64_t unit_;
+  Range segment_;
 };
 
 }  // namespace bestride

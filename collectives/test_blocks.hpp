@@ -48,18 +48,21 @@ class TestBlocks final : public Operands {
   std::int64_t bytes(int rank) const noexcept override { return bytes_[static_cast<std::size_t>(rank)]; }
 
   static std::byte content(int rank, std::int64_t i) { return static_cast<std::byte>(rank * 37 + i * 7 + i / 256); }
-  void fill(int rank) {
+  void fill(int rank) { fill(rank, rank); }
+  /// With the content of another number.
+  void fill(int rank, int as) {
     for (std::int64_t i = 0; i < bytes(rank); ++i) {
-      const std::byte value = content(rank, i);
+      const std::byte value = content(as, i);
       of(rank).write(&value, i, i + 1);
     }
   }
   /// Rank's block has its content, and no gap was written.
-  bool holds(int rank) const {
+  bool holds(int rank) const { return holds(rank, rank); }
+  bool holds(int rank, int as) const {
     std::vector<std::byte> all(static_cast<std::size_t>(bytes(rank)));
     of(rank).read(all.data(), 0, bytes(rank));
     for (std::int64_t i = 0; i < bytes(rank); ++i)
-      if (all[static_cast<std::size_t>(i)] != content(rank, i)) return false;
+      if (all[static_cast<std::size_t>(i)] != content(as, i)) return false;
     if (gaps_)
       for (std::int64_t i = 0; i < bytes(rank); ++i)
         if (memory_[static_cast<std::size_t>(begins_[static_cast<std::size_t>(rank)] + 2 * i + 1)] != std::byte{0xEE}) return false;
@@ -72,6 +75,18 @@ class TestBlocks final : public Operands {
   std::vector<std::int64_t> begins_;
   std::vector<std::byte> memory_;
   std::vector<std::unique_ptr<Packer>> packers_;
+};
+
+/// What a rank that is not the root has of a gather's or a scatter's blocks: the sizes of all, its own, and no memory for the others.
+class OnlyOwn final : public Operands {
+ public:
+  OnlyOwn(const Operands& blocks, int rank) : blocks_(blocks), rank_(rank) {}
+  Operand of(int rank) const noexcept override { return rank == rank_ ? blocks_.of(rank) : Operand(nullptr, bytes(rank)); }
+  std::int64_t bytes(int rank) const noexcept override { return blocks_.bytes(rank); }
+
+ private:
+  const Operands& blocks_;
+  int rank_;
 };
 
 }  // namespace bestride

@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectives/exchange.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "collectives/pieces.hpp"
+#include "collectives/strings.hpp"
+
+namespace bestride {
+namespace {
+
+constexpr std::int64_t table_bytes = Hierarchy::staging_bytes / 2;  ///< of staging, for the sizes of blocks; the rest is for what is under way
+
+/// How long the blocks are that the ranks of this node send and get.
+class Sizes {
+ public:
+  /// `each` < 0: the sizes will be set.
+  Sizes(Hierarchy& hierarchy, std::int64_t each)
+      : topology_(hierarchy.topology()), each_(each), local_ranks_(hierarchy.local_ranks()),
+        table_(reinterpret_cast<std::int64_t*>(hierarchy.staging() + Hierarchy::staging_bytes - table_bytes)),
+        given_(static_cast<std::size_t>(topology_.nodes() * (local_ranks_ + 1))), begins_(static_cast<std::size_t>(topology_.ranks())),
+        coming_(static_cast<std::size_t>(topology_.nodes())) {}
+
+  /// What local rank q has for a node, and what it gets from a rank.
+  void set_given(int q, int node, std::int64_t bytes) noexcept { given_[place(node, q + 1)] = bytes; }
+  void set_received(int q, int from, std::int64_t bytes) noexcept { table_[(q + 1) * topology_.ranks() + from] = bytes; }
+  /// When all are set.
+  void number() noexcept {
+    for (int node = 0; node < topology_.nodes(); ++node) {
+      given_[place(node, 0)] = 0;
+      for (int q = 0; q < local_ranks_; ++q) {
+        if (each_ >= 0) set_given(q, node, each_ * static_cast<std::int64_t>(topology_.ranks_on(node).size()));
+        given_[place(node, q + 1)] += given_[place(node, q)];
+      }
+    }
+    if (each_ < 0) std::fill_n(table_, topology_.ranks(), 0);
+    for (int i = topology_.ranks(); each_ < 0 && i < (local_ranks_ + 1) * topology_.ranks(); ++i) table_[i] += table_[i - topology_.ranks()];
+    for (int node = 0; node < topology_.nodes(); ++node) {
+      std::int64_t bytes = 0;
+      for (const int rank : topology_.ranks_on(node)) {
+        begins_[static_cast<std::size_t>(rank)] = bytes;
+        bytes += before(local_ranks_, rank);
+      }
+      coming_[static_cast<std::size_t>(node)] = bytes;
+    }
+  }
+
+  std::int64_t going(int node) const noexcept { return given_[place(node, local_ranks_)]; }
+  std::int64_t coming(int node) const noexcept { return coming_[static_cast<std::size_t>(node)]; }
+  /// Local rank q's part of the string for a node.
+  Range row(int node, int q) const noexcept { return {given_[place(node, q)], given_[place(node, q + 1)]}; }
+  /// In the string that comes from the rank's node, what is for local rank q; and all that the rank sends.
+  Range block(int from, int q) const noexcept {
+    const std::int64_t begin = begins_[static_cast<std::size_t>(from)];
+    return {begin + before(q, from), begin + before(q + 1, from)};
+  }
+  Range all_from(int from) const noexcept {
+    const std::int64_t begin = begins_[static_cast<std::size_t>(from)];
+    return {begin, begin + before(local_ranks_, from)};
+  }
+
+ private:
+  std::size_t place(int node, int q) const noexcept { return static_cast<std::size_t>(node * (local_ranks_ + 1) + q); }
+  /// What the rank sends to the local ranks below q.
+  std::int64_t before(int q, int from) const noexcept { return each_ >= 0 ? q * each_ : table_[q * topology_.ranks() + from]; }
+
+  const Topology& topology_;
+  const std::int64_t each_;
+  const int local_ranks_;
+  std::int64_t* const table_;         ///< of unequal sizes, by local rank and sending rank: before()
+  std::vector<std::int64_t> given_;   ///< by node and local rank: where its part of the string for that node begins, and the end
+  std::vector<std::int64_t> begins_;  ///< by sending rank: where its part of its node's string begins
+  std::vector<std::int64_t> coming_;  ///< by node
+};
+
+class Exchange {
+ public:
+  Exchange(Hierarchy& hierarchy, const Operands& input, const Operands& output, bool equal, Pace pace)
+      : h_(hierarchy), input_(input), output_(output), equal_(equal), sizes_(hierarchy, equal ? input.bytes(0) : -1),
+        rows_(hierarchy.topology(), input),
+        piece_(std::min({pace.piece, hierarchy.channels().slot_bytes(), (Hierarchy::staging_bytes - table_bytes) / (2 * pace.in_flight)})),
+        in_flight_(pace.in_flight), whole_(pace.whole) {}
+
+  Strand run() {
+    keep_own();
+    std::vector<Strand> strands;
+    if (!equal_) {
+      if (h_.local_ranks() > 1) strands.push_back(tell());
+      for (int q = 0; q < h_.local_ranks(); ++q) strands.push_back(learn(q));
+      co_await all_of(strands);
+      strands.clear();
+    }
+    sizes_.number();
+    strands.push_back(send());
+    strands.push_back(receive());
+    if (h_.local_ranks() > 1) strands.push_back(give());
+    for (int q = 0; q < h_.local_ranks(); ++q)
+      if (q != h_.local_rank()) {
+        strands.push_back(take_local(q));
+        strands.push_back(take_arrived(q));
+      }
+    co_await all_of(strands);
+  }
+
+ private:
+  /// The pieces of the strings that this node sends, or receives, in the order in which they cross the wire. Both ends count alike.
+  class Turns {
+   public:
+    Turns(const Exchange& of, bool sent) noexcept : of_(of), sent_(sent) {}
+    bool next() noexcept {
+      const int nodes = of_.h_.nodes();
+      for (;;) {
+        for (; index_ < pieces_; ++index_, part_ = 0)
+          while (part_ < parts_) {
+            const int part = part_++;
+            range = piece_of(part_of(bytes_, parts_, part), index_, of_.piece_);
+            if (range.bytes() == 0) continue;
+            here = carrier(of_.h_.node(), part);
+            there = of_.h_.topology().ranks_on(node)[static_cast<std::size_t>(carrier(node, part))];
+            return true;
+          }
+        if (++step_ >= nodes) return false;
+        node = (of_.h_.node() + (sent_ ? step_ : nodes - step_)) % nodes;
+        bytes_ = sent_ ? of_.sizes_.going(node) : of_.sizes_.coming(node);
+        parts_ = bytes_ < of_.whole_ ? 1 : of_.h_.lanes();
+        pieces_ = pieces_in(part_of(bytes_, parts_, 0).bytes(), of_.piece_);
+        index_ = part_ = 0;
+      }
+    }
+    int node = 0;   ///< the other one
+    int here = 0;   ///< the local rank of this node that carries the piece
+    int there = 0;  ///< the rank of the other node that does
+    Range range;    ///< of the string between the two nodes
+
+   private:
+    /// The local rank of one of the two nodes that carries a part: a lane's, or of short strings, another one in each step.
+    int carrier(int of_node, int part) const noexcept {
+      const int ranks = static_cast<int>(of_.h_.topology().ranks_on(of_node).size());
+      return parts_ == 1 ? (step_ - 1) % ranks : carrier_of(part, ranks, parts_);
+    }
+
+    const Exchange& of_;
+    const bool sent_;
+    int step_ = 0, parts_ = 0, part_ = 0;
+    std::int64_t bytes_ = 0, pieces_ = 0, index_ = 0;
+  };
+
+  int rank_of(int q) const noexcept { return h_.topology().ranks_on(h_.node())[static_cast<std::size_t>(q)]; }
+  std::byte* staging(int index) noexcept { return h_.staging() + index * piece_; }
+
+  /// use(rank, part of the block that comes from it, distance from range.first): what local rank q gets of a range of a node's string.
+  template <class Use>
+  void blocks(int from, Range range, int q, Use use) const noexcept {
+    for (const int rank : h_.topology().ranks_on(from)) {
+      if (common(sizes_.all_from(rank), range).bytes() <= 0) continue;
+      const Range block = sizes_.block(rank, q), met = common(block, range);
+      if (met.bytes() > 0) use(rank, Range{met.first - block.first, met.last - block.first}, met.first - range.first);
+    }
+  }
+  std::int64_t bytes_for(int from, Range range, int q) const noexcept {
+    std::int64_t bytes = 0;
+    blocks(from, range, q, [&](int, Range part, std::int64_t) { bytes += part.bytes(); });
+    return bytes;
+  }
+
+  /// The rank's block for itself. Before anything is under way: staging is free.
+  void keep_own() noexcept {
+    const Operand from = input_.of(h_.rank()), to = output_.of(h_.rank());
+    if (from.at(0)) {
+      to.write(from.at(0), 0, from.bytes());
+      return;
+    }
+    for (std::int64_t i = 0; i < pieces_in(from.bytes(), piece_); ++i) {
+      const Range range = piece_of({0, from.bytes()}, i, piece_);
+      from.read(h_.staging(), range.first, range.last);
+      to.write(h_.staging(), range.first, range.last);
+    }
+  }
+
+  /// What each rank tells the others of its node: what it has for every node, then what it gets from every rank.
+  std::int64_t told() const noexcept { return h_.nodes() + h_.topology().ranks(); }
+  std::int64_t told_at_a_time() const noexcept { return h_.channels().slot_bytes() / static_cast<std::int64_t>(sizeof(std::int64_t)); }
+  std::int64_t own_size(std::int64_t index) const noexcept {
+    return index < h_.nodes() ? rows_.bytes(static_cast<int>(index)) : output_.bytes(static_cast<int>(index) - h_.nodes());
+  }
+  Strand tell() {
+    for (std::int64_t first = 0; first < told(); first += told_at_a_time()) {
+      co_await until([&] { return h_.channels().vacant(Stream::own); });
+      std::byte* slot = h_.channels().slot(Stream::own);
+      for (std::int64_t i = first; i < std::min(told(), first + told_at_a_time()); ++i, slot += sizeof(std::int64_t)) {
+        const std::int64_t size = own_size(i);
+        std::memcpy(slot, &size, sizeof size);
+      }
+      h_.channels().publish(Stream::own);
+    }
+  }
+  Strand learn(int q) {
+    for (std::int64_t first = 0; first < told(); first += told_at_a_time()) {
+      const bool own = q == h_.local_rank();
+      if (!own) co_await until([&] { return h_.channels().arrived(q, Stream::own) != nullptr; });
+      const std::byte* slot = own ? nullptr : h_.channels().arrived(q, Stream::own);
+      for (std::int64_t i = first; i < std::min(told(), first + told_at_a_time()); ++i) {
+        std::int64_t size = 0;
+        if (own)
+          size = own_size(i);
+        else
+          std::memcpy(&size, slot + (i - first) * static_cast<std::int64_t>(sizeof size), sizeof size);
+        if (i < h_.nodes())
+          sizes_.set_given(q, static_cast<int>(i), size);
+        else
+          sizes_.set_received(q, static_cast<int>(i) - h_.nodes(), size);
+      }
+      if (!own) h_.channels().take(q, Stream::own);
+    }
+  }
+
+  /// Hands the carriers of this node what this rank has in their parts; then the neighbours their blocks, beginning with the next one,
+  /// so that not all give to the same at a time.
+  Strand give() {
+    for (Turns turn(*this, true); turn.next();) {
+      const Range own = sizes_.row(turn.node, h_.local_rank()), met = common(own, turn.range);
+      if (turn.here == h_.local_rank() || met.bytes() <= 0) continue;
+      co_await until([&] { return h_.channels().vacant(Stream::own); });
+      rows_.read(turn.node, {met.first - own.first, met.last - own.first}, h_.channels().slot(Stream::own));
+      h_.channels().publish(Stream::own, turn.here);
+    }
+    for (std::int64_t i = 0; i < local_pieces(h_.local_rank()); ++i)
+      for (int step = 1; step < h_.local_ranks(); ++step) {
+        const int q = (h_.local_rank() + step) % h_.local_ranks();
+        const Range range = piece_of({0, input_.bytes(rank_of(q))}, i, piece_);
+        if (range.bytes() == 0) continue;
+        co_await until([&] { return h_.channels().vacant(Stream::own); });
+        input_.of(rank_of(q)).read(h_.channels().slot(Stream::own), range.first, range.last);
+        h_.channels().publish(Stream::own, q);
+      }
+  }
+  /// Of the longest block that a local rank hands another one.
+  std::int64_t local_pieces(int from) const noexcept {
+    std::int64_t pieces = 0;
+    for (int q = 0; q < h_.local_ranks(); ++q)
+      if (q != from) pieces = std::max(pieces, pieces_in(sizes_.block(rank_of(from), q).bytes(), piece_));
+    return pieces;
+  }
+  Strand take_local(int from) {
+    co_await until([&] { return own_passed_; });
+    for (std::int64_t i = 0; i < local_pieces(from); ++i)
+      for (int step = 1; step < h_.local_ranks(); ++step) {
+        const int q = (from + step) % h_.local_ranks();
+        const Range range = piece_of({0, sizes_.block(rank_of(from), q).bytes()}, i, piece_);
+        if (range.bytes() == 0) continue;
+        if (q != h_.local_rank()) {
+          h_.channels().skip(from, Stream::own);
+          continue;
+        }
+        co_await until([&] { return h_.channels().arrived(from, Stream::own) != nullptr; });
+        output_.of(rank_of(from)).write(h_.channels().arrived(from, Stream::own), range.first, range.last);
+        h_.channels().take(from, Stream::own);
+      }
+  }
+
+  /// Sends what this rank carries, and passes over what its neighbours hand to other carriers.
+  Strand send() {
+    std::vector<Transfer> sent(static_cast<std::size_t>(in_flight_));
+    int count = 0;
+    for (Turns turn(*this, true); turn.next();) {
+      if (turn.here != h_.local_rank()) {
+        for (int q = 0; q < h_.local_ranks(); ++q)
+          if (q != h_.local_rank() && q != turn.here && common(sizes_.row(turn.node, q), turn.range).bytes() > 0)
+            h_.channels().skip(q, Stream::own);
+        continue;
+      }
+      const int slot = count % in_flight_;
+      if (count >= in_flight_) co_await until([&] { return h_.wire().done(sent[static_cast<std::size_t>(slot)]); });
+      const Range own = sizes_.row(turn.node, h_.local_rank());
+      const std::byte* data = nullptr;
+      if (common(own, turn.range) == turn.range)
+        data = rows_.at(turn.node, {turn.range.first - own.first, turn.range.last - own.first});
+      if (!data) {
+        for (int q = 0; q < h_.local_ranks(); ++q) {
+          const Range met = common(sizes_.row(turn.node, q), turn.range);
+          if (met.bytes() <= 0) continue;
+          std::byte* place = staging(slot) + (met.first - turn.range.first);
+          if (q == h_.local_rank()) {
+            rows_.read(turn.node, {met.first - own.first, met.last - own.first}, place);
+            continue;
+          }
+          co_await until([&] { return h_.channels().arrived(q, Stream::own) != nullptr; });
+          std::memcpy(place, h_.channels().arrived(q, Stream::own), static_cast<std::size_t>(met.bytes()));
+          h_.channels().take(q, Stream::own);
+        }
+        data = staging(slot);
+      }
+      sent[static_cast<std::size_t>(slot)] = h_.wire().send(turn.there, data, turn.range.bytes());
+      ++count;
+    }
+    own_passed_ = true;
+    for (int i = std::max(0, count - in_flight_); i < count; ++i)
+      co_await until([&] { return h_.wire().done(sent[static_cast<std::size_t>(i % in_flight_)]); });
+  }
+
+  /// Receives what this rank carries, keeps what is its own and hands the rest to those it is for.
+  Strand receive() {
+    struct Posted {
+      Transfer transfer;
+      std::byte* staged = nullptr;
+    };
+    std::vector<Posted> posted(static_cast<std::size_t>(in_flight_));
+    Turns ahead(*this, false), turn(*this, false);
+    const auto next_own = [this](Turns* turns) {
+      while (turns->next())
+        if (turns->here == h_.local_rank()) return true;
+      return false;
+    };
+    int first = 0, last = 0;
+    for (; next_own(&turn); ++first) {
+      for (; last - first < in_flight_ && next_own(&ahead); ++last) {
+        Posted& place = posted[static_cast<std::size_t>(last % in_flight_)];
+        std::byte* direct = nullptr;
+        blocks(ahead.node, ahead.range, h_.local_rank(), [&](int rank, Range part, std::int64_t) {
+          if (part.bytes() == ahead.range.bytes()) direct = output_.of(rank).at(part.first);
+        });
+        place.staged = direct ? nullptr : staging(in_flight_ + last % in_flight_);
+        place.transfer = h_.wire().receive(ahead.there, direct ? direct : place.staged, ahead.range.bytes());
+      }
+      Posted& place = posted[static_cast<std::size_t>(first % in_flight_)];
+      co_await until([&] { return h_.wire().done(place.transfer); });
+      for (int q = 0; place.staged && q < h_.local_ranks(); ++q) {
+        if (q == h_.local_rank()) {
+          blocks(turn.node, turn.range, q, [&](int rank, Range part, std::int64_t at) {
+            output_.of(rank).write(place.staged + at, part.first, part.last);
+          });
+          continue;
+        }
+        if (bytes_for(turn.node, turn.range, q) == 0) continue;
+        co_await until([&] { return h_.channels().vacant(Stream::arrived); });
+        std::byte* slot = h_.channels().slot(Stream::arrived);
+        blocks(turn.node, turn.range, q, [&](int, Range part, std::int64_t at) {
+          std::memcpy(slot, place.staged + at, static_cast<std::size_t>(part.bytes()));
+          slot += part.bytes();
+        });
+        h_.channels().publish(Stream::arrived, q);
+      }
+    }
+  }
+
+  /// What a neighbour hands round of what it received: the blocks of a piece that are for one rank, together.
+  Strand take_arrived(int from) {
+    for (Turns turn(*this, false); turn.next();) {
+      if (turn.here != from) continue;
+      for (int q = 0; q < h_.local_ranks(); ++q) {
+        if (q == from || bytes_for(turn.node, turn.range, q) == 0) continue;
+        if (q != h_.local_rank()) {
+          h_.channels().skip(from, Stream::arrived);
+          continue;
+        }
+        co_await until([&] { return h_.channels().arrived(from, Stream::arrived) != nullptr; });
+        const std::byte* data = h_.channels().arrived(from, Stream::arrived);
+        blocks(turn.node, turn.range, q, [&](int rank, Range part, std::int64_t) {
+          output_.of(rank).write(data, part.first, part.last);
+          data += part.bytes();
+        });
+        h_.channels().take(from, Stream::arrived);
+      }
+    }
+  }
+
+  Hierarchy& h_;
+  const Operands& input_;
+  const Operands& output_;
+  const bool equal_;
+  Sizes sizes_;
+  const RankBlocks rows_;  ///< of each node, what this rank has for it
+  const std::int64_t piece_;
+  const int in_flight_;
+  const std::int64_t whole_;
+  bool own_passed_ = false;  ///< all that neighbours handed to carriers is taken or passed over: what follows are their blocks for this node
+};
+
+}  // namespace
+
+bool exchange_fits(const Hierarchy& h) noexcept {
+  const std::int64_t rows = h.topology().most_on_a_node() + 1;
+  return rows * h.topology().ranks() * static_cast<std::int64_t>(sizeof(std::int64_t)) <= table_bytes;
+}
+
+Strand exchange(Hierarchy& hierarchy, const Operands& input, const Operands& output, bool equal, Pace pace) {
+  Exchange work(hierarchy, input, output, equal, pace);
+  co_await work.run();
+}
+
+}  // namespace bestride

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectives/exchange.hpp"
+
+#include <gtest/gtest.h>
+
+#include "collectives/simulated_job.hpp"
+#include "collectives/test_blocks.hpp"
+
+namespace bestride {
+namespace {
+
+/// Bytes that rank `from` has for rank `to`.
+using Table = std::vector<std::vector<std::int64_t>>;
+
+/// One rank's side of a call.
+struct Side {
+  Side(const Table& bytes, int rank, bool input_gaps, bool output_gaps)
+      : ranks(static_cast<int>(bytes.size())), self(rank), input(bytes[static_cast<std::size_t>(rank)], input_gaps),
+        output(column(bytes, rank), output_gaps) {
+    for (int to = 0; to < ranks; ++to) input.fill(to, rank * ranks + to);
+  }
+  static std::vector<std::int64_t> column(const Table& bytes, int rank) {
+    std::vector<std::int64_t> all;
+    for (const auto& row : bytes) all.push_back(row[static_cast<std::size_t>(rank)]);
+    return all;
+  }
+  bool holds_all() const {
+    for (int from = 0; from < ranks; ++from)
+      if (!output.holds(from, from * ranks + self)) return false;
+    return true;
+  }
+  int ranks, self;
+  TestBlocks input, output;
+};
+
+/// Two calls, the second begun by each rank as soon as it is through with the first.
+void check(bool equal, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  for (int round = 0; round < 200; ++round) {
+    const std::vector<int> nodes = random_placement(random);
+    SimulatedJob job(nodes, random());
+    const Pace pace{static_cast<std::int64_t>(1 + random() % 4096), static_cast<int>(1 + random() % 3),
+                    std::vector<std::int64_t>{0, 300, 20000, 1 << 30}[random() % 4]};
+    std::vector<Table> tables;
+    std::vector<std::unique_ptr<Side>> sides;
+    std::vector<std::vector<Strand>> calls(nodes.size());
+    for (int call = 0; call < 2; ++call) {
+      const std::int64_t most = std::vector<std::int64_t>{0, 1, 50, 800, 5000}[random() % 5];
+      Table bytes(nodes.size(), std::vector<std::int64_t>(nodes.size(), most));
+      for (auto& row : bytes)
+        for (auto& b : row)
+          if (!equal) b = random() % 3 == 0 ? 0 : static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(most + 1));
+      for (int rank = 0; rank < job.ranks(); ++rank) {
+        sides.push_back(std::make_unique<Side>(bytes, rank, random() % 3 == 0, random() % 3 == 0));
+        calls[static_cast<std::size_t>(rank)].push_back(exchange(job.at(rank), sides.back()->input, sides.back()->output, equal, pace));
+      }
+      tables.push_back(std::move(bytes));
+    }
+    std::vector<Strand> strands;
+    for (auto& both : calls) strands.push_back(in_turn(std::move(both)));
+    ASSERT_TRUE(exchange_fits(job.at(0)));
+    ASSERT_TRUE(job.run(std::move(strands))) << "round " << round;
+    for (const auto& side : sides) ASSERT_TRUE(side->holds_all()) << "round " << round << " rank " << side->self;
+
+    for (int from = 0; from < job.topology().nodes(); ++from)
+      for (int to = 0; to < job.topology().nodes(); ++to) {
+        if (from == to) continue;
+        std::int64_t all = 0;
+        for (const Table& bytes : tables)
+          for (const int a : job.topology().ranks_on(from))
+            for (const int b : job.topology().ranks_on(to)) all += bytes[static_cast<std::size_t>(a)][static_cast<std::size_t>(b)];
+        EXPECT_EQ(job.bytes_between(from, to), all) << "round " << round;
+      }
+  }
+}
+
+TEST(Exchange, EqualBlocksReachTheirRanksAndCrossTheWireOnce) { check(true, 8); }
+TEST(Exchange, UnequalBlocksReachTheirRanksAndNothingElseCrossesTheWire) { check(false, 9); }
+
+TEST(Exchange, WhatIsShortGoesInOneMessageForEachPairOfNodesSpreadOverTheRanks) {
+  for (const bool equal : {true, false}) {
+    SimulatedJob job({0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3}, 10);
+    const Table bytes(12, std::vector<std::int64_t>(12, 8));
+    std::vector<std::unique_ptr<Side>> sides;
+    std::vector<Strand> strands;
+    for (int rank = 0; rank < job.ranks(); ++rank) {
+      sides.push_back(std::make_unique<Side>(bytes, rank, false, false));
+      strands.push_back(exchange(job.at(rank), sides.back()->input, sides.back()->output, equal, {}));
+    }
+    ASSERT_TRUE(job.run(std::move(strands)));
+    for (const auto& side : sides) ASSERT_TRUE(side->holds_all());
+    // One message from each node to each, and each rank sends and receives one of its node's three.
+    for (int rank = 0; rank < job.ranks(); ++rank) {
+      int sent = 0, received = 0;
+      for (int other = 0; other < job.ranks(); ++other) {
+        sent += static_cast<int>(job.messages(rank, other));
+        received += static_cast<int>(job.messages(other, rank));
+      }
+      EXPECT_EQ(sent, 1) << rank;
+      EXPECT_EQ(received, 1) << rank;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace bestride

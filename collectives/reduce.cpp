@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectives/reduce.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "collectives/collect.hpp"
+
+namespace bestride {
+namespace {
+
+/// The result of a segment: at the root, in its buffer; elsewhere, the lanes of this rank, in the memory for what is kept.
+class SegmentResult final : public NodeStrings, public ResultSink {
+ public:
+  /// `shape`: how the segment is cut. `output`: nullptr elsewhere than at the root. Both outlive this.
+  SegmentResult(Hierarchy& hierarchy, const NodeStrings& shape, const NodeStrings* output) noexcept
+      : h_(hierarchy), shape_(shape), output_(output) {}
+
+  std::int64_t bytes(int node) const noexcept override { return shape_.bytes(node); }
+  Range part(int node, int local_rank) const noexcept override { return shape_.part(node, local_rank); }
+  std::byte* at(int node, Range range) const noexcept override { return output_ ? output_->at(node, range) : kept(range); }
+  void read(int node, Range range, void* to) const noexcept override {
+    if (output_)
+      output_->read(node, range, to);
+    else
+      std::memcpy(to, kept(range), static_cast<std::size_t>(range.bytes()));
+  }
+  void write(int node, Range range, const void* from) const noexcept override {
+    if (output_)
+      output_->write(node, range, from);
+    else
+      std::memcpy(kept(range), from, static_cast<std::size_t>(range.bytes()));
+  }
+  Strand deliver(int, Range range, const std::byte* data) override {
+    write(h_.node(), range, data);
+    co_return;
+  }
+
+ private:
+  std::byte* kept(Range range) const noexcept { return h_.kept() + (range.first - part(h_.node(), h_.local_rank()).first); }
+
+  Hierarchy& h_;
+  const NodeStrings& shape_;
+  const NodeStrings* const output_;
+};
+
+}  // namespace
+
+std::int64_t reduce_segment(const Hierarchy& h, std::int64_t element_bytes) noexcept {
+  const std::int64_t most_lanes = (h.lanes() + h.topology().least_on_a_node() - 1) / h.topology().least_on_a_node();
+  return Hierarchy::kept_bytes / most_lanes / element_bytes * element_bytes * h.lanes() * h.nodes();
+}
+
+Strand reduce(Hierarchy& hierarchy, Operand input, Operand output, int root, const Reduction& reduction, const ReductionOrder& order, Pace pace,
+              std::int64_t segment) {
+  for (std::int64_t first = 0; first < input.bytes(); first += segment) {
+    const Range range{first, std::min(input.bytes(), first + segment)};
+    const EvenParts given(hierarchy.topology(), input, reduction.element_bytes, range);
+    const EvenParts result(hierarchy.topology(), output, reduction.element_bytes, range);
+    SegmentResult kept(hierarchy, given, hierarchy.rank() == root ? &result : nullptr);
+    co_await combine(hierarchy, given, reduction, order, kept, pace);
+    co_await collect(hierarchy, kept, root, pace, reduction.element_bytes);
+  }
+}
+
+}  // namespace bestride
