@@ -94,8 +94,9 @@ class Bench:
         """{host: [sent, received]} per call."""
         totals = {}
         for sign, rounds in ((-1, 0), (1, self.options.count_rounds)):
-            counted, _ = self.bed.counted(*self.command("--collectives", case["collective"], "--bytes", case["bytes"],
-                                                        "--forms", case["form"], "--only", variant, "--warmup", 1, "--rounds", rounds), timeout=1800)
+            command = self.command("--collectives", case["collective"], "--bytes", case["bytes"], "--forms", case["form"],
+                                   "--only", variant, "--warmup", 1, "--rounds", rounds)
+            counted, _ = self.bed.counted(*command, timeout=1800)
             for (host, _), both in counted.items():
                 total = totals.setdefault(host, [0, 0])
                 for direction in (0, 1):

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// collectives: time of collective operations under a preload, which takes their MPI_ names, against the MPI library's own in the same
-// run: blocking, and nonblocking with a loop that yields the core, because MPICH's blocking calls never do. One JSON line a case.
-// Plain MPI: it is not linked with the library whose effect it is used to measure.
+// collectives: time of collective operations under a preload, which takes their MPI_ names, against the MPI library's own in the
+// same run: blocking, and nonblocking with a loop that yields the core, because MPICH's blocking calls never do. One JSON line a
+// case. Plain MPI: it is not linked with the library whose effect it is used to measure.
 #include <algorithm>
 #include <cstdio>
 #include <exception>
