@@ -94,8 +94,9 @@ class Bench:
         """{host: [sent, received]} per call."""
         totals = {}
         for sign, rounds in ((-1, 0), (1, self.options.count_rounds)):
-            counted, _ = self.bed.counted(*self.command("--collectives", case["collective"], "--bytes", case["bytes"], "--forms", case["form"],
-                                                        "--only", variant, "--warmup", 1, "--rounds", rounds), timeout=1800)
+            command = self.command("--collectives", case["collective"], "--bytes", case["bytes"], "--forms", case["form"],
+                                   "--only", variant, "--warmup", 1, "--rounds", rounds)
+            counted, _ = self.bed.counted(*command, timeout=1800)
             for (host, _), both in counted.items():
                 total = totals.setdefault(host, [0, 0])
                 for direction in (0, 1):
@@ -134,8 +135,8 @@ def number(value, pattern="{:.2f}"):
     return "-" if value is None else pattern.format(value)
 
 
-HEADER = (f"{'collective':20} {'bytes':>9} {'form':11} {'ours ms':>9} {'library':>9} {'nonbl.':>9} {'faster':>7} | {'t/limit':>7} {'library':>7} | "
-          f"{'bytes':>7} {'library':>7} {'nonbl.':>7} | results")
+HEADER = (f"{'collective':20} {'bytes':>9} {'form':11} {'ours ms':>9} {'library':>9} {'nonbl.':>9} {'faster':>7} | "
+          f"{'t/limit':>7} {'library':>7} | {'bytes':>7} {'library':>7} {'nonbl.':>7} | results")
 
 
 def line_of(case):
@@ -199,9 +200,11 @@ def main():
     cases = []
     with Bed(options.hosts, options.rate, options.rails) as bed:
         bench = Bench(bed, options, hosts)
-        print(f"{options.hosts} hosts with {','.join(map(str, options.per_host))} ranks ({options.placement}), {options.rails} rail(s) of {options.rate} each way, "
+        print(f"{options.hosts} hosts with {','.join(map(str, options.per_host))} ranks ({options.placement}), "
+              f"{options.rails} rail(s) of {options.rate} each way, "
               f"{'preloaded ' + options.preload if options.preload else 'no preload: ours is the library, too'}\n"
-              f"t/limit cannot be below {1 / PAYLOAD_SHARE:.3f}; bytes: of the busiest host over the least possible\n\n{HEADER}", flush=True)
+              f"t/limit cannot be below {1 / PAYLOAD_SHARE:.3f}; bytes: of the busiest host over the least possible\n\n{HEADER}",
+              flush=True)
         for collective in options.collectives.split(","):
             for case in bench.measure(collective):
                 cases.append(figures_of(case, rate * options.rails if rate else None))

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The stand-in for what a GPU would compute. It reads every gathered parameter, is the same bits wherever it runs on the same values,
-// and smooth: where float sums differ in their last bits, so do the results, and no more. One compiled form serves the training step
-// and the reference.
+// The stand-in for what a GPU would compute. It reads every gathered parameter, is the same bits wherever it runs on the same
+// values, and smooth: where float sums differ in their last bits, so do the results, and no more. One compiled form serves the
+// training step and the reference.
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -48,8 +48,8 @@ struct AdamState {
   explicit AdamState(std::size_t count) : master(count), mean(count), square(count) {}
   std::vector<float> master, mean, square;
 };
-/// One step (from 0) of Adam (Kingma and Ba, ICLR 2015, algorithm 1), with an epsilon of 1e-3, so that a last bit in a gradient stays
-/// one in the update.
+/// One step (from 0) of Adam (Kingma and Ba, ICLR 2015, algorithm 1), with an epsilon of 1e-3, so that a last bit in a gradient
+/// stays one in the update.
 class Adam {
  public:
   Adam(double rate, int step);

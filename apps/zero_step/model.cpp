@@ -45,7 +45,8 @@ std::size_t parameters_of(const std::vector<Unit>& units) {
 std::string complaint_about(const std::vector<Unit>& units) {
   for (const Unit& unit : units)
     if (unit.share > INT_MAX)
-      return unit.name + " has " + std::to_string(unit.share) + " parameters a rank, more than one call can take: use more ranks or a smaller --hidden";
+      return unit.name + " has " + std::to_string(unit.share) +
+             " parameters a rank, more than one call can take: " + "use more ranks or a smaller --hidden";
   return "";
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The shape of a small transformer and how its parameters are partitioned: a unit (the embedding, one layer, the final norm) is
-// gathered as a whole, and every rank owns an equal share of every unit, padded at its end (ZeRO stage 3: Rajbhandari et al., SC'20).
+// gathered as a whole, and every rank owns an equal share of every unit, padded at its end (ZeRO stage 3: Rajbhandari et al.,
+// SC'20).
 #include <cstddef>
 #include <string>
 #include <vector>

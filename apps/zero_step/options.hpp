@@ -7,7 +7,7 @@
 
 namespace zero_step {
 
-enum class Element { bfloat16, float32 };                ///< how parameters are gathered and used
+enum class Element { bfloat16, float32 };               ///< how parameters are gathered and used
 enum class Form { blocking, nonblocking, persistent };  ///< of the collective calls
 
 struct Options {

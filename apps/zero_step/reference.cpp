@@ -23,7 +23,7 @@ class Reference {
   const Options& options_;
   const std::vector<Unit>& units_;
   int rank_, ranks_;
-  std::vector<AdamState> states_;                   ///< all of each unit, padding included
+  std::vector<AdamState> states_;  ///< all of each unit, padding included
   std::vector<std::unique_ptr<std::byte[]>> words_;
   std::vector<double> projected_;
   std::vector<double> activations_;
@@ -92,7 +92,8 @@ void Reference::step(int number) {
 
 }  // namespace
 
-Comparison compare_with_reference(const Options& options, const std::vector<Unit>& units, const Outcome& outcome, int rank, int ranks) {
+Comparison compare_with_reference(const Options& options, const std::vector<Unit>& units, const Outcome& outcome, int rank,
+                                  int ranks) {
   Reference reference(options, units, rank, ranks);
   for (int number = 0; number < options.steps; ++number) reference.step(number);
 

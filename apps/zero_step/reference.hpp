@@ -17,6 +17,7 @@ struct Comparison {
 /// Compares what `rank` of `ranks` has with what it must have: bit by bit with --exact, else within 1 % of the learning rate a step
 /// (a float sum in another order moves an update by less than a thousandth of it) and 1e-4 for activations.
 /// Needs memory for the whole model, 16 bytes a parameter.
-Comparison compare_with_reference(const Options& options, const std::vector<Unit>& units, const Outcome& outcome, int rank, int ranks);
+Comparison compare_with_reference(const Options& options, const std::vector<Unit>& units, const Outcome& outcome, int rank,
+                                  int ranks);
 
 }  // namespace zero_step

@@ -59,7 +59,7 @@ class Training {
   int ranks_ = 0;
   Bytes words_[2], gradients_[2];
   std::vector<Part> parts_;
-  std::vector<std::vector<double>> totals_;         ///< gradients of this rank's shares over the micro-batches
+  std::vector<std::vector<double>> totals_;  ///< gradients of this rank's shares over the micro-batches
   std::vector<std::vector<std::int64_t>> exact_totals_;
   double norm_ = 0, rate_ = 0;
   Operation largest_, announced_;
@@ -75,7 +75,8 @@ Training::Training(const Options& options, const std::vector<Unit>& units)
   MPI_Comm_size(MPI_COMM_WORLD, &ranks_);
   std::size_t most = 0;
   for (const Unit& unit : units_) most = std::max(most, unit.share * ranks_);
-  for (int turn = 0; turn < 2; ++turn) words_[turn] = make_bytes(most * word_bytes()), gradients_[turn] = make_bytes(most * sum_bytes());
+  for (int turn = 0; turn < 2; ++turn)
+    words_[turn] = make_bytes(most * word_bytes()), gradients_[turn] = make_bytes(most * sum_bytes());
   const MPI_Datatype word = options_.element == Element::float32 ? MPI_FLOAT : MPI_UINT16_T;
   const MPI_Datatype sum = options_.exact ? MPI_INT64_T : MPI_FLOAT;
   parts_.reserve(units_.size());

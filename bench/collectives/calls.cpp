@@ -8,22 +8,22 @@
 namespace collectives {
 
 // Name as in MPI_Name, name as in MPI_Iname.
-#define COLLECTIVES(X)                            \
-  X(Allgather, allgather)                         \
-  X(Allgatherv, allgatherv)                       \
-  X(Bcast, bcast)                                 \
-  X(Reduce_scatter_block, reduce_scatter_block)   \
-  X(Reduce_scatter, reduce_scatter)               \
-  X(Allreduce, allreduce)                         \
-  X(Reduce, reduce)                               \
-  X(Gather, gather)                               \
-  X(Scatter, scatter)                             \
+#define COLLECTIVES(X)                          \
+  X(Allgather, allgather)                       \
+  X(Allgatherv, allgatherv)                     \
+  X(Bcast, bcast)                               \
+  X(Reduce_scatter_block, reduce_scatter_block) \
+  X(Reduce_scatter, reduce_scatter)             \
+  X(Allreduce, allreduce)                       \
+  X(Reduce, reduce)                             \
+  X(Gather, gather)                             \
+  X(Scatter, scatter)                           \
   X(Alltoall, alltoall)
 
 struct Names {
-#define MEMBERS(Name, name)        \
-  decltype(&MPI_##Name) name;      \
-  decltype(&MPI_I##name) i##name;  \
+#define MEMBERS(Name, name)       \
+  decltype(&MPI_##Name) name;     \
+  decltype(&MPI_I##name) i##name; \
   decltype(&MPI_##Name##_init) name##_init;
   COLLECTIVES(MEMBERS)
 #undef MEMBERS
@@ -54,8 +54,8 @@ Operation::Operation(Kind kind, std::size_t bytes, Element element)
   PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
   const bool root = rank == 0;
   elements_ = std::max(bytes / 4, std::size_t(ranks));
-  const bool any_length = kind == Kind::allgatherv || kind == Kind::reduce_scatter || kind == Kind::bcast || kind == Kind::allreduce ||
-                          kind == Kind::reduce;
+  const bool any_length = kind == Kind::allgatherv || kind == Kind::reduce_scatter || kind == Kind::bcast ||
+                          kind == Kind::allreduce || kind == Kind::reduce;
   if (!any_length) elements_ -= elements_ % ranks;
   block_ = int(elements_ / ranks);
   int place = 0;
@@ -113,7 +113,8 @@ void Operation::call_nonblocking(const Names& names, const void* contribution, v
 
 MPI_Request Operation::make_persistent(const Names& names, const void* contribution, void* result) const {
   MPI_Request request = MPI_REQUEST_NULL;
-  apply(names, contribution, result, [&](auto, auto, auto make, auto... arguments) { make(arguments..., MPI_INFO_NULL, &request); });
+  apply(names, contribution, result,
+        [&](auto, auto, auto make, auto... arguments) { make(arguments..., MPI_INFO_NULL, &request); });
   return request;
 }
 

@@ -20,9 +20,9 @@ class Operation {
   Operation(Kind kind, std::size_t bytes, Element element);
 
   Kind kind() const { return kind_; }
-  std::size_t bytes() const { return elements_ * 4; }                   ///< whole elements, and equal blocks where the call wants them
-  std::size_t contribution() const { return contribution_ * 4; }        ///< bytes that this rank gives; 0 where only the root does
-  std::size_t result() const { return result_ * 4; }                    ///< bytes that this rank gets; 0 where only the root does
+  std::size_t bytes() const { return elements_ * 4; }             ///< whole elements, and equal blocks where the call wants them
+  std::size_t contribution() const { return contribution_ * 4; }  ///< bytes that this rank gives; 0 where only the root does
+  std::size_t result() const { return result_ * 4; }              ///< bytes that this rank gets; 0 where only the root does
 
   /// `result` of a broadcast is in and out: on the root it holds the contribution before.
   void call(const Names& names, const void* contribution, void* result) const;

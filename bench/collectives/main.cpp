@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// collectives: time of collective operations under a preload, which takes their MPI_ names, against the MPI library's own in the same
-// run: blocking, and nonblocking with a loop that yields the core, because MPICH's blocking calls never do. One JSON line a case.
-// Plain MPI: it is not linked with the library whose effect it is used to measure.
+// collectives: time of collective operations under a preload, which takes their MPI_ names, against the MPI library's own in the
+// same run: blocking, and nonblocking with a loop that yields the core, because MPICH's blocking calls never do. One JSON line a
+// case. Plain MPI: it is not linked with the library whose effect it is used to measure.
 #include <algorithm>
 #include <cstdio>
 #include <exception>
@@ -23,8 +23,8 @@ double median(std::vector<double> values) {
 
 void print(const Options& options, const Operation& operation, Form form, int ranks, const Measurement& measured) {
   const bool tolerance = reduces(operation.kind()) && options.element == Element::float32;
-  std::printf("{\"collective\": \"%s\", \"bytes\": %zu, \"form\": \"%s\", \"type\": \"%s\", \"ranks\": %d, \"change\": %g", name_of(operation.kind()),
-              operation.bytes(), name_of(form), name_of(options.element), ranks, options.change);
+  std::printf("{\"collective\": \"%s\", \"bytes\": %zu, \"form\": \"%s\", \"type\": \"%s\", \"ranks\": %d, \"change\": %g",
+              name_of(operation.kind()), operation.bytes(), name_of(form), name_of(options.element), ranks, options.change);
   for (const Variant variant : all_variants) {
     const std::vector<double>& seconds = measured.seconds[int(variant)];
     if (seconds.empty()) continue;

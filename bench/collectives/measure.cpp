@@ -153,7 +153,8 @@ class Case {
       return floating ? different_sums(a, b, ranks_) : different_bytes(a, b);
     };
     measurement_.compared += static_cast<long long>(operation_.result() / (floating ? 4 : 1));
-    measurement_.wrong += std::min(different(Variant::ours, Variant::library), different(Variant::ours, Variant::library_nonblocking));
+    measurement_.wrong +=
+        std::min(different(Variant::ours, Variant::library), different(Variant::ours, Variant::library_nonblocking));
     measurement_.disputed += different(Variant::library, Variant::library_nonblocking);
   }
 

@@ -12,8 +12,9 @@ struct Measurement {
   std::vector<double> seconds[3];  ///< by variant, one per measured round: of the slowest rank, with --only of this one
   /// Over all ranks and rounds, in bytes, or in sums that are compared within a tolerance:
   long long compared = 0;
-  long long wrong = 0;     ///< ours differs from both of the library's; from the one that it differs from least
-  long long disputed = 0;  ///< the library's two differ from each other: MPICH 4.0's MPI_Reduce of long vectors, root alone on its node
+  long long wrong = 0;  ///< ours differs from both of the library's; from the one that it differs from least
+  long long disputed =
+      0;  ///< the library's two differ from each other: MPICH 4.0's MPI_Reduce of long vectors, root alone on its node
 };
 
 /// Collective over MPI_COMM_WORLD.

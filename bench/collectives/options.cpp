@@ -9,8 +9,9 @@
 namespace collectives {
 namespace {
 
-constexpr const char* kind_names[] = {"allgather", "allgatherv", "bcast",  "reduce_scatter_block", "reduce_scatter",
-                                      "allreduce", "reduce",     "gather", "scatter",              "alltoall"};
+constexpr const char* kind_names[] = {"allgather",      "allgatherv", "bcast",  "reduce_scatter_block",
+                                      "reduce_scatter", "allreduce",  "reduce", "gather",
+                                      "scatter",        "alltoall"};
 constexpr const char* form_names[] = {"blocking", "nonblocking", "persistent"};
 constexpr const char* element_names[] = {"int32", "float32"};
 constexpr const char* variant_names[] = {"ours", "library", "library_nonblocking"};
@@ -141,13 +142,16 @@ Parsed parse(const std::vector<std::string>& arguments) {
 
 std::string usage() {
   return "collectives: time of collective operations, ours and the MPI library's in turns, results compared\n"
-         "  --collectives LIST   " + choices(kind_names) + " (all)\n"
+         "  --collectives LIST   " +
+         choices(kind_names) +
+         " (all)\n"
          "  --bytes LIST         of the whole vector: gathered, to be summed, broadcast; of alltoall a rank's (64k,4m)\n"
          "  --forms LIST         of our call: blocking, nonblocking, persistent (blocking)\n"
          "  --type T             int32 | float32; sums of float32 are compared within a tolerance, all else byte by byte (int32)\n"
          "  --rounds N           measured (5);  --warmup N: before that (1)\n"
          "  --only VARIANT       ours | library | library_nonblocking alone, nothing else on the wire between rounds\n"
-         "  --repeat-content     the same contribution every time;  --change F: a fraction F of 16-bit words is new each time (all)\n";
+         "  --repeat-content     the same contribution every time;  --change F: a fraction F of 16-bit words is new each time "
+         "(all)\n";
 }
 
 const char* name_of(Kind value) { return kind_names[int(value)]; }

@@ -2,7 +2,7 @@
 #pragma once
 // StandardArithmetic: round to nearest even, denormal numbers kept, no traps, for a scope. Programs built with -ffast-math or by
 // compilers that flush denormals by default, and programs that trap on NaN, call MPI with other settings; the bound and the equality
-// of all instruction sets hold under these. By hand, because fesetenv is in libm, which the preloaded object does not need.
+// of all instruction sets hold under these. By hand rather than by fesetenv: one register read and written, nothing from libm.
 #include <cstdint>
 
 #if defined(__x86_64__)
