@@ -6,6 +6,7 @@
 
 #include "interpose/back/calls.hpp"
 #include "interpose/back/gpu/posted.hpp"
+#include "interpose/back/hierarchical/pending.hpp"
 
 extern "C" {
 #define BESTRIDE_ENGAGE(name) decltype(PMPI_##name) bestride_entry_##name;
@@ -36,11 +37,13 @@ constexpr bool leaves_posted(CallId id) noexcept {
 }
 template <CallId id>
 inline void before_call() noexcept {
+  progress_pending_collectives();
   if constexpr (!leaves_posted(id)) start_posted();
 }
 /// For calls the library may make of itself. What completes a request sees to it that it was started (owed.hpp).
 template <CallId id>
 inline void before_either_call() noexcept {
+  progress_pending_collectives();
   if constexpr (!leaves_posted(id))
     if (posted.load(std::memory_order_acquire) != 0) [[unlikely]] start_posted_unless_busy();
 }

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Blocking sends and receives: prepare the sides, call, settle.
+#include <cstddef>
+#include <optional>
+#include <type_traits>
+
 #include "interpose/back/entries.hpp"
 #include "interpose/back/note.hpp"
 #include "interpose/back/sides.hpp"
@@ -9,8 +13,44 @@ namespace {
 
 constexpr Manner alone{.alone = true};
 
+/// The entry that does the same without waiting: for use while collectives are carried on. MPI_Bsend waits for nobody.
+template <auto slot>
+constexpr std::nullptr_t without_waiting = nullptr;
+#define BESTRIDE_WITHOUT_WAITING(name, iname) \
+  template <> \
+  constexpr auto without_waiting<&Calls::name> = &bestride_entry_##iname;
+BESTRIDE_WITHOUT_WAITING(Send, Isend)
+BESTRIDE_WITHOUT_WAITING(Ssend, Issend)
+BESTRIDE_WITHOUT_WAITING(Rsend, Irsend)
+BESTRIDE_WITHOUT_WAITING(Recv, Irecv)
+BESTRIDE_WITHOUT_WAITING(Mrecv, Imrecv)
+#if MPI_VERSION >= 4
+BESTRIDE_WITHOUT_WAITING(Send_c, Isend_c)
+BESTRIDE_WITHOUT_WAITING(Ssend_c, Issend_c)
+BESTRIDE_WITHOUT_WAITING(Rsend_c, Irsend_c)
+BESTRIDE_WITHOUT_WAITING(Recv_c, Irecv_c)
+BESTRIDE_WITHOUT_WAITING(Mrecv_c, Imrecv_c)
+BESTRIDE_WITHOUT_WAITING(Sendrecv, Isendrecv)
+BESTRIDE_WITHOUT_WAITING(Sendrecv_c, Isendrecv_c)
+BESTRIDE_WITHOUT_WAITING(Sendrecv_replace, Isendrecv_replace)
+BESTRIDE_WITHOUT_WAITING(Sendrecv_replace_c, Isendrecv_replace_c)
+#endif
+
+/// Nothing where the call may wait in the library.
+template <auto slot, class... Arguments>
+std::optional<int> in_turns(MPI_Status* status, Arguments... arguments) noexcept {
+  if constexpr (!std::is_same_v<decltype(without_waiting<slot>), const std::nullptr_t>)
+    if (any_collective_pending()) [[unlikely]] {
+      MPI_Request request = MPI_REQUEST_NULL;
+      const int error = without_waiting<slot>(arguments..., &request);
+      return error == MPI_SUCCESS ? bestride_entry_Wait(&request, status) : error;
+    }
+  return std::nullopt;
+}
+
 template <auto slot, class Count>
 int send(CallId id, const void* buffer, Count count, MPI_Datatype type, int peer, int tag, MPI_Comm comm) {
+  if (const auto done = in_turns<slot>(MPI_STATUS_IGNORE, buffer, count, type, peer, tag, comm)) return *done;
   TypeEntry* entry = worth_a_look(type, count, CallKind::send, peer, comm);
   if (!entry) [[likely]] {
     if (reporting()) [[unlikely]] note_left_alone(id, count, type);
@@ -57,6 +97,7 @@ int receive(CallId id, void* buffer, Count count, TypeEntry* entry, int peer, MP
 
 template <auto slot, class Count>
 int recv(CallId id, void* buffer, Count count, MPI_Datatype type, int peer, int tag, MPI_Comm comm, MPI_Status* status) {
+  if (const auto done = in_turns<slot>(status, buffer, count, type, peer, tag, comm)) return *done;
   TypeEntry* entry = worth_a_look(type, count, CallKind::receive, peer, comm);
   if (!entry) [[likely]] {
     if (reporting()) [[unlikely]] note_left_alone(id, count, type);
@@ -69,6 +110,7 @@ int recv(CallId id, void* buffer, Count count, MPI_Datatype type, int peer, int 
 
 template <auto slot, class Count>
 int mrecv(CallId id, void* buffer, Count count, MPI_Datatype type, MPI_Message* message, MPI_Status* status) {
+  if (const auto done = in_turns<slot>(status, buffer, count, type, message)) return *done;
   TypeEntry* entry = worth_a_look(type, count, CallKind::receive, MPI_ANY_SOURCE, MPI_COMM_NULL);
   if (!entry) [[likely]] {
     if (reporting()) [[unlikely]] note_left_alone(id, count, type);
@@ -82,6 +124,9 @@ template <auto slot, class Count>
 int sendrecv(CallId id, const void* send_buffer, Count send_count, MPI_Datatype send_type, int to, int send_tag,
              void* receive_buffer, Count receive_count, MPI_Datatype receive_type, int from, int receive_tag, MPI_Comm comm,
              MPI_Status* status) {
+  if (const auto done = in_turns<slot>(status, send_buffer, send_count, send_type, to, send_tag, receive_buffer, receive_count, receive_type, from,
+                                       receive_tag, comm))
+    return *done;
   TypeEntry* send_entry = worth_a_look(send_type, send_count, CallKind::isend, to, comm);
   TypeEntry* receive_entry = worth_a_look(receive_type, receive_count, CallKind::irecv, from, comm);
   if (!send_entry && !receive_entry) [[likely]] {
@@ -124,6 +169,7 @@ int sendrecv(CallId id, const void* send_buffer, Count send_count, MPI_Datatype 
 template <auto slot, class Count>
 int sendrecv_replace(CallId id, void* buffer, Count count, MPI_Datatype type, int to, int send_tag, int from, int receive_tag,
                      MPI_Comm comm, MPI_Status* status) {
+  if (const auto done = in_turns<slot>(status, buffer, count, type, to, send_tag, from, receive_tag, comm)) return *done;
   TypeEntry* entry = gpu_in_play() ? any_type(type) : worth_a_look(type);
   if (!entry) [[likely]] {
     if (reporting()) [[unlikely]] note_left_alone(id, count, type);

@@ -129,8 +129,13 @@ int waitall_refused(Owed* owed, int count, MPI_Request* requests, MPI_Status* st
 }
 
 template <Calls& via>
+int testall(int count, MPI_Request* requests, int* flag, MPI_Status* statuses);
+
+template <Calls& via>
 int waitall(int count, MPI_Request* requests, MPI_Status* statuses) {
   if (runtime().in_flight.empty() || !requests) [[likely]] return via.Waitall(count, requests, statuses);
+  if (any_collective_pending()) [[unlikely]]
+    return test_in_turns([&](int* flag) { return testall<via>(count, requests, flag, statuses); });
   progress_orphans();
   Owed* owed = runtime().in_flight.extract_all(requests, count);
   if (!owed) return via.Waitall(count, requests, statuses);
@@ -216,6 +221,12 @@ template <Calls& via>
 int waitsome(int count, MPI_Request* requests, int* done, int* indices, MPI_Status* statuses) {
   if (runtime().in_flight.empty() || !requests || !done || !indices) [[likely]]
     return via.Waitsome(count, requests, done, indices, statuses);
+  if (any_collective_pending()) [[unlikely]]
+    return test_in_turns([&](int* flag) {
+      const int error = some(via.Testsome, count, requests, done, indices, statuses);
+      *flag = *done != 0;
+      return error;
+    });
   progress_orphans();
   return some(via.Waitsome, count, requests, done, indices, statuses);
 }

@@ -37,8 +37,14 @@ int complete_refused(Owed* owed, Owed* refused, MPI_Request* requests, int* inde
 }
 
 template <Calls& via>
+int test(MPI_Request* request, int* flag, MPI_Status* status);
+template <Calls& via>
+int testany(int count, MPI_Request* requests, int* index, int* flag, MPI_Status* status);
+
+template <Calls& via>
 int wait(MPI_Request* request, MPI_Status* status) {
   if (nothing_owed() || !request) [[likely]] return via.Wait(request, status);
+  if (any_collective_pending()) [[unlikely]] return test_in_turns([&](int* flag) { return test<via>(request, flag, status); });
   progress_orphans();
   Owed* owed = runtime().in_flight.extract(*request);
   if (!owed) return via.Wait(request, status);
@@ -86,6 +92,8 @@ int finish_any(Owed* owed, int error, int index, MPI_Request* requests, const MP
 template <Calls& via>
 int waitany(int count, MPI_Request* requests, int* index, MPI_Status* status) {
   if (nothing_owed() || !requests || !index) [[likely]] return via.Waitany(count, requests, index, status);
+  if (any_collective_pending()) [[unlikely]]
+    return test_in_turns([&](int* flag) { return testany<via>(count, requests, index, flag, status); });
   progress_orphans();
   Owed* owed = runtime().in_flight.extract_all(requests, count);
   if (!owed) return via.Waitany(count, requests, index, status);

@@ -5,11 +5,13 @@
 #include "interpose/back/gpu/late.hpp"
 #include "interpose/back/gpu/play.hpp"
 #include "interpose/back/gpu/posted.hpp"
+#include "interpose/back/hierarchical/pending.hpp"
 
 namespace bestride {
 
 /// At the begin of each: starts what was posted, since the front no longer does that for them. True if a buffer may be device memory.
 inline bool begin_late() noexcept {
+  progress_pending_collectives();
   if (!gpu_in_play()) [[likely]] return false;
   start_posted();
   return true;

@@ -6,7 +6,7 @@
 
 #include "interpose/back/calls.hpp"
 #include "interpose/back/gpu/together.hpp"
-#include "interpose/back/services.hpp"
+#include "interpose/back/unseen.hpp"
 
 namespace bestride {
 
@@ -52,8 +52,7 @@ void start_locked(std::vector<Post>& posts) noexcept {
 
 bool post(MPI_Request request, StagingPtr staging) noexcept try {
   if (starting) return false;
-  static std::once_flag watching;
-  std::call_once(watching, [] { front_services->watch(&start_posted_unless_busy); });
+  watch_unseen_calls();
   Queue& all = queue();
   const std::lock_guard lock(all.mutex);
   all.posts.push_back({request, std::move(staging)});

@@ -17,6 +17,7 @@
 #include "collectives/window.hpp"
 #include "interpose/back/hierarchical/mpi_transport.hpp"
 #include "interpose/back/hierarchical/operation.hpp"
+#include "interpose/back/hierarchical/pending.hpp"
 
 namespace bestride {
 
@@ -57,14 +58,5 @@ class CollectiveQueue : public std::enable_shared_from_this<CollectiveQueue> {
   bool refused_ = false;        ///< as far as this rank knows
   bool refused_known_ = false;  ///< since a blocking collective has ended here: so by now on all ranks
 };
-
-/// Operations that have not ended, in all queues of the process.
-extern constinit std::atomic<int> collectives_pending;
-inline bool any_collective_pending() noexcept { return collectives_pending.load(std::memory_order_relaxed) != 0; }
-/// Carries on all queues that have something to do.
-void progress_collectives() noexcept;
-inline void progress_pending_collectives() noexcept {
-  if (any_collective_pending()) [[unlikely]] progress_collectives();
-}
 
 }  // namespace bestride

@@ -7,6 +7,7 @@
 
 #include "interpose/back/calls.hpp"
 #include "interpose/back/hierarchical/job.hpp"
+#include "interpose/back/unseen.hpp"
 
 namespace bestride {
 namespace {
@@ -53,6 +54,7 @@ int give_request(std::shared_ptr<CollectiveQueue> queue, std::unique_ptr<Operati
     delete owed;
     return error;
   }
+  watch_unseen_calls();
   if (!persistent) owed->has_started();
   hang(owed, *request);
   return MPI_SUCCESS;
