@@ -99,10 +99,11 @@ class Exchange {
       if (met.bytes() > 0) use(rank, Range{met.first - block.first, met.last - block.first}, met.first - range.first);
     }
   }
-  std::int64_t bytes_for(int from, Range range, int q) const noexcept {
-    std::int64_t bytes = 0;
-    blocks(from, range, q, [&](int, Range part, std::int64_t) { bytes += part.bytes(); });
-    return bytes;
+  /// Local rank q gets something of a range of a node's string.
+  bool any_for(int from, Range range, int q) const noexcept {
+    for (const int rank : h_.topology().ranks_on(from))
+      if (common(sizes_.block(rank, q), range).bytes() > 0) return true;
+    return false;
   }
 
   /// The rank's block for itself. Before anything is under way: staging is free.
@@ -282,7 +283,7 @@ class Exchange {
           });
           continue;
         }
-        if (bytes_for(turn.node, turn.range, q) == 0) continue;
+        if (!any_for(turn.node, turn.range, q)) continue;
         co_await until([&] { return h_.channels().vacant(Stream::arrived); });
         std::byte* slot = h_.channels().slot(Stream::arrived);
         blocks(turn.node, turn.range, q, [&](int, Range part, std::int64_t at) {
@@ -299,7 +300,7 @@ class Exchange {
     for (Turns turn(*this, false); turn.next();) {
       if (turn.here != from) continue;
       for (int q = 0; q < h_.local_ranks(); ++q) {
-        if (q == from || bytes_for(turn.node, turn.range, q) == 0) continue;
+        if (q == from || !any_for(turn.node, turn.range, q)) continue;
         if (q != h_.local_rank()) {
           h_.channels().skip(from, Stream::arrived);
           continue;
