@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Distributing: one rank has all strings; in the end every rank has its part of its node's string. A scatter; collect() the other way round.
+// Distributing: one rank has all strings; in the end every rank has its part of its node's string. A scatter: collect() the other way.
 //
-// The root hands the carriers of its node their slices of the other nodes' strings, and each goes straight to the node it is for: every byte
-// leaves the root's node once, the lower bound, over as many lanes as it has. What is for the root's own node goes by the
-// root's second channel, so that it does not wait for the wire.
+// The root hands the carriers of its node their slices of the other nodes' strings, and each goes straight to the node it is for: every
+// byte leaves the root's node once, the lower bound, over as many lanes as it has. What is for the root's own node goes by the root's
+// second channel, so that it does not wait for the wire.
 #include "collectives/hierarchy.hpp"
 #include "collectives/strand.hpp"
 #include "collectives/strings.hpp"

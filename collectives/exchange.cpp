@@ -5,83 +5,22 @@
 #include <cstring>
 #include <vector>
 
+#include "collectives/pair_sizes.hpp"
 #include "collectives/pieces.hpp"
 #include "collectives/strings.hpp"
 
 namespace bestride {
 namespace {
 
-constexpr std::int64_t table_bytes = Hierarchy::staging_bytes / 2;  ///< of staging, for the sizes of blocks; the rest is for what is under way
-
-/// How long the blocks are that the ranks of this node send and get.
-class Sizes {
- public:
-  /// `each` < 0: the sizes will be set.
-  Sizes(Hierarchy& hierarchy, std::int64_t each)
-      : topology_(hierarchy.topology()), each_(each), local_ranks_(hierarchy.local_ranks()),
-        table_(reinterpret_cast<std::int64_t*>(hierarchy.staging() + Hierarchy::staging_bytes - table_bytes)),
-        given_(static_cast<std::size_t>(topology_.nodes() * (local_ranks_ + 1))), begins_(static_cast<std::size_t>(topology_.ranks())),
-        coming_(static_cast<std::size_t>(topology_.nodes())) {}
-
-  /// What local rank q has for a node, and what it gets from a rank.
-  void set_given(int q, int node, std::int64_t bytes) noexcept { given_[place(node, q + 1)] = bytes; }
-  void set_received(int q, int from, std::int64_t bytes) noexcept { table_[(q + 1) * topology_.ranks() + from] = bytes; }
-  /// When all are set.
-  void number() noexcept {
-    for (int node = 0; node < topology_.nodes(); ++node) {
-      given_[place(node, 0)] = 0;
-      for (int q = 0; q < local_ranks_; ++q) {
-        if (each_ >= 0) set_given(q, node, each_ * static_cast<std::int64_t>(topology_.ranks_on(node).size()));
-        given_[place(node, q + 1)] += given_[place(node, q)];
-      }
-    }
-    if (each_ < 0) std::fill_n(table_, topology_.ranks(), 0);
-    for (int i = topology_.ranks(); each_ < 0 && i < (local_ranks_ + 1) * topology_.ranks(); ++i) table_[i] += table_[i - topology_.ranks()];
-    for (int node = 0; node < topology_.nodes(); ++node) {
-      std::int64_t bytes = 0;
-      for (const int rank : topology_.ranks_on(node)) {
-        begins_[static_cast<std::size_t>(rank)] = bytes;
-        bytes += before(local_ranks_, rank);
-      }
-      coming_[static_cast<std::size_t>(node)] = bytes;
-    }
-  }
-
-  std::int64_t going(int node) const noexcept { return given_[place(node, local_ranks_)]; }
-  std::int64_t coming(int node) const noexcept { return coming_[static_cast<std::size_t>(node)]; }
-  /// Local rank q's part of the string for a node.
-  Range row(int node, int q) const noexcept { return {given_[place(node, q)], given_[place(node, q + 1)]}; }
-  /// In the string that comes from the rank's node, what is for local rank q; and all that the rank sends.
-  Range block(int from, int q) const noexcept {
-    const std::int64_t begin = begins_[static_cast<std::size_t>(from)];
-    return {begin + before(q, from), begin + before(q + 1, from)};
-  }
-  Range all_from(int from) const noexcept {
-    const std::int64_t begin = begins_[static_cast<std::size_t>(from)];
-    return {begin, begin + before(local_ranks_, from)};
-  }
-
- private:
-  std::size_t place(int node, int q) const noexcept { return static_cast<std::size_t>(node * (local_ranks_ + 1) + q); }
-  /// What the rank sends to the local ranks below q.
-  std::int64_t before(int q, int from) const noexcept { return each_ >= 0 ? q * each_ : table_[q * topology_.ranks() + from]; }
-
-  const Topology& topology_;
-  const std::int64_t each_;
-  const int local_ranks_;
-  std::int64_t* const table_;         ///< of unequal sizes, by local rank and sending rank: before()
-  std::vector<std::int64_t> given_;   ///< by node and local rank: where its part of the string for that node begins, and the end
-  std::vector<std::int64_t> begins_;  ///< by sending rank: where its part of its node's string begins
-  std::vector<std::int64_t> coming_;  ///< by node
-};
+constexpr std::int64_t staging_left = Hierarchy::staging_bytes - PairSizes::table_bytes;
 
 class Exchange {
  public:
   Exchange(Hierarchy& hierarchy, const Operands& input, const Operands& output, bool equal, Pace pace)
       : h_(hierarchy), input_(input), output_(output), equal_(equal), sizes_(hierarchy, equal ? input.bytes(0) : -1),
         rows_(hierarchy.topology(), input),
-        piece_(std::min({pace.piece, hierarchy.channels().slot_bytes(), (Hierarchy::staging_bytes - table_bytes) / (2 * pace.in_flight)})),
-        in_flight_(pace.in_flight), whole_(pace.whole) {}
+        piece_(std::min({pace.piece, hierarchy.channels().slot_bytes(), staging_left / (2 * pace.in_flight)})),
+        in_flight_(pace.in_flight), whole_(pace.whole), ahead_(static_cast<std::size_t>(hierarchy.local_ranks())) {}
 
   Strand run() {
     keep_own();
@@ -93,6 +32,7 @@ class Exchange {
       strands.clear();
     }
     sizes_.number();
+    count_ahead();
     strands.push_back(send());
     strands.push_back(receive());
     if (h_.local_ranks() > 1) strands.push_back(give());
@@ -154,15 +94,16 @@ class Exchange {
   template <class Use>
   void blocks(int from, Range range, int q, Use use) const noexcept {
     for (const int rank : h_.topology().ranks_on(from)) {
-      if (common(sizes_.all_from(rank), range).bytes() <= 0) continue;
+      if (common(sizes_.blocks(rank), range).bytes() <= 0) continue;
       const Range block = sizes_.block(rank, q), met = common(block, range);
       if (met.bytes() > 0) use(rank, Range{met.first - block.first, met.last - block.first}, met.first - range.first);
     }
   }
-  std::int64_t bytes_for(int from, Range range, int q) const noexcept {
-    std::int64_t bytes = 0;
-    blocks(from, range, q, [&](int, Range part, std::int64_t) { bytes += part.bytes(); });
-    return bytes;
+  /// Local rank q gets something of a range of a node's string.
+  bool any_for(int from, Range range, int q) const noexcept {
+    for (const int rank : h_.topology().ranks_on(from))
+      if (common(sizes_.block(rank, q), range).bytes() > 0) return true;
+    return false;
   }
 
   /// The rank's block for itself. Before anything is under way: staging is free.
@@ -216,12 +157,19 @@ class Exchange {
     }
   }
 
+  /// Local rank q hands the carrier something of a sent piece.
+  bool hands(int q, const Turns& turn) const noexcept { return q != turn.here && common(sizes_.row(turn.node, q), turn.range).bytes() > 0; }
+  void count_ahead() noexcept {
+    for (Turns turn(*this, true); turn.next();)
+      for (int q = 0; q < h_.local_ranks(); ++q) ahead_[static_cast<std::size_t>(q)] += hands(q, turn);
+  }
+
   /// Hands the carriers of this node what this rank has in their parts; then the neighbours their blocks, beginning with the next one,
   /// so that not all give to the same at a time.
   Strand give() {
     for (Turns turn(*this, true); turn.next();) {
+      if (!hands(h_.local_rank(), turn)) continue;
       const Range own = sizes_.row(turn.node, h_.local_rank()), met = common(own, turn.range);
-      if (turn.here == h_.local_rank() || met.bytes() <= 0) continue;
       co_await until([&] { return h_.channels().vacant(Stream::own); });
       rows_.read(turn.node, {met.first - own.first, met.last - own.first}, h_.channels().slot(Stream::own));
       h_.channels().publish(Stream::own, turn.here);
@@ -244,7 +192,7 @@ class Exchange {
     return pieces;
   }
   Strand take_local(int from) {
-    co_await until([&] { return own_passed_; });
+    co_await until([&] { return ahead_[static_cast<std::size_t>(from)] == 0; });
     for (std::int64_t i = 0; i < local_pieces(from); ++i)
       for (int step = 1; step < h_.local_ranks(); ++step) {
         const int q = (from + step) % h_.local_ranks();
@@ -266,9 +214,11 @@ class Exchange {
     int count = 0;
     for (Turns turn(*this, true); turn.next();) {
       if (turn.here != h_.local_rank()) {
-        for (int q = 0; q < h_.local_ranks(); ++q)
-          if (q != h_.local_rank() && q != turn.here && common(sizes_.row(turn.node, q), turn.range).bytes() > 0)
-            h_.channels().skip(q, Stream::own);
+        for (int q = 0; q < h_.local_ranks(); ++q) {
+          if (q == h_.local_rank() || !hands(q, turn)) continue;
+          h_.channels().skip(q, Stream::own);
+          --ahead_[static_cast<std::size_t>(q)];
+        }
         continue;
       }
       const int slot = count % in_flight_;
@@ -289,13 +239,13 @@ class Exchange {
           co_await until([&] { return h_.channels().arrived(q, Stream::own) != nullptr; });
           std::memcpy(place, h_.channels().arrived(q, Stream::own), static_cast<std::size_t>(met.bytes()));
           h_.channels().take(q, Stream::own);
+          --ahead_[static_cast<std::size_t>(q)];
         }
         data = staging(slot);
       }
       sent[static_cast<std::size_t>(slot)] = h_.wire().send(turn.there, data, turn.range.bytes());
       ++count;
     }
-    own_passed_ = true;
     for (int i = std::max(0, count - in_flight_); i < count; ++i)
       co_await until([&] { return h_.wire().done(sent[static_cast<std::size_t>(i % in_flight_)]); });
   }
@@ -333,7 +283,7 @@ class Exchange {
           });
           continue;
         }
-        if (bytes_for(turn.node, turn.range, q) == 0) continue;
+        if (!any_for(turn.node, turn.range, q)) continue;
         co_await until([&] { return h_.channels().vacant(Stream::arrived); });
         std::byte* slot = h_.channels().slot(Stream::arrived);
         blocks(turn.node, turn.range, q, [&](int, Range part, std::int64_t at) {
@@ -350,7 +300,7 @@ class Exchange {
     for (Turns turn(*this, false); turn.next();) {
       if (turn.here != from) continue;
       for (int q = 0; q < h_.local_ranks(); ++q) {
-        if (q == from || bytes_for(turn.node, turn.range, q) == 0) continue;
+        if (q == from || !any_for(turn.node, turn.range, q)) continue;
         if (q != h_.local_rank()) {
           h_.channels().skip(from, Stream::arrived);
           continue;
@@ -370,20 +320,17 @@ class Exchange {
   const Operands& input_;
   const Operands& output_;
   const bool equal_;
-  Sizes sizes_;
+  PairSizes sizes_;
   const RankBlocks rows_;  ///< of each node, what this rank has for it
   const std::int64_t piece_;
   const int in_flight_;
   const std::int64_t whole_;
-  bool own_passed_ = false;  ///< all that neighbours handed to carriers is taken or passed over: what follows are their blocks for this node
+  std::vector<std::int64_t> ahead_;  ///< by local rank: pieces for carriers that it hands round before its blocks for this node
 };
 
 }  // namespace
 
-bool exchange_fits(const Hierarchy& h) noexcept {
-  const std::int64_t rows = h.topology().most_on_a_node() + 1;
-  return rows * h.topology().ranks() * static_cast<std::int64_t>(sizeof(std::int64_t)) <= table_bytes;
-}
+bool exchange_fits(const Topology& topology) noexcept { return PairSizes::fit(topology); }
 
 Strand exchange(Hierarchy& hierarchy, const Operands& input, const Operands& output, bool equal, Pace pace) {
   Exchange work(hierarchy, input, output, equal, pace);

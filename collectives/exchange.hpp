@@ -7,19 +7,20 @@
 // each step: one message instead of one for each pair of ranks. Every byte crosses the wire once either way, as in a flat exchange,
 // which needs no copy inside the node: long blocks are better left to that. In the t-th step node n sends to n+t and receives from n-t.
 //
-// Unequal sizes are known to the two ranks of a pair only. But what a node sends is known to its ranks together, and what it gets too: each tells the
-// ranks of its node how much it has for every node and how much it gets from every rank, before anything else, and no message is needed for it.
+// Unequal sizes are known to the two ranks of a pair only. But the ranks of a node know together what it sends, and what it gets: before
+// anything else each tells the others of its node how much it has for every node and how much it gets from every rank. No message is
+// needed for that.
 #include "collectives/hierarchy.hpp"
 #include "collectives/operand.hpp"
 #include "collectives/strand.hpp"
 
 namespace bestride {
 
-/// The sizes of unequal blocks fit into staging. The same answer on all members. Equal blocks need no room.
-bool exchange_fits(const Hierarchy& hierarchy) noexcept;
+/// The sizes of unequal blocks, 8 bytes times ranks times (most ranks on a node + 1), fit into half of staging. Equal blocks need no room.
+bool exchange_fits(const Topology& topology) noexcept;
 
-/// `input.of(r)` goes to rank r, `output.of(r)` comes from rank r; as long as the other end says, and no byte of the one is a byte of the other.
-/// `equal`: all blocks of all ranks are of the same size; if not, exchange_fits(). All outlive the strand.
+/// `input.of(r)` goes to rank r, `output.of(r)` comes from rank r; each as long as the other end says. No byte of the input is one of the
+/// output. `equal`: all blocks of all ranks are of the same size; if not, exchange_fits(). All outlive the strand.
 Strand exchange(Hierarchy& hierarchy, const Operands& input, const Operands& output, bool equal, Pace pace);
 
 }  // namespace bestride

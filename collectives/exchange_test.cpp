@@ -58,7 +58,7 @@ void check(bool equal, std::uint64_t seed) {
     }
     std::vector<Strand> strands;
     for (auto& both : calls) strands.push_back(in_turn(std::move(both)));
-    ASSERT_TRUE(exchange_fits(job.at(0)));
+    ASSERT_TRUE(exchange_fits(job.topology()));
     ASSERT_TRUE(job.run(std::move(strands))) << "round " << round;
     for (const auto& side : sides) ASSERT_TRUE(side->holds_all()) << "round " << round << " rank " << side->self;
 
@@ -100,6 +100,16 @@ TEST(Exchange, WhatIsShortGoesInOneMessageForEachPairOfNodesSpreadOverTheRanks) 
       EXPECT_EQ(received, 1) << rank;
     }
   }
+}
+
+TEST(Exchange, SizesOfBlocksFitUpToANumberOfRanks) {
+  const auto two_nodes_of = [](int ranks) {
+    std::vector<int> nodes(static_cast<std::size_t>(2 * ranks));
+    for (std::size_t i = 0; i < nodes.size(); ++i) nodes[i] = static_cast<int>(i % 2);
+    return Topology(nodes);
+  };
+  EXPECT_TRUE(exchange_fits(two_nodes_of(1023)));
+  EXPECT_FALSE(exchange_fits(two_nodes_of(1024)));
 }
 
 }  // namespace

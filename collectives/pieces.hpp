@@ -44,7 +44,8 @@ class OtherNodesPieces {
  public:
   /// `strings` outlives this.
   OtherNodesPieces(const NodeStrings& strings, Cut cut, int nodes, int but, Lanes lanes) noexcept
-      : strings_(&strings), cut_(cut), nodes_(nodes), but_(but), lanes_(lanes), node_((but + 1) % nodes), piece_(strings, cut, node_, lanes) {}
+      : strings_(&strings), cut_(cut), nodes_(nodes), but_(but), lanes_(lanes), node_((but + 1) % nodes),
+        piece_(strings, cut, node_, lanes) {}
   /// False: there are no more.
   bool next() noexcept;
   int node() const noexcept { return node_; }

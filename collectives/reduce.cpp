@@ -51,8 +51,8 @@ std::int64_t reduce_segment(const Hierarchy& h, std::int64_t element_bytes) noex
   return Hierarchy::kept_bytes / most_lanes / element_bytes * element_bytes * h.lanes() * h.nodes();
 }
 
-Strand reduce(Hierarchy& hierarchy, Operand input, Operand output, int root, const Reduction& reduction, const ReductionOrder& order, Pace pace,
-              std::int64_t segment) {
+Strand reduce(Hierarchy& hierarchy, Operand input, Operand output, int root, const Reduction& reduction, const ReductionOrder& order,
+              Pace pace, std::int64_t segment) {
   for (std::int64_t first = 0; first < input.bytes(); first += segment) {
     const Range range{first, std::min(input.bytes(), first + segment)};
     const EvenParts given(hierarchy.topology(), input, reduction.element_bytes, range);

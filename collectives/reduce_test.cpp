@@ -22,7 +22,10 @@ class Vector {
   }
   std::size_t count() const { return numbers_.size() / step_; }
   Number& at(std::size_t i) { return numbers_[i * step_]; }
-  Operand operand() { return packer_ ? Operand(numbers_.data(), *packer_) : Operand(numbers_.data(), static_cast<std::int64_t>(numbers_.size() * sizeof(Number))); }
+  Operand operand() {
+    if (packer_) return Operand(numbers_.data(), *packer_);
+    return Operand(numbers_.data(), static_cast<std::int64_t>(numbers_.size() * sizeof(Number)));
+  }
   std::vector<Number> values() {
     std::vector<Number> all;
     for (std::size_t i = 0; i < count(); ++i) all.push_back(at(i));
@@ -35,8 +38,8 @@ class Vector {
   std::unique_ptr<Packer> packer_;
 };
 
-/// Two calls with different roots, the second begun by each rank as soon as it is through with the first: each root's result is the tree's, bit for bit,
-/// and nothing else is written.
+/// Two calls with different roots, the second begun by each rank as soon as it is through with the first: each root's result is the tree's,
+/// bit for bit, and nothing else is written.
 template <class Number>
 void check(bool ordered, std::uint64_t seed) {
   std::mt19937_64 random(seed);
@@ -92,10 +95,12 @@ void check(bool ordered, std::uint64_t seed) {
     std::vector<std::int64_t> out(nodes.size());
     for (std::size_t c = 0; c < calls.size(); ++c) {
       Call& call = calls[c];
-      ASSERT_EQ((call.in_place ? call.input[static_cast<std::size_t>(call.root)] : call.output).values(), call.expected) << "round " << round;
+      Vector<Number>& output = call.in_place ? call.input[static_cast<std::size_t>(call.root)] : call.output;
+      ASSERT_EQ(output.values(), call.expected) << "round " << round;
       for (int rank = 0; rank < ranks; ++rank) {
         if (rank == call.root && call.in_place) continue;
-        ASSERT_EQ(call.input[static_cast<std::size_t>(rank)].values(), given[c * nodes.size() + static_cast<std::size_t>(rank)]) << "round " << round;
+        const std::size_t i = static_cast<std::size_t>(rank);
+        ASSERT_EQ(call.input[i].values(), given[c * nodes.size() + i]) << "round " << round;
       }
       for (int node = 0; node < job.topology().nodes(); ++node) {
         std::int64_t own = 0;  // what is combined on this node

@@ -36,6 +36,8 @@ int reduce(const void* send, void* receive, Count count, MPI_Datatype type, MPI_
       const Region to = members.is_root(root) ? region_of(receive, count, type, result_use(send)) : Region{receive};
       if (const std::optional<int> done = stage(call_name<slot>, from, to, comm, call, tail...)) return *done;
     }
+  if (may_spread()) [[unlikely]]
+    if (const std::optional<int> done = spread_reduce(send, receive, count, type, op, root, comm, tail...)) return *done;
   return call(send, receive);
 }
 

@@ -5,6 +5,10 @@
 #include <new>
 
 #include "collectives/broadcast.hpp"
+#include "collectives/collect.hpp"
+#include "collectives/distribute.hpp"
+#include "collectives/exchange.hpp"
+#include "collectives/reduce.hpp"
 #include "collectives/reduce_scatter.hpp"
 #include "collectives/share.hpp"
 
@@ -42,7 +46,61 @@ Strand allreduce_of(Hierarchy& hierarchy, Operand input, Operand output, const M
   co_await allreduce(hierarchy, input, output, reduction, order, pace);
 }
 
+Strand reduce_of(Hierarchy& hierarchy, Operand input, Operand output, int root, const MpiReduction& reduction, Pace pace) {
+  const ReductionOrder order(hierarchy.topology(), reduction.ordered);
+  co_await reduce(hierarchy, input, output, root, reduction, order, pace, reduce_segment(hierarchy, reduction.element_bytes));
+}
+
+/// Equal blocks, of which a rank has all or only its own.
+class EqualOperands final : public Operands {
+ public:
+  EqualOperands(const UserBlocks* all, Operand own, int rank, std::int64_t block_bytes) noexcept
+      : all_(all), own_(own), rank_(rank), block_bytes_(block_bytes) {}
+  Operand of(int rank) const noexcept override { return all_ ? all_->of(rank) : rank == rank_ ? own_ : Operand(nullptr, block_bytes_); }
+  std::int64_t bytes(int) const noexcept override { return block_bytes_; }
+
+ private:
+  const UserBlocks* all_;
+  Operand own_;
+  int rank_;
+  std::int64_t block_bytes_;
+};
+
+Strand gather_of(Hierarchy& hierarchy, EqualOperands blocks, int root, Pace pace) {
+  const RankBlocks strings(hierarchy.topology(), blocks);
+  co_await collect(hierarchy, strings, root, pace);
+}
+
+Strand scatter_of(Hierarchy& hierarchy, EqualOperands blocks, int root, Pace pace) {
+  const RankBlocks strings(hierarchy.topology(), blocks);
+  co_await distribute(hierarchy, strings, root, pace);
+}
+
 }  // namespace
+
+Strand ReduceOperation::begin(Hierarchy& hierarchy) {
+  UserBlocks& input = input_ ? *input_ : *output_;
+  must(input.fill());
+  return reduce_of(hierarchy, input.of(0), output_ ? output_->of(0) : Operand(), root_, reduction_, pace);
+}
+
+Strand GatherOperation::begin(Hierarchy& hierarchy) {
+  if (own_) must(own_->fill());
+  if (all_ && !own_) must(all_->fill());
+  if (all_ && own_) copy(own_->of(0), all_->of(hierarchy.rank()), hierarchy.staging(), Hierarchy::staging_bytes);
+  return gather_of(hierarchy, EqualOperands(all_ ? &*all_ : nullptr, own_ ? own_->of(0) : Operand(), hierarchy.rank(), block_bytes_), root_, pace);
+}
+
+Strand ScatterOperation::begin(Hierarchy& hierarchy) {
+  if (all_) must(all_->fill());
+  if (all_ && own_) copy(all_->of(hierarchy.rank()), own_->of(0), hierarchy.staging(), Hierarchy::staging_bytes);
+  return scatter_of(hierarchy, EqualOperands(all_ ? &*all_ : nullptr, own_ ? own_->of(0) : Operand(), hierarchy.rank(), block_bytes_), root_, pace);
+}
+
+Strand AlltoallOperation::begin(Hierarchy& hierarchy) {
+  must(input_.fill());
+  return exchange(hierarchy, input_, output_, true, pace);
+}
 
 Strand AllgatherOperation::begin(Hierarchy& hierarchy) {
   if (own_) {

@@ -64,4 +64,64 @@ class AllreduceOperation final : public Operation {
   MpiReduction reduction_;
 };
 
+/// MPI_Reduce.
+class ReduceOperation final : public Operation {
+ public:
+  /// `input`: nothing in place. `output`: on the root.
+  ReduceOperation(std::optional<UserBlocks> input, std::optional<UserBlocks> output, int root, MpiReduction reduction) noexcept
+      : input_(std::move(input)), output_(std::move(output)), root_(root), reduction_(std::move(reduction)) {}
+  Strand begin(Hierarchy& hierarchy) override;
+  void finish() noexcept override {
+    if (output_) output_->settle();
+  }
+
+ private:
+  std::optional<UserBlocks> input_, output_;
+  int root_;
+  MpiReduction reduction_;
+};
+
+/// MPI_Gather: `own` goes to the root, where `all` is. In place, `own` is there already.
+class GatherOperation final : public Operation {
+ public:
+  GatherOperation(std::optional<UserBlocks> own, std::optional<UserBlocks> all, std::int64_t block_bytes, int root) noexcept
+      : own_(std::move(own)), all_(std::move(all)), block_bytes_(block_bytes), root_(root) {}
+  Strand begin(Hierarchy& hierarchy) override;
+  void finish() noexcept override {
+    if (all_) all_->settle();
+  }
+
+ private:
+  std::optional<UserBlocks> own_, all_;
+  std::int64_t block_bytes_;
+  int root_;
+};
+
+/// MPI_Scatter: what the root has in `all` goes to each one's `own`. In place, the root's own stays.
+class ScatterOperation final : public Operation {
+ public:
+  ScatterOperation(std::optional<UserBlocks> all, std::optional<UserBlocks> own, std::int64_t block_bytes, int root) noexcept
+      : all_(std::move(all)), own_(std::move(own)), block_bytes_(block_bytes), root_(root) {}
+  Strand begin(Hierarchy& hierarchy) override;
+  void finish() noexcept override {
+    if (own_) own_->settle();
+  }
+
+ private:
+  std::optional<UserBlocks> all_, own_;
+  std::int64_t block_bytes_;
+  int root_;
+};
+
+/// MPI_Alltoall.
+class AlltoallOperation final : public Operation {
+ public:
+  AlltoallOperation(UserBlocks input, UserBlocks output) noexcept : input_(std::move(input)), output_(std::move(output)) {}
+  Strand begin(Hierarchy& hierarchy) override;
+  void finish() noexcept override { output_.settle(); }
+
+ private:
+  UserBlocks input_, output_;
+};
+
 }  // namespace bestride

@@ -37,7 +37,8 @@ int carry_spread(const Route& route, MPI_Comm comm, std::unique_ptr<Operation> o
   return route.queue->run(*operation) ? MPI_SUCCESS : raise(comm);
 }
 
-SpreadReduction spread_reduction(MPI_Op op, MPI_Datatype type) noexcept {
+SpreadReduction spread_reduction(MPI_Op op, MPI_Datatype type, std::int64_t element_bytes) noexcept {
+  if (element_bytes > 4096) return {};
   switch (how_applied(op, type)) {
     case Applied::in_any_order: return {true, false};
     case Applied::in_one_order: {

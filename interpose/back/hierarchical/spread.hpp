@@ -147,12 +147,12 @@ std::optional<int> spread_bcast(void* buffer, Count count, MPI_Datatype type, in
       tail...);
 }
 
-/// Whether and how a reduction of this operation and type may be spread.
+/// Whether and how a reduction of this operation and type may be spread. Elements longer than a page may not fit into what is staged.
 struct SpreadReduction {
   bool possible = false;
   bool in_one_order = false;
 };
-SpreadReduction spread_reduction(MPI_Op op, MPI_Datatype type) noexcept;
+SpreadReduction spread_reduction(MPI_Op op, MPI_Datatype type, std::int64_t element_bytes) noexcept;
 /// Its MpiReduction; may throw.
 MpiReduction reduction_of(MPI_Op op, MPI_Datatype type, const SpreadReduction& how);
 
@@ -165,7 +165,7 @@ std::optional<int> spread_allreduce(const void* send, void* receive, Count count
   if (!entry || element.packed <= 0 || count <= 0 || receive == MPI_IN_PLACE || send == receive || !(blocking<Tail...> || request_of(tail...)) ||
       __builtin_mul_overflow(element.packed, std::int64_t{count}, &bytes))
     return std::nullopt;
-  const SpreadReduction how = spread_reduction(op, type);
+  const SpreadReduction how = spread_reduction(op, type, element.packed);
   if (!how.possible) return std::nullopt;
   const Route to = route(comm, *entry, Collective::allreduce, bytes, blocking<Tail...>, blocking<Tail...> || persistent<Tail...>);
   if (!to.queue) return std::nullopt;
@@ -194,7 +194,7 @@ std::optional<int> spread_reduce_scatter(const void* send, void* receive, CountO
     if (count < 0 || __builtin_add_overflow(elements, count, &elements)) return std::nullopt;
   }
   if (elements == 0 || __builtin_mul_overflow(element.packed, elements, &bytes)) return std::nullopt;
-  const SpreadReduction how = spread_reduction(op, type);
+  const SpreadReduction how = spread_reduction(op, type, element.packed);
   if (!how.possible) return std::nullopt;
   const Route to = route(comm, *entry, Collective::reduce_scatter, bytes, blocking<Tail...>, blocking<Tail...> || persistent<Tail...>);
   if (!to.queue) return std::nullopt;
@@ -217,11 +217,96 @@ std::optional<int> spread_reduce_scatter(const void* send, void* receive, CountO
       tail...);
 }
 
+template <class Count, class... Tail>
+std::optional<int> spread_reduce(const void* send, void* receive, Count count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm, Tail... tail) noexcept {
+  using namespace spread_detail;
+  CommEntry* entry = member_entry(comm);
+  const ElementSize element = element_size(type);
+  std::int64_t bytes = 0;
+  if (!entry || element.packed <= 0 || count <= 0 || root < 0 || root >= entry->size() || !(blocking<Tail...> || request_of(tail...)) ||
+      __builtin_mul_overflow(element.packed, std::int64_t{count}, &bytes))
+    return std::nullopt;
+  const bool at_root = entry->rank() == root;
+  if (at_root ? receive == MPI_IN_PLACE || send == receive : send == MPI_IN_PLACE) return std::nullopt;
+  const SpreadReduction how = spread_reduction(op, type, element.packed);
+  if (!how.possible) return std::nullopt;
+  const Route to = route(comm, *entry, Collective::reduce, bytes, blocking<Tail...>, blocking<Tail...> || persistent<Tail...>);
+  if (!to.queue) return std::nullopt;
+  return carry(
+      to, comm,
+      [&]() -> std::unique_ptr<Operation> {
+        std::optional<UserBlocks> input, output;
+        if (send != MPI_IN_PLACE) input.emplace(blocks_of(OneBlock<const void*, Count>{send, count, type}, 1, Access::read));
+        if (at_root) output.emplace(blocks_of(OneBlock<void*, Count>{receive, count, type}, 1, Access::both));
+        return std::make_unique<ReduceOperation>(std::move(input), std::move(output), root, reduction_of(op, type, how));
+      },
+      tail...);
+}
+
+/// MPI_Gather (`gathers`) and MPI_Scatter: `one` is a rank's block, `all` the root's blocks, `in_place` the root's own is there already.
+template <bool gathers, class One, class All, class... Tail>
+std::optional<int> spread_rooted(const One& one, const All& all, int root, MPI_Comm comm, Tail... tail) noexcept {
+  using namespace spread_detail;
+  CommEntry* entry = member_entry(comm);
+  if (!entry || root < 0 || root >= entry->size() || !(blocking<Tail...> || request_of(tail...))) return std::nullopt;
+  const bool at_root = entry->rank() == root, in_place = at_root && one.buffer == MPI_IN_PLACE;
+  if (!at_root && one.buffer == MPI_IN_PLACE) return std::nullopt;
+  const ElementSize element = element_size(at_root ? all.type : one.type);
+  const std::int64_t count = at_root ? all.count : one.count;
+  std::int64_t block = 0, bytes = 0;
+  if (element.packed <= 0 || count <= 0 || __builtin_mul_overflow(element.packed, count, &block) ||
+      __builtin_mul_overflow(block, std::int64_t{entry->size()}, &bytes))
+    return std::nullopt;
+  if (at_root && !in_place) {
+    const ElementSize own = element_size(one.type);
+    std::int64_t own_bytes = 0;
+    if (own.packed < 0 || one.count < 0 || __builtin_mul_overflow(own.packed, std::int64_t{one.count}, &own_bytes) || own_bytes != block) return std::nullopt;
+  }
+  const Route to = route(comm, *entry, gathers ? Collective::gather : Collective::scatter, bytes, blocking<Tail...>, blocking<Tail...> || persistent<Tail...>);
+  if (!to.queue) return std::nullopt;
+  return carry(
+      to, comm,
+      [&]() -> std::unique_ptr<Operation> {
+        std::optional<UserBlocks> own, blocks;
+        if (!in_place) own.emplace(blocks_of(one, 1, gathers ? Access::read : Access::both));
+        if (at_root) blocks.emplace(blocks_of(all, entry->size(), gathers ? Access::both : Access::read));
+        if constexpr (gathers)
+          return std::make_unique<GatherOperation>(std::move(own), std::move(blocks), block, root);
+        else
+          return std::make_unique<ScatterOperation>(std::move(blocks), std::move(own), block, root);
+      },
+      tail...);
+}
+
+template <class Out, class In, class... Tail>
+std::optional<int> spread_alltoall(const Out& out, const In& in, MPI_Comm comm, Tail... tail) noexcept {
+  using namespace spread_detail;
+  CommEntry* entry = member_entry(comm);
+  const ElementSize sent = element_size(out.type), received = element_size(in.type);
+  if (!entry || out.buffer == MPI_IN_PLACE || in.buffer == MPI_IN_PLACE || sent.packed <= 0 || received.packed <= 0 || out.count <= 0 || in.count <= 0 ||
+      !(blocking<Tail...> || request_of(tail...)))
+    return std::nullopt;
+  const std::int64_t bytes = all_bytes(out, sent.packed, entry->size());
+  if (bytes <= 0 || bytes != all_bytes(in, received.packed, entry->size())) return std::nullopt;
+  const Route to = route(comm, *entry, Collective::alltoall, bytes, blocking<Tail...>, blocking<Tail...> || persistent<Tail...>);
+  if (!to.queue) return std::nullopt;
+  return carry(
+      to, comm,
+      [&]() -> std::unique_ptr<Operation> {
+        return std::make_unique<AlltoallOperation>(blocks_of(out, entry->size(), Access::read), blocks_of(in, entry->size(), Access::written));
+      },
+      tail...);
+}
+
 /// The collectives that move data, by the shapes of their two directions.
 template <AtRoot only, class Out, class In, class... Tail>
 std::optional<int> spread_moved(const Out& out, const In& in, [[maybe_unused]] int root, MPI_Comm comm, Tail... tail) noexcept {
   if constexpr (only == AtRoot::neither && !Out::many && In::many) return spread_allgather(out, in, comm, tail...);
-  return std::nullopt;
+  else if constexpr (only == AtRoot::in && !In::has_arrays) return spread_rooted<true>(out, in, root, comm, tail...);
+  else if constexpr (only == AtRoot::out && !Out::has_arrays) return spread_rooted<false>(in, out, root, comm, tail...);
+  else if constexpr (only == AtRoot::neither && !Out::has_arrays && !In::has_arrays) return spread_alltoall(out, in, comm, tail...);
+  // The sizes of the v-forms with a root are known to the root alone, those of MPI_Alltoallv to the two ranks of a pair: no member could choose.
+  else return std::nullopt;
 }
 
 }  // namespace bestride
