@@ -2,6 +2,7 @@
 // Birth and death: of the job, of types, of communicators.
 #include "interpose/back/entries.hpp"
 #include "interpose/back/hierarchical/job.hpp"
+#include "interpose/back/hierarchical/progress_thread.hpp"
 #include "interpose/back/hierarchical/rail.hpp"
 #include "interpose/back/runtime.hpp"
 
@@ -11,7 +12,8 @@ namespace {
 template <Calls& via>
 int init(int* argc, char*** argv) {
   take_a_rail();
-  const int error = via.Init(argc, argv);
+  int provided = MPI_THREAD_SINGLE;
+  const int error = wants_progress_thread() ? via.Init_thread(argc, argv, MPI_THREAD_MULTIPLE, &provided) : via.Init(argc, argv);
   if (error == MPI_SUCCESS) runtime().begin();
   return error;
 }
@@ -19,7 +21,7 @@ int init(int* argc, char*** argv) {
 template <Calls& via>
 int init_thread(int* argc, char*** argv, int required, int* provided) {
   take_a_rail();
-  const int error = via.Init_thread(argc, argv, required, provided);
+  const int error = via.Init_thread(argc, argv, wants_progress_thread() ? MPI_THREAD_MULTIPLE : required, provided);
   if (error == MPI_SUCCESS) runtime().begin();
   return error;
 }
