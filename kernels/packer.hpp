@@ -12,12 +12,9 @@
 #include <vector>
 
 #include "datatype/layout.hpp"
+#include "kernels/isa.hpp"
 
 namespace bestride {
-
-/// Instruction sets a kernel family is compiled for; the widest one the CPU has is used unless BESTRIDE_KERNEL_ISA or the
-/// argument of plan() says otherwise. `scalar` is the reference: plain C++, byte-exact, the oracle of the others.
-enum class Isa : std::uint8_t { scalar, avx2, avx512 };
 
 /// Kernel families. `automatic` lets the planner choose for the shape; a named one is used wherever it can do the shape, and
 /// `automatic` elsewhere (BESTRIDE_KERNEL, tests and benches).
@@ -35,12 +32,8 @@ enum class KernelFamily : std::uint8_t {
   streaming,   ///< non-temporal stores into the packed buffer, when it leaves the cache
 };
 std::string_view name(KernelFamily family) noexcept;
-std::string_view name(Isa isa) noexcept;
 /// "word" -> KernelFamily::word; unknown: false.
 bool parse(std::string_view text, KernelFamily* family) noexcept;
-bool parse(std::string_view text, Isa* isa) noexcept;
-/// The widest instruction set this CPU (and operating system) runs.
-Isa widest_isa() noexcept;
 
 struct PackerOptions {
   Isa isa = widest_isa();

@@ -5,41 +5,17 @@
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <cstring>
 
+#include "kernels/test_memory.hpp"
 #include "kernels/test_trees.hpp"
 
 namespace bestride {
 namespace {
 
+using test::Guarded;
 using test::Trees;
-
-/// `size` bytes that lie directly before (or directly after) an inaccessible page, at a chosen distance from it.
-class Guarded {
- public:
-  enum class Side { before_wall, after_wall };
-  Guarded(std::int64_t size, Side side, std::int64_t slack = 0) : size_(static_cast<std::size_t>(size)) {
-    const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-    const std::size_t inner = (size_ + static_cast<std::size_t>(slack) + page - 1) / page * page;
-    mapped_ = inner + 2 * page;
-    base_ = static_cast<unsigned char*>(mmap(nullptr, mapped_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-    mprotect(base_ + page, inner, PROT_READ | PROT_WRITE);
-    data_ = side == Side::before_wall ? base_ + page + inner - size_ - slack : base_ + page + slack;
-  }
-  ~Guarded() { munmap(base_, mapped_); }
-  Guarded(const Guarded&) = delete;
-  Guarded& operator=(const Guarded&) = delete;
-  unsigned char* data() const { return data_; }
-  std::size_t size() const { return size_; }
-
- private:
-  std::size_t size_;
-  std::size_t mapped_;
-  unsigned char* base_;
-  unsigned char* data_;
-};
 
 unsigned char noise(std::size_t i, unsigned seed) {
   const std::uint64_t x = (i + 1) * 0x9E3779B97F4A7C15ull + seed * 0xD1B54A32D192ED03ull;

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/isa.hpp"
+
+#include <iterator>
+
+#include "base/variables.hpp"
+
+namespace bestride {
+namespace {
+
+constexpr std::string_view names[] = {"scalar", "avx2", "avx512"};
+
+}  // namespace
+
+std::string_view name(Isa isa) noexcept { return names[static_cast<int>(isa)]; }
+
+bool parse(std::string_view text, Isa* isa) noexcept {
+  for (std::size_t i = 0; i < std::size(names); ++i) {
+    if (names[i] == text) {
+      *isa = static_cast<Isa>(i);
+      return true;
+    }
+  }
+  return false;
+}
+
+Isa widest_isa() noexcept {
+#if defined(__x86_64__)
+  static const Isa widest = [] {
+    __builtin_cpu_init();
+    // f16c: every CPU with AVX2 has it, a hypervisor may hide it.
+    const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("f16c");
+    if (avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vbmi2"))
+      return Isa::avx512;
+    return avx2 ? Isa::avx2 : Isa::scalar;
+  }();
+  return widest;
+#else
+  return Isa::scalar;
+#endif
+}
+
+Isa chosen_isa() noexcept {
+  static const Isa chosen = []() noexcept {
+    Isa isa = Isa::scalar;
+    try {
+      if (parse(Settings::get().text("BESTRIDE_KERNEL_ISA"), &isa) && isa < widest_isa()) return isa;
+    } catch (...) {  // no memory to read the settings: the default stands
+    }
+    return widest_isa();
+  }();
+  return chosen;
+}
+
+}  // namespace bestride
