@@ -35,7 +35,7 @@ class PieceCode {
 };
 
 /// `strings`: this rank's part of its own node's string is filled in; the rest will be. Cut into lanes at multiples of `unit` bytes.
-/// `kept` may be nullptr; `code` too, on all members alike. All outlive the strand. What can't be decoded fails it.
+/// `kept` may be nullptr; `code` too, on all members alike; then 3 pace.in_flight + 1 pieces fit into staging. All outlive the strand. What can't be decoded fails it.
 Strand share(Hierarchy& hierarchy, const NodeStrings& strings, Pace pace, std::int64_t unit = 1, Kept* kept = nullptr, PieceCode* code = nullptr);
 
 }  // namespace bestride
