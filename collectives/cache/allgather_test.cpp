@@ -94,7 +94,7 @@ TEST(CachedAllgather, GivesEveryRankEveryBlockWhateverIsCalled) {
 TEST(CachedAllgather, RanksRunAheadOfTheirNeighbours) {
   std::mt19937_64 random(29);
   CacheCounts all;
-  for (int round = 0; round < 150; ++round) {
+  for (int round = 0; round < 60; ++round) {
     const std::vector<int> nodes = random_placement(random);
     const std::int64_t most = random() % 2 ? 3 * OwnBlock::step / 2 : 5000;
     std::vector<std::vector<std::int64_t>> shapes(3);
@@ -121,8 +121,8 @@ TEST(CachedAllgather, RanksRunAheadOfTheirNeighbours) {
     all.hits += job.counts().hits;
     all.deltas += job.counts().deltas;
   }
-  EXPECT_GT(all.hits, 100u);
-  EXPECT_GT(all.deltas, 50u);
+  EXPECT_GT(all.hits, 50u);
+  EXPECT_GT(all.deltas, 20u);
 }
 
 TEST(CachedAllgather, WhatNobodyChangedCrossesNoWire) {
@@ -185,11 +185,11 @@ TEST(CachedAllgather, LongBlocksTogetherOrNot) {
 /// With a fraction f of words changed: at most 1/16 + f of plain and 1 KiB; and never over 1.01 of plain.
 TEST(CachedAllgather, AChangeCostsItsWordsAndASixteenth) {
   std::mt19937_64 random(25);
-  for (const auto& placement : {block_placement(2, 2), block_placement(3, 1), std::vector<int>{0, 1, 2, 0, 1, 0}}) {
+  for (const auto& placement : {block_placement(2, 1), std::vector<int>{0, 1, 2, 0, 1, 0}}) {
     CachedJob job(placement, random(), {64 << 20, 0, true}, 256 * kibibyte);
-    const std::vector<std::int64_t> bytes(placement.size(), 600 * kibibyte + 2);
+    const std::vector<std::int64_t> bytes(placement.size(), 300 * kibibyte + 2);
     const int nodes = job.job.topology().nodes();
-    for (const double f : {0.0, 0.001, 0.014, 0.08, 0.14, 0.42, 0.69, 0.85, 0.92, 0.95, 1.0})
+    for (const double f : {0.0, 0.001, 0.02, 0.14, 0.42, 0.69, 0.92, 0.95, 1.0})
       for (const int how : {0, 1, 2}) {  // everywhere, one run of each block, one rank only
         Content content = random_content(bytes, random);
         ASSERT_TRUE(job.allgather(content));
@@ -197,7 +197,7 @@ TEST(CachedAllgather, AChangeCostsItsWordsAndASixteenth) {
         for (std::size_t rank = 0; rank < content.size(); ++rank) {
           if (how == 2 && rank != 1) continue;
           auto& block = content[rank];
-          std::vector<std::byte> run(block.begin(), block.begin() + static_cast<std::ptrdiff_t>(how == 1 ? 2 * static_cast<std::int64_t>(f * 300 * kibibyte) : static_cast<std::int64_t>(block.size())));
+          std::vector<std::byte> run(block.begin(), block.begin() + static_cast<std::ptrdiff_t>(how == 1 ? 2 * static_cast<std::int64_t>(f * 150 * kibibyte) : static_cast<std::int64_t>(block.size())));
           changed[static_cast<std::size_t>(job.job.topology().node_of(static_cast<int>(rank)))] += change_words(run, how == 1 ? 1.0 : f, random);
           std::copy(run.begin(), run.end(), block.begin());
         }
