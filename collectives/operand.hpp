@@ -61,9 +61,9 @@ class Operands {
 };
 
 /// One rank's block, and the sizes of the others': what a rank has whose part of a collective is one block. `sizes` outlives this.
-class OwnBlock final : public Operands {
+class SingleBlock final : public Operands {
  public:
-  OwnBlock(const Operands& sizes, int rank, Operand own) noexcept : sizes_(sizes), rank_(rank), own_(own) {}
+  SingleBlock(const Operands& sizes, int rank, Operand own) noexcept : sizes_(sizes), rank_(rank), own_(own) {}
   Operand of(int rank) const noexcept override { return rank == rank_ ? own_ : Operand(nullptr, bytes(rank)); }
   std::int64_t bytes(int rank) const noexcept override { return sizes_.bytes(rank); }
 

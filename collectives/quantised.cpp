@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "collectives/quantised_sum.hpp"
@@ -92,8 +91,7 @@ class CodedRun final : public Operands {
 /// One rank's codes at a step, so that the run that is on the wire meanwhile goes on.
 Strand decode_all(const CodedRun& run, int ranks, std::byte* staging) {
   for (int rank = 0; rank < ranks; ++rank) {
-    bool again = false;
-    co_await until([&again] { return std::exchange(again, true); });
+    co_await pause();
     run.decode(rank, staging);
   }
 }
@@ -154,7 +152,7 @@ Strand quantised_reduce_scatter(Hierarchy& h, const Operands& input, Operand out
     co_await reduce_scatter(h, input, output, sum, order, pace);
     co_return;
   }
-  const OwnBlock own(input, h.rank(), output);
+  const SingleBlock own(input, h.rank(), output);
   const RankBlocks given(h.topology(), input), result(h.topology(), own);
   const WidenedStrings wide(given, format), wide_result(result, format);
   co_await reduce_scatter(h, wide, wide_result, sum, order, pace);

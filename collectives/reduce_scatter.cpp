@@ -77,7 +77,7 @@ class IntoStrings final : public ResultSink {
 }  // namespace
 
 Strand reduce_scatter(Hierarchy& hierarchy, const Operands& input, Operand output, const Reduction& reduction, const ReductionOrder& order, Pace pace) {
-  const OwnBlock own(input, hierarchy.rank(), output);
+  const SingleBlock own(input, hierarchy.rank(), output);
   const RankBlocks strings(hierarchy.topology(), input), result(hierarchy.topology(), own);
   co_await reduce_scatter(hierarchy, strings, result, reduction, order, pace);
 }

@@ -96,7 +96,7 @@ int collective(CallId id, const Out& out, const In& in, int root, MPI_Comm comm,
   if (gpu_in_play()) [[unlikely]]
     if (const std::optional<int> done = stage_moved<only>(name(id), out, in, root, comm, call, tail...)) return *done;
   if (may_spread()) [[unlikely]]
-    if (const std::optional<int> done = spread_moved<only>(out, in, root, comm, tail...)) return *done;
+    if (const std::optional<int> done = spread_moved<only>(name(id), out, in, root, comm, tail...)) return *done;
   TypeEntry* out_entry = worth_a_look(out.type);
   TypeEntry* in_entry = worth_a_look(in.type);
   if (!out_entry && !in_entry) [[likely]] {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Completion of one request, or one of several: Wait, Test, Waitany, Testany, Request_get_status and its kin, Request_free.
+// Completion of one request, or one of several: Wait, Test, Waitany, Testany, Request_get_status and its kin, Request_free; and Probe.
 // While nothing is owed anywhere, each costs one load.
 #include "interpose/back/entries.hpp"
 #include "interpose/back/gpu/raise.hpp"
@@ -225,3 +225,19 @@ BESTRIDE_BOTH_ENTRIES(Request_get_status_some,
                       (int count, const MPI_Request* requests, int* done, int* indices, MPI_Status* statuses),
                       request_get_status_some, (count, requests, done, indices, statuses))
 BESTRIDE_BOTH_ENTRIES(Request_free, (MPI_Request* request), request_free, (request))
+
+// Only so that collectives are carried on meanwhile.
+extern "C" int bestride_entry_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) {
+  using namespace bestride;
+  before_call<CallId::Probe>();
+  if (any_collective_pending()) [[unlikely]]
+    return test_in_turns([&](int* flag) { return real.Iprobe(source, tag, comm, flag, status); });
+  return next.Probe(source, tag, comm, status);
+}
+extern "C" int bestride_entry_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* status) {
+  using namespace bestride;
+  before_call<CallId::Mprobe>();
+  if (any_collective_pending()) [[unlikely]]
+    return test_in_turns([&](int* flag) { return real.Improbe(source, tag, comm, flag, message, status); });
+  return next.Mprobe(source, tag, comm, message, status);
+}

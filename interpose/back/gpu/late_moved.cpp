@@ -24,7 +24,7 @@ int bcast(void* buffer, Count count, MPI_Datatype type, int root, MPI_Comm comm,
       if (const std::optional<int> done = stage(call_name<slot>, {}, region, comm, call, tail...)) return *done;
     }
   if (may_spread()) [[unlikely]]
-    if (const std::optional<int> done = spread_bcast(buffer, count, type, root, comm, tail...)) return *done;
+    if (const std::optional<int> done = spread_bcast(call_name<slot>, buffer, count, type, root, comm, tail...)) return *done;
   return (next.*slot)(buffer, count, type, root, comm, tail...);
 }
 
@@ -39,7 +39,7 @@ int moved(const Out& out, const In& in, int root, MPI_Comm comm, Tail... tail) {
   if (begin_late())
     if (const std::optional<int> done = stage_moved<only>(call_name<slot>, out, in, root, comm, call, tail...)) return *done;
   if (may_spread()) [[unlikely]]
-    if (const std::optional<int> done = spread_moved<only>(out, in, root, comm, tail...)) return *done;
+    if (const std::optional<int> done = spread_moved<only>(call_name<slot>, out, in, root, comm, tail...)) return *done;
   return call(out.arguments(), in.arguments());
 }
 

@@ -37,7 +37,7 @@ int reduce(const void* send, void* receive, Count count, MPI_Datatype type, MPI_
       if (const std::optional<int> done = stage(call_name<slot>, from, to, comm, call, tail...)) return *done;
     }
   if (may_spread()) [[unlikely]]
-    if (const std::optional<int> done = spread_reduce(send, receive, count, type, op, root, comm, tail...)) return *done;
+    if (const std::optional<int> done = spread_reduce(call_name<slot>, send, receive, count, type, op, root, comm, tail...)) return *done;
   return call(send, receive);
 }
 
@@ -52,7 +52,7 @@ int over_all(const void* send, void* receive, Count count, MPI_Datatype type, MP
             stage(call_name<slot>, operand(send, count, type), region_of(receive, count, type, result_use(send)), comm, call, tail...))
       return *done;
   if (!scans && may_spread()) [[unlikely]]
-    if (const std::optional<int> done = spread_allreduce(send, receive, count, type, op, comm, tail...)) return *done;
+    if (const std::optional<int> done = spread_allreduce(call_name<slot>, send, receive, count, type, op, comm, tail...)) return *done;
   return call(send, receive);
 }
 
@@ -96,7 +96,7 @@ int reduce_scatter(const void* send, void* receive, const Count* counts, MPI_Dat
           return *done;
     }
   if (may_spread() && counts) [[unlikely]]
-    if (const std::optional<int> done = spread_reduce_scatter(send, receive, [counts](int rank) { return std::int64_t{counts[rank]}; }, type, op, comm, tail...))
+    if (const std::optional<int> done = spread_reduce_scatter(call_name<slot>, send, receive, [counts](int rank) { return std::int64_t{counts[rank]}; }, type, op, comm, tail...))
       return *done;
   return call(send, receive);
 }
@@ -114,7 +114,7 @@ int reduce_scatter_block(const void* send, void* receive, Count count, MPI_Datat
           return *done;
     }
   if (may_spread()) [[unlikely]]
-    if (const std::optional<int> done = spread_reduce_scatter(send, receive, [count](int) { return std::int64_t{count}; }, type, op, comm, tail...))
+    if (const std::optional<int> done = spread_reduce_scatter(call_name<slot>, send, receive, [count](int) { return std::int64_t{count}; }, type, op, comm, tail...))
       return *done;
   return call(send, receive);
 }

@@ -9,6 +9,7 @@
 #include "interpose/back/calls.hpp"
 #include "interpose/back/gpu/late.hpp"
 #include "interpose/back/hierarchical/predefined.hpp"
+#include "interpose/back/hierarchical/progress_thread.hpp"
 #include "interpose/back/hierarchical/requests.hpp"
 #include "interpose/back/hierarchical/world.hpp"
 #include "interpose/back/runtime.hpp"
@@ -34,6 +35,8 @@ JobSettings settings_here(const CollectiveMeasurements* measured) noexcept {
   own.parameters = parameters_of(measured ? *measured : CollectiveMeasurements{}, mode);
   own.window_limit = settings.size("BESTRIDE_WINDOW_LIMIT");
   own.reassociate = settings.flag("BESTRIDE_REASSOCIATE");
+  const std::string& codes = settings.text("BESTRIDE_QUANTIZE");
+  own.quantise = codes == "int8" ? 8 : codes == "int4" ? 4 : 0;
   return own;
 }
 
@@ -69,6 +72,7 @@ void join_job(const CollectiveMeasurements* measured) noexcept {
 void leave_job() noexcept {
   const Job* all = joined.exchange(nullptr, std::memory_order_acq_rel);
   if (!all) return;
+  end_progress_thread();
   close_requests();
   MPI_Comm wire = all->wire;
   real.Comm_free(&wire);

@@ -17,6 +17,7 @@ struct JobSettings {
   CollectiveParameters parameters;
   std::int64_t window_limit = 0;  ///< bytes of a communicator's shared memory on one node
   std::int32_t reassociate = 0;   ///< BESTRIDE_REASSOCIATE
+  std::int32_t quantise = 0;      ///< BESTRIDE_QUANTIZE: bits of a code, 0: off
 };
 
 struct Job {

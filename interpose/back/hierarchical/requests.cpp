@@ -7,6 +7,7 @@
 
 #include "interpose/back/calls.hpp"
 #include "interpose/back/hierarchical/job.hpp"
+#include "interpose/back/hierarchical/progress_thread.hpp"
 #include "interpose/back/unseen.hpp"
 
 namespace bestride {
@@ -23,7 +24,9 @@ struct OwedCollective final : Owed {
   void settle(bool, const MPI_Status*) noexcept override {}
   bool wants_status() const noexcept override { return false; }
   void has_started() noexcept override {
-    if (queue->add(*operation)) queue->step();
+    if (!queue->add(*operation)) return;
+    queue->step();
+    wake_progress_thread();
   }
 
   std::shared_ptr<CollectiveQueue> queue;

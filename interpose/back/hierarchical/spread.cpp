@@ -3,6 +3,7 @@
 
 #include <new>
 
+#include "interpose/back/note.hpp"
 #include "interpose/back/runtime.hpp"
 
 namespace bestride {
@@ -21,29 +22,40 @@ Route route(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t bytes
   to.queue = entry.collectives.choose(comm, entry, what, bytes, blocking, may_wait, &choice);
   if (to.queue) {
     to.owner = entry.collectives.queue();
-    to.pace = {choice.chunk_bytes, choice.in_flight};
+    to.pace.piece = choice.chunk_bytes;
+    to.pace.in_flight = choice.in_flight;
+    to.bytes = bytes;
+    to.saved_s = choice.library_s - choice.hierarchical_s;
   }
   return to;
 }
 
-int carry_spread(const Route& route, MPI_Comm comm, std::unique_ptr<Operation> operation, bool persistent, MPI_Request* request) noexcept {
+int carry_spread(const Route& route, MPI_Comm comm, const char* call, std::unique_ptr<Operation> operation, bool persistent,
+                 MPI_Request* request) noexcept {
+  const Stopwatch watch(reporting());
+  const char* way = operation->way();
   operation->pace = route.pace;
   operation->comm = comm;
+  int error = MPI_SUCCESS;
   if (request) {
-    const int error = give_request(route.owner, std::move(operation), persistent, request);
-    return error == MPI_SUCCESS ? error : raise(comm, error);
+    error = give_request(route.owner, std::move(operation), persistent, request);
+    if (error != MPI_SUCCESS) return raise(comm, error);
+  } else {
+    if (!route.queue->add(*operation)) return MPI_ERR_NO_MEM;
+    if (!route.queue->run(*operation)) return raise(comm);
   }
-  if (!route.queue->add(*operation)) return MPI_ERR_NO_MEM;
-  return route.queue->run(*operation) ? MPI_SUCCESS : raise(comm);
+  if (reporting()) [[unlikely]] note_spread(call, way, route.bytes, watch.seconds(), route.saved_s);
+  return error;
 }
 
-SpreadReduction spread_reduction(MPI_Op op, MPI_Datatype type, std::int64_t element_bytes) noexcept {
+SpreadReduction spread_reduction(const CommEntry& entry, MPI_Op op, MPI_Datatype type, std::int64_t element_bytes) noexcept {
   if (element_bytes > 4096) return {};
   switch (how_applied(op, type)) {
     case Applied::in_any_order: return {true, false};
     case Applied::in_one_order: {
       const Job* all = job();
-      return {all && all->settings.reassociate, true};
+      const int hint = entry.collectives.hints.reassociate;
+      return {all && (hint != CommHints::none ? hint : all->settings.reassociate), true};
     }
     case Applied::by_mpi: break;
   }

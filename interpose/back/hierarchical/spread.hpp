@@ -14,6 +14,7 @@
 #include "interpose/back/hierarchical/communicator.hpp"
 #include "interpose/back/hierarchical/operations.hpp"
 #include "interpose/back/hierarchical/predefined.hpp"
+#include "interpose/back/hierarchical/quantised_operations.hpp"
 #include "interpose/back/hierarchical/requests.hpp"
 #include "interpose/back/spelled_blocks.hpp"
 
@@ -27,6 +28,8 @@ struct Route {
   CollectiveQueue* queue = nullptr;  ///< nullptr: to the MPI library
   std::shared_ptr<CollectiveQueue> owner;
   Pace pace;
+  std::int64_t bytes = 0;
+  double saved_s = 0;  ///< as predicted
 };
 /// `entry`: of a valid communicator. `blocking`: the call's form; `may_wait`: also the persistent forms, which MPI lets wait for others.
 Route route(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t bytes, bool blocking, bool may_wait) noexcept;
@@ -34,20 +37,21 @@ Route route(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t bytes
 CommEntry* member_entry(MPI_Comm comm) noexcept;
 
 /// Carries an operation out, or gives the application a request for it. The call's error.
-int carry_spread(const Route& route, MPI_Comm comm, std::unique_ptr<Operation> operation, bool persistent, MPI_Request* request) noexcept;
+/// `call`: "MPI_Bcast", static text, for the report.
+int carry_spread(const Route& route, MPI_Comm comm, const char* call, std::unique_ptr<Operation> operation, bool persistent, MPI_Request* request) noexcept;
 
 namespace spread_detail {
 
 /// make() gives the operation. It may throw: other members count on this rank, so that is an error of the call's.
 template <class Make, class... Tail>
-int carry(const Route& route, MPI_Comm comm, Make make, Tail... tail) noexcept {
+int carry(const Route& route, MPI_Comm comm, const char* call, Make make, Tail... tail) noexcept {
   std::unique_ptr<Operation> operation;
   try {
     operation = make();
   } catch (...) {
     return raise(comm, MPI_ERR_NO_MEM);
   }
-  return carry_spread(route, comm, std::move(operation), persistent<Tail...>, request_of(tail...));
+  return carry_spread(route, comm, call, std::move(operation), persistent<Tail...>, request_of(tail...));
 }
 
 template <class Buffer, class Count>
@@ -101,7 +105,7 @@ std::int64_t block_bytes(const VaryingBlocks<Buffer, Count, At>& given, std::int
 
 /// MPI_Allgather and MPI_Allgatherv.
 template <class Out, class In, class... Tail>
-std::optional<int> spread_allgather(const Out& out, const In& in, MPI_Comm comm, Tail... tail) noexcept {
+std::optional<int> spread_allgather(const char* call, const Out& out, const In& in, MPI_Comm comm, Tail... tail) noexcept {
   using namespace spread_detail;
   CommEntry* entry = member_entry(comm);
   const ElementSize element = element_size(in.type);
@@ -119,17 +123,19 @@ std::optional<int> spread_allgather(const Out& out, const In& in, MPI_Comm comm,
   const Route to = route(comm, *entry, In::has_arrays ? Collective::allgatherv : Collective::allgather, bytes, blocking<Tail...>, blocking<Tail...> || persistent<Tail...>);
   if (!to.queue) return std::nullopt;
   return carry(
-      to, comm,
+      to, comm, call,
       [&]() -> std::unique_ptr<Operation> {
         std::optional<UserBlocks> own;
         if (!in_place) own.emplace(blocks_of(out, 1, Access::read));
+        if (const auto codes = quantised_gather(*entry, in.type))
+          return std::make_unique<QuantisedAllgather>(std::move(own), blocks_of(in, entry->size(), Access::both), *codes);
         return std::make_unique<AllgatherOperation>(std::move(own), blocks_of(in, entry->size(), Access::both));
       },
       tail...);
 }
 
 template <class Count, class... Tail>
-std::optional<int> spread_bcast(void* buffer, Count count, MPI_Datatype type, int root, MPI_Comm comm, Tail... tail) noexcept {
+std::optional<int> spread_bcast(const char* call, void* buffer, Count count, MPI_Datatype type, int root, MPI_Comm comm, Tail... tail) noexcept {
   using namespace spread_detail;
   CommEntry* entry = member_entry(comm);
   const ElementSize element = element_size(type);
@@ -140,7 +146,7 @@ std::optional<int> spread_bcast(void* buffer, Count count, MPI_Datatype type, in
   const Route to = route(comm, *entry, Collective::broadcast, bytes, blocking<Tail...>, blocking<Tail...> || persistent<Tail...>);
   if (!to.queue) return std::nullopt;
   return carry(
-      to, comm,
+      to, comm, call,
       [&]() -> std::unique_ptr<Operation> {
         return std::make_unique<BroadcastOperation>(blocks_of(OneBlock<void*, Count>{buffer, count, type}, 1, Access::both), root);
       },
@@ -152,12 +158,12 @@ struct SpreadReduction {
   bool possible = false;
   bool in_one_order = false;
 };
-SpreadReduction spread_reduction(MPI_Op op, MPI_Datatype type, std::int64_t element_bytes) noexcept;
+SpreadReduction spread_reduction(const CommEntry& entry, MPI_Op op, MPI_Datatype type, std::int64_t element_bytes) noexcept;
 /// Its MpiReduction; may throw.
 MpiReduction reduction_of(MPI_Op op, MPI_Datatype type, const SpreadReduction& how);
 
 template <class Count, class... Tail>
-std::optional<int> spread_allreduce(const void* send, void* receive, Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm, Tail... tail) noexcept {
+std::optional<int> spread_allreduce(const char* call, const void* send, void* receive, Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm, Tail... tail) noexcept {
   using namespace spread_detail;
   CommEntry* entry = member_entry(comm);
   const ElementSize element = element_size(type);
@@ -165,24 +171,26 @@ std::optional<int> spread_allreduce(const void* send, void* receive, Count count
   if (!entry || element.packed <= 0 || count <= 0 || receive == MPI_IN_PLACE || send == receive || !(blocking<Tail...> || request_of(tail...)) ||
       __builtin_mul_overflow(element.packed, std::int64_t{count}, &bytes))
     return std::nullopt;
-  const SpreadReduction how = spread_reduction(op, type, element.packed);
-  if (!how.possible) return std::nullopt;
+  const SpreadReduction how = spread_reduction(*entry, op, type, element.packed);
+  const auto codes = quantised_sum(*entry, op, type);
+  if (!how.possible && !codes) return std::nullopt;
   const Route to = route(comm, *entry, Collective::allreduce, bytes, blocking<Tail...>, blocking<Tail...> || persistent<Tail...>);
   if (!to.queue) return std::nullopt;
   return carry(
-      to, comm,
+      to, comm, call,
       [&]() -> std::unique_ptr<Operation> {
         std::optional<UserBlocks> input;
         if (send != MPI_IN_PLACE) input.emplace(blocks_of(OneBlock<const void*, Count>{send, count, type}, 1, Access::read));
-        return std::make_unique<AllreduceOperation>(std::move(input), blocks_of(OneBlock<void*, Count>{receive, count, type}, 1, Access::both),
-                                                    reduction_of(op, type, how));
+        UserBlocks output = blocks_of(OneBlock<void*, Count>{receive, count, type}, 1, Access::both);
+        if (codes) return std::make_unique<QuantisedAllreduce>(std::move(input), std::move(output), *codes);
+        return std::make_unique<AllreduceOperation>(std::move(input), std::move(output), reduction_of(op, type, how));
       },
       tail...);
 }
 
 /// MPI_Reduce_scatter and MPI_Reduce_scatter_block: `count_of(rank)` elements for each rank.
 template <class CountOf, class... Tail>
-std::optional<int> spread_reduce_scatter(const void* send, void* receive, CountOf count_of, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+std::optional<int> spread_reduce_scatter(const char* call, const void* send, void* receive, CountOf count_of, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
                                          Tail... tail) noexcept {
   using namespace spread_detail;
   CommEntry* entry = member_entry(comm);
@@ -194,12 +202,13 @@ std::optional<int> spread_reduce_scatter(const void* send, void* receive, CountO
     if (count < 0 || __builtin_add_overflow(elements, count, &elements)) return std::nullopt;
   }
   if (elements == 0 || __builtin_mul_overflow(element.packed, elements, &bytes)) return std::nullopt;
-  const SpreadReduction how = spread_reduction(op, type, element.packed);
-  if (!how.possible) return std::nullopt;
+  const SpreadReduction how = spread_reduction(*entry, op, type, element.packed);
+  const auto codes = quantised_sum(*entry, op, type);
+  if (!how.possible && !codes) return std::nullopt;
   const Route to = route(comm, *entry, Collective::reduce_scatter, bytes, blocking<Tail...>, blocking<Tail...> || persistent<Tail...>);
   if (!to.queue) return std::nullopt;
   return carry(
-      to, comm,
+      to, comm, call,
       [&]() -> std::unique_ptr<Operation> {
         const bool in_place = send == MPI_IN_PLACE;
         UserBlocks input(type, Access::read), output(type, Access::written);
@@ -212,13 +221,14 @@ std::optional<int> spread_reduce_scatter(const void* send, void* receive, CountO
           kept = Lease(runtime().pool, output.bytes(0));
           if (!kept) throw std::bad_alloc();
         }
+        if (codes) return std::make_unique<QuantisedReduceScatter>(std::move(input), std::move(output), std::move(kept), *codes);
         return std::make_unique<ReduceScatterOperation>(std::move(input), std::move(output), std::move(kept), reduction_of(op, type, how));
       },
       tail...);
 }
 
 template <class Count, class... Tail>
-std::optional<int> spread_reduce(const void* send, void* receive, Count count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm, Tail... tail) noexcept {
+std::optional<int> spread_reduce(const char* call, const void* send, void* receive, Count count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm, Tail... tail) noexcept {
   using namespace spread_detail;
   CommEntry* entry = member_entry(comm);
   const ElementSize element = element_size(type);
@@ -228,12 +238,12 @@ std::optional<int> spread_reduce(const void* send, void* receive, Count count, M
     return std::nullopt;
   const bool at_root = entry->rank() == root;
   if (at_root ? receive == MPI_IN_PLACE || send == receive : send == MPI_IN_PLACE) return std::nullopt;
-  const SpreadReduction how = spread_reduction(op, type, element.packed);
+  const SpreadReduction how = spread_reduction(*entry, op, type, element.packed);
   if (!how.possible) return std::nullopt;
   const Route to = route(comm, *entry, Collective::reduce, bytes, blocking<Tail...>, blocking<Tail...> || persistent<Tail...>);
   if (!to.queue) return std::nullopt;
   return carry(
-      to, comm,
+      to, comm, call,
       [&]() -> std::unique_ptr<Operation> {
         std::optional<UserBlocks> input, output;
         if (send != MPI_IN_PLACE) input.emplace(blocks_of(OneBlock<const void*, Count>{send, count, type}, 1, Access::read));
@@ -245,7 +255,7 @@ std::optional<int> spread_reduce(const void* send, void* receive, Count count, M
 
 /// MPI_Gather (`gathers`) and MPI_Scatter: `one` is a rank's block, `all` the root's blocks, `in_place` the root's own is there already.
 template <bool gathers, class One, class All, class... Tail>
-std::optional<int> spread_rooted(const One& one, const All& all, int root, MPI_Comm comm, Tail... tail) noexcept {
+std::optional<int> spread_rooted(const char* call, const One& one, const All& all, int root, MPI_Comm comm, Tail... tail) noexcept {
   using namespace spread_detail;
   CommEntry* entry = member_entry(comm);
   if (!entry || root < 0 || root >= entry->size() || !(blocking<Tail...> || request_of(tail...))) return std::nullopt;
@@ -265,7 +275,7 @@ std::optional<int> spread_rooted(const One& one, const All& all, int root, MPI_C
   const Route to = route(comm, *entry, gathers ? Collective::gather : Collective::scatter, bytes, blocking<Tail...>, blocking<Tail...> || persistent<Tail...>);
   if (!to.queue) return std::nullopt;
   return carry(
-      to, comm,
+      to, comm, call,
       [&]() -> std::unique_ptr<Operation> {
         std::optional<UserBlocks> own, blocks;
         if (!in_place) own.emplace(blocks_of(one, 1, gathers ? Access::read : Access::both));
@@ -279,7 +289,7 @@ std::optional<int> spread_rooted(const One& one, const All& all, int root, MPI_C
 }
 
 template <class Out, class In, class... Tail>
-std::optional<int> spread_alltoall(const Out& out, const In& in, MPI_Comm comm, Tail... tail) noexcept {
+std::optional<int> spread_alltoall(const char* call, const Out& out, const In& in, MPI_Comm comm, Tail... tail) noexcept {
   using namespace spread_detail;
   CommEntry* entry = member_entry(comm);
   const ElementSize sent = element_size(out.type), received = element_size(in.type);
@@ -291,7 +301,7 @@ std::optional<int> spread_alltoall(const Out& out, const In& in, MPI_Comm comm, 
   const Route to = route(comm, *entry, Collective::alltoall, bytes, blocking<Tail...>, blocking<Tail...> || persistent<Tail...>);
   if (!to.queue) return std::nullopt;
   return carry(
-      to, comm,
+      to, comm, call,
       [&]() -> std::unique_ptr<Operation> {
         return std::make_unique<AlltoallOperation>(blocks_of(out, entry->size(), Access::read), blocks_of(in, entry->size(), Access::written));
       },
@@ -300,11 +310,11 @@ std::optional<int> spread_alltoall(const Out& out, const In& in, MPI_Comm comm, 
 
 /// The collectives that move data, by the shapes of their two directions.
 template <AtRoot only, class Out, class In, class... Tail>
-std::optional<int> spread_moved(const Out& out, const In& in, [[maybe_unused]] int root, MPI_Comm comm, Tail... tail) noexcept {
-  if constexpr (only == AtRoot::neither && !Out::many && In::many) return spread_allgather(out, in, comm, tail...);
-  else if constexpr (only == AtRoot::in && !In::has_arrays) return spread_rooted<true>(out, in, root, comm, tail...);
-  else if constexpr (only == AtRoot::out && !Out::has_arrays) return spread_rooted<false>(in, out, root, comm, tail...);
-  else if constexpr (only == AtRoot::neither && !Out::has_arrays && !In::has_arrays) return spread_alltoall(out, in, comm, tail...);
+std::optional<int> spread_moved(const char* call, const Out& out, const In& in, [[maybe_unused]] int root, MPI_Comm comm, Tail... tail) noexcept {
+  if constexpr (only == AtRoot::neither && !Out::many && In::many) return spread_allgather(call, out, in, comm, tail...);
+  else if constexpr (only == AtRoot::in && !In::has_arrays) return spread_rooted<true>(call, out, in, root, comm, tail...);
+  else if constexpr (only == AtRoot::out && !Out::has_arrays) return spread_rooted<false>(call, in, out, root, comm, tail...);
+  else if constexpr (only == AtRoot::neither && !Out::has_arrays && !In::has_arrays) return spread_alltoall(call, out, in, comm, tail...);
   // The sizes of the v-forms with a root are known to the root alone, those of MPI_Alltoallv to the two ranks of a pair: no member could choose.
   else return std::nullopt;
 }
