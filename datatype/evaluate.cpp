@@ -244,7 +244,6 @@ class Evaluator {
     const Exact exact{type};
     Placed bytes = child.bytes;
     std::int64_t stride = child.extent, unit = child.unit;
-    bool cut = false;
     for (std::size_t step = 0; step < dimensions; ++step) {
       const std::size_t d = type.fortran_order ? step : dimensions - 1 - step;
       need(type, type.a[d] >= 1 && type.b[d] >= 0 && type.c[d] >= 0 && type.b[d] <= type.a[d] && type.c[d] <= type.a[d] - type.b[d],
@@ -252,10 +251,8 @@ class Evaluator {
       bytes = exact.move(exact.take(make_repeat(bytes, type.b[d], stride)), exact.multiply(type.c[d], stride));
       unit = innermost_with_gaps(unit, bytes);
       stride = exact.multiply(stride, type.a[d]);
-      // A cyclic block that is cut off is a struct to MPICH.
-      cut |= type.distributions[d] == Distribution::cyclic && type.b[d] != TypeExpression::default_argument && type.b[d] > type.a[d];
     }
-    return whole_array(child, std::move(bytes), stride, unit, cut);
+    return whole_array(child, std::move(bytes), stride, unit);
   }
 
   static Element darray(const TypeExpression& type, const Element& child) {

@@ -16,14 +16,24 @@ namespace {
 /// A result in the arena: the strings of the nodes, one after the other.
 class Storing final : public Kept {
  public:
-  Storing(std::byte* result, const std::vector<std::int64_t>& begins) noexcept : result_(result), begins_(begins) {}
+  Storing(Arena& arena, std::int64_t result, const std::vector<std::int64_t>& begins) noexcept : arena_(arena), result_(result), begins_(begins) {}
   void keep(int node, Range range, const std::byte* data) noexcept override {
-    std::memcpy(result_ + begins_[static_cast<std::size_t>(node)] + range.first, data, static_cast<std::size_t>(range.bytes()));
+    if (std::byte* to = place(node, range)) std::memcpy(to, data, static_cast<std::size_t>(range.bytes()));
   }
+  /// Where a piece is to be written; nullptr: not all of the result can be kept.
+  std::byte* place(int node, Range range) noexcept {
+    const std::int64_t offset = result_ + begins_[static_cast<std::size_t>(node)] + range.first;
+    whole_ = whole_ && arena_.reserve(offset, range.bytes());
+    return whole_ ? arena_.at(offset) : nullptr;
+  }
+  /// Nothing is missing so far.
+  bool whole() const noexcept { return whole_; }
 
  private:
-  std::byte* result_;
+  Arena& arena_;
+  const std::int64_t result_;
   const std::vector<std::int64_t>& begins_;
+  bool whole_ = true;
 };
 
 class CachedAllgather {
@@ -125,14 +135,14 @@ class CachedAllgather {
 
   Strand gather(const CacheTable::Decision& decision) {
     CacheEntry* const entry = decision.store;
-    const bool keeps = entry && arena_.reserve(entry->offset, entry->bytes);
-    Storing storing(keeps ? arena_.at(entry->offset) : nullptr, begins_);
+    const bool keeps = entry && arena_.has(entry->offset, entry->bytes);
+    Storing storing(arena_, keeps ? entry->offset : 0, begins_);
     DeltaCode code(decision.base >= 0 ? arena_.at(decision.base) : nullptr, begins_, h_.node());
     std::vector<Strand> strands;
     strands.push_back(share(h_, strings_, pace_, unit_, keeps ? &storing : nullptr, decision.base >= 0 ? &code : nullptr));
-    if (keeps) strands.push_back(keep_own(arena_.at(entry->offset + own_begin())));
+    if (keeps) strands.push_back(keep_own(storing));
     co_await all_of(strands);
-    if (!keeps) co_return;
+    if (!keeps || !storing.whole()) co_return;
     entry->hash = hash_;
     entry->content = content_ ? content_ : table_.new_content();
     if (table_.delta()) std::copy(sample_, sample_ + own_.samples(), table_.sample(*entry));
@@ -140,10 +150,10 @@ class CachedAllgather {
   }
 
   /// A piece at a time, while the wire is busy.
-  Strand keep_own(std::byte* to) {
+  Strand keep_own(Storing& storing) {
     for (std::int64_t i = 0; i < pieces_in(own_.range().bytes(), pace_.piece); ++i) {
       const Range range = piece_of(own_.range(), i, pace_.piece);
-      strings_.read(h_.node(), range, to + (range.first - own_.range().first));
+      if (std::byte* to = storing.place(h_.node(), range)) strings_.read(h_.node(), range, to);
       co_await pause();
     }
   }

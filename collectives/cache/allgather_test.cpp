@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collectives/cache/allgather.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "collectives/cache/cached_job.hpp"
 
@@ -263,6 +266,30 @@ TEST(CachedAllgather, ANodeOrARankWithoutMemoryOnlyMeansNoFinds) {
     }
     EXPECT_EQ(job.counts().hits + job.counts().deltas, 0u);
   }
+}
+
+/// A file that ends in the midst of the second result: what lies before is found, what would lie behind is not.
+TEST(CachedAllgather, ARankThatCantHaveMorePagesFindsWhatItHas) {
+  std::mt19937_64 random(30);
+  const std::int64_t block = 100000;
+  CachedJob job({0, 0, 1, 1}, 7, {1 << 20, 0, true});
+  const int file = memfd_create("arena", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  ASSERT_GE(file, 0);
+  ASSERT_EQ(ftruncate(file, 2 * Arena::chunk), 0);
+  ASSERT_EQ(fcntl(file, F_ADD_SEALS, F_SEAL_GROW), 0);
+  void* memory = mmap(nullptr, 1 << 20, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  for (const int rank : {2, 3}) job.set_arena_of_rank(rank, Arena(static_cast<std::byte*>(memory), 1 << 20, file));
+  const std::vector<std::int64_t> bytes(4, block);
+  const Content first = random_content(bytes, random), second = random_content(bytes, random);
+  testing::internal::CaptureStderr();
+  for (int again = 0; again < 2; ++again)
+    for (const Content* content : {&first, &second}) ASSERT_TRUE(job.allgather(*content));
+  EXPECT_NE(testing::internal::GetCapturedStderr().find("no memory to keep results"), std::string::npos);
+  EXPECT_EQ(job.counts().hits, 1u);
+  EXPECT_GE(job.sent(0), job.plain(0, second));
+  munmap(memory, 1 << 20);
+  close(file);
 }
 
 }  // namespace

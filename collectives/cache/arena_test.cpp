@@ -7,12 +7,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdlib>
+#include <string>
 #include <vector>
 
 namespace bestride {
 namespace {
 
-constexpr std::int64_t page = 4096;
+constexpr std::int64_t page = 4096, chunk = Arena::chunk;
 
 TEST(Arena, NoneAndTooSmallAreNoMemory) {
   Arena none;
@@ -24,44 +27,54 @@ TEST(Arena, NoneAndTooSmallAreNoMemory) {
   EXPECT_EQ(arena.at(40), memory.data() + 40);
 }
 
-TEST(Arena, TakesPagesOfAFileBeforeTheyAreWritten) {
-  const int file = memfd_create("arena", MFD_CLOEXEC);
-  ASSERT_GE(file, 0);
-  ASSERT_EQ(ftruncate(file, 64 * page), 0);
-  void* memory = mmap(nullptr, 64 * page, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-  ASSERT_NE(memory, MAP_FAILED);
-  Arena arena(static_cast<std::byte*>(memory), 64 * page, file);
-  const auto pages = [file] {
+/// A memfd of some size, mapped at a length that may be greater.
+struct File {
+  File(std::int64_t bytes, std::int64_t mapped) : length(static_cast<std::size_t>(mapped)), number(memfd_create("arena", MFD_CLOEXEC | MFD_ALLOW_SEALING)) {
+    if (ftruncate(number, bytes) != 0) std::abort();
+    void* place = mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, number, 0);
+    if (place == MAP_FAILED) std::abort();
+    memory = static_cast<std::byte*>(place);
+  }
+  ~File() {
+    munmap(memory, length);
+    close(number);
+  }
+  std::int64_t pages() const {
     struct stat status;
-    fstat(file, &status);
+    fstat(number, &status);
     return status.st_blocks * 512 / page;
-  };
-  EXPECT_EQ(pages(), 0);
-  EXPECT_TRUE(arena.reserve(0, 10 * page));
-  EXPECT_EQ(pages(), 10);
-  EXPECT_TRUE(arena.reserve(2 * page, 3 * page));
-  EXPECT_EQ(pages(), 10);
-  munmap(memory, 64 * page);
-  close(file);
+  }
+  std::size_t length;
+  int number;
+  std::byte* memory;
+};
+
+TEST(Arena, TakesPagesOfAFileBeforeTheyAreWritten) {
+  const std::int64_t bytes = 10 * chunk + page;
+  const File file(bytes, bytes);
+  Arena arena(file.memory, bytes, file.number);
+  EXPECT_EQ(file.pages(), 0);
+  EXPECT_TRUE(arena.reserve(3 * chunk, chunk));
+  EXPECT_EQ(file.pages(), chunk / page);
+  EXPECT_TRUE(arena.reserve(3 * chunk + 5, 10));
+  EXPECT_EQ(file.pages(), chunk / page);
+  EXPECT_TRUE(arena.reserve(3 * chunk - 1, 2));
+  EXPECT_EQ(file.pages(), 2 * chunk / page);
+  EXPECT_TRUE(arena.reserve(bytes - 1, 1));
+  EXPECT_EQ(file.pages(), 2 * chunk / page + 1);
 }
 
 TEST(Arena, PagesThatCantBeHadAreNoMemory) {
-  const int file = memfd_create("arena", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  ASSERT_GE(file, 0);
-  ASSERT_EQ(ftruncate(file, 4 * page), 0);
-  ASSERT_EQ(fcntl(file, F_ADD_SEALS, F_SEAL_GROW), 0);  // what lies behind the end can't be had
-  void* memory = mmap(nullptr, 64 * page, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-  ASSERT_NE(memory, MAP_FAILED);
-  Arena arena(static_cast<std::byte*>(memory), 64 * page, file);
+  const File file(chunk, 3 * chunk);
+  ASSERT_EQ(fcntl(file.number, F_ADD_SEALS, F_SEAL_GROW), 0);  // what lies behind the end can't be had
+  Arena arena(file.memory, 3 * chunk, file.number);
   testing::internal::CaptureStderr();
-  EXPECT_FALSE(arena.reserve(0, 10 * page));
-  EXPECT_FALSE(arena.reserve(0, 20 * page));
+  EXPECT_FALSE(arena.reserve(0, chunk + 1));
+  EXPECT_FALSE(arena.reserve(2 * chunk, 1));
   const std::string said = testing::internal::GetCapturedStderr();
   EXPECT_NE(said.find("no memory to keep results"), std::string::npos);
   EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1);
-  EXPECT_TRUE(arena.reserve(0, 4 * page));
-  munmap(memory, 64 * page);
-  close(file);
+  EXPECT_TRUE(arena.reserve(0, chunk));
 }
 
 }  // namespace

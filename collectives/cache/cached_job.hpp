@@ -43,7 +43,8 @@ class CachedJob {
       arenas_.emplace_back(memory_[static_cast<std::size_t>(job.topology().node_of(rank))].data(), limits.budget);
     }
   }
-  void take_arena_of_rank(int rank) { arenas_[static_cast<std::size_t>(rank)] = Arena(); }
+  void take_arena_of_rank(int rank) { set_arena_of_rank(rank, Arena()); }
+  void set_arena_of_rank(int rank, Arena arena) { arenas_[static_cast<std::size_t>(rank)] = std::move(arena); }
   void take_arena_of_node(int node) {
     for (const int rank : job.topology().ranks_on(node)) take_arena_of_rank(rank);
   }
