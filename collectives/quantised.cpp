@@ -23,7 +23,12 @@ class CodedRun final : public Operands {
   /// From number `first` of each block on, as many as `room` holds the codes of; no numbers where all blocks have ended. Codes lie node by
   /// node. May throw std::bad_alloc.
   CodedRun(const Topology& topology, const Operands& blocks, NumberFormat format, CodeBits bits, std::int64_t first, std::byte* room)
-      : blocks_(blocks), format_(format), bits_(bits), number_(number_bytes(format)), first_(first), codes_(static_cast<std::size_t>(topology.ranks())) {
+      : blocks_(blocks),
+        format_(format),
+        bits_(bits),
+        number_(number_bytes(format)),
+        first_(first),
+        codes_(static_cast<std::size_t>(topology.ranks())) {
     std::int64_t ranks = 0;
     for (int rank = 0; rank < topology.ranks(); ++rank) ranks += numbers_of(rank) > first;
     if (ranks == 0) return;
@@ -158,7 +163,8 @@ Strand quantised_reduce_scatter(Hierarchy& h, const Operands& input, Operand out
   co_await reduce_scatter(h, wide, wide_result, sum, order, pace);
 }
 
-Strand quantised_allreduce(Hierarchy& h, Operand input, Operand output, NumberFormat format, CodeBits bits, CodeBits result_bits, Pace pace) {
+Strand quantised_allreduce(Hierarchy& h, Operand input, Operand output, NumberFormat format, CodeBits bits, CodeBits result_bits,
+                           Pace pace) {
   const std::int64_t number = number_bytes(format);
   const EvenBlocks blocks(h.topology(), output, number);
   {

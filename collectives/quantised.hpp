@@ -25,8 +25,9 @@ Strand quantised_allgather(Hierarchy& hierarchy, Operand own, const Operands& al
 /// As reduce_scatter(), of a sum of numbers.
 Strand quantised_reduce_scatter(Hierarchy& hierarchy, const Operands& input, Operand output, NumberFormat format, CodeBits bits, Pace pace);
 
-/// As allreduce(), of a sum of numbers that lie together: the above one after the other, with `bits` for what is added and `result_bits` for the sums. All
-/// members have the same bits. At most most_quantised_ranks.
-Strand quantised_allreduce(Hierarchy& hierarchy, Operand input, Operand output, NumberFormat format, CodeBits bits, CodeBits result_bits, Pace pace);
+/// As allreduce(), of a sum of numbers that lie together: the above one after the other, with `bits` for what is added and `result_bits`
+/// for the sums. All members have the same bits. At most most_quantised_ranks.
+Strand quantised_allreduce(Hierarchy& hierarchy, Operand input, Operand output, NumberFormat format, CodeBits bits, CodeBits result_bits,
+                           Pace pace);
 
 }  // namespace bestride

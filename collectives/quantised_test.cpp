@@ -32,7 +32,8 @@ std::vector<std::byte> random_numbers(std::int64_t count, NumberFormat format, b
   std::vector<std::byte> numbers(static_cast<std::size_t>(count * shape.size));
   const std::uint64_t bias = (std::uint64_t{1} << (shape.exponent - 1)) - 1;
   for (std::int64_t i = 0; i < count; ++i) {
-    std::uint64_t bits = test::compose(shape, random() % 2, bias - 4 + random() % 4 + static_cast<std::uint64_t>(i / 100 % 4), random() & test::mask(shape.fraction));
+    std::uint64_t bits = test::compose(shape, random() % 2, bias - 4 + random() % 4 + static_cast<std::uint64_t>(i / 100 % 4),
+                                       random() & test::mask(shape.fraction));
     if (!finite && random() % 300 == 0)
       bits = test::compose(shape, random() % 2, test::mask(shape.exponent), random() % 2 ? 0 : std::uint64_t{1} << (shape.fraction - 1));
     if (random() % 50 == 0) bits = 0;
@@ -102,7 +103,8 @@ void gather(const Case& given, std::mt19937_64& random) {
   ASSERT_TRUE(job.run(std::move(strands)));
   for (int rank = 0; rank < given.ranks(); ++rank)
     for (int from = 0; from < given.ranks(); ++from)
-      ASSERT_EQ(content(*blocks[static_cast<std::size_t>(rank)], from), expected[static_cast<std::size_t>(from)]) << rank << " from " << from;
+      ASSERT_EQ(content(*blocks[static_cast<std::size_t>(rank)], from), expected[static_cast<std::size_t>(from)])
+          << rank << " from " << from;
   for (int node = 0; node < job.topology().nodes(); ++node) {
     std::int64_t own = 0;
     for (const int rank : job.topology().ranks_on(node)) own += coded[static_cast<std::size_t>(rank)];
@@ -134,6 +136,7 @@ TEST(QuantisedAllgather, KeepsTheBoundOfOneCoding) {
   for (const NumberFormat format : all_formats)
     for (const CodeBits bits : all_bits) {
       const std::vector<std::byte> numbers = random_numbers(3000, format, false, random), back = coded_once(numbers, format, bits);
+      ASSERT_EQ(coded_once(back, format, bits), back) << name_of(format);  // what was gathered can be gathered on without loss
       const std::int64_t block = quantised_block_size(bits);
       for (std::int64_t i = 0; i < 3000; ++i) {
         long double largest = 0;
@@ -171,16 +174,18 @@ class Summands {
     for (const auto& sums : of_node_) all += sums[static_cast<std::size_t>(i)];
     return all;
   }
-  /// What the sum of element `string[k]` may be off, where `string` are the elements of the owner node in the order in which they are coded:
-  /// one coding for each other node's part, in a block that holds no element farther than a block away, and the additions.
+  /// What the sum of element `string[k]` may be off, where `string` are the elements of the owner node in the order in which they are
+  /// coded: one coding for each other node's part, in a block that holds no element farther than a block away, and the additions.
   long double bound(const std::vector<std::int64_t>& string, std::int64_t k, int owner) const {
     const std::int64_t block = quantised_block_size(bits_);
     const NumberFormat wide = format_ == NumberFormat::float64 ? format_ : NumberFormat::float32;
     long double error = 0, magnitudes = 0;
     for (int node = 0; node < topology_.nodes(); ++node) {
       long double largest = 0;
-      for (std::int64_t j = std::max<std::int64_t>(0, k - block + 1); j < std::min(static_cast<std::int64_t>(string.size()), k + block); ++j) {
-        const long double magnitude = std::fabs(of_node_[static_cast<std::size_t>(node)][static_cast<std::size_t>(string[static_cast<std::size_t>(j)])]);
+      for (std::int64_t j = std::max<std::int64_t>(0, k - block + 1); j < std::min(static_cast<std::int64_t>(string.size()), k + block);
+           ++j) {
+        const long double magnitude =
+            std::fabs(of_node_[static_cast<std::size_t>(node)][static_cast<std::size_t>(string[static_cast<std::size_t>(j)])]);
         if (std::isfinite(magnitude)) largest = std::max(largest, magnitude);
       }
       if (node != owner) error += coding_error(largest, bits_, wide);
@@ -213,7 +218,9 @@ class Blocks final : public Operands {
     for (const std::int64_t count : counts) begins_.push_back(begins_.back() + count * number);
   }
   Operand of(int rank) const noexcept override { return Operand(numbers_.data() + begins_[static_cast<std::size_t>(rank)], bytes(rank)); }
-  std::int64_t bytes(int rank) const noexcept override { return begins_[static_cast<std::size_t>(rank) + 1] - begins_[static_cast<std::size_t>(rank)]; }
+  std::int64_t bytes(int rank) const noexcept override {
+    return begins_[static_cast<std::size_t>(rank) + 1] - begins_[static_cast<std::size_t>(rank)];
+  }
 
  private:
   std::vector<std::byte>& numbers_;
@@ -241,7 +248,8 @@ Results scattered(const Case& given, SimulatedJob& job, Summands& summands) {
   for (int rank = 0; rank < given.ranks(); ++rank) {
     auto& mine = results[static_cast<std::size_t>(rank)];
     strands.push_back(quantised_reduce_scatter(job.at(rank), inputs[static_cast<std::size_t>(rank)],
-                                               Operand(mine.data(), static_cast<std::int64_t>(mine.size())), given.format, given.bits, given.pace));
+                                               Operand(mine.data(), static_cast<std::int64_t>(mine.size())), given.format, given.bits,
+                                               given.pace));
   }
   if (!job.run(std::move(strands))) return {};
   return results;
@@ -266,10 +274,12 @@ TEST(QuantisedReduceScatter, IsOffByOneCodingOfEachOtherNodesSum) {
       for (const int rank : job.topology().ranks_on(node))
         for (std::int64_t i = 0; i < given.counts[static_cast<std::size_t>(rank)]; ++i) {
           string.push_back(begins[static_cast<std::size_t>(rank)] + i);
-          got.push_back(test::value_of(shape_of(given.format), test::get(results[static_cast<std::size_t>(rank)].data(), shape_of(given.format), i)));
+          got.push_back(
+              test::value_of(shape_of(given.format), test::get(results[static_cast<std::size_t>(rank)].data(), shape_of(given.format), i)));
         }
       for (std::size_t k = 0; k < string.size(); ++k) {
-        expect_near(got[k], summands.sum(string[k]), summands.bound(string, static_cast<std::int64_t>(k), node), "element " + std::to_string(string[k]));
+        expect_near(got[k], summands.sum(string[k]), summands.bound(string, static_cast<std::int64_t>(k), node),
+                    "element " + std::to_string(string[k]));
         if (HasFatalFailure()) return;
       }
     }
@@ -289,8 +299,10 @@ TEST(QuantisedAllreduce, AllHaveTheSameBitsOffByOneMoreCoding) {
     std::vector<Strand> strands;
     const bool in_place = random() % 2;
     for (int rank = 0; rank < given.ranks(); ++rank) {
-      const Operand output(results[static_cast<std::size_t>(rank)].data(), count * number), input(summands.numbers[static_cast<std::size_t>(rank)].data(), count * number);
-      strands.push_back(quantised_allreduce(job.at(rank), in_place ? output : input, output, given.format, given.bits, CodeBits::int8, given.pace));
+      const Operand output(results[static_cast<std::size_t>(rank)].data(), count * number),
+          input(summands.numbers[static_cast<std::size_t>(rank)].data(), count * number);
+      strands.push_back(
+          quantised_allreduce(job.at(rank), in_place ? output : input, output, given.format, given.bits, CodeBits::int8, given.pace));
     }
     ASSERT_TRUE(job.run(std::move(strands)));
     for (const auto& result : results) ASSERT_EQ(result, results[0]);
@@ -306,8 +318,10 @@ TEST(QuantisedAllreduce, AllHaveTheSameBitsOffByOneMoreCoding) {
       for (std::int64_t k = std::max<std::int64_t>(0, i - 255); k < std::min(count, i + 256); ++k)
         if (const long double one = std::fabs(sums[static_cast<std::size_t>(k)]); std::isfinite(one))
           largest = std::max(largest, one + bounds[static_cast<std::size_t>(k)]);
-      expect_near(test::value_of(shape_of(given.format), test::get(results[0].data(), shape_of(given.format), i)), sums[static_cast<std::size_t>(i)],
-                  bounds[static_cast<std::size_t>(i)] + coding_error(largest, CodeBits::int8, given.format), "element " + std::to_string(i));
+      expect_near(test::value_of(shape_of(given.format), test::get(results[0].data(), shape_of(given.format), i)),
+                  sums[static_cast<std::size_t>(i)],
+                  bounds[static_cast<std::size_t>(i)] + coding_error(largest, CodeBits::int8, given.format),
+                  "element " + std::to_string(i));
       if (HasFatalFailure()) return;
     }
   }
@@ -328,8 +342,8 @@ TEST(Quantised, BytesOnTheWire) {
     for (int rank = 0; rank < 6; ++rank) blocks.emplace_back(bytes, false);
     std::vector<Strand> strands;
     for (int rank = 0; rank < 6; ++rank)
-      strands.push_back(quantised_allgather(job.at(rank), blocks[static_cast<std::size_t>(rank)].of(rank), blocks[static_cast<std::size_t>(rank)], given.format,
-                                            CodeBits::int8, given.pace));
+      strands.push_back(quantised_allgather(job.at(rank), blocks[static_cast<std::size_t>(rank)].of(rank),
+                                            blocks[static_cast<std::size_t>(rank)], given.format, CodeBits::int8, given.pace));
     ASSERT_TRUE(job.run(std::move(strands)));
     EXPECT_LE(job.bytes_out(1), plain * 27 / 100);
   }

@@ -50,7 +50,8 @@ void check(Wanted wanted, const std::vector<Number>& got, const std::vector<Numb
     return;
   }
   double worst = 0;
-  for (std::size_t i = 0; i < got.size(); ++i) worst = std::max(worst, std::fabs(static_cast<double>(got[i]) - static_cast<double>(exact[i])));
+  for (std::size_t i = 0; i < got.size(); ++i)
+    worst = std::max(worst, std::fabs(static_cast<double>(got[i]) - static_cast<double>(exact[i])));
   CHECK(worst > 0);
   CHECK(worst <= bound);
 }
@@ -217,7 +218,8 @@ Off as_bfloat16(MPI_Comm comm, MPI_Op op) {
   Off off;
   for (int rank = 0; rank < 4; ++rank)
     for (int i = 0; i < count; ++i)
-      off.gathered = std::max<double>(off.gathered, std::fabs(from_bfloat16(all[static_cast<std::size_t>(rank * count + i)]) - number<float>(rank, i)));
+      off.gathered = std::max<double>(off.gathered,
+                                      std::fabs(from_bfloat16(all[static_cast<std::size_t>(rank * count + i)]) - number<float>(rank, i)));
   std::vector<std::uint16_t> given;
   for (int part = 0; part < 4; ++part) given.insert(given.end(), own.begin(), own.end());
   MPI_Reduce_scatter_block(given.data(), mine.data(), count, MPI_UINT16_T, op, comm);

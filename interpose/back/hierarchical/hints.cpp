@@ -26,8 +26,9 @@ struct Key {
 };
 constexpr Choice quantise_choices[] = {{"off", 0}, {"int8", 8}, {"int4", 4}};
 constexpr Choice reassociate_choices[] = {{"0", 0}, {"1", 1}, {"false", 0}, {"true", 1}};
-constexpr Choice format_choices[] = {
-    {"none", CommHints::none - 1}, {"bfloat16", static_cast<int>(NumberFormat::bfloat16)}, {"half", static_cast<int>(NumberFormat::float16)}};
+constexpr Choice format_choices[] = {{"none", CommHints::none - 1},
+                                     {"bfloat16", static_cast<int>(NumberFormat::bfloat16)},
+                                     {"half", static_cast<int>(NumberFormat::float16)}};
 constexpr Key keys[] = {{"bestride_quantize", &CommHints::quantise, quantise_choices, "off, int8 or int4", 0},
                         {"bestride_reassociate", &CommHints::reassociate, reassociate_choices, "0 or 1", 0},
                         {"bestride_format", &CommHints::format, format_choices, "bfloat16, half or none", CommHints::none}};
@@ -37,7 +38,8 @@ constexpr int key_count = sizeof keys / sizeof *keys;
 int read(MPI_Info info, const Key& key) noexcept {
   char text[32] = "";
   int given = 0;
-  if (info == MPI_INFO_NULL || real.Info_get(info, key.name, sizeof text - 1, text, &given) != MPI_SUCCESS || !given) return CommHints::none;
+  if (info == MPI_INFO_NULL || real.Info_get(info, key.name, sizeof text - 1, text, &given) != MPI_SUCCESS || !given)
+    return CommHints::none;
   for (const Choice& choice : key.choices)
     if (std::string_view(choice.text) == text) return choice.value;
   say_once(key.name, "info key %s='%s' is not %s; it is ignored", key.name, text, key.remedy);
@@ -64,7 +66,8 @@ void take_hints(MPI_Comm comm, MPI_Info info) noexcept {
     if (most[2 * key_count]) {
       value = keys[i].off;
     } else if (most[2 * i] != -most[2 * i + 1]) {
-      say_once("hints", "the members of a communicator give the info key %s different values; it is off there: give all the same", keys[i].name);
+      say_once("hints", "the members of a communicator give the info key %s different values; it is off there: give all the same",
+               keys[i].name);
       value = keys[i].off;
     } else if (most[2 * i] != CommHints::none) {
       value = most[2 * i];

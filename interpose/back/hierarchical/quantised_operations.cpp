@@ -33,7 +33,8 @@ std::optional<NumberFormat> format_of(const CommEntry& entry, const Predefined* 
 std::optional<Codes> codes_of(int bits, std::optional<NumberFormat> format) noexcept {
   if (!format) return std::nullopt;
   if (runtime().locality().rank == 0)
-    say_info("quantised", "allgathers and sums of floating-point numbers between nodes are approximate, as BESTRIDE_QUANTIZE or an info key asks");
+    say_info("quantised",
+             "allgathers and sums of floating-point numbers between nodes are approximate, as BESTRIDE_QUANTIZE or an info key asks");
   return Codes{*format, CodeBits::int8, bits == 4 ? CodeBits::int4 : CodeBits::int8};
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The quantised collectives: which calls are, and their operations. Only where the user has asked for it (BESTRIDE_QUANTIZE, or the info key
-// bestride_quantize): their results are approximate.
+// The quantised collectives: which calls are, and their operations. Only where the user has asked for it (BESTRIDE_QUANTIZE, or the info
+// key bestride_quantize): their results are approximate.
 #include <mpi.h>
 
 #include <optional>
@@ -15,9 +15,9 @@ namespace bestride {
 class CommEntry;
 
 struct Codes {
-  NumberFormat format;   ///< of the numbers
-  CodeBits gathered;     ///< of what is gathered: every number is coded once
-  CodeBits added;        ///< of what is added
+  NumberFormat format;  ///< of the numbers
+  CodeBits gathered;    ///< of what is gathered: every number is coded once
+  CodeBits added;       ///< of what is added
 };
 /// How allgathers of `type` on this communicator are quantised. All of the type's elements are numbers of one format, which the type
 /// signature says and so all members know.
