@@ -35,6 +35,8 @@ constexpr Variable table[] = {
     {"BESTRIDE_WINDOW_LIMIT", size, "64M", "", "memory that the ranks of a node share for the collectives of one communicator, at most"},
     {"BESTRIDE_REASSOCIATE", flag, "0", "",
      "1: sums and products of floating-point numbers may go through the hierarchy, in one fixed order that is not the MPI library's"},
+    {"BESTRIDE_QUANTIZE", choice, "off", "off|int8|int4",
+     "large allgathers and sums of floating-point numbers between nodes are approximate: codes of 8 bits; int4: of 4 where numbers are added (docs/quantised.md)"},
     {"BESTRIDE_RAILS", text, "off", "",
      "NICs of which each local rank takes one, such as eth0,eth1; auto: the fastest equal ones, if several hosts take part; off"},
     {"BESTRIDE_COLLECTIVES", choice, "auto", "auto|library|hierarchical",

@@ -69,6 +69,8 @@ void print_installation() {
   say("CUDA driver", gpu_text(ask_about_gpus()));
   say("profile", profile_text());
   say("topology", processors_text());
+  const std::string& codes = Settings::get().text("BESTRIDE_QUANTIZE");
+  say("approximate", codes == "off" ? "nothing" : "large allgathers and sums of floating-point numbers between nodes: " + codes + " codes (BESTRIDE_QUANTIZE)");
   const Result<std::string> rails = rails_text();
   say("rails", (rails ? *rails : rails.error().text) + " (up here: " + nics_text() + ")");
 }

@@ -21,7 +21,7 @@ class Combine {
  public:
   Combine(Hierarchy& hierarchy, const NodeStrings& input, const Reduction& reduction, const ReductionOrder& order, ResultSink& sink, Pace pace)
       : h_(hierarchy), input_(input), reduction_(reduction), order_(order), sink_(sink), unit_(reduction.element_bytes),
-        piece_(combine_piece(hierarchy, order, reduction.element_bytes, pace)), in_flight_(pace.in_flight),
+        piece_(combine_piece(hierarchy, order, reduction.piece_unit(), pace)), in_flight_(pace.in_flight),
         round_(round_buffers(hierarchy, order)),
         kept_(static_cast<std::size_t>(hierarchy.own_lanes().last - hierarchy.own_lanes().first)),
         sent_(static_cast<std::size_t>(sent_buffers(order, pace))),
@@ -96,7 +96,7 @@ class Combine {
         const Range range = piece_of(lane_of(h_.node(), lane), round, piece_);
         for (int partial = 0; range.bytes() > 0 && partial < order_.partials(from); ++partial) {
           const std::size_t index = received_index(round, lane - own.first, from, partial);
-          received_[index] = h_.wire().receive(h_.carrier(from, lane), received_buffer(index), range.bytes());
+          received_[index] = h_.wire().receive(h_.carrier(from, lane), received_buffer(index), wire_bytes(range));
         }
       }
     }
@@ -128,7 +128,10 @@ class Combine {
         return true;
       });
       for (int i = 0; i < partials; ++i)
-        combine_here(turn, i, sent ? sent_buffer(slot + i) : received_buffer(received_index(turn.piece, turn.lane - own.first, h_.node(), i)));
+        if (sent)
+          combine_to_send(turn, i, sent_buffer(slot + i));
+        else
+          combine_here(turn, i, received_buffer(received_index(turn.piece, turn.lane - own.first, h_.node(), i)));
       for (int q = 0; q < h_.local_ranks(); ++q)
         if (q != h_.local_rank()) h_.channels().take(q, Stream::own);
       if (!sent) {
@@ -136,7 +139,7 @@ class Combine {
         continue;
       }
       for (int i = 0; i < partials; ++i)
-        sent_[static_cast<std::size_t>(slot + i)] = h_.wire().send(h_.carrier(turn.node, turn.lane), sent_buffer(slot + i), turn.range.bytes());
+        sent_[static_cast<std::size_t>(slot + i)] = h_.wire().send(h_.carrier(turn.node, turn.lane), sent_buffer(slot + i), wire_bytes(turn.range));
       ++sends;
     }
     for (std::int64_t i = std::max<std::int64_t>(0, sends - in_flight_); i < sends; ++i)
@@ -159,6 +162,17 @@ class Combine {
         co_await sink_.deliver(lane, range, combine_all(range.bytes(), lane - own.first));
       }
     }
+  }
+
+  std::int64_t wire_bytes(Range range) const noexcept {
+    return reduction_.coding ? reduction_.coding->coded_bytes(range.bytes()) : range.bytes();
+  }
+  /// As it crosses the wire. Codes are made of the whole result of this node, in full precision.
+  void combine_to_send(const Turn& turn, int partial, std::byte* into) noexcept {
+    if (!reduction_.coding) return combine_here(turn, partial, into);
+    std::byte* plain = depth_buffer(2);
+    combine_here(turn, partial, plain);
+    reduction_.coding->encode(plain, turn.range.bytes(), into);
   }
 
   /// Combines what the ranks of this node have. All pieces of the neighbours have arrived.
@@ -207,8 +221,13 @@ class Combine {
     }
     std::byte* result = received_buffer(received_index(finished_, own_lane, h_.node(), 0));
     for (int node = 0; node < h_.nodes(); ++node)
-      if (node != h_.node())
-        reduction_.combine(received_buffer(received_index(finished_, own_lane, node, 0)), result, bytes);
+      if (node != h_.node()) {
+        const std::byte* arrived = received_buffer(received_index(finished_, own_lane, node, 0));
+        if (reduction_.coding)
+          reduction_.coding->combine(arrived, result, bytes);
+        else
+          reduction_.combine(arrived, result, bytes);
+      }
     return result;
   }
   /// Trees are walked from left to right, so each node's partial results come up in their order.
@@ -247,12 +266,12 @@ class Combine {
 
 }  // namespace
 
-std::int64_t combine_piece(const Hierarchy& h, const ReductionOrder& order, std::int64_t element_bytes, Pace pace) noexcept {
+std::int64_t combine_piece(const Hierarchy& h, const ReductionOrder& order, std::int64_t unit, Pace pace) noexcept {
   int depths = 1;
   while ((1 << depths) < h.topology().ranks()) ++depths;
   const std::int64_t room = Hierarchy::staging_bytes / (sent_buffers(order, pace) + 2 * round_buffers(h, order) + depths);
   const std::int64_t most = std::min(room, h.channels().slot_bytes());
-  return element_bytes > most ? 0 : std::clamp(pace.piece, element_bytes, most) / element_bytes * element_bytes;
+  return unit > most ? 0 : std::clamp(pace.piece, unit, most) / unit * unit;
 }
 
 Strand combine(Hierarchy& hierarchy, const NodeStrings& input, const Reduction& reduction, const ReductionOrder& order, ResultSink& sink, Pace pace) {

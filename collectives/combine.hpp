@@ -41,8 +41,9 @@ class ResultPieces {
   int lane_;
 };
 
-/// Bytes of a piece of combine(): what staging has room for, at most pace.piece and a slot, a multiple of an element. 0: an element does not fit.
-std::int64_t combine_piece(const Hierarchy& hierarchy, const ReductionOrder& order, std::int64_t element_bytes, Pace pace) noexcept;
+/// Bytes of a piece of combine(): what staging has room for, at most pace.piece and a slot, a multiple of `unit`. 0: a unit does not fit.
+/// `unit`: Reduction::piece_unit().
+std::int64_t combine_piece(const Hierarchy& hierarchy, const ReductionOrder& order, std::int64_t unit, Pace pace) noexcept;
 
 /// All outlive the strand. combine_piece() is not 0.
 Strand combine(Hierarchy& hierarchy, const NodeStrings& input, const Reduction& reduction, const ReductionOrder& order, ResultSink& sink, Pace pace);

@@ -60,4 +60,17 @@ class Operands {
   ~Operands() = default;
 };
 
+/// One rank's block, and the sizes of the others': what a rank has whose part of a collective is one block. `sizes` outlives this.
+class SingleBlock final : public Operands {
+ public:
+  SingleBlock(const Operands& sizes, int rank, Operand own) noexcept : sizes_(sizes), rank_(rank), own_(own) {}
+  Operand of(int rank) const noexcept override { return rank == rank_ ? own_ : Operand(nullptr, bytes(rank)); }
+  std::int64_t bytes(int rank) const noexcept override { return sizes_.bytes(rank); }
+
+ private:
+  const Operands& sizes_;
+  const int rank_;
+  const Operand own_;
+};
+
 }  // namespace bestride

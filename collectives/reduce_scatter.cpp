@@ -13,7 +13,7 @@ namespace {
 /// Hands each part of a result to the rank of this node it belongs to.
 class ToOwners final : public ResultSink {
  public:
-  ToOwners(Hierarchy& hierarchy, const NodeStrings& strings, Operand output, std::int64_t piece, std::int64_t unit)
+  ToOwners(Hierarchy& hierarchy, const NodeStrings& strings, const NodeStrings& output, std::int64_t piece, std::int64_t unit)
       : h_(hierarchy), strings_(strings), output_(output), piece_(piece), unit_(unit) {}
 
   Strand deliver(int, Range range, const std::byte* data) override {
@@ -52,14 +52,11 @@ class ToOwners final : public ResultSink {
     const Range part = strings_.part(h_.node(), owner);
     return {std::max(range.first, part.first), std::min(range.last, part.last)};
   }
-  void keep(Range range, const std::byte* data) const noexcept {
-    const std::int64_t begin = strings_.part(h_.node(), h_.local_rank()).first;
-    output_.write(data, range.first - begin, range.last - begin);
-  }
+  void keep(Range range, const std::byte* data) const noexcept { output_.write(h_.node(), range, data); }
 
   Hierarchy& h_;
   const NodeStrings& strings_;
-  const Operand output_;
+  const NodeStrings& output_;
   const std::int64_t piece_, unit_;
 };
 
@@ -80,19 +77,30 @@ class IntoStrings final : public ResultSink {
 }  // namespace
 
 Strand reduce_scatter(Hierarchy& hierarchy, const Operands& input, Operand output, const Reduction& reduction, const ReductionOrder& order, Pace pace) {
-  const RankBlocks strings(hierarchy.topology(), input);
-  ToOwners sink(hierarchy, strings, output, combine_piece(hierarchy, order, reduction.element_bytes, pace), reduction.element_bytes);
+  const SingleBlock own(input, hierarchy.rank(), output);
+  const RankBlocks strings(hierarchy.topology(), input), result(hierarchy.topology(), own);
+  co_await reduce_scatter(hierarchy, strings, result, reduction, order, pace);
+}
+
+Strand reduce_scatter(Hierarchy& hierarchy, const NodeStrings& input, const NodeStrings& output, const Reduction& reduction,
+                      const ReductionOrder& order, Pace pace) {
+  ToOwners sink(hierarchy, input, output, combine_piece(hierarchy, order, reduction.piece_unit(), pace), reduction.element_bytes);
   std::vector<Strand> strands;
-  strands.push_back(combine(hierarchy, strings, reduction, order, sink, pace));
+  strands.push_back(combine(hierarchy, input, reduction, order, sink, pace));
   for (int q = 0; q < hierarchy.local_ranks(); ++q)
     if (q != hierarchy.local_rank()) strands.push_back(sink.take(q));
   co_await all_of(strands);
 }
 
+Strand reduce_to_lanes(Hierarchy& hierarchy, const NodeStrings& input, const NodeStrings& output, const Reduction& reduction,
+                       const ReductionOrder& order, Pace pace) {
+  IntoStrings sink(hierarchy, output);
+  co_await combine(hierarchy, input, reduction, order, sink, pace);
+}
+
 Strand allreduce(Hierarchy& hierarchy, Operand input, Operand output, const Reduction& reduction, const ReductionOrder& order, Pace pace) {
   const EvenParts given(hierarchy.topology(), input, reduction.element_bytes), result(hierarchy.topology(), output, reduction.element_bytes);
-  IntoStrings sink(hierarchy, result);
-  co_await combine(hierarchy, given, reduction, order, sink, pace);
+  co_await reduce_to_lanes(hierarchy, given, result, reduction, order, pace);
   co_await share(hierarchy, result, pace, reduction.element_bytes);
 }
 

@@ -10,6 +10,14 @@ namespace bestride {
 /// outlive the strand. combine_piece() is not 0.
 Strand reduce_scatter(Hierarchy& hierarchy, const Operands& input, Operand output, const Reduction& reduction, const ReductionOrder& order, Pace pace);
 
+/// The same of any strings of elements. Of `output`, of the same shape, nothing but this rank's own part is written.
+Strand reduce_scatter(Hierarchy& hierarchy, const NodeStrings& input, const NodeStrings& output, const Reduction& reduction,
+                      const ReductionOrder& order, Pace pace);
+
+/// Of `output`, of the input's shape, what belongs to the lanes of this rank is written: an allreduce's first half.
+Strand reduce_to_lanes(Hierarchy& hierarchy, const NodeStrings& input, const NodeStrings& output, const Reduction& reduction,
+                       const ReductionOrder& order, Pace pace);
+
 /// `input` and `output` (of the same size on all ranks) may be the same buffer.
 Strand allreduce(Hierarchy& hierarchy, Operand input, Operand output, const Reduction& reduction, const ReductionOrder& order, Pace pace);
 

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "collectives/wire_coding.hpp"
 #include "model/topology.hpp"
 
 namespace bestride {
@@ -20,6 +21,10 @@ class Reduction {
   std::int64_t element_bytes = 1;
   /// The order matters: see above.
   bool ordered = false;
+  /// As what partial results cross the wire; nullptr: as they are. Outlives this. Not if the order matters.
+  const WireCoding* coding = nullptr;
+  /// Pieces are cut at its multiples.
+  std::int64_t piece_unit() const noexcept { return coding ? coding->block_bytes : element_bytes; }
 
   /// inout = in OP inout, element by element; `bytes` is a multiple of element_bytes. The ranks of `in` stand before those of `inout`.
   virtual void combine(const std::byte* in, std::byte* inout, std::int64_t bytes) const noexcept = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Birth and death: of the job, of types, of communicators.
 #include "interpose/back/entries.hpp"
+#include "interpose/back/hierarchical/hints.hpp"
 #include "interpose/back/hierarchical/job.hpp"
 #include "interpose/back/hierarchical/progress_thread.hpp"
 #include "interpose/back/hierarchical/rail.hpp"
@@ -115,10 +116,26 @@ using bestride::before_call;
 using bestride::CallId;
 using bestride::made;
 using bestride::next;
+using bestride::take_hints;
 
 extern "C" int bestride_entry_Comm_dup(MPI_Comm from, MPI_Comm* comm) {
   before_call<CallId::Comm_dup>();
   return made(next.Comm_dup(from, comm), comm);
+}
+extern "C" int bestride_entry_Comm_dup_with_info(MPI_Comm from, MPI_Info info, MPI_Comm* comm) {
+  before_call<CallId::Comm_dup_with_info>();
+  const int error = made(next.Comm_dup_with_info(from, info, comm), comm);
+  if (error == MPI_SUCCESS) take_hints(*comm, info);
+  return error;
+}
+extern "C" int bestride_entry_Comm_set_info(MPI_Comm comm, MPI_Info info) {
+  before_call<CallId::Comm_set_info>();
+  const int error = next.Comm_set_info(comm, info);
+  if (error == MPI_SUCCESS)
+    take_hints(comm, info);
+  else if (bestride::runtime().comms.find(comm))
+    take_hints(comm, MPI_INFO_NULL);  // others may count on this member
+  return error;
 }
 extern "C" int bestride_entry_Comm_split(MPI_Comm from, int color, int key, MPI_Comm* comm) {
   before_call<CallId::Comm_split>();

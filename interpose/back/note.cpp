@@ -33,8 +33,8 @@ void note_moved(const char* call_name, const char* strategy, const LayoutPtr& la
   runtime().tally.add({call_name, strategy, "", layout, layout ? layout->size() : 0, seconds, 0});
 }
 
-void note_spread(const char* call_name, std::int64_t bytes, double seconds, double saved_seconds) noexcept {
-  runtime().tally.add({call_name, "hierarchical", "", {}, bytes, seconds, saved_seconds});
+void note_spread(const char* call_name, const char* way, std::int64_t bytes, double seconds, double saved_seconds) noexcept {
+  runtime().tally.add({call_name, way, "", {}, bytes, seconds, saved_seconds});
 }
 
 void note_left_alone(CallId call, std::int64_t count, MPI_Datatype type) noexcept {

@@ -12,8 +12,8 @@ inline bool reporting() noexcept { return runtime().options().reporting; }
 void note(CallId call, const Side& side, double seconds) noexcept;
 /// Device memory that no side of a message is. `call_name`, `strategy` (docs/report.md): static text.
 void note_moved(const char* call_name, const char* strategy, const LayoutPtr& layout, double seconds) noexcept;
-/// A collective that went through the hierarchy. `saved_seconds`: as predicted.
-void note_spread(const char* call_name, std::int64_t bytes, double seconds, double saved_seconds) noexcept;
+/// A collective that went through the hierarchy. `way`: "hierarchical" or a finer word, static text. `saved_seconds`: as predicted.
+void note_spread(const char* call_name, const char* way, std::int64_t bytes, double seconds, double saved_seconds) noexcept;
 /// A call whose type gains by nothing. `seconds`: unknown, 0.
 void note_left_alone(CallId call, std::int64_t count, MPI_Datatype type) noexcept;
 /// MPI_Pack and MPI_Unpack.

@@ -162,6 +162,8 @@ class Info(CommandTest):
         self.assertIn("profile          built-in ('bestride calibrate'", text)
         self.assertIn("in use scalar\n", self.good("info", BESTRIDE_KERNEL_ISA="scalar"))
         self.assertRegex(text, r"\ntopology         (\d+ cores? \()?\d+ hardware threads?|\ntopology         not known")
+        self.assertIn("\napproximate      nothing\n", text)
+        self.assertRegex(self.good("info", BESTRIDE_QUANTIZE="int4"), r"\napproximate +large allgathers and sums .*: int4 codes \(BESTRIDE_QUANTIZE\)\n")
         self.assertIn("\nrails            off (up here: ", text)
         self.assertIn("\nrails            lo lo (up here: ", self.good("info", BESTRIDE_RAILS="lo,lo"))
         self.assertIn("\nrails            BESTRIDE_RAILS=lo,no: this host has no 'no'; what is up here: ", self.good("info", BESTRIDE_RAILS="lo,no"))

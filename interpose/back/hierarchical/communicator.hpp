@@ -9,6 +9,7 @@
 #include <atomic>
 #include <memory>
 
+#include "interpose/back/hierarchical/hints.hpp"
 #include "interpose/back/hierarchical/job.hpp"
 #include "perfmodel/collective_choice.hpp"
 
@@ -30,6 +31,8 @@ class CommCollectives {
   /// The members agree, if there is something to agree on. Collective.
   void agree(MPI_Comm comm, CommEntry& entry) noexcept;
   std::shared_ptr<CollectiveQueue> queue() const noexcept { return queue_; }
+
+  CommHints hints;  ///< the same on all members
 
  private:
   enum State : int { unasked, agreed };

@@ -42,6 +42,8 @@ JobSettings settings_here(const CollectiveMeasurements* measured) noexcept {
   if (sysinfo(&machine) == 0)
     own.cache_bytes = std::min<std::int64_t>(own.cache_bytes, static_cast<std::int64_t>(machine.totalram / 16 * machine.mem_unit));
   own.reassociate = settings.flag("BESTRIDE_REASSOCIATE");
+  const std::string& codes = settings.text("BESTRIDE_QUANTIZE");
+  own.quantise = codes == "int8" ? 8 : codes == "int4" ? 4 : 0;
   return own;
 }
 

@@ -27,6 +27,9 @@ class Operation {
   /// After the strand: what is left to do on this rank alone.
   virtual void finish() noexcept {}
 
+  /// For the report; static text.
+  virtual const char* way() const noexcept { return "hierarchical"; }
+
   /// It could not be begun, or be carried to its end.
   void fail() noexcept { failed = true; }
 

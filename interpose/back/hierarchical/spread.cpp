@@ -33,6 +33,7 @@ Route route(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t bytes
 int carry_spread(const Route& route, MPI_Comm comm, const char* call, std::unique_ptr<Operation> operation, bool persistent,
                  MPI_Request* request) noexcept {
   const Stopwatch watch(reporting());
+  const char* way = operation->way();
   operation->pace = route.pace;
   operation->comm = comm;
   int error = MPI_SUCCESS;
@@ -43,17 +44,18 @@ int carry_spread(const Route& route, MPI_Comm comm, const char* call, std::uniqu
     if (!route.queue->add(*operation)) return MPI_ERR_NO_MEM;
     if (!route.queue->run(*operation)) return raise(comm);
   }
-  if (reporting()) [[unlikely]] note_spread(call, route.bytes, watch.seconds(), route.saved_s);
+  if (reporting()) [[unlikely]] note_spread(call, way, route.bytes, watch.seconds(), route.saved_s);
   return error;
 }
 
-SpreadReduction spread_reduction(MPI_Op op, MPI_Datatype type, std::int64_t element_bytes) noexcept {
+SpreadReduction spread_reduction(const CommEntry& entry, MPI_Op op, MPI_Datatype type, std::int64_t element_bytes) noexcept {
   if (element_bytes > 4096) return {};
   switch (how_applied(op, type)) {
     case Applied::in_any_order: return {true, false};
     case Applied::in_one_order: {
       const Job* all = job();
-      return {all && all->settings.reassociate, true};
+      const int hint = entry.collectives.hints.reassociate;
+      return {all && (hint != CommHints::none ? hint : all->settings.reassociate), true};
     }
     case Applied::by_mpi: break;
   }

@@ -14,6 +14,7 @@
 #include "interpose/back/hierarchical/communicator.hpp"
 #include "interpose/back/hierarchical/operations.hpp"
 #include "interpose/back/hierarchical/predefined.hpp"
+#include "interpose/back/hierarchical/quantised_operations.hpp"
 #include "interpose/back/hierarchical/requests.hpp"
 #include "interpose/back/spelled_blocks.hpp"
 
@@ -139,6 +140,8 @@ std::optional<int> spread_allgather(const char* call, const Out& out, const In& 
       [&]() -> std::unique_ptr<Operation> {
         std::optional<UserBlocks> own;
         if (!in_place) own.emplace(blocks_of(out, 1, Access::read));
+        if (const auto codes = quantised_gather(*entry, in.type))
+          return std::make_unique<QuantisedAllgather>(std::move(own), blocks_of(in, entry->size(), Access::both), *codes);
         return std::make_unique<AllgatherOperation>(std::move(own), blocks_of(in, entry->size(), Access::both));
       },
       tail...);
@@ -168,7 +171,7 @@ struct SpreadReduction {
   bool possible = false;
   bool in_one_order = false;
 };
-SpreadReduction spread_reduction(MPI_Op op, MPI_Datatype type, std::int64_t element_bytes) noexcept;
+SpreadReduction spread_reduction(const CommEntry& entry, MPI_Op op, MPI_Datatype type, std::int64_t element_bytes) noexcept;
 /// Its MpiReduction; may throw.
 MpiReduction reduction_of(MPI_Op op, MPI_Datatype type, const SpreadReduction& how);
 
@@ -181,8 +184,9 @@ std::optional<int> spread_allreduce(const char* call, const void* send, void* re
   if (!entry || element.packed <= 0 || count <= 0 || receive == MPI_IN_PLACE || send == receive || !(blocking<Tail...> || request_of(tail...)) ||
       __builtin_mul_overflow(element.packed, std::int64_t{count}, &bytes) || no_buffer(send, type) || no_buffer(receive, type))
     return std::nullopt;
-  const SpreadReduction how = spread_reduction(op, type, element.packed);
-  if (!how.possible) return std::nullopt;
+  const SpreadReduction how = spread_reduction(*entry, op, type, element.packed);
+  const auto codes = quantised_sum(*entry, op, type);
+  if (!how.possible && !codes) return std::nullopt;
   const Route to = route(comm, *entry, Collective::allreduce, bytes, blocking<Tail...>, blocking<Tail...> || persistent<Tail...>);
   if (!to.queue) return std::nullopt;
   return carry(
@@ -190,8 +194,9 @@ std::optional<int> spread_allreduce(const char* call, const void* send, void* re
       [&]() -> std::unique_ptr<Operation> {
         std::optional<UserBlocks> input;
         if (send != MPI_IN_PLACE) input.emplace(blocks_of(OneBlock<const void*, Count>{send, count, type}, 1, Access::read));
-        return std::make_unique<AllreduceOperation>(std::move(input), blocks_of(OneBlock<void*, Count>{receive, count, type}, 1, Access::both),
-                                                    reduction_of(op, type, how));
+        UserBlocks output = blocks_of(OneBlock<void*, Count>{receive, count, type}, 1, Access::both);
+        if (codes) return std::make_unique<QuantisedAllreduce>(std::move(input), std::move(output), *codes);
+        return std::make_unique<AllreduceOperation>(std::move(input), std::move(output), reduction_of(op, type, how));
       },
       tail...);
 }
@@ -211,8 +216,9 @@ std::optional<int> spread_reduce_scatter(const char* call, const void* send, voi
   }
   if (elements == 0 || __builtin_mul_overflow(element.packed, elements, &bytes) || no_buffer(send, type)) return std::nullopt;
   if (count_of(entry->rank()) > 0 && no_buffer(receive, type)) return std::nullopt;
-  const SpreadReduction how = spread_reduction(op, type, element.packed);
-  if (!how.possible) return std::nullopt;
+  const SpreadReduction how = spread_reduction(*entry, op, type, element.packed);
+  const auto codes = quantised_sum(*entry, op, type);
+  if (!how.possible && !codes) return std::nullopt;
   const Route to = route(comm, *entry, Collective::reduce_scatter, bytes, blocking<Tail...>, blocking<Tail...> || persistent<Tail...>);
   if (!to.queue) return std::nullopt;
   return carry(
@@ -229,6 +235,7 @@ std::optional<int> spread_reduce_scatter(const char* call, const void* send, voi
           kept = Lease(runtime().pool, output.bytes(0));
           if (!kept) throw std::bad_alloc();
         }
+        if (codes) return std::make_unique<QuantisedReduceScatter>(std::move(input), std::move(output), std::move(kept), *codes);
         return std::make_unique<ReduceScatterOperation>(std::move(input), std::move(output), std::move(kept), reduction_of(op, type, how));
       },
       tail...);
@@ -246,7 +253,7 @@ std::optional<int> spread_reduce(const char* call, const void* send, void* recei
   const bool at_root = entry->rank() == root;
   if (at_root ? receive == MPI_IN_PLACE || send == receive || no_buffer(receive, type) : send == MPI_IN_PLACE) return std::nullopt;
   if (no_buffer(send, type)) return std::nullopt;
-  const SpreadReduction how = spread_reduction(op, type, element.packed);
+  const SpreadReduction how = spread_reduction(*entry, op, type, element.packed);
   if (!how.possible) return std::nullopt;
   const Route to = route(comm, *entry, Collective::reduce, bytes, blocking<Tail...>, blocking<Tail...> || persistent<Tail...>);
   if (!to.queue) return std::nullopt;

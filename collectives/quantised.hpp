@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Quantised collectives: what crosses the wire are int8 or int4 codes of the numbers (docs/quantised.md). Lossy, so only for who asked.
+//
+// Gathering, after ZeRO++'s qwZ: each rank codes what it has, codes are shared, and every rank reads every block from its codes, its own
+// too, so that all ranks hold the same bits. Adding, after its qgZ: a node's ranks add what they have in full precision, in memory;
+// the node's sum is coded once, crosses the wire once, and is added to those of the other nodes in full precision: the owner's node
+// first, then the others in their order. So a result is a sum in which each node's part but the owner's has been coded once.
+//
+// 16-bit numbers are added as float32 and rounded at the end; float32 and float64 in their own format.
+#include "collectives/hierarchy.hpp"
+#include "collectives/operand.hpp"
+#include "collectives/strand.hpp"
+#include "kernels/quantise/format.hpp"
+
+namespace bestride {
+
+/// Members of a hierarchy that can gather quantised: one block of each must fit into the memory that is kept. Adding has no such limit.
+inline constexpr int most_quantised_ranks = 8192;
+
+/// `own`: this rank's block, perhaps where it lies in `all`; written are all blocks of `all`, the own one with what the others get of
+/// it. Every operand is a whole count of numbers of `format`, the same on all ranks. All outlive the strand. At most most_quantised_ranks.
+Strand quantised_allgather(Hierarchy& hierarchy, Operand own, const Operands& all, NumberFormat format, CodeBits bits, Pace pace);
+
+/// As reduce_scatter(), of a sum of numbers.
+Strand quantised_reduce_scatter(Hierarchy& hierarchy, const Operands& input, Operand output, NumberFormat format, CodeBits bits, Pace pace);
+
+/// As allreduce(), of a sum of numbers that lie together: the above one after the other, with `bits` for what is added and `result_bits`
+/// for the sums. All members have the same bits. At most most_quantised_ranks.
+Strand quantised_allreduce(Hierarchy& hierarchy, Operand input, Operand output, NumberFormat format, CodeBits bits, CodeBits result_bits,
+                           Pace pace);
+
+}  // namespace bestride

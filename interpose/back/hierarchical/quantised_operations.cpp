@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interpose/back/hierarchical/quantised_operations.hpp"
+
+#include <new>
+
+#include "base/message.hpp"
+#include "collectives/quantised.hpp"
+#include "interpose/back/communicators.hpp"
+#include "interpose/back/hierarchical/job.hpp"
+#include "interpose/back/hierarchical/predefined.hpp"
+#include "interpose/back/runtime.hpp"
+
+namespace bestride {
+namespace {
+
+/// What the user has asked for on this communicator; 0: nothing.
+int bits_asked(const CommEntry& entry) noexcept {
+  const Job* all = job();
+  const int hint = entry.collectives.hints.quantise;
+  const int bits = !all ? 0 : hint != CommHints::none ? hint : all->settings.quantise;
+  return entry.size() <= most_quantised_ranks ? bits : 0;
+}
+
+std::optional<NumberFormat> format_of(const CommEntry& entry, const Predefined* basic) noexcept {
+  if (!basic) return std::nullopt;
+  const int hint = entry.collectives.hints.format;
+  if (basic->kind == NumberKind::floating && basic->size == 4) return NumberFormat::float32;
+  if (basic->kind == NumberKind::floating && basic->size == 8) return NumberFormat::float64;
+  if (basic->kind == NumberKind::integer && basic->size == 2 && hint >= 0) return static_cast<NumberFormat>(hint);
+  return std::nullopt;
+}
+
+std::optional<Codes> codes_of(int bits, std::optional<NumberFormat> format) noexcept {
+  if (!format) return std::nullopt;
+  if (runtime().locality().rank == 0)
+    say_info("quantised",
+             "allgathers and sums of floating-point numbers between nodes are approximate, as BESTRIDE_QUANTIZE or an info key asks");
+  return Codes{*format, CodeBits::int8, bits == 4 ? CodeBits::int4 : CodeBits::int8};
+}
+
+/// MPI could not pack what has to be sent: the operation fails.
+void must(bool good) {
+  if (!good) throw std::bad_alloc();
+}
+
+}  // namespace
+
+std::optional<Codes> quantised_gather(CommEntry& entry, MPI_Datatype type) noexcept {
+  const int bits = bits_asked(entry);
+  if (bits == 0) return std::nullopt;
+  const Predefined* basic = predefined(type);
+  if (!basic)
+    if (TypeEntry* known = runtime().types.find(type)) basic = predefined(known->leaf());
+  return codes_of(bits, format_of(entry, basic));
+}
+
+std::optional<Codes> quantised_sum(CommEntry& entry, MPI_Op op, MPI_Datatype type) noexcept {
+  const int bits = bits_asked(entry);
+  const Predefined* basic = bits ? predefined(type) : nullptr;
+  if (!basic) return std::nullopt;
+  // Sums of integers are exact; what is done to integers in one order only is the application's own.
+  const bool sum = basic->kind == NumberKind::floating ? op == MPI_SUM : how_applied(op, type) == Applied::in_one_order;
+  return sum ? codes_of(bits, format_of(entry, basic)) : std::nullopt;
+}
+
+Strand QuantisedAllgather::begin(Hierarchy& hierarchy) {
+  must(own_ ? own_->fill() : all_.fill());
+  return quantised_allgather(hierarchy, own_ ? own_->of(0) : all_.of(hierarchy.rank()), all_, codes_.format, codes_.gathered, pace);
+}
+
+Strand QuantisedReduceScatter::begin(Hierarchy& hierarchy) {
+  must(input_.fill());
+  const Operand output = kept_ ? Operand(kept_.data(), output_.bytes(0)) : output_.of(0);
+  return quantised_reduce_scatter(hierarchy, input_, output, codes_.format, codes_.added, pace);
+}
+
+void QuantisedReduceScatter::finish() noexcept {
+  if (kept_) output_.of(0).write(kept_.data(), 0, output_.bytes(0));
+  output_.settle();
+}
+
+Strand QuantisedAllreduce::begin(Hierarchy& hierarchy) {
+  UserBlocks& input = input_ ? *input_ : output_;
+  must(input.fill());
+  return quantised_allreduce(hierarchy, input.of(0), output_.of(0), codes_.format, codes_.added, codes_.gathered, pace);
+}
+
+}  // namespace bestride

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0
+// Quantised collectives in a job of several nodes: which calls are, how far results are off, and that nothing is that was not asked for.
+// Four ranks, dealt to two nodes in turn.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "tests/support/harness.hpp"
+
+using namespace bestride::test;
+
+namespace {
+
+constexpr int count = 5003;  ///< of a rank's block
+
+constexpr double largest = 200.0 / 64;
+/// Both signs, no two ranks alike, up to `largest`; of 8 bits, which bfloat16 holds and int8 codes do not.
+template <class Number>
+Number number(int rank, int i) {
+  return static_cast<Number>((i * 37 + rank * 101 + i / 7 * 13) % 401 - 200) / 64;
+}
+std::uint16_t bfloat16(float value) {
+  std::uint32_t bits;
+  std::memcpy(&bits, &value, sizeof bits);
+  return static_cast<std::uint16_t>(bits >> 16);
+}
+float from_bfloat16(std::uint16_t half) {
+  const std::uint32_t bits = std::uint32_t{half} << 16;
+  float value;
+  std::memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+template <class Number>
+MPI_Datatype type_of() {
+  if constexpr (sizeof(Number) == 8) return MPI_DOUBLE;
+  if constexpr (sizeof(Number) == 4) return MPI_FLOAT;
+  return MPI_UINT16_T;
+}
+
+enum class Wanted { exact, approximate };
+
+/// Every number within `bound` of the exact one, and at least one other than that; or the same bits.
+template <class Number>
+void check(Wanted wanted, const std::vector<Number>& got, const std::vector<Number>& exact, double bound) {
+  if (wanted == Wanted::exact) {
+    CHECK_EQUAL(0, std::memcmp(got.data(), exact.data(), got.size() * sizeof(Number)));
+    return;
+  }
+  double worst = 0;
+  for (std::size_t i = 0; i < got.size(); ++i)
+    worst = std::max(worst, std::fabs(static_cast<double>(got[i]) - static_cast<double>(exact[i])));
+  CHECK(worst > 0);
+  CHECK(worst <= bound);
+}
+
+/// All ranks hold the same bytes.
+template <class Number>
+void check_alike(const std::vector<Number>& mine) {
+  std::vector<Number> first = mine;
+  PMPI_Bcast(first.data(), static_cast<int>(first.size() * sizeof(Number)), MPI_BYTE, 0, MPI_COMM_WORLD);
+  CHECK_EQUAL(0, std::memcmp(first.data(), mine.data(), mine.size() * sizeof(Number)));
+}
+
+template <class Number>
+std::vector<Number> own_block() {
+  std::vector<Number> block(count);
+  for (int i = 0; i < count; ++i) block[static_cast<std::size_t>(i)] = number<Number>(world_rank(), i);
+  return block;
+}
+template <class Number>
+std::vector<Number> own_vector() {
+  std::vector<Number> all;
+  for (int part = 0; part < world_size(); ++part)
+    for (int i = 0; i < count; ++i) all.push_back(number<Number>(world_rank() + part, i));
+  return all;
+}
+
+/// One coding of numbers of which the largest is `most`.
+constexpr double coding(double most, int top) { return most / (2 * top) * 1.001; }
+
+enum class Way { blocking, in_place, nonblocking, varying, strided };
+
+template <class Number>
+void allgather(Wanted wanted, MPI_Comm comm, Way way = Way::blocking) {
+  const MPI_Datatype type = type_of<Number>();
+  const std::vector<Number> own = own_block<Number>();
+  std::vector<Number> exact(own.size() * static_cast<std::size_t>(world_size())), got(exact.size());
+  PMPI_Allgather(own.data(), count, type, exact.data(), count, type, comm);
+  if (way == Way::blocking) MPI_Allgather(own.data(), count, type, got.data(), count, type, comm);
+  if (way == Way::in_place) {
+    std::copy(own.begin(), own.end(), got.begin() + world_rank() * count);
+    MPI_Allgather(MPI_IN_PLACE, 0, type, got.data(), count, type, comm);
+  }
+  if (way == Way::nonblocking) {
+    MPI_Request request;
+    MPI_Iallgather(own.data(), count, type, got.data(), count, type, comm, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+  }
+  if (way == Way::varying) {
+    std::vector<int> counts(static_cast<std::size_t>(world_size()), count), at;
+    for (int rank = 0; rank < world_size(); ++rank) at.push_back(rank * count);
+    MPI_Allgatherv(own.data(), count, type, got.data(), counts.data(), at.data(), type, comm);
+  }
+  if (way == Way::strided) {
+    // Every second number, on odd ranks only: what is sent, and so whether it is coded, is the same everywhere.
+    if (world_rank() % 2) {
+      MPI_Datatype strided, spaced;
+      MPI_Type_vector(count, 1, 2, type, &strided);
+      MPI_Type_create_resized(strided, 0, 2 * count * static_cast<MPI_Aint>(sizeof(Number)), &spaced);
+      MPI_Type_commit(&spaced);
+      std::vector<Number> sent(2 * own.size()), received(2 * exact.size());
+      for (std::size_t i = 0; i < own.size(); ++i) sent[2 * i] = own[i];
+      MPI_Allgather(sent.data(), 1, spaced, received.data(), 1, spaced, comm);
+      for (std::size_t i = 0; i < got.size(); ++i) got[i] = received[2 * i];
+      MPI_Type_free(&spaced);
+      MPI_Type_free(&strided);
+    } else {
+      MPI_Allgather(own.data(), count, type, got.data(), count, type, comm);
+    }
+  }
+  check(wanted, got, exact, coding(largest, 127));
+  check_alike(got);
+}
+
+/// What a sum may be off: one coding of what the other node's two ranks come to.
+double added(int top) { return coding(2 * largest, top); }
+
+template <class Number>
+void reduce_scatter(Wanted wanted, MPI_Comm comm, int top, bool in_place = false) {
+  std::vector<Number> given = own_vector<Number>();
+  std::vector<Number> exact(count), got(count);
+  PMPI_Reduce_scatter_block(given.data(), exact.data(), count, type_of<Number>(), MPI_SUM, comm);
+  if (in_place) {
+    MPI_Reduce_scatter_block(MPI_IN_PLACE, given.data(), count, type_of<Number>(), MPI_SUM, comm);
+    std::copy_n(given.begin(), count, got.begin());
+  } else {
+    MPI_Reduce_scatter_block(given.data(), got.data(), count, type_of<Number>(), MPI_SUM, comm);
+  }
+  check(wanted, got, exact, added(top));
+}
+
+template <class Number>
+void allreduce(Wanted wanted, MPI_Comm comm, int top, bool in_place = false) {
+  const std::vector<Number> given = own_vector<Number>();
+  std::vector<Number> exact(given.size()), got(given);
+  PMPI_Allreduce(given.data(), exact.data(), static_cast<int>(given.size()), type_of<Number>(), MPI_SUM, comm);
+  MPI_Allreduce(in_place ? MPI_IN_PLACE : given.data(), got.data(), static_cast<int>(given.size()), type_of<Number>(), MPI_SUM, comm);
+  check(wanted, got, exact, added(top) + coding(4 * largest + added(top), 127));
+  check_alike(got);
+}
+
+/// Nothing of this is ever approximate.
+void exact_calls(MPI_Comm comm) {
+  std::vector<int> whole(count, world_rank()), got(static_cast<std::size_t>(4 * count)), exact(got.size());
+  PMPI_Allgather(whole.data(), count, MPI_INT, exact.data(), count, MPI_INT, comm);
+  MPI_Allgather(whole.data(), count, MPI_INT, got.data(), count, MPI_INT, comm);
+  CHECK(got == exact);
+  const std::vector<float> given = own_vector<float>();
+  std::vector<float> most(given.size()), expected(given.size());
+  PMPI_Allreduce(given.data(), expected.data(), static_cast<int>(given.size()), MPI_FLOAT, MPI_MAX, comm);
+  MPI_Allreduce(given.data(), most.data(), static_cast<int>(given.size()), MPI_FLOAT, MPI_MAX, comm);
+  CHECK(most == expected);
+  std::vector<float> copy = own_block<float>();
+  std::vector<float> root = copy;
+  PMPI_Bcast(root.data(), count, MPI_FLOAT, 1, comm);
+  MPI_Bcast(copy.data(), count, MPI_FLOAT, 1, comm);
+  CHECK(copy == root);
+}
+
+void all_calls(Wanted wanted, MPI_Comm comm, int top) {
+  for (const Way way : {Way::blocking, Way::in_place, Way::nonblocking, Way::varying, Way::strided}) {
+    allgather<float>(wanted, comm, way);
+    allgather<double>(wanted, comm, way);
+  }
+  for (const bool in_place : {false, true}) {
+    reduce_scatter<float>(wanted, comm, top, in_place);
+    reduce_scatter<double>(wanted, comm, top, in_place);
+    allreduce<float>(wanted, comm, top, in_place);
+    allreduce<double>(wanted, comm, top, in_place);
+  }
+  exact_calls(comm);
+}
+
+struct Info {
+  Info(const char* key, const char* value) {
+    MPI_Info_create(&handle);
+    MPI_Info_set(handle, key, value);
+  }
+  ~Info() { MPI_Info_free(&handle); }
+  Info(const Info&) = delete;
+  Info& operator=(const Info&) = delete;
+  MPI_Info handle = MPI_INFO_NULL;
+};
+
+void set(MPI_Comm comm, const char* key, const char* value) {
+  const Info info(key, value);
+  MPI_Comm_set_info(comm, info.handle);
+}
+
+/// A user's own operation: adds bfloat16 numbers.
+void add_bfloat16(void* in, void* inout, int* length, MPI_Datatype*) {
+  auto* from = static_cast<std::uint16_t*>(in);
+  auto* to = static_cast<std::uint16_t*>(inout);
+  for (int i = 0; i < *length; ++i) to[i] = bfloat16(from_bfloat16(to[i]) + from_bfloat16(from[i]));
+}
+
+/// 16-bit integers gathered and, by an operation of the user's, added: how far they are off as bfloat16 numbers.
+struct Off {
+  double gathered = 0, added = 0;
+};
+Off as_bfloat16(MPI_Comm comm, MPI_Op op) {
+  std::vector<std::uint16_t> own(count), all(static_cast<std::size_t>(4 * count)), mine(count);
+  for (int i = 0; i < count; ++i) own[static_cast<std::size_t>(i)] = bfloat16(number<float>(world_rank(), i));
+  MPI_Allgather(own.data(), count, MPI_UINT16_T, all.data(), count, MPI_UINT16_T, comm);
+  Off off;
+  for (int rank = 0; rank < 4; ++rank)
+    for (int i = 0; i < count; ++i)
+      off.gathered = std::max<double>(off.gathered,
+                                      std::fabs(from_bfloat16(all[static_cast<std::size_t>(rank * count + i)]) - number<float>(rank, i)));
+  std::vector<std::uint16_t> given;
+  for (int part = 0; part < 4; ++part) given.insert(given.end(), own.begin(), own.end());
+  MPI_Reduce_scatter_block(given.data(), mine.data(), count, MPI_UINT16_T, op, comm);
+  for (int i = 0; i < count; ++i) {
+    float sum = 0;
+    for (int rank = 0; rank < 4; ++rank) sum += number<float>(rank, i);
+    off.added = std::max<double>(off.added, std::fabs(from_bfloat16(mine[static_cast<std::size_t>(i)]) - sum));
+  }
+  return off;
+}
+
+}  // namespace
+
+MPI_CASE(off_is_off) { all_calls(Wanted::exact, MPI_COMM_WORLD, 0); }
+
+MPI_CASE(int4_by_variable) { all_calls(Wanted::approximate, MPI_COMM_WORLD, 7); }
+
+MPI_CASE(int8_by_variable) { all_calls(Wanted::approximate, MPI_COMM_WORLD, 127); }
+
+MPI_CASE(a_key_counts_for_its_communicator) {
+  const Info info("bestride_quantize", "int4");
+  MPI_Comm coded, plain;
+  MPI_Comm_dup_with_info(MPI_COMM_WORLD, info.handle, &coded);
+  MPI_Comm_dup(MPI_COMM_WORLD, &plain);
+  all_calls(Wanted::approximate, coded, 7);
+  all_calls(Wanted::exact, plain, 0);
+  all_calls(Wanted::exact, MPI_COMM_WORLD, 0);
+  set(coded, "bestride_quantize", "int8");
+  all_calls(Wanted::approximate, coded, 127);
+  // Another key says nothing of this one.
+  set(coded, "no_such_key", "1");
+  all_calls(Wanted::approximate, coded, 127);
+  set(coded, "bestride_quantize", "off");
+  all_calls(Wanted::exact, coded, 0);
+  set(plain, "bestride_quantize", "int8");
+  allgather<float>(Wanted::approximate, plain);
+  MPI_Comm_free(&coded);
+  MPI_Comm_free(&plain);
+}
+
+MPI_CASE(members_that_differ_are_exact) {
+  MPI_Comm comm;
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  set(comm, world_rank() == 2 ? "bestride_quantize" : "no_such_key", "int8");
+  all_calls(Wanted::exact, comm, 0);
+  set(comm, "bestride_quantize", world_rank() == 1 ? "int4" : "int8");
+  all_calls(Wanted::exact, comm, 0);
+  set(comm, "bestride_quantize", world_rank() == 0 ? "int5" : "int8");
+  // An error on one member is its own; the others do not wait for it.
+  {
+    const ReturnErrors returned(comm), also(MPI_COMM_WORLD);  // MPICH looks at the info before the communicator
+    const Info info("bestride_quantize", "int8");
+    const int error = MPI_Comm_set_info(comm, world_rank() == 1 ? MPI_INFO_NULL : info.handle);
+    CHECK_EQUAL(world_rank() == 1, error != MPI_SUCCESS);
+    allgather<float>(Wanted::exact, comm);
+  }
+  MPI_Comm_free(&comm);
+}
+
+MPI_CASE(integers_that_are_bfloat16) {
+  MPI_Comm comm;
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  MPI_Op op;
+  MPI_Op_create(add_bfloat16, 1, &op);
+  const double exactly = as_bfloat16(MPI_COMM_WORLD, op).added;
+  set(comm, "bestride_quantize", "int8");
+  Off off = as_bfloat16(comm, op);
+  CHECK_EQUAL(0.0, off.gathered);
+  CHECK_EQUAL(exactly, off.added);
+  set(comm, "bestride_format", "bfloat16");
+  off = as_bfloat16(comm, op);
+  CHECK(off.gathered > 0 && off.gathered <= coding(largest, 127) + largest / 256);
+  // Rounded once, to 8 bits, and no longer at each addition.
+  CHECK(off.added > 0 && off.added <= added(127) + 4 * largest / 256);
+  // A sum of integers is one of integers.
+  std::vector<std::uint16_t> given(4 * count, 0x3F81), got(count);
+  MPI_Reduce_scatter_block(given.data(), got.data(), count, MPI_UINT16_T, MPI_SUM, comm);
+  CHECK_EQUAL(std::uint16_t{(4 * 0x3F81) & 0xFFFF}, got[17]);
+  set(comm, "bestride_format", "none");
+  CHECK_EQUAL(0.0, as_bfloat16(comm, op).gathered);
+  MPI_Op_free(&op);
+  MPI_Comm_free(&comm);
+}
+
+MPI_CASE(reassociate_by_key) {
+  MPI_Comm comm;
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  set(comm, "bestride_reassociate", "1");
+  // (0 + 1) + (2 + 3), the one order of the hierarchy, loses both ones.
+  const float values[] = {1e8f, 1, -1e8f, 1};
+  std::vector<float> given(4 * count, values[world_rank()]), got(count, -1), exact(count);
+  MPI_Reduce_scatter_block(given.data(), got.data(), count, MPI_FLOAT, MPI_SUM, comm);
+  CHECK_EQUAL((values[0] + values[1]) + (values[2] + values[3]), got[count / 2]);
+  PMPI_Reduce_scatter_block(given.data(), exact.data(), count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+  CHECK(exact[0] != got[0]);  // or this says nothing
+  MPI_Reduce_scatter_block(given.data(), got.data(), count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+  CHECK(got == exact);
+  MPI_Comm_free(&comm);
+}
+
+int main(int argc, char** argv) { return run_cases(argc, argv); }
