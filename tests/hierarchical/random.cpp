@@ -61,9 +61,10 @@ int main(int argc, char** argv) {
       if (random.chance(5)) groups.make_again(static_cast<int>(random.between(0, groups.count() - 1)));
       std::string told;
       const bool moves = random.chance(50);
-      if (options.verbose && world_rank() == 0) std::printf("%llu\n", static_cast<unsigned long long>(seed)), std::fflush(stdout);
-      const std::string wrong = moves ? move_at_random(seed, groups, &told) : reduce_at_random(seed, groups, user, &told);
-      if (options.verbose && world_rank() == 0) std::printf("%s\n", told.c_str()), std::fflush(stdout);
+      const auto tell = [&] {
+        if (options.verbose && world_rank() == 0) std::printf("%llu %s\n", static_cast<unsigned long long>(seed), told.c_str()), std::fflush(stdout);
+      };
+      const std::string wrong = moves ? move_at_random(seed, groups, &told, tell) : reduce_at_random(seed, groups, user, &told, tell);
       if (!wrong.empty() && ++failures <= 10)
         std::fprintf(stderr, "FAILED rank %d, --seed %llu --cases 1: %s: %s\n", world_rank(), static_cast<unsigned long long>(seed), told.c_str(), wrong.c_str());
     }

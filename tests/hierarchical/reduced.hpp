@@ -3,6 +3,8 @@
 // Random reductions. What goes through the hierarchy is compared with the fixed tree of collectives/reduction.hpp, worked out here by
 // MPI_Reduce_local; what does not, with the MPI library's own call of the same form, bit by bit.
 #include <cstdint>
+#include <functional>
+#include <string>
 
 #include "tests/hierarchical/job.hpp"
 
@@ -20,6 +22,6 @@ class UserOperations {
 };
 
 /// As move_at_random().
-std::string reduce_at_random(std::uint64_t seed, const Groups& groups, const UserOperations& user, std::string* told);
+std::string reduce_at_random(std::uint64_t seed, const Groups& groups, const UserOperations& user, std::string* told, const std::function<void()>& tell);
 
 }  // namespace bestride::test
