@@ -30,6 +30,8 @@ constexpr Variable table[] = {
     {"BESTRIDE_TOPOLOGY", text, "", "", "file that says which ranks share a node and which nodes are near each other; needs BESTRIDE_EVERYWHERE=1"},
     {"BESTRIDE_PROGRESS", choice, "calls", "calls|thread",
      "thread: a thread carries nonblocking collectives on while the program computes (takes MPI_THREAD_MULTIPLE); calls: every MPI call does"},
+    {"BESTRIDE_CACHE_BYTES", size, "1G", "",
+     "memory of a node for results of past allgathers, so that repeated ones cross no wire; at most a sixteenth of the node's; 0: none are kept"},
     {"BESTRIDE_WINDOW_LIMIT", size, "64M", "", "memory that the ranks of a node share for the collectives of one communicator, at most"},
     {"BESTRIDE_REASSOCIATE", flag, "0", "",
      "1: sums and products of floating-point numbers may go through the hierarchy, in one fixed order that is not the MPI library's"},

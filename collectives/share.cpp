@@ -2,6 +2,8 @@
 #include "collectives/share.hpp"
 
 #include <algorithm>
+#include <cstring>
+#include <exception>
 #include <vector>
 
 namespace bestride {
@@ -15,9 +17,9 @@ struct Parcel {
 
 class Share {
  public:
-  Share(Hierarchy& hierarchy, const NodeStrings& strings, Pace pace, std::int64_t unit)
-      : h_(hierarchy), strings_(strings), unit_(unit), piece_(std::min(pace.piece, hierarchy.channels().slot_bytes())),
-        in_flight_(pace.in_flight), taken_(static_cast<std::size_t>(hierarchy.local_ranks())) {
+  Share(Hierarchy& hierarchy, const NodeStrings& strings, Pace pace, std::int64_t unit, Kept* kept, PieceCode* code)
+      : h_(hierarchy), strings_(strings), kept_(kept), code_(code), unit_(unit),
+        piece_(std::min(pace.piece, hierarchy.channels().slot_bytes())), in_flight_(pace.in_flight), taken_(static_cast<std::size_t>(hierarchy.local_ranks())) {
     for (int q = 0; q < h_.local_ranks(); ++q) taken_[static_cast<std::size_t>(q)] = strings_.part(h_.node(), q).first;
     taken_[static_cast<std::size_t>(h_.local_rank())] = strings_.part(h_.node(), h_.local_rank()).last;
   }
@@ -67,6 +69,7 @@ class Share {
   };
 
   Lanes lanes_of_neighbour(int q) const noexcept { return lanes_of(q, h_.local_ranks(), h_.lanes()); }
+  /// Pieces in staging: in_flight_ each to send and received; with a code, as many encoded to send, and one received.
   std::byte* staging(int index) noexcept { return h_.staging() + index * piece_; }
 
   /// All bytes of a range of this node's string are in this rank's buffer.
@@ -120,7 +123,15 @@ class Share {
         strings_.read(h_.node(), parcel.range, staging(slot));
         data = staging(slot);
       }
-      sent[static_cast<std::size_t>(slot)] = h_.wire().send(parcel.rank, data, parcel.range.bytes());
+      std::int64_t bytes = parcel.range.bytes();
+      if (code_) {
+        std::byte* shorter = staging(2 * in_flight_ + slot);
+        if (const std::int64_t size = code_->encode(parcel.range, data, shorter)) {
+          data = shorter;
+          bytes = size;
+        }
+      }
+      sent[static_cast<std::size_t>(slot)] = h_.wire().send(parcel.rank, data, bytes);
     }
     for (int i = std::max(0, count - in_flight_); i < count; ++i)
       co_await until([&] { return h_.wire().done(sent[static_cast<std::size_t>(i % in_flight_)]); });
@@ -129,7 +140,8 @@ class Share {
   Strand receive() {
     struct Posted {
       Transfer transfer;
-      std::byte* staged = nullptr;
+      std::byte* place = nullptr;
+      bool staged = false;
     };
     std::vector<Posted> posted(static_cast<std::size_t>(in_flight_));
     Parcels ahead(*this, h_.own_lanes(), false), parcels(*this, h_.own_lanes(), false);
@@ -138,12 +150,19 @@ class Share {
       for (Parcel next; last - first < in_flight_ && ahead.next(&next); ++last) {
         Posted& place = posted[static_cast<std::size_t>(last % in_flight_)];
         std::byte* direct = strings_.at(ahead.node(), next.range);
-        place.staged = direct ? nullptr : staging(in_flight_ + last % in_flight_);
-        place.transfer = h_.wire().receive(next.rank, direct ? direct : place.staged, next.range.bytes());
+        place.staged = !direct;
+        place.place = direct ? direct : staging(in_flight_ + last % in_flight_);
+        place.transfer = h_.wire().receive(next.rank, place.place, next.range.bytes());
       }
       Posted& place = posted[static_cast<std::size_t>(first % in_flight_)];
       co_await until([&] { return h_.wire().done(place.transfer); });
-      if (place.staged) strings_.write(parcels.node(), parcel.range, place.staged);
+      if (code_ && place.transfer.bytes < parcel.range.bytes()) {
+        std::byte* shorter = staging(3 * in_flight_);
+        std::memcpy(shorter, place.place, static_cast<std::size_t>(place.transfer.bytes));
+        if (!code_->decode(parcels.node(), parcel.range, shorter, place.transfer.bytes, place.place)) throw std::exception();
+      }
+      if (place.staged) strings_.write(parcels.node(), parcel.range, place.place);
+      if (kept_) kept_->keep(parcels.node(), parcel.range, place.place);
       if (h_.local_ranks() == 1) continue;
       co_await until([&] { return h_.channels().vacant(Stream::arrived); });
       strings_.read(parcels.node(), parcel.range, h_.channels().slot(Stream::arrived));
@@ -153,6 +172,8 @@ class Share {
 
   Hierarchy& h_;
   const NodeStrings& strings_;
+  Kept* const kept_;
+  PieceCode* const code_;
   const std::int64_t unit_, piece_;
   const int in_flight_;
   std::vector<std::int64_t> taken_;  ///< by local rank: up to where its part of the own node's string is here
@@ -160,8 +181,8 @@ class Share {
 
 }  // namespace
 
-Strand share(Hierarchy& hierarchy, const NodeStrings& strings, Pace pace, std::int64_t unit) {
-  Share work(hierarchy, strings, pace, unit);
+Strand share(Hierarchy& hierarchy, const NodeStrings& strings, Pace pace, std::int64_t unit, Kept* kept, PieceCode* code) {
+  Share work(hierarchy, strings, pace, unit, kept, code);
   co_await work.run();
 }
 

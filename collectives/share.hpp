@@ -11,8 +11,31 @@
 
 namespace bestride {
 
+/// Keeps what this rank receives, while it is at hand.
+class Kept {
+ public:
+  /// A piece of another node's string, in the order in which they arrive. `data` holds during the call only.
+  virtual void keep(int node, Range range, const std::byte* data) noexcept = 0;
+
+ protected:
+  ~Kept() = default;
+};
+
+/// A shorter form of pieces, for the wire. A message shorter than its piece is in that form, one of the same length is the piece itself.
+class PieceCode {
+ public:
+  /// Writes the shorter form of a piece of this node's string to `out`, which has room for one byte less than the piece, and returns its
+  /// size. 0: there is none.
+  virtual std::int64_t encode(Range range, const std::byte* piece, std::byte* out) noexcept = 0;
+  /// The piece of another node's string from its shorter form, which does not overlap it. False: no such form.
+  virtual bool decode(int node, Range range, const std::byte* encoded, std::int64_t bytes, std::byte* piece) noexcept = 0;
+
+ protected:
+  ~PieceCode() = default;
+};
+
 /// `strings`: this rank's part of its own node's string is filled in; the rest will be. Cut into lanes at multiples of `unit` bytes.
-/// Both outlive the strand.
-Strand share(Hierarchy& hierarchy, const NodeStrings& strings, Pace pace, std::int64_t unit = 1);
+/// `kept` may be nullptr; `code` too, on all members alike; then 3 pace.in_flight + 1 pieces fit into staging. All outlive the strand. What can't be decoded fails it.
+Strand share(Hierarchy& hierarchy, const NodeStrings& strings, Pace pace, std::int64_t unit = 1, Kept* kept = nullptr, PieceCode* code = nullptr);
 
 }  // namespace bestride

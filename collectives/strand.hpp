@@ -110,6 +110,11 @@ auto until(Holds holds) noexcept {
   return Awaiter(std::move(holds));
 }
 
+/// co_await pause(): lets others have a turn, in the midst of work that waits for nothing.
+inline auto pause() noexcept {
+  return until([asked = false]() mutable { return std::exchange(asked, true); });
+}
+
 /// co_await all_of(strands): steps each until all have ended. An exception in one of them is thrown on as std::bad_alloc by the caller's
 /// own strand ending as failed.
 inline Strand all_of(std::span<Strand> strands) {

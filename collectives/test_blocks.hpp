@@ -48,21 +48,22 @@ class TestBlocks final : public Operands {
   std::int64_t bytes(int rank) const noexcept override { return bytes_[static_cast<std::size_t>(rank)]; }
 
   static std::byte content(int rank, std::int64_t i) { return static_cast<std::byte>(rank * 37 + i * 7 + i / 256); }
+  static std::vector<std::byte> content(int rank, std::size_t bytes) {
+    std::vector<std::byte> all(bytes);
+    for (std::size_t i = 0; i < bytes; ++i) all[i] = content(rank, static_cast<std::int64_t>(i));
+    return all;
+  }
   void fill(int rank) { fill(rank, rank); }
   /// With the content of another number.
-  void fill(int rank, int as) {
-    for (std::int64_t i = 0; i < bytes(rank); ++i) {
-      const std::byte value = content(as, i);
-      of(rank).write(&value, i, i + 1);
-    }
-  }
+  void fill(int rank, int as) { fill(rank, content(as, static_cast<std::size_t>(bytes(rank)))); }
+  void fill(int rank, const std::vector<std::byte>& content) { of(rank).write(content.data(), 0, bytes(rank)); }
   /// Rank's block has its content, and no gap was written.
   bool holds(int rank) const { return holds(rank, rank); }
-  bool holds(int rank, int as) const {
+  bool holds(int rank, int as) const { return holds(rank, content(as, static_cast<std::size_t>(bytes(rank)))); }
+  bool holds(int rank, const std::vector<std::byte>& content) const {
     std::vector<std::byte> all(static_cast<std::size_t>(bytes(rank)));
     of(rank).read(all.data(), 0, bytes(rank));
-    for (std::int64_t i = 0; i < bytes(rank); ++i)
-      if (all[static_cast<std::size_t>(i)] != content(as, i)) return false;
+    if (all != content) return false;
     if (gaps_)
       for (std::int64_t i = 0; i < bytes(rank); ++i)
         if (memory_[static_cast<std::size_t>(begins_[static_cast<std::size_t>(rank)] + 2 * i + 1)] != std::byte{0xEE}) return false;

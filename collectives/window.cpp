@@ -14,6 +14,10 @@
 namespace bestride {
 namespace {
 
+/// Behind the data, in a page of its own: the magic number.
+constexpr std::size_t page = 4096;
+std::size_t whole(std::size_t bytes) noexcept { return (bytes + page - 1) / page * page + page; }
+
 std::byte* map(int descriptor, std::size_t bytes) noexcept {
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
   return memory == MAP_FAILED ? nullptr : static_cast<std::byte*>(memory);
@@ -34,15 +38,18 @@ Window::~Window() {
   if (memory_) munmap(memory_, key_.bytes);
 }
 
-Window Window::create(std::size_t bytes) noexcept {
+Window Window::create(std::size_t bytes, Pages pages) noexcept {
   Window window;
   // Reserving takes pages until there are none left, and other processes with them.
   struct sysinfo machine;
   if (sysinfo(&machine) != 0 || bytes > machine.totalram / 8 * machine.mem_unit) return window;
   const int descriptor = memfd_create("bestride", MFD_CLOEXEC);
   if (descriptor < 0) return window;
-  const std::size_t all = header + bytes;
-  std::byte* memory = posix_fallocate(descriptor, 0, static_cast<off_t>(all)) == 0 ? map(descriptor, all) : nullptr;
+  const std::size_t all = whole(bytes);
+  const auto first = static_cast<off_t>(pages == Pages::reserved ? 0 : all - page);
+  std::byte* memory = ftruncate(descriptor, static_cast<off_t>(all)) == 0 && posix_fallocate(descriptor, first, static_cast<off_t>(all) - first) == 0
+                          ? map(descriptor, all)
+                          : nullptr;
   if (!memory) {
     close(descriptor);
     return window;
@@ -51,11 +58,11 @@ Window Window::create(std::size_t bytes) noexcept {
   window.key_ = {getpid(), descriptor, all, 0};
   if (getrandom(&window.key_.magic, sizeof window.key_.magic, 0) != sizeof window.key_.magic)
     window.key_.magic = reinterpret_cast<std::uintptr_t>(memory) ^ static_cast<std::uint64_t>(getpid()) << 40;
-  std::memcpy(memory, &window.key_.magic, sizeof window.key_.magic);
+  std::memcpy(memory + all - page, &window.key_.magic, sizeof window.key_.magic);
   return window;
 }
 
-Window Window::open(const WindowKey& key) noexcept {
+Window Window::open(const WindowKey& key, Pages pages) noexcept {
   Window window;
   if (key.descriptor < 0) return window;
   char path[64];
@@ -63,15 +70,16 @@ Window Window::open(const WindowKey& key) noexcept {
   const int descriptor = ::open(path, O_RDWR | O_CLOEXEC);
   if (descriptor < 0) return window;
   // Another container's process of that number may have anything open there.
-  if (lseek(descriptor, 0, SEEK_END) == static_cast<off_t>(key.bytes))
+  if (key.bytes >= page && lseek(descriptor, 0, SEEK_END) == static_cast<off_t>(key.bytes))
     if (std::byte* memory = map(descriptor, key.bytes)) {
-      if (std::memcmp(memory, &key.magic, sizeof key.magic) == 0) {
+      if (std::memcmp(memory + key.bytes - page, &key.magic, sizeof key.magic) == 0) {
         window.memory_ = memory;
         window.key_ = key;
-        window.key_.descriptor = -1;
-      } else {
-        munmap(memory, key.bytes);
+        window.key_.descriptor = descriptor;
+        if (pages == Pages::reserved) window.close_descriptor();
+        return window;
       }
+      munmap(memory, key.bytes);
     }
   close(descriptor);
   return window;

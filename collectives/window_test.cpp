@@ -37,6 +37,16 @@ TEST(Window, IsNotOpenedByAWrongKey) {
   EXPECT_EQ(Window::open({}).data(), nullptr);
 }
 
+TEST(Window, PagesTakenOnDemandAreShared) {
+  Window window = Window::create(std::size_t{1} << 30, Window::Pages::on_demand);
+  ASSERT_NE(window.data(), nullptr);
+  Window again = Window::open(window.key(), Window::Pages::on_demand);
+  ASSERT_NE(again.data(), nullptr);
+  EXPECT_GE(again.descriptor(), 0);
+  again.data()[123456789] = std::byte{5};
+  EXPECT_EQ(window.data()[123456789], std::byte{5});
+}
+
 TEST(Window, MoreThanTheMachineHasIsNoWindow) { EXPECT_EQ(Window::create(std::size_t{1} << 50).data(), nullptr); }
 
 }  // namespace

@@ -275,13 +275,16 @@ class Evaluator {
     need(type, type.integers[1] >= 0 && type.integers[1] < processes, "a rank outside the process grid");
     Placed bytes = child.bytes;
     std::int64_t stride = child.extent, unit = child.unit;
+    bool cut = false;
     for (std::size_t step = 0; step < dimensions; ++step) {
       const std::size_t d = type.fortran_order ? step : dimensions - 1 - step;
       bytes = distribute(type, d, place[d], bytes, stride);
       unit = innermost_with_gaps(unit, bytes);
       stride = exact.multiply(stride, type.a[d]);
+      // A cyclic block that is cut off is a struct to MPICH.
+      cut |= type.distributions[d] == Distribution::cyclic && type.b[d] != TypeExpression::default_argument && type.b[d] > type.a[d];
     }
-    return whole_array(child, std::move(bytes), stride, unit);
+    return whole_array(child, std::move(bytes), stride, unit, cut);
   }
 
   /// The share of process `place` in dimension d, of `inner` at every `stride` bytes.
@@ -312,10 +315,10 @@ class Evaluator {
     return exact.take(make_sequence(parts));
   }
 
-  /// A part of an array has the extent of the whole array, from 0 on.
-  static Element whole_array(const Element& child, Placed bytes, std::int64_t extent, std::int64_t unit) {
+  /// A part of an array has the extent of the whole array, from 0 on. `cut`: it is never its one element.
+  static Element whole_array(const Element& child, Placed bytes, std::int64_t extent, std::int64_t unit, bool cut = false) {
     // All of an array of one element is that element, also to a struct that asks whether its members are of one basic type.
-    if (extent > 0 && extent == child.extent && child.lower == 0 && child.upper == extent && bytes.node && child.bytes.node &&
+    if (!cut && extent > 0 && extent == child.extent && child.lower == 0 && child.upper == extent && bytes.node && child.bytes.node &&
         bytes.node->size == child.bytes.node->size && bytes.offset == child.bytes.offset)
       return child;
     Element result;

@@ -98,6 +98,8 @@ TEST(Evaluate, Darrays) {
   expect("darray(2,1,[9],[cyclic],[2],[2],c,byte)", {{2, 2}, {6, 2}}, 0, 9);
   // The process grid is numbered in C order, also for a Fortran array.
   expect("darray(4,1,[4,4],[block,block],[dflt,dflt],[2,2],fortran,byte)", {{8, 2}, {12, 2}}, 0, 16);
+  expect("struct([1,1],[0,1],[darray(1,0,[1],[cyclic],[2],[1],c,float),float])", {{0, 4}, {1, 4}}, 0, 8);
+  expect("struct([1,1],[0,1],[darray(1,0,[1],[cyclic],[1],[1],c,float),float])", {{0, 4}, {1, 4}}, 0, 5);
   expect("darray(2,1,[2,4],[none,block],[dflt,dflt],[1,2],c,byte)", {{2, 2}, {6, 2}}, 0, 8);
 }
 

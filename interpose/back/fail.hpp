@@ -23,6 +23,7 @@ enum class FailPoint : std::uint8_t {
   arrays,    ///< rewritten arguments of a neighbour collective
   communicator,  ///< what is remembered of a communicator
   table,     ///< a wider table of handles or of requests
+  arena,     ///< memory in which results of allgathers are kept
   window,    ///< memory shared by the ranks of a node
   presence,  ///< the socket that tells others of this rank, or asks for them
   topology,  ///< learning which ranks share a node

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interpose/back/hierarchical/communicator.hpp"
 
+#include <atomic>
 #include <limits>
 #include <mutex>
 #include <optional>
@@ -19,6 +20,16 @@ namespace {
 /// members try again at another call.
 std::mutex agreeing;
 int next_tag = 1;  ///< under `agreeing`
+std::atomic<std::int64_t> cache_given{0};  ///< bytes of a node's cache that communicators of this process have
+
+/// What is kept of allgathers pays where the wire is slower than memory; differences, which are worked out for each other node, where it is slower still.
+CacheLimits cache_limits(const LinkCosts& link, std::int64_t budget, int nodes) noexcept {
+  CacheLimits limits;
+  if (link.wire_byte_s < 2 * link.copy_byte_s || budget < 2 * limits.least_bytes) return limits;
+  limits.budget = budget / 4096 * 4096;
+  limits.delta = link.wire_byte_s > nodes * link.copy_byte_s;
+  return limits;
+}
 
 /// Of the communicator; nothing if it lies on one node, or has members outside of MPI_COMM_WORLD.
 std::optional<Topology> topology_of(const Job& job, CommEntry& entry, std::vector<int>* world_ranks) {
@@ -33,7 +44,8 @@ void CommCollectives::agree(MPI_Comm comm, CommEntry& entry) noexcept {
   const Job* all = job();
   if (!all || state_.load(std::memory_order_acquire) == agreed) return;
   if (entry.size() < 2) return state_.store(agreed, std::memory_order_release);  // also an inter-communicator
-  int mine[2] = {0, 0}, most[2] = {1, 0};  // this member can't; the least tag it could take
+  // This member can't; the least tag it could take; what it could not give of its node's cache.
+  std::int64_t mine[3] = {0, 0, 0}, most[3] = {1, 0, 0};
   std::vector<int> world_ranks;
   std::optional<Topology> topology;
   std::shared_ptr<CollectiveQueue> queue;
@@ -50,13 +62,17 @@ void CommCollectives::agree(MPI_Comm comm, CommEntry& entry) noexcept {
     mine[0] = 1;
   else
     mine[1] = next_tag;
-  if (real.Allreduce(mine, most, 2, MPI_INT, MPI_MAX, comm) != MPI_SUCCESS || most[0]) return;
-  next_tag = most[1] + 1;
+  // Half of what is left, so that there is always something for the next.
+  mine[2] = all->settings.cache_bytes - (all->settings.cache_bytes - cache_given.load(std::memory_order_relaxed)) / 2;
+  if (real.Allreduce(mine, most, 3, MPI_INT64_T, MPI_MAX, comm) != MPI_SUCCESS || most[0]) return;
+  next_tag = static_cast<int>(most[1]) + 1;
   if (most[1] > all->largest_tag) {
     say_once("tags", "too many communicators for hierarchical collectives; those of newer ones are left to the MPI library");
     return state_.store(agreed, std::memory_order_release);
   }
-  queue->set_tag(most[1]);
+  queue->set_tag(static_cast<int>(most[1]));
+  queue->set_cache(cache_limits(all->settings.parameters.link, all->settings.cache_bytes - most[2], queue->topology().nodes()));
+  cache_given.fetch_add(queue->cache().budget, std::memory_order_relaxed);
   for (int what = 0; what < collective_count; ++what)
     for (int form = 0; form < 2; ++form) {
       CollectiveShape shape = shape_;
@@ -72,6 +88,10 @@ void CommCollectives::agree(MPI_Comm comm, CommEntry& entry) noexcept {
     }
   queue_ = std::move(queue);
   state_.store(agreed, std::memory_order_release);
+}
+
+CommCollectives::~CommCollectives() {
+  if (queue_) cache_given.fetch_sub(queue_->cache().budget, std::memory_order_relaxed);
 }
 
 CollectiveQueue* CommCollectives::choose(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t bytes, bool blocking, bool may_wait,

@@ -19,6 +19,11 @@ class CollectiveQueue;
 
 class CommCollectives {
  public:
+  CommCollectives() = default;
+  ~CommCollectives();
+  CommCollectives(const CommCollectives&) = delete;
+  CommCollectives& operator=(const CommCollectives&) = delete;
+
   /// The communicator's queue if a collective of this size is to go through it, else nullptr: leave it to MPI. The same answer on all members, whose
   /// arguments are the same. `blocking`: the form of the call; `may_wait`: it may wait for other members.
   CollectiveQueue* choose(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t bytes, bool blocking, bool may_wait, CollectiveChoice* choice) noexcept;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interpose/back/hierarchical/job.hpp"
 
+#include <sys/sysinfo.h>
+
+#include <algorithm>
 #include <atomic>
 #include <new>
 
@@ -34,6 +37,10 @@ JobSettings settings_here(const CollectiveMeasurements* measured) noexcept {
   const CollectiveMode mode = collective_mode(settings.text("BESTRIDE_COLLECTIVES"));
   own.parameters = parameters_of(measured ? *measured : CollectiveMeasurements{}, mode);
   own.window_limit = settings.size("BESTRIDE_WINDOW_LIMIT");
+  own.cache_bytes = settings.size("BESTRIDE_CACHE_BYTES");
+  struct sysinfo machine;
+  if (sysinfo(&machine) == 0)
+    own.cache_bytes = std::min<std::int64_t>(own.cache_bytes, static_cast<std::int64_t>(machine.totalram / 16 * machine.mem_unit));
   own.reassociate = settings.flag("BESTRIDE_REASSOCIATE");
   return own;
 }

@@ -16,6 +16,7 @@ namespace bestride {
 struct JobSettings {
   CollectiveParameters parameters;
   std::int64_t window_limit = 0;  ///< bytes of a communicator's shared memory on one node
+  std::int64_t cache_bytes = 0;   ///< of past allgathers on a node, of all communicators together; 0: nothing is kept
   std::int32_t reassociate = 0;   ///< BESTRIDE_REASSOCIATE
 };
 

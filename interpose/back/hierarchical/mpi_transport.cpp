@@ -35,8 +35,11 @@ bool MpiTransport::done(Transfer& transfer) noexcept {
   MPI_Request request;
   std::memcpy(&request, &transfer.handle, sizeof request);
   int flag = 0;
-  if (real.Test(&request, &flag, MPI_STATUS_IGNORE) != MPI_SUCCESS) broken_ = true;
-  transfer = transfer_of(request);
+  MPI_Status status;
+  if (real.Test(&request, &flag, &status) != MPI_SUCCESS) broken_ = true;
+  transfer.handle = transfer_of(request).handle;
+  int bytes = 0;
+  if (flag && real.Get_count(&status, MPI_BYTE, &bytes) == MPI_SUCCESS && bytes != MPI_UNDEFINED) transfer.bytes = bytes;
   return flag && !broken_;
 }
 

@@ -5,10 +5,18 @@
 
 #include <atomic>
 
+#include "collectives/cache/arena.hpp"
+#include "collectives/cache/cache_table.hpp"
 #include "collectives/hierarchy.hpp"
 #include "collectives/strand.hpp"
 
 namespace bestride {
+
+/// What a communicator keeps of past allgathers.
+struct CollectiveCache {
+  CacheTable table;
+  Arena arena;
+};
 
 /// Lives until it has ended; a persistent one is begun again and again.
 class Operation {
@@ -22,6 +30,7 @@ class Operation {
   /// It could not be begun, or be carried to its end.
   void fail() noexcept { failed = true; }
 
+  CollectiveCache* cache = nullptr;  ///< set before begin(); nullptr: nothing is kept
   MPI_Comm comm = MPI_COMM_NULL;   ///< the application's, for an error
   int request_tag = -1;            ///< of what completes the application's request (requests.hpp); -1: it waits in the call
   Pace pace;

@@ -5,6 +5,7 @@
 #include <new>
 
 #include "collectives/broadcast.hpp"
+#include "collectives/cache/allgather.hpp"
 #include "collectives/collect.hpp"
 #include "collectives/distribute.hpp"
 #include "collectives/exchange.hpp"
@@ -31,9 +32,12 @@ void must(bool good) {
   if (!good) throw std::bad_alloc();
 }
 
-Strand allgather(Hierarchy& hierarchy, const UserBlocks& all, Pace pace) {
+Strand allgather(Hierarchy& hierarchy, const UserBlocks& all, CollectiveCache* cache, Pace pace) {
   const RankBlocks strings(hierarchy.topology(), all);
-  co_await share(hierarchy, strings, pace);
+  if (cache)
+    co_await allgather_cached(hierarchy, strings, cache->table, cache->arena, pace);
+  else
+    co_await share(hierarchy, strings, pace);
 }
 
 Strand reduce_scatter_of(Hierarchy& hierarchy, const UserBlocks& input, Operand output, const MpiReduction& reduction, Pace pace) {
@@ -109,7 +113,7 @@ Strand AllgatherOperation::begin(Hierarchy& hierarchy) {
   } else {
     must(all_.fill());
   }
-  return allgather(hierarchy, all_, pace);
+  return allgather(hierarchy, all_, cache, pace);
 }
 
 Strand BroadcastOperation::begin(Hierarchy& hierarchy) {

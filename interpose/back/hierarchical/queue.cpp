@@ -63,12 +63,16 @@ Strand CollectiveQueue::make_hierarchy() {
   const auto here = topology_.ranks_on(node);
   const ChannelShape shape{static_cast<int>(here.size()), slot_bytes_};
   const bool alone = here.size() == 1, leads = local == 0;
-  WindowKey key;
+  WindowKey key[2];  // of the channels' memory, and of the arena
+  const bool keeps = cache_limits_.budget > 0;
+  const auto arena_bytes = static_cast<std::size_t>(cache_limits_.budget);
+  if (keeps && leads && !fail_here(FailPoint::arena)) arena_ = Window::create(arena_bytes, Window::Pages::on_demand);
   std::int32_t good = 1;
   if (!alone && leads) {
     if (!fail_here(FailPoint::window)) window_ = Window::create(shape.bytes());
-    key = window_.key();
-    for (std::size_t i = 1; i < here.size(); ++i) co_await send_small(wire_, here[i], &key, sizeof key);
+    key[0] = window_.key();
+    key[1] = arena_.key();
+    for (std::size_t i = 1; i < here.size(); ++i) co_await send_small(wire_, here[i], key, sizeof key);
     good = window_.data() != nullptr;
     for (std::size_t i = 1; i < here.size(); ++i) {
       std::int32_t theirs = 0;
@@ -77,8 +81,9 @@ Strand CollectiveQueue::make_hierarchy() {
     }
     window_.close_descriptor();
   } else if (!alone) {
-    co_await receive_small(wire_, here[0], &key, sizeof key);
-    window_ = Window::open(key);
+    co_await receive_small(wire_, here[0], key, sizeof key);
+    window_ = Window::open(key[0]);
+    if (keeps) arena_ = Window::open(key[1], Window::Pages::on_demand);
     good = window_.data() != nullptr;
     co_await send_small(wire_, here[0], &good, sizeof good);
   }
@@ -103,9 +108,15 @@ Strand CollectiveQueue::make_hierarchy() {
   }
   if (good) {
     hierarchy_ = std::make_unique<Hierarchy>(topology_, rank_, wire_, Channels(window_.data(), shape, local));
+    // A member without an arena keeps nothing, so nothing is found; but it has to say so at each call.
+    if (keeps)
+      cache_ = std::make_unique<CollectiveCache>(CollectiveCache{
+          CacheTable(cache_limits_, topology_.ranks()),
+          arena_.data() ? Arena(arena_.data(), cache_limits_.budget, arena_.descriptor()) : Arena()});
   } else {
     refused_ = true;
     window_ = Window();
+    arena_ = Window();
     say_once("window", "no shared memory between the ranks of a node; collectives of its communicators are left to the MPI library");
     hierarchy_ = std::make_unique<Hierarchy>(Topology(all_apart(topology_.ranks())), rank_, wire_, Channels(nullptr, {1, slot_bytes_}, 0));
   }
@@ -151,6 +162,7 @@ void CollectiveQueue::step_locked() noexcept {
     if (!under_way_) {
       try {
         making_ = !hierarchy_;
+        first.cache = cache_.get();
         current_ = making_ ? make_hierarchy() : first.begin(*hierarchy_);
         under_way_ = true;
       } catch (...) {

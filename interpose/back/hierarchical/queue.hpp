@@ -27,6 +27,9 @@ class CollectiveQueue : public std::enable_shared_from_this<CollectiveQueue> {
   CollectiveQueue(Topology topology, int rank, MPI_Comm wire, std::vector<int> world_ranks, std::int64_t window_limit);
   /// Once, before anything is added.
   void set_tag(int tag) noexcept { wire_.set_tag(tag); }
+  /// The same on all members; once, before anything is added. No budget: nothing is kept.
+  void set_cache(const CacheLimits& limits) noexcept { cache_limits_ = limits; }
+  const CacheLimits& cache() const noexcept { return cache_limits_; }
 
   const Topology& topology() const noexcept { return topology_; }
   /// All members know, and alike, that shared memory failed somewhere: leave it to MPI.
@@ -54,6 +57,9 @@ class CollectiveQueue : public std::enable_shared_from_this<CollectiveQueue> {
   bool under_way_ = false;   ///< current_ is
   bool making_ = false;      ///< current_ makes the hierarchy
   Window window_;
+  Window arena_;  ///< of cache_
+  CacheLimits cache_limits_;
+  std::unique_ptr<CollectiveCache> cache_;
   std::unique_ptr<Hierarchy> hierarchy_;
   bool refused_ = false;        ///< as far as this rank knows
   bool refused_known_ = false;  ///< since a blocking collective has ended here: so by now on all ranks

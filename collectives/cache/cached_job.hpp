@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// A simulated job whose nodes have arenas, and random contents for its allgathers. For tests.
+#include "collectives/cache/allgather.hpp"
+#include "collectives/simulated_job.hpp"
+#include "collectives/test_blocks.hpp"
+
+namespace bestride {
+
+using Content = std::vector<std::vector<std::byte>>;  ///< by rank: its block
+
+inline Content random_content(const std::vector<std::int64_t>& bytes, std::mt19937_64& random) {
+  Content content;
+  for (const std::int64_t b : bytes) {
+    content.emplace_back(static_cast<std::size_t>(b));
+    for (std::size_t i = 0; i < content.back().size(); i += 8) {
+      const std::uint64_t bits = random();
+      std::memcpy(content.back().data() + i, &bits, std::min<std::size_t>(8, content.back().size() - i));
+    }
+  }
+  return content;
+}
+
+/// Changes 16-bit words of a block, each with this probability; returns how many.
+inline std::int64_t change_words(std::vector<std::byte>& block, double probability, std::mt19937_64& random) {
+  std::int64_t changed = 0;
+  for (std::size_t i = 0; i + 2 <= block.size(); i += 2)
+    if (static_cast<double>(random() % 1000000) < probability * 1e6) {
+      block[i] ^= static_cast<std::byte>(1 + random() % 255);
+      block[i + 1] ^= static_cast<std::byte>(1 + random() % 255);
+      ++changed;
+    }
+  return changed;
+}
+
+class CachedJob {
+ public:
+  CachedJob(const std::vector<int>& nodes, std::uint64_t seed, CacheLimits limits, std::int64_t slot_bytes = 4096) : job(nodes, seed, slot_bytes) {
+    job.allow_shorter_messages();
+    for (int node = 0; node < job.topology().nodes(); ++node) memory_.emplace_back(static_cast<std::size_t>(limits.budget) + 64, std::byte{0xAB});
+    for (int rank = 0; rank < job.ranks(); ++rank) {
+      tables_.push_back(std::make_unique<CacheTable>(limits, job.ranks()));
+      arenas_.emplace_back(memory_[static_cast<std::size_t>(job.topology().node_of(rank))].data(), limits.budget);
+    }
+  }
+  void take_arena_of_rank(int rank) { set_arena_of_rank(rank, Arena()); }
+  void set_arena_of_rank(int rank, Arena arena) { arenas_[static_cast<std::size_t>(rank)] = std::move(arena); }
+  void take_arena_of_node(int node) {
+    for (const int rank : job.topology().ranks_on(node)) take_arena_of_rank(rank);
+  }
+  /// One allgather of this content. False: it did not end, or not every rank has every byte. `gaps(rank)`: derived blocks.
+  template <class Gaps>
+  bool allgather(const Content& content, Pace pace, Gaps gaps) {
+    const std::vector<std::int64_t> bytes = bytes_of(content);
+    before_.clear();
+    for (int node = 0; node < job.topology().nodes(); ++node) before_.push_back(job.bytes_out(node));
+    std::vector<std::unique_ptr<TestBlocks>> blocks;
+    std::vector<std::unique_ptr<RankBlocks>> strings;
+    std::vector<Strand> strands;
+    for (int rank = 0; rank < job.ranks(); ++rank) {
+      const std::size_t i = static_cast<std::size_t>(rank);
+      blocks.push_back(std::make_unique<TestBlocks>(bytes, gaps(rank)));
+      blocks.back()->fill(rank, content[i]);
+      strings.push_back(std::make_unique<RankBlocks>(job.topology(), *blocks.back()));
+      strands.push_back(allgather_cached(job.at(rank), *strings.back(), *tables_[i], arenas_[i], pace));
+    }
+    if (!job.run(std::move(strands))) return false;
+    for (const auto& rank : blocks)
+      if (!holds(*rank, content)) return false;
+    return true;
+  }
+  bool allgather(const Content& content, Pace pace = {}) {
+    return allgather(content, pace, [](int) { return false; });
+  }
+
+  /// These allgathers one after the other, nobody waiting for the others in between.
+  bool allgathers(const std::vector<Content>& contents, Pace pace) {
+    struct Buffers {
+      std::vector<std::unique_ptr<TestBlocks>> blocks;
+      std::vector<std::unique_ptr<RankBlocks>> strings;
+    };
+    std::vector<Buffers> buffers(static_cast<std::size_t>(job.ranks()));
+    std::vector<Strand> strands;
+    for (int rank = 0; rank < job.ranks(); ++rank) {
+      Buffers& mine = buffers[static_cast<std::size_t>(rank)];
+      for (const Content& content : contents) {
+        mine.blocks.push_back(std::make_unique<TestBlocks>(bytes_of(content), false));
+        mine.blocks.back()->fill(rank, content[static_cast<std::size_t>(rank)]);
+        mine.strings.push_back(std::make_unique<RankBlocks>(job.topology(), *mine.blocks.back()));
+      }
+      strands.push_back(one_after_the_other(rank, mine.strings, pace));
+    }
+    if (!job.run(std::move(strands))) return false;
+    for (const Buffers& rank : buffers)
+      for (std::size_t i = 0; i < contents.size(); ++i)
+        if (!holds(*rank.blocks[i], contents[i])) return false;
+    return true;
+  }
+
+  /// What left a node in the last allgather, and what would have without a cache.
+  std::int64_t sent(int node) const { return job.bytes_out(node) - before_[static_cast<std::size_t>(node)]; }
+  std::int64_t plain(int node, const Content& content) const {
+    std::int64_t own = 0;
+    for (const int rank : job.topology().ranks_on(node)) own += static_cast<std::int64_t>(content[static_cast<std::size_t>(rank)].size());
+    return own * (job.topology().nodes() - 1);
+  }
+  const CacheCounts& counts(int rank = 0) const { return tables_[static_cast<std::size_t>(rank)]->counts(); }
+
+  SimulatedJob job;
+
+ private:
+  static std::vector<std::int64_t> bytes_of(const Content& content) {
+    std::vector<std::int64_t> bytes;
+    for (const auto& block : content) bytes.push_back(static_cast<std::int64_t>(block.size()));
+    return bytes;
+  }
+  bool holds(const TestBlocks& blocks, const Content& content) const {
+    for (int from = 0; from < job.ranks(); ++from)
+      if (!blocks.holds(from, content[static_cast<std::size_t>(from)])) return false;
+    return true;
+  }
+  Strand one_after_the_other(int rank, const std::vector<std::unique_ptr<RankBlocks>>& strings, Pace pace) {
+    for (const auto& call : strings)
+      co_await allgather_cached(job.at(rank), *call, *tables_[static_cast<std::size_t>(rank)], arenas_[static_cast<std::size_t>(rank)], pace);
+  }
+
+  std::vector<std::vector<std::byte>> memory_;
+  std::vector<std::unique_ptr<CacheTable>> tables_;
+  std::vector<Arena> arenas_;
+  std::vector<std::int64_t> before_;
+};
+
+}  // namespace bestride

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectives/cache/delta_code.hpp"
+
+#include <cstring>
+
+#include "collectives/cache/own_block.hpp"
+#include "kernels/delta/delta.hpp"
+
+namespace bestride {
+namespace {
+
+/// So much of the piece has changed that a delta will not be shorter: seen from a sample, because encoding it to find out would cost more
+/// than a dense piece may. Says so only where under 1/64 of the words are as they were; from 1/16 a delta is shorter.
+bool looks_dense(const std::byte* older, const std::byte* newer, std::int64_t bytes) noexcept {
+  constexpr int spots = 128, spot_words = 16, spot_bytes = 2 * spot_words;
+  if (bytes < 32 * 1024) return false;
+  int equal = 0;
+  for (int i = 0; i < spots; ++i) {
+    const Range stratum = part_of(bytes / spot_bytes, spots, i);
+    const std::int64_t place =
+        spot_bytes * (stratum.first + static_cast<std::int64_t>(scattered(static_cast<std::uint64_t>(i)) % static_cast<std::uint64_t>(stratum.bytes())));
+    std::uint16_t a[spot_words], b[spot_words];
+    std::memcpy(a, older + place, sizeof a);
+    std::memcpy(b, newer + place, sizeof b);
+    for (int k = 0; k < spot_words; ++k) equal += a[k] == b[k];
+    if (equal > spots * spot_words / 64) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::int64_t DeltaCode::encode(Range range, const std::byte* piece, std::byte* out) noexcept {
+  const std::byte* older = base(node_, range);
+  if (looks_dense(older, piece, range.bytes())) return 0;
+  const std::int64_t size = delta::encode(older, piece, range.bytes(), out, range.bytes() - 1);
+  return size == delta::dense ? 0 : size;
+}
+
+bool DeltaCode::decode(int node, Range range, const std::byte* encoded, std::int64_t bytes, std::byte* piece) noexcept {
+  std::memcpy(piece, base(node, range), static_cast<std::size_t>(range.bytes()));
+  return delta::apply(encoded, bytes, piece, range.bytes());
+}
+
+}  // namespace bestride

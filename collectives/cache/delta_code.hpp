@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// DeltaCode: pieces of a share as their difference from an older result that the arenas of both ends hold.
+#include <vector>
+
+#include "collectives/share.hpp"
+
+namespace bestride {
+
+/// Reads `base` while the share is under way; nobody may write there.
+class DeltaCode final : public PieceCode {
+ public:
+  /// `base`: the older result, the strings of the nodes one after the other. `begins`: where each node's string begins in it. Both outlive this.
+  DeltaCode(const std::byte* base, const std::vector<std::int64_t>& begins, int node) noexcept : base_(base), begins_(begins), node_(node) {}
+
+  std::int64_t encode(Range range, const std::byte* piece, std::byte* out) noexcept override;
+  bool decode(int node, Range range, const std::byte* encoded, std::int64_t bytes, std::byte* piece) noexcept override;
+
+ private:
+  const std::byte* base(int node, Range range) const noexcept { return base_ + begins_[static_cast<std::size_t>(node)] + range.first; }
+
+  const std::byte* base_;
+  const std::vector<std::int64_t>& begins_;
+  const int node_;
+};
+
+}  // namespace bestride

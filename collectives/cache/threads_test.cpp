@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ranks of one node as threads: what they hand each other through the arena is ordered by the agreement alone.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "collectives/cache/cached_job.hpp"
+
+namespace bestride {
+namespace {
+
+TEST(CachedAllgatherThreads, RanksOfANodeStoreAndReadOneArena) {
+  constexpr int ranks = 3;
+  std::mt19937_64 random(31);
+  const std::vector<int> node(ranks, 0);
+  SimulatedJob job(node, 1);
+  const std::vector<std::int64_t> sizes[2] = {{5000, 12000, 0}, {9000, 0, 7000}};
+  std::vector<Content> contents;
+  for (int call = 0; call < 300; ++call)
+    contents.push_back(random() % 3 && call > 1 ? contents[contents.size() - 1 - random() % 2] : random_content(sizes[random() % 2], random));
+  const CacheLimits limits{17024, 0, true};  // one result
+  std::vector<std::byte> memory(static_cast<std::size_t>(limits.budget));
+  std::atomic<int> wrong{0};
+  std::atomic<std::uint64_t> hits{0};
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < ranks; ++rank)
+    threads.emplace_back([&, rank] {
+      CacheTable table(limits, ranks);
+      Arena arena(memory.data(), limits.budget);
+      for (const Content& content : contents) {
+        std::vector<std::int64_t> bytes;
+        for (const auto& block : content) bytes.push_back(static_cast<std::int64_t>(block.size()));
+        TestBlocks blocks(bytes, rank == 1);
+        blocks.fill(rank, content[static_cast<std::size_t>(rank)]);
+        const RankBlocks strings(job.topology(), blocks);
+        Strand strand = allgather_cached(job.at(rank), strings, table, arena, {1000, 2});
+        while (!strand.step()) std::this_thread::yield();
+        for (int from = 0; from < ranks; ++from) wrong += !blocks.holds(from, content[static_cast<std::size_t>(from)]);
+      }
+      hits = table.counts().hits;
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+  EXPECT_GT(hits, 50u);
+}
+
+}  // namespace
+}  // namespace bestride
