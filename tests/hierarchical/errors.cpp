@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arguments that are not sound, on all ranks alike: the error class is the MPI library's, in every form, and the next collective works.
-#include <array>
+#include <cstddef>
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "datatype/named.hpp"
 #include "tests/hierarchical/calls.hpp"
 #include "tests/support/harness.hpp"
+#include "tests/support/mpi_types.hpp"
 
 using namespace bestride::test;
 
@@ -46,7 +48,6 @@ void compare(const std::string& text, const std::function<bool(What)>& concerns,
         Arguments a = sound();
         spoil(a);
         Form form{wait, large, true};
-        if (getenv("X")) fprintf(stderr, "%s %s\n", name(what), name(form).c_str());
         const int expected = class_of(what, form, a);
         form.library = false;
         const int got = class_of(what, form, a);
@@ -65,7 +66,8 @@ bool always(What) { return true; }
 }  // namespace
 
 MPI_CASE(negative_counts) {
-  compare("a negative count", always, [](Arguments& a) {
+  // MPICH 4.0.2 looks at those of the other reductions too late, and crashes.
+  compare("a negative count", [](What what) { return what <= What::reduce_scatter; }, [](Arguments& a) {
     a.out_count = a.in_count = -1;
     a.give_counts(std::vector<int>(a.counts.size(), -1), a.at);
   });
@@ -99,15 +101,33 @@ MPI_CASE(operations_that_do_not_go_with_the_type) {
     const char* text;
     MPI_Op op;
     MPI_Datatype type;
-  } pairs[] = {{"bits of doubles", MPI_BAND, MPI_DOUBLE},         {"the greatest complex number", MPI_MAX, MPI_C_DOUBLE_COMPLEX},
-               {"the least byte", MPI_MIN, MPI_BYTE},             {"a sum of bytes", MPI_SUM, MPI_BYTE},
-               {"where the greatest int is", MPI_MAXLOC, MPI_INT}, {"a sum of pairs", MPI_SUM, MPI_2INT},
-               {"truth of bytes", MPI_LAND, MPI_BYTE},            {"replacing", MPI_REPLACE, MPI_INT}};
+  } pairs[] = {{"bits of doubles", MPI_BAND, MPI_DOUBLE}, {"where the greatest int is", MPI_MAXLOC, MPI_INT}};
   for (const auto& pair : pairs)
     compare(pair.text, reduces, [&](Arguments& a) {
       a.op = pair.op;
       a.out_type = a.in_type = pair.type;
     });
+}
+
+MPI_CASE(every_operation_with_every_type) {
+  const ReturnErrors returned(MPI_COMM_WORLD);
+  // MPICH 4.0.2 ends in the middle of logical operations on what is not a whole number.
+  const auto logical = [](MPI_Op op) { return op == MPI_LAND || op == MPI_LOR || op == MPI_LXOR; };
+  const MPI_Op operations[] = {MPI_MAX, MPI_MIN, MPI_SUM, MPI_PROD, MPI_LAND, MPI_BAND, MPI_LOR, MPI_BOR, MPI_LXOR, MPI_BXOR, MPI_MINLOC, MPI_MAXLOC, MPI_REPLACE, MPI_NO_OP};
+  for (const bestride::NamedType& type : bestride::named_types())
+    for (const MPI_Op& op : operations) {
+      if (logical(op) && !type.integer) continue;
+      Arguments a = sound();
+      std::vector<std::byte> zeros(256), results(256);
+      a.out = zeros.data();
+      a.in = results.data();
+      a.out_type = a.in_type = predefined(type.name);
+      a.op = op;
+      const int expected = class_of(What::allreduce, {Wait::in_call, false, true}, a), got = class_of(What::allreduce, {Wait::in_call, false, false}, a);
+      if (got != expected)
+        fail_check(__FILE__, __LINE__, std::string(type.name) + ", operation " + std::to_string(&op - operations) + ": class " + std::to_string(got) +
+                                           ", the library's " + std::to_string(expected));
+    }
 }
 
 MPI_CASE(one_buffer_for_both) {
