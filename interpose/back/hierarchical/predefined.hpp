@@ -8,11 +8,12 @@
 namespace bestride {
 
 enum class NumberKind : unsigned char {
-  integer,   ///< with characters, MPI_AINT, MPI_COUNT, MPI_OFFSET
+  integer,   ///< with MPI_CHAR, MPI_AINT, MPI_COUNT, MPI_OFFSET
   floating,
   complex,
   logical,
-  bytes,     ///< MPI_BYTE, MPI_PACKED
+  bytes,     ///< MPI_BYTE
+  text,      ///< MPI_WCHAR, MPI_CHARACTER, MPI_PACKED: no operation goes with them
   pair,      ///< of a value and an index, without gaps
 };
 
@@ -32,7 +33,8 @@ enum class Applied : unsigned char {
   by_mpi,        ///< only the MPI library can: not commutative, or not known
 };
 /// Of whole numbers all; of any numbers the least and the greatest, logical and bitwise ones. Greatest and least of floats: as far
-/// as the library's own order is defined, which for -0 and NaN it is not. `op` is valid or MPI_OP_NULL.
+/// as the library's own order is defined, which for -0 and NaN it is not. Where the
+/// operation does not go with the type, it is the MPI library that says so. `op` is valid or MPI_OP_NULL.
 Applied how_applied(MPI_Op op, MPI_Datatype type) noexcept;
 
 }  // namespace bestride

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arguments that are not sound, on all ranks alike: the error class is the MPI library's, in every form, and the next collective works.
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "datatype/named.hpp"
+#include "tests/hierarchical/calls.hpp"
+#include "tests/support/harness.hpp"
+#include "tests/support/mpi_types.hpp"
+
+using namespace bestride::test;
+
+namespace {
+
+std::vector<long> out(64, 1), in(64, 2);
+
+/// Sound arguments for every collective.
+Arguments sound() {
+  Arguments a;
+  a.out = out.data();
+  a.in = in.data();
+  a.out_count = a.in_count = 4;
+  a.out_type = a.in_type = MPI_LONG;
+  a.op = MPI_SUM;
+  a.comm = MPI_COMM_WORLD;
+  std::vector<int> at;
+  for (int rank = 0; rank < world_size(); ++rank) at.push_back(4 * rank);
+  a.give_counts(std::vector<int>(at.size(), 4), at);
+  return a;
+}
+
+int class_of(What what, Form form, const Arguments& a) {
+  const int error = complete(what, form, a);
+  return error == MPI_SUCCESS ? MPI_SUCCESS : error_class(error);
+}
+
+bool reduces(What what) { return what >= What::reduce_scatter; }
+
+/// `spoil` makes the arguments unsound. The library's class comes from its own call of the same form.
+void compare(const std::string& text, const std::function<bool(What)>& concerns, const std::function<void(Arguments&)>& spoil) {
+  const ReturnErrors returned(MPI_COMM_WORLD);
+  const auto each = [&](What what) {
+    if (!concerns(what)) return;
+    for (const Wait wait : every_wait)
+      for (const bool large : {false, true}) {
+        Arguments a = sound();
+        spoil(a);
+        Form form{wait, large, true};
+        const int expected = class_of(what, form, a);
+        form.library = false;
+        const int got = class_of(what, form, a);
+        if (got != expected)
+          fail_check(__FILE__, __LINE__, std::string(name(what)) + " " + name(form) + ", " + text + ": class " + std::to_string(got) + ", the library's " + std::to_string(expected));
+        if (expected == MPI_SUCCESS) fail_check(__FILE__, __LINE__, std::string(name(what)) + ", " + text + ": the library finds no error");
+        CHECK_EQUAL(MPI_SUCCESS, class_of(what, {wait, large, false}, sound()));
+      }
+  };
+  for (const What what : moving) each(what);
+  for (const What what : reducing) each(what);
+}
+
+bool always(What) { return true; }
+
+}  // namespace
+
+MPI_CASE(negative_counts) {
+  // MPICH 4.0.2 looks at those of the other reductions too late, and crashes.
+  compare("a negative count", [](What what) { return what <= What::reduce_scatter; }, [](Arguments& a) {
+    a.out_count = a.in_count = -1;
+    a.give_counts(std::vector<int>(a.counts.size(), -1), a.at);
+  });
+}
+
+MPI_CASE(no_type) {
+  compare("MPI_DATATYPE_NULL", always, [](Arguments& a) { a.out_type = a.in_type = MPI_DATATYPE_NULL; });
+}
+
+MPI_CASE(uncommitted_type) {
+  MPI_Datatype type;
+  MPI_Type_vector(2, 1, 2, MPI_LONG, &type);
+  compare("an uncommitted type", [](What what) { return !reduces(what); }, [&](Arguments& a) { a.out_type = a.in_type = type; });
+  MPI_Type_free(&type);
+}
+
+MPI_CASE(bad_root) {
+  for (const int root : {-7, world_size()}) compare("a bad root", rooted, [root](Arguments& a) { a.root = root; });
+}
+
+MPI_CASE(no_communicator) {
+  compare("MPI_COMM_NULL", always, [](Arguments& a) { a.comm = MPI_COMM_NULL; });
+}
+
+MPI_CASE(no_operation) {
+  compare("MPI_OP_NULL", reduces, [](Arguments& a) { a.op = MPI_OP_NULL; });
+}
+
+MPI_CASE(operations_that_do_not_go_with_the_type) {
+  const struct {
+    const char* text;
+    MPI_Op op;
+    MPI_Datatype type;
+  } pairs[] = {{"bits of doubles", MPI_BAND, MPI_DOUBLE}, {"where the greatest int is", MPI_MAXLOC, MPI_INT}};
+  for (const auto& pair : pairs)
+    compare(pair.text, reduces, [&](Arguments& a) {
+      a.op = pair.op;
+      a.out_type = a.in_type = pair.type;
+    });
+}
+
+MPI_CASE(every_operation_with_every_type) {
+  const ReturnErrors returned(MPI_COMM_WORLD);
+  // MPICH 4.0.2 ends in the middle of logical operations on what is not a whole number.
+  const auto logical = [](MPI_Op op) { return op == MPI_LAND || op == MPI_LOR || op == MPI_LXOR; };
+  const MPI_Op operations[] = {MPI_MAX, MPI_MIN, MPI_SUM, MPI_PROD, MPI_LAND, MPI_BAND, MPI_LOR, MPI_BOR, MPI_LXOR, MPI_BXOR, MPI_MINLOC, MPI_MAXLOC, MPI_REPLACE, MPI_NO_OP};
+  for (const bestride::NamedType& type : bestride::named_types())
+    for (const MPI_Op& op : operations) {
+      if (logical(op) && !type.integer) continue;
+      Arguments a = sound();
+      std::vector<std::byte> zeros(256), results(256);
+      a.out = zeros.data();
+      a.in = results.data();
+      a.out_type = a.in_type = predefined(type.name);
+      a.op = op;
+      const int expected = class_of(What::allreduce, {Wait::in_call, false, true}, a), got = class_of(What::allreduce, {Wait::in_call, false, false}, a);
+      if (got != expected)
+        fail_check(__FILE__, __LINE__, std::string(type.name) + ", operation " + std::to_string(&op - operations) + ": class " + std::to_string(got) +
+                                           ", the library's " + std::to_string(expected));
+    }
+}
+
+MPI_CASE(one_buffer_for_both) {
+  // Where all ranks find it: an allreduce, and what is gathered from a rank's own place.
+  compare("the same buffer", [](What what) { return what == What::allreduce || what == What::reduce_scatter_block; },
+          [](Arguments& a) { a.out = a.in; });
+}
+
+int main(int argc, char** argv) { return run_cases(argc, argv); }

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/hierarchical/job.hpp"
+
+#include <dlfcn.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <numeric>
+#include <string_view>
+
+#include "tests/support/harness.hpp"
+
+namespace bestride::test {
+namespace {
+
+std::string_view variable(const char* name) {
+  const char* text = std::getenv(name);
+  return text ? text : "";
+}
+
+/// Number `index` of the communicators; only its name past the end is empty.
+Group made(int index) {
+  const int rank = world_rank(), size = world_size();
+  MPI_Comm comm = MPI_COMM_NULL;
+  const auto split = [&](const char* name, bool in, int color, int key) {
+    MPI_Comm_split(MPI_COMM_WORLD, in ? color : MPI_UNDEFINED, key, &comm);
+    return group_of(name, comm, true);
+  };
+  const auto create = [&](const char* name, const std::vector<int>& ranks) {
+    MPI_Group all, some;
+    MPI_Comm_group(MPI_COMM_WORLD, &all);
+    MPI_Group_incl(all, static_cast<int>(ranks.size()), ranks.data(), &some);
+    MPI_Comm_create(MPI_COMM_WORLD, some, &comm);
+    MPI_Group_free(&some);
+    MPI_Group_free(&all);
+    return group_of(name, comm, false);
+  };
+  switch (index) {
+    case 0: return group_of("world", MPI_COMM_WORLD, true);
+    case 1: MPI_Comm_dup(MPI_COMM_WORLD, &comm); return group_of("dup", comm, true);
+    case 2: return split("even and odd", true, rank % 2, 0);
+    case 3: return split("reversed", true, 0, -rank);
+    case 4: return split("halves reversed", true, 2 * rank < size, -rank);
+    case 5: return split("first two thirds", 3 * rank < 2 * size, 0, rank);
+    case 6: return split("last two thirds", 3 * rank >= size, 0, (rank * 7) % 5);
+    case 7: {
+      std::vector<int> odd_first;
+      for (const int start : {1, 0})
+        for (int r = start; r < size; r += 2) odd_first.push_back(r);
+      return create("odd first, created", odd_first);
+    }
+    case 8: {
+      std::vector<int> ends{0};
+      if (size > 1) ends.insert(ends.begin(), size - 1);
+      return create("last and first, created", ends);
+    }
+    case 9: {
+      MPI_Request request;
+      MPI_Comm_idup(MPI_COMM_WORLD, &comm, &request);
+      MPI_Wait(&request, MPI_STATUS_IGNORE);
+      return group_of("idup", comm, false);
+    }
+    case 10: {
+      const int periodic = 1;
+      MPI_Cart_create(MPI_COMM_WORLD, 1, &size, &periodic, 0, &comm);
+      return group_of("cart", comm, true);
+    }
+    default: return {};
+  }
+}
+
+}  // namespace
+
+int node_of(int rank) {
+  const std::string_view nodes = variable("TEST_NODES");
+  return static_cast<std::size_t>(rank) < nodes.size() ? nodes[static_cast<std::size_t>(rank)] : 0;
+}
+
+bool reassociates() { return variable("TEST_REASSOCIATE") == "1"; }
+
+Expectation expectation() {
+  const std::string_view text = variable("TEST_EXPECT");
+  return text == "hierarchical" ? Expectation::hierarchical : text == "library" ? Expectation::library : Expectation::nothing;
+}
+
+int calls_seen_by_library() {
+  static auto* const counter = static_cast<std::atomic<int>*>(dlsym(RTLD_DEFAULT, "hierarchical_witness_calls"));
+  if (!counter) {
+    std::fprintf(stderr, "hierarchical_witness is not preloaded\n");
+    std::abort();
+  }
+  return *counter;
+}
+
+Group group_of(std::string name, MPI_Comm comm, bool known) {
+  Group group;
+  group.name = std::move(name);
+  group.comm = comm;
+  group.known = known;
+  if (comm == MPI_COMM_NULL) return group;
+  MPI_Comm_rank(comm, &group.rank);
+  MPI_Comm_size(comm, &group.size);
+  std::vector<int> ranks(static_cast<std::size_t>(group.size));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  group.world_ranks.resize(ranks.size());
+  MPI_Group own, all;
+  MPI_Comm_group(comm, &own);
+  MPI_Comm_group(MPI_COMM_WORLD, &all);
+  MPI_Group_translate_ranks(own, group.size, ranks.data(), all, group.world_ranks.data());
+  MPI_Group_free(&own);
+  MPI_Group_free(&all);
+  for (const int rank : group.world_ranks) group.several_nodes |= node_of(rank) != node_of(group.world_ranks[0]);
+  return group;
+}
+
+Groups::Groups() {
+  for (int index = 0;; ++index) {
+    Group group = made(index);
+    if (group.name.empty()) return;
+    groups_.push_back(std::move(group));
+  }
+}
+
+Groups::~Groups() {
+  for (Group& group : groups_)
+    if (group.comm != MPI_COMM_NULL && group.comm != MPI_COMM_WORLD) MPI_Comm_free(&group.comm);
+}
+
+void Groups::make_again(int index) {
+  Group& group = groups_[static_cast<std::size_t>(index)];
+  if (group.comm == MPI_COMM_WORLD) return;
+  if (group.comm != MPI_COMM_NULL) MPI_Comm_free(&group.comm);
+  group = made(index);
+}
+
+Watch::Watch(const Group& group, bool possible, bool may_wait) {
+  if (expectation() == Expectation::nothing) return;
+  expected_ = Expectation::library;
+  if (expectation() == Expectation::hierarchical && possible && group.several_nodes) {
+    group.known |= may_wait;
+    if (group.known) expected_ = Expectation::hierarchical;
+  }
+  before_ = calls_seen_by_library();
+}
+
+std::string Watch::verdict() const {
+  if (expected_ == Expectation::nothing) return "";
+  const int calls = calls_seen_by_library() - before_;
+  if (expected_ == Expectation::hierarchical) return calls == 0 ? "" : "went to the MPI library";
+  return calls == 1 ? "" : "did not go to the MPI library";
+}
+
+}  // namespace bestride::test

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/hierarchical/moved.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+
+#include "tests/hierarchical/calls.hpp"
+#include "tests/support/harness.hpp"
+#include "tests/support/memory.hpp"
+#include "tests/support/mpi_types.hpp"
+#include "tests/support/random_type.hpp"
+#include "tests/support/relocate_type.hpp"
+#include "tests/support/respell_type.hpp"
+
+namespace bestride::test {
+namespace {
+
+/// What is drawn for a case; the same on all ranks.
+struct Case {
+  What what;
+  Form form;
+  int group;
+  int root;
+  bool in_place;
+  TypeExpression type;
+  int count;                 ///< elements of `type` in a block, where blocks are equal
+  std::vector<int> lengths;  ///< elements in each rank's block
+  std::vector<int> at;       ///< of an allgatherv, in elements, in the receive buffer
+  int reach;                 ///< elements that a buffer of all blocks spans
+};
+
+/// A type that a side of a rank names its data with, and how many of it make one of the case's.
+struct Side {
+  TypeExpression expression;
+  TypeMap map;
+  std::int64_t extent = 0;
+  std::unique_ptr<CommittedType> made;  ///< none: it is a predefined one
+
+  explicit Side(TypeExpression given) : expression(std::move(given)), map(*type_map(expression)), extent(facts_of(expression)->extent) {
+    if (expression.combiner != Combiner::named) made = std::make_unique<CommittedType>(expression);
+  }
+  MPI_Datatype type() const { return made ? static_cast<MPI_Datatype>(*made) : predefined(expression.name); }
+  std::vector<ByteRun> runs(std::int64_t first, std::int64_t count) const {
+    std::vector<ByteRun> runs = runs_of(map, count, extent);
+    for (ByteRun& run : runs) run.offset += first * extent;
+    return runs;
+  }
+};
+
+constexpr std::int64_t most_bytes = 1 << 20;
+
+TypeExpression basic_type(Random& random) {
+  constexpr const char* words[] = {"char", "short", "int", "long", "float", "double", "byte"};
+  return named(random.pick(words));
+}
+
+TypeExpression any_type(Random& random) {
+  if (random.chance(40)) return basic_type(random);
+  if (random.chance(20)) return type_from("vector(60,1,2,double)");
+  for (;;) {
+    TypeLimits limits;
+    limits.depth = 4;
+    limits.bytes = random.chance(80) ? 512 : 8192;
+    limits.span = 1 << 15;
+    TypeExpression type = random_type(random, limits);
+    const auto map = type_map(type, 4096);
+    if (map && signature_of(*map).size() <= 60) return type;
+  }
+}
+
+int any_count(Random& random, const TypeExpression& type) {
+  // In other places an element may take some tens of bytes more.
+  const Facts facts = *facts_of(type);
+  const std::int64_t bytes = type.combiner == Combiner::named ? facts.size : std::max(std::abs(facts.extent), facts.high - facts.low) + 100;
+  constexpr int counts[] = {0, 1, 1, 2, 3, 7, 13, 101, 997, 4099, 100003};
+  const std::int64_t most = std::min<std::int64_t>(100003, most_bytes / bytes);
+  return static_cast<int>(std::min<std::int64_t>(random.chance(70) ? random.pick(counts) : random.between(0, 50), most));
+}
+
+Case draw(Random& random, const Groups& groups) {
+  Case drawn;
+  drawn.what = random.pick(moving);
+  drawn.form = {random.pick(every_wait), random.chance(40), false};
+  drawn.group = static_cast<int>(random.between(0, groups.count() - 1));
+  drawn.in_place = random.chance(25);
+  drawn.type = any_type(random);
+  drawn.count = any_count(random, drawn.type);
+  drawn.root = static_cast<int>(random.between(0, 1000));
+  // By the size of the world: members of a smaller communicator look at the first of them.
+  const int ranks = world_size();
+  const int gap = static_cast<int>(random.between(0, 2));
+  std::vector<int> order;
+  for (int rank = 0; rank < ranks; ++rank) order.insert(order.begin() + random.between(0, rank), rank);
+  drawn.at.resize(order.size());
+  drawn.reach = 0;
+  for (int rank = 0; rank < ranks; ++rank) {
+    const int choice = static_cast<int>(random.between(0, 3));
+    drawn.lengths.push_back(choice == 0 ? 0 : choice == 1 ? static_cast<int>(random.between(0, drawn.count)) : drawn.count);
+  }
+  for (const int rank : order) {
+    drawn.at[static_cast<std::size_t>(rank)] = drawn.reach;
+    drawn.reach += drawn.lengths[static_cast<std::size_t>(rank)] + gap;
+  }
+  drawn.reach = std::max(drawn.reach, drawn.count * ranks);
+  return drawn;
+}
+
+/// This rank's own spelling of the type: itself where nothing is named twice, or the same signature in other places.
+Side side_of(Random& own, const TypeExpression& type, std::int64_t reach) {
+  const TypeMap map = *type_map(type);
+  const bool plain = type.combiner == Combiner::named;
+  const bool itself = plain ? reach > 5000 || own.chance(60) : !overlaps(runs_of(map, reach, facts_of(type)->extent)) && own.chance(40);
+  if (itself) return Side(own.chance(50) ? type : respell_type(own, type));
+  return Side(relocate_type(own, signature_of(map)));
+}
+
+std::uint64_t seed_of(std::uint64_t seed, int start, int from, int block) {
+  return Random(seed * 1000003 + static_cast<std::uint64_t>(start * 10007 + from * 101 + block)).bits();
+}
+
+/// One rank's part in a case.
+class Part {
+ public:
+  Part(const Case& drawn, const Group& group, std::uint64_t seed, Random own)
+      : drawn_(drawn), group_(group), seed_(seed), root_(drawn.root % group.size), at_root_(!rooted(drawn.what) || group.rank == root_),
+        sending_(side(own)), receiving_(side(own)), packed_(facts_of(drawn.type)->size),
+        out_(Buffer::holding(sending_.expression, drawn.reach, own.bits(), static_cast<std::size_t>(own.between(0, 15)))),
+        in_(Buffer::holding(receiving_.expression, drawn.reach, own.bits(), static_cast<std::size_t>(own.between(0, 15)))), empty_(in_), expected_(in_) {}
+
+  std::string run() {
+    Arguments arguments = this->arguments();
+    MPI_Request request = MPI_REQUEST_NULL;
+    fill(0);
+    std::string wrong;
+    const int starts = drawn_.form.wait == Wait::persistent ? 3 : 1;
+    const Watch watch(group_, possible(), drawn_.form.wait != Wait::nonblocking);
+    const int error = call(drawn_.what, drawn_.form, arguments, &request);
+    wrong = watch.verdict();
+    if (error != MPI_SUCCESS) return "error " + std::to_string(error_class(error));
+    for (int start = 0; start < starts; ++start) {
+      if (start > 0) fill(start);
+      if (drawn_.form.wait == Wait::persistent) MPI_Start(&request);
+      if (drawn_.form.wait != Wait::in_call && MPI_Wait(&request, MPI_STATUS_IGNORE) != MPI_SUCCESS) wrong = "an error of MPI_Wait";
+      if (const auto difference = in_.difference(expected_))
+        wrong += (wrong.empty() ? "" : "; ") + ("start " + std::to_string(start) + ", received " + *difference);
+      if (const auto difference = out_.difference(sent_)) wrong += "; sent " + *difference;
+    }
+    if (drawn_.form.wait == Wait::persistent) MPI_Request_free(&request);
+    return wrong;
+  }
+
+  /// MPICH 4.0.2 gives wrong results from the second start of some persistent collectives on, breaks elements where a message of several basic
+  /// types is cut, does not survive some types at all, and puts the one block of a lone rank's allgatherv at displacement 0: not ours to check.
+  bool library_may_be_wrong() const {
+    const bool displacement_is_lost = drawn_.what == What::allgatherv && group_.size == 1;
+    return !hierarchical() && (drawn_.form.wait == Wait::persistent || drawn_.type.combiner != Combiner::named || displacement_is_lost);
+  }
+
+ private:
+  int count_of(int rank) const { return drawn_.what == What::allgatherv ? drawn_.lengths[static_cast<std::size_t>(rank)] : drawn_.count; }
+  bool hierarchical() const {
+    return expectation() == Expectation::hierarchical && possible() && group_.several_nodes && (group_.known || drawn_.form.wait != Wait::nonblocking);
+  }
+  /// What is left to the library has the plain type on both sides.
+  Side side(Random& own) const { return hierarchical() ? side_of(own, drawn_.type, drawn_.reach) : Side(drawn_.type); }
+  bool one_out() const { return drawn_.what != What::scatter && drawn_.what != What::alltoall; }
+  bool in_place() const { return drawn_.in_place && drawn_.what != What::broadcast && at_root_; }
+
+  bool possible() const {
+    std::int64_t all = 0;
+    for (int rank = 0; rank < group_.size; ++rank) all += count_of(rank) * facts_of(drawn_.type)->size;
+    return all > 0 && !(drawn_.what == What::alltoall && drawn_.in_place);
+  }
+
+  Bytes block(int start, int from, int to, int count) const {
+    return noise(static_cast<std::size_t>(count * packed_), seed_of(seed_, start, from, to));
+  }
+
+  /// Writes what this rank sends, and what it has to find afterwards.
+  void fill(int start) {
+    in_.bytes() = empty_.bytes();
+    const int me = group_.rank, n = group_.size;
+    const bool scatters = drawn_.what == What::scatter;
+    if (drawn_.what == What::broadcast) {
+      if (at_root_) in_.scatter(receiving_.runs(0, drawn_.count), block(start, root_, 0, drawn_.count));
+    } else if (one_out()) {
+      if (in_place())
+        in_.scatter(own_place(), block(start, me, 0, count_of(me)));
+      else
+        out_.scatter(sending_.runs(0, count_of(me)), block(start, me, 0, count_of(me)));
+    } else if (!scatters || at_root_) {
+      for (int to = 0; to < n; ++to) {
+        if (!scatters && in_place())
+          in_.scatter(receiving_.runs(std::int64_t{to} * drawn_.count, drawn_.count), block(start, me, to, drawn_.count));
+        else
+          out_.scatter(sending_.runs(std::int64_t{to} * drawn_.count, drawn_.count), block(start, me, to, drawn_.count));
+      }
+    }
+    sent_ = out_;
+    expected_.bytes() = in_.bytes();
+    switch (drawn_.what) {
+      case What::broadcast: expected_.scatter(receiving_.runs(0, drawn_.count), block(start, root_, 0, drawn_.count)); break;
+      case What::scatter:
+        if (!in_place()) expected_.scatter(receiving_.runs(0, drawn_.count), block(start, root_, me, drawn_.count));
+        break;
+      default:
+        if (!at_root_) break;
+        for (int from = 0; from < n; ++from) expected_.scatter(place(from), block(start, from, drawn_.what == What::alltoall ? me : 0, count_of(from)));
+    }
+  }
+
+  std::vector<ByteRun> place(int from) const {
+    const std::int64_t first = drawn_.what == What::allgatherv ? drawn_.at[static_cast<std::size_t>(from)] : std::int64_t{from} * drawn_.count;
+    return receiving_.runs(first, count_of(from));
+  }
+  std::vector<ByteRun> own_place() const { return place(group_.rank); }
+
+  Arguments arguments() {
+    Arguments a;
+    a.out = out_.origin();
+    a.out_count = count_of(group_.rank);
+    a.out_type = sending_.type();
+    a.in = in_.origin();
+    a.in_count = drawn_.count;
+    a.in_type = receiving_.type();
+    a.root = root_;
+    a.comm = group_.comm;
+    const auto members = static_cast<std::ptrdiff_t>(group_.size);
+    if (drawn_.what == What::allgatherv) a.give_counts({drawn_.lengths.begin(), drawn_.lengths.begin() + members}, {drawn_.at.begin(), drawn_.at.begin() + members});
+    if (in_place() && drawn_.what == What::scatter)
+      a.in = MPI_IN_PLACE;
+    else if (in_place())
+      a.out = MPI_IN_PLACE;
+    return a;
+  }
+
+  const Case& drawn_;
+  const Group& group_;
+  const std::uint64_t seed_;
+  const int root_;
+  const bool at_root_;
+  Side sending_, receiving_;
+  const std::int64_t packed_;
+  Buffer out_, in_, empty_, expected_, sent_ = out_;
+};
+
+}  // namespace
+
+std::string move_at_random(std::uint64_t seed, const Groups& groups, std::string* told, const std::function<void()>& tell) {
+  Random random(seed);
+  const Case drawn = draw(random, groups);
+  const Group& group = groups[drawn.group];
+  *told = std::string(name(drawn.what)) + " " + name(drawn.form) + " on " + group.name + ", root " + std::to_string(drawn.root) +
+          (drawn.in_place ? ", in place, " : ", ") + std::to_string(drawn.count) + " of " + drawn.type.text();
+  tell();
+  if (group.comm == MPI_COMM_NULL) return "";
+  Part part(drawn, group, seed, Random(seed + 7919 * static_cast<std::uint64_t>(world_rank() + 1)));
+  return part.library_may_be_wrong() ? "" : part.run();
+}
+
+}  // namespace bestride::test

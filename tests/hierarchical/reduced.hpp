@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Random reductions. What goes through the hierarchy is compared with the fixed tree of collectives/reduction.hpp, worked out here by
+// MPI_Reduce_local; what does not, with the MPI library's own call of the same form, bit by bit.
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "tests/hierarchical/job.hpp"
+
+namespace bestride::test {
+
+/// The user's operations, made for as long as this lives.
+class UserOperations {
+ public:
+  UserOperations();
+  ~UserOperations();
+  UserOperations(const UserOperations&) = delete;
+  UserOperations& operator=(const UserOperations&) = delete;
+  /// Of doubles, whose result shows the order; of int, associative only.
+  MPI_Op commutative = MPI_OP_NULL, ordered = MPI_OP_NULL;
+};
+
+/// As move_at_random().
+std::string reduce_at_random(std::uint64_t seed, const Groups& groups, const UserOperations& user, std::string* told, const std::function<void()>& tell);
+
+}  // namespace bestride::test

@@ -1,0 +1,32 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Random collectives over two hosts of two ranks with a link of 1 Gbit/s, block placement and dealt in turn.
+
+Usage: two_hosts.py LIBRARY WITNESS PROGRAM
+"""
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "testbed"))
+from bed import Bed, reason_against  # pylint: disable=wrong-import-position
+
+SECONDS = 6
+SKIPPED = 77
+
+
+def main():
+    reason = reason_against()
+    if reason:
+        print(reason)
+        return SKIPPED
+    library, witness, program = map(os.path.abspath, sys.argv[1:])
+    with Bed(2, "1gbit") as bed:
+        for nodes, options in (("0011", ()), ("0101", ("-c",))):
+            settings = {"BESTRIDE_EVERYWHERE": 1, "BESTRIDE_COLLECTIVES": "hierarchical", "TEST_NODES": nodes, "TEST_EXPECT": "hierarchical"}
+            words = [word for name, value in settings.items() for word in ("-e", f"{name}={value}")]
+            print(nodes, bed.call("run.sh", *options, "-p", 2, "-l", library, "-l", witness, *words, program, "--seconds", SECONDS), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Preloaded behind the library under test: counts the collectives that it hands on to the MPI library. */
+#include <mpi.h>
+#include <stdatomic.h>
+
+atomic_int hierarchical_witness_calls;
+
+#define LIST(...) __VA_ARGS__
+#define ONE(Name, parameters, arguments) \
+  int MPI_##Name(LIST parameters) { \
+    ++hierarchical_witness_calls; \
+    return PMPI_##Name(LIST arguments); \
+  }
+#define FORMS(Name, Iname, c, parameters, arguments) \
+  ONE(Name##c, (LIST parameters, MPI_Comm comm), (LIST arguments, comm)) \
+  ONE(Iname##c, (LIST parameters, MPI_Comm comm, MPI_Request* request), (LIST arguments, comm, request)) \
+  ONE(Name##_init##c, (LIST parameters, MPI_Comm comm, MPI_Info info, MPI_Request* request), (LIST arguments, comm, info, request))
+/* `parameters`: a macro of the types of counts and displacements. */
+#define BOTH(Name, Iname, parameters, arguments) \
+  FORMS(Name, Iname, , (parameters(int, int)), arguments) \
+  FORMS(Name, Iname, _c, (parameters(MPI_Count, MPI_Aint)), arguments)
+
+#define OUT(Count) const void *out, Count out_count, MPI_Datatype out_type
+#define IN(Count) void *in, Count in_count, MPI_Datatype in_type
+#define MOVED(Count, At) OUT(Count), IN(Count)
+#define MOVED_V(Count, At) OUT(Count), void *in, const Count *in_counts, const At *at, MPI_Datatype in_type
+#define ROOTED(Count, At) OUT(Count), IN(Count), int root
+#define CAST(Count, At) void *in, Count in_count, MPI_Datatype in_type, int root
+#define REDUCED(Count, At) const void *out, IN(Count), MPI_Op op
+#define REDUCED_V(Count, At) const void *out, void *in, const Count *in_counts, MPI_Datatype in_type, MPI_Op op
+#define REDUCED_ROOTED(Count, At) const void *out, IN(Count), MPI_Op op, int root
+
+BOTH(Allgather, Iallgather, MOVED, (out, out_count, out_type, in, in_count, in_type))
+BOTH(Allgatherv, Iallgatherv, MOVED_V, (out, out_count, out_type, in, in_counts, at, in_type))
+BOTH(Bcast, Ibcast, CAST, (in, in_count, in_type, root))
+BOTH(Gather, Igather, ROOTED, (out, out_count, out_type, in, in_count, in_type, root))
+BOTH(Scatter, Iscatter, ROOTED, (out, out_count, out_type, in, in_count, in_type, root))
+BOTH(Alltoall, Ialltoall, MOVED, (out, out_count, out_type, in, in_count, in_type))
+BOTH(Reduce_scatter, Ireduce_scatter, REDUCED_V, (out, in, in_counts, in_type, op))
+BOTH(Reduce_scatter_block, Ireduce_scatter_block, REDUCED, (out, in, in_count, in_type, op))
+BOTH(Allreduce, Iallreduce, REDUCED, (out, in, in_count, in_type, op))
+BOTH(Reduce, Ireduce, REDUCED_ROOTED, (out, in, in_count, in_type, op, root))
