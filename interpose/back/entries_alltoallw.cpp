@@ -102,6 +102,7 @@ int alltoallw(CallId id, const void* send_buffer, Given<Count, Displacement> out
                                                     comm, call, tail...))
       return *done;
   }
+  if constexpr (blocking<Tail...>) before_library_collective(comm);
   // In place there is one set of blocks for both directions. Equal arrays and buffers are an error that the library finds by
   // comparing just these pointers.
   const bool sound = send_buffer != MPI_IN_PLACE && !(send_buffer == receive_buffer && out.counts == in.counts && out.types == in.types);

@@ -97,6 +97,7 @@ int collective(CallId id, const Out& out, const In& in, int root, MPI_Comm comm,
     if (const std::optional<int> done = stage_moved<only>(name(id), out, in, root, comm, call, tail...)) return *done;
   if (may_spread()) [[unlikely]]
     if (const std::optional<int> done = spread_moved<only>(name(id), out, in, root, comm, tail...)) return *done;
+  if constexpr (blocking<Tail...>) before_library_collective(comm);
   TypeEntry* out_entry = worth_a_look(out.type);
   TypeEntry* in_entry = worth_a_look(in.type);
   if (!out_entry && !in_entry) [[likely]] {
@@ -210,3 +211,11 @@ BESTRIDE_COLLECTIVE_FORMS(BESTRIDE_ALLGATHER_ENTRY, Allgather, Iallgather)
 BESTRIDE_COLLECTIVE_FORMS(BESTRIDE_ALLGATHERV_ENTRY, Allgatherv, Iallgatherv)
 BESTRIDE_COLLECTIVE_FORMS(BESTRIDE_ALLTOALL_ENTRY, Alltoall, Ialltoall)
 BESTRIDE_COLLECTIVE_FORMS(BESTRIDE_ALLTOALLV_ENTRY, Alltoallv, Ialltoallv)
+
+/// Only so that collectives of ours on the same communicator end first.
+extern "C" int bestride_entry_Barrier(MPI_Comm comm) {
+  using namespace bestride;
+  before_call<CallId::Barrier>();
+  before_library_collective(comm);
+  return next.Barrier(comm);
+}

@@ -113,6 +113,7 @@ BESTRIDE_BOTH_ENTRIES(Comm_free, (MPI_Comm* comm), comm_free, (comm))
 BESTRIDE_BOTH_ENTRIES(Comm_disconnect, (MPI_Comm* comm), comm_disconnect, (comm))
 
 using bestride::before_call;
+using bestride::before_library_collective;
 using bestride::CallId;
 using bestride::made;
 using bestride::next;
@@ -120,6 +121,7 @@ using bestride::take_hints;
 
 extern "C" int bestride_entry_Comm_dup(MPI_Comm from, MPI_Comm* comm) {
   before_call<CallId::Comm_dup>();
+  before_library_collective(from);
   return made(next.Comm_dup(from, comm), comm);
 }
 extern "C" int bestride_entry_Comm_dup_with_info(MPI_Comm from, MPI_Info info, MPI_Comm* comm) {
@@ -139,32 +141,38 @@ extern "C" int bestride_entry_Comm_set_info(MPI_Comm comm, MPI_Info info) {
 }
 extern "C" int bestride_entry_Comm_split(MPI_Comm from, int color, int key, MPI_Comm* comm) {
   before_call<CallId::Comm_split>();
+  before_library_collective(from);
   return made(next.Comm_split(from, color, key, comm), comm);
 }
 extern "C" int bestride_entry_Cart_create(MPI_Comm from, int dimensions, const int* sizes, const int* periods, int reorder,
                                           MPI_Comm* comm) {
   before_call<CallId::Cart_create>();
+  before_library_collective(from);
   return made(next.Cart_create(from, dimensions, sizes, periods, reorder, comm), comm);
 }
 extern "C" int bestride_entry_Cart_sub(MPI_Comm from, const int* kept, MPI_Comm* comm) {
   before_call<CallId::Cart_sub>();
+  before_library_collective(from);
   return made(next.Cart_sub(from, kept, comm), comm);
 }
 extern "C" int bestride_entry_Graph_create(MPI_Comm from, int nodes, const int* index, const int* edges, int reorder,
                                            MPI_Comm* comm) {
   before_call<CallId::Graph_create>();
+  before_library_collective(from);
   return made(next.Graph_create(from, nodes, index, edges, reorder, comm), comm);
 }
 extern "C" int bestride_entry_Dist_graph_create(MPI_Comm from, int count, const int* sources, const int* degrees,
                                                 const int* destinations, const int* weights, MPI_Info info, int reorder,
                                                 MPI_Comm* comm) {
   before_call<CallId::Dist_graph_create>();
+  before_library_collective(from);
   return made(next.Dist_graph_create(from, count, sources, degrees, destinations, weights, info, reorder, comm), comm);
 }
 extern "C" int bestride_entry_Dist_graph_create_adjacent(MPI_Comm from, int in, const int* sources, const int* in_weights, int out,
                                                          const int* destinations, const int* out_weights, MPI_Info info,
                                                          int reorder, MPI_Comm* comm) {
   before_call<CallId::Dist_graph_create_adjacent>();
+  before_library_collective(from);
   return made(next.Dist_graph_create_adjacent(from, in, sources, in_weights, out, destinations, out_weights, info, reorder, comm),
               comm);
 }

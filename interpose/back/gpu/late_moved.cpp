@@ -25,6 +25,7 @@ int bcast(void* buffer, Count count, MPI_Datatype type, int root, MPI_Comm comm,
     }
   if (may_spread()) [[unlikely]]
     if (const std::optional<int> done = spread_bcast(call_name<slot>, buffer, count, type, root, comm, tail...)) return *done;
+  if constexpr (blocking<Tail...>) before_library_collective(comm);
   return (next.*slot)(buffer, count, type, root, comm, tail...);
 }
 

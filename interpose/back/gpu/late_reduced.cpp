@@ -38,6 +38,7 @@ int reduce(const void* send, void* receive, Count count, MPI_Datatype type, MPI_
     }
   if (may_spread()) [[unlikely]]
     if (const std::optional<int> done = spread_reduce(call_name<slot>, send, receive, count, type, op, root, comm, tail...)) return *done;
+  if constexpr (blocking<Tail...>) before_library_collective(comm);
   return call(send, receive);
 }
 
@@ -53,6 +54,7 @@ int over_all(const void* send, void* receive, Count count, MPI_Datatype type, MP
       return *done;
   if (!scans && may_spread()) [[unlikely]]
     if (const std::optional<int> done = spread_allreduce(call_name<slot>, send, receive, count, type, op, comm, tail...)) return *done;
+  if constexpr (blocking<Tail...>) before_library_collective(comm);
   return call(send, receive);
 }
 
@@ -77,6 +79,7 @@ int exscan(const void* send, void* receive, Count count, MPI_Datatype type, MPI_
       const Region to = region_of(receive, count, type, members.rank == 0 ? Use::read : result_use(send));
       if (const std::optional<int> done = stage(call_name<slot>, operand(send, count, type), to, comm, call, tail...)) return *done;
     }
+  if constexpr (blocking<Tail...>) before_library_collective(comm);
   return call(send, receive);
 }
 
@@ -98,6 +101,7 @@ int reduce_scatter(const void* send, void* receive, const Count* counts, MPI_Dat
   if (may_spread() && counts) [[unlikely]]
     if (const std::optional<int> done = spread_reduce_scatter(call_name<slot>, send, receive, [counts](int rank) { return std::int64_t{counts[rank]}; }, type, op, comm, tail...))
       return *done;
+  if constexpr (blocking<Tail...>) before_library_collective(comm);
   return call(send, receive);
 }
 
@@ -116,6 +120,7 @@ int reduce_scatter_block(const void* send, void* receive, Count count, MPI_Datat
   if (may_spread()) [[unlikely]]
     if (const std::optional<int> done = spread_reduce_scatter(call_name<slot>, send, receive, [count](int) { return std::int64_t{count}; }, type, op, comm, tail...))
       return *done;
+  if constexpr (blocking<Tail...>) before_library_collective(comm);
   return call(send, receive);
 }
 

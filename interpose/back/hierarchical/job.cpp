@@ -56,8 +56,8 @@ void join_job(const CollectiveMeasurements* measured) noexcept {
   if (!world || world->nodes() < 2) return;
   JobSettings settings = settings_here(measured);
   MPI_Comm wire = MPI_COMM_NULL;
-  int bad = real.Comm_dup(MPI_COMM_WORLD, &wire) != MPI_SUCCESS;
-  if (!bad) real.Comm_set_errhandler(wire, MPI_ERRORS_RETURN);
+  int bad = real.Comm_dup(MPI_COMM_WORLD, &wire) != MPI_SUCCESS || !runtime().comms.find(MPI_COMM_WORLD);
+  if (wire != MPI_COMM_NULL) real.Comm_set_errhandler(wire, MPI_ERRORS_RETURN);
   int* largest = nullptr;
   int found = 0;
   if (!bad) bad = real.Comm_get_attr(wire, MPI_TAG_UB, &largest, &found) != MPI_SUCCESS || !found;

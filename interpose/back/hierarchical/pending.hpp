@@ -20,6 +20,13 @@ inline void progress_pending_collectives() noexcept {
   if (any_collective_pending()) [[unlikely]] progress_collectives();
 }
 
+/// Carries what is pending on this communicator to its end: before a blocking collective of the library's on it, in which this rank would wait for
+/// members that wait for it. Every member has made the pending calls before it can come to this one, so it ends.
+void finish_collectives_of(MPI_Comm comm) noexcept;
+inline void before_library_collective(MPI_Comm comm) noexcept {
+  if (any_collective_pending()) [[unlikely]] finish_collectives_of(comm);
+}
+
 /// Makes test(&flag), an MPI test of something, again and again until it sets the flag or fails, and carries collectives on in between.
 template <class Test>
 int test_in_turns(Test test) noexcept {

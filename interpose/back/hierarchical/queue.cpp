@@ -12,6 +12,7 @@
 #include "interpose/back/fail.hpp"
 #include "interpose/back/gpu/raise.hpp"
 #include "interpose/back/hierarchical/requests.hpp"
+#include "interpose/back/runtime.hpp"
 
 namespace bestride {
 
@@ -201,6 +202,21 @@ bool CollectiveQueue::run(Operation& operation) noexcept {
   }
   refused_known_ = refused_;
   return !operation.failed;
+}
+
+void CollectiveQueue::finish() noexcept {
+  test_in_turns([this](int* flag) {
+    wire_.poll();
+    *flag = !step();
+    return MPI_SUCCESS;
+  });
+}
+
+void finish_collectives_of(MPI_Comm comm) noexcept {
+  if (stepping) return;
+  CommEntry* entry = runtime().comms.find(comm);
+  const std::shared_ptr<CollectiveQueue> queue = entry ? entry->collectives.queue() : nullptr;
+  if (queue) queue->finish();
 }
 
 void progress_collectives() noexcept {

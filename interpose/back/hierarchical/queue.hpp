@@ -41,6 +41,8 @@ class CollectiveQueue : public std::enable_shared_from_this<CollectiveQueue> {
   bool step() noexcept;
   /// Carries an operation that was added to its end, and all before it. True: it ended well.
   bool run(Operation& operation) noexcept;
+  /// Carries on until nothing is left.
+  void finish() noexcept;
 
  private:
   Strand make_hierarchy();
