@@ -77,14 +77,21 @@ ChunkPlan plan_chunks(const CollectiveShape& shape, const LinkCosts& link) noexc
   const double clamped = std::clamp(share, static_cast<double>(least_chunk), static_cast<double>(most_chunk));
   auto chunk = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(clamped)));
   const auto whole = static_cast<std::int64_t>(slice < 1 ? 1 : slice > most_chunk * 4.0 ? most_chunk * 4.0 : slice);
-  chunk = std::min(chunk, is_chain(shape.what) ? std::max(whole / 4, least_piece) : whole);
+  if (!is_chain(shape.what)) {
+    chunk = std::min(chunk, whole);
+  } else {
+    const std::int64_t parts = std::max(4, 8 * (shape.nodes - 2));
+    chunk = std::min(chunk, std::max({whole / parts, std::min<std::int64_t>(whole / 4, least_chunk), least_piece}));
+  }
   // Whole cache lines.
   return {.chunk_bytes = std::max<std::int64_t>(64, (chunk + 63) / 64 * 64)};
 }
 
 CollectiveCost hierarchical_cost(const CollectiveShape& shape, const LinkCosts& link) noexcept {
   if (shape.bytes <= 0) return {};
-  const double bytes = wire_lower_bound(shape), ranks = shape.most_on_a_node, wire = link.wire_of(ranks);
+  // A reduce combines everywhere and collects: the root's node gets its part of the partial results, and then the others' results.
+  const double more = shape.what == Collective::reduce && shape.nodes > 1 ? 2.0 * (shape.nodes - 1) / shape.nodes : 1;
+  const double bytes = more * wire_lower_bound(shape), ranks = shape.most_on_a_node, wire = link.wire_of(ranks);
   const double copying = copied_bytes(shape) * link.copy_byte_s;
   // Into the window, the wire done, out of the window.
   const double waiting = ranks > 1 ? 3 * link.node_sync_s : 0;

@@ -43,7 +43,8 @@ struct ChunkPlan {
 /// What 20 ms of a rank's share of the link carry, as a power of two between 64 KiB and 4 MiB: a rank that lost its processor comes back
 /// after some milliseconds, and until then the chunks in flight have to feed the link (128 KiB, two in flight, were good at 50 to
 /// 200 Mbit/s and lost a factor of 2.2 at 1 Gbit/s on busy cores). Not more than the slice; of what goes through a chain of nodes
-/// (broadcast, reduce) a quarter of it, or the last node would wait for all of it before it gets anything.
+/// (broadcast, reduce) a quarter of it, and so little that the last of many nodes waits for an eighth of it at most (4 x 2 ranks, 4 MiB at 50
+/// Mbit/s: 1.81 times the wire limit with a quarter), but not less than 64 KiB for that.
 ChunkPlan plan_chunks(const CollectiveShape& shape, const LinkCosts& link) noexcept;
 
 struct CollectiveCost {

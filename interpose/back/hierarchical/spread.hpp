@@ -101,6 +101,18 @@ std::int64_t block_bytes(const VaryingBlocks<Buffer, Count, At>& given, std::int
   return given.counts[rank] * element;
 }
 
+/// Where a rank's block begins: a second buffer that begins there is an error that the library finds.
+template <class Buffer, class Count>
+const void* block_address(const EqualBlocks<Buffer, Count>& given, std::int64_t extent, int rank) noexcept {
+  return static_cast<const std::byte*>(static_cast<const void*>(given.buffer)) + std::int64_t{rank} * given.count * extent;
+}
+template <class Buffer, class Count, class At>
+const void* block_address(const VaryingBlocks<Buffer, Count, At>& given, std::int64_t extent, int rank) noexcept {
+  return static_cast<const std::byte*>(static_cast<const void*>(given.buffer)) + std::int64_t{given.at[rank]} * extent;
+}
+/// The library says that a null pointer is no buffer, but for types of absolute addresses.
+inline bool no_buffer(const void* buffer, MPI_Datatype type) noexcept { return !buffer && predefined(type); }
+
 }  // namespace spread_detail
 
 /// MPI_Allgather and MPI_Allgatherv.
@@ -112,13 +124,14 @@ std::optional<int> spread_allgather(const char* call, const Out& out, const In& 
   const bool in_place = out.buffer == MPI_IN_PLACE;
   if (!entry || element.packed < 0 || in.buffer == MPI_IN_PLACE || !(blocking<Tail...> || request_of(tail...))) return std::nullopt;
   const std::int64_t bytes = all_bytes(in, element.packed, entry->size());
-  if (bytes <= 0) return std::nullopt;
+  if (bytes <= 0 || no_buffer(in.buffer, in.type)) return std::nullopt;
   // What this rank sends is of the size of its block; where it is not, MPI says so.
   if (!in_place) {
     const ElementSize sent = element_size(out.type);
     std::int64_t own = 0;
     if (sent.packed < 0 || out.count < 0 || __builtin_mul_overflow(sent.packed, std::int64_t{out.count}, &own)) return std::nullopt;
-    if (own != block_bytes(in, element.packed, entry->rank())) return std::nullopt;
+    if (own != block_bytes(in, element.packed, entry->rank()) || (own > 0 && no_buffer(out.buffer, out.type))) return std::nullopt;
+    if (out.buffer == block_address(in, element.extent, entry->rank())) return std::nullopt;
   }
   const Route to = route(comm, *entry, In::has_arrays ? Collective::allgatherv : Collective::allgather, bytes, blocking<Tail...>, blocking<Tail...> || persistent<Tail...>);
   if (!to.queue) return std::nullopt;
@@ -141,7 +154,7 @@ std::optional<int> spread_bcast(const char* call, void* buffer, Count count, MPI
   const ElementSize element = element_size(type);
   std::int64_t bytes = 0;
   if (!entry || element.packed < 0 || count <= 0 || root < 0 || root >= entry->size() || !(blocking<Tail...> || request_of(tail...)) ||
-      __builtin_mul_overflow(element.packed, std::int64_t{count}, &bytes) || bytes == 0)
+      __builtin_mul_overflow(element.packed, std::int64_t{count}, &bytes) || bytes == 0 || no_buffer(buffer, type))
     return std::nullopt;
   const Route to = route(comm, *entry, Collective::broadcast, bytes, blocking<Tail...>, blocking<Tail...> || persistent<Tail...>);
   if (!to.queue) return std::nullopt;
@@ -169,7 +182,7 @@ std::optional<int> spread_allreduce(const char* call, const void* send, void* re
   const ElementSize element = element_size(type);
   std::int64_t bytes = 0;
   if (!entry || element.packed <= 0 || count <= 0 || receive == MPI_IN_PLACE || send == receive || !(blocking<Tail...> || request_of(tail...)) ||
-      __builtin_mul_overflow(element.packed, std::int64_t{count}, &bytes))
+      __builtin_mul_overflow(element.packed, std::int64_t{count}, &bytes) || no_buffer(send, type) || no_buffer(receive, type))
     return std::nullopt;
   const SpreadReduction how = spread_reduction(*entry, op, type, element.packed);
   const auto codes = quantised_sum(*entry, op, type);
@@ -201,7 +214,8 @@ std::optional<int> spread_reduce_scatter(const char* call, const void* send, voi
     const std::int64_t count = count_of(rank);
     if (count < 0 || __builtin_add_overflow(elements, count, &elements)) return std::nullopt;
   }
-  if (elements == 0 || __builtin_mul_overflow(element.packed, elements, &bytes)) return std::nullopt;
+  if (elements == 0 || __builtin_mul_overflow(element.packed, elements, &bytes) || no_buffer(send, type)) return std::nullopt;
+  if (count_of(entry->rank()) > 0 && no_buffer(receive, type)) return std::nullopt;
   const SpreadReduction how = spread_reduction(*entry, op, type, element.packed);
   const auto codes = quantised_sum(*entry, op, type);
   if (!how.possible && !codes) return std::nullopt;
@@ -237,7 +251,8 @@ std::optional<int> spread_reduce(const char* call, const void* send, void* recei
       __builtin_mul_overflow(element.packed, std::int64_t{count}, &bytes))
     return std::nullopt;
   const bool at_root = entry->rank() == root;
-  if (at_root ? receive == MPI_IN_PLACE || send == receive : send == MPI_IN_PLACE) return std::nullopt;
+  if (at_root ? receive == MPI_IN_PLACE || send == receive || no_buffer(receive, type) : send == MPI_IN_PLACE) return std::nullopt;
+  if (no_buffer(send, type)) return std::nullopt;
   const SpreadReduction how = spread_reduction(*entry, op, type, element.packed);
   if (!how.possible) return std::nullopt;
   const Route to = route(comm, *entry, Collective::reduce, bytes, blocking<Tail...>, blocking<Tail...> || persistent<Tail...>);
@@ -267,6 +282,8 @@ std::optional<int> spread_rooted(const char* call, const One& one, const All& al
   if (element.packed <= 0 || count <= 0 || __builtin_mul_overflow(element.packed, count, &block) ||
       __builtin_mul_overflow(block, std::int64_t{entry->size()}, &bytes))
     return std::nullopt;
+  if (!in_place && no_buffer(one.buffer, one.type)) return std::nullopt;
+  if (at_root && (no_buffer(all.buffer, all.type) || one.buffer == block_address(all, element.extent, root))) return std::nullopt;
   if (at_root && !in_place) {
     const ElementSize own = element_size(one.type);
     std::int64_t own_bytes = 0;
@@ -297,7 +314,8 @@ std::optional<int> spread_alltoall(const char* call, const Out& out, const In& i
       !(blocking<Tail...> || request_of(tail...)))
     return std::nullopt;
   const std::int64_t bytes = all_bytes(out, sent.packed, entry->size());
-  if (bytes <= 0 || bytes != all_bytes(in, received.packed, entry->size())) return std::nullopt;
+  if (bytes <= 0 || bytes != all_bytes(in, received.packed, entry->size()) || out.buffer == in.buffer) return std::nullopt;
+  if (no_buffer(out.buffer, out.type) || no_buffer(in.buffer, in.type)) return std::nullopt;
   const Route to = route(comm, *entry, Collective::alltoall, bytes, blocking<Tail...>, blocking<Tail...> || persistent<Tail...>);
   if (!to.queue) return std::nullopt;
   return carry(
