@@ -94,6 +94,23 @@ int made(int error, const MPI_Comm* comm) noexcept {
   return error;
 }
 
+template <Calls& via>
+int comm_dup_with_info(MPI_Comm from, MPI_Info info, MPI_Comm* comm) {
+  const int error = made(via.Comm_dup_with_info(from, info, comm), comm);
+  if (error == MPI_SUCCESS) take_hints(*comm, info);
+  return error;
+}
+
+template <Calls& via>
+int comm_set_info(MPI_Comm comm, MPI_Info info) {
+  const int error = via.Comm_set_info(comm, info);
+  if (error == MPI_SUCCESS)
+    take_hints(comm, info);
+  else if (runtime().comms.find(comm))
+    take_hints(comm, MPI_INFO_NULL);  // others may count on this member
+  return error;
+}
+
 }  // namespace
 }  // namespace bestride
 
@@ -112,32 +129,19 @@ BESTRIDE_BOTH_ENTRIES(Type_free, (MPI_Datatype* type), type_free, (type))
 BESTRIDE_BOTH_ENTRIES(Comm_free, (MPI_Comm* comm), comm_free, (comm))
 BESTRIDE_BOTH_ENTRIES(Comm_disconnect, (MPI_Comm* comm), comm_disconnect, (comm))
 
+BESTRIDE_BOTH_ENTRIES(Comm_dup_with_info, (MPI_Comm from, MPI_Info info, MPI_Comm* comm), comm_dup_with_info, (from, info, comm))
+BESTRIDE_BOTH_ENTRIES(Comm_set_info, (MPI_Comm comm, MPI_Info info), comm_set_info, (comm, info))
+
 using bestride::before_call;
 using bestride::before_library_collective;
 using bestride::CallId;
 using bestride::made;
 using bestride::next;
-using bestride::take_hints;
 
 extern "C" int bestride_entry_Comm_dup(MPI_Comm from, MPI_Comm* comm) {
   before_call<CallId::Comm_dup>();
   before_library_collective(from);
   return made(next.Comm_dup(from, comm), comm);
-}
-extern "C" int bestride_entry_Comm_dup_with_info(MPI_Comm from, MPI_Info info, MPI_Comm* comm) {
-  before_call<CallId::Comm_dup_with_info>();
-  const int error = made(next.Comm_dup_with_info(from, info, comm), comm);
-  if (error == MPI_SUCCESS) take_hints(*comm, info);
-  return error;
-}
-extern "C" int bestride_entry_Comm_set_info(MPI_Comm comm, MPI_Info info) {
-  before_call<CallId::Comm_set_info>();
-  const int error = next.Comm_set_info(comm, info);
-  if (error == MPI_SUCCESS)
-    take_hints(comm, info);
-  else if (bestride::runtime().comms.find(comm))
-    take_hints(comm, MPI_INFO_NULL);  // others may count on this member
-  return error;
 }
 extern "C" int bestride_entry_Comm_split(MPI_Comm from, int color, int key, MPI_Comm* comm) {
   before_call<CallId::Comm_split>();
