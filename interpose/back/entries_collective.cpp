@@ -211,11 +211,3 @@ BESTRIDE_COLLECTIVE_FORMS(BESTRIDE_ALLGATHER_ENTRY, Allgather, Iallgather)
 BESTRIDE_COLLECTIVE_FORMS(BESTRIDE_ALLGATHERV_ENTRY, Allgatherv, Iallgatherv)
 BESTRIDE_COLLECTIVE_FORMS(BESTRIDE_ALLTOALL_ENTRY, Alltoall, Ialltoall)
 BESTRIDE_COLLECTIVE_FORMS(BESTRIDE_ALLTOALLV_ENTRY, Alltoallv, Ialltoallv)
-
-/// Only so that collectives of ours on the same communicator end first.
-extern "C" int bestride_entry_Barrier(MPI_Comm comm) {
-  using namespace bestride;
-  before_call<CallId::Barrier>();
-  before_library_collective(comm);
-  return next.Barrier(comm);
-}

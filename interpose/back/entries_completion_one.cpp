@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Completion of one request, or one of several: Wait, Test, Waitany, Testany, Request_get_status and its kin, Request_free; and Probe.
+// Completion of one request, or one of several: Wait, Test, Waitany, Testany, Request_get_status and its kin, Request_free; and calls that
+// wait for something else.
 // While nothing is owed anywhere, each costs one load.
 #include "interpose/back/entries.hpp"
 #include "interpose/back/gpu/raise.hpp"
@@ -206,9 +207,33 @@ int request_free(MPI_Request* request) {
   return error;
 }
 
+// Only so that collectives are carried on meanwhile.
+template <Calls& via>
+int probe(int source, int tag, MPI_Comm comm, MPI_Status* status) {
+  if (any_collective_pending()) [[unlikely]]
+    return test_in_turns([&](int* flag) { return real.Iprobe(source, tag, comm, flag, status); });
+  return via.Probe(source, tag, comm, status);
+}
+template <Calls& via>
+int mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* status) {
+  if (any_collective_pending()) [[unlikely]]
+    return test_in_turns([&](int* flag) { return real.Improbe(source, tag, comm, flag, message, status); });
+  return via.Mprobe(source, tag, comm, message, status);
+}
+// Only so that collectives of ours on the same communicator end first.
+template <Calls& via>
+int barrier(MPI_Comm comm) {
+  before_library_collective(comm);
+  return via.Barrier(comm);
+}
+
 }  // namespace
 }  // namespace bestride
 
+BESTRIDE_BOTH_ENTRIES(Probe, (int source, int tag, MPI_Comm comm, MPI_Status* status), probe, (source, tag, comm, status))
+BESTRIDE_BOTH_ENTRIES(Mprobe, (int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* status), mprobe,
+                      (source, tag, comm, message, status))
+BESTRIDE_BOTH_ENTRIES(Barrier, (MPI_Comm comm), barrier, (comm))
 BESTRIDE_BOTH_ENTRIES(Wait, (MPI_Request* request, MPI_Status* status), wait, (request, status))
 BESTRIDE_BOTH_ENTRIES(Test, (MPI_Request* request, int* flag, MPI_Status* status), test, (request, flag, status))
 BESTRIDE_BOTH_ENTRIES(Waitany, (int count, MPI_Request* requests, int* index, MPI_Status* status), waitany,
@@ -225,19 +250,3 @@ BESTRIDE_BOTH_ENTRIES(Request_get_status_some,
                       (int count, const MPI_Request* requests, int* done, int* indices, MPI_Status* statuses),
                       request_get_status_some, (count, requests, done, indices, statuses))
 BESTRIDE_BOTH_ENTRIES(Request_free, (MPI_Request* request), request_free, (request))
-
-// Only so that collectives are carried on meanwhile.
-extern "C" int bestride_entry_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) {
-  using namespace bestride;
-  before_call<CallId::Probe>();
-  if (any_collective_pending()) [[unlikely]]
-    return test_in_turns([&](int* flag) { return real.Iprobe(source, tag, comm, flag, status); });
-  return next.Probe(source, tag, comm, status);
-}
-extern "C" int bestride_entry_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* status) {
-  using namespace bestride;
-  before_call<CallId::Mprobe>();
-  if (any_collective_pending()) [[unlikely]]
-    return test_in_turns([&](int* flag) { return real.Improbe(source, tag, comm, flag, message, status); });
-  return next.Mprobe(source, tag, comm, message, status);
-}
