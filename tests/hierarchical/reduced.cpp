@@ -35,6 +35,7 @@ struct Chosen {
   const char* name;
   MPI_Op op;
   Order order;
+  bool users = false;  ///< may be freed when a nonblocking call has returned, so such a call is the library's
 };
 
 Chosen operation_for(Random& random, const ElementType& type, const UserOperations& user) {
@@ -50,7 +51,7 @@ Chosen operation_for(Random& random, const ElementType& type, const UserOperatio
     case Kind::bytes: return random.pick(bitwise);
     case Kind::complex: return random.pick(sums);
     case Kind::floating:
-      if (std::string_view(type.word) == "double" && random.chance(30)) return {"the user's", user.commutative, Order::one};
+      if (std::string_view(type.word) == "double" && random.chance(30)) return {"the user's", user.commutative, Order::one, true};
       return random.chance(40) ? random.pick(compared) : random.pick(sums);
     case Kind::integer: break;
   }
@@ -191,7 +192,7 @@ class Part {
 
   bool possible() const {
     const bool order = drawn_.chosen.order == Order::any || (drawn_.chosen.order == Order::one && reassociates());
-    return all_ > 0 && order;
+    return all_ > 0 && order && (!drawn_.chosen.users || drawn_.form.wait == Wait::in_call);
   }
   /// What it is compared with: the library's own result is that of any order where the order does not matter.
   bool hierarchical() const { return drawn_.chosen.order == Order::any || (expectation() == Expectation::hierarchical && possible() && group_.several_nodes && group_.known); }

@@ -10,34 +10,59 @@
 
 namespace bestride {
 
-MpiReduction::MpiReduction(MPI_Op op, MPI_Datatype type, bool in_one_order) : op_(op), type_(type), contiguous_(predefined(type) != nullptr) {
+bool MpiReduction::possible(MPI_Datatype type) noexcept {
+  if (predefined(type) || is_pair_with_gaps(type)) return true;
+  const ElementSize element = element_size(type);
+  if (element.packed <= 0 || element.extent <= 0 || element.extent > half / 2) return false;
+  TypeEntry* entry = runtime().types.find(type);
+  if (entry->decoded_state() == TypeEntry::State::opaque) return false;
+  const Layout& layout = entry->element();
+  return layout.low() >= 0 && layout.high() <= half / 2;
+}
+
+MpiReduction::MpiReduction(MPI_Op op, MPI_Datatype type, bool in_one_order) : op_(op), type_(type) {
   const ElementSize element = element_size(type);
   element_bytes = element.packed;
   extent_ = element.extent;
   ordered = in_one_order;
-  if (contiguous_) return;
-  if (TypeEntry* entry = runtime().types.find(type)) {
-    entry->expect_reuse();
-    plan_ = entry->plan(batch);
-    if (plan_ && (!plan_->layout() || !plan_->packer() || plan_->layout()->low() < 0)) plan_ = PlanRef();
-  }
-  if (plan_) gathered_ = Lease(runtime().pool, 2 * std::max(plan_->layout()->high(), batch * extent_));
+  if (predefined(type)) return;
+  batch_ = half / 2 / extent_;
+  places_ = std::make_unique<std::byte[]>(2 * half);
+  TypeEntry* entry = runtime().types.find(type);
+  entry->expect_reuse();
+  plan_ = entry->plan(batch_);
+  if (plan_ && (!plan_->layout() || !plan_->packer())) plan_ = PlanRef();
+}
+
+void MpiReduction::lay_out(const std::byte* packed, std::int64_t bytes, std::byte* places) const noexcept {
+  int at = 0;
+  if (plan_)
+    plan_->packer()->unpack_range(places, packed, 0, bytes);
+  else
+    real.Unpack(packed, static_cast<int>(bytes), &at, places, static_cast<int>(bytes / element_bytes), type_, MPI_COMM_SELF);
+}
+
+void MpiReduction::pack(const std::byte* places, std::int64_t bytes, std::byte* packed) const noexcept {
+  int at = 0;
+  if (plan_)
+    plan_->packer()->pack_range(packed, places, 0, bytes);
+  else
+    real.Pack(places, static_cast<int>(bytes / element_bytes), type_, packed, static_cast<int>(bytes), &at, MPI_COMM_SELF);
 }
 
 void MpiReduction::combine(const std::byte* in, std::byte* inout, std::int64_t bytes) const noexcept {
-  if (contiguous_) {
+  if (batch_ == 0) {
     real.Reduce_local(in, inout, static_cast<int>(bytes / element_bytes), type_, op_);
     return;
   }
-  std::byte* operands = gathered_.data();
-  std::byte* results = operands + std::max(plan_->layout()->high(), batch * extent_);
-  const Packer& packer = *plan_->packer();
-  for (std::int64_t first = 0; first < bytes; first += batch * element_bytes) {
-    const std::int64_t here = std::min(bytes - first, batch * element_bytes);
-    packer.unpack_range(operands, in + first, 0, here);
-    packer.unpack_range(results, inout + first, 0, here);
+  std::byte* operands = places_.get();
+  std::byte* results = operands + half;
+  for (std::int64_t first = 0; first < bytes; first += batch_ * element_bytes) {
+    const std::int64_t here = std::min(bytes - first, batch_ * element_bytes);
+    lay_out(in + first, here, operands);
+    lay_out(inout + first, here, results);
     real.Reduce_local(operands, results, static_cast<int>(here / element_bytes), type_, op_);
-    packer.pack_range(inout + first, results, 0, here);
+    pack(results, here, inout + first);
   }
 }
 

@@ -4,28 +4,33 @@
 // operation and type means exactly what it means there.
 #include <mpi.h>
 
+#include <memory>
+
 #include "collectives/reduction.hpp"
-#include "interpose/back/buffer.hpp"
 #include "interpose/back/plan.hpp"
 
 namespace bestride {
 
 class MpiReduction final : public Reduction {
  public:
-  /// `type` is known (operands.hpp). Check usable(). The operation must not be freed by MPI meanwhile: see the calls that keep it.
+  /// Elements of this known type (operands.hpp) can be laid out where the operation takes them. The same answer on all members.
+  static bool possible(MPI_Datatype type) noexcept;
+  /// `type` is possible(). Operation and type must live as long as this is used. May throw std::bad_alloc.
   MpiReduction(MPI_Op op, MPI_Datatype type, bool in_one_order);
-  bool usable() const noexcept { return contiguous_ || (plan_ && gathered_); }
   void combine(const std::byte* in, std::byte* inout, std::int64_t bytes) const noexcept override;
 
  private:
-  /// Elements with gaps are spread out to their places, so many at a time.
-  static constexpr std::int64_t batch = 256;
+  /// Between packed elements and their places in one half of places_.
+  void lay_out(const std::byte* packed, std::int64_t bytes, std::byte* places) const noexcept;
+  void pack(const std::byte* places, std::int64_t bytes, std::byte* packed) const noexcept;
+
+  static constexpr std::int64_t half = 16 * 1024;  ///< bytes of elements laid out at a time
   MPI_Op op_;
   MPI_Datatype type_;
-  bool contiguous_;
   std::int64_t extent_;
-  PlanRef plan_;
-  Lease gathered_;
+  std::int64_t batch_ = 0;                ///< elements with gaps, laid out at a time; 0: there are no gaps
+  PlanRef plan_;                          ///< of a batch; none: by MPI_Pack
+  std::unique_ptr<std::byte[]> places_;   ///< two halves
 };
 
 }  // namespace bestride

@@ -2,6 +2,7 @@
 #include "interpose/back/hierarchical/operands.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <new>
 
 #include "interpose/back/calls.hpp"
@@ -23,8 +24,12 @@ ElementSize element_size(MPI_Datatype type) noexcept {
   TypeEntry* entry = runtime().types.find(type);
   if (!entry) return {};
   const TypeEntry::State state = entry->decoded_state();
-  if (state == TypeEntry::State::opaque || state == TypeEntry::State::undecoded) return {};
-  return {entry->size(), entry->extent()};
+  if (state != TypeEntry::State::opaque && state != TypeEntry::State::undecoded) return {entry->size(), entry->extent()};
+  // For want of memory, perhaps on this rank alone: others count on it.
+  int size = 0;
+  MPI_Aint lower = 0, extent = 0;
+  if (real.Type_size(type, &size) != MPI_SUCCESS || size < 0 || real.Type_get_extent(type, &lower, &extent) != MPI_SUCCESS) return {};
+  return {size, extent};
 }
 
 UserBlocks::UserBlocks(UserBlocks&& other) noexcept
@@ -58,9 +63,8 @@ void UserBlocks::add(const void* buffer, std::int64_t elements, std::int64_t cou
   }
   const Counted& known = counted(count);
   if (known.by_mpi) {
-    Lease packed(runtime().pool, bytes);
-    if (!packed) throw std::bad_alloc();
-    operands_.emplace_back(packed.data(), bytes);
+    auto packed = std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(bytes));
+    operands_.emplace_back(packed.get(), bytes);
     by_mpi_.push_back({place, count, std::move(packed)});
     // The application may free its type while the operation is under way.
     if (own_type_ == MPI_DATATYPE_NULL && real.Type_dup(type_, &own_type_) != MPI_SUCCESS) throw std::bad_alloc();
@@ -81,7 +85,7 @@ bool UserBlocks::fill() noexcept {
     for (std::int64_t first = 0; first < block.count; first += most) {
       const int count = static_cast<int>(std::min(most, block.count - first));
       int at = 0;
-      if (real.Pack(block.place + first * element_.extent, count, own_type_, block.packed.data() + first * element_.packed,
+      if (real.Pack(block.place + first * element_.extent, count, own_type_, block.packed.get() + first * element_.packed,
                     static_cast<int>(count * element_.packed), &at, MPI_COMM_SELF) != MPI_SUCCESS)
         return false;
     }
@@ -96,7 +100,7 @@ void UserBlocks::settle() noexcept {
     for (std::int64_t first = 0; first < block.count; first += most) {
       const int count = static_cast<int>(std::min(most, block.count - first));
       int at = 0;
-      real.Unpack(block.packed.data() + first * element_.packed, static_cast<int>(count * element_.packed), &at,
+      real.Unpack(block.packed.get() + first * element_.packed, static_cast<int>(count * element_.packed), &at,
                   block.place + first * element_.extent, count, own_type_, MPI_COMM_SELF);
     }
 }

@@ -4,11 +4,11 @@
 // type for which there is no packer goes through MPI_Pack, into buffers of its whole size.
 #include <mpi.h>
 
+#include <memory>
 #include <utility>
 #include <vector>
 
 #include "collectives/operand.hpp"
-#include "interpose/back/buffer.hpp"
 #include "interpose/back/plan.hpp"
 
 namespace bestride {
@@ -52,7 +52,7 @@ class UserBlocks final : public Operands {
   struct ByMpi {
     std::byte* place;
     std::int64_t count;
-    Lease packed;
+    std::unique_ptr<std::byte[]> packed;
   };
   const Counted& counted(std::int64_t count);
 

@@ -30,9 +30,6 @@ class Operation {
   /// For the report; static text.
   virtual const char* way() const noexcept { return "hierarchical"; }
 
-  /// It could not be begun, or be carried to its end.
-  void fail() noexcept { failed = true; }
-
   CollectiveCache* cache = nullptr;  ///< set before begin(); nullptr: nothing is kept
   MPI_Comm comm = MPI_COMM_NULL;   ///< the application's, for an error
   int request_tag = -1;            ///< of what completes the application's request (requests.hpp); -1: it waits in the call

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "collectives/reduction.hpp"
+#include "interpose/back/buffer.hpp"
 #include "interpose/back/hierarchical/mpi_reduction.hpp"
 #include "interpose/back/hierarchical/operands.hpp"
 #include "interpose/back/hierarchical/operation.hpp"

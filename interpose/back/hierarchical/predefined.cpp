@@ -34,13 +34,13 @@ bool is_one_of(MPI_Op op, std::initializer_list<MPI_Op> ops) noexcept {
   return false;
 }
 
+}  // namespace
+
 bool is_pair_with_gaps(MPI_Datatype type) noexcept {
   for (MPI_Datatype pair : {MPI_DOUBLE_INT, MPI_LONG_INT, MPI_SHORT_INT, MPI_LONG_DOUBLE_INT})
     if (type == pair && type != MPI_DATATYPE_NULL) return true;
   return false;
 }
-
-}  // namespace
 
 const Predefined* predefined(MPI_Datatype type) noexcept { return table().find(type); }
 
@@ -76,7 +76,7 @@ Applied how_applied(MPI_Op op, MPI_Datatype type) noexcept {
   }
   if (is_one_of(op, {MPI_OP_NULL, MPI_REPLACE, MPI_NO_OP})) return Applied::by_mpi;
   int commutative = 0;
-  return real.Op_commutative(op, &commutative) == MPI_SUCCESS && commutative ? Applied::in_one_order : Applied::by_mpi;
+  return real.Op_commutative(op, &commutative) == MPI_SUCCESS && commutative ? Applied::in_one_order_in_the_call : Applied::by_mpi;
 }
 
 }  // namespace bestride

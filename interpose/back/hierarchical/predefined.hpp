@@ -23,6 +23,8 @@ struct Predefined {
 };
 /// nullptr: not one of those, or one with gaps (those are found where committed types are). After read_predefined().
 const Predefined* predefined(MPI_Datatype type) noexcept;
+/// MPI_DOUBLE_INT and its like.
+bool is_pair_with_gaps(MPI_Datatype type) noexcept;
 /// Asks the library for their sizes, once, in MPI_Init.
 void read_predefined() noexcept;
 
@@ -30,6 +32,7 @@ void read_predefined() noexcept;
 enum class Applied : unsigned char {
   in_any_order,
   in_one_order,  ///< only where the user allows that bits change (BESTRIDE_REASSOCIATE)
+  in_one_order_in_the_call,  ///< the same, but the application may free the operation once a nonblocking call has returned
   by_mpi,        ///< only the MPI library can: not commutative, or not known
 };
 /// Of whole numbers all; of any numbers the least and the greatest, logical and bitwise ones. Greatest and least of floats: as far

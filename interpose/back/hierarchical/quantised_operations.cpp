@@ -59,7 +59,7 @@ std::optional<Codes> quantised_sum(CommEntry& entry, MPI_Op op, MPI_Datatype typ
   const Predefined* basic = bits ? predefined(type) : nullptr;
   if (!basic) return std::nullopt;
   // Sums of integers are exact; what is done to integers in one order only is the application's own.
-  const bool sum = basic->kind == NumberKind::floating ? op == MPI_SUM : how_applied(op, type) == Applied::in_one_order;
+  const bool sum = basic->kind == NumberKind::floating ? op == MPI_SUM : how_applied(op, type) == Applied::in_one_order_in_the_call;
   return sum ? codes_of(bits, format_of(entry, basic)) : std::nullopt;
 }
 

@@ -6,6 +6,7 @@
 
 #include <optional>
 
+#include "interpose/back/buffer.hpp"
 #include "interpose/back/hierarchical/operands.hpp"
 #include "interpose/back/hierarchical/operation.hpp"
 #include "kernels/quantise/format.hpp"

@@ -48,10 +48,13 @@ int carry_spread(const Route& route, MPI_Comm comm, const char* call, std::uniqu
   return error;
 }
 
-SpreadReduction spread_reduction(const CommEntry& entry, MPI_Op op, MPI_Datatype type, std::int64_t element_bytes) noexcept {
-  if (element_bytes > 4096) return {};
+SpreadReduction spread_reduction(const CommEntry& entry, MPI_Op op, MPI_Datatype type, std::int64_t element_bytes, bool blocking) noexcept {
+  if (element_bytes > 4096 || !MpiReduction::possible(type)) return {};
   switch (how_applied(op, type)) {
     case Applied::in_any_order: return {true, false};
+    case Applied::in_one_order_in_the_call:
+      if (!blocking) return {};
+      [[fallthrough]];
     case Applied::in_one_order: {
       const Job* all = job();
       const int hint = entry.collectives.hints.reassociate;
@@ -60,12 +63,6 @@ SpreadReduction spread_reduction(const CommEntry& entry, MPI_Op op, MPI_Datatype
     case Applied::by_mpi: break;
   }
   return {};
-}
-
-MpiReduction reduction_of(MPI_Op op, MPI_Datatype type, const SpreadReduction& how) {
-  MpiReduction reduction(op, type, how.in_one_order);
-  if (!reduction.usable()) throw std::bad_alloc();
-  return reduction;
 }
 
 }  // namespace bestride

@@ -171,9 +171,7 @@ struct SpreadReduction {
   bool possible = false;
   bool in_one_order = false;
 };
-SpreadReduction spread_reduction(const CommEntry& entry, MPI_Op op, MPI_Datatype type, std::int64_t element_bytes) noexcept;
-/// Its MpiReduction; may throw.
-MpiReduction reduction_of(MPI_Op op, MPI_Datatype type, const SpreadReduction& how);
+SpreadReduction spread_reduction(const CommEntry& entry, MPI_Op op, MPI_Datatype type, std::int64_t element_bytes, bool blocking) noexcept;
 
 template <class Count, class... Tail>
 std::optional<int> spread_allreduce(const char* call, const void* send, void* receive, Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm, Tail... tail) noexcept {
@@ -184,7 +182,7 @@ std::optional<int> spread_allreduce(const char* call, const void* send, void* re
   if (!entry || element.packed <= 0 || count <= 0 || receive == MPI_IN_PLACE || send == receive || !(blocking<Tail...> || request_of(tail...)) ||
       __builtin_mul_overflow(element.packed, std::int64_t{count}, &bytes) || no_buffer(send, type) || no_buffer(receive, type))
     return std::nullopt;
-  const SpreadReduction how = spread_reduction(*entry, op, type, element.packed);
+  const SpreadReduction how = spread_reduction(*entry, op, type, element.packed, blocking<Tail...>);
   const auto codes = quantised_sum(*entry, op, type);
   if (!how.possible && !codes) return std::nullopt;
   const Route to = route(comm, *entry, Collective::allreduce, bytes, blocking<Tail...>, blocking<Tail...> || persistent<Tail...>);
@@ -196,7 +194,7 @@ std::optional<int> spread_allreduce(const char* call, const void* send, void* re
         if (send != MPI_IN_PLACE) input.emplace(blocks_of(OneBlock<const void*, Count>{send, count, type}, 1, Access::read));
         UserBlocks output = blocks_of(OneBlock<void*, Count>{receive, count, type}, 1, Access::both);
         if (codes) return std::make_unique<QuantisedAllreduce>(std::move(input), std::move(output), *codes);
-        return std::make_unique<AllreduceOperation>(std::move(input), std::move(output), reduction_of(op, type, how));
+        return std::make_unique<AllreduceOperation>(std::move(input), std::move(output), MpiReduction(op, type, how.in_one_order));
       },
       tail...);
 }
@@ -216,7 +214,7 @@ std::optional<int> spread_reduce_scatter(const char* call, const void* send, voi
   }
   if (elements == 0 || __builtin_mul_overflow(element.packed, elements, &bytes) || no_buffer(send, type)) return std::nullopt;
   if (count_of(entry->rank()) > 0 && no_buffer(receive, type)) return std::nullopt;
-  const SpreadReduction how = spread_reduction(*entry, op, type, element.packed);
+  const SpreadReduction how = spread_reduction(*entry, op, type, element.packed, blocking<Tail...>);
   const auto codes = quantised_sum(*entry, op, type);
   if (!how.possible && !codes) return std::nullopt;
   const Route to = route(comm, *entry, Collective::reduce_scatter, bytes, blocking<Tail...>, blocking<Tail...> || persistent<Tail...>);
@@ -236,7 +234,7 @@ std::optional<int> spread_reduce_scatter(const char* call, const void* send, voi
           if (!kept) throw std::bad_alloc();
         }
         if (codes) return std::make_unique<QuantisedReduceScatter>(std::move(input), std::move(output), std::move(kept), *codes);
-        return std::make_unique<ReduceScatterOperation>(std::move(input), std::move(output), std::move(kept), reduction_of(op, type, how));
+        return std::make_unique<ReduceScatterOperation>(std::move(input), std::move(output), std::move(kept), MpiReduction(op, type, how.in_one_order));
       },
       tail...);
 }
@@ -253,7 +251,7 @@ std::optional<int> spread_reduce(const char* call, const void* send, void* recei
   const bool at_root = entry->rank() == root;
   if (at_root ? receive == MPI_IN_PLACE || send == receive || no_buffer(receive, type) : send == MPI_IN_PLACE) return std::nullopt;
   if (no_buffer(send, type)) return std::nullopt;
-  const SpreadReduction how = spread_reduction(*entry, op, type, element.packed);
+  const SpreadReduction how = spread_reduction(*entry, op, type, element.packed, blocking<Tail...>);
   if (!how.possible) return std::nullopt;
   const Route to = route(comm, *entry, Collective::reduce, bytes, blocking<Tail...>, blocking<Tail...> || persistent<Tail...>);
   if (!to.queue) return std::nullopt;
@@ -263,7 +261,7 @@ std::optional<int> spread_reduce(const char* call, const void* send, void* recei
         std::optional<UserBlocks> input, output;
         if (send != MPI_IN_PLACE) input.emplace(blocks_of(OneBlock<const void*, Count>{send, count, type}, 1, Access::read));
         if (at_root) output.emplace(blocks_of(OneBlock<void*, Count>{receive, count, type}, 1, Access::both));
-        return std::make_unique<ReduceOperation>(std::move(input), std::move(output), root, reduction_of(op, type, how));
+        return std::make_unique<ReduceOperation>(std::move(input), std::move(output), root, MpiReduction(op, type, how.in_one_order));
       },
       tail...);
 }
