@@ -5,8 +5,12 @@ set -u
 here=$(cd "$(dirname "$0")" && pwd); . "$here/tb.env"
 for ns in $(ip netns list | awk '{print $1}' | grep -E "^$TB-(sw|h[0-9]+)$"); do
     # With a host's pid 1 the kernel ends every process of that host. SIGKILL: a pid namespace's init ignores other signals.
-    pids=$(ip netns pids "$ns" 2>/dev/null)
-    [ -z "$pids" ] || kill -9 $pids 2>/dev/null
+    # More than once: what is just entering is not listed yet.
+    for ((t = 0; t < 20; t++)); do
+        pids=$(ip netns pids "$ns" 2>/dev/null)
+        [ -n "$pids" ] || break
+        kill -9 $pids 2>/dev/null
+    done
     ip netns del "$ns" 2>/dev/null
 done
 rm -rf "/etc/netns/$TB-sw" "$TB_DIR"

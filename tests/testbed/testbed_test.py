@@ -94,11 +94,14 @@ class NothingStays(unittest.TestCase):
     def test_when_it_is_interrupted(self):
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGKILL):
             with Bed(2, "10mbit") as bed:
-                running = subprocess.Popen([tool("run.sh"), "sleep", "1000"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                           stderr=subprocess.DEVNULL, env={**os.environ, "TB": bed.name})
+                running = subprocess.Popen([tool("run.sh"), "sh", "-c", "echo up; exec sleep 1000"], stdin=subprocess.DEVNULL,
+                                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env={**os.environ, "TB": bed.name})
+                # What is about to enter a bed while it goes down is not in it yet.
+                self.assertEqual(running.stdout.readline(), b"up\n")
                 bed.holder.send_signal(number)
                 self.assertTrue(gone_at_last(bed.name), (number, leftovers(bed.name)))
                 running.wait(60)
+                running.stdout.close()
                 self.assertNotEqual(bed.holder.wait(60), 0)
 
     def test_beds_do_not_meet(self):
