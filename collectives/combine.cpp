@@ -279,22 +279,4 @@ Strand combine(Hierarchy& hierarchy, const NodeStrings& input, const Reduction& 
   co_await work.run();
 }
 
-ResultPieces::ResultPieces(const Hierarchy& hierarchy, const NodeStrings& strings, std::int64_t piece, std::int64_t unit, int local_rank) noexcept
-    : h_(hierarchy), strings_(strings), piece_(piece), unit_(unit), lanes_(lanes_of(local_rank, hierarchy.local_ranks(), hierarchy.lanes())),
-      lane_(lanes_.first) {
-  for (int i = lanes_.first; i < lanes_.last; ++i) pieces_ = std::max(pieces_, pieces_in(lane_range(i).bytes(), piece_));
-}
-
-Range ResultPieces::lane_range(int index) const noexcept { return strings_.lane(h_.node(), index, h_.lanes(), unit_); }
-
-bool ResultPieces::next() noexcept {
-  for (; index_ < pieces_; ++index_, lane_ = lanes_.first)
-    while (lane_ < lanes_.last) {
-      lane = lane_++;
-      range = piece_of(lane_range(lane), index_, piece_);
-      if (range.bytes() > 0) return true;
-    }
-  return false;
-}
-
 }  // namespace bestride

@@ -12,7 +12,7 @@
 
 namespace bestride {
 
-/// Where the result goes, piece by piece: the lanes of this rank, in ascending order of piece, then of lane.
+/// Where the result goes, piece by piece: the lanes of this rank, in the order of LanePieces.
 class ResultSink {
  public:
   /// `range`: of this node's string. `data` holds until the strand has ended. The strand may wait; the next piece waits for it.
@@ -20,25 +20,6 @@ class ResultSink {
 
  protected:
   ~ResultSink() = default;
-};
-
-/// The pieces in which the results come: those of lanes that a local rank carries. Same order as deliver().
-class ResultPieces {
- public:
-  ResultPieces(const Hierarchy& hierarchy, const NodeStrings& strings, std::int64_t piece, std::int64_t unit, int local_rank) noexcept;
-  bool next() noexcept;
-  int lane = 0;
-  Range range;
-
- private:
-  Range lane_range(int index) const noexcept;
-
-  const Hierarchy& h_;
-  const NodeStrings& strings_;
-  const std::int64_t piece_, unit_;
-  const Lanes lanes_;
-  std::int64_t pieces_ = 0, index_ = 0;
-  int lane_;
 };
 
 /// Bytes of a piece of combine(): what staging has room for, at most pace.piece and a slot, a multiple of `unit`. 0: a unit does not fit.

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <vector>
 
+#include "collectives/pieces.hpp"
 #include "collectives/share.hpp"
 
 namespace bestride {
@@ -33,7 +34,7 @@ class ToOwners final : public ResultSink {
 
   /// What a neighbour hands this rank.
   Strand take(int from) {
-    for (ResultPieces piece(h_, strings_, piece_, unit_, from); piece.next();)
+    for (LanePieces piece(strings_, {h_.lanes(), piece_, unit_}, h_.node(), lanes_of(from, h_.local_ranks(), h_.lanes())); piece.next();)
       for (int owner = 0; owner < h_.local_ranks(); ++owner) {
         const Range met = meets(piece.range, owner);
         if (met.bytes() <= 0 || owner == from) continue;
