@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "collectives/pieces.hpp"
+
 namespace bestride {
 namespace {
 
@@ -16,9 +18,7 @@ class Broadcast {
     const int place = (h_.node() - first + nodes) % nodes;  // in the chain
     previous_ = place == 0 ? -1 : (h_.node() + nodes - 1) % nodes;
     next_ = place == nodes - 1 ? -1 : (h_.node() + 1) % nodes;
-    for (int lane = 0; lane < h_.lanes(); ++lane) pieces_ = std::max(pieces_, pieces_in(lane_range(lane).bytes(), piece_));
-    if (h_.rank() == root)
-      for (int lane = 0; lane < h_.lanes(); ++lane) here_[static_cast<std::size_t>(lane)] = pieces_;
+    if (h_.rank() == root) std::fill(here_.begin(), here_.end(), data_.bytes());
   }
 
   Strand run() {
@@ -37,37 +37,12 @@ class Broadcast {
   }
 
  private:
-  /// The pieces of some lanes, so that all lanes advance together.
-  class Pieces {
-   public:
-    Pieces(const Broadcast& of, Lanes lanes) noexcept : of_(of), lanes_(lanes), lane_(lanes.first) {}
-    bool next() noexcept {
-      for (; index_ < of_.pieces_; ++index_, lane_ = lanes_.first)
-        while (lane_ < lanes_.last) {
-          lane = lane_++;
-          range = piece_of(of_.lane_range(lane), index_, of_.piece_);
-          index = index_;
-          if (range.bytes() > 0) return true;
-        }
-      return false;
-    }
-    int lane = 0;
-    std::int64_t index = 0;
-    Range range;
-
-   private:
-    const Broadcast& of_;
-    Lanes lanes_;
-    int lane_;
-    std::int64_t index_ = 0;
-  };
-
-  Range lane_range(int lane) const noexcept { return part_of(data_.bytes(), h_.lanes(), lane); }
+  LanePieces pieces(Lanes lanes) const noexcept { return {data_.bytes(), {h_.lanes(), piece_, 1}, lanes}; }
   std::byte* staging(int index) noexcept { return h_.staging() + index * piece_; }
 
   /// The root hands everything to its node.
   Strand give() {
-    for (Pieces piece(*this, {0, h_.lanes()}); piece.next();) {
+    for (LanePieces piece = pieces({0, h_.lanes()}); piece.next();) {
       co_await until([&] { return h_.channels().vacant(Stream::own); });
       data_.read(h_.channels().slot(Stream::own), piece.range.first, piece.range.last);
       h_.channels().publish(Stream::own);
@@ -75,22 +50,22 @@ class Broadcast {
   }
 
   Strand take(int from, Stream stream, Lanes lanes) {
-    for (Pieces piece(*this, lanes); piece.next();) {
+    for (LanePieces piece = pieces(lanes); piece.next();) {
       co_await until([&] { return h_.channels().arrived(from, stream) != nullptr; });
       data_.write(h_.channels().arrived(from, stream), piece.range.first, piece.range.last);
       h_.channels().take(from, stream);
-      here_[static_cast<std::size_t>(piece.lane)] = piece.index + 1;
+      here_[static_cast<std::size_t>(piece.lane)] = piece.range.last;
     }
   }
 
   Strand send() {
     std::vector<Transfer> sent(static_cast<std::size_t>(in_flight_));
     int count = 0;
-    for (Pieces piece(*this, h_.own_lanes()); piece.next(); ++count) {
+    for (LanePieces piece = pieces(h_.own_lanes()); piece.next(); ++count) {
       const int slot = count % in_flight_;
       Transfer& transfer = sent[static_cast<std::size_t>(slot)];
       if (count >= in_flight_) co_await until([&] { return h_.wire().done(transfer); });
-      co_await until([&] { return here_[static_cast<std::size_t>(piece.lane)] > piece.index; });
+      co_await until([&] { return here_[static_cast<std::size_t>(piece.lane)] >= piece.range.last; });
       const std::byte* data = data_.at(piece.range.first);
       if (!data) {
         data_.read(staging(slot), piece.range.first, piece.range.last);
@@ -104,9 +79,9 @@ class Broadcast {
 
   Strand receive() {
     std::vector<Transfer> posted(static_cast<std::size_t>(in_flight_));
-    Pieces ahead(*this, h_.own_lanes());
+    LanePieces ahead = pieces(h_.own_lanes());
     int first = 0, last = 0;
-    for (Pieces piece(*this, h_.own_lanes()); piece.next(); ++first) {
+    for (LanePieces piece = pieces(h_.own_lanes()); piece.next(); ++first) {
       for (; last - first < in_flight_ && ahead.next(); ++last) {
         std::byte* place = data_.at(ahead.range.first);
         if (!place) place = staging(in_flight_ + last % in_flight_);
@@ -114,7 +89,7 @@ class Broadcast {
       }
       co_await until([&] { return h_.wire().done(posted[static_cast<std::size_t>(first % in_flight_)]); });
       if (!data_.at(piece.range.first)) data_.write(staging(in_flight_ + first % in_flight_), piece.range.first, piece.range.last);
-      here_[static_cast<std::size_t>(piece.lane)] = piece.index + 1;
+      here_[static_cast<std::size_t>(piece.lane)] = piece.range.last;
       if (h_.local_ranks() == 1) continue;
       co_await until([&] { return h_.channels().vacant(Stream::arrived); });
       data_.read(h_.channels().slot(Stream::arrived), piece.range.first, piece.range.last);
@@ -128,8 +103,7 @@ class Broadcast {
   const std::int64_t piece_;
   const int in_flight_;
   int previous_, next_;                ///< nodes of the chain; -1: none
-  std::int64_t pieces_ = 0;            ///< of the longest lane
-  std::vector<std::int64_t> here_;     ///< by lane: how many of its pieces are in this rank's buffer
+  std::vector<std::int64_t> here_;     ///< by lane: up to where its pieces are in this rank's buffer
 };
 
 }  // namespace

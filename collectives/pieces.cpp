@@ -5,17 +5,15 @@
 
 namespace bestride {
 
-LanePieces::LanePieces(const NodeStrings& strings, Cut cut, int node, Lanes lanes) noexcept
-    : strings_(&strings), cut_(cut), node_(node), lanes_(lanes), lane_(lanes.first) {
-  for (int i = lanes.first; i < lanes.last; ++i)
-    pieces_ = std::max(pieces_, pieces_in(strings.lane(node, i, cut.lanes, cut.unit).bytes(), cut.piece));
+LanePieces::LanePieces(std::int64_t bytes, Cut cut, Lanes lanes) noexcept : bytes_(bytes), cut_(cut), lanes_(lanes), lane_(lanes.first) {
+  for (int i = lanes.first; i < lanes.last; ++i) pieces_ = std::max(pieces_, pieces_in(lane_range(i).bytes(), cut.piece));
 }
 
 bool LanePieces::next() noexcept {
   for (; index_ < pieces_; ++index_, lane_ = lanes_.first)
     while (lane_ < lanes_.last) {
       lane = lane_++;
-      range = piece_of(strings_->lane(node_, lane, cut_.lanes, cut_.unit), index_, cut_.piece);
+      range = piece_of(lane_range(lane), index_, cut_.piece);
       if (range.bytes() > 0) return true;
     }
   return false;

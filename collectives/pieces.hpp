@@ -18,22 +18,24 @@ struct Cut {
 /// The common bytes of two ranges; bytes() <= 0: none.
 constexpr Range common(Range a, Range b) noexcept { return {std::max(a.first, b.first), std::min(a.last, b.last)}; }
 
-/// The pieces of some lanes of one node's string: the first of each lane, then the second of each, so that all lanes advance together.
+/// The pieces of some lanes of one string: the first of each lane, then the second of each, so that all lanes advance together.
 /// None is empty.
 class LanePieces {
  public:
-  /// `strings` outlives this.
-  LanePieces(const NodeStrings& strings, Cut cut, int node, Lanes lanes) noexcept;
+  /// Of a string of so many bytes; of a node's string.
+  LanePieces(std::int64_t bytes, Cut cut, Lanes lanes) noexcept;
+  LanePieces(const NodeStrings& strings, Cut cut, int node, Lanes lanes) noexcept : LanePieces(strings.bytes(node), cut, lanes) {}
   /// False: there are no more.
   bool next() noexcept;
 
   int lane = 0;
-  Range range;  ///< of the node's string
+  Range range;  ///< of the string
 
  private:
-  const NodeStrings* strings_;
+  Range lane_range(int index) const noexcept { return part_of(bytes_, cut_.lanes, index, cut_.unit); }
+
+  std::int64_t bytes_;
   Cut cut_;
-  int node_;
   Lanes lanes_;
   std::int64_t pieces_ = 0, index_ = 0;  ///< of the longest lane
   int lane_;
