@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arguments that are not sound, on all ranks alike: the error class is the MPI library's, in every form, and the next collective works.
+// Arguments that are not sound, on all ranks alike: the error class is the MPI library's, in every form, and the next collective works. And sound
+// ones that to one rank look otherwise.
+#include <algorithm>
 #include <cstddef>
 #include <functional>
 #include <string>
@@ -62,6 +64,25 @@ void compare(const std::string& text, const std::function<bool(What)>& concerns,
 }
 
 bool always(What) { return true; }
+
+/// No error, and to one rank alone it looks like one: what it gives is nothing, and lies where its block is; or has the place, but not the type.
+MPI_CASE(what_one_rank_alone_might_leave_to_the_library) {
+  const int ranks = world_size(), rank = world_rank();
+  std::vector<int> counts(static_cast<std::size_t>(ranks), 4), at;
+  counts[0] = 0;
+  for (int r = 0; r < ranks; ++r) at.push_back(4 * r);
+  std::vector<long> mine(4, rank), all(static_cast<std::size_t>(4 * ranks), -1);
+  const void* given = rank == 0 ? all.data() : mine.data();
+  CHECK_EQUAL(MPI_SUCCESS, MPI_Allgatherv(given, counts[static_cast<std::size_t>(rank)], MPI_LONG, all.data(), counts.data(), at.data(), MPI_LONG, MPI_COMM_WORLD));
+  for (int r = 0; r < ranks; ++r)
+    for (int i = 0; i < 4; ++i) CHECK_EQUAL(r == 0 ? -1L : r, all[static_cast<std::size_t>(4 * r + i)]);
+
+  if (rank == 0) std::fill_n(all.begin(), 4, 0);
+  given = rank == 0 ? all.data() : mine.data();
+  CHECK_EQUAL(MPI_SUCCESS, MPI_Allgather(given, 32, MPI_BYTE, all.data(), 4, MPI_LONG, MPI_COMM_WORLD));
+  for (int r = 0; r < ranks; ++r)
+    for (int i = 0; i < 4; ++i) CHECK_EQUAL(static_cast<long>(r), all[static_cast<std::size_t>(4 * r + i)]);
+}
 
 }  // namespace
 

@@ -31,7 +31,7 @@ struct Route {
   std::int64_t bytes = 0;
   double saved_s = 0;  ///< as predicted
 };
-/// `entry`: of a valid communicator. `blocking`: the call's form; `may_wait`: also the persistent forms, which MPI lets wait for others.
+/// `entry`: of a valid communicator. `blocking`: the call's form; `may_wait`: it may wait for other members.
 Route route(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t bytes, bool blocking, bool may_wait) noexcept;
 /// The entry of a communicator that is an intra-communicator of two ranks or more; else nullptr.
 CommEntry* member_entry(MPI_Comm comm) noexcept;
@@ -41,6 +41,17 @@ CommEntry* member_entry(MPI_Comm comm) noexcept;
 int carry_spread(const Route& route, MPI_Comm comm, const char* call, std::unique_ptr<Operation> operation, bool persistent, MPI_Request* request) noexcept;
 
 namespace spread_detail {
+
+/// The persistent forms may wait for other members, too (MPI-4, 6.13).
+template <class... Tail>
+Route route_of(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t bytes) noexcept {
+  return route(comm, entry, what, bytes, blocking<Tail...>, blocking<Tail...> || persistent<Tail...>);
+}
+/// False: there is nowhere to put the request, which MPI says.
+template <class... Tail>
+bool has_place(Tail... tail) noexcept {
+  return blocking<Tail...> || request_of(tail...);
+}
 
 /// make() gives the operation. It may throw: other members count on this rank, so that is an error of the call's.
 template <class Make, class... Tail>
@@ -101,14 +112,21 @@ std::int64_t block_bytes(const VaryingBlocks<Buffer, Count, At>& given, std::int
   return given.counts[rank] * element;
 }
 
-/// Where a rank's block begins: a second buffer that begins there is an error that the library finds.
 template <class Buffer, class Count>
-const void* block_address(const EqualBlocks<Buffer, Count>& given, std::int64_t extent, int rank) noexcept {
-  return static_cast<const std::byte*>(static_cast<const void*>(given.buffer)) + std::int64_t{rank} * given.count * extent;
+Range block_elements(const EqualBlocks<Buffer, Count>& given, int rank) noexcept {
+  return {std::int64_t{rank} * given.count, (std::int64_t{rank} + 1) * given.count};
 }
 template <class Buffer, class Count, class At>
-const void* block_address(const VaryingBlocks<Buffer, Count, At>& given, std::int64_t extent, int rank) noexcept {
-  return static_cast<const std::byte*>(static_cast<const void*>(given.buffer)) + std::int64_t{given.at[rank]} * extent;
+Range block_elements(const VaryingBlocks<Buffer, Count, At>& given, int rank) noexcept {
+  return {given.at[rank], std::int64_t{given.at[rank]} + given.counts[rank]};
+}
+/// The same elements in the same place, sent and received, are an error that the library finds: MPICH by comparing just these. Anything else must not
+/// be left to it, since the other members do not see it.
+template <class One, class All>
+bool same_place(const One& one, const All& all, const ElementSize& element, int rank) noexcept {
+  const Range block = block_elements(all, rank);
+  return one.type == all.type && one.count > 0 && one.count == block.bytes() && element.packed == element.extent &&
+         one.buffer == static_cast<const std::byte*>(static_cast<const void*>(all.buffer)) + block.first * element.extent;
 }
 /// The library says that a null pointer is no buffer, but for types of absolute addresses.
 inline bool no_buffer(const void* buffer, MPI_Datatype type) noexcept { return !buffer && predefined(type); }
@@ -122,7 +140,7 @@ std::optional<int> spread_allgather(const char* call, const Out& out, const In& 
   CommEntry* entry = member_entry(comm);
   const ElementSize element = element_size(in.type);
   const bool in_place = out.buffer == MPI_IN_PLACE;
-  if (!entry || element.packed < 0 || in.buffer == MPI_IN_PLACE || !(blocking<Tail...> || request_of(tail...))) return std::nullopt;
+  if (!entry || element.packed < 0 || in.buffer == MPI_IN_PLACE || !has_place(tail...)) return std::nullopt;
   const std::int64_t bytes = all_bytes(in, element.packed, entry->size());
   if (bytes <= 0 || no_buffer(in.buffer, in.type)) return std::nullopt;
   // What this rank sends is of the size of its block; where it is not, MPI says so.
@@ -131,9 +149,9 @@ std::optional<int> spread_allgather(const char* call, const Out& out, const In& 
     std::int64_t own = 0;
     if (sent.packed < 0 || out.count < 0 || __builtin_mul_overflow(sent.packed, std::int64_t{out.count}, &own)) return std::nullopt;
     if (own != block_bytes(in, element.packed, entry->rank()) || (own > 0 && no_buffer(out.buffer, out.type))) return std::nullopt;
-    if (out.buffer == block_address(in, element.extent, entry->rank())) return std::nullopt;
+    if (same_place(out, in, element, entry->rank())) return std::nullopt;
   }
-  const Route to = route(comm, *entry, In::has_arrays ? Collective::allgatherv : Collective::allgather, bytes, blocking<Tail...>, blocking<Tail...> || persistent<Tail...>);
+  const Route to = route_of<Tail...>(comm, *entry, In::has_arrays ? Collective::allgatherv : Collective::allgather, bytes);
   if (!to.queue) return std::nullopt;
   return carry(
       to, comm, call,
@@ -153,10 +171,10 @@ std::optional<int> spread_bcast(const char* call, void* buffer, Count count, MPI
   CommEntry* entry = member_entry(comm);
   const ElementSize element = element_size(type);
   std::int64_t bytes = 0;
-  if (!entry || element.packed < 0 || count <= 0 || root < 0 || root >= entry->size() || !(blocking<Tail...> || request_of(tail...)) ||
+  if (!entry || element.packed < 0 || count <= 0 || root < 0 || root >= entry->size() || !has_place(tail...) ||
       __builtin_mul_overflow(element.packed, std::int64_t{count}, &bytes) || bytes == 0 || no_buffer(buffer, type))
     return std::nullopt;
-  const Route to = route(comm, *entry, Collective::broadcast, bytes, blocking<Tail...>, blocking<Tail...> || persistent<Tail...>);
+  const Route to = route_of<Tail...>(comm, *entry, Collective::broadcast, bytes);
   if (!to.queue) return std::nullopt;
   return carry(
       to, comm, call,
@@ -179,13 +197,13 @@ std::optional<int> spread_allreduce(const char* call, const void* send, void* re
   CommEntry* entry = member_entry(comm);
   const ElementSize element = element_size(type);
   std::int64_t bytes = 0;
-  if (!entry || element.packed <= 0 || count <= 0 || receive == MPI_IN_PLACE || send == receive || !(blocking<Tail...> || request_of(tail...)) ||
+  if (!entry || element.packed <= 0 || count <= 0 || receive == MPI_IN_PLACE || send == receive || !has_place(tail...) ||
       __builtin_mul_overflow(element.packed, std::int64_t{count}, &bytes) || no_buffer(send, type) || no_buffer(receive, type))
     return std::nullopt;
   const SpreadReduction how = spread_reduction(*entry, op, type, element.packed, blocking<Tail...>);
   const auto codes = quantised_sum(*entry, op, type);
   if (!how.possible && !codes) return std::nullopt;
-  const Route to = route(comm, *entry, Collective::allreduce, bytes, blocking<Tail...>, blocking<Tail...> || persistent<Tail...>);
+  const Route to = route_of<Tail...>(comm, *entry, Collective::allreduce, bytes);
   if (!to.queue) return std::nullopt;
   return carry(
       to, comm, call,
@@ -206,7 +224,7 @@ std::optional<int> spread_reduce_scatter(const char* call, const void* send, voi
   using namespace spread_detail;
   CommEntry* entry = member_entry(comm);
   const ElementSize element = element_size(type);
-  if (!entry || element.packed <= 0 || receive == MPI_IN_PLACE || send == receive || !(blocking<Tail...> || request_of(tail...))) return std::nullopt;
+  if (!entry || element.packed <= 0 || receive == MPI_IN_PLACE || send == receive || !has_place(tail...)) return std::nullopt;
   std::int64_t elements = 0, bytes = 0;
   for (int rank = 0; rank < entry->size(); ++rank) {
     const std::int64_t count = count_of(rank);
@@ -217,7 +235,7 @@ std::optional<int> spread_reduce_scatter(const char* call, const void* send, voi
   const SpreadReduction how = spread_reduction(*entry, op, type, element.packed, blocking<Tail...>);
   const auto codes = quantised_sum(*entry, op, type);
   if (!how.possible && !codes) return std::nullopt;
-  const Route to = route(comm, *entry, Collective::reduce_scatter, bytes, blocking<Tail...>, blocking<Tail...> || persistent<Tail...>);
+  const Route to = route_of<Tail...>(comm, *entry, Collective::reduce_scatter, bytes);
   if (!to.queue) return std::nullopt;
   return carry(
       to, comm, call,
@@ -245,7 +263,7 @@ std::optional<int> spread_reduce(const char* call, const void* send, void* recei
   CommEntry* entry = member_entry(comm);
   const ElementSize element = element_size(type);
   std::int64_t bytes = 0;
-  if (!entry || element.packed <= 0 || count <= 0 || root < 0 || root >= entry->size() || !(blocking<Tail...> || request_of(tail...)) ||
+  if (!entry || element.packed <= 0 || count <= 0 || root < 0 || root >= entry->size() || !has_place(tail...) ||
       __builtin_mul_overflow(element.packed, std::int64_t{count}, &bytes))
     return std::nullopt;
   const bool at_root = entry->rank() == root;
@@ -253,7 +271,7 @@ std::optional<int> spread_reduce(const char* call, const void* send, void* recei
   if (no_buffer(send, type)) return std::nullopt;
   const SpreadReduction how = spread_reduction(*entry, op, type, element.packed, blocking<Tail...>);
   if (!how.possible) return std::nullopt;
-  const Route to = route(comm, *entry, Collective::reduce, bytes, blocking<Tail...>, blocking<Tail...> || persistent<Tail...>);
+  const Route to = route_of<Tail...>(comm, *entry, Collective::reduce, bytes);
   if (!to.queue) return std::nullopt;
   return carry(
       to, comm, call,
@@ -271,7 +289,7 @@ template <bool gathers, class One, class All, class... Tail>
 std::optional<int> spread_rooted(const char* call, const One& one, const All& all, int root, MPI_Comm comm, Tail... tail) noexcept {
   using namespace spread_detail;
   CommEntry* entry = member_entry(comm);
-  if (!entry || root < 0 || root >= entry->size() || !(blocking<Tail...> || request_of(tail...))) return std::nullopt;
+  if (!entry || root < 0 || root >= entry->size() || !has_place(tail...)) return std::nullopt;
   const bool at_root = entry->rank() == root, in_place = at_root && one.buffer == MPI_IN_PLACE;
   if (!at_root && one.buffer == MPI_IN_PLACE) return std::nullopt;
   const ElementSize element = element_size(at_root ? all.type : one.type);
@@ -281,13 +299,13 @@ std::optional<int> spread_rooted(const char* call, const One& one, const All& al
       __builtin_mul_overflow(block, std::int64_t{entry->size()}, &bytes))
     return std::nullopt;
   if (!in_place && no_buffer(one.buffer, one.type)) return std::nullopt;
-  if (at_root && (no_buffer(all.buffer, all.type) || one.buffer == block_address(all, element.extent, root))) return std::nullopt;
+  if (at_root && (no_buffer(all.buffer, all.type) || (!in_place && same_place(one, all, element, root)))) return std::nullopt;
   if (at_root && !in_place) {
     const ElementSize own = element_size(one.type);
     std::int64_t own_bytes = 0;
     if (own.packed < 0 || one.count < 0 || __builtin_mul_overflow(own.packed, std::int64_t{one.count}, &own_bytes) || own_bytes != block) return std::nullopt;
   }
-  const Route to = route(comm, *entry, gathers ? Collective::gather : Collective::scatter, bytes, blocking<Tail...>, blocking<Tail...> || persistent<Tail...>);
+  const Route to = route_of<Tail...>(comm, *entry, gathers ? Collective::gather : Collective::scatter, bytes);
   if (!to.queue) return std::nullopt;
   return carry(
       to, comm, call,
@@ -309,12 +327,14 @@ std::optional<int> spread_alltoall(const char* call, const Out& out, const In& i
   CommEntry* entry = member_entry(comm);
   const ElementSize sent = element_size(out.type), received = element_size(in.type);
   if (!entry || out.buffer == MPI_IN_PLACE || in.buffer == MPI_IN_PLACE || sent.packed <= 0 || received.packed <= 0 || out.count <= 0 || in.count <= 0 ||
-      !(blocking<Tail...> || request_of(tail...)))
+      !has_place(tail...))
     return std::nullopt;
   const std::int64_t bytes = all_bytes(out, sent.packed, entry->size());
-  if (bytes <= 0 || bytes != all_bytes(in, received.packed, entry->size()) || out.buffer == in.buffer) return std::nullopt;
+  if (bytes <= 0 || bytes != all_bytes(in, received.packed, entry->size()) ||
+      (out.buffer == in.buffer && out.type == in.type && out.count == in.count))
+    return std::nullopt;
   if (no_buffer(out.buffer, out.type) || no_buffer(in.buffer, in.type)) return std::nullopt;
-  const Route to = route(comm, *entry, Collective::alltoall, bytes, blocking<Tail...>, blocking<Tail...> || persistent<Tail...>);
+  const Route to = route_of<Tail...>(comm, *entry, Collective::alltoall, bytes);
   if (!to.queue) return std::nullopt;
   return carry(
       to, comm, call,
