@@ -15,10 +15,7 @@ TEST(Distribute, BringsEveryRankItsBlockAndLeavesTheRootsNodeOnce) {
   for (int round = 0; round < 300; ++round) {
     const std::vector<int> nodes = random_placement(random);
     SimulatedJob job(nodes, random());
-    std::vector<std::int64_t> bytes(nodes.size());
-    const bool equal = random() % 2;
-    const std::int64_t most = std::vector<std::int64_t>{0, 1, 100, 5000, 40000}[random() % 5];
-    for (auto& b : bytes) b = equal ? most : static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(most + 1));
+    const std::vector<std::int64_t> bytes = random_sizes(random, nodes.size(), {0, 1, 100, 5000, 40000});
     const Pace pace{static_cast<std::int64_t>(1 + random() % 4096), static_cast<int>(1 + random() % 3)};
     int roots[2];
     for (int& root : roots) root = static_cast<int>(random() % nodes.size());

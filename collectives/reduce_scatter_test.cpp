@@ -41,10 +41,7 @@ void check(bool ordered, std::uint64_t seed) {
     const std::vector<int> nodes = random_placement(random);
     const int ranks = static_cast<int>(nodes.size());
     SimulatedJob job(nodes, random());
-    std::vector<std::int64_t> counts(nodes.size());
-    const std::int64_t most = std::vector<std::int64_t>{0, 1, 30, 700, 4000}[random() % 5];
-    const bool equal = random() % 2;
-    for (auto& count : counts) count = equal ? most : static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(most + 1));
+    const std::vector<std::int64_t> counts = random_sizes(random, nodes.size(), {0, 1, 30, 700, 4000});
     std::vector<Blocks<Number>> input;
     for (int rank = 0; rank < ranks; ++rank) {
       input.emplace_back(counts);

@@ -15,10 +15,7 @@ TEST(Share, GivesEveryRankEveryBlockAndCrossesEveryLinkOnce) {
     const std::vector<int> nodes = random_placement(random);
     const int ranks = static_cast<int>(nodes.size());
     SimulatedJob job(nodes, random());
-    std::vector<std::int64_t> bytes(nodes.size());
-    const bool equal = random() % 2;
-    const std::int64_t most = std::vector<std::int64_t>{0, 1, 100, 5000, 40000}[random() % 5];
-    for (auto& b : bytes) b = equal ? most : static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(most + 1));
+    const std::vector<std::int64_t> bytes = random_sizes(random, nodes.size(), {0, 1, 100, 5000, 40000});
     std::vector<std::unique_ptr<TestBlocks>> blocks;
     std::vector<std::unique_ptr<RankBlocks>> strings;
     std::vector<Strand> strands;

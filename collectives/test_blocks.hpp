@@ -28,6 +28,14 @@ inline std::vector<int> random_placement(std::mt19937_64& random) {
   return nodes;
 }
 
+/// A size for each rank: all equal, or each at random; at most one of `most`.
+inline std::vector<std::int64_t> random_sizes(std::mt19937_64& random, std::size_t ranks, const std::vector<std::int64_t>& most) {
+  std::vector<std::int64_t> sizes(ranks, most[random() % most.size()]);
+  if (random() % 2)
+    for (auto& size : sizes) size = static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(size + 1));
+  return sizes;
+}
+
 /// A block of bytes for each rank, lying together or every second byte of its place, at no particular alignment.
 class TestBlocks final : public Operands {
  public:
