@@ -20,7 +20,13 @@ namespace {
 /// members try again at another call.
 std::mutex agreeing;
 int next_tag = 1;  ///< under `agreeing`
-std::atomic<std::int64_t> cache_given{0};  ///< bytes of a node's cache that communicators of this process have
+std::atomic<std::int64_t> cache_given{0};  ///< bytes of this process's share of its node's cache that its communicators have
+
+/// A process has an equal share of its node's cache, and gives a communicator half of what is left of it, so that there is always something for
+/// the next. So all communicators of a node together stay within what the user allows, whichever of its ranks they have.
+std::int64_t cache_to_give(const Job& job) noexcept {
+  return (job.settings.cache_bytes / job.topology.most_on_a_node() - cache_given.load(std::memory_order_relaxed)) / 2;
+}
 
 /// What is kept of allgathers pays where the wire is slower than memory; differences, which are worked out for each other node, where it is slower still.
 CacheLimits cache_limits(const LinkCosts& link, std::int64_t budget, int nodes) noexcept {
@@ -44,7 +50,7 @@ void CommCollectives::agree(MPI_Comm comm, CommEntry& entry) noexcept {
   const Job* all = job();
   if (!all || state_.load(std::memory_order_acquire) == agreed) return;
   if (entry.size() < 2) return state_.store(agreed, std::memory_order_release);  // also an inter-communicator
-  // This member can't; the least tag it could take; what it could not give of its node's cache.
+  // This member can't; the least tag it could take; less than what it has for the cache.
   std::int64_t mine[3] = {0, 0, 0}, most[3] = {1, 0, 0};
   std::vector<int> world_ranks;
   std::optional<Topology> topology;
@@ -62,8 +68,7 @@ void CommCollectives::agree(MPI_Comm comm, CommEntry& entry) noexcept {
     mine[0] = 1;
   else
     mine[1] = next_tag;
-  // Half of what is left, so that there is always something for the next.
-  mine[2] = all->settings.cache_bytes - (all->settings.cache_bytes - cache_given.load(std::memory_order_relaxed)) / 2;
+  mine[2] = -cache_to_give(*all);
   if (real.Allreduce(mine, most, 3, MPI_INT64_T, MPI_MAX, comm) != MPI_SUCCESS || most[0]) return;
   next_tag = static_cast<int>(most[1]) + 1;
   if (most[1] > all->largest_tag) {
@@ -71,8 +76,11 @@ void CommCollectives::agree(MPI_Comm comm, CommEntry& entry) noexcept {
     return state_.store(agreed, std::memory_order_release);
   }
   queue->set_tag(static_cast<int>(most[1]));
-  queue->set_cache(cache_limits(all->settings.parameters.link, all->settings.cache_bytes - most[2], queue->topology().nodes()));
-  cache_given.fetch_add(queue->cache().budget, std::memory_order_relaxed);
+  // Of the emptiest node: an arena is of the same size on all.
+  const int givers = queue->topology().least_on_a_node();
+  queue->set_cache(cache_limits(all->settings.parameters.link, -most[2] * givers, queue->topology().nodes()));
+  cache_share_ = (queue->cache().budget + givers - 1) / givers;
+  cache_given.fetch_add(cache_share_, std::memory_order_relaxed);
   for (int what = 0; what < collective_count; ++what)
     for (int form = 0; form < 2; ++form) {
       CollectiveShape shape = shape_;
@@ -91,7 +99,7 @@ void CommCollectives::agree(MPI_Comm comm, CommEntry& entry) noexcept {
 }
 
 CommCollectives::~CommCollectives() {
-  if (queue_) cache_given.fetch_sub(queue_->cache().budget, std::memory_order_relaxed);
+  cache_given.fetch_sub(cache_share_, std::memory_order_relaxed);
 }
 
 CollectiveQueue* CommCollectives::choose(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t bytes, bool blocking, bool may_wait,

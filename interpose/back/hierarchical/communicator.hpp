@@ -38,6 +38,7 @@ class CommCollectives {
   enum State : int { unasked, agreed };
   std::atomic<int> state_{unasked};
   std::shared_ptr<CollectiveQueue> queue_;  ///< nullptr: none, for good. Read once agreed.
+  std::int64_t cache_share_ = 0;            ///< of this process's share of its node's cache
   CollectiveShape shape_;                   ///< of the communicator; call and bytes are filled in
   std::int64_t least_[collective_count][2]; ///< bytes below which the model leaves a call to MPI, by collective and form
 };

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the communicators of a node keep of past allgathers stays within BESTRIDE_CACHE_BYTES, whichever ranks they have. The rank's part of a
+// shared mapping is its size over the ranks of the node that share it.
+//   cache_bytes LIMIT COMMUNICATORS
+#include <mpi.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <vector>
+
+namespace {
+
+/// Bytes of all mappings of ours.
+long long mapped() {
+  long long sum = 0;
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);)
+    if (line.find("memfd:bestride") != std::string::npos) {
+      unsigned long long from = 0, to = 0;
+      std::sscanf(line.c_str(), "%llx-%llx", &from, &to);
+      sum += static_cast<long long>(to - from);
+    }
+  return sum;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  const long long limit = std::atoll(argv[1]);
+  const int count = std::atoi(argv[2]);
+  int rank = 0, ranks = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  // Blocks of two ranks a node (0011): one communicator of each node's first ranks, one of its second ones; a node's rank shares with nobody.
+  double mine = 0;
+  std::vector<MPI_Comm> comms;
+  for (int i = 0; i < count; ++i) {
+    MPI_Comm comm = MPI_COMM_WORLD;
+    if (i % 2)
+      MPI_Comm_split(MPI_COMM_WORLD, rank % 2, 0, &comm);
+    else if (i > 0)
+      MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    int size = 0;
+    MPI_Comm_size(comm, &size);
+    const long long before = mapped();
+    std::vector<long> given(20000, rank), all(given.size() * static_cast<std::size_t>(size));
+    for (int again = 0; again < 2; ++again)
+      MPI_Allgather(given.data(), 20000, MPI_LONG, all.data(), 20000, MPI_LONG, comm);
+    mine += static_cast<double>(mapped() - before) / (i % 2 ? 1 : 2);
+    if (i > 0) comms.push_back(comm);
+  }
+  double node[2] = {0, 0}, most = 0;
+  node[rank * 2 / ranks] = mine;
+  double both[2];
+  PMPI_Allreduce(node, both, 2, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+  most = both[0] > both[1] ? both[0] : both[1];
+  int bad = 0;
+  // The channels' memory is counted, too: a tenth of what the cache may take is room for that.
+  if (most > 1.1 * static_cast<double>(limit) || most < 0.5 * static_cast<double>(limit)) {
+    bad = 1;
+    if (rank == 0) std::printf("a node has %.0f bytes of %lld\n", most, limit);
+  }
+  for (MPI_Comm& comm : comms) MPI_Comm_free(&comm);
+  MPI_Finalize();
+  return bad;
+}
