@@ -115,8 +115,7 @@ inline auto pause() noexcept {
   return until([asked = false]() mutable { return std::exchange(asked, true); });
 }
 
-/// co_await all_of(strands): steps each until all have ended. An exception in one of them is thrown on as std::bad_alloc by the caller's
-/// own strand ending as failed.
+/// co_await all_of(strands): steps each until all have ended. If one has failed, the awaiting strand fails, too.
 inline Strand all_of(std::span<Strand> strands) {
   co_await until([strands] {
     bool all = true;

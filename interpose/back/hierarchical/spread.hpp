@@ -120,13 +120,13 @@ template <class Buffer, class Count, class At>
 Range block_elements(const VaryingBlocks<Buffer, Count, At>& given, int rank) noexcept {
   return {given.at[rank], std::int64_t{given.at[rank]} + given.counts[rank]};
 }
-/// The same elements in the same place, sent and received, are an error that the library finds: MPICH by comparing just these. Anything else must not
-/// be left to it, since the other members do not see it.
+/// The same elements in the same place, sent and received, are an error that the library finds: MPICH by comparing just these, and by bytes without
+/// gaps. Anything else must not be left to it, since the other members do not see it.
 template <class One, class All>
 bool same_place(const One& one, const All& all, const ElementSize& element, int rank) noexcept {
   const Range block = block_elements(all, rank);
-  return one.type == all.type && one.count > 0 && one.count == block.bytes() && element.packed == element.extent &&
-         one.buffer == static_cast<const std::byte*>(static_cast<const void*>(all.buffer)) + block.first * element.extent;
+  return one.type == all.type && one.count > 0 && one.count == block.bytes() &&
+         one.buffer == static_cast<const std::byte*>(static_cast<const void*>(all.buffer)) + block.first * element.packed;
 }
 /// The library says that a null pointer is no buffer, but for types of absolute addresses.
 inline bool no_buffer(const void* buffer, MPI_Datatype type) noexcept { return !buffer && predefined(type); }
