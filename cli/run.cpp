@@ -22,7 +22,7 @@ namespace bestride {
 namespace {
 
 struct RunOptions {
-  bool report = false, disable = false, dry_run = false;
+  bool report = false, disable = false, everywhere = false, dry_run = false;
   std::string profile, strategy, log;
   std::vector<std::string> command;
 };
@@ -73,6 +73,7 @@ Environment environment_of(const RunOptions& options, const Installation& instal
   set.emplace_back("LD_PRELOAD", preload_with(installation.front));
   if (options.report) set.emplace_back("BESTRIDE_REPORT", "1");
   if (options.disable) set.emplace_back("BESTRIDE_DISABLE", "1");
+  if (options.everywhere) set.emplace_back("BESTRIDE_EVERYWHERE", "1");
   if (!options.profile.empty()) set.emplace_back("BESTRIDE_PROFILE", checked_profile(options.profile));
   if (!options.strategy.empty()) set.emplace_back("BESTRIDE_STRATEGY", options.strategy);
   if (!options.log.empty()) set.emplace_back("BESTRIDE_LOG", options.log);
@@ -115,6 +116,7 @@ void add_run(CLI::App& app, std::vector<std::string>& words) {
   CLI::App* const command = app.add_subcommand("run", "start a job with the library preloaded: bestride run -- mpiexec -n 4 ./program");
   command->add_flag("--report", options->report, "print and write what was done at the end of the job");
   command->add_flag("--disable", options->disable, "preload, but leave every call to the MPI library (to compare)");
+  command->add_flag("--everywhere", options->everywhere, "every rank of the job gets the preload: spread collectives over the nodes");
   command->add_option("--profile", options->profile, "machine profile to use")->type_name("FILE");
   command->add_option("--strategy", options->strategy, "force one strategy")->check(CLI::IsMember(choices_of("BESTRIDE_STRATEGY")));
   command->add_option("--log", options->log, "what is written to stderr")->check(CLI::IsMember(choices_of("BESTRIDE_LOG")));

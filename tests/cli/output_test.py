@@ -88,9 +88,9 @@ class Usage(CommandTest):
 class Run(CommandTest):
     def test_dry_run_prints_the_environment_and_the_command(self):
         self.launcher("mpiexec", "mpiexec.hydra")
-        text = self.good("run", "--dry-run", "--report", "--disable", "--strategy", "pack", "--log", "info", "--", "mpiexec", "-n", "4",
+        text = self.good("run", "--dry-run", "--report", "--disable", "--everywhere", "--strategy", "pack", "--log", "info", "--", "mpiexec", "-n", "4",
                          "./my program", "--report", "--", "it's")
-        self.assertEqual(text, f"LD_PRELOAD={self.front}\nBESTRIDE_REPORT=1\nBESTRIDE_DISABLE=1\nBESTRIDE_STRATEGY=pack\n"
+        self.assertEqual(text, f"LD_PRELOAD={self.front}\nBESTRIDE_REPORT=1\nBESTRIDE_DISABLE=1\nBESTRIDE_EVERYWHERE=1\nBESTRIDE_STRATEGY=pack\n"
                          "BESTRIDE_LOG=info\nmpiexec -n 4 './my program' --report -- 'it'\\''s'\n")
 
     def test_dry_run_reads_back_in_a_shell(self):
