@@ -94,6 +94,7 @@ int neighbor_alltoallw(CallId id, const void* send_buffer, Given<Count, Displace
 template <auto slot, class Count, class Displacement, class... Tail>
 int alltoallw(CallId id, const void* send_buffer, Given<Count, Displacement> out, void* receive_buffer,
               Given<Count, Displacement> in, MPI_Comm comm, Tail... tail) {
+  if constexpr (blocking<Tail...>) before_library_collective(comm);
   if (gpu_in_play()) [[unlikely]] {
     const auto call = [&](const void* staged_send, void* staged_receive) {
       return (next.*slot)(staged_send, out.counts, out.at, out.types, staged_receive, in.counts, in.at, in.types, comm, tail...);
@@ -102,7 +103,6 @@ int alltoallw(CallId id, const void* send_buffer, Given<Count, Displacement> out
                                                     comm, call, tail...))
       return *done;
   }
-  if constexpr (blocking<Tail...>) before_library_collective(comm);
   // In place there is one set of blocks for both directions. Equal arrays and buffers are an error that the library finds by
   // comparing just these pointers.
   const bool sound = send_buffer != MPI_IN_PLACE && !(send_buffer == receive_buffer && out.counts == in.counts && out.types == in.types);

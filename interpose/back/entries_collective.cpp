@@ -93,11 +93,11 @@ int collective(CallId id, const Out& out, const In& in, int root, MPI_Comm comm,
     else
       return std::apply(next.*slot, std::tuple_cat(out_arguments, in_arguments, std::tuple(root, comm, tail...)));
   };
-  if (gpu_in_play()) [[unlikely]]
-    if (const std::optional<int> done = stage_moved<only>(name(id), out, in, root, comm, call, tail...)) return *done;
   if (may_spread()) [[unlikely]]
     if (const std::optional<int> done = spread_moved<only>(name(id), out, in, root, comm, tail...)) return *done;
   if constexpr (blocking<Tail...>) before_library_collective(comm);
+  if (gpu_in_play()) [[unlikely]]
+    if (const std::optional<int> done = stage_moved<only>(name(id), out, in, root, comm, call, tail...)) return *done;
   TypeEntry* out_entry = worth_a_look(out.type);
   TypeEntry* in_entry = worth_a_look(in.type);
   if (!out_entry && !in_entry) [[likely]] {

@@ -13,7 +13,11 @@ namespace {
 
 template <auto slot, class Count, class... Tail>
 int bcast(void* buffer, Count count, MPI_Datatype type, int root, MPI_Comm comm, Tail... tail) {
-  if (begin_late())
+  const bool on_gpu = begin_late();
+  if (may_spread()) [[unlikely]]
+    if (const std::optional<int> done = spread_bcast(call_name<slot>, buffer, count, type, root, comm, tail...)) return *done;
+  if constexpr (blocking<Tail...>) before_library_collective(comm);
+  if (on_gpu)
     if (const Members members = members_of(comm); members.known) {
       Region region{buffer};
       if (members.is_root(root))
@@ -23,9 +27,6 @@ int bcast(void* buffer, Count count, MPI_Datatype type, int root, MPI_Comm comm,
       const auto call = [&](const void*, void* staged) { return (next.*slot)(staged, count, type, root, comm, tail...); };
       if (const std::optional<int> done = stage(call_name<slot>, {}, region, comm, call, tail...)) return *done;
     }
-  if (may_spread()) [[unlikely]]
-    if (const std::optional<int> done = spread_bcast(call_name<slot>, buffer, count, type, root, comm, tail...)) return *done;
-  if constexpr (blocking<Tail...>) before_library_collective(comm);
   return (next.*slot)(buffer, count, type, root, comm, tail...);
 }
 
@@ -37,10 +38,11 @@ int moved(const Out& out, const In& in, int root, MPI_Comm comm, Tail... tail) {
     else
       return std::apply(next.*slot, std::tuple_cat(out_arguments, in_arguments, std::tuple(root, comm, tail...)));
   };
-  if (begin_late())
-    if (const std::optional<int> done = stage_moved<only>(call_name<slot>, out, in, root, comm, call, tail...)) return *done;
+  const bool on_gpu = begin_late();
   if (may_spread()) [[unlikely]]
     if (const std::optional<int> done = spread_moved<only>(call_name<slot>, out, in, root, comm, tail...)) return *done;
+  if (on_gpu)
+    if (const std::optional<int> done = stage_moved<only>(call_name<slot>, out, in, root, comm, call, tail...)) return *done;
   return call(out.arguments(), in.arguments());
 }
 

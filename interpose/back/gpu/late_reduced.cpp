@@ -30,15 +30,16 @@ int reduce(const void* send, void* receive, Count count, MPI_Datatype type, MPI_
   const auto call = [&](const void* staged_send, void* staged_receive) {
     return (next.*slot)(staged_send, staged_receive, count, type, op, root, comm, tail...);
   };
-  if (begin_late())
+  const bool on_gpu = begin_late();
+  if (may_spread()) [[unlikely]]
+    if (const std::optional<int> done = spread_reduce(call_name<slot>, send, receive, count, type, op, root, comm, tail...)) return *done;
+  if constexpr (blocking<Tail...>) before_library_collective(comm);
+  if (on_gpu)
     if (const Members members = members_of(comm); members.known) {
       const Region from = members.has_part(root) ? operand(send, count, type) : Region{send};
       const Region to = members.is_root(root) ? region_of(receive, count, type, result_use(send)) : Region{receive};
       if (const std::optional<int> done = stage(call_name<slot>, from, to, comm, call, tail...)) return *done;
     }
-  if (may_spread()) [[unlikely]]
-    if (const std::optional<int> done = spread_reduce(call_name<slot>, send, receive, count, type, op, root, comm, tail...)) return *done;
-  if constexpr (blocking<Tail...>) before_library_collective(comm);
   return call(send, receive);
 }
 
@@ -48,13 +49,14 @@ int over_all(const void* send, void* receive, Count count, MPI_Datatype type, MP
   const auto call = [&](const void* staged_send, void* staged_receive) {
     return (next.*slot)(staged_send, staged_receive, count, type, op, comm, tail...);
   };
-  if (begin_late() && comm != MPI_COMM_NULL)
-    if (const std::optional<int> done =
-            stage(call_name<slot>, operand(send, count, type), region_of(receive, count, type, result_use(send)), comm, call, tail...))
-      return *done;
+  const bool on_gpu = begin_late();
   if (!scans && may_spread()) [[unlikely]]
     if (const std::optional<int> done = spread_allreduce(call_name<slot>, send, receive, count, type, op, comm, tail...)) return *done;
   if constexpr (blocking<Tail...>) before_library_collective(comm);
+  if (on_gpu && comm != MPI_COMM_NULL)
+    if (const std::optional<int> done =
+            stage(call_name<slot>, operand(send, count, type), region_of(receive, count, type, result_use(send)), comm, call, tail...))
+      return *done;
   return call(send, receive);
 }
 
@@ -74,12 +76,13 @@ int exscan(const void* send, void* receive, Count count, MPI_Datatype type, MPI_
   const auto call = [&](const void* staged_send, void* staged_receive) {
     return (next.*slot)(staged_send, staged_receive, count, type, op, comm, tail...);
   };
-  if (begin_late())
+  const bool on_gpu = begin_late();
+  if constexpr (blocking<Tail...>) before_library_collective(comm);
+  if (on_gpu)
     if (const Members members = members_of(comm); members.known) {
       const Region to = region_of(receive, count, type, members.rank == 0 ? Use::read : result_use(send));
       if (const std::optional<int> done = stage(call_name<slot>, operand(send, count, type), to, comm, call, tail...)) return *done;
     }
-  if constexpr (blocking<Tail...>) before_library_collective(comm);
   return call(send, receive);
 }
 
@@ -88,7 +91,12 @@ int reduce_scatter(const void* send, void* receive, const Count* counts, MPI_Dat
   const auto call = [&](const void* staged_send, void* staged_receive) {
     return (next.*slot)(staged_send, staged_receive, counts, type, op, comm, tail...);
   };
-  if (begin_late() && counts)
+  const bool on_gpu = begin_late();
+  if (may_spread() && counts) [[unlikely]]
+    if (const std::optional<int> done = spread_reduce_scatter(call_name<slot>, send, receive, [counts](int rank) { return std::int64_t{counts[rank]}; }, type, op, comm, tail...))
+      return *done;
+  if constexpr (blocking<Tail...>) before_library_collective(comm);
+  if (on_gpu && counts)
     if (const Members members = members_of(comm); members.known) {
       std::int64_t all = 0;
       bool sound = true;
@@ -98,10 +106,6 @@ int reduce_scatter(const void* send, void* receive, const Count* counts, MPI_Dat
                                                   call, tail...))
           return *done;
     }
-  if (may_spread() && counts) [[unlikely]]
-    if (const std::optional<int> done = spread_reduce_scatter(call_name<slot>, send, receive, [counts](int rank) { return std::int64_t{counts[rank]}; }, type, op, comm, tail...))
-      return *done;
-  if constexpr (blocking<Tail...>) before_library_collective(comm);
   return call(send, receive);
 }
 
@@ -110,17 +114,18 @@ int reduce_scatter_block(const void* send, void* receive, Count count, MPI_Datat
   const auto call = [&](const void* staged_send, void* staged_receive) {
     return (next.*slot)(staged_send, staged_receive, count, type, op, comm, tail...);
   };
-  if (begin_late())
+  const bool on_gpu = begin_late();
+  if (may_spread()) [[unlikely]]
+    if (const std::optional<int> done = spread_reduce_scatter(call_name<slot>, send, receive, [count](int) { return std::int64_t{count}; }, type, op, comm, tail...))
+      return *done;
+  if constexpr (blocking<Tail...>) before_library_collective(comm);
+  if (on_gpu)
     if (const Members members = members_of(comm); members.known) {
       std::int64_t all = 0;
       if (!__builtin_mul_overflow(std::int64_t{count}, members.size, &all))
         if (const std::optional<int> done = stage(call_name<slot>, operand(send, all, type), shortened(send, receive, all, count, type), comm, call, tail...))
           return *done;
     }
-  if (may_spread()) [[unlikely]]
-    if (const std::optional<int> done = spread_reduce_scatter(call_name<slot>, send, receive, [count](int) { return std::int64_t{count}; }, type, op, comm, tail...))
-      return *done;
-  if constexpr (blocking<Tail...>) before_library_collective(comm);
   return call(send, receive);
 }
 

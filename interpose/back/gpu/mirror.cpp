@@ -62,17 +62,9 @@ Result<Mirror::Way> Mirror::make_way(const Place& place, void* user, MPI_Comm co
   Place there = place;
   // A part of the region that the CPU reaches, of which another is the device's: block by block, as memory of several kinds.
   if (!there.by_gpu) there.memory.kind = cuda::MemoryKind::mixed;
-  std::shared_ptr<Room> room = shared;
-  if (!room) {
-    Result<cuda::DevicePtr> device = there.memory.kind == cuda::MemoryKind::mixed ? Result<cuda::DevicePtr>(cuda::DevicePtr())
-                                                                                  : cuda::Device::of(there.memory);
-    if (!device) return device.error();
-    room = Room::make(*device, there.layout->size(), false);
-    if (!room) return Error{"no memory for a message of " + std::to_string(there.layout->size()) + " bytes"};
-    way.packer = std::make_unique<const Packer>(there.layout, runtime().options().packer);
-  }
-  Result<StagingPtr> staging = Staging::make(there, user, comm, {kind, Distance::node}, std::move(room), shared ? at : 0);
+  Result<StagingPtr> staging = shared ? Staging::make(there, user, comm, {kind, Distance::node}, shared, at) : Staging::make_on_host(there, user, comm, kind);
   if (!staging) return staging.error();
+  if (!shared) way.packer = std::make_unique<const Packer>(there.layout, runtime().options().packer);
   way.staging = std::move(*staging);
   return way;
 }

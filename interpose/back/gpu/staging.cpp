@@ -52,4 +52,13 @@ Result<StagingPtr> Staging::make(const Place& place, void* user, MPI_Comm comm, 
   return Error{"out of memory"};
 }
 
+Result<StagingPtr> Staging::make_on_host(const Place& place, void* user, MPI_Comm comm, CallKind kind) noexcept {
+  Result<cuda::DevicePtr> device =
+      place.memory.kind == cuda::MemoryKind::mixed ? Result<cuda::DevicePtr>(cuda::DevicePtr()) : cuda::Device::of(place.memory);
+  if (!device) return device.error();
+  std::shared_ptr<Room> room = Room::make(*device, place.layout->size(), false);
+  if (!room) return Error{"no memory for a message of " + std::to_string(place.layout->size()) + " bytes"};
+  return make(place, user, comm, {kind, Distance::node}, std::move(room));
+}
+
 }  // namespace bestride

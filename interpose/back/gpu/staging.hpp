@@ -49,6 +49,8 @@ class Staging {
   /// these are. An Error: nothing reaches that memory.
   static Result<std::shared_ptr<Staging>> make(const Place& place, void* user, MPI_Comm comm, Errand errand, std::shared_ptr<Room> room = nullptr,
                                                std::int64_t at = 0) noexcept;
+  /// The same in host memory of its own, also for a GPU-aware MPI. For what lies on no one device too: block by block.
+  static Result<std::shared_ptr<Staging>> make_on_host(const Place& place, void* user, MPI_Comm comm, CallKind kind) noexcept;
 
   std::byte* packed() const noexcept { return packed_; }
   std::int64_t size() const noexcept { return place_.layout->size(); }

@@ -32,6 +32,19 @@ ElementSize element_size(MPI_Datatype type) noexcept {
   return {size, extent};
 }
 
+UserBlocks::UserBlocks(const void* buffer, std::span<const Range> blocks, MPI_Datatype type, Access access, StagedBlocks& staged, int only)
+    : UserBlocks(type, access) {
+  operands_.reserve(blocks.size());
+  std::byte* packed = staged.add(buffer, blocks, type, access, only);
+  for (const Range& block : blocks)
+    if (packed) {
+      operands_.emplace_back(packed, block.bytes() * element_.packed);
+      packed += operands_.back().bytes();
+    } else {
+      add(buffer, block.first, block.bytes());
+    }
+}
+
 UserBlocks::UserBlocks(UserBlocks&& other) noexcept
     : type_(other.type_), own_type_(std::exchange(other.own_type_, MPI_DATATYPE_NULL)), element_(other.element_), access_(other.access_),
       counted_(std::move(other.counted_)), operands_(std::move(other.operands_)), by_mpi_(std::move(other.by_mpi_)) {}

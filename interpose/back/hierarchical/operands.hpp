@@ -5,10 +5,12 @@
 #include <mpi.h>
 
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "collectives/operand.hpp"
+#include "interpose/back/hierarchical/staged_blocks.hpp"
 #include "interpose/back/plan.hpp"
 
 namespace bestride {
@@ -20,19 +22,15 @@ struct ElementSize {
 };
 ElementSize element_size(MPI_Datatype type) noexcept;
 
-enum class Access : unsigned char { read, written, both };
-
 /// One block for each rank.
 class UserBlocks final : public Operands {
  public:
-  /// `type` is known. May throw std::bad_alloc.
-  UserBlocks(MPI_Datatype type, Access access) : type_(type), element_(element_size(type)), access_(access) {}
+  /// `type` is known; the block of each rank is the elements `blocks[rank]` from `buffer` on, whose bytes are the operation's where they lie, or
+  /// in `staged`, which outlives this. `only`: as there. May throw what that throws.
+  UserBlocks(const void* buffer, std::span<const Range> blocks, MPI_Datatype type, Access access, StagedBlocks& staged, int only = -1);
   UserBlocks(UserBlocks&& other) noexcept;
   ~UserBlocks();
 
-  void reserve(int ranks) { operands_.reserve(static_cast<std::size_t>(ranks)); }
-  /// The next rank's block begins at `buffer` + `elements` extents. May throw std::bad_alloc.
-  void add(const void* buffer, std::int64_t elements, std::int64_t count);
   /// Before what is read is read, at each start. False: MPI could not pack it.
   bool fill() noexcept;
   /// After all is written.
@@ -54,6 +52,9 @@ class UserBlocks final : public Operands {
     std::int64_t count;
     std::unique_ptr<std::byte[]> packed;
   };
+  UserBlocks(MPI_Datatype type, Access access) : type_(type), element_(element_size(type)), access_(access) {}
+  /// The next rank's block begins at `buffer` + `elements` extents.
+  void add(const void* buffer, std::int64_t elements, std::int64_t count);
   const Counted& counted(std::int64_t count);
 
   MPI_Datatype type_;

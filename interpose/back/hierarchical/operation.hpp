@@ -9,6 +9,7 @@
 #include "collectives/cache/cache_table.hpp"
 #include "collectives/hierarchy.hpp"
 #include "collectives/strand.hpp"
+#include "interpose/back/hierarchical/staged_blocks.hpp"
 
 namespace bestride {
 
@@ -30,6 +31,7 @@ class Operation {
   /// For the report; static text.
   virtual const char* way() const noexcept { return "hierarchical"; }
 
+  StagedBlocks staged;             ///< of the operands
   CollectiveCache* cache = nullptr;  ///< set before begin(); nullptr: nothing is kept
   MPI_Comm comm = MPI_COMM_NULL;   ///< the application's, for an error
   int request_tag = -1;            ///< of what completes the application's request (requests.hpp); -1: it waits in the call

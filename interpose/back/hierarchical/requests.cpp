@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "interpose/back/calls.hpp"
+#include "interpose/back/gpu/raise.hpp"
 #include "interpose/back/hierarchical/job.hpp"
 #include "interpose/back/hierarchical/progress_thread.hpp"
 #include "interpose/back/unseen.hpp"
@@ -16,12 +17,16 @@ namespace {
 MPI_Comm self = MPI_COMM_NULL;
 std::atomic<unsigned> next_tag{0};
 
-/// What a request owes: its operation has to end before the request does.
+/// What a request owes: its operation has to end before the request does, and device memory is brought in and out.
 struct OwedCollective final : Owed {
   OwedCollective(std::shared_ptr<CollectiveQueue> of, std::unique_ptr<Operation> given) noexcept
       : queue(std::move(of)), operation(std::move(given)) {}
-  void fill() noexcept override {}
-  void settle(bool, const MPI_Status*) noexcept override {}
+  void fill() noexcept override { operation->staged.bring_in(); }
+  bool refused() const noexcept override { return operation->staged.refused(); }
+  int raise() const noexcept override { return bestride::raise(operation->comm); }
+  void settle(bool good, const MPI_Status*) noexcept override {
+    if (good && !operation->failed) operation->staged.bring_out();
+  }
   bool wants_status() const noexcept override { return false; }
   void has_started() noexcept override {
     if (!queue->add(*operation)) return;

@@ -3,6 +3,7 @@
 
 #include <new>
 
+#include "interpose/back/gpu/together.hpp"
 #include "interpose/back/note.hpp"
 #include "interpose/back/runtime.hpp"
 
@@ -37,12 +38,20 @@ int carry_spread(const Route& route, MPI_Comm comm, const char* call, std::uniqu
   operation->pace = route.pace;
   operation->comm = comm;
   int error = MPI_SUCCESS;
+  if (!persistent) {
+    Together together;
+    operation->staged.bring_in();
+    if (together.conclude()) return raise(comm);
+  }
   if (request) {
     error = give_request(route.owner, std::move(operation), persistent, request);
     if (error != MPI_SUCCESS) return raise(comm, error);
   } else {
     if (!route.queue->add(*operation)) return MPI_ERR_NO_MEM;
     if (!route.queue->run(*operation)) return raise(comm);
+    Together together;
+    operation->staged.bring_out();
+    if (together.conclude()) return raise(comm);
   }
   if (reporting()) [[unlikely]] note_spread(call, way, route.bytes, watch.seconds(), route.saved_s);
   return error;

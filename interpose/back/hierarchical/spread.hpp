@@ -3,7 +3,8 @@
 // Spreading a collective over the hierarchy, if that is the choice: what the entries ask before they go on to the MPI library.
 //
 // All members come to the same answer: it follows from arguments that are the same on all of them, and from what they have agreed on. Arguments
-// that are not sound are MPI's, whose error it is.
+// that are not sound are MPI's, whose error it is. So it is asked before device memory is staged for the MPI library, and before a GPU-aware one is handed
+// it: where this rank's buffers lie, the others do not know.
 #include <mpi.h>
 
 #include <algorithm>
@@ -53,36 +54,42 @@ bool has_place(Tail... tail) noexcept {
   return blocking<Tail...> || request_of(tail...);
 }
 
-/// make() gives the operation. It may throw: other members count on this rank, so that is an error of the call's.
+/// make(staged) gives the operation; `staged` becomes the operation's. It may throw: other members count on this rank, so that is an error of the call's.
 template <class Make, class... Tail>
 int carry(const Route& route, MPI_Comm comm, const char* call, Make make, Tail... tail) noexcept {
   std::unique_ptr<Operation> operation;
   try {
-    operation = make();
+    StagedBlocks staged(comm);
+    operation = make(staged);
+    operation->staged = std::move(staged);
+  } catch (const Error& why) {
+    say_not_moved(why);
+    return raise(comm);
   } catch (...) {
     return raise(comm, MPI_ERR_NO_MEM);
   }
   return carry_spread(route, comm, call, std::move(operation), persistent<Tail...>, request_of(tail...));
 }
 
+/// The elements that are a rank's.
 template <class Buffer, class Count>
-void add_block(UserBlocks& blocks, const OneBlock<Buffer, Count>& given, int) {
-  blocks.add(given.buffer, 0, given.count);
+Range block_elements(const OneBlock<Buffer, Count>& given, int) noexcept {
+  return {0, given.count};
 }
 template <class Buffer, class Count>
-void add_block(UserBlocks& blocks, const EqualBlocks<Buffer, Count>& given, int rank) {
-  blocks.add(given.buffer, std::int64_t{rank} * given.count, given.count);
+Range block_elements(const EqualBlocks<Buffer, Count>& given, int rank) noexcept {
+  return {std::int64_t{rank} * given.count, (std::int64_t{rank} + 1) * given.count};
 }
 template <class Buffer, class Count, class At>
-void add_block(UserBlocks& blocks, const VaryingBlocks<Buffer, Count, At>& given, int rank) {
-  blocks.add(given.buffer, given.at[rank], given.counts[rank]);
+Range block_elements(const VaryingBlocks<Buffer, Count, At>& given, int rank) noexcept {
+  return {given.at[rank], std::int64_t{given.at[rank]} + given.counts[rank]};
 }
 template <class Given>
-UserBlocks blocks_of(const Given& given, int ranks, Access access) {
-  UserBlocks blocks(given.type, access);
-  blocks.reserve(ranks);
-  for (int rank = 0; rank < ranks; ++rank) add_block(blocks, given, rank);
-  return blocks;
+UserBlocks blocks_of(const Given& given, int ranks, Access access, StagedBlocks& staged, int only = -1) {
+  std::vector<Range> blocks;
+  blocks.reserve(static_cast<std::size_t>(ranks));
+  for (int rank = 0; rank < ranks; ++rank) blocks.push_back(block_elements(given, rank));
+  return UserBlocks(given.buffer, blocks, given.type, access, staged, only);
 }
 
 /// Packed bytes of all blocks; -1: an argument is not sound.
@@ -112,14 +119,6 @@ std::int64_t block_bytes(const VaryingBlocks<Buffer, Count, At>& given, std::int
   return given.counts[rank] * element;
 }
 
-template <class Buffer, class Count>
-Range block_elements(const EqualBlocks<Buffer, Count>& given, int rank) noexcept {
-  return {std::int64_t{rank} * given.count, (std::int64_t{rank} + 1) * given.count};
-}
-template <class Buffer, class Count, class At>
-Range block_elements(const VaryingBlocks<Buffer, Count, At>& given, int rank) noexcept {
-  return {given.at[rank], std::int64_t{given.at[rank]} + given.counts[rank]};
-}
 /// The same elements in the same place, sent and received, are an error that the library finds: MPICH by comparing just these, and by bytes without
 /// gaps. Anything else must not be left to it, since the other members do not see it.
 template <class One, class All>
@@ -155,12 +154,12 @@ std::optional<int> spread_allgather(const char* call, const Out& out, const In& 
   if (!to.queue) return std::nullopt;
   return carry(
       to, comm, call,
-      [&]() -> std::unique_ptr<Operation> {
+      [&](StagedBlocks& staged) -> std::unique_ptr<Operation> {
         std::optional<UserBlocks> own;
-        if (!in_place) own.emplace(blocks_of(out, 1, Access::read));
-        if (const auto codes = quantised_gather(*entry, in.type))
-          return std::make_unique<QuantisedAllgather>(std::move(own), blocks_of(in, entry->size(), Access::both), *codes);
-        return std::make_unique<AllgatherOperation>(std::move(own), blocks_of(in, entry->size(), Access::both));
+        if (!in_place) own.emplace(blocks_of(out, 1, Access::read, staged));
+        UserBlocks all = blocks_of(in, entry->size(), in_place ? Access::both : Access::written, staged, entry->rank());
+        if (const auto codes = quantised_gather(*entry, in.type)) return std::make_unique<QuantisedAllgather>(std::move(own), std::move(all), *codes);
+        return std::make_unique<AllgatherOperation>(std::move(own), std::move(all));
       },
       tail...);
 }
@@ -178,8 +177,9 @@ std::optional<int> spread_bcast(const char* call, void* buffer, Count count, MPI
   if (!to.queue) return std::nullopt;
   return carry(
       to, comm, call,
-      [&]() -> std::unique_ptr<Operation> {
-        return std::make_unique<BroadcastOperation>(blocks_of(OneBlock<void*, Count>{buffer, count, type}, 1, Access::both), root);
+      [&](StagedBlocks& staged) -> std::unique_ptr<Operation> {
+        const Access access = entry->rank() == root ? Access::read : Access::written;
+        return std::make_unique<BroadcastOperation>(blocks_of(OneBlock<void*, Count>{buffer, count, type}, 1, access, staged), root);
       },
       tail...);
 }
@@ -207,10 +207,10 @@ std::optional<int> spread_allreduce(const char* call, const void* send, void* re
   if (!to.queue) return std::nullopt;
   return carry(
       to, comm, call,
-      [&]() -> std::unique_ptr<Operation> {
+      [&](StagedBlocks& staged) -> std::unique_ptr<Operation> {
         std::optional<UserBlocks> input;
-        if (send != MPI_IN_PLACE) input.emplace(blocks_of(OneBlock<const void*, Count>{send, count, type}, 1, Access::read));
-        UserBlocks output = blocks_of(OneBlock<void*, Count>{receive, count, type}, 1, Access::both);
+        if (send != MPI_IN_PLACE) input.emplace(blocks_of(OneBlock<const void*, Count>{send, count, type}, 1, Access::read, staged));
+        UserBlocks output = blocks_of(OneBlock<void*, Count>{receive, count, type}, 1, input ? Access::written : Access::both, staged);
         if (codes) return std::make_unique<QuantisedAllreduce>(std::move(input), std::move(output), *codes);
         return std::make_unique<AllreduceOperation>(std::move(input), std::move(output), MpiReduction(op, type, how.in_one_order));
       },
@@ -239,13 +239,14 @@ std::optional<int> spread_reduce_scatter(const char* call, const void* send, voi
   if (!to.queue) return std::nullopt;
   return carry(
       to, comm, call,
-      [&]() -> std::unique_ptr<Operation> {
+      [&](StagedBlocks& staged) -> std::unique_ptr<Operation> {
         const bool in_place = send == MPI_IN_PLACE;
-        UserBlocks input(type, Access::read), output(type, Access::written);
-        input.reserve(entry->size());
+        std::vector<Range> blocks;
         std::int64_t before = 0;
-        for (int rank = 0; rank < entry->size(); before += count_of(rank), ++rank) input.add(in_place ? receive : send, before, count_of(rank));
-        output.add(receive, 0, count_of(entry->rank()));
+        for (int rank = 0; rank < entry->size(); before += count_of(rank), ++rank) blocks.push_back({before, before + count_of(rank)});
+        UserBlocks input(in_place ? receive : send, blocks, type, Access::read, staged);
+        const Range result{0, count_of(entry->rank())};
+        UserBlocks output(receive, {&result, 1}, type, Access::written, staged);
         Lease kept;
         if (in_place && output.bytes(0) > 0) {
           kept = Lease(runtime().pool, output.bytes(0));
@@ -275,10 +276,10 @@ std::optional<int> spread_reduce(const char* call, const void* send, void* recei
   if (!to.queue) return std::nullopt;
   return carry(
       to, comm, call,
-      [&]() -> std::unique_ptr<Operation> {
+      [&](StagedBlocks& staged) -> std::unique_ptr<Operation> {
         std::optional<UserBlocks> input, output;
-        if (send != MPI_IN_PLACE) input.emplace(blocks_of(OneBlock<const void*, Count>{send, count, type}, 1, Access::read));
-        if (at_root) output.emplace(blocks_of(OneBlock<void*, Count>{receive, count, type}, 1, Access::both));
+        if (send != MPI_IN_PLACE) input.emplace(blocks_of(OneBlock<const void*, Count>{send, count, type}, 1, Access::read, staged));
+        if (at_root) output.emplace(blocks_of(OneBlock<void*, Count>{receive, count, type}, 1, input ? Access::written : Access::both, staged));
         return std::make_unique<ReduceOperation>(std::move(input), std::move(output), root, MpiReduction(op, type, how.in_one_order));
       },
       tail...);
@@ -309,10 +310,10 @@ std::optional<int> spread_rooted(const char* call, const One& one, const All& al
   if (!to.queue) return std::nullopt;
   return carry(
       to, comm, call,
-      [&]() -> std::unique_ptr<Operation> {
+      [&](StagedBlocks& staged) -> std::unique_ptr<Operation> {
         std::optional<UserBlocks> own, blocks;
-        if (!in_place) own.emplace(blocks_of(one, 1, gathers ? Access::read : Access::both));
-        if (at_root) blocks.emplace(blocks_of(all, entry->size(), gathers ? Access::both : Access::read));
+        if (!in_place) own.emplace(blocks_of(one, 1, gathers ? Access::read : Access::written, staged));
+        if (at_root) blocks.emplace(blocks_of(all, entry->size(), !gathers ? Access::read : in_place ? Access::both : Access::written, staged, root));
         if constexpr (gathers)
           return std::make_unique<GatherOperation>(std::move(own), std::move(blocks), block, root);
         else
@@ -338,8 +339,9 @@ std::optional<int> spread_alltoall(const char* call, const Out& out, const In& i
   if (!to.queue) return std::nullopt;
   return carry(
       to, comm, call,
-      [&]() -> std::unique_ptr<Operation> {
-        return std::make_unique<AlltoallOperation>(blocks_of(out, entry->size(), Access::read), blocks_of(in, entry->size(), Access::written));
+      [&](StagedBlocks& staged) -> std::unique_ptr<Operation> {
+        return std::make_unique<AlltoallOperation>(blocks_of(out, entry->size(), Access::read, staged),
+                                                   blocks_of(in, entry->size(), Access::written, staged));
       },
       tail...);
 }
