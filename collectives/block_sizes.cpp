@@ -160,7 +160,8 @@ class Pairs {
     for (std::size_t rank = 0; rank < own_.size(); ++rank) enter_given(h_.local_rank(), rank, own_[rank]);
     for (int q = 0; q < h_.local_ranks(); ++q)
       if (q != h_.local_rank())
-        strands.push_back(hear(h_.channels(), q, Stream::own, own_.size(), [this, q](std::size_t rank, std::int64_t size) { enter_given(q, rank, size); }));
+        strands.push_back(hear(h_.channels(), q, Stream::own, own_.size(),
+                               [this, q](std::size_t rank, std::int64_t size) { enter_given(q, rank, size); }));
     co_await all_of(strands);
     strands.clear();
     strands.push_back(send());
@@ -189,7 +190,8 @@ class Pairs {
     if (step == 0)
       sizes_.set_received(local, topology_.ranks_on(node)[static_cast<std::size_t>(q)], size);
     else if (carrier(h_.node(), step) == h_.local_rank())
-      going_[static_cast<std::size_t>((step - 1) / h_.local_ranks())].sizes[static_cast<std::size_t>(q) * ranks_of(node) + static_cast<std::size_t>(local)] = size;
+      going_[static_cast<std::size_t>((step - 1) / h_.local_ranks())].sizes[static_cast<std::size_t>(q) * ranks_of(node) +
+                                                                            static_cast<std::size_t>(local)] = size;
   }
   void enter(int from, const Sizes& sizes) noexcept {
     std::size_t next = 0;

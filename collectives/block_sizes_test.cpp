@@ -79,7 +79,8 @@ void check(bool gathers, std::uint64_t seed) {
         auto side = std::make_unique<Side>(known, sends ? sent[call] : room[call], random() % 3 == 0);
         for (int to = 0; to < job.ranks(); ++to)
           if (sends && (!gathers || to == rank)) side->blocks.fill(to);
-        calls[static_cast<std::size_t>(rank)].push_back(gathers ? gather(job.at(rank), *side, roots[call], pace) : scatter(job.at(rank), *side, roots[call], pace));
+        auto& own_calls = calls[static_cast<std::size_t>(rank)];
+        own_calls.push_back(gathers ? gather(job.at(rank), *side, roots[call], pace) : scatter(job.at(rank), *side, roots[call], pace));
         sides.push_back(std::move(side));
       }
     }
