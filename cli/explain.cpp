@@ -117,6 +117,7 @@ void add_explain(CLI::App& app) {
   const auto of_all = std::make_shared<CollectiveQuestion>();
   std::vector<std::string> names;
   for (int i = 0; i < collective_count; ++i) names.emplace_back(name(static_cast<Collective>(i)));
+  names.insert(names.end(), collectives_of_any_size.begin(), collectives_of_any_size.end());
   CLI::Option* const collective = command->add_option("--collective", of_all->collective, "instead of a datatype: what would be done with a collective")
                                       ->check(CLI::IsMember(names))->excludes(type);
   command->add_option("--bytes", of_all->bytes, "of the whole vector, default 1M")->needs(collective)->type_name("SIZE");

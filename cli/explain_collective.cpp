@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/explain_collective.hpp"
 
+#include <algorithm>
 #include <cstdio>
 
 #include "base/variables.hpp"
@@ -15,6 +16,7 @@ namespace {
 
 struct Answer {
   CollectiveShape shape;
+  bool of_any_size = false;
   std::string profile = "built-in", trouble;
   CollectiveMeasurements measured;
   std::string mode;
@@ -23,9 +25,15 @@ struct Answer {
   std::string because;
 };
 
+bool of_any_size(const CollectiveQuestion& question) {
+  return std::find(collectives_of_any_size.begin(), collectives_of_any_size.end(), question.collective) != collectives_of_any_size.end();
+}
+
 CollectiveShape shape_of(const CollectiveQuestion& question) {
   CollectiveShape shape;
-  parse(question.collective, &shape.what);
+  std::string_view known = question.collective;
+  if (of_any_size(question)) known.remove_suffix(1);
+  parse(known, &shape.what);
   bool good = false;
   shape.bytes = parse_size(question.bytes, &good);
   if (!good) fail("'" + question.bytes + "' is no size; give bytes, with K, M or G for powers of 1024");
@@ -44,6 +52,7 @@ std::string because(const Answer& it, const CollectiveParameters& parameters) {
   if (it.shape.nodes < 2) return "all ranks are on one node";
   if (it.shape.bytes == 0) return "there are no bytes to move";
   if (it.mode != "auto") return "BESTRIDE_COLLECTIVES=" + it.mode + " forces it";
+  if (it.of_any_size) return "no member knows all sizes, so the members could not choose alike";
   char text[128];
   if (choice.hierarchical) std::snprintf(text, sizeof text, "predicted %.2f times as fast as the library's own", choice.library_s / choice.hierarchical_s);
   else std::snprintf(text, sizeof text, "the hierarchy is not predicted to be at least %.0f %% faster", parameters.margin * 100);
@@ -53,6 +62,7 @@ std::string because(const Answer& it, const CollectiveParameters& parameters) {
 Answer answer_to(const CollectiveQuestion& question) {
   Answer it;
   it.shape = shape_of(question);
+  it.of_any_size = of_any_size(question);
   if (const std::string path = find_profile_path(); !path.empty()) {
     if (const auto loaded = MachineProfile::load(path)) {
       it.measured = loaded->collectives();
@@ -65,6 +75,7 @@ Answer answer_to(const CollectiveQuestion& question) {
   it.mode = Settings::get().text("BESTRIDE_COLLECTIVES");
   const CollectiveParameters parameters = parameters_of(it.measured, collective_mode(it.mode));
   it.choice = CollectiveChooser(parameters).choose(it.shape);
+  if (it.of_any_size && parameters.mode == CollectiveMode::automatic) it.choice.hierarchical = false;
   it.bound = wire_lower_bound(it.shape);
   it.library_wire = library_cost(it.shape, parameters.link).wire_bytes;
   it.hierarchical_wire = hierarchical_cost(it.shape, parameters.link).wire_bytes;

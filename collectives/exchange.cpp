@@ -5,6 +5,7 @@
 #include <cstring>
 #include <vector>
 
+#include "collectives/block_sizes.hpp"
 #include "collectives/pair_sizes.hpp"
 #include "collectives/pieces.hpp"
 #include "collectives/strings.hpp"
@@ -16,8 +17,8 @@ constexpr std::int64_t staging_left = Hierarchy::staging_bytes - PairSizes::tabl
 
 class Exchange {
  public:
-  Exchange(Hierarchy& hierarchy, const Operands& input, const Operands& output, bool equal, Pace pace)
-      : h_(hierarchy), input_(input), output_(output), equal_(equal), sizes_(hierarchy, equal ? input.bytes(0) : -1),
+  Exchange(Hierarchy& hierarchy, const Operands& input, const Operands& output, bool equal, Pace pace, bool* cut)
+      : h_(hierarchy), input_(input), output_(output), equal_(equal), cut_(cut), sizes_(hierarchy, equal ? input.bytes(0) : -1),
         rows_(hierarchy.topology(), input),
         piece_(std::min({pace.piece, hierarchy.channels().slot_bytes(), staging_left / (2 * pace.in_flight)})),
         in_flight_(pace.in_flight), whole_(pace.whole), ahead_(static_cast<std::size_t>(hierarchy.local_ranks())) {}
@@ -25,13 +26,9 @@ class Exchange {
   Strand run() {
     keep_own();
     std::vector<Strand> strands;
-    if (!equal_) {
-      if (h_.local_ranks() > 1) strands.push_back(tell());
-      for (int q = 0; q < h_.local_ranks(); ++q) strands.push_back(learn(q));
-      co_await all_of(strands);
-      strands.clear();
-    }
+    if (!equal_) co_await tell_pair_sizes(h_, input_, sizes_);
     sizes_.number();
+    if (!equal_ && cut_) *cut_ = any_longer();
     count_ahead();
     strands.push_back(send());
     strands.push_back(receive());
@@ -120,41 +117,11 @@ class Exchange {
     }
   }
 
-  /// What each rank tells the others of its node: what it has for every node, then what it gets from every rank.
-  std::int64_t told() const noexcept { return h_.nodes() + h_.topology().ranks(); }
-  std::int64_t told_at_a_time() const noexcept { return h_.channels().slot_bytes() / static_cast<std::int64_t>(sizeof(std::int64_t)); }
-  std::int64_t own_size(std::int64_t index) const noexcept {
-    return index < h_.nodes() ? rows_.bytes(static_cast<int>(index)) : output_.bytes(static_cast<int>(index) - h_.nodes());
-  }
-  Strand tell() {
-    for (std::int64_t first = 0; first < told(); first += told_at_a_time()) {
-      co_await until([&] { return h_.channels().vacant(Stream::own); });
-      std::byte* slot = h_.channels().slot(Stream::own);
-      for (std::int64_t i = first; i < std::min(told(), first + told_at_a_time()); ++i, slot += sizeof(std::int64_t)) {
-        const std::int64_t size = own_size(i);
-        std::memcpy(slot, &size, sizeof size);
-      }
-      h_.channels().publish(Stream::own);
-    }
-  }
-  Strand learn(int q) {
-    for (std::int64_t first = 0; first < told(); first += told_at_a_time()) {
-      const bool own = q == h_.local_rank();
-      if (!own) co_await until([&] { return h_.channels().arrived(q, Stream::own) != nullptr; });
-      const std::byte* slot = own ? nullptr : h_.channels().arrived(q, Stream::own);
-      for (std::int64_t i = first; i < std::min(told(), first + told_at_a_time()); ++i) {
-        std::int64_t size = 0;
-        if (own)
-          size = own_size(i);
-        else
-          std::memcpy(&size, slot + (i - first) * static_cast<std::int64_t>(sizeof size), sizeof size);
-        if (i < h_.nodes())
-          sizes_.set_given(q, static_cast<int>(i), size);
-        else
-          sizes_.set_received(q, static_cast<int>(i) - h_.nodes(), size);
-      }
-      if (!own) h_.channels().take(q, Stream::own);
-    }
+  /// Something comes that is longer than its place.
+  bool any_longer() const noexcept {
+    for (int rank = 0; rank < h_.topology().ranks(); ++rank)
+      if (sizes_.block(rank, h_.local_rank()).bytes() > output_.of(rank).bytes()) return true;
+    return false;
   }
 
   /// Local rank q hands the carrier something of a sent piece.
@@ -269,7 +236,8 @@ class Exchange {
         Posted& place = posted[static_cast<std::size_t>(last % in_flight_)];
         std::byte* direct = nullptr;
         blocks(ahead.node, ahead.range, h_.local_rank(), [&](int rank, Range part, std::int64_t) {
-          if (part.bytes() == ahead.range.bytes()) direct = output_.of(rank).at(part.first);
+          const Operand room = output_.of(rank);
+          if (part.bytes() == ahead.range.bytes() && part.last <= room.bytes()) direct = room.at(part.first);
         });
         place.staged = direct ? nullptr : staging(in_flight_ + last % in_flight_);
         place.transfer = h_.wire().receive(ahead.there, direct ? direct : place.staged, ahead.range.bytes());
@@ -320,6 +288,7 @@ class Exchange {
   const Operands& input_;
   const Operands& output_;
   const bool equal_;
+  bool* const cut_;
   PairSizes sizes_;
   const RankBlocks rows_;  ///< of each node, what this rank has for it
   const std::int64_t piece_;
@@ -332,8 +301,8 @@ class Exchange {
 
 bool exchange_fits(const Topology& topology) noexcept { return PairSizes::fit(topology); }
 
-Strand exchange(Hierarchy& hierarchy, const Operands& input, const Operands& output, bool equal, Pace pace) {
-  Exchange work(hierarchy, input, output, equal, pace);
+Strand exchange(Hierarchy& hierarchy, const Operands& input, const Operands& output, bool equal, Pace pace, bool* cut) {
+  Exchange work(hierarchy, input, output, equal, pace, cut);
   co_await work.run();
 }
 

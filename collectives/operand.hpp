@@ -2,6 +2,7 @@
 #pragma once
 // Operand: (buffer, count, datatype) of a collective as a string of packed bytes, which can be read and written piece by piece, so that
 // derived types never need a whole packed copy.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -35,8 +36,10 @@ class Operand {
     else
       std::memcpy(to, user_ + first, static_cast<std::size_t>(last - first));
   }
+  /// 0 <= first <= last. What lies beyond bytes() is dropped: more may come than there is room for.
   void write(const void* from, std::int64_t first, std::int64_t last) const noexcept {
-    if (first == last) return;
+    last = std::min(last, bytes_);
+    if (first >= last) return;
     if (packer_)
       packer_->unpack_range(user_, from, first, last);
     else
@@ -53,7 +56,7 @@ class Operand {
 class Operands {
  public:
   virtual Operand of(int rank) const noexcept = 0;
-  /// of(rank).bytes(), cheaply.
+  /// of(rank).bytes(), cheaply; or, of what is received, what the sender says, for which of(rank) may have less room.
   virtual std::int64_t bytes(int rank) const noexcept = 0;
 
  protected:

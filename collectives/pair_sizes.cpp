@@ -20,7 +20,7 @@ void PairSizes::number() noexcept {
   for (int node = 0; node < topology_.nodes(); ++node) {
     given_[place(node, 0)] = 0;
     for (int q = 0; q < local_ranks_; ++q) {
-      if (each_ >= 0) set_given(q, node, each_ * static_cast<std::int64_t>(topology_.ranks_on(node).size()));
+      if (each_ >= 0) add_given(q, node, each_ * static_cast<std::int64_t>(topology_.ranks_on(node).size()));
       given_[place(node, q + 1)] += given_[place(node, q)];
     }
   }

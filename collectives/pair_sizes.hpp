@@ -21,8 +21,8 @@ class PairSizes {
   /// outlives this. May throw std::bad_alloc.
   PairSizes(Hierarchy& hierarchy, std::int64_t each);
 
-  /// What local rank q has for all ranks of a node together, and what it gets from a rank. Only before number().
-  void set_given(int q, int node, std::int64_t bytes) noexcept { given_[place(node, q + 1)] = bytes; }
+  /// What local rank q has for a rank of a node, and what it gets from a rank. Only before number().
+  void add_given(int q, int node, std::int64_t bytes) noexcept { given_[place(node, q + 1)] += bytes; }
   void set_received(int q, int from, std::int64_t bytes) noexcept { table_[(q + 1) * topology_.ranks() + from] = bytes; }
   /// Once, when all are set; what follows holds afterwards.
   void number() noexcept;

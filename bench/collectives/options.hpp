@@ -17,8 +17,11 @@ enum class Kind {
   allreduce,
   reduce,
   gather,
+  gatherv,
   scatter,
-  alltoall
+  scatterv,
+  alltoall,
+  alltoallv
 };
 enum class Form { blocking, nonblocking, persistent };
 enum class Element { int32, float32 };

@@ -246,6 +246,14 @@ class ExplainCollective(CommandTest):
             text = self.good("explain", "--collective", "broadcast", "--bytes", "64", BESTRIDE_COLLECTIVES=mode)
             self.assertRegex(text, f"  {mode} +predicted [^\n]*<- chosen: BESTRIDE_COLLECTIVES={mode} forces it\n")
 
+    def test_collectives_of_which_no_member_knows_all_sizes(self):
+        for collective in ("gatherv", "scatterv", "alltoallv"):
+            text = self.good("explain", "--collective", collective, "--bytes", "16M", "--nodes", "4", "--ranks", "16")
+            self.assertTrue(text.startswith(f"collective {collective}, 16.0 MiB, blocking\n"), text)
+            self.assertRegex(text, r"\n  library .* <- chosen: no member knows all sizes, so the members could not choose alike\n")
+            text = self.good("explain", "--collective", collective, BESTRIDE_COLLECTIVES="hierarchical")
+            self.assertRegex(text, r"\n  hierarchical .* <- chosen: BESTRIDE_COLLECTIVES=hierarchical forces it\n")
+
     def test_a_profile_without_collectives_is_said(self):
         subprocess.run([PROGRAM["WRITE_PROFILE"], f"{self.prefix}/profile.json", "here"], check=True)
         self.assertIn("it has no collectives, so the built-in links are used",

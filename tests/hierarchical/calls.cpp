@@ -6,8 +6,8 @@
 namespace bestride::test {
 
 const char* name(What what) {
-  constexpr const char* names[] = {"allgather", "allgatherv", "broadcast", "gather", "scatter", "alltoall", "reduce_scatter", "reduce_scatter_block",
-                                   "allreduce", "reduce"};
+  constexpr const char* names[] = {"allgather", "allgatherv", "broadcast", "gather", "gatherv", "scatter", "scatterv", "alltoall", "alltoallv",
+                                   "reduce_scatter", "reduce_scatter_block", "allreduce", "reduce"};
   return names[static_cast<int>(what)];
 }
 
@@ -21,6 +21,13 @@ void Arguments::give_counts(std::vector<int> given, std::vector<int> places) {
   at = std::move(places);
   large_counts.assign(counts.begin(), counts.end());
   large_at.assign(at.begin(), at.end());
+}
+
+void Arguments::give_out_counts(std::vector<int> given, std::vector<int> places) {
+  out_counts = std::move(given);
+  out_at = std::move(places);
+  large_out_counts.assign(out_counts.begin(), out_counts.end());
+  large_out_at.assign(out_at.begin(), out_at.end());
 }
 
 // `arguments` and `large_ones`: what stands before the communicator, in parentheses.
@@ -44,17 +51,23 @@ void Arguments::give_counts(std::vector<int> given, std::vector<int> places) {
 #define IN a.in, static_cast<int>(a.in_count), a.in_type
 #define OUT_C a.out, a.out_count, a.out_type
 #define IN_C a.in, a.in_count, a.in_type
+#define IN_V a.in, a.counts.data(), a.at.data(), a.in_type
+#define IN_VC a.in, a.large_counts.data(), a.large_at.data(), a.in_type
 
 int call(What what, Form form, const Arguments& a, MPI_Request* request) {
   *request = MPI_REQUEST_NULL;
   switch (what) {
     case What::allgather: RUN(Allgather, Iallgather, (OUT, IN), (OUT_C, IN_C))
-    case What::allgatherv:
-      RUN(Allgatherv, Iallgatherv, (OUT, a.in, a.counts.data(), a.at.data(), a.in_type), (OUT_C, a.in, a.large_counts.data(), a.large_at.data(), a.in_type))
+    case What::allgatherv: RUN(Allgatherv, Iallgatherv, (OUT, IN_V), (OUT_C, IN_VC))
     case What::broadcast: RUN(Bcast, Ibcast, (IN, a.root), (IN_C, a.root))
     case What::gather: RUN(Gather, Igather, (OUT, IN, a.root), (OUT_C, IN_C, a.root))
+    case What::gatherv: RUN(Gatherv, Igatherv, (OUT, IN_V, a.root), (OUT_C, IN_VC, a.root))
     case What::scatter: RUN(Scatter, Iscatter, (OUT, IN, a.root), (OUT_C, IN_C, a.root))
+    case What::scatterv:
+      RUN(Scatterv, Iscatterv, (a.out, a.counts.data(), a.at.data(), a.out_type, IN, a.root), (a.out, a.large_counts.data(), a.large_at.data(), a.out_type, IN_C, a.root))
     case What::alltoall: RUN(Alltoall, Ialltoall, (OUT, IN), (OUT_C, IN_C))
+    case What::alltoallv:
+      RUN(Alltoallv, Ialltoallv, (a.out, a.out_counts.data(), a.out_at.data(), a.out_type, IN_V), (a.out, a.large_out_counts.data(), a.large_out_at.data(), a.out_type, IN_VC))
     case What::reduce_scatter:
       RUN(Reduce_scatter, Ireduce_scatter, (a.out, a.in, a.counts.data(), a.in_type, a.op), (a.out, a.in, a.large_counts.data(), a.in_type, a.op))
     case What::reduce_scatter_block: RUN(Reduce_scatter_block, Ireduce_scatter_block, (a.out, IN, a.op), (a.out, IN_C, a.op))

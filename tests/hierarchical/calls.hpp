@@ -8,11 +8,15 @@
 
 namespace bestride::test {
 
-enum class What { allgather, allgatherv, broadcast, gather, scatter, alltoall, reduce_scatter, reduce_scatter_block, allreduce, reduce };
-inline constexpr What moving[] = {What::allgather, What::allgatherv, What::broadcast, What::gather, What::scatter, What::alltoall};
+enum class What { allgather, allgatherv, broadcast, gather, gatherv, scatter, scatterv, alltoall, alltoallv, reduce_scatter, reduce_scatter_block, allreduce, reduce };
+inline constexpr What moving[] = {What::allgather, What::allgatherv, What::broadcast, What::gather,   What::gatherv,
+                                  What::scatter,   What::scatterv,   What::alltoall,  What::alltoallv};
 inline constexpr What reducing[] = {What::reduce_scatter, What::reduce_scatter_block, What::allreduce, What::reduce};
 const char* name(What what);
-inline bool rooted(What what) { return what == What::broadcast || what == What::gather || what == What::scatter || what == What::reduce; }
+inline bool gathers_to_root(What what) { return what == What::gather || what == What::gatherv; }
+inline bool scatters(What what) { return what == What::scatter || what == What::scatterv; }
+inline bool from_all_to_all(What what) { return what == What::alltoall || what == What::alltoallv; }
+inline bool rooted(What what) { return what == What::broadcast || gathers_to_root(what) || scatters(what) || what == What::reduce; }
 
 enum class Wait { in_call, nonblocking, persistent };
 struct Form {
@@ -34,12 +38,14 @@ struct Arguments {
   MPI_Op op = MPI_OP_NULL;
   int root = 0;
   MPI_Comm comm = MPI_COMM_NULL;
-  /// Elements for each rank: allgatherv, reduce_scatter. `at` in extents.
+  /// Elements for each rank: of the side that has them, of an alltoallv the receiving one. `at` in extents.
   void give_counts(std::vector<int> counts, std::vector<int> at = {});
+  /// Of an alltoallv, what is sent.
+  void give_out_counts(std::vector<int> counts, std::vector<int> at);
 
-  std::vector<int> counts, at;
-  std::vector<MPI_Count> large_counts;
-  std::vector<MPI_Aint> large_at;
+  std::vector<int> counts, at, out_counts, out_at;
+  std::vector<MPI_Count> large_counts, large_out_counts;
+  std::vector<MPI_Aint> large_at, large_out_at;
 };
 
 /// Makes the call, as long as it takes. `request` is what it gives: MPI_REQUEST_NULL in a blocking form, not started in a persistent one.

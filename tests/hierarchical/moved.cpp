@@ -25,8 +25,8 @@ struct Case {
   bool in_place;
   TypeExpression type;
   int count;                 ///< elements of `type` in a block, where blocks are equal
-  std::vector<int> lengths;  ///< elements in each rank's block
-  std::vector<int> at;       ///< of an allgatherv, in elements, in the receive buffer
+  std::vector<int> lengths;  ///< of v-forms, elements in each rank's block; of an alltoallv they are dealt to the pairs of ranks
+  std::vector<int> at;       ///< of v-forms, in elements, in a buffer of all blocks
   int reach;                 ///< elements that a buffer of all blocks spans
 };
 
@@ -100,7 +100,7 @@ Case draw(Random& random, const Groups& groups) {
   }
   for (const int rank : order) {
     drawn.at[static_cast<std::size_t>(rank)] = drawn.reach;
-    drawn.reach += drawn.lengths[static_cast<std::size_t>(rank)] + gap;
+    drawn.reach += (drawn.what == What::alltoallv ? drawn.count : drawn.lengths[static_cast<std::size_t>(rank)]) + gap;
   }
   drawn.reach = std::max(drawn.reach, drawn.count * ranks);
   return drawn;
@@ -158,19 +158,33 @@ class Part {
   }
 
  private:
-  int count_of(int rank) const { return drawn_.what == What::allgatherv ? drawn_.lengths[static_cast<std::size_t>(rank)] : drawn_.count; }
+  bool varies() const {
+    return drawn_.what == What::allgatherv || drawn_.what == What::gatherv || drawn_.what == What::scatterv || drawn_.what == What::alltoallv;
+  }
+  /// Elements that go from one rank to another.
+  int length(int from, int to) const {
+    if (!varies()) return drawn_.count;
+    // In place both directions are as long.
+    const int pair = drawn_.in_place ? from + to : from + 2 * to;
+    return drawn_.lengths[static_cast<std::size_t>(drawn_.what == What::alltoallv ? pair % group_.size : drawn_.what == What::scatterv ? to : from)];
+  }
+  /// Where the block of a rank begins in a buffer of all, in elements.
+  std::int64_t at(int rank) const { return varies() ? drawn_.at[static_cast<std::size_t>(rank)] : std::int64_t{rank} * drawn_.count; }
   bool hierarchical() const {
     return expectation() == Expectation::hierarchical && possible() && group_.several_nodes && (group_.known || drawn_.form.wait != Wait::nonblocking);
   }
   /// What is left to the library has the plain type on both sides.
   Side side(Random& own) const { return hierarchical() ? side_of(own, drawn_.type, drawn_.reach) : Side(drawn_.type); }
-  bool one_out() const { return drawn_.what != What::scatter && drawn_.what != What::alltoall; }
+  bool one_out() const { return !scatters(drawn_.what) && !from_all_to_all(drawn_.what); }
   bool in_place() const { return drawn_.in_place && drawn_.what != What::broadcast && at_root_; }
 
   bool possible() const {
+    if (from_all_to_all(drawn_.what) && drawn_.in_place) return false;
+    // No member knows whether there is nothing at all.
+    if (drawn_.what == What::gatherv || drawn_.what == What::scatterv || drawn_.what == What::alltoallv) return true;
     std::int64_t all = 0;
-    for (int rank = 0; rank < group_.size; ++rank) all += count_of(rank) * facts_of(drawn_.type)->size;
-    return all > 0 && !(drawn_.what == What::alltoall && drawn_.in_place);
+    for (int rank = 0; rank < group_.size; ++rank) all += length(rank, 0) * facts_of(drawn_.type)->size;
+    return all > 0;
   }
 
   Bytes block(int start, int from, int to, int count) const {
@@ -181,54 +195,55 @@ class Part {
   void fill(int start) {
     in_.bytes() = empty_.bytes();
     const int me = group_.rank, n = group_.size;
-    const bool scatters = drawn_.what == What::scatter;
+    const bool scattered = scatters(drawn_.what);
     if (drawn_.what == What::broadcast) {
       if (at_root_) in_.scatter(receiving_.runs(0, drawn_.count), block(start, root_, 0, drawn_.count));
     } else if (one_out()) {
+      const int count = length(me, root_);
       if (in_place())
-        in_.scatter(own_place(), block(start, me, 0, count_of(me)));
+        in_.scatter(place(me), block(start, me, 0, count));
       else
-        out_.scatter(sending_.runs(0, count_of(me)), block(start, me, 0, count_of(me)));
-    } else if (!scatters || at_root_) {
+        out_.scatter(sending_.runs(0, count), block(start, me, 0, count));
+    } else if (!scattered || at_root_) {
       for (int to = 0; to < n; ++to) {
-        if (!scatters && in_place())
-          in_.scatter(receiving_.runs(std::int64_t{to} * drawn_.count, drawn_.count), block(start, me, to, drawn_.count));
+        if (!scattered && in_place())
+          in_.scatter(place(to), block(start, me, to, length(me, to)));
         else
-          out_.scatter(sending_.runs(std::int64_t{to} * drawn_.count, drawn_.count), block(start, me, to, drawn_.count));
+          out_.scatter(sending_.runs(at(to), length(me, to)), block(start, me, to, length(me, to)));
       }
     }
     sent_ = out_;
     expected_.bytes() = in_.bytes();
-    switch (drawn_.what) {
-      case What::broadcast: expected_.scatter(receiving_.runs(0, drawn_.count), block(start, root_, 0, drawn_.count)); break;
-      case What::scatter:
-        if (!in_place()) expected_.scatter(receiving_.runs(0, drawn_.count), block(start, root_, me, drawn_.count));
-        break;
-      default:
-        if (!at_root_) break;
-        for (int from = 0; from < n; ++from) expected_.scatter(place(from), block(start, from, drawn_.what == What::alltoall ? me : 0, count_of(from)));
+    if (drawn_.what == What::broadcast) {
+      expected_.scatter(receiving_.runs(0, drawn_.count), block(start, root_, 0, drawn_.count));
+    } else if (scattered) {
+      if (!in_place()) expected_.scatter(receiving_.runs(0, length(root_, me)), block(start, root_, me, length(root_, me)));
+    } else if (at_root_) {
+      for (int from = 0; from < n; ++from) expected_.scatter(place(from), block(start, from, from_all_to_all(drawn_.what) ? me : 0, length(from, me)));
     }
   }
 
-  std::vector<ByteRun> place(int from) const {
-    const std::int64_t first = drawn_.what == What::allgatherv ? drawn_.at[static_cast<std::size_t>(from)] : std::int64_t{from} * drawn_.count;
-    return receiving_.runs(first, count_of(from));
-  }
-  std::vector<ByteRun> own_place() const { return place(group_.rank); }
+  std::vector<ByteRun> place(int from) const { return receiving_.runs(at(from), length(from, group_.rank)); }
 
   Arguments arguments() {
     Arguments a;
     a.out = out_.origin();
-    a.out_count = count_of(group_.rank);
+    a.out_count = length(group_.rank, root_);
     a.out_type = sending_.type();
     a.in = in_.origin();
-    a.in_count = drawn_.count;
+    a.in_count = drawn_.what == What::scatterv ? length(root_, group_.rank) : drawn_.count;
     a.in_type = receiving_.type();
     a.root = root_;
     a.comm = group_.comm;
-    const auto members = static_cast<std::ptrdiff_t>(group_.size);
-    if (drawn_.what == What::allgatherv) a.give_counts({drawn_.lengths.begin(), drawn_.lengths.begin() + members}, {drawn_.at.begin(), drawn_.at.begin() + members});
-    if (in_place() && drawn_.what == What::scatter)
+    std::vector<int> counts, out_counts, places;
+    for (int rank = 0; varies() && rank < group_.size; ++rank) {
+      counts.push_back(drawn_.what == What::scatterv ? length(root_, rank) : length(rank, group_.rank));
+      out_counts.push_back(length(group_.rank, rank));
+      places.push_back(static_cast<int>(at(rank)));
+    }
+    a.give_counts(std::move(counts), places);
+    a.give_out_counts(std::move(out_counts), places);
+    if (in_place() && scatters(drawn_.what))
       a.in = MPI_IN_PLACE;
     else if (in_place())
       a.out = MPI_IN_PLACE;

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <deque>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <vector>
 
@@ -38,6 +39,10 @@ class Pending {
     given_.op = MPI_SUM;
     given_.root = root();
     given_.comm = comm;
+    std::vector<int> at;
+    for (int rank = 0; rank < size_; ++rank) at.push_back(rank * count);
+    given_.give_counts(std::vector<int>(at.size(), count), at);
+    given_.give_out_counts(given_.counts, at);
   }
   void begin(MPI_Request* request, Wait wait = Wait::nonblocking) {
     Group group = group_of("", given_.comm, true);
@@ -62,7 +67,10 @@ class Pending {
     int sum = 0;
     switch (what_) {
       case What::allgather: return value(static_cast<int>(i / n), i % n);
-      case What::alltoall: return value(static_cast<int>(i / n), static_cast<std::size_t>(rank_) * n + i % n);
+      case What::gatherv: return rank_ == root() ? value(static_cast<int>(i / n), i % n) : -1;
+      case What::scatterv: return i < n ? value(root(), static_cast<std::size_t>(rank_) * n + i) : -1;
+      case What::alltoall:
+      case What::alltoallv: return value(static_cast<int>(i / n), static_cast<std::size_t>(rank_) * n + i % n);
       case What::broadcast: return i < n ? value(root(), i) : -1;
       case What::allreduce:
       case What::reduce:
@@ -83,7 +91,9 @@ class Pending {
   Arguments given_;
 };
 
-constexpr What kinds[] = {What::allgather, What::broadcast, What::allreduce, What::reduce_scatter_block, What::alltoall, What::reduce};
+constexpr What kinds[] = {What::allgather, What::broadcast, What::allreduce, What::reduce_scatter_block, What::alltoall, What::reduce,
+                          What::gatherv,   What::scatterv,  What::alltoallv};
+constexpr int kinds_count = std::size(kinds);
 
 /// Several communicators, and messages round the ring of the world.
 struct Many {
@@ -104,7 +114,7 @@ struct Many {
       sent.emplace_back(100000, world_rank() + round);
       received.emplace_back(100000, -1);
       add([&](MPI_Request* r) { MPI_Isend(sent.back().data(), 100000, MPI_INT, next, round, MPI_COMM_WORLD, r); });
-      for (int i = 0; i < 6; ++i) {
+      for (int i = 0; i < kinds_count; ++i) {
         pending.emplace_back(kinds[i], comms[static_cast<std::size_t>((i + round) % 3)], i % 2 ? long_count : small_count, i + 7 * round);
         add([&](MPI_Request* r) { pending.back().begin(r); });
       }
@@ -349,21 +359,21 @@ MPI_CASE(started_together) {
   MPI_Comm_dup(MPI_COMM_WORLD, &other);
   std::vector<MPI_Request> requests;
   std::deque<Pending> pending;
-  for (int i = 0; i < 6; ++i) {
+  for (int i = 0; i < kinds_count; ++i) {
     pending.emplace_back(kinds[i], i % 2 ? other : MPI_COMM_WORLD, i % 2 ? long_count : small_count, i);
     requests.emplace_back();
     pending.back().begin(&requests.back(), Wait::persistent);
   }
   int sent = 0, received = 0;
-  requests.resize(8);
+  requests.resize(kinds_count + 2);
   for (int start = 0; start < 3; ++start) {
     sent = world_rank() + start;
     if (start == 0) {
-      MPI_Send_init(&sent, 1, MPI_INT, (world_rank() + 1) % world_size(), 6, MPI_COMM_WORLD, &requests[6]);
-      MPI_Recv_init(&received, 1, MPI_INT, (world_rank() + world_size() - 1) % world_size(), 6, MPI_COMM_WORLD, &requests[7]);
+      MPI_Send_init(&sent, 1, MPI_INT, (world_rank() + 1) % world_size(), 6, MPI_COMM_WORLD, &requests[kinds_count]);
+      MPI_Recv_init(&received, 1, MPI_INT, (world_rank() + world_size() - 1) % world_size(), 6, MPI_COMM_WORLD, &requests[kinds_count + 1]);
     }
-    MPI_Startall(8, requests.data());
-    MPI_Waitall(8, requests.data(), MPI_STATUSES_IGNORE);
+    MPI_Startall(kinds_count + 2, requests.data());
+    MPI_Waitall(kinds_count + 2, requests.data(), MPI_STATUSES_IGNORE);
     CHECK_EQUAL((world_rank() + world_size() - 1) % world_size() + start, received);
     for (const Pending& each : pending) each.check();
   }

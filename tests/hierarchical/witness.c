@@ -24,7 +24,11 @@ atomic_int hierarchical_witness_calls;
 #define IN(Count) void *in, Count in_count, MPI_Datatype in_type
 #define MOVED(Count, At) OUT(Count), IN(Count)
 #define MOVED_V(Count, At) OUT(Count), void *in, const Count *in_counts, const At *at, MPI_Datatype in_type
+#define MOVED_VV(Count, At) \
+  const void *out, const Count *out_counts, const At *out_at, MPI_Datatype out_type, void *in, const Count *in_counts, const At *at, MPI_Datatype in_type
 #define ROOTED(Count, At) OUT(Count), IN(Count), int root
+#define GATHERED_V(Count, At) MOVED_V(Count, At), int root
+#define SCATTERED_V(Count, At) const void *out, const Count *out_counts, const At *at, MPI_Datatype out_type, IN(Count), int root
 #define CAST(Count, At) void *in, Count in_count, MPI_Datatype in_type, int root
 #define REDUCED(Count, At) const void *out, IN(Count), MPI_Op op
 #define REDUCED_V(Count, At) const void *out, void *in, const Count *in_counts, MPI_Datatype in_type, MPI_Op op
@@ -34,8 +38,11 @@ BOTH(Allgather, Iallgather, MOVED, (out, out_count, out_type, in, in_count, in_t
 BOTH(Allgatherv, Iallgatherv, MOVED_V, (out, out_count, out_type, in, in_counts, at, in_type))
 BOTH(Bcast, Ibcast, CAST, (in, in_count, in_type, root))
 BOTH(Gather, Igather, ROOTED, (out, out_count, out_type, in, in_count, in_type, root))
+BOTH(Gatherv, Igatherv, GATHERED_V, (out, out_count, out_type, in, in_counts, at, in_type, root))
 BOTH(Scatter, Iscatter, ROOTED, (out, out_count, out_type, in, in_count, in_type, root))
+BOTH(Scatterv, Iscatterv, SCATTERED_V, (out, out_counts, at, out_type, in, in_count, in_type, root))
 BOTH(Alltoall, Ialltoall, MOVED, (out, out_count, out_type, in, in_count, in_type))
+BOTH(Alltoallv, Ialltoallv, MOVED_VV, (out, out_counts, out_at, out_type, in, in_counts, at, in_type))
 BOTH(Reduce_scatter, Ireduce_scatter, REDUCED_V, (out, in, in_counts, in_type, op))
 BOTH(Reduce_scatter_block, Ireduce_scatter_block, REDUCED, (out, in, in_count, in_type, op))
 BOTH(Allreduce, Iallreduce, REDUCED, (out, in, in_count, in_type, op))

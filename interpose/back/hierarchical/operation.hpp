@@ -38,6 +38,7 @@ class Operation {
   Pace pace;
   std::atomic<bool> ended{false};  ///< set last
   bool failed = false;             ///< valid once it has ended
+  bool truncated = false;          ///< so is this: something was longer than its place here
 };
 
 }  // namespace bestride

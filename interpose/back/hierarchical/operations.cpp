@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <new>
+#include <vector>
 
+#include "collectives/block_sizes.hpp"
 #include "collectives/broadcast.hpp"
 #include "collectives/cache/allgather.hpp"
 #include "collectives/collect.hpp"
@@ -16,12 +18,13 @@
 namespace bestride {
 namespace {
 
-/// Copies an operand to another of the same size, by way of `staging` where neither lies together.
+/// Copies an operand to another, as much as it has room for, by way of `staging` where neither lies together.
 void copy(Operand from, Operand to, std::byte* staging, std::int64_t staging_bytes) noexcept {
-  if (const std::byte* data = from.at(0)) return to.write(data, 0, from.bytes());
-  if (std::byte* data = to.at(0)) return from.read(data, 0, from.bytes());
-  for (std::int64_t first = 0; first < from.bytes(); first += staging_bytes) {
-    const std::int64_t last = std::min(from.bytes(), first + staging_bytes);
+  const std::int64_t bytes = std::min(from.bytes(), to.bytes());
+  if (const std::byte* data = from.at(0)) return to.write(data, 0, bytes);
+  if (std::byte* data = to.at(0)) return from.read(data, 0, bytes);
+  for (std::int64_t first = 0; first < bytes; first += staging_bytes) {
+    const std::int64_t last = std::min(bytes, first + staging_bytes);
     from.read(staging, first, last);
     to.write(staging, first, last);
   }
@@ -80,6 +83,43 @@ Strand scatter_of(Hierarchy& hierarchy, EqualOperands blocks, int root, Pace pac
   co_await distribute(hierarchy, strings, root, pace);
 }
 
+/// Blocks as long as their senders say, of which a rank has all or only its own.
+class ToldOperands final : public Operands {
+ public:
+  ToldOperands(const UserBlocks* all, Operand own, int rank, const std::vector<std::int64_t>& sizes) noexcept
+      : all_(all), own_(own), rank_(rank), sizes_(sizes) {}
+  Operand of(int rank) const noexcept override { return all_ ? all_->of(rank) : rank == rank_ ? own_ : Operand(nullptr, bytes(rank)); }
+  std::int64_t bytes(int rank) const noexcept override { return sizes_[static_cast<std::size_t>(rank)]; }
+
+ private:
+  const UserBlocks* all_;
+  Operand own_;
+  int rank_;
+  const std::vector<std::int64_t>& sizes_;
+};
+
+/// `own`: what this rank sends; `all`: on the root, where it goes.
+Strand gatherv_of(Hierarchy& hierarchy, const UserBlocks* all, Operand own, int root, Pace pace, bool* truncated) {
+  std::vector<std::int64_t> sizes(static_cast<std::size_t>(hierarchy.topology().ranks()));
+  sizes[static_cast<std::size_t>(hierarchy.rank())] = own.bytes();
+  co_await tell_sizes_upward(hierarchy, root, sizes);
+  for (std::size_t rank = 0; all && rank < sizes.size(); ++rank) *truncated = *truncated || sizes[rank] > all->bytes(static_cast<int>(rank));
+  const ToldOperands blocks(all, own, hierarchy.rank(), sizes);
+  const RankBlocks strings(hierarchy.topology(), blocks);
+  co_await collect(hierarchy, strings, root, pace);
+}
+
+/// `own`: where what this rank gets goes; `all`: on the root, what is sent.
+Strand scatterv_of(Hierarchy& hierarchy, const UserBlocks* all, Operand own, int root, Pace pace, bool* truncated) {
+  std::vector<std::int64_t> sizes(static_cast<std::size_t>(hierarchy.topology().ranks()));
+  for (std::size_t rank = 0; all && rank < sizes.size(); ++rank) sizes[rank] = all->bytes(static_cast<int>(rank));
+  co_await tell_sizes_downward(hierarchy, root, sizes);
+  *truncated = sizes[static_cast<std::size_t>(hierarchy.rank())] > own.bytes();
+  const ToldOperands blocks(all, own, hierarchy.rank(), sizes);
+  const RankBlocks strings(hierarchy.topology(), blocks);
+  co_await distribute(hierarchy, strings, root, pace);
+}
+
 }  // namespace
 
 Strand ReduceOperation::begin(Hierarchy& hierarchy) {
@@ -101,9 +141,29 @@ Strand ScatterOperation::begin(Hierarchy& hierarchy) {
   return scatter_of(hierarchy, EqualOperands(all_ ? &*all_ : nullptr, own_ ? own_->of(0) : Operand(), hierarchy.rank(), block_bytes_), root_, pace);
 }
 
+Strand GathervOperation::begin(Hierarchy& hierarchy) {
+  truncated = false;
+  if (own_) must(own_->fill());
+  if (all_) must(all_->fill());
+  const Operand own = own_ ? own_->of(0) : all_->of(hierarchy.rank());
+  if (all_ && own_) copy(own, all_->of(hierarchy.rank()), hierarchy.staging(), Hierarchy::staging_bytes);
+  return gatherv_of(hierarchy, all_ ? &*all_ : nullptr, own, root_, pace, &truncated);
+}
+
+Strand ScattervOperation::begin(Hierarchy& hierarchy) {
+  truncated = false;
+  if (own_) must(own_->fill());
+  if (all_) must(all_->fill());
+  const Operand own = own_ ? own_->of(0) : all_->of(hierarchy.rank());
+  if (all_ && own_) copy(all_->of(hierarchy.rank()), own, hierarchy.staging(), Hierarchy::staging_bytes);
+  return scatterv_of(hierarchy, all_ ? &*all_ : nullptr, own, root_, pace, &truncated);
+}
+
 Strand AlltoallOperation::begin(Hierarchy& hierarchy) {
+  truncated = false;
   must(input_.fill());
-  return exchange(hierarchy, input_, output_, true, pace);
+  must(output_.fill());
+  return exchange(hierarchy, input_, output_, equal_, pace, &truncated);
 }
 
 Strand AllgatherOperation::begin(Hierarchy& hierarchy) {

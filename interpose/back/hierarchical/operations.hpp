@@ -114,15 +114,46 @@ class ScatterOperation final : public Operation {
   int root_;
 };
 
-/// MPI_Alltoall.
+/// MPI_Gatherv: as MPI_Gather, but a block is as long as its sender says.
+class GathervOperation final : public Operation {
+ public:
+  GathervOperation(std::optional<UserBlocks> own, std::optional<UserBlocks> all, int root) noexcept
+      : own_(std::move(own)), all_(std::move(all)), root_(root) {}
+  Strand begin(Hierarchy& hierarchy) override;
+  void finish() noexcept override {
+    if (all_) all_->settle();
+  }
+
+ private:
+  std::optional<UserBlocks> own_, all_;
+  int root_;
+};
+
+/// MPI_Scatterv: as MPI_Scatter, but a block is as long as the root says.
+class ScattervOperation final : public Operation {
+ public:
+  ScattervOperation(std::optional<UserBlocks> all, std::optional<UserBlocks> own, int root) noexcept
+      : all_(std::move(all)), own_(std::move(own)), root_(root) {}
+  Strand begin(Hierarchy& hierarchy) override;
+  void finish() noexcept override {
+    if (own_) own_->settle();
+  }
+
+ private:
+  std::optional<UserBlocks> all_, own_;
+  int root_;
+};
+
+/// MPI_Alltoall; with blocks that are not equal, MPI_Alltoallv.
 class AlltoallOperation final : public Operation {
  public:
-  AlltoallOperation(UserBlocks input, UserBlocks output) noexcept : input_(std::move(input)), output_(std::move(output)) {}
+  AlltoallOperation(UserBlocks input, UserBlocks output, bool equal) noexcept : input_(std::move(input)), output_(std::move(output)), equal_(equal) {}
   Strand begin(Hierarchy& hierarchy) override;
   void finish() noexcept override { output_.settle(); }
 
  private:
   UserBlocks input_, output_;
+  bool equal_;
 };
 
 }  // namespace bestride

@@ -151,6 +151,7 @@ void CollectiveQueue::end_first(bool good) noexcept {
   first.failed = !good;
   const int tag = first.request_tag;
   if (!good && tag >= 0) raise(first.comm);
+  if (good && first.truncated && tag >= 0) raise(first.comm, MPI_ERR_TRUNCATE);
   collectives_pending.fetch_sub(1, std::memory_order_relaxed);
   first.ended.store(true, std::memory_order_release);
   // From here on it may be gone.

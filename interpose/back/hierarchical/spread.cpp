@@ -31,6 +31,16 @@ Route route(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t bytes
   return to;
 }
 
+Route route_of_any_size(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t bytes, bool blocking, bool may_wait) noexcept {
+  const Job* all = job();
+  if (!all || all->chooser.parameters().mode != CollectiveMode::hierarchical) return {};
+  // Pieces as for long blocks: of short ones there is one.
+  Route to = route(comm, entry, what, std::int64_t{1} << 30, blocking, may_wait);
+  to.bytes = bytes;
+  to.saved_s = 0;
+  return to;
+}
+
 int carry_spread(const Route& route, MPI_Comm comm, const char* call, std::unique_ptr<Operation> operation, bool persistent,
                  MPI_Request* request) noexcept {
   const Stopwatch watch(reporting());
@@ -52,6 +62,7 @@ int carry_spread(const Route& route, MPI_Comm comm, const char* call, std::uniqu
     Together together;
     operation->staged.bring_out();
     if (together.conclude()) return raise(comm);
+    if (operation->truncated) error = raise(comm, MPI_ERR_TRUNCATE);
   }
   if (reporting()) [[unlikely]] note_spread(call, way, route.bytes, watch.seconds(), route.saved_s);
   return error;

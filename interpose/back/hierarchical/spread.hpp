@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "collectives/exchange.hpp"
 #include "interpose/back/exchange.hpp"
 #include "interpose/back/gpu/stage_moved.hpp"
 #include "interpose/back/hierarchical/communicator.hpp"
@@ -34,6 +35,9 @@ struct Route {
 };
 /// `entry`: of a valid communicator. `blocking`: the call's form; `may_wait`: it may wait for other members.
 Route route(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t bytes, bool blocking, bool may_wait) noexcept;
+/// Of a collective whose sizes no member knows all of, so that no member could choose: only where BESTRIDE_COLLECTIVES=hierarchical says so.
+/// `bytes`: of this rank, for the report.
+Route route_of_any_size(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t bytes, bool blocking, bool may_wait) noexcept;
 /// The entry of a communicator that is an intra-communicator of two ranks or more; else nullptr.
 CommEntry* member_entry(MPI_Comm comm) noexcept;
 
@@ -47,6 +51,10 @@ namespace spread_detail {
 template <class... Tail>
 Route route_of(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t bytes) noexcept {
   return route(comm, entry, what, bytes, blocking<Tail...>, blocking<Tail...> || persistent<Tail...>);
+}
+template <class... Tail>
+Route route_of_any_size(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t bytes) noexcept {
+  return bestride::route_of_any_size(comm, entry, what, bytes, blocking<Tail...>, blocking<Tail...> || persistent<Tail...>);
 }
 /// False: there is nowhere to put the request, which MPI says.
 template <class... Tail>
@@ -94,6 +102,11 @@ UserBlocks blocks_of(const Given& given, int ranks, Access access, StagedBlocks&
 
 /// Packed bytes of all blocks; -1: an argument is not sound.
 template <class Buffer, class Count>
+std::int64_t all_bytes(const OneBlock<Buffer, Count>& given, std::int64_t element, int) noexcept {
+  std::int64_t bytes = 0;
+  return given.count < 0 || __builtin_mul_overflow(std::int64_t{given.count}, element, &bytes) ? -1 : bytes;
+}
+template <class Buffer, class Count>
 std::int64_t all_bytes(const EqualBlocks<Buffer, Count>& given, std::int64_t element, int ranks) noexcept {
   std::int64_t bytes = 0;
   return given.count < 0 || __builtin_mul_overflow(std::int64_t{given.count} * ranks, element, &bytes) ? -1 : bytes;
@@ -129,6 +142,13 @@ bool same_place(const One& one, const All& all, const ElementSize& element, int 
 }
 /// The library says that a null pointer is no buffer, but for types of absolute addresses.
 inline bool no_buffer(const void* buffer, MPI_Datatype type) noexcept { return !buffer && predefined(type); }
+/// Packed bytes of a side whose sizes the others do not know; -1: an argument is not sound.
+template <class Given>
+std::int64_t sound_bytes(const Given& given, int ranks) noexcept {
+  const ElementSize element = element_size(given.type);
+  const std::int64_t bytes = element.packed < 0 ? -1 : all_bytes(given, element.packed, ranks);
+  return bytes > 0 && no_buffer(given.buffer, given.type) ? -1 : bytes;
+}
 
 }  // namespace spread_detail
 
@@ -341,7 +361,53 @@ std::optional<int> spread_alltoall(const char* call, const Out& out, const In& i
       to, comm, call,
       [&](StagedBlocks& staged) -> std::unique_ptr<Operation> {
         return std::make_unique<AlltoallOperation>(blocks_of(out, entry->size(), Access::read, staged),
-                                                   blocks_of(in, entry->size(), Access::written, staged));
+                                                   blocks_of(in, entry->size(), Access::written, staged), true);
+      },
+      tail...);
+}
+
+/// MPI_Gatherv (`gathers`) and MPI_Scatterv: as spread_rooted().
+template <bool gathers, class One, class All, class... Tail>
+std::optional<int> spread_rooted_v(const char* call, const One& one, const All& all, int root, MPI_Comm comm, Tail... tail) noexcept {
+  using namespace spread_detail;
+  CommEntry* entry = member_entry(comm);
+  if (!entry || root < 0 || root >= entry->size() || !has_place(tail...)) return std::nullopt;
+  const bool at_root = entry->rank() == root, in_place = at_root && one.buffer == MPI_IN_PLACE;
+  if (!at_root && one.buffer == MPI_IN_PLACE) return std::nullopt;
+  const std::int64_t own_bytes = in_place ? 0 : sound_bytes(one, entry->size()), bytes = at_root ? sound_bytes(all, entry->size()) : own_bytes;
+  if (own_bytes < 0 || bytes < 0 || (at_root && !in_place && same_place(one, all, element_size(all.type), root))) return std::nullopt;
+  const Route to = route_of_any_size<Tail...>(comm, *entry, gathers ? Collective::gather : Collective::scatter, bytes);
+  if (!to.queue) return std::nullopt;
+  return carry(
+      to, comm, call,
+      [&](StagedBlocks& staged) -> std::unique_ptr<Operation> {
+        // What is received may be shorter than its place, whose rest stays as it is: so that is read, too.
+        std::optional<UserBlocks> own, blocks;
+        if (!in_place) own.emplace(blocks_of(one, 1, gathers ? Access::read : Access::both, staged));
+        if (at_root) blocks.emplace(blocks_of(all, entry->size(), gathers ? Access::both : Access::read, staged));
+        if constexpr (gathers)
+          return std::make_unique<GathervOperation>(std::move(own), std::move(blocks), root);
+        else
+          return std::make_unique<ScattervOperation>(std::move(blocks), std::move(own), root);
+      },
+      tail...);
+}
+
+template <class Out, class In, class... Tail>
+std::optional<int> spread_alltoallv(const char* call, const Out& out, const In& in, MPI_Comm comm, Tail... tail) noexcept {
+  using namespace spread_detail;
+  CommEntry* entry = member_entry(comm);
+  if (!entry || out.buffer == MPI_IN_PLACE || in.buffer == MPI_IN_PLACE || !has_place(tail...)) return std::nullopt;
+  const std::int64_t bytes = sound_bytes(out, entry->size());
+  // The library finds one buffer for both where it has one array of counts for both.
+  if (bytes < 0 || sound_bytes(in, entry->size()) < 0 || (out.buffer == in.buffer && out.type == in.type && out.counts == in.counts)) return std::nullopt;
+  const Route to = route_of_any_size<Tail...>(comm, *entry, Collective::alltoall, bytes);
+  if (!to.queue || !exchange_fits(to.queue->topology())) return std::nullopt;
+  return carry(
+      to, comm, call,
+      [&](StagedBlocks& staged) -> std::unique_ptr<Operation> {
+        return std::make_unique<AlltoallOperation>(blocks_of(out, entry->size(), Access::read, staged),
+                                                   blocks_of(in, entry->size(), Access::both, staged), false);
       },
       tail...);
 }
@@ -350,11 +416,12 @@ std::optional<int> spread_alltoall(const char* call, const Out& out, const In& i
 template <AtRoot only, class Out, class In, class... Tail>
 std::optional<int> spread_moved(const char* call, const Out& out, const In& in, [[maybe_unused]] int root, MPI_Comm comm, Tail... tail) noexcept {
   if constexpr (only == AtRoot::neither && !Out::many && In::many) return spread_allgather(call, out, in, comm, tail...);
-  else if constexpr (only == AtRoot::in && !In::has_arrays) return spread_rooted<true>(call, out, in, root, comm, tail...);
-  else if constexpr (only == AtRoot::out && !Out::has_arrays) return spread_rooted<false>(call, in, out, root, comm, tail...);
-  else if constexpr (only == AtRoot::neither && !Out::has_arrays && !In::has_arrays) return spread_alltoall(call, out, in, comm, tail...);
-  // The sizes of the v-forms with a root are known to the root alone, those of MPI_Alltoallv to the two ranks of a pair: no member could choose.
-  else return std::nullopt;
+  else if constexpr (only == AtRoot::in && In::has_arrays) return spread_rooted_v<true>(call, out, in, root, comm, tail...);
+  else if constexpr (only == AtRoot::in) return spread_rooted<true>(call, out, in, root, comm, tail...);
+  else if constexpr (only == AtRoot::out && Out::has_arrays) return spread_rooted_v<false>(call, in, out, root, comm, tail...);
+  else if constexpr (only == AtRoot::out) return spread_rooted<false>(call, in, out, root, comm, tail...);
+  else if constexpr (Out::has_arrays) return spread_alltoallv(call, out, in, comm, tail...);
+  else return spread_alltoall(call, out, in, comm, tail...);
 }
 
 }  // namespace bestride
