@@ -6,10 +6,12 @@
 #include <cstdio>
 #include <map>
 #include <memory>
+#include <string>
 
 #include "cli/command.hpp"
 #include "cli/explain_collective.hpp"
 #include "cli/explanation.hpp"
+#include "datatype/named.hpp"
 #include "perfmodel/collective_shape.hpp"
 #include "telemetry/json_writer.hpp"
 #include "telemetry/quantity.hpp"
@@ -96,12 +98,37 @@ void print_json(const Question& question, const Explanation& it) {
   std::fputs(json.text().c_str(), stdout);
 }
 
+/// What datatype/expression.hpp says of the language.
+std::string language() {
+  std::string text = R"(
+A datatype is a name or one of these, T being a datatype; numbers may end in K, M or G:
+  contiguous(n,T)  vector(n,length,stride,T)  hvector(n,length,bytes,T)
+  indexed([length,...],[at,...],T)  hindexed([length,...],[bytes,...],T)
+  indexed_block(length,[at,...],T)  hindexed_block(length,[bytes,...],T)
+  struct([length,...],[bytes,...],[T,...])  subarray([size,...],[subsize,...],[start,...],c|fortran,T)
+  darray(ranks,rank,[size,...],[block|cyclic|none,...],[argument|dflt,...],[ranks,...],c|fortran,T)
+  resized(lower_bound,extent,T)  dup(T)
+Names:)";
+  std::size_t column = 6;
+  for (const NamedType& type : named_types()) {
+    if (column + 1 + type.name.size() > 110) {
+      text += "\n ";
+      column = 1;
+    }
+    text += ' ';
+    text += type.name;
+    column += 1 + type.name.size();
+  }
+  return text;
+}
+
 }  // namespace
 
 void add_explain(CLI::App& app) {
   const auto question = std::make_shared<Question>();
   const auto json = std::make_shared<bool>(false);
   CLI::App* const command = app.add_subcommand("explain", "what would be done with a datatype, and why: bestride explain 'vector(1000,1,2,double)' 1");
+  command->footer(language);
   CLI::Option* const type = command->add_option("type", question->type, "datatype, as in 'vector(1000,1,2,double)'")->type_name("TYPE");
   command->add_option("count", question->count, "how many of it, default 1")->type_name("COUNT");
   const std::map<std::string, CallKind> calls{

@@ -97,7 +97,7 @@ void explain_device(Explanation& it, const Question& question, const Chooser& ch
 Result<Explanation> explain(const Question& question) {
   if (question.count < 0) return Error{"count " + std::to_string(question.count) + " is negative; give 0 or more"};
   const auto parsed = parse_type(question.type);
-  if (!parsed) return Error{"type expression, " + parsed.error().text};
+  if (!parsed) return Error{"type expression, " + parsed.error().text + "; 'bestride explain --help' shows the language"};
   const auto element = evaluate(*parsed);
   if (!element) return Error{"type expression, " + element.error().text};
   const Built all = make_repeat(element->bytes, question.count, element->extent);

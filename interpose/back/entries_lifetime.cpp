@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Birth and death: of the job, of types, of communicators.
 #include "interpose/back/entries.hpp"
+#include "interpose/back/gpu/play.hpp"
 #include "interpose/back/hierarchical/hints.hpp"
 #include "interpose/back/hierarchical/job.hpp"
 #include "interpose/back/hierarchical/progress_thread.hpp"
@@ -10,20 +11,27 @@
 namespace bestride {
 namespace {
 
+void begin(const LoadsOfOneCall& loads) noexcept {
+  look_from_now_on(loads);
+  runtime().begin();
+}
+
 template <Calls& via>
 int init(int* argc, char*** argv) {
   take_a_rail();
+  const LoadsOfOneCall loads;
   int provided = MPI_THREAD_SINGLE;
   const int error = wants_progress_thread() ? via.Init_thread(argc, argv, MPI_THREAD_MULTIPLE, &provided) : via.Init(argc, argv);
-  if (error == MPI_SUCCESS) runtime().begin();
+  if (error == MPI_SUCCESS) begin(loads);
   return error;
 }
 
 template <Calls& via>
 int init_thread(int* argc, char*** argv, int required, int* provided) {
   take_a_rail();
+  const LoadsOfOneCall loads;
   const int error = via.Init_thread(argc, argv, wants_progress_thread() ? MPI_THREAD_MULTIPLE : required, provided);
-  if (error == MPI_SUCCESS) runtime().begin();
+  if (error == MPI_SUCCESS) begin(loads);
   return error;
 }
 
@@ -37,8 +45,12 @@ int finalize() {
 template <Calls& via>
 int session_init(MPI_Info info, MPI_Errhandler handler, MPI_Session* session) {
   take_a_rail();
+  const LoadsOfOneCall loads;
   const int error = via.Session_init(info, handler, session);
-  if (error == MPI_SUCCESS) runtime().session_begins();
+  if (error == MPI_SUCCESS) {
+    look_from_now_on(loads);
+    runtime().session_begins();
+  }
   return error;
 }
 

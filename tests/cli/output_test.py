@@ -203,9 +203,15 @@ class Explain(CommandTest):
         self.assertIn("pack     predicted", self.good("explain", "vector(9,1,2,int)", BESTRIDE_STRATEGY="pack"))
         self.assertIn("<- chosen: BESTRIDE_STRATEGY=forward forces it", self.good("explain", "vector(9,1,2,int)", BESTRIDE_STRATEGY="forward"))
 
+    def test_help_shows_the_language(self):
+        text = self.good("explain", "--help")
+        for word in ("subarray([size,...]", "darray(", "resized(lower_bound,extent,T)", " double_int", " byte"):
+            self.assertIn(word, text)
+
     def test_bad_types_say_the_column(self):
-        self.assertEqual(self.refused("explain", "vector(3,1,2,doubel)", "1"), "type expression, column 14: expected a type, found 'doubel'")
-        self.assertEqual(self.refused("explain", "vector(3,1,2"), "type expression, column 13: expected ',', found the end")
+        SEE = "; 'bestride explain --help' shows the language"
+        self.assertEqual(self.refused("explain", "vector(3,1,2,doubel)", "1"), f"type expression, column 14: expected a type, found 'doubel'{SEE}")
+        self.assertEqual(self.refused("explain", "vector(3,1,2"), f"type expression, column 13: expected ',', found the end{SEE}")
         self.assertIn("type expression, ", self.refused("explain", "vector(-3,1,2,int)"))
         self.assertIn("type expression, ", self.refused("explain", "(" * 5000))
 

@@ -42,4 +42,10 @@ bool look_for_gpu() noexcept {
   return false;
 }
 
+void look_from_now_on(const LoadsOfOneCall& loads) noexcept {
+  // The look comes between: what was loaded before it is seen by it, what comes later stands behind `last`.
+  const link_map* const last = loads.hold_last();
+  if (!look_for_gpu() && last) last_object.store(last, std::memory_order_release);
+}
+
 }  // namespace bestride
