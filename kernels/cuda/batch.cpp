@@ -70,7 +70,7 @@ Result<Batch> Batch::make(DevicePtr device, std::span<const BatchItem> items, co
 Result<Done> Batch::launch(StreamHandle stream) const noexcept {
   if (grid_ == 0) return Done{};
   const Current current(*device_);
-  if (!current) return Error{"the CUDA context is gone"};
+  if (!current) return device_->gone();
   const Driver& driver = device_->driver();
   // The driver copies the parameters out of here before it returns.
   void* parameter = far_ != 0 ? const_cast<Address*>(&far_) : static_cast<void*>(const_cast<std::uint64_t*>(parameters_.data()));

@@ -55,7 +55,7 @@ Result<Buffer> Pool::take(Device& device, std::int64_t size) noexcept try {
   std::vector<Address> surplus;
   {
     const std::lock_guard lock(mutex_);
-    if (closed_) return Error{"the CUDA context is gone"};
+    if (closed_) return device.gone();
     if (wanted > use_limit_ - used_bytes_)
       return Error{"GPU messages in flight need more than BESTRIDE_GPU_LIMIT (" + std::to_string(use_limit_) + " bytes); raise it"};
     used_bytes_ += wanted;

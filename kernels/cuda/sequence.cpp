@@ -25,7 +25,7 @@ void Sequence::drop_graph() noexcept { device_->driver().cuGraphExecDestroy(std:
 
 Result<Done> Sequence::enqueue(StreamHandle stream) noexcept {
   const Current current(*device_);
-  if (!current) return Error{"the CUDA context is gone"};
+  if (!current) return device_->gone();
   {
     const std::lock_guard lock(mutex_);
     if (graph_) {
@@ -66,7 +66,7 @@ Result<Done> Sequence::keep_as_graph() noexcept {
     if (std::exchange(tried_, true) || items_.operations() == 0) return Done{};
   }
   const Current current(*device_);
-  if (!current) return Error{"the CUDA context is gone"};
+  if (!current) return device_->gone();
   const Driver& driver = device_->driver();
   // A stream of its own: what others put on a shared one meanwhile would become part of the graph.
   StreamHandle stream = nullptr;

@@ -24,7 +24,7 @@ class Launch {
   explicit Launch(const cuda::DevicePtr& device) : device_(device), current_(*device), stream_(device->stream()) {}
 
   Result<Done> run(std::span<Part* const> parts) {
-    if (!current_) return Error{"the CUDA context is gone"};
+    if (!current_) return device_->gone();
     Result<Done> ok = device_->order(stream_);
     for (const Part* part : parts)
       if (ok) ok = take(*part, parts.size() > 1);
@@ -148,7 +148,8 @@ bool launch_all(const cuda::DevicePtr& device, std::span<Part* const> parts) noe
   }
   if (ok) return true;
   launch.drain();
-  say_once("gpu.launch", "%s: messages in device memory are copied block by block", ok.error().text.c_str());
+  // What is lost can't be copied either, which is said where it fails.
+  if (device->alive()) say_once("gpu.launch", "%s: messages in device memory are copied block by block", ok.error().text.c_str());
   return false;
 } catch (...) {
   return false;
