@@ -42,12 +42,15 @@ Result<Done> Sequence::one_by_one(StreamHandle stream) noexcept {
   const auto copy = [&](const CopyItem& item) noexcept -> Result<Done> {
     const auto size = static_cast<std::size_t>(item.bytes);
     switch (item.kind) {
-      case CopyKind::on_device: return device_->check("cuMemcpyDtoDAsync", driver.cuMemcpyDtoDAsync(item.to, item.from, size, stream));
+      case CopyKind::on_device:
+        return device_->check("cuMemcpyDtoDAsync", driver.cuMemcpyDtoDAsync(item.to, item.from, size, stream));
       case CopyKind::to_host:
-        return device_->check("cuMemcpyDtoHAsync", driver.cuMemcpyDtoHAsync(reinterpret_cast<void*>(item.to), item.from, size, stream));
+        return device_->check("cuMemcpyDtoHAsync",
+                              driver.cuMemcpyDtoHAsync(reinterpret_cast<void*>(item.to), item.from, size, stream));
       case CopyKind::to_device: break;
     }
-    return device_->check("cuMemcpyHtoDAsync", driver.cuMemcpyHtoDAsync(item.to, reinterpret_cast<const void*>(item.from), size, stream));
+    return device_->check("cuMemcpyHtoDAsync",
+                          driver.cuMemcpyHtoDAsync(item.to, reinterpret_cast<const void*>(item.from), size, stream));
   };
   Result<Done> ok = Done{};
   for (const BoxItem& item : items_.boxes)

@@ -2,10 +2,10 @@
 #pragma once
 // Sequence: what one call enqueues on one stream, copies and one launch, kept to be enqueued again and again.
 //
-// A CUDA graph of it costs a capture, once, and then one driver call, however many copies there are. Whether that is faster than a call
-// each depends on the driver and on their number, so it is measured (perfmodel/device_costs.hpp).
-// Alternative that lost: one graph whose addresses are changed at each start. A call for each node again, which is what a graph saves; and
-// a program that repeats an exchange gets the same buffers from the pools.
+// A CUDA graph of it costs a capture, once, and then one driver call, however many copies there are. Whether that is faster than a
+// call each depends on the driver and on their number, so it is measured (perfmodel/device_costs.hpp). Alternative that lost: one
+// graph whose addresses are changed at each start. A call for each node again, which is what a graph saves; and a program that
+// repeats an exchange gets the same buffers from the pools.
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -39,9 +39,14 @@ struct SequenceItems {
   std::vector<CopyItem> before;
   std::vector<BatchItem> kernels;  ///< in one launch
   std::vector<CopyItem> after;
+  /// Buffer ids of what the addresses are in, as far as others free it: an address given out again is another's, which a graph
+  /// can't know.
+  std::vector<std::uint64_t> buffers;
 
   /// Calls of the driver.
-  int operations() const noexcept { return static_cast<int>(boxes.size() + before.size() + after.size()) + (kernels.empty() ? 0 : 1); }
+  int operations() const noexcept {
+    return static_cast<int>(boxes.size() + before.size() + after.size()) + (kernels.empty() ? 0 : 1);
+  }
   bool operator==(const SequenceItems&) const = default;
 };
 
@@ -57,9 +62,11 @@ class Sequence {
   const DevicePtr& device() const noexcept { return device_; }
   const SequenceItems& items() const noexcept { return items_; }
 
-  /// Enqueues all of it; does not wait. The memory and the sequence must stay until it is done. After an Error some of it may be under way.
+  /// Enqueues all of it; does not wait. The memory and the sequence must stay until it is done. After an Error some of it may be
+  /// under way.
   Result<Done> enqueue(StreamHandle stream) noexcept;
-  /// From now on enqueue() replays a graph, one driver call. An Error leaves the sequence as it was, for good. Tried once: later calls do nothing.
+  /// From now on enqueue() replays a graph, one driver call. An Error leaves the sequence as it was, for good. Tried once: later
+  /// calls do nothing.
   Result<Done> keep_as_graph() noexcept;
 
  private:

@@ -118,7 +118,8 @@ MPI_CASE(startall) {
   for (MPI_Request& request : halo.requests) MPI_Request_free(&request);
 }
 
-// With BESTRIDE_GPU_GRAPHS=always, or a profile that says so: the first start is enqueued, the second makes the graph, and from then on a start is one driver call.
+// With BESTRIDE_GPU_GRAPHS=always, or a profile that says so: the first start is enqueued, the second makes the graph, and from then on a
+// start is one driver call.
 MPI_CASE(repeated_starts_are_one_graph_each) {
   const char* said = std::getenv("BESTRIDE_GPU_GRAPHS");
   if (!said) return;
@@ -142,6 +143,24 @@ MPI_CASE(repeated_starts_are_one_graph_each) {
   }
   CHECK_EQUAL(graphs ? 2 : 0, graphs ? calls("cuGraphLaunch") : calls("cuStreamBeginCapture_v2"));
   for (MPI_Request& request : halo.requests) MPI_Request_free(&request);
+}
+
+// An address that is freed and given out again is other memory: what was kept of the first is not replayed.
+MPI_CASE(memory_given_out_again_is_no_repetition) {
+  void* before = nullptr;
+  int same = 0;
+  for (int round = 0; round < 6; ++round) {
+    const char* type = "vector(50,1,3,double)";
+    TypedData out(type, 1, 1), in(type, 1, 2);
+    void *from = out.address(), *to = in.address();
+    same += from == before;
+    before = from;
+    count_from_here();
+    MPI_Sendrecv(from, 1, out.type(), world_rank(), 0, to, 1, in.type(), world_rank(), 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    CHECK_EQUAL(0, calls("cuGraphLaunch"));
+    in.expect(out.packed());
+  }
+  CHECK(same > 0);
 }
 
 MPI_CASE(neighbors) {

@@ -49,6 +49,7 @@ class Launch {
     const bool packing = part.direction == Direction::pack;
     const std::int64_t bytes = part.last - part.first;
     if (bytes == 0) return Done{};
+    items_.buffers.push_back(staging.memory().buffer_id);
     Way way = staging.way();
     if (staging.room().on_device()) way.way = TransferWay::device;
     const Address packed = packed_address(part);
