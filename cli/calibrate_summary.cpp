@@ -64,6 +64,13 @@ void print_gpu(const MeasureRun& run, const MachineProfile& profile) {
     for (double seconds : choice.seconds) std::printf(" %11s", time_text(seconds).c_str());
     std::printf("  %s\n", cuda::name(choice.way));
   }
+  for (DeviceDirection direction : {DeviceDirection::pack, DeviceDirection::unpack}) {
+    const std::int64_t from = costs.bulk_from(direction);
+    std::printf("bulk copies to %s: %s\n", std::string(name(direction)).c_str(),
+                from == 0 ? "not measured to be faster" : ("blocks of " + std::to_string(from) + " B and more").c_str());
+  }
+  std::printf("CUDA graphs: of one launch %s, of one launch and %d copies %s\n", costs.graph_is_faster(1) ? "faster" : "not faster", many_copies,
+              costs.graph_is_faster(1 + many_copies) ? "faster" : "not faster");
 }
 
 }  // namespace

@@ -81,7 +81,9 @@ std::string device_because(const Explanation& it) {
 
 void explain_device(Explanation& it, const Question& question, const Chooser& chooser) {
   const bool packs = question.call == CallKind::pack || is_sending(question.call);
-  const auto sketched = cuda::sketch(it.layout, packs ? cuda::Direction::pack : cuda::Direction::unpack);
+  cuda::KernelOptions options = cuda::KernelOptions::from_settings();
+  options.bulk_from = chooser.profile().device().bulk_from(packs ? DeviceDirection::pack : DeviceDirection::unpack);
+  const auto sketched = cuda::sketch(it.layout, packs ? cuda::Direction::pack : cuda::Direction::unpack, options);
   it.gpu_kernels = !sketched ? sketched.error().text : it.layout->contiguous() ? "none: contiguous bytes are copied" : sketched->kernels;
   if (!cuda::has_kernels()) it.gpu_kernels += " (this build has no GPU kernels: nvcc was not found when it was made)";
   it.device_allowed = {.aware = question.aware,

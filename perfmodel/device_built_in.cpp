@@ -10,6 +10,7 @@
 //   - kernels that write host memory reach 90 % of that, and 70 % when they read it, where every load waits for the link.
 //   - 15 ns a row of a 2-D copy: assumed; at 4 KiB it is a tenth of the row's transfer.
 //   - 8 us a chunk of a pipeline: two enqueued operations of 2.5 to 3 us and an event.
+//   - bulk copies and CUDA graphs as fast as what is plainer: neither is used until it was measured to be faster.
 //   - GPU-aware MPI on a node: 8 us (figure 9: 6 us between GPUs) and 20 GB/s; between nodes the host's wire and 2 us.
 #include <algorithm>
 #include <cmath>
@@ -23,7 +24,7 @@ namespace bestride {
 namespace {
 
 constexpr double us = 1e-6;
-constexpr double launch = 8 * us, sync = 1.5 * us, chunk = 8 * us, copy_floor = 9 * us;
+constexpr double launch = 8 * us, sync = 1.5 * us, chunk = 8 * us, copy_floor = 9 * us, enqueued = 2.5 * us;
 constexpr double memory = 1e12, link = 22e9;  ///< bytes/s
 constexpr double writing = 0.9, reading = 0.7;
 constexpr double row = 15e-9;
@@ -45,6 +46,7 @@ double memory_seconds(DeviceDirection direction, DeviceWalk walk, double bytes, 
 
 double seconds(const DeviceGridKey& key, double bytes, double block) noexcept {
   switch (key.work) {
+    case DeviceWork::bulk:
     case DeviceWork::kernel: return launch + memory_seconds(key.direction, key.walk, bytes, block, true);
     case DeviceWork::oneshot: {
       const double over_link = bytes / (link * (key.direction == DeviceDirection::pack ? writing : reading));
@@ -83,6 +85,8 @@ DeviceCosts make_built_in_device_costs() noexcept {
   filled.set(DeviceFloor::launch, launch);
   filled.set(DeviceFloor::sync, sync);
   filled.set(DeviceFloor::chunk, chunk);
+  for (DeviceFloor floor : {DeviceFloor::again, DeviceFloor::graph}) filled.set(floor, launch);
+  for (DeviceFloor floor : {DeviceFloor::again_many, DeviceFloor::graph_many}) filled.set(floor, launch + many_copies * enqueued);
   costs.finish();
   return costs;
 }

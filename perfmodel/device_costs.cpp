@@ -14,8 +14,12 @@ namespace {
 
 constexpr float log_first_chunk = 18;
 static_assert(DeviceCosts::chunk_at(0) == std::int64_t{1} << 18);
-/// Walks of the works that tell them apart, then `copy`.
-constexpr int grids_of_direction = 2 * device_walk_count + 1;
+/// Walks of the works that tell them apart, then `copy` and `bulk`.
+constexpr int grids_of_direction = 2 * device_walk_count + 2;
+constexpr bool has_walks(DeviceWork work) { return work == DeviceWork::kernel || work == DeviceWork::oneshot; }
+
+/// What is no plainer must be faster by a twentieth: log2(1.05).
+constexpr float margin = 0.0704f;
 
 template <class Axis>
 int measured_points(const Axis& values) noexcept {
@@ -32,11 +36,13 @@ void complete_grids(DeviceMeasurements& costs, const DeviceMeasurements& fallbac
   CostGrid& dense = costs[{work, direction, DeviceWalk::dense}];
   smooth(&dense);
   if (dense.measured() < least_points) {
-    for (DeviceWalk walk : {DeviceWalk::dense, DeviceWalk::wide, DeviceWalk::listed}) costs[{work, direction, walk}] = fallback[{work, direction, walk}];
+    dense = fallback[{work, direction, DeviceWalk::dense}];
+    for (DeviceWalk walk : {DeviceWalk::wide, DeviceWalk::listed})
+      if (has_walks(work)) costs[{work, direction, walk}] = fallback[{work, direction, walk}];
     return;
   }
   fill(&dense);
-  if (work == DeviceWork::copy) return;
+  if (!has_walks(work)) return;
   for (DeviceWalk walk : {DeviceWalk::wide, DeviceWalk::listed}) {
     CostGrid& grid = costs[{work, direction, walk}];
     smooth(&grid);
@@ -47,7 +53,7 @@ void complete_grids(DeviceMeasurements& costs, const DeviceMeasurements& fallbac
 void complete(DeviceMeasurements& costs, const DeviceMeasurements& fallback) noexcept {
   for (int d = 0; d < device_direction_count; ++d) {
     const auto direction = static_cast<DeviceDirection>(d);
-    for (DeviceWork work : {DeviceWork::kernel, DeviceWork::oneshot, DeviceWork::copy}) complete_grids(costs, fallback, work, direction);
+    for (DeviceWork work : {DeviceWork::kernel, DeviceWork::oneshot, DeviceWork::copy, DeviceWork::bulk}) complete_grids(costs, fallback, work, direction);
     complete_curve(costs.dma[static_cast<std::size_t>(d)], fallback.dma[static_cast<std::size_t>(d)]);
   }
   for (std::size_t distance = 0; distance < costs.wire.size(); ++distance) complete_curve(costs.wire[distance], fallback.wire[distance]);
@@ -55,17 +61,36 @@ void complete(DeviceMeasurements& costs, const DeviceMeasurements& fallback) noe
     if (std::isnan(costs.log_floors[floor])) costs.log_floors[floor] = fallback.log_floors[floor];
 }
 
+/// The shortest blocks from which on every measured message was faster by the bulk copy engine.
+std::int64_t least_bulk(const CostGrid& bulk, const CostGrid& words) noexcept {
+  std::int64_t from = 0;
+  for (std::size_t k = block_points; k-- > 0;) {
+    bool measured = false, faster = true;
+    for (std::size_t i = 0; i < bytes_points; ++i) {
+      const float plain = words.log_seconds[i][k], other = bulk.log_seconds[i][k];
+      if (std::isnan(plain) || std::isnan(other)) continue;
+      measured = true;
+      faster = faster && other < plain - margin;
+    }
+    if (!faster) break;
+    if (measured) from = block_lengths[k];
+  }
+  return from;
+}
+
 }  // namespace
 
 int device_grid_index(const DeviceGridKey& key) noexcept {
-  const int within = key.work == DeviceWork::copy ? 2 * device_walk_count : static_cast<int>(key.work) * device_walk_count + static_cast<int>(key.walk);
+  const int within = has_walks(key.work) ? static_cast<int>(key.work) * device_walk_count + static_cast<int>(key.walk)
+                                         : 2 * device_walk_count + static_cast<int>(key.work) - static_cast<int>(DeviceWork::copy);
   return static_cast<int>(key.direction) * grids_of_direction + within;
 }
 
 DeviceGridKey device_grid_key(int index) noexcept {
   const int within = index % grids_of_direction;
-  return {static_cast<DeviceWork>(within / device_walk_count), static_cast<DeviceDirection>(index / grids_of_direction),
-          static_cast<DeviceWalk>(within % device_walk_count)};
+  const auto direction = static_cast<DeviceDirection>(index / grids_of_direction);
+  if (within >= 2 * device_walk_count) return {within == 2 * device_walk_count ? DeviceWork::copy : DeviceWork::bulk, direction};
+  return {static_cast<DeviceWork>(within / device_walk_count), direction, static_cast<DeviceWalk>(within % device_walk_count)};
 }
 
 void DeviceMeasurements::set(DeviceFloor floor, double seconds) noexcept {
@@ -91,6 +116,10 @@ DeviceCosts DeviceCosts::from(DeviceMeasurements measured) {
     costs.filled_ = measured;
     complete(costs.filled_, built_in().filled_);
     costs.calibrated_ = true;
+    for (int d = 0; d < device_direction_count; ++d) {
+      const auto direction = static_cast<DeviceDirection>(d);
+      costs.bulk_from_[static_cast<std::size_t>(d)] = least_bulk(measured[{DeviceWork::bulk, direction}], measured[{DeviceWork::kernel, direction}]);
+    }
     costs.finish();
   }
   costs.measured_ = std::move(measured);
@@ -105,6 +134,16 @@ void DeviceCosts::finish() noexcept {
     dma_floor_[d] = std::exp2(static_cast<double>(filled_.dma[d].log_seconds[0]));
     for (int i = 0; i < chunk_count; ++i) dma_of_chunk_[d][static_cast<std::size_t>(i)] = filled_.dma[d].at(static_cast<double>(chunk_at(i)));
   }
+}
+
+bool DeviceCosts::graph_is_faster(int operations) const noexcept {
+  if (!calibrated_) return false;
+  const auto seconds = [&](DeviceFloor one, DeviceFloor many) noexcept {
+    const double first = measured_.seconds(one);
+    return first + (measured_.seconds(many) - first) * (operations - 1) / many_copies;
+  };
+  // Not measured is not faster.
+  return seconds(DeviceFloor::graph, DeviceFloor::graph_many) < 0.95 * seconds(DeviceFloor::again, DeviceFloor::again_many);
 }
 
 DevicePrediction DeviceCosts::predict(const Shape& shape, DeviceDirection direction, double host_wire, double device_wire) const noexcept {

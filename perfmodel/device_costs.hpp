@@ -23,8 +23,9 @@ enum class DeviceWork : std::uint8_t {
   kernel,   ///< a kernel between the layout and device memory
   oneshot,  ///< a kernel between the layout and page-locked host memory
   copy,     ///< a 2-D copy between the layout and page-locked host memory; blocks are rows
+  bulk,     ///< `kernel`, its blocks moved by the bulk copy engine
 };
-inline constexpr int device_work_count = 3;
+inline constexpr int device_work_count = 4;
 
 /// Out of the user's buffer (sending, MPI_Pack) or into it.
 enum class DeviceDirection : std::uint8_t { pack, unpack };
@@ -39,8 +40,14 @@ enum class DeviceFloor : std::uint8_t {
   launch,  ///< the shortest kernel: launching it and noticing its end
   sync,    ///< noticing the end of nothing: recording an event and asking for it
   chunk,   ///< one chunk of a pipeline that moves next to nothing: what enqueueing costs
+  // What is kept and enqueued again (cuda::Sequence), until its end is known: call by call, or as a CUDA graph.
+  again,       ///< the shortest kernel
+  graph,       ///< the same, as a graph
+  again_many,  ///< the shortest kernel and many_copies short copies to the host
+  graph_many,  ///< the same, as a graph
 };
-inline constexpr int device_floor_count = 3;
+inline constexpr int device_floor_count = 7;
+inline constexpr int many_copies = 26;  ///< a halo's
 
 std::string_view name(DeviceWork) noexcept;
 std::string_view name(DeviceDirection) noexcept;
@@ -50,10 +57,10 @@ std::string_view name(DeviceFloor) noexcept;
 struct DeviceGridKey {
   DeviceWork work = DeviceWork::kernel;
   DeviceDirection direction = DeviceDirection::pack;
-  DeviceWalk walk = DeviceWalk::dense;  ///< `copy` does not depend on it: dense
+  DeviceWalk walk = DeviceWalk::dense;  ///< `copy` and `bulk`: dense
   bool operator==(const DeviceGridKey&) const = default;
 };
-inline constexpr int device_grid_count = device_direction_count * (2 * device_walk_count + 1);
+inline constexpr int device_grid_count = device_direction_count * (2 * device_walk_count + 2);
 int device_grid_index(const DeviceGridKey& key) noexcept;
 DeviceGridKey device_grid_key(int index) noexcept;
 
@@ -96,6 +103,10 @@ class DeviceCosts {
   /// All ways of one message: `host_wire` and `device_wire` are the seconds MPI needs for the contiguous bytes from host and from
   /// device memory. No allocation, no lock; at most 200 ns.
   DevicePrediction predict(const Shape& shape, DeviceDirection direction, double host_wire, double device_wire) const noexcept;
+  /// Blocks of so many bytes and more were measured to be faster by the bulk copy engine; 0: none, or nothing was measured.
+  std::int64_t bulk_from(DeviceDirection direction) const noexcept { return bulk_from_[static_cast<std::size_t>(direction)]; }
+  /// What is enqueued again and again in so many driver calls was measured to be faster as a CUDA graph.
+  bool graph_is_faster(int operations) const noexcept;
   /// Of a GPU-aware MPI, contiguous bytes in device memory.
   double wire_seconds(double bytes, Distance distance) const noexcept { return filled_.wire[static_cast<std::size_t>(distance)].at(bytes); }
 
@@ -113,6 +124,7 @@ class DeviceCosts {
   double launch_ = 0, sync_ = 0, chunk_ = 0;                                          ///< floors, seconds
   std::array<double, device_direction_count> dma_floor_{};                            ///< of the shortest copy
   std::array<std::array<double, chunk_count>, device_direction_count> dma_of_chunk_{};  ///< seconds
+  std::array<std::int64_t, device_direction_count> bulk_from_{};
   bool calibrated_ = false;
 };
 

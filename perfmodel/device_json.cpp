@@ -7,7 +7,7 @@ namespace bestride {
 namespace {
 
 /// Of this section; another one is refused with the file.
-constexpr int section_version = 1;
+constexpr int section_version = 2;
 
 bool any(const CostCurve& curve) {
   return std::any_of(curve.log_seconds.begin(), curve.log_seconds.end(), [](float value) { return !std::isnan(value); });

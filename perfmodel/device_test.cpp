@@ -192,6 +192,51 @@ TEST(DeviceChooser, UsesTheProfilesCurvesUnlessTheyAreOfAnotherGpu) {
   EXPECT_EQ(theirs.seconds, built_in.choose_device(shape, CallKind::send, Distance::node, {.aware = true}).seconds);
 }
 
+/// Every second message of the kernels' grid as `kernel` seconds, by the bulk copy engine as `bulk(block)` says.
+template <class Bulk>
+DeviceCosts with_bulk(double kernel, const Bulk& bulk) {
+  DeviceMeasurements measured;
+  for (int i = 1; i < bytes_points; i += 2)
+    for (int k = 0; k < block_points; ++k) {
+      measured[{DeviceWork::kernel, DeviceDirection::pack}].set(i, k, kernel);
+      if (block_lengths[static_cast<std::size_t>(k)] >= 64 && i >= 5) measured[{DeviceWork::bulk, DeviceDirection::pack}].set(i, k, bulk(i, block_lengths[static_cast<std::size_t>(k)]));
+    }
+  return DeviceCosts::from(measured);
+}
+
+TEST(DeviceCosts, BulkCopiesBeginWhereAllLongerBlocksAreFaster) {
+  const auto from = [](const DeviceCosts& costs) { return costs.bulk_from(DeviceDirection::pack); };
+  EXPECT_EQ(from(DeviceCosts::built_in()), 0);
+  EXPECT_EQ(from(with_bulk(1e-5, [](int, std::int64_t) { return 0.97e-5; })), 0) << "by too little";
+  EXPECT_EQ(from(with_bulk(1e-5, [](int, std::int64_t) { return 0.9e-5; })), 64) << "shorter ones were not measured";
+  EXPECT_EQ(from(with_bulk(1e-5, [](int, std::int64_t block) { return block >= 1024 ? 0.9e-5 : 2e-5; })), 1024);
+  EXPECT_EQ(from(with_bulk(1e-5, [](int i, std::int64_t block) { return block >= 4096 || i > 5 ? 0.9e-5 : 2e-5; })), 4096) << "not for every message";
+  EXPECT_EQ(from(with_bulk(1e-5, [](int, std::int64_t block) { return block < 4096 ? 0.9e-5 : 2e-5; })), 0) << "longer ones are slower";
+  EXPECT_EQ(with_bulk(1e-5, [](int, std::int64_t) { return 0.9e-5; }).bulk_from(DeviceDirection::unpack), 0) << "not measured";
+}
+
+TEST(DeviceCosts, GraphsWhereTheyWereMeasuredToBeFaster) {
+  const auto costs = [](double graph, double graph_many, bool whole = true) {
+    DeviceMeasurements measured;
+    measured.set(DeviceFloor::again, 10e-6);
+    measured.set(DeviceFloor::again_many, 62e-6);
+    measured.set(DeviceFloor::graph, graph);
+    if (whole) measured.set(DeviceFloor::graph_many, graph_many);
+    return DeviceCosts::from(measured);
+  };
+  EXPECT_FALSE(DeviceCosts::built_in().graph_is_faster(1));
+  EXPECT_FALSE(DeviceCosts::built_in().graph_is_faster(27));
+  const DeviceCosts many = costs(12e-6, 30e-6);
+  EXPECT_FALSE(many.graph_is_faster(1));
+  EXPECT_FALSE(many.graph_is_faster(2)) << "14 us and 12.7";
+  EXPECT_TRUE(many.graph_is_faster(4));
+  EXPECT_TRUE(many.graph_is_faster(100));
+  EXPECT_TRUE(costs(8e-6, 100e-6).graph_is_faster(1));
+  EXPECT_FALSE(costs(8e-6, 100e-6).graph_is_faster(27));
+  EXPECT_FALSE(costs(9.9e-6, 61e-6).graph_is_faster(27)) << "by too little";
+  EXPECT_FALSE(costs(1e-6, 0, false).graph_is_faster(27)) << "half of it was not measured";
+}
+
 TEST(DeviceCosts, APipelineHidesTheShorterStage) {
   DeviceMeasurements measured;
   for (int i = 0; i < bytes_points; ++i)

@@ -33,7 +33,7 @@ std::string_view name(Shape::Class kind) noexcept {
 }
 
 std::string_view name(DeviceWork work) noexcept {
-  constexpr std::array<std::string_view, device_work_count> names{"kernel", "oneshot", "copy"};
+  constexpr std::array<std::string_view, device_work_count> names{"kernel", "oneshot", "copy", "bulk"};
   return names[static_cast<std::size_t>(work)];
 }
 
@@ -45,7 +45,7 @@ std::string_view name(DeviceWalk walk) noexcept {
 }
 
 std::string_view name(DeviceFloor floor) noexcept {
-  constexpr std::array<std::string_view, device_floor_count> names{"launch", "sync", "chunk"};
+  constexpr std::array<std::string_view, device_floor_count> names{"launch", "sync", "chunk", "again", "graph", "again_many", "graph_many"};
   return names[static_cast<std::size_t>(floor)];
 }
 

@@ -15,7 +15,7 @@ import unittest
 BENCH, STAND_IN = sys.argv[1:3]
 GOALS = {"pack of the limit, 32 B and more", "pack of the limit, 1 to 16 B", "unpack of the limit, 32 B and more", "unpack of the limit, 1 to 16 B",
          "by hand over ours", "pack and wait over an empty kernel", "halo in one launch over the limit", "208 launches over one",
-         "a copy for each block over ours"}
+         "a copy for each block over ours", "repeated, call by call over a graph"}
 
 
 def run(*arguments, **environment):

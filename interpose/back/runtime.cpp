@@ -157,7 +157,7 @@ void Runtime::end() noexcept {
   }
   types.clear();
   if (gpu_in_play()) {
-    forget_batches();
+    forget_sequences();
     cuda::Device::release_all();
   }
   ended_.store(true);

@@ -21,18 +21,11 @@ Batch& Batch::operator=(Batch&& other) noexcept {
   std::swap(parameters_, other.parameters_);
   std::swap(description_, other.description_);
   std::swap(kernel_, other.kernel_);
-  std::swap(graph_, other.graph_);
   std::swap(grid_, other.grid_);
   std::swap(pieces_, other.pieces_);
   std::swap(bytes_, other.bytes_);
   std::swap(far_, other.far_);
   return *this;
-}
-
-Batch::~Batch() {
-  if (!graph_) return;
-  const Current current(*device_);
-  if (current) device_->driver().cuGraphExecDestroy(graph_);
 }
 
 Result<Batch> Batch::make(DevicePtr device, std::span<const BatchItem> items, const KernelOptions& options) try {
@@ -77,38 +70,13 @@ Result<Batch> Batch::make(DevicePtr device, std::span<const BatchItem> items, co
 Result<Done> Batch::launch(StreamHandle stream) const noexcept {
   if (grid_ == 0) return Done{};
   const Current current(*device_);
-  if (!current) return Error{"the CUDA context is gone"};
+  if (!current) return device_->gone();
   const Driver& driver = device_->driver();
-  if (graph_) return device_->check("cuGraphLaunch", driver.cuGraphLaunch(graph_, stream));
   // The driver copies the parameters out of here before it returns.
   void* parameter = far_ != 0 ? const_cast<Address*>(&far_) : static_cast<void*>(const_cast<std::uint64_t*>(parameters_.data()));
   void* parameters[] = {parameter};
   return device_->check("cuLaunchKernel",
                         driver.cuLaunchKernel(kernel_, grid_, 1, 1, threads_per_block, 1, 1, 0, stream, parameters, nullptr));
-}
-
-Result<Done> Batch::keep_as_graph() noexcept {
-  if (graph_ || grid_ == 0) return Done{};
-  const Current current(*device_);
-  if (!current) return Error{"the CUDA context is gone"};
-  const Driver& driver = device_->driver();
-  // A stream of its own: what others put on a shared one meanwhile would become part of the graph.
-  StreamHandle stream = nullptr;
-  GraphHandle graph = nullptr;
-  Result<Done> ok = device_->check("cuStreamCreate", driver.cuStreamCreate(&stream, stream_non_blocking));
-  if (!ok) return ok;
-  ok = device_->check("cuStreamBeginCapture", driver.cuStreamBeginCapture(stream, stream_capture_thread_local));
-  if (ok) {
-    ok = launch(stream);
-    const Result<Done> ended = device_->check("cuStreamEndCapture", driver.cuStreamEndCapture(stream, &graph));
-    if (ok) ok = ended;
-  }
-  GraphExecHandle exec = nullptr;
-  if (ok) ok = device_->check("cuGraphInstantiateWithFlags", driver.cuGraphInstantiateWithFlags(&exec, graph, 0));
-  if (graph) driver.cuGraphDestroy(graph);
-  driver.cuStreamDestroy(stream);
-  if (ok) graph_ = exec;
-  return ok;
 }
 
 std::string Batch::text() const {

@@ -4,7 +4,7 @@
 //
 // A halo has 26 faces and a launch costs more than most of them; so the unit of work is the set. What the kernel has to know
 // goes with the launch as its parameters (up to 4 KiB, a halo's 26 faces), else as one block of device memory, written once. A batch
-// is immutable and may be launched again and again (persistent requests), also as a CUDA graph.
+// is immutable and may be launched again and again (persistent requests).
 #include <memory>
 #include <span>
 #include <string>
@@ -26,6 +26,10 @@ struct BatchItem {
   Direction direction = Direction::pack;
   std::int64_t first = 0;
   std::int64_t last = -1;  ///< -1: the layout's size
+  /// Where the options choose freely: long blocks by the bulk copy engine, as KernelOptions::bulk_from. Larger than 0 only if `packed` is
+  /// device memory, which is what it is measured with.
+  std::int64_t bulk_from = 0;
+  bool operator==(const BatchItem&) const = default;
 };
 
 /// Immutable after make(); launch() may be called from several threads.
@@ -37,8 +41,6 @@ class Batch {
 
   /// Enqueues all of it, in no order among the items; does not wait. The items' memory and the batch must stay until it is done.
   Result<Done> launch(StreamHandle stream) const noexcept;
-  /// From now on launch() replays a CUDA graph: for batches that are launched very often. An Error leaves the batch as it was.
-  Result<Done> keep_as_graph() noexcept;
 
   std::int64_t bytes() const noexcept { return bytes_; }   ///< packed bytes moved by one launch
   int pieces() const noexcept { return pieces_; }
@@ -49,7 +51,6 @@ class Batch {
 
   Batch(Batch&&) noexcept;
   Batch& operator=(Batch&&) noexcept;
-  ~Batch();
 
  private:
   Batch() = default;
@@ -59,7 +60,6 @@ class Batch {
   Buffer description_;                      ///< the same in device memory, when it is too long for parameters
   Address far_ = 0;                         ///< where, or 0
   FunctionHandle kernel_ = nullptr;
-  GraphExecHandle graph_ = nullptr;
   unsigned grid_ = 0;
   int pieces_ = 0;
   std::int64_t bytes_ = 0;

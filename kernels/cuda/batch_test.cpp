@@ -157,11 +157,11 @@ TEST_F(Batches, KernelsAreChosenByShape) {
 }
 
 TEST_F(Batches, ThresholdsCanBeMoved) {
-  const auto text = [&](const Built& built, const KernelOptions& options) {
+  const auto text = [&](const Built& built, const KernelOptions& options, std::int64_t bulk_from = 0) {
     const LayoutPtr layout = intern(*built);
     const PlanPtr plan = *device_->plan(layout);
     const TestMemory user(MemoryKind::device, span_of(*layout)), packed(MemoryKind::device, static_cast<std::size_t>(layout->size()));
-    const BatchItem item{plan, base_for(*layout, user.address()), packed.address(), Direction::pack, 0, -1};
+    const BatchItem item{plan, base_for(*layout, user.address()), packed.address(), Direction::pack, 0, -1, bulk_from};
     return Batch::make(device_, {&item, 1}, options)->text();
   };
   const Built turned = make_repeat(*make_repeat(*make_block(0, 8), 20, 800), 20, 8);
@@ -176,6 +176,8 @@ TEST_F(Batches, ThresholdsCanBeMoved) {
   EXPECT_NE(text(rows, bulk).find("bulk"), std::string::npos);
   bulk.bulk_from = 4097;
   EXPECT_NE(text(rows, bulk).find("words 16"), std::string::npos);
+  EXPECT_NE(text(rows, {}, 4096).find("bulk"), std::string::npos) << "as the item says";
+  EXPECT_NE(text(rows, {GpuKernel::words}, 4096).find("words 16"), std::string::npos) << "unless a kernel is forced";
   // Fewer words a thread are more thread blocks, where the grid does not limit them.
   KernelOptions one_word{GpuKernel::automatic, 64};
   one_word.rounds = 1;
@@ -235,22 +237,17 @@ TEST_F(Batches, FarApart) {
   }
 }
 
-TEST_F(Batches, LaunchedAgainAndAsAGraph) {
+TEST_F(Batches, LaunchedAgain) {
   Trees draw(8);
-  for (const bool graph : {false, true}) {
-    const LayoutPtr layout = intern(*make_repeat(*make_block(0, 12), 50, 40));
-    Case one(*device_, layout, Direction::pack, draw, false);
-    const BatchItem item = one.item();
-    Result<Batch> batch = Batch::make(device_, {&item, 1});
-    ASSERT_TRUE(batch);
-    if (graph) {
-      ASSERT_TRUE(batch->keep_as_graph());
-    }
-    for (int i = 0; i < 3; ++i) {
-      ASSERT_TRUE(batch->launch(device_->stream(1)));
-      synchronise(*device_, device_->stream(1));
-      one.check();
-    }
+  const LayoutPtr layout = intern(*make_repeat(*make_block(0, 12), 50, 40));
+  Case one(*device_, layout, Direction::pack, draw, false);
+  const BatchItem item = one.item();
+  Result<Batch> batch = Batch::make(device_, {&item, 1});
+  ASSERT_TRUE(batch);
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(batch->launch(device_->stream(1)));
+    synchronise(*device_, device_->stream(1));
+    one.check();
   }
 }
 

@@ -105,17 +105,27 @@ Device::~Device() {
   scratch_->close();
 }
 
-void Device::lose() noexcept {
+void Device::lose(const char* call, Code code) noexcept {
   if (!alive_.exchange(false)) return;
   pinned_->close();
   scratch_->close();
+  try {
+    const std::lock_guard lock(lost_mutex_);
+    lost_by_ = driver_.error(call, code).text;
+  } catch (...) {
+  }
 }
 
-Error Device::gone() const { return {"the CUDA context of device " + std::to_string(ordinal_) + " is gone"}; }
+Error Device::gone() const noexcept try {
+  const std::lock_guard lock(lost_mutex_);
+  return {"the CUDA context of device " + std::to_string(ordinal_) + " is gone" + (lost_by_.empty() ? "" : " (" + lost_by_ + ")")};
+} catch (...) {
+  return {"out of memory"};
+}
 
 Result<Done> Device::check(const char* call, Code code) noexcept {
   if (code == code::success) return Done{};
-  if (is_gone(code)) lose();
+  if (is_gone(code)) lose(call, code);
   return driver_.error(call, code);
 }
 
@@ -157,7 +167,7 @@ Result<FunctionHandle> Device::kernel(const char* name) noexcept try {
     if (!loaded) {
       module_ = nullptr;
       if (!has_kernels()) return Error{"this build has no GPU kernels: nvcc was not found when it was made"};
-      say_once("cuda module", "%s: device memory is left to the MPI library", loaded.error().text.c_str());
+      say_once("gpu.launch", "%s: messages in device memory are copied without them", loaded.error().text.c_str());
       return loaded.error();
     }
   }

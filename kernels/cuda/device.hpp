@@ -80,6 +80,8 @@ class Device : public std::enable_shared_from_this<Device> {
   std::int64_t max_pitch() const noexcept { return max_pitch_; }  ///< of 2-D copies, bytes
   /// False once any call reported that the context or the driver is gone or spoilt. Never becomes true again.
   bool alive() const noexcept { return alive_.load(std::memory_order_relaxed); }
+  /// That it is not, and which call said so first.
+  Error gone() const noexcept;
 
   /// One of the own non-blocking streams, in turn.
   StreamHandle stream() noexcept { return streams_[next_stream_.fetch_add(1, std::memory_order_relaxed) % stream_count]; }
@@ -117,8 +119,7 @@ class Device : public std::enable_shared_from_this<Device> {
   friend class Current;
   friend class Event;
   Result<Done> prepare() noexcept;
-  void lose() noexcept;
-  Error gone() const;
+  void lose(const char* call, Code code) noexcept;
   void give_back(EventHandle event) noexcept;
 
   const Driver& driver_;
@@ -129,6 +130,8 @@ class Device : public std::enable_shared_from_this<Device> {
   int capability_ = 0;
   std::int64_t max_pitch_ = 0;
   std::atomic<bool> alive_{true};
+  mutable std::mutex lost_mutex_;
+  std::string lost_by_;  ///< under lost_mutex_
   std::array<StreamHandle, stream_count> streams_{};
   StreamHandle upload_stream_ = nullptr;
   std::atomic<unsigned> next_stream_{0};

@@ -162,7 +162,7 @@ bool Driver::unusable() noexcept { return found().unusable.load(std::memory_orde
 const Driver* Driver::open() noexcept { return look(true); }
 
 Result<std::unique_ptr<const Driver>> Driver::bind(void* library) noexcept try {
-  const std::string off = ": device memory is left to the MPI library; update the driver, or set BESTRIDE_GPU=off";
+  const std::string off = ": calls with device memory return an MPI error; update the driver, or set BESTRIDE_GPU=off";
   // Owned by a plain pointer to a mutable object until it is complete.
   std::unique_ptr<Driver> driver(new Driver);
   const auto get_version = reinterpret_cast<Code (*)(int*)>(dlsym(library, "cuDriverGetVersion"));

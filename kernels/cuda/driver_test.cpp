@@ -36,7 +36,7 @@ TEST(Driver, TooOldOrIncompleteIsRefusedWithTheReason) {
   const auto old = Driver::bind(app.library());
   ASSERT_FALSE(old);
   EXPECT_EQ(old.error().text,
-            "the CUDA driver is for CUDA 11.8, older than 12.0: device memory is left to the MPI library; update the driver, or set BESTRIDE_GPU=off");
+            "the CUDA driver is for CUDA 11.8, older than 12.0: calls with device memory return an MPI error; update the driver, or set BESTRIDE_GPU=off");
   for (const char* missing : {"cuCtxGetId", "cuLaunchKernel", "cuEventSynchronize"}) {
     pretend(13000, missing);
     const auto incomplete = Driver::bind(app.library());

@@ -137,9 +137,9 @@ class Encoder {
     return true;
   }
 
-  /// Where it wins is not measured on the hardware that has it.
   bool bulk(const Piece& piece, EncodedPiece& out) const {
-    const bool wanted = forced(GpuKernel::bulk) || (forced(GpuKernel::automatic) && options_.bulk_from > 0 && piece.block >= options_.bulk_from);
+    const std::int64_t from = options_.bulk_from > 0 ? options_.bulk_from : item_.bulk_from;
+    const bool wanted = forced(GpuKernel::bulk) || (forced(GpuKernel::automatic) && from > 0 && piece.block >= from);
     if (!wanted || out.piece.width != 4) return false;
     out.piece.kind = WorkKind::bulk;
     const std::uint64_t chunks = static_cast<std::uint64_t>((piece.block + bulk_bytes - 1) / bulk_bytes);

@@ -7,8 +7,10 @@
 namespace bestride::cuda {
 
 Current::Current(Device& device) noexcept : device_(device), pushed_(false) {
-  if (device.alive()) pushed_ = device.driver().cuCtxPushCurrent(device.context()) == code::success;
-  if (!pushed_) device_.lose();
+  if (!device.alive()) return;
+  const Code code = device.driver().cuCtxPushCurrent(device.context());
+  pushed_ = code == code::success;
+  if (!pushed_) device_.lose("cuCtxPushCurrent", code);
 }
 
 Current::~Current() {

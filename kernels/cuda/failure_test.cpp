@@ -5,6 +5,7 @@
 
 #include "datatype/build.hpp"
 #include "kernels/cuda/plan.hpp"
+#include "kernels/cuda/sequence.hpp"
 #include "kernels/cuda/test_application.hpp"
 #include "kernels/cuda/transfer.hpp"
 
@@ -66,11 +67,12 @@ class Scenario {
     const Result<PlanPtr> plan = device->plan(strided_);
     Result<Buffer> packed = device->scratch(strided_->size());
     if (!plan || !packed) return false;
-    const BatchItem item{*plan, user_.address(), packed->address(), Direction::pack, 0, -1};
-    Result<Batch> batch = Batch::make(device, {&item, 1});
-    if (!batch) return false;
-    const bool kept = static_cast<bool>(batch->keep_as_graph());
-    const bool launched = static_cast<bool>(batch->launch(device->stream(0)));
+    SequenceItems items;
+    items.kernels.push_back({*plan, user_.address(), packed->address()});
+    const auto sequence = Sequence::make(device, std::move(items), {});
+    if (!sequence) return false;
+    const bool kept = static_cast<bool>((*sequence)->keep_as_graph());
+    const bool launched = static_cast<bool>((*sequence)->enqueue(device->stream(0)));
     const Current current(*device);
     const bool finished = current && device->driver().cuStreamSynchronize(device->stream(0)) == code::success;
     return kept && launched && finished;

@@ -114,7 +114,7 @@ Result<Done> Flow::issue(std::int64_t first, std::int64_t last) noexcept try {
   const int slot = one_stream ? 0 : chunks_issued_ % slots;
   const StreamHandle stream = streams_[static_cast<std::size_t>(slot)];
   const Current current(*device_);
-  if (!current) return Error{"the CUDA context is gone"};
+  if (!current) return device_->gone();
   if (!used_[static_cast<std::size_t>(slot)]) {
     used_[static_cast<std::size_t>(slot)] = true;
     const Result<Done> ordered = device_->order(stream);

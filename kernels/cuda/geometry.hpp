@@ -17,6 +17,7 @@ struct Box {
   std::int64_t pitch = 0;
   std::int64_t planes = 1;
   std::int64_t rows_per_plane = 0;  ///< of the user's side, for planes > 1
+  bool operator==(const Box&) const = default;
 };
 
 /// Nothing if the layout is no box, or its pitch exceeds `max_pitch`. `overlaps`: it names a byte twice.

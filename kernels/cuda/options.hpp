@@ -26,7 +26,8 @@ struct KernelOptions {
   // Thresholds of the automatic choice. They are here so that a measurement can sweep them (bench/gpu --sweep); their defaults are in force.
   /// Turns that both loops of a transpose need: half a tile's edge, so that rows are long enough on both sides. Derived, not tuned.
   int transpose_turns = 16;
-  /// Blocks of at least so many bytes, all of them and their distances multiples of 16, go by the bulk copy engine; 0: only when forced.
+  /// Blocks of at least so many bytes, all of them and their distances multiples of 16, go by the bulk copy engine; 0: only when forced, and
+  /// where a BatchItem says so. Measured by `bestride calibrate`.
   std::int64_t bulk_from = 0;
   /// At most this many words a thread in flight, a power of two up to work.hpp's most_rounds; 0: that.
   int rounds = 0;

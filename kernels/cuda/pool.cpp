@@ -55,11 +55,11 @@ Result<Buffer> Pool::take(Device& device, std::int64_t size) noexcept try {
   std::vector<Address> surplus;
   {
     const std::lock_guard lock(mutex_);
-    if (closed_) return Error{"the CUDA context is gone"};
+    if (closed_) return device.gone();
     if (wanted > use_limit_ - used_bytes_)
       return Error{"GPU messages in flight need more than BESTRIDE_GPU_LIMIT (" + std::to_string(use_limit_) + " bytes); raise it"};
     used_bytes_ += wanted;
-    const auto found = idle_.lower_bound(wanted);
+    const auto found = idle_.lower_bound({wanted, 0});
     // One far too long would be missing where it is needed.
     if (found != idle_.end() && found->first <= 2 * wanted) {
       buffer.address_ = found->second;
@@ -103,7 +103,7 @@ Result<Buffer> Pool::take(Device& device, std::int64_t size) noexcept try {
 }
 
 void Pool::trim(Device& device) noexcept {
-  std::multimap<std::int64_t, Address> idle;
+  std::set<std::pair<std::int64_t, Address>> idle;
   std::vector<Address> surplus;
   {
     const std::lock_guard lock(mutex_);

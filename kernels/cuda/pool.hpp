@@ -6,7 +6,7 @@
 // context, so idle buffers are kept up to BESTRIDE_POOL_LIMIT bytes a pool; what is handed out is limited by
 // BESTRIDE_GPU_LIMIT. Beyond it, or when the driver has no memory left (after the idle ones were freed), the answer is an Error.
 #include <cstdint>
-#include <map>
+#include <set>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -68,7 +68,8 @@ class Pool : public std::enable_shared_from_this<Pool> {
   bool closed_ = false;
   std::int64_t idle_bytes_ = 0;
   std::int64_t used_bytes_ = 0;
-  std::multimap<std::int64_t, Address> idle_;     ///< by size
+  /// By size and address: what is asked for again in the same order gets the same addresses, however it came back.
+  std::set<std::pair<std::int64_t, Address>> idle_;
   std::vector<Address> surplus_;                  ///< came back beyond the limit: freed at the next take
 };
 

@@ -19,7 +19,7 @@ Result<Done> launch(Device& device, const QuantiseWork& work, StreamHandle strea
   const Result<FunctionHandle> kernel = device.kernel(quantise_kernel);
   if (!kernel) return kernel.error();
   const Current current(device);
-  if (!current) return Error{"the CUDA context is gone"};
+  if (!current) return device.gone();
   const std::int64_t tiles = (work.count + quantise_tile_numbers - 1) / quantise_tile_numbers;
   const std::int64_t resident = std::int64_t{blocks_per_multiprocessor} * device.multiprocessors();
   // The driver copies the parameter out of here before it returns.

@@ -11,6 +11,8 @@ namespace {
 
 constexpr std::int64_t largest_footprint = std::int64_t{256} << 20;
 constexpr std::int64_t most_listed = std::int64_t{1} << 20;
+constexpr std::int64_t least_bulk = std::int64_t{1} << 20;  ///< shorter ones are launches more than copies
+constexpr std::int64_t least_bulk_block = 256;
 constexpr std::int64_t most_rows = std::int64_t{1} << 18;  ///< of a 2-D copy: shorter rows are nobody's choice
 
 std::int64_t jump_of(const DevicePoint& p) {
@@ -22,11 +24,14 @@ bool exists(const DevicePoint& p) {
   const std::int64_t blocks = p.bytes() / p.block();
   if (blocks < 2 || blocks * jump_of(p) > largest_footprint) return false;
   if (p.key.work == DeviceWork::copy) return blocks <= most_rows;
+  if (p.key.work == DeviceWork::bulk) return p.bytes() >= least_bulk && p.block() >= least_bulk_block && p.bytes_index % 2 == 1;
   if (p.key.walk == DeviceWalk::listed) return blocks >= 16 && blocks <= most_listed;
   return p.key.walk == DeviceWalk::dense || 2 * p.block() < wide_jump;
 }
 
 int level_of(const DevicePoint& p) {
+  // Beside the kernels that they are compared with.
+  if (p.key.work == DeviceWork::bulk) return level_of({p.kind, p.floor, {DeviceWork::kernel, p.key.direction}, p.bytes_index, p.block_index, 0, {}});
   const bool coarse = p.bytes_index % 2 == 1 && (p.block_index == 1 || p.block_index == 4 || p.block_index == 6);
   if (p.key.walk == DeviceWalk::dense) return coarse || (p.key.work == DeviceWork::copy && p.block_index == 7) ? 0 : p.bytes_index % 2 == 1 ? 1 : 2;
   return coarse ? 1 : p.bytes_index % 2 == 1 ? 3 : 4;

@@ -2,10 +2,12 @@
 #include "perfmodel/measure/device_point.hpp"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <functional>
 
 #include "kernels/cuda/plan.hpp"
+#include "kernels/cuda/sequence.hpp"
 #include "kernels/cuda/transfer.hpp"
 #include "perfmodel/measure/sampling.hpp"
 
@@ -77,21 +79,43 @@ Action transfer(const cuda::DevicePtr& device, const cuda::PlanPtr& plan, cuda::
   };
 }
 
-/// Recording an event behind nothing and waiting for it.
-Action synchronise(const cuda::DevicePtr& device) {
-  return [device]() -> Result<Done> {
-    const Result<cuda::Event> event = device->record(device->stream(0));
-    if (!event) return event.error();
-    for (;;) {
-      const Result<bool> done = device->finished(*event);
-      if (!done) return done.error();
-      if (*done) return Done{};
-    }
-  };
+/// Until what the stream holds now is done.
+Result<Done> synchronise(cuda::Device& device, cuda::StreamHandle stream) {
+  const Result<cuda::Event> event = device.record(stream);
+  if (!event) return event.error();
+  for (;;) {
+    const Result<bool> done = device.finished(*event);
+    if (!done) return done.error();
+    if (*done) return Done{};
+  }
+}
+
+bool repeats(DeviceFloor floor) { return floor >= DeviceFloor::again; }
+
+/// What is kept and enqueued again.
+Result<Action> repeat(const cuda::DevicePtr& device, const cuda::PlanPtr& plan, cuda::Address user, DeviceFloor floor) {
+  const bool many = floor == DeviceFloor::again_many || floor == DeviceFloor::graph_many;
+  const std::int64_t size = plan->size();
+  Result<cuda::Buffer> packed = device->scratch(size), host = device->pinned(size);
+  if (!packed) return packed.error();
+  if (!host) return host.error();
+  cuda::SequenceItems items;
+  items.kernels.push_back({plan, user, packed->address()});
+  for (int i = 0; many && i < many_copies; ++i) items.after.push_back({packed->address(), host->address(), size, cuda::CopyKind::to_host});
+  const auto sequence = cuda::Sequence::make(device, std::move(items), {});
+  if (!sequence) return sequence.error();
+  if (floor == DeviceFloor::graph || floor == DeviceFloor::graph_many)
+    if (const Result<Done> kept = (*sequence)->keep_as_graph(); !kept) return kept.error();
+  const auto memory = std::make_shared<std::array<cuda::Buffer, 2>>(std::array{std::move(*packed), std::move(*host)});
+  return Action([device, memory, kept = *sequence]() -> Result<Done> {
+    const cuda::StreamHandle stream = device->stream(0);
+    const Result<Done> enqueued = kept->enqueue(stream);
+    return enqueued ? synchronise(*device, stream) : enqueued;
+  });
 }
 
 TransferWay way_of(DeviceWork work) {
-  return work == DeviceWork::kernel ? TransferWay::device : work == DeviceWork::oneshot ? TransferWay::oneshot : TransferWay::copy_engine;
+  return work == DeviceWork::oneshot ? TransferWay::oneshot : work == DeviceWork::copy ? TransferWay::copy_engine : TransferWay::device;
 }
 
 /// What a floor is measured with: bytes in blocks that need a kernel.
@@ -126,12 +150,17 @@ Result<cuda::Address> DeviceMeasurer::user(std::int64_t bytes) {
 
 Result<double> DeviceMeasurer::measure(const DevicePoint& point) {
   const bool is_floor = point.kind == DevicePoint::Kind::floor;
-  if (is_floor && point.floor == DeviceFloor::sync) return sample(synchronise(device_), limit_);
+  if (is_floor && point.floor == DeviceFloor::sync) return sample([&] { return synchronise(*device_, device_->stream(0)); }, limit_);
   const Result<cuda::PlanPtr> plan = device_->plan(layout_of(is_floor ? shape_of(point.floor) : point));
   if (!plan) return plan.error();
   const Result<cuda::Address> memory = user((*plan)->layout()->high());
   if (!memory) return memory.error();
+  if (is_floor && repeats(point.floor)) {
+    const Result<Action> action = repeat(device_, *plan, *memory, point.floor);
+    return action ? sample(*action, limit_) : Result<double>(action.error());
+  }
   cuda::TransferOptions options;
+  if (point.kind == DevicePoint::Kind::grid && point.key.work == DeviceWork::bulk) options.kernel.kernel = cuda::GpuKernel::bulk;
   if (point.kind == DevicePoint::Kind::grid) options.way = way_of(point.key.work);
   else if (is_floor) options.way = point.floor == DeviceFloor::chunk ? TransferWay::pipelined : TransferWay::device;
   options.chunk = small_chunk;

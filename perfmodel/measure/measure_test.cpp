@@ -89,6 +89,13 @@ TEST(DevicePlan, QuickSufficesForEveryGrid) {
       EXPECT_GT((measured[{DeviceWork::kernel, direction, DeviceWalk::listed}].measured()), 0);
     }
   for (float floor : measured.log_floors) EXPECT_FALSE(std::isnan(floor));
+  for (DeviceDirection direction : {DeviceDirection::pack, DeviceDirection::unpack}) {
+    const CostGrid &bulk = measured[{DeviceWork::bulk, direction}], &words = measured[{DeviceWork::kernel, direction}];
+    EXPECT_GT(bulk.measured(), 0);
+    for (std::size_t i = 0; i < bytes_points; ++i)
+      for (std::size_t k = 0; k < block_points; ++k)
+        EXPECT_TRUE(std::isnan(bulk.log_seconds[i][k]) || !std::isnan(words.log_seconds[i][k])) << "nothing to compare with";
+  }
   EXPECT_LT(make_device_plan(true).size() * 2, make_device_plan(false).size());
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// write_profile FILE here|elsewhere [GPU]: a whole profile, of this machine or of another, without measurements but one of the GPU.
+// write_profile FILE here|elsewhere [GPU [options]]: a whole profile, of this machine or of another, without measurements but one of the GPU;
+// with "options" such that bulk copies of 1 KiB and more, and CUDA graphs, are faster.
 #include <cstdio>
 #include <string>
 
@@ -7,13 +8,23 @@
 #include "perfmodel/profile.hpp"
 
 int main(int argc, char** argv) {
-  if (argc != 3 && argc != 4) return 2;
+  if (argc < 3 || argc > 5) return 2;
   bestride::MachineFingerprint fingerprint = bestride::fingerprint_here("");
   if (std::string(argv[2]) == "elsewhere") fingerprint.cpu = "Abacus 3000";
   bestride::DeviceMeasurements device;
-  if (argc == 4) {
+  if (argc >= 4) {
     fingerprint.gpu = argv[3];
     device.set(bestride::DeviceFloor::launch, 1e-5);
+  }
+  if (argc == 5) {
+    using enum bestride::DeviceFloor;
+    for (const auto floor : {again, again_many}) device.set(floor, 2e-5);
+    for (const auto floor : {graph, graph_many}) device.set(floor, 1e-5);
+    for (const auto direction : {bestride::DeviceDirection::pack, bestride::DeviceDirection::unpack})
+      for (int block = 5; block < bestride::block_points; ++block) {
+        device[{bestride::DeviceWork::kernel, direction}].set(9, block, 2e-5);
+        device[{bestride::DeviceWork::bulk, direction}].set(9, block, block == 5 ? 3e-5 : 1e-5);
+      }
   }
   const auto written = bestride::MachineProfile::from(bestride::Measurements(), fingerprint, device).save(argv[1]);
   if (!written) std::fprintf(stderr, "%s\n", written.error().text.c_str());

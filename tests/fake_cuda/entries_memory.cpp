@@ -72,6 +72,22 @@ Code cuMemFreeAsync(Address address, void* handle) {
   return code::success;
 }
 
+Code cuIpcGetMemHandle(Shared* handle, Address address) {
+  if (const Code failed = entered("cuIpcGetMemHandle")) return failed;
+  return share(address, handle);
+}
+/// The driver takes the 64 bytes by value, so on the stack; so is what is larger than two registers here.
+struct IpcHandle {
+  Shared what;
+  char rest[64 - sizeof(Shared)];
+};
+Code cuIpcOpenMemHandle_v2(Address* address, IpcHandle handle, unsigned) {
+  Context* context = nullptr;
+  if (const Code failed = entered_with_context("cuIpcOpenMemHandle_v2", &context)) return failed;
+  return map_shared(handle.what, context, address);
+}
+Code cuIpcCloseMemHandle(Address address) { return free_here("cuIpcCloseMemHandle", address, bit(Kind::shared)); }
+
 Code cuMemHostRegister_v2(void* address, std::size_t size, unsigned) {
   Context* context = nullptr;
   if (const Code failed = entered_with_context("cuMemHostRegister_v2", &context)) return failed;

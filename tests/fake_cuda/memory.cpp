@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/fake_cuda/memory.hpp"
 
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <map>
+#include <string>
 
 namespace fake {
 namespace {
 
 constexpr std::size_t range = std::size_t{64} << 30;
 constexpr std::size_t grain = 512;
+constexpr std::size_t page = 4096;
 /// What a fresh allocation holds, so that bytes nobody wrote are seen.
 constexpr int fresh = 0xA5;
 constexpr std::size_t filled = std::size_t{1} << 20;
@@ -19,12 +23,14 @@ struct Memory {
   std::map<Address, Allocation> live;
   Address base = 0;        ///< of the range programs see
   std::ptrdiff_t alias = 0;
+  int file = -1;  ///< of the bytes, so that other processes can map them
   Memory() {
     // Reserved only: pages come when they are written.
-    constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-    void* seen = mmap(nullptr, range, PROT_NONE, flags, -1, 0);
-    void* bytes = mmap(nullptr, range, PROT_READ | PROT_WRITE, flags, -1, 0);
-    if (seen == MAP_FAILED || bytes == MAP_FAILED) return;
+    file = memfd_create("fake_cuda", MFD_CLOEXEC);
+    void* seen = mmap(nullptr, range, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (file < 0 || ftruncate(file, static_cast<off_t>(range)) != 0 || seen == MAP_FAILED) return;
+    void* bytes = mmap(nullptr, range, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
+    if (bytes == MAP_FAILED) return;
     base = reinterpret_cast<Address>(seen);
     alias = static_cast<char*>(bytes) - static_cast<char*>(seen);
   }
@@ -48,10 +54,19 @@ Address lowest_gap(const Memory& m, std::size_t size) {
   return at + size <= m.base + range ? at : 0;
 }
 
+/// The pages of an allocation's bytes from a file instead of what is there.
+bool map_pages(const Memory& m, const Allocation& of, int file, std::uint64_t offset) {
+  const Address first = of.base - of.base % page;
+  void* const bytes = m.bytes(first);
+  return mmap(bytes, of.base + of.size - first, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, file, static_cast<off_t>(offset)) == bytes;
+}
+
 void forget(Memory& m, std::map<Address, Allocation>::iterator it) {
   const Allocation& gone = it->second;
   if (gone.kind == Kind::pinned || gone.kind == Kind::managed)
     munmap(reinterpret_cast<void*>(gone.base), gone.size);
+  else if (gone.kind == Kind::shared)
+    map_pages(m, gone, m.file, gone.base - gone.base % page - m.base);
   else if (gone.kind != Kind::registered)
     std::memset(m.bytes(gone.base), 0xDD, std::min(gone.size, filled));
   if (gone.context) --state().live;
@@ -90,6 +105,42 @@ Code allocate(Kind kind, std::size_t size, Context* context, int device, Address
   m.live.emplace(at, made);
   if (made.context) ++state().live;
   *address = at;
+  return code::success;
+}
+
+Code share(Address address, Shared* what) {
+  const std::shared_lock lock(memory_mutex());
+  const Allocation* found = allocation_at(address);
+  if (!found || found->kind != Kind::device) return code::invalid_value;
+  *what = {getpid(), memory().file, found->base - memory().base, found->size};
+  return code::success;
+}
+
+Code map_shared(const Shared& what, Context* context, Address* address) {
+  if (what.process == getpid()) return code::invalid_context;  // as the driver
+  const std::string path = "/proc/" + std::to_string(what.process) + "/fd/" + std::to_string(what.file);
+  const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (file < 0) return code::invalid_value;
+  const std::unique_lock lock(memory_mutex());
+  Memory& m = memory();
+  // Whole pages of its own, in which it begins where it does in its owner's.
+  const std::uint64_t begin = what.offset % page;
+  const Address gap = lowest_gap(m, what.size + 3 * page);
+  Allocation made;
+  made.kind = Kind::shared;
+  made.base = (gap + page - 1) / page * page + begin;
+  made.size = what.size;
+  made.context = context;
+  made.device = context->device;
+  made.buffer_id = state().next_id++;
+  const bool mapped = gap != 0 && map_pages(m, made, file, what.offset - begin);
+  close(file);
+  if (!mapped) return code::out_of_memory;
+  // Nothing else may come to lie in its last page.
+  made.size = (begin + what.size + page - 1) / page * page - begin;
+  m.live.emplace(made.base, made);
+  ++state().live;
+  *address = made.base;
   return code::success;
 }
 
@@ -140,7 +191,7 @@ unsigned char* reach(Address address, std::size_t size, const Context* context, 
   const Allocation* found = *hint;
   if (!found || address < found->base || address - found->base >= found->size) found = *hint = allocation_at(address);
   if (!found || found->size - (address - found->base) < size) return nullptr;
-  if (found->kind == Kind::device && found->context != context) return nullptr;  // no peer access
+  if ((found->kind == Kind::device || found->kind == Kind::shared) && found->context != context) return nullptr;  // no peer access
   if (found->kind == Kind::pooled && found->device != context->device) return nullptr;
   return memory().bytes(address);
 }

@@ -8,7 +8,7 @@
 
 namespace fake {
 
-enum class Kind : std::uint8_t { device, pooled, pinned, registered, managed };
+enum class Kind : std::uint8_t { device, pooled, pinned, registered, managed, shared };  // shared: another process' device memory
 
 struct Allocation {
   Kind kind = Kind::device;
@@ -30,6 +30,17 @@ Code register_host(Address address, std::size_t size, Context* context);
 /// Frees the allocation that begins at `address`, if it is of one of the kinds (bits 1 << kind).
 Code release(Address address, unsigned kinds);
 void free_all_of(Context* context);
+
+/// What another process of this machine needs to map a device allocation.
+struct Shared {
+  int process = 0;
+  int file = 0;
+  std::uint64_t offset = 0;  ///< of the allocation, in the file
+  std::uint64_t size = 0;
+};
+Code share(Address address, Shared* what);
+/// Maps it into `context`; released as Kind::shared.
+Code map_shared(const Shared& what, Context* context, Address* address);
 
 /// The allocation that holds an address, or null. Under memory_mutex.
 Allocation* allocation_at(Address address);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Buffers that can't be moved, or only in an odd way: an MPI error by the communicator's handler, or the right bytes; never a crash. One rank,
-// which sends to itself.
+// which sends to itself; two where one hands the other an address.
 #include <cstring>
 
 #include "tests/support/typed_data.hpp"
@@ -45,6 +45,7 @@ MPI_CASE(freed_device_memory) {
 
 MPI_CASE(memory_of_a_context_that_is_gone) {
   const ReturnErrors returned(MPI_COMM_SELF);
+  const Device primary;  // and the driver is there
   const auto create = driver_entry_as<int (*)(void**, unsigned, int)>("cuCtxCreate_v2");
   void* context = nullptr;
   std::uint64_t memory = 0;
@@ -85,6 +86,93 @@ MPI_CASE(host_and_device_memory_in_one_message) {
   }
   CHECK_EQUAL(0, page[32]);
   MPI_Type_free(&both);
+}
+
+/// As cuIpcGetMemHandle gives it.
+struct IpcHandle {
+  char bytes[64] = {};
+};
+
+// What another process has allocated is device memory like any other once it is mapped, and nothing at all before.
+MPI_CASE(device_memory_of_another_process) {
+  if (world_size() < 2) return;
+  const ReturnErrors returned(MPI_COMM_SELF);
+  constexpr std::size_t size = 4096;
+  // Both have three; the other's second address lies between this one's first and last, where this one has none.
+  Device first, second, third;
+  IpcHandle handle;
+  void* there = nullptr;
+  if (world_rank() == 0) {
+    second.memory.write(std::vector<char>(size, 42).data());
+    CHECK(driver_entry_as<int (*)(IpcHandle*, void*)>("cuIpcGetMemHandle")(&handle, second.memory.data()) == 0);
+    there = second.memory.data();
+  }
+  MPI_Bcast(&handle, sizeof handle, MPI_BYTE, 0, MPI_COMM_WORLD);
+  MPI_Bcast(&there, sizeof there, MPI_BYTE, 0, MPI_COMM_WORLD);
+  double got[4] = {};
+  const auto receive_from = [&](void* buffer) {
+    return MPI_Sendrecv(buffer, 4, MPI_DOUBLE, 0, 1, got, 4, MPI_DOUBLE, 0, 1, MPI_COMM_SELF, MPI_STATUS_IGNORE);
+  };
+  if (world_rank() == 1) {
+    CHECK_EQUAL(MPI_SUCCESS, receive_from(first.memory.data()));
+    CHECK_EQUAL(MPI_SUCCESS, receive_from(third.memory.data()));
+    // Whether an address is another process' can't be known where one has memory of one's own.
+    second.memory.release();
+    const auto at = [](void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); };
+    unsigned type = 0;
+    const bool own = driver_entry_as<int (*)(void*, int, std::uint64_t)>("cuPointerGetAttribute")(&type, 2, at(there)) == 0;
+    if (!own && at(there) > at(first.memory.data()) && at(there) < at(third.memory.data())) CHECK_EQUAL(MPI_ERR_OTHER, receive_from(there));
+
+    std::uint64_t mapped = 0;
+    CHECK(driver_entry_as<int (*)(std::uint64_t*, IpcHandle, unsigned)>("cuIpcOpenMemHandle_v2")(&mapped, handle, 1) == 0);
+    void* buffer = reinterpret_cast<void*>(mapped);
+    CHECK_EQUAL(MPI_SUCCESS, receive_from(buffer));
+    const char expected[] = {42, 42, 42, 42, 42, 42, 42, 42};
+    CHECK(std::memcmp(&got[3], expected, sizeof expected) == 0);
+    // Every second of eight, and the other process sees it.
+    const double sent[4] = {1, 2, 3, 4};
+    MPI_Datatype type_of_four;
+    MPI_Type_vector(4, 1, 2, MPI_DOUBLE, &type_of_four);
+    MPI_Type_commit(&type_of_four);
+    CHECK_EQUAL(MPI_SUCCESS, MPI_Sendrecv(sent, 4, MPI_DOUBLE, 0, 1, buffer, 1, type_of_four, 0, 1, MPI_COMM_SELF, MPI_STATUS_IGNORE));
+    MPI_Type_free(&type_of_four);
+    CHECK(driver_entry_as<int (*)(std::uint64_t)>("cuIpcCloseMemHandle")(mapped) == 0);
+    CHECK_EQUAL(MPI_ERR_OTHER, receive_from(buffer));
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (world_rank() == 0) {
+    std::vector<char> page(size);
+    second.memory.read(page.data());
+    double value = 0;
+    std::memcpy(&value, page.data() + 48, sizeof value);
+    CHECK_EQUAL(4.0, value);
+    CHECK_EQUAL(42, page[8]);
+  }
+}
+
+// With TEST_LOST_DEVICE: a kernel fails, the context is spoilt for good.
+MPI_CASE(managed_memory_of_a_lost_device) {
+  if (!std::getenv("TEST_LOST_DEVICE")) return;
+  const ReturnErrors returned(MPI_COMM_SELF);
+  DeviceMemory managed(MemoryPlace::managed, 4096);
+  managed.write(std::vector<char>(4096, 1).data());
+  CommittedType type("vector(4,1,2,double)");
+  double there[4];
+  const auto send_it = [&] {
+    return MPI_Sendrecv(managed.data(), 1, type, 0, 1, there, 4, MPI_DOUBLE, 0, 1, MPI_COMM_SELF, MPI_STATUS_IGNORE);
+  };
+  CHECK_EQUAL(MPI_SUCCESS, send_it());
+  tolerate_driver_errors();
+  driver_entry_as<void (*)(const char*)>("fake_cuda_fail")("kernel:1:700");
+  CHECK_EQUAL(MPI_ERR_OTHER, send_it());
+  driver_entry_as<void (*)(const char*)>("fake_cuda_fail")("");
+  CHECK_EQUAL(MPI_ERR_OTHER, send_it());
+  MPI_Request request;
+  CHECK_EQUAL(MPI_ERR_OTHER, MPI_Isend(managed.data(), 1, type, 0, 1, MPI_COMM_SELF, &request));
+  CHECK_EQUAL(MPI_ERR_OTHER, MPI_Recv(managed.data(), 1, type, 0, 1, MPI_COMM_SELF, MPI_STATUS_IGNORE));
+  CHECK(MPI_Allreduce(MPI_IN_PLACE, managed.data(), 4, MPI_DOUBLE, MPI_SUM, MPI_COMM_SELF) != MPI_SUCCESS);
+  double here[4] = {1, 2, 3, 4};
+  CHECK_EQUAL(MPI_SUCCESS, MPI_Sendrecv(here, 4, MPI_DOUBLE, 0, 1, there, 4, MPI_DOUBLE, 0, 1, MPI_COMM_SELF, MPI_STATUS_IGNORE));
 }
 
 MPI_CASE(errors_of_mpi_stay_mpis) {

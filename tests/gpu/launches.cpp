@@ -118,6 +118,51 @@ MPI_CASE(startall) {
   for (MPI_Request& request : halo.requests) MPI_Request_free(&request);
 }
 
+// With BESTRIDE_GPU_GRAPHS=always, or a profile that says so: the first start is enqueued, the second makes the graph, and from then on a
+// start is one driver call.
+MPI_CASE(repeated_starts_are_one_graph_each) {
+  const char* said = std::getenv("BESTRIDE_GPU_GRAPHS");
+  if (!said) return;
+  const bool graphs = std::strcmp(said, "always") == 0 || std::getenv("BESTRIDE_PROFILE");
+  const auto single_calls = [] { return launches() + calls("cuMemcpyDtoHAsync_v2") + calls("cuMemcpyHtoDAsync_v2") + calls("cuMemcpy2DAsync_v2"); };
+  Halo halo;
+  for (std::size_t i = 0; i < faces; ++i) {
+    MPI_Recv_init(halo.to[i], 1, halo.in[i]->type(), world_rank(), static_cast<int>(i), MPI_COMM_WORLD, &halo.requests[i]);
+    MPI_Send_init(halo.from[i], 1, halo.out[i]->type(), world_rank(), static_cast<int>(i), MPI_COMM_WORLD, &halo.requests[faces + i]);
+  }
+  for (int round = 0; round < 4; ++round) {
+    count_from_here();
+    MPI_Startall(2 * faces, halo.requests.data());
+    CHECK_EQUAL(graphs && round > 0 ? 1 : 0, calls("cuGraphLaunch"));
+    if (graphs && round > 1) CHECK_EQUAL(0, single_calls());
+    MPI_Waitall(2 * faces, halo.requests.data(), MPI_STATUSES_IGNORE);
+    CHECK_EQUAL(graphs && round > 0 ? 2 : 0, calls("cuGraphLaunch"));
+    if (graphs && round > 1) CHECK_EQUAL(0, single_calls());
+    if (!graphs) CHECK(single_calls() >= 2);
+    halo.check();
+  }
+  CHECK_EQUAL(graphs ? 2 : 0, graphs ? calls("cuGraphLaunch") : calls("cuStreamBeginCapture_v2"));
+  for (MPI_Request& request : halo.requests) MPI_Request_free(&request);
+}
+
+// An address that is freed and given out again is other memory: what was kept of the first is not replayed.
+MPI_CASE(memory_given_out_again_is_no_repetition) {
+  void* before = nullptr;
+  int same = 0;
+  for (int round = 0; round < 6; ++round) {
+    const char* type = "vector(50,1,3,double)";
+    TypedData out(type, 1, 1), in(type, 1, 2);
+    void *from = out.address(), *to = in.address();
+    same += from == before;
+    before = from;
+    count_from_here();
+    MPI_Sendrecv(from, 1, out.type(), world_rank(), 0, to, 1, in.type(), world_rank(), 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    CHECK_EQUAL(0, calls("cuGraphLaunch"));
+    in.expect(out.packed());
+  }
+  CHECK(same > 0);
+}
+
 MPI_CASE(neighbors) {
   warm_up();
   // A ring of one rank: itself on both sides.

@@ -38,7 +38,7 @@ class BlockCopies {
       if (Result<cuda::Done> ordered = device->order(stream_of(*device)); !ordered) return ordered;
     }
     const cuda::Current current(*device);
-    if (!current) return Error{"the CUDA context is gone"};
+    if (!current) return device->gone();
     const auto& driver = device->driver();
     const Address there = reinterpret_cast<Address>(user);
     const auto size = static_cast<std::size_t>(bytes);
@@ -56,7 +56,7 @@ class BlockCopies {
     for (const DevicePtr& device : devices_) {
       const cuda::Current current(*device);
       const Result<cuda::Done> one = current ? device->check("cuStreamSynchronize", device->driver().cuStreamSynchronize(stream_of(*device)))
-                                             : Result<cuda::Done>(Error{"the CUDA context is gone"});
+                                             : Result<cuda::Done>(device->gone());
       if (!one) all = one;
     }
     devices_.clear();

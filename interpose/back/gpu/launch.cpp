@@ -5,14 +5,14 @@
 #include <vector>
 
 #include "base/message.hpp"
-#include "interpose/back/gpu/batches.hpp"
+#include "interpose/back/gpu/sequences.hpp"
 #include "kernels/cuda/flow.hpp"
-#include "kernels/cuda/geometry.hpp"
 
 namespace bestride {
 namespace {
 
 using cuda::Address;
+using cuda::CopyKind;
 using cuda::Direction;
 using cuda::Done;
 using cuda::TransferWay;
@@ -24,15 +24,11 @@ class Launch {
   explicit Launch(const cuda::DevicePtr& device) : device_(device), current_(*device), stream_(device->stream()) {}
 
   Result<Done> run(std::span<Part* const> parts) {
-    if (!current_) return Error{"the CUDA context is gone"};
+    if (!current_) return device_->gone();
     Result<Done> ok = device_->order(stream_);
     for (const Part* part : parts)
       if (ok) ok = take(*part, parts.size() > 1);
-    for (const Copy& copy : before_)
-      if (ok) ok = enqueue(copy, stream_);
-    if (ok && !items_.empty()) ok = launch(items_, stream_);
-    for (const Copy& copy : after_)
-      if (ok) ok = enqueue(copy, stream_);
+    if (ok && items_.operations() > 0) ok = enqueue();
     for (const Part* part : pipelined_)
       if (ok) ok = pipeline(*part);
     return ok ? wait() : ok;
@@ -46,12 +42,6 @@ class Launch {
   }
 
  private:
-  struct Copy {
-    Address from, to;
-    std::int64_t bytes;
-    bool to_host, on_device;
-  };
-
   static Address packed_address(const Part& part) { return reinterpret_cast<Address>(part.staging->packed()) + static_cast<Address>(part.first); }
 
   Result<Done> take(const Part& part, bool of_many) {
@@ -59,6 +49,7 @@ class Launch {
     const bool packing = part.direction == Direction::pack;
     const std::int64_t bytes = part.last - part.first;
     if (bytes == 0) return Done{};
+    items_.buffers.push_back(staging.memory().buffer_id);
     Way way = staging.way();
     if (staging.room().on_device()) way.way = TransferWay::device;
     const Address packed = packed_address(part);
@@ -67,12 +58,15 @@ class Launch {
       if (!of_many || (way.way != TransferWay::oneshot && way.way != TransferWay::device)) {
         const Address user = reinterpret_cast<Address>(staging.user()) + static_cast<Address>(staging.layout().offset() + part.first);
         const bool on_device = staging.room().on_device();
-        (packing ? after_ : before_).push_back({packing ? user : packed, packing ? packed : user, bytes, packing && !on_device, on_device});
+        const CopyKind kind = on_device ? CopyKind::on_device : packing ? CopyKind::to_host : CopyKind::to_device;
+        (packing ? items_.after : items_.before).push_back({packing ? user : packed, packing ? packed : user, bytes, kind});
         return Done{};
       }
     } else if (way.way == TransferWay::copy_engine && bytes == staging.size()) {
-      if (const auto box = cuda::box_of(*staging.plan(), device_->max_pitch()))
-        return device_->check("cuMemcpy2DAsync", cuda::copy_box(device_->driver(), *box, staging.user_address(), packed, packing, stream_));
+      if (const auto box = cuda::box_of(*staging.plan(), device_->max_pitch())) {
+        items_.boxes.push_back({*box, staging.user_address(), packed, packing});
+        return Done{};
+      }
     } else if (way.way == TransferWay::pipelined && part.first == 0 && bytes > way.chunk) {
       pipelined_.push_back(&part);
       return Done{};
@@ -83,32 +77,30 @@ class Launch {
       if (!scratch) return scratch.error();
       place = scratch->address();
       scratch_.push_back(std::move(*scratch));
-      if (packing) after_.push_back({place, packed, bytes, true, false});
-      else before_.push_back({packed, place, bytes, false, false});
+      if (packing) items_.after.push_back({place, packed, bytes, CopyKind::to_host});
+      else items_.before.push_back({packed, place, bytes, CopyKind::to_device});
     }
-    items_.push_back({staging.plan(), staging.user_address(), place, part.direction, part.first, part.last});
+    const std::int64_t bulk_from = way.way == TransferWay::oneshot ? 0 : bulk_from_of(part.direction);
+    items_.kernels.push_back({staging.plan(), staging.user_address(), place, part.direction, part.first, part.last, bulk_from});
     return Done{};
   }
 
-  Result<Done> enqueue(const Copy& copy, cuda::StreamHandle stream) noexcept {
-    const cuda::Driver& driver = device_->driver();
-    const auto size = static_cast<std::size_t>(copy.bytes);
-    if (copy.on_device) return device_->check("cuMemcpyDtoDAsync", driver.cuMemcpyDtoDAsync(copy.to, copy.from, size, stream));
-    if (copy.to_host) return device_->check("cuMemcpyDtoHAsync", driver.cuMemcpyDtoHAsync(reinterpret_cast<void*>(copy.to), copy.from, size, stream));
-    return device_->check("cuMemcpyHtoDAsync", driver.cuMemcpyHtoDAsync(copy.to, reinterpret_cast<const void*>(copy.from), size, stream));
+  std::int64_t bulk_from_of(Direction direction) const noexcept {
+    return device_costs(*device_).bulk_from(direction == Direction::pack ? DeviceDirection::pack : DeviceDirection::unpack);
   }
 
-  Result<Done> launch(std::span<const cuda::BatchItem> items, cuda::StreamHandle stream) {
-    auto batch = find_batch(device_, items);
-    if (!batch) return batch.error();
-    batches_.push_back(*batch);
-    return batches_.back()->launch(stream);
+  Result<Done> enqueue() {
+    auto found = find_sequence(device_, std::move(items_));
+    if (!found) return found.error();
+    sequence_ = std::move(*found);
+    return sequence_->enqueue(stream_);
   }
 
   /// In chunks over the device's streams: one is packed while another is copied.
   Result<Done> pipeline(const Part& part) {
     const Staging& staging = *part.staging;
-    const cuda::TransferOptions options{.way = TransferWay::pipelined, .chunk = staging.way().chunk};
+    cuda::TransferOptions options{.way = TransferWay::pipelined, .chunk = staging.way().chunk};
+    if (options.kernel.bulk_from == 0) options.kernel.bulk_from = bulk_from_of(part.direction);
     auto flow = std::make_unique<cuda::Flow>(device_, staging.plan(), staging.user_address(), part.direction, options);
     if (const Result<Done> ready = flow->prepare(staging.packed()); !ready) return ready;
     flows_.push_back(std::move(flow));
@@ -138,12 +130,11 @@ class Launch {
   const cuda::DevicePtr device_;
   const cuda::Current current_;
   const cuda::StreamHandle stream_;
-  std::vector<cuda::BatchItem> items_;
-  std::vector<Copy> before_, after_;
+  cuda::SequenceItems items_;
   std::vector<const Part*> pipelined_;
   std::vector<std::unique_ptr<cuda::Flow>> flows_;
   std::vector<cuda::Buffer> scratch_;
-  std::vector<std::shared_ptr<const cuda::Batch>> batches_;
+  std::shared_ptr<cuda::Sequence> sequence_;
 };
 
 }  // namespace
@@ -158,7 +149,8 @@ bool launch_all(const cuda::DevicePtr& device, std::span<Part* const> parts) noe
   }
   if (ok) return true;
   launch.drain();
-  say_once("gpu.launch", "%s: messages in device memory are copied block by block", ok.error().text.c_str());
+  // What is lost can't be copied either, which is said where it fails.
+  if (device->alive()) say_once("gpu.launch", "%s: messages in device memory are copied block by block", ok.error().text.c_str());
   return false;
 } catch (...) {
   return false;

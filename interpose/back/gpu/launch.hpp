@@ -11,7 +11,7 @@ namespace bestride {
 /// said; nothing is under way any more, and what has moved is not known.
 bool launch_all(const cuda::DevicePtr& device, std::span<Part* const> parts) noexcept;
 
-/// Forgets the batches that were kept for being launched again. At the end of the MPI job.
-void forget_batches() noexcept;
+/// Forgets the sequences that were kept for being enqueued again. At the end of the MPI job.
+void forget_sequences() noexcept;
 
 }  // namespace bestride

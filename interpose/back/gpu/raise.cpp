@@ -3,10 +3,12 @@
 
 #include "base/message.hpp"
 #include "interpose/back/runtime.hpp"
+#include "kernels/cuda/driver.hpp"
 
 namespace bestride {
 
 void say_not_moved(const Error& why) noexcept {
+  if (cuda::Driver::unusable()) return;  // said, when it was found to be
   say_once(why.text.c_str(), "device memory of an MPI call can't be moved: %s; the call returns MPI_ERR_OTHER: copy the data to host memory first, or "
            "use a GPU-aware MPI library with BESTRIDE_GPU_AWARE=yes", why.text.c_str());
 }

@@ -52,6 +52,10 @@ bool gpu_aware() noexcept {
   return aware;
 }
 
+const DeviceCosts& device_costs(const cuda::Device& device) noexcept {
+  return is_other_gpu(device) ? DeviceCosts::built_in() : runtime().chooser().profile().device();
+}
+
 Way transfer_way(const cuda::Plan& plan, cuda::Device& device, Errand errand, bool aware) noexcept try {
   static const std::optional<cuda::TransferWay> forced = forced_device_way();
   const DeviceAllowed allowed{.aware = aware,

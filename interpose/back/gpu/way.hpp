@@ -6,6 +6,7 @@
 #include "kernels/cuda/device.hpp"
 #include "kernels/cuda/way.hpp"
 #include "model/distance.hpp"
+#include "perfmodel/device_costs.hpp"
 #include "perfmodel/strategy.hpp"
 
 namespace bestride {
@@ -13,6 +14,9 @@ namespace bestride {
 /// The MPI library takes device pointers: BESTRIDE_GPU_AWARE, else what the library says of itself (MPIX_Query_cuda_support,
 /// MPIX_GPU_query_support). Asked once.
 bool gpu_aware() noexcept;
+
+/// What was measured of this device, else the built-in figures. Thread-safe.
+const DeviceCosts& device_costs(const cuda::Device& device) noexcept;
 
 /// What the bytes are moved for.
 struct Errand {
