@@ -43,7 +43,14 @@ struct Ratios {
   double hierarchical = 1, library = 1;
 };
 
-/// Straight between the measured sizes on either side, flat beyond them.
+/// How far a measured ratio speaks against the predicted one: what noise explains does not count.
+float beyond_noise(float ratio, float noise) noexcept {
+  const float most = 1 + noise;
+  return ratio > most ? ratio / most : ratio * most < 1 ? ratio * most : 1;
+}
+
+/// Straight between the measured sizes on either side, flat below them. Above them what was beyond the prediction is waiting, as many seconds however
+/// long the vector, up to the longest that calibration measures; there it is the rate, and flat.
 Ratios ratios_at(const CollectiveCorrections& setting, Collective what, bool blocking, double bytes) noexcept {
   const auto& hierarchical = setting.hierarchical[static_cast<std::size_t>(what)][blocking];
   const auto& library = setting.library[static_cast<std::size_t>(what)][blocking];
@@ -58,9 +65,12 @@ Ratios ratios_at(const CollectiveCorrections& setting, Collective what, bool blo
   if (below < 0) below = above;
   if (above < 0) above = below;
   const double part = above == below ? 0 : (at - below) / (above - below);
+  const auto end = static_cast<double>(collective_bytes_at(above)), longest = static_cast<double>(collective_bytes_at(collective_sizes - 1));
+  const double left = bytes > end ? end / std::min(bytes, longest) : 1;
   const auto between = [&](const auto& values) noexcept {
     const double from = values[static_cast<std::size_t>(below)], to = values[static_cast<std::size_t>(above)];
-    return from + (to - from) * part;
+    const double ratio = from + (to - from) * part;
+    return left < 1 ? 1 + (ratio - 1) * left : ratio;
   };
   return {between(hierarchical), between(library)};
 }
@@ -126,9 +136,12 @@ CollectiveParameters parameters_of(const CollectiveMeasurements& measured, Colle
         for (std::size_t size = 0; size < collective_sizes; ++size) {
           const CollectiveShape shape = setting.shape(static_cast<Collective>(what), form == 1, static_cast<int>(size));
           const auto ratio = [](float seconds, double predicted) { return seconds > 0 ? static_cast<float>(seconds / predicted) : 0.0f; };
+          const float library = ratio(setting.library[what][form][size], library_cost(shape, parameters.link).seconds);
+          const float hierarchical = ratio(setting.hierarchical[what][form][size], hierarchical_cost(shape, parameters.link).seconds);
+          const float noise = setting.noise[what][form][size];
+          corrections.library[what][form][size] = library;
           corrections.hierarchical[what][form][size] =
-              ratio(setting.hierarchical[what][form][size], hierarchical_cost(shape, parameters.link).seconds);
-          corrections.library[what][form][size] = ratio(setting.library[what][form][size], library_cost(shape, parameters.link).seconds);
+              library > 0 && noise > 0 ? library * beyond_noise(hierarchical / library, noise) : hierarchical;
         }
   }
   parameters.seal();

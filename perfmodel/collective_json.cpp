@@ -43,6 +43,25 @@ bool read_numbers(const Json& row, Row* values) {
   return true;
 }
 
+/// Parts, not times. An older file has none.
+Json noises_of(const std::array<float, collective_sizes>& values) {
+  Json row = Json::array();
+  for (float value : values) row.push_back(std::isnan(value) ? Json(nullptr) : Json(std::round(static_cast<double>(value) * 1e4) / 1e4));
+  return row;
+}
+bool read_noises(const Json& curve, std::array<float, collective_sizes>* values) {
+  values->fill(CollectiveSetting::unmeasured);
+  if (!curve.contains("noise")) return true;
+  const Json& row = curve.at("noise");
+  if (!row.is_array() || row.size() != values->size()) return false;
+  for (std::size_t i = 0; i < row.size(); ++i) {
+    if (row[i].is_null()) continue;
+    if (!row[i].is_number() || !(row[i].get<double>() >= 0 && row[i].get<double>() <= 1e6)) return false;
+    (*values)[i] = row[i].get<float>();
+  }
+  return true;
+}
+
 Json sizes() {
   Json bytes = Json::array();
   for (int i = 0; i < collective_sizes; ++i) bytes.push_back(collective_bytes_at(i));
@@ -74,7 +93,8 @@ bool read_setting(const Json& entry, CollectiveSetting* setting) {
     if (!named(curve.at("collective"), collective_count, &what)) return false;
     const bool blocking = curve.at("blocking").get<bool>();
     if (!read_numbers(curve.at("hierarchical_ns"), &setting->hierarchical[static_cast<std::size_t>(what)][blocking]) ||
-        !read_numbers(curve.at("library_ns"), &setting->library[static_cast<std::size_t>(what)][blocking]))
+        !read_numbers(curve.at("library_ns"), &setting->library[static_cast<std::size_t>(what)][blocking]) ||
+        !read_noises(curve, &setting->noise[static_cast<std::size_t>(what)][blocking]))
       return false;
   }
   return true;
@@ -92,7 +112,8 @@ Json json_of(const CollectiveMeasurements& measured) {
         if (any(setting.library[what][form]))
           curves.push_back({{"collective", name(static_cast<Collective>(what))}, {"blocking", form == 1},
                             {"hierarchical_ns", numbers_of(setting.hierarchical[what][form])},
-                            {"library_ns", numbers_of(setting.library[what][form])}});
+                            {"library_ns", numbers_of(setting.library[what][form])},
+                            {"noise", noises_of(setting.noise[what][form])}});
     section["settings"].push_back({{"nodes", setting.nodes}, {"ranks", setting.ranks}, {"most_on_a_node", setting.most_on_a_node},
                                    {"ring_entries", setting.ring_entries}, {"curves", std::move(curves)}});
   }

@@ -7,11 +7,15 @@
 namespace bestride {
 namespace {
 
-void merge_table(CollectiveTable<float>& into, const CollectiveTable<float>& newer) {
-  for (std::size_t what = 0; what < into.size(); ++what)
-    for (std::size_t form = 0; form < into[what].size(); ++form)
-      for (std::size_t size = 0; size < into[what][form].size(); ++size)
-        if (!std::isnan(newer[what][form][size])) into[what][form][size] = newer[what][form][size];
+/// Point by point, with its noise.
+void merge_points(CollectiveSetting& into, const CollectiveSetting& newer) {
+  for (std::size_t what = 0; what < into.library.size(); ++what)
+    for (std::size_t form = 0; form < into.library[what].size(); ++form)
+      for (std::size_t size = 0; size < into.library[what][form].size(); ++size) {
+        if (std::isnan(newer.library[what][form][size])) continue;
+        for (auto table : {&CollectiveSetting::hierarchical, &CollectiveSetting::library, &CollectiveSetting::noise})
+          (into.*table)[what][form][size] = (newer.*table)[what][form][size];
+      }
 }
 
 }  // namespace
@@ -36,8 +40,7 @@ void CollectiveMeasurements::merge(const CollectiveMeasurements& newer) {
     if (known == settings.end()) {
       settings.push_back(setting);
     } else {
-      merge_table(known->hierarchical, setting.hierarchical);
-      merge_table(known->library, setting.library);
+      merge_points(*known, setting);
       std::rotate(known, known + 1, settings.end());
     }
   }

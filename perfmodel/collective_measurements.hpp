@@ -38,7 +38,7 @@ struct CollectiveSetting {
   CollectiveSetting() noexcept {
     for (auto& collective : hierarchical)
       for (auto& form : collective) form.fill(unmeasured);
-    library = hierarchical;
+    library = noise = hierarchical;
   }
   /// The point's shape.
   CollectiveShape shape(Collective what, bool blocking, int size) const noexcept {
@@ -51,6 +51,7 @@ struct CollectiveSetting {
   int nodes = 1, ranks = 1, most_on_a_node = 1, ring_entries = 1;  ///< as in CollectiveShape
   CollectiveTable<float> hierarchical;                             ///< seconds, NaN: not measured
   CollectiveTable<float> library;
+  CollectiveTable<float> noise;  ///< by what part hierarchical / library may be wrong; NaN: not known
 };
 
 struct CollectiveMeasurements {

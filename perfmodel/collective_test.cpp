@@ -243,6 +243,85 @@ TEST(CollectiveChooser, BetweenSizesRatiosAreMixedAndTheNearestSettingCounts) {
   EXPECT_NEAR(ratio(on(allgather, 64 * KiB, 3, 2)), at_64K, 1e-3);
 }
 
+TEST(CollectiveChooser, OfACorrectionOnlyWhatIsBeyondItsNoiseCounts) {
+  const CollectiveShape shape = on(allgather, 1 * MiB, 2, 2);
+  const auto with_noise = [&](double hierarchical, double library, float noise) {
+    CollectiveMeasurements measured = measured_as(hierarchical, library);
+    for (auto& size : measured.settings[0].noise[0][1]) size = noise;
+    const CollectiveChoice choice = CollectiveChooser(parameters_of(measured)).choose(shape), plain = built_in.choose(shape);
+    EXPECT_NEAR(choice.library_s / plain.library_s, library, 1e-3);
+    return choice.hierarchical_s / choice.library_s / (plain.hierarchical_s / plain.library_s);
+  };
+  EXPECT_NEAR(with_noise(4, 2, 0), 2, 1e-3);
+  EXPECT_NEAR(with_noise(4, 2, CollectiveSetting::unmeasured), 2, 1e-3) << "a file that has none";
+  EXPECT_NEAR(with_noise(4, 2, 0.25f), 1.6, 1e-3);
+  EXPECT_NEAR(with_noise(2, 4, 0.25f), 0.625, 1e-3);
+  EXPECT_NEAR(with_noise(4, 2, 1.5f), 1, 1e-3) << "the prediction stands";
+  EXPECT_NEAR(with_noise(2, 4, 1.5f), 1, 1e-3);
+}
+
+/// A setting of which every point took three times as long as predicted of the library, and the hierarchy was so many times faster.
+CollectiveSetting everywhere_faster(double faster, float noise, int nodes, int per_node, const LinkCosts& link) {
+  CollectiveSetting setting;
+  setting.nodes = nodes, setting.ranks = nodes * per_node, setting.most_on_a_node = per_node;
+  for (Collective what : all_collectives)
+    for (int size = 0; size < collective_sizes; ++size) {
+      const auto row = static_cast<std::size_t>(what), at = static_cast<std::size_t>(size);
+      const double library = 3 * library_cost(setting.shape(what, true, size), link).seconds;
+      setting.library[row][1][at] = static_cast<float>(library);
+      setting.hierarchical[row][1][at] = static_cast<float>(library / faster);
+      setting.noise[row][1][at] = noise;
+    }
+  return setting;
+}
+
+TEST(CollectiveChooser, AtMeasuredSizesTheHierarchyIsNeverTakenWhereItLoses) {
+  int taken = 0, left = 0;
+  for (auto [nodes, per_node] : {std::pair{2, 1}, {2, 2}, {3, 2}, {2, 4}, {8, 4}})
+    for (double mbit : {50.0, 1000.0, 100000.0})
+      for (float noise : {0.0f, 0.02f, 0.04f})
+        for (double faster = 0.25; faster < 4; faster *= 1.04) {
+          CollectiveMeasurements measured;
+          measured.link = ethernet(mbit);
+          measured.settings.push_back(everywhere_faster(faster, noise, nodes, per_node, measured.link));
+          const CollectiveChooser chooser(parameters_of(measured));
+          const double worst = (1 + static_cast<double>(noise)) / faster;  // of the library's time
+          for (Collective what : all_collectives)
+            for (int size = 0; size < collective_sizes; ++size) {
+              const bool hierarchical = chooser.choose(measured.settings[0].shape(what, true, size)).hierarchical;
+              ++(hierarchical ? taken : left);
+              if (hierarchical) ASSERT_LE(worst, 1.03) << name(what) << nodes << "x" << per_node << " " << mbit << " " << size;
+              else ASSERT_GE(worst, 0.87) << name(what) << nodes << "x" << per_node << " " << mbit << " " << size;
+            }
+        }
+  EXPECT_GT(taken, 1000);
+  EXPECT_GT(left, 1000);
+}
+
+TEST(CollectiveChooser, WhatWasWaitingAtTheLongestMeasuredSizeIsNotMultiplied) {
+  const CollectiveShape shape = on(allgather, 1 * MiB, 2, 2), longer = on(allgather, 16 * MiB, 2, 2), longest = on(allgather, 256 * MiB, 2, 2);
+  CollectiveMeasurements measured = measured_as(5, 1);
+  for (auto table : {&CollectiveSetting::hierarchical, &CollectiveSetting::library})
+    (measured.settings[0].*table)[0][1][6] = CollectiveSetting::unmeasured;  // a run that ended before 16 MiB
+  const CollectiveChooser chooser(parameters_of(measured));
+  const auto ratio = [&](const CollectiveShape& at) { return chooser.choose(at).hierarchical_s / built_in.choose(at).hierarchical_s; };
+  EXPECT_NEAR(ratio(shape), 5, 1e-3);
+  EXPECT_NEAR(ratio(longer), 1.25, 1e-3) << "four predicted times of 1 MiB";
+  EXPECT_NEAR(ratio(longest), 1.25, 1e-3);
+}
+
+TEST(CollectiveMeasurements, ANewerPointBringsItsNoise) {
+  CollectiveMeasurements measured = measured_as(1, 1);
+  measured.settings[0].noise[0][1].fill(0.5f);
+  CollectiveMeasurements newer = measured_as(2, 1);
+  newer.settings[0].noise[0][1][2] = 0.01f;
+  newer.settings[0].library[0][1][4] = newer.settings[0].hierarchical[0][1][4] = CollectiveSetting::unmeasured;
+  measured.merge(newer);
+  EXPECT_EQ(measured.settings[0].noise[0][1][2], 0.01f);
+  EXPECT_EQ(measured.settings[0].noise[0][1][4], 0.5f) << "not measured again";
+  EXPECT_TRUE(std::isnan(measured.settings[0].noise[0][1][6])) << "measured again by who knows none";
+}
+
 TEST(CollectiveMeasurements, TheNewestSettingsStay) {
   CollectiveMeasurements measured;
   for (int nodes : {2, 3, 4, 5, 3}) measured.merge(measured_as(nodes, 1, nodes, 2));
@@ -334,6 +413,7 @@ TEST_F(CollectivesInAProfile, ComeBackAsTheyWere) {
   CollectiveMeasurements before = measured_as(2, 3, 3, 2, reduce_scatter);
   before.link.latency_s = 12.34e-6;
   before.link.wire_byte_s = 41.8e-9;
+  before.settings[0].noise[static_cast<std::size_t>(reduce_scatter)][1][2] = 0.0312f;
   ASSERT_TRUE(MachineProfile::from(Measurements(), {}, {}, before).save(path_));
   const auto profile = MachineProfile::load(path_);
   ASSERT_TRUE(profile) << profile.error().text;
@@ -344,6 +424,8 @@ TEST_F(CollectivesInAProfile, ComeBackAsTheyWere) {
   ASSERT_EQ(after.settings.size(), 1u);
   EXPECT_TRUE(after.settings[0].same_place(before.settings[0]));
   const auto what = static_cast<std::size_t>(reduce_scatter);
+  EXPECT_NEAR(after.settings[0].noise[what][1][2], 0.0312, 1e-6);
+  EXPECT_TRUE(std::isnan(after.settings[0].noise[what][1][4]));
   for (std::size_t size = 0; size < collective_sizes; ++size) {
     EXPECT_TRUE(std::isnan(after.settings[0].library[what][0][size]));
     if (size % 2) EXPECT_TRUE(std::isnan(after.settings[0].library[what][1][size]));
@@ -370,6 +452,9 @@ TEST_F(CollectivesInAProfile, ABadSectionIsRefusedWhole) {
   expect_one_line(refusal(bad), "bad entry");
   bad = measured_as(1, 1);
   bad.settings[0].library[0][1][2] = 1e9f;
+  expect_one_line(refusal(bad), "bad entry");
+  bad = measured_as(1, 1);
+  bad.settings[0].noise[0][1][2] = -1;
   expect_one_line(refusal(bad), "bad entry");
   bad = measured_as(1, 1);
   bad.settings.resize(4, bad.settings[0]);

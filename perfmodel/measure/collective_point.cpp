@@ -12,7 +12,9 @@ namespace bestride {
 namespace {
 
 constexpr double shortest_sample = 200e-6;
-constexpr int most_turns = 100, least_rounds = 3;
+constexpr int most_turns = 100, least_rounds = 3, more_rounds = 5;
+constexpr double steady = 0.02;  ///< noise of the ratio at which no more is needed
+constexpr double patience = 4;   ///< times the limit where it is not reached
 
 /// One call on `count` integers a rank (vectors that are cut) or in all (whole ones). Integers: any order of additions is the same.
 struct Call {
@@ -65,7 +67,7 @@ struct Call {
 };
 
 double time_once(const Call& call, bool library, int turns) {
-  PMPI_Barrier(MPI_COMM_WORLD);
+  meet();
   const double before = PMPI_Wtime();
   for (int i = 0; i < turns; ++i) call(library);
   return largest((PMPI_Wtime() - before) / turns);
@@ -92,13 +94,18 @@ BothWays CollectiveMeasurer::measure(const CollectivePoint& point, double limit)
   for (bool library : {false, true}) time_once(call, library, 1);
   const double seconds = time_once(call, false, 1) + time_once(call, true, 1);  // the same on all ranks, so all plan alike
   const int turns = static_cast<int>(std::clamp(2 * shortest_sample / seconds, 1.0, double{most_turns}));
-  const int rounds = static_cast<int>(std::clamp(limit / (seconds * turns), double{least_rounds}, double{most_rounds}));
   std::vector<double> mpi, pmpi;
-  for (int round = 0; round < rounds; ++round) {
-    mpi.push_back(time_once(call, false, turns));
-    pmpi.push_back(time_once(call, true, turns));
+  BothWays both;
+  double spent = 0;
+  for (int round = 1; round <= most_rounds; ++round) {
+    // By turns first: what one leaves behind the other finds.
+    for (bool library : {round % 2 == 0, round % 2 == 1}) (library ? pmpi : mpi).push_back(time_once(call, library, turns));
+    spent += (mpi.back() + pmpi.back()) * turns;
+    both = both_ways(mpi, pmpi);
+    if (round < least_rounds) continue;
+    if (spent >= patience * limit || (both.noise <= steady && (round >= more_rounds || spent >= limit))) break;
   }
-  return {lower_quartile(mpi), lower_quartile(pmpi)};
+  return both;
 }
 
 }  // namespace bestride

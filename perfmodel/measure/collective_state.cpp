@@ -42,6 +42,8 @@ void apply(const std::string& line, CollectiveState* state) {
     const auto collective = static_cast<std::size_t>(point.what), size = static_cast<std::size_t>(point.size);
     setting.hierarchical[collective][point.blocking][size] = static_cast<float>(first * 1e-9);
     setting.library[collective][point.blocking][size] = static_cast<float>(second * 1e-9);
+    double noise = 0;
+    setting.noise[collective][point.blocking][size] = in >> noise && noise >= 0 ? static_cast<float>(noise) : CollectiveSetting::unmeasured;
     state->done.insert(id);
     return;
   }
@@ -79,8 +81,8 @@ void CollectiveStateWriter::link(const LinkField& field, double seconds) {
   std::fflush(file_);
 }
 
-void CollectiveStateWriter::point(const CollectivePoint& point, double hierarchical, double library) {
-  std::fprintf(file_, "point %s %.6g %.6g\n", point.id().c_str(), hierarchical * 1e9, library * 1e9);
+void CollectiveStateWriter::point(const CollectivePoint& point, const BothWays& both) {
+  std::fprintf(file_, "point %s %.6g %.6g %.3g\n", point.id().c_str(), both.mpi * 1e9, both.pmpi * 1e9, both.noise);
   std::fflush(file_);
 }
 

@@ -5,12 +5,13 @@
 //
 //   bestride-collectives 1 <nodes> <ranks> <most on a node> <ring entries> <configuration>
 //   link <field> <ns>
-//   point <point id> <hierarchical ns> <library ns>
+//   point <point id> <hierarchical ns> <library ns> [<noise of their ratio>]
 #include <cstdio>
 #include <set>
 #include <string>
 
 #include "base/result.hpp"
+#include "perfmodel/measure/both_ways.hpp"
 #include "perfmodel/measure/collective_plan.hpp"
 
 namespace bestride {
@@ -33,7 +34,7 @@ class CollectiveStateWriter {
     if (file_) std::fclose(file_);
   }
   void link(const LinkField& field, double seconds);
-  void point(const CollectivePoint& point, double hierarchical, double library);
+  void point(const CollectivePoint& point, const BothWays& both);
 
  private:
   explicit CollectiveStateWriter(std::FILE* file) : file_(file) {}

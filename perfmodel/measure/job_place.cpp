@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "perfmodel/measure/job_place.hpp"
 
+#include <sched.h>
+
 #include <vector>
 
 namespace bestride {
@@ -19,8 +21,24 @@ JobPlace find_place() {
   return place;
 }
 
+void finish(int count, MPI_Request* requests) {
+  for (int all = 0;;) {
+    PMPI_Testall(count, requests, &all, MPI_STATUSES_IGNORE);
+    if (all) return;
+    ::sched_yield();
+  }
+}
+
+void meet() {
+  MPI_Request request;
+  PMPI_Ibarrier(MPI_COMM_WORLD, &request);
+  finish(1, &request);
+}
+
 double largest(double value) {
-  PMPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  MPI_Request request;
+  PMPI_Iallreduce(MPI_IN_PLACE, &value, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD, &request);
+  finish(1, &request);
   return value;
 }
 

@@ -19,7 +19,12 @@ struct JobPlace {
 /// Collective over MPI_COMM_WORLD. The communicator lives until MPI_Finalize.
 JobPlace find_place();
 
-/// Over all ranks of MPI_COMM_WORLD.
+/// Waits for all ranks of MPI_COMM_WORLD. Who waits leaves its processor to ranks that don't: with MPI's own barrier those that are through
+/// start earlier than those that wait for a processor, by as much as a scheduler's turn takes, and that would be measured.
+void meet();
+/// Over all ranks of MPI_COMM_WORLD, waiting likewise.
 double largest(double value);
+/// Until all of them are complete, likewise.
+void finish(int count, MPI_Request* requests);
 
 }  // namespace bestride
