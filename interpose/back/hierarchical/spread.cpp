@@ -8,18 +8,10 @@
 
 namespace bestride {
 
-CommEntry* member_entry(MPI_Comm comm) noexcept {
-  if (comm == MPI_COMM_NULL) return nullptr;
-  // All members must find it known, or none.
-  runtime().comms.note(comm);
-  CommEntry* entry = runtime().comms.find(comm);
-  return entry && entry->size() > 1 ? entry : nullptr;
-}
-
-Route route(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t bytes, bool blocking, bool may_wait) noexcept {
+Route route(CommEntry& entry, Collective what, std::int64_t bytes, bool blocking) noexcept {
   CollectiveChoice choice;
   Route to;
-  to.queue = entry.collectives.choose(comm, entry, what, bytes, blocking, may_wait, &choice);
+  to.queue = entry.collectives.choose(what, bytes, blocking, &choice);
   if (to.queue) {
     to.owner = entry.collectives.queue();
     to.pace.piece = choice.chunk_bytes;
