@@ -56,8 +56,7 @@ bool on_several_nodes(const Job& job, MPI_Comm comm, int size) noexcept {
       known = real.Group_translate_ranks(members, count, here, world, there) == MPI_SUCCESS;
       for (int i = 0; i < count && known; ++i) {
         known = there[i] >= 0 && there[i] < job.topology.ranks();
-        if (!known) break;
-        const int node = job.topology.node_of(there[i]);
+        const int node = known ? job.topology.node_of(there[i]) : first_node;
         if (first_node < 0) first_node = node;
         several |= node != first_node;
       }
