@@ -109,6 +109,7 @@ void CommEntry::read_neighbours() {
 
 void CommRegistry::insert(MPI_Comm comm) noexcept {
   if (comm == MPI_COMM_NULL || fail_here(FailPoint::communicator)) return;
+  if (comm != MPI_COMM_WORLD && comm != MPI_COMM_SELF && fail_here(FailPoint::made)) return;
   try {
     auto* entry = new CommEntry(comm, runtime().locality());
     // Two threads may note the same one at once: what is replaced may be in use, and is left alone.

@@ -4,8 +4,10 @@
 #include "interpose/back/gpu/play.hpp"
 #include "interpose/back/hierarchical/hints.hpp"
 #include "interpose/back/hierarchical/job.hpp"
+#include "interpose/back/hierarchical/member.hpp"
 #include "interpose/back/hierarchical/progress_thread.hpp"
 #include "interpose/back/hierarchical/rail.hpp"
+#include "interpose/back/owed.hpp"
 #include "interpose/back/runtime.hpp"
 
 namespace bestride {
@@ -102,7 +104,7 @@ int made(int error, const MPI_Comm* comm) noexcept {
   if (error != MPI_SUCCESS || !comm || *comm == MPI_COMM_NULL) return error;
   runtime().comms.made(*comm);
   if (job()) [[unlikely]]
-    if (CommEntry* entry = runtime().comms.find(*comm)) entry->collectives.agree(*comm, *entry);
+    const Member member(*comm, true);
   return error;
 }
 
@@ -112,6 +114,32 @@ int comm_dup_with_info(MPI_Comm from, MPI_Info info, MPI_Comm* comm) {
   if (error == MPI_SUCCESS) take_hints(*comm, info);
   return error;
 }
+
+#if MPI_VERSION >= 4
+/// What the info of MPI_Comm_idup_with_info says: it is the communicator's once that exists.
+struct OwedHints final : Owed {
+  OwedHints(MPI_Comm* of, const CommHints& given) noexcept : comm(of), hints(given) {}
+  void fill() noexcept override {}
+  void settle(bool good, const MPI_Status*) noexcept override {
+    if (!good) return;
+    runtime().comms.made(*comm);
+    if (CommEntry* entry = runtime().comms.find(*comm)) entry->collectives.hints = hints;
+  }
+  bool wants_status() const noexcept override { return false; }
+
+  MPI_Comm* comm;  ///< the application's, which stays until then
+  const CommHints hints;
+};
+
+/// A member without memory for its hints has none, and so the members differ where they come to agree.
+template <Calls& via>
+int comm_idup_with_info(MPI_Comm from, MPI_Info info, MPI_Comm* comm, MPI_Request* request) {
+  const int error = via.Comm_idup_with_info(from, info, comm, request);
+  if (error == MPI_SUCCESS && job())
+    if (auto* owed = fail_here(FailPoint::owed) ? nullptr : new (std::nothrow) OwedHints(comm, read_hints(info))) hang(owed, *request);
+  return error;
+}
+#endif
 
 template <Calls& via>
 int comm_set_info(MPI_Comm comm, MPI_Info info) {
@@ -142,6 +170,10 @@ BESTRIDE_BOTH_ENTRIES(Comm_free, (MPI_Comm* comm), comm_free, (comm))
 BESTRIDE_BOTH_ENTRIES(Comm_disconnect, (MPI_Comm* comm), comm_disconnect, (comm))
 
 BESTRIDE_BOTH_ENTRIES(Comm_dup_with_info, (MPI_Comm from, MPI_Info info, MPI_Comm* comm), comm_dup_with_info, (from, info, comm))
+#if MPI_VERSION >= 4
+BESTRIDE_BOTH_ENTRIES(Comm_idup_with_info, (MPI_Comm from, MPI_Info info, MPI_Comm* comm, MPI_Request* request), comm_idup_with_info,
+                      (from, info, comm, request))
+#endif
 BESTRIDE_BOTH_ENTRIES(Comm_set_info, (MPI_Comm comm, MPI_Info info), comm_set_info, (comm, info))
 
 using bestride::before_call;

@@ -5,7 +5,7 @@ namespace bestride {
 
 void set_failing(std::string_view names) noexcept {
   constexpr std::string_view known[] = {"thread", "type",   "decode",       "plan",  "packer",   "respell", "lease",  "owed",
-                                        "statuses", "arrays", "communicator", "table", "arena", "window", "presence", "topology", "report",  "symbol", "start"};
+                                        "statuses", "arrays", "communicator", "made", "queue", "table", "arena", "window", "presence", "topology", "report",  "symbol", "start"};
   static_assert(sizeof known / sizeof known[0] == static_cast<std::size_t>(FailPoint::count));
   const auto lets_it_start = [](std::size_t i) { return i < static_cast<std::size_t>(FailPoint::symbol); };
   std::uint32_t bits = 0;

@@ -22,6 +22,8 @@ enum class FailPoint : std::uint8_t {
   statuses,  ///< our own statuses for a completion call
   arrays,    ///< rewritten arguments of a neighbour collective
   communicator,  ///< what is remembered of a communicator
+  made,      ///< the same of those that are made after MPI_Init
+  queue,     ///< the collectives of a communicator over several nodes
   table,     ///< a wider table of handles or of requests
   arena,     ///< memory in which results of allgathers are kept
   window,    ///< memory shared by the ranks of a node

@@ -23,6 +23,13 @@ constexpr std::size_t plans_per_type = 64;
 
 }  // namespace
 
+bool needs_no_commit(MPI_Datatype type) noexcept {
+  int integers = 0, addresses = 0, types = 0, combiner = 0;
+  if (datatype_calls.get_envelope(type, &integers, &addresses, &types, &combiner) != MPI_SUCCESS) return false;
+  return combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_REAL || combiner == MPI_COMBINER_F90_COMPLEX ||
+         combiner == MPI_COMBINER_F90_INTEGER;
+}
+
 void TypeEntry::decode_locked() noexcept {
   if (state_.load(std::memory_order_relaxed) != State::undecoded) return;
   State state = State::opaque;
@@ -116,6 +123,7 @@ void TypeRegistry::insert(MPI_Datatype type) noexcept {
   if (!entry || !table_.insert(type, entry, &stale)) {
     delete entry;
     stale = table_.remove(type);
+    lost_.store(true, std::memory_order_relaxed);
     say_once("type", "no memory to remember a datatype; its calls are left to the MPI library");
   }
   if (stale) {

@@ -22,6 +22,9 @@
 
 namespace bestride {
 
+/// Predefined, or made by MPI_Type_create_f90_*, which needs no commit. `type` is valid.
+bool needs_no_commit(MPI_Datatype type) noexcept;
+
 /// One committed type, from its commit to its free. Decoded at first use that can gain by it.
 ///
 /// What a call that is left to MPI reads lies in its first 40 bytes: between two exchanges a stencil code sweeps its domain, everything of
@@ -112,8 +115,8 @@ class TypeEntry {
 class TypeRegistry {
  public:
   TypeEntry* find(MPI_Datatype type) const noexcept { return table_.find(type); }
-  /// A type is committed from now on. An older entry of the same handle is stale and goes. No memory: nothing happens, and the
-  /// type is left to MPI.
+  /// A type is committed from now on. An older entry of the same handle is stale and goes. No memory: it is not known, but lost(), and
+  /// left to MPI.
   void insert(MPI_Datatype type) noexcept;
   /// A predefined type: known to be contiguous. Needed only where contiguous messages may gain.
   void insert_predefined(MPI_Datatype type) noexcept;
@@ -121,11 +124,14 @@ class TypeRegistry {
   void remove(MPI_Datatype type) noexcept;
   /// Forgets all and frees the respelled types; afterwards every call is forwarded.
   void clear() noexcept;
+  /// There was no memory for some type: one that is not known may have been committed.
+  bool lost() const noexcept { return lost_.load(std::memory_order_relaxed); }
   std::size_t size() const noexcept { return table_.size(); }
 
  private:
   HandleTable<MPI_Datatype, TypeEntry> table_;
   std::atomic<std::uint64_t> next_id_{1};
+  std::atomic<bool> lost_{false};
   TypeEntry* forgotten_ = nullptr;  ///< what clear() took out
 };
 

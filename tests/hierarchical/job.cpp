@@ -136,11 +136,9 @@ void Groups::make_again(int index) {
 
 Watch::Watch(const Group& group, bool possible, bool may_wait) {
   if (expectation() == Expectation::nothing) return;
-  expected_ = Expectation::library;
-  if (expectation() == Expectation::hierarchical && possible && group.several_nodes) {
-    group.known |= may_wait;
-    if (group.known) expected_ = Expectation::hierarchical;
-  }
+  group.known |= may_wait;
+  const bool hierarchical = expectation() == Expectation::hierarchical && possible && group.several_nodes && group.known;
+  expected_ = hierarchical ? Expectation::hierarchical : Expectation::library;
   before_ = calls_seen_by_library();
 }
 

@@ -15,14 +15,6 @@
 namespace bestride {
 namespace {
 
-/// Predefined, or made by MPI_Type_create_f90_*, which needs no commit.
-bool needs_no_commit(MPI_Datatype type) noexcept {
-  int integers = 0, addresses = 0, types = 0, combiner = 0;
-  if (datatype_calls.get_envelope(type, &integers, &addresses, &types, &combiner) != MPI_SUCCESS) return false;
-  return combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_REAL || combiner == MPI_COMBINER_F90_COMPLEX ||
-         combiner == MPI_COMBINER_F90_INTEGER;
-}
-
 /// All addresses that were ever found to be device memory lie in [low, high).
 std::atomic<std::uint64_t> device_low{UINT64_MAX}, device_high{0};
 

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interpose/back/hierarchical/communicator.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <limits>
 #include <mutex>
+#include <new>
+#include <numeric>
 #include <optional>
 #include <vector>
 
@@ -37,11 +40,31 @@ CacheLimits cache_limits(const LinkCosts& link, std::int64_t budget, int nodes) 
   return limits;
 }
 
-/// Of the communicator; nothing if it lies on one node, or has members outside of MPI_COMM_WORLD.
-std::optional<Topology> topology_of(const Job& job, CommEntry& entry, std::vector<int>* world_ranks) {
-  for (int rank = 0; rank < entry.size(); ++rank) world_ranks->push_back(entry.world_rank(rank));
-  std::optional<Topology> topology = job.topology.restricted(*world_ranks);
-  return topology && topology->nodes() > 1 ? std::move(topology) : std::nullopt;
+/// The communicator has members on several nodes, and none outside of MPI_COMM_WORLD. Takes no memory: a member that could not say whether there is
+/// anything to agree on would wait for others that don't come, or let them wait.
+bool on_several_nodes(const Job& job, MPI_Comm comm, int size) noexcept {
+  constexpr int at_once = 64;
+  MPI_Group members = MPI_GROUP_NULL, world = MPI_GROUP_NULL;
+  bool several = false, known = false;
+  if (real.Comm_group(comm, &members) == MPI_SUCCESS && real.Comm_group(MPI_COMM_WORLD, &world) == MPI_SUCCESS) {
+    known = true;
+    int first_node = -1;
+    for (int first = 0; first < size && known; first += at_once) {
+      int here[at_once], there[at_once];
+      const int count = std::min(at_once, size - first);
+      std::iota(here, here + count, first);
+      known = real.Group_translate_ranks(members, count, here, world, there) == MPI_SUCCESS;
+      for (int i = 0; i < count && known; ++i) {
+        known = there[i] >= 0 && there[i] < job.topology.ranks();
+        const int node = known ? job.topology.node_of(there[i]) : first_node;
+        if (first_node < 0) first_node = node;
+        several |= node != first_node;
+      }
+    }
+  }
+  if (members != MPI_GROUP_NULL) real.Group_free(&members);
+  if (world != MPI_GROUP_NULL) real.Group_free(&world);
+  return known && several;
 }
 
 }  // namespace
@@ -50,15 +73,18 @@ void CommCollectives::agree(MPI_Comm comm, CommEntry& entry) noexcept {
   const Job* all = job();
   if (!all || state_.load(std::memory_order_acquire) == agreed) return;
   if (entry.size() < 2) return state_.store(agreed, std::memory_order_release);  // also an inter-communicator
-  // This member can't; the least tag it could take; less than what it has for the cache.
-  std::int64_t mine[3] = {0, 0, 0}, most[3] = {1, 0, 0};
-  std::vector<int> world_ranks;
-  std::optional<Topology> topology;
+  if (!on_several_nodes(*all, comm, entry.size())) return state_.store(agreed, std::memory_order_release);
+  // This member can't; the least tag it could take; less than what it has for the cache; its hints.
+  constexpr int words = 3 + hint_words;
+  std::int64_t mine[words] = {0, 0, 0}, most[words] = {1, 0, 0};
   std::shared_ptr<CollectiveQueue> queue;
   const std::unique_lock lock(agreeing, std::try_to_lock);
   try {
-    topology = topology_of(*all, entry, &world_ranks);
-    if (!topology) return state_.store(agreed, std::memory_order_release);
+    if (fail_here(FailPoint::queue)) throw std::bad_alloc();
+    std::vector<int> world_ranks;
+    for (int rank = 0; rank < entry.size(); ++rank) world_ranks.push_back(entry.world_rank(rank));
+    std::optional<Topology> topology = all->topology.restricted(world_ranks);
+    if (!topology || !remembered) throw std::bad_alloc();
     shape_ = shape_of(Collective::allgather, 0, true, *topology);
     queue = std::make_shared<CollectiveQueue>(std::move(*topology), entry.rank(), all->wire, std::move(world_ranks), all->settings.window_limit);
   } catch (...) {
@@ -69,7 +95,9 @@ void CommCollectives::agree(MPI_Comm comm, CommEntry& entry) noexcept {
   else
     mine[1] = next_tag;
   mine[2] = -cache_to_give(*all);
-  if (real.Allreduce(mine, most, 3, MPI_INT64_T, MPI_MAX, comm) != MPI_SUCCESS || most[0]) return;
+  tell(hints, mine + 3);
+  if (real.Allreduce(mine, most, words, MPI_INT64_T, MPI_MAX, comm) != MPI_SUCCESS || most[0]) return;
+  settle(hints, most + 3);
   next_tag = static_cast<int>(most[1]) + 1;
   if (most[1] > all->largest_tag) {
     say_once("tags", "too many communicators for hierarchical collectives; those of newer ones are left to the MPI library");
@@ -102,13 +130,8 @@ CommCollectives::~CommCollectives() {
   cache_given.fetch_sub(cache_share_, std::memory_order_relaxed);
 }
 
-CollectiveQueue* CommCollectives::choose(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t bytes, bool blocking, bool may_wait,
-                                         CollectiveChoice* choice) noexcept {
-  if (state_.load(std::memory_order_acquire) != agreed) {
-    if (may_wait) agree(comm, entry);
-    if (state_.load(std::memory_order_acquire) != agreed) return nullptr;
-  }
-  if (!queue_ || bytes < least_[static_cast<int>(what)][blocking] || queue_->refused()) return nullptr;
+CollectiveQueue* CommCollectives::choose(Collective what, std::int64_t bytes, bool blocking, CollectiveChoice* choice) noexcept {
+  if (state_.load(std::memory_order_acquire) != agreed || !queue_ || bytes < least_[static_cast<int>(what)][blocking] || queue_->refused()) return nullptr;
   CollectiveShape shape = shape_;
   shape.what = what;
   shape.bytes = bytes;

@@ -26,13 +26,14 @@ class CommCollectives {
   CommCollectives& operator=(const CommCollectives&) = delete;
 
   /// The communicator's queue if a collective of this size is to go through it, else nullptr: leave it to MPI. The same answer on all members, whose
-  /// arguments are the same. `blocking`: the form of the call; `may_wait`: it may wait for other members.
-  CollectiveQueue* choose(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t bytes, bool blocking, bool may_wait, CollectiveChoice* choice) noexcept;
-  /// The members agree, if there is something to agree on. Collective.
+  /// arguments are the same. `blocking`: the form of the call.
+  CollectiveQueue* choose(Collective what, std::int64_t bytes, bool blocking, CollectiveChoice* choice) noexcept;
+  /// The members agree, if there is something to agree on and they have not yet. Collective.
   void agree(MPI_Comm comm, CommEntry& entry) noexcept;
   std::shared_ptr<CollectiveQueue> queue() const noexcept { return queue_; }
 
   CommHints hints;  ///< the same on all members
+  bool remembered = true;  ///< false: known for the length of one call; nothing can be agreed on
 
  private:
   enum State : int { unasked, agreed };

@@ -7,7 +7,7 @@
 #include "base/message.hpp"
 #include "interpose/back/calls.hpp"
 #include "interpose/back/hierarchical/job.hpp"
-#include "interpose/back/runtime.hpp"
+#include "interpose/back/hierarchical/member.hpp"
 #include "kernels/quantise/format.hpp"
 
 namespace bestride {
@@ -31,8 +31,8 @@ constexpr Choice format_choices[] = {{"none", CommHints::none - 1},
                                      {"half", static_cast<int>(NumberFormat::float16)}};
 constexpr Key keys[] = {{"bestride_quantize", &CommHints::quantise, quantise_choices, "off, int8 or int4", 0},
                         {"bestride_reassociate", &CommHints::reassociate, reassociate_choices, "0 or 1", 0},
-                        {"bestride_format", &CommHints::format, format_choices, "bfloat16, half or none", CommHints::none}};
-constexpr int key_count = sizeof keys / sizeof *keys;
+                        {"bestride_format", &CommHints::format, format_choices, "bfloat16, half or none", CommHints::none - 1}};
+static_assert(hint_words == 2 * sizeof keys / sizeof *keys);
 
 /// CommHints::none: not given, or not a value it can have, which is said.
 int read(MPI_Info info, const Key& key) noexcept {
@@ -48,30 +48,46 @@ int read(MPI_Info info, const Key& key) noexcept {
 
 }  // namespace
 
+CommHints read_hints(MPI_Info info) noexcept {
+  CommHints hints;
+  for (const Key& key : keys) hints.*key.member = read(info, key);
+  return hints;
+}
+
+void tell(const CommHints& hints, std::int64_t* words) noexcept {
+  for (const Key& key : keys) {
+    *words++ = hints.*key.member;
+    *words++ = -(hints.*key.member);
+  }
+}
+
+void settle(CommHints& hints, const std::int64_t* greatest) noexcept {
+  for (const Key& key : keys) {
+    if (greatest[0] != -greatest[1]) {
+      say_once("hints", "the members of a communicator give the info key %s different values; it is off there: give all the same", key.name);
+      hints.*key.member = key.off;
+    }
+    greatest += 2;
+  }
+}
+
 void take_hints(MPI_Comm comm, MPI_Info info) noexcept {
   if (!job()) return;
-  runtime().comms.note(comm);
-  CommEntry* entry = runtime().comms.find(comm);
-  if (entry && entry->size() < 2) return;
-  // The greatest of each value and of its negative; and whether one member can't remember them.
-  int mine[2 * key_count + 1], most[2 * key_count + 1];
-  for (int i = 0; i < key_count; ++i) {
-    mine[2 * i] = read(info, keys[i]);
-    mine[2 * i + 1] = -mine[2 * i];
-  }
-  mine[2 * key_count] = entry == nullptr;
-  if (real.Allreduce(mine, most, 2 * key_count + 1, MPI_INT, MPI_MAX, comm) != MPI_SUCCESS || !entry) return;
-  for (int i = 0; i < key_count; ++i) {
-    int& value = entry->collectives.hints.*keys[i].member;
-    if (most[2 * key_count]) {
-      value = keys[i].off;
-    } else if (most[2 * i] != -most[2 * i + 1]) {
-      say_once("hints", "the members of a communicator give the info key %s different values; it is off there: give all the same",
-               keys[i].name);
-      value = keys[i].off;
-    } else if (most[2 * i] != CommHints::none) {
-      value = most[2 * i];
-    }
+  const Member member(comm, false);
+  if (!member) return;
+  CommHints given = read_hints(info);
+  std::int64_t mine[hint_words + 1], most[hint_words + 1];
+  tell(given, mine);
+  mine[hint_words] = !member->collectives.remembered;
+  if (real.Allreduce(mine, most, hint_words + 1, MPI_INT64_T, MPI_MAX, comm) != MPI_SUCCESS) return;
+  settle(given, most);
+  for (const Key& key : keys) {
+    int& value = member->collectives.hints.*key.member;
+    // One member can't remember them.
+    if (most[hint_words])
+      value = key.off;
+    else if (given.*key.member != CommHints::none)
+      value = given.*key.member;
   }
 }
 

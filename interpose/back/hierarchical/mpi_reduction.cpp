@@ -14,10 +14,9 @@ bool MpiReduction::possible(MPI_Datatype type) noexcept {
   if (predefined(type) || is_pair_with_gaps(type)) return true;
   const ElementSize element = element_size(type);
   if (element.packed <= 0 || element.extent <= 0 || element.extent > half / 2) return false;
-  TypeEntry* entry = runtime().types.find(type);
-  if (entry->decoded_state() == TypeEntry::State::opaque) return false;
-  const Layout& layout = entry->element();
-  return layout.low() >= 0 && layout.high() <= half / 2;
+  // Asked of MPI, as all members have to say the same, also one that lacks memory to decode the type.
+  MPI_Aint low = 0, length = 0;
+  return real.Type_get_true_extent(type, &low, &length) == MPI_SUCCESS && low >= 0 && length <= half / 2 && low <= half / 2 - length;
 }
 
 MpiReduction::MpiReduction(MPI_Op op, MPI_Datatype type, bool in_one_order) : op_(op), type_(type) {
@@ -28,9 +27,10 @@ MpiReduction::MpiReduction(MPI_Op op, MPI_Datatype type, bool in_one_order) : op
   if (predefined(type)) return;
   batch_ = half / 2 / extent_;
   places_ = std::make_unique<std::byte[]>(2 * half);
-  TypeEntry* entry = runtime().types.find(type);
-  entry->expect_reuse();
-  plan_ = entry->plan(batch_);
+  if (TypeEntry* entry = runtime().types.find(type)) {
+    entry->expect_reuse();
+    plan_ = entry->plan(batch_);
+  }
   if (plan_ && (!plan_->layout() || !plan_->packer())) plan_ = PlanRef();
 }
 

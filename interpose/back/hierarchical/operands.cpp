@@ -22,14 +22,27 @@ std::int64_t most_elements(std::int64_t element_bytes) noexcept { return std::ma
 ElementSize element_size(MPI_Datatype type) noexcept {
   if (const Predefined* known = predefined(type)) return {known->size, known->size};
   TypeEntry* entry = runtime().types.find(type);
-  if (!entry) return {};
-  const TypeEntry::State state = entry->decoded_state();
-  if (state != TypeEntry::State::opaque && state != TypeEntry::State::undecoded) return {entry->size(), entry->extent()};
-  // For want of memory, perhaps on this rank alone: others count on it.
+  if (entry) {
+    const TypeEntry::State state = entry->decoded_state();
+    if (state != TypeEntry::State::opaque && state != TypeEntry::State::undecoded) return {entry->size(), entry->extent()};
+  } else if (!runtime().types.lost() || type == MPI_DATATYPE_NULL || (needs_no_commit(type) && !is_pair_with_gaps(type))) {
+    return {};
+  }
+  // For want of memory, perhaps on this rank alone.
   int size = 0;
   MPI_Aint lower = 0, extent = 0;
   if (real.Type_size(type, &size) != MPI_SUCCESS || size < 0 || real.Type_get_extent(type, &lower, &extent) != MPI_SUCCESS) return {};
   return {size, extent};
+}
+
+MPI_Datatype leaf_of(MPI_Datatype type) noexcept {
+  TypeEntry* entry = runtime().types.find(type);
+  if (entry && entry->decoded_state() != TypeEntry::State::opaque) return entry->leaf();
+  try {
+    if (const auto decoded = decode(type, datatype_calls)) return decoded->leaf;
+  } catch (...) {
+  }
+  return MPI_DATATYPE_NULL;
 }
 
 UserBlocks::UserBlocks(const void* buffer, std::span<const Range> blocks, MPI_Datatype type, Access access, StagedBlocks& staged, int only)

@@ -15,12 +15,15 @@
 
 namespace bestride {
 
-/// What one element of a known type is: a predefined one, or one whose commit was seen.
+/// What one element of a known type is: a predefined one, or one whose commit was seen. One that this rank alone could not remember is known,
+/// too: others count on it.
 struct ElementSize {
   std::int64_t packed = -1;  ///< bytes; -1: not known, so the call is MPI's
   std::int64_t extent = 0;
 };
 ElementSize element_size(MPI_Datatype type) noexcept;
+/// The one predefined type that all of a known, not predefined type is made of; MPI_DATATYPE_NULL: there are several.
+MPI_Datatype leaf_of(MPI_Datatype type) noexcept;
 
 /// One block for each rank.
 class UserBlocks final : public Operands {

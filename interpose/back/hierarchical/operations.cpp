@@ -183,12 +183,12 @@ Strand BroadcastOperation::begin(Hierarchy& hierarchy) {
 
 Strand ReduceScatterOperation::begin(Hierarchy& hierarchy) {
   must(input_.fill());
-  const Operand output = kept_ ? Operand(kept_.data(), output_.bytes(0)) : output_.of(0);
+  const Operand output = kept_.place(output_.of(0), input_.of(hierarchy.rank()));
   return reduce_scatter_of(hierarchy, input_, output, reduction_, pace);
 }
 
 void ReduceScatterOperation::finish() noexcept {
-  if (kept_) output_.of(0).write(kept_.data(), 0, output_.bytes(0));
+  kept_.deliver(output_.of(0));
   output_.settle();
 }
 

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "collectives/reduction.hpp"
-#include "interpose/back/buffer.hpp"
+#include "interpose/back/hierarchical/kept_result.hpp"
 #include "interpose/back/hierarchical/mpi_reduction.hpp"
 #include "interpose/back/hierarchical/operands.hpp"
 #include "interpose/back/hierarchical/operation.hpp"
@@ -39,15 +39,15 @@ class BroadcastOperation final : public Operation {
 /// MPI_Reduce_scatter, MPI_Reduce_scatter_block.
 class ReduceScatterOperation final : public Operation {
  public:
-  /// `input`: a block for each rank. `kept`: in place the result waits here until all has been read; else empty.
-  ReduceScatterOperation(UserBlocks input, UserBlocks output, Lease kept, MpiReduction reduction) noexcept
+  /// `input`: a block for each rank. `kept`: where the result waits.
+  ReduceScatterOperation(UserBlocks input, UserBlocks output, KeptResult kept, MpiReduction reduction) noexcept
       : input_(std::move(input)), output_(std::move(output)), kept_(std::move(kept)), reduction_(std::move(reduction)) {}
   Strand begin(Hierarchy& hierarchy) override;
   void finish() noexcept override;
 
  private:
   UserBlocks input_, output_;
-  Lease kept_;
+  KeptResult kept_;
   MpiReduction reduction_;
 };
 

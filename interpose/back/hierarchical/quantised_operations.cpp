@@ -49,8 +49,7 @@ std::optional<Codes> quantised_gather(CommEntry& entry, MPI_Datatype type) noexc
   const int bits = bits_asked(entry);
   if (bits == 0) return std::nullopt;
   const Predefined* basic = predefined(type);
-  if (!basic)
-    if (TypeEntry* known = runtime().types.find(type)) basic = predefined(known->leaf());
+  if (!basic) basic = predefined(leaf_of(type));
   return codes_of(bits, format_of(entry, basic));
 }
 
@@ -70,12 +69,12 @@ Strand QuantisedAllgather::begin(Hierarchy& hierarchy) {
 
 Strand QuantisedReduceScatter::begin(Hierarchy& hierarchy) {
   must(input_.fill());
-  const Operand output = kept_ ? Operand(kept_.data(), output_.bytes(0)) : output_.of(0);
+  const Operand output = kept_.place(output_.of(0), input_.of(hierarchy.rank()));
   return quantised_reduce_scatter(hierarchy, input_, output, codes_.format, codes_.added, pace);
 }
 
 void QuantisedReduceScatter::finish() noexcept {
-  if (kept_) output_.of(0).write(kept_.data(), 0, output_.bytes(0));
+  kept_.deliver(output_.of(0));
   output_.settle();
 }
 

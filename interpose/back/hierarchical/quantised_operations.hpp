@@ -6,7 +6,7 @@
 
 #include <optional>
 
-#include "interpose/back/buffer.hpp"
+#include "interpose/back/hierarchical/kept_result.hpp"
 #include "interpose/back/hierarchical/operands.hpp"
 #include "interpose/back/hierarchical/operation.hpp"
 #include "kernels/quantise/format.hpp"
@@ -45,8 +45,8 @@ class QuantisedAllgather final : public Operation {
 /// MPI_Reduce_scatter, MPI_Reduce_scatter_block.
 class QuantisedReduceScatter final : public Operation {
  public:
-  /// `kept`: in place the result waits here until all has been read; else empty.
-  QuantisedReduceScatter(UserBlocks input, UserBlocks output, Lease kept, Codes codes) noexcept
+  /// `kept`: where the result waits.
+  QuantisedReduceScatter(UserBlocks input, UserBlocks output, KeptResult kept, Codes codes) noexcept
       : input_(std::move(input)), output_(std::move(output)), kept_(std::move(kept)), codes_(codes) {}
   Strand begin(Hierarchy& hierarchy) override;
   void finish() noexcept override;
@@ -54,7 +54,7 @@ class QuantisedReduceScatter final : public Operation {
 
  private:
   UserBlocks input_, output_;
-  Lease kept_;
+  KeptResult kept_;
   const Codes codes_;
 };
 

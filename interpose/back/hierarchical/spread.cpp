@@ -9,18 +9,10 @@
 
 namespace bestride {
 
-CommEntry* member_entry(MPI_Comm comm) noexcept {
-  if (comm == MPI_COMM_NULL) return nullptr;
-  // All members must find it known, or none.
-  runtime().comms.note(comm);
-  CommEntry* entry = runtime().comms.find(comm);
-  return entry && entry->size() > 1 ? entry : nullptr;
-}
-
-Route route(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t bytes, bool blocking, bool may_wait) noexcept {
+Route route(CommEntry& entry, Collective what, std::int64_t bytes, bool blocking) noexcept {
   CollectiveChoice choice;
   Route to;
-  to.queue = entry.collectives.choose(comm, entry, what, bytes, blocking, may_wait, &choice);
+  to.queue = entry.collectives.choose(what, bytes, blocking, &choice);
   if (to.queue) {
     to.owner = entry.collectives.queue();
     to.pace.piece = choice.chunk_bytes;
@@ -31,11 +23,11 @@ Route route(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t bytes
   return to;
 }
 
-Route route_of_any_size(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t bytes, bool blocking, bool may_wait) noexcept {
+Route route_of_any_size(CommEntry& entry, Collective what, std::int64_t bytes, bool blocking) noexcept {
   const Job* all = job();
   if (!all || all->chooser.parameters().mode != CollectiveMode::hierarchical) return {};
   // Pieces as for long blocks: of short ones there is one.
-  Route to = route(comm, entry, what, std::int64_t{1} << 30, blocking, may_wait);
+  Route to = route(entry, what, std::int64_t{1} << 30, blocking);
   to.bytes = bytes;
   to.saved_s = 0;
   return to;

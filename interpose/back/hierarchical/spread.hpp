@@ -13,7 +13,7 @@
 #include "collectives/exchange.hpp"
 #include "interpose/back/exchange.hpp"
 #include "interpose/back/gpu/stage_moved.hpp"
-#include "interpose/back/hierarchical/communicator.hpp"
+#include "interpose/back/hierarchical/member.hpp"
 #include "interpose/back/hierarchical/operations.hpp"
 #include "interpose/back/hierarchical/predefined.hpp"
 #include "interpose/back/hierarchical/quantised_operations.hpp"
@@ -33,13 +33,11 @@ struct Route {
   std::int64_t bytes = 0;
   double saved_s = 0;  ///< as predicted
 };
-/// `entry`: of a valid communicator. `blocking`: the call's form; `may_wait`: it may wait for other members.
-Route route(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t bytes, bool blocking, bool may_wait) noexcept;
+/// `entry`: of a valid communicator. `blocking`: the call's form.
+Route route(CommEntry& entry, Collective what, std::int64_t bytes, bool blocking) noexcept;
 /// Of a collective whose sizes no member knows all of, so that no member could choose: only where BESTRIDE_COLLECTIVES=hierarchical says so.
 /// `bytes`: of this rank, for the report.
-Route route_of_any_size(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t bytes, bool blocking, bool may_wait) noexcept;
-/// The entry of a communicator that is an intra-communicator of two ranks or more; else nullptr.
-CommEntry* member_entry(MPI_Comm comm) noexcept;
+Route route_of_any_size(CommEntry& entry, Collective what, std::int64_t bytes, bool blocking) noexcept;
 
 /// Carries an operation out, or gives the application a request for it. The call's error.
 /// `call`: "MPI_Bcast", static text, for the report.
@@ -49,12 +47,8 @@ namespace spread_detail {
 
 /// The persistent forms may wait for other members, too (MPI-4, 6.13).
 template <class... Tail>
-Route route_of(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t bytes) noexcept {
-  return route(comm, entry, what, bytes, blocking<Tail...>, blocking<Tail...> || persistent<Tail...>);
-}
-template <class... Tail>
-Route route_of_any_size(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t bytes) noexcept {
-  return bestride::route_of_any_size(comm, entry, what, bytes, blocking<Tail...>, blocking<Tail...> || persistent<Tail...>);
+Member member_of(MPI_Comm comm) noexcept {
+  return Member(comm, blocking<Tail...> || persistent<Tail...>);
 }
 /// False: there is nowhere to put the request, which MPI says.
 template <class... Tail>
@@ -156,7 +150,7 @@ std::int64_t sound_bytes(const Given& given, int ranks) noexcept {
 template <class Out, class In, class... Tail>
 std::optional<int> spread_allgather(const char* call, const Out& out, const In& in, MPI_Comm comm, Tail... tail) noexcept {
   using namespace spread_detail;
-  CommEntry* entry = member_entry(comm);
+  const Member entry = member_of<Tail...>(comm);
   const ElementSize element = element_size(in.type);
   const bool in_place = out.buffer == MPI_IN_PLACE;
   if (!entry || element.packed < 0 || in.buffer == MPI_IN_PLACE || !has_place(tail...)) return std::nullopt;
@@ -170,7 +164,7 @@ std::optional<int> spread_allgather(const char* call, const Out& out, const In& 
     if (own != block_bytes(in, element.packed, entry->rank()) || (own > 0 && no_buffer(out.buffer, out.type))) return std::nullopt;
     if (same_place(out, in, element, entry->rank())) return std::nullopt;
   }
-  const Route to = route_of<Tail...>(comm, *entry, In::has_arrays ? Collective::allgatherv : Collective::allgather, bytes);
+  const Route to = route(*entry, In::has_arrays ? Collective::allgatherv : Collective::allgather, bytes, blocking<Tail...>);
   if (!to.queue) return std::nullopt;
   return carry(
       to, comm, call,
@@ -187,13 +181,13 @@ std::optional<int> spread_allgather(const char* call, const Out& out, const In& 
 template <class Count, class... Tail>
 std::optional<int> spread_bcast(const char* call, void* buffer, Count count, MPI_Datatype type, int root, MPI_Comm comm, Tail... tail) noexcept {
   using namespace spread_detail;
-  CommEntry* entry = member_entry(comm);
+  const Member entry = member_of<Tail...>(comm);
   const ElementSize element = element_size(type);
   std::int64_t bytes = 0;
   if (!entry || element.packed < 0 || count <= 0 || root < 0 || root >= entry->size() || !has_place(tail...) ||
       __builtin_mul_overflow(element.packed, std::int64_t{count}, &bytes) || bytes == 0 || no_buffer(buffer, type))
     return std::nullopt;
-  const Route to = route_of<Tail...>(comm, *entry, Collective::broadcast, bytes);
+  const Route to = route(*entry, Collective::broadcast, bytes, blocking<Tail...>);
   if (!to.queue) return std::nullopt;
   return carry(
       to, comm, call,
@@ -214,7 +208,7 @@ SpreadReduction spread_reduction(const CommEntry& entry, MPI_Op op, MPI_Datatype
 template <class Count, class... Tail>
 std::optional<int> spread_allreduce(const char* call, const void* send, void* receive, Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm, Tail... tail) noexcept {
   using namespace spread_detail;
-  CommEntry* entry = member_entry(comm);
+  const Member entry = member_of<Tail...>(comm);
   const ElementSize element = element_size(type);
   std::int64_t bytes = 0;
   if (!entry || element.packed <= 0 || count <= 0 || receive == MPI_IN_PLACE || send == receive || !has_place(tail...) ||
@@ -223,7 +217,7 @@ std::optional<int> spread_allreduce(const char* call, const void* send, void* re
   const SpreadReduction how = spread_reduction(*entry, op, type, element.packed, blocking<Tail...>);
   const auto codes = quantised_sum(*entry, op, type);
   if (!how.possible && !codes) return std::nullopt;
-  const Route to = route_of<Tail...>(comm, *entry, Collective::allreduce, bytes);
+  const Route to = route(*entry, Collective::allreduce, bytes, blocking<Tail...>);
   if (!to.queue) return std::nullopt;
   return carry(
       to, comm, call,
@@ -242,7 +236,7 @@ template <class CountOf, class... Tail>
 std::optional<int> spread_reduce_scatter(const char* call, const void* send, void* receive, CountOf count_of, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
                                          Tail... tail) noexcept {
   using namespace spread_detail;
-  CommEntry* entry = member_entry(comm);
+  const Member entry = member_of<Tail...>(comm);
   const ElementSize element = element_size(type);
   if (!entry || element.packed <= 0 || receive == MPI_IN_PLACE || send == receive || !has_place(tail...)) return std::nullopt;
   std::int64_t elements = 0, bytes = 0;
@@ -255,7 +249,7 @@ std::optional<int> spread_reduce_scatter(const char* call, const void* send, voi
   const SpreadReduction how = spread_reduction(*entry, op, type, element.packed, blocking<Tail...>);
   const auto codes = quantised_sum(*entry, op, type);
   if (!how.possible && !codes) return std::nullopt;
-  const Route to = route_of<Tail...>(comm, *entry, Collective::reduce_scatter, bytes);
+  const Route to = route(*entry, Collective::reduce_scatter, bytes, blocking<Tail...>);
   if (!to.queue) return std::nullopt;
   return carry(
       to, comm, call,
@@ -267,11 +261,7 @@ std::optional<int> spread_reduce_scatter(const char* call, const void* send, voi
         UserBlocks input(in_place ? receive : send, blocks, type, Access::read, staged);
         const Range result{0, count_of(entry->rank())};
         UserBlocks output(receive, {&result, 1}, type, Access::written, staged);
-        Lease kept;
-        if (in_place && output.bytes(0) > 0) {
-          kept = Lease(runtime().pool, output.bytes(0));
-          if (!kept) throw std::bad_alloc();
-        }
+        KeptResult kept = in_place ? KeptResult(runtime().pool, output.bytes(0)) : KeptResult();
         if (codes) return std::make_unique<QuantisedReduceScatter>(std::move(input), std::move(output), std::move(kept), *codes);
         return std::make_unique<ReduceScatterOperation>(std::move(input), std::move(output), std::move(kept), MpiReduction(op, type, how.in_one_order));
       },
@@ -281,7 +271,7 @@ std::optional<int> spread_reduce_scatter(const char* call, const void* send, voi
 template <class Count, class... Tail>
 std::optional<int> spread_reduce(const char* call, const void* send, void* receive, Count count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm, Tail... tail) noexcept {
   using namespace spread_detail;
-  CommEntry* entry = member_entry(comm);
+  const Member entry = member_of<Tail...>(comm);
   const ElementSize element = element_size(type);
   std::int64_t bytes = 0;
   if (!entry || element.packed <= 0 || count <= 0 || root < 0 || root >= entry->size() || !has_place(tail...) ||
@@ -292,7 +282,7 @@ std::optional<int> spread_reduce(const char* call, const void* send, void* recei
   if (no_buffer(send, type)) return std::nullopt;
   const SpreadReduction how = spread_reduction(*entry, op, type, element.packed, blocking<Tail...>);
   if (!how.possible) return std::nullopt;
-  const Route to = route_of<Tail...>(comm, *entry, Collective::reduce, bytes);
+  const Route to = route(*entry, Collective::reduce, bytes, blocking<Tail...>);
   if (!to.queue) return std::nullopt;
   return carry(
       to, comm, call,
@@ -309,7 +299,7 @@ std::optional<int> spread_reduce(const char* call, const void* send, void* recei
 template <bool gathers, class One, class All, class... Tail>
 std::optional<int> spread_rooted(const char* call, const One& one, const All& all, int root, MPI_Comm comm, Tail... tail) noexcept {
   using namespace spread_detail;
-  CommEntry* entry = member_entry(comm);
+  const Member entry = member_of<Tail...>(comm);
   if (!entry || root < 0 || root >= entry->size() || !has_place(tail...)) return std::nullopt;
   const bool at_root = entry->rank() == root, in_place = at_root && one.buffer == MPI_IN_PLACE;
   if (!at_root && one.buffer == MPI_IN_PLACE) return std::nullopt;
@@ -326,7 +316,7 @@ std::optional<int> spread_rooted(const char* call, const One& one, const All& al
     std::int64_t own_bytes = 0;
     if (own.packed < 0 || one.count < 0 || __builtin_mul_overflow(own.packed, std::int64_t{one.count}, &own_bytes) || own_bytes != block) return std::nullopt;
   }
-  const Route to = route_of<Tail...>(comm, *entry, gathers ? Collective::gather : Collective::scatter, bytes);
+  const Route to = route(*entry, gathers ? Collective::gather : Collective::scatter, bytes, blocking<Tail...>);
   if (!to.queue) return std::nullopt;
   return carry(
       to, comm, call,
@@ -345,7 +335,7 @@ std::optional<int> spread_rooted(const char* call, const One& one, const All& al
 template <class Out, class In, class... Tail>
 std::optional<int> spread_alltoall(const char* call, const Out& out, const In& in, MPI_Comm comm, Tail... tail) noexcept {
   using namespace spread_detail;
-  CommEntry* entry = member_entry(comm);
+  const Member entry = member_of<Tail...>(comm);
   const ElementSize sent = element_size(out.type), received = element_size(in.type);
   if (!entry || out.buffer == MPI_IN_PLACE || in.buffer == MPI_IN_PLACE || sent.packed <= 0 || received.packed <= 0 || out.count <= 0 || in.count <= 0 ||
       !has_place(tail...))
@@ -355,7 +345,7 @@ std::optional<int> spread_alltoall(const char* call, const Out& out, const In& i
       (out.buffer == in.buffer && out.type == in.type && out.count == in.count))
     return std::nullopt;
   if (no_buffer(out.buffer, out.type) || no_buffer(in.buffer, in.type)) return std::nullopt;
-  const Route to = route_of<Tail...>(comm, *entry, Collective::alltoall, bytes);
+  const Route to = route(*entry, Collective::alltoall, bytes, blocking<Tail...>);
   if (!to.queue) return std::nullopt;
   return carry(
       to, comm, call,
@@ -370,13 +360,13 @@ std::optional<int> spread_alltoall(const char* call, const Out& out, const In& i
 template <bool gathers, class One, class All, class... Tail>
 std::optional<int> spread_rooted_v(const char* call, const One& one, const All& all, int root, MPI_Comm comm, Tail... tail) noexcept {
   using namespace spread_detail;
-  CommEntry* entry = member_entry(comm);
+  const Member entry = member_of<Tail...>(comm);
   if (!entry || root < 0 || root >= entry->size() || !has_place(tail...)) return std::nullopt;
   const bool at_root = entry->rank() == root, in_place = at_root && one.buffer == MPI_IN_PLACE;
   if (!at_root && one.buffer == MPI_IN_PLACE) return std::nullopt;
   const std::int64_t own_bytes = in_place ? 0 : sound_bytes(one, entry->size()), bytes = at_root ? sound_bytes(all, entry->size()) : own_bytes;
   if (own_bytes < 0 || bytes < 0 || (at_root && !in_place && same_place(one, all, element_size(all.type), root))) return std::nullopt;
-  const Route to = route_of_any_size<Tail...>(comm, *entry, gathers ? Collective::gather : Collective::scatter, bytes);
+  const Route to = route_of_any_size(*entry, gathers ? Collective::gather : Collective::scatter, bytes, blocking<Tail...>);
   if (!to.queue) return std::nullopt;
   return carry(
       to, comm, call,
@@ -396,12 +386,12 @@ std::optional<int> spread_rooted_v(const char* call, const One& one, const All& 
 template <class Out, class In, class... Tail>
 std::optional<int> spread_alltoallv(const char* call, const Out& out, const In& in, MPI_Comm comm, Tail... tail) noexcept {
   using namespace spread_detail;
-  CommEntry* entry = member_entry(comm);
+  const Member entry = member_of<Tail...>(comm);
   if (!entry || out.buffer == MPI_IN_PLACE || in.buffer == MPI_IN_PLACE || !has_place(tail...)) return std::nullopt;
   const std::int64_t bytes = sound_bytes(out, entry->size());
   // The library finds one buffer for both where it has one array of counts for both.
   if (bytes < 0 || sound_bytes(in, entry->size()) < 0 || (out.buffer == in.buffer && out.type == in.type && out.counts == in.counts)) return std::nullopt;
-  const Route to = route_of_any_size<Tail...>(comm, *entry, Collective::alltoall, bytes);
+  const Route to = route_of_any_size(*entry, Collective::alltoall, bytes, blocking<Tail...>);
   if (!to.queue || !exchange_fits(to.queue->topology())) return std::nullopt;
   return carry(
       to, comm, call,
