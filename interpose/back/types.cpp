@@ -117,8 +117,8 @@ void TypeEntry::retire() noexcept {
   plans_.clear();
 }
 
-void TypeRegistry::insert(MPI_Datatype type) noexcept {
-  auto* entry = fail_here(FailPoint::type) ? nullptr : new (std::nothrow) TypeEntry(type, next_id_.fetch_add(1));
+void TypeRegistry::insert(MPI_Datatype type, bool needs_no_commit) noexcept {
+  auto* entry = fail_here(FailPoint::type) ? nullptr : new (std::nothrow) TypeEntry(type, next_id_.fetch_add(1), needs_no_commit);
   TypeEntry* stale = nullptr;
   if (!entry || !table_.insert(type, entry, &stale)) {
     delete entry;
@@ -134,7 +134,7 @@ void TypeRegistry::insert(MPI_Datatype type) noexcept {
 
 void TypeRegistry::insert_predefined(MPI_Datatype type) noexcept {
   if (type == MPI_DATATYPE_NULL || table_.find(type)) return;
-  insert(type);
+  insert(type, true);
   if (TypeEntry* entry = table_.find(type)) entry->decoded_state();
 }
 

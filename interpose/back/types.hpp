@@ -38,7 +38,8 @@ class TypeEntry {
     empty,       ///< no bytes at all
     opaque,      ///< can't be represented
   };
-  TypeEntry(MPI_Datatype handle, std::uint64_t id, State state = State::undecoded) noexcept : handle_(handle), id_(id), state_(state) {}
+  TypeEntry(MPI_Datatype handle, std::uint64_t id, bool needs_no_commit = false, State state = State::undecoded) noexcept
+      : handle_(handle), id_(id), needs_no_commit_(needs_no_commit), state_(state) {}
 
   State state() const noexcept { return state_.load(std::memory_order_acquire); }
   /// No message of any count can gain, but by a second spelling of contiguous bytes: see respell_from().
@@ -60,6 +61,8 @@ class TypeEntry {
   /// Unique in the process, never used again, unlike the handle.
   std::uint64_t id() const noexcept { return id_; }
   MPI_Datatype handle() const noexcept { return handle_; }
+  /// It is here because this rank had a use for it: other ranks may not know it.
+  bool needs_no_commit() const noexcept { return needs_no_commit_; }
 
   /// The plan for `count` (> 0) elements, or nullptr: no memory, or a first small use (it pays from the second on). The plan is
   /// kept alive by the caller's reference.
@@ -92,6 +95,7 @@ class TypeEntry {
 
   const MPI_Datatype handle_;
   const std::uint64_t id_;
+  const bool needs_no_commit_;
   std::atomic<State> state_;
   std::atomic<std::int64_t> respell_from_{std::numeric_limits<std::int64_t>::max()};
   std::atomic<std::uint64_t> left_{0};  ///< count << left_bits | one bit a kind of message and distance
@@ -117,8 +121,8 @@ class TypeRegistry {
   TypeEntry* find(MPI_Datatype type) const noexcept { return table_.find(type); }
   /// A type is committed from now on. An older entry of the same handle is stale and goes. No memory: it is not known, but lost(), and
   /// left to MPI.
-  void insert(MPI_Datatype type) noexcept;
-  /// A predefined type: known to be contiguous. Needed only where contiguous messages may gain.
+  void insert(MPI_Datatype type, bool needs_no_commit = false) noexcept;
+  /// A type that needs no commit, where this rank has a use for it: contiguous messages that may gain, device memory.
   void insert_predefined(MPI_Datatype type) noexcept;
   /// The type is about to be freed.
   void remove(MPI_Datatype type) noexcept;

@@ -246,6 +246,21 @@ MPI_CASE(a_staged_collective_of_the_library_while_pending) {
   }
 }
 
+// What one rank has looked at because its memory was a device's, others have not: they all leave it to the library.
+MPI_CASE(a_type_that_is_not_committed) {
+  MPI_Datatype real = MPI_DATATYPE_NULL;
+  MPI_Type_create_f90_real(6, 30, &real);
+  const int count = 1000;
+  const std::vector<char> numbers = bytes_of(std::vector<float>(count, 2.5F)), zeros(numbers.size());
+  const DeviceBuffer from(Kind::device, numbers.size()), to(Kind::device, numbers.size()), given(world_rank() == 0 ? Kind::device : Kind::host, numbers.size());
+  from.write(numbers);
+  to.write(zeros);
+  if (world_rank() == 0) MPI_Sendrecv(from.data(), count, real, 0, 0, to.data(), count, real, 0, 0, MPI_COMM_SELF, MPI_STATUS_IGNORE);
+  given.write(world_rank() == 0 ? to.read() : zeros);
+  CHECK_EQUAL(MPI_SUCCESS, MPI_Bcast(given.data(), count, real, 0, MPI_COMM_WORLD));
+  CHECK(given.read() == numbers);
+}
+
 MPI_CASE(the_driver_fails) {
   const ReturnErrors on_world(MPI_COMM_WORLD);
   for (const Wait wait : every_wait) {

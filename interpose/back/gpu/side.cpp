@@ -10,7 +10,7 @@ namespace bestride {
 TypeEntry* any_type(MPI_Datatype type) noexcept {
   if (TypeEntry* entry = known_type(type)) return entry;
   // Never destroyed: calls may come from other libraries' destructors.
-  static TypeEntry* const unknown = new (std::nothrow) TypeEntry(MPI_DATATYPE_NULL, 0, TypeEntry::State::opaque);
+  static TypeEntry* const unknown = new (std::nothrow) TypeEntry(MPI_DATATYPE_NULL, 0, false, TypeEntry::State::opaque);
   // Without a datatype there is nothing to move, and the error is MPI's.
   return type == MPI_DATATYPE_NULL ? nullptr : unknown;
 }

@@ -22,7 +22,7 @@ std::int64_t most_elements(std::int64_t element_bytes) noexcept { return std::ma
 ElementSize element_size(MPI_Datatype type) noexcept {
   if (const Predefined* known = predefined(type)) return {known->size, known->size};
   TypeEntry* entry = runtime().types.find(type);
-  if (entry) {
+  if (entry && !entry->needs_no_commit()) {
     const TypeEntry::State state = entry->decoded_state();
     if (state != TypeEntry::State::opaque && state != TypeEntry::State::undecoded) return {entry->size(), entry->extent()};
   } else if (!runtime().types.lost() || type == MPI_DATATYPE_NULL || (needs_no_commit(type) && !is_pair_with_gaps(type))) {
