@@ -29,6 +29,18 @@ constexpr ElementType element_types[] = {
     {"2int", Kind::pair},      {"float_int", Kind::pair},   {"double_int", Kind::pair}, {"long_int", Kind::pair},          {"short_int", Kind::pair},
 };
 
+/// What the type is called by its size, as Fortran programs do, or the same again.
+MPI_Datatype sized(const char* word) {
+  const struct {
+    const char* word;
+    MPI_Datatype type;
+  } all[] = {{"int8", MPI_INTEGER1}, {"int16", MPI_INTEGER2}, {"int", MPI_INTEGER4},     {"int64", MPI_INTEGER8},
+             {"float", MPI_REAL4},   {"double", MPI_REAL8},   {"complex", MPI_COMPLEX8}, {"double_complex", MPI_COMPLEX16}};
+  for (const auto& each : all)
+    if (std::strcmp(each.word, word) == 0 && each.type != MPI_DATATYPE_NULL) return each.type;
+  return predefined(word);
+}
+
 /// Does the order matter to the bits?
 enum class Order { any, one, kept };
 struct Chosen {
@@ -137,7 +149,7 @@ class Part {
  public:
   Part(const Case& drawn, const Group& group, std::uint64_t seed, Random own)
       : drawn_(drawn), group_(group), seed_(seed), root_(drawn.root % group.size), at_root_(drawn.what != What::reduce || group.rank == root_),
-        expression_(named(drawn.element.word)), type_(predefined(drawn.element.word)), extent_(facts_of(expression_)->extent), map_(*type_map(expression_)) {
+        expression_(named(drawn.element.word)), type_(seed % 3 ? predefined(drawn.element.word) : sized(drawn.element.word)), extent_(facts_of(expression_)->extent), map_(*type_map(expression_)) {
     for (int rank = 0; rank < group.size; ++rank) {
       counts_.push_back(drawn.what == What::reduce_scatter ? drawn.lengths[static_cast<std::size_t>(rank)] : drawn.count);
       if (rank < group.rank) before_ += counts_.back();
