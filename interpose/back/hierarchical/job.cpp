@@ -11,6 +11,7 @@
 #include "base/variables.hpp"
 #include "interpose/back/calls.hpp"
 #include "interpose/back/gpu/late.hpp"
+#include "interpose/back/gpu/way.hpp"
 #include "interpose/back/hierarchical/predefined.hpp"
 #include "interpose/back/hierarchical/progress_thread.hpp"
 #include "interpose/back/hierarchical/requests.hpp"
@@ -47,6 +48,9 @@ JobSettings settings_here(const CollectiveMeasurements* measured) noexcept {
   return own;
 }
 
+/// A buffer may be anywhere, since the library takes it wherever it is, and nobody may ask where.
+bool device_memory_unseen() noexcept { return Settings::get().text("BESTRIDE_GPU") == "off" && gpu_aware(); }
+
 }  // namespace
 
 const Job* job() noexcept { return joined.load(std::memory_order_acquire); }
@@ -57,6 +61,10 @@ void join_job(const CollectiveMeasurements* measured) noexcept {
   JobSettings settings = settings_here(measured);
   MPI_Comm wire = MPI_COMM_NULL;
   int bad = real.Comm_dup(MPI_COMM_WORLD, &wire) != MPI_SUCCESS || !runtime().comms.find(MPI_COMM_WORLD);
+  if (device_memory_unseen()) {
+    bad = 1;
+    say_once("gpu.unseen", "BESTRIDE_GPU=off: collectives of all ranks are left to the MPI library, which takes device memory, too");
+  }
   if (wire != MPI_COMM_NULL) real.Comm_set_errhandler(wire, MPI_ERRORS_RETURN);
   int* largest = nullptr;
   int found = 0;
