@@ -51,7 +51,7 @@ class Logic(unittest.TestCase):
         return code, {one["step"]: (one["result"], one["note"]) for one in report["steps"]}
 
     def fine(self, **steps):
-        good = {name: lambda seconds: ("ok", "") for name in ("build", "tests", "bench", "messages", "halo", "memcheck", "racecheck", "sweep")}
+        good = {name: lambda seconds: ("ok", "") for name in ("build", "tests", "bench", "calibrate", "messages", "halo", "memcheck", "racecheck", "sweep")}
         return self.check(**{**good, **steps})
 
     def test_a_step_that_fails_or_breaks_loses_no_other(self):
@@ -71,7 +71,7 @@ class Logic(unittest.TestCase):
         with self.assertRaises(KeyboardInterrupt):
             self.fine(halo=ended).all()
         with open(os.path.join(self.out, "gpu-check.json"), encoding="utf-8") as file:
-            self.assertEqual([one["step"] for one in json.load(file)["steps"]], ["build", "tests", "bench", "messages"])
+            self.assertEqual([one["step"] for one in json.load(file)["steps"]], ["build", "tests", "bench", "calibrate", "messages"])
 
     def test_without_a_build_nothing_runs(self):
         code, steps = self.run_all(self.fine(build=lambda seconds: ("FAILED", "no compiler")))
