@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Threads that each have a communicator of their own, all calling collectives at once, and one that only sends and receives. Compared with what
+// the library makes of the same arguments.
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/hierarchical/calls.hpp"
+#include "tests/hierarchical/job.hpp"
+#include "tests/support/harness.hpp"
+
+using namespace bestride::test;
+
+namespace {
+
+constexpr What kinds[] = {What::allgather, What::broadcast, What::allreduce, What::reduce_scatter_block, What::alltoall, What::reduce, What::gather, What::scatter};
+constexpr int threads = 3, rounds = 12;
+
+/// fail_check() is for one thread at a time.
+void fail(const std::string& what) {
+  static std::mutex one;
+  const std::lock_guard lock(one);
+  fail_check(__FILE__, __LINE__, what);
+}
+
+/// Own numbers in every place of every round, so that no result is one of before.
+std::vector<int> numbers(std::size_t size, int thread, int round) {
+  std::vector<int> all(size);
+  for (std::size_t i = 0; i < size; ++i) all[i] = static_cast<int>(i % 1013) + 7919 * world_rank() + 104729 * thread + 611953 * round;
+  return all;
+}
+
+void collectives(MPI_Comm comm, int thread) {
+  for (int round = 0; round < rounds; ++round)
+    for (const What what : kinds) {
+      const int count = (round + thread) % 3 == 0 ? 11 : 5003;
+      const std::size_t all = static_cast<std::size_t>(count) * static_cast<std::size_t>(world_size());
+      const std::vector<int> out = numbers(all, thread, round);
+      std::vector<int> in = numbers(all, thread, round + 1000), expected = in;
+      Arguments given;
+      given.out_count = given.in_count = count;
+      given.out_type = given.in_type = MPI_INT;
+      given.op = MPI_SUM;
+      given.root = (round + thread) % world_size();
+      given.comm = comm;
+      given.out = out.data();
+      given.in = expected.data();
+      const Wait wait = every_wait[(round + static_cast<int>(what)) % 3];
+      if (complete(what, {Wait::in_call, false, true}, given) != MPI_SUCCESS) fail("the library's own");
+      given.in = in.data();
+      if (complete(what, {wait, false, false}, given) != MPI_SUCCESS) fail(std::string(name(what)) + ": an error");
+      if (in != expected) fail(std::string(name(what)) + ", thread " + std::to_string(thread) + ", round " + std::to_string(round) + ": differs");
+    }
+}
+
+/// As many on all ranks, whatever time the collectives take.
+void messages() {
+  const int next = (world_rank() + 1) % world_size(), previous = (world_rank() + world_size() - 1) % world_size();
+  for (int i = 0; i < 200; ++i) {
+    int sent = i, received = -1;
+    MPI_Sendrecv(&sent, 1, MPI_INT, next, 77, &received, 1, MPI_INT, previous, 77, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (received != i) fail("a message differs");
+  }
+}
+
+}  // namespace
+
+MPI_CASE(every_thread_with_a_communicator) {
+  std::vector<MPI_Comm> comms(threads);
+  // In the order of the ranks, and the other way round.
+  for (int t = 0; t < threads; ++t) MPI_Comm_split(MPI_COMM_WORLD, 0, t % 2 ? -world_rank() : world_rank(), &comms[static_cast<std::size_t>(t)]);
+  const int before = expectation() == Expectation::hierarchical ? calls_seen_by_library() : 0;
+  std::vector<std::thread> running;
+  for (int t = 0; t < threads; ++t) running.emplace_back([&, t] { collectives(comms[static_cast<std::size_t>(t)], t); });
+  running.emplace_back([] { messages(); });
+  for (std::thread& thread : running) thread.join();
+  if (expectation() == Expectation::hierarchical) CHECK_EQUAL(before, calls_seen_by_library());
+  for (MPI_Comm& comm : comms) MPI_Comm_free(&comm);
+}
+
+// Made, used and freed by each thread while the others are at theirs.
+MPI_CASE(communicators_made_by_threads) {
+  std::vector<MPI_Comm> parents(threads);
+  for (MPI_Comm& parent : parents) MPI_Comm_dup(MPI_COMM_WORLD, &parent);
+  std::vector<std::thread> running;
+  for (int t = 0; t < threads; ++t)
+    running.emplace_back([&, t] {
+      for (int round = 0; round < 6; ++round) {
+        MPI_Comm comm = MPI_COMM_NULL;
+        MPI_Comm_dup(parents[static_cast<std::size_t>(t)], &comm);
+        const std::vector<int> out(3001, world_rank() + round);
+        std::vector<int> in(out.size(), -1);
+        MPI_Request request = MPI_REQUEST_NULL;
+        MPI_Iallreduce(out.data(), in.data(), static_cast<int>(out.size()), MPI_INT, MPI_MAX, comm, &request);
+        MPI_Comm_free(&comm);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        if (in != std::vector<int>(in.size(), world_size() - 1 + round)) fail("thread " + std::to_string(t) + ": differs");
+      }
+    });
+  for (std::thread& thread : running) thread.join();
+  for (MPI_Comm& parent : parents) MPI_Comm_free(&parent);
+}
+
+int main(int argc, char** argv) { return run_cases(argc, argv, MPI_THREAD_MULTIPLE); }
