@@ -60,10 +60,10 @@ class Explain(output_test.CommandTest):
     def test_bulk_copies_where_they_were_measured_to_be_faster(self):
         path = f"{self.prefix}/home/.config/bestride/profile.json"
         subprocess.run([WRITE_PROFILE, path, "here", "Stand-in, CUDA 13.0", "options"], check=True)
-        self.assertRegex(self.device("vector(1000,128,256,double)")[0], r"kernels    bulk\n")
-        self.assertRegex(self.device("vector(1000,32,64,double)")[0], r"kernels    words 16\n")
+        self.assertRegex(self.device("vector(1000,128,256,double)")[0], r"kernels    bulk\b")
+        self.assertRegex(self.device("vector(1000,32,64,double)")[0], r"kernels    words 16\b")
         subprocess.run([WRITE_PROFILE, path, "here", "Stand-in, CUDA 13.0"], check=True)
-        self.assertRegex(self.device("vector(1000,128,256,double)")[0], r"kernels    words 16\n")
+        self.assertRegex(self.device("vector(1000,128,256,double)")[0], r"kernels    words 16\b")
 
     def test_device_memory_forced(self):
         _, ways = self.device("vector(64,8192,16384,double)", BESTRIDE_STRATEGY="copy-engine")
