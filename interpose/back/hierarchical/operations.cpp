@@ -129,34 +129,25 @@ Strand ReduceOperation::begin(Hierarchy& hierarchy) {
 }
 
 Strand GatherOperation::begin(Hierarchy& hierarchy) {
+  truncated = false;
   if (own_) must(own_->fill());
-  if (all_ && !own_) must(all_->fill());
-  if (all_ && own_) copy(own_->of(0), all_->of(hierarchy.rank()), hierarchy.staging(), Hierarchy::staging_bytes);
-  return gather_of(hierarchy, EqualOperands(all_ ? &*all_ : nullptr, own_ ? own_->of(0) : Operand(), hierarchy.rank(), block_bytes_), root_, pace);
+  if (all_) must(all_->fill());
+  UserBlocks* const all = all_ ? &*all_ : nullptr;
+  if (all && own_) copy(own_->of(0), all->of(hierarchy.rank()), hierarchy.staging(), Hierarchy::staging_bytes);
+  const Operand own = own_ ? own_->of(0) : all->of(hierarchy.rank());
+  if (block_bytes_ == sizes_are_told) return gatherv_of(hierarchy, all, own, root_, pace, &truncated);
+  return gather_of(hierarchy, EqualOperands(all, own, hierarchy.rank(), block_bytes_), root_, pace);
 }
 
 Strand ScatterOperation::begin(Hierarchy& hierarchy) {
-  if (all_) must(all_->fill());
-  if (all_ && own_) copy(all_->of(hierarchy.rank()), own_->of(0), hierarchy.staging(), Hierarchy::staging_bytes);
-  return scatter_of(hierarchy, EqualOperands(all_ ? &*all_ : nullptr, own_ ? own_->of(0) : Operand(), hierarchy.rank(), block_bytes_), root_, pace);
-}
-
-Strand GathervOperation::begin(Hierarchy& hierarchy) {
   truncated = false;
   if (own_) must(own_->fill());
   if (all_) must(all_->fill());
-  const Operand own = own_ ? own_->of(0) : all_->of(hierarchy.rank());
-  if (all_ && own_) copy(own, all_->of(hierarchy.rank()), hierarchy.staging(), Hierarchy::staging_bytes);
-  return gatherv_of(hierarchy, all_ ? &*all_ : nullptr, own, root_, pace, &truncated);
-}
-
-Strand ScattervOperation::begin(Hierarchy& hierarchy) {
-  truncated = false;
-  if (own_) must(own_->fill());
-  if (all_) must(all_->fill());
-  const Operand own = own_ ? own_->of(0) : all_->of(hierarchy.rank());
-  if (all_ && own_) copy(all_->of(hierarchy.rank()), own, hierarchy.staging(), Hierarchy::staging_bytes);
-  return scatterv_of(hierarchy, all_ ? &*all_ : nullptr, own, root_, pace, &truncated);
+  UserBlocks* const all = all_ ? &*all_ : nullptr;
+  if (all && own_) copy(all->of(hierarchy.rank()), own_->of(0), hierarchy.staging(), Hierarchy::staging_bytes);
+  const Operand own = own_ ? own_->of(0) : all->of(hierarchy.rank());
+  if (block_bytes_ == sizes_are_told) return scatterv_of(hierarchy, all, own, root_, pace, &truncated);
+  return scatter_of(hierarchy, EqualOperands(all, own, hierarchy.rank(), block_bytes_), root_, pace);
 }
 
 Strand AlltoallOperation::begin(Hierarchy& hierarchy) {

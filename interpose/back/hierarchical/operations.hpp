@@ -82,7 +82,10 @@ class ReduceOperation final : public Operation {
   MpiReduction reduction_;
 };
 
-/// MPI_Gather: `own` goes to the root, where `all` is. In place, `own` is there already.
+/// In place of the size of blocks that are equal: each is as long as its sender says (MPI_Gatherv, MPI_Scatterv).
+inline constexpr std::int64_t sizes_are_told = -1;
+
+/// MPI_Gather(v): `own` goes to the root, where `all` is. In place, `own` is there already.
 class GatherOperation final : public Operation {
  public:
   GatherOperation(std::optional<UserBlocks> own, std::optional<UserBlocks> all, std::int64_t block_bytes, int root) noexcept
@@ -98,7 +101,7 @@ class GatherOperation final : public Operation {
   int root_;
 };
 
-/// MPI_Scatter: what the root has in `all` goes to each one's `own`. In place, the root's own stays.
+/// MPI_Scatter(v): what the root has in `all` goes to each one's `own`. In place, the root's own stays.
 class ScatterOperation final : public Operation {
  public:
   ScatterOperation(std::optional<UserBlocks> all, std::optional<UserBlocks> own, std::int64_t block_bytes, int root) noexcept
@@ -111,36 +114,6 @@ class ScatterOperation final : public Operation {
  private:
   std::optional<UserBlocks> all_, own_;
   std::int64_t block_bytes_;
-  int root_;
-};
-
-/// MPI_Gatherv: as MPI_Gather, but a block is as long as its sender says.
-class GathervOperation final : public Operation {
- public:
-  GathervOperation(std::optional<UserBlocks> own, std::optional<UserBlocks> all, int root) noexcept
-      : own_(std::move(own)), all_(std::move(all)), root_(root) {}
-  Strand begin(Hierarchy& hierarchy) override;
-  void finish() noexcept override {
-    if (all_) all_->settle();
-  }
-
- private:
-  std::optional<UserBlocks> own_, all_;
-  int root_;
-};
-
-/// MPI_Scatterv: as MPI_Scatter, but a block is as long as the root says.
-class ScattervOperation final : public Operation {
- public:
-  ScattervOperation(std::optional<UserBlocks> all, std::optional<UserBlocks> own, int root) noexcept
-      : all_(std::move(all)), own_(std::move(own)), root_(root) {}
-  Strand begin(Hierarchy& hierarchy) override;
-  void finish() noexcept override {
-    if (own_) own_->settle();
-  }
-
- private:
-  std::optional<UserBlocks> all_, own_;
   int root_;
 };
 

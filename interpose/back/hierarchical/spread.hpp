@@ -295,6 +295,29 @@ std::optional<int> spread_reduce(const char* call, const void* send, void* recei
       tail...);
 }
 
+/// What spread_rooted() and spread_rooted_v() end in.
+template <bool gathers, class One, class All, class... Tail>
+int carry_rooted(const Route& to, MPI_Comm comm, const char* call, const One& one, const All& all, const CommEntry& entry, int root, std::int64_t block,
+                 Tail... tail) noexcept {
+  using namespace spread_detail;
+  const bool at_root = entry.rank() == root, in_place = at_root && one.buffer == MPI_IN_PLACE;
+  // What is received may be shorter than its place where sizes are told, and the rest stays as it is: so all of it is read, too.
+  const bool told = block == sizes_are_told;
+  const Access received = told ? Access::both : Access::written;
+  return carry(
+      to, comm, call,
+      [&](StagedBlocks& staged) -> std::unique_ptr<Operation> {
+        std::optional<UserBlocks> own, blocks;
+        if (!in_place) own.emplace(blocks_of(one, 1, gathers ? Access::read : received, staged));
+        if (at_root) blocks.emplace(blocks_of(all, entry.size(), !gathers ? Access::read : in_place ? Access::both : received, staged, told ? -1 : root));
+        if constexpr (gathers)
+          return std::make_unique<GatherOperation>(std::move(own), std::move(blocks), block, root);
+        else
+          return std::make_unique<ScatterOperation>(std::move(blocks), std::move(own), block, root);
+      },
+      tail...);
+}
+
 /// MPI_Gather (`gathers`) and MPI_Scatter: `one` is a rank's block, `all` the root's blocks, `in_place` the root's own is there already.
 template <bool gathers, class One, class All, class... Tail>
 std::optional<int> spread_rooted(const char* call, const One& one, const All& all, int root, MPI_Comm comm, Tail... tail) noexcept {
@@ -318,18 +341,7 @@ std::optional<int> spread_rooted(const char* call, const One& one, const All& al
   }
   const Route to = route(*entry, gathers ? Collective::gather : Collective::scatter, bytes, blocking<Tail...>);
   if (!to.queue) return std::nullopt;
-  return carry(
-      to, comm, call,
-      [&](StagedBlocks& staged) -> std::unique_ptr<Operation> {
-        std::optional<UserBlocks> own, blocks;
-        if (!in_place) own.emplace(blocks_of(one, 1, gathers ? Access::read : Access::written, staged));
-        if (at_root) blocks.emplace(blocks_of(all, entry->size(), !gathers ? Access::read : in_place ? Access::both : Access::written, staged, root));
-        if constexpr (gathers)
-          return std::make_unique<GatherOperation>(std::move(own), std::move(blocks), block, root);
-        else
-          return std::make_unique<ScatterOperation>(std::move(blocks), std::move(own), block, root);
-      },
-      tail...);
+  return carry_rooted<gathers>(to, comm, call, one, all, *entry, root, block, tail...);
 }
 
 template <class Out, class In, class... Tail>
@@ -368,19 +380,7 @@ std::optional<int> spread_rooted_v(const char* call, const One& one, const All& 
   if (own_bytes < 0 || bytes < 0 || (at_root && !in_place && same_place(one, all, element_size(all.type), root))) return std::nullopt;
   const Route to = route_of_any_size(*entry, gathers ? Collective::gather : Collective::scatter, bytes, blocking<Tail...>);
   if (!to.queue) return std::nullopt;
-  return carry(
-      to, comm, call,
-      [&](StagedBlocks& staged) -> std::unique_ptr<Operation> {
-        // What is received may be shorter than its place, whose rest stays as it is: so that is read, too.
-        std::optional<UserBlocks> own, blocks;
-        if (!in_place) own.emplace(blocks_of(one, 1, gathers ? Access::read : Access::both, staged));
-        if (at_root) blocks.emplace(blocks_of(all, entry->size(), gathers ? Access::both : Access::read, staged));
-        if constexpr (gathers)
-          return std::make_unique<GathervOperation>(std::move(own), std::move(blocks), root);
-        else
-          return std::make_unique<ScattervOperation>(std::move(blocks), std::move(own), root);
-      },
-      tail...);
+  return carry_rooted<gathers>(to, comm, call, one, all, *entry, root, sizes_are_told, tail...);
 }
 
 template <class Out, class In, class... Tail>
