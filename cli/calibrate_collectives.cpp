@@ -45,6 +45,7 @@ void print_collectives(const CollectiveRun& run) {
   const LinkCosts link = run.values.filled_link();
   std::printf("\nbetween hosts: latency %s, %s/s a node, %s/s with one rank sending\n", seconds_text(link.latency_s).c_str(),
               bytes_text(static_cast<std::uint64_t>(1 / link.wire_byte_s)).c_str(), bytes_text(static_cast<std::uint64_t>(1 / link.stream_byte_s)).c_str());
+  if (link.piece_bytes > 0) std::printf("long messages between hosts are fastest in pieces of %s\n", bytes_text(static_cast<std::uint64_t>(link.piece_bytes)).c_str());
   if (!run.run.preloaded) {
     std::printf("collectives were not measured: the library could not be preloaded; predictions follow the links alone\n");
     return;

@@ -19,7 +19,7 @@ namespace bestride {
 /// How pieces are cut and how many are under way. Equal on all members.
 struct Pace {
   std::int64_t piece = 256 * 1024;  ///< bytes of a piece at most; at most a slot
-  int in_flight = 2;                ///< messages that one rank sends at a time: more do not make a pipeline (UCX advances all of them together)
+  int in_flight = 2;                ///< messages that one rank sends at a time
   std::int64_t whole = 16 * 1024;   ///< exchange: what one node has for another, if shorter than this, is carried by one rank
 };
 

@@ -117,6 +117,7 @@ void CollectiveParameters::seal() noexcept {
 bool CollectiveParameters::intact() const noexcept {
   if (magic != magic_number || version != current_version || checksum != checksum_of(*this)) return false;
   if (settings < 0 || settings > static_cast<std::int32_t>(corrections.size())) return false;
+  if (link.piece_bytes != 0 && (link.piece_bytes < least_piece_bytes || link.piece_bytes > most_piece_bytes)) return false;
   return std::all_of(link_fields.begin(), link_fields.end(), [&](const LinkField& field) { return link.*field.value > 0; });
 }
 

@@ -29,7 +29,7 @@ struct CollectiveCorrections {
 /// Everything a decision depends on besides the shape. Plain bytes: send it as it is (between ranks of one byte order and one build of the
 /// library, which intact() finds out).
 struct CollectiveParameters {
-  static constexpr std::uint32_t current_version = 1;
+  static constexpr std::uint32_t current_version = 2;
   std::uint32_t magic = 0;
   std::uint32_t version = 0;
   LinkCosts link{};

@@ -9,6 +9,7 @@ namespace {
 
 constexpr double delay = 20e-3;  ///< seconds of link that a chunk holds
 constexpr std::int64_t least_chunk = 64 * 1024, most_chunk = 4 << 20;
+constexpr std::int64_t window = 128 * 1024;  ///< that a rank has in flight
 constexpr std::int64_t least_piece = 4096;  ///< of a short slice that goes through a chain
 
 bool is_chain(Collective what) noexcept { return what == Collective::broadcast || what == Collective::reduce; }
@@ -71,11 +72,16 @@ double wire_lower_bound(const CollectiveShape& shape) noexcept {
   }
 }
 
+int messages_in_flight(std::int64_t bytes) noexcept {
+  return static_cast<int>(std::clamp<std::int64_t>(window / std::max<std::int64_t>(bytes, 1), 2, 8));
+}
+
 ChunkPlan plan_chunks(const CollectiveShape& shape, const LinkCosts& link) noexcept {
   const double slice = step_bytes(shape);
   const double share = delay / (link.wire_of(shape.most_on_a_node) * shape.most_on_a_node);
   const double clamped = std::clamp(share, static_cast<double>(least_chunk), static_cast<double>(most_chunk));
   auto chunk = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(clamped)));
+  if (link.piece_bytes > 0) chunk = std::min(chunk, link.piece_bytes);
   const auto whole = static_cast<std::int64_t>(slice < 1 ? 1 : slice > most_chunk * 4.0 ? most_chunk * 4.0 : slice);
   if (!is_chain(shape.what)) {
     chunk = std::min(chunk, whole);
@@ -84,7 +90,8 @@ ChunkPlan plan_chunks(const CollectiveShape& shape, const LinkCosts& link) noexc
     chunk = std::min(chunk, std::max({whole / parts, std::min<std::int64_t>(whole / 4, least_chunk), least_piece}));
   }
   // Whole cache lines.
-  return {.chunk_bytes = std::max<std::int64_t>(64, (chunk + 63) / 64 * 64)};
+  chunk = std::max<std::int64_t>(64, (chunk + 63) / 64 * 64);
+  return {.chunk_bytes = chunk, .in_flight = messages_in_flight(chunk)};
 }
 
 CollectiveCost hierarchical_cost(const CollectiveShape& shape, const LinkCosts& link) noexcept {

@@ -12,7 +12,7 @@
 
 namespace bestride {
 
-/// Seconds, or seconds a byte. Positive.
+/// Seconds, or seconds a byte; positive.
 struct LinkCosts {
   double latency_s;        ///< a short message between nodes, one way
   double overhead_s;       ///< what one more message at the same time costs its sender
@@ -20,6 +20,9 @@ struct LinkCosts {
   double stream_byte_s;    ///< the same with one rank sending: not less
   double copy_byte_s;      ///< a byte a rank copies from memory to memory while the others of its node do the same
   double node_sync_s;      ///< all ranks of a node wait for each other once
+  /// Bytes of a message in which a long exchange over this link is fastest; 0: not measured. It is where MPI libraries change from sending at once to
+  /// asking first, which the collectives need not know by name.
+  std::int64_t piece_bytes = 0;
 
   /// For machines that were never calibrated: 10 Gbit/s Ethernet without its headers (1500-byte frames carry 0.956 of the line rate), which one
   /// rank fills alone; 30 us; copies of 3 GB/s a rank while its node's others copy, too. None of these was measured: slow copies, a fast wire
@@ -35,14 +38,21 @@ struct LinkCosts {
 /// How the bytes between nodes are cut: each rank's slice goes in chunks, `in_flight` sends of them at a time.
 struct ChunkPlan {
   std::int64_t chunk_bytes = 0;
-  /// Two: UCX advances all pending rendezvous sends together, so that a pipeline of many does not pipeline (a broadcast over 4 x 2 ranks
-  /// at 50 Mbit/s took 2.38 times the wire limit with all chunks posted, 1.31 with two).
   int in_flight = 2;
 };
 
-/// What 20 ms of a rank's share of the link carry, as a power of two between 64 KiB and 4 MiB: a rank that lost its processor comes back
-/// after some milliseconds, and until then the chunks in flight have to feed the link (128 KiB, two in flight, were good at 50 to
-/// 200 Mbit/s and lost a factor of 2.2 at 1 Gbit/s on busy cores). Not more than the slice; of what goes through a chain of nodes
+/// Messages of so many bytes that a rank sends at a time: 128 KiB, at least two and at most eight. Not many of the long ones: UCX advances all
+/// pending rendezvous sends together, so that a pipeline of many does not pipeline (a broadcast over 4 x 2 ranks at 50 Mbit/s took 2.38 times
+/// the wire limit with all chunks posted, 1.31 with two). Eight of 16 KiB took 1.05 to 1.2 times the limit in all collectives, 4 x 2 ranks at 50
+/// Mbit/s to 2 x 2 at 1 Gbit/s, where two of 64 KiB and more took 1.2 to 1.6.
+int messages_in_flight(std::int64_t bytes) noexcept;
+/// A rank goes on sending to another until so many bytes may not have been taken there; it learns of it by a synchronous send. What is sent at once
+/// takes memory of a receiver that is late, and fills the link with what is needed later.
+inline constexpr std::int64_t unacknowledged_bytes = 32 * 1024;
+
+/// LinkCosts::piece_bytes where that was measured, and never more than what 20 ms of a rank's share of the link carry, as a power of two between 64
+/// KiB and 4 MiB: a rank that lost its processor comes back after some milliseconds, and until then the chunks in flight have to feed the
+/// link (of messages that ask first, 128 KiB were good at 50 to 200 Mbit/s and lost a factor of 2.2 at 1 Gbit/s on busy cores). Not more than the slice; of what goes through a chain of nodes
 /// (broadcast, reduce) a quarter of it, and so little that the last of many nodes waits for an eighth of it at most (4 x 2 ranks, 4 MiB at 50
 /// Mbit/s: 1.81 times the wire limit with a quarter), but not less than 64 KiB for that.
 ChunkPlan plan_chunks(const CollectiveShape& shape, const LinkCosts& link) noexcept;

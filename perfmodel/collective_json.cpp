@@ -68,11 +68,12 @@ Json sizes() {
   return bytes;
 }
 
-bool read_count(const Json& value, int least, int most, int* count) {
+template <class Count>
+bool read_count(const Json& value, Count least, Count most, Count* count) {
   if (!value.is_number_integer()) return false;
   const auto number = value.get<std::int64_t>();
   if (number < least || number > most) return false;
-  *count = static_cast<int>(number);
+  *count = static_cast<Count>(number);
   return true;
 }
 
@@ -105,6 +106,7 @@ bool read_setting(const Json& entry, CollectiveSetting* setting) {
 Json json_of(const CollectiveMeasurements& measured) {
   Json section{{"version", section_version}, {"bytes", sizes()}, {"settings", Json::array()}};
   for (const LinkField& field : link_fields) section["link_ns"][std::string(field.name)] = number_of(measured.link.*field.value);
+  if (measured.link.piece_bytes > 0) section["piece"] = measured.link.piece_bytes;
   for (const CollectiveSetting& setting : measured.settings) {
     Json curves = Json::array();
     for (std::size_t what = 0; what < collective_count; ++what)
@@ -126,6 +128,9 @@ std::string read_collectives(const Json& section, CollectiveMeasurements* measur
   for (const LinkField& field : link_fields)
     if (!read_number(section.at("link_ns").at(std::string(field.name)), &(measured->link.*field.value)))
       return "the link's '" + std::string(field.name) + "' has a bad value";
+  // An older file has none.
+  if (section.contains("piece") && !read_count(section.at("piece"), least_piece_bytes, most_piece_bytes, &measured->link.piece_bytes))
+    return "the link's 'piece' has a bad value";
   const Json& settings = section.at("settings");
   if (!settings.is_array() || settings.size() > CollectiveMeasurements::most_settings) return "it has more measured sets of collectives than this version's";
   for (const Json& entry : settings)

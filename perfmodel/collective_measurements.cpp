@@ -21,13 +21,14 @@ void merge_points(CollectiveSetting& into, const CollectiveSetting& newer) {
 }  // namespace
 
 bool CollectiveMeasurements::any() const noexcept {
-  return !settings.empty() || std::any_of(link_fields.begin(), link_fields.end(), [&](const LinkField& field) { return !std::isnan(link.*field.value); });
+  return !settings.empty() || link.piece_bytes > 0 || std::any_of(link_fields.begin(), link_fields.end(), [&](const LinkField& field) { return !std::isnan(link.*field.value); });
 }
 
 LinkCosts CollectiveMeasurements::filled_link() const noexcept {
   LinkCosts filled = LinkCosts::built_in();
   for (const LinkField& field : link_fields)
     if (const double measured = link.*field.value; measured > 0) filled.*field.value = measured;
+  filled.piece_bytes = link.piece_bytes;
   filled.stream_byte_s = std::max(filled.stream_byte_s, filled.wire_byte_s);
   return filled;
 }
@@ -35,6 +36,7 @@ LinkCosts CollectiveMeasurements::filled_link() const noexcept {
 void CollectiveMeasurements::merge(const CollectiveMeasurements& newer) {
   for (const LinkField& field : link_fields)
     if (!std::isnan(newer.link.*field.value)) link.*field.value = newer.link.*field.value;
+  if (newer.link.piece_bytes > 0) link.piece_bytes = newer.link.piece_bytes;
   for (const CollectiveSetting& setting : newer.settings) {
     const auto known = std::find_if(settings.begin(), settings.end(), [&](const CollectiveSetting& other) { return other.same_place(setting); });
     if (known == settings.end()) {

@@ -16,7 +16,7 @@ namespace bestride {
 inline constexpr int collective_sizes = 7;
 constexpr std::int64_t collective_bytes_at(int i) noexcept { return std::int64_t{4096} << (2 * i); }
 
-/// One field of LinkCosts, and what the file calls it.
+/// One time of LinkCosts, and what the file calls it.
 struct LinkField {
   std::string_view name;
   double LinkCosts::*value;
@@ -27,6 +27,9 @@ inline constexpr std::array<LinkField, 6> link_fields{{{"latency", &LinkCosts::l
                                                        {"stream_byte", &LinkCosts::stream_byte_s},
                                                        {"copy_byte", &LinkCosts::copy_byte_s},
                                                        {"node_sync", &LinkCosts::node_sync_s}}};
+
+/// Bounds of LinkCosts::piece_bytes, where it is not 0.
+inline constexpr std::int64_t least_piece_bytes = 4096, most_piece_bytes = 4 << 20;
 
 /// A time by collective, form (0 nonblocking, 1 blocking) and size.
 template <class Value>

@@ -145,6 +145,22 @@ TEST(CollectiveCosts, ChunksFollowTheRate) {
   EXPECT_EQ(plan_chunks(on(allgather, std::int64_t{1} << 62, 2, 2), ethernet(1)).in_flight, 2);
 }
 
+TEST(CollectiveCosts, ChunksAreOfTheMeasuredLength) {
+  LinkCosts link = ethernet(1000);
+  link.piece_bytes = 16 * KiB;
+  const auto plan = [&](Collective what, std::int64_t bytes) { return plan_chunks(on(what, bytes, 2, 2), link); };
+  EXPECT_EQ(plan(allgather, 64 * MiB).chunk_bytes, 16 * KiB);
+  EXPECT_EQ(plan(allgather, 64 * MiB).in_flight, 8);
+  EXPECT_EQ(plan(broadcast, 1 * MiB).chunk_bytes, 16 * KiB);
+  EXPECT_EQ(plan(allgather, 16 * KiB).chunk_bytes, 4096) << "not more than a rank sends in a step";
+  EXPECT_EQ(plan(allgather, 16 * KiB).in_flight, 8);
+  link.piece_bytes = 4 * MiB;
+  EXPECT_EQ(plan(allgather, 64 * MiB).chunk_bytes, 1 * MiB) << "not more than the rate is good for";
+  EXPECT_EQ(plan(allgather, 64 * MiB).in_flight, 2);
+  link.piece_bytes = 32 * KiB;
+  EXPECT_EQ(plan(allgather, 64 * MiB).in_flight, 4);
+}
+
 TEST(CollectiveChooser, OnOneNodeNothingIsChosen) {
   for (CollectiveMode mode : {CollectiveMode::automatic, CollectiveMode::library, CollectiveMode::hierarchical}) {
     const CollectiveChooser chooser(parameters_of({}, mode));
@@ -335,6 +351,13 @@ TEST(CollectiveMeasurements, TheNewestSettingsStay) {
   EXPECT_TRUE(none.any());
   EXPECT_EQ(none.filled_link().latency_s, 1e-6);
   EXPECT_EQ(none.filled_link().copy_byte_s, LinkCosts::built_in().copy_byte_s);
+  CollectiveMeasurements piece;
+  piece.link.piece_bytes = 32 * KiB;
+  EXPECT_TRUE(piece.any());
+  piece.merge(none);
+  EXPECT_EQ(piece.filled_link().piece_bytes, 32 * KiB) << "not measured again";
+  none.merge(piece);
+  EXPECT_EQ(none.link.piece_bytes, 32 * KiB);
 }
 
 TEST(CollectiveParameters, TravelAsBytesAndDecideAlike) {
@@ -377,6 +400,12 @@ TEST(CollectiveParameters, DamagedOnesLeaveAllToTheLibrary) {
   sealed_nonsense.link.wire_byte_s = 0;
   sealed_nonsense.seal();
   EXPECT_FALSE(sealed_nonsense.intact());
+  for (std::int64_t piece : {std::int64_t{-1}, std::int64_t{1}, 8 * MiB}) {
+    sealed_nonsense = good;
+    sealed_nonsense.link.piece_bytes = piece;
+    sealed_nonsense.seal();
+    EXPECT_FALSE(sealed_nonsense.intact()) << piece;
+  }
   sealed_nonsense = good;
   sealed_nonsense.settings = 4;
   sealed_nonsense.seal();
@@ -413,6 +442,7 @@ TEST_F(CollectivesInAProfile, ComeBackAsTheyWere) {
   CollectiveMeasurements before = measured_as(2, 3, 3, 2, reduce_scatter);
   before.link.latency_s = 12.34e-6;
   before.link.wire_byte_s = 41.8e-9;
+  before.link.piece_bytes = 32 * KiB;
   before.settings[0].noise[static_cast<std::size_t>(reduce_scatter)][1][2] = 0.0312f;
   ASSERT_TRUE(MachineProfile::from(Measurements(), {}, {}, before).save(path_));
   const auto profile = MachineProfile::load(path_);
@@ -421,6 +451,7 @@ TEST_F(CollectivesInAProfile, ComeBackAsTheyWere) {
   EXPECT_NEAR(after.link.latency_s, 12.34e-6, 1e-11);
   EXPECT_NEAR(after.link.wire_byte_s, 41.8e-9, 1e-14);
   EXPECT_TRUE(std::isnan(after.link.copy_byte_s));
+  EXPECT_EQ(after.link.piece_bytes, 32 * KiB);
   ASSERT_EQ(after.settings.size(), 1u);
   EXPECT_TRUE(after.settings[0].same_place(before.settings[0]));
   const auto what = static_cast<std::size_t>(reduce_scatter);
@@ -444,6 +475,9 @@ TEST_F(CollectivesInAProfile, ABadSectionIsRefusedWhole) {
   CollectiveMeasurements bad = measured_as(1, 1);
   bad.link.copy_byte_s = 1e6;
   expect_one_line(refusal(bad), "'copy_byte' has a bad value");
+  bad = measured_as(1, 1);
+  bad.link.piece_bytes = 1000;
+  expect_one_line(refusal(bad), "'piece' has a bad value");
   bad = measured_as(1, 1);
   bad.settings[0].nodes = 9;  // more than there are ranks
   expect_one_line(refusal(bad), "bad entry");

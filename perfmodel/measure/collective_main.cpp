@@ -19,6 +19,7 @@
 #include "perfmodel/measure/collective_point.hpp"
 #include "perfmodel/measure/collective_state.hpp"
 #include "perfmodel/measure/link_point.hpp"
+#include "perfmodel/measure/piece_point.hpp"
 
 namespace {
 
@@ -98,16 +99,24 @@ CollectiveSetting setting_of(const JobPlace& place) {
 /// What is measured, links first: all ranks have the same list.
 class Work {
  public:
-  Work(const Arguments& arguments, const JobPlace& place) : place_(place), limit_(arguments.limit()) {
+  Work(const Arguments& arguments, const JobPlace& place) : place_(place), limit_(arguments.limit()), piece_rounds_(arguments.quick ? 3 : 7) {
     if (!arguments.links_only) points_ = make_collective_plan(arguments.quick);
-    links_ = arguments.links_only ? link_fields.size() : 0;
+    links_ = arguments.links_only ? link_fields.size() + 1 : 0;
   }
   /// They come first.
   std::size_t links() const { return links_; }
   std::size_t size() const { return links_ + points_.size(); }
-  std::string id(std::size_t i) const { return i < links_ ? std::string(link_fields[i].name) : points_[i - links_].id(); }
+  std::string id(std::size_t i) const {
+    if (i >= links_) return points_[i - links_].id();
+    return i < link_fields.size() ? std::string(link_fields[i].name) : piece_id;
+  }
   /// On all ranks; those without a writer keep nothing.
   void measure(std::size_t i, CollectiveStateWriter* writer) {
+    if (i < links_ && i == link_fields.size()) {
+      const std::int64_t bytes = measure_piece(place_, piece_rounds_);
+      if (writer) writer->piece(bytes);
+      return;
+    }
     if (i < links_) {
       const double seconds = measure_link(link_fields[i], place_, limit_);
       if (writer && seconds > 0) writer->link(link_fields[i], seconds);
@@ -120,6 +129,7 @@ class Work {
  private:
   const JobPlace& place_;
   const double limit_;
+  const int piece_rounds_;
   std::vector<CollectivePoint> points_;
   std::size_t links_ = 0;
   CollectiveMeasurer measurer_;

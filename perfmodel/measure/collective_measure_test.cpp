@@ -136,6 +136,8 @@ TEST_F(CollectiveStateFile, OfAnotherPlaceOrConfigurationIsEmpty) {
   elsewhere.ring_entries = 2;
   EXPECT_TRUE(read_collective_state(path_, configuration_, &elsewhere).done.empty());
   EXPECT_TRUE(read_collective_state(path_ + "?", configuration_).done.empty());
+  std::ofstream(path_, std::ios::app) << "piece link 17\n";
+  EXPECT_EQ(read_collective_state(path_, configuration_).values.link.piece_bytes, 0) << "no such piece";
 }
 
 TEST_F(CollectiveStateFile, ALineCutOffIsMeasuredAgain) {
@@ -152,9 +154,12 @@ TEST_F(CollectiveStateFile, LinksAloneAreNoSetting) {
     auto writer = CollectiveStateWriter::open(path_, configuration_, place_, true);
     ASSERT_TRUE(writer);
     writer->link(link_fields[2], 1e-8);
+    writer->piece(65536);
   }
   const CollectiveState state = read_collective_state(path_, configuration_);
   EXPECT_EQ(state.values.link.wire_byte_s, 1e-8);
+  EXPECT_EQ(state.values.link.piece_bytes, 65536);
+  EXPECT_EQ(state.done.count(piece_id), 1u);
   EXPECT_TRUE(state.values.settings.empty());
 }
 

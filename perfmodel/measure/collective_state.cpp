@@ -35,6 +35,12 @@ void apply(const std::string& line, CollectiveState* state) {
       if (field.name == id) state->values.link.*field.value = first * 1e-9, state->done.insert(id);
     return;
   }
+  if (what == piece_id) {
+    if (first < least_piece_bytes || first > most_piece_bytes) return;
+    state->values.link.piece_bytes = static_cast<std::int64_t>(first);
+    state->done.insert(piece_id);
+    return;
+  }
   if (what != "point" || !(in >> second) || !(second > 0)) return;
   for (const CollectivePoint& point : make_collective_plan(false)) {
     if (point.id() != id) continue;
@@ -78,6 +84,11 @@ Result<CollectiveStateWriter> CollectiveStateWriter::open(const std::string& pat
 
 void CollectiveStateWriter::link(const LinkField& field, double seconds) {
   std::fprintf(file_, "link %s %.6g\n", std::string(field.name).c_str(), seconds * 1e9);
+  std::fflush(file_);
+}
+
+void CollectiveStateWriter::piece(std::int64_t bytes) {
+  std::fprintf(file_, "%s link %lld\n", piece_id, static_cast<long long>(bytes));
   std::fflush(file_);
 }
 

@@ -5,6 +5,7 @@
 //
 //   bestride-collectives 1 <nodes> <ranks> <most on a node> <ring entries> <configuration>
 //   link <field> <ns>
+//   piece link <bytes>
 //   point <point id> <hierarchical ns> <library ns> [<noise of their ratio>]
 #include <cstdio>
 #include <set>
@@ -16,9 +17,12 @@
 
 namespace bestride {
 
+/// Of LinkCosts::piece_bytes, among the names of link fields.
+inline constexpr const char* piece_id = "piece";
+
 struct CollectiveState {
   CollectiveMeasurements values;  ///< with at most one setting
-  std::set<std::string> done;     ///< ids of points, names of link fields
+  std::set<std::string> done;     ///< ids of points, names of link fields, piece_id
 };
 
 /// A missing file, one of another configuration or (if `place` is given) of other nodes and ranks, and a damaged one: an empty state.
@@ -34,6 +38,7 @@ class CollectiveStateWriter {
     if (file_) std::fclose(file_);
   }
   void link(const LinkField& field, double seconds);
+  void piece(std::int64_t bytes);
   void point(const CollectivePoint& point, const BothWays& both);
 
  private:

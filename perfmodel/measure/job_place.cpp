@@ -2,6 +2,7 @@
 #include "perfmodel/measure/job_place.hpp"
 
 #include <sched.h>
+#include <unistd.h>
 
 #include <vector>
 
@@ -21,18 +22,26 @@ JobPlace find_place() {
   return place;
 }
 
+int JobPlace::across(int streams) const noexcept {
+  if (my_node() > 1 || my_local_rank() >= streams) return -1;
+  return topology.ranks_on(1 - my_node())[static_cast<std::size_t>(my_local_rank())];
+}
+
 void finish(int count, MPI_Request* requests) {
   for (int all = 0;;) {
     PMPI_Testall(count, requests, &all, MPI_STATUSES_IGNORE);
     if (all) return;
-    ::sched_yield();
+    leave_processor();
   }
 }
 
-void meet() {
+void leave_processor() { ::sched_yield(); }
+
+void meet(bool looks_on) {
   MPI_Request request;
   PMPI_Ibarrier(MPI_COMM_WORLD, &request);
-  finish(1, &request);
+  if (!looks_on) return finish(1, &request);
+  for (int all = 0; !all; ::usleep(500)) PMPI_Test(&request, &all, MPI_STATUS_IGNORE);
 }
 
 double largest(double value) {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "perfmodel/measure/link_point.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstring>
 #include <functional>
@@ -21,17 +19,6 @@ constexpr std::size_t first_stream = 64 << 10, longest_stream = 64 << 20;
 constexpr std::size_t least_rounds = 8;
 constexpr std::size_t copied = 8 << 20;  ///< beyond a rank's share of the caches
 
-/// Ranks that only look on sleep meanwhile, so that they take no processor from those that are measured.
-void gather_round(bool looks_on) {
-  MPI_Request reached;
-  PMPI_Ibarrier(MPI_COMM_WORLD, &reached);
-  if (!looks_on) {
-    PMPI_Wait(&reached, MPI_STATUS_IGNORE);
-    return;
-  }
-  for (int all = 0; !all; ::usleep(500)) PMPI_Test(&reached, &all, MPI_STATUS_IGNORE);
-}
-
 /// The slowest rank's time in the best round: what a link can do is a limit, and all that disturbs a round makes it longer.
 double timed(const std::function<void()>& action, bool looks_on, double limit) {
   std::vector<double> samples;
@@ -42,19 +29,12 @@ double timed(const std::function<void()>& action, bool looks_on, double limit) {
     const double before = PMPI_Wtime();
     if (!looks_on) action();
     const double seconds = looks_on ? 0 : PMPI_Wtime() - before;
-    gather_round(looks_on);
+    meet(looks_on);
     samples.push_back(largest(seconds));
     go_on = samples.size() < least_rounds || (samples.size() < most_rounds && PMPI_Wtime() - start < limit);
     PMPI_Bcast(&go_on, 1, MPI_INT, 0, MPI_COMM_WORLD);
   }
   return *std::min_element(samples.begin(), samples.end());
-}
-
-/// The rank across, where this rank is one of the first `streams` of the first or second node; else -1.
-int across(const JobPlace& place, int streams) {
-  const int node = place.my_node();
-  if (node > 1 || place.my_local_rank() >= streams) return -1;
-  return place.topology.ranks_on(1 - node)[static_cast<std::size_t>(place.my_local_rank())];
 }
 
 void send_many(int peer, bool sends, int count) {
@@ -69,7 +49,7 @@ void send_many(int peer, bool sends, int count) {
 
 /// There and back: `count` short messages one way, an empty one back.
 double round_trip(const JobPlace& place, int count, double limit) {
-  const int peer = across(place, 1);
+  const int peer = place.across(1);
   return timed([&] {
     const bool first = place.my_node() == 0;
     send_many(peer, first, count);
@@ -80,7 +60,7 @@ double round_trip(const JobPlace& place, int count, double limit) {
 
 /// Seconds a byte of a node's link with `streams` ranks a node exchanging.
 double stream(const JobPlace& place, int streams, double limit) {
-  const int peer = across(place, streams);
+  const int peer = place.across(streams);
   std::vector<char> out(peer < 0 ? 0 : longest_stream, 1), in(out);
   for (std::size_t bytes = first_stream;; bytes *= 2) {
     const bool last = bytes * 2 > longest_stream;
@@ -99,7 +79,7 @@ double stream(const JobPlace& place, int streams, double limit) {
 }  // namespace
 
 double measure_link(const LinkField& field, const JobPlace& place, double limit) {
-  const int both = static_cast<int>(std::min(place.topology.ranks_on(0).size(), place.topology.ranks_on(1).size()));
+  const int both = place.lanes_across();
   if (field.name == "latency") return round_trip(place, 1, limit) / 2;
   if (field.name == "overhead") {
     const double more = round_trip(place, burst, limit / 2) - round_trip(place, 1, limit / 2);

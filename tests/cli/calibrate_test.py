@@ -78,9 +78,10 @@ class CalibrateTest(unittest.TestCase):
         hosts = {"MPIR_CVAR_NUM_CLIQUES": "2"}
         first = self.calibrate("--quick", "--budget", "4", "--only", "collectives", **hosts)
         self.assertEqual(first.returncode, 0, first.stderr)
-        self.assertRegex(first.stdout, r"\nbetween hosts: latency [^\n]*\ncollectives: measured \d+ points")
+        self.assertRegex(first.stdout, r"\nbetween hosts: latency [^\n]*\nlong messages between hosts are fastest in pieces of [^\n]*\ncollectives: measured \d+ points")
         collectives = self.read()["collectives"]
         self.assertEqual(set(collectives["link_ns"]), {"latency", "overhead", "wire_byte", "stream_byte", "copy_byte", "node_sync"})
+        self.assertIn(collectives["piece"], [2 ** power for power in range(14, 23)])
         self.assertEqual([(s["nodes"], s["ranks"], s["ring_entries"]) for s in collectives["settings"]], [(2, 4, 2)])
         points = lambda: sum(ns is not None for s in self.read()["collectives"]["settings"] for c in s["curves"] for ns in c["library_ns"])
         before = points()

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "interpose/back/calls.hpp"
+#include "perfmodel/collective_costs.hpp"
 
 namespace bestride {
 namespace {
@@ -19,7 +20,12 @@ Transfer transfer_of(MPI_Request request) noexcept {
 
 Transfer MpiTransport::send(int rank, const void* data, std::int64_t bytes) noexcept {
   MPI_Request request = MPI_REQUEST_NULL;
-  if (real.Isend(data, static_cast<int>(bytes), MPI_BYTE, world_ranks_[static_cast<std::size_t>(rank)], tag_, wire_, &request) != MPI_SUCCESS)
+  std::int64_t& unacknowledged = unacknowledged_[static_cast<std::size_t>(rank)];
+  unacknowledged += bytes;
+  const bool synchronous = unacknowledged >= unacknowledged_bytes;
+  if (synchronous) unacknowledged = 0;
+  if ((synchronous ? real.Issend : real.Isend)(data, static_cast<int>(bytes), MPI_BYTE, world_ranks_[static_cast<std::size_t>(rank)], tag_, wire_, &request) !=
+      MPI_SUCCESS)
     broken_ = true;
   return transfer_of(request);
 }

@@ -12,8 +12,10 @@ namespace bestride {
 class MpiTransport final : public Transport {
  public:
   /// `world_ranks`: of the communicator's ranks.
-  MpiTransport(MPI_Comm wire, std::vector<int> world_ranks) noexcept : wire_(wire), world_ranks_(std::move(world_ranks)) {}
+  MpiTransport(MPI_Comm wire, std::vector<int> world_ranks) : wire_(wire), world_ranks_(std::move(world_ranks)), unacknowledged_(world_ranks_.size()) {}
   void set_tag(int tag) noexcept { tag_ = tag; }
+
+  /// A synchronous send wherever unacknowledged_bytes would not be known to have been taken: a receiver that is late does not fill with messages.
 
   Transfer send(int rank, const void* data, std::int64_t bytes) noexcept override;
   Transfer receive(int rank, void* data, std::int64_t bytes) noexcept override;
@@ -26,6 +28,7 @@ class MpiTransport final : public Transport {
   const MPI_Comm wire_;
   int tag_ = 0;
   const std::vector<int> world_ranks_;
+  std::vector<std::int64_t> unacknowledged_;  ///< by rank: bytes sent since the last synchronous send
 };
 
 }  // namespace bestride
