@@ -15,8 +15,8 @@ namespace bestride {
 
 class Lookup {
  public:
-  /// `strings`: of what is kept, its sizes; a kept result is the strings of the nodes, one after the other. `coding`: what is kept, see
-  /// CacheTable::begin(). All outlive this; of `arena`, what is found, until the next call's agreement. May throw std::bad_alloc.
+  /// `strings`: of what is kept; asked for its sizes only. A kept result is the strings of the nodes, one after the other. `coding`: as for
+  /// CacheTable::begin(). All outlive this. May throw std::bad_alloc.
   Lookup(Hierarchy& hierarchy, const NodeStrings& strings, const OwnBlock& own, CacheTable& table, Arena& arena, std::uint32_t coding);
 
   /// False: nothing is looked at, agreed on or kept.
@@ -24,9 +24,9 @@ class Lookup {
   /// Of an active call, before anything below is asked.
   Strand run();
 
-  /// The result, or nullptr.
+  /// The result, or nullptr. It stays where it is until all ranks of the node have come to the next call.
   const std::byte* hit() const noexcept { return decision_.hit >= 0 ? arena_.at(decision_.hit) : nullptr; }
-  /// A result of which all members hold their share, to take differences from; or nullptr.
+  /// A result of which all members hold their share, to take differences from; or nullptr. It stays as long.
   const std::byte* base() const noexcept { return decision_.base >= 0 ? arena_.at(decision_.base) : nullptr; }
   /// By node: where its string begins in a result.
   const std::vector<std::int64_t>& begins() const noexcept { return begins_; }

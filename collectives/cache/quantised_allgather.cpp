@@ -13,7 +13,7 @@ namespace bestride {
 namespace {
 
 constexpr std::int64_t all_numbers = std::numeric_limits<std::int64_t>::max();
-/// An int4 code of float64: 40 bytes for 64 numbers.
+/// The most numbers for their codes: int4 of float64, 40 bytes for 64.
 static_assert(OwnBlock::step + OwnBlock::step / 40 * 64 * 8 <= Hierarchy::staging_bytes);
 
 /// No plain result has it, and no two codings share one.
@@ -26,17 +26,20 @@ class OwnCodes final : public OwnBlock {
  public:
   /// `own`: `count` numbers. `staging`: for the codes of a step and the numbers they are of.
   OwnCodes(Operand own, std::int64_t count, NumberFormat format, CodeBits bits, std::byte* staging) noexcept
-      : OwnBlock(quantised_bytes(count, format, bits), whole_blocks(format, bits)), own_(own), count_(count), format_(format), bits_(bits), staging_(staging) {}
+      : OwnBlock(quantised_bytes(count, format, bits), step / block_bytes(format, bits) * block_bytes(format, bits)),
+        own_(own),
+        count_(count),
+        format_(format),
+        bits_(bits),
+        staging_(staging) {}
 
  private:
   static std::int64_t block_bytes(NumberFormat format, CodeBits bits) noexcept { return quantised_bytes(quantised_block_size(bits), format, bits); }
-  static std::int64_t whole_blocks(NumberFormat format, CodeBits bits) noexcept {
-    return step / block_bytes(format, bits) * block_bytes(format, bits);
-  }
+  /// A step: it begins with a block.
   const std::byte* read(Range range) const noexcept override {
-    const std::int64_t block = quantised_block_size(bits_), number = number_bytes(format_);
-    const std::int64_t first = range.first / block_bytes(format_, bits_) * block;
-    const std::int64_t last = std::min(count_, first + pieces_in(range.bytes(), block_bytes(format_, bits_)) * block);
+    const std::int64_t block = quantised_block_size(bits_), bytes = block_bytes(format_, bits_), number = number_bytes(format_);
+    const std::int64_t first = range.first / bytes * block;
+    const std::int64_t last = std::min(count_, first + pieces_in(range.bytes(), bytes) * block);
     const std::byte* numbers = own_.at(first * number);
     if (!numbers) {
       own_.read(staging_ + step, first * number, last * number);
