@@ -18,9 +18,21 @@ namespace bestride {
 /// Members of a hierarchy that can gather quantised: one block of each must fit into the memory that is kept. Adding has no such limit.
 inline constexpr int most_quantised_ranks = 8192;
 
+/// Keeps the codes that this rank has made or received from another node, while they are at hand.
+class KeptCodes {
+ public:
+  /// `range`: of the codes of the rank's whole block. `codes` hold during the call only.
+  virtual void keep(int rank, Range range, const std::byte* codes) noexcept = 0;
+
+ protected:
+  ~KeptCodes() = default;
+};
+
 /// `own`: this rank's block, perhaps where it lies in `all`; written are all blocks of `all`, the own one with what the others get of
 /// it. Every operand is a whole count of numbers of `format`, the same on all ranks. All outlive the strand. At most most_quantised_ranks.
-Strand quantised_allgather(Hierarchy& hierarchy, Operand own, const Operands& all, NumberFormat format, CodeBits bits, Pace pace);
+/// `kept` may be nullptr.
+Strand quantised_allgather(Hierarchy& hierarchy, Operand own, const Operands& all, NumberFormat format, CodeBits bits, Pace pace,
+                           KeptCodes* kept = nullptr);
 
 /// As reduce_scatter(), of a sum of numbers.
 Strand quantised_reduce_scatter(Hierarchy& hierarchy, const Operands& input, Operand output, NumberFormat format, CodeBits bits, Pace pace);

@@ -6,8 +6,7 @@
 #include "collectives/reduction.hpp"
 #include "collectives/simulated_job.hpp"
 #include "collectives/test_blocks.hpp"
-#include "kernels/quantise/quantise.hpp"
-#include "kernels/quantise/test_numbers.hpp"
+#include "collectives/test_codes.hpp"
 
 namespace bestride {
 namespace {
@@ -24,31 +23,6 @@ long double rounding(NumberFormat format) { return std::ldexp(1.0L, -shape_of(fo
 /// What one coding of a number may cost where the largest of its block is at most `largest`.
 long double coding_error(long double largest, CodeBits bits, NumberFormat format) {
   return largest / (2 * least_top(bits)) + largest * (rounding(format) + std::ldexp(1.0L, -24));
-}
-
-/// Numbers of sizes that change along the vector, now and then a NaN or an infinity.
-std::vector<std::byte> random_numbers(std::int64_t count, NumberFormat format, bool finite, std::mt19937_64& random) {
-  const test::Shape shape = shape_of(format);
-  std::vector<std::byte> numbers(static_cast<std::size_t>(count * shape.size));
-  const std::uint64_t bias = (std::uint64_t{1} << (shape.exponent - 1)) - 1;
-  for (std::int64_t i = 0; i < count; ++i) {
-    std::uint64_t bits = test::compose(shape, random() % 2, bias - 4 + random() % 4 + static_cast<std::uint64_t>(i / 100 % 4),
-                                       random() & test::mask(shape.fraction));
-    if (!finite && random() % 300 == 0)
-      bits = test::compose(shape, random() % 2, test::mask(shape.exponent), random() % 2 ? 0 : std::uint64_t{1} << (shape.fraction - 1));
-    if (random() % 50 == 0) bits = 0;
-    test::set(numbers.data(), shape, i, bits);
-  }
-  return numbers;
-}
-
-/// What a rank's block is for everyone: coded and read once, from its beginning.
-std::vector<std::byte> coded_once(const std::vector<std::byte>& numbers, NumberFormat format, CodeBits bits) {
-  const std::int64_t count = static_cast<std::int64_t>(numbers.size()) / number_bytes(format);
-  std::vector<std::byte> codes(static_cast<std::size_t>(quantised_bytes(count, format, bits))), back(numbers.size());
-  quantise(numbers.data(), format, count, bits, codes.data());
-  dequantise(codes.data(), bits, count, format, back.data());
-  return back;
 }
 
 std::vector<std::byte> content(const TestBlocks& blocks, int rank) {

@@ -36,11 +36,13 @@ std::int64_t CacheTable::patience(std::int64_t bytes) const noexcept {
   return 4 + 2 * std::min<std::int64_t>(candidates_of_a_shape, limits_.budget / std::max<std::int64_t>(1, rounded(bytes)));
 }
 
-int CacheTable::shape_of_blocks() noexcept {
+int CacheTable::shape_of_blocks(std::uint32_t coding) noexcept {
   const std::size_t width = blocks_.size();
   const std::uint64_t hash = content_hash(blocks_.data(), static_cast<std::int64_t>(width * sizeof(std::int64_t)));
   for (std::size_t i = 0; i < shapes_.size(); ++i)
-    if (shapes_[i].hash == hash && std::equal(blocks_.begin(), blocks_.end(), keys_.begin() + static_cast<std::ptrdiff_t>(i * width))) return static_cast<int>(i);
+    if (shapes_[i].hash == hash && shapes_[i].coding == coding &&
+        std::equal(blocks_.begin(), blocks_.end(), keys_.begin() + static_cast<std::ptrdiff_t>(i * width)))
+      return static_cast<int>(i);
   std::size_t place = shapes_.size();
   if (place < most_shapes_) {
     shapes_.emplace_back();
@@ -52,16 +54,17 @@ int CacheTable::shape_of_blocks() noexcept {
     shapes_[place] = Shape{};
   }
   shapes_[place].hash = hash;
+  shapes_[place].coding = coding;
   std::copy(blocks_.begin(), blocks_.end(), keys_.begin() + static_cast<std::ptrdiff_t>(place * width));
   return static_cast<int>(place);
 }
 
-CacheTable::Call CacheTable::begin() noexcept {
+CacheTable::Call CacheTable::begin(std::uint32_t coding) noexcept {
   ++counts_.calls;
   Call call;
   for (const std::int64_t bytes : blocks_) call.bytes += bytes;
   if (call.bytes < std::max<std::int64_t>(1, limits_.least_bytes) || rounded(call.bytes) > limits_.budget) return call;
-  call.shape = shape_of_blocks();
+  call.shape = shape_of_blocks(coding);
   Shape& shape = shapes_[static_cast<std::size_t>(call.shape)];
   shape.last_use = counts_.calls;
   if (shape.pause > 0) {

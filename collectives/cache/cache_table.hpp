@@ -5,7 +5,7 @@
 // Everything agreed follows from the calls and from the words that all members agreed on, so the tables of all members are the same
 // without asking: the same entries at the same places. Only what an entry's own part says (held, hash, content) is this rank's.
 //
-// Results are kept by shape (the bytes of each rank's block), by content and not by buffer, the least recently used within a budget
+// Results are kept by shape (the bytes of each rank's block, and what codes they are if any), by content and not by buffer, the least recently used within a budget
 // going first. A result that was sent as the difference from an older one is kept beside it, and the older one is marked superseded: it
 // goes before any other. So results that come back in turn all hit, and weights that change at every step cost the room of one model
 // and one result more, if there is no more. (Alternative that lost: overwriting the older one; it saves that room, but everything that ends in the
@@ -65,8 +65,10 @@ class CacheTable {
     int candidates = 0;
     std::int64_t bytes = 0;  ///< of the result
   };
-  /// A call of the shape that blocks() says.
-  Call begin() noexcept;
+  /// What a kept result is: bytes as they were given, or some other number for each coding. Results of one are never found for another.
+  static constexpr std::uint32_t plain = 0;
+  /// A call of the shape that blocks() and `coding` say.
+  Call begin(std::uint32_t coding = plain) noexcept;
   /// Candidate `index`, the most recently used first. Until decide().
   CacheEntry& candidate(const Call& call, int index) noexcept { return entries_[id_of(call, index)]; }
   /// Room for a sample of this rank's block in that result.
@@ -102,6 +104,7 @@ class CacheTable {
  private:
   struct Shape {
     std::uint64_t hash = 0;
+    std::uint32_t coding = plain;
     std::uint64_t last_use = 0;  ///< number of the call
     std::int64_t pause = 0;      ///< calls to be left alone
     std::int64_t misses = 0;     ///< in a row
@@ -112,7 +115,7 @@ class CacheTable {
   std::size_t id_of(const Call& call, int index) const noexcept {
     return shapes_[static_cast<std::size_t>(call.shape)].ids[index];
   }
-  int shape_of_blocks() noexcept;
+  int shape_of_blocks(std::uint32_t coding) noexcept;
   void touch(Shape& shape, int index) noexcept;
   void missed(Shape& shape, std::int64_t bytes) noexcept;
   CacheEntry* place(const Call& call, const CacheEntry* base) noexcept;

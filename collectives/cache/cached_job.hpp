@@ -2,12 +2,22 @@
 #pragma once
 // A simulated job whose nodes have arenas, and random contents for its allgathers. For tests.
 #include "collectives/cache/allgather.hpp"
+#include "collectives/cache/quantised_allgather.hpp"
 #include "collectives/simulated_job.hpp"
 #include "collectives/test_blocks.hpp"
+#include "collectives/test_codes.hpp"
 
 namespace bestride {
 
 using Content = std::vector<std::vector<std::byte>>;  ///< by rank: its block
+
+struct Coding {
+  NumberFormat format;
+  CodeBits bits;
+};
+inline std::int64_t coded_bytes(const std::vector<std::byte>& block, Coding coding) {
+  return quantised_bytes(static_cast<std::int64_t>(block.size()) / number_bytes(coding.format), coding.format, coding.bits);
+}
 
 inline Content random_content(const std::vector<std::int64_t>& bytes, std::mt19937_64& random) {
   Content content;
@@ -52,8 +62,7 @@ class CachedJob {
   template <class Gaps>
   bool allgather(const Content& content, Pace pace, Gaps gaps) {
     const std::vector<std::int64_t> bytes = bytes_of(content);
-    before_.clear();
-    for (int node = 0; node < job.topology().nodes(); ++node) before_.push_back(job.bytes_out(node));
+    count_from_here();
     std::vector<std::unique_ptr<TestBlocks>> blocks;
     std::vector<std::unique_ptr<RankBlocks>> strings;
     std::vector<Strand> strands;
@@ -71,6 +80,31 @@ class CachedJob {
   }
   bool allgather(const Content& content, Pace pace = {}) {
     return allgather(content, pace, [](int) { return false; });
+  }
+
+  /// One quantised allgather. False: it did not end, or not every rank has of every block what one coding leaves.
+  template <class Gaps>
+  bool allgather(const Content& content, Coding coding, Pace pace, Gaps gaps) {
+    count_from_here();
+    std::vector<std::unique_ptr<TestBlocks>> blocks;
+    std::vector<Strand> strands;
+    Content given = content, expected;
+    for (int rank = 0; rank < job.ranks(); ++rank) {
+      const std::size_t i = static_cast<std::size_t>(rank);
+      blocks.push_back(std::make_unique<TestBlocks>(bytes_of(content), gaps(rank)));
+      // In place on every second rank.
+      if (rank % 2) blocks.back()->fill(rank, content[i]);
+      const Operand own = rank % 2 ? blocks.back()->of(rank) : Operand(given[i].data(), static_cast<std::int64_t>(given[i].size()));
+      strands.push_back(quantised_allgather_cached(job.at(rank), own, *blocks.back(), coding.format, coding.bits, *tables_[i], arenas_[i], pace));
+      expected.push_back(coded_once(content[i], coding.format, coding.bits));
+    }
+    if (!job.run(std::move(strands))) return false;
+    for (const auto& rank : blocks)
+      if (!holds(*rank, expected)) return false;
+    return true;
+  }
+  bool allgather(const Content& content, Coding coding, Pace pace = {}) {
+    return allgather(content, coding, pace, [](int) { return false; });
   }
 
   /// These allgathers one after the other, nobody waiting for the others in between.
@@ -104,11 +138,21 @@ class CachedJob {
     for (const int rank : job.topology().ranks_on(node)) own += static_cast<std::int64_t>(content[static_cast<std::size_t>(rank)].size());
     return own * (job.topology().nodes() - 1);
   }
+  /// What leaves a node in a quantised allgather that finds nothing.
+  std::int64_t coded(int node, const Content& content, Coding coding) const {
+    std::int64_t own = 0;
+    for (const int rank : job.topology().ranks_on(node)) own += coded_bytes(content[static_cast<std::size_t>(rank)], coding);
+    return own * (job.topology().nodes() - 1);
+  }
   const CacheCounts& counts(int rank = 0) const { return tables_[static_cast<std::size_t>(rank)]->counts(); }
 
   SimulatedJob job;
 
  private:
+  void count_from_here() {
+    before_.clear();
+    for (int node = 0; node < job.topology().nodes(); ++node) before_.push_back(job.bytes_out(node));
+  }
   static std::vector<std::int64_t> bytes_of(const Content& content) {
     std::vector<std::int64_t> bytes;
     for (const auto& block : content) bytes.push_back(static_cast<std::int64_t>(block.size()));

@@ -8,34 +8,31 @@
 
 namespace bestride {
 
-const std::byte* OwnBlock::bytes_of(std::int64_t index, std::int64_t* bytes) const noexcept {
-  const Range range = piece_of(range_, index, step);
-  *bytes = range.bytes();
-  if (const std::byte* here = strings_.at(node_, range)) return here;
-  strings_.read(node_, range, room_);
-  return room_;
-}
-
 std::uint64_t OwnBlock::hash_on(std::uint64_t before, std::int64_t index) const noexcept {
-  std::int64_t bytes;
-  const std::byte* data = bytes_of(index, &bytes);
-  return content_hash(data, bytes, before);
+  const Range range = piece_of({0, bytes_}, index, step_);
+  return content_hash(read(range), range.bytes(), before);
 }
 
 bool OwnBlock::equals(const std::byte* older, std::int64_t index) const noexcept {
-  std::int64_t bytes;
-  const std::byte* data = bytes_of(index, &bytes);
-  return std::memcmp(data, older + index * step, static_cast<std::size_t>(bytes)) == 0;
+  const Range range = piece_of({0, bytes_}, index, step_);
+  return std::memcmp(read(range), older + range.first, static_cast<std::size_t>(range.bytes())) == 0;
 }
 
-int OwnBlock::samples() const noexcept { return static_cast<int>(std::min<std::int64_t>(sample_words, range_.bytes() / 2)); }
+const std::byte* OwnBytes::read(Range range) const noexcept {
+  const Range there{begin_ + range.first, begin_ + range.last};
+  if (const std::byte* here = strings_.at(node_, there)) return here;
+  strings_.read(node_, there, room_);
+  return room_;
+}
 
-void OwnBlock::sample(std::uint16_t* words) const noexcept {
+int OwnBytes::samples() const noexcept { return static_cast<int>(std::min<std::int64_t>(sample_words, bytes() / 2)); }
+
+void OwnBytes::sample(std::uint16_t* words) const noexcept {
   const int count = samples();
   for (int i = 0; i < count; ++i) {
-    const Range stratum = part_of(range_.bytes() / 2, count, i);
+    const Range stratum = part_of(bytes() / 2, count, i);
     const std::int64_t place = stratum.first + static_cast<std::int64_t>(scattered(static_cast<std::uint64_t>(i)) % static_cast<std::uint64_t>(stratum.bytes()));
-    strings_.read(node_, {range_.first + 2 * place, range_.first + 2 * place + 2}, words + i);
+    strings_.read(node_, {begin_ + 2 * place, begin_ + 2 * place + 2}, words + i);
   }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ranks of one node as threads: what they hand each other through the arena is ordered by the agreement alone.
+// The ranks of one node as threads: what they hand each other through the arena, plain or as codes, is ordered by the agreement alone.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -34,9 +34,14 @@ TEST(CachedAllgatherThreads, RanksOfANodeStoreAndReadOneArena) {
         TestBlocks blocks(bytes, rank == 1);
         blocks.fill(rank, content[static_cast<std::size_t>(rank)]);
         const RankBlocks strings(job.topology(), blocks);
-        Strand strand = allgather_cached(job.at(rank), strings, table, arena, {1000, 2});
+        const bool quantised = bytes == sizes[1];
+        Strand strand = quantised ? quantised_allgather_cached(job.at(rank), blocks.of(rank), blocks, NumberFormat::float32, CodeBits::int8, table, arena, {1000, 2})
+                                  : allgather_cached(job.at(rank), strings, table, arena, {1000, 2});
         while (!strand.step()) std::this_thread::yield();
-        for (int from = 0; from < ranks; ++from) wrong += !blocks.holds(from, content[static_cast<std::size_t>(from)]);
+        for (int from = 0; from < ranks; ++from) {
+          const auto& given = content[static_cast<std::size_t>(from)];
+          wrong += !blocks.holds(from, quantised ? coded_once(given, NumberFormat::float32, CodeBits::int8) : given);
+        }
       }
       hits = table.counts().hits;
     });

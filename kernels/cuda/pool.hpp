@@ -6,9 +6,10 @@
 // context, so idle buffers are kept up to BESTRIDE_POOL_LIMIT bytes a pool; what is handed out is limited by
 // BESTRIDE_GPU_LIMIT. Beyond it, or when the driver has no memory left (after the idle ones were freed), the answer is an Error.
 #include <cstdint>
-#include <set>
 #include <memory>
 #include <mutex>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "base/result.hpp"

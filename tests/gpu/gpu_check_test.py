@@ -101,6 +101,19 @@ class Logic(unittest.TestCase):
         for tool in ("cmake (3.25 or later)", "a C++20 compiler", "nvcc (the CUDA toolkit)", "ninja or make"):
             self.assertIn(tool, note)
 
+    def test_an_absent_driver_or_device_is_said(self):
+        class NoDevice:
+            cuInit = staticmethod(lambda flags: 100)
+
+        def absent(_):
+            raise OSError("libcuda.so.1: cannot open shared object file")
+
+        self.addCleanup(setattr, gpu_check.ctypes, "CDLL", gpu_check.ctypes.CDLL)
+        gpu_check.ctypes.CDLL = absent
+        self.assertEqual(gpu_check.device(), "no CUDA driver: libcuda.so.1: cannot open shared object file")
+        gpu_check.ctypes.CDLL = lambda name: NoDevice()
+        self.assertEqual(gpu_check.device(), "cuInit failed with code 100")
+
     def test_an_old_cmake_is_said(self):
         old = os.path.join(self.out, "cmake")
         with open(old, "w", encoding="utf-8") as file:

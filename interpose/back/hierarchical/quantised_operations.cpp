@@ -4,6 +4,7 @@
 #include <new>
 
 #include "base/message.hpp"
+#include "collectives/cache/quantised_allgather.hpp"
 #include "collectives/quantised.hpp"
 #include "interpose/back/communicators.hpp"
 #include "interpose/back/hierarchical/job.hpp"
@@ -64,7 +65,9 @@ std::optional<Codes> quantised_sum(CommEntry& entry, MPI_Op op, MPI_Datatype typ
 
 Strand QuantisedAllgather::begin(Hierarchy& hierarchy) {
   must(own_ ? own_->fill() : all_.fill());
-  return quantised_allgather(hierarchy, own_ ? own_->of(0) : all_.of(hierarchy.rank()), all_, codes_.format, codes_.gathered, pace);
+  const Operand own = own_ ? own_->of(0) : all_.of(hierarchy.rank());
+  if (cache) return quantised_allgather_cached(hierarchy, own, all_, codes_.format, codes_.gathered, cache->table, cache->arena, pace);
+  return quantised_allgather(hierarchy, own, all_, codes_.format, codes_.gathered, pace);
 }
 
 Strand QuantisedReduceScatter::begin(Hierarchy& hierarchy) {

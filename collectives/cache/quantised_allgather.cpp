@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectives/cache/quantised_allgather.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "collectives/cache/lookup.hpp"
+#include "collectives/coded_run.hpp"
+#include "kernels/quantise/quantise.hpp"
+
+namespace bestride {
+namespace {
+
+constexpr std::int64_t all_numbers = std::numeric_limits<std::int64_t>::max();
+/// The most numbers for their codes: int4 of float64, 40 bytes for 64.
+static_assert(OwnBlock::step + OwnBlock::step / 40 * 64 * 8 <= Hierarchy::staging_bytes);
+
+/// No plain result has it, and no two codings share one.
+std::uint32_t coding_of(NumberFormat format, CodeBits bits) noexcept {
+  return static_cast<std::uint32_t>(format) << 8 | static_cast<std::uint32_t>(bits);
+}
+
+/// The codes of this rank's block, made a step at a time.
+class OwnCodes final : public OwnBlock {
+ public:
+  /// `own`: `count` numbers. `staging`: for the codes of a step and the numbers they are of.
+  OwnCodes(Operand own, std::int64_t count, NumberFormat format, CodeBits bits, std::byte* staging) noexcept
+      : OwnBlock(quantised_bytes(count, format, bits), step / block_bytes(format, bits) * block_bytes(format, bits)),
+        own_(own),
+        count_(count),
+        format_(format),
+        bits_(bits),
+        staging_(staging) {}
+
+ private:
+  static std::int64_t block_bytes(NumberFormat format, CodeBits bits) noexcept { return quantised_bytes(quantised_block_size(bits), format, bits); }
+  /// A step: it begins with a block.
+  const std::byte* read(Range range) const noexcept override {
+    const std::int64_t block = quantised_block_size(bits_), bytes = block_bytes(format_, bits_), number = number_bytes(format_);
+    const std::int64_t first = range.first / bytes * block;
+    const std::int64_t last = std::min(count_, first + pieces_in(range.bytes(), bytes) * block);
+    const std::byte* numbers = own_.at(first * number);
+    if (!numbers) {
+      own_.read(staging_ + step, first * number, last * number);
+      numbers = staging_ + step;
+    }
+    quantise(numbers, format_, last - first, bits_, staging_);
+    return staging_;
+  }
+
+  const Operand own_;
+  const std::int64_t count_;
+  const NumberFormat format_;
+  const CodeBits bits_;
+  std::byte* const staging_;
+};
+
+/// Codes go to their places in the arena.
+class Keeping final : public KeptCodes {
+ public:
+  Keeping(const Topology& topology, const NodeStrings& strings, Lookup& lookup) noexcept : topology_(topology), strings_(strings), lookup_(lookup) {}
+  void keep(int rank, Range range, const std::byte* codes) noexcept override {
+    const int node = topology_.node_of(rank);
+    const std::int64_t begin = strings_.part(node, topology_.local_rank_of(rank)).first;
+    if (std::byte* to = lookup_.place(node, {begin + range.first, begin + range.last})) std::memcpy(to, codes, static_cast<std::size_t>(range.bytes()));
+  }
+
+ private:
+  const Topology& topology_;
+  const NodeStrings& strings_;
+  Lookup& lookup_;
+};
+
+}  // namespace
+
+Strand quantised_allgather_cached(Hierarchy& h, Operand own, const Operands& all, NumberFormat format, CodeBits bits, CacheTable& table,
+                                  Arena& arena, Pace pace) {
+  const CodedRun sizes(h.topology(), all, format, bits, 0, all_numbers, nullptr);
+  const RankBlocks strings(h.topology(), sizes);
+  const OwnCodes codes(own, all.bytes(h.rank()) / number_bytes(format), format, bits, h.staging());
+  Lookup lookup(h, strings, codes, table, arena, coding_of(format, bits));
+  if (lookup.active()) co_await lookup.run();
+  if (const std::byte* result = lookup.hit()) {
+    const CodedRun kept(h.topology(), all, format, bits, 0, all_numbers, const_cast<std::byte*>(result));  // only read
+    co_await kept.decode_all(h.staging());
+    co_return;
+  }
+  Keeping keeping(h.topology(), strings, lookup);
+  co_await quantised_allgather(h, own, all, format, bits, pace, lookup.keeps() ? &keeping : nullptr);
+  lookup.written();
+}
+
+}  // namespace bestride

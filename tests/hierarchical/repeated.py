@@ -1,0 +1,45 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Bytes between two hosts of two ranks when an allgather is repeated, plain and quantised: those of the first call, and of the one that brings
+something new.
+
+Usage: repeated.py LIBRARY PROGRAM
+"""
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "testbed"))
+from bed import Bed, reason_against  # pylint: disable=wrong-import-position
+
+SKIPPED = 77
+COUNT = 200_000
+REPETITIONS = 20
+# What the first call and the one with a number changed send, of a block's bytes: plain, the latter sends the difference.
+SENT = {"off": 1 + 1 / 16, "int8": 2 * (256 + 4) / (256 * 4)}
+
+
+def main():
+    reason = reason_against()
+    if reason:
+        print(reason)
+        return SKIPPED
+    library, program = map(os.path.abspath, sys.argv[1:])
+    good = True
+    with Bed(2, "1gbit") as bed:
+        for codes, share in SENT.items():
+            settings = {"BESTRIDE_EVERYWHERE": 1, "BESTRIDE_COLLECTIVES": "hierarchical", "BESTRIDE_QUANTIZE": codes}
+            words = [word for name, value in settings.items() for word in ("-e", f"{name}={value}")]
+            sent = []
+            for repetitions in (0, REPETITIONS):
+                links, _ = bed.counted("-p", 2, "-l", library, *words, program, COUNT, repetitions)
+                sent.append(max(out for out, _ in links.values()))
+            needed = 2 * COUNT * 4 * share  # two ranks of a host
+            right = 0.9 * needed < sent[0] < 1.1 * needed and sent[1] - sent[0] < needed / 100
+            good = good and right
+            print(f"{codes}: {needed:.0f} bytes have to be sent, {sent[0]} were, and {sent[1] - sent[0]} more for {REPETITIONS} repetitions"
+                  f"{'' if right else ': wrong'}")
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
