@@ -12,6 +12,9 @@
 namespace bestride {
 namespace {
 
+/// Bytes of a piece of which a difference is made: 5 % of the words changed, 16 KiB pieces sent 1.05 times the bytes of 128 KiB ones.
+constexpr std::int64_t long_piece = 128 << 10;
+
 class CachedAllgather final : public Kept {
  public:
   CachedAllgather(Hierarchy& hierarchy, const RankBlocks& strings, CacheTable& table, Arena& arena, Pace pace)
@@ -62,7 +65,7 @@ class CachedAllgather final : public Kept {
     const std::byte* const base = lookup_.base();
     DeltaCode code(base, lookup_.begins(), h_.node());
     std::vector<Strand> strands;
-    strands.push_back(share(h_, strings_, pace_, unit_, lookup_.keeps() ? this : nullptr, base ? &code : nullptr));
+    strands.push_back(share(h_, strings_, base ? pace_of_differences() : pace_, unit_, lookup_.keeps() ? this : nullptr, base ? &code : nullptr));
     if (lookup_.keeps()) strands.push_back(keep_own());
     co_await all_of(strands);
     lookup_.written();
@@ -75,6 +78,14 @@ class CachedAllgather final : public Kept {
       if (std::byte* to = lookup_.place(h_.node(), range)) strings_.read(h_.node(), range, to);
       co_await pause();
     }
+  }
+
+  /// A difference is a small part of its piece, and is sent in a message of its own, with headers.
+  Pace pace_of_differences() const noexcept {
+    Pace pace = pace_;
+    pace.in_flight = 2;
+    pace.piece = std::max(pace.piece, std::min(8 * pace.piece, long_piece));
+    return pace;
   }
 
   Hierarchy& h_;
