@@ -31,6 +31,9 @@ inline constexpr std::array<LinkField, 6> link_fields{{{"latency", &LinkCosts::l
 /// A time by collective, form (0 nonblocking, 1 blocking) and size.
 template <class Value>
 using CollectiveTable = std::array<std::array<std::array<Value, collective_sizes>, 2>, collective_count>;
+/// Of blocking calls alone: by collective and size.
+template <class Value>
+using BlockingTable = std::array<std::array<Value, collective_sizes>, collective_count>;
 
 /// One communicator that was measured.
 struct CollectiveSetting {
@@ -39,6 +42,8 @@ struct CollectiveSetting {
     for (auto& collective : hierarchical)
       for (auto& form : collective) form.fill(unmeasured);
     library = noise = hierarchical;
+    for (auto& collective : tested) collective.fill(unmeasured);
+    tested_noise = tested;
   }
   /// The point's shape.
   CollectiveShape shape(Collective what, bool blocking, int size) const noexcept {
@@ -52,6 +57,8 @@ struct CollectiveSetting {
   CollectiveTable<float> hierarchical;                             ///< seconds, NaN: not measured
   CollectiveTable<float> library;
   CollectiveTable<float> noise;  ///< by what part hierarchical / library may be wrong; NaN: not known
+  BlockingTable<float> tested;   ///< seconds of the library's nonblocking form, tested until it ends, in place of its blocking one
+  BlockingTable<float> tested_noise;  ///< by what part tested / library may be wrong; NaN: not known
 };
 
 struct CollectiveMeasurements {
