@@ -10,7 +10,7 @@
 
 namespace bestride {
 
-/// The links alone, or both ways of each collective, for which the library has to find the links in its profile.
+/// The links alone, or all ways of each collective, for which the library has to find the links in its profile.
 enum class CollectivePart { links, points };
 
 struct CollectiveRun {

@@ -21,7 +21,7 @@ struct Answer {
   CollectiveMeasurements measured;
   std::string mode;
   CollectiveChoice choice;
-  double bound = 0, library_wire = 0, hierarchical_wire = 0;  ///< bytes over the fullest link of a node
+  double bound = 0, library_wire = 0, tested_wire = 0, hierarchical_wire = 0;  ///< bytes over the fullest link of a node
   std::string because;
 };
 
@@ -54,7 +54,8 @@ std::string because(const Answer& it, const CollectiveParameters& parameters) {
   if (it.mode != "auto") return "BESTRIDE_COLLECTIVES=" + it.mode + " forces it";
   if (it.of_any_size) return "no member knows all sizes, so the members could not choose alike";
   char text[128];
-  if (choice.hierarchical) std::snprintf(text, sizeof text, "predicted %.2f times as fast as the library's own", choice.library_s / choice.hierarchical_s);
+  if (choice.tested) std::snprintf(text, sizeof text, "measured %.2f times as fast as the library's blocking form", choice.library_s / choice.tested_s);
+  else if (choice.hierarchical) std::snprintf(text, sizeof text, "predicted %.2f times as fast as the library's own", choice.library_s / choice.hierarchical_s);
   else std::snprintf(text, sizeof text, "the hierarchy is not predicted to be at least %.0f %% faster", parameters.margin * 100);
   return text;
 }
@@ -74,10 +75,13 @@ Answer answer_to(const CollectiveQuestion& question) {
   }
   it.mode = Settings::get().text("BESTRIDE_COLLECTIVES");
   const CollectiveParameters parameters = parameters_of(it.measured, collective_mode(it.mode));
-  it.choice = CollectiveChooser(parameters).choose(it.shape);
+  it.choice = CollectiveChooser(parameters).choose(it.shape, !it.of_any_size);
   if (it.of_any_size && parameters.mode == CollectiveMode::automatic) it.choice.hierarchical = false;
   it.bound = wire_lower_bound(it.shape);
   it.library_wire = library_cost(it.shape, parameters.link).wire_bytes;
+  CollectiveShape nonblocking = it.shape;
+  nonblocking.blocking = false;
+  it.tested_wire = library_cost(nonblocking, parameters.link).wire_bytes;
   it.hierarchical_wire = hierarchical_cost(it.shape, parameters.link).wire_bytes;
   it.because = because(it, parameters);
   return it;
@@ -85,10 +89,13 @@ Answer answer_to(const CollectiveQuestion& question) {
 
 std::string size_text(double bytes) { return bytes_text(static_cast<std::uint64_t>(bytes)); }
 
-void print_way(const char* what, double seconds, double wire, double bound, const std::string& chosen) {
+const char* way_of(const CollectiveChoice& choice) { return choice.hierarchical ? "hierarchical" : choice.tested ? "nonblocking" : "library"; }
+
+void print_way(const char* what, double seconds, double wire, const Answer& it) {
   char ratio[64] = "";
-  if (bound > 0) std::snprintf(ratio, sizeof ratio, ", %s on a link, %.2f of the lower bound", size_text(wire).c_str(), wire / bound);
-  std::printf("  %-12s predicted %s%s%s\n", what, seconds_text(seconds).c_str(), ratio, chosen.empty() ? "" : ("  <- chosen: " + chosen).c_str());
+  if (it.bound > 0) std::snprintf(ratio, sizeof ratio, ", %s on a link, %.2f of the lower bound", size_text(wire).c_str(), wire / it.bound);
+  const std::string chosen = std::string_view(what) == way_of(it.choice) ? "  <- chosen: " + it.because : "";
+  std::printf("  %-12s predicted %s%s%s\n", what, seconds_text(seconds).c_str(), ratio, chosen.c_str());
 }
 
 void print_text(const CollectiveQuestion& question, const Answer& it) {
@@ -102,8 +109,9 @@ void print_text(const CollectiveQuestion& question, const Answer& it) {
               size_text(1 / link.stream_byte_s).c_str(), seconds_text(link.latency_s).c_str());
   if (it.choice.hierarchical)
     std::printf("chunks     %s of each rank's slice, %d in flight\n", size_text(static_cast<double>(it.choice.chunk_bytes)).c_str(), it.choice.in_flight);
-  print_way("library", it.choice.library_s, it.library_wire, it.bound, it.choice.hierarchical ? "" : it.because);
-  print_way("hierarchical", it.choice.hierarchical_s, it.hierarchical_wire, it.bound, it.choice.hierarchical ? it.because : "");
+  print_way("library", it.choice.library_s, it.library_wire, it);
+  if (it.choice.tested_s > 0) print_way("nonblocking", it.choice.tested_s, it.tested_wire, it);
+  print_way("hierarchical", it.choice.hierarchical_s, it.hierarchical_wire, it);
 }
 
 void print_json(const CollectiveQuestion& question, const Answer& it) {
@@ -112,11 +120,15 @@ void print_json(const CollectiveQuestion& question, const Answer& it) {
   json.member("format", "bestride-collective-explanation").member("version", 1).member("collective", question.collective);
   json.member("bytes", it.shape.bytes).member("nodes", it.shape.nodes).member("ranks", it.shape.ranks).member("ring_entries", it.shape.ring_entries);
   json.member("blocking", it.shape.blocking).member("profile", it.profile);
-  json.key("seconds").open_object().member("library", it.choice.library_s).member("hierarchical", it.choice.hierarchical_s).close_object();
+  const bool tested = it.choice.tested_s > 0;
+  json.key("seconds").open_object().member("library", it.choice.library_s).member("hierarchical", it.choice.hierarchical_s);
+  if (tested) json.member("nonblocking", it.choice.tested_s);
+  json.close_object();
   json.key("wire_bytes").open_object().member("library", it.library_wire).member("hierarchical", it.hierarchical_wire);
+  if (tested) json.member("nonblocking", it.tested_wire);
   json.member("lower_bound", it.bound).close_object();
   json.member("chunk", it.choice.chunk_bytes).member("in_flight", it.choice.in_flight);
-  json.member("choice", it.choice.hierarchical ? "hierarchical" : "library").member("because", it.because);
+  json.member("choice", way_of(it.choice)).member("because", it.because);
   json.close_object();
   std::fputs(json.text().c_str(), stdout);
 }

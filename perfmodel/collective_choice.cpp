@@ -19,7 +19,8 @@ std::uint64_t checksum_of(const CollectiveParameters& parameters) noexcept {
   return hash;
 }
 // No padding: it would enter the checksum.
-static_assert(sizeof(CollectiveCorrections) == 4 * sizeof(std::int32_t) + 2 * sizeof(CollectiveTable<float>));
+static_assert(sizeof(CollectiveCorrections) == 4 * sizeof(std::int32_t) + 2 * sizeof(CollectiveTable<float>) + sizeof(BlockingTable<float>) +
+                                                   2 * collective_count * sizeof(std::uint16_t));
 static_assert(sizeof(CollectiveParameters) == 4 * sizeof(std::uint32_t) + sizeof(LinkCosts) + sizeof(double) + sizeof(std::uint64_t) +
                                                   CollectiveMeasurements::most_settings * sizeof(CollectiveCorrections));
 
@@ -102,6 +103,52 @@ Ratios correction(const CollectiveParameters& parameters, const CollectiveShape&
   return nearest ? ratios_at(*nearest, what, shape.blocking, static_cast<double>(shape.bytes)) : Ratios{};
 }
 
+/// Of the library's nonblocking form in place of its blocking one.
+struct TestedRatio {
+  double ratio = 0;  ///< of their times; 0: not known
+  bool pays = false, beats = false;
+};
+
+/// Never predicted: only on a communicator like one that was measured, and there between two sizes of the plan of a quick calibration or closer, of which
+/// both say so; or half a step of the whole plan from one.
+TestedRatio tested_at(const CollectiveParameters& parameters, const CollectiveShape& shape) noexcept {
+  if (!shape.blocking) return {};
+  const auto what = static_cast<std::size_t>(shape.what);
+  for (int i = parameters.settings - 1; i >= 0; --i) {
+    const CollectiveCorrections& setting = parameters.corrections[static_cast<std::size_t>(i)];
+    if (setting.nodes != shape.nodes || setting.ranks != shape.ranks || setting.most_on_a_node != shape.most_on_a_node ||
+        setting.ring_entries != shape.ring_entries)
+      continue;
+    const double at = (octaves(static_cast<double>(shape.bytes)) - 12) / 2;
+    int below = -1, above = -1;
+    for (int size = 0; size < collective_sizes; ++size) {
+      if (!(setting.tested[what][static_cast<std::size_t>(size)] > 0)) continue;
+      if (size <= at) below = size;
+      if (size >= at && above < 0) above = size;
+    }
+    if (below < 0 && above < 0) return {};
+    if (below < 0) below = above;
+    if (above < 0) above = below;
+    if (above == below ? apart(at, below) > 0.5 : above - below > 2) return {};
+    const auto both = [&](std::uint16_t sizes) noexcept { return (sizes >> below & sizes >> above & 1) != 0; };
+    const double from = setting.tested[what][static_cast<std::size_t>(below)], to = setting.tested[what][static_cast<std::size_t>(above)];
+    const double part = above == below ? 0 : (at - below) / (above - below);
+    return {from + (to - from) * part, both(setting.tested_pays[what]), both(setting.tested_beats[what])};
+  }
+  return {};
+}
+
+/// Enters what was measured of the library's nonblocking form at a point.
+void enter_tested(const CollectiveSetting& setting, std::size_t what, std::size_t size, double margin, CollectiveCorrections& corrections) noexcept {
+  const float tested = setting.tested[what][size], library = setting.library[what][1][size], hierarchical = setting.hierarchical[what][1][size];
+  if (!(tested > 0 && library > 0)) return;
+  corrections.tested[what][size] = tested / library;
+  const double at_most = static_cast<double>(tested) * (1 + static_cast<double>(setting.tested_noise[what][size]));  // NaN: nothing follows
+  const auto bit = static_cast<std::uint16_t>(1u << size);
+  if (at_most <= static_cast<double>(library) * (1 - margin)) corrections.tested_pays[what] |= bit;
+  if (at_most <= static_cast<double>(library) && tested <= hierarchical) corrections.tested_beats[what] |= bit;
+}
+
 }  // namespace
 
 CollectiveMode collective_mode(std::string_view text) noexcept {
@@ -143,13 +190,14 @@ CollectiveParameters parameters_of(const CollectiveMeasurements& measured, Colle
           corrections.library[what][form][size] = library;
           corrections.hierarchical[what][form][size] =
               library > 0 && noise > 0 ? library * beyond_noise(hierarchical / library, noise) : hierarchical;
+          if (form == 1) enter_tested(setting, what, size, parameters.margin, corrections);
         }
   }
   parameters.seal();
   return parameters;
 }
 
-CollectiveChoice CollectiveChooser::choose(const CollectiveShape& shape) const noexcept {
+CollectiveChoice CollectiveChooser::choose(const CollectiveShape& shape, bool may_test) const noexcept {
   CollectiveChoice choice;
   if (!usable_ || shape.bytes <= 0 || shape.ranks < 2) return choice;
   const LinkCosts& link = parameters_.link;
@@ -159,8 +207,13 @@ CollectiveChoice CollectiveChooser::choose(const CollectiveShape& shape) const n
   const ChunkPlan plan = plan_chunks(shape, link);
   choice.chunk_bytes = plan.chunk_bytes;
   choice.in_flight = plan.in_flight;
+  const TestedRatio tested = may_test ? tested_at(parameters_, shape) : TestedRatio{};
+  choice.tested_s = choice.library_s * tested.ratio;
   if (shape.nodes < 2 || parameters_.mode == CollectiveMode::library) return choice;
-  choice.hierarchical = parameters_.mode == CollectiveMode::hierarchical || choice.hierarchical_s <= choice.library_s * (1 - parameters_.margin);
+  const bool forced = parameters_.mode == CollectiveMode::hierarchical;
+  const bool faster = choice.hierarchical_s <= choice.library_s * (1 - parameters_.margin);
+  choice.tested = !forced && (faster ? tested.beats : tested.pays);
+  choice.hierarchical = forced || (faster && !choice.tested);
   return choice;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// CollectiveChooser: whether a collective goes through the hierarchy or is left to the MPI library.
+// CollectiveChooser: whether a collective goes through the hierarchy or is left to the MPI library; and whether that does a blocking one in its
+// nonblocking form, which is tested until it ends.
 //
 // All members of a communicator must decide alike, or the job hangs. So a decision depends on nothing but its arguments and a
 // CollectiveParameters, and those are rank 0's: handed to all members once, when the communicator is first looked at. No clock, no
@@ -24,6 +25,11 @@ struct CollectiveCorrections {
   std::int32_t nodes = 0, ranks = 0, most_on_a_node = 0, ring_entries = 0;
   CollectiveTable<float> hierarchical{};
   CollectiveTable<float> library{};
+  /// The library's nonblocking form, tested until it ends, over its blocking one. As measured; 0 where it was not.
+  BlockingTable<float> tested{};
+  /// Bit i: at size i it was faster than the blocking one by the margin and more than noise explains; by more than noise explains, and not slower than
+  /// the hierarchy.
+  std::array<std::uint16_t, collective_count> tested_pays{}, tested_beats{};
 };
 
 /// Everything a decision depends on besides the shape. Plain bytes: send it as it is (between ranks of one byte order and one build of the
@@ -54,7 +60,9 @@ CollectiveParameters parameters_of(const CollectiveMeasurements& measured, Colle
 
 struct CollectiveChoice {
   bool hierarchical = false;
+  bool tested = false;  ///< else the library does a blocking call in its nonblocking form, tested until it ends
   double hierarchical_s = 0, library_s = 0;  ///< predicted seconds
+  double tested_s = 0;                       ///< 0: nothing near was measured
   std::int64_t chunk_bytes = 0;              ///< of each rank's slice, with the hierarchy
   int in_flight = 0;                         ///< sends of a rank at a time
 };
@@ -64,8 +72,9 @@ class CollectiveChooser {
  public:
   /// `parameters` that are not intact(): everything is left to the library.
   explicit CollectiveChooser(const CollectiveParameters& parameters) noexcept : parameters_(parameters), usable_(parameters.intact()) {}
-  /// Pure: the same on every member. No allocation, no lock; under 1 us. On one node never hierarchical.
-  CollectiveChoice choose(const CollectiveShape& shape) const noexcept;
+  /// Pure: the same on every member. No allocation, no lock; under 1 us. On one node never hierarchical. `may_test`: the library's two forms give the
+  /// same bits.
+  CollectiveChoice choose(const CollectiveShape& shape, bool may_test = true) const noexcept;
   const CollectiveParameters& parameters() const noexcept { return parameters_; }
 
  private:

@@ -7,7 +7,7 @@
 namespace bestride {
 namespace {
 
-/// Point by point, with its noise.
+/// Point by point, with its noise and all that was measured in turns with it.
 void merge_points(CollectiveSetting& into, const CollectiveSetting& newer) {
   for (std::size_t what = 0; what < into.library.size(); ++what)
     for (std::size_t form = 0; form < into.library[what].size(); ++form)
@@ -15,6 +15,8 @@ void merge_points(CollectiveSetting& into, const CollectiveSetting& newer) {
         if (std::isnan(newer.library[what][form][size])) continue;
         for (auto table : {&CollectiveSetting::hierarchical, &CollectiveSetting::library, &CollectiveSetting::noise})
           (into.*table)[what][form][size] = (newer.*table)[what][form][size];
+        if (form == 0) continue;
+        for (auto table : {&CollectiveSetting::tested, &CollectiveSetting::tested_noise}) (into.*table)[what][size] = (newer.*table)[what][size];
       }
 }
 

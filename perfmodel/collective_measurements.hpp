@@ -34,6 +34,9 @@ inline constexpr std::int64_t least_piece_bytes = 4096, most_piece_bytes = 4 << 
 /// A time by collective, form (0 nonblocking, 1 blocking) and size.
 template <class Value>
 using CollectiveTable = std::array<std::array<std::array<Value, collective_sizes>, 2>, collective_count>;
+/// Of blocking calls alone: by collective and size.
+template <class Value>
+using BlockingTable = std::array<std::array<Value, collective_sizes>, collective_count>;
 
 /// One communicator that was measured.
 struct CollectiveSetting {
@@ -42,6 +45,8 @@ struct CollectiveSetting {
     for (auto& collective : hierarchical)
       for (auto& form : collective) form.fill(unmeasured);
     library = noise = hierarchical;
+    for (auto& collective : tested) collective.fill(unmeasured);
+    tested_noise = tested;
   }
   /// The point's shape.
   CollectiveShape shape(Collective what, bool blocking, int size) const noexcept {
@@ -55,6 +60,8 @@ struct CollectiveSetting {
   CollectiveTable<float> hierarchical;                             ///< seconds, NaN: not measured
   CollectiveTable<float> library;
   CollectiveTable<float> noise;  ///< by what part hierarchical / library may be wrong; NaN: not known
+  BlockingTable<float> tested;   ///< seconds of the library's nonblocking form, tested until it ends, in place of its blocking one
+  BlockingTable<float> tested_noise;  ///< by what part tested / library may be wrong; NaN: not known
 };
 
 struct CollectiveMeasurements {

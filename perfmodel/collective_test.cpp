@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <string>
 
 #include "perfmodel/collective_choice.hpp"
 #include "perfmodel/profile.hpp"
@@ -314,6 +315,83 @@ TEST(CollectiveChooser, AtMeasuredSizesTheHierarchyIsNeverTakenWhereItLoses) {
   EXPECT_GT(left, 1000);
 }
 
+/// A setting in which the library's nonblocking form, too, was measured at every size, so many times faster than its blocking one.
+CollectiveMeasurements three_ways(double hierarchy_faster, double tested_faster, float noise, int nodes, int per_node, double mbit) {
+  CollectiveMeasurements measured;
+  measured.link = ethernet(mbit);
+  measured.settings.push_back(everywhere_faster(hierarchy_faster, noise, nodes, per_node, measured.link));
+  CollectiveSetting& setting = measured.settings[0];
+  for (std::size_t row = 0; row < collective_count; ++row)
+    for (std::size_t at = 0; at < collective_sizes; ++at) {
+      setting.tested[row][at] = static_cast<float>(static_cast<double>(setting.library[row][1][at]) / tested_faster);
+      setting.tested_noise[row][at] = noise;
+    }
+  return measured;
+}
+
+TEST(CollectiveChooser, AtMeasuredSizesWhatIsTakenInPlaceOfTheBlockingFormIsTheBestOfThree) {
+  int counts[3] = {};  // left as it is, tested, hierarchical
+  for (auto [nodes, per_node] : {std::pair{2, 1}, {2, 2}, {3, 2}, {8, 4}})
+    for (double mbit : {50.0, 1000.0, 100000.0})
+      for (float noise : {0.0f, 0.02f, 0.04f})
+        for (double hierarchy = 0.25; hierarchy < 4; hierarchy *= 1.09)
+          for (double tested = 0.25; tested < 4; tested *= 1.04) {
+            const CollectiveMeasurements measured = three_ways(hierarchy, tested, noise, nodes, per_node, mbit);
+            const CollectiveChooser chooser(parameters_of(measured));
+            const double best = std::min({1.0, 1 / hierarchy, 1 / tested});  // of the blocking form's time
+            for (Collective what : all_collectives)
+              for (int size = 0; size < collective_sizes; ++size) {
+                const CollectiveChoice choice = chooser.choose(measured.settings[0].shape(what, true, size));
+                const auto place = [&, nodes = nodes, per_node = per_node] {
+                  return std::string(name(what)) + " " + std::to_string(nodes) + "x" + std::to_string(per_node) + ", size " + std::to_string(size) + ", " +
+                         std::to_string(hierarchy) + ", " + std::to_string(tested);
+                };
+                ASSERT_FALSE(choice.hierarchical && choice.tested);
+                ASSERT_NEAR(choice.tested_s * tested / choice.library_s, 1, 1e-4);
+                ++counts[choice.hierarchical ? 2 : choice.tested];
+                if (choice.hierarchical) ASSERT_LE(1 / hierarchy, 1.03 * best) << place();
+                else if (choice.tested) ASSERT_LE(1 / tested, 1.03 * best) << place();
+                else ASSERT_GE(best * (1 + static_cast<double>(noise)), 0.91) << place();  // neither faster by the margin and noise
+              }
+          }
+  for (int count : counts) EXPECT_GT(count, 1000);
+}
+
+TEST(CollectiveChooser, TheNonblockingFormIsTakenOnlyWhereItWasMeasured) {
+  CollectiveMeasurements measured = three_ways(0.5, 3, 0.01f, 2, 2, 200);
+  const auto tested = [&](const CollectiveShape& shape, bool may_test = true) {
+    const CollectiveChoice choice = CollectiveChooser(parameters_of(measured)).choose(shape, may_test);
+    EXPECT_FALSE(choice.hierarchical);
+    return choice.tested;
+  };
+  EXPECT_TRUE(tested(on(reduce, 1 * MiB, 2, 2)));
+  EXPECT_TRUE(tested(on(reduce, 600 * KiB, 2, 2))) << "between two measured sizes";
+  EXPECT_FALSE(tested(on(reduce, 1 * MiB, 2, 2), false)) << "where bits may differ";
+  EXPECT_FALSE(tested(on(reduce, 1 * MiB, 2, 2, false, false))) << "not called so";
+  EXPECT_FALSE(tested(on(reduce, 1 * MiB, 2, 2, true))) << "in another order";
+  EXPECT_FALSE(tested(on(reduce, 1 * MiB, 2, 3)));
+  EXPECT_FALSE(tested(on(reduce, 1 * MiB, 3, 2)));
+  EXPECT_TRUE(tested(on(reduce, 2200, 2, 2)));
+  EXPECT_FALSE(tested(on(reduce, 1024, 2, 2))) << "shorter than what was measured";
+  EXPECT_TRUE(tested(on(reduce, 30 * MiB, 2, 2)));
+  EXPECT_FALSE(tested(on(reduce, 64 * MiB, 2, 2))) << "longer";
+  measured.settings[0].tested[static_cast<std::size_t>(reduce)][3] = CollectiveSetting::unmeasured;
+  EXPECT_TRUE(tested(on(reduce, 256 * KiB, 2, 2))) << "a quick calibration has every second size";
+  measured.settings[0].tested[static_cast<std::size_t>(reduce)][4] = CollectiveSetting::unmeasured;
+  EXPECT_FALSE(tested(on(reduce, 256 * KiB, 2, 2)));
+  measured.settings[0].tested[static_cast<std::size_t>(scatter)][4] *= 4;
+  EXPECT_FALSE(tested(on(scatter, 600 * KiB, 2, 2))) << "it pays on one side only";
+  EXPECT_TRUE(tested(on(scatter, 200 * KiB, 2, 2)));
+  measured.settings[0].tested_noise[static_cast<std::size_t>(gather)].fill(CollectiveSetting::unmeasured);
+  EXPECT_FALSE(tested(on(gather, 1 * MiB, 2, 2))) << "nobody knows how noisy it was";
+  measured.settings[0].tested_noise[static_cast<std::size_t>(gather)].fill(2.5f);
+  EXPECT_FALSE(tested(on(gather, 1 * MiB, 2, 2)));
+  measured.settings[0].tested[static_cast<std::size_t>(allgather)].fill(CollectiveSetting::unmeasured);
+  EXPECT_FALSE(tested(on(allgather, 1 * MiB, 2, 2)));
+  for (const char* mode : {"library", "hierarchical"})
+    EXPECT_FALSE(CollectiveChooser(parameters_of(measured, collective_mode(mode))).choose(on(reduce, 1 * MiB, 2, 2)).tested) << mode;
+}
+
 TEST(CollectiveChooser, WhatWasWaitingAtTheLongestMeasuredSizeIsNotMultiplied) {
   const CollectiveShape shape = on(allgather, 1 * MiB, 2, 2), longer = on(allgather, 16 * MiB, 2, 2), longest = on(allgather, 256 * MiB, 2, 2);
   CollectiveMeasurements measured = measured_as(5, 1);
@@ -336,6 +414,19 @@ TEST(CollectiveMeasurements, ANewerPointBringsItsNoise) {
   EXPECT_EQ(measured.settings[0].noise[0][1][2], 0.01f);
   EXPECT_EQ(measured.settings[0].noise[0][1][4], 0.5f) << "not measured again";
   EXPECT_TRUE(std::isnan(measured.settings[0].noise[0][1][6])) << "measured again by who knows none";
+}
+
+TEST(CollectiveMeasurements, AllWaysOfAPointComeFromOneRun) {
+  CollectiveMeasurements measured = three_ways(1, 2, 0.01f, 2, 2, 200), newer = three_ways(1, 4, 0.02f, 2, 2, 200);
+  newer.settings[0].library[1][1][3] = CollectiveSetting::unmeasured;
+  newer.settings[0].tested[1][4] = newer.settings[0].tested_noise[1][4] = CollectiveSetting::unmeasured;
+  const CollectiveSetting before = measured.settings[0];
+  measured.merge(newer);
+  const CollectiveSetting& after = measured.settings[0];
+  EXPECT_EQ(after.tested[1][2], newer.settings[0].tested[1][2]);
+  EXPECT_EQ(after.tested_noise[1][2], 0.02f);
+  EXPECT_EQ(after.tested[1][3], before.tested[1][3]) << "not measured again";
+  EXPECT_TRUE(std::isnan(after.tested[1][4])) << "measured again two ways";
 }
 
 TEST(CollectiveMeasurements, TheNewestSettingsStay) {
@@ -361,8 +452,7 @@ TEST(CollectiveMeasurements, TheNewestSettingsStay) {
 }
 
 TEST(CollectiveParameters, TravelAsBytesAndDecideAlike) {
-  CollectiveMeasurements measured = measured_as(1.3, 1.1);
-  measured.link = ethernet(333);
+  CollectiveMeasurements measured = three_ways(0.9, 1.3, 0.01f, 3, 2, 333);
   const CollectiveParameters sent = parameters_of(measured);
   ASSERT_TRUE(sent.intact());
   unsigned char wire[sizeof sent];
@@ -376,6 +466,8 @@ TEST(CollectiveParameters, TravelAsBytesAndDecideAlike) {
       const CollectiveShape shape = on(what, bytes, 3, 2);
       const CollectiveChoice a = here.choose(shape), b = there.choose(shape);
       EXPECT_EQ(a.hierarchical, b.hierarchical);
+      EXPECT_EQ(a.tested, b.tested);
+      EXPECT_EQ(a.tested_s, b.tested_s);
       EXPECT_EQ(a.hierarchical_s, b.hierarchical_s);
       EXPECT_EQ(a.library_s, b.library_s);
       EXPECT_EQ(a.chunk_bytes, b.chunk_bytes);
@@ -413,7 +505,7 @@ TEST(CollectiveParameters, DamagedOnesLeaveAllToTheLibrary) {
 }
 
 TEST(CollectiveChooser, AllocatesNothing) {
-  const CollectiveChooser chooser(parameters_of(measured_as(1.1, 1.2)));
+  const CollectiveChooser chooser(parameters_of(three_ways(1.1, 1.2, 0.01f, 2, 2, 200)));
   const long before = allocations;
   double sum = 0;
   for (int i = 0; i < 1000; ++i) sum += chooser.choose(on(all_collectives[i % 9], 1000 * i, 2 + i % 50, 1 + i % 9)).library_s;
@@ -444,6 +536,8 @@ TEST_F(CollectivesInAProfile, ComeBackAsTheyWere) {
   before.link.wire_byte_s = 41.8e-9;
   before.link.piece_bytes = 32 * KiB;
   before.settings[0].noise[static_cast<std::size_t>(reduce_scatter)][1][2] = 0.0312f;
+  before.settings[0].tested[static_cast<std::size_t>(reduce_scatter)][2] = 0.00123f;
+  before.settings[0].tested_noise[static_cast<std::size_t>(reduce_scatter)][2] = 0.0456f;
   ASSERT_TRUE(MachineProfile::from(Measurements(), {}, {}, before).save(path_));
   const auto profile = MachineProfile::load(path_);
   ASSERT_TRUE(profile) << profile.error().text;
@@ -457,6 +551,10 @@ TEST_F(CollectivesInAProfile, ComeBackAsTheyWere) {
   const auto what = static_cast<std::size_t>(reduce_scatter);
   EXPECT_NEAR(after.settings[0].noise[what][1][2], 0.0312, 1e-6);
   EXPECT_TRUE(std::isnan(after.settings[0].noise[what][1][4]));
+  EXPECT_NEAR(after.settings[0].tested[what][2], 0.00123, 1e-7);
+  EXPECT_NEAR(after.settings[0].tested_noise[what][2], 0.0456, 1e-6);
+  EXPECT_TRUE(std::isnan(after.settings[0].tested[what][4]));
+  EXPECT_TRUE(std::isnan(after.settings[0].tested_noise[what][4]));
   for (std::size_t size = 0; size < collective_sizes; ++size) {
     EXPECT_TRUE(std::isnan(after.settings[0].library[what][0][size]));
     if (size % 2) EXPECT_TRUE(std::isnan(after.settings[0].library[what][1][size]));
@@ -489,6 +587,12 @@ TEST_F(CollectivesInAProfile, ABadSectionIsRefusedWhole) {
   expect_one_line(refusal(bad), "bad entry");
   bad = measured_as(1, 1);
   bad.settings[0].noise[0][1][2] = -1;
+  expect_one_line(refusal(bad), "bad entry");
+  bad = three_ways(1, 1, 0.01f, 2, 2, 200);
+  bad.settings[0].tested[0][2] = 1e9f;
+  expect_one_line(refusal(bad), "bad entry");
+  bad = three_ways(1, 1, 0.01f, 2, 2, 200);
+  bad.settings[0].tested_noise[0][2] = -1;
   expect_one_line(refusal(bad), "bad entry");
   bad = measured_as(1, 1);
   bad.settings.resize(4, bad.settings[0]);

@@ -87,14 +87,16 @@ Kept<Work>* keep(Work&& work) noexcept {
 
 template <auto slot, AtRoot only, class Out, class In, class... Tail>
 int collective(CallId id, const Out& out, const In& in, int root, MPI_Comm comm, Tail... tail) {
+  LibraryForm form = LibraryForm::as_called;
   const auto call = [&](const auto& out_arguments, const auto& in_arguments) {
+    const auto make = [&form](auto... arguments) { return by_library<slot>(form, arguments...); };
     if constexpr (only == AtRoot::neither)
-      return std::apply(next.*slot, std::tuple_cat(out_arguments, in_arguments, std::tuple(comm, tail...)));
+      return std::apply(make, std::tuple_cat(out_arguments, in_arguments, std::tuple(comm, tail...)));
     else
-      return std::apply(next.*slot, std::tuple_cat(out_arguments, in_arguments, std::tuple(root, comm, tail...)));
+      return std::apply(make, std::tuple_cat(out_arguments, in_arguments, std::tuple(root, comm, tail...)));
   };
   if (may_spread()) [[unlikely]]
-    if (const std::optional<int> done = spread_moved<only>(name(id), out, in, root, comm, tail...)) return *done;
+    if (const std::optional<int> done = spread_moved<only>(name(id), &form, out, in, root, comm, tail...)) return *done;
   if constexpr (blocking<Tail...>) before_library_collective(comm);
   if (gpu_in_play()) [[unlikely]]
     if (const std::optional<int> done = stage_moved<only>(name(id), out, in, root, comm, call, tail...)) return *done;

@@ -14,7 +14,7 @@ double middle_of(const std::vector<double>& sorted) {
 
 }  // namespace
 
-BothWays both_ways(const std::vector<double>& mpi, const std::vector<double>& pmpi) {
+BothWays both_ways(const std::vector<double>& mpi, const std::vector<double>& pmpi, const std::vector<double>& tested) {
   std::vector<double> ratios, library(pmpi);
   for (std::size_t i = 0; i < mpi.size(); ++i) ratios.push_back(mpi[i] / pmpi[i]);
   std::sort(ratios.begin(), ratios.end());
@@ -23,7 +23,9 @@ BothWays both_ways(const std::vector<double>& mpi, const std::vector<double>& pm
   const std::size_t outside = ratios.size() / 8;
   const double width = ratios[ratios.size() - 1 - outside] - ratios[outside];
   const double noise = ratios.size() < 2 ? 1 : width / ratio / std::sqrt(static_cast<double>(ratios.size()));
-  return {ratio * seconds, seconds, noise};
+  if (tested.empty()) return {ratio * seconds, seconds, noise};
+  const BothWays third = both_ways(tested, pmpi);
+  return {ratio * seconds, seconds, noise, third.mpi, third.noise};
 }
 
 }  // namespace bestride

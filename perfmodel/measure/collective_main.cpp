@@ -9,6 +9,7 @@
 #include <mpi.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -58,12 +59,18 @@ Arguments read_arguments(int argc, char** argv, std::string* unknown) {
   return arguments;
 }
 
-/// Comes back only where it can't be done: then there is one way to measure, which is said later.
+/// Ends the program where the library is not there: the other ranks are told that all have it. Comes back only where it can't be done: then there is one
+/// way to measure, which is said later.
 void start_anew(const Arguments& arguments, int argc, char** argv) {
-  if (::access(arguments.preload.c_str(), R_OK) != 0) return;
+  if (::access(arguments.preload.c_str(), R_OK) != 0) {
+    std::printf("error can't read the library '%s' on every host: %s\n", arguments.preload.c_str(), std::strerror(errno));
+    std::fflush(stdout);
+    std::exit(1);
+  }
   const char* before = std::getenv("LD_PRELOAD");
   ::setenv("LD_PRELOAD", before && *before ? (arguments.preload + ":" + before).c_str() : arguments.preload.c_str(), 1);
   ::unsetenv("BESTRIDE_DISABLE");
+  ::setenv("BESTRIDE_EVERYWHERE", "1", 1);  // else nothing would go through the hierarchy
   ::setenv("BESTRIDE_COLLECTIVES", "hierarchical", 1);
   ::setenv("BESTRIDE_CACHE_BYTES", "0", 1);  // every call brings the same content
   if (!arguments.profile.empty()) ::setenv("BESTRIDE_PROFILE", arguments.profile.c_str(), 1);

@@ -35,6 +35,11 @@ TEST(BothWays, OfPairs) {
   const BothWays many = both_ways(std::vector<double>(15, 4.0), std::vector<double>(15, 2.0));
   EXPECT_DOUBLE_EQ(many.mpi, 4);
   EXPECT_DOUBLE_EQ(many.noise, 0);
+  EXPECT_EQ(many.tested, 0) << "not measured";
+  const BothWays tested = both_ways({2, 4, 9}, {1, 2, 3}, {0.5, 0.5, 0.6});  // 0.5, 0.25, 0.2
+  EXPECT_DOUBLE_EQ(tested.mpi, 4);
+  EXPECT_DOUBLE_EQ(tested.tested, 0.5);
+  EXPECT_NEAR(tested.tested_noise, 0.3 / 0.25 / std::sqrt(3), 1e-12);
 }
 
 /// Times on a machine on which other work runs: both ways of a pair are slowed down by the same factor, and each besides by less.
@@ -127,6 +132,24 @@ TEST_F(CollectiveStateFile, ComesBackAndIsAppendedTo) {
   EXPECT_NEAR(read_collective_state(path_, configuration_).values.settings[0].library[what][0][3], 6e-3, 1e-8) << "the later value";
   write(true, 3);
   EXPECT_NEAR(read_collective_state(path_, configuration_).values.link.latency_s, 3e-5, 1e-10);
+}
+
+TEST_F(CollectiveStateFile, ABlockingPointOfTwoWaysIsMeasuredAgain) {
+  const CollectivePoint two{Collective::reduce, true, 2}, three{Collective::reduce, true, 4};
+  {
+    auto writer = CollectiveStateWriter::open(path_, configuration_, place_, true);
+    ASSERT_TRUE(writer);
+    writer->point(two, {2e-3, 3e-3, 0.01});
+    writer->point(three, {2e-3, 3e-3, 0.01, 1e-3, 0.02});
+  }
+  const CollectiveState state = read_collective_state(path_, configuration_, &place_);
+  EXPECT_EQ(state.done, std::set<std::string>{three.id()});
+  const auto what = static_cast<std::size_t>(Collective::reduce);
+  ASSERT_EQ(state.values.settings.size(), 1u);
+  EXPECT_NEAR(state.values.settings[0].library[what][1][2], 3e-3, 1e-8) << "what is known until then";
+  EXPECT_TRUE(std::isnan(state.values.settings[0].tested[what][2]));
+  EXPECT_NEAR(state.values.settings[0].tested[what][4], 1e-3, 1e-8);
+  EXPECT_NEAR(state.values.settings[0].tested_noise[what][4], 0.02, 1e-6);
 }
 
 TEST_F(CollectiveStateFile, OfAnotherPlaceOrConfigurationIsEmpty) {

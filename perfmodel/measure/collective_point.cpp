@@ -2,7 +2,10 @@
 #include "perfmodel/measure/collective_point.hpp"
 
 #include <mpi.h>
+#include <sched.h>
 
+#include <algorithm>
+#include <array>
 #include <vector>
 
 #include "perfmodel/measure/job_place.hpp"
@@ -13,8 +16,11 @@ namespace {
 
 constexpr double shortest_sample = 200e-6;
 constexpr int most_turns = 100, least_rounds = 3, more_rounds = 5;
-constexpr double steady = 0.02;  ///< noise of the ratio at which no more is needed
+constexpr double steady = 0.02;  ///< noise of the ratios at which no more is needed
 constexpr double patience = 4;   ///< times the limit where it is not reached
+
+/// `tested`: the library's, nonblocking, in place of a blocking call.
+enum class Way { mpi, pmpi, tested };
 
 /// One call on `count` integers a rank (vectors that are cut) or in all (whole ones). Integers: any order of additions is the same.
 struct Call {
@@ -25,10 +31,12 @@ struct Call {
   int whole;  ///< integers of the vector
   int part;   ///< of one rank's part of it
 
-  void operator()(bool library) const {
-    if (blocking) return now(library);
+  void operator()(Way way) const {
+    const bool library = way != Way::mpi;
+    if (blocking && way != Way::tested) return now(library);
     MPI_Request request;
     later(library, &request);
+    if (way == Way::tested) return test_in_turns(&request);
     (library ? PMPI_Wait : MPI_Wait)(&request, MPI_STATUS_IGNORE);
   }
 
@@ -36,6 +44,16 @@ struct Call {
   static constexpr MPI_Comm all = MPI_COMM_WORLD;
   static constexpr MPI_Datatype type = MPI_INT;
 
+  /// As the preloaded library does it (interpose/back/hierarchical/pending.hpp).
+  static void test_in_turns(MPI_Request* request) {
+    constexpr int patience = 20;
+    for (int turn = 0;; ++turn) {
+      int done = 0;
+      PMPI_Test(request, &done, MPI_STATUS_IGNORE);
+      if (done) return;
+      if (turn >= patience) ::sched_yield();
+    }
+  }
   void now(bool library) const {
     switch (what) {
       case Collective::allgather:
@@ -66,10 +84,10 @@ struct Call {
   }
 };
 
-double time_once(const Call& call, bool library, int turns) {
+double time_once(const Call& call, Way way, int turns) {
   meet();
   const double before = PMPI_Wtime();
-  for (int i = 0; i < turns; ++i) call(library);
+  for (int i = 0; i < turns; ++i) call(way);
   return largest((PMPI_Wtime() - before) / turns);
 }
 
@@ -90,20 +108,27 @@ BothWays CollectiveMeasurer::measure(const CollectivePoint& point, double limit)
   buffers_->from.resize(std::max(buffers_->from.size(), room), 1);
   buffers_->to.resize(std::max(buffers_->to.size(), room), 1);
   const Call call{point.what, point.blocking, buffers_->from.data(), buffers_->to.data(), whole, part};
-  // The first of each makes connections and windows.
-  for (bool library : {false, true}) time_once(call, library, 1);
-  const double seconds = time_once(call, false, 1) + time_once(call, true, 1);  // the same on all ranks, so all plan alike
-  const int turns = static_cast<int>(std::clamp(2 * shortest_sample / seconds, 1.0, double{most_turns}));
-  std::vector<double> mpi, pmpi;
+  const int ways = point.blocking ? 3 : 2;
+  // The first of each makes connections and windows; of long ones that does not matter. All ranks have the same times, so all plan alike.
+  double seconds = 0;
+  for (int warm = 0; warm < 2 && seconds < limit; ++warm) {
+    seconds = 0;
+    for (int way = 0; way < ways; ++way) seconds += time_once(call, Way{way}, 1);
+  }
+  const int turns = static_cast<int>(std::clamp(ways * shortest_sample / seconds, 1.0, double{most_turns}));
+  std::array<std::vector<double>, 3> times;
   BothWays both;
   double spent = 0;
   for (int round = 1; round <= most_rounds; ++round) {
-    // By turns first: what one leaves behind the other finds.
-    for (bool library : {round % 2 == 0, round % 2 == 1}) (library ? pmpi : mpi).push_back(time_once(call, library, turns));
-    spent += (mpi.back() + pmpi.back()) * turns;
-    both = both_ways(mpi, pmpi);
+    // By turns first, and each of two before the other by turns: what one leaves behind the next finds.
+    for (int place = 0; place < ways; ++place) {
+      const int way = (round + (round % 2 ? place : ways - place)) % ways;
+      times[static_cast<std::size_t>(way)].push_back(time_once(call, Way{way}, turns));
+      spent += times[static_cast<std::size_t>(way)].back() * turns;
+    }
+    both = both_ways(times[0], times[1], times[2]);
     if (round < least_rounds) continue;
-    if (spent >= patience * limit || (both.noise <= steady && (round >= more_rounds || spent >= limit))) break;
+    if (spent >= patience * limit || (std::max(both.noise, both.tested_noise) <= steady && (round >= more_rounds || spent >= limit))) break;
   }
   return both;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Measures one collective both ways: by its MPI_ name, which a preloaded library may take, and by its PMPI_ name, which it leaves alone.
+// Measures one collective both ways: by its MPI_ name, which a preloaded library may take, and by its PMPI_ name, which it leaves alone; a blocking one
+// also in the library's nonblocking form, tested until it ends.
 #include <memory>
 
 #include "perfmodel/measure/both_ways.hpp"
@@ -13,8 +14,8 @@ class CollectiveMeasurer {
   CollectiveMeasurer();
   ~CollectiveMeasurer();
   CollectiveMeasurer(const CollectiveMeasurer&) = delete;
-  /// Of the slowest rank. Collective over MPI_COMM_WORLD, the same on all ranks. `limit`: seconds, roughly, and four times that where the two ways' ratio
-  /// is not steady by then; three rounds at least. Throws std::bad_alloc.
+  /// Of the slowest rank. Collective over MPI_COMM_WORLD, the same on all ranks. `limit`: seconds, roughly, and four times that where the ways' ratios
+  /// are not steady by then; three rounds at least. Throws std::bad_alloc.
   BothWays measure(const CollectivePoint& point, double limit);
 
  private:

@@ -50,6 +50,12 @@ void apply(const std::string& line, CollectiveState* state) {
     setting.library[collective][point.blocking][size] = static_cast<float>(second * 1e-9);
     double noise = 0;
     setting.noise[collective][point.blocking][size] = in >> noise && noise >= 0 ? static_cast<float>(noise) : CollectiveSetting::unmeasured;
+    double tested = 0;
+    if (point.blocking) {
+      if (!(in >> tested >> noise) || !(tested > 0) || !(noise >= 0)) return;
+      setting.tested[collective][size] = static_cast<float>(tested * 1e-9);
+      setting.tested_noise[collective][size] = static_cast<float>(noise);
+    }
     state->done.insert(id);
     return;
   }
@@ -93,7 +99,9 @@ void CollectiveStateWriter::piece(std::int64_t bytes) {
 }
 
 void CollectiveStateWriter::point(const CollectivePoint& point, const BothWays& both) {
-  std::fprintf(file_, "point %s %.6g %.6g %.3g\n", point.id().c_str(), both.mpi * 1e9, both.pmpi * 1e9, both.noise);
+  std::fprintf(file_, "point %s %.6g %.6g %.3g", point.id().c_str(), both.mpi * 1e9, both.pmpi * 1e9, both.noise);
+  if (both.tested > 0) std::fprintf(file_, " %.6g %.3g", both.tested * 1e9, both.tested_noise);
+  std::fputc('\n', file_);
   std::fflush(file_);
 }
 

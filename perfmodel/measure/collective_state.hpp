@@ -6,7 +6,8 @@
 //   bestride-collectives 1 <nodes> <ranks> <most on a node> <ring entries> <configuration>
 //   link <field> <ns>
 //   piece link <bytes>
-//   point <point id> <hierarchical ns> <library ns> [<noise of their ratio>]
+//   point <point id> <hierarchical ns> <library ns> [<noise of their ratio> [<library's nonblocking form ns> <noise>]]
+// A blocking point without the last two is measured again.
 #include <cstdio>
 #include <set>
 #include <string>

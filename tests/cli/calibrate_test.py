@@ -76,8 +76,11 @@ class CalibrateTest(unittest.TestCase):
     def test_collectives_between_hosts_are_measured_kept_and_gone_on_with(self):
         # Two hosts for MPICH; what is between them is this host's memory.
         hosts = {"MPIR_CVAR_NUM_CLIQUES": "2"}
-        first = self.calibrate("--quick", "--budget", "4", "--only", "collectives", **hosts)
+        report = os.path.join(self.folder, "report.json")
+        first = self.calibrate("--quick", "--budget", "4", "--only", "collectives", BESTRIDE_REPORT="1", BESTRIDE_REPORT_FILE=report, **hosts)
         self.assertEqual(first.returncode, 0, first.stderr)
+        with open(report, encoding="utf-8") as file:
+            self.assertIn('"hierarchical"', file.read(), "both ways are the library's")
         self.assertRegex(first.stdout, r"\nbetween hosts: latency [^\n]*\nlong messages between hosts are fastest in pieces of [^\n]*\ncollectives: measured \d+ points")
         collectives = self.read()["collectives"]
         self.assertEqual(set(collectives["link_ns"]), {"latency", "overhead", "wire_byte", "stream_byte", "copy_byte", "node_sync"})
@@ -86,6 +89,13 @@ class CalibrateTest(unittest.TestCase):
         points = lambda: sum(ns is not None for s in self.read()["collectives"]["settings"] for c in s["curves"] for ns in c["library_ns"])
         before = points()
         self.assertGreater(before, 0)
+        for setting in collectives["settings"]:
+            for curve in setting["curves"]:
+                measured = lambda row: [number is not None for number in row]
+                self.assertEqual("library_nonblocking_ns" in curve, curve["blocking"])
+                if curve["blocking"]:
+                    self.assertEqual(measured(curve["library_nonblocking_ns"]), measured(curve["library_ns"]))
+                    self.assertEqual(measured(curve["library_nonblocking_noise"]), measured(curve["library_ns"]))
         if "left out for time" in first.stdout:
             second = self.calibrate("--quick", "--budget", "4", "--only", "collectives", **hosts)
             self.assertIn("were known", second.stdout)

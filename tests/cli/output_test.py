@@ -252,6 +252,20 @@ class ExplainCollective(CommandTest):
             text = self.good("explain", "--collective", "broadcast", "--bytes", "64", BESTRIDE_COLLECTIVES=mode)
             self.assertRegex(text, f"  {mode} +predicted [^\n]*<- chosen: BESTRIDE_COLLECTIVES={mode} forces it\n")
 
+    def test_the_library_s_other_form(self):
+        path = f"{self.prefix}/collectives.json"
+        subprocess.run([PROGRAM["WRITE_PROFILE"], path, "here", "collectives"], check=True)
+        ask = lambda *words: self.good("explain", "--collective", "broadcast", "--bytes", "1M", "--nodes", "2", *words, BESTRIDE_PROFILE=path)
+        self.assertRegex(ask("--ranks", "4"), r"\n  library      predicted 3.00 ms, 1.00 MiB on a link, 1.00 of the lower bound\n"
+                         r"  nonblocking  predicted 1.00 ms, 1.00 MiB on a link, 1.00 of the lower bound"
+                         r"  <- chosen: measured 3.00 times as fast as the library's blocking form\n  hierarchical predicted 9.00 ms, [^<]*\n\Z")
+        answer = json.loads(ask("--ranks", "4", "--json"))
+        self.assertEqual(answer["choice"], "nonblocking")
+        self.assertAlmostEqual(answer["seconds"]["nonblocking"], 1e-3, 5)
+        self.assertEqual(answer["wire_bytes"]["nonblocking"], 1 << 20)
+        self.assertNotIn("nonblocking ", ask("--ranks", "6"))
+        self.assertNotIn("nonblocking", json.loads(ask("--ranks", "4", "--nonblocking", "--json"))["seconds"])
+
     def test_collectives_of_which_no_member_knows_all_sizes(self):
         for collective in ("gatherv", "scatterv", "alltoallv"):
             text = self.good("explain", "--collective", collective, "--bytes", "16M", "--nodes", "4", "--ranks", "16")

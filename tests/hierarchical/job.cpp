@@ -19,6 +19,15 @@ std::string_view variable(const char* name) {
   return text ? text : "";
 }
 
+const std::atomic<int>& witness(const char* name) {
+  const auto* counter = static_cast<std::atomic<int>*>(dlsym(RTLD_DEFAULT, name));
+  if (!counter) {
+    std::fprintf(stderr, "hierarchical_witness is not preloaded\n");
+    std::abort();
+  }
+  return *counter;
+}
+
 /// Number `index` of the communicators; only its name past the end is empty.
 Group made(int index) {
   const int rank = world_rank(), size = world_size();
@@ -85,12 +94,13 @@ Expectation expectation() {
 }
 
 int calls_seen_by_library() {
-  static auto* const counter = static_cast<std::atomic<int>*>(dlsym(RTLD_DEFAULT, "hierarchical_witness_calls"));
-  if (!counter) {
-    std::fprintf(stderr, "hierarchical_witness is not preloaded\n");
-    std::abort();
-  }
-  return *counter;
+  static const auto& counter = witness("hierarchical_witness_calls");
+  return counter;
+}
+
+int nonblocking_calls_seen_by_library() {
+  static const auto& counter = witness("hierarchical_witness_nonblocking");
+  return counter;
 }
 
 Group group_of(std::string name, MPI_Comm comm, bool known) {

@@ -22,6 +22,8 @@ Expectation expectation();
 /// Collectives that have reached the MPI library by their MPI_ names. Counted by witness.c; without it the program ends: a test that
 /// expects something can't say anything then.
 int calls_seen_by_library();
+/// The nonblocking ones among them.
+int nonblocking_calls_seen_by_library();
 
 /// A communicator and what follows from who is in it.
 struct Group {

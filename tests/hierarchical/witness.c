@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Preloaded behind the library under test: counts the collectives that it hands on to the MPI library. */
+/* Preloaded behind the library under test: counts the collectives that it hands on to the MPI library, and the nonblocking ones among them. */
 #include <mpi.h>
 #include <stdatomic.h>
 
-atomic_int hierarchical_witness_calls;
+atomic_int hierarchical_witness_calls, hierarchical_witness_nonblocking;
 
 #define LIST(...) __VA_ARGS__
-#define ONE(Name, parameters, arguments) \
+#define ONE(Name, nonblocking, parameters, arguments) \
   int MPI_##Name(LIST parameters) { \
     ++hierarchical_witness_calls; \
+    hierarchical_witness_nonblocking += nonblocking; \
     return PMPI_##Name(LIST arguments); \
   }
 #define FORMS(Name, Iname, c, parameters, arguments) \
-  ONE(Name##c, (LIST parameters, MPI_Comm comm), (LIST arguments, comm)) \
-  ONE(Iname##c, (LIST parameters, MPI_Comm comm, MPI_Request* request), (LIST arguments, comm, request)) \
-  ONE(Name##_init##c, (LIST parameters, MPI_Comm comm, MPI_Info info, MPI_Request* request), (LIST arguments, comm, info, request))
+  ONE(Name##c, 0, (LIST parameters, MPI_Comm comm), (LIST arguments, comm)) \
+  ONE(Iname##c, 1, (LIST parameters, MPI_Comm comm, MPI_Request* request), (LIST arguments, comm, request)) \
+  ONE(Name##_init##c, 0, (LIST parameters, MPI_Comm comm, MPI_Info info, MPI_Request* request), (LIST arguments, comm, info, request))
 /* `parameters`: a macro of the types of counts and displacements. */
 #define BOTH(Name, Iname, parameters, arguments) \
   FORMS(Name, Iname, , (parameters(int, int)), arguments) \

@@ -13,9 +13,10 @@ namespace {
 
 template <auto slot, class Count, class... Tail>
 int bcast(void* buffer, Count count, MPI_Datatype type, int root, MPI_Comm comm, Tail... tail) {
+  LibraryForm form = LibraryForm::as_called;
   const bool on_gpu = begin_late();
   if (may_spread()) [[unlikely]]
-    if (const std::optional<int> done = spread_bcast(call_name<slot>, buffer, count, type, root, comm, tail...)) return *done;
+    if (const std::optional<int> done = spread_bcast(call_name<slot>, &form, buffer, count, type, root, comm, tail...)) return *done;
   if constexpr (blocking<Tail...>) before_library_collective(comm);
   if (on_gpu)
     if (const Members members = members_of(comm); members.known) {
@@ -24,10 +25,10 @@ int bcast(void* buffer, Count count, MPI_Datatype type, int root, MPI_Comm comm,
         region = region_of(buffer, count, type, Use::read);
       else if (members.has_part(root))
         region = region_of(buffer, count, type, Use::written);
-      const auto call = [&](const void*, void* staged) { return (next.*slot)(staged, count, type, root, comm, tail...); };
+      const auto call = [&](const void*, void* staged) { return by_library<slot>(form, staged, count, type, root, comm, tail...); };
       if (const std::optional<int> done = stage(call_name<slot>, {}, region, comm, call, tail...)) return *done;
     }
-  return (next.*slot)(buffer, count, type, root, comm, tail...);
+  return by_library<slot>(form, buffer, count, type, root, comm, tail...);
 }
 
 template <auto slot, AtRoot only, class Out, class In, class... Tail>
@@ -39,8 +40,9 @@ int moved(const Out& out, const In& in, int root, MPI_Comm comm, Tail... tail) {
       return std::apply(next.*slot, std::tuple_cat(out_arguments, in_arguments, std::tuple(root, comm, tail...)));
   };
   const bool on_gpu = begin_late();
+  [[maybe_unused]] LibraryForm form;  // of a persistent call there is one
   if (may_spread()) [[unlikely]]
-    if (const std::optional<int> done = spread_moved<only>(call_name<slot>, out, in, root, comm, tail...)) return *done;
+    if (const std::optional<int> done = spread_moved<only>(call_name<slot>, &form, out, in, root, comm, tail...)) return *done;
   if (on_gpu)
     if (const std::optional<int> done = stage_moved<only>(call_name<slot>, out, in, root, comm, call, tail...)) return *done;
   return call(out.arguments(), in.arguments());

@@ -27,12 +27,13 @@ Region shortened(const void* send, const void* receive, std::int64_t operands, s
 
 template <auto slot, class Count, class... Tail>
 int reduce(const void* send, void* receive, Count count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm, Tail... tail) {
+  LibraryForm form = LibraryForm::as_called;
   const auto call = [&](const void* staged_send, void* staged_receive) {
-    return (next.*slot)(staged_send, staged_receive, count, type, op, root, comm, tail...);
+    return by_library<slot>(form, staged_send, staged_receive, count, type, op, root, comm, tail...);
   };
   const bool on_gpu = begin_late();
   if (may_spread()) [[unlikely]]
-    if (const std::optional<int> done = spread_reduce(call_name<slot>, send, receive, count, type, op, root, comm, tail...)) return *done;
+    if (const std::optional<int> done = spread_reduce(call_name<slot>, &form, send, receive, count, type, op, root, comm, tail...)) return *done;
   if constexpr (blocking<Tail...>) before_library_collective(comm);
   if (on_gpu)
     if (const Members members = members_of(comm); members.known) {
@@ -46,12 +47,13 @@ int reduce(const void* send, void* receive, Count count, MPI_Datatype type, MPI_
 /// Of an allreduce, and of a scan, which only the MPI library does.
 template <auto slot, bool scans, class Count, class... Tail>
 int over_all(const void* send, void* receive, Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm, Tail... tail) {
+  LibraryForm form = LibraryForm::as_called;
   const auto call = [&](const void* staged_send, void* staged_receive) {
-    return (next.*slot)(staged_send, staged_receive, count, type, op, comm, tail...);
+    return by_library<slot>(form, staged_send, staged_receive, count, type, op, comm, tail...);
   };
   const bool on_gpu = begin_late();
   if (!scans && may_spread()) [[unlikely]]
-    if (const std::optional<int> done = spread_allreduce(call_name<slot>, send, receive, count, type, op, comm, tail...)) return *done;
+    if (const std::optional<int> done = spread_allreduce(call_name<slot>, &form, send, receive, count, type, op, comm, tail...)) return *done;
   if constexpr (blocking<Tail...>) before_library_collective(comm);
   if (on_gpu && comm != MPI_COMM_NULL)
     if (const std::optional<int> done =
@@ -88,12 +90,13 @@ int exscan(const void* send, void* receive, Count count, MPI_Datatype type, MPI_
 
 template <auto slot, class Count, class... Tail>
 int reduce_scatter(const void* send, void* receive, const Count* counts, MPI_Datatype type, MPI_Op op, MPI_Comm comm, Tail... tail) {
+  LibraryForm form = LibraryForm::as_called;
   const auto call = [&](const void* staged_send, void* staged_receive) {
-    return (next.*slot)(staged_send, staged_receive, counts, type, op, comm, tail...);
+    return by_library<slot>(form, staged_send, staged_receive, counts, type, op, comm, tail...);
   };
   const bool on_gpu = begin_late();
   if (may_spread() && counts) [[unlikely]]
-    if (const std::optional<int> done = spread_reduce_scatter(call_name<slot>, send, receive, [counts](int rank) { return std::int64_t{counts[rank]}; }, type, op, comm, tail...))
+    if (const std::optional<int> done = spread_reduce_scatter(call_name<slot>, &form, send, receive, [counts](int rank) { return std::int64_t{counts[rank]}; }, type, op, comm, tail...))
       return *done;
   if constexpr (blocking<Tail...>) before_library_collective(comm);
   if (on_gpu && counts)
@@ -111,12 +114,13 @@ int reduce_scatter(const void* send, void* receive, const Count* counts, MPI_Dat
 
 template <auto slot, class Count, class... Tail>
 int reduce_scatter_block(const void* send, void* receive, Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm, Tail... tail) {
+  LibraryForm form = LibraryForm::as_called;
   const auto call = [&](const void* staged_send, void* staged_receive) {
-    return (next.*slot)(staged_send, staged_receive, count, type, op, comm, tail...);
+    return by_library<slot>(form, staged_send, staged_receive, count, type, op, comm, tail...);
   };
   const bool on_gpu = begin_late();
   if (may_spread()) [[unlikely]]
-    if (const std::optional<int> done = spread_reduce_scatter(call_name<slot>, send, receive, [count](int) { return std::int64_t{count}; }, type, op, comm, tail...))
+    if (const std::optional<int> done = spread_reduce_scatter(call_name<slot>, &form, send, receive, [count](int) { return std::int64_t{count}; }, type, op, comm, tail...))
       return *done;
   if constexpr (blocking<Tail...>) before_library_collective(comm);
   if (on_gpu)

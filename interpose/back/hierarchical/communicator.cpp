@@ -117,7 +117,7 @@ void CommCollectives::agree(MPI_Comm comm, CommEntry& entry) noexcept {
       std::int64_t& least = least_[what][form];
       least = std::numeric_limits<std::int64_t>::max();
       for (shape.bytes = 1; shape.bytes <= std::int64_t{1} << 40; shape.bytes *= 2)
-        if (all->chooser.choose(shape).hierarchical) {
+        if (all->chooser.choose(shape, false).hierarchical || all->chooser.choose(shape).tested) {
           least = shape.bytes / 2 + 1;
           break;
         }
@@ -130,13 +130,13 @@ CommCollectives::~CommCollectives() {
   cache_given.fetch_sub(cache_share_, std::memory_order_relaxed);
 }
 
-CollectiveQueue* CommCollectives::choose(Collective what, std::int64_t bytes, bool blocking, CollectiveChoice* choice) noexcept {
+CollectiveQueue* CommCollectives::choose(Collective what, std::int64_t bytes, bool blocking, bool may_test, CollectiveChoice* choice) noexcept {
   if (state_.load(std::memory_order_acquire) != agreed || !queue_ || bytes < least_[static_cast<int>(what)][blocking] || queue_->refused()) return nullptr;
   CollectiveShape shape = shape_;
   shape.what = what;
   shape.bytes = bytes;
   shape.blocking = blocking;
-  *choice = job() ? job()->chooser.choose(shape) : CollectiveChoice{};
+  *choice = job() ? job()->chooser.choose(shape, may_test) : CollectiveChoice{};
   return choice->hierarchical ? queue_.get() : nullptr;
 }
 

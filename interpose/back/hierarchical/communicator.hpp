@@ -25,9 +25,9 @@ class CommCollectives {
   CommCollectives(const CommCollectives&) = delete;
   CommCollectives& operator=(const CommCollectives&) = delete;
 
-  /// The communicator's queue if a collective of this size is to go through it, else nullptr: leave it to MPI. The same answer on all members, whose
-  /// arguments are the same. `blocking`: the form of the call.
-  CollectiveQueue* choose(Collective what, std::int64_t bytes, bool blocking, CollectiveChoice* choice) noexcept;
+  /// The communicator's queue if a collective of this size is to go through it, else nullptr: leave it to MPI, in the form that *choice says. The same
+  /// answer on all members, whose arguments are the same. `blocking`: the form of the call. `may_test`: as for CollectiveChooser.
+  CollectiveQueue* choose(Collective what, std::int64_t bytes, bool blocking, bool may_test, CollectiveChoice* choice) noexcept;
   /// The members agree, if there is something to agree on and they have not yet. Collective.
   void agree(MPI_Comm comm, CommEntry& entry) noexcept;
   std::shared_ptr<CollectiveQueue> queue() const noexcept { return queue_; }
@@ -41,7 +41,7 @@ class CommCollectives {
   std::shared_ptr<CollectiveQueue> queue_;  ///< nullptr: none, for good. Read once agreed.
   std::int64_t cache_share_ = 0;            ///< of this process's share of its node's cache
   CollectiveShape shape_;                   ///< of the communicator; call and bytes are filled in
-  std::int64_t least_[collective_count][2]; ///< bytes below which the model leaves a call to MPI, by collective and form
+  std::int64_t least_[collective_count][2]; ///< bytes below which the model leaves a call to MPI as it is, by collective and form
 };
 
 }  // namespace bestride

@@ -9,10 +9,11 @@
 
 namespace bestride {
 
-Route route(CommEntry& entry, Collective what, std::int64_t bytes, bool blocking) noexcept {
+Route route(CommEntry& entry, Collective what, std::int64_t bytes, bool blocking, bool may_test, LibraryForm* left) noexcept {
   CollectiveChoice choice;
   Route to;
-  to.queue = entry.collectives.choose(what, bytes, blocking, &choice);
+  to.queue = entry.collectives.choose(what, bytes, blocking, may_test, &choice);
+  *left = choice.tested ? LibraryForm::tested : LibraryForm::as_called;
   if (to.queue) {
     to.owner = entry.collectives.queue();
     to.pace.piece = choice.chunk_bytes;
@@ -27,7 +28,8 @@ Route route_of_any_size(CommEntry& entry, Collective what, std::int64_t bytes, b
   const Job* all = job();
   if (!all || all->chooser.parameters().mode != CollectiveMode::hierarchical) return {};
   // Pieces as for long blocks: of short ones there is one.
-  Route to = route(entry, what, std::int64_t{1} << 30, blocking);
+  LibraryForm left;
+  Route to = route(entry, what, std::int64_t{1} << 30, blocking, false, &left);
   to.bytes = bytes;
   to.saved_s = 0;
   return to;
@@ -58,6 +60,12 @@ int carry_spread(const Route& route, MPI_Comm comm, const char* call, std::uniqu
   }
   if (reporting()) [[unlikely]] note_spread(call, way, route.bytes, watch.seconds(), route.saved_s);
   return error;
+}
+
+bool may_be_quantised(const CommEntry& entry) noexcept {
+  const Job* all = job();
+  const int hint = entry.collectives.hints.quantise;
+  return (hint != CommHints::none ? hint : all ? all->settings.quantise : 0) != 0;
 }
 
 SpreadReduction spread_reduction(const CommEntry& entry, MPI_Op op, MPI_Datatype type, std::int64_t element_bytes, bool blocking) noexcept {

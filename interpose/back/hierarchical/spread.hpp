@@ -13,6 +13,7 @@
 #include "collectives/exchange.hpp"
 #include "interpose/back/exchange.hpp"
 #include "interpose/back/gpu/stage_moved.hpp"
+#include "interpose/back/hierarchical/library_form.hpp"
 #include "interpose/back/hierarchical/member.hpp"
 #include "interpose/back/hierarchical/operations.hpp"
 #include "interpose/back/hierarchical/predefined.hpp"
@@ -33,8 +34,9 @@ struct Route {
   std::int64_t bytes = 0;
   double saved_s = 0;  ///< as predicted
 };
-/// `entry`: of a valid communicator. `blocking`: the call's form.
-Route route(CommEntry& entry, Collective what, std::int64_t bytes, bool blocking) noexcept;
+/// `entry`: of a valid communicator. `blocking`: the call's form. `may_test`: the library's nonblocking form gives the same bits as its blocking one; known
+/// alike to all members. *left: the form in which the call is the library's, if it is.
+Route route(CommEntry& entry, Collective what, std::int64_t bytes, bool blocking, bool may_test, LibraryForm* left) noexcept;
 /// Of a collective whose sizes no member knows all of, so that no member could choose: only where BESTRIDE_COLLECTIVES=hierarchical says so.
 /// `bytes`: of this rank, for the report.
 Route route_of_any_size(CommEntry& entry, Collective what, std::int64_t bytes, bool blocking) noexcept;
@@ -146,9 +148,15 @@ std::int64_t sound_bytes(const Given& given, int ranks) noexcept {
 
 }  // namespace spread_detail
 
+/// Whether its allgathers are approximate, as far as all members know without a look at the types.
+bool may_be_quantised(const CommEntry& entry) noexcept;
+
+// Of all that follow: the call's error where it was carried out; else nothing was done, and it is the library's in the form *left, which is set where it is
+// not the form that was called.
+
 /// MPI_Allgather and MPI_Allgatherv.
 template <class Out, class In, class... Tail>
-std::optional<int> spread_allgather(const char* call, const Out& out, const In& in, MPI_Comm comm, Tail... tail) noexcept {
+std::optional<int> spread_allgather(const char* call, LibraryForm* left, const Out& out, const In& in, MPI_Comm comm, Tail... tail) noexcept {
   using namespace spread_detail;
   const Member entry = member_of<Tail...>(comm);
   const ElementSize element = element_size(in.type);
@@ -164,7 +172,7 @@ std::optional<int> spread_allgather(const char* call, const Out& out, const In& 
     if (own != block_bytes(in, element.packed, entry->rank()) || (own > 0 && no_buffer(out.buffer, out.type))) return std::nullopt;
     if (same_place(out, in, element, entry->rank())) return std::nullopt;
   }
-  const Route to = route(*entry, In::has_arrays ? Collective::allgatherv : Collective::allgather, bytes, blocking<Tail...>);
+  const Route to = route(*entry, In::has_arrays ? Collective::allgatherv : Collective::allgather, bytes, blocking<Tail...>, !may_be_quantised(*entry), left);
   if (!to.queue) return std::nullopt;
   return carry(
       to, comm, call,
@@ -179,7 +187,7 @@ std::optional<int> spread_allgather(const char* call, const Out& out, const In& 
 }
 
 template <class Count, class... Tail>
-std::optional<int> spread_bcast(const char* call, void* buffer, Count count, MPI_Datatype type, int root, MPI_Comm comm, Tail... tail) noexcept {
+std::optional<int> spread_bcast(const char* call, LibraryForm* left, void* buffer, Count count, MPI_Datatype type, int root, MPI_Comm comm, Tail... tail) noexcept {
   using namespace spread_detail;
   const Member entry = member_of<Tail...>(comm);
   const ElementSize element = element_size(type);
@@ -187,7 +195,7 @@ std::optional<int> spread_bcast(const char* call, void* buffer, Count count, MPI
   if (!entry || element.packed < 0 || count <= 0 || root < 0 || root >= entry->size() || !has_place(tail...) ||
       __builtin_mul_overflow(element.packed, std::int64_t{count}, &bytes) || bytes == 0 || no_buffer(buffer, type))
     return std::nullopt;
-  const Route to = route(*entry, Collective::broadcast, bytes, blocking<Tail...>);
+  const Route to = route(*entry, Collective::broadcast, bytes, blocking<Tail...>, true, left);
   if (!to.queue) return std::nullopt;
   return carry(
       to, comm, call,
@@ -202,11 +210,13 @@ std::optional<int> spread_bcast(const char* call, void* buffer, Count count, MPI
 struct SpreadReduction {
   bool possible = false;
   bool in_one_order = false;
+  /// The same bits in any order.
+  bool exact() const noexcept { return possible && !in_one_order; }
 };
 SpreadReduction spread_reduction(const CommEntry& entry, MPI_Op op, MPI_Datatype type, std::int64_t element_bytes, bool blocking) noexcept;
 
 template <class Count, class... Tail>
-std::optional<int> spread_allreduce(const char* call, const void* send, void* receive, Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm, Tail... tail) noexcept {
+std::optional<int> spread_allreduce(const char* call, LibraryForm* left, const void* send, void* receive, Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm, Tail... tail) noexcept {
   using namespace spread_detail;
   const Member entry = member_of<Tail...>(comm);
   const ElementSize element = element_size(type);
@@ -217,7 +227,7 @@ std::optional<int> spread_allreduce(const char* call, const void* send, void* re
   const SpreadReduction how = spread_reduction(*entry, op, type, element.packed, blocking<Tail...>);
   const auto codes = quantised_sum(*entry, op, type);
   if (!how.possible && !codes) return std::nullopt;
-  const Route to = route(*entry, Collective::allreduce, bytes, blocking<Tail...>);
+  const Route to = route(*entry, Collective::allreduce, bytes, blocking<Tail...>, how.exact(), left);
   if (!to.queue) return std::nullopt;
   return carry(
       to, comm, call,
@@ -233,7 +243,7 @@ std::optional<int> spread_allreduce(const char* call, const void* send, void* re
 
 /// MPI_Reduce_scatter and MPI_Reduce_scatter_block: `count_of(rank)` elements for each rank.
 template <class CountOf, class... Tail>
-std::optional<int> spread_reduce_scatter(const char* call, const void* send, void* receive, CountOf count_of, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+std::optional<int> spread_reduce_scatter(const char* call, LibraryForm* left, const void* send, void* receive, CountOf count_of, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
                                          Tail... tail) noexcept {
   using namespace spread_detail;
   const Member entry = member_of<Tail...>(comm);
@@ -249,7 +259,7 @@ std::optional<int> spread_reduce_scatter(const char* call, const void* send, voi
   const SpreadReduction how = spread_reduction(*entry, op, type, element.packed, blocking<Tail...>);
   const auto codes = quantised_sum(*entry, op, type);
   if (!how.possible && !codes) return std::nullopt;
-  const Route to = route(*entry, Collective::reduce_scatter, bytes, blocking<Tail...>);
+  const Route to = route(*entry, Collective::reduce_scatter, bytes, blocking<Tail...>, how.exact(), left);
   if (!to.queue) return std::nullopt;
   return carry(
       to, comm, call,
@@ -269,7 +279,7 @@ std::optional<int> spread_reduce_scatter(const char* call, const void* send, voi
 }
 
 template <class Count, class... Tail>
-std::optional<int> spread_reduce(const char* call, const void* send, void* receive, Count count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm, Tail... tail) noexcept {
+std::optional<int> spread_reduce(const char* call, LibraryForm* left, const void* send, void* receive, Count count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm, Tail... tail) noexcept {
   using namespace spread_detail;
   const Member entry = member_of<Tail...>(comm);
   const ElementSize element = element_size(type);
@@ -282,7 +292,7 @@ std::optional<int> spread_reduce(const char* call, const void* send, void* recei
   if (no_buffer(send, type)) return std::nullopt;
   const SpreadReduction how = spread_reduction(*entry, op, type, element.packed, blocking<Tail...>);
   if (!how.possible) return std::nullopt;
-  const Route to = route(*entry, Collective::reduce, bytes, blocking<Tail...>);
+  const Route to = route(*entry, Collective::reduce, bytes, blocking<Tail...>, how.exact(), left);
   if (!to.queue) return std::nullopt;
   return carry(
       to, comm, call,
@@ -320,7 +330,7 @@ int carry_rooted(const Route& to, MPI_Comm comm, const char* call, const One& on
 
 /// MPI_Gather (`gathers`) and MPI_Scatter: `one` is a rank's block, `all` the root's blocks, `in_place` the root's own is there already.
 template <bool gathers, class One, class All, class... Tail>
-std::optional<int> spread_rooted(const char* call, const One& one, const All& all, int root, MPI_Comm comm, Tail... tail) noexcept {
+std::optional<int> spread_rooted(const char* call, LibraryForm* left, const One& one, const All& all, int root, MPI_Comm comm, Tail... tail) noexcept {
   using namespace spread_detail;
   const Member entry = member_of<Tail...>(comm);
   if (!entry || root < 0 || root >= entry->size() || !has_place(tail...)) return std::nullopt;
@@ -339,13 +349,13 @@ std::optional<int> spread_rooted(const char* call, const One& one, const All& al
     std::int64_t own_bytes = 0;
     if (own.packed < 0 || one.count < 0 || __builtin_mul_overflow(own.packed, std::int64_t{one.count}, &own_bytes) || own_bytes != block) return std::nullopt;
   }
-  const Route to = route(*entry, gathers ? Collective::gather : Collective::scatter, bytes, blocking<Tail...>);
+  const Route to = route(*entry, gathers ? Collective::gather : Collective::scatter, bytes, blocking<Tail...>, true, left);
   if (!to.queue) return std::nullopt;
   return carry_rooted<gathers>(to, comm, call, one, all, *entry, root, block, tail...);
 }
 
 template <class Out, class In, class... Tail>
-std::optional<int> spread_alltoall(const char* call, const Out& out, const In& in, MPI_Comm comm, Tail... tail) noexcept {
+std::optional<int> spread_alltoall(const char* call, LibraryForm* left, const Out& out, const In& in, MPI_Comm comm, Tail... tail) noexcept {
   using namespace spread_detail;
   const Member entry = member_of<Tail...>(comm);
   const ElementSize sent = element_size(out.type), received = element_size(in.type);
@@ -357,7 +367,7 @@ std::optional<int> spread_alltoall(const char* call, const Out& out, const In& i
       (out.buffer == in.buffer && out.type == in.type && out.count == in.count))
     return std::nullopt;
   if (no_buffer(out.buffer, out.type) || no_buffer(in.buffer, in.type)) return std::nullopt;
-  const Route to = route(*entry, Collective::alltoall, bytes, blocking<Tail...>);
+  const Route to = route(*entry, Collective::alltoall, bytes, blocking<Tail...>, true, left);
   if (!to.queue) return std::nullopt;
   return carry(
       to, comm, call,
@@ -404,14 +414,14 @@ std::optional<int> spread_alltoallv(const char* call, const Out& out, const In& 
 
 /// The collectives that move data, by the shapes of their two directions.
 template <AtRoot only, class Out, class In, class... Tail>
-std::optional<int> spread_moved(const char* call, const Out& out, const In& in, [[maybe_unused]] int root, MPI_Comm comm, Tail... tail) noexcept {
-  if constexpr (only == AtRoot::neither && !Out::many && In::many) return spread_allgather(call, out, in, comm, tail...);
+std::optional<int> spread_moved(const char* call, LibraryForm* left, const Out& out, const In& in, [[maybe_unused]] int root, MPI_Comm comm, Tail... tail) noexcept {
+  if constexpr (only == AtRoot::neither && !Out::many && In::many) return spread_allgather(call, left, out, in, comm, tail...);
   else if constexpr (only == AtRoot::in && In::has_arrays) return spread_rooted_v<true>(call, out, in, root, comm, tail...);
-  else if constexpr (only == AtRoot::in) return spread_rooted<true>(call, out, in, root, comm, tail...);
+  else if constexpr (only == AtRoot::in) return spread_rooted<true>(call, left, out, in, root, comm, tail...);
   else if constexpr (only == AtRoot::out && Out::has_arrays) return spread_rooted_v<false>(call, in, out, root, comm, tail...);
-  else if constexpr (only == AtRoot::out) return spread_rooted<false>(call, in, out, root, comm, tail...);
+  else if constexpr (only == AtRoot::out) return spread_rooted<false>(call, left, in, out, root, comm, tail...);
   else if constexpr (Out::has_arrays) return spread_alltoallv(call, out, in, comm, tail...);
-  else return spread_alltoall(call, out, in, comm, tail...);
+  else return spread_alltoall(call, left, out, in, comm, tail...);
 }
 
 }  // namespace bestride
