@@ -21,6 +21,8 @@ struct Pace {
   std::int64_t piece = 256 * 1024;  ///< bytes of a piece at most; at most a slot
   int in_flight = 2;                ///< messages that one rank sends at a time: more do not make a pipeline (UCX advances all of them together)
   std::int64_t whole = 16 * 1024;   ///< exchange: what one node has for another, if shorter than this, is carried by one rank
+  /// share, combine: bytes of the busiest link up to which the nodes' differences are left alone. What one more hop takes.
+  std::int64_t uneven = 32 * 1024;
 };
 
 class Hierarchy {

@@ -137,7 +137,7 @@ class CachedAllgather {
     CacheEntry* const entry = decision.store;
     const bool keeps = entry && arena_.has(entry->offset, entry->bytes);
     Storing storing(arena_, keeps ? entry->offset : 0, begins_);
-    DeltaCode code(decision.base >= 0 ? arena_.at(decision.base) : nullptr, begins_, h_.node());
+    DeltaCode code(decision.base >= 0 ? arena_.at(decision.base) : nullptr, begins_);
     std::vector<Strand> strands;
     strands.push_back(share(h_, strings_, pace_, unit_, keeps ? &storing : nullptr, decision.base >= 0 ? &code : nullptr));
     if (keeps) strands.push_back(keep_own(storing));

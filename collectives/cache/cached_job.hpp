@@ -2,6 +2,7 @@
 #pragma once
 // A simulated job whose nodes have arenas, and random contents for its allgathers. For tests.
 #include "collectives/cache/allgather.hpp"
+#include "collectives/relays.hpp"
 #include "collectives/simulated_job.hpp"
 #include "collectives/test_blocks.hpp"
 
@@ -99,10 +100,12 @@ class CachedJob {
 
   /// What left a node in the last allgather, and what would have without a cache.
   std::int64_t sent(int node) const { return job.bytes_out(node) - before_[static_cast<std::size_t>(node)]; }
-  std::int64_t plain(int node, const Content& content) const {
-    std::int64_t own = 0;
-    for (const int rank : job.topology().ranks_on(node)) own += static_cast<std::int64_t>(content[static_cast<std::size_t>(rank)].size());
-    return own * (job.topology().nodes() - 1);
+  std::int64_t plain(int node, const Content& content) const { return sent_by(plan(content), node_bytes(job.topology(), bytes_of(content)), node); }
+  /// How share() cuts a content.
+  RelayPlan plan(const Content& content) const {
+    const std::vector<std::int64_t> bytes = bytes_of(content);
+    const bool even = std::none_of(bytes.begin(), bytes.end(), [](std::int64_t b) { return b % 2 != 0; });
+    return RelayPlan(node_bytes(job.topology(), bytes), even ? 2 : 1, Pace{}.uneven);
   }
   const CacheCounts& counts(int rank = 0) const { return tables_[static_cast<std::size_t>(rank)]->counts(); }
 
