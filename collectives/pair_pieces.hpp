@@ -28,7 +28,7 @@ enum class Leg { own, onward };
 
 class PairPieces {
  public:
-  /// Lanes are common to both ends. The plan outlives this and is not even.
+  /// Lanes are common to both ends. The plan outlives this.
   PairPieces(const RelayPlan& plan, Cut cut, int from, int to, Lanes lanes, Leg leg) noexcept
       : stretches_(leg == Leg::own ? plan.of(from) : plan.through(from)), cut_(cut), to_(to), lanes_(lanes), leg_(leg), lane_(lanes.first) {}
   /// False: there are no more. None is empty.

@@ -6,23 +6,25 @@
 
 namespace bestride {
 
-RelayPlan::RelayPlan(std::span<const std::int64_t> bytes, std::int64_t unit, std::int64_t worth) {
+RelayPlan::RelayPlan(std::span<const std::int64_t> bytes, std::int64_t unit, std::int64_t worth, Copies copies) {
   const auto nodes = static_cast<std::int64_t>(bytes.size());
-  if (nodes < 3) return;
-  const auto [least, most] = std::minmax_element(bytes.begin(), bytes.end());
-  const std::int64_t bound = std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0}) - *least;
-  worth = std::max(worth, bound / 64);
-  if (*most - *least <= unit || (nodes - 1) * (*most - *least) < worth) return;
+  std::int64_t bound = 0;
+  if (nodes > 2) {
+    const auto [least, most] = std::minmax_element(bytes.begin(), bytes.end());
+    bound = std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0}) - *least;
+    worth = std::max(worth, bound / 64);
+    even_ = *most - *least <= unit || (nodes - 1) * (*most - *least) < worth;
+  }
 
   struct Relay {
     int node;
-    std::int64_t room;  ///< bytes that it can send on to all
+    std::int64_t room;  ///< bytes that can go through it
   };
-  const std::int64_t others = (nodes - 2) * unit;
+  const std::int64_t others = (nodes - 2) * unit, relayed = copies == Copies::of_all ? others + unit : others;
   std::vector<Relay> relays;
-  for (int node = 0; node < nodes; ++node) {
+  for (int node = 0; !even_ && node < nodes; ++node) {
     const std::int64_t spare = bound - (nodes - 1) * bytes[static_cast<std::size_t>(node)];
-    if (spare > 0) relays.push_back({node, (spare + others - 1) / others * unit});
+    if (spare > 0) relays.push_back({node, (spare + relayed - 1) / relayed * unit});
   }
   std::sort(relays.begin(), relays.end(), [](const Relay& a, const Relay& b) { return a.room != b.room ? a.room > b.room : a.node < b.node; });
 
@@ -32,7 +34,7 @@ RelayPlan::RelayPlan(std::span<const std::int64_t> bytes, std::int64_t unit, std
     std::int64_t begin = 0;
     begins_.push_back(by_node_.size());
     // Rooms are rounded up and this is rounded down: there is a relay for all of it.
-    for (std::int64_t left = excess >= worth ? excess / others * unit : 0; left > 0;) {
+    for (std::int64_t left = !even_ && excess >= worth ? excess / others * unit : 0; left > 0;) {
       const std::int64_t part = std::min(left, relay->room);
       by_node_.push_back({node, relay->node, 0, {begin, begin + part}});
       begin += part;

@@ -26,16 +26,13 @@ TEST(RelayPlan, NoNodeSendsMoreThanTheBusiestLinkHasToCarry) {
     Sizes bytes;
     for (int node = 0; node < nodes; ++node)
       bytes.push_back(random() % 4 == 0 ? 0 : static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(random() % 4 == 0 ? most / 100 + 1 : most)) / unit * unit);
-    const RelayPlan plan(bytes, unit, worth);
+    const bool reduces = random() % 2;
+    const RelayPlan plan(bytes, unit, worth, reduces ? RelayPlan::Copies::of_all : RelayPlan::Copies::of_others);
     const std::int64_t bound = bound_of(bytes), left_alone = std::max(worth, bound / 64);
-    Sizes out(bytes.size());
+    Sizes out(bytes.size());  // what a node sends; of a reduction, what it receives
     for (int node = 0; node < nodes; ++node) {
       const std::int64_t all = bytes[static_cast<std::size_t>(node)];
       straight_over += (nodes - 1) * all > bound + left_alone;
-      if (plan.even()) {
-        out[static_cast<std::size_t>(node)] += (nodes - 1) * all;
-        continue;
-      }
       std::int64_t end = 0;
       for (const Stretch& stretch : plan.of(node)) {
         ASSERT_EQ(stretch.node, node);
@@ -53,15 +50,17 @@ TEST(RelayPlan, NoNodeSendsMoreThanTheBusiestLinkHasToCarry) {
           const Stretch& same = there[static_cast<std::size_t>(stretch.place)];
           ASSERT_TRUE(same.node == node && same.range == stretch.range && same.place == stretch.place);
           out[static_cast<std::size_t>(node)] += stretch.range.bytes();
-          out[static_cast<std::size_t>(stretch.relay)] += (nodes - 2) * stretch.range.bytes();
+          out[static_cast<std::size_t>(stretch.relay)] += (nodes - 2 + reduces) * stretch.range.bytes();
         }
       }
       ASSERT_EQ(end, all);
       ASSERT_EQ(plan.of(node).back().relay, Stretch::straight);
+      // A reduction's node sends what it has for the others, and to the relays.
+      ASSERT_LE(std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0}) - plan.of(node).back().range.bytes(), bound) << "round " << round;
     }
     for (int node = 0; node < nodes; ++node) {
       std::size_t before = 0;
-      for (const Stretch& stretch : plan.even() ? std::span<const Stretch>() : plan.through(node)) ASSERT_EQ(static_cast<std::size_t>(stretch.place), before++);
+      for (const Stretch& stretch : plan.through(node)) ASSERT_EQ(static_cast<std::size_t>(stretch.place), before++);
       ASSERT_LE(out[static_cast<std::size_t>(node)], bound + std::max(left_alone, nodes * unit)) << "round " << round << " node " << node;
     }
   }

@@ -150,9 +150,7 @@ class Share {
 }  // namespace
 
 Strand share(Hierarchy& hierarchy, const NodeStrings& strings, Pace pace, std::int64_t unit, Kept* kept, PieceCode* code) {
-  std::vector<std::int64_t> bytes;
-  for (int node = 0; node < hierarchy.nodes(); ++node) bytes.push_back(strings.bytes(node));
-  const RelayPlan plan(bytes, unit, pace.uneven);
+  const RelayPlan plan(bytes_of(strings, hierarchy.nodes()), unit, pace.uneven);
   if (!plan.even()) {
     co_await share_unequal(hierarchy, strings, plan, pace, unit, kept, code);
     co_return;

@@ -39,7 +39,7 @@ void expect_least_bytes(const SimulatedJob& job, const std::vector<std::int64_t>
   for (int node = 0; node < nodes; ++node) {
     const std::int64_t own = bytes[static_cast<std::size_t>(node)];
     EXPECT_EQ(job.bytes_in(node), all - own);
-    EXPECT_EQ(job.bytes_out(node), sent_by(plan, bytes, node));
+    EXPECT_EQ(job.bytes_out(node), sent_by(plan, nodes, node));
     EXPECT_LE(job.bytes_out(node), bound + std::max({pace.uneven, bound / 64, nodes * unit}));
   }
 }

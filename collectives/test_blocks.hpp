@@ -119,10 +119,9 @@ inline std::vector<std::int64_t> node_bytes(const Topology& topology, const std:
   return bytes;
 }
 
-/// What leaves a node where all nodes get all strings, of these bytes.
-inline std::int64_t sent_by(const RelayPlan& plan, const std::vector<std::int64_t>& bytes, int node) {
-  const auto others = static_cast<std::int64_t>(bytes.size()) - 1;
-  if (plan.even()) return others * bytes[static_cast<std::size_t>(node)];
+/// What leaves a node where all nodes get all strings.
+inline std::int64_t sent_by(const RelayPlan& plan, int nodes, int node) {
+  const std::int64_t others = nodes - 1;
   std::int64_t sent = 0;
   for (const Stretch& stretch : plan.of(node)) sent += stretch.range.bytes() * (stretch.relay == Stretch::straight ? others : 1);
   for (const Stretch& stretch : plan.through(node)) sent += stretch.range.bytes() * (others - 1);

@@ -100,7 +100,7 @@ class CachedJob {
 
   /// What left a node in the last allgather, and what would have without a cache.
   std::int64_t sent(int node) const { return job.bytes_out(node) - before_[static_cast<std::size_t>(node)]; }
-  std::int64_t plain(int node, const Content& content) const { return sent_by(plan(content), node_bytes(job.topology(), bytes_of(content)), node); }
+  std::int64_t plain(int node, const Content& content) const { return sent_by(plan(content), job.topology().nodes(), node); }
   /// How share() cuts a content.
   RelayPlan plan(const Content& content) const {
     const std::vector<std::int64_t> bytes = bytes_of(content);
