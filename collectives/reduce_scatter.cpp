@@ -165,6 +165,10 @@ Strand reduce_scatter(Hierarchy& hierarchy, const NodeStrings& input, const Node
   const bool relayed = !reduction.coding && order.most_partials() == 1;
   const RelayPlan plan(bytes_of(input, hierarchy.nodes()), reduction.element_bytes, relayed ? pace.uneven : never, RelayPlan::Copies::of_all);
   const RelayedStrings combined(input, plan, hierarchy.nodes());
+  if (!plan.even()) {
+    const std::vector<std::int64_t> bytes = bytes_of(combined, hierarchy.nodes());
+    pace = pace.finer(*std::max_element(bytes.begin(), bytes.end()) / hierarchy.lanes(), 32);
+  }
   ToOwners sink(hierarchy, input, plan, combined, output, combine_piece(hierarchy, order, reduction.piece_unit(), pace), reduction.element_bytes);
   std::vector<Strand> strands;
   strands.push_back(combine(hierarchy, combined, reduction, order, sink, pace));
