@@ -203,7 +203,7 @@ Strand share_unequal(Hierarchy& hierarchy, const NodeStrings& strings, const Rel
   std::int64_t longest = 0;
   for (int node = 0; node < hierarchy.nodes(); ++node)
     for (const Stretch& stretch : plan.of(node)) longest = std::max(longest, stretch.range.bytes() / hierarchy.lanes());
-  ShareUnequal work(hierarchy, strings, plan, pace.finer(longest, 16), unit, kept, code);
+  ShareUnequal work(hierarchy, strings, plan, pace.finer(longest, 10), unit, kept, code);
   co_await work.run();
 }
 
