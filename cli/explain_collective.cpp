@@ -42,6 +42,7 @@ CollectiveShape shape_of(const CollectiveQuestion& question) {
   shape.nodes = question.nodes;
   shape.ranks = question.ranks;
   shape.most_on_a_node = (question.ranks + question.nodes - 1) / question.nodes;
+  shape.least_on_a_node = question.ranks / question.nodes;
   shape.ring_entries = question.cyclic ? shape.most_on_a_node : 1;
   shape.blocking = !question.nonblocking;
   return shape;

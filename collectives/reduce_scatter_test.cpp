@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <numeric>
+
 #include "collectives/simulated_job.hpp"
 #include "collectives/test_blocks.hpp"
 #include "collectives/test_sums.hpp"
@@ -33,6 +35,47 @@ class Blocks final : public Operands {
   std::vector<std::int64_t> begins_, counts_;
 };
 
+/// A vector a rank, cut into blocks of so many numbers, and its sum in the one order.
+template <class Number>
+std::pair<std::vector<Blocks<Number>>, std::vector<Number>> summands(std::mt19937_64& random, const std::vector<std::int64_t>& counts) {
+  std::vector<Blocks<Number>> input;
+  for (std::size_t rank = 0; rank < counts.size(); ++rank) {
+    input.emplace_back(counts);
+    for (Number& number : input.back().numbers) number = random_summand<Number>(random);
+  }
+  std::vector<Number> expected(input[0].numbers.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    std::vector<Number> values;
+    for (const auto& blocks : input) values.push_back(blocks.numbers[i]);
+    expected[i] = tree_sum(values, 0, static_cast<int>(counts.size()));
+  }
+  return {std::move(input), std::move(expected)};
+}
+
+/// Every rank gets its block of the sum; `gaps`: every second of its numbers' places.
+template <class Number>
+void scatter_sum(SimulatedJob& job, const std::vector<Blocks<Number>>& input, const std::vector<Number>& expected, const Sum<Number>& sum,
+                 const ReductionOrder& order, Pace pace, bool gaps = false) {
+  std::vector<std::vector<Number>> output;
+  std::vector<std::unique_ptr<Packer>> packers;
+  std::vector<Strand> strands;
+  for (int rank = 0; rank < job.ranks(); ++rank) {
+    const std::int64_t count = input[0].bytes(rank) / static_cast<std::int64_t>(sizeof(Number));
+    output.emplace_back(static_cast<std::size_t>(gaps ? 2 * count : count));
+    const auto parsed = parse_type(("vector(" + std::to_string(count) + "," + std::to_string(sizeof(Number)) + "," +
+                                    std::to_string((gaps ? 2 : 1) * sizeof(Number)) + ",byte)").c_str());
+    packers.push_back(count > 0 ? std::make_unique<Packer>(intern(evaluate(*parsed)->bytes)) : nullptr);
+    const Operand into = count > 0 ? Operand(output.back().data(), *packers.back()) : Operand(nullptr, 0);
+    strands.push_back(reduce_scatter(job.at(rank), input[static_cast<std::size_t>(rank)], into, sum, order, pace));
+  }
+  ASSERT_TRUE(job.run(std::move(strands)));
+  for (int rank = 0; rank < job.ranks(); ++rank) {
+    const auto& mine = output[static_cast<std::size_t>(rank)];
+    for (std::size_t i = 0; i < mine.size(); i += gaps ? 2 : 1)
+      ASSERT_EQ(mine[i], expected[static_cast<std::size_t>(input[0].begin(rank)) + (gaps ? i / 2 : i)]) << "rank " << rank << " element " << i;
+  }
+}
+
 /// Reduce-scatters and allreduces of random vectors over random placements: every member's result is the tree's, bit for bit.
 template <class Number>
 void check(bool ordered, std::uint64_t seed) {
@@ -42,34 +85,12 @@ void check(bool ordered, std::uint64_t seed) {
     const int ranks = static_cast<int>(nodes.size());
     SimulatedJob job(nodes, random());
     const std::vector<std::int64_t> counts = random_sizes(random, nodes.size(), {0, 1, 30, 700, 4000});
-    std::vector<Blocks<Number>> input;
-    for (int rank = 0; rank < ranks; ++rank) {
-      input.emplace_back(counts);
-      for (Number& number : input.back().numbers) number = random_summand<Number>(random);
-    }
-    std::vector<Number> expected(input[0].numbers.size());
-    for (std::size_t i = 0; i < expected.size(); ++i) {
-      std::vector<Number> values;
-      for (const auto& blocks : input) values.push_back(blocks.numbers[i]);
-      expected[i] = tree_sum(values, 0, ranks);
-    }
+    auto [input, expected] = summands<Number>(random, counts);
     const Sum<Number> sum(ordered);
     const ReductionOrder order(job.topology(), ordered);
-    const Pace pace{static_cast<std::int64_t>(8 + random() % 4000), static_cast<int>(1 + random() % 3)};
-
-    std::vector<std::vector<Number>> output;
-    std::vector<Strand> strands;
-    for (int rank = 0; rank < ranks; ++rank) output.emplace_back(static_cast<std::size_t>(counts[static_cast<std::size_t>(rank)]));
-    for (int rank = 0; rank < ranks; ++rank) {
-      auto& mine = output[static_cast<std::size_t>(rank)];
-      strands.push_back(reduce_scatter(job.at(rank), input[static_cast<std::size_t>(rank)],
-                                       Operand(mine.data(), static_cast<std::int64_t>(mine.size() * sizeof(Number))), sum, order, pace));
-    }
-    ASSERT_TRUE(job.run(std::move(strands))) << "round " << round;
-    for (int rank = 0; rank < ranks; ++rank)
-      for (std::int64_t i = 0; i < counts[static_cast<std::size_t>(rank)]; ++i)
-        ASSERT_EQ(output[static_cast<std::size_t>(rank)][static_cast<std::size_t>(i)], expected[static_cast<std::size_t>(input[0].begin(rank) + i)])
-            << "round " << round << " rank " << rank << " element " << i;
+    const Pace pace{static_cast<std::int64_t>(8 + random() % 4000), static_cast<int>(1 + random() % 3), 0, std::numeric_limits<std::int64_t>::max()};
+    scatter_sum(job, input, expected, sum, order, pace);
+    ASSERT_FALSE(testing::Test::HasFatalFailure()) << "round " << round;
     for (int node = 0; node < job.topology().nodes(); ++node) {
       std::int64_t foreign = 0;
       for (int rank = 0; rank < ranks; ++rank)
@@ -77,7 +98,7 @@ void check(bool ordered, std::uint64_t seed) {
       EXPECT_EQ(job.bytes_out(node), foreign * order.partials(node));
     }
 
-    strands.clear();
+    std::vector<Strand> strands;
     for (int rank = 0; rank < ranks; ++rank) {
       auto& mine = input[static_cast<std::size_t>(rank)];
       strands.push_back(allreduce(job.at(rank), mine.whole(), mine.whole(), sum, order, pace));
@@ -87,6 +108,43 @@ void check(bool ordered, std::uint64_t seed) {
   }
 }
 
+/// Of nodes that get unequally much, the busiest link carries what it must but for what is left alone.
+template <class Number>
+void check_unequal(bool ordered, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  int relayed = 0;
+  for (int round = 0; round < 200; ++round) {
+    // Of ordered ones those are relayed of which each node sends one partial result: aligned runs of 2^k ranks.
+    std::vector<int> nodes = random_unequal_placement(random);
+    if (ordered && random() % 4) {
+      nodes.clear();
+      for (int node = 0, count = static_cast<int>(3 + random() % 3), each = 1 << random() % 3; node < count; ++node)
+        nodes.insert(nodes.end(), static_cast<std::size_t>(each), node);
+    }
+    SimulatedJob job(nodes, random());
+    std::vector<std::int64_t> counts = random_unequal_sizes(random, nodes.size(), random() % 2 ? 300 : 4000, 1);
+    auto [input, expected] = summands<Number>(random, counts);
+    const Sum<Number> sum(ordered);
+    const ReductionOrder order(job.topology(), ordered);
+    const Pace pace{static_cast<std::int64_t>(8 + random() % 4000), static_cast<int>(1 + random() % 4), 0, static_cast<std::int64_t>(random() % 3 * 1000)};
+    scatter_sum(job, input, expected, sum, order, pace, random() % 3 == 0);
+    ASSERT_FALSE(testing::Test::HasFatalFailure()) << "round " << round;
+    if (order.most_partials() > 1) continue;
+    for (auto& count : counts) count *= static_cast<std::int64_t>(sizeof(Number));
+    const std::vector<std::int64_t> bytes = node_bytes(job.topology(), counts);
+    const std::int64_t bound = std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0}) - *std::min_element(bytes.begin(), bytes.end());
+    const std::int64_t left_alone = std::max({pace.uneven, bound / 64, job.topology().nodes() * static_cast<std::int64_t>(sizeof(Number))});
+    relayed += !RelayPlan(bytes, sizeof(Number), pace.uneven).even();
+    for (int node = 0; node < job.topology().nodes(); ++node) {
+      EXPECT_LE(job.bytes_out(node), bound) << "round " << round;
+      EXPECT_LE(job.bytes_in(node), bound + left_alone) << "round " << round;
+    }
+  }
+  EXPECT_GT(relayed, 50);
+}
+
+TEST(Reduce, UnequalNodesInAnyOrder) { check_unequal<std::uint32_t>(false, 6); }
+TEST(Reduce, UnequalNodesInTheOneOrder) { check_unequal<float>(true, 7); }
 TEST(Reduce, WholeNumbersInAnyOrder) { check<std::uint32_t>(false, 3); }
 TEST(Reduce, FloatsInTheOneOrderAtAnyPlacement) { check<float>(true, 4); }
 TEST(Reduce, DoublesInTheOneOrderAtAnyPlacement) { check<double>(true, 5); }

@@ -6,6 +6,9 @@
 #include <exception>
 #include <vector>
 
+#include "collectives/own_parts.hpp"
+#include "collectives/share_unequal.hpp"
+
 namespace bestride {
 namespace {
 
@@ -19,21 +22,15 @@ class Share {
  public:
   Share(Hierarchy& hierarchy, const NodeStrings& strings, Pace pace, std::int64_t unit, Kept* kept, PieceCode* code)
       : h_(hierarchy), strings_(strings), kept_(kept), code_(code), unit_(unit),
-        piece_(std::min(pace.piece, hierarchy.channels().slot_bytes())), in_flight_(pace.in_flight), taken_(static_cast<std::size_t>(hierarchy.local_ranks())) {
-    for (int q = 0; q < h_.local_ranks(); ++q) taken_[static_cast<std::size_t>(q)] = strings_.part(h_.node(), q).first;
-    taken_[static_cast<std::size_t>(h_.local_rank())] = strings_.part(h_.node(), h_.local_rank()).last;
-  }
+        piece_(std::min(pace.piece, hierarchy.channels().slot_bytes())), in_flight_(pace.in_flight), own_(hierarchy, strings, piece_) {}
 
   Strand run() {
     std::vector<Strand> strands;
     strands.push_back(send());
     strands.push_back(receive());
-    if (h_.local_ranks() > 1) strands.push_back(give());
+    own_.exchange(strands);
     for (int q = 0; q < h_.local_ranks(); ++q)
-      if (q != h_.local_rank()) {
-        strands.push_back(take_own(q));
-        strands.push_back(take_arrived(q));
-      }
+      if (q != h_.local_rank()) strands.push_back(take_arrived(q));
     co_await all_of(strands);
   }
 
@@ -72,35 +69,6 @@ class Share {
   /// Pieces in staging: in_flight_ each to send and received; with a code, as many encoded to send, and one received.
   std::byte* staging(int index) noexcept { return h_.staging() + index * piece_; }
 
-  /// All bytes of a range of this node's string are in this rank's buffer.
-  bool here(Range range) const noexcept {
-    for (int q = 0; q < h_.local_ranks(); ++q) {
-      const Range part = strings_.part(h_.node(), q);
-      if (part.first < range.last && range.first < part.last && taken_[static_cast<std::size_t>(q)] < std::min(part.last, range.last)) return false;
-    }
-    return true;
-  }
-
-  Strand give() {
-    const Range own = strings_.part(h_.node(), h_.local_rank());
-    for (std::int64_t i = 0; i < pieces_in(own.bytes(), piece_); ++i) {
-      co_await until([&] { return h_.channels().vacant(Stream::own); });
-      strings_.read(h_.node(), piece_of(own, i, piece_), h_.channels().slot(Stream::own));
-      h_.channels().publish(Stream::own);
-    }
-  }
-
-  Strand take_own(int q) {
-    const Range part = strings_.part(h_.node(), q);
-    for (std::int64_t i = 0; i < pieces_in(part.bytes(), piece_); ++i) {
-      co_await until([&] { return h_.channels().arrived(q, Stream::own) != nullptr; });
-      const Range range = piece_of(part, i, piece_);
-      strings_.write(h_.node(), range, h_.channels().arrived(q, Stream::own));
-      h_.channels().take(q, Stream::own);
-      taken_[static_cast<std::size_t>(q)] = range.last;
-    }
-  }
-
   Strand take_arrived(int q) {
     Parcels parcels(*this, lanes_of_neighbour(q), false);
     for (Parcel parcel; parcels.next(&parcel);) {
@@ -117,7 +85,7 @@ class Share {
     for (Parcel parcel; parcels.next(&parcel); ++count) {
       const int slot = count % in_flight_;
       if (count >= in_flight_) co_await until([&] { return h_.wire().done(sent[static_cast<std::size_t>(slot)]); });
-      co_await until([&] { return here(parcel.range); });
+      co_await until([&] { return own_.here(parcel.range); });
       const std::byte* data = strings_.at(h_.node(), parcel.range);
       if (!data) {
         strings_.read(h_.node(), parcel.range, staging(slot));
@@ -126,7 +94,7 @@ class Share {
       std::int64_t bytes = parcel.range.bytes();
       if (code_) {
         std::byte* shorter = staging(2 * in_flight_ + slot);
-        if (const std::int64_t size = code_->encode(parcel.range, data, shorter)) {
+        if (const std::int64_t size = code_->encode(h_.node(), parcel.range, data, shorter)) {
           data = shorter;
           bytes = size;
         }
@@ -176,12 +144,17 @@ class Share {
   PieceCode* const code_;
   const std::int64_t unit_, piece_;
   const int in_flight_;
-  std::vector<std::int64_t> taken_;  ///< by local rank: up to where its part of the own node's string is here
+  OwnParts own_;
 };
 
 }  // namespace
 
 Strand share(Hierarchy& hierarchy, const NodeStrings& strings, Pace pace, std::int64_t unit, Kept* kept, PieceCode* code) {
+  const RelayPlan plan(bytes_of(strings, hierarchy.nodes()), unit, pace.uneven);
+  if (!plan.even()) {
+    co_await share_unequal(hierarchy, strings, plan, pace, unit, kept, code);
+    co_return;
+  }
   Share work(hierarchy, strings, pace, unit, kept, code);
   co_await work.run();
 }

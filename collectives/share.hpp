@@ -5,6 +5,7 @@
 // Each node's string leaves it once for every other node, a slice on every lane, straight to where it is needed: (N-1)/N of the result
 // in and out of every node, the lower bound. In the t-th step node n sends to n+t and receives from n-t, so that no
 // node is sent to by two at a time. Inside the node all goes through the channels: one copy in, one copy out on each rank.
+// Between nodes that bring unequally many bytes a part goes through other nodes, to the lower bound again (relays, share_unequal).
 #include "collectives/hierarchy.hpp"
 #include "collectives/strand.hpp"
 #include "collectives/strings.hpp"
@@ -24,9 +25,9 @@ class Kept {
 /// A shorter form of pieces, for the wire. A message shorter than its piece is in that form, one of the same length is the piece itself.
 class PieceCode {
  public:
-  /// Writes the shorter form of a piece of this node's string to `out`, which has room for one byte less than the piece, and returns its
-  /// size. 0: there is none.
-  virtual std::int64_t encode(Range range, const std::byte* piece, std::byte* out) noexcept = 0;
+  /// Writes the shorter form of a piece of a node's string, its own or one that it sends on, to `out`, which has room for one byte less than
+  /// the piece, and returns its size. 0: there is none.
+  virtual std::int64_t encode(int node, Range range, const std::byte* piece, std::byte* out) noexcept = 0;
   /// The piece of another node's string from its shorter form, which does not overlap it. False: no such form.
   virtual bool decode(int node, Range range, const std::byte* encoded, std::int64_t bytes, std::byte* piece) noexcept = 0;
 

@@ -92,32 +92,33 @@ class SimulatedJob {
     bool done = false;
     bool is_send = false;
     int peer = -1;
+    Line line = Line::first;
     void* into = nullptr;
     std::int64_t bytes = 0;
   };
   class MemoryTransport final : public Transport {
    public:
-    MemoryTransport(SimulatedJob& job, int rank) : job_(job), rank_(rank), receives_(static_cast<std::size_t>(job.topology_.ranks())) {}
-    Transfer send(int rank, const void* data, std::int64_t bytes) noexcept override {
-      const std::uint64_t id = add({false, true, rank, nullptr, bytes});
+    MemoryTransport(SimulatedJob& job, int rank) : job_(job), rank_(rank), receives_(2 * static_cast<std::size_t>(job.topology_.ranks())) {}
+    Transfer send(int rank, const void* data, std::int64_t bytes, Line line) noexcept override {
+      const std::uint64_t id = add({false, true, rank, line, nullptr, bytes});
       Message message{{}, id};
       message.data.assign(static_cast<const std::byte*>(data), static_cast<const std::byte*>(data) + bytes);
       job_.bytes_between_[static_cast<std::size_t>(job_.topology_.node_of(rank_) * job_.topology_.nodes() + job_.topology_.node_of(rank))] += bytes;
       ++job_.messages_[static_cast<std::size_t>(rank_ * job_.ranks() + rank)];
-      job_.queue(rank_, rank).push_back(std::move(message));
+      job_.queue(rank_, rank, line).push_back(std::move(message));
       ++job_.messages_waiting_;
       ++job_.events_;
       return {id, 0};
     }
-    Transfer receive(int rank, void* data, std::int64_t bytes) noexcept override {
-      const std::uint64_t id = add({false, false, rank, data, bytes});
-      receives_[static_cast<std::size_t>(rank)].push_back(id);
+    Transfer receive(int rank, void* data, std::int64_t bytes, Line line) noexcept override {
+      const std::uint64_t id = add({false, false, rank, line, data, bytes});
+      receives_[index(rank, line)].push_back(id);
       ++job_.events_;
       return {id, 0};
     }
     bool done(Transfer& transfer) noexcept override {
       Pending& pending = pending_[transfer.handle];
-      if (!pending.is_send && !pending.done && job_.random_() % 3 == 0) deliver(pending.peer);
+      if (!pending.is_send && !pending.done && job_.random_() % 3 == 0) deliver(pending.peer, pending.line);
       // Sends end when they were received, or now and then before, as eager ones do.
       if (pending.is_send && !pending.done && job_.random_() % 50 == 0) pending.done = true;
       if (pending.done) ++job_.events_;
@@ -130,9 +131,10 @@ class SimulatedJob {
       pending_.push_back(pending);
       return pending_.size() - 1;
     }
-    void deliver(int from) {
-      auto& waiting = receives_[static_cast<std::size_t>(from)];
-      auto& queue = job_.queue(from, rank_);
+    static std::size_t index(int rank, Line line) { return static_cast<std::size_t>(2 * rank + static_cast<int>(line)); }
+    void deliver(int from, Line line) {
+      auto& waiting = receives_[index(from, line)];
+      auto& queue = job_.queue(from, rank_, line);
       if (waiting.empty() || queue.empty()) return;
       Pending& receive = pending_[waiting.front()];
       const std::int64_t came = static_cast<std::int64_t>(queue.front().data.size());
@@ -156,9 +158,9 @@ class SimulatedJob {
     void operator()(std::byte* memory) const { ::operator delete[](memory, std::align_val_t(64)); }
   };
 
-  std::deque<Message>& queue(int from, int to) {
-    if (queues_.empty()) queues_.resize(static_cast<std::size_t>(ranks() * ranks()));
-    return queues_[static_cast<std::size_t>(from * ranks() + to)];
+  std::deque<Message>& queue(int from, int to, Line line) {
+    if (queues_.empty()) queues_.resize(static_cast<std::size_t>(2 * ranks() * ranks()));
+    return queues_[static_cast<std::size_t>(2 * (from * ranks() + to) + static_cast<int>(line))];
   }
 
   std::mt19937_64 random_;

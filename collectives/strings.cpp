@@ -5,6 +5,12 @@
 
 namespace bestride {
 
+std::vector<std::int64_t> bytes_of(const NodeStrings& strings, int nodes) {
+  std::vector<std::int64_t> bytes;
+  for (int node = 0; node < nodes; ++node) bytes.push_back(strings.bytes(node));
+  return bytes;
+}
+
 RankBlocks::RankBlocks(const Topology& topology, const Operands& blocks)
     : topology_(topology), blocks_(blocks), begins_(static_cast<std::size_t>(topology.nodes())) {
   for (int node = 0; node < topology.nodes(); ++node) {

@@ -29,6 +29,9 @@ class NodeStrings {
   ~NodeStrings() = default;
 };
 
+/// By node. May throw std::bad_alloc.
+std::vector<std::int64_t> bytes_of(const NodeStrings& strings, int nodes);
+
 /// A block for each rank; a node's string is those of its ranks, in their order.
 class RankBlocks final : public NodeStrings {
  public:

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Operands and placements for the tests of this room.
+#include <algorithm>
 #include <random>
 #include <vector>
 
 #include "collectives/operand.hpp"
+#include "collectives/relays.hpp"
 #include "datatype/build.hpp"
 #include "datatype/expression.hpp"
+#include "model/topology.hpp"
 
 namespace bestride {
 
@@ -26,6 +29,29 @@ inline std::vector<int> random_placement(std::mt19937_64& random) {
       for (int i = 0, n = static_cast<int>(1 + random() % 12); i < n; ++i) nodes.push_back(static_cast<int>(random() % static_cast<std::uint64_t>(count)));
   }
   return nodes;
+}
+
+/// 2 to 5 nodes of 1 to 8 ranks each, in block order or dealt at random.
+inline std::vector<int> random_unequal_placement(std::mt19937_64& random) {
+  std::vector<int> nodes;
+  for (int node = 0, count = static_cast<int>(2 + random() % 4); node < count; ++node)
+    nodes.insert(nodes.end(), 1 + random() % (random() % 2 ? 8 : 2), node);
+  if (random() % 2) std::shuffle(nodes.begin(), nodes.end(), random);
+  return nodes;
+}
+
+/// Sizes up to `most`, multiples of `unit`: all equal; some of them zero; one huge; or each at random.
+inline std::vector<std::int64_t> random_unequal_sizes(std::mt19937_64& random, std::size_t ranks, std::int64_t most, std::int64_t unit) {
+  std::vector<std::int64_t> sizes(ranks, most / 2);
+  const auto kind = random() % 4;
+  for (auto& size : sizes) {
+    if (kind == 1 && random() % 2) size = 0;
+    if (kind == 2) size = static_cast<std::int64_t>(random() % 200);
+    if (kind == 3) size = static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(most + 1));
+  }
+  if (kind == 2) sizes[random() % ranks] = most * 2;
+  for (auto& size : sizes) size = size / unit * unit;
+  return sizes;
 }
 
 /// A size for each rank: all equal, or each at random; at most one of `most`.
@@ -85,6 +111,22 @@ class TestBlocks final : public Operands {
   std::vector<std::byte> memory_;
   std::vector<std::unique_ptr<Packer>> packers_;
 };
+
+/// What each node brings, of blocks of these sizes.
+inline std::vector<std::int64_t> node_bytes(const Topology& topology, const std::vector<std::int64_t>& sizes) {
+  std::vector<std::int64_t> bytes(static_cast<std::size_t>(topology.nodes()));
+  for (int rank = 0; rank < topology.ranks(); ++rank) bytes[static_cast<std::size_t>(topology.node_of(rank))] += sizes[static_cast<std::size_t>(rank)];
+  return bytes;
+}
+
+/// What leaves a node where all nodes get all strings.
+inline std::int64_t sent_by(const RelayPlan& plan, int nodes, int node) {
+  const std::int64_t others = nodes - 1;
+  std::int64_t sent = 0;
+  for (const Stretch& stretch : plan.of(node)) sent += stretch.range.bytes() * (stretch.relay == Stretch::straight ? others : 1);
+  for (const Stretch& stretch : plan.through(node)) sent += stretch.range.bytes() * (others - 1);
+  return sent;
+}
 
 /// What a rank that is not the root has of a gather's or a scatter's blocks: the sizes of all, its own, and no memory for the others.
 class OnlyOwn final : public Operands {

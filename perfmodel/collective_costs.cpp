@@ -64,6 +64,13 @@ double wire_lower_bound(const CollectiveShape& shape) noexcept {
   if (shape.nodes < 2) return 0;
   const double all = static_cast<double>(shape.bytes), nodes = shape.nodes, most = shape.most_on_a_node;
   switch (shape.what) {
+    case Collective::allgather:
+    case Collective::allgatherv:
+    case Collective::reduce_scatter: {
+      // What the emptiest node has not.
+      const double ranks = shape.ranks, least = shape.least_on_a_node > 0 ? shape.least_on_a_node : ranks / nodes;
+      return (ranks - least) / ranks * all;
+    }
     case Collective::broadcast:
     case Collective::reduce: return all;
     case Collective::allreduce: return 2 * (nodes - 1) / nodes * all;

@@ -89,6 +89,7 @@ bool any(const Row& values) {
 bool read_setting(const Json& entry, CollectiveSetting* setting) {
   if (!read_count(entry.at("ranks"), 2, most_ranks, &setting->ranks) || !read_count(entry.at("nodes"), 2, setting->ranks, &setting->nodes) ||
       !read_count(entry.at("most_on_a_node"), 1, setting->ranks, &setting->most_on_a_node) ||
+      (entry.contains("least_on_a_node") && !read_count(entry.at("least_on_a_node"), 0, setting->most_on_a_node, &setting->least_on_a_node)) ||
       !read_count(entry.at("ring_entries"), 1, setting->most_on_a_node, &setting->ring_entries))
     return false;
   for (const Json& curve : entry.at("curves")) {
@@ -127,7 +128,7 @@ Json json_of(const CollectiveMeasurements& measured) {
           curves.back()[tested_noise_key] = noises_of(setting.tested_noise[what]);
         }
     section["settings"].push_back({{"nodes", setting.nodes}, {"ranks", setting.ranks}, {"most_on_a_node", setting.most_on_a_node},
-                                   {"ring_entries", setting.ring_entries}, {"curves", std::move(curves)}});
+                                   {"least_on_a_node", setting.least_on_a_node}, {"ring_entries", setting.ring_entries}, {"curves", std::move(curves)}});
   }
   return section;
 }

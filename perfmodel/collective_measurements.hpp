@@ -51,13 +51,14 @@ struct CollectiveSetting {
   /// The point's shape.
   CollectiveShape shape(Collective what, bool blocking, int size) const noexcept {
     return {.what = what, .bytes = collective_bytes_at(size), .nodes = nodes, .ranks = ranks, .most_on_a_node = most_on_a_node,
-            .ring_entries = ring_entries, .blocking = blocking};
+            .least_on_a_node = least_on_a_node, .ring_entries = ring_entries, .blocking = blocking};
   }
   bool same_place(const CollectiveSetting& other) const noexcept {
-    return nodes == other.nodes && ranks == other.ranks && most_on_a_node == other.most_on_a_node && ring_entries == other.ring_entries;
+    return nodes == other.nodes && ranks == other.ranks && most_on_a_node == other.most_on_a_node &&
+           least_on_a_node == other.least_on_a_node && ring_entries == other.ring_entries;
   }
-  int nodes = 1, ranks = 1, most_on_a_node = 1, ring_entries = 1;  ///< as in CollectiveShape
-  CollectiveTable<float> hierarchical;                             ///< seconds, NaN: not measured
+  int nodes = 1, ranks = 1, most_on_a_node = 1, least_on_a_node = 0, ring_entries = 1;  ///< as in CollectiveShape
+  CollectiveTable<float> hierarchical;                                                  ///< seconds, NaN: not measured
   CollectiveTable<float> library;
   CollectiveTable<float> noise;  ///< by what part hierarchical / library may be wrong; NaN: not known
   BlockingTable<float> tested;   ///< seconds of the library's nonblocking form, tested until it ends, in place of its blocking one

@@ -23,7 +23,7 @@ bool parse(std::string_view text, Collective* collective) noexcept {
 
 CollectiveShape shape_of(Collective what, std::int64_t bytes, bool blocking, const Topology& topology) noexcept {
   CollectiveShape shape{.what = what, .bytes = bytes, .nodes = std::max(1, topology.nodes()), .ranks = std::max(1, topology.ranks()),
-                        .most_on_a_node = std::max(1, topology.most_on_a_node()), .ring_entries = 1, .blocking = blocking};
+                        .most_on_a_node = std::max(1, topology.most_on_a_node()), .least_on_a_node = std::max(1, topology.least_on_a_node()), .ring_entries = 1, .blocking = blocking};
   for (int node = 0; node < topology.nodes(); ++node) {
     int entries = 0;
     for (int rank : topology.ranks_on(node)) entries += topology.node_of(rank > 0 ? rank - 1 : topology.ranks() - 1) != node;

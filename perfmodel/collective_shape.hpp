@@ -23,6 +23,7 @@ struct CollectiveShape {
   int nodes = 1;           ///< 1 or more
   int ranks = 1;           ///< of the communicator, `nodes` or more
   int most_on_a_node = 1;  ///< ranks of the fullest node
+  int least_on_a_node = 0; ///< ranks of the emptiest; 0: not known, taken for as many as on any other
   /// Ranks of one node whose predecessor in rank order is on another node; of the node that has most. 1: every node's ranks follow one
   /// another (block), most_on_a_node: none of them do (cyclic). It is what a flat ring brings into a node, in rings.
   int ring_entries = 1;

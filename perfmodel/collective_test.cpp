@@ -53,6 +53,7 @@ TEST(CollectiveShape, OfATopology) {
   EXPECT_EQ(of(mixed).nodes, 3);
   EXPECT_EQ(of(mixed).ranks, 6);
   EXPECT_EQ(of(mixed).most_on_a_node, 3);
+  EXPECT_EQ(of(mixed).least_on_a_node, 1);
   EXPECT_FALSE(of(mixed).blocking);
 }
 
@@ -103,6 +104,16 @@ TEST(CollectiveCosts, NothingGoesBelowTheLowerBoundOrTheWire) {
               ASSERT_GE(hierarchical.seconds, wire);
               ASSERT_TRUE(std::isfinite(library.seconds) && std::isfinite(hierarchical.seconds));
             }
+}
+
+TEST(CollectiveCosts, OfUnequalNodesTheEmptiestReceivesMost) {
+  for (Collective what : {allgather, allgatherv, reduce_scatter}) {
+    CollectiveShape shape = on(what, 6 * MiB, 3, 2);
+    EXPECT_DOUBLE_EQ(hierarchical_cost(shape, ethernet(200)).wire_bytes, 4.0 * MiB);
+    shape.most_on_a_node = 3;
+    shape.least_on_a_node = 1;
+    EXPECT_DOUBLE_EQ(hierarchical_cost(shape, ethernet(200)).wire_bytes, 5.0 * MiB);
+  }
 }
 
 TEST(CollectiveCosts, MoreBytesNeverCostLess) {

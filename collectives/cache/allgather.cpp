@@ -63,7 +63,7 @@ class CachedAllgather final : public Kept {
 
   Strand gather() {
     const std::byte* const base = lookup_.base();
-    DeltaCode code(base, lookup_.begins(), h_.node());
+    DeltaCode code(base, lookup_.begins());
     std::vector<Strand> strands;
     strands.push_back(share(h_, strings_, base ? pace_of_differences() : pace_, unit_, lookup_.keeps() ? this : nullptr, base ? &code : nullptr));
     if (lookup_.keeps()) strands.push_back(keep_own());

@@ -3,6 +3,7 @@
 // A simulated job whose nodes have arenas, and random contents for its allgathers. For tests.
 #include "collectives/cache/allgather.hpp"
 #include "collectives/cache/quantised_allgather.hpp"
+#include "collectives/relays.hpp"
 #include "collectives/simulated_job.hpp"
 #include "collectives/test_blocks.hpp"
 #include "collectives/test_codes.hpp"
@@ -133,10 +134,12 @@ class CachedJob {
 
   /// What left a node in the last allgather, and what would have without a cache.
   std::int64_t sent(int node) const { return job.bytes_out(node) - before_[static_cast<std::size_t>(node)]; }
-  std::int64_t plain(int node, const Content& content) const {
-    std::int64_t own = 0;
-    for (const int rank : job.topology().ranks_on(node)) own += static_cast<std::int64_t>(content[static_cast<std::size_t>(rank)].size());
-    return own * (job.topology().nodes() - 1);
+  std::int64_t plain(int node, const Content& content) const { return sent_by(plan(content), job.topology().nodes(), node); }
+  /// How share() cuts a content.
+  RelayPlan plan(const Content& content) const {
+    const std::vector<std::int64_t> bytes = bytes_of(content);
+    const bool even = std::none_of(bytes.begin(), bytes.end(), [](std::int64_t b) { return b % 2 != 0; });
+    return RelayPlan(node_bytes(job.topology(), bytes), even ? 2 : 1, Pace{}.uneven);
   }
   /// What leaves a node in a quantised allgather that finds nothing.
   std::int64_t coded(int node, const Content& content, Coding coding) const {

@@ -30,8 +30,8 @@ bool looks_dense(const std::byte* older, const std::byte* newer, std::int64_t by
 
 }  // namespace
 
-std::int64_t DeltaCode::encode(Range range, const std::byte* piece, std::byte* out) noexcept {
-  const std::byte* older = base(node_, range);
+std::int64_t DeltaCode::encode(int node, Range range, const std::byte* piece, std::byte* out) noexcept {
+  const std::byte* older = base(node, range);
   if (looks_dense(older, piece, range.bytes())) return 0;
   const std::int64_t size = delta::encode(older, piece, range.bytes(), out, range.bytes() - 1);
   return size == delta::dense ? 0 : size;

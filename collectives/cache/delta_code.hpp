@@ -11,9 +11,9 @@ namespace bestride {
 class DeltaCode final : public PieceCode {
  public:
   /// `base`: the older result, the strings of the nodes one after the other. `begins`: where each node's string begins in it. Both outlive this.
-  DeltaCode(const std::byte* base, const std::vector<std::int64_t>& begins, int node) noexcept : base_(base), begins_(begins), node_(node) {}
+  DeltaCode(const std::byte* base, const std::vector<std::int64_t>& begins) noexcept : base_(base), begins_(begins) {}
 
-  std::int64_t encode(Range range, const std::byte* piece, std::byte* out) noexcept override;
+  std::int64_t encode(int node, Range range, const std::byte* piece, std::byte* out) noexcept override;
   bool decode(int node, Range range, const std::byte* encoded, std::int64_t bytes, std::byte* piece) noexcept override;
 
  private:
@@ -21,7 +21,6 @@ class DeltaCode final : public PieceCode {
 
   const std::byte* base_;
   const std::vector<std::int64_t>& begins_;
-  const int node_;
 };
 
 }  // namespace bestride

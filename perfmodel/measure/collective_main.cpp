@@ -99,7 +99,8 @@ std::string configuration() {
 CollectiveSetting setting_of(const JobPlace& place) {
   const CollectiveShape shape = shape_of(Collective::allgather, 1, true, place.topology);
   CollectiveSetting setting;
-  setting.nodes = shape.nodes, setting.ranks = shape.ranks, setting.most_on_a_node = shape.most_on_a_node, setting.ring_entries = shape.ring_entries;
+  setting.nodes = shape.nodes, setting.ranks = shape.ranks, setting.most_on_a_node = shape.most_on_a_node;
+  setting.least_on_a_node = shape.least_on_a_node, setting.ring_entries = shape.ring_entries;
   return setting;
 }
 

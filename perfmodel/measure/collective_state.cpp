@@ -9,11 +9,12 @@
 namespace bestride {
 namespace {
 
-constexpr const char* format = "bestride-collectives 1";
+constexpr const char* format = "bestride-collectives 2";
 
 std::string header(const std::string& configuration, const CollectiveSetting& place) {
   std::ostringstream text;
-  text << format << ' ' << place.nodes << ' ' << place.ranks << ' ' << place.most_on_a_node << ' ' << place.ring_entries << ' ' << configuration;
+  text << format << ' ' << place.nodes << ' ' << place.ranks << ' ' << place.most_on_a_node << ' ' << place.least_on_a_node << ' '
+       << place.ring_entries << ' ' << configuration;
   return text.str();
 }
 
@@ -21,7 +22,7 @@ std::string header(const std::string& configuration, const CollectiveSetting& pl
 bool read_header(const std::string& line, const std::string& configuration, CollectiveSetting* place) {
   std::istringstream in(line);
   std::string word, version;
-  in >> word >> version >> place->nodes >> place->ranks >> place->most_on_a_node >> place->ring_entries;
+  in >> word >> version >> place->nodes >> place->ranks >> place->most_on_a_node >> place->least_on_a_node >> place->ring_entries;
   return in && line == header(configuration, *place);
 }
 

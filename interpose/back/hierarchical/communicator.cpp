@@ -19,10 +19,10 @@
 namespace bestride {
 namespace {
 
-/// One agreement at a time in a process, or two communicators could get one tag. Who finds it taken says so, and its communicator's
+/// One agreement at a time in a process, or two communicators could get the same tags. Who finds it taken says so, and its communicator's
 /// members try again at another call.
 std::mutex agreeing;
-int next_tag = 1;  ///< under `agreeing`
+int next_tags = 1;  ///< a pair of tags; under `agreeing`
 std::atomic<std::int64_t> cache_given{0};  ///< bytes of this process's share of its node's cache that its communicators have
 
 /// A process has an equal share of its node's cache, and gives a communicator half of what is left of it, so that there is always something for
@@ -74,7 +74,7 @@ void CommCollectives::agree(MPI_Comm comm, CommEntry& entry) noexcept {
   if (!all || state_.load(std::memory_order_acquire) == agreed) return;
   if (entry.size() < 2) return state_.store(agreed, std::memory_order_release);  // also an inter-communicator
   if (!on_several_nodes(*all, comm, entry.size())) return state_.store(agreed, std::memory_order_release);
-  // This member can't; the least tag it could take; less than what it has for the cache; its hints.
+  // This member can't; the least tags it could take; less than what it has for the cache; its hints.
   constexpr int words = 3 + hint_words;
   std::int64_t mine[words] = {0, 0, 0}, most[words] = {1, 0, 0};
   std::shared_ptr<CollectiveQueue> queue;
@@ -93,17 +93,17 @@ void CommCollectives::agree(MPI_Comm comm, CommEntry& entry) noexcept {
   if (!lock)
     mine[0] = 1;
   else
-    mine[1] = next_tag;
+    mine[1] = next_tags;
   mine[2] = -cache_to_give(*all);
   tell(hints, mine + 3);
   if (real.Allreduce(mine, most, words, MPI_INT64_T, MPI_MAX, comm) != MPI_SUCCESS || most[0]) return;
   settle(hints, most + 3);
-  next_tag = static_cast<int>(most[1]) + 1;
-  if (most[1] > all->largest_tag) {
+  next_tags = static_cast<int>(most[1]) + 1;
+  if (most[1] > (all->largest_tag - 1) / 2) {
     say_once("tags", "too many communicators for hierarchical collectives; those of newer ones are left to the MPI library");
     return state_.store(agreed, std::memory_order_release);
   }
-  queue->set_tag(static_cast<int>(most[1]));
+  queue->set_tags(static_cast<int>(most[1]));
   // Of the emptiest node: an arena is of the same size on all.
   const int givers = queue->topology().least_on_a_node();
   queue->set_cache(cache_limits(all->settings.parameters.link, -most[2] * givers, queue->topology().nodes()));

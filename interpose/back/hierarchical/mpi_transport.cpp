@@ -18,21 +18,21 @@ Transfer transfer_of(MPI_Request request) noexcept {
 
 }  // namespace
 
-Transfer MpiTransport::send(int rank, const void* data, std::int64_t bytes) noexcept {
+Transfer MpiTransport::send(int rank, const void* data, std::int64_t bytes, Line line) noexcept {
   MPI_Request request = MPI_REQUEST_NULL;
   std::int64_t& unacknowledged = unacknowledged_[static_cast<std::size_t>(rank)];
   unacknowledged += bytes;
   const bool synchronous = unacknowledged >= unacknowledged_bytes;
   if (synchronous) unacknowledged = 0;
-  if ((synchronous ? real.Issend : real.Isend)(data, static_cast<int>(bytes), MPI_BYTE, world_ranks_[static_cast<std::size_t>(rank)], tag_, wire_, &request) !=
+  if ((synchronous ? real.Issend : real.Isend)(data, static_cast<int>(bytes), MPI_BYTE, world_ranks_[static_cast<std::size_t>(rank)], tag(line), wire_, &request) !=
       MPI_SUCCESS)
     broken_ = true;
   return transfer_of(request);
 }
 
-Transfer MpiTransport::receive(int rank, void* data, std::int64_t bytes) noexcept {
+Transfer MpiTransport::receive(int rank, void* data, std::int64_t bytes, Line line) noexcept {
   MPI_Request request = MPI_REQUEST_NULL;
-  if (real.Irecv(data, static_cast<int>(bytes), MPI_BYTE, world_ranks_[static_cast<std::size_t>(rank)], tag_, wire_, &request) != MPI_SUCCESS)
+  if (real.Irecv(data, static_cast<int>(bytes), MPI_BYTE, world_ranks_[static_cast<std::size_t>(rank)], tag(line), wire_, &request) != MPI_SUCCESS)
     broken_ = true;
   return transfer_of(request);
 }

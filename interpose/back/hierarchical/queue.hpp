@@ -26,7 +26,7 @@ class CollectiveQueue : public std::enable_shared_from_this<CollectiveQueue> {
   /// May throw std::bad_alloc. `window_limit`: bytes of shared memory on a node.
   CollectiveQueue(Topology topology, int rank, MPI_Comm wire, std::vector<int> world_ranks, std::int64_t window_limit);
   /// Once, before anything is added.
-  void set_tag(int tag) noexcept { wire_.set_tag(tag); }
+  void set_tags(int pair) noexcept { wire_.set_tags(pair); }
   /// The same on all members; once, before anything is added. No budget: nothing is kept.
   void set_cache(const CacheLimits& limits) noexcept { cache_limits_ = limits; }
   const CacheLimits& cache() const noexcept { return cache_limits_; }
