@@ -103,8 +103,9 @@ int comm_disconnect(MPI_Comm* comm) {
 int made(int error, const MPI_Comm* comm) noexcept {
   if (error != MPI_SUCCESS || !comm || *comm == MPI_COMM_NULL) return error;
   runtime().comms.made(*comm);
-  if (job()) [[unlikely]]
+  if (job()) [[unlikely]] {
     const Member member(*comm, true);
+  }
   return error;
 }
 
