@@ -48,7 +48,7 @@ TEST(ElfFile, StandsBrokenFiles) {
   std::mt19937 random(7);
   for (int round = 0; round < 60; ++round) {
     std::string bad = good.substr(0, round % 2 ? good.size() : random() % good.size());
-    for (int edit = 0; edit < 16 && !bad.empty(); ++edit) bad[16 + random() % std::min<std::size_t>(bad.size(), 2048) % bad.size()] = static_cast<char>(random());
+    for (int edit = 0; edit < 16 && bad.size() > 16; ++edit) bad[16 + random() % std::min<std::size_t>(bad.size() - 16, 2048)] = static_cast<char>(random());
     const auto file = ElfFile::read(written(bad));
     EXPECT_TRUE(file || !file.error().text.empty());
   }

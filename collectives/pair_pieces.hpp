@@ -55,12 +55,12 @@ class RelayProgress {
  public:
   /// May throw std::bad_alloc.
   RelayProgress(std::size_t stretches, Lanes own) : own_(own), reached_(stretches * static_cast<std::size_t>(own.last - own.first)) {}
-  void reach(const Stretch& stretch, int lane, Range range) noexcept { at(stretch, lane) = range.last; }
-  bool reached(const Stretch& stretch, int lane, Range range) const noexcept { return const_cast<RelayProgress*>(this)->at(stretch, lane) >= range.last; }
+  void reach(const Stretch& stretch, int lane, Range range) noexcept { reached_[index(stretch, lane)] = range.last; }
+  bool reached(const Stretch& stretch, int lane, Range range) const noexcept { return reached_[index(stretch, lane)] >= range.last; }
 
  private:
-  std::int64_t& at(const Stretch& stretch, int lane) noexcept {
-    return reached_[static_cast<std::size_t>(stretch.place) * static_cast<std::size_t>(own_.last - own_.first) + static_cast<std::size_t>(lane - own_.first)];
+  std::size_t index(const Stretch& stretch, int lane) const noexcept {
+    return static_cast<std::size_t>(stretch.place) * static_cast<std::size_t>(own_.last - own_.first) + static_cast<std::size_t>(lane - own_.first);
   }
   Lanes own_;
   std::vector<std::int64_t> reached_;
