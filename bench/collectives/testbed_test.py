@@ -24,7 +24,7 @@ class Bytes(unittest.TestCase):
     def test_between_the_least_and_many_times_as_many(self):
         with tempfile.NamedTemporaryFile() as file:
             done = subprocess.run([sys.executable, "-B", RUN, "--build", sys.argv[1], "--preload", "", "--hosts", "2", "--ranks", "2,1",
-                                   "--placement", "random", "--rate", "none", "--bytes", "1m", "--rounds", "1", "--count-rounds", "4",
+                                   "--placement", "random", "--rate", "none", "--bytes", "1m", "--rounds", "1", "--count-rounds", "10",
                                    "--collectives", "allgatherv,reduce_scatter,bcast,scatter,scatterv,alltoall,alltoallv", "--json", file.name],
                                   stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=240, check=False)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
@@ -34,7 +34,7 @@ class Bytes(unittest.TestCase):
         for case in result["cases"]:
             self.assertEqual((case["wrong"], case["compared"]), (0, "byte by byte"))
             for variant, ratio in case["bytes_over_least"].items():
-                # What a start of a job sends besides differs from start to start, by some 20 KB.
+                # What a start of a job sends besides differs from start to start, by some 40 KB.
                 self.assertGreater(ratio, 0.97, (case["collective"], variant))
                 self.assertLess(ratio, 4, (case["collective"], variant))
 
