@@ -46,9 +46,22 @@ struct ChunkPlan {
 /// the wire limit with all chunks posted, 1.31 with two). Eight of 16 KiB took 1.05 to 1.2 times the limit in all collectives, 4 x 2 ranks at 50
 /// Mbit/s to 2 x 2 at 1 Gbit/s, where two of 64 KiB and more took 1.2 to 1.6.
 int messages_in_flight(std::int64_t bytes) noexcept;
-/// A rank goes on sending to another until so many bytes may not have been taken there; it learns of it by a synchronous send. What is sent at once
-/// takes memory of a receiver that is late, and fills the link with what is needed later.
-inline constexpr std::int64_t unacknowledged_bytes = 32 * 1024;
+/// Which of the sends from one rank to another are synchronous: it goes on until so many bytes may not have been taken there, and learns of it so. What is
+/// sent at once takes memory of a receiver that is late, and fills the link with what is needed later.
+class Unacknowledged {
+ public:
+  static constexpr std::int64_t most = 32 * 1024;
+  /// Asked once before each send.
+  bool synchronous(std::int64_t bytes) noexcept {
+    sent_ += bytes;
+    if (sent_ < most) return false;
+    sent_ = 0;
+    return true;
+  }
+
+ private:
+  std::int64_t sent_ = 0;  ///< since the last synchronous one
+};
 
 /// LinkCosts::piece_bytes where that was measured, and never more than what 20 ms of a rank's share of the link carry, as a power of two between 64
 /// KiB and 4 MiB: a rank that lost its processor comes back after some milliseconds, and until then the chunks in flight have to feed the

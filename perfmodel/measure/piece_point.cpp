@@ -48,10 +48,7 @@ class Stream {
       PMPI_Irecv(data, count, MPI_BYTE, peer_, tag, MPI_COMM_WORLD, request);
       return;
     }
-    unacknowledged_ += bytes;
-    const bool synchronous = unacknowledged_ >= unacknowledged_bytes;
-    if (synchronous) unacknowledged_ = 0;
-    (synchronous ? PMPI_Issend : PMPI_Isend)(data, count, MPI_BYTE, peer_, tag, MPI_COMM_WORLD, request);
+    (unacknowledged_.synchronous(bytes) ? PMPI_Issend : PMPI_Isend)(data, count, MPI_BYTE, peer_, tag, MPI_COMM_WORLD, request);
   }
 
   std::vector<char>& data_;
@@ -59,7 +56,8 @@ class Stream {
   const int peer_;
   const bool sends_;
   std::vector<MPI_Request> requests_;
-  std::int64_t started_ = 0, unacknowledged_ = 0;
+  std::int64_t started_ = 0;
+  Unacknowledged unacknowledged_;
 };
 
 class Exchange {

@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "interpose/back/calls.hpp"
-#include "perfmodel/collective_costs.hpp"
 
 namespace bestride {
 namespace {
@@ -20,13 +19,9 @@ Transfer transfer_of(MPI_Request request) noexcept {
 
 Transfer MpiTransport::send(int rank, const void* data, std::int64_t bytes, Line line) noexcept {
   MPI_Request request = MPI_REQUEST_NULL;
-  std::int64_t& unacknowledged = unacknowledged_[static_cast<std::size_t>(rank)];
-  unacknowledged += bytes;
-  const bool synchronous = unacknowledged >= unacknowledged_bytes;
-  if (synchronous) unacknowledged = 0;
-  if ((synchronous ? real.Issend : real.Isend)(data, static_cast<int>(bytes), MPI_BYTE, world_ranks_[static_cast<std::size_t>(rank)], tag(line), wire_, &request) !=
-      MPI_SUCCESS)
-    broken_ = true;
+  const auto to = static_cast<std::size_t>(rank);
+  const auto start = unacknowledged_[to].synchronous(bytes) ? real.Issend : real.Isend;
+  if (start(data, static_cast<int>(bytes), MPI_BYTE, world_ranks_[to], tag(line), wire_, &request) != MPI_SUCCESS) broken_ = true;
   return transfer_of(request);
 }
 

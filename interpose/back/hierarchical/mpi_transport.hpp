@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "collectives/transport.hpp"
+#include "perfmodel/collective_costs.hpp"
 
 namespace bestride {
 
@@ -16,7 +17,7 @@ class MpiTransport final : public Transport {
   /// `pair`: no other communicator's; 2 pair + 1 is a tag.
   void set_tags(int pair) noexcept { tag_ = 2 * pair; }
 
-  /// A synchronous send wherever unacknowledged_bytes would not be known to have been taken: a receiver that is late does not fill with messages.
+  /// Some are synchronous sends (Unacknowledged): a receiver that is late does not fill with messages.
   Transfer send(int rank, const void* data, std::int64_t bytes, Line line) noexcept override;
   Transfer receive(int rank, void* data, std::int64_t bytes, Line line) noexcept override;
   bool done(Transfer& transfer) noexcept override;
@@ -30,7 +31,7 @@ class MpiTransport final : public Transport {
   const MPI_Comm wire_;
   int tag_ = 0;  ///< of the first line
   const std::vector<int> world_ranks_;
-  std::vector<std::int64_t> unacknowledged_;  ///< by rank: bytes sent since the last synchronous send
+  std::vector<Unacknowledged> unacknowledged_;  ///< by rank
 };
 
 }  // namespace bestride
