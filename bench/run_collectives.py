@@ -189,12 +189,16 @@ def options_of(arguments):
     return options
 
 
-def main():
-    options = options_of(sys.argv[1:])
+def leave_if_impossible():
     reason = reason_against()
     if reason:
         print(reason)
-        return SKIPPED
+        sys.exit(SKIPPED)
+
+
+def main():
+    options = options_of(sys.argv[1:])
+    leave_if_impossible()
     hosts = place(options.per_host, options.placement, options.seed)
     rate = bits_per_second(options.rate)
     cases = []

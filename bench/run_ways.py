@@ -18,7 +18,7 @@ import shlex
 import statistics
 import sys
 
-from run_collectives import Bed, SKIPPED, bits_per_second, least_bytes, place, reason_against
+from run_collectives import Bed, bits_per_second, least_bytes, leave_if_impossible, place
 
 
 def measure(bed, options):
@@ -76,10 +76,7 @@ def options_of(arguments):
 
 def main():
     options = options_of(sys.argv[1:])
-    reason = reason_against()
-    if reason:
-        print(reason)
-        return SKIPPED
+    leave_if_impossible()
     with Bed(options.hosts, options.rate, options.rails) as bed:
         seconds, sizes = measure(bed, options)
     print(f"{options.hosts} hosts with {options.ranks} ranks, {options.rails} rail(s) of {options.rate} each way; baseline: {next(iter(options.ways))}\n")

@@ -12,7 +12,6 @@ namespace bestride {
 namespace {
 
 constexpr std::int64_t kibibyte = 1024;
-constexpr std::int64_t agreement = 6 * 32;  ///< bytes a node sends for it at most, with up to 64 nodes
 
 std::vector<int> block_placement(int nodes, int each) {
   std::vector<int> placement;

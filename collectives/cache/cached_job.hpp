@@ -10,6 +10,8 @@
 
 namespace bestride {
 
+inline constexpr std::int64_t agreement = 6 * 32;  ///< bytes a node sends for it at most, with up to 64 nodes
+
 using Content = std::vector<std::vector<std::byte>>;  ///< by rank: its block
 
 struct Coding {

@@ -13,7 +13,6 @@ namespace {
 using test::all_bits;
 using test::all_formats;
 
-constexpr std::int64_t agreement = 6 * 32;  ///< bytes a node sends for it at most, with up to 64 nodes
 constexpr Coding float_codes{NumberFormat::float32, CodeBits::int8};
 
 /// With NaN and infinities.
