@@ -29,9 +29,20 @@ void put_back_all(Owed* owed) noexcept {
   }
 }
 
+/// Faults of single requests; the first one's communicator gets the error of the call.
+struct Faults {
+  Fault first;
+  void add(const Fault& fault, MPI_Status* status) noexcept {
+    if (fault.error == MPI_SUCCESS) return;
+    if (status) status->MPI_ERROR = fault.error;
+    if (first.error == MPI_SUCCESS) first = fault;
+  }
+};
+
 /// What the GPU could not move is an error of its own request's. `statuses`: `count` of them, or MPI_STATUSES_IGNORE. Returns the call's error.
-int conclude(Together& together, int error, int count, MPI_Status* statuses) noexcept {
+int conclude(Together& together, const Faults& faults, int error, int count, MPI_Status* statuses) noexcept {
   const Part* lost = together.conclude();
+  if (faults.first.error != MPI_SUCCESS) raise(faults.first.comm, error = MPI_ERR_IN_STATUS);
   if (!lost) return error;
   if (statuses != MPI_STATUSES_IGNORE) {
     if (class_of(error) != MPI_ERR_IN_STATUS)
@@ -64,24 +75,26 @@ int complete_refused(Owed* owed, MPI_Request* requests, int* indices, MPI_Status
 /// After Waitall, or a Testall that said yes. `statuses` may be MPI_STATUSES_IGNORE if no one wants one. Returns the call's error.
 int finish_all(Owed* owed, int error, int count, MPI_Request* requests, MPI_Status* statuses) noexcept {
   Together together;
+  Faults faults;
   const bool known = statuses != MPI_STATUSES_IGNORE;
   const bool one_by_one = class_of(error) == MPI_ERR_IN_STATUS;
   while (owed) {
     Owed* following = owed->chain;
-    const MPI_Status* status = known ? &statuses[owed->index] : nullptr;
+    MPI_Status* status = known ? &statuses[owed->index] : nullptr;
     const int own_error = !one_by_one ? error : status ? status->MPI_ERROR : error;
     const bool completed = keeps_handle(*owed) ? error == MPI_SUCCESS || (one_by_one && class_of(own_error) != MPI_ERR_PENDING)
                                                : requests[owed->index] == MPI_REQUEST_NULL;
     together.about(owed->index);
-    finish(owed, completed, own_error == MPI_SUCCESS, status, &requests[owed->index]);
+    faults.add(finish(owed, completed, own_error == MPI_SUCCESS, status, &requests[owed->index]), status);
     owed = following;
   }
-  return conclude(together, error, count, statuses);
+  return conclude(together, faults, error, count, statuses);
 }
 
 /// After Waitsome or Testsome. Returns the call's error.
 int finish_some(Owed* owed, int error, int done, const int* indices, MPI_Request* requests, MPI_Status* statuses) noexcept {
   Together together;
+  Faults faults;
   const bool known = statuses != MPI_STATUSES_IGNORE;
   const bool one_by_one = class_of(error) == MPI_ERR_IN_STATUS;
   if (done == MPI_UNDEFINED || (error != MPI_SUCCESS && !one_by_one)) done = 0;
@@ -94,14 +107,15 @@ int finish_some(Owed* owed, int error, int done, const int* indices, MPI_Request
     if (found < 0) {
       runtime().in_flight.put_back(owed);
     } else {
-      const MPI_Status* status = known ? &statuses[found] : nullptr;
+      MPI_Status* status = known ? &statuses[found] : nullptr;
       const bool good = error == MPI_SUCCESS || (status && status->MPI_ERROR == MPI_SUCCESS);
       together.about(found);
-      finish(owed, keeps_handle(*owed) || requests[owed->index] == MPI_REQUEST_NULL, good, status, &requests[owed->index]);
+      const bool completed = keeps_handle(*owed) || requests[owed->index] == MPI_REQUEST_NULL;
+      faults.add(finish(owed, completed, good, status, &requests[owed->index]), status);
     }
     owed = following;
   }
-  return conclude(together, error, done, statuses);
+  return conclude(together, faults, error, done, statuses);
 }
 
 template <Calls& via>

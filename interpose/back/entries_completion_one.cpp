@@ -13,17 +13,20 @@ namespace {
 bool nothing_owed() noexcept { return runtime().in_flight.empty(); }
 
 /// After a call that may have completed `owed`, whose request the application's handle is or was.
-void finish_one(Owed* owed, int error, bool done, MPI_Request* request, const MPI_Status* status) noexcept {
+Fault finish_one(Owed* owed, int error, bool done, MPI_Request* request, const MPI_Status* status) noexcept {
   const bool completed = keeps_handle(*owed) ? done || error != MPI_SUCCESS : *request == MPI_REQUEST_NULL;
-  finish(owed, completed, error == MPI_SUCCESS, status, request);
+  return finish(owed, completed, error == MPI_SUCCESS, status, request);
 }
 
-/// The same, until what the GPU moves is where it belongs. Returns the call's error.
+/// What the GPU moves is brought where it belongs. `error`: the library's. Returns the call's error.
+int conclude(Together& together, const Fault& fault, int error) noexcept {
+  if (const Part* lost = together.conclude()) return raise(lost->staging->comm());
+  return fault.error != MPI_SUCCESS ? raise(fault.comm, fault.error) : error;
+}
 int conclude_one(Owed* owed, int error, bool done, MPI_Request* request, const MPI_Status* status) noexcept {
   Together together;
-  finish_one(owed, error, done, request, status);
-  const Part* lost = together.conclude();
-  return lost ? raise(lost->staging->comm()) : error;
+  const Fault fault = finish_one(owed, error, done, request, status);
+  return conclude(together, fault, error);
 }
 
 /// A refused request of `owed`, what was taken out for a completion call, is completed with its error, and the others go back.
@@ -78,16 +81,16 @@ int test(MPI_Request* request, int* flag, MPI_Status* status) {
 /// `index`: of the completed request, or MPI_UNDEFINED. Everything else goes back. Returns the call's error.
 int finish_any(Owed* owed, int error, int index, MPI_Request* requests, const MPI_Status* status) noexcept {
   Together together;
+  Fault fault;
   while (owed) {
     Owed* following = owed->chain;
     if (owed->index == index)
-      finish_one(owed, error, true, &requests[index], status);
+      fault = finish_one(owed, error, true, &requests[index], status);
     else
       runtime().in_flight.put_back(owed);
     owed = following;
   }
-  const Part* lost = together.conclude();
-  return lost ? raise(lost->staging->comm()) : error;
+  return conclude(together, fault, error);
 }
 
 template <Calls& via>

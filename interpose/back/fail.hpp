@@ -3,7 +3,7 @@
 // Forced failures: every place where the back can fail internally asks here first, so that a test can make each of them fail
 // and see that the job's results stay the same. Compiled in always, because a test of another binary than the one shipped
 // tests another binary; the price is one relaxed load of a word that is zero, on paths that allocate anyway.
-// BESTRIDE_TEST_FAIL=name[,name...] or "all" sets it; "all" is every one with which the back still starts.
+// BESTRIDE_TEST_FAIL=name[,name...] or "all" sets it; "all" is every one with which the back still starts and calls still succeed.
 #include <atomic>
 #include <cstdint>
 #include <string_view>
@@ -30,6 +30,7 @@ enum class FailPoint : std::uint8_t {
   presence,  ///< the socket that tells others of this rank, or asks for them
   topology,  ///< learning which ranks share a node
   report,    ///< a rank's part of the report, and its file
+  operation,  ///< carrying out a collective, which is then an error
   symbol,    ///< finding a function in the MPI library
   start,     ///< making the runtime
   count

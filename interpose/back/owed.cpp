@@ -6,6 +6,7 @@
 
 #include "base/message.hpp"
 #include "interpose/back/fail.hpp"
+#include "interpose/back/gpu/raise.hpp"
 
 namespace bestride {
 namespace {
@@ -22,6 +23,7 @@ bool try_orphan(Owed* owed) noexcept {
   const int error = real.Test(&owed->request, &done, &status);
   if (!done && error == MPI_SUCCESS) return false;
   owed->settle(error == MPI_SUCCESS, &status);
+  if (const Fault fault = owed->fault(); fault.error != MPI_SUCCESS) raise(fault.comm, fault.error);
   if (keeps_handle(*owed) && owed->request != MPI_REQUEST_NULL) real.Request_free(&owed->request);
   discard(owed);
   return true;
@@ -60,15 +62,20 @@ void hang(Owed* owed, MPI_Request request) noexcept {
   }
 }
 
-void finish(Owed* owed, bool completed, bool good, const MPI_Status* status, MPI_Request* request) noexcept {
-  if (!completed) return runtime().in_flight.put_back(owed);
-  if (owed->pending) {
+Fault finish(Owed* owed, bool completed, bool good, const MPI_Status* status, MPI_Request* request) noexcept {
+  Fault fault;
+  if (completed && owed->pending) {
     owed->pending = false;
     owed->settle(good, status);
+    fault = owed->fault();
   }
-  if (owed->persistent) return runtime().in_flight.put_back(owed);
+  if (!completed || owed->persistent) {
+    runtime().in_flight.put_back(owed);
+    return fault;
+  }
   if (owed->disguised) next.Request_free(request);
   discard(owed);
+  return fault;
 }
 
 int finish_refused(Owed* owed, MPI_Request* request, MPI_Status* status) noexcept {

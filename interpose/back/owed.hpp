@@ -11,6 +11,12 @@
 
 namespace bestride {
 
+/// An error of ours with which a request completes; MPI_SUCCESS: none.
+struct Fault {
+  int error = MPI_SUCCESS;
+  MPI_Comm comm = MPI_COMM_NULL;  ///< whose error handler gets it
+};
+
 struct Owed {
   MPI_Request request = MPI_REQUEST_NULL;
   Owed* chain = nullptr;
@@ -30,8 +36,10 @@ struct Owed {
   /// The request has completed; `good`: without an error, else nothing may be delivered. `status` may be null unless
   /// wants_status() and good.
   virtual void settle(bool good, const MPI_Status* status) noexcept = 0;
-  /// settle() reads the status.
+  /// settle() reads the status, or has to know whose the error of a call for many is.
   virtual bool wants_status() const noexcept = 0;
+  /// After settle(): what the library knows only as an error of some kind.
+  virtual Fault fault() const noexcept { return {}; }
   /// After fill(): device memory could not be moved, so the call must not be made. raise() gives its error.
   virtual bool refused() const noexcept { return false; }
   virtual int raise() const noexcept { return MPI_ERR_OTHER; }
@@ -73,8 +81,8 @@ void hang(Owed* owed, MPI_Request request) noexcept;
 
 /// After a completion call, for an entry that was taken out before it. `completed`: the library is done with the request, or with
 /// this start of a persistent one; if not, the entry is put back. `good` and `status`: as for settle(). `request`: the application's
-/// handle, which is freed if it is disguised.
-void finish(Owed* owed, bool completed, bool good, const MPI_Status* status, MPI_Request* request) noexcept;
+/// handle, which is freed if it is disguised. Returns the error of ours that the call has to give.
+Fault finish(Owed* owed, bool completed, bool good, const MPI_Status* status, MPI_Request* request) noexcept;
 /// The library keeps the request's handle when it is complete.
 inline bool keeps_handle(const Owed& owed) noexcept { return owed.persistent || owed.disguised; }
 /// Before a completion call, for entries that were taken out for it (a list by `chain`): what is disguised has been started by then.

@@ -28,6 +28,9 @@ class Operation {
   /// After the strand: what is left to do on this rank alone.
   virtual void finish() noexcept {}
 
+  /// Once it has ended.
+  int error() const noexcept { return failed ? MPI_ERR_OTHER : truncated ? MPI_ERR_TRUNCATE : MPI_SUCCESS; }
+
   /// For the report; static text.
   virtual const char* way() const noexcept { return "hierarchical"; }
 

@@ -127,18 +127,17 @@ bool CollectiveQueue::add(Operation& operation) noexcept {
   operation.ended.store(false, std::memory_order_relaxed);
   operation.failed = false;
   try {
+    if (fail_here(FailPoint::operation)) throw std::bad_alloc();
     const auto self = shared_from_this();
     Busy& all = busy();
-    {
-      const std::lock_guard lock(mutex_);
-      operations_.push_back(&operation);
-    }
-    collectives_pending.fetch_add(1, std::memory_order_relaxed);
-    const std::lock_guard lock(all.mutex);
+    const std::lock_guard none_leaves(all.mutex);
     if (std::find(all.queues.begin(), all.queues.end(), self) == all.queues.end()) all.queues.push_back(self);
+    const std::lock_guard lock(mutex_);
+    operations_.push_back(&operation);
+    collectives_pending.fetch_add(1, std::memory_order_relaxed);
     return true;
   } catch (...) {
-    raise(operation.comm, MPI_ERR_NO_MEM);
+    say_once("operation", "no memory to carry out a collective: the call that completes it returns MPI_ERR_OTHER, and other ranks may wait for this one");
     return false;
   }
 }
@@ -150,12 +149,11 @@ void CollectiveQueue::end_first(bool good) noexcept {
   if (good) first.finish();
   first.failed = !good;
   const int tag = first.request_tag;
-  if (!good && tag >= 0) raise(first.comm);
-  if (good && first.truncated && tag >= 0) raise(first.comm, MPI_ERR_TRUNCATE);
+  const bool sound = first.error() == MPI_SUCCESS;
   collectives_pending.fetch_sub(1, std::memory_order_relaxed);
   first.ended.store(true, std::memory_order_release);
   // From here on it may be gone.
-  if (tag >= 0) complete_request(tag);
+  if (tag >= 0) complete_request(tag, sound);
 }
 
 void CollectiveQueue::step_locked() noexcept {

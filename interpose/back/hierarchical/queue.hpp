@@ -35,7 +35,7 @@ class CollectiveQueue : public std::enable_shared_from_this<CollectiveQueue> {
   /// All members know, and alike, that shared memory failed somewhere: leave it to MPI.
   bool refused() const noexcept { return refused_known_; }
 
-  /// Puts an operation behind the others. It lives until it has ended. False: there is no memory, which is raised; nothing has happened.
+  /// Puts an operation behind the others. It lives until it has ended. False: there is no memory, which is said once; nothing has happened.
   bool add(Operation& operation) noexcept;
   /// Carries on what is queued as far as possible without waiting. False: nothing is left. Returns at once if another thread is at it.
   bool step() noexcept;

@@ -24,12 +24,16 @@ struct OwedCollective final : Owed {
   void fill() noexcept override { operation->staged.bring_in(); }
   bool refused() const noexcept override { return operation->staged.refused(); }
   int raise() const noexcept override { return bestride::raise(operation->comm); }
-  void settle(bool good, const MPI_Status*) noexcept override {
-    if (good && !operation->failed) operation->staged.bring_out();
+  void settle(bool, const MPI_Status*) noexcept override {
+    if (!operation->failed) operation->staged.bring_out();
   }
-  bool wants_status() const noexcept override { return false; }
+  bool wants_status() const noexcept override { return true; }
+  Fault fault() const noexcept override { return {operation->error(), operation->comm}; }
   void has_started() noexcept override {
-    if (!queue->add(*operation)) return;
+    if (!queue->add(*operation)) {
+      operation->failed = true;
+      return complete_request(operation->request_tag, false);
+    }
     queue->step();
     wake_progress_thread();
   }
@@ -40,13 +44,18 @@ struct OwedCollective final : Owed {
 
 }  // namespace
 
-bool open_requests() noexcept { return real.Comm_dup(MPI_COMM_SELF, &self) == MPI_SUCCESS; }
+bool open_requests() noexcept {
+  return real.Comm_dup(MPI_COMM_SELF, &self) == MPI_SUCCESS && real.Comm_set_errhandler(self, MPI_ERRORS_RETURN) == MPI_SUCCESS;
+}
 
 void close_requests() noexcept {
   if (self != MPI_COMM_NULL) real.Comm_free(&self);
 }
 
-void complete_request(int tag) noexcept { real.Send(nullptr, 0, MPI_BYTE, 0, tag, self); }
+void complete_request(int tag, bool good) noexcept {
+  const char more_than_fits = 0;
+  real.Send(&more_than_fits, good ? 0 : 1, MPI_BYTE, 0, tag, self);
+}
 
 int give_request(std::shared_ptr<CollectiveQueue> queue, std::unique_ptr<Operation> operation, bool persistent, MPI_Request* request) noexcept {
   const Job* all = job();

@@ -20,7 +20,8 @@ void close_requests() noexcept;
 /// Starts an operation, or makes a persistent request of it: takes it over. Returns MPI's error code.
 int give_request(std::shared_ptr<CollectiveQueue> queue, std::unique_ptr<Operation> operation, bool persistent, MPI_Request* request) noexcept;
 
-/// An operation with this Operation::request_tag has ended. Local: the receive has been posted.
-void complete_request(int tag) noexcept;
+/// An operation with this Operation::request_tag has ended. Not `good`: the request completes with an error of the library's, so that
+/// every completion function stops at it. Local: the receive has been posted.
+void complete_request(int tag, bool good) noexcept;
 
 }  // namespace bestride

@@ -51,8 +51,7 @@ int carry_spread(const Route& route, MPI_Comm comm, const char* call, std::uniqu
     error = give_request(route.owner, std::move(operation), persistent, request);
     if (error != MPI_SUCCESS) return raise(comm, error);
   } else {
-    if (!route.queue->add(*operation)) return MPI_ERR_NO_MEM;
-    if (!route.queue->run(*operation)) return raise(comm);
+    if (!route.queue->add(*operation) || !route.queue->run(*operation)) return raise(comm);
     Together together;
     operation->staged.bring_out();
     if (together.conclude()) return raise(comm);
