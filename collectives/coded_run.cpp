@@ -42,32 +42,23 @@ std::int64_t CodedRun::begin() const noexcept { return quantised_bytes(first_, f
 
 CodedRun::Part CodedRun::part_of_run(int rank, std::int64_t index) const noexcept {
   const std::int64_t begin = index * part, end = std::min(begin + part, here(rank));
-  return {{(first_ + begin) * number_, (first_ + end) * number_}, of(rank).at(quantised_bytes(begin, format_, bits_))};
+  return {{first_ + begin, first_ + end}, of(rank).at(quantised_bytes(begin, format_, bits_))};
 }
 
-void CodedRun::encode(int rank, const Operand& own, std::byte* staging) const noexcept {
+void CodedRun::encode(int rank, const CodeSource& own) const noexcept {
   for (std::int64_t i = 0; i < parts(rank); ++i) {
     const Part part = part_of_run(rank, i);
-    const std::byte* from = own.at(part.numbers.first);
-    if (!from) {
-      own.read(staging, part.numbers.first, part.numbers.last);
-      from = staging;
-    }
-    quantise(from, format_, part.numbers.bytes() / number_, bits_, part.codes);
+    own.encode(part.numbers, part.codes);
   }
 }
 
-Strand CodedRun::decode_all(std::byte* staging) const {
-  for (int rank = 0; rank < static_cast<int>(codes_.size()); ++rank) {
-    const Operand block = blocks_.of(rank);
+Strand CodedRun::decode_all(const CodeSink& all) const {
+  for (int rank = 0; rank < static_cast<int>(codes_.size()); ++rank)
     for (std::int64_t i = 0; i < parts(rank); ++i) {
       co_await pause();
       const Part part = part_of_run(rank, i);
-      std::byte* to = block.at(part.numbers.first);
-      dequantise(part.codes, bits_, part.numbers.bytes() / number_, format_, to ? to : staging);
-      if (!to) block.write(staging, part.numbers.first, part.numbers.last);
+      all.decode(rank, part.numbers, part.codes);
     }
-  }
 }
 
 }  // namespace bestride

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "collectives/coded_ends.hpp"
 #include "collectives/lanes.hpp"
 #include "collectives/operand.hpp"
 #include "collectives/strand.hpp"
@@ -20,8 +21,8 @@ class CodedRun final : public Operands {
   /// Numbers coded or read in one step, whole blocks.
   static constexpr std::int64_t part = 256 * 1024;
 
-  /// Numbers [first, first + length) of each block, as far as it has them. `room`: for all their codes; nullptr: their sizes are all that is
-  /// asked for. `blocks` and `room` outlive this. May throw std::bad_alloc.
+  /// Numbers [first, first + length) of each block, as far as it has them. Of `blocks` only the sizes count. `room`: for all their codes;
+  /// nullptr: their sizes are all that is asked for. `blocks` and `room` outlive this. May throw std::bad_alloc.
   CodedRun(const Topology& topology, const Operands& blocks, NumberFormat format, CodeBits bits, std::int64_t first, std::int64_t length,
            std::byte* room);
   /// The length of a run of which `room_bytes` hold the codes; 0: all blocks have ended.
@@ -32,16 +33,16 @@ class CodedRun final : public Operands {
   /// Where the run's codes begin among those of a whole block.
   std::int64_t begin() const noexcept;
 
-  /// `own`: the rank's whole block. `staging`: room for `part` numbers that do not lie together.
-  void encode(int rank, const Operand& own, std::byte* staging) const noexcept;
-  /// All ranks' numbers from their codes, a part at a step, so that what is on the wire meanwhile goes on.
-  Strand decode_all(std::byte* staging) const;
+  /// `own`: the rank's whole block; asked for `part` numbers at a time at most.
+  void encode(int rank, const CodeSource& own) const noexcept;
+  /// All ranks' numbers from their codes, a part at a step, so that what is on the wire meanwhile goes on. `all` outlives the strand.
+  Strand decode_all(const CodeSink& all) const;
 
  private:
   std::int64_t numbers_of(int rank) const noexcept { return blocks_.bytes(rank) / number_; }
   /// Numbers of the run.
   std::int64_t here(int rank) const noexcept;
-  /// A part's bytes of the rank's block, and where its codes lie.
+  /// A part's numbers of the rank's block, and where its codes lie.
   struct Part {
     Range numbers;
     std::byte* codes;

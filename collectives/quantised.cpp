@@ -40,26 +40,17 @@ class RunKept final : public Kept {
   KeptCodes& to_;
 };
 
-/// The part of a vector that each rank has after combine(): its lanes of its node's.
+/// The part of a vector that each rank has after combine().
 class EvenBlocks final : public Operands {
  public:
   /// `whole` lies together. May throw std::bad_alloc.
-  EvenBlocks(const Topology& topology, Operand whole, std::int64_t number) : parts_(static_cast<std::size_t>(topology.ranks())) {
-    for (int node = 0; node < topology.nodes(); ++node) {
-      const std::int64_t begin = part_of(whole.bytes(), topology.nodes(), node, number).first;
-      const EvenParts strings(topology, whole, number);
-      int local = 0;
-      for (const int rank : topology.ranks_on(node)) {
-        const Range part = strings.part(node, local++);
-        parts_[static_cast<std::size_t>(rank)] = Operand(whole.at(begin + part.first), part.bytes());
-      }
-    }
-  }
-  Operand of(int rank) const noexcept override { return parts_[static_cast<std::size_t>(rank)]; }
-  std::int64_t bytes(int rank) const noexcept override { return of(rank).bytes(); }
+  EvenBlocks(const Topology& topology, Operand whole, NumberFormat format) : whole_(whole), parts_(sum_parts(topology, whole.bytes(), format)) {}
+  Operand of(int rank) const noexcept override { return {whole_.at(parts_[static_cast<std::size_t>(rank)].first), bytes(rank)}; }
+  std::int64_t bytes(int rank) const noexcept override { return parts_[static_cast<std::size_t>(rank)].bytes(); }
 
  private:
-  std::vector<Operand> parts_;
+  const Operand whole_;
+  const std::vector<Range> parts_;
 };
 
 bool is_short(NumberFormat format) noexcept { return number_bytes(format) == 2; }
@@ -67,19 +58,39 @@ NumberFormat accumulator_of(NumberFormat format) noexcept { return is_short(form
 
 }  // namespace
 
-Strand quantised_allgather(Hierarchy& h, Operand own, const Operands& all, NumberFormat format, CodeBits bits, Pace pace, KeptCodes* kept) {
+/// Its lanes of its node's part.
+std::vector<Range> sum_parts(const Topology& topology, std::int64_t bytes, NumberFormat format) {
+  const std::int64_t number = number_bytes(format);
+  const EvenParts strings(topology, Operand(nullptr, bytes), number);
+  std::vector<Range> parts(static_cast<std::size_t>(topology.ranks()));
+  for (int node = 0; node < topology.nodes(); ++node) {
+    const std::int64_t begin = part_of(bytes, topology.nodes(), node, number).first;
+    int local = 0;
+    for (const int rank : topology.ranks_on(node)) {
+      const Range part = strings.part(node, local++);
+      parts[static_cast<std::size_t>(rank)] = {begin + part.first, begin + part.last};
+    }
+  }
+  return parts;
+}
+
+Strand quantised_allgather(Hierarchy& h, Operand own, const Operands& all, NumberFormat format, CodeBits bits, Pace pace, CodedEnds ends,
+                           KeptCodes* kept) {
+  const OperandEnds here(own, all, format, bits, h.staging());
+  const CodeSource& source = ends.own ? *ends.own : here;
+  const CodeSink& sink = ends.all ? *ends.all : here;
   std::optional<CodedRun> runs[2];
   std::int64_t first = 0;
   for (int turn = 0;; turn ^= 1) {
     const CodedRun* before = runs[turn ^ 1] ? &*runs[turn ^ 1] : nullptr;
     const std::int64_t length = CodedRun::length_within(room_bytes, all, h.topology().ranks(), format, bits, first);
     if (length == 0) {
-      if (before) co_await before->decode_all(h.staging());
+      if (before) co_await before->decode_all(sink);
       co_return;
     }
     CodedRun& run = runs[turn].emplace(h.topology(), all, format, bits, first, length, h.kept() + turn * room_bytes);
     first += length;
-    run.encode(h.rank(), own, h.staging());
+    run.encode(h.rank(), source);
     const RankBlocks strings(h.topology(), run);
     std::optional<RunKept> keeps;
     if (kept) {
@@ -89,7 +100,7 @@ Strand quantised_allgather(Hierarchy& h, Operand own, const Operands& all, Numbe
     }
     std::vector<Strand> strands;
     strands.push_back(share(h, strings, pace, 1, keeps ? &*keeps : nullptr));
-    if (before) strands.push_back(before->decode_all(h.staging()));
+    if (before) strands.push_back(before->decode_all(sink));
     co_await all_of(strands);
   }
 }
@@ -109,9 +120,9 @@ Strand quantised_reduce_scatter(Hierarchy& h, const Operands& input, Operand out
 }
 
 Strand quantised_allreduce(Hierarchy& h, Operand input, Operand output, NumberFormat format, CodeBits bits, CodeBits result_bits,
-                           Pace pace) {
+                           Pace pace, const CodeSink* results) {
   const std::int64_t number = number_bytes(format);
-  const EvenBlocks blocks(h.topology(), output, number);
+  const EvenBlocks blocks(h.topology(), output, format);
   {
     const ReductionOrder order(h.topology(), false);
     const QuantisedCoding coding(accumulator_of(format), bits);
@@ -123,7 +134,7 @@ Strand quantised_allreduce(Hierarchy& h, Operand input, Operand output, NumberFo
     else
       co_await reduce_to_lanes(h, given, result, sum, order, pace);
   }
-  co_await quantised_allgather(h, blocks.of(h.rank()), blocks, format, result_bits, pace);
+  co_await quantised_allgather(h, blocks.of(h.rank()), blocks, format, result_bits, pace, {nullptr, results});
 }
 
 }  // namespace bestride

@@ -90,6 +90,7 @@ class CachedJob {
   bool allgather(const Content& content, Coding coding, Pace pace, Gaps gaps) {
     count_from_here();
     std::vector<std::unique_ptr<TestBlocks>> blocks;
+    std::vector<std::unique_ptr<Elsewhere>> elsewhere;
     std::vector<Strand> strands;
     Content given = content, expected;
     for (int rank = 0; rank < job.ranks(); ++rank) {
@@ -98,7 +99,11 @@ class CachedJob {
       // In place on every second rank.
       if (rank % 2) blocks.back()->fill(rank, content[i]);
       const Operand own = rank % 2 ? blocks.back()->of(rank) : Operand(given[i].data(), static_cast<std::int64_t>(given[i].size()));
-      strands.push_back(quantised_allgather_cached(job.at(rank), own, *blocks.back(), coding.format, coding.bits, *tables_[i], arenas_[i], pace));
+      // Of every third rank nothing but codes is here.
+      elsewhere.push_back(std::make_unique<Elsewhere>(own, *blocks.back(), coding.format, coding.bits));
+      const Elsewhere* there = rank % 3 == 2 ? elsewhere.back().get() : nullptr;
+      strands.push_back(quantised_allgather_cached(job.at(rank), there ? Operand() : own, there ? static_cast<const Operands&>(*there) : *blocks.back(),
+                                                   coding.format, coding.bits, *tables_[i], arenas_[i], pace, there ? there->ends() : CodedEnds{}));
       expected.push_back(coded_once(content[i], coding.format, coding.bits));
     }
     if (!job.run(std::move(strands))) return false;

@@ -21,39 +21,32 @@ std::uint32_t coding_of(NumberFormat format, CodeBits bits) noexcept {
   return static_cast<std::uint32_t>(format) << 8 | static_cast<std::uint32_t>(bits);
 }
 
-/// The codes of this rank's block, made a step at a time.
+/// The codes of this rank's block, a step at a time.
 class OwnCodes final : public OwnBlock {
  public:
-  /// `own`: `count` numbers. `staging`: for the codes of a step and the numbers they are of.
-  OwnCodes(Operand own, std::int64_t count, NumberFormat format, CodeBits bits, std::byte* staging) noexcept
+  /// `count`: numbers of the block. `own` and `room`, for the codes of a step, outlive this.
+  OwnCodes(const CodeSource& own, std::int64_t count, NumberFormat format, CodeBits bits, std::byte* room) noexcept
       : OwnBlock(quantised_bytes(count, format, bits), step / block_bytes(format, bits) * block_bytes(format, bits)),
         own_(own),
         count_(count),
         format_(format),
         bits_(bits),
-        staging_(staging) {}
+        room_(room) {}
 
  private:
   static std::int64_t block_bytes(NumberFormat format, CodeBits bits) noexcept { return quantised_bytes(quantised_block_size(bits), format, bits); }
   /// A step: it begins with a block.
   const std::byte* read(Range range) const noexcept override {
-    const std::int64_t block = quantised_block_size(bits_), bytes = block_bytes(format_, bits_), number = number_bytes(format_);
-    const std::int64_t first = range.first / bytes * block;
-    const std::int64_t last = std::min(count_, first + pieces_in(range.bytes(), bytes) * block);
-    const std::byte* numbers = own_.at(first * number);
-    if (!numbers) {
-      own_.read(staging_ + step, first * number, last * number);
-      numbers = staging_ + step;
-    }
-    quantise(numbers, format_, last - first, bits_, staging_);
-    return staging_;
+    const std::int64_t block = quantised_block_size(bits_), bytes = block_bytes(format_, bits_), first = range.first / bytes * block;
+    own_.encode({first, std::min(count_, first + pieces_in(range.bytes(), bytes) * block)}, room_);
+    return room_;
   }
 
-  const Operand own_;
+  const CodeSource& own_;
   const std::int64_t count_;
   const NumberFormat format_;
   const CodeBits bits_;
-  std::byte* const staging_;
+  std::byte* const room_;
 };
 
 /// Codes go to their places in the arena.
@@ -75,19 +68,20 @@ class Keeping final : public KeptCodes {
 }  // namespace
 
 Strand quantised_allgather_cached(Hierarchy& h, Operand own, const Operands& all, NumberFormat format, CodeBits bits, CacheTable& table,
-                                  Arena& arena, Pace pace) {
+                                  Arena& arena, Pace pace, CodedEnds ends) {
   const CodedRun sizes(h.topology(), all, format, bits, 0, all_numbers, nullptr);
   const RankBlocks strings(h.topology(), sizes);
-  const OwnCodes codes(own, all.bytes(h.rank()) / number_bytes(format), format, bits, h.staging());
+  const OperandEnds here(own, all, format, bits, h.staging() + OwnBlock::step);
+  const OwnCodes codes(ends.own ? *ends.own : here, all.bytes(h.rank()) / number_bytes(format), format, bits, h.staging());
   Lookup lookup(h, strings, codes, table, arena, coding_of(format, bits));
   if (lookup.active()) co_await lookup.run();
   if (const std::byte* result = lookup.hit()) {
     const CodedRun kept(h.topology(), all, format, bits, 0, all_numbers, const_cast<std::byte*>(result));  // only read
-    co_await kept.decode_all(h.staging());
+    co_await kept.decode_all(ends.all ? *ends.all : here);
     co_return;
   }
   Keeping keeping(h.topology(), strings, lookup);
-  co_await quantised_allgather(h, own, all, format, bits, pace, lookup.keeps() ? &keeping : nullptr);
+  co_await quantised_allgather(h, own, all, format, bits, pace, ends, lookup.keeps() ? &keeping : nullptr);
   lookup.written();
 }
 

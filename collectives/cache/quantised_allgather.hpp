@@ -12,6 +12,6 @@ namespace bestride {
 
 /// As quantised_allgather(), with the tables and arenas of allgather_cached(), which may be called on them in between.
 Strand quantised_allgather_cached(Hierarchy& hierarchy, Operand own, const Operands& all, NumberFormat format, CodeBits bits,
-                                  CacheTable& table, Arena& arena, Pace pace);
+                                  CacheTable& table, Arena& arena, Pace pace, CodedEnds ends = {});
 
 }  // namespace bestride
