@@ -146,18 +146,38 @@ bool DeviceCosts::graph_is_faster(int operations) const noexcept {
   return seconds(DeviceFloor::graph, DeviceFloor::graph_many) < 0.95 * seconds(DeviceFloor::again, DeviceFloor::again_many);
 }
 
+double DeviceCosts::kernel_seconds(DeviceWork work, DeviceDirection direction, const Shape& shape, const Position& position,
+                                   const AxisPosition& bytes) const noexcept {
+  if (shape.kind == Shape::Class::list) return std::exp2(filled_[{work, direction, DeviceWalk::listed}].log_at(bytes, position.block));
+  float log = filled_[{work, direction, DeviceWalk::dense}].log_at(bytes, position.block);
+  if (position.wide > 0) log += (filled_[{work, direction, DeviceWalk::wide}].log_at(bytes, position.block) - log) * position.wide;
+  return std::exp2(log);
+}
+
+double DeviceCosts::coded_seconds(const Shape& shape, DeviceDirection direction, std::int64_t code_bytes, int launches) const noexcept {
+  const double enqueued = std::max(0.0, (filled_.seconds(DeviceFloor::again_many) - filled_.seconds(DeviceFloor::again)) / many_copies);
+  const auto kernel = [&](const Shape& packed) noexcept {
+    const Position position = position_of(packed);
+    return kernel_seconds(DeviceWork::kernel, direction, packed, position, position.bytes);
+  };
+  Shape numbers = shape;
+  numbers.kind = Shape::Class::contiguous;
+  numbers.blocks = 1;
+  numbers.block_bytes = shape.bytes;
+  numbers.jump = 0;
+  const double codes = kernel(numbers) + (launches - 1) * enqueued;
+  const double packing = shape.kind == Shape::Class::contiguous ? 0 : std::max(0.0, kernel(shape) - launch_) + enqueued;
+  const double dma = filled_.dma[static_cast<std::size_t>(direction)].at(static_cast<double>(code_bytes));
+  return std::max(dma, packing + codes + dma - sync_);
+}
+
 DevicePrediction DeviceCosts::predict(const Shape& shape, DeviceDirection direction, double host_wire, double device_wire) const noexcept {
   using enum cuda::TransferWay;
   const auto d = static_cast<std::size_t>(direction);
   const auto bytes = static_cast<double>(shape.bytes);
   const bool contiguous = shape.kind == Shape::Class::contiguous;
   const Position position = position_of(shape);
-  const auto kernel_at = [&](DeviceWork work, const AxisPosition& at) noexcept -> double {
-    if (shape.kind == Shape::Class::list) return std::exp2(filled_[{work, direction, DeviceWalk::listed}].log_at(at, position.block));
-    float log = filled_[{work, direction, DeviceWalk::dense}].log_at(at, position.block);
-    if (position.wide > 0) log += (filled_[{work, direction, DeviceWalk::wide}].log_at(at, position.block) - log) * position.wide;
-    return std::exp2(log);
-  };
+  const auto kernel_at = [&](DeviceWork work, const AxisPosition& at) noexcept { return kernel_seconds(work, direction, shape, position, at); };
 
   DevicePrediction result;
   result.chunk = std::max(chunk_at(0), shape.bytes);  // one chunk, unless several are faster: then it is `staged`

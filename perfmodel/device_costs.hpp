@@ -14,6 +14,7 @@
 #include "kernels/cuda/way.hpp"
 #include "model/distance.hpp"
 #include "perfmodel/cost_grid.hpp"
+#include "perfmodel/position.hpp"
 #include "perfmodel/shape.hpp"
 
 namespace bestride {
@@ -103,6 +104,9 @@ class DeviceCosts {
   /// All ways of one message: `host_wire` and `device_wire` are the seconds MPI needs for the contiguous bytes from host and from
   /// device memory. No allocation, no lock; at most 200 ns.
   DevicePrediction predict(const Shape& shape, DeviceDirection direction, double host_wire, double device_wire) const noexcept;
+  /// Of numbers that cross as `code_bytes` of codes: the message up to host memory and its end, where a kernel on the device makes or reads the
+  /// codes in `launches` (at least 1) one after the other. Taken to cost what packing does; what the CPU would need for them is not known here.
+  double coded_seconds(const Shape& shape, DeviceDirection direction, std::int64_t code_bytes, int launches) const noexcept;
   /// Blocks of so many bytes and more were measured to be faster by the bulk copy engine; 0: none, or nothing was measured.
   std::int64_t bulk_from(DeviceDirection direction) const noexcept { return bulk_from_[static_cast<std::size_t>(direction)]; }
   /// What is enqueued again and again in so many driver calls was measured to be faster as a CUDA graph.
@@ -119,6 +123,8 @@ class DeviceCosts {
   friend DeviceCosts make_built_in_device_costs() noexcept;
   DeviceCosts() = default;
   void finish() noexcept;
+  /// Of a kernel that packs or unpacks this shape, but `bytes` of it.
+  double kernel_seconds(DeviceWork work, DeviceDirection direction, const Shape& shape, const Position& position, const AxisPosition& bytes) const noexcept;
   DeviceMeasurements measured_;
   DeviceMeasurements filled_;
   double launch_ = 0, sync_ = 0, chunk_ = 0;                                          ///< floors, seconds

@@ -110,6 +110,28 @@ TEST(DeviceChooser, PackIntoDeviceMemoryIsOneKernel) {
   EXPECT_LT(at(choice, device), at(choice, oneshot));
 }
 
+TEST(DeviceCosts, CodesAreWorthAKernelWhereTheySaveMoreThanThat) {
+  const DeviceCosts& costs = DeviceCosts::built_in();
+  for (const DeviceDirection direction : {DeviceDirection::pack, DeviceDirection::unpack})
+    for (const std::int64_t block : {std::int64_t{0}, std::int64_t{64}}) {
+      const auto gain = [&](std::int64_t bytes, std::int64_t codes, int launches) {
+        const Shape shape = make_shape(bytes, block ? block : bytes);
+        return costs.predict(shape, direction, 0, 0).seconds[static_cast<std::size_t>(staged)] - costs.coded_seconds(shape, direction, codes, launches);
+      };
+      EXPECT_LT(gain(4 * KiB, KiB, 1), 0) << "one copy is as long as another, and there is the kernel";
+      EXPECT_LT(gain(64 * KiB, 16 * KiB, 1), 0);
+      EXPECT_GT(gain(1 * MiB, 256 * KiB, 1), 0);
+      EXPECT_GT(gain(64 * MiB, 16 * MiB, 1), 1.5e-3) << "48 MiB at 22 GB/s are 2.3 ms";
+      EXPECT_LT(gain(1 * MiB, 256 * KiB, 1000), 0) << "a launch costs, too";
+      EXPECT_LT(gain(4 * MiB, 4 * MiB, 1), 0) << "nothing saved";
+      double before = -1;
+      for (std::int64_t bytes = 16 * KiB; bytes <= 256 * MiB; bytes *= 2) {
+        EXPECT_GT(gain(bytes, bytes / 4, 1), before);
+        before = gain(bytes, bytes / 4, 1);
+      }
+    }
+}
+
 TEST(DeviceChooser, AllocatesNothing) {
   const Shape shape = make_shape(64 * MiB, 24, Shape::Class::nest, 4000);
   (void)built_in.choose_device(shape, CallKind::send, Distance::node, {});
