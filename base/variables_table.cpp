@@ -48,6 +48,8 @@ constexpr Variable table[] = {
      "force one GPU kernel wherever it can do the shape (for tests and measurements)"},
     {"BESTRIDE_GPU_GRAPHS", choice, "auto", "auto|always|never",
      "work on the GPU that is repeated, as CUDA graphs: auto: where that was measured to be faster; always, never: for tests and measurements"},
+    {"BESTRIDE_GPU_CODES", choice, "auto", "auto|always|never",
+     "codes of numbers in device memory are made and read there: auto: where that is predicted to be faster; always, never: for tests and measurements"},
     {"BESTRIDE_GPU_ORDER", choice, "none", "none|default_stream",
      "default_stream: packing waits on the device for the CUDA default stream; for programs that do not synchronise before MPI calls"},
     {"BESTRIDE_GPU_LIMIT", size, "2G", "", "page-locked host memory, and device memory, that messages in flight may take, per CUDA context"},

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Who makes the codes of a rank's own block and who reads all blocks' codes, where that is not this room: numbers in memory that the CPU does not
-// reach are coded where they lie, and only codes come and go. What is sent is the same: codes follow from the numbers alone.
+// Who makes the codes of a rank's own block and who reads all blocks' codes, where that is not this room: numbers in memory that
+// the CPU does not reach are coded where they lie, and only codes come and go. What is sent is the same: codes follow from the
+// numbers alone.
 #include <cstddef>
 
 #include "collectives/lanes.hpp"

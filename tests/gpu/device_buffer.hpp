@@ -16,6 +16,10 @@ bool start_cuda();
 void fail_cuda(const char* specification);
 /// How often a driver entry was called since then; 0 on hardware.
 int cuda_calls(const char* entry);
+/// For how many bytes an entry was called that copies.
+long long cuda_copied(const char* entry);
+/// The driver is the stand-in, which the three above ask.
+bool on_stand_in();
 
 class DeviceBuffer {
  public:

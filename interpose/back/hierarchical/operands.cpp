@@ -45,10 +45,13 @@ MPI_Datatype leaf_of(MPI_Datatype type) noexcept {
   return MPI_DATATYPE_NULL;
 }
 
-UserBlocks::UserBlocks(const void* buffer, std::span<const Range> blocks, MPI_Datatype type, Access access, StagedBlocks& staged, int only)
+UserBlocks::UserBlocks(const void* buffer, std::span<const Range> blocks, MPI_Datatype type, Access access, StagedBlocks& staged, int only,
+                       const Coding* coding)
     : UserBlocks(type, access) {
   operands_.reserve(blocks.size());
-  std::byte* packed = staged.add(buffer, blocks, type, access, only);
+  const StagedPlace place = staged.add(buffer, blocks, type, access, only, coding);
+  codes_ = place.codes;
+  std::byte* packed = place.packed;
   for (const Range& block : blocks)
     if (packed) {
       operands_.emplace_back(packed, block.bytes() * element_.packed);
@@ -60,7 +63,7 @@ UserBlocks::UserBlocks(const void* buffer, std::span<const Range> blocks, MPI_Da
 
 UserBlocks::UserBlocks(UserBlocks&& other) noexcept
     : type_(other.type_), own_type_(std::exchange(other.own_type_, MPI_DATATYPE_NULL)), element_(other.element_), access_(other.access_),
-      counted_(std::move(other.counted_)), operands_(std::move(other.operands_)), by_mpi_(std::move(other.by_mpi_)) {}
+      counted_(std::move(other.counted_)), operands_(std::move(other.operands_)), by_mpi_(std::move(other.by_mpi_)), codes_(other.codes_) {}
 
 UserBlocks::~UserBlocks() {
   if (own_type_ != MPI_DATATYPE_NULL && !runtime().ended()) real.Type_free(&own_type_);

@@ -29,8 +29,9 @@ MPI_Datatype leaf_of(MPI_Datatype type) noexcept;
 class UserBlocks final : public Operands {
  public:
   /// `type` is known; the block of each rank is the elements `blocks[rank]` from `buffer` on, whose bytes are the operation's where they lie, or
-  /// in `staged`, which outlives this. `only`: as there. May throw what that throws.
-  UserBlocks(const void* buffer, std::span<const Range> blocks, MPI_Datatype type, Access access, StagedBlocks& staged, int only = -1);
+  /// in `staged`, which outlives this. `only`, `coding`: as there. May throw what that throws.
+  UserBlocks(const void* buffer, std::span<const Range> blocks, MPI_Datatype type, Access access, StagedBlocks& staged, int only = -1,
+             const Coding* coding = nullptr);
   UserBlocks(UserBlocks&& other) noexcept;
   ~UserBlocks();
 
@@ -42,6 +43,8 @@ class UserBlocks final : public Operands {
   Operand of(int rank) const noexcept override { return operands_[static_cast<std::size_t>(rank)]; }
   std::int64_t bytes(int rank) const noexcept override { return operands_[static_cast<std::size_t>(rank)].bytes(); }
   std::int64_t all_bytes() const noexcept;
+  /// Who makes and reads the codes of these numbers; nullptr: whoever has the operands.
+  DeviceCodes* codes() const noexcept { return codes_; }
 
  private:
   struct Counted {
@@ -67,6 +70,7 @@ class UserBlocks final : public Operands {
   std::vector<Counted> counted_;
   std::vector<Operand> operands_;
   std::vector<ByMpi> by_mpi_;
+  DeviceCodes* codes_ = nullptr;
 };
 
 }  // namespace bestride

@@ -66,8 +66,9 @@ std::optional<Codes> quantised_sum(CommEntry& entry, MPI_Op op, MPI_Datatype typ
 Strand QuantisedAllgather::begin(Hierarchy& hierarchy) {
   must(own_ ? own_->fill() : all_.fill());
   const Operand own = own_ ? own_->of(0) : all_.of(hierarchy.rank());
-  if (cache) return quantised_allgather_cached(hierarchy, own, all_, codes_.format, codes_.gathered, cache->table, cache->arena, pace);
-  return quantised_allgather(hierarchy, own, all_, codes_.format, codes_.gathered, pace);
+  const CodedEnds ends{own_ ? own_->codes() : all_.codes(), all_.codes()};
+  if (cache) return quantised_allgather_cached(hierarchy, own, all_, codes_.format, codes_.gathered, cache->table, cache->arena, pace, ends);
+  return quantised_allgather(hierarchy, own, all_, codes_.format, codes_.gathered, pace, ends);
 }
 
 Strand QuantisedReduceScatter::begin(Hierarchy& hierarchy) {
@@ -84,7 +85,8 @@ void QuantisedReduceScatter::finish() noexcept {
 Strand QuantisedAllreduce::begin(Hierarchy& hierarchy) {
   UserBlocks& input = input_ ? *input_ : output_;
   must(input.fill());
-  return quantised_allreduce(hierarchy, input.of(0), output_.of(0), codes_.format, codes_.added, codes_.gathered, pace);
+  if (DeviceCodes* results = output_.codes()) results->arrange(sum_parts(hierarchy.topology(), output_.bytes(0), codes_.format));
+  return quantised_allreduce(hierarchy, input.of(0), output_.of(0), codes_.format, codes_.added, codes_.gathered, pace, output_.codes());
 }
 
 }  // namespace bestride

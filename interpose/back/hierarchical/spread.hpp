@@ -89,11 +89,11 @@ Range block_elements(const VaryingBlocks<Buffer, Count, At>& given, int rank) no
   return {given.at[rank], std::int64_t{given.at[rank]} + given.counts[rank]};
 }
 template <class Given>
-UserBlocks blocks_of(const Given& given, int ranks, Access access, StagedBlocks& staged, int only = -1) {
+UserBlocks blocks_of(const Given& given, int ranks, Access access, StagedBlocks& staged, int only = -1, const Coding* coding = nullptr) {
   std::vector<Range> blocks;
   blocks.reserve(static_cast<std::size_t>(ranks));
   for (int rank = 0; rank < ranks; ++rank) blocks.push_back(block_elements(given, rank));
-  return UserBlocks(given.buffer, blocks, given.type, access, staged, only);
+  return UserBlocks(given.buffer, blocks, given.type, access, staged, only, coding);
 }
 
 /// Packed bytes of all blocks; -1: an argument is not sound.
@@ -177,10 +177,12 @@ std::optional<int> spread_allgather(const char* call, LibraryForm* left, const O
   return carry(
       to, comm, call,
       [&](StagedBlocks& staged) -> std::unique_ptr<Operation> {
+        const auto codes = quantised_gather(*entry, in.type);
+        const Coding coding = codes ? Coding{codes->format, codes->gathered} : Coding{};
         std::optional<UserBlocks> own;
-        if (!in_place) own.emplace(blocks_of(out, 1, Access::read, staged));
-        UserBlocks all = blocks_of(in, entry->size(), in_place ? Access::both : Access::written, staged, entry->rank());
-        if (const auto codes = quantised_gather(*entry, in.type)) return std::make_unique<QuantisedAllgather>(std::move(own), std::move(all), *codes);
+        if (!in_place) own.emplace(blocks_of(out, 1, Access::read, staged, -1, codes ? &coding : nullptr));
+        UserBlocks all = blocks_of(in, entry->size(), in_place ? Access::both : Access::written, staged, entry->rank(), codes ? &coding : nullptr);
+        if (codes) return std::make_unique<QuantisedAllgather>(std::move(own), std::move(all), *codes);
         return std::make_unique<AllgatherOperation>(std::move(own), std::move(all));
       },
       tail...);
@@ -234,7 +236,8 @@ std::optional<int> spread_allreduce(const char* call, LibraryForm* left, const v
       [&](StagedBlocks& staged) -> std::unique_ptr<Operation> {
         std::optional<UserBlocks> input;
         if (send != MPI_IN_PLACE) input.emplace(blocks_of(OneBlock<const void*, Count>{send, count, type}, 1, Access::read, staged));
-        UserBlocks output = blocks_of(OneBlock<void*, Count>{receive, count, type}, 1, input ? Access::written : Access::both, staged);
+        const Coding coding = codes ? Coding{codes->format, codes->gathered, entry->size()} : Coding{};
+        UserBlocks output = blocks_of(OneBlock<void*, Count>{receive, count, type}, 1, input ? Access::written : Access::both, staged, -1, codes ? &coding : nullptr);
         if (codes) return std::make_unique<QuantisedAllreduce>(std::move(input), std::move(output), *codes);
         return std::make_unique<AllreduceOperation>(std::move(input), std::move(output), MpiReduction(op, type, how.in_one_order));
       },

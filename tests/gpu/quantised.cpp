@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: Apache-2.0
+// Quantised collectives of numbers in device memory, whose codes the device makes and reads: the bits that buffers in host memory
+// give, whichever ranks have which, in every form; that only codes are copied; and what happens where the device can't.
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kernels/quantise/quantise.hpp"
+#include "tests/gpu/device_buffer.hpp"
+#include "tests/hierarchical/calls.hpp"
+#include "tests/hierarchical/job.hpp"
+#include "tests/support/harness.hpp"
+#include "tests/support/random.hpp"
+
+using namespace bestride;
+using namespace bestride::test;
+using Bytes = std::vector<char>;
+using Memory = Kind;
+
+namespace {
+
+constexpr What gathers[] = {What::allgather, What::allgatherv};
+constexpr What whats[] = {What::allgather, What::allgatherv, What::allreduce, What::reduce_scatter, What::reduce_scatter_block};
+constexpr NumberFormat formats[] = {NumberFormat::float32, NumberFormat::float64, NumberFormat::float16, NumberFormat::bfloat16};
+constexpr const char* format_names[] = {"float32", "float64", "float16", "bfloat16"};
+constexpr int fraction_bits[] = {23, 52, 10, 7}, exponent_bits[] = {8, 11, 5, 8};
+bool is_gather(What what) { return what == What::allgather || what == What::allgatherv; }
+
+/// A communicator whose numbers of a format are coded in so many bits.
+class Coded {
+ public:
+  Coded(NumberFormat given, CodeBits bits) : format(given) {
+    MPI_Info info;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "bestride_quantize", bits == CodeBits::int8 ? "int8" : "int4");
+    if (number_bytes(format) == 2) MPI_Info_set(info, "bestride_format", format == NumberFormat::bfloat16 ? "bfloat16" : "half");
+    MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &comm);
+    MPI_Info_free(&info);
+    type = format == NumberFormat::float32 ? MPI_FLOAT : format == NumberFormat::float64 ? MPI_DOUBLE : MPI_UINT16_T;
+    MPI_Op_create([](void*, void*, int*, MPI_Datatype*) {}, 1, &own_op_);
+    op = number_bytes(format) == 2 ? own_op_ : MPI_SUM;
+    text = std::string(format_names[static_cast<int>(format)]) + (bits == CodeBits::int8 ? " int8" : " int4");
+  }
+  ~Coded() {
+    MPI_Op_free(&own_op_);
+    MPI_Comm_free(&comm);
+  }
+  Coded(const Coded&) = delete;
+  Coded& operator=(const Coded&) = delete;
+
+  const NumberFormat format;
+  MPI_Comm comm = MPI_COMM_NULL;
+  MPI_Datatype type = MPI_DATATYPE_NULL;
+  MPI_Op op = MPI_OP_NULL;
+  std::string text;
+
+ private:
+  MPI_Op own_op_ = MPI_OP_NULL;
+};
+
+/// Numbers that no other rank has, now and then an infinity; in what is gathered a NaN.
+Bytes numbers_of(What what, NumberFormat format, std::int64_t count, int salt) {
+  Random random(static_cast<std::uint64_t>(salt * 1000 + world_rank()));
+  const int fraction = fraction_bits[static_cast<int>(format)], exponent = exponent_bits[static_cast<int>(format)];
+  const auto ones = [](int bits) { return (std::uint64_t{1} << bits) - 1; };
+  const std::int64_t size = number_bytes(format);
+  Bytes numbers(static_cast<std::size_t>(count * size));
+  for (std::int64_t i = 0; i < count; ++i) {
+    std::uint64_t bits = (ones(exponent - 1) - random.bits() % 6) << fraction | (random.bits() & ones(fraction)) |
+                         (random.bits() & 1) << (fraction + exponent);
+    if (i % 700 == 650) bits = ones(exponent) << fraction | (is_gather(what) && i % 1400 == 650 ? 1 : 0);
+    std::memcpy(numbers.data() + i * size, &bits, static_cast<std::size_t>(size));
+  }
+  return numbers;
+}
+
+/// What a call is, but for where its buffers lie.
+struct Call {
+  What what = What::allgather;
+  int count = 0;
+  bool in_place = false;
+  Wait wait = Wait::in_call;
+  bool large = false;
+  bool strided_out = false, strided_in = false;  ///< every second number; gathers only
+  int misplaced = 0;                             ///< bytes from where numbers would be aligned
+  int salt = 0;
+  const char* failing = "";  ///< what the driver fails at, from the call to its end
+};
+
+/// `count` numbers, every second one of their place, as one element.
+class Strided {
+ public:
+  Strided(MPI_Datatype type, int count, int number) {
+    MPI_Type_vector(count, 1, 2, type, &vector_);
+    MPI_Type_create_resized(vector_, 0, MPI_Aint{2} * count * number, &type_);
+    MPI_Type_commit(&type_);
+  }
+  ~Strided() {
+    MPI_Type_free(&type_);
+    MPI_Type_free(&vector_);
+  }
+  Strided(const Strided&) = delete;
+  Strided& operator=(const Strided&) = delete;
+  MPI_Datatype handle() const { return type_; }
+
+ private:
+  MPI_Datatype vector_ = MPI_DATATYPE_NULL, type_ = MPI_DATATYPE_NULL;
+};
+
+/// Both buffers after each of its starts.
+std::vector<Bytes> run(const Call& given, const Coded& coded, Memory out_memory, Memory in_memory) {
+  const int ranks = world_size(), rank = world_rank(), number = static_cast<int>(number_bytes(coded.format));
+  const bool spread_input = given.what == What::reduce_scatter || given.what == What::reduce_scatter_block;
+  // Unequal blocks, one of them empty, the last rank's first, a gap behind each.
+  std::vector<int> counts(static_cast<std::size_t>(ranks), given.count), at(counts.size());
+  if (given.what == What::allgatherv || given.what == What::reduce_scatter)
+    for (int r = 0; r < ranks; ++r) counts[static_cast<std::size_t>(r)] = r == 1 ? 0 : given.count + 19 * r;
+  int places = 0, sum = 0;
+  for (int r = ranks - 1; r >= 0; --r) {
+    at[static_cast<std::size_t>(r)] = places;
+    places += counts[static_cast<std::size_t>(r)] + (given.what == What::allgatherv ? 5 : 0);
+    sum += counts[static_cast<std::size_t>(r)];
+  }
+  const int own = counts[static_cast<std::size_t>(rank)];
+  const int sent = spread_input ? sum : own;
+  const int received = is_gather(given.what) ? places : spread_input ? (given.in_place ? sum : own) : own;
+  const auto bytes_for = [&](int numbers, bool strided) {
+    return static_cast<std::size_t>(std::max(1, numbers) * number * (strided ? 2 : 1) + given.misplaced);
+  };
+  const DeviceBuffer out(out_memory, bytes_for(sent, given.strided_out)), in(in_memory, bytes_for(received, given.strided_in));
+  // A type of one number with a gap, so that counts and places stay.
+  std::unique_ptr<Strided> gapped;
+  if (given.strided_out || given.strided_in) gapped = std::make_unique<Strided>(coded.type, 1, number);
+
+  Arguments arguments;
+  arguments.out = given.in_place ? MPI_IN_PLACE : out.data() + given.misplaced;
+  arguments.in = in.data() + given.misplaced;
+  arguments.out_count = sent;
+  arguments.in_count = given.what == What::allgather || spread_input ? given.count : own;
+  arguments.out_type = given.strided_out ? gapped->handle() : coded.type;
+  arguments.in_type = given.strided_in ? gapped->handle() : coded.type;
+  arguments.op = coded.op;
+  arguments.comm = coded.comm;
+  arguments.give_counts(counts, at);
+
+  const auto write = [&](int start) {
+    const Bytes numbers = numbers_of(given.what, coded.format, sent, given.salt + 50 * start);
+    const auto put = [&](Bytes& to, int first, bool strided) {
+      for (int i = 0; i < sent; ++i)
+        std::memcpy(to.data() + given.misplaced + (first + i) * number * (strided ? 2 : 1), numbers.data() + i * number,
+                    static_cast<std::size_t>(number));
+    };
+    Bytes there(bytes_for(received, given.strided_in), '\x37'), given_out(bytes_for(sent, given.strided_out), '\x5a');
+    const int block = given.what == What::allgatherv  ? at[static_cast<std::size_t>(rank)]
+                      : given.what == What::allgather ? rank * given.count
+                                                      : 0;
+    if (given.in_place) put(there, block, given.strided_in);
+    put(given_out, 0, given.strided_out);
+    in.write(there);
+    out.write(given_out);
+  };
+  std::vector<Bytes> results;
+  const auto keep = [&](int error) {
+    CHECK_EQUAL(MPI_SUCCESS, error);
+    if (*given.failing) fail_cuda("");  // what follows is the application's
+    results.push_back(in.read());
+    // What a reduce-scatter in place leaves of its input is nobody's concern.
+    if (spread_input && given.in_place) results.back().resize(bytes_for(own, false));
+    results.push_back(out.read());
+  };
+  write(0);
+  MPI_Request request;
+  const Watch watch(group_of("", coded.comm, true), true, false);
+  fail_cuda(given.failing);
+  int error = call(given.what, {given.wait, given.large, false}, arguments, &request);
+  if (given.wait == Wait::in_call) {
+    keep(error);
+  } else if (given.wait == Wait::nonblocking) {
+    keep(error != MPI_SUCCESS ? error : MPI_Wait(&request, MPI_STATUS_IGNORE));
+  } else {
+    for (int start = 0; start < 2 && error == MPI_SUCCESS; ++start) {
+      if (start > 0) {
+        write(start);
+        fail_cuda(given.failing);
+      }
+      error = MPI_Start(&request);
+      keep(error != MPI_SUCCESS ? error : MPI_Wait(&request, MPI_STATUS_IGNORE));
+    }
+    MPI_Request_free(&request);
+  }
+  CHECK_EQUAL("", watch.verdict());
+  return results;
+}
+
+std::string text_of(const Call& given, const Coded& coded) {
+  return std::string(name(given.what)) + " " + name(Form{given.wait, given.large}) + ", " + coded.text + ", " +
+         std::to_string(given.count) + (given.in_place ? ", in place" : "") + (given.strided_out ? ", strided out" : "") +
+         (given.strided_in ? ", strided in" : "");
+}
+
+/// Where this rank's two buffers lie: on the device everywhere; on even ranks only; one of both, in turns; in managed memory.
+struct Placing {
+  Memory out, in;
+};
+constexpr int placings = 5;
+Placing placing(int which) {
+  const bool even = world_rank() % 2 == 0;
+  switch (which) {
+    case 0: return {Memory::device, Memory::device};
+    case 1: return even ? Placing{Memory::device, Memory::device} : Placing{Memory::host, Memory::host};
+    case 2: return even ? Placing{Memory::host, Memory::device} : Placing{Memory::device, Memory::host};
+    case 3: return {Memory::managed, Memory::managed};
+  }
+  return even ? Placing{Memory::host, Memory::host} : Placing{Memory::managed, Memory::device};
+}
+
+void expect_the_hosts(const Call& given, const Coded& coded, int which, const std::vector<Bytes>& expected) {
+  const Placing there = placing(which);
+  if (run(given, coded, there.out, there.in) != expected)
+    fail_check(__FILE__, __LINE__, text_of(given, coded) + ", placing " + std::to_string(which));
+}
+void compare(const Call& given, const Coded& coded, int which) {
+  expect_the_hosts(given, coded, which, run(given, coded, Memory::host, Memory::host));
+}
+
+void for_every_coding(const std::function<void(const Coded&)>& use) {
+  for (const NumberFormat format : formats)
+    for (const CodeBits bits : {CodeBits::int4, CodeBits::int8}) use(Coded(format, bits));
+}
+
+/// Launches of any kernel and bytes copied by the library in one call of each rank's, in device memory on all.
+struct Traffic {
+  long long launches, out, in;
+};
+Traffic traffic_of(const Call& given, const Coded& coded) {
+  run(given, coded, Memory::device, Memory::device);
+  return {cuda_calls("cuLaunchKernel"), cuda_copied("cuMemcpyDtoHAsync_v2"), cuda_copied("cuMemcpyHtoDAsync_v2")};
+}
+
+}  // namespace
+
+MPI_CASE(the_bits_of_host_memory) {
+  int salt = 0;
+  for_every_coding([&](const Coded& coded) {
+    for (const What what : whats)
+      for (const bool in_place : {false, true})
+        for (const Wait wait : every_wait) {
+          const Call given{.what = what,
+                           .count = salt % 3 ? 701 : 512,
+                           .in_place = in_place,
+                           .wait = wait,
+                           .large = salt % 4 == 0,
+                           .salt = salt};
+          const std::vector<Bytes> expected = run(given, coded, Memory::host, Memory::host);
+          expect_the_hosts(given, coded, 0, expected);
+          expect_the_hosts(given, coded, 1 + salt % (placings - 1), expected);
+          ++salt;
+        }
+  });
+}
+
+MPI_CASE(every_placing) {
+  const Coded coded(NumberFormat::float32, CodeBits::int8);
+  for (const What what : whats)
+    for (const bool in_place : {false, true})
+      for (int which = 0; which < placings; ++which)
+        compare({.what = what, .count = 300, .in_place = in_place, .salt = which}, coded, which);
+}
+
+MPI_CASE(strided_and_misplaced_numbers) {
+  int salt = 0;
+  for_every_coding([&](const Coded& coded) {
+    for (const What what : gathers)
+      for (const bool in_place : {false, true})
+        for (const bool out : {false, true})
+          for (const bool in : {false, true}) {
+            compare({.what = what, .count = 333, .in_place = in_place, .strided_out = out, .strided_in = in, .salt = salt}, coded,
+                    salt % placings);
+            ++salt;
+          }
+    compare({.what = What::allgather, .count = 333, .misplaced = 1, .salt = salt}, coded, 0);
+  });
+}
+
+/// One number, fewer than a code block, whole code blocks; and more than one part of a run, more than one run.
+MPI_CASE(all_lengths) {
+  const Coded coded(NumberFormat::float32, CodeBits::int8);
+  for (const int count : {1, 2, 255, 256, 257, 1024, 300'000})
+    for (const What what : {What::allgather, What::allreduce})
+      for (const bool in_place : {false, true})
+        compare({.what = what, .count = count, .in_place = in_place, .salt = count}, coded, 0);
+  compare({.what = What::allgather, .count = 4'300'000 / world_size(), .salt = 7}, coded, 0);
+}
+
+/// What is gathered again comes from the codes that the node has kept: on the device from codes, too.
+MPI_CASE(gathered_again) {
+  const Coded coded(NumberFormat::float64, CodeBits::int8);
+  for (const What what : gathers)
+    for (int round = 0; round < 3; ++round)
+      for (int which = 0; which < placings; ++which)
+        compare({.what = what, .count = 2000, .in_place = round == 1, .salt = round % 2}, coded, which);
+}
+
+MPI_CASE(nothing_but_codes_is_copied) {
+  if (!on_stand_in()) return;
+  const Coded coded(NumberFormat::float32, CodeBits::int8);
+  constexpr int count = 256 * 40;
+  const long long ranks = world_size(), codes = quantised_bytes(count, NumberFormat::float32, CodeBits::int8);
+  for (const bool strided : {false, true})
+    for (const bool in_place : {false, true})
+      for (int again = 0; again < 2; ++again) {
+        const Traffic seen = traffic_of(
+            {.what = What::allgather, .count = count, .in_place = in_place, .strided_out = strided, .strided_in = strided}, coded);
+        CHECK_EQUAL(codes, seen.out);
+        CHECK_EQUAL(ranks * codes, seen.in);
+        // One that makes codes and one that reads them: whole code blocks of all ranks follow each other; and with gaps one each
+        // that packs.
+        CHECK_EQUAL(strided ? 4 : 2, seen.launches);
+      }
+  for (const bool in_place : {false, true}) {
+    const Traffic seen = traffic_of({.what = What::allreduce, .count = count, .in_place = in_place}, coded);
+    CHECK_EQUAL(4LL * count, seen.out);  // what is added is added by the CPU
+    CHECK(seen.in >= codes && seen.in < codes + 32 * ranks);
+    CHECK(seen.launches >= 1 && seen.launches <= ranks);
+  }
+}
+
+/// By what the model says, neither forced nor forbidden.
+MPI_CASE(short_ones_are_left_to_the_cpu) {
+  if (!on_stand_in()) return;
+  const Coded coded(NumberFormat::float32, CodeBits::int8);
+  for (const What what : {What::allgather, What::allreduce}) {
+    CHECK_EQUAL(0LL, traffic_of({.what = what, .count = 1000}, coded).launches);
+    CHECK(traffic_of({.what = what, .count = 1 << 19}, coded).launches > 0);
+  }
+}
+
+/// Nothing of the kind: as many bytes as the numbers have.
+MPI_CASE(never_on_the_device) {
+  const Coded coded(NumberFormat::float32, CodeBits::int8);
+  const Call given{.what = What::allgather, .count = 1 << 19};
+  compare(given, coded, 0);
+  if (!on_stand_in()) return;
+  const Traffic seen = traffic_of(given, coded);
+  CHECK_EQUAL(0LL, seen.launches);
+  CHECK_EQUAL(4LL << 19, seen.out);
+  CHECK_EQUAL((4LL << 19) * world_size(), seen.in);
+}
+
+/// On all ranks, or on one alone: the same bits, and no error.
+MPI_CASE(what_the_device_does_not_do_the_cpu_does) {
+  if (!on_stand_in()) return;
+  const Coded coded(NumberFormat::float32, CodeBits::int8);
+  for (const char* what : {"cuLaunchKernel:1:701", "cuLaunchKernel:2:701", "cuLaunchKernel:1+:701", "cuMemAlloc_v2:1+:2",
+                           "cuMemHostAlloc:1+:2", "cuMemAlloc_v2:1+:2,cuMemHostAlloc:1+:2", "cuMemcpyDtoHAsync_v2:1:999",
+                           "cuMemcpyHtoDAsync_v2:1:999", "cuEventRecord:1:999", "cuEventSynchronize:1:999", "cuEventRecord:1+:999"})
+    for (const bool everywhere : {true, false})
+      for (const Wait wait : every_wait) {
+        // Longer each time, so that pools have nothing that fits.
+        static int count = 20'000;
+        count += count / 40;
+        for (const What type : {What::allgather, What::allreduce}) {
+          Call given{.what = type,
+                     .count = count,
+                     .in_place = wait == Wait::nonblocking,
+                     .wait = wait,
+                     .strided_in = type == What::allgather && everywhere,
+                     .salt = 3};
+          const std::vector<Bytes> expected = run(given, coded, Memory::host, Memory::host);
+          if (everywhere || world_rank() == 0) given.failing = what;
+          if (run(given, coded, Memory::device, Memory::device) != expected)
+            fail_check(__FILE__, __LINE__, text_of(given, coded) + ", " + what + (everywhere ? "" : " on one rank"));
+        }
+      }
+}
+
+/// Twice on each rank, which says so once.
+MPI_CASE(one_line_says_so) {
+  const Coded coded(NumberFormat::float32, CodeBits::int8);
+  for (int call = 0; call < 2; ++call)
+    run({.what = What::allgather, .count = 3000, .failing = "cuLaunchKernel:1+:701"}, coded, Memory::device, Memory::device);
+}
+
+int main(int argc, char** argv) {
+  if (argc < 2 || std::strcmp(argv[1], "--list") != 0)
+    if (!start_cuda()) return 1;
+  return run_cases(argc, argv);
+}
