@@ -2,7 +2,7 @@
 #include "cli/host.hpp"
 
 #include "base/variables.hpp"
-#include "model/processors.hpp"
+#include "model/processor_sources.hpp"
 #include "model/rails.hpp"
 
 namespace bestride {
@@ -13,12 +13,12 @@ std::string counted(int number, const std::string& what) { return std::to_string
 }  // namespace
 
 std::string processors_text() {
-  const Processors here = processors_here();
-  if (here.threads == 0) return "not known: /sys has no list of processors";
-  const std::string threads = counted(here.threads, "hardware thread");
-  std::string text = here.cores > 0 ? counted(here.cores, "core") + " (" + threads + ")" : threads;
-  if (here.domains > 0) text += " in " + counted(here.domains, "NUMA domain");
-  return text;
+  const auto [here, by_sys_alone, source] = find_processors();
+  if (!here.threads) return "not known, " + source;
+  const std::string threads = counted(*here.threads, "hardware thread");
+  std::string text = here.cores ? counted(*here.cores, "core") + " (" + threads + ")" : threads;
+  if (here.domains) text += " in " + counted(*here.domains, "NUMA domain");
+  return text + ", " + source;
 }
 
 std::string nics_text() {

@@ -7,7 +7,7 @@
 
 namespace bestride {
 
-/// "64 cores (128 hardware threads) in 2 NUMA domains"; what is not known is left out.
+/// "64 cores (128 hardware threads) in 2 NUMA domains, from /sys"; what is not known is left out.
 std::string processors_text();
 /// "eth0 25000 Mbit/s, eth1 25000 Mbit/s": the hardware that is up; "no NIC is up" if none is.
 std::string nics_text();

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "model/processors.hpp"
+#include "model/processor_sources.hpp"
 #include "model/topology_file.hpp"
 
 namespace bestride {
@@ -142,10 +142,11 @@ class Discoverer {
     attempt([&] {
       table_.resize(static_cast<std::size_t>(ranks_));
       if (file_ && file_->names_hosts()) hosts_.resize(static_cast<std::size_t>(ranks_));
-      const Binding binding = binding_of(allowed_processors());
+      const Sourced<Binding> binding = find_binding(allowed_processors());
       mine_[1] = group_of_address(std::getenv("SLURM_TOPOLOGY_ADDR"), std::getenv("SLURM_TOPOLOGY_ADDR_PATTERN"));
-      mine_[2] = binding.domain;
-      mine_[3] = binding.core;
+      mine_[2] = binding.known.domain.value_or(RankPlace::unknown);
+      mine_[3] = binding.known.core.value_or(RankPlace::unknown);
+      if (rank_ == 0 && !binding.by_sys_alone) found_.processors = binding.source;
       gethostname(host_.data(), host_.size() - 1);
     });
   }

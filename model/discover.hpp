@@ -23,6 +23,7 @@ struct DiscoverRequest {
 struct Discovery {
   std::optional<Topology> topology;  ///< of MPI_COMM_WORLD; none: not wanted, or not known
   std::string trouble;               ///< on rank 0: what a person has to be told; else ""
+  std::string processors;            ///< on rank 0: who said where it is bound, if not /sys alone; else ""
 };
 
 /// Over all ranks of MPI_COMM_WORLD, between MPI_Init and MPI_Finalize, while no other thread uses that communicator. Leaves nothing

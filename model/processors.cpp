@@ -28,6 +28,8 @@ std::vector<int> core_with(int cpu, const std::string& sys) {
   return core;
 }
 
+std::optional<int> counted(std::size_t number) { return number > 0 ? std::optional(static_cast<int>(number)) : std::nullopt; }
+
 std::vector<int> domains_on_line(const std::string& sys) { return parse_cpu_list(sys_line(sys + "/devices/system/node/online")); }
 
 }  // namespace
@@ -56,10 +58,11 @@ std::vector<int> parse_cpu_list(std::string_view text) {
 Binding binding_of(std::span<const int> allowed, const std::string& sys) {
   Binding binding;
   if (allowed.empty()) return binding;
-  if (const std::vector<int> core = core_with(allowed[0], sys); holds_all(core, allowed)) binding.core = core.empty() ? -1 : core[0];
-  for (const int domain : domains_on_line(sys))
-    if (holds_all(parse_cpu_list(sys_line(sys + "/devices/system/node/node" + std::to_string(domain) + "/cpulist")), allowed))
-      binding.domain = domain;
+  if (const std::vector<int> core = core_with(allowed[0], sys); !core.empty()) binding.core = holds_all(core, allowed) ? core[0] : -1;
+  for (const int domain : domains_on_line(sys)) {
+    const std::vector<int> processors = parse_cpu_list(sys_line(sys + "/devices/system/node/node" + std::to_string(domain) + "/cpulist"));
+    if (holds_all(processors, allowed.first(1))) binding.domain = holds_all(processors, allowed) ? domain : -1;
+  }
   return binding;
 }
 
@@ -85,9 +88,9 @@ Processors processors_here(const std::string& sys) {
   std::set<int> cores;
   for (const int thread : threads)
     if (const std::vector<int> core = core_with(thread, sys); !core.empty()) cores.insert(core[0]);
-  here.threads = static_cast<int>(threads.size());
-  here.cores = static_cast<int>(cores.size());
-  here.domains = static_cast<int>(domains_on_line(sys).size());
+  here.threads = counted(threads.size());
+  here.cores = counted(cores.size());
+  here.domains = counted(domains_on_line(sys).size());
   return here;
 }
 

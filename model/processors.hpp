@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// This host's processors, and which core and NUMA domain this process is bound to, as the kernel tells it in /sys.
-//
-// Alternative that lost: hwloc. It reads the same files for the three facts needed here; the preloaded object must need nothing but
-// libc, and a library opened at run time may be another version than the application's own, in the same process.
+// This host's processors, and which core and NUMA domain this process is bound to, as the kernel tells it in /sys. Where it does not,
+// others are asked: processor_sources.hpp.
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,10 +14,11 @@ namespace bestride {
 /// std::bad_alloc.
 std::vector<int> parse_cpu_list(std::string_view text);
 
-/// What a process is bound to.
+/// What a process is bound to. Nothing: of the first of its processors no core, or domain, is known. -1: none holds every processor that it
+/// may use.
 struct Binding {
-  int domain = -1;  ///< NUMA domain that holds every processor it may use; -1: none, or not known
-  int core = -1;    ///< likewise the core, by its lowest processor: numbered on this host
+  std::optional<int> domain;  ///< NUMA domain, as the operating system numbers it
+  std::optional<int> core;    ///< by its lowest processor
 };
 
 /// Where a process is bound that may use the processors `allowed`. `sys`: the folder to read, for tests. May throw std::bad_alloc.
@@ -26,11 +26,11 @@ Binding binding_of(std::span<const int> allowed, const std::string& sys = "/sys"
 /// The processors the calling thread may use; none if the kernel does not say. May throw std::bad_alloc.
 std::vector<int> allowed_processors();
 
-/// How much there is on this host; 0: not known.
+/// How much there is on this host; nothing: not known.
 struct Processors {
-  int threads = 0;  ///< hardware threads that are on line
-  int cores = 0;
-  int domains = 0;
+  std::optional<int> threads;  ///< hardware threads that are on line
+  std::optional<int> cores;
+  std::optional<int> domains;
 };
 /// May throw std::bad_alloc.
 Processors processors_here(const std::string& sys = "/sys");

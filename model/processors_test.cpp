@@ -43,9 +43,13 @@ TEST_F(Host, BoundToADomainOrNothing) {
   EXPECT_EQ(bound({2, 3}).domain, 1);
   EXPECT_EQ(bound({1, 2}).domain, -1);
   EXPECT_EQ(bound({0, 1, 2, 3, 4, 5, 6, 7}).domain, -1);
-  EXPECT_EQ(bound({}).domain, -1);
-  EXPECT_EQ(bound({8}).core, -1);
-  EXPECT_EQ(bound({8}).domain, -1);
+}
+
+TEST_F(Host, SaysNothingOfOtherProcessors) {
+  for (const std::vector<int>& allowed : {std::vector<int>{}, {8}, {8, 9}}) {
+    EXPECT_EQ(bound(allowed).core, std::nullopt);
+    EXPECT_EQ(bound(allowed).domain, std::nullopt);
+  }
 }
 
 TEST_F(Host, IsCounted) {
@@ -58,9 +62,9 @@ TEST_F(Host, IsCounted) {
 TEST(Processors, OfAHostThatSaysNothing) {
   const test::SysTree empty;
   const int allowed[] = {0};
-  EXPECT_EQ(binding_of(allowed, empty.root()).core, -1);
-  EXPECT_EQ(binding_of(allowed, empty.root()).domain, -1);
-  EXPECT_EQ(processors_here(empty.root()).threads, 0);
+  EXPECT_EQ(binding_of(allowed, empty.root()).core, std::nullopt);
+  EXPECT_EQ(binding_of(allowed, empty.root()).domain, std::nullopt);
+  EXPECT_EQ(processors_here(empty.root()).threads, std::nullopt);
 }
 
 TEST(Processors, AllowedAreTheKernels) {

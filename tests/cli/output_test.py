@@ -161,7 +161,7 @@ class Info(CommandTest):
         self.assertRegex(text, r"instruction set  (scalar|avx2|avx512), in use (scalar|avx2|avx512)\n")
         self.assertIn("profile          built-in ('bestride calibrate'", text)
         self.assertIn("in use scalar\n", self.good("info", BESTRIDE_KERNEL_ISA="scalar"))
-        self.assertRegex(text, r"\ntopology         (\d+ cores? \()?\d+ hardware threads?|\ntopology         not known")
+        self.assertRegex(text, r"\ntopology         ((\d+ cores? \()?\d+ hardware threads?.*, from|not known, neither from) ")
         self.assertIn("\napproximate      nothing\n", text)
         self.assertRegex(self.good("info", BESTRIDE_QUANTIZE="int4"), r"\napproximate +large allgathers and sums .*: int4 codes \(BESTRIDE_QUANTIZE\)\n")
         self.assertIn("\nrails            off (up here: ", text)
@@ -369,6 +369,14 @@ class Doctor(CommandTest):
         self.assertIn("problem  profile   profile", self.findings("/bin/true", code=1))
         subprocess.run([PROGRAM["WRITE_PROFILE"], path, "elsewhere"], check=True)
         self.assertIn("measured with another CPU ('Abacus 3000', here '", self.findings("/bin/true", code=1))
+
+    def test_hwloc(self):
+        stand_in = {"HWLOC_SYNTHETIC": "the stand-in's", "LD_LIBRARY_PATH": os.path.dirname(os.environ["STAND_IN_HWLOC"])}
+        self.assertIn("\ntopology         2 cores (4 hardware threads) in 3 NUMA domains, from hwloc (HWLOC_SYNTHETIC is set)\n",
+                      self.good("info", **stand_in))
+        self.assertIn("\nok       topology  2 cores (4 hardware threads) in 3 NUMA domains, from hwloc (HWLOC_SYNTHETIC is set)\n",
+                      self.findings("/bin/true", code=0, **stand_in))
+        self.assertRegex(self.good("info", FAKE_HWLOC="version", **stand_in), r"\ntopology         .* \(HWLOC_SYNTHETIC is set\); libhwloc.so.15 is not hwloc 2\n")
 
     def test_topology(self):
         self.assertRegex(self.findings("/bin/true", code=0), r"\nok       topology  \d+ (cores?|hardware threads?)|not known")

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // topology_discover [--fail CALL NTH] EXPECTED: what discovery says under the launcher's settings, without the preload.
 //
-// EXPECTED is "none", or one digit a rank for its node and, after a '/', one for its group: "0101/0000" are two nodes dealt in turn;
-// "unwanted": no rank asks, which costs one MPI_Allreduce. The file is that of BESTRIDE_TOPOLOGY, as each rank has it. --fail: on the
+// EXPECTED is "none", or one digit a rank for its node and, after a '/', one for its group: "0101/0000" are two nodes dealt in turn; after
+// another '/' one for its core may follow; "unwanted": no rank asks, which costs one MPI_Allreduce. The file is that of BESTRIDE_TOPOLOGY, as each rank has it. --fail: on the
 // last rank the NTH use of that function returns an error, and does nothing else that its peers would notice; CALL "memory": the last
 // rank has none. Rank 0 prints "trouble: ..." for a test to read.
 #include <dlfcn.h>
 #include <mpi.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -66,14 +67,15 @@ int allreduce(const void* out, void* in, int count, MPI_Datatype type, MPI_Op op
   return library.allreduce(out, in, count, type, op, comm);
 }
 
-/// "0101/00"
-std::string text_of(const bestride::Topology& topology) {
-  std::string nodes, groups;
+/// "0101/0000", or with the cores.
+std::string text_of(const bestride::Topology& topology, bool with_cores) {
+  std::string nodes, groups, cores;
   for (int r = 0; r < topology.ranks(); ++r) {
     nodes += static_cast<char>('0' + topology.node_of(r));
     groups += static_cast<char>('0' + topology.group_of(topology.node_of(r)));
+    cores += static_cast<char>('0' + topology.cores().part_of(r));
   }
-  return nodes + "/" + groups;
+  return nodes + "/" + groups + (with_cores ? "/" + cores : "");
 }
 
 void check_alike(const std::string& text) {
@@ -124,7 +126,7 @@ int main(int argc, char** argv) {
   check(open_comms == 0, "a communicator is left behind");
   if (expected == "unwanted") check(agreements == 1, "more than one agreement");
 
-  const std::string text = discovery.topology ? text_of(*discovery.topology) : "none";
+  const std::string text = discovery.topology ? text_of(*discovery.topology, std::count(expected.begin(), expected.end(), '/') == 2) : "none";
   if (rank == 0) {
     std::printf("trouble: %s\n", discovery.trouble.c_str());
     if (text != (expected == "unwanted" ? "none" : expected)) std::fprintf(stderr, "got %s instead of %s\n", text.c_str(), expected.c_str());

@@ -54,6 +54,8 @@ void learn_world_topology(const Locality& locality, bool everywhere) noexcept {
                                          .file = file.c_str(),
                                          .sound = !fail_here(FailPoint::topology)});
   if (!discovery.trouble.empty()) say_once("topology", "%s", discovery.trouble.c_str());
+  if (!discovery.processors.empty())
+    say_info("topology.processors", "this rank's core and NUMA domain: %s", discovery.processors.c_str());
   if (!discovery.topology) return;
   static_assert(std::is_nothrow_move_constructible_v<Topology>);
   new (&held.topology) Topology(std::move(*discovery.topology));
