@@ -26,6 +26,13 @@ LedgerLine line_of(const Json& entry) {
           entry.at("calls"),  entry.at("bytes"),  seconds_of(entry.at("seconds")), seconds_of(entry.at("saved_seconds"))};
 }
 
+/// Reports of older versions have none.
+CacheSums cache_of(const Json& json) {
+  if (!json.contains("cache")) return {};
+  const Json& sums = json.at("cache");
+  return {sums.at("hits"), sums.at("hit_bytes"), sums.at("deltas"), sums.at("delta_saved_bytes"), sums.at("misses"), sums.at("paused")};
+}
+
 void report(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) fail("can't read '" + path + "': " + std::strerror(errno));
@@ -39,7 +46,7 @@ void report(const std::string& path) {
     const ReportHeader header{json.at("mpi_library"), json.at("profile"), json.at("ranks"), seconds_of(json.at("job_seconds"))};
     std::vector<LedgerLine> lines;
     for (const Json& entry : json.at("lines")) lines.push_back(line_of(entry));
-    std::fputs(report_text(header, lines).c_str(), stdout);
+    std::fputs(report_text(header, lines, cache_of(json)).c_str(), stdout);
   } catch (const Json::exception&) {
     fail("'" + path + "' is damaged: a field is missing or of another type; run the job again");
   }

@@ -46,6 +46,19 @@ void Ledger::post(const LedgerLine& line) noexcept try {
   // Out of memory, or a broken mutex: the report misses this sum, the job goes on.
 }
 
+void Ledger::post(const CacheSums& sums) noexcept try {
+  const std::lock_guard lock(mutex_);
+  for (std::uint64_t CacheSums::*const sum : cache_sums) cache_.*sum = saturating(cache_.*sum, sums.*sum);
+} catch (...) {
+}
+
+CacheSums Ledger::cache() const noexcept try {
+  const std::lock_guard lock(mutex_);
+  return cache_;
+} catch (...) {
+  return {};
+}
+
 std::vector<LedgerLine> Ledger::lines() const {
   std::vector<LedgerLine> all;
   {

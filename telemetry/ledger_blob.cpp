@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The blob that carries a ledger from a rank to rank 0:
-//   "bestride-ledger 1 <lines>\n", per line four strings as "<length>:<bytes>" and four 16-digit hexadecimal numbers (calls,
-//   bytes, and the bit patterns of the two times), then "end <checksum of all before>\n".
+//   "bestride-ledger 2 <lines>\n", per line four strings as "<length>:<bytes>" and four 16-digit hexadecimal numbers (calls,
+//   bytes, and the bit patterns of the two times), then the numbers of CacheSums likewise, then "end <checksum of all before>\n".
 // Text, because ranks of one job may differ in byte order; bit patterns, because decimal fractions depend on the locale.
 #include <bit>
 #include <charconv>
@@ -14,7 +14,7 @@
 namespace bestride {
 namespace {
 
-constexpr std::string_view magic = "bestride-ledger 1 ";
+constexpr std::string_view magic = "bestride-ledger 2 ";
 constexpr std::size_t seal_size = 4 + 16 + 1;  // "end ", digits, newline
 
 void put_hex(std::string& out, std::uint64_t number) {
@@ -92,7 +92,12 @@ std::optional<LedgerLine> take_line(BlobReader& reader) {
   return line;
 }
 
-std::optional<std::vector<LedgerLine>> parse(std::string_view blob) {
+struct Blob {
+  std::vector<LedgerLine> lines;
+  CacheSums cache;
+};
+
+std::optional<Blob> parse(std::string_view blob) {
   if (blob.size() < seal_size) return std::nullopt;
   const std::string_view body = blob.substr(0, blob.size() - seal_size);
   if (blob.substr(body.size()) != seal(body)) return std::nullopt;
@@ -101,14 +106,19 @@ std::optional<std::vector<LedgerLine>> parse(std::string_view blob) {
   if (!reader.take(magic)) return std::nullopt;
   const auto count = reader.take_decimal('\n');
   if (!count) return std::nullopt;
-  std::vector<LedgerLine> lines;  // not reserved by `count`: that number is not trusted
+  Blob parsed;  // not reserved by `count`: that number is not trusted
   for (std::uint64_t i = 0; i < *count; ++i) {
     auto line = take_line(reader);
     if (!line) return std::nullopt;
-    lines.push_back(std::move(*line));
+    parsed.lines.push_back(std::move(*line));
+  }
+  for (std::uint64_t CacheSums::*const sum : cache_sums) {
+    const auto number = reader.take_hex();
+    if (!number) return std::nullopt;
+    parsed.cache.*sum = *number;
   }
   if (!reader.empty()) return std::nullopt;
-  return lines;
+  return parsed;
 }
 
 }  // namespace
@@ -125,13 +135,16 @@ std::string Ledger::serialise() const {
     put_hex(blob, std::bit_cast<std::uint64_t>(line.seconds));
     put_hex(blob, std::bit_cast<std::uint64_t>(line.saved_seconds));
   }
+  const CacheSums sums = cache();
+  for (std::uint64_t CacheSums::*const sum : cache_sums) put_hex(blob, sums.*sum);
   return blob + seal(blob);
 }
 
 bool Ledger::merge(std::string_view blob) noexcept try {
   const auto all = parse(blob);
   if (!all) return false;
-  for (const LedgerLine& line : *all) post(line);
+  for (const LedgerLine& line : all->lines) post(line);
+  post(all->cache);
   return true;
 } catch (...) {
   return false;

@@ -81,6 +81,21 @@ TEST(Ledger, PostsFromManyThreadsAllCount) {
   EXPECT_EQ(ledger.lines()[0].calls + ledger.lines()[1].calls, 4000u);
 }
 
+TEST(Ledger, AddsWhatTheCacheDid) {
+  constexpr std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
+  Ledger here, there;
+  here.post(CacheSums{1, 20, 3, 40, 5, 6});
+  there.post(CacheSums{10, 200, 30, 400, 50, most});
+  ASSERT_TRUE(here.merge(there.serialise()));
+  const CacheSums sums = here.cache();
+  EXPECT_EQ(sums.hits, 11u);
+  EXPECT_EQ(sums.hit_bytes, 220u);
+  EXPECT_EQ(sums.deltas, 33u);
+  EXPECT_EQ(sums.delta_saved_bytes, 440u);
+  EXPECT_EQ(sums.misses, 55u);
+  EXPECT_EQ(sums.paused, most);
+}
+
 TEST(LedgerBlob, CarriesEveryByteAndBit) {
   Ledger sent;
   sent.post({std::string("nul\0 and \n 3:abc", 16), "", "\xff", "\"", std::numeric_limits<std::uint64_t>::max(), 7, 0.1, -1e-300});
@@ -123,17 +138,20 @@ std::string sealed(const std::string& body) {
 TEST(LedgerBlob, ASealedLieAddsNothing) {
   const std::string zeros(16, '0'), infinity = "7ff0000000000000";
   Ledger target;
-  EXPECT_TRUE(target.merge(sealed("bestride-ledger 1 0\n")));
+  const std::string sums = zeros + zeros + zeros + zeros + zeros + zeros;
+  EXPECT_TRUE(target.merge(sealed("bestride-ledger 2 0\n" + sums)));
   for (const std::string& body : {
-           std::string("bestride-ledger 1 1\n"),
            std::string("bestride-ledger 2 0\n"),
-           std::string("bestride-ledger 1 18446744073709551615\n"),
-           std::string("bestride-ledger 1 99999999999999999999\n"),
-           std::string("bestride-ledger 1 -1\n"),
-           "bestride-ledger 1 1\n18446744073709551615:x" + zeros,
-           "bestride-ledger 1 1\n1:a0:0:0:" + zeros + zeros + zeros,
-           "bestride-ledger 1 1\n1:a0:0:0:" + zeros + zeros + zeros + infinity,
-           "bestride-ledger 1 0\n1:a0:0:0:" + zeros + zeros + zeros + zeros,
+           "bestride-ledger 2 0\n" + sums.substr(1),
+           "bestride-ledger 2 1\n" + sums,
+           "bestride-ledger 1 0\n" + sums,
+           "bestride-ledger 2 18446744073709551615\n" + sums,
+           "bestride-ledger 2 99999999999999999999\n" + sums,
+           "bestride-ledger 2 -1\n" + sums,
+           "bestride-ledger 2 1\n18446744073709551615:x" + zeros + sums,
+           "bestride-ledger 2 1\n1:a0:0:0:" + zeros + zeros + zeros,
+           "bestride-ledger 2 1\n1:a0:0:0:" + zeros + zeros + zeros + infinity + sums,
+           "bestride-ledger 2 0\n1:a0:0:0:" + zeros + zeros + zeros + zeros + sums,
        })
     EXPECT_FALSE(target.merge(sealed(body))) << body;
   EXPECT_TRUE(target.lines().empty());

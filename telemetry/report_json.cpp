@@ -5,12 +5,17 @@
 
 namespace bestride {
 
-std::string report_json(const ReportHeader& header, const std::vector<LedgerLine>& lines) {
+std::string report_json(const ReportHeader& header, const std::vector<LedgerLine>& lines, const CacheSums& cache) {
   JsonWriter json;
   json.open_object();
   json.member("format", "bestride-report").member("version", 1).member("bestride", BESTRIDE_VERSION);
   json.member("mpi_library", header.mpi_library).member("profile", header.profile);
   json.member("ranks", header.ranks).member("job_seconds", header.job_seconds);
+  json.key("cache").open_object();
+  json.member("hits", cache.hits).member("hit_bytes", cache.hit_bytes);
+  json.member("deltas", cache.deltas).member("delta_saved_bytes", cache.delta_saved_bytes);
+  json.member("misses", cache.misses).member("paused", cache.paused);
+  json.close_object();
   json.key("lines").open_array();
   for (const LedgerLine& line : lines) {
     json.open_object();

@@ -38,13 +38,22 @@ TEST(ReportText, SaysWhatWasDoneAndWhatWasLeftAlone) {
   EXPECT_THAT(text, HasSubstr("saved is the model's estimate against leaving the call to MPI, not a measurement\n"));
 }
 
+TEST(ReportText, SaysWhatTheCacheSaved) {
+  const std::vector<LedgerLine> lines = {{"MPI_Allgather", "", "hierarchical", "", 100, 1, 1, 0}};
+  EXPECT_THAT(report_text(header, lines, {80, 3u << 30, 12, 300u << 20, 4, 16}),
+              HasSubstr("\n\ncache: 80 hits saved 3.00 GiB on the wire, 12 deltas 300 MiB; 4 misses, 16 paused\n\n"));
+  EXPECT_THAT(report_text(header, lines, {0, 0, 0, 0, 1, 0}), HasSubstr("\ncache: 0 hits saved 0 B on the wire, 0 deltas 0 B; 1 misses, 0 paused\n"));
+  EXPECT_THAT(report_text(header, lines), testing::Not(HasSubstr("cache")));
+}
+
 TEST(ReportText, FitsAPageWhateverTheJobDid) {
   std::vector<LedgerLine> lines;
   for (int i = 0; i < 5000; ++i)
     lines.push_back({"MPI_Neighbor_alltoallw_c_" + std::to_string(i), std::string(300, 'x'), i % 2 ? "respelled" : "forward",
                      i % 2 ? "" : std::string(200, 'r') + std::to_string(i), std::numeric_limits<std::uint64_t>::max(),
                      std::numeric_limits<std::uint64_t>::max(), 1e30, -1e30});
-  const auto page = split(report_text({std::string(500, 'm'), std::string(500, 'p'), 100000, 1e9}, lines));
+  constexpr std::uint64_t n = 1023u << 20;  // as wide as any
+  const auto page = split(report_text({std::string(500, 'm'), std::string(500, 'p'), 100000, 1e9}, lines, {n, n, n, n, n, n}));
   EXPECT_LE(page.size(), 40u);
   EXPECT_GT(page.size(), 30u);
   for (const std::string& line : page) EXPECT_LE(line.size(), 100u) << line;
@@ -83,6 +92,13 @@ TEST(ReportJson, AnotherParserReadsTheSame) {
   EXPECT_EQ(json.at("lines")[0].at("seconds"), 0.1);
   EXPECT_EQ(json.at("lines")[0].at("saved_seconds"), -1e300);
   EXPECT_EQ(nlohmann::json::parse(report_json(header, {})).at("lines").size(), 0u);
+}
+
+TEST(ReportJson, SaysWhatTheCacheDid) {
+  const auto cache = nlohmann::json::parse(report_json(header, {}, {1, 2, 3, 4, 5, std::numeric_limits<std::uint64_t>::max()})).at("cache");
+  const nlohmann::json expected = {{"hits", 1}, {"hit_bytes", 2}, {"deltas", 3}, {"delta_saved_bytes", 4}, {"misses", 5},
+                                   {"paused", std::numeric_limits<std::uint64_t>::max()}};
+  EXPECT_EQ(cache, expected);
 }
 
 TEST(JsonWriter, WritesNestedAndEmptyThings) {

@@ -10,7 +10,7 @@ namespace bestride {
 namespace {
 
 constexpr std::size_t width = 100;
-// 2 lines of heading, 3 and 20 of the table, 2 and 8 of what was left alone, 2 at the end: 37.
+// 2 lines of heading, 3 and 20 of the table, 2 and 8 of what was left alone, 2 of the cache, 2 at the end: 39.
 constexpr std::size_t most_done = 20;
 constexpr std::size_t most_left = 8;
 
@@ -118,9 +118,15 @@ void put_left_alone(Page& page, const std::map<std::string, Sum>& reasons) {
   if (shown < ordered.size()) put("(" + std::to_string(ordered.size() - shown) + " more reasons, in the JSON report)", rest);
 }
 
+/// At most 99 columns.
+std::string cache_text(const CacheSums& sums) {
+  return "cache: " + count_text(sums.hits) + " hits saved " + bytes_text(sums.hit_bytes) + " on the wire, " + count_text(sums.deltas) + " deltas " +
+         bytes_text(sums.delta_saved_bytes) + "; " + count_text(sums.misses) + " misses, " + count_text(sums.paused) + " paused";
+}
+
 }  // namespace
 
-std::string report_text(const ReportHeader& header, const std::vector<LedgerLine>& lines) {
+std::string report_text(const ReportHeader& header, const std::vector<LedgerLine>& lines, const CacheSums& cache) {
   Page page;
   const std::string library = header.mpi_library.substr(0, header.mpi_library.find('\n'));
   page.line("bestride " BESTRIDE_VERSION ": " + std::to_string(header.ranks) + (header.ranks == 1 ? " rank" : " ranks") + ", " +
@@ -138,6 +144,10 @@ std::string report_text(const ReportHeader& header, const std::vector<LedgerLine
   if (lines.empty()) page.line("no call with a buffer and a datatype was seen; 'bestride doctor PROGRAM' says what may be the cause");
   if (!done.empty()) put_done(page, done);
   if (!reasons.empty()) put_left_alone(page, reasons);
+  if (cache.hits + cache.deltas + cache.misses > 0) {
+    page.line();
+    page.line(cache_text(cache));
+  }
   if (!lines.empty()) {
     page.line();
     page.line("all ranks summed; saved is the model's estimate against leaving the call to MPI, not a measurement");

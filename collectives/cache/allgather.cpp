@@ -68,6 +68,7 @@ class CachedAllgather final : public Kept {
     strands.push_back(share(h_, strings_, base ? pace_of_differences() : pace_, unit_, lookup_.keeps() ? this : nullptr, base ? &code : nullptr));
     if (lookup_.keeps()) strands.push_back(keep_own());
     co_await all_of(strands);
+    lookup_.saved(code.saved());
     lookup_.written();
   }
 

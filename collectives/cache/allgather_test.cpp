@@ -6,6 +6,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <bit>
+
 #include "collectives/cache/cached_job.hpp"
 
 namespace bestride {
@@ -125,6 +127,36 @@ TEST(CachedAllgather, RanksRunAheadOfTheirNeighbours) {
   }
   EXPECT_GT(all.hits, 50u);
   EXPECT_GT(all.deltas, 20u);
+}
+
+/// To the byte: what was not sent, by the wire's own count.
+TEST(CachedAllgather, CountsWhatWasNotSent) {
+  std::mt19937_64 random(23);
+  for (const std::vector<int>& nodes : {block_placement(3, 2), block_placement(2, 1), std::vector<int>{0, 1, 1, 2, 0, 1}}) {
+    CachedJob job(nodes, 1, {1 << 20, 0, true});
+    Content content = random_content(std::vector<std::int64_t>(nodes.size(), 20000), random);
+    std::int64_t hit_bytes = 0, saved = 0;
+    for (int call = 0; call < 8; ++call) {
+      if (call % 2) change_words(content[static_cast<std::size_t>(call) % nodes.size()], 0.1, random);
+      const CacheCounts before = job.counts();
+      ASSERT_TRUE(job.allgather(content));
+      std::int64_t unsent = 0;
+      for (int node = 0; node < job.job.topology().nodes(); ++node) unsent += job.plain(node, content) - job.sent(node);
+      // Without the agreement's messages, which are a node's, one for each doubling, once something is kept.
+      if (call > 0) unsent += job.job.topology().nodes() * std::bit_width(static_cast<unsigned>(job.job.topology().nodes() - 1)) * 32;
+      (job.counts().hits > before.hits ? hit_bytes : saved) += unsent;
+    }
+    std::uint64_t counted_hit_bytes = 0, counted_saved = 0;
+    for (int rank = 0; rank < job.job.ranks(); ++rank) {
+      counted_hit_bytes += job.counts(rank).hit_bytes;
+      counted_saved += job.counts(rank).delta_saved_bytes;
+    }
+    EXPECT_EQ(job.counts().hits, 3u);
+    EXPECT_EQ(job.counts().deltas, 4u);
+    EXPECT_EQ(counted_hit_bytes, static_cast<std::uint64_t>(hit_bytes));
+    EXPECT_EQ(counted_saved, static_cast<std::uint64_t>(saved));
+    EXPECT_GT(saved, 0);
+  }
 }
 
 TEST(CachedAllgather, WhatNobodyChangedCrossesNoWire) {

@@ -30,9 +30,11 @@ struct CacheLimits {
   bool delta = true;                      ///< look for results that differ in a part of their words
 };
 
-/// What happened so far; for the report.
+/// What happened so far; for the report. Calls are counted alike on all members; of bytes the sum over all members counts each link's once.
 struct CacheCounts {
   std::uint64_t calls = 0, hits = 0, deltas = 0, misses = 0, stores = 0, paused = 0;
+  std::uint64_t hit_bytes = 0;          ///< of results that were found: what other nodes had no need to send to this one; of a node its first rank counts
+  std::uint64_t delta_saved_bytes = 0;  ///< by which differences that this rank sent are shorter than what they stand for
 };
 
 struct CacheEntry {
@@ -98,6 +100,9 @@ class CacheTable {
     for (const std::uint16_t id : by_offset_) use(entries_[id]);
   }
   const CacheCounts& counts() const noexcept { return counts_; }
+  /// Bytes are the caller's to count.
+  void add_hit_bytes(std::int64_t bytes) noexcept { counts_.hit_bytes += static_cast<std::uint64_t>(bytes); }
+  void add_delta_saved_bytes(std::int64_t bytes) noexcept { counts_.delta_saved_bytes += static_cast<std::uint64_t>(bytes); }
   /// Calls in a row without a find until this many bytes pause.
   std::int64_t patience(std::int64_t bytes) const noexcept;
 

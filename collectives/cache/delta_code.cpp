@@ -34,7 +34,9 @@ std::int64_t DeltaCode::encode(int node, Range range, const std::byte* piece, st
   const std::byte* older = base(node, range);
   if (looks_dense(older, piece, range.bytes())) return 0;
   const std::int64_t size = delta::encode(older, piece, range.bytes(), out, range.bytes() - 1);
-  return size == delta::dense ? 0 : size;
+  if (size == delta::dense) return 0;
+  saved_ += range.bytes() - size;
+  return size;
 }
 
 bool DeltaCode::decode(int node, Range range, const std::byte* encoded, std::int64_t bytes, std::byte* piece) noexcept {

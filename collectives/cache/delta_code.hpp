@@ -16,11 +16,15 @@ class DeltaCode final : public PieceCode {
   std::int64_t encode(int node, Range range, const std::byte* piece, std::byte* out) noexcept override;
   bool decode(int node, Range range, const std::byte* encoded, std::int64_t bytes, std::byte* piece) noexcept override;
 
+  /// Bytes by which what was encoded is shorter.
+  std::int64_t saved() const noexcept { return saved_; }
+
  private:
   const std::byte* base(int node, Range range) const noexcept { return base_ + begins_[static_cast<std::size_t>(node)] + range.first; }
 
   const std::byte* base_;
   const std::vector<std::int64_t>& begins_;
+  std::int64_t saved_ = 0;
 };
 
 }  // namespace bestride

@@ -16,6 +16,7 @@ Lookup::Lookup(Hierarchy& hierarchy, const NodeStrings& strings, const OwnBlock&
     begin += strings.bytes(node);
     for (int l = 0; l < static_cast<int>(h_.topology().ranks_on(node).size()); ++l) table_.blocks()[i++] = strings.part(node, l).bytes();
   }
+  other_nodes_bytes_ = begin - strings.bytes(h_.node());
   own_begin_ = begins_[static_cast<std::size_t>(h_.node())] + strings.part(h_.node(), h_.local_rank()).first;
   call_ = table_.begin(coding);
 }
@@ -30,6 +31,7 @@ Strand Lookup::run() {
   // Where there is nothing to agree on, the ranks of a node still wait for each other: see Arena.
   co_await agree(h_, words, call_.candidates > 0 ? Reach::all : Reach::node);
   decision_ = table_.decide(call_, {words.word[0], words.word[1], words.word[2], ~words.word[3]});
+  if (hit() && h_.local_rank() == 0) table_.add_hit_bytes(other_nodes_bytes_);
 }
 
 /// What this rank's block is and what it resembles, among the candidates that this rank holds.

@@ -26,6 +26,8 @@ class Lookup {
 
   /// The result, or nullptr. It stays where it is until all ranks of the node have come to the next call.
   const std::byte* hit() const noexcept { return decision_.hit >= 0 ? arena_.at(decision_.hit) : nullptr; }
+  /// What differences that this rank sent saved.
+  void saved(std::int64_t bytes) noexcept { table_.add_delta_saved_bytes(bytes); }
   /// A result of which all members hold their share, to take differences from; or nullptr. It stays as long.
   const std::byte* base() const noexcept { return decision_.base >= 0 ? arena_.at(decision_.base) : nullptr; }
   /// By node: where its string begins in a result.
@@ -47,7 +49,8 @@ class Lookup {
   CacheTable& table_;
   Arena& arena_;
   std::vector<std::int64_t> begins_;
-  std::int64_t own_begin_;  ///< of this rank's block in a result
+  std::int64_t other_nodes_bytes_;  ///< of a result
+  std::int64_t own_begin_;          ///< of this rank's block in a result
   CacheTable::Call call_;
   CacheTable::Agreed mine_;
   CacheTable::Decision decision_;

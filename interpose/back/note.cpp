@@ -37,6 +37,11 @@ void note_spread(const char* call_name, const char* way, std::int64_t bytes, dou
   runtime().tally.add({call_name, way, "", {}, bytes, seconds, saved_seconds});
 }
 
+void note_cache(const CacheCounts& before, const CacheCounts& now) noexcept {
+  runtime().tally.add(CacheSums{now.hits - before.hits, now.hit_bytes - before.hit_bytes, now.deltas - before.deltas,
+                                now.delta_saved_bytes - before.delta_saved_bytes, now.misses - before.misses, now.paused - before.paused});
+}
+
 void note_left_alone(CallId call, std::int64_t count, MPI_Datatype type) noexcept {
   Deed deed{name(call), name(Strategy::forward).data(), "", {}, 0, 0, 0};
   const TypeEntry* entry = runtime().types.find(type);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What goes into the report: one note per side of a call. With the report off, a call that is forwarded pays one load for it.
+#include "collectives/cache/cache_table.hpp"
 #include "interpose/back/sides.hpp"
 #include "interpose/back/tally.hpp"
 
@@ -14,6 +15,8 @@ void note(CallId call, const Side& side, double seconds) noexcept;
 void note_moved(const char* call_name, const char* strategy, const LayoutPtr& layout, double seconds) noexcept;
 /// A collective that went through the hierarchy. `way`: "hierarchical" or a finer word, static text. `saved_seconds`: as predicted.
 void note_spread(const char* call_name, const char* way, std::int64_t bytes, double seconds, double saved_seconds) noexcept;
+/// What a communicator's cache did from one moment to another.
+void note_cache(const CacheCounts& before, const CacheCounts& now) noexcept;
 /// A call whose type gains by nothing. `seconds`: unknown, 0.
 void note_left_alone(CallId call, std::int64_t count, MPI_Datatype type) noexcept;
 /// MPI_Pack and MPI_Unpack.

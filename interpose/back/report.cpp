@@ -37,9 +37,10 @@ std::string report_path() {
 
 void write_report(const ReportHeader& header, const Ledger& ledger) {
   const std::vector<LedgerLine> lines = ledger.lines();
-  write_all(report_text(header, lines));
+  const CacheSums cache = ledger.cache();
+  write_all(report_text(header, lines, cache));
   const std::string path = report_path();
-  const std::string json = report_json(header, lines);
+  const std::string json = report_json(header, lines, cache);
   std::FILE* file = fail_here(FailPoint::report) ? nullptr : std::fopen(path.c_str(), "w");
   bool good = file && std::fwrite(json.data(), 1, json.size(), file) == json.size();
   if (file) good &= std::fclose(file) == 0;

@@ -29,6 +29,7 @@ struct Deed {
 class Tally {
  public:
   void add(const Deed& deed) noexcept;
+  void add(const CacheSums& sums) noexcept { ledger_.post(sums); }
   /// Everything so far. Thread-safe.
   Ledger& ledger() noexcept;
 

@@ -430,6 +430,12 @@ class Report(CommandTest):
         self.assertIn("2 ranks, 1.50 s, MPICH\n", text)
         self.assertRegex(text, r"\nMPI_Isend +16 x 64 \| 8 B +12 1\.50 KiB  pack +500 ms +0 s\n")
 
+    def test_what_the_cache_did(self):
+        self.assertNotIn("cache", self.good("report", self.report()))
+        cache = {"hits": 80, "hit_bytes": 6400000, "deltas": 4, "delta_saved_bytes": 300000, "misses": 3, "paused": 2}
+        self.assertIn("\ncache: 80 hits saved 6.10 MiB on the wire, 4 deltas 293 KiB; 3 misses, 2 paused\n", self.good("report", self.report(cache=cache)))
+        self.assertIn("is damaged", self.refused("report", self.report(cache={"hits": 80})))
+
     def test_every_reason_of_the_library_is_explained(self):
         reasons = set()
         for path in glob.glob(f"{SOURCE}/interpose/back/*.[ch]pp"):

@@ -12,6 +12,7 @@
 #include "interpose/back/fail.hpp"
 #include "interpose/back/gpu/raise.hpp"
 #include "interpose/back/hierarchical/requests.hpp"
+#include "interpose/back/note.hpp"
 #include "interpose/back/runtime.hpp"
 
 namespace bestride {
@@ -148,6 +149,7 @@ void CollectiveQueue::end_first(bool good) noexcept {
   current_ = Strand();
   if (good) first.finish();
   first.failed = !good;
+  if (cache_ && reporting()) note_cache(std::exchange(noted_, cache_->table.counts()), cache_->table.counts());
   const int tag = first.request_tag;
   const bool sound = first.error() == MPI_SUCCESS;
   collectives_pending.fetch_sub(1, std::memory_order_relaxed);

@@ -62,6 +62,7 @@ class CollectiveQueue : public std::enable_shared_from_this<CollectiveQueue> {
   Window arena_;  ///< of cache_
   CacheLimits cache_limits_;
   std::unique_ptr<CollectiveCache> cache_;
+  CacheCounts noted_;  ///< of cache_, for the report
   std::unique_ptr<Hierarchy> hierarchy_;
   bool refused_ = false;        ///< as far as this rank knows
   bool refused_known_ = false;  ///< since a blocking collective has ended here: so by now on all ranks
