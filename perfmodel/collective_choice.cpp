@@ -20,7 +20,8 @@ std::uint64_t checksum_of(const CollectiveParameters& parameters) noexcept {
 }
 // No padding: it would enter the checksum.
 static_assert(sizeof(CollectiveCorrections) == 4 * sizeof(std::int32_t) + 2 * sizeof(CollectiveTable<float>) + sizeof(BlockingTable<float>) +
-                                                   2 * collective_count * sizeof(std::uint16_t));
+                                                   collective_count * (sizeof(std::uint16_t) + 2 * sizeof(std::uint8_t)));
+static_assert(collective_sizes <= 8, "bits of hierarchy_loses");
 static_assert(sizeof(CollectiveParameters) == 4 * sizeof(std::uint32_t) + sizeof(LinkCosts) + sizeof(double) + sizeof(std::uint64_t) +
                                                   CollectiveMeasurements::most_settings * sizeof(CollectiveCorrections));
 
@@ -40,8 +41,11 @@ double unlikeness(const CollectiveCorrections& setting, const CollectiveShape& s
          apart(octaves(setting.ring_entries), octaves(shape.ring_entries)) / 2;
 }
 
+constexpr double tie = 0.02;  ///< between the library's two forms: it is left as it is called
+
 struct Ratios {
   double hierarchical = 1, library = 1;
+  bool loses = false;  ///< at one of the sizes that these follow from the hierarchy was not the fastest
 };
 
 /// How far a measured ratio speaks against the predicted one: what noise explains does not count.
@@ -60,7 +64,7 @@ Ratios ratios_at(const CollectiveCorrections& setting, Collective what, bool blo
   for (int i = 0; i < collective_sizes; ++i) {
     if (!(hierarchical[static_cast<std::size_t>(i)] > 0 && library[static_cast<std::size_t>(i)] > 0)) continue;
     if (i <= at) below = i;
-    else if (above < 0) above = i;
+    if (i >= at && above < 0) above = i;
   }
   if (below < 0 && above < 0) return {};
   if (below < 0) below = above;
@@ -73,7 +77,8 @@ Ratios ratios_at(const CollectiveCorrections& setting, Collective what, bool blo
     const double ratio = from + (to - from) * part;
     return left < 1 ? 1 + (ratio - 1) * left : ratio;
   };
-  return {between(hierarchical), between(library)};
+  const unsigned loses = setting.hierarchy_loses[static_cast<std::size_t>(what)][blocking];
+  return {between(hierarchical), between(library), ((loses >> below | loses >> above) & 1) != 0};
 }
 
 bool measured(const CollectiveCorrections& setting, Collective what, bool blocking) noexcept {
@@ -105,8 +110,8 @@ Ratios correction(const CollectiveParameters& parameters, const CollectiveShape&
 
 /// Of the library's nonblocking form in place of its blocking one.
 struct TestedRatio {
-  double ratio = 0;  ///< of their times; 0: not known
-  bool pays = false, beats = false;
+  double ratio = 0;  ///< of its time to what is predicted of that; 0: not known
+  bool pays = false;
 };
 
 /// Never predicted: only on a communicator like one that was measured, and there between two sizes of the plan of a quick calibration or closer, of which
@@ -130,23 +135,32 @@ TestedRatio tested_at(const CollectiveParameters& parameters, const CollectiveSh
     if (below < 0) below = above;
     if (above < 0) above = below;
     if (above == below ? apart(at, below) > 0.5 : above - below > 2) return {};
-    const auto both = [&](std::uint16_t sizes) noexcept { return (sizes >> below & sizes >> above & 1) != 0; };
+    const unsigned pays = setting.tested_pays[what];
     const double from = setting.tested[what][static_cast<std::size_t>(below)], to = setting.tested[what][static_cast<std::size_t>(above)];
     const double part = above == below ? 0 : (at - below) / (above - below);
-    return {from + (to - from) * part, both(setting.tested_pays[what]), both(setting.tested_beats[what])};
+    return {from + (to - from) * part, (pays >> below & pays >> above & 1) != 0};
   }
   return {};
 }
 
-/// Enters what was measured of the library's nonblocking form at a point.
-void enter_tested(const CollectiveSetting& setting, std::size_t what, std::size_t size, double margin, CollectiveCorrections& corrections) noexcept {
-  const float tested = setting.tested[what][size], library = setting.library[what][1][size], hierarchical = setting.hierarchical[what][1][size];
-  if (!(tested > 0 && library > 0)) return;
-  corrections.tested[what][size] = tested / library;
-  const double at_most = static_cast<double>(tested) * (1 + static_cast<double>(setting.tested_noise[what][size]));  // NaN: nothing follows
-  const auto bit = static_cast<std::uint16_t>(1u << size);
-  if (at_most <= static_cast<double>(library) * (1 - margin)) corrections.tested_pays[what] |= bit;
-  if (at_most <= static_cast<double>(library) && tested <= hierarchical) corrections.tested_beats[what] |= bit;
+/// Enters what was measured at a point.
+void enter(const CollectiveSetting& setting, const CollectiveShape& shape, std::size_t size, const LinkCosts& link, CollectiveCorrections& corrections) noexcept {
+  const auto what = static_cast<std::size_t>(shape.what);
+  const std::size_t form = shape.blocking;
+  const float hierarchical = setting.hierarchical[what][form][size], library = setting.library[what][form][size], noise = setting.noise[what][form][size];
+  const auto bit = static_cast<std::uint8_t>(1u << size);
+  const double predicted = library_cost(shape, link).seconds;
+  float better = library;
+  if (const float tested = setting.tested[what][size]; shape.blocking && tested > 0 && library > 0) {
+    corrections.tested[what][size] = static_cast<float>(static_cast<double>(tested) / predicted);
+    // Without its noise it is not known how it was measured.
+    if (setting.tested_noise[what][size] >= 0 && static_cast<double>(tested) <= static_cast<double>(library) * (1 - tie)) corrections.tested_pays[what] |= bit, better = tested;
+  }
+  const auto ratio = [](float seconds, double predicted) { return seconds > 0 ? static_cast<float>(seconds / predicted) : 0.0f; };
+  corrections.library[what][form][size] = ratio(library, predicted);
+  const float as_measured = ratio(hierarchical, hierarchical_cost(shape, link).seconds), bar = ratio(better, predicted);
+  corrections.hierarchical[what][form][size] = bar > 0 && noise > 0 ? bar * beyond_noise(as_measured / bar, noise) : as_measured;
+  if (hierarchical >= better) corrections.hierarchy_loses[what][form] |= bit;
 }
 
 }  // namespace
@@ -181,17 +195,8 @@ CollectiveParameters parameters_of(const CollectiveMeasurements& measured, Colle
     corrections.ring_entries = setting.ring_entries;
     for (std::size_t what = 0; what < collective_count; ++what)
       for (std::size_t form = 0; form < 2; ++form)
-        for (std::size_t size = 0; size < collective_sizes; ++size) {
-          const CollectiveShape shape = setting.shape(static_cast<Collective>(what), form == 1, static_cast<int>(size));
-          const auto ratio = [](float seconds, double predicted) { return seconds > 0 ? static_cast<float>(seconds / predicted) : 0.0f; };
-          const float library = ratio(setting.library[what][form][size], library_cost(shape, parameters.link).seconds);
-          const float hierarchical = ratio(setting.hierarchical[what][form][size], hierarchical_cost(shape, parameters.link).seconds);
-          const float noise = setting.noise[what][form][size];
-          corrections.library[what][form][size] = library;
-          corrections.hierarchical[what][form][size] =
-              library > 0 && noise > 0 ? library * beyond_noise(hierarchical / library, noise) : hierarchical;
-          if (form == 1) enter_tested(setting, what, size, parameters.margin, corrections);
-        }
+        for (int size = 0; size < collective_sizes; ++size)
+          enter(setting, setting.shape(static_cast<Collective>(what), form == 1, size), static_cast<std::size_t>(size), parameters.link, corrections);
   }
   parameters.seal();
   return parameters;
@@ -203,17 +208,20 @@ CollectiveChoice CollectiveChooser::choose(const CollectiveShape& shape, bool ma
   const LinkCosts& link = parameters_.link;
   const Ratios ratios = correction(parameters_, shape);
   choice.hierarchical_s = hierarchical_cost(shape, link).seconds * ratios.hierarchical;
-  choice.library_s = library_cost(shape, link).seconds * ratios.library;
+  const double predicted = library_cost(shape, link).seconds;
+  choice.library_s = predicted * ratios.library;
   const ChunkPlan plan = plan_chunks(shape, link);
   choice.chunk_bytes = plan.chunk_bytes;
   choice.in_flight = plan.in_flight;
   const TestedRatio tested = may_test ? tested_at(parameters_, shape) : TestedRatio{};
-  choice.tested_s = choice.library_s * tested.ratio;
+  choice.tested_s = predicted * tested.ratio;
   if (shape.nodes < 2 || parameters_.mode == CollectiveMode::library) return choice;
   const bool forced = parameters_.mode == CollectiveMode::hierarchical;
-  const bool faster = choice.hierarchical_s <= choice.library_s * (1 - parameters_.margin);
-  choice.tested = !forced && (faster ? tested.beats : tested.pays);
-  choice.hierarchical = forced || (faster && !choice.tested);
+  const double library_s = tested.pays ? choice.tested_s : choice.library_s;
+  // Where the library's forms do not give the same bits, what it loses against may be the one that is not to be had.
+  const bool loses = ratios.loses && (may_test || !shape.blocking);
+  choice.hierarchical = forced || (!loses && choice.hierarchical_s <= library_s * (1 - parameters_.margin));
+  choice.tested = !choice.hierarchical && tested.pays;
   return choice;
 }
 

@@ -25,17 +25,17 @@ struct CollectiveCorrections {
   std::int32_t nodes = 0, ranks = 0, most_on_a_node = 0, ring_entries = 0;
   CollectiveTable<float> hierarchical{};
   CollectiveTable<float> library{};
-  /// The library's nonblocking form, tested until it ends, over its blocking one. As measured; 0 where it was not.
+  /// Of the library's nonblocking form, tested until it ends; over what is predicted of its blocking one. 0 where it was not measured.
   BlockingTable<float> tested{};
-  /// Bit i: at size i it was faster than the blocking one by the margin and more than noise explains; by more than noise explains, and not slower than
-  /// the hierarchy.
-  std::array<std::uint16_t, collective_count> tested_pays{}, tested_beats{};
+  std::array<std::uint16_t, collective_count> tested_pays{};  ///< bit i: at size i that form was the faster one
+  /// By collective and form, bit i: at size i the hierarchy was not faster than the better of the library's forms.
+  std::array<std::array<std::uint8_t, 2>, collective_count> hierarchy_loses{};
 };
 
 /// Everything a decision depends on besides the shape. Plain bytes: send it as it is (between ranks of one byte order and one build of the
 /// library, which intact() finds out).
 struct CollectiveParameters {
-  static constexpr std::uint32_t current_version = 2;
+  static constexpr std::uint32_t current_version = 3;
   std::uint32_t magic = 0;
   std::uint32_t version = 0;
   LinkCosts link{};

@@ -60,7 +60,7 @@ struct CollectiveSetting {
   int nodes = 1, ranks = 1, most_on_a_node = 1, least_on_a_node = 0, ring_entries = 1;  ///< as in CollectiveShape
   CollectiveTable<float> hierarchical;                                                  ///< seconds, NaN: not measured
   CollectiveTable<float> library;
-  CollectiveTable<float> noise;  ///< by what part hierarchical / library may be wrong; NaN: not known
+  CollectiveTable<float> noise;  ///< by what part hierarchical over the lesser of library and tested may be wrong; NaN: not known
   BlockingTable<float> tested;   ///< seconds of the library's nonblocking form, tested until it ends, in place of its blocking one
   BlockingTable<float> tested_noise;  ///< by what part tested / library may be wrong; NaN: not known
 };

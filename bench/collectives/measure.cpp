@@ -104,6 +104,10 @@ long long different_sums(const Result& one, const Result& other, int ranks) {
   return different;
 }
 
+/// Of six rounds: each of the three comes after each of the others equally often, also from one round to the next, since the next finds what one leaves
+/// behind (ranks that lost their processor to one that spins).
+constexpr int orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {2, 1, 0}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}};
+
 class Case {
  public:
   Case(const Options& options, const Operation& operation, Form form)
@@ -122,9 +126,8 @@ class Case {
   Measurement run() {
     for (int round = 0; round < options_.warmup + options_.rounds; ++round) {
       const bool measured = round >= options_.warmup;
-      for (int turn = 0; turn < 3; ++turn) {
-        // The first of the three changes from round to round.
-        const Variant variant = all_variants[(turn + round) % 3];
+      for (const int next : orders[round % 6]) {
+        const Variant variant = all_variants[next];
         if (!wanted(variant)) continue;
         const double seconds = once(variant);
         if (measured) measurement_.seconds[int(variant)].push_back(seconds);

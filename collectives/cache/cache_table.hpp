@@ -26,7 +26,7 @@ namespace bestride {
 /// The same on all members.
 struct CacheLimits {
   std::int64_t budget = 0;                ///< bytes of results kept at a time: so much each node's arena has room for
-  std::int64_t least_bytes = 64 * 1024;   ///< shorter results are not looked at
+  std::int64_t least_bytes = 256 * 1024;  ///< shorter results are not looked at: agreeing takes what 4 KiB take at 200 Mbit/s, 0.16 ms
   bool delta = true;                      ///< look for results that differ in a part of their words
 };
 

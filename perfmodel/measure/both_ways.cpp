@@ -7,25 +7,41 @@
 namespace bestride {
 namespace {
 
-double middle_of(const std::vector<double>& sorted) {
-  const std::size_t half = sorted.size() / 2;
-  return sorted.size() % 2 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
+double middle_of(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t half = values.size() / 2;
+  return values.size() % 2 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+struct Ratio {
+  double value = 0, noise = 0;
+};
+
+/// Of samples taken in turns.
+Ratio ratio_of(const std::vector<double>& way, const std::vector<double>& reference) {
+  std::vector<double> ratios;
+  for (std::size_t i = 0; i < way.size(); ++i) ratios.push_back(way[i] / reference[i]);
+  std::sort(ratios.begin(), ratios.end());
+  const double ratio = middle_of(ratios);
+  const std::size_t outside = ratios.size() / 8;
+  const double width = ratios[ratios.size() - 1 - outside] - ratios[outside];
+  return {ratio, ratios.size() < 2 ? 1 : width / ratio / std::sqrt(static_cast<double>(ratios.size()))};
 }
 
 }  // namespace
 
 BothWays both_ways(const std::vector<double>& mpi, const std::vector<double>& pmpi, const std::vector<double>& tested) {
-  std::vector<double> ratios, library(pmpi);
-  for (std::size_t i = 0; i < mpi.size(); ++i) ratios.push_back(mpi[i] / pmpi[i]);
-  std::sort(ratios.begin(), ratios.end());
-  std::sort(library.begin(), library.end());
-  const double ratio = middle_of(ratios), seconds = middle_of(library);
-  const std::size_t outside = ratios.size() / 8;
-  const double width = ratios[ratios.size() - 1 - outside] - ratios[outside];
-  const double noise = ratios.size() < 2 ? 1 : width / ratio / std::sqrt(static_cast<double>(ratios.size()));
-  if (tested.empty()) return {ratio * seconds, seconds, noise};
-  const BothWays third = both_ways(tested, pmpi);
-  return {ratio * seconds, seconds, noise, third.mpi, third.noise};
+  const bool tested_is_better = !tested.empty() && middle_of(tested) < middle_of(pmpi);
+  const std::vector<double>& better = tested_is_better ? tested : pmpi;
+  const double seconds = middle_of(better);
+  const Ratio ours = ratio_of(mpi, better);
+  BothWays both{ours.value * seconds, seconds, ours.noise};
+  if (tested.empty()) return both;
+  const Ratio other = ratio_of(tested_is_better ? pmpi : tested, better);
+  (tested_is_better ? both.pmpi : both.tested) = other.value * seconds;
+  (tested_is_better ? both.tested : both.pmpi) = seconds;
+  both.tested_noise = other.noise;
+  return both;
 }
 
 }  // namespace bestride

@@ -9,7 +9,7 @@ std::string CollectivePoint::id() const {
 
 std::vector<CollectivePoint> make_collective_plan(bool quick) {
   using enum Collective;
-  static const std::vector<std::vector<int>> levels{{4, 2}, {6, 0}, {5, 3, 1}};
+  static const std::vector<std::vector<int>> levels{{4, 2}, {5, 0}, {3, 1}, {6}};
   std::vector<CollectivePoint> plan;
   for (std::size_t level = 0; level < (quick ? 2 : levels.size()); ++level)
     for (int size : levels[level])

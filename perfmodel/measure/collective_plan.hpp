@@ -18,7 +18,8 @@ struct CollectivePoint {
   bool operator==(const CollectivePoint&) const = default;
 };
 
-/// Middle sizes first, then the ends, beyond which corrections are extended. Without allgatherv, which is predicted like allgather. `quick`: every second size.
+/// Middle sizes first, then the ends, beyond which corrections are extended; the longest, which takes as long as all others together, last. Without
+/// allgatherv, which is predicted like allgather. `quick`: the first four sizes.
 std::vector<CollectivePoint> make_collective_plan(bool quick);
 
 }  // namespace bestride

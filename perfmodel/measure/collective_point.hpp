@@ -15,7 +15,9 @@ class CollectiveMeasurer {
   ~CollectiveMeasurer();
   CollectiveMeasurer(const CollectiveMeasurer&) = delete;
   /// Of the slowest rank. Collective over MPI_COMM_WORLD, the same on all ranks. `limit`: seconds, roughly, and four times that where the ways' ratios
-  /// are not steady by then; three rounds at least. Throws std::bad_alloc.
+  /// are not steady by then; three rounds at least. Before each call the link rests for 20 ms: what
+  /// shapes a link or queues for it lets short calls through at once that come one by one, and makes all ways look alike where each pays for the one
+  /// before. Throws std::bad_alloc.
   BothWays measure(const CollectivePoint& point, double limit);
 
  private:

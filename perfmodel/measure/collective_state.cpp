@@ -9,7 +9,7 @@
 namespace bestride {
 namespace {
 
-constexpr const char* format = "bestride-collectives 2";
+constexpr const char* format = "bestride-collectives 3";
 
 std::string header(const std::string& configuration, const CollectiveSetting& place) {
   std::ostringstream text;

@@ -3,10 +3,10 @@
 // What a calibration has measured of collectives so far, on disk: a line a value, flushed, so that a run that was interrupted goes on
 // where it ended. A last line without its newline is ignored.
 //
-//   bestride-collectives 1 <nodes> <ranks> <most on a node> <ring entries> <configuration>
+//   bestride-collectives 3 <nodes> <ranks> <most on a node> <least on a node> <ring entries> <configuration>
 //   link <field> <ns>
 //   piece link <bytes>
-//   point <point id> <hierarchical ns> <library ns> [<noise of their ratio> [<library's nonblocking form ns> <noise>]]
+//   point <point id> <hierarchical ns> <library ns> [<noise> [<library's nonblocking form ns> <noise>]]
 // A blocking point without the last two is measured again.
 #include <cstdio>
 #include <set>

@@ -30,7 +30,7 @@ inline void before_library_collective(MPI_Comm comm) noexcept {
 /// Makes test(&flag), an MPI test of something, again and again until it sets the flag or fails, and carries collectives on in between.
 template <class Test>
 int test_in_turns(Test test) noexcept {
-  constexpr int patience = 20;
+  constexpr int patience = 2;
   for (int turn = 0;; ++turn) {
     progress_collectives();
     int flag = 0;
