@@ -12,8 +12,10 @@
 
 #include "cli/calibrate_collectives.hpp"
 #include "cli/calibrate_measure.hpp"
+#include "cli/calibrate_rails.hpp"
 #include "cli/calibrate_summary.hpp"
 #include "cli/command.hpp"
+#include "cli/installation.hpp"
 #include "cli/progress.hpp"
 #include "cli/shell.hpp"
 #include "perfmodel/measure/state.hpp"
@@ -116,35 +118,61 @@ void check_kinds(const std::string& only) {
       fail("unknown call kind '" + word + "' in --only; known are pack, unpack, send, receive, isend, irecv, gpu, collectives");
 }
 
+void check_rails(const std::string& rails, bool collectives) {
+  if (rails.empty() || rails == "off" || rails == "auto") return;
+  if (!collectives) fail("--rails is about collectives, which --only leaves out; add collectives to it");
+  if (const auto list = rails_of_list(rails); !list) fail("--rails '" + rails + "': " + list.error().text);
+}
+
 std::string joined(const std::vector<std::string>& words) {
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? "" : ",") + word;
   return text;
 }
 
-/// What the file has, if it fits this machine, and what is measured of collectives: a profile may have that and nothing else.
-/// Returns whether several hosts were there. Writes the profile, first with the links, whose rate the preloaded library goes by.
+/// Adds to what the file has, if that fits this machine, what is measured of collectives: a profile may have that and nothing else. Where rails
+/// changed, what was measured over the NICs of before is not theirs.
+void save_collectives(const std::string& output, const CollectiveRun& done, const Rails& rails) {
+  MachineFingerprint fingerprint = fingerprint_of(done.run.configuration);
+  Measurements curves;
+  DeviceMeasurements device;
+  CollectiveMeasurements collectives;
+  if (const auto older = MachineProfile::load(output); older && fits(older->fingerprint, fingerprint)) {
+    curves = older->measured();
+    device = older->device().measured();
+    if (older->rails == rails) collectives = older->collectives();
+    fingerprint.gpu = older->fingerprint.gpu;
+  }
+  collectives.merge(done.values);
+  MachineProfile profile = MachineProfile::from(std::move(curves), fingerprint, std::move(device), std::move(collectives));
+  profile.rails = rails;
+  if (const auto saved = profile.save(output); !saved) fail(saved.error().text);
+}
+
+/// Returns whether several hosts were there. Rails come first: all that is measured then goes over them. Writes the profile, first with the
+/// links, whose rate the preloaded library goes by.
 bool calibrate_collectives(const CalibrateOptions& options, const std::string& output, double budget) {
   const std::vector<std::string> start = launcher(options);
   const std::string program = measuring_program("bestride-measure-collectives-mpich");
+  const Result<MachineProfile> older = MachineProfile::load(output);
+  Rails rails = older ? older->rails : Rails{};
+  RailsRun tried;
+  if (options.rails != "off" && !Installation::find().front.empty()) {
+    tried = measure_rails(options, start, program);
+    if (!tried.two_hosts) return false;
+    if (tried.decided) rails = tried.rails;
+  }
   for (const CollectivePart part : {CollectivePart::links, CollectivePart::points}) {
-    const CollectiveRun done = measure_collectives(options, start, program, output, part, budget);
+    CollectiveRun done = measure_collectives(options, start, program, output, rails, part, budget);
     if (!done.run.two_hosts) return false;
-    MachineFingerprint fingerprint = fingerprint_of(done.run.configuration);
-    Measurements curves;
-    DeviceMeasurements device;
-    CollectiveMeasurements collectives;
-    if (const auto older = MachineProfile::load(output); older && fits(older->fingerprint, fingerprint)) {
-      curves = older->measured();
-      device = older->device().measured();
-      collectives = older->collectives();
-      fingerprint.gpu = older->fingerprint.gpu;
+    if (!tried.decided && !rails.empty() && !fits(older->fingerprint, fingerprint_of(done.run.configuration))) {
+      rails.clear();  // another machine's
+      done = measure_collectives(options, start, program, output, rails, part, budget);
     }
-    collectives.merge(done.values);
-    const auto saved = MachineProfile::from(std::move(curves), fingerprint, std::move(device), std::move(collectives)).save(output);
-    if (!saved) fail(saved.error().text);
+    save_collectives(output, done, rails);
     if (part == CollectivePart::links) continue;
     print_collectives(done);
+    if (!tried.text.empty()) std::printf("%s\n", tried.text.c_str());
     if (done.run.left_out == 0) ::unlink(collective_state_path(output).c_str());
   }
   return true;
@@ -161,6 +189,7 @@ int calibrate_command(const CalibrateOptions& options) {
   std::vector<std::string> only = words_of(options.only, ',');
   const bool collectives = only.empty() || std::erase(only, "collectives") > 0;
   if (options.no_gpu && std::find(only.begin(), only.end(), "gpu") != only.end()) fail("--only gpu and --no-gpu contradict each other; give one of them");
+  check_rails(options.rails, collectives);
   const std::string output = output_path(options), state_path = output + ".state";
   const int budget = options.budget > 0 ? options.budget : options.quick ? 30 : 300;
   if (only.empty() && !options.only.empty()) {
@@ -199,13 +228,16 @@ int calibrate_command(const CalibrateOptions& options) {
   if (state.device.any() && (run.gpu.empty() || run.gpu == state.gpu)) fingerprint.gpu = state.gpu;
   else state.device = {};
   CollectiveMeasurements known;
+  Rails rails;
   if (const auto older = MachineProfile::load(output); older && fits(older->fingerprint, fingerprint)) {
     known = older->collectives();
+    rails = older->rails;
     if (!options.only.empty()) keep_older(&state.values, older->measured());
     if (run.gpu.empty() || fingerprint.gpu.empty() || older->fingerprint.gpu == fingerprint.gpu)
       keep_older_device(&state.device, &fingerprint.gpu, *older);
   }
-  const MachineProfile profile = MachineProfile::from(std::move(state.values), fingerprint, std::move(state.device), std::move(known));
+  MachineProfile profile = MachineProfile::from(std::move(state.values), fingerprint, std::move(state.device), std::move(known));
+  profile.rails = std::move(rails);
   if (const auto saved = profile.save(output); !saved) fail(saved.error().text);
   // What was left out for time stays to be done: the next run goes on with it.
   if (run.left_out == 0) ::unlink(state_path.c_str());
@@ -228,6 +260,8 @@ void add_calibrate(CLI::App& app) {
   command->add_option("--mpiexec", options.mpiexec, "launcher with its arguments, e.g. 'mpiexec -hosts a,b' to measure between two hosts");
   command->add_option("--budget", options.budget, "seconds to measure at most (default: 300; with --quick 30)")->check(CLI::PositiveNumber);
   command->add_option("--ranks", options.ranks, "ranks that measure collectives, where --mpiexec names several hosts (default: 4)")->check(CLI::Range(2, 1 << 20));
+  command->add_option("--rails", options.rails,
+                      "NICs to try with a rank each, where --mpiexec names several hosts, such as eth0,eth1 (default: equal ones); off: don't, what the file has stays");
   auto* const go_on = command->add_flag("--resume", resume, "go on where an interrupted run ended (the default)");
   command->add_flag("--restart", options.restart, "measure everything anew")->excludes(go_on);
   command->callback([] {

@@ -17,6 +17,7 @@ struct CalibrateOptions {
   std::string only;     ///< "pack,send,gpu,collectives": call kinds, the GPU, collectives; empty: all. The others stay as they are in the file
   std::string output;   ///< empty: ~/.config/bestride/profile.json
   std::string mpiexec;  ///< launcher with its arguments; empty: the one of the MPI library, found in PATH
+  std::string rails;    ///< NICs of which each local rank may get one: "eth0,eth1"; empty: those that are found; "off": what the file has stays
   int budget = 0;       ///< seconds; 0: 30 with quick, else 300
   int ranks = 4;        ///< MPI ranks that measure collectives
 };

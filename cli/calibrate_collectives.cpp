@@ -15,7 +15,7 @@ namespace bestride {
 std::string collective_state_path(const std::string& profile) { return profile + ".collectives.state"; }
 
 CollectiveRun measure_collectives(const CalibrateOptions& options, const std::vector<std::string>& launcher, const std::string& program,
-                                  const std::string& profile, CollectivePart part, double budget) {
+                                  const std::string& profile, const Rails& rails, CollectivePart part, double budget) {
   const std::string state = collective_state_path(profile);
   std::vector<std::string> command = launcher;
   for (const std::string& word : {std::string("-n"), std::to_string(options.ranks), program, std::string("--state"), state, std::string("--budget"),
@@ -25,8 +25,12 @@ CollectiveRun measure_collectives(const CalibrateOptions& options, const std::ve
   if (part == CollectivePart::links) {
     command.push_back("--links");
     if (options.restart) command.push_back("--restart");
-  } else if (const Installation installation = Installation::find(); !installation.front.empty()) {
+  }
+  // Of the links only rails need the library.
+  const Installation installation = Installation::find();
+  if (!installation.front.empty() && (part == CollectivePart::points || !rails.empty())) {
     command.insert(command.end(), {"--preload", installation.front, "--profile", profile});
+    if (!rails.empty()) command.insert(command.end(), {"--rails", list_of(rails)});
   }
   Progress progress(part == CollectivePart::links ? "measuring the links between hosts" : "measuring collectives");
   CollectiveRun result;

@@ -19,9 +19,9 @@ struct CollectiveRun {
 };
 
 /// Starts the measuring program by `launcher` with options.ranks ranks; at most `budget` seconds. Goes on where an earlier run ended.
-/// `profile`: what the preloaded library reads. Ends the command where the program can't be started or fails.
+/// `profile`: what the preloaded library reads. `rails`: each local rank takes one, if there are any. Ends the command where the program can't be started or fails.
 CollectiveRun measure_collectives(const CalibrateOptions& options, const std::vector<std::string>& launcher, const std::string& program,
-                                  const std::string& profile, CollectivePart part, double budget);
+                                  const std::string& profile, const Rails& rails, CollectivePart part, double budget);
 
 /// Where what is known so far is kept.
 std::string collective_state_path(const std::string& profile);

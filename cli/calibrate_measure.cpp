@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/calibrate_measure.hpp"
 
+#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <optional>
 #include <sstream>
 
 namespace bestride {
@@ -32,23 +37,31 @@ class HoldInterrupt {
   struct sigaction before_ {};
 };
 
+using Clock = std::chrono::steady_clock;
+
 struct Child {
   pid_t pid = -1;
-  std::FILE* out = nullptr;
-  std::FILE* err = nullptr;
+  int out = -1, err = -1;
+  bool own_group = false;
+  /// With all that it started on this host.
+  void end(int signal) const { ::kill(own_group ? -pid : pid, signal); }
 };
 
-Child start(const std::vector<std::string>& command) {
+Child start(const std::vector<std::string>& command, bool own_group) {
   int out[2], err[2];
-  if (::pipe(out) != 0) return {};
-  if (::pipe(err) != 0) {
+  if (::pipe2(out, O_CLOEXEC) != 0) return {};
+  if (::pipe2(err, O_CLOEXEC) != 0) {
     ::close(out[0]), ::close(out[1]);
     return {};
   }
   const pid_t pid = ::fork();
   if (pid == 0) {
     ::dup2(out[1], 1), ::dup2(err[1], 2);
-    for (int fd : {out[0], out[1], err[0], err[1]}) ::close(fd);
+    if (own_group) {
+      ::setpgid(0, 0);
+      // In the background of a terminal a launcher that reads would be stopped.
+      if (const int nothing = ::open("/dev/null", O_RDONLY); nothing >= 0) ::dup2(nothing, 0);
+    }
     // What is measured is the MPI library, not this library in front of it.
     ::unsetenv("LD_PRELOAD");
     ::setenv("BESTRIDE_DISABLE", "1", 1);
@@ -59,37 +72,92 @@ Child start(const std::vector<std::string>& command) {
     std::fprintf(stderr, "can't start '%s': %s\n", words[0], std::strerror(errno));
     ::_exit(127);
   }
+  if (own_group && pid > 0) ::setpgid(pid, pid);  // here, too: whoever is first
   ::close(out[1]), ::close(err[1]);
-  return {pid, ::fdopen(out[0], "r"), ::fdopen(err[0], "r")};
+  return {pid, out[0], err[0], own_group};
 }
 
-/// One line without its end; false at end of file. Goes on after an interrupt.
-bool read_line(std::FILE* file, std::string* line) {
-  line->clear();
-  for (;;) {
-    const int c = std::fgetc(file);
-    if (c == EOF && std::ferror(file) && errno == EINTR) {
-      std::clearerr(file);
-      continue;
+/// The lines of a pipe, until its end or a moment.
+class Lines {
+ public:
+  Lines(int fd, std::optional<Clock::time_point> until) : fd_(fd), until_(until) {}
+  ~Lines() { ::close(fd_); }
+  Lines(const Lines&) = delete;
+
+  /// One line without its end; false at the end. Goes on after an interrupt, unless it is what ends a child of a group of its own.
+  bool next(std::string* line) {
+    for (;;) {
+      if (const std::size_t end = held_.find('\n'); end != std::string::npos) {
+        line->assign(held_, 0, end);
+        held_.erase(0, end + 1);
+        return true;
+      }
+      if (!read_more()) break;
     }
-    if (c == EOF) return !line->empty();
-    if (c == '\n') return true;
-    line->push_back(static_cast<char>(c));
+    *line = std::exchange(held_, "");
+    return !line->empty();
   }
+  bool late() const noexcept { return late_; }
+
+ private:
+  bool read_more() {
+    for (;;) {
+      if (until_ && !wait()) return false;
+      char buffer[4096];
+      const ssize_t got = ::read(fd_, buffer, sizeof buffer);
+      if (got < 0 && errno == EINTR) continue;
+      if (got <= 0) return false;
+      held_.append(buffer, static_cast<std::size_t>(got));
+      return true;
+    }
+  }
+  bool wait() {
+    while (!interrupt_seen) {
+      const auto rest = std::chrono::duration_cast<std::chrono::milliseconds>(*until_ - Clock::now()).count();
+      late_ = rest <= 0;
+      if (late_) return false;
+      pollfd waiting{fd_, POLLIN, 0};
+      const int ready = ::poll(&waiting, 1, static_cast<int>(std::min<long long>(rest, 1 << 30)));
+      if (ready > 0) return true;
+      if (ready < 0 && errno != EINTR) return false;
+    }
+    return false;
+  }
+
+  const int fd_;
+  const std::optional<Clock::time_point> until_;
+  std::string held_;
+  bool late_ = false;
+};
+
+/// A launcher that is asked to end takes its ranks with it, on all hosts; one that doesn't within five seconds is killed.
+void end(const Child& child) {
+  child.end(SIGTERM);
+  for (int i = 0; i < 50; ++i) {
+    siginfo_t ended{};  // it stays to be waited for, so that its number is no other's
+    if (::waitid(P_PID, static_cast<id_t>(child.pid), &ended, WEXITED | WNOHANG | WNOWAIT) == 0 && ended.si_pid != 0) break;
+    ::usleep(100'000);
+  }
+  child.end(SIGKILL);
 }
 
 }  // namespace
 
-MeasureRun follow_measurement(const std::vector<std::string>& command, const std::function<void(int, int, const std::string&)>& on_point) {
+MeasureRun follow_measurement(const std::vector<std::string>& command, const std::function<void(int, int, const std::string&)>& on_point,
+                              double limit_s) {
   MeasureRun run;
   HoldInterrupt hold;
-  const Child child = start(command);
-  if (child.pid < 0 || !child.out || !child.err) {
+  const bool limited = limit_s > 0;
+  std::optional<Clock::time_point> until;
+  if (limited) until = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(limit_s));
+  const Child child = start(command, limited);
+  if (child.pid < 0) {
     run.error = std::string("can't start a process: ") + std::strerror(errno);
     return run;
   }
+  Lines out(child.out, until), err(child.err, until);
   std::string line;
-  while (read_line(child.out, &line)) {
+  while (out.next(&line)) {
     std::istringstream words(line);
     std::string event;
     words >> event;
@@ -107,18 +175,17 @@ MeasureRun follow_measurement(const std::vector<std::string>& command, const std
       std::string id;
       words >> number >> id;
       on_point(number, run.points, id);
-    }
+    } else run.more.emplace_back(event, rest());
   }
   // After stdout: the launcher says little on stderr, far less than a pipe holds.
-  std::string first;
-  while (read_line(child.err, &line))
-    if (first.empty() && line.find_first_not_of(" \t=") != std::string::npos) first = line;
-  std::fclose(child.out);
-  std::fclose(child.err);
+  while (err.next(&line))
+    if (run.said.empty() && line.find_first_not_of(" \t=") != std::string::npos) run.said = line;
+  run.late = out.late() || err.late();
+  if (limited && (run.late || interrupt_seen)) end(child);
   int status = 0;
   while (::waitpid(child.pid, &status, 0) < 0 && errno == EINTR) continue;
   run.interrupted = interrupt_seen != 0;
-  if (!run.complete && run.error.empty()) run.error = first.empty() ? "the measuring program ended early" : first;
+  if (!run.complete && run.error.empty()) run.error = run.said.empty() ? "the measuring program ended early" : run.said;
   return run;
 }
 

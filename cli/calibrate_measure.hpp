@@ -3,6 +3,7 @@
 // Runs the measuring program under its launcher and follows its events (perfmodel/measure/main.cpp lists them).
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace bestride {
@@ -21,11 +22,15 @@ struct MeasureRun {
   double seconds = 0;
   bool complete = false;     ///< the program came to its end
   bool interrupted = false;  ///< by the user, with Ctrl-C
+  bool late = false;         ///< it was ended at its time limit
   std::string error;         ///< what the program or the launcher said, one line; empty: nothing
+  std::string said;          ///< the first line on stderr
+  std::vector<std::pair<std::string, std::string>> more;  ///< events that are not above, in order, with what follows each
 };
 
 /// Starts `command` and reads to its end. `on_point(done, total, id)` for every point. While it runs, an interrupt ends the
-/// program but not this process. Never throws.
-MeasureRun follow_measurement(const std::vector<std::string>& command, const std::function<void(int, int, const std::string&)>& on_point);
+/// program but not this process. `limit_s`: with more than 0 it is a process group of its own without input, which is ended then. May throw std::bad_alloc.
+MeasureRun follow_measurement(const std::vector<std::string>& command, const std::function<void(int, int, const std::string&)>& on_point,
+                              double limit_s = 0);
 
 }  // namespace bestride

@@ -23,19 +23,37 @@ bool alike(const Nic& a, const Nic& b) { return a.driver == b.driver && a.subnet
 
 }  // namespace
 
-Result<Rails> named_rails(std::string_view list, std::span<const Nic> nics) {
+Result<Rails> rails_of_list(std::string_view list) {
   Rails rails;
   for (bool more = true; more;) {
     const std::size_t comma = list.find(',');
     more = comma != std::string_view::npos;
-    const std::string name(list.substr(0, comma));
+    const std::string_view name = list.substr(0, comma);
     list.remove_prefix(more ? comma + 1 : list.size());
     if (name.empty()) return Error{"a name is missing; write NICs with commas between them, such as eth0,eth1"};
+    if (name.size() > longest_rail_name) return Error{"'" + std::string(name) + "' is longer than any NIC's name"};
+    if (std::any_of(name.begin(), name.end(), [](unsigned char c) { return c <= ' ' || c == 0x7f; }))
+      return Error{"a name has a blank in it; write NICs with commas alone between them, such as eth0,eth1"};
+    rails.emplace_back(name);
+    if (rails.size() > most_rails) return Error{"more than " + std::to_string(most_rails) + " NICs are named; name fewer"};
+  }
+  return rails;
+}
+
+std::string list_of(const Rails& rails) {
+  std::string list;
+  for (std::size_t i = 0; i < rails.size(); ++i) list += (i == 0 ? "" : ",") + rails[i];
+  return list;
+}
+
+Result<Rails> named_rails(std::string_view list, std::span<const Nic> nics) {
+  const Result<Rails> rails = rails_of_list(list);
+  if (!rails) return rails;
+  for (const std::string& name : *rails) {
     const auto nic = std::find_if(nics.begin(), nics.end(), [&name](const Nic& one) { return one.name == name; });
     if (nic == nics.end()) return no_such(name, nics);
     if (!nic->up) return Error{"'" + name + "' is down; what is up here: " + names_of(nics)};
     if (!nic->address) return Error{"'" + name + "' has no address; give it one, or name other NICs"};
-    rails.push_back(name);
   }
   return rails;
 }
@@ -50,14 +68,14 @@ Result<Rails> equal_rails(std::span<const Nic> nics) {
     fastest = std::max(fastest, nic.speed_mbit);
   }
   std::erase_if(candidates, [fastest](const Nic& nic) { return nic.speed_mbit < fastest; });
-  if (candidates.size() < 2) return Error{"this host has fewer than two equal NICs; name them, such as BESTRIDE_RAILS=eth0,eth1"};
+  if (candidates.size() < 2) return Error{"this host has fewer than two equal NICs; name some, such as eth0,eth1"};
   Rails rails;
   for (const Nic& nic : candidates) {
     if (!alike(nic, candidates[0]))
       return Error{candidates[0].name + " and " + nic.name +
-                   " are of the same speed but not alike; name the rails, such as BESTRIDE_RAILS=eth0,eth1"};
+                   " are of the same speed but not alike; name the rails, such as eth0,eth1"};
     // UCX drives no other RDMA devices, and other libraries' transports share a rank's traffic out by themselves.
-    if (rdma && !nic.driver.starts_with("mlx")) return Error{nic.name + " is no device of UCX; unset BESTRIDE_RAILS"};
+    if (rdma && !nic.driver.starts_with("mlx")) return Error{nic.name + " is no device of UCX; leave the choice to the MPI library"};
     rails.push_back(nic.name);
   }
   return rails;

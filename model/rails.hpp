@@ -7,6 +7,7 @@
 // hosts, which must then be on the same rail.
 // Alternative that lost: l * rails / local_ranks, which keeps neighbouring cores on one NIC, and near it where ranks are bound in order.
 // On hosts with unequal numbers of ranks it puts the same l on different rails.
+#include <cstddef>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,7 +21,15 @@ namespace bestride {
 /// The names of the rails, in order; an error says why there are none, with the remedy. Either may throw std::bad_alloc.
 using Rails = std::vector<std::string>;
 
-/// Those of "dev0,dev1": each must be one of `nics`, and up.
+/// As many as a list may have, and the bytes of a name. A NIC may stand in it twice: it then gets twice as many ranks.
+inline constexpr std::size_t most_rails = 64, longest_rail_name = 64;
+
+/// The names of "dev0,dev1". Whether a host has them is not asked.
+Result<Rails> rails_of_list(std::string_view list);
+/// "dev0,dev1".
+std::string list_of(const Rails& rails);
+
+/// Those of "dev0,dev1": each must be one of `nics`, up, and have an address.
 Result<Rails> named_rails(std::string_view list, std::span<const Nic> nics);
 
 /// At least two equal NICs, by themselves: the fastest that are up, hardware, have an address, and are of one driver and subnet.

@@ -12,6 +12,7 @@
 
 #include "base/result.hpp"
 #include "model/distance.hpp"
+#include "model/rails.hpp"
 #include "perfmodel/collective_measurements.hpp"
 #include "perfmodel/cost_grid.hpp"
 #include "perfmodel/device_costs.hpp"
@@ -129,6 +130,7 @@ class MachineProfile {
   const CollectiveMeasurements& collectives() const noexcept { return collectives_; }
 
   MachineFingerprint fingerprint;
+  Rails rails;       ///< NICs that are faster than the MPI library's own choice if each local rank takes one; empty: none were measured to be
   std::string path;  ///< where it was read from; empty: built in
 
  private:

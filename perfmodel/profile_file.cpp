@@ -74,6 +74,7 @@ Json json_of(const MachineProfile& profile) {
   file["grids"] = std::move(grids);
   if (profile.device().measured().any()) file["gpu"] = json_of(profile.device().measured());
   if (profile.collectives().any()) file["collectives"] = json_of(profile.collectives());
+  if (!profile.rails.empty()) file["rails"] = profile.rails;
   file["signature"] = signature_of(file);
   return file;
 }
@@ -102,6 +103,18 @@ std::string read_measurements(const Json& file, Measurements* measured) {
              " has a bad entry";
   }
   return "";
+}
+
+std::string read_rails(const Json& names, Rails* rails) {
+  if (!names.is_array() || names.empty()) return "its rails are no list of NICs";
+  for (const Json& name : names) {
+    if (!name.is_string()) return "its rails are no list of NICs";
+    rails->push_back(name.get<std::string>());
+  }
+  // A comma in a name would make two of it.
+  const Result<Rails> good = rails_of_list(list_of(*rails));
+  if (!good) return "its rails: " + good.error().text;
+  return *good == *rails ? "" : "its rails: a name has a comma in it";
 }
 
 Error bad(const std::string& path, const std::string& cause) {
@@ -151,14 +164,17 @@ Result<MachineProfile> MachineProfile::load(const std::string& path) {
     Measurements measured;
     DeviceMeasurements device;
     CollectiveMeasurements collectives;
+    Rails rails;
     std::string wrong = read_measurements(file, &measured);
     if (wrong.empty() && file.contains("gpu")) wrong = read_device(file.at("gpu"), &device);
     if (wrong.empty() && file.contains("collectives")) wrong = read_collectives(file.at("collectives"), &collectives);
+    if (wrong.empty() && file.contains("rails")) wrong = read_rails(file.at("rails"), &rails);
     if (!wrong.empty()) return bad(path, wrong);
     const Json& print = file.at("fingerprint");
     const auto text = [&](const char* key) { return print.at(key).get<std::string>(); };
     MachineProfile profile = from(std::move(measured), {text("cpu"), text("mpi_library"), text("host_class"), text("bestride"), print.value("gpu", "")},
                                   std::move(device), std::move(collectives));
+    profile.rails = std::move(rails);
     profile.path = path;
     return profile;
   } catch (const std::bad_alloc&) {

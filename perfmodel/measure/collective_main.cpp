@@ -2,6 +2,11 @@
 // bestride-measure-collectives-<abi>: measures links and collectives between hosts. Started by `bestride calibrate` with all ranks of a
 // job; what it says on stdout is listed in main.cpp, and besides
 //   preload yes|no      whether MPI_ names lead into the library, so that there are two ways to measure
+// and with --exchange, which measures whether rails are worth having and nothing else,
+//   rails NAMES         --candidates all hosts have
+//   no-rails WHY        they don't, or ranks were not given the --rails
+//   bytes N             of an exchange
+//   exchange S S ...    seconds of each node
 //
 // With --preload it starts itself anew with the library in LD_PRELOAD before it calls MPI, on every host: launchers differ in what they
 // pass on of the environment.
@@ -21,6 +26,7 @@
 #include "perfmodel/measure/collective_state.hpp"
 #include "perfmodel/measure/link_point.hpp"
 #include "perfmodel/measure/piece_point.hpp"
+#include "perfmodel/measure/rail_point.hpp"
 
 namespace {
 
@@ -28,8 +34,11 @@ using namespace bestride;
 
 struct Arguments {
   std::string state, preload, profile;
+  std::string rails = "off";  ///< as BESTRIDE_RAILS
+  std::string candidates;     ///< with --exchange and without rails: what rails there could be
+  std::int64_t bytes = 0;     ///< of an exchange; 0: enough
   double budget = 100;
-  bool restart = false, quick = false, links_only = false, started_anew = false;
+  bool restart = false, quick = false, links_only = false, exchange = false, started_anew = false;
   double limit() const { return quick ? 0.1 : 0.5; }  ///< of a point, seconds
 };
 
@@ -50,6 +59,10 @@ Arguments read_arguments(int argc, char** argv, std::string* unknown) {
     else if (word == "--budget") arguments.budget = std::atof(next().c_str());
     else if (word == "--preload") arguments.preload = next();
     else if (word == "--profile") arguments.profile = next();
+    else if (word == "--rails") arguments.rails = next();
+    else if (word == "--candidates") arguments.candidates = next();
+    else if (word == "--bytes") arguments.bytes = std::atoll(next().c_str());
+    else if (word == "--exchange") arguments.exchange = true;
     else if (word == "--restart") arguments.restart = true;
     else if (word == "--quick") arguments.quick = true;
     else if (word == "--links") arguments.links_only = true;
@@ -73,6 +86,7 @@ void start_anew(const Arguments& arguments, int argc, char** argv) {
   ::setenv("BESTRIDE_EVERYWHERE", "1", 1);  // else nothing would go through the hierarchy
   ::setenv("BESTRIDE_COLLECTIVES", "hierarchical", 1);
   ::setenv("BESTRIDE_CACHE_BYTES", "0", 1);  // every call brings the same content
+  ::setenv("BESTRIDE_RAILS", arguments.rails.c_str(), 1);
   if (!arguments.profile.empty()) ::setenv("BESTRIDE_PROFILE", arguments.profile.c_str(), 1);
   std::string word = "--started-anew";
   std::vector<char*> words(argv, argv + argc);
@@ -88,12 +102,13 @@ bool preloaded() {
   return outer && ::dladdr(outer, &mpi) && mpi.dli_fname && std::strstr(mpi.dli_fname, "libbestride");
 }
 
-std::string configuration() {
+/// A fifth field where ranks have rails: what was measured without them is another configuration's.
+std::string configuration(const std::string& rails) {
   char version[MPI_MAX_LIBRARY_VERSION_STRING];
   int length = 0;
   PMPI_Get_library_version(version, &length);
   const MachineFingerprint here = fingerprint_here(std::string_view(version, static_cast<std::size_t>(length)));
-  return here.cpu + " | " + here.mpi_library + " | " + here.host_class + " | " + here.bestride;
+  return here.cpu + " | " + here.mpi_library + " | " + here.host_class + " | " + here.bestride + (rails == "off" ? "" : " | rails " + rails);
 }
 
 CollectiveSetting setting_of(const JobPlace& place) {
@@ -183,17 +198,51 @@ void follow(Work& work) {
   }
 }
 
+/// On rank 0 alone.
+void say(const JobPlace& place, const std::string& line) {
+  if (place.rank != 0) return;
+  std::printf("%s\n", line.c_str());
+  std::fflush(stdout);
+}
+
+/// False where there are no rails to compare, which is said.
+bool has_rails(const Arguments& arguments, const JobPlace& place) {
+  if (arguments.rails == "off") {
+    const Result<Rails> found = rails_of_all_hosts(arguments.candidates, place);
+    say(place, found ? "rails " + list_of(*found) : "no-rails " + found.error().text);
+    return static_cast<bool>(found);
+  }
+  const Result<Rails> rails = rails_of_list(arguments.rails);
+  const Result<bool> taken = rails ? all_took(*rails, place) : Result<bool>(rails.error());
+  if (!taken) say(place, "no-rails " + taken.error().text);
+  return static_cast<bool>(taken);
+}
+
+void measure_exchange(const Arguments& arguments, const JobPlace& place) {
+  const int rounds = arguments.quick ? 3 : 5;
+  const double start = PMPI_Wtime();
+  reach_all(place);
+  NodeExchange exchange(place);
+  const std::int64_t bytes = arguments.bytes > 0 ? arguments.bytes : exchange.enough_bytes();
+  say(place, "bytes " + std::to_string(bytes));
+  exchange.seconds(bytes);
+  for (int round = 0; round < rounds; ++round) {
+    std::string line = "exchange";
+    for (double seconds : exchange.seconds(bytes)) line += " " + std::to_string(seconds);
+    say(place, line);
+  }
+  say(place, "end " + std::to_string(rounds) + " 0 " + std::to_string(PMPI_Wtime() - start));
+}
+
 void measure(const Arguments& arguments) {
   const JobPlace place = find_place();
   const bool first = place.rank == 0, between_hosts = place.topology.nodes() > 1;
-  const std::string config = configuration();
-  int two_ways = arguments.links_only || preloaded();
+  const std::string config = configuration(arguments.rails);
+  int two_ways = arguments.links_only || arguments.exchange || preloaded();
   PMPI_Allreduce(MPI_IN_PLACE, &two_ways, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
   if (first) std::printf("config %s\nhosts %s\npreload %s\n", config.c_str(), between_hosts ? "different" : "same", preloaded() ? "yes" : "no");
-  if (!between_hosts || !two_ways) {
-    if (first) std::printf("end 0 0 0\n");
-    return;
-  }
+  if (!between_hosts || !two_ways || (arguments.exchange && !has_rails(arguments, place))) return say(place, "end 0 0 0");
+  if (arguments.exchange) return measure_exchange(arguments, place);
   Work work(arguments, place);
   if (first) drive(arguments, place, work, config);
   else follow(work);
@@ -208,7 +257,7 @@ int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   try {
     if (!unknown.empty()) stop("unknown argument '" + unknown + "'");
-    if (arguments.state.empty()) stop("--state FILE is missing");
+    if (arguments.state.empty() && !arguments.exchange) stop("--state FILE is missing");
     measure(arguments);
   } catch (const std::exception& error) {
     stop(error.what());

@@ -4,11 +4,13 @@
 #include <atomic>
 #include <cstdlib>
 #include <limits>
+#include <optional>
 #include <string>
 
 #include "base/message.hpp"
 #include "base/variables.hpp"
 #include "interpose/back/locality.hpp"
+#include "interpose/back/runtime.hpp"
 #include "model/rails.hpp"
 
 namespace bestride {
@@ -32,16 +34,26 @@ int hand_over(const std::string& rail) noexcept {
   return handed;
 }
 
-void take_one_of(const Rails& rails, const Locality& here, bool named) {
+/// Who says which rails there are: what a user names was meant, and is said where it can't be had; what was chosen for him is not.
+enum class Chosen { by_user, by_nics, by_profile };
+
+struct Choice {
+  Chosen chosen;
+  std::string rails;  ///< the list; by_nics: "auto"
+  auto say() const noexcept { return chosen == Chosen::by_user ? say_once : say_info; }
+  std::string text() const { return (chosen == Chosen::by_profile ? "the profile's rails " : "BESTRIDE_RAILS=") + rails; }
+};
+
+void take_one_of(const Rails& rails, const Locality& here, const Choice& choice) {
   const std::string& rail = rails[static_cast<std::size_t>(rail_of(here.local_rank, static_cast<int>(rails.size())))];
   if (hand_over(rail) > 0)
-    say_info("rails.taken", "local rank %d takes rail %s", here.local_rank, rail.c_str());
-  else if (named && here.local_rank == 0)
+    say_info("rails.taken", "local rank %d takes rail %s%s", here.local_rank, rail.c_str(), choice.chosen == Chosen::by_profile ? ", as the profile says" : "");
+  else if (choice.chosen == Chosen::by_user && here.local_rank == 0)
     say_once("rails", "BESTRIDE_RAILS is not used: %s is set; unset one of them", device_variables(rail)[0]);
 }
 
-void take(const std::string& wanted) {
-  const bool named = wanted != "auto";
+void take(const Choice& choice) {
+  const bool named = choice.chosen == Chosen::by_user;
   // How many ranks there are in all is not needed to know which of its host's this one is.
   const Locality here = Locality::from_environment(0, std::numeric_limits<int>::max());
   if (here.local_ranks == 0) {
@@ -50,16 +62,25 @@ void take(const std::string& wanted) {
     return;
   }
   if (!named && ranks_of_job() <= here.local_ranks) return;
-  const Result<Rails> rails = named ? named_rails(wanted, nics_here()) : equal_rails(nics_here());
+  const Result<Rails> rails = choice.chosen == Chosen::by_nics ? equal_rails(nics_here()) : named_rails(choice.rails, nics_here());
   if (!rails) {
-    // Asked to choose, it may find nothing to choose from; a name that is wrong was meant otherwise.
-    const auto say = named ? say_once : say_info;
-    if (here.local_rank == 0) say("rails", "BESTRIDE_RAILS=%s: %s; the MPI library's own choice stands", wanted.c_str(), rails.error().text.c_str());
+    if (here.local_rank == 0)
+      choice.say()("rails", "%s: %s; the MPI library's own choice stands", choice.text().c_str(), rails.error().text.c_str());
     return;
   }
   // With fewer ranks than NICs some NIC would lie idle that a transport of several rails would use.
   if (!named && here.local_ranks < static_cast<int>(rails->size())) return;
-  take_one_of(*rails, here, named);
+  take_one_of(*rails, here, choice);
+}
+
+/// Nothing: no rank is to take one.
+std::optional<Choice> choice_of(const std::string& wanted) {
+  if (wanted == "off") return std::nullopt;
+  if (wanted == "auto") return Choice{Chosen::by_nics, wanted};
+  if (!wanted.empty() && wanted != "profile") return Choice{Chosen::by_user, wanted};
+  const Rails& measured = runtime().chooser().profile().rails;
+  if (measured.empty()) return std::nullopt;
+  return Choice{Chosen::by_profile, list_of(measured)};
 }
 
 }  // namespace
@@ -68,8 +89,7 @@ void take_a_rail() noexcept {
   static std::atomic<bool> done{false};
   if (done.exchange(true)) return;
   try {
-    const std::string& wanted = Settings::get().text("BESTRIDE_RAILS");
-    if (wanted != "off" && !wanted.empty()) take(wanted);
+    if (const auto choice = choice_of(Settings::get().text("BESTRIDE_RAILS"))) take(*choice);
   } catch (...) {
     say_once("rails", "no memory to choose a rail; the MPI library's own choice stands");
   }
