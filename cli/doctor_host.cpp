@@ -27,20 +27,23 @@ void check_topology(Findings& findings) {
 }
 
 void check_rails(Findings& findings) {
-  const Result<std::string> rails = rails_text();
-  const bool automatic = Settings::get_without_saying().text("BESTRIDE_RAILS") == "auto";
-  if (!rails && automatic) return findings.note("rails", rails.error().text);
-  if (!rails) return findings.problem("rails", rails.error().text);
-  if (*rails == "off") {
+  const Result<RailsHere> here = rails_here();
+  const std::string& wanted = Settings::get_without_saying().text("BESTRIDE_RAILS");
+  // What nobody named is left out where it can't be had, and this host need not be the job's.
+  const bool named = !wanted.empty() && wanted != "auto" && wanted != "profile";
+  if (!here && !named) return findings.note("rails", here.error().text);
+  if (!here) return findings.problem("rails", here.error().text);
+  if (here->rails.empty()) {
     const Result<Rails> could = equal_rails(nics_here());
-    if (!could) return findings.ok("rails", "off; " + nics_text());
+    if (!could || wanted == "off") return findings.ok("rails", "off; " + nics_text());
     return findings.note("rails", "off, and there are " + std::to_string(could->size()) + " equal NICs (" + nics_text() +
-                                      "); BESTRIDE_RAILS=auto gives each local rank one: docs/topology.md says when that is faster");
+                                      "); 'bestride calibrate' with several hosts finds out whether jobs are faster with a rank on each");
   }
-  findings.ok("rails", "local ranks take in turn " + *rails);
-  for (const char* name : device_variables(rails->substr(0, rails->find(' '))))
+  findings.ok("rails", "local ranks take in turn " + rails_text(*here));
+  for (const char* name : device_variables(here->rails[0]))
     if (const char* value = std::getenv(name); value && *value)
-      findings.note("rails", std::string(name) + "=" + value + " is set and stays, so BESTRIDE_RAILS has no say there; unset one of them");
+      findings.note("rails", std::string(name) + "=" + value + " is set and stays, so " + (here->by_profile ? "the profile" : "BESTRIDE_RAILS") +
+                                 " has no say there; unset " + (here->by_profile ? "it" : "one of them"));
 }
 
 }  // namespace bestride

@@ -19,6 +19,7 @@ struct Answer {
   bool of_any_size = false;
   std::string profile = "built-in", trouble;
   CollectiveMeasurements measured;
+  Rails rails;
   std::string mode;
   CollectiveChoice choice;
   double bound = 0, library_wire = 0, tested_wire = 0, hierarchical_wire = 0;  ///< bytes over the fullest link of a node
@@ -69,6 +70,7 @@ Answer answer_to(const CollectiveQuestion& question) {
     if (const auto loaded = MachineProfile::load(path)) {
       it.measured = loaded->collectives();
       it.profile = path;
+      it.rails = loaded->rails;
       if (!it.measured.any()) it.trouble = "it has no collectives, so the built-in links are used";
     } else {
       it.trouble = loaded.error().text;
@@ -108,6 +110,7 @@ void print_text(const CollectiveQuestion& question, const Answer& it) {
   if (!it.trouble.empty()) std::printf("           %s\n", it.trouble.c_str());
   std::printf("link       %s/s a node, %s/s with one rank sending, latency %s\n", size_text(1 / link.wire_byte_s).c_str(),
               size_text(1 / link.stream_byte_s).c_str(), seconds_text(link.latency_s).c_str());
+  if (!it.rails.empty()) std::printf("rails      %s: each local rank takes one, and the link was measured so\n", list_of(it.rails).c_str());
   if (it.choice.hierarchical)
     std::printf("chunks     %s of each rank's slice, %d in flight\n", size_text(static_cast<double>(it.choice.chunk_bytes)).c_str(), it.choice.in_flight);
   print_way("library", it.choice.library_s, it.library_wire, it);
@@ -121,6 +124,7 @@ void print_json(const CollectiveQuestion& question, const Answer& it) {
   json.member("format", "bestride-collective-explanation").member("version", 1).member("collective", question.collective);
   json.member("bytes", it.shape.bytes).member("nodes", it.shape.nodes).member("ranks", it.shape.ranks).member("ring_entries", it.shape.ring_entries);
   json.member("blocking", it.shape.blocking).member("profile", it.profile);
+  if (!it.rails.empty()) json.member("rails", list_of(it.rails));
   const bool tested = it.choice.tested_s > 0;
   json.key("seconds").open_object().member("library", it.choice.library_s).member("hierarchical", it.choice.hierarchical_s);
   if (tested) json.member("nonblocking", it.choice.tested_s);

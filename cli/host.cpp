@@ -3,12 +3,22 @@
 
 #include "base/variables.hpp"
 #include "model/processor_sources.hpp"
-#include "model/rails.hpp"
+#include "perfmodel/machine.hpp"
+#include "perfmodel/profile.hpp"
 
 namespace bestride {
 namespace {
 
 std::string counted(int number, const std::string& what) { return std::to_string(number) + " " + what + (number == 1 ? "" : "s"); }
+
+/// Those that a process here would take it by; none where it would not use the profile.
+Rails rails_of_profile() {
+  const std::string path = find_profile_path();
+  if (path.empty()) return {};
+  const auto profile = MachineProfile::load(path);
+  if (!profile || !why_stale(profile->fingerprint, fingerprint_here("")).empty()) return {};
+  return profile->rails;
+}
 
 }  // namespace
 
@@ -30,14 +40,21 @@ std::string nics_text() {
   return text.empty() ? "no NIC is up" : text;
 }
 
-Result<std::string> rails_text() {
+Result<RailsHere> rails_here() {
   const std::string& wanted = Settings::get_without_saying().text("BESTRIDE_RAILS");
-  if (wanted == "off" || wanted.empty()) return std::string("off");
-  const Result<Rails> rails = wanted == "auto" ? equal_rails(nics_here()) : named_rails(wanted, nics_here());
-  if (!rails) return Error{"BESTRIDE_RAILS=" + wanted + ": " + rails.error().text};
+  if (wanted == "off") return RailsHere{};
+  const bool by_profile = wanted.empty() || wanted == "profile";
+  const Rails measured = by_profile ? rails_of_profile() : Rails{};
+  if (by_profile && measured.empty()) return RailsHere{};
+  const Result<Rails> rails = wanted == "auto" ? equal_rails(nics_here()) : named_rails(by_profile ? list_of(measured) : wanted, nics_here());
+  if (!rails) return Error{(by_profile ? "the profile's rails " + list_of(measured) : "BESTRIDE_RAILS=" + wanted) + ": " + rails.error().text};
+  return RailsHere{*rails, by_profile};
+}
+
+std::string rails_text(const RailsHere& here) {
   std::string text;
-  for (const std::string& rail : *rails) text += (text.empty() ? "" : " ") + rail;
-  return text;
+  for (const std::string& rail : here.rails) text += (text.empty() ? "" : " ") + rail;
+  return text.empty() ? "off" : here.by_profile ? text + " (of the profile)" : text;
 }
 
 }  // namespace bestride

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/result.hpp"
+#include "model/rails.hpp"
 
 namespace bestride {
 
@@ -11,7 +12,13 @@ namespace bestride {
 std::string processors_text();
 /// "eth0 25000 Mbit/s, eth1 25000 Mbit/s": the hardware that is up; "no NIC is up" if none is.
 std::string nics_text();
-/// What BESTRIDE_RAILS does on this host: "off", or the rails; an error if they can't be had.
-Result<std::string> rails_text();
+struct RailsHere {
+  Rails rails;              ///< empty: off
+  bool by_profile = false;  ///< nobody named them
+};
+/// What BESTRIDE_RAILS and the profile do on this host in a job of several; an error if the rails can't be had.
+Result<RailsHere> rails_here();
+/// "off", "eth0 eth1", "eth0 eth1 (of the profile)".
+std::string rails_text(const RailsHere& here);
 
 }  // namespace bestride

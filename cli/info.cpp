@@ -71,8 +71,8 @@ void print_installation() {
   say("topology", processors_text());
   const std::string& codes = Settings::get().text("BESTRIDE_QUANTIZE");
   say("approximate", codes == "off" ? "nothing" : "large allgathers and sums of floating-point numbers between nodes: " + codes + " codes (BESTRIDE_QUANTIZE)");
-  const Result<std::string> rails = rails_text();
-  say("rails", (rails ? *rails : rails.error().text) + " (up here: " + nics_text() + ")");
+  const Result<RailsHere> rails = rails_here();
+  say("rails", (rails ? rails_text(*rails) : rails.error().text) + " (up here: " + nics_text() + ")");
 }
 
 }  // namespace

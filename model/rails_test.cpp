@@ -97,6 +97,20 @@ TEST(Rails, ByName) {
   for (const char* list : {"", "eth0,", ",eth0", "eth0,,veth1"}) EXPECT_THAT(error(list), HasSubstr("a name is missing;")) << list;
 }
 
+TEST(Rails, OfAList) {
+  EXPECT_THAT(*rails_of_list("eth0,mlx5_0:1,eth0"), ElementsAre("eth0", "mlx5_0:1", "eth0"));
+  EXPECT_EQ(list_of({"eth0", "mlx5_0:1"}), "eth0,mlx5_0:1");
+  EXPECT_EQ(list_of({}), "");
+  const auto error = [](const std::string& list) { return rails_of_list(list).error().text; };
+  EXPECT_THAT(error("eth0, eth1"), HasSubstr("has a blank in it"));
+  EXPECT_THAT(error("eth0\n"), HasSubstr("has a blank in it"));
+  EXPECT_THAT(error(std::string(65, 'e')), HasSubstr("longer than any NIC's name"));
+  std::string many = "eth0";
+  for (int i = 1; i < 64; ++i) many += ",eth0";
+  EXPECT_EQ(rails_of_list(many)->size(), 64u);
+  EXPECT_THAT(error(many + ",eth0"), HasSubstr("more than 64"));
+}
+
 TEST(Rails, AreDealtAlikeOnEveryHost) {
   for (int rails = 1; rails <= 5; ++rails)
     for (int local_ranks = 1; local_ranks <= 17; ++local_ranks) {

@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "perfmodel/complete.hpp"
+#include "perfmodel/json_points.hpp"
 #include "perfmodel/machine.hpp"
 
 namespace bestride {
@@ -86,6 +87,17 @@ TEST_F(ProfileFile, ComesBackAsItWas) {
   EXPECT_EQ(text(), first) << "a file read and written again is the same file";
 }
 
+/// With the signature of what it holds: FNV-1a, 64 bit, of the rest (docs/profile.md).
+std::string sealed(Json file) {
+  file.erase("signature");
+  std::uint64_t hash = 1469598103934665603u;
+  for (unsigned char byte : file.dump()) hash = (hash ^ byte) * 1099511628211u;
+  char text[32];
+  std::snprintf(text, sizeof text, "fnv1a64:%016llx", static_cast<unsigned long long>(hash));
+  file["signature"] = text;
+  return file.dump();
+}
+
 /// One point of everything a GPU has.
 DeviceMeasurements some_device() {
   DeviceMeasurements device;
@@ -126,6 +138,48 @@ TEST_F(ProfileFile, OfAStandInIsMarkedAndNotUsed) {
   ASSERT_TRUE(after) << after.error().text;
   EXPECT_TRUE(after->device().measured().stand_in);
   EXPECT_FALSE(after->device().calibrated());
+}
+
+TEST_F(ProfileFile, RailsComeBackAsTheyWere) {
+  EXPECT_EQ(text().find("rails"), std::string::npos) << "a profile without them does not mention them";
+  const auto without = MachineProfile::load(path_);
+  ASSERT_TRUE(without);
+  EXPECT_TRUE(without->rails.empty());
+  MachineProfile profile = MachineProfile::from(some_measurements(3), somewhere);
+  profile.rails = {"eth0", "mlx5_0:1", "eth0"};
+  ASSERT_TRUE(profile.save(path_));
+  const auto after = MachineProfile::load(path_);
+  ASSERT_TRUE(after) << after.error().text;
+  EXPECT_EQ(after->rails, profile.rails);
+  const std::string first = text();
+  ASSERT_TRUE(after->save(path_));
+  EXPECT_EQ(text(), first);
+  replace("eth0", "eth1");
+  EXPECT_NE(refusal().find("signature"), std::string::npos);
+}
+
+TEST_F(ProfileFile, BadRailsAreRefusedWithTheFile) {
+  const auto with = [this](const Json& rails) {
+    Json file = Json::parse(text());
+    file["rails"] = rails;
+    write(sealed(std::move(file)));
+    return refusal();
+  };
+  for (const Json& rails : {Json("eth0,eth1"), Json(2), Json(nullptr), Json::object(), Json::array(), Json{"eth0", 1}, Json{"eth0", nullptr}})
+    EXPECT_NE(with(rails).find("its rails are no list of NICs"), std::string::npos) << rails;
+  for (const Json& rails : {Json{""}, Json{"", "eth0"}, Json{"eth0", ""}}) EXPECT_NE(with(rails).find("a name is missing"), std::string::npos) << rails;
+  EXPECT_NE(with(Json{"eth0,eth1"}).find("comma"), std::string::npos);
+  EXPECT_NE(with(Json{"eth0", "eth 1"}).find("blank"), std::string::npos);
+  EXPECT_NE(with(Json{"eth0", "eth1\n"}).find("blank"), std::string::npos);
+  EXPECT_NE(with(Json{std::string(longest_rail_name + 1, 'e')}).find("longer than"), std::string::npos);
+  EXPECT_NE(with(Json(std::vector<std::string>(most_rails + 1, "eth0"))).find("more than 64"), std::string::npos);
+  // As many, and as long, as may be.
+  Json file = Json::parse(text());
+  file["rails"] = std::vector<std::string>(most_rails, std::string(longest_rail_name, 'e'));
+  write(sealed(std::move(file)));
+  const auto loaded = MachineProfile::load(path_);
+  ASSERT_TRUE(loaded) << loaded.error().text;
+  EXPECT_EQ(loaded->rails.size(), most_rails);
 }
 
 TEST_F(ProfileFile, LeavesNothingBesideIt) {

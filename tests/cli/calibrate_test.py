@@ -105,6 +105,85 @@ class CalibrateTest(unittest.TestCase):
         self.calibrate("--budget", "1", "--only", "pack", **hosts)
         self.assertEqual(self.read()["collectives"], kept)
 
+    def launcher(self, with_rails, without):
+        """A launcher whose jobs are none, so that no time decides: they say or do what is given for an exchange; one that measures links writes a state,
+        another link's with rails than without."""
+        path = f"{self.folder}/launcher"
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(f"""#!/bin/bash
+echo "$*" >> {self.folder}/jobs
+case "$*" in *--exchange*--rails\\ off*) {without}; exit;; *--exchange*) {with_rails}; exit;; esac
+link=overhead
+while [ $# -gt 0 ]; do case $1 in --state) state=$2;; --rails) rails=" | rails $2"; link=latency;; esac; shift; done
+printf '%s\\n' "bestride-collectives 2 2 4 2 2 2 a | b | c | d$rails" "link $link 5000" > "$state"
+printf '%s\\n' "config a | b | c | d$rails" "hosts different" "preload yes" "end 1 0 1"
+""")
+        os.chmod(path, 0o755)
+        return path
+
+    def collectives(self, *words, with_rails="exit 1", without="exit 1"):
+        """The command's output, the profile and the jobs' command lines."""
+        jobs = f"{self.folder}/jobs"
+        if os.path.exists(jobs):
+            os.remove(jobs)
+        done = self.calibrate("--only", "collectives", "--mpiexec", self.launcher(with_rails, without), *words)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(jobs, encoding="utf-8") as file:
+            return done.stdout, self.read(), file.read().splitlines()
+
+    @staticmethod
+    def job(*lines):
+        return "printf '%s\\n' " + " ".join(f"'{line}'" for line in ("config a | b | c | d", "hosts different", *lines, "end 1 0 1"))
+
+    def test_rails_that_are_faster_are_kept_and_measured_with(self):
+        found = self.job("rails eth0,eth1", "bytes 4096", "exchange 0.3 0.4", "exchange 0.3 0.4")
+        said, profile, jobs = self.collectives("--rails", "eth0,eth1", with_rails=self.job("exchange 0.2 0.2"), without=found)
+        self.assertIn("\nrails eth0,eth1 are 1.50 times as fast as the MPI library's own choice: each local rank", said)
+        self.assertEqual(profile["rails"], ["eth0", "eth1"])
+        self.assertEqual([" --exchange " in job for job in jobs], [True] * 4 + [False] * 2)
+        self.assertEqual([" --rails eth0,eth1" in job for job in jobs], [False, True, True, False, True, True])
+        self.assertEqual([" --bytes 4096" in job for job in jobs], [False, True, True, True, False, False])
+        self.assertIn(" --candidates eth0,eth1 ", jobs[0])
+        self.assertEqual([name for name, ns in profile["collectives"]["link_ns"].items() if ns], ["latency"])
+        # They stay while nothing is found out about them: told not to, or with nothing to try.
+        _, profile, jobs = self.collectives("--rails", "off")
+        self.assertEqual((profile["rails"], [" --exchange " in job for job in jobs]), (["eth0", "eth1"], [False, False]))
+        said, profile, jobs = self.collectives(without=self.job("no-rails h0: one NIC"))
+        self.assertIn("\nrails were not tried: h0: one NIC\n", said)
+        self.assertEqual(profile["rails"], ["eth0", "eth1"])
+        self.assertEqual([" --candidates auto " in job for job in jobs], [True, False, False])
+        # Found not to be faster on one of the nodes they go, and what was measured over them.
+        said, profile, jobs = self.collectives(with_rails=self.job("exchange 0.2 0.36"), without=found)
+        self.assertIn("\nrails eth0,eth1 are not used: 1.11 times as fast as the MPI library's own choice, not 1.15 times\n", said)
+        self.assertNotIn("rails", profile)
+        self.assertEqual([" --rails eth0,eth1" in job for job in jobs], [False, True, True, False, False, False])
+        self.assertEqual([name for name, ns in profile["collectives"]["link_ns"].items() if ns], ["overhead"])
+
+    def test_rails_whose_jobs_fail_are_not_kept(self):
+        found = self.job("rails eth0,eth1", "bytes 4096", "exchange 0.3 0.4")
+        for fails, why in (("echo no route >&2; exit 1", "a job with them failed: no route"),
+                           (self.job("no-rails h1: a rank was given none"), "h1: a rank was given none"),
+                           ("sleep 1000", r"a job with them did not come to its end within 1\d s; can every NIC reach every NIC of another host\?")):
+            said, profile, jobs = self.collectives(with_rails=fails, without=found)
+            self.assertRegex(said, f"\nrails eth0,eth1 are not used: {why}\n")
+            self.assertNotIn("rails", profile)
+            self.assertEqual(len(jobs), 4)
+
+    def test_rails_of_this_host(self):
+        # Real jobs, that find them, hand them out and get through; how fast is not looked at.
+        hosts = {"MPIR_CVAR_NUM_CLIQUES": "2"}
+        done = self.calibrate("--quick", "--budget", "1", "--only", "collectives", "--rails", "lo,lo", **hosts)
+        self.assertRegex(done.stdout, r"\nrails lo,lo are (not used: )?\d+\.\d\d times as fast as the MPI library's own choice", done.stderr)
+        program = [MPIEXEC, "-n", "4", os.path.join(os.path.dirname(COMMAND), "bestride-measure-collectives-mpich"), "--exchange"]
+        for words, line, more in ((["--candidates", "lo,none0"], r"no-rails [^ ]+: this host has no 'none0'; what is up here: ", {}),
+                                  (["--candidates", "lo,lo,lo"], r"no-rails with 2 ranks on a host some of lo,lo,lo would lie idle; start more with --ranks\n", {}),
+                                  (["--rails", "lo,lo"], r"no-rails [^ ]+: a rank was given none\n", {}),
+                                  (["--rails", "lo,lo"], r"no-rails [^ ]+: UCX_NET_DEVICES=all is set and stays\n", {"UCX_NET_DEVICES": "all"})):
+            done = subprocess.run(program + words, env={**os.environ, **hosts, **more}, text=True, capture_output=True, timeout=60, check=True,
+                                  stdin=subprocess.DEVNULL)
+            self.assertRegex(done.stdout, f"\n{line}")
+            self.assertNotIn("exchange ", done.stdout)
+
     def test_interrupted_it_keeps_what_it_has(self):
         words = [COMMAND, "calibrate", "--mpiexec", MPIEXEC, "--output", self.profile]
         with subprocess.Popen(words, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True) as process:
@@ -172,6 +251,8 @@ class CalibrateTest(unittest.TestCase):
 
     def test_says_what_is_wrong(self):
         self.assertIn("unknown call kind 'sned'", self.refused("--only", "sned"))
+        self.assertIn("--rails 'eth0,': a name is missing", self.refused("--rails", "eth0,"))
+        self.assertIn("--rails is about collectives", self.refused("--rails", "eth0,eth1", "--only", "pack"))
         self.refused("--only", "collectives", "--ranks", "1")
         self.assertIn("can't find the launcher", self.refused("--mpiexec", "/nonexistent/mpiexec"))
         self.assertIn("is a folder", self.refused("--output", self.folder))

@@ -168,6 +168,19 @@ class Info(CommandTest):
         self.assertIn("\nrails            lo lo (up here: ", self.good("info", BESTRIDE_RAILS="lo,lo"))
         self.assertIn("\nrails            BESTRIDE_RAILS=lo,no: this host has no 'no'; what is up here: ", self.good("info", BESTRIDE_RAILS="lo,no"))
 
+    def test_rails_of_the_profile(self):
+        path = f"{self.prefix}/rails.json"
+        told = lambda **more: self.good("info", BESTRIDE_PROFILE=path, **more)
+        subprocess.run([PROGRAM["WRITE_PROFILE"], path, "here", "rails", "lo,lo"], check=True)
+        self.assertIn("\nrails            lo lo (of the profile) (up here: ", told())
+        self.assertIn("\nrails            lo lo (of the profile) (up here: ", told(BESTRIDE_RAILS="profile"))
+        self.assertIn("\nrails            off (up here: ", told(BESTRIDE_RAILS="off"))
+        self.assertIn("\nrails            lo (up here: ", told(BESTRIDE_RAILS="lo"))
+        subprocess.run([PROGRAM["WRITE_PROFILE"], path, "here", "rails", "lo,no"], check=True)
+        self.assertIn("\nrails            the profile's rails lo,no: this host has no 'no'; what is up here: ", told())
+        subprocess.run([PROGRAM["WRITE_PROFILE"], path, "elsewhere", "rails", "lo,lo"], check=True)
+        self.assertIn("\nrails            off (up here: ", told())
+
     def test_every_variable_says_where_it_is_from(self):
         config = self.write("config", "BESTRIDE_POOL_LIMIT = 1M\n")
         text = self.good("info", "--env", BESTRIDE_CONFIG=config, BESTRIDE_STRATEGY="pack")
@@ -396,6 +409,15 @@ class Doctor(CommandTest):
         self.assertIn("ok       rails     local ranks take in turn lo\n", self.findings("/bin/true", code=0, BESTRIDE_RAILS="lo"))
         self.assertIn("note     rails     UCX_NET_DEVICES=lo is set and stays, so BESTRIDE_RAILS has no say there; unset one of them\n",
                       self.findings("/bin/true", code=0, BESTRIDE_RAILS="lo", UCX_NET_DEVICES="lo"))
+        path = f"{self.prefix}/rails.json"
+        subprocess.run([PROGRAM["WRITE_PROFILE"], path, "here", "rails", "lo,lo"], check=True)
+        self.assertIn("ok       rails     local ranks take in turn lo lo (of the profile)\n", self.findings("/bin/true", code=0, BESTRIDE_PROFILE=path))
+        self.assertIn("ok       rails     off; ", self.findings("/bin/true", code=0, BESTRIDE_PROFILE=path, BESTRIDE_RAILS="off"))
+        self.assertIn("note     rails     UCX_NET_DEVICES=lo is set and stays, so the profile has no say there; unset it\n",
+                      self.findings("/bin/true", code=0, BESTRIDE_PROFILE=path, UCX_NET_DEVICES="lo"))
+        subprocess.run([PROGRAM["WRITE_PROFILE"], path, "here", "rails", "lo,no"], check=True)
+        self.assertIn("note     rails     the profile's rails lo,no: this host has no 'no'; what is up here: ",
+                      self.findings("/bin/true", code=0, BESTRIDE_PROFILE=path))
         self.assertIn("problem  rails     BESTRIDE_RAILS=lo,: a name is missing; write NICs with commas between them",
                       self.findings("/bin/true", code=1, BESTRIDE_RAILS="lo,"))
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// write_profile FILE here|elsewhere [collectives | GPU [options]]: a whole profile, of this machine or of another, without measurements but one of the GPU;
+// write_profile FILE here|elsewhere [collectives | rails NAMES | GPU [options]]: a whole profile, of this machine or of another, without measurements but one of the GPU;
 // with "options" such that bulk copies of 1 KiB and more, and CUDA graphs, are faster; with "collectives" of broadcasts on 2 x 2 ranks, of which the library's
-// nonblocking form is three times as fast as its blocking one.
+// nonblocking form is three times as fast as its blocking one; with "rails" such that local ranks take them.
 #include <cstdio>
 #include <string>
 
@@ -22,11 +22,16 @@ int main(int argc, char** argv) {
     setting.hierarchical[what][1].fill(9e-3f);
     setting.tested[what].fill(1e-3f);
     setting.tested_noise[what].fill(0.01f);
-  } else if (argc >= 4) {
+  } else if (argc >= 4 && std::string(argv[3]) != "rails") {
     fingerprint.gpu = argv[3];
     device.set(bestride::DeviceFloor::launch, 1e-5);
   }
-  if (argc == 5) {
+  bestride::Rails rails;
+  if (argc == 5 && std::string(argv[3]) == "rails") {
+    const auto list = bestride::rails_of_list(argv[4]);
+    if (!list) return 2;
+    rails = *list;
+  } else if (argc == 5) {
     using enum bestride::DeviceFloor;
     for (const auto floor : {again, again_many}) device.set(floor, 2e-5);
     for (const auto floor : {graph, graph_many}) device.set(floor, 1e-5);
@@ -36,7 +41,9 @@ int main(int argc, char** argv) {
         device[{bestride::DeviceWork::bulk, direction}].set(9, block, block == 5 ? 3e-5 : 1e-5);
       }
   }
-  const auto written = bestride::MachineProfile::from(bestride::Measurements(), fingerprint, device, collectives).save(argv[1]);
+  bestride::MachineProfile profile = bestride::MachineProfile::from(bestride::Measurements(), fingerprint, device, collectives);
+  profile.rails = rails;
+  const auto written = profile.save(argv[1]);
   if (!written) std::fprintf(stderr, "%s\n", written.error().text.c_str());
   return written ? 0 : 1;
 }
