@@ -34,13 +34,13 @@ int hand_over(const std::string& rail) noexcept {
   return handed;
 }
 
-/// Who says which rails there are: what a user names was meant, and is said where it can't be had; what was chosen for him is not.
+/// Who says which rails there are. What a user names was meant, and what a profile names other hosts may take, so it is said where it can't be had.
 enum class Chosen { by_user, by_nics, by_profile };
 
 struct Choice {
   Chosen chosen;
   std::string rails;  ///< the list; by_nics: "auto"
-  auto say() const noexcept { return chosen == Chosen::by_user ? say_once : say_info; }
+  auto say() const noexcept { return chosen == Chosen::by_nics ? say_info : say_once; }
   std::string text() const { return (chosen == Chosen::by_profile ? "the profile's rails " : "BESTRIDE_RAILS=") + rails; }
 };
 
@@ -65,7 +65,8 @@ void take(const Choice& choice) {
   const Result<Rails> rails = choice.chosen == Chosen::by_nics ? equal_rails(nics_here()) : named_rails(choice.rails, nics_here());
   if (!rails) {
     if (here.local_rank == 0)
-      choice.say()("rails", "%s: %s; the MPI library's own choice stands", choice.text().c_str(), rails.error().text.c_str());
+      choice.say()("rails", "%s: %s; the MPI library's own choice stands%s", choice.text().c_str(), rails.error().text.c_str(),
+                   choice.chosen == Chosen::by_profile ? "; if the job can't connect, set BESTRIDE_RAILS=off or calibrate again" : "");
     return;
   }
   // With fewer ranks than NICs some NIC would lie idle that a transport of several rails would use.
