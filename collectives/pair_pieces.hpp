@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// PairPieces: what one rank sends one rank of another node, where nodes are unequal and a RelayPlan says what goes which way.
+// PairPieces: what one rank sends one rank of another node, where a RelayPlan says what goes which way.
 //
-// Every pair of ranks that carry a common lane has its own order, and none waits for another pair: nodes that have more to send and
-// nodes that have less never keep step. The same order on all members.
+// Every pair of ranks that carry a common lane has its own order, and none waits for another pair: nodes that have more to send, or are late, and
+// others never keep step. The same order on all members.
 #include <cstdint>
 #include <vector>
 

@@ -7,144 +7,202 @@
 #include <vector>
 
 #include "collectives/own_parts.hpp"
-#include "collectives/share_unequal.hpp"
+#include "collectives/pair_pieces.hpp"
+#include "collectives/relays.hpp"
 
 namespace bestride {
 namespace {
 
-/// One piece that crosses the wire.
-struct Parcel {
-  int rank = 0;  ///< the other end
-  Range range;   ///< of the sending node's string
-};
+constexpr int most_pairs_at_a_time = 16;
+
+/// Pairs that a rank carries on with at the same time: the same on all members.
+int pairs_at_a_time(const Hierarchy& h) noexcept {
+  const int most_lanes = (h.lanes() + h.topology().least_on_a_node() - 1) / h.topology().least_on_a_node();
+  return std::clamp((h.nodes() - 1) * most_lanes, 1, most_pairs_at_a_time);
+}
 
 class Share {
  public:
-  Share(Hierarchy& hierarchy, const NodeStrings& strings, Pace pace, std::int64_t unit, Kept* kept, PieceCode* code)
-      : h_(hierarchy), strings_(strings), kept_(kept), code_(code), unit_(unit),
-        piece_(std::min(pace.piece, hierarchy.channels().slot_bytes())), in_flight_(pace.in_flight), own_(hierarchy, strings, piece_) {}
+  Share(Hierarchy& hierarchy, const NodeStrings& strings, const RelayPlan& plan, Pace pace, std::int64_t unit, Kept* kept, PieceCode* code)
+      : h_(hierarchy), strings_(strings), plan_(plan), kept_(kept), code_(code), in_flight_(pace.in_flight), pairs_(pairs_at_a_time(hierarchy)),
+        cut_{hierarchy.lanes(), piece(pace, unit), unit}, own_(hierarchy, strings, cut_.piece), to_(peers_of(hierarchy, hierarchy.local_rank(), true)),
+        from_(peers_of(hierarchy, hierarchy.local_rank(), false)), sent_(to_.size()), received_(from_.size()),
+        relayed_(plan.through(hierarchy.node()).size(), hierarchy.own_lanes()) {}
 
   Strand run() {
     std::vector<Strand> strands;
-    strands.push_back(send());
-    strands.push_back(receive());
+    for (const Leg leg : {Leg::own, Leg::onward})
+      for (int turn = 0; turn < pairs_; ++turn) {
+        strands.push_back(send(turn, leg));
+        strands.push_back(receive(turn, leg));
+      }
     own_.exchange(strands);
+    if (h_.local_ranks() > 1) strands.push_back(pass_on());
     for (int q = 0; q < h_.local_ranks(); ++q)
       if (q != h_.local_rank()) strands.push_back(take_arrived(q));
     co_await all_of(strands);
   }
 
  private:
-  /// The parcels of one carrier in the order in which they are sent, or received. Both ends count alike.
-  class Parcels {
+  /// What a rank of this node receives, in the order in which it passes it on: a piece of each pair in turn, of a pair the own leg first; then of the
+  /// next pairs that are carried on with at the same time.
+  class Arrivals {
    public:
-    Parcels(const Share& share, Lanes lanes, bool sent) noexcept : share_(share), lanes_(lanes), sent_(sent), lane_(lanes.first) {}
-    bool next(Parcel* parcel) noexcept {
-      const int nodes = share_.h_.nodes();
-      for (; step_ < nodes; ++step_, lane_ = lanes_.first)
-        for (; lane_ < lanes_.last; ++lane_, piece_ = 0) {
-          const int other = (share_.h_.node() + (sent_ ? step_ : nodes - step_)) % nodes;
-          const Range range = share_.strings_.lane(sent_ ? share_.h_.node() : other, lane_, share_.h_.lanes(), share_.unit_);
-          const Range here = piece_of(range, piece_, share_.piece_);
-          if (here.bytes() == 0) continue;
-          *parcel = {share_.h_.carrier(other, lane_), here};
-          from_ = other;
-          ++piece_;
-          return true;
+    Arrivals(const Share& share, const std::vector<Peer>& from) : together_(static_cast<std::size_t>(share.pairs_)) {
+      for (const Peer& peer : from)
+        for (const Leg leg : {Leg::own, Leg::onward}) legs_.emplace_back(share.plan_, share.cut_, peer.node, share.h_.node(), peer.lanes, leg);
+    }
+    bool next() noexcept {
+      for (; begin_ < pairs(); begin_ += together_) {
+        const std::size_t together = std::min(together_, pairs() - begin_);
+        for (std::size_t tried = 0; tried < together; ++tried) {
+          pair_ = begin_ + ++turn_ % together;
+          for (const std::size_t leg : {2 * pair_, 2 * pair_ + 1})
+            if (legs_[leg].next()) {
+              leg_ = leg;
+              return true;
+            }
         }
+      }
       return false;
     }
-    /// The other node of the last parcel.
-    int node() const noexcept { return from_; }
+    std::size_t pair() const noexcept { return pair_; }
+    Leg leg() const noexcept { return leg_ % 2 ? Leg::onward : Leg::own; }
+    int node() const noexcept { return legs_[leg_].stretch().node; }
+    Range range() const noexcept { return legs_[leg_].range; }
 
    private:
-    const Share& share_;
-    Lanes lanes_;
-    bool sent_;
-    int step_ = 1, lane_, from_ = 0;
-    std::int64_t piece_ = 0;
+    std::size_t pairs() const noexcept { return legs_.size() / 2; }
+
+    const std::size_t together_;
+    std::vector<PairPieces> legs_;  ///< two a pair
+    std::size_t begin_ = 0, turn_ = 0, pair_ = 0, leg_ = 0;
   };
 
-  Lanes lanes_of_neighbour(int q) const noexcept { return lanes_of(q, h_.local_ranks(), h_.lanes()); }
-  /// Pieces in staging: in_flight_ each to send and received; with a code, as many encoded to send, and one received.
-  std::byte* staging(int index) noexcept { return h_.staging() + index * piece_; }
+  struct Progress {
+    std::int64_t pieces[2] = {0, 0};  ///< through, by leg
+    bool own_over = false;
+  };
 
-  Strand take_arrived(int q) {
-    Parcels parcels(*this, lanes_of_neighbour(q), false);
-    for (Parcel parcel; parcels.next(&parcel);) {
-      co_await until([&] { return h_.channels().arrived(q, Stream::arrived) != nullptr; });
-      strings_.write(parcels.node(), parcel.range, h_.channels().arrived(q, Stream::arrived));
-      h_.channels().take(q, Stream::arrived);
-    }
+  /// Room in staging: in_flight_ pieces each to send and received, for each leg of each pair; with a code, as many encoded to send, and one received.
+  static int rooms(int pairs, int in_flight, bool coded) noexcept { return pairs * in_flight * (coded ? 6 : 4) + coded; }
+  std::int64_t piece(Pace pace, std::int64_t unit) const noexcept {
+    const std::int64_t most = std::min({pace.piece, h_.channels().slot_bytes(), Hierarchy::staging_bytes / rooms(pairs_, in_flight_, code_ != nullptr)});
+    return std::max(unit, most / unit * unit);
+  }
+  enum Use { to_send, to_receive, coded };
+  std::byte* staging(Use use, Leg leg, int turn, std::int64_t index) noexcept {
+    return h_.staging() + (((2 * use + static_cast<int>(leg)) * pairs_ + turn) * in_flight_ + index % in_flight_) * cut_.piece;
   }
 
-  Strand send() {
+  /// The pairs `turn`, turn + pairs_, ... one after the other.
+  Strand send(int turn, Leg leg) {
     std::vector<Transfer> sent(static_cast<std::size_t>(in_flight_));
-    Parcels parcels(*this, h_.own_lanes(), true);
-    int count = 0;
-    for (Parcel parcel; parcels.next(&parcel); ++count) {
-      const int slot = count % in_flight_;
-      if (count >= in_flight_) co_await until([&] { return h_.wire().done(sent[static_cast<std::size_t>(slot)]); });
-      co_await until([&] { return own_.here(parcel.range); });
-      const std::byte* data = strings_.at(h_.node(), parcel.range);
-      if (!data) {
-        strings_.read(h_.node(), parcel.range, staging(slot));
-        data = staging(slot);
-      }
-      std::int64_t bytes = parcel.range.bytes();
-      if (code_) {
-        std::byte* shorter = staging(2 * in_flight_ + slot);
-        if (const std::int64_t size = code_->encode(h_.node(), parcel.range, data, shorter)) {
-          data = shorter;
-          bytes = size;
+    for (std::size_t pair = static_cast<std::size_t>(turn); pair < to_.size(); pair += static_cast<std::size_t>(pairs_)) {
+      PairPieces pieces(plan_, cut_, h_.node(), to_[pair].node, to_[pair].lanes, leg);
+      if (leg == Leg::onward && pieces.none()) continue;
+      if (leg == Leg::onward) co_await until([&] { return sent_[pair].own_over; });
+      std::int64_t count = 0;
+      for (; pieces.next(); ++count) {
+        Transfer& transfer = sent[static_cast<std::size_t>(count % in_flight_)];
+        if (count >= in_flight_) co_await until([&] { return h_.wire().done(transfer); });
+        co_await until([&] { return leg == Leg::own ? own_.here(pieces.range) : relayed_.reached(pieces.stretch(), pieces.lane(), pieces.range); });
+        const int node = pieces.stretch().node;
+        const std::byte* data = strings_.at(node, pieces.range);
+        if (!data) {
+          std::byte* room = staging(to_send, leg, turn, count);
+          strings_.read(node, pieces.range, room);
+          data = room;
         }
+        std::int64_t bytes = pieces.range.bytes();
+        if (code_) {
+          std::byte* shorter = staging(coded, leg, turn, count);
+          if (const std::int64_t size = code_->encode(node, pieces.range, data, shorter)) {
+            data = shorter;
+            bytes = size;
+          }
+        }
+        transfer = h_.wire().send(to_[pair].rank, data, bytes);
       }
-      sent[static_cast<std::size_t>(slot)] = h_.wire().send(parcel.rank, data, bytes);
+      for (std::int64_t i = std::max<std::int64_t>(0, count - in_flight_); i < count; ++i)
+        co_await until([&] { return h_.wire().done(sent[static_cast<std::size_t>(i % in_flight_)]); });
+      if (leg == Leg::own) sent_[pair].own_over = true;
     }
-    for (int i = std::max(0, count - in_flight_); i < count; ++i)
-      co_await until([&] { return h_.wire().done(sent[static_cast<std::size_t>(i % in_flight_)]); });
   }
 
-  Strand receive() {
+  Strand receive(int turn, Leg leg) {
     struct Posted {
       Transfer transfer;
       std::byte* place = nullptr;
       bool staged = false;
     };
     std::vector<Posted> posted(static_cast<std::size_t>(in_flight_));
-    Parcels ahead(*this, h_.own_lanes(), false), parcels(*this, h_.own_lanes(), false);
-    int first = 0, last = 0;
-    for (Parcel parcel; parcels.next(&parcel); ++first) {
-      for (Parcel next; last - first < in_flight_ && ahead.next(&next); ++last) {
-        Posted& place = posted[static_cast<std::size_t>(last % in_flight_)];
-        std::byte* direct = strings_.at(ahead.node(), next.range);
-        place.staged = !direct;
-        place.place = direct ? direct : staging(in_flight_ + last % in_flight_);
-        place.transfer = h_.wire().receive(next.rank, place.place, next.range.bytes());
+    for (std::size_t pair = static_cast<std::size_t>(turn); pair < from_.size(); pair += static_cast<std::size_t>(pairs_)) {
+      PairPieces pieces(plan_, cut_, from_[pair].node, h_.node(), from_[pair].lanes, leg), ahead = pieces;
+      if (leg == Leg::onward && pieces.none()) continue;
+      if (leg == Leg::onward) co_await until([&] { return received_[pair].own_over; });
+      std::int64_t first = 0, last = 0;
+      for (; pieces.next(); ++first) {
+        for (; last - first < in_flight_ && ahead.next(); ++last) {
+          Posted& place = posted[static_cast<std::size_t>(last % in_flight_)];
+          std::byte* direct = strings_.at(ahead.stretch().node, ahead.range);
+          place.staged = !direct;
+          place.place = direct ? direct : staging(to_receive, leg, turn, last);
+          place.transfer = h_.wire().receive(from_[pair].rank, place.place, ahead.range.bytes());
+        }
+        Posted& place = posted[static_cast<std::size_t>(first % in_flight_)];
+        co_await until([&] { return h_.wire().done(place.transfer); });
+        arrive(pieces, place.transfer.bytes, place.place, place.staged);
+        ++received_[pair].pieces[static_cast<int>(leg)];
       }
-      Posted& place = posted[static_cast<std::size_t>(first % in_flight_)];
-      co_await until([&] { return h_.wire().done(place.transfer); });
-      if (code_ && place.transfer.bytes < parcel.range.bytes()) {
-        std::byte* shorter = staging(3 * in_flight_);
-        std::memcpy(shorter, place.place, static_cast<std::size_t>(place.transfer.bytes));
-        if (!code_->decode(parcels.node(), parcel.range, shorter, place.transfer.bytes, place.place)) throw std::exception();
-      }
-      if (place.staged) strings_.write(parcels.node(), parcel.range, place.place);
-      if (kept_) kept_->keep(parcels.node(), parcel.range, place.place);
-      if (h_.local_ranks() == 1) continue;
-      co_await until([&] { return h_.channels().vacant(Stream::arrived); });
-      strings_.read(parcels.node(), parcel.range, h_.channels().slot(Stream::arrived));
+      if (leg == Leg::own) received_[pair].own_over = true;
+    }
+  }
+
+  /// `bytes` of a piece have come to `place`, in the user's buffer or, `staged`, outside.
+  void arrive(const PairPieces& pieces, std::int64_t bytes, std::byte* place, bool staged) {
+    const Stretch& stretch = pieces.stretch();
+    if (code_ && bytes < pieces.range.bytes()) {
+      std::byte* shorter = h_.staging() + (rooms(pairs_, in_flight_, true) - 1) * cut_.piece;
+      std::memcpy(shorter, place, static_cast<std::size_t>(bytes));
+      if (!code_->decode(stretch.node, pieces.range, shorter, bytes, place)) throw std::exception();
+    }
+    if (staged) strings_.write(stretch.node, pieces.range, place);
+    if (kept_) kept_->keep(stretch.node, pieces.range, place);
+    if (stretch.relay == h_.node()) relayed_.reach(stretch, pieces.lane(), pieces.range);
+  }
+
+  /// To the neighbours.
+  Strand pass_on() {
+    std::vector<Progress> passed(from_.size());
+    for (Arrivals arrivals(*this, from_); arrivals.next();) {
+      const int leg = static_cast<int>(arrivals.leg());
+      const std::int64_t number = passed[arrivals.pair()].pieces[leg]++;
+      co_await until([&] { return received_[arrivals.pair()].pieces[leg] > number && h_.channels().vacant(Stream::arrived); });
+      strings_.read(arrivals.node(), arrivals.range(), h_.channels().slot(Stream::arrived));
       h_.channels().publish(Stream::arrived);
+    }
+  }
+
+  Strand take_arrived(int q) {
+    for (Arrivals arrivals(*this, peers_of(h_, q, false)); arrivals.next();) {
+      co_await until([&] { return h_.channels().arrived(q, Stream::arrived) != nullptr; });
+      strings_.write(arrivals.node(), arrivals.range(), h_.channels().arrived(q, Stream::arrived));
+      h_.channels().take(q, Stream::arrived);
     }
   }
 
   Hierarchy& h_;
   const NodeStrings& strings_;
+  const RelayPlan& plan_;
   Kept* const kept_;
   PieceCode* const code_;
-  const std::int64_t unit_, piece_;
-  const int in_flight_;
+  const int in_flight_, pairs_;
+  const Cut cut_;
   OwnParts own_;
+  const std::vector<Peer> to_, from_;
+  std::vector<Progress> sent_, received_;  ///< by pair
+  RelayProgress relayed_;
 };
 
 }  // namespace
@@ -152,10 +210,12 @@ class Share {
 Strand share(Hierarchy& hierarchy, const NodeStrings& strings, Pace pace, std::int64_t unit, Kept* kept, PieceCode* code) {
   const RelayPlan plan(bytes_of(strings, hierarchy.nodes()), unit, pace.uneven);
   if (!plan.even()) {
-    co_await share_unequal(hierarchy, strings, plan, pace, unit, kept, code);
-    co_return;
+    std::int64_t longest = 0;
+    for (int node = 0; node < hierarchy.nodes(); ++node)
+      for (const Stretch& stretch : plan.of(node)) longest = std::max(longest, stretch.range.bytes() / hierarchy.lanes());
+    pace = pace.finer(longest, 10);
   }
-  Share work(hierarchy, strings, pace, unit, kept, code);
+  Share work(hierarchy, strings, plan, pace, unit, kept, code);
   co_await work.run();
 }
 

@@ -67,6 +67,21 @@ TEST(Share, GivesEveryRankEveryBlockAndCrossesEveryLinkOnce) {
   }
 }
 
+TEST(Share, ANodeThatIsLateHoldsUpNothingThatComesBeforeIt) {
+  std::vector<int> nodes;
+  for (int rank = 0; rank < 40; ++rank) nodes.push_back(rank / 2);
+  SimulatedJob job(nodes, 3);
+  std::mt19937_64 random(3);
+  Gathered gathered(job, std::vector<std::int64_t>(nodes.size(), 400), random);
+  std::vector<Strand> strands(nodes.size());
+  for (int rank = 0; rank < job.ranks(); ++rank)
+    if (nodes[static_cast<std::size_t>(rank)] != 2) strands[static_cast<std::size_t>(rank)] = share(job.at(rank), *gathered.strings[static_cast<std::size_t>(rank)], {50, 2});
+  ASSERT_FALSE(job.run(std::move(strands)));
+  // Node 0 receives from 19, 18, ... 4 at the same time, and from 2 only after that.
+  for (int rank : {0, 1})
+    for (int from = 8; from < job.ranks(); ++from) EXPECT_TRUE(gathered.blocks[static_cast<std::size_t>(rank)]->holds(from)) << rank << " of " << from;
+}
+
 /// Marks every byte that it is given; counts those it was given twice.
 class Marked final : public Kept {
  public:

@@ -26,9 +26,6 @@ class CachedAllgather final : public Kept {
         lookup_(hierarchy, strings, own_bytes_, table, arena, CacheTable::plain) {
     for (const std::int64_t bytes : table.blocks())
       if (bytes % 2) unit_ = 1;
-    // Cut where 16-bit words are, so that a word that changed is one that changed for both ends.
-    pace_.piece = std::min(pace_.piece, Hierarchy::staging_bytes / (3 * pace_.in_flight + 1));
-    pace_.piece = std::max<std::int64_t>(unit_, pace_.piece / unit_ * unit_);
   }
 
   Strand run() {
@@ -95,7 +92,7 @@ class CachedAllgather final : public Kept {
   const Range own_;
   const OwnBytes own_bytes_;
   Lookup lookup_;
-  std::int64_t unit_ = 2;
+  std::int64_t unit_ = 2;  ///< cut where 16-bit words are, so that a word that changed is one that changed for both ends
 };
 
 }  // namespace
