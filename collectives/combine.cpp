@@ -8,23 +8,22 @@
 namespace bestride {
 namespace {
 
-/// Buffers in staging: those of `in_flight` sent pieces, two rounds of what the other nodes send for each of our lanes, and one round of our own.
-int sent_buffers(const ReductionOrder& order, Pace pace) noexcept { return pace.in_flight * order.most_partials(); }
+/// Buffers in staging: those of `in_flight` sent pieces a lane, two rounds of what the other nodes send for each of our lanes, and one round of our own.
+int sent_buffers(const Hierarchy& h, const ReductionOrder& order, Pace pace) noexcept { return h.most_lanes() * pace.in_flight * order.most_partials(); }
 int round_buffers(const Hierarchy& h, const ReductionOrder& order) noexcept {
   int partials = 0;
   for (int node = 0; node < h.nodes(); ++node) partials += order.partials(node);
-  const int most_lanes = (h.lanes() + h.topology().least_on_a_node() - 1) / h.topology().least_on_a_node();
-  return partials * most_lanes;
+  return partials * h.most_lanes();
 }
 
 class Combine {
  public:
   Combine(Hierarchy& hierarchy, const NodeStrings& input, const Reduction& reduction, const ReductionOrder& order, ResultSink& sink, Pace pace)
       : h_(hierarchy), input_(input), reduction_(reduction), order_(order), sink_(sink), unit_(reduction.element_bytes),
-        piece_(combine_piece(hierarchy, order, reduction.piece_unit(), pace)), in_flight_(pace.in_flight),
+        piece_(combine_piece(hierarchy, order, reduction.piece_unit(), pace)), in_flight_(pace.in_flight * (hierarchy.own_lanes().last - hierarchy.own_lanes().first)),
         round_(round_buffers(hierarchy, order)),
         kept_(static_cast<std::size_t>(hierarchy.own_lanes().last - hierarchy.own_lanes().first)),
-        sent_(static_cast<std::size_t>(sent_buffers(order, pace))),
+        sent_(static_cast<std::size_t>(sent_buffers(hierarchy, order, pace))),
         received_(2 * static_cast<std::size_t>(round_)) {
     for (int node = 0; node < h_.nodes(); ++node)
       for (int lane = 0; lane < h_.lanes(); ++lane) pieces_ = std::max(pieces_, pieces_in(lane_of(node, lane).bytes(), piece_));
@@ -252,7 +251,7 @@ class Combine {
   const ReductionOrder& order_;
   ResultSink& sink_;
   const std::int64_t unit_, piece_;
-  const int in_flight_;
+  const int in_flight_;              ///< sends, of all lanes together
   const int round_;                  ///< buffers of a round
   int all_partials_ = 0;
   std::int64_t pieces_ = 0;          ///< rounds: of the longest lane
@@ -269,7 +268,7 @@ class Combine {
 std::int64_t combine_piece(const Hierarchy& h, const ReductionOrder& order, std::int64_t unit, Pace pace) noexcept {
   int depths = 1;
   while ((1 << depths) < h.topology().ranks()) ++depths;
-  const std::int64_t room = Hierarchy::staging_bytes / (sent_buffers(order, pace) + 2 * round_buffers(h, order) + depths);
+  const std::int64_t room = Hierarchy::staging_bytes / (sent_buffers(h, order, pace) + 2 * round_buffers(h, order) + depths);
   const std::int64_t most = std::min(room, h.channels().slot_bytes());
   return unit > most ? 0 : std::clamp(pace.piece, unit, most) / unit * unit;
 }

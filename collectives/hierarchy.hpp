@@ -55,6 +55,8 @@ class Hierarchy {
   int local_ranks() const noexcept { return local_ranks_; }
   int lanes() const noexcept { return topology_.most_on_a_node(); }
   Lanes own_lanes() const noexcept { return lanes_of(local_rank_, local_ranks_, lanes()); }
+  /// Of all ranks of all nodes.
+  int most_lanes() const noexcept { return (lanes() + topology_.least_on_a_node() - 1) / topology_.least_on_a_node(); }
   /// The rank that carries `lane` on `node`; and on this node, its local rank.
   int carrier(int node, int lane) const noexcept { return bestride::carrier(topology_, node, lane); }
   int local_carrier(int lane) const noexcept { return carrier_of(lane, local_ranks_, lanes()); }

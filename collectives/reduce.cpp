@@ -47,8 +47,7 @@ class SegmentResult final : public NodeStrings, public ResultSink {
 }  // namespace
 
 std::int64_t reduce_segment(const Hierarchy& h, std::int64_t element_bytes) noexcept {
-  const std::int64_t most_lanes = (h.lanes() + h.topology().least_on_a_node() - 1) / h.topology().least_on_a_node();
-  return Hierarchy::kept_bytes / most_lanes / element_bytes * element_bytes * h.lanes() * h.nodes();
+  return Hierarchy::kept_bytes / h.most_lanes() / element_bytes * element_bytes * h.lanes() * h.nodes();
 }
 
 Strand reduce(Hierarchy& hierarchy, Operand input, Operand output, int root, const Reduction& reduction, const ReductionOrder& order,

@@ -17,8 +17,7 @@ constexpr int most_pairs_at_a_time = 16;
 
 /// Pairs that a rank carries on with at the same time: the same on all members.
 int pairs_at_a_time(const Hierarchy& h) noexcept {
-  const int most_lanes = (h.lanes() + h.topology().least_on_a_node() - 1) / h.topology().least_on_a_node();
-  return std::clamp((h.nodes() - 1) * most_lanes, 1, most_pairs_at_a_time);
+  return std::clamp((h.nodes() - 1) * h.most_lanes(), 1, most_pairs_at_a_time);
 }
 
 class Share {
