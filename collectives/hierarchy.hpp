@@ -26,8 +26,7 @@ struct Pace {
   std::int64_t uneven = 32 * 1024;
 
   /// Pieces where a relay waits for each of them, or several pairs of ranks share the link: so many to the longest slice of `bytes`, but none for that
-  /// under 16 KiB (3, 1 and 2 ranks, 4 MiB
-  /// at 200 Mbit/s, pieces of 128, 32 and 16 KiB: allgather 1.27, 1.11 and 1.20 of the limit, reduce-scatter 1.48, 1.27 and 1.03; an allgather's
+  /// under 16 KiB (3, 1 and 2 ranks, 4 MiB at 200 Mbit/s, pieces of 128, 32 and 16 KiB: allgather 1.27, 1.11 and 1.20 of the limit, reduce-scatter 1.48, 1.27 and 1.03; an allgather's
   /// bytes were 1.022 of the least with a 16th of a slice, about 30 KiB, and 1.014 with a 10th).
   Pace finer(std::int64_t bytes, int pieces) const noexcept {
     Pace pace = *this;

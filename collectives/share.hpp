@@ -8,7 +8,7 @@
 //
 // Each pair of ranks has its own messages under way at the same time, the nearest nodes' first, up to 16 pairs a rank. Alternative that lost: node n
 // sends to n+t in the t-th step, with one window over all. Whoever is late then has two nodes send to it at a time, and another one none
-// (3 x 2 ranks, 4 MiB at 200 Mbit/s: 1.17 to 1.27 of the limit in steps, 1.11 in pairs; 3, 1 and 2 ranks, allreduce: 1.24 to 1.27, 1.18).
+// (3 x 2 ranks, 4 MiB at 200 Mbit/s: 1.17 to 1.27 of the limit in steps, 1.05 in pairs).
 //
 // It can't come to a standstill, with any number of messages in flight: what a node has itself waits, in a pair, for nothing but what nodes have themselves
 // in pairs before it, in the order of steps, at either end; so the first that has not ended can always go on, and all end. What is relayed waits
