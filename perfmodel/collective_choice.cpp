@@ -159,7 +159,9 @@ void enter(const CollectiveSetting& setting, const CollectiveShape& shape, std::
   const auto ratio = [](float seconds, double predicted) { return seconds > 0 ? static_cast<float>(seconds / predicted) : 0.0f; };
   corrections.library[what][form][size] = ratio(library, predicted);
   const float as_measured = ratio(hierarchical, hierarchical_cost(shape, link).seconds), bar = ratio(better, predicted);
-  corrections.hierarchical[what][form][size] = bar > 0 && noise > 0 ? bar * beyond_noise(as_measured / bar, noise) : as_measured;
+  // What is beyond the noise faster than the library needs no help from the prediction.
+  const bool certain = noise >= 0 && hierarchical * (1 + noise) <= better;
+  corrections.hierarchical[what][form][size] = bar > 0 && noise > 0 && !certain ? bar * beyond_noise(as_measured / bar, noise) : as_measured;
   if (hierarchical >= better) corrections.hierarchy_loses[what][form] |= bit;
 }
 
