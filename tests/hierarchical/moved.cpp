@@ -69,23 +69,24 @@ TypeExpression any_type(Random& random) {
   }
 }
 
-int any_count(Random& random, const TypeExpression& type) {
+/// At least `least`, where that is not too much.
+int any_count(Random& random, const TypeExpression& type, int least) {
   // In other places an element may take some tens of bytes more.
   const Facts facts = *facts_of(type);
   const std::int64_t bytes = type.combiner == Combiner::named ? facts.size : std::max(std::abs(facts.extent), facts.high - facts.low) + 100;
   constexpr int counts[] = {0, 1, 1, 2, 3, 7, 13, 101, 997, 4099, 100003};
   const std::int64_t most = std::min<std::int64_t>(100003, most_bytes / bytes);
-  return static_cast<int>(std::min<std::int64_t>(random.chance(70) ? random.pick(counts) : random.between(0, 50), most));
+  return static_cast<int>(std::min<std::int64_t>(std::max<std::int64_t>(least, random.chance(70) ? random.pick(counts) : random.between(0, 50)), most));
 }
 
-Case draw(Random& random, const Groups& groups) {
+Case draw(Random& random, const Groups& groups, int least) {
   Case drawn;
   drawn.what = random.pick(moving);
   drawn.form = {random.pick(every_wait), random.chance(40), false};
   drawn.group = static_cast<int>(random.between(0, groups.count() - 1));
   drawn.in_place = random.chance(25);
   drawn.type = any_type(random);
-  drawn.count = any_count(random, drawn.type);
+  drawn.count = any_count(random, drawn.type, least);
   drawn.root = static_cast<int>(random.between(0, 1000));
   // By the size of the world: members of a smaller communicator look at the first of them.
   const int ranks = world_size();
@@ -262,9 +263,9 @@ class Part {
 
 }  // namespace
 
-std::string move_at_random(std::uint64_t seed, const Groups& groups, std::string* told, const std::function<void()>& tell) {
+std::string move_at_random(std::uint64_t seed, const Groups& groups, int least, std::string* told, const std::function<void()>& tell) {
   Random random(seed);
-  const Case drawn = draw(random, groups);
+  const Case drawn = draw(random, groups, least);
   const Group& group = groups[drawn.group];
   *told = std::string(name(drawn.what)) + " " + name(drawn.form) + " on " + group.name + ", root " + std::to_string(drawn.root) +
           (drawn.in_place ? ", in place, " : ", ") + std::to_string(drawn.count) + " of " + drawn.type.text();

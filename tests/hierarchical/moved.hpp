@@ -9,7 +9,8 @@
 
 namespace bestride::test {
 
-/// One case, on all ranks of MPI_COMM_WORLD alike. Empty if it went well on this rank, else what was wrong. `told`: what the case is; then tell() is called, before anything happens.
-std::string move_at_random(std::uint64_t seed, const Groups& groups, std::string* told, const std::function<void()>& tell);
+/// One case, on all ranks of MPI_COMM_WORLD alike. Empty if it went well on this rank, else what was wrong. `least`: elements, where that
+/// is not too much. `told`: what the case is; then tell() is called, before anything happens.
+std::string move_at_random(std::uint64_t seed, const Groups& groups, int least, std::string* told, const std::function<void()>& tell);
 
 }  // namespace bestride::test

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Collectives over several nodes at random: what is drawn for a case follows from its number alone.
 //
-//   hierarchical_random [--seed N] [--cases N | --seconds N] [--verbose]
+//   hierarchical_random [--seed N] [--cases N | --seconds N] [--least N] [--verbose]
+// --least: no fewer elements than this, where that is not too much.
 // A failure is printed with the arguments that show it again.
 #include <algorithm>
 #include <cstdio>
@@ -20,6 +21,7 @@ namespace {
 
 struct Options {
   std::uint64_t seed = 1, cases = 200, seconds = 0;
+  int least = 0;
   bool verbose = false;
 };
 
@@ -31,6 +33,7 @@ Options options_of(int argc, char** argv) {
     if (word == "--seed") options.seed = number();
     if (word == "--cases") options.cases = number();
     if (word == "--seconds") options.seconds = number();
+    if (word == "--least") options.least = static_cast<int>(number());
     if (word == "--verbose") options.verbose = true;
   }
   return options;
@@ -64,9 +67,9 @@ int main(int argc, char** argv) {
       const auto tell = [&] {
         if (options.verbose && world_rank() == 0) std::printf("%llu %s\n", static_cast<unsigned long long>(seed), told.c_str()), std::fflush(stdout);
       };
-      const std::string wrong = moves ? move_at_random(seed, groups, &told, tell) : reduce_at_random(seed, groups, user, &told, tell);
+      const std::string wrong = moves ? move_at_random(seed, groups, options.least, &told, tell) : reduce_at_random(seed, groups, user, options.least, &told, tell);
       if (!wrong.empty() && ++failures <= 10)
-        std::fprintf(stderr, "FAILED rank %d, --seed %llu --cases 1: %s: %s\n", world_rank(), static_cast<unsigned long long>(seed), told.c_str(), wrong.c_str());
+        std::fprintf(stderr, "FAILED rank %d, --seed %llu --cases 1 --least %d: %s: %s\n", world_rank(), static_cast<unsigned long long>(seed), options.least, told.c_str(), wrong.c_str());
     }
   }
   long all = 0;

@@ -126,7 +126,7 @@ struct Case {
   std::vector<int> lengths;
 };
 
-Case draw(Random& random, const Groups& groups, const UserOperations& user) {
+Case draw(Random& random, const Groups& groups, const UserOperations& user, int least) {
   Case drawn;
   drawn.what = random.pick(reducing);
   drawn.form = {random.pick(every_wait), random.chance(40), false};
@@ -137,7 +137,7 @@ Case draw(Random& random, const Groups& groups, const UserOperations& user) {
   drawn.chosen = operation_for(random, drawn.element, user);
   constexpr int counts[] = {0, 1, 1, 2, 3, 7, 13, 101, 997, 4099, 30011, 100003};
   const bool shares = drawn.what == What::reduce_scatter || drawn.what == What::reduce_scatter_block;
-  drawn.count = std::min(random.chance(70) ? random.pick(counts) : static_cast<int>(random.between(0, 60)), shares ? 30011 : 100003);
+  drawn.count = std::min(std::max(least, random.chance(70) ? random.pick(counts) : static_cast<int>(random.between(0, 60))), shares ? 30011 : 100003);
   for (int rank = 0; rank < world_size(); ++rank) {
     const int choice = static_cast<int>(random.between(0, 3));
     drawn.lengths.push_back(choice == 0 ? 0 : choice == 1 ? static_cast<int>(random.between(0, drawn.count)) : drawn.count);
@@ -311,9 +311,9 @@ UserOperations::~UserOperations() {
   MPI_Op_free(&ordered);
 }
 
-std::string reduce_at_random(std::uint64_t seed, const Groups& groups, const UserOperations& user, std::string* told, const std::function<void()>& tell) {
+std::string reduce_at_random(std::uint64_t seed, const Groups& groups, const UserOperations& user, int least, std::string* told, const std::function<void()>& tell) {
   Random random(seed);
-  const Case drawn = draw(random, groups, user);
+  const Case drawn = draw(random, groups, user, least);
   const Group& group = groups[drawn.group];
   *told = std::string(name(drawn.what)) + " " + name(drawn.form) + " on " + group.name + ", root " + std::to_string(drawn.root) +
           (drawn.in_place ? ", in place, " : ", ") + std::to_string(drawn.count) + " of " + drawn.element.word + ", " + drawn.chosen.name;

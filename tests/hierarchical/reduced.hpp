@@ -22,6 +22,6 @@ class UserOperations {
 };
 
 /// As move_at_random().
-std::string reduce_at_random(std::uint64_t seed, const Groups& groups, const UserOperations& user, std::string* told, const std::function<void()>& tell);
+std::string reduce_at_random(std::uint64_t seed, const Groups& groups, const UserOperations& user, int least, std::string* told, const std::function<void()>& tell);
 
 }  // namespace bestride::test

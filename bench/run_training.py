@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A training step partitioned over all ranks (apps/zero_step) on several hosts with slow links (tests/testbed): MPICH against MPICH with the preload.
+
+The two take turns in one bed, in each form of the program; a job's bytes are counted at the links, start and all. Printed per phase: milliseconds a
+step (of the slowest rank, medians over jobs) and their ratio; then the whole step (median of all steps of all jobs), and the bytes that
+the busiest host sent or received in a step. Float sums go through the hierarchy with --environment BESTRIDE_REASSOCIATE=1 only.
+"""
+import argparse
+import json
+import os
+import statistics
+import sys
+
+from launch import VARIANTS, library_of, rounds_of
+from run_collectives import Bed, bits_per_second, leave_if_impossible
+
+
+def measure(bed, options):
+    """{form: {variant: [report of each job]}}; a report is zero_step's, with the busiest host's bytes."""
+    build = os.path.abspath(options.build)
+    preload = ["-l", library_of(build), "-e", "BESTRIDE_EVERYWHERE=1"]
+    for setting in options.environment:
+        preload += ["-e", setting]
+    reports = {form: {variant: [] for variant in VARIANTS} for form in options.forms.split(",")}
+    for order in rounds_of(options.turns):
+        for form, of in reports.items():
+            for variant in order:
+                program = [os.path.join(build, "bin", "zero_step"), "--layers", options.layers, "--hidden", options.hidden, "--micro", options.micro,
+                           "--steps", options.steps, "--form", form, "--json", "-"]
+                links, text = bed.counted("-p", options.ranks, *(preload if variant == "bestride" else []), *program, timeout=1800)
+                of[variant].append({**json.loads(text), "busiest_host_bytes": max(max(both) for both in links.values())})
+    return reports
+
+
+def figures_of(reports, steps):
+    """{phase or 'step' or 'bytes': {variant: milliseconds, or bytes, of a step}} of one form."""
+    def phase(report, name):
+        return report["phases"][name]["seconds"] / steps * 1e3
+    figures = {name: {variant: statistics.median(phase(report, name) for report in of) for variant, of in reports.items()}
+               for name in reports[VARIANTS[0]][0]["phases"]}
+    figures["step"] = {variant: statistics.median(time for report in of for time in report["step_s"]) * 1e3 for variant, of in reports.items()}
+    figures["bytes"] = {variant: statistics.median(report["busiest_host_bytes"] / steps for report in of) for variant, of in reports.items()}
+    return figures
+
+
+def options_of(arguments):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--hosts", type=int, default=2, help="number of hosts (2)")
+    parser.add_argument("--ranks", type=int, default=2, help="ranks a host (2)")
+    parser.add_argument("--rate", default="200mbit", help="each way, as tc writes it (200mbit)")
+    parser.add_argument("--layers", type=int, default=4, help="of the model (4)")
+    parser.add_argument("--hidden", type=int, default=384, help="their width (384)")
+    parser.add_argument("--micro", type=int, default=2, help="micro-batches of a step (2)")
+    parser.add_argument("--steps", type=int, default=4, help="steps of a job (4)")
+    parser.add_argument("--forms", default="blocking,nonblocking", help="list, see apps/zero_step (blocking,nonblocking)")
+    parser.add_argument("--turns", type=int, default=3, help="jobs of each kind (3)")
+    parser.add_argument("--build", default="build/release", help="build folder (build/release)")
+    parser.add_argument("--environment", action="append", default=[], metavar="NAME=VALUE", help="for the preloaded ranks; may be repeated")
+    parser.add_argument("--json", help="keep every job's report in this file")
+    options = parser.parse_args(arguments)
+    if not bits_per_second(options.rate):
+        parser.error(f"--rate wants a number with kbit, mbit or gbit, not '{options.rate}'")
+    return options
+
+
+def main():
+    options = options_of(sys.argv[1:])
+    leave_if_impossible()
+    with Bed(options.hosts, options.rate) as bed:
+        reports = measure(bed, options)
+    first = next(iter(reports.values()))[VARIANTS[0]][0]
+    print(f"{options.hosts} hosts with {options.ranks} ranks, {options.rate} each way; {first['parameters']} parameters in {first['units']} units, "
+          f"{options.micro} micro-batches\n\n{'a step':30} {'MPICH':>12} {'Bestride':>12} {'ratio':>7}")
+    for form, of in reports.items():
+        for name, both in figures_of(of, options.steps).items():
+            unit = "MB" if name == "bytes" else "ms"
+            mpich, ours = (both[variant] / (1e6 if name == "bytes" else 1) for variant in VARIANTS)
+            print(f"{form + ', ' + name:30} {mpich:9.1f} {unit} {ours:9.1f} {unit} {mpich / ours if ours else 1:6.2f}x")
+    if options.json:
+        with open(options.json, "w", encoding="utf-8") as file:
+            json.dump({"options": vars(options), "reports": reports}, file, indent=1)
+
+
+if __name__ == "__main__":
+    main()
