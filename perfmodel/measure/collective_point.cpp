@@ -48,12 +48,10 @@ struct Call {
   /// As the preloaded library does it (interpose/back/hierarchical/pending.hpp). Also what the program called in its nonblocking form: MPICH's MPI_Wait keeps
   /// the processor from the rank that it waits for, and a comparison with that is one with the library at its worst.
   static void test_in_turns(decltype(&MPI_Test) test, MPI_Request* request) {
-    constexpr int patience = 2;
-    for (int turn = 0;; ++turn) {
-      int done = 0;
+    for (int done = 0;;) {
       test(request, &done, MPI_STATUS_IGNORE);
       if (done) return;
-      if (turn >= patience) ::sched_yield();
+      ::sched_yield();
     }
   }
   void now(bool library) const {

@@ -191,7 +191,6 @@ bool CollectiveQueue::step() noexcept {
 
 bool CollectiveQueue::run(Operation& operation) noexcept {
   // With more ranks than cores the neighbour that is waited for may need this core.
-  constexpr int patience = 2;
   for (int turn = 0; !operation.ended.load(std::memory_order_acquire); ++turn) {
     step();
     if (operation.ended.load(std::memory_order_acquire)) break;
@@ -199,7 +198,7 @@ bool CollectiveQueue::run(Operation& operation) noexcept {
       wire_.poll();
       progress_collectives();
     }
-    if (turn >= patience) sched_yield();
+    sched_yield();
   }
   refused_known_ = refused_;
   return !operation.failed;
