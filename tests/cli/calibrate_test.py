@@ -115,7 +115,7 @@ echo "$*" >> {self.folder}/jobs
 case "$*" in *--exchange*--rails\\ off*) {without}; exit;; *--exchange*) {with_rails}; exit;; esac
 link=overhead
 while [ $# -gt 0 ]; do case $1 in --state) state=$2;; --rails) rails=" | rails $2"; link=latency;; esac; shift; done
-printf '%s\\n' "bestride-collectives 2 2 4 2 2 2 a | b | c | d$rails" "link $link 5000" > "$state"
+printf '%s\\n' "bestride-collectives 3 2 4 2 2 2 a | b | c | d$rails" "link $link 5000" > "$state"
 printf '%s\\n' "config a | b | c | d$rails" "hosts different" "preload yes" "end 1 0 1"
 """)
         os.chmod(path, 0o755)
