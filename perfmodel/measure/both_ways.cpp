@@ -4,14 +4,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "perfmodel/measure/median.hpp"
+
 namespace bestride {
 namespace {
-
-double middle_of(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
 
 struct Ratio {
   double value = 0, noise = 0;
@@ -22,7 +18,7 @@ Ratio ratio_of(const std::vector<double>& way, const std::vector<double>& refere
   std::vector<double> ratios;
   for (std::size_t i = 0; i < way.size(); ++i) ratios.push_back(way[i] / reference[i]);
   std::sort(ratios.begin(), ratios.end());
-  const double ratio = middle_of(ratios);
+  const double ratio = median_of(ratios);
   const std::size_t outside = ratios.size() / 8;
   const double width = ratios[ratios.size() - 1 - outside] - ratios[outside];
   return {ratio, ratios.size() < 2 ? 1 : width / ratio / std::sqrt(static_cast<double>(ratios.size()))};
@@ -31,9 +27,9 @@ Ratio ratio_of(const std::vector<double>& way, const std::vector<double>& refere
 }  // namespace
 
 BothWays both_ways(const std::vector<double>& mpi, const std::vector<double>& pmpi, const std::vector<double>& tested) {
-  const bool tested_is_better = !tested.empty() && middle_of(tested) < middle_of(pmpi);
+  const bool tested_is_better = !tested.empty() && median_of(tested) < median_of(pmpi);
   const std::vector<double>& better = tested_is_better ? tested : pmpi;
-  const double seconds = middle_of(better);
+  const double seconds = median_of(better);
   const Ratio ours = ratio_of(mpi, better);
   BothWays both{ours.value * seconds, seconds, ours.noise};
   if (tested.empty()) return both;

@@ -7,16 +7,9 @@
 #include <sstream>
 #include <string>
 
+#include "perfmodel/measure/median.hpp"
+
 namespace bestride {
-namespace {
-
-double median_of(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
-
-}  // namespace
 
 bool RailSamples::add(bool rails, std::string_view seconds) {
   std::vector<double> nodes;
