@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/not_cancelled.hpp"
+
 namespace bestride {
 namespace {
 
@@ -19,7 +21,8 @@ std::atomic<int> lines_written{0};
 enum class Level { quiet, warn, info };
 
 Level level() noexcept {
-  // Read from the environment itself: a message may have to be said before, or about, the settings.
+  // Read directly from the environment, because a message may be written before the settings are read, or be about
+  // them.
   const char* text = std::getenv("BESTRIDE_LOG");
   if (text && std::strcmp(text, "quiet") == 0) return Level::quiet;
   if (text && std::strcmp(text, "info") == 0) return Level::info;
@@ -32,7 +35,7 @@ std::uint64_t hash(const char* text) noexcept {
   return h ? h : 1;
 }
 
-/// True for the first caller with this key; false for later ones and when the table is full.
+/// True for the first caller with this key. False for later callers, and if the table is full.
 bool first_time(const char* key) noexcept {
   const std::uint64_t wanted = hash(key);
   for (auto& slot : said_keys) {
@@ -44,12 +47,14 @@ bool first_time(const char* key) noexcept {
 }
 
 void write_line(const char* format, va_list arguments) noexcept {
+  const NotCancelled not_cancelled;
   const int line = lines_written.fetch_add(1, std::memory_order_relaxed);
   if (line > line_limit) return;
   char text[1024];
   int length = std::snprintf(text, sizeof text, "bestride: ");
   if (line == line_limit)
-    length += std::snprintf(text + length, sizeof text - static_cast<std::size_t>(length), "further messages are dropped");
+    length +=
+        std::snprintf(text + length, sizeof text - static_cast<std::size_t>(length), "further messages are dropped");
   else
     length += std::vsnprintf(text + length, sizeof text - static_cast<std::size_t>(length) - 1, format, arguments);
   if (length > static_cast<int>(sizeof text) - 2) length = static_cast<int>(sizeof text) - 2;

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Result<T>: a value or one line that says what went wrong and what to do.
-// Inside the preloaded object no exception crosses a room; a function that can fail says so in its type.
-// std::expected would be the natural choice, but GCC 12 has it only in C++23.
+// Result<T>: a value, or one line that states what went wrong and what to do. In the preload library no exception
+// crosses from one directory into another; a function that can fail returns a Result. std::expected would be the
+// natural choice, but GCC 12 has it only in C++23.
 #include <optional>
 #include <string>
 #include <utility>
 
 namespace bestride {
 
-/// Why something failed, for a person: cause first, remedy after ("profile 'x' is from another machine; run 'bestride calibrate'").
+/// The reason of a failure, for the user: cause first, then remedy ("profile 'x' is from another machine; run 'bestride
+/// calibrate'").
 struct Error {
   std::string text;
 };
@@ -25,7 +26,7 @@ class [[nodiscard]] Result {
   const T& operator*() const noexcept { return *value_; }
   T* operator->() noexcept { return &*value_; }
   const T* operator->() const noexcept { return &*value_; }
-  /// Only valid if there is no value.
+  /// Valid only if there is no value.
   const Error& error() const noexcept { return error_; }
 
  private:

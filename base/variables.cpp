@@ -26,14 +26,9 @@ int index_of(std::string_view name) {
 bool valid(const Variable& variable, const std::string& text) {
   bool ok = true;
   switch (variable.type) {
-    case VariableType::flag:
-      parse_flag(text, &ok);
-      return ok;
-    case VariableType::size:
-      parse_size(text, &ok);
-      return ok;
-    case VariableType::text:
-      return true;
+    case VariableType::flag: parse_flag(text, &ok); return ok;
+    case VariableType::size: parse_size(text, &ok); return ok;
+    case VariableType::text: return true;
     case VariableType::choice: {
       const std::string all = std::string("|") + variable.choices + "|";
       return !text.empty() && text.find('|') == std::string::npos && all.find("|" + text + "|") != std::string::npos;
@@ -44,14 +39,10 @@ bool valid(const Variable& variable, const std::string& text) {
 
 std::string expected(const Variable& variable) {
   switch (variable.type) {
-    case VariableType::flag:
-      return "0 or 1";
-    case VariableType::size:
-      return "a size such as 64K";
-    case VariableType::choice:
-      return std::string("one of ") + variable.choices;
-    case VariableType::text:
-      break;
+    case VariableType::flag: return "0 or 1";
+    case VariableType::size: return "a size such as 64K";
+    case VariableType::choice: return std::string("one of ") + variable.choices;
+    case VariableType::text: break;
   }
   return "text";
 }
@@ -115,16 +106,17 @@ void Settings::take(std::size_t i, const std::string& text, VariableSource sourc
   if (valid(variable, text))
     values_[i] = {text, source, file};
   else
-    troubles_.push_back(std::string(variable.name) + "='" + text + "' is not " + expected(variable) + "; '" + values_[i].text +
-                        "' is used");
+    troubles_.push_back(std::string(variable.name) + "='" + text + "' is not " + expected(variable) + "; '" +
+                        values_[i].text + "' is used");
 }
 
-/// A file that was asked for must be readable; the usual places may be absent.
+/// `asked_for`: the user named the file, so it must be readable. The default places may be absent.
 void Settings::read_file(const std::string& path, VariableSource source, bool asked_for) {
   std::FILE* file = std::fopen(path.c_str(), "re");
   if (!file) {
     if (asked_for)
-      troubles_.push_back("can't read the configuration file '" + path + "': " + std::strerror(errno) + "; it is ignored");
+      troubles_.push_back("can't read the configuration file '" + path + "': " + std::strerror(errno) +
+                          "; it is ignored");
     return;
   }
   char line[4096];
@@ -138,8 +130,9 @@ void Settings::read_file(const std::string& path, VariableSource source, bool as
     const std::string name = trimmed(text.substr(0, equals));
     const int i = equals == std::string::npos ? -1 : index_of(name);
     if (i < 0)
-      troubles_.push_back(path + ":" + std::to_string(number) + ": '" + text +
-                          "' is not NAME=value with a known name ('bestride info --env' lists them); the line is ignored");
+      troubles_.push_back(
+          path + ":" + std::to_string(number) + ": '" + text +
+          "' is not NAME=value with a known name ('bestride info --env' lists them); the line is ignored");
     else
       take(static_cast<std::size_t>(i), trimmed(text.substr(equals + 1)), source, path);
   }
@@ -148,7 +141,8 @@ void Settings::read_file(const std::string& path, VariableSource source, bool as
 
 Settings Settings::read() {
   Settings settings;
-  for (const Variable& variable : variables()) settings.values_.push_back({variable.default_value, VariableSource::built_in, ""});
+  for (const Variable& variable : variables())
+    settings.values_.push_back({variable.default_value, VariableSource::built_in, ""});
   // Lowest precedence first; each later source overwrites.
   settings.read_file("/etc/bestride/config", VariableSource::system_file, false);
   if (const char* home = std::getenv("HOME"))
@@ -203,7 +197,8 @@ std::vector<UnknownVariable> unknown_variables() {
     UnknownVariable found{name, ""};
     int best = 4;
     for (const Variable& variable : variables())
-      if (const int distance = edit_distance(name, variable.name); distance < best) best = distance, found.nearest = variable.name;
+      if (const int distance = edit_distance(name, variable.name); distance < best)
+        best = distance, found.nearest = variable.name;
     unknown.push_back(std::move(found));
   }
   return unknown;

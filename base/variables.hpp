@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Every environment variable of the project, declared once: from this table come the values, `bestride info --env`, the page
-// docs/variables.md and the warning for an unknown BESTRIDE_* name.
-// Precedence: the environment, then the file BESTRIDE_CONFIG names, then ~/.config/bestride/config, then
-// /etc/bestride/config; a file has one NAME=value a line and '#' comments.
+// Declares every environment variable of the project once. The values, `bestride info --env`, the page
+// docs/variables.md and the warning about an unknown BESTRIDE_* name all come from this table. Precedence: the
+// environment, the file that BESTRIDE_CONFIG names, ~/.config/bestride/config, /etc/bestride/config. A file has one
+// NAME=value per line; '#' starts a comment.
 #include <cstdint>
 #include <span>
 #include <string>
@@ -14,17 +14,17 @@ namespace bestride {
 enum class VariableType : std::uint8_t { flag, size, text, choice };
 
 struct Variable {
-  const char* name;       ///< full name, BESTRIDE_...
-  VariableType type;      ///< flag: 0/1/on/off/yes/no; size: bytes with optional K, M, G suffix (powers of 1024)
+  const char* name;   ///< full name, BESTRIDE_...
+  VariableType type;  ///< flag: 0/1/on/off/yes/no; size: bytes, with an optional suffix K, M, G (powers of 1024)
   const char* default_value;
-  const char* choices;    ///< for VariableType::choice: "a|b|c", else ""
-  const char* help;       ///< one line
+  const char* choices;  ///< for VariableType::choice: "a|b|c", else ""
+  const char* help;     ///< one line
 };
 
-/// The whole table, in the order it is documented. Static storage.
+/// The whole table, in the order of the documentation. Static storage.
 std::span<const Variable> variables() noexcept;
 
-/// Where a value came from.
+/// Where a value comes from.
 enum class VariableSource : std::uint8_t { environment, config_file, user_file, system_file, built_in };
 
 struct VariableValue {
@@ -33,17 +33,19 @@ struct VariableValue {
   std::string file;  ///< for the file sources
 };
 
-/// The effective values of one process, read once. Immutable after construction, so reading it is thread-safe.
+/// The effective values of one process, read once. Immutable after construction, so threads may read it concurrently.
 class Settings {
  public:
-  /// Reads environment and files. Never fails: a bad value or an unreadable file is among troubles(), and the default stands.
+  /// Reads environment and files. Never fails: for a bad value or an unreadable file it adds a line to troubles(), and
+  /// the default value applies.
   static Settings read();
-  /// The process's settings: read at the first call, which says the troubles.
+  /// The settings of the process. The first call reads them and writes the troubles to stderr.
   static const Settings& get();
-  /// The same for who says the troubles himself: does so only if this is the first call of the process.
+  /// As get(), for a caller that prints the troubles itself: if this is the first call of the process, nothing is
+  /// written.
   static const Settings& get_without_saying();
 
-  /// What was wrong, one line each, with its remedy.
+  /// What was wrong: one line for each problem, with its remedy.
   const std::vector<std::string>& troubles() const noexcept { return troubles_; }
 
   bool flag(const char* name) const;
@@ -60,13 +62,15 @@ class Settings {
   std::vector<std::string> troubles_;
 };
 
-/// "1", "on", "yes", "true" -> true; "0", "off", "no", "false" -> false; anything else: false and *ok = false.
+/// "1", "on", "yes", "true" -> true; "0", "off", "no", "false" -> false; anything else: returns false and sets *ok =
+/// false.
 bool parse_flag(const std::string& text, bool* ok) noexcept;
-/// "64K" -> 65536. Negative, empty, overflowing or trailing text: 0 and *ok = false.
+/// "64K" -> 65536. Negative, empty or overflowing text, and text with trailing characters: returns 0 and sets *ok =
+/// false.
 std::int64_t parse_size(const std::string& text, bool* ok) noexcept;
 
-/// BESTRIDE_* names in the environment that are not in the table, each with the nearest known name (edit distance at most 3)
-/// or "". BESTRIDE_ names are matched exactly, case counts.
+/// BESTRIDE_* names in the environment that are not in the table, each with the nearest known name (edit distance at
+/// most 3) or "". The comparison is case-sensitive.
 struct UnknownVariable {
   std::string name;
   std::string nearest;

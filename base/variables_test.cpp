@@ -61,7 +61,8 @@ TEST(Table, DefaultsAreValid) {
   for (const Variable& variable : variables()) {
     EXPECT_EQ(std::string(variable.name).rfind("BESTRIDE_", 0), 0u);
     if (variable.type == VariableType::choice) {
-      EXPECT_NE((std::string("|") + variable.choices + "|").find(std::string("|") + variable.default_value + "|"), std::string::npos);
+      EXPECT_NE((std::string("|") + variable.choices + "|").find(std::string("|") + variable.default_value + "|"),
+                std::string::npos);
     }
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an intercepted call with nothing to do costs: a plain MPI program, run bare, preloaded and preloaded but disabled.
-// One process; each case is a call (or the shortest closed group of calls) on predefined types, repeated.
+// What an intercepted call with nothing to do costs: a plain MPI program, run bare, preloaded and preloaded but
+// disabled. One process; each case is a call (or the shortest closed group of calls) on predefined types, repeated.
 //   call_overhead time            one JSON line a case: median nanoseconds of one group
 //   call_overhead count CASE N    runs one case N times and nothing else: for an instruction counter
 #include <mpi.h>
@@ -58,11 +58,16 @@ struct Case {
   void (*run)();
 };
 constexpr Case cases[] = {
-    {"Comm_rank (not engaged)", 1, comm_rank},     {"Type_size (not engaged)", 1, type_size},
-    {"Pack 1 double", 1, pack_double},             {"Test of a null request", 1, test_null},
-    {"Send to PROC_NULL", 1, send_proc_null},      {"Recv from PROC_NULL", 1, recv_proc_null},
-    {"Irecv + Isend + Waitall to self", 3, self_message}, {"Allgather of one rank", 1, allgather},
-    {"Alltoallv of one rank", 1, alltoallv},       {"Alltoallw of one rank", 1, alltoallw},
+    {"Comm_rank (not engaged)", 1, comm_rank},
+    {"Type_size (not engaged)", 1, type_size},
+    {"Pack 1 double", 1, pack_double},
+    {"Test of a null request", 1, test_null},
+    {"Send to PROC_NULL", 1, send_proc_null},
+    {"Recv from PROC_NULL", 1, recv_proc_null},
+    {"Irecv + Isend + Waitall to self", 3, self_message},
+    {"Allgather of one rank", 1, allgather},
+    {"Alltoallv of one rank", 1, alltoallv},
+    {"Alltoallw of one rank", 1, alltoallw},
 };
 
 double median_ns(void (*run)()) {
@@ -84,8 +89,10 @@ int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   int status = 0;
   if (argc == 2 && std::strcmp(argv[1], "time") == 0) {
-    for (const Case& one : cases) std::printf("{\"case\":\"%s\",\"calls\":%d,\"ns\":%.2f}\n", one.name, one.calls, median_ns(one.run));
-  } else if (argc == 4 && std::strcmp(argv[1], "count") == 0 && std::atoi(argv[2]) < static_cast<int>(std::size(cases))) {
+    for (const Case& one : cases)
+      std::printf("{\"case\":\"%s\",\"calls\":%d,\"ns\":%.2f}\n", one.name, one.calls, median_ns(one.run));
+  } else if (argc == 4 && std::strcmp(argv[1], "count") == 0 &&
+             std::atoi(argv[2]) < static_cast<int>(std::size(cases))) {
     for (long i = std::atol(argv[3]); i > 0; --i) cases[std::atoi(argv[2])].run();
   } else if (argc == 2 && std::strcmp(argv[1], "list") == 0) {
     for (const Case& one : cases) std::printf("{\"case\":\"%s\",\"calls\":%d}\n", one.name, one.calls);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How much slower than the best strategy the chosen one is, on shapes that were not calibrated. Two ranks:
 //   mpiexec -n 2 chooser_regret [--profile FILE] [--shapes N] [--seed S] [--output results.json]
-// Every strategy is measured in the same run, interleaved; the baseline "always forward" and the built-in profile are judged on the
-// same samples. Prints regret = time(chosen) / least time - 1, and what a choice itself costs.
+// Every strategy is measured in the same run, interleaved; the baseline "always forward" and the built-in profile are
+// judged on the same samples. Prints regret = time(chosen) / least time - 1, and what a choice itself costs.
 #include <mpi.h>
 
 #include <algorithm>
@@ -16,9 +16,9 @@
 #include "datatype/decode.hpp"
 #include "datatype/respell.hpp"
 #include "kernels/packer.hpp"
-#include "perfmodel/chooser.hpp"
-#include "perfmodel/measure/pair.hpp"
-#include "perfmodel/measure/types.hpp"
+#include "perfmodel/calibrate/messages/pair.hpp"
+#include "perfmodel/calibrate/messages/types.hpp"
+#include "perfmodel/choose/chooser.hpp"
 
 namespace {
 
@@ -46,7 +46,8 @@ Measured measure(const RandomType& type, CallKind kind, Distance distance, const
   result.shape = Shape::of(*layout, {decoded->unit_bytes, Spelling::leaf_of(leaf_size)});
   const int bytes = static_cast<int>(layout->size());
   const bool message = is_message(kind);
-  result.allowed = {message && !layout->contiguous() && can_respell(*layout, decoded->leaf, leaf_size), !layout->contiguous()};
+  result.allowed = {message && !layout->contiguous() && can_respell(*layout, decoded->leaf, leaf_size),
+                    !layout->contiguous()};
 
   char* const base = buffers.user.at_least(static_cast<std::size_t>(layout->high() + 64));
   char* const packed = buffers.packed.at_least(static_cast<std::size_t>(bytes));
@@ -60,7 +61,8 @@ Measured measure(const RandomType& type, CallKind kind, Distance distance, const
   std::vector<Strategy> strategies{Strategy::forward};
   if (respelled) strategies.push_back(Strategy::respell);
   if (result.allowed.pack) strategies.push_back(Strategy::pack);
-  // Between two ranks both sides do the same, as in an exchange of halos: their work overlaps in MPI's engines and nowhere else.
+  // Between two ranks both sides do the same, as in an exchange of halos: their work overlaps in MPI's engines and
+  // nowhere else.
   const bool both = message && distance == Distance::node;
   const CallKind role = !both ? kind : one_way.rank() == 0 ? CallKind::send : CallKind::receive;
   std::vector<std::function<void()>> actions;
@@ -70,8 +72,10 @@ Measured measure(const RandomType& type, CallKind kind, Distance distance, const
       int position = 0;
       if (strategy == Strategy::pack) {
         if (role == CallKind::pack || role == CallKind::send) packer.pack(packed, base);
-        if (message && wire_respelled) one_way.transfer(packed, wire.count(), wire.type());
-        else if (message) one_way.transfer(packed, bytes, MPI_BYTE);
+        if (message && wire_respelled)
+          one_way.transfer(packed, wire.count(), wire.type());
+        else if (message)
+          one_way.transfer(packed, bytes, MPI_BYTE);
         if (role == CallKind::unpack || role == CallKind::receive) packer.unpack(base, packed);
       } else if (kind == CallKind::pack) {
         MPI_Pack(base, type.count, type.type, packed, bytes, &position, MPI_COMM_SELF);
@@ -85,7 +89,9 @@ Measured measure(const RandomType& type, CallKind kind, Distance distance, const
       one_way.answer();
     });
   const std::vector<double> seconds = time_actions(MPI_COMM_WORLD, std::move(actions), one_way.answered(), 4e-3);
-  for (std::size_t s = 0; s < strategies.size(); ++s) result.seconds[static_cast<std::size_t>(strategies[s])] = seconds[s] > 0 ? seconds[s] + overhead_seconds(strategies[s], kind) : never;
+  for (std::size_t s = 0; s < strategies.size(); ++s)
+    result.seconds[static_cast<std::size_t>(strategies[s])] =
+        seconds[s] > 0 ? seconds[s] + overhead_seconds(strategies[s], kind) : never;
   if (respelled) MPI_Type_free(&respelled->type);
   return result;
 }
@@ -98,8 +104,9 @@ struct Regrets {
     std::sort(values.begin(), values.end());
     double sum = 0;
     for (double v : values) sum += v;
-    std::printf("%-34s n %4zu  mean %6.1f %%  median %6.1f %%  p90 %6.1f %%  max %6.0f %%\n", what, values.size(), 100 * sum / static_cast<double>(values.size()),
-                100 * values[values.size() / 2], 100 * values[values.size() * 9 / 10], 100 * values.back());
+    std::printf("%-34s n %4zu  mean %6.1f %%  median %6.1f %%  p90 %6.1f %%  max %6.0f %%\n", what, values.size(),
+                100 * sum / static_cast<double>(values.size()), 100 * values[values.size() / 2],
+                100 * values[values.size() * 9 / 10], 100 * values.back());
   }
 };
 
@@ -108,7 +115,10 @@ double nanoseconds_a_choice(const Chooser& chooser, const std::vector<Shape>& sh
   for (int round = 0; round < 20; ++round) {
     const double start = MPI_Wtime();
     for (int i = 0; i < 1000; ++i)
-      sink += chooser.choose(shapes[static_cast<std::size_t>(i) % shapes.size()], CallKind::send, Distance::node, {true, true}).seconds[0];
+      sink +=
+          chooser
+              .choose(shapes[static_cast<std::size_t>(i) % shapes.size()], CallKind::send, Distance::node, {true, true})
+              .seconds[0];
     best = std::min(best, (MPI_Wtime() - start) * 1e6);
   }
   return sink > 0 ? best : 0;
@@ -118,11 +128,13 @@ double nanoseconds_a_choice(const Chooser& chooser, const std::vector<Shape>& sh
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
-  std::map<std::string, std::string> options{{"--profile", find_profile_path()}, {"--shapes", "100"}, {"--seed", "1"}, {"--output", ""}};
+  std::map<std::string, std::string> options{
+      {"--profile", find_profile_path()}, {"--shapes", "100"}, {"--seed", "1"}, {"--output", ""}};
   for (int i = 1; i + 1 < argc; i += 2) options[argv[i]] = argv[i + 1];
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  auto loaded = options["--profile"].empty() ? Result<MachineProfile>(Error{}) : MachineProfile::load(options["--profile"]);
+  auto loaded =
+      options["--profile"].empty() ? Result<MachineProfile>(Error{}) : MachineProfile::load(options["--profile"]);
   if (!loaded && !options["--profile"].empty() && rank == 0) std::printf("%s\n", loaded.error().text.c_str());
   const MachineProfile& profile = loaded ? *loaded : MachineProfile::built_in();
   const Chooser chooser(profile), cautious(MachineProfile::built_in());
@@ -141,15 +153,26 @@ int main(int argc, char** argv) {
       const Choice careful = cautious.choose(measured.shape, kind, Distance::node, measured.allowed);
       const double least = *std::min_element(measured.seconds.begin(), measured.seconds.end());
       const auto regret = [&](Strategy s) { return measured.seconds[static_cast<std::size_t>(s)] / least - 1; };
-      if (least == never || measured.seconds[0] == never || regret(choice.strategy) == never || regret(careful.strategy) == never) continue;  // the machine was too busy
+      if (least == never || measured.seconds[0] == never || regret(choice.strategy) == never ||
+          regret(careful.strategy) == never)
+        continue;  // the machine was too busy
       const std::string call(name(kind));
-      for (const std::string& group : {std::string("calibrated, all"), "calibrated, " + call, "calibrated, " + std::string(name(measured.shape.kind))})
+      for (const std::string& group : {std::string("calibrated, all"), "calibrated, " + call,
+                                       "calibrated, " + std::string(name(measured.shape.kind))})
         regrets[group].add(regret(choice.strategy));
       regrets["built-in, " + call].add(regret(careful.strategy));
       regrets["always forward, " + call].add(regret(Strategy::forward));
-      nlohmann::json row{{"type", type.text}, {"call", call}, {"class", name(measured.shape.kind)}, {"bytes", measured.shape.bytes},
-                         {"block", measured.shape.block_bytes}, {"jump", measured.shape.jump}, {"unit", measured.shape.unit_bytes},
-                         {"leaf", name(measured.shape.leaf)}, {"chosen", name(choice.strategy)}, {"built_in", name(careful.strategy)}, {"regret", regret(choice.strategy)}};
+      nlohmann::json row{{"type", type.text},
+                         {"call", call},
+                         {"class", name(measured.shape.kind)},
+                         {"bytes", measured.shape.bytes},
+                         {"block", measured.shape.block_bytes},
+                         {"jump", measured.shape.jump},
+                         {"unit", measured.shape.unit_bytes},
+                         {"leaf", name(measured.shape.leaf)},
+                         {"chosen", name(choice.strategy)},
+                         {"built_in", name(careful.strategy)},
+                         {"regret", regret(choice.strategy)}};
       for (int s = 0; s < strategy_count; ++s) {
         const std::string strategy(name(static_cast<Strategy>(s)));
         if (measured.seconds[static_cast<std::size_t>(s)] == never) continue;
@@ -165,7 +188,9 @@ int main(int argc, char** argv) {
     for (auto& [group, values] : regrets) values.print(group.c_str());
     const double ns = shapes.empty() ? 0 : nanoseconds_a_choice(chooser, shapes);
     std::printf("one choice: %.0f ns\n", ns);
-    if (!options["--output"].empty()) std::ofstream(options["--output"]) << nlohmann::json{{"choice_ns", ns}, {"seed", options["--seed"]}, {"rows", rows}}.dump(1) << "\n";
+    if (!options["--output"].empty())
+      std::ofstream(options["--output"])
+          << nlohmann::json{{"choice_ns", ns}, {"seed", options["--seed"]}, {"rows", rows}}.dump(1) << "\n";
   }
   MPI_Finalize();
   return 0;

@@ -21,7 +21,11 @@ struct LeafType {
   const char* name;
 };
 LeafType random_leaf(std::mt19937& random) {
-  const LeafType leaves[] = {{MPI_DOUBLE, 8, "double"}, {MPI_FLOAT, 4, "float"}, {MPI_INT, 4, "int"}, {MPI_DOUBLE, 8, "double"}, {MPI_C_DOUBLE_COMPLEX, 16, "dcomplex"}};
+  const LeafType leaves[] = {{MPI_DOUBLE, 8, "double"},
+                             {MPI_FLOAT, 4, "float"},
+                             {MPI_INT, 4, "int"},
+                             {MPI_DOUBLE, 8, "double"},
+                             {MPI_C_DOUBLE_COMPLEX, 16, "dcomplex"}};
   return leaves[below(random, 5)];
 }
 
@@ -36,7 +40,8 @@ RandomType random_vector(std::mt19937& random, double bytes) {
   const LeafType leaf = random_leaf(random);
   const int block = std::max(1, static_cast<int>(log_uniform(random, 4, 6000) / leaf.size));
   const int stride = std::max(block + 1, static_cast<int>(block * log_uniform(random, 1.2, 40)));
-  const int count = std::max(2, static_cast<int>(std::min(bytes / (block * leaf.size), largest_footprint / (stride * leaf.size))));
+  const int count =
+      std::max(2, static_cast<int>(std::min(bytes / (block * leaf.size), largest_footprint / (stride * leaf.size))));
   RandomType result;
   if (below(random, 4) == 0) {
     MPI_Datatype body;
@@ -56,7 +61,8 @@ RandomType random_vector(std::mt19937& random, double bytes) {
 RandomType random_box(std::mt19937& random, double bytes) {
   const LeafType leaf = random_leaf(random);
   const int halo = 1 + below(random, 4), axis = below(random, 3);
-  const int side = std::clamp(static_cast<int>(std::sqrt(bytes / (halo * leaf.size))), 4, static_cast<int>(std::cbrt(largest_footprint / leaf.size)) - 12);
+  const int side = std::clamp(static_cast<int>(std::sqrt(bytes / (halo * leaf.size))), 4,
+                              static_cast<int>(std::cbrt(largest_footprint / leaf.size)) - 12);
   int sizes[3], parts[3], starts[3];
   for (int d = 0; d < 3; ++d) {
     sizes[d] = side + 2 * halo + below(random, 5);
@@ -65,7 +71,8 @@ RandomType random_box(std::mt19937& random, double bytes) {
   }
   RandomType result;
   MPI_Type_create_subarray(3, sizes, parts, starts, MPI_ORDER_C, leaf.type, &result.type);
-  result.text = text_of("subarray([%d,%d,%d],[%d,%d,%d],c,%s)", sizes[0], sizes[1], sizes[2], parts[0], parts[1], parts[2], leaf.name);
+  result.text = text_of("subarray([%d,%d,%d],[%d,%d,%d],c,%s)", sizes[0], sizes[1], sizes[2], parts[0], parts[1],
+                        parts[2], leaf.name);
   return result;
 }
 
@@ -80,8 +87,8 @@ RandomType random_records(std::mt19937& random, double bytes) {
   double packed = 0;
   for (int m = 0; m < members; ++m) {
     const bool is_double = !mixed || below(random, 2);
-    // Two integers at a time: MPICH 4.0.2 can't receive what a contiguous sender's fragments split inside a basic element
-    // (docs/strategies.md), and the other side of every measurement is contiguous.
+    // Two integers at a time: MPICH 4.0.2 can't receive what a contiguous sender's fragments split inside a basic
+    // element (docs/strategies.md), and the other side of every measurement is contiguous.
     const int length = is_double ? 1 + below(random, 4) : 2 + 2 * below(random, 2);
     lengths.push_back(length);
     types.push_back(is_double ? MPI_DOUBLE : MPI_INT);
@@ -104,7 +111,8 @@ RandomType random_records(std::mt19937& random, double bytes) {
     result.count = count;
   }
   MPI_Type_free(&record);
-  result.text = text_of("%d records of %d %s members, %.0f of %ld bytes, count %d", count, members, mixed ? "mixed" : "double", packed, static_cast<long>(next), result.count);
+  result.text = text_of("%d records of %d %s members, %.0f of %ld bytes, count %d", count, members,
+                        mixed ? "mixed" : "double", packed, static_cast<long>(next), result.count);
   return result;
 }
 
@@ -112,7 +120,9 @@ RandomType random_list(std::mt19937& random, double bytes) {
   const LeafType leaf = random_leaf(random);
   const int block = std::max(1, static_cast<int>(log_uniform(random, 4, 500) / leaf.size));
   const int gap = std::max(2, static_cast<int>(block * log_uniform(random, 0.5, 20)));
-  const int count = std::max(10, static_cast<int>(std::min({bytes / (block * leaf.size), largest_footprint / ((block + gap) * leaf.size), 5e5})));
+  const int count = std::max(
+      10,
+      static_cast<int>(std::min({bytes / (block * leaf.size), largest_footprint / ((block + gap) * leaf.size), 5e5})));
   std::vector<int> at;
   int next = 0;
   for (int i = 0; i < count; ++i) {
@@ -122,7 +132,8 @@ RandomType random_list(std::mt19937& random, double bytes) {
   if (below(random, 3) == 0) std::shuffle(at.begin(), at.end(), random);
   RandomType result;
   MPI_Type_create_indexed_block(count, block, at.data(), leaf.type, &result.type);
-  result.text = text_of("indexed_block(%d blocks of %d, gaps to %d,%s)%s", count, block, gap, leaf.name, at[0] || at[1] < at[0] ? " shuffled" : "");
+  result.text = text_of("indexed_block(%d blocks of %d, gaps to %d,%s)%s", count, block, gap, leaf.name,
+                        at[0] || at[1] < at[0] ? " shuffled" : "");
   return result;
 }
 
@@ -132,9 +143,13 @@ RandomType make_random_type(std::mt19937& random) {
   const double bytes = log_uniform(random, 100, 8e6);
   RandomType result;
   switch (below(random, 9)) {
-    case 0: case 1: case 2: result = random_vector(random, bytes); break;
-    case 3: case 4: result = random_box(random, bytes); break;
-    case 5: case 6: result = random_records(random, bytes); break;
+    case 0:
+    case 1:
+    case 2: result = random_vector(random, bytes); break;
+    case 3:
+    case 4: result = random_box(random, bytes); break;
+    case 5:
+    case 6: result = random_records(random, bytes); break;
     case 7: result = random_list(random, bytes); break;
     default:
       result.count = std::max(1, static_cast<int>(bytes / 8));

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What collectives may send instead of plain bytes: deltas, hashes, quantised numbers, with memcpy and memcmp of the same content as the
-// limit. Content of 64 MiB, so that all of it comes from memory; bytes per second are those of the plain content. Only
-// ratios within one run mean something:
-//   bench_collective_kernels --benchmark_enable_random_interleaving=true --benchmark_repetitions=5 --benchmark_report_aggregates_only=true
+// What collectives may send instead of plain bytes: deltas, hashes, quantised numbers, with memcpy and memcmp of the
+// same content as the limit. Content of 64 MiB, so that all of it comes from memory; bytes per second are those of the
+// plain content. Only ratios within one run mean something:
+//   bench_collective_kernels --benchmark_enable_random_interleaving=true --benchmark_repetitions=5
+//   --benchmark_report_aggregates_only=true
 #include <benchmark/benchmark.h>
 
 #include <cstring>
@@ -27,9 +28,7 @@ std::uint64_t next(std::uint64_t& state) {
 
 /// Numbers of a format, of magnitudes from 2^-8 to 1.
 Content numbers_of(NumberFormat format) {
-  constexpr struct {
-    int exponent, fraction;
-  } shapes[] = {{8, 23}, {11, 52}, {5, 10}, {8, 7}};
+  constexpr struct { int exponent, fraction; } shapes[] = {{8, 23}, {11, 52}, {5, 10}, {8, 7}};
   const auto shape = shapes[static_cast<int>(format)];
   const std::int64_t bytes = number_bytes(format);
   Content made(size);
@@ -54,7 +53,8 @@ struct Change {
   unsigned per_mille;
   std::size_t together;  ///< words
 };
-constexpr Change changes[] = {{"nothing", 0, 1}, {"0.1%", 1, 1}, {"1%", 10, 1}, {"10%", 100, 1}, {"50%", 500, 1}, {"10%_together", 100, 4096}};
+constexpr Change changes[] = {{"nothing", 0, 1}, {"0.1%", 1, 1},  {"1%", 10, 1},
+                              {"10%", 100, 1},   {"50%", 500, 1}, {"10%_together", 100, 4096}};
 
 Content newer(const Change& change) {
   Content content = older();
@@ -91,7 +91,8 @@ void run_encode(benchmark::State& state, const Change& change, Isa isa) {
   const Content content = newer(change);
   Content out(static_cast<std::size_t>(delta::most_encoded_bytes(size)));
   std::int64_t bytes = 0;
-  for (auto _ : state) bytes = delta::encode(older().data(), content.data(), size, out.data(), static_cast<std::int64_t>(out.size()), isa);
+  for (auto _ : state)
+    bytes = delta::encode(older().data(), content.data(), size, out.data(), static_cast<std::int64_t>(out.size()), isa);
   state.SetLabel(std::to_string(static_cast<double>(bytes) / size) + " of the bytes");
   finish(state);
 }
@@ -138,7 +139,8 @@ void register_all(Isa isa) {
       for (const CodeBits bits : {CodeBits::int4, CodeBits::int8}) {
         if (way == Way::add && format != 0) continue;
         constexpr const char* ways[] = {"quantise/", "dequantise/", "dequantise_add/"};
-        const std::string start = std::string(ways[static_cast<int>(way)]) + formats[format] + (bits == CodeBits::int4 ? "/int4" : "/int8");
+        const std::string start =
+            std::string(ways[static_cast<int>(way)]) + formats[format] + (bits == CodeBits::int4 ? "/int4" : "/int8");
         benchmark::RegisterBenchmark((start + end).c_str(), [=](benchmark::State& state) {
           run_quantised(state, way, static_cast<NumberFormat>(format), bits, isa);
         });

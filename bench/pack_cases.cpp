@@ -16,7 +16,8 @@ Placed vector(Int count, Int size, Int stride) { return repeat(block(size), coun
 Placed at(Placed placed, Int offset) { return {placed.offset + offset, placed.node}; }
 
 /// `counts` elements of `element` bytes at `starts` of an array of `sizes`, last dimension fastest.
-Placed subarray(const std::vector<Int>& sizes, const std::vector<Int>& counts, const std::vector<Int>& starts, Int element) {
+Placed subarray(const std::vector<Int>& sizes, const std::vector<Int>& counts, const std::vector<Int>& starts,
+                Int element) {
   Placed all = block(element);
   Int stride = element, offset = 0;
   for (std::size_t d = sizes.size(); d-- > 0;) {
@@ -72,8 +73,8 @@ Placed aos(Int records) {  // double[4], char[5] in 40 bytes
 }
 
 Placed wide_aos(Int records) {  // five fields in 96 bytes, 56 of them sent
-  const Placed record =
-      *make_sequence(std::vector<Placed>{block(8), at(block(12), 16), at(block(4), 36), at(block(24), 48), at(block(8), 80)});
+  const Placed record = *make_sequence(
+      std::vector<Placed>{block(8), at(block(12), 16), at(block(4), 36), at(block(24), 48), at(block(8), 80)});
   return repeat(record, records, 96);
 }
 
@@ -86,22 +87,24 @@ std::vector<Case> cases() {
   for (const Int size : {Int{1} << 10, Int{64} << 10, Int{1} << 20, Int{16} << 20}) {
     for (const Int width : {1, 2, 4, 8, 12, 16, 24, 32, 40, 64, 100, 128, 256, 512, 1024, 2048})
       if (width < size)
-        all.push_back(
-            {"vector/" + std::to_string(width) + "/" + bytes(size), [=] { return vector(size / width, width, 2 * width); }});
+        all.push_back({"vector/" + std::to_string(width) + "/" + bytes(size),
+                       [=] { return vector(size / width, width, 2 * width); }});
     all.push_back({"resized/8of24/" + bytes(size), [=] { return vector(size / 8, 8, 24); }});
     all.push_back({"resized/4of64/" + bytes(size), [=] { return vector(size / 4, 4, 64); }});
     all.push_back({"resized/8of80/" + bytes(size), [=] { return vector(size / 8, 8, 80); }});
     all.push_back({"resized/16of48/" + bytes(size), [=] { return vector(size / 16, 16, 48); }});
     all.push_back({"aos/37of40/" + bytes(size), [=] { return aos(size / 37); }});
     all.push_back({"aos/56of96/" + bytes(size), [=] { return wide_aos(size / 56); }});
-    all.push_back({"nest3/16/" + bytes(size), [=] { return repeat(repeat(vector(4, 16, 40), 4, 200), size / 256, 1000); }});
+    all.push_back(
+        {"nest3/16/" + bytes(size), [=] { return repeat(repeat(vector(4, 16, 40), 4, 200), size / 256, 1000); }});
     all.push_back({"indexed/4/" + bytes(size), [=] { return random_blocks(size / 4, 1, 4, size / 2, 7); }});
     all.push_back({"indexed/12/" + bytes(size), [=] { return random_blocks(size / 12, 3, 4, size / 6, 7); }});
     all.push_back({"indexed/64/" + bytes(size), [=] { return random_blocks(size / 64, 8, 8, size / 32, 7); }});
   }
   for (const Int width : {8, 64, 1024})
     for (const Int size : {Int{4} << 20, Int{64} << 20, Int{256} << 20})
-      all.push_back({"large/" + std::to_string(width) + "/" + bytes(size), [=] { return vector(size / width, width, 2 * width); }});
+      all.push_back({"large/" + std::to_string(width) + "/" + bytes(size),
+                     [=] { return vector(size / width, width, 2 * width); }});
   for (const Int n : {64, 256, 512})
     for (const Int w : {1, 2, 3}) {
       const std::string end = "/" + std::to_string(n) + "/w" + std::to_string(w);
@@ -120,7 +123,8 @@ std::vector<Case> cases() {
                    const Int d = 8;
                    return repeat(vector(d, d * d / 2 * 24, d * d * d / 2 * 24), 2, 24 * d * d * d * d / 2);
                  }});
-  for (const Int d : {12, 64, 408}) all.push_back({"NAS_LU_y/" + std::to_string(d), [=] { return vector(d, 40, 40 * (d + 2)); }});
+  for (const Int d : {12, 64, 408})
+    all.push_back({"NAS_LU_y/" + std::to_string(d), [=] { return vector(d, 40, 40 * (d + 2)); }});
   for (const Int d : {66, 130, 258}) {
     const std::string end = std::to_string(d);
     all.push_back({"NAS_MG_x/" + end, [=] { return repeat(vector(d - 2, 8, 8 * d), d - 2, 8 * d * d); }});
@@ -139,16 +143,20 @@ std::vector<Case> cases() {
     const Int p = 4;
     all.push_back({"FFT2D/send/" + std::to_string(n), [=] { return repeat(vector(n / p, 16, n * 16), n / p, 16); }});
     all.push_back({"FFT2D/all/" + std::to_string(n), [=] { return repeat(vector(n, 16, n * 16), n, 16); }});
-    all.push_back({"FFT2D/recv/" + std::to_string(n), [=] { return repeat(vector(n / p, n / p * 16, n * 16), p, n / p * 16); }});
+    all.push_back(
+        {"FFT2D/recv/" + std::to_string(n), [=] { return repeat(vector(n / p, n / p * 16, n * 16), p, n / p * 16); }});
   }
   for (const Int w : {2, 4, 8, 12, 32})
-    all.push_back({"transpose/" + std::to_string(w) + "/1000", [=] { return repeat(vector(1000, w, 1000 * w), 1000, w); }});
+    all.push_back(
+        {"transpose/" + std::to_string(w) + "/1000", [=] { return repeat(vector(1000, w, 1000 * w), 1000, w); }});
   all.push_back({"soa/8x3", [] { return repeat(vector(3, 8, 1 << 20), 1 << 17, 8); }});
   all.push_back({"contiguous/1M", [] { return block(1 << 20); }});
   all.push_back({"contiguous/16M", [] { return block(16 << 20); }});
   all.push_back({"tiny/1x8", [] { return block(8); }});
   all.push_back({"tiny/10x8", [] { return vector(10, 8, 16); }});
-  all.push_back({"tiny/struct", [] { return *make_sequence(std::vector<Placed>{block(8), at(block(4), 12), at(block(16), 24)}); }});
+  all.push_back({"tiny/struct", [] {
+                   return *make_sequence(std::vector<Placed>{block(8), at(block(4), 12), at(block(16), 24)});
+                 }});
   return all;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every kernel family on every case it can do, the automatic choice, and memcpy of the payload as the limit. Interleave them:
+// Every kernel family on every case it can do, the automatic choice, and memcpy of the payload as the limit. Interleave
+// them:
 //   bench_kernels --benchmark_enable_random_interleaving=true --benchmark_repetitions=7 --benchmark_min_time=0.01
 //                 --benchmark_format=json --benchmark_out=kernels.json
 // and read the ratios with bench/pack_kernels_table.py. Only ratios within one run mean something.
@@ -22,8 +23,8 @@ struct Prepared {
   char* packed = nullptr;
 };
 
-/// One case at a time is in memory: the interleaved runs come in a random order, and 512^3 arrays are a gigabyte of addresses.
-/// Mapped lazily; only what a layout touches becomes pages.
+/// One case at a time is in memory: the interleaved runs come in a random order, and 512^3 arrays are a gigabyte of
+/// addresses. Mapped lazily; only what a layout touches becomes pages.
 const Prepared& prepare(const bench::Case& which) {
   static std::map<std::string, Prepared> all;
   Prepared& one = all[which.name];
@@ -71,8 +72,10 @@ void register_case(const bench::Case& which, Isa isa) {
       const std::string label(name(options.family));
       if (!packing && options.family == KernelFamily::streaming) continue;
       if (options.family == KernelFamily::reference && layout->blocks() > 100000) continue;
-      if (options.family != KernelFamily::automatic && Packer(layout, options).text().find(label) == std::string::npos) continue;
-      benchmark::RegisterBenchmark((start + label).c_str(), [=](benchmark::State& state) { run(state, which, packing, options); });
+      if (options.family != KernelFamily::automatic && Packer(layout, options).text().find(label) == std::string::npos)
+        continue;
+      benchmark::RegisterBenchmark((start + label).c_str(),
+                                   [=](benchmark::State& state) { run(state, which, packing, options); });
       if (options.family == KernelFamily::automatic || options.family == KernelFamily::streaming) continue;
       // The same without streaming, so that the two decisions are seen apart.
       if (packing && layout->size() >= (1 << 20)) {
@@ -81,7 +84,8 @@ void register_case(const bench::Case& which, Isa isa) {
                                      [=](benchmark::State& state) { run(state, which, packing, options); });
       }
     }
-    benchmark::RegisterBenchmark((start + "memcpy").c_str(), [=](benchmark::State& state) { run_memcpy(state, which); });
+    benchmark::RegisterBenchmark((start + "memcpy").c_str(),
+                                 [=](benchmark::State& state) { run_memcpy(state, which); });
   }
 }
 

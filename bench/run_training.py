@@ -19,7 +19,7 @@ from run_collectives import Bed, bits_per_second, leave_if_impossible
 def measure(bed, options):
     """{form: {variant: [report of each job]}}; a report is zero_step's, with the busiest host's bytes."""
     build = os.path.abspath(options.build)
-    preload = ["-l", library_of(build), "-e", "BESTRIDE_EVERYWHERE=1"]
+    preload = ["-l", library_of(build), "-e", "BESTRIDE_ALL_RANKS=1"]
     for setting in options.environment:
         preload += ["-e", setting]
     reports = {form: {variant: [] for variant in VARIANTS} for form in options.forms.split(",")}

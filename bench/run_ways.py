@@ -6,7 +6,7 @@
 
 Two links a host against one, and the content cache where nothing ever repeats:
 
-  bench/run_ways.py --rails 2 --rate 50mbit --way 'one=-d data0' --way "two=-d '' -e BESTRIDE_RAILS=data0,data1" --way 'spread=-d data0,data1'
+  bench/run_ways.py --rails 2 --rate 50mbit --way 'one=-d data0' --way "two=-d '' -e BESTRIDE_NICS=data0,data1" --way 'spread=-d data0,data1'
   bench/run_ways.py --collectives allgather --rounds 12 --turns 8 --way 'none=-e BESTRIDE_CACHE_BYTES=0' --way cache=
 
 Printed: the baseline's time over the way's (the quartiles of its calls beside it), and the way's over what its links need for the least bytes.
@@ -24,7 +24,7 @@ from run_collectives import Bed, bits_per_second, least_bytes, leave_if_impossib
 def measure(bed, options):
     """{(collective, way): seconds of each call}, {collective: its bytes}"""
     build = os.path.abspath(options.build)
-    common = ["-p", options.ranks, "-l", os.path.join(build, "lib", "libbestride.so"), "-e", "BESTRIDE_EVERYWHERE=1",
+    common = ["-p", options.ranks, "-l", os.path.join(build, "lib", "libbestride.so"), "-e", "BESTRIDE_ALL_RANKS=1",
               "-e", "BESTRIDE_COLLECTIVES=hierarchical"]
     for setting in options.environment:
         common += ["-e", setting]

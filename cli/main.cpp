@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bestride command. This file only wires the subcommands; each is a file of its own.
+// The bestride command. This file only registers the subcommands; each has its own file.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -7,24 +7,26 @@
 #include <string>
 #include <vector>
 
-#include "cli/calibrate.hpp"
-#include "cli/command.hpp"
-#include "cli/doctor.hpp"
-#include "cli/explain.hpp"
-#include "cli/info.hpp"
-#include "cli/report.hpp"
-#include "cli/run.hpp"
+#include "cli/calibrate/calibrate.hpp"
+#include "cli/common/command.hpp"
+#include "cli/doctor/doctor.hpp"
+#include "cli/explain/explain.hpp"
+#include "cli/info/info.hpp"
+#include "cli/report/report.hpp"
+#include "cli/run/run.hpp"
 
 namespace {
 
-/// Cause and remedy; CLI11's own texts name neither the word that is too much nor a command that does not exist.
+/// Cause and remedy. The messages of CLI11 name neither a surplus word nor an unknown command.
 std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
   const std::vector<std::string> extras = app.remaining(/*recurse=*/true);
-  if (!extras.empty() && app.get_subcommands().empty()) return "there is no command '" + extras[0] + "'; 'bestride --help' lists them";
+  if (!extras.empty() && app.get_subcommands().empty())
+    return "there is no command '" + extras[0] + "'; 'bestride --help' lists them";
   if (extras.empty()) return std::string(error.what()) + "; 'bestride --help' shows what is possible";
   const bool command = app.got_subcommand("run") && !extras[0].starts_with('-');
   return "'" + extras[0] + "' is not expected here; " +
-         (command ? "write the job's command after '--': bestride run -- mpiexec -n 4 ./program" : "'bestride --help' shows what is possible");
+         (command ? "write the job's command after '--': bestride run -- mpiexec -n 4 ./program"
+                  : "'bestride --help' shows what is possible");
 }
 
 }  // namespace
@@ -42,7 +44,7 @@ int main(int argc, char** argv) try {
   add_report(app);
   add_calibrate(app);
   try {
-    std::reverse(words.begin(), words.end());  // the order CLI11 takes a vector in
+    std::reverse(words.begin(), words.end());  // the order that CLI11 expects in a vector
     app.parse(words);
   } catch (const CLI::RuntimeError& ended) {
     std::fflush(stdout);

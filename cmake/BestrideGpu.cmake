@@ -6,11 +6,11 @@ set(BESTRIDE_GPU_ARCHITECTURES "80;90;100" CACHE STRING "compute capabilities ma
 
 if(BESTRIDE_NVCC AND BESTRIDE_GPU_KERNELS)
   list(GET BESTRIDE_GPU_ARCHITECTURES 0 _first)
-  set(BESTRIDE_GPU_CODES -gencode=arch=compute_${_first},code=compute_${_first})
+  set(BESTRIDE_GPU_GENCODE -gencode=arch=compute_${_first},code=compute_${_first})
   execute_process(COMMAND ${BESTRIDE_NVCC} --list-gpu-arch OUTPUT_VARIABLE _known ERROR_QUIET)
   foreach(_one ${BESTRIDE_GPU_ARCHITECTURES})
     if(_known MATCHES "compute_${_one}\n")
-      list(APPEND BESTRIDE_GPU_CODES -gencode=arch=compute_${_one},code=sm_${_one})
+      list(APPEND BESTRIDE_GPU_GENCODE -gencode=arch=compute_${_one},code=sm_${_one})
     else()
       bestride_leave_out("GPU machine code for compute capability ${_one}" "this nvcc can't make it, such devices compile the PTX at first use")
     endif()
@@ -24,9 +24,9 @@ function(bestride_gpu_image target symbol source)
   cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
   set(BESTRIDE_GPU_SYMBOL ${symbol})
   set(BESTRIDE_GPU_IMAGE ${CMAKE_CURRENT_BINARY_DIR}/${symbol}.image)
-  if(BESTRIDE_GPU_CODES)
+  if(BESTRIDE_GPU_GENCODE)
     add_custom_command(OUTPUT ${BESTRIDE_GPU_IMAGE}
-      COMMAND ${BESTRIDE_NVCC} -std=c++20 -O3 -I${CMAKE_SOURCE_DIR} ${BESTRIDE_GPU_CODES} --fatbin -o ${BESTRIDE_GPU_IMAGE}
+      COMMAND ${BESTRIDE_NVCC} -std=c++20 -O3 -I${CMAKE_SOURCE_DIR} ${BESTRIDE_GPU_GENCODE} --fatbin -o ${BESTRIDE_GPU_IMAGE}
         ${CMAKE_CURRENT_SOURCE_DIR}/${source}
       DEPENDS ${source} ${ARG_DEPENDS} COMMENT "Compiling the GPU kernels of ${target}" VERBATIM)
   else()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Properties of the layout algebra, on random trees against the expanded list of runs.
+// Tests properties of the layout algebra: random trees are compared with their expanded list of runs.
 #include "datatype/build.hpp"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 namespace bestride {
 namespace {
 
-using Runs = std::vector<std::pair<std::int64_t, std::int64_t>>;  // offset, length; touching neighbours merged
+using Runs = std::vector<std::pair<std::int64_t, std::int64_t>>;  // offset, length; adjacent runs merged
 
 void add(Runs& runs, std::int64_t offset, std::int64_t length) {
   if (length <= 0) return;
@@ -25,7 +25,9 @@ void add(Runs& runs, std::int64_t offset, std::int64_t length) {
 
 Runs expand(const Placed& placed) {
   Runs runs;
-  if (placed.node) for_each_block(*placed.node, placed.offset, [&](std::int64_t offset, std::int64_t length) { return add(runs, offset, length), true; });
+  if (placed.node)
+    for_each_block(*placed.node, placed.offset,
+                   [&](std::int64_t offset, std::int64_t length) { return add(runs, offset, length), true; });
   return runs;
 }
 
@@ -46,7 +48,7 @@ struct Case {
   Runs runs;
 };
 
-/// A random tree built twice: by the algebra, and run by run.
+/// A random tree, built by the algebra and, independently, as a list of runs.
 Case random_case(std::mt19937& rng, int depth) {
   const auto pick = [&](int low, int high) { return std::uniform_int_distribution<int>(low, high)(rng); };
   if (depth == 0 || pick(0, 5) == 0) {
@@ -57,7 +59,8 @@ Case random_case(std::mt19937& rng, int depth) {
   }
   if (pick(0, 1) == 0) {
     const Case body = random_case(rng, depth - 1);
-    const std::int64_t count = pick(0, 5), stride = pick(0, 3) ? pick(-40, 40) : (body.placed.node ? body.placed.node->high : 3);
+    const std::int64_t count = pick(0, 5),
+                       stride = pick(0, 3) ? pick(-40, 40) : (body.placed.node ? body.placed.node->high : 3);
     Case result{*make_repeat(body.placed, count, stride), {}};
     for (std::int64_t i = 0; i < count; ++i)
       for (auto [offset, length] : body.runs) add(result.runs, offset + i * stride, length);
@@ -83,7 +86,8 @@ TEST(Build, RandomTreesKeepTheirBytesInOrder) {
     const Case one = random_case(rng, 4);
     ASSERT_EQ(expand(one.placed), one.runs) << intern(one.placed)->text();
     std::int64_t size = 0, low = INT64_MAX, high = INT64_MIN;
-    for (auto [offset, length] : one.runs) size += length, low = std::min(low, offset), high = std::max(high, offset + length);
+    for (auto [offset, length] : one.runs)
+      size += length, low = std::min(low, offset), high = std::max(high, offset + length);
     const LayoutPtr layout = intern(one.placed);
     ASSERT_EQ(layout->size(), size);
     if (size) {
@@ -101,7 +105,7 @@ TEST(Build, TwoSpellingsAreOneLayout) {
     const LayoutPtr layout = intern(one.placed);
     const LayoutPtr list = intern(*from_runs(one.runs));
     ASSERT_EQ(layout, list) << layout->text() << "   and   " << list->text();
-    // and the list's own structure describes the same bytes
+    // and the structure derived from the list of runs describes the same bytes
     ASSERT_EQ(expand(*from_runs(one.runs)), one.runs);
   }
 }
@@ -134,7 +138,7 @@ TEST(Build, RegularBlockListsBecomeLoops) {
   EXPECT_EQ(intern(*make_blocks(offsets, lengths))->text(), "12 x 8192 | 10 x 256 | 24 B");
   offsets.push_back(12 * 8192), lengths.push_back(24);
   EXPECT_EQ(intern(*make_blocks(offsets, lengths))->text(), "{ 12 x 8192 | 10 x 256 | 24 B, +98304 24 B }");
-  // An array of records whose last field touches the next one's first.
+  // An array of records; the last field of each touches the first field of the next.
   const Placed record = *make_sequence(std::vector<Placed>{*make_block(0, 18), *make_block(20, 20)});
   EXPECT_EQ(intern(*make_repeat(record, 5, 40))->text(), "{ 18 B, +20 4 x 40 | 38 B, +180 20 B }");
 }

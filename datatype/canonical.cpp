@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules of the canonical form. None of them reorders bytes.
+// The rules of the canonical form. No rule changes the order of the bytes.
 #include <algorithm>
 #include <utility>
 
@@ -10,7 +10,7 @@
 namespace bestride {
 namespace {
 
-/// Up to this many irregular blocks stay a sequence (the fields of a record); more become a block list.
+/// Up to this many irregular blocks are kept as a sequence (the fields of a record); more become a block list.
 constexpr std::size_t few_blocks = 8;
 
 bool is_block(const Node& node) noexcept { return node.kind == Node::Kind::block; }
@@ -22,7 +22,8 @@ Built placed(std::int64_t offset, NodePtr node) {
   return Placed{offset, std::move(node)};
 }
 
-/// Appends a piece, merging it with the piece before where that gives fewer: touching blocks, and a loop met by one more turn.
+/// Appends a piece. Merges it with the previous piece where possible: touching blocks, or a loop and one more iteration
+/// of it.
 bool append(std::vector<Item>& items, Item next) {
   while (!items.empty()) {
     Item& last = items.back();
@@ -30,12 +31,13 @@ bool append(std::vector<Item>& items, Item next) {
     const Node& b = *next.node;
     if (is_block(a) && is_block(b) && last.offset + a.size == next.offset) {
       next = {last.offset, block_node(a.size + b.size)};
-    } else if (a.kind == Node::Kind::loop && same_content(*a.body, b) && last.offset + a.count * a.stride == next.offset) {
+    } else if (a.kind == Node::Kind::loop && same_content(*a.body, b) &&
+               last.offset + a.count * a.stride == next.offset) {
       next = {last.offset, loop_node(a.body, a.count + 1, a.stride)};
     } else if (b.kind == Node::Kind::loop && same_content(a, *b.body) && last.offset + b.stride == next.offset) {
       next = {last.offset, loop_node(b.body, b.count + 1, b.stride)};
-    } else if (a.kind == Node::Kind::loop && b.kind == Node::Kind::loop && a.stride == b.stride && same_content(*a.body, *b.body) &&
-               last.offset + a.count * a.stride == next.offset) {
+    } else if (a.kind == Node::Kind::loop && b.kind == Node::Kind::loop && a.stride == b.stride &&
+               same_content(*a.body, *b.body) && last.offset + a.count * a.stride == next.offset) {
       next = {last.offset, loop_node(a.body, a.count + b.count, a.stride)};
     } else {
       break;
@@ -47,25 +49,27 @@ bool append(std::vector<Item>& items, Item next) {
   return true;
 }
 
-/// Pieces that repeat nothing, as they are: one piece, a short sequence, or a block list.
+/// Pieces without repetition: one piece, a short sequence, or a block list.
 Built irregular(std::vector<Item> items) {
   const std::int64_t origin = items.front().offset;
   if (items.size() == 1) return placed(origin, items.front().node);
-  const bool only_blocks = std::all_of(items.begin(), items.end(), [](const Item& item) { return is_block(*item.node); });
+  const bool only_blocks =
+      std::all_of(items.begin(), items.end(), [](const Item& item) { return is_block(*item.node); });
   if (only_blocks && items.size() > few_blocks) {
     std::vector<std::int64_t> offsets, lengths;
     offsets.reserve(items.size());
     lengths.reserve(items.size());
     for (const Item& item : items) offsets.push_back(item.offset - origin), lengths.push_back(item.node->size);
     const std::int64_t length = lengths.front();
-    if (std::all_of(lengths.begin(), lengths.end(), [&](std::int64_t other) { return other == length; })) lengths.clear();
+    if (std::all_of(lengths.begin(), lengths.end(), [&](std::int64_t other) { return other == length; }))
+      lengths.clear();
     return placed(origin, list_node(std::move(offsets), std::move(lengths), length));
   }
   for (Item& item : items) item.offset -= origin;
   return placed(origin, sequence_node(std::move(items)));
 }
 
-/// Rolls what is regular into loops. `items` are merged already.
+/// Turns regular runs into loops. `items` are already merged.
 Built roll(std::vector<Item> items) {
   if (items.size() < 2) return irregular(std::move(items));
   const Period found = find_period(
@@ -85,7 +89,7 @@ Built roll(std::vector<Item> items) {
   return irregular(std::move(parts));
 }
 
-/// The pieces of a node placed at `offset`: a sequence's items, a short list's blocks, else the node itself.
+/// The pieces of a node placed at `offset`: the items of a sequence, the blocks of a short list, else the node itself.
 bool append_pieces(std::vector<Item>& items, std::int64_t offset, const NodePtr& node) {
   if (node->kind == Node::Kind::sequence) {
     for (const Item& item : node->items)
@@ -95,8 +99,9 @@ bool append_pieces(std::vector<Item>& items, std::int64_t offset, const NodePtr&
   return append(items, {offset, node});
 }
 
-/// A body whose last block touches the first block of the next turn: the two are one block of the byte sequence, so that
-///   b1 m b2 | b1 m b2 | b1 m b2   is   b1 | m (b2 b1) | m (b2 b1) | m b2.
+/// A body whose last block touches the first block of the next iteration: both are one block of the byte sequence, so
+/// that
+///   b1 m b2 | b1 m b2 | b1 m b2   becomes   b1 | m (b2 b1) | m (b2 b1) | m b2.
 Built repeat_touching(const Placed& body, std::int64_t count, std::int64_t stride) {
   const std::vector<Item>& items = body.node->items;
   const Item& last = items.back();
@@ -147,7 +152,8 @@ Built make_sequence(std::span<const Placed> parts) {
   std::vector<Item> items;
   items.reserve(parts.size());
   for (const Placed& part : parts)
-    if (part.node && (!placed(part.offset, part.node) || !append_pieces(items, part.offset, part.node))) return std::nullopt;
+    if (part.node && (!placed(part.offset, part.node) || !append_pieces(items, part.offset, part.node)))
+      return std::nullopt;
   if (items.empty()) return Placed{};
   return roll(std::move(items));
 }
@@ -169,7 +175,8 @@ Built make_blocks(std::span<const std::int64_t> offsets, std::span<const std::in
   const std::size_t n = at.size();
   const Period found = find_period(
       n, [&](std::size_t i, std::size_t j) { return length[i] == length[j]; }, [&](std::size_t i) { return at[i]; });
-  const bool uniform = std::all_of(length.begin(), length.end(), [&](std::int64_t other) { return other == length[0]; });
+  const bool uniform =
+      std::all_of(length.begin(), length.end(), [&](std::int64_t other) { return other == length[0]; });
   if (n == 1) return make_block(at[0], length[0]);
   if (found.turns >= 2) {
     const std::size_t rolled = found.period * found.turns;
@@ -180,7 +187,8 @@ Built make_blocks(std::span<const std::int64_t> offsets, std::span<const std::in
     const Built rest = make_blocks(std::span(at).subspan(rolled), std::span(length).subspan(rolled));
     if (!rest) return std::nullopt;
     std::vector<Item> parts;
-    if (!append_pieces(parts, loop->offset, loop->node) || !append_pieces(parts, rest->offset, rest->node)) return std::nullopt;
+    if (!append_pieces(parts, loop->offset, loop->node) || !append_pieces(parts, rest->offset, rest->node))
+      return std::nullopt;
     return irregular(std::move(parts));
   }
   if (n <= few_blocks) {

@@ -10,7 +10,8 @@ bool is_leaf_combiner(int combiner) noexcept {
 
 TypeContents::TypeContents(MPI_Datatype type, const DatatypeCalls& mpi) : mpi_(mpi) {
 #if MPI_VERSION >= 4
-  // The large-count form serves types of both constructors; the plain one fails for types of a large-count constructor.
+  // The large-count form works for types of both constructors; the plain form fails for types of a large-count
+  // constructor.
   if (mpi.get_envelope_c && mpi.get_contents_c) {
     MPI_Count integers = 0, addresses = 0, counts = 0, types = 0;
     if (mpi.get_envelope_c(type, &integers, &addresses, &counts, &types, &combiner_) != MPI_SUCCESS) return;
@@ -22,8 +23,8 @@ TypeContents::TypeContents(MPI_Datatype type, const DatatypeCalls& mpi) : mpi_(m
     addresses_.resize(static_cast<std::size_t>(addresses));
     counts_.resize(static_cast<std::size_t>(counts));
     types_.resize(static_cast<std::size_t>(types));
-    good_ = mpi.get_contents_c(type, integers, addresses, counts, types, integers_.data(), addresses_.data(), counts_.data(),
-                               types_.data()) == MPI_SUCCESS;
+    good_ = mpi.get_contents_c(type, integers, addresses, counts, types, integers_.data(), addresses_.data(),
+                               counts_.data(), types_.data()) == MPI_SUCCESS;
     if (!good_) types_.clear();
     return;
   }
@@ -37,7 +38,8 @@ TypeContents::TypeContents(MPI_Datatype type, const DatatypeCalls& mpi) : mpi_(m
   integers_.resize(static_cast<std::size_t>(integers));
   addresses_.resize(static_cast<std::size_t>(addresses));
   types_.resize(static_cast<std::size_t>(types));
-  good_ = mpi.get_contents(type, integers, addresses, types, integers_.data(), addresses_.data(), types_.data()) == MPI_SUCCESS;
+  good_ = mpi.get_contents(type, integers, addresses, types, integers_.data(), addresses_.data(), types_.data()) ==
+          MPI_SUCCESS;
   if (!good_) types_.clear();
 }
 
@@ -47,11 +49,13 @@ TypeContents::~TypeContents() {
 #if MPI_VERSION >= 4
     if (mpi_.get_envelope_c) {
       MPI_Count i = 0, a = 0, c = 0, t = 0;
-      if (mpi_.get_envelope_c(type, &i, &a, &c, &t, &combiner) == MPI_SUCCESS && !is_leaf_combiner(combiner)) mpi_.free(&type);
+      if (mpi_.get_envelope_c(type, &i, &a, &c, &t, &combiner) == MPI_SUCCESS && !is_leaf_combiner(combiner))
+        mpi_.free(&type);
       continue;
     }
 #endif
-    if (mpi_.get_envelope(type, &integers, &addresses, &types, &combiner) == MPI_SUCCESS && !is_leaf_combiner(combiner)) mpi_.free(&type);
+    if (mpi_.get_envelope(type, &integers, &addresses, &types, &combiner) == MPI_SUCCESS && !is_leaf_combiner(combiner))
+      mpi_.free(&type);
   }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What an MPI library says a datatype was made of: envelope and contents in one form for plain and large-count constructors,
-// and the child handles freed when done.
+// The envelope and the contents of a datatype, in one form for plain and large-count constructors. Frees the child
+// handles on destruction.
 #include <mpi.h>
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace bestride {
 
 class TypeContents {
  public:
-  /// Reads the envelope; for derived types also the contents. good() says whether MPI gave them.
+  /// Reads the envelope and, for derived types, the contents. good() is false if MPI returned an error.
   TypeContents(MPI_Datatype type, const DatatypeCalls& mpi);
   ~TypeContents();
   TypeContents(const TypeContents&) = delete;
@@ -21,14 +21,15 @@ class TypeContents {
 
   bool good() const noexcept { return good_; }
   int combiner() const noexcept { return combiner_; }
-  /// Made by a large-count constructor: counts and displacements are in counts(), not in integers() and addresses().
+  /// True if the type was made by a large-count constructor: counts and displacements are in counts(), not in
+  /// integers() and addresses().
   bool large() const noexcept { return !counts_.empty(); }
   const std::vector<int>& integers() const noexcept { return integers_; }
   const std::vector<MPI_Aint>& addresses() const noexcept { return addresses_; }
 #if MPI_VERSION >= 3
   const std::vector<MPI_Count>& counts() const noexcept { return counts_; }
 #endif
-  /// Child handles; valid while this object lives.
+  /// Child handles; valid during the lifetime of this object.
   const std::vector<MPI_Datatype>& types() const noexcept { return types_; }
 
  private:
@@ -45,7 +46,8 @@ class TypeContents {
   std::vector<MPI_Datatype> types_;
 };
 
-/// Predefined types, and those the Fortran parametrised constructors return, may be neither opened nor freed.
+/// Predefined types, and the types that the Fortran parametrised constructors return. They may be neither decoded nor
+/// freed.
 bool is_leaf_combiner(int combiner) noexcept;
 
 }  // namespace bestride

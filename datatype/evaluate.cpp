@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The layout and bounds of a type expression without MPI: the constructors of MPI-4 chapter 5 (5.1.2 to 5.1.4) one by one.
+// Computes the layout and the bounds of a type expression without MPI, for the constructors of MPI-4 chapter 5 (5.1.2
+// to 5.1.4).
 #include <algorithm>
 #include <utility>
 
@@ -12,7 +13,7 @@ namespace {
 using Combiner = TypeExpression::Combiner;
 using Distribution = TypeExpression::Distribution;
 
-/// Thrown and caught in this file only: fifty steps of arithmetic that each may fail read better so.
+/// Thrown and caught in this file only: about fifty arithmetic steps can fail, and exceptions keep them readable.
 struct Failure {
   std::string text;
 };
@@ -23,7 +24,7 @@ struct Failure {
   throw Failure{std::string(what) + " in " + text};
 }
 
-/// 64-bit arithmetic that fails instead of wrapping.
+/// 64-bit arithmetic that fails on overflow.
 struct Exact {
   const TypeExpression& type;
   std::int64_t add(std::int64_t x, std::int64_t y) const {
@@ -36,7 +37,9 @@ struct Exact {
     return __builtin_mul_overflow(x, y, &x) ? (fail(type, "overflow"), 0) : x;
   }
   Placed take(Built built) const { return built ? std::move(*built) : (fail(type, "overflow"), Placed{}); }
-  Placed move(Placed placed, std::int64_t by) const { return {placed.node ? add(placed.offset, by) : 0, std::move(placed.node)}; }
+  Placed move(Placed placed, std::int64_t by) const {
+    return {placed.node ? add(placed.offset, by) : 0, std::move(placed.node)};
+  }
 };
 
 struct Element {
@@ -46,17 +49,17 @@ struct Element {
   std::int64_t extent = 0;
   std::int64_t alignment = 1;
   std::int64_t unit = 0;             ///< innermost_with_gaps()
-  const NamedType* plain = nullptr;  ///< one element of a predefined type, however wrapped
+  const NamedType* plain = nullptr;  ///< set if this is one element of a predefined type, in any number of wrappers
   bool empty() const { return bytes.node == nullptr; }
 };
 
-/// Bounds of blocks of one element type, each block `length` elements long from byte `at` on.
+/// Bounds of blocks of one element type; each block is `length` elements long and begins at byte `at`.
 class Bounds {
  public:
   explicit Bounds(const TypeExpression& type) : exact_{type} {}
 
   void block(const Element& element, std::int64_t at, std::int64_t length) {
-    // length 0 (only where a combiner's rule says so): one element less than one, as MPICH computes it.
+    // Length 0 occurs only if the rule of a combiner allows it; `reach` is then minus one extent, as in MPICH.
     const std::int64_t reach = exact_.multiply(exact_.subtract(length, 1), element.extent);
     const bool forward = element.extent >= 0;
     const std::int64_t low = exact_.add(at, exact_.add(element.lower, forward ? 0 : reach));
@@ -144,13 +147,14 @@ class Evaluator {
   }
 
   static Element vector(const TypeExpression& type, const Element& child) {
-    need(type, type.integers.size() == 3 && type.integers[0] >= 0 && type.integers[1] >= 0, "a negative count or block length");
+    need(type, type.integers.size() == 3 && type.integers[0] >= 0 && type.integers[1] >= 0,
+         "a negative count or block length");
     std::int64_t stride = type.integers[2];
     if (type.combiner == Combiner::vector) stride = Exact{type}.multiply(stride, child.extent);
     return run(type, child, type.integers[1], type.integers[0], stride);
   }
 
-  /// `count` blocks of `length` elements, `stride` bytes from one to the next.
+  /// `count` blocks of `length` elements; consecutive blocks are `stride` bytes apart.
   static Element run(const TypeExpression& type, const Element& child, std::int64_t length, std::int64_t count,
                      std::int64_t stride) {
     Element result;
@@ -193,7 +197,8 @@ class Evaluator {
       const std::int64_t offset = exact.multiply(at[i], unit);
       bounds.block(child, offset, lengths[i]);
       any = true;
-      if (lengths[i] > 0) parts.push_back(exact.move(exact.take(make_repeat(child.bytes, lengths[i], child.extent)), offset));
+      if (lengths[i] > 0)
+        parts.push_back(exact.move(exact.take(make_repeat(child.bytes, lengths[i], child.extent)), offset));
     }
     if (!any) return result;
     if (lengths.size() == 1 && lengths[0] == 1 && at[0] == 0) return child;
@@ -204,7 +209,7 @@ class Evaluator {
     return result;
   }
 
-  /// Integers of one size are one type to MPICH, whatever their names.
+  /// MPICH treats integers of equal size as one type, whatever their names.
   static bool same_plain(const NamedType* x, const NamedType* y) {
     return x != nullptr && y != nullptr && (x == y || (x->integer && y->integer && x->size == y->size));
   }
@@ -216,7 +221,7 @@ class Evaluator {
     Bounds bounds(type);
     std::vector<Placed> parts;
     bool any = false;
-    // One member type alone makes an hindexed type, without padding at the end.
+    // If all members have one type, the struct is an hindexed type, without padding at the end.
     bool one_type = true;
     for (std::size_t i = 0; i < children.size(); ++i) {
       const Element& child = children[i];
@@ -240,13 +245,16 @@ class Evaluator {
 
   static Element subarray(const TypeExpression& type, const Element& child) {
     const std::size_t dimensions = type.a.size();
-    need(type, dimensions > 0 && type.b.size() == dimensions && type.c.size() == dimensions, "lists of different lengths");
+    need(type, dimensions > 0 && type.b.size() == dimensions && type.c.size() == dimensions,
+         "lists of different lengths");
     const Exact exact{type};
     Placed bytes = child.bytes;
     std::int64_t stride = child.extent, unit = child.unit;
     for (std::size_t step = 0; step < dimensions; ++step) {
       const std::size_t d = type.fortran_order ? step : dimensions - 1 - step;
-      need(type, type.a[d] >= 1 && type.b[d] >= 0 && type.c[d] >= 0 && type.b[d] <= type.a[d] && type.c[d] <= type.a[d] - type.b[d],
+      need(type,
+           type.a[d] >= 1 && type.b[d] >= 0 && type.c[d] >= 0 && type.b[d] <= type.a[d] &&
+               type.c[d] <= type.a[d] - type.b[d],
            "a part outside the array");
       bytes = exact.move(exact.take(make_repeat(bytes, type.b[d], stride)), exact.multiply(type.c[d], stride));
       unit = innermost_with_gaps(unit, bytes);
@@ -258,11 +266,11 @@ class Evaluator {
   static Element darray(const TypeExpression& type, const Element& child) {
     const std::size_t dimensions = type.a.size();
     need(type,
-         dimensions > 0 && type.distributions.size() == dimensions && type.b.size() == dimensions && type.c.size() == dimensions &&
-             type.integers.size() == 2,
+         dimensions > 0 && type.distributions.size() == dimensions && type.b.size() == dimensions &&
+             type.c.size() == dimensions && type.integers.size() == 2,
          "lists of different lengths");
     const Exact exact{type};
-    // The process grid is in C order whatever the order of the array (MPI-4, 5.1.4).
+    // The process grid is in C order for either order of the array (MPI-4, 5.1.4).
     std::vector<std::int64_t> place(dimensions);
     std::int64_t rank = type.integers[1], processes = 1;
     for (std::size_t d = dimensions; d-- > 0;) {
@@ -281,13 +289,15 @@ class Evaluator {
       bytes = distribute(type, d, place[d], bytes, stride);
       unit = innermost_with_gaps(unit, bytes);
       stride = exact.multiply(stride, type.a[d]);
-      // A cyclic block that is cut off is a struct to MPICH.
-      cut |= type.distributions[d] == Distribution::cyclic && type.b[d] != TypeExpression::default_argument && type.b[d] > type.a[d];
+      // MPICH builds a struct if a cyclic block is cut off.
+      cut |= type.distributions[d] == Distribution::cyclic && type.b[d] != TypeExpression::default_argument &&
+             type.b[d] > type.a[d];
     }
     return whole_array(child, std::move(bytes), stride, unit, cut);
   }
 
-  /// The share of process `place` in dimension d, of `inner` at every `stride` bytes.
+  /// The part of dimension d that belongs to process `place`; each index holds `inner`, and indices are `stride` bytes
+  /// apart.
   static Placed distribute(const TypeExpression& type, std::size_t d, std::int64_t place, const Placed& inner,
                            std::int64_t stride) {
     const Exact exact{type};
@@ -309,17 +319,20 @@ class Evaluator {
     const std::int64_t rest_at = exact.add(first, exact.multiply(full, period));
     const std::int64_t rest = rest_at < size ? std::min(block, size - rest_at) : 0;
     const auto elements = [&](std::int64_t count) { return exact.take(make_repeat(inner, count, stride)); };
-    const Placed parts[] = {
-        exact.move(exact.take(make_repeat(elements(block), full, exact.multiply(period, stride))), exact.multiply(first, stride)),
-        rest > 0 ? exact.move(elements(rest), exact.multiply(rest_at, stride)) : Placed{}};
+    const Placed parts[] = {exact.move(exact.take(make_repeat(elements(block), full, exact.multiply(period, stride))),
+                                       exact.multiply(first, stride)),
+                            rest > 0 ? exact.move(elements(rest), exact.multiply(rest_at, stride)) : Placed{}};
     return exact.take(make_sequence(parts));
   }
 
-  /// A part of an array has the extent of the whole array, from 0 on. `cut`: it is never its one element.
-  static Element whole_array(const Element& child, Placed bytes, std::int64_t extent, std::int64_t unit, bool cut = false) {
-    // All of an array of one element is that element, also to a struct that asks whether its members are of one basic type.
-    if (!cut && extent > 0 && extent == child.extent && child.lower == 0 && child.upper == extent && bytes.node && child.bytes.node &&
-        bytes.node->size == child.bytes.node->size && bytes.offset == child.bytes.offset)
+  /// A part of an array has the extent of the whole array, with lower bound 0. `cut`: an array of one element is
+  /// not replaced by that element.
+  static Element whole_array(const Element& child, Placed bytes, std::int64_t extent, std::int64_t unit,
+                             bool cut = false) {
+    // An array of one element, taken whole, is that element, also where a struct asks whether its members have one
+    // basic type.
+    if (!cut && extent > 0 && extent == child.extent && child.lower == 0 && child.upper == extent && bytes.node &&
+        child.bytes.node && bytes.node->size == child.bytes.node->size && bytes.offset == child.bytes.offset)
       return child;
     Element result;
     result.bytes = std::move(bytes);
@@ -349,7 +362,8 @@ Result<EvaluatedType> evaluate(const TypeExpression& type) {
   try {
     Element element = Evaluator{}.element(type);
     const std::int64_t size = element.empty() ? 0 : element.bytes.node->size;
-    return EvaluatedType{std::move(element.bytes), element.lower, element.extent, element.unit != 0 ? std::min(element.unit, size) : size};
+    return EvaluatedType{std::move(element.bytes), element.lower, element.extent,
+                         element.unit != 0 ? std::min(element.unit, size) : size};
   } catch (const Failure& failure) {
     return Error{failure.text};
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hand-worked type maps and bounds. tests/fuzz compares random types with what the MPI library says.
+// Type maps and bounds computed by hand. tests/fuzz compares random types with the MPI library's answers.
 #include <gtest/gtest.h>
 
 #include <utility>
@@ -12,7 +12,7 @@ namespace {
 using Runs = std::vector<std::pair<std::int64_t, std::int64_t>>;
 
 struct Flat {
-  Runs runs;  ///< (offset, length), neighbours merged
+  Runs runs;  ///< (offset, length), adjacent runs merged
   std::int64_t lower = 0, extent = 0;
   std::string error;
 };
@@ -52,7 +52,8 @@ TEST(Evaluate, PredefinedTypes) {
 TEST(Evaluate, Vectors) {
   expect("vector(3,2,4,int)", {{0, 8}, {16, 8}, {32, 8}}, 0, 40);
   expect("vector(3,1,-2,int)", {{0, 4}, {-8, 4}, {-16, 4}}, -16, 20);
-  expect("hvector(2,1,13,vector(4,1,2,byte))", {{0, 1}, {2, 1}, {4, 1}, {6, 1}, {13, 1}, {15, 1}, {17, 1}, {19, 1}}, 0, 20);
+  expect("hvector(2,1,13,vector(4,1,2,byte))", {{0, 1}, {2, 1}, {4, 1}, {6, 1}, {13, 1}, {15, 1}, {17, 1}, {19, 1}}, 0,
+         20);
   expect("hvector(3,1,0,int)", {{0, 4}, {0, 4}, {0, 4}}, 0, 4);
   expect("contiguous(0,int)", {}, 0, 0);
   expect("vector(0,3,4,int)", {}, 0, 0);
@@ -71,7 +72,8 @@ TEST(Evaluate, StructsArePaddedToTheirAlignment) {
   expect("struct([1,1],[3,11],[double,char])", {{3, 9}}, 3, 16);
   expect("struct([1,0],[0,99],[char,double])", {{0, 1}}, 0, 1);
   expect("struct([1,2],[0,5],[int,int])", {{0, 4}, {5, 8}}, 0, 13);
-  // One basic type alone is not padded: all of an array of one element is that element, a part of a larger array is not.
+  // A struct of one basic type is not padded. An array of one element, taken whole, is that element; a part of a larger
+  // array is not.
   expect("struct([1,1],[0,1],[subarray([1],[1],[0],c,int),unsigned])", {{0, 4}, {1, 4}}, 0, 5);
   expect("struct([1,1],[0,1],[subarray([2],[1],[0],c,int),unsigned])", {{0, 4}, {1, 4}}, 0, 8);
   expect("struct([],[],[])", {}, 0, 0);
@@ -108,10 +110,11 @@ TEST(Evaluate, TransposeKeepsItsOrder) {
 }
 
 TEST(Evaluate, WhatMpiRefusesIsRefused) {
-  for (const char* text : {"contiguous(-1,int)", "vector(1,-1,0,int)", "indexed([1],[0,1],int)", "indexed([-1],[0],int)",
-                           "subarray([4],[3],[2],c,int)", "subarray([4],[5],[0],c,int)", "subarray([],[],[],c,int)",
-                           "darray(4,4,[8],[block],[dflt],[4],c,int)", "darray(4,0,[8],[block],[1],[4],c,int)",
-                           "darray(4,0,[8],[block],[dflt],[2],c,int)", "darray(2,0,[8],[none],[dflt],[2],c,int)"})
+  for (const char* text :
+       {"contiguous(-1,int)", "vector(1,-1,0,int)", "indexed([1],[0,1],int)", "indexed([-1],[0],int)",
+        "subarray([4],[3],[2],c,int)", "subarray([4],[5],[0],c,int)", "subarray([],[],[],c,int)",
+        "darray(4,4,[8],[block],[dflt],[4],c,int)", "darray(4,0,[8],[block],[1],[4],c,int)",
+        "darray(4,0,[8],[block],[dflt],[2],c,int)", "darray(2,0,[8],[none],[dflt],[2],c,int)"})
     EXPECT_NE(flat(text).error, "") << text;
 }
 

@@ -12,8 +12,8 @@ namespace {
 using Combiner = TypeExpression::Combiner;
 using Distribution = TypeExpression::Distribution;
 
-/// What stands between the parentheses of a constructor, one letter an argument:
-/// n number, a b c list into that member, g list of dargs into b, d distributions, o order, T type, L list of types.
+/// The arguments of a constructor, one letter for each: n number; a b c list for that member; g list of dargs for b; d
+/// distributions; o order; T type; L list of types.
 struct Form {
   std::string_view word;
   Combiner combiner;
@@ -39,7 +39,7 @@ constexpr std::array<std::string_view, 3> distribution_words = {"none", "block",
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
-/// Recursive descent, one token of look-ahead at most. The first error wins and stops everything.
+/// Recursive descent with at most one token of look-ahead. The first error ends parsing.
 class Parser {
  public:
   explicit Parser(std::string_view text) : text_(text) {}
@@ -95,11 +95,13 @@ class Parser {
     const std::size_t begin = at_;
     const bool negative = peek('-');
     if (negative) ++at_;
-    if (at_ >= text_.size() || !std::isdigit(static_cast<unsigned char>(text_[at_]))) return at_ = begin, expected("a number");
+    if (at_ >= text_.size() || !std::isdigit(static_cast<unsigned char>(text_[at_])))
+      return at_ = begin, expected("a number");
     value = 0;
     bool fits = true;
     for (; at_ < text_.size() && std::isdigit(static_cast<unsigned char>(text_[at_])); ++at_)
-      fits = fits && !__builtin_mul_overflow(value, 10, &value) && !__builtin_sub_overflow(value, text_[at_] - '0', &value);
+      fits = fits && !__builtin_mul_overflow(value, 10, &value) &&
+             !__builtin_sub_overflow(value, text_[at_] - '0', &value);
     if (at_ < text_.size()) {
       const std::string_view suffixes = "KMG";
       if (const std::size_t power = suffixes.find(text_[at_]); power != suffixes.npos) {
@@ -107,7 +109,7 @@ class Parser {
         ++at_;
       }
     }
-    // Collected as a negative number: the lowest one has no positive twin.
+    // Accumulated as a negative number, because the lowest number has no positive counterpart.
     if (!negative) fits = fits && !__builtin_sub_overflow(std::int64_t{0}, value, &value);
     if (!fits || value == TypeExpression::default_argument) return fail(begin, "number does not fit 64 bits");
     if (at_ < text_.size() && is_word(text_[at_])) return expected("K, M, G or the end of the number");
@@ -135,7 +137,7 @@ class Parser {
     });
   }
 
-  /// Index of the word read, -1 after an error.
+  /// Index of the word that was read; -1 after an error.
   template <std::size_t N>
   int keyword(const std::array<std::string_view, N>& words, std::string_view what) {
     skip_blanks();
@@ -242,7 +244,8 @@ void write(std::string& out, const TypeExpression& type) {
         case 'g': numbers(type.b); break;
         case 'c': numbers(type.c); break;
         case 'd':
-          write_list(out, type.distributions, [&](Distribution value) { out += distribution_words[static_cast<int>(value)]; });
+          write_list(out, type.distributions,
+                     [&](Distribution value) { out += distribution_words[static_cast<int>(value)]; });
           break;
         case 'o': out += type.fortran_order ? "fortran" : "c"; break;
         case 'T': write(out, type.children[0]); break;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// A small language for datatypes, shared by `bestride explain`, tests and benches: "vector(1000,1,2,double)".
+// A small language for datatypes, used by `bestride explain`, tests and benchmarks: "vector(1000,1,2,double)".
 //
 //   type       := name | constructor
 //   name       := byte char short int long float double int64 float_int double_int long_int short_int 2int complex ...
@@ -11,8 +11,9 @@
 //               | struct([bl...],[bytes...],[T...]) | subarray([sizes],[subsizes],[starts],c|fortran,T)
 //               | darray(size,rank,[gsizes],[block|cyclic|none...],[dargs],[psizes],c|fortran,T)
 //               | resized(lb,extent,T) | dup(T)
-// Numbers are 64-bit decimal, may be negative, with optional K, M, G (powers of 1024); blanks are free. In dargs `dflt` stands
-// for MPI_DISTRIBUTE_DFLT_DARG.
+//
+// Numbers are 64-bit decimal, may be negative, and may have a suffix K, M, G (powers of 1024). Blanks are ignored. In
+// dargs `dflt` stands for MPI_DISTRIBUTE_DFLT_DARG.
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -26,41 +27,54 @@
 
 namespace bestride {
 
-/// A parsed type: a tree that needs no MPI. Immutable.
+/// A parsed type: a tree that does not depend on MPI. Immutable.
 struct TypeExpression {
   enum class Combiner : std::uint8_t {
-    named, contiguous, vector, hvector, indexed, hindexed, indexed_block, hindexed_block, structure, subarray, darray, resized, dup,
+    named,
+    contiguous,
+    vector,
+    hvector,
+    indexed,
+    hindexed,
+    indexed_block,
+    hindexed_block,
+    structure,
+    subarray,
+    darray,
+    resized,
+    dup,
   };
   enum class Distribution : std::uint8_t { none, block, cyclic };
   /// The value of `dflt` in a darray's dargs.
   static constexpr std::int64_t default_argument = std::numeric_limits<std::int64_t>::min();
-  /// Deeper nests are refused by parse_type() and evaluate(): both recurse.
+  /// parse_type() and evaluate() are recursive and refuse deeper nests.
   static constexpr int max_depth = 512;
 
   Combiner combiner = Combiner::named;
-  std::string name;                       ///< named: the word in the language
-  std::vector<std::int64_t> integers;     ///< scalar arguments in the order of the language
-  std::vector<std::int64_t> a, b, c;      ///< list arguments in order
+  std::string name;                    ///< named: the name in the language
+  std::vector<std::int64_t> integers;  ///< scalar arguments in the order of the language
+  std::vector<std::int64_t> a, b, c;   ///< list arguments in order
   std::vector<Distribution> distributions;
   bool fortran_order = false;
   std::vector<TypeExpression> children;
 
-  std::string text() const;  ///< back to the language; parse(text()) is the same tree
+  std::string text() const;  ///< the text in the language; parse_type(text()) gives the same tree
   bool operator==(const TypeExpression&) const = default;
 };
 
-/// Errors say the column and what was expected there.
+/// Errors state the column and what was expected there.
 Result<TypeExpression> parse_type(std::string_view text);
 
-/// What decode() gives for the MPI type, computed without MPI. Where the standard leaves the bounds open (a type without bytes,
-/// the padding at the end of a struct) they are MPICH's.
+/// The result that decode() gives for the MPI type, computed without MPI. Where the standard does not define the bounds
+/// (a type without bytes, the padding at the end of a struct) they are MPICH's.
 struct EvaluatedType {
   Placed bytes;
   std::int64_t lower_bound = 0;
   std::int64_t extent = 0;
-  std::int64_t unit_bytes = 0;  ///< as DecodedType's
+  std::int64_t unit_bytes = 0;  ///< as in DecodedType
 };
-/// Every array and count is checked as the MPI constructor would. Errors: a negative count or block length, an out-of-range subarray, overflow.
+/// Checks every array and count as the MPI constructor does. Errors: a negative count or block length, an out-of-range
+/// subarray, overflow.
 Result<EvaluatedType> evaluate(const TypeExpression& type);
 
 }  // namespace bestride

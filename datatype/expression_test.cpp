@@ -60,7 +60,8 @@ TEST(Parse, ErrorsNameTheColumnAndWhatWasExpected) {
   EXPECT_EQ(error_of("contiguous(3x,int)"), "column 13: expected K, M, G or the end of the number, found 'x'");
   EXPECT_EQ(error_of("indexed([1 2],[0],int)"), "column 12: expected ',' or ']', found '2'");
   EXPECT_EQ(error_of("subarray([4],[1],[0],C,int)"), "column 22: expected 'c' or 'fortran', found 'C'");
-  EXPECT_EQ(error_of("darray(1,0,[4],[blok],[1],[1],c,int)"), "column 17: expected 'block', 'cyclic' or 'none', found 'blok'");
+  EXPECT_EQ(error_of("darray(1,0,[4],[blok],[1],[1],c,int)"),
+            "column 17: expected 'block', 'cyclic' or 'none', found 'blok'");
   EXPECT_EQ(error_of("darray(1,0,[4],[block],[def],[1],c,int)"), "column 25: expected 'dflt' or a number, found 'def'");
 }
 
@@ -82,14 +83,14 @@ TEST(Parse, DepthIsLimited) {
   EXPECT_NE(error_of(nest(100000)).find("nested too deeply"), std::string::npos);
 }
 
-/// Trees that need not make sense as types: the language is what is tested.
+/// Trees that need not be valid types: only the language is tested.
 TypeExpression random_tree(std::mt19937_64& random, int depth) {
   const auto below = [&](std::uint64_t n) { return random() % n; };
   const auto number = [&] { return static_cast<std::int64_t>(random()) >> below(64); };
   const auto numbers = [&] {
     std::vector<std::int64_t> values(below(4));
-    for (auto& value : values)
-      do value = number();
+    for (auto& value : values) do
+        value = number();
       while (value == TypeExpression::default_argument);
     return values;
   };
@@ -121,7 +122,8 @@ TypeExpression random_tree(std::mt19937_64& random, int depth) {
       return type;
     case Combiner::darray:
       integers(2);
-      for (auto n = below(4); n > 0; --n) type.distributions.push_back(static_cast<TypeExpression::Distribution>(below(3)));
+      for (auto n = below(4); n > 0; --n)
+        type.distributions.push_back(static_cast<TypeExpression::Distribution>(below(3)));
       [[fallthrough]];
     case Combiner::subarray:
       type.a = numbers();

@@ -7,7 +7,7 @@ namespace bestride {
 namespace {
 
 constexpr std::uint64_t prime = (std::uint64_t{1} << 61) - 1;
-// Two arbitrary points, far from small powers; any would do (see the header's bound).
+// Two arbitrary points, far from small powers. Any points satisfy the bound in the header.
 constexpr std::uint64_t point_a = 0x0f3a96c1d5b78e43u % prime;
 constexpr std::uint64_t point_b = 0x19d6e0b27c4581f7u % prime;
 
@@ -24,7 +24,7 @@ constexpr std::uint64_t residue(std::int64_t x) noexcept {
   return static_cast<std::uint64_t>(rest < 0 ? rest + static_cast<std::int64_t>(prime) : rest);
 }
 
-/// For q and n: q^n, sum q^j and sum j q^j over j < n. Two of them concatenate.
+/// For q and n: q^n, sum q^j and sum j q^j over j < n. The sums of two ranges can be concatenated.
 struct Sums {
   std::uint64_t n = 0;
   std::uint64_t power = 1;
@@ -47,7 +47,7 @@ constexpr Doublings doublings(std::uint64_t q) noexcept {
 constexpr Doublings table_a = doublings(point_a);
 constexpr Doublings table_b = doublings(point_b);
 
-/// Sums over the bytes of a run, from the table of the point itself: one step per set bit.
+/// Sums over the bytes of a run, from the table of powers of the point: one step for each set bit.
 Sums byte_sums(const Doublings& table, std::int64_t length) noexcept {
   Sums sums;
   bool first = true;
@@ -59,7 +59,7 @@ Sums byte_sums(const Doublings& table, std::int64_t length) noexcept {
   return sums;
 }
 
-/// Sums over the turns of a loop, for an arbitrary q.
+/// Sums over the iterations of a loop, for an arbitrary q.
 Sums turn_sums(std::uint64_t q, std::int64_t count) noexcept {
   Sums sums, square = once(q);
   for (std::uint64_t rest = static_cast<std::uint64_t>(count);; square = join(square, square)) {
@@ -68,7 +68,8 @@ Sums turn_sums(std::uint64_t q, std::int64_t count) noexcept {
   }
 }
 
-std::uint64_t repeat_one(const Doublings& table, std::uint64_t body, std::int64_t size, std::int64_t count, std::int64_t stride) noexcept {
+std::uint64_t repeat_one(const Doublings& table, std::uint64_t body, std::int64_t size, std::int64_t count,
+                         std::int64_t stride) noexcept {
   const Sums bytes = byte_sums(table, size);
   const Sums turns = turn_sums(bytes.power, count);
   return add(multiply(body, turns.geometric), multiply(multiply(residue(stride), bytes.geometric), turns.weighted));
@@ -93,7 +94,7 @@ Fingerprint repeated(const Fingerprint& body, std::int64_t size, std::int64_t co
 
 Fingerprint list_fingerprint(std::span<const std::int64_t> offsets, std::span<const std::int64_t> lengths,
                              std::int64_t block_length) noexcept {
-  // Horner from the last block to the first: H = block + r^length * rest.
+  // Horner's rule from the last block to the first: H = block + r^length * rest.
   Fingerprint total;
   std::int64_t length = 0;
   Sums a, b;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one Layout of every byte sequence that is in use. Entries live as long as somebody holds the layout.
+// The table with the only Layout of each byte sequence in use. An entry lives as long as the layout has an owner.
 #include <mutex>
 #include <unordered_map>
 
@@ -29,7 +29,7 @@ Table& table() {
   return *all;
 }
 
-/// Forgets the key when its last holder lets go, unless a new layout took the key meanwhile.
+/// Removes the key when the last owner releases the layout, unless a new layout has taken the key meanwhile.
 struct Release {
   Key key;
   void operator()(const Layout* layout) const noexcept {
@@ -49,7 +49,7 @@ LayoutPtr intern(const Placed& placed) {
   const std::int64_t offset = placed.node ? placed.offset : 0;
   const Key key{offset, placed.node ? placed.node->size : 0, placed.node ? placed.node->content : Fingerprint{}};
   Table& all = table();
-  // Made before the lock is taken: if it is not needed, its release must find the mutex free.
+  // Created before the lock is taken: if it is not needed, its release must find the mutex unlocked.
   std::shared_ptr<const Layout> fresh(new Layout(offset, placed.node), Release{key});
   std::shared_ptr<const Layout> known;
   {

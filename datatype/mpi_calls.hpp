@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The MPI functions the datatype room calls, by pointer: the preloaded object has no undefined MPI symbol, and its own traffic
-// goes to the MPI library itself (the PMPI_ names), not to what the application calls.
-// Compiled once per MPI ABI; includes no more of MPI than its header.
+// The MPI functions that datatype/ calls, as pointers: the preload library has no undefined MPI symbol, and its own
+// calls go to the MPI library (the PMPI_ names) instead of the application's MPI_ names. Compiled once per MPI ABI;
+// includes no part of MPI other than its header.
 #include <mpi.h>
 
 #include <type_traits>
@@ -17,6 +17,8 @@ struct DatatypeCalls {
   decltype(&PMPI_Type_contiguous) contiguous = nullptr;
   decltype(&PMPI_Type_create_hvector) create_hvector = nullptr;
   decltype(&PMPI_Type_create_resized) create_resized = nullptr;
+  decltype(&PMPI_Type_create_hindexed) create_hindexed = nullptr;
+  decltype(&PMPI_Type_create_struct) create_struct = nullptr;
   decltype(&PMPI_Type_commit) commit = nullptr;
   decltype(&PMPI_Type_free) free = nullptr;
 #if MPI_VERSION >= 3
@@ -24,7 +26,7 @@ struct DatatypeCalls {
   decltype(&PMPI_Type_get_extent_x) get_extent_x = nullptr;
 #endif
 #if MPI_VERSION >= 4
-  // May be null at run time: an older library behind a newer header.
+  // May be null at run time: the library may be older than the header.
   decltype(&PMPI_Type_get_envelope_c) get_envelope_c = nullptr;
   decltype(&PMPI_Type_get_contents_c) get_contents_c = nullptr;
   decltype(&PMPI_Type_contiguous_c) contiguous_c = nullptr;
@@ -32,7 +34,7 @@ struct DatatypeCalls {
   decltype(&PMPI_Type_create_resized_c) create_resized_c = nullptr;
 #endif
 
-  /// Fills every pointer by `find("PMPI_Type_size")` and the like. False if one without which nothing works is missing.
+  /// Sets every pointer by `find("PMPI_Type_size")` and so on. Returns false if a required function is missing.
   template <class Find>
   bool resolve(Find&& find) {
     auto set = [&](auto& pointer, const char* symbol) {
@@ -46,6 +48,8 @@ struct DatatypeCalls {
     all &= set(contiguous, "PMPI_Type_contiguous");
     all &= set(create_hvector, "PMPI_Type_create_hvector");
     all &= set(create_resized, "PMPI_Type_create_resized");
+    all &= set(create_hindexed, "PMPI_Type_create_hindexed");
+    all &= set(create_struct, "PMPI_Type_create_struct");
     all &= set(commit, "PMPI_Type_commit");
     all &= set(free, "PMPI_Type_free");
 #if MPI_VERSION >= 3

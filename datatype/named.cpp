@@ -21,14 +21,15 @@ constexpr NamedType plain(std::string_view name) {
   return {name, sizeof(T), sizeof(T), sizeof(T), 0, std::is_integral_v<T> && !std::is_same_v<T, wchar_t>, alignof(T)};
 }
 
-/// The gap between the members and the one at the end belong to the extent, not to the size.
+/// The gap between the members and the padding at the end belong to the extent, not to the size.
 template <class First, class Second>
 constexpr NamedType pair(std::string_view name) {
   using Both = Pair<First, Second>;
-  return {name, sizeof(First) + sizeof(Second), sizeof(Both), sizeof(First), offsetof(Both, second), false, alignof(Both)};
+  return {name,         sizeof(First) + sizeof(Second), sizeof(Both), sizeof(First), offsetof(Both, second), false,
+          alignof(Both)};
 }
 
-constexpr std::array table = {
+constexpr std::array all_named_types = {
     plain<std::byte>("byte"),
     plain<char>("packed"),
     plain<char>("char"),
@@ -71,10 +72,10 @@ constexpr std::array table = {
 
 }  // namespace
 
-std::span<const NamedType> named_types() noexcept { return table; }
+std::span<const NamedType> named_types() noexcept { return all_named_types; }
 
 const NamedType* find_named_type(std::string_view name) noexcept {
-  for (const NamedType& type : table)
+  for (const NamedType& type : all_named_types)
     if (type.name == name) return &type;
   return nullptr;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Making nodes: the constructors that fill in what follows from a node's parts (size, range, blocks, fingerprint) and refuse
-// what leaves 62 bits. They apply no rule; the canonical form is canonical.cpp's.
+// Node constructors. They compute the derived members (size, range, blocks, fingerprint) and refuse values beyond the
+// 62-bit range. They apply no rules of the canonical form; datatype/canonical.cpp does.
 #include <cstdint>
 #include <vector>
 
@@ -11,7 +11,8 @@ namespace bestride {
 
 inline constexpr std::int64_t offset_limit = std::int64_t{1} << 61;
 
-/// x + y and x * y, or false when the result leaves [-2^61, 2^61]. Below that bound fingerprints tell any two offsets apart.
+/// x + y and x * y; false if the result leaves [-2^61, 2^61]. Within these limits the fingerprint distinguishes any two
+/// offsets.
 inline bool sum(std::int64_t x, std::int64_t y, std::int64_t* out) noexcept {
   return !__builtin_add_overflow(x, y, out) && *out >= -offset_limit && *out <= offset_limit;
 }
@@ -25,7 +26,7 @@ NodePtr loop_node(NodePtr body, std::int64_t count, std::int64_t stride);
 NodePtr sequence_node(std::vector<Item> items);
 NodePtr list_node(std::vector<std::int64_t> offsets, std::vector<std::int64_t> lengths, std::int64_t block_length);
 
-/// Same bytes in the same order?
+/// True if both have the same bytes in the same order.
 inline bool same_content(const Node& x, const Node& y) noexcept { return x.size == y.size && x.content == y.content; }
 
 }  // namespace bestride

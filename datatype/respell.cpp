@@ -6,7 +6,7 @@
 namespace bestride {
 namespace {
 
-/// A datatype under construction: frees the one before at every step.
+/// A datatype under construction; each step frees the datatype of the previous one.
 class Spelling {
  public:
   Spelling(MPI_Datatype leaf, const DatatypeCalls& mpi) : mpi_(mpi), type_(leaf) {}
@@ -37,7 +37,7 @@ class Spelling {
     MPI_Datatype next = MPI_DATATYPE_NULL;
     return take(mpi_.create_resized(type_, 0, extent, &next), next);
   }
-  /// The committed type, which the caller then owns.
+  /// The committed type; the caller owns it.
   MPI_Datatype commit() {
     if (mpi_.commit(&type_) != MPI_SUCCESS) return MPI_DATATYPE_NULL;
     owned_ = false;
@@ -64,7 +64,8 @@ bool spell(Spelling& spelling, const Node& node, std::int64_t leaf_size) {
 
 }  // namespace
 
-std::optional<Respelled> respell(const Layout& layout, MPI_Datatype leaf, std::int64_t leaf_size, const DatatypeCalls& mpi) {
+std::optional<Respelled> respell(const Layout& layout, MPI_Datatype leaf, std::int64_t leaf_size,
+                                 const DatatypeCalls& mpi) {
   if (!can_respell(layout, leaf, leaf_size)) return std::nullopt;
   const Node& outer = *layout.root();
   const bool loop = outer.kind == Node::Kind::loop;

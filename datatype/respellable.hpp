@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Which layouts have a second spelling (datatype/respell.hpp makes it): a question that needs no MPI.
+// Determines which layouts have an equivalent datatype (datatype/respell.hpp builds it). Needs no MPI.
 #include <cstdint>
 
 #include "datatype/layout.hpp"
 
 namespace bestride {
 
-/// Nothing but loops of positive stride over one block, or one block alone; `leaf_size`, the size of the one basic type in bytes
-/// (0: there are several), divides the block.
+/// True if the layout is one block, or consists only of loops of positive stride over one block, and `leaf_size`
+/// divides the block. `leaf_size`: size of the only basic type in bytes; 0 if there are several.
 inline bool respellable(const Layout& layout, std::int64_t leaf_size) noexcept {
   const Node* node = layout.root();
   if (!node || leaf_size <= 0) return false;

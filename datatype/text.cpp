@@ -12,9 +12,7 @@ constexpr std::size_t longest_line = 240;
 void write(std::string& out, const Node& node) {
   if (out.size() > longest_line) return;
   switch (node.kind) {
-    case Node::Kind::block:
-      out += std::to_string(node.size) + " B";
-      return;
+    case Node::Kind::block: out += std::to_string(node.size) + " B"; return;
     case Node::Kind::loop:
       out += std::to_string(node.count) + " x " + std::to_string(node.stride) + " | ";
       write(out, *node.body);
@@ -23,7 +21,8 @@ void write(std::string& out, const Node& node) {
       out += "{";
       for (std::size_t i = 0; i < node.items.size(); ++i) {
         out += i ? ", " : " ";
-        if (node.items[i].offset) out += (node.items[i].offset > 0 ? "+" : "") + std::to_string(node.items[i].offset) + " ";
+        if (node.items[i].offset)
+          out += (node.items[i].offset > 0 ? "+" : "") + std::to_string(node.items[i].offset) + " ";
         write(out, *node.items[i].node);
         if (out.size() > longest_line) return;
       }

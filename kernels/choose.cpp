@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which kernel a piece gets: the forced family where it can do the shape, else the fastest measured for it.
+// Selection of the kernel for a piece: the forced family if it supports the shape, otherwise the fastest kernel as
+// measured.
 #include "kernels/choose.hpp"
 
 #include <bit>
@@ -8,25 +9,28 @@
 namespace bestride {
 namespace {
 
-/// Blocks the C library's memcpy moves better than the wide kernel: long ones, and middling ones of pieces that stay in the
-/// second-level cache (496 and 1024 bytes a block, 30 to 130 KB: 0.87-0.9x; 768 bytes, 12 KB: 1.2x; 2032 bytes, 1.5 MB: 1.2x).
+/// True for blocks that the C library's memcpy moves faster than the wide kernel: long blocks, and medium blocks of
+/// pieces that fit the L2 cache (496 and 1024 bytes per block, 30 to 130 KB: 0.87-0.9x; 768 bytes, 12 KB: 1.2x; 2032
+/// bytes, 1.5 MB: 1.2x).
 bool memcpy_is_better(std::int64_t width, std::int64_t piece_bytes) {
   constexpr std::int64_t always_from = 4096, sometimes_from = 448;
   return width >= always_from || (width >= sometimes_from && piece_bytes >= 16 << 10 && piece_bytes <= 512 << 10);
 }
 
-/// Narrow blocks are compressed and expanded in groups if at least this many fit 64 bytes (1- and 2-byte blocks at stride 2
-/// blocks: 3.0x and 1.6x over words; 4-byte blocks: 0.8x, for AMD's masked byte stores take several cycles).
+/// Narrow blocks are compressed and expanded in groups if at least this many fit 64 bytes (1- and 2-byte blocks at
+/// stride 2 blocks: 3.0x and 1.6x faster than words; 4-byte blocks: 0.8x, because masked byte stores take several
+/// cycles on AMD).
 constexpr std::int64_t grouped_from = 12;
 
-/// So few records go under a mask at once; more are faster field by field (1771 records of 37 of 40 bytes: 1.8x, 27: 1.3x,
-/// 1: 0.35x).
+/// At most this many records use a mask; more records are faster field by field (1771 records of 37 of 40 bytes: 1.8x,
+/// 27: 1.3x, 1: 0.35x).
 constexpr std::int64_t mask_up_to = 4;
 
-/// Shorter blocks than this leave too many ragged lines when streamed (512 bytes: 1.15x of ordinary stores, 1024: equal).
+/// Blocks shorter than this leave too many partial lines when streamed (512 bytes: 1.15x of ordinary stores, 1024:
+/// equal).
 constexpr std::int64_t stream_wide_from = 2048;
 
-/// Fewer blocks in a row than this are all in the first-level cache's ways whatever their stride.
+/// Fewer blocks per row than this fit the ways of the L1 cache at any stride.
 constexpr std::int64_t paced_from = 16;
 
 bool is_word(std::int64_t width) { return width <= 64 && std::has_single_bit(static_cast<std::uint64_t>(width)); }
@@ -73,9 +77,9 @@ const Kernels& Choose::streaming(const Piece& piece) const {
 }
 
 const Kernels& Choose::paced(const Piece& piece) const {
-  // Strides that are multiples of 512 bytes meet 8 of 64 sets, of 1024 bytes 4 or fewer. Unpacking 8-byte blocks of an N^3 array
-  // of doubles, against one store a block: N = 64 (512 bytes) 0.35x with two, N = 128 0.38x with four, N = 512 0.36x with four;
-  // where there is no conflict two cost nothing and four 1.3x.
+  // Strides that are multiples of 512 bytes use 8 of 64 sets, multiples of 1024 bytes use 4 or fewer. Unpacking 8-byte
+  // blocks of an N^3 array of doubles, relative to one store per block: N = 64 (512 bytes) 0.35x with two stores, N =
+  // 128 0.38x with four, N = 512 0.36x with four. Without a conflict two stores cost nothing, and four cost 1.3x.
   const std::int64_t stride = std::abs(piece.stride), width = piece.width;
   if (stride < 512 || stride % 512 != 0 || piece.count < paced_from || width < 4) return none;
   const int often = stride % 1024 == 0 ? 1 : 0;
@@ -85,7 +89,8 @@ const Kernels& Choose::paced(const Piece& piece) const {
 
 const Kernels& Choose::fastest(const Piece& piece, Direction direction) const {
   const std::int64_t width = piece.width;
-  // With fewer columns than a line has blocks, the columns are that many streams, and words in order read them well (0.7x).
+  // If there are fewer columns than blocks per line, the columns are separate streams, and words in order read them
+  // well (0.7x).
   if (piece.count * width >= 64 && transpose(piece).pack) return transpose(piece);
   if (direction == packing && piece.stride == 2 * width && gather(piece).pack) return gather(piece);
   if (direction == unpacking && paced(piece).unpack) return paced(piece);
@@ -134,7 +139,7 @@ void Choose::strided(Op& op) const {
       default: break;
     }
     if (!set_if(whole, *forced, direction)) set(whole, fastest(piece, direction), direction);
-    // A part of a row is one row: no transpose there.
+    // A part of a row is one row, for which there is no transpose.
     row = whole;
     if (whole.name == transpose(piece).name) {
       Piece one_row = piece;
@@ -169,7 +174,7 @@ void Choose::list(Op& op) const {
     kernels = &table_.list_wide;
   for (const Direction direction : {packing, unpacking}) set(op.whole[direction], *kernels, direction);
   op.row = op.whole;
-  // Sorted by width a list has lost its order: whole rows only.
+  // A list sorted by width is no longer in order, so only whole rows can use it.
   if (!op.piece.sorted || family_ == KernelFamily::list) return;
   set(op.whole[packing], table_.sorted_list, packing);
   if (op.any_order) set(op.whole[unpacking], table_.sorted_list, unpacking);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Choose: which kernel of the table a piece gets, in each direction.
+// Choose: selects the kernel for a piece, in each direction.
 #include "kernels/program.hpp"
 
 namespace bestride {
@@ -9,13 +9,13 @@ class Choose {
  public:
   explicit Choose(const PackerOptions& options);
   bool masks() const { return table_.record.pack != nullptr; }
-  /// Each sets op.whole and op.row from op.piece.
+  /// Each function sets op.whole and op.row from op.piece.
   void strided(Op& op) const;
   void record(Op& op) const;
   void list(Op& op) const;
 
  private:
-  // The kernels of a family for a piece; empty ones where it cannot do the shape.
+  // The kernels of one family for a piece; empty if the family does not support the shape.
   const Kernels& plain(const Piece& piece) const;
   const Kernels& gather(const Piece& piece) const;
   const Kernels& transpose(const Piece& piece) const;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program in one readable line, outer to inner: "16 x (word8 32 x 256)", sequences in braces.
+// Describes a program in one line, outer to inner: "16 x (word8 32 x 256)", sequences in braces.
 #include "kernels/program.hpp"
 
 namespace bestride {

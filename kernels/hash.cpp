@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/hash.hpp"
 
-// All of it static in this file: no symbol of xxHash in the library, none needed.
+// Everything is static in this file, so the library neither exports nor needs a symbol of xxHash.
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 

@@ -11,7 +11,7 @@ namespace bestride {
 namespace {
 
 TEST(ContentHash, IsXxh3) {
-  EXPECT_EQ(content_hash(nullptr, 0), 0x2d06800538d394c2u);  // xxHash specification: XXH3_64bits of nothing
+  EXPECT_EQ(content_hash(nullptr, 0), 0x2d06800538d394c2u);  // xxHash specification: XXH3_64bits of an empty input
 }
 
 TEST(ContentHash, FollowsContentAloneNotItsPlace) {

@@ -28,10 +28,12 @@ Isa widest_isa() noexcept {
 #if defined(__x86_64__)
   static const Isa widest = [] {
     __builtin_cpu_init();
-    // f16c: every CPU with AVX2 has it, a hypervisor may hide it.
-    const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("f16c");
-    if (avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vbmi2"))
+    // Every CPU with AVX2 has f16c, but a hypervisor may hide it.
+    const bool avx2 =
+        __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("f16c");
+    if (avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+        __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vbmi2"))
       return Isa::avx512;
     return avx2 ? Isa::avx2 : Isa::scalar;
   }();
@@ -46,7 +48,7 @@ Isa chosen_isa() noexcept {
     Isa isa = Isa::scalar;
     try {
       if (parse(Settings::get().text("BESTRIDE_KERNEL_ISA"), &isa) && isa < widest_isa()) return isa;
-    } catch (...) {  // no memory to read the settings: the default stands
+    } catch (...) {  // no memory to read the settings: use the default
     }
     return widest_isa();
   }();

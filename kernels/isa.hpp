@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Isa: the instruction sets kernels are compiled for, and which of them runs here.
+// Isa: the instruction sets that kernels are compiled for, and which of them the CPU supports.
 #include <cstdint>
 #include <string_view>
 
 namespace bestride {
 
-/// The widest one the CPU has is used unless BESTRIDE_KERNEL_ISA or an argument says otherwise. `scalar` is the reference: plain
-/// C++, the oracle of the others.
+/// The widest set of the CPU is used unless BESTRIDE_KERNEL_ISA or an argument selects another one. `scalar` is plain
+/// C++, the reference for the others.
 enum class Isa : std::uint8_t { scalar, avx2, avx512 };
 
 std::string_view name(Isa isa) noexcept;
-/// "avx2" -> Isa::avx2; unknown: false.
+/// "avx2" -> Isa::avx2; returns false if the text is unknown.
 bool parse(std::string_view text, Isa* isa) noexcept;
-/// The widest instruction set this CPU (and operating system) runs.
+/// The widest instruction set that this CPU and the operating system support.
 Isa widest_isa() noexcept;
-/// That, or the narrower one BESTRIDE_KERNEL_ISA names. Thread-safe; one load after the first call.
+/// widest_isa(), or the narrower one that BESTRIDE_KERNEL_ISA names. Thread-safe; one load after the first call.
 Isa chosen_isa() noexcept;
 
 }  // namespace bestride

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names of kernel families, and which of them the user's settings ask for.
+// The names of kernel families, and the options from the user's settings.
 #include "base/variables.hpp"
 #include "kernels/program.hpp"
 
@@ -25,7 +25,7 @@ bool parse(std::string_view text, KernelFamily* family) noexcept {
 
 const KernelTable& kernels_for(Isa isa) noexcept {
 #if defined(__x86_64__)
-  // A wider instruction set than the CPU has is never run, whatever was asked for.
+  // An instruction set wider than the CPU's is never used, whatever was requested.
   if (isa > widest_isa()) isa = widest_isa();
   if (isa == Isa::avx512) return avx512_kernels();
   if (isa == Isa::avx2) return avx2_kernels();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packer: picks, once, how a layout is run (one kernel, a walk, streamed, the oracle), so that a call is two indirect jumps.
+// Packer: selects once how a layout is executed (one kernel, a walk, streaming, the reference), so that a call costs
+// two indirect jumps.
 #include "kernels/packer.hpp"
 
 #include <algorithm>
@@ -11,8 +12,9 @@ namespace bestride {
 
 namespace {
 
-/// Packed bytes from which stores past the caches win, with 32 MiB of third-level cache: blocks of 4 to 32 bytes 0.8x of ordinary
-/// stores at 16 MiB, 0.7x at 64 MiB; 1.3x at 4 MiB, where the packed buffer finds room and is read again by whoever sends it.
+/// Packed bytes from which non-temporal stores are faster, with 32 MiB of L3 cache: blocks of 4 to 32 bytes take 0.8x
+/// of ordinary stores at 16 MiB, 0.7x at 64 MiB, and 1.3x at 4 MiB, where the packed buffer fits the cache and is read
+/// again when it is sent.
 constexpr std::int64_t default_streaming_from = std::int64_t{16} << 20;
 
 std::int64_t streaming_threshold(const PackerOptions& options) {
@@ -32,14 +34,14 @@ struct Packer::Program {
     reference = options.family == KernelFamily::reference && node;
     if (layout.size() >= streaming_from && !reference) {
       options.family = KernelFamily::streaming;
-      streaming_op = plan(layout, options);
+      streaming_op = compile(layout, options);
       options.family = KernelFamily::automatic;
       if (!has_streaming_kernels(*streaming_op)) {
         streaming_op.reset();
         if (forced) stretches = &kernels_for(isa);
       }
     }
-    op = plan(layout, options);
+    op = compile(layout, options);
     set_runs();
   }
 
@@ -82,8 +84,8 @@ struct Packer::Program {
   Run pack;
   Run unpack;
   std::unique_ptr<Op> op;
-  std::unique_ptr<Op> streaming_op;        ///< the same with streaming kernels, for long enough stretches of it
-  const KernelTable* stretches = nullptr;  ///< set: streaming was asked for and the layout has no kernel for it
+  std::unique_ptr<Op> streaming_op;        ///< the same with streaming kernels, for long enough ranges
+  const KernelTable* stretches = nullptr;  ///< not null: streaming was requested and the layout has no streaming kernel
   Isa isa;
   bool reference = false;
   const Node* node;
@@ -92,7 +94,8 @@ struct Packer::Program {
 
 namespace {
 
-/// The user's address of the first packed byte. By integer: with absolute types the base is a null pointer.
+/// The user's address of the first packed byte. Computed with integers, because for absolute types the base is a null
+/// pointer.
 Byte* place(const void* user, const Layout& layout) noexcept {
   return reinterpret_cast<Byte*>(reinterpret_cast<std::uintptr_t>(user) + static_cast<std::uintptr_t>(layout.offset()));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every kernel against the oracle: random layouts x every instruction set and family forced x misaligned bases, in memory that
-// ends at a page no one may touch; ranges cut at random reassemble exactly; gap bytes keep their canary.
+// Every kernel against the reference: random layouts x every instruction set and family forced x misaligned bases, in
+// memory that ends at an inaccessible page. Ranges cut at random reassemble exactly; gap bytes keep their canary.
 #include "kernels/packer.hpp"
 
 #include <gtest/gtest.h>
@@ -40,7 +40,8 @@ std::vector<PackerOptions> all_options() {
 
 /// The buffer address for which the layout's bytes start at `memory`.
 void* base_of(const Layout& layout, const Guarded& memory) {
-  return reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(memory.data()) - static_cast<std::uintptr_t>(layout.low()));
+  return reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(memory.data()) -
+                                 static_cast<std::uintptr_t>(layout.low()));
 }
 
 void check(const LayoutPtr& layout, const PackerOptions& options, Trees& draw) {
@@ -71,7 +72,7 @@ void check(const LayoutPtr& layout, const PackerOptions& options, Trees& draw) {
   ASSERT_TRUE(equal(user, expected_user)) << "unpack";
   ASSERT_TRUE(equal(packed, expected)) << "unpack wrote its source";
 
-  // Ranges: any cuts, each range in a buffer of just its size.
+  // Ranges: arbitrary cuts, each range in a buffer of exactly its size.
   fill(user, 4);
   fill(user_after, 5);
   fill(expected_user, 5);
@@ -81,7 +82,8 @@ void check(const LayoutPtr& layout, const PackerOptions& options, Trees& draw) {
     std::int64_t last = draw.chance(0.5) ? std::min(size, first + draw.between(1, 100)) : draw.between(first + 1, size);
     Guarded part(last - first, packed_side);
     packer.pack_range(part.data(), base_of(*layout, user), first, last);
-    ASSERT_EQ(0, std::memcmp(part.data(), expected.data() + first, part.size())) << "pack_range " << first << ".." << last;
+    ASSERT_EQ(0, std::memcmp(part.data(), expected.data() + first, part.size()))
+        << "pack_range " << first << ".." << last;
     packer.unpack_range(base_of(*layout, user_after), part.data(), first, last);
     first = last;
   }
@@ -103,7 +105,8 @@ TEST_P(RandomLayouts, EveryKernelEqualsTheOracle) {
 }
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomLayouts, ::testing::Range(1, 13));
 
-/// Layouts the random ones meet too seldom, each at sizes around what kernels take at a time.
+/// Layouts that random generation produces too rarely, each at sizes around the number of bytes that kernels process at
+/// a time.
 std::vector<LayoutPtr> particular_layouts() {
   std::vector<LayoutPtr> all;
   const auto add = [&](const Built& built) { all.push_back(intern(*built)); };
@@ -123,8 +126,8 @@ std::vector<LayoutPtr> particular_layouts() {
       add(make_repeat(*make_repeat(block(width), 64, -line - 8), rows, width));
     }
   for (const std::int64_t width : {256, 447, 448, 449, 2047, 2048, 5000}) add(make_repeat(block(width), 5, width + 24));
-  add(make_repeat(block(8), 100, 0));  // one place written a hundred times
-  add(make_repeat(block(12), 50, 5));  // every block over its neighbour
+  add(make_repeat(block(8), 100, 0));  // the same bytes written a hundred times
+  add(make_repeat(block(12), 50, 5));  // every block overlaps the next one
   add(make_repeat(block(100), 20, -30));
   add(make_repeat(*make_repeat(block(4), 10, 2), 10, 3));
   return all;
@@ -156,7 +159,8 @@ TEST(Packer, AbsoluteAddressesFromANullBase) {
   std::vector<char> user(4096), packed(96), expected;
   for (std::size_t i = 0; i < user.size(); ++i) user[i] = static_cast<char>(noise(i, 1));
   const std::int64_t at = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(user.data()));
-  const Built layout = make_sequence(std::vector<Placed>{*make_repeat(*make_block(at, 8), 10, 24), *make_block(at + 1000, 16)});
+  const Built layout =
+      make_sequence(std::vector<Placed>{*make_repeat(*make_block(at, 8), 10, 24), *make_block(at + 1000, 16)});
   for (int i = 0; i < 10; ++i) expected.insert(expected.end(), user.begin() + 24 * i, user.begin() + 24 * i + 8);
   expected.insert(expected.end(), user.begin() + 1000, user.begin() + 1016);
   const Packer packer(intern(*layout));
@@ -182,7 +186,8 @@ TEST(Packer, OffsetsBeyondThirtyTwoBits) {
     const LayoutPtr layout = intern(*make_blocks(offsets, uniform ? std::vector<std::int64_t>(12, 8) : lengths));
     for (const PackerOptions& options : all_options()) {
       const Packer packer(layout, options), oracle(layout, {Isa::scalar, KernelFamily::reference, 0});
-      std::vector<unsigned char> sent(static_cast<std::size_t>(layout->size())), back(sent.size()), expected(sent.size());
+      std::vector<unsigned char> sent(static_cast<std::size_t>(layout->size())), back(sent.size()),
+          expected(sent.size());
       for (std::size_t i = 0; i < sent.size(); ++i) sent[i] = noise(i, static_cast<unsigned>(options.family));
       packer.unpack(user, sent.data());
       oracle.pack(expected.data(), user);
@@ -218,17 +223,19 @@ TEST(Packer, NamesAreReadBack) {
   EXPECT_EQ(family, KernelFamily::word);
 }
 
-/// A family that is forced is really used where it can do the shape: else the comparisons above compare nothing.
+/// A forced family is really used for the shapes it supports. Otherwise the comparisons above would test nothing.
 TEST(Packer, ForcedFamiliesAreUsed) {
   if (widest_isa() != Isa::avx512) GTEST_SKIP() << "names are those of AVX-512";
-  const auto text = [](const Built& built, KernelFamily family) { return Packer(intern(*built), {Isa::avx512, family, 0}).text(); };
+  const auto text = [](const Built& built, KernelFamily family) {
+    return Packer(intern(*built), {Isa::avx512, family, 0}).text();
+  };
   const Built words = make_repeat(*make_block(0, 8), 50, 16);
   const Built twelves = make_repeat(*make_block(0, 12), 50, 24);
   const Built wide_blocks = make_repeat(*make_block(0, 300), 50, 400);
   const Built records = make_repeat(*make_sequence(std::vector<Placed>{*make_block(0, 8), *make_block(12, 5)}), 50, 32);
   const Built across = make_repeat(*make_repeat(*make_block(0, 16), 20, 1024), 20, 16);
-  const Built listed =
-      make_blocks(std::vector<std::int64_t>{0, 50, 20, 90, 300, 130, 111, 777, 400, 600, 500}, std::vector<std::int64_t>(11, 8));
+  const Built listed = make_blocks(std::vector<std::int64_t>{0, 50, 20, 90, 300, 130, 111, 777, 400, 600, 500},
+                                   std::vector<std::int64_t>(11, 8));
   using enum KernelFamily;
   EXPECT_EQ(text(words, word).find("word8 "), 0u) << text(words, word);
   EXPECT_EQ(text(words, block_copy).find("block_copy"), 0u);

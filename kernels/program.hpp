@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Program: what a Packer runs: the node tree of a layout with every regular stretch replaced by one kernel call.
+// Program: the code that a Packer executes: the node tree of a layout in which every regular part is replaced by one
+// kernel call.
 //
-// Innermost one or two loops, records and block lists become pieces; what is left above them are loops and sequences, walked
-// by recursion. A flat list of (kernel, arguments) for every turn lost: its length grows with the counts, not with the type.
+// The innermost one or two loops, records and block lists become pieces. The loops and sequences above them remain and
+// are walked recursively. Alternative considered: a flat list of (kernel, arguments) for every iteration, whose length
+// grows with the counts, not with the type.
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -27,19 +29,19 @@ struct Step {
 struct Op {
   enum class Kind : std::uint8_t { piece, loop, sequence };
   struct Part {
-    std::int64_t offset = 0;  ///< of its first packed byte, bytes from the sequence's first packed byte
-    std::int64_t start = 0;   ///< its place in the packed order
+    std::int64_t offset = 0;  ///< of its first packed byte, bytes from the first packed byte of the sequence
+    std::int64_t start = 0;   ///< its position in the packed order
     std::unique_ptr<Op> op;
   };
 
   Kind kind = Kind::piece;
   std::int64_t size = 0;  ///< packed bytes
 
-  // piece: kernels for whole rows, and for a part of one row; each indexed by Direction
+  // piece: kernels for whole rows and for a part of one row; both indexed by Direction
   Piece piece;
   std::array<Step, 2> whole;
   std::array<Step, 2> row;
-  const std::int64_t* starts = nullptr;  ///< mixed list: packed place of each unit in its row
+  const std::int64_t* starts = nullptr;  ///< mixed list: packed position of each unit in its row
 
   // loop
   std::int64_t count = 0;
@@ -48,36 +50,36 @@ struct Op {
 
   std::vector<Part> parts;  // sequence
 
-  // What pieces point to, where the layout's own vectors do not serve.
+  // Arrays that pieces point to, if the layout's own arrays cannot be used.
   std::vector<std::int64_t> own_offsets;
   std::vector<std::int32_t> own_offsets32;
   std::vector<std::int64_t> own_lengths;
   std::vector<std::int64_t> own_starts;
   std::vector<FieldMove> own_moves;
   std::vector<PlacedMove> own_sorted;
-  bool any_order = false;  ///< the blocks of a sorted list do not overlap
+  bool any_order = false;  ///< true if the blocks of a sorted list do not overlap
 };
 
-/// The op tree of a layout; the layout must outlive it. An empty layout gives a piece of no rows.
-std::unique_ptr<Op> plan(const Layout& layout, const PackerOptions& options);
+/// Builds the op tree of a layout; the layout must outlive it. An empty layout gives a piece without rows.
+std::unique_ptr<Op> compile(const Layout& layout, const PackerOptions& options);
 
-/// Moves a whole op: `packed` is its first packed byte, `user` the place of that byte in the user's memory.
+/// Moves a whole op. `packed`: its first packed byte; `user`: the address of this byte in the user's memory.
 template <Direction direction>
 void run(const Op& op, Byte* packed, Byte* user) noexcept;
 
-/// Moves the packed bytes [first, last) of an op; `packed` is where byte `first` stands, `user` the place of byte 0.
+/// Moves the packed bytes [first, last) of an op. `packed`: address of byte `first`; `user`: user address of byte 0.
 template <Direction direction>
 void run_range(const Op& op, Byte* packed, Byte* user, std::int64_t first, std::int64_t last) noexcept;
 
-/// The oracle: one memcpy per block of the node tree, cut to [first, last).
+/// The reference: one memcpy per block of the node tree, limited to [first, last).
 template <Direction direction>
 void run_reference(const Node& node, Byte* packed, Byte* user, std::int64_t first, std::int64_t last) noexcept;
 
-/// Packs [first, last) through a small buffer, from which whole lines bypass the caches.
+/// Packs [first, last) into a small buffer and writes whole lines from there past the caches.
 void run_streaming(const Op& op, const KernelTable& table, Byte* packed, Byte* user, std::int64_t first,
                    std::int64_t last) noexcept;
 
-/// Whether a program planned for the streaming family got any such kernel.
+/// True if a program compiled for the streaming family contains a streaming kernel.
 bool has_streaming_kernels(const Op& op);
 
 const KernelTable& kernels_for(Isa isa) noexcept;

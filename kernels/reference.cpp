@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The oracle of all kernels: one memcpy per block, in the order of the type map.
+// The reference for all kernels: one memcpy per block, in the order of the type map.
 #include <algorithm>
 #include <cstring>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walking a program: whole, and in any range of packed bytes.
+// Executes a program, as a whole and for any range of packed bytes.
 #include <algorithm>
 #include <cstring>
 
@@ -16,7 +16,7 @@ void copy(Byte* packed, Byte* user, std::int64_t size) noexcept {
     std::memcpy(user, packed, static_cast<std::size_t>(size));
 }
 
-/// The packed bytes [first, last) of one unit, whose first packed byte lies at `user`.
+/// Moves the packed bytes [first, last) of one unit. `user` is the address of the unit's first packed byte.
 template <Direction direction>
 void part_of_unit(const Piece& piece, Byte* packed, Byte* user, std::int64_t first, std::int64_t last) noexcept {
   if (!piece.moves) return copy<direction>(packed, user + first, last - first);
@@ -29,10 +29,10 @@ void part_of_unit(const Piece& piece, Byte* packed, Byte* user, std::int64_t fir
 
 struct Unit {
   std::int64_t index;
-  std::int64_t start;  ///< packed, in its row
+  std::int64_t start;  ///< packed position in its row
 };
 
-/// The unit of a row that holds the packed byte `position`.
+/// The unit of a row that contains the packed byte `position`.
 Unit unit_at(const Op& op, std::int64_t position) noexcept {
   const Piece& piece = op.piece;
   if (!piece.lengths) {
@@ -51,7 +51,7 @@ std::int64_t unit_width(const Piece& piece, std::int64_t index) noexcept {
   return piece.lengths ? piece.lengths[index] : piece.width;
 }
 
-/// [first, last) within one row; first < last <= the row's size.
+/// Moves [first, last) within one row; first < last <= the size of the row.
 template <Direction direction>
 void run_row_range(const Op& op, Byte* packed, Byte* user, std::int64_t first, std::int64_t last) noexcept {
   const Piece& piece = op.piece;
@@ -81,13 +81,15 @@ void run_row_range(const Op& op, Byte* packed, Byte* user, std::int64_t first, s
     op.row[direction].kernel(whole, packed, at);
     packed += stop.start - first;
   }
-  if (last > stop.start) part_of_unit<direction>(piece, packed, user + unit_offset(piece, stop.index), 0, last - stop.start);
+  if (last > stop.start)
+    part_of_unit<direction>(piece, packed, user + unit_offset(piece, stop.index), 0, last - stop.start);
 }
 
 template <Direction direction>
 void run_piece_range(const Op& op, Byte* packed, Byte* user, std::int64_t first, std::int64_t last) noexcept {
   const Piece& piece = op.piece;
-  if (piece.rows == 1) return run_row_range<direction>(op, packed, user, first, last);  // a whole one never comes here
+  if (piece.rows == 1)
+    return run_row_range<direction>(op, packed, user, first, last);  // a whole row is never passed to this function
   const std::int64_t row_size = op.size / piece.rows;
   std::int64_t row = first / row_size;
   if (first > row * row_size) {
@@ -126,8 +128,9 @@ void run_loop_range(const Op& op, Byte* packed, Byte* user, std::int64_t first, 
 
 template <Direction direction>
 void run_sequence_range(const Op& op, Byte* packed, Byte* user, std::int64_t first, std::int64_t last) noexcept {
-  auto part = std::upper_bound(op.parts.begin(), op.parts.end(), first,
-                               [](std::int64_t position, const Op::Part& candidate) { return position < candidate.start; });
+  auto part =
+      std::upper_bound(op.parts.begin(), op.parts.end(), first,
+                       [](std::int64_t position, const Op::Part& candidate) { return position < candidate.start; });
   for (--part; first < last; ++part) {
     const std::int64_t end = std::min(last, part->start + part->op->size);
     run_range<direction>(*part->op, packed, user + part->offset, first - part->start, end - part->start);

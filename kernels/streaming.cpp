@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packing past the caches. Strided pieces have kernels that assemble lines in registers (cpu/target/stream_strided.hpp); what has
-// none can be run in stretches that stay in the first-level cache, each then streamed out. The stretches are for tests and
-// measurements only: reading and streaming in turns, neither keeps the memory busy (1.3x slower than ordinary stores).
+// Packing past the caches. Strided pieces have kernels that assemble lines in registers
+// (cpu/target/stream_strided.hpp). Other programs can be executed in parts that stay in the L1 cache, each then
+// streamed to memory. This is for tests and measurements only: alternating reads and streaming keep the memory busy in
+// neither phase (1.3x slower than ordinary stores).
 #include <algorithm>
 
 #include "kernels/program.hpp"
@@ -9,14 +10,14 @@
 namespace bestride {
 namespace {
 
-constexpr std::int64_t stretch = 8192;  // a quarter or less of any first-level cache
+constexpr std::int64_t stretch = 8192;  // at most a quarter of any L1 cache
 
 }  // namespace
 
 void run_streaming(const Op& op, const KernelTable& table, Byte* packed, Byte* user, std::int64_t first,
                    std::int64_t last) noexcept {
   alignas(64) Byte buffer[stretch];
-  // The first stretch ends on a line of the destination, so that all others are full lines.
+  // The first part ends at a line boundary of the destination, so that all later parts are full lines.
   std::int64_t size = stretch - static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(packed) & 63);
   while (first < last) {
     size = std::min(size, last - first);
@@ -33,7 +34,8 @@ bool has_streaming_kernels(const Op& op) {
   switch (op.kind) {
     case Op::Kind::loop: return has_streaming_kernels(*op.body);
     case Op::Kind::sequence:
-      return std::any_of(op.parts.begin(), op.parts.end(), [](const Op::Part& part) { return has_streaming_kernels(*part.op); });
+      return std::any_of(op.parts.begin(), op.parts.end(),
+                         [](const Op::Part& part) { return has_streaming_kernels(*part.op); });
     case Op::Kind::piece: break;
   }
   return std::string_view(op.whole[packing].name).substr(0, 9) == "streaming";

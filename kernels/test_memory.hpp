@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Guarded: memory of tests that ends at a page no one may touch.
+// Guarded: test memory that ends at an inaccessible page.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -9,7 +9,7 @@
 
 namespace bestride::test {
 
-/// `size` bytes that lie directly before (or directly after) an inaccessible page, at a chosen distance from it.
+/// `size` bytes directly before or directly after an inaccessible page, at a chosen distance from it.
 class Guarded {
  public:
   enum class Side { before_wall, after_wall };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Random layouts for the tests of this room: drawn as trees of loops, sequences and lists, seeded, sizes bounded.
+// Random layouts for the tests of this folder: generated as trees of loops, sequences and lists, from a seed, with
+// bounded sizes.
 #include <cstdint>
 #include <random>
 #include <vector>
@@ -18,7 +19,7 @@ class Trees {
   }
   bool chance(double p) { return std::bernoulli_distribution(p)(random_); }
 
-  /// A layout of at most about `limit` packed bytes; never empty.
+  /// A layout of at most approximately `limit` packed bytes; never empty.
   LayoutPtr draw(std::int64_t limit) {
     for (;;) {
       const Built built = tree(static_cast<int>(between(0, 4)), limit);
@@ -35,7 +36,8 @@ class Trees {
   std::int64_t width() { return widths[between(0, std::size(widths) - 1)]; }
 
   Built tree(int depth, std::int64_t limit) {
-    if (depth == 0 || limit < 8) return make_block(between(-40, 40), std::min(width(), std::max<std::int64_t>(limit, 1)));
+    if (depth == 0 || limit < 8)
+      return make_block(between(-40, 40), std::min(width(), std::max<std::int64_t>(limit, 1)));
     switch (between(0, 5)) {
       case 0: return sequence(depth, limit);
       case 1: return blocks(limit);
@@ -52,9 +54,10 @@ class Trees {
     std::int64_t stride = extent + between(0, 3) * between(0, 40);
     if (chance(0.3)) stride = 2 * extent;
     if (chance(0.15)) stride = -stride;
-    if (chance(0.1)) stride = between(-extent, extent);  // copies overlap
+    if (chance(0.1)) stride = between(-extent, extent);  // iterations overlap
     if (chance(0.1) && extent < 500) stride = chance(0.5) ? 512 : 1024;
-    return make_repeat(*body, between(1, std::max<std::int64_t>(1, std::min<std::int64_t>(limit / body->node->size, 70))), stride);
+    return make_repeat(
+        *body, between(1, std::max<std::int64_t>(1, std::min<std::int64_t>(limit / body->node->size, 70))), stride);
   }
 
   Built sequence(int depth, std::int64_t limit) {
@@ -78,7 +81,7 @@ class Trees {
     for (std::int64_t i = between(2, 60); i > 0 && left > 0; --i) {
       lengths.push_back(uniform ? fixed : chance(0.8) ? between(1, 40) : between(1, 400));
       left -= lengths.back();
-      // Mostly apart and out of order; now and then on top of one another.
+      // Mostly disjoint and out of order, sometimes overlapping.
       offsets.push_back(chance(0.95) ? between(0, 60) * 450 + between(0, 40) : between(0, 2000));
     }
     return make_blocks(offsets, lengths);
@@ -109,7 +112,8 @@ class Trees {
     std::int64_t stride = one->node->high + between(0, 40);
     if (chance(0.1)) stride = -stride;
     if (chance(0.1)) stride = between(1, one->node->high);
-    return make_repeat(*one, between(1, std::max<std::int64_t>(1, std::min<std::int64_t>(limit / one->node->size, 80))), stride);
+    return make_repeat(*one, between(1, std::max<std::int64_t>(1, std::min<std::int64_t>(limit / one->node->size, 80))),
+                       stride);
   }
 
   std::mt19937_64 random_;

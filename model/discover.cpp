@@ -17,12 +17,13 @@
 namespace bestride {
 namespace {
 
-/// What one rank tells all others: as MPI_INT.
+/// What each rank sends to all others, as MPI_INT.
 using Record = std::array<int, 4>;  // of RankPlace: node, group, domain, core
 constexpr int host_bytes = 256;
 using HostName = std::array<char, host_bytes>;
 
-/// Errors on MPI_COMM_WORLD are returned while it lives: they are this library's, and the job goes on without a topology.
+/// While it lives, MPI_COMM_WORLD returns errors instead of aborting: these errors concern only this library, and the
+/// job continues without a topology.
 class ErrorsReturned {
  public:
   explicit ErrorsReturned(const DiscoverCalls& calls) : calls_(calls) {
@@ -45,15 +46,17 @@ class ErrorsReturned {
 
 class Discoverer {
  public:
-  Discoverer(const DiscoverCalls& calls, const DiscoverRequest& request) : calls_(calls), request_(request), sound_(request.sound) {}
+  Discoverer(const DiscoverCalls& calls, const DiscoverRequest& request)
+      : calls_(calls), request_(request), sound_(request.sound) {}
 
   Discovery run() noexcept {
     note(calls_.comm_rank(MPI_COMM_WORLD, &rank_));
     note(calls_.comm_size(MPI_COMM_WORLD, &ranks_));
     int wanted = request_.wanted;
     int anyone = 0;
-    // Asked first, so that settings that differ from rank to rank can't leave some in a collective that others don't make.
-    if (calls_.allreduce(&wanted, &anyone, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD) != MPI_SUCCESS || !anyone) return std::move(found_);
+    // This agreement comes first, so that ranks with different settings can't enter different collectives.
+    if (calls_.allreduce(&wanted, &anyone, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD) != MPI_SUCCESS || !anyone)
+      return std::move(found_);
     share_file();
     mine_[0] = leader_of_my_node();
     prepare();
@@ -67,7 +70,7 @@ class Discoverer {
   }
 
  private:
-  /// A rank that failed stays in every collective: only agreed() ends the matter, for all alike.
+  /// A rank with an error stays in every collective; only agreed() ends the discovery, on all ranks alike.
   void note(int error) noexcept { sound_ &= error == MPI_SUCCESS; }
 
   template <class Work>
@@ -88,15 +91,18 @@ class Discoverer {
 
   Discovery without() noexcept {
     try {
-      if (rank_ == 0) found_.trouble = "which ranks share a node is not known: a rank lacked memory or the MPI library returned an error; "
-                                       "collectives are left to the MPI library";
+      if (rank_ == 0)
+        found_.trouble =
+            "which ranks share a node is not known: a rank lacked memory or the MPI library returned an error; "
+            "collectives are left to the MPI library";
     } catch (...) {
     }
     found_.topology.reset();
     return std::move(found_);
   }
 
-  /// Into file_: rank 0's, or none. In memory that is there already, so that no rank can fail to receive it.
+  /// Copies rank 0's file, if there is one, to file_ on all ranks. The memory is allocated already, so no rank can fail
+  /// to receive it.
   void share_file() noexcept {
     int length = -1;
     if (rank_ == 0 && *request_.file)
@@ -113,8 +119,9 @@ class Discoverer {
     if (length < 0 || length > static_cast<int>(sizeof buffer_)) return;
     note(calls_.bcast(buffer_, length, MPI_CHAR, 0, MPI_COMM_WORLD));
     attempt([&] {
-      // The name is for errors, which only rank 0 says.
-      const Result<TopologyFile> parsed = TopologyFile::parse({buffer_, static_cast<std::size_t>(length)}, request_.file);
+      // The name is for error messages, which only rank 0 writes.
+      const Result<TopologyFile> parsed =
+          TopologyFile::parse({buffer_, static_cast<std::size_t>(length)}, request_.file);
       if (parsed)
         file_ = *parsed;
       else if (rank_ == 0)
@@ -122,7 +129,8 @@ class Discoverer {
     });
   }
 
-  /// The lowest rank of those that share this rank's memory: the same number for all of them, another one elsewhere.
+  /// The lowest of the ranks that share memory with this one: the same number on all of them, another number on every
+  /// other node.
   int leader_of_my_node() noexcept {
     MPI_Comm node = MPI_COMM_NULL;
     int leader = rank_;
@@ -137,7 +145,7 @@ class Discoverer {
     return leader;
   }
 
-  /// Everything that takes memory, before the agreement that all have it.
+  /// Makes all allocations, before the ranks agree that they succeeded.
   void prepare() noexcept {
     attempt([&] {
       table_.resize(static_cast<std::size_t>(ranks_));
@@ -151,11 +159,13 @@ class Discoverer {
     });
   }
 
-  /// All are sound here, so all hold the same file, and hosts_ is empty on all or on none.
+  /// Called only if all ranks agreed that they are sound. So all have the same file, and hosts_ is empty on all ranks
+  /// or on none.
   void gather() noexcept {
-    note(calls_.allgather(mine_.data(), static_cast<int>(mine_.size()), MPI_INT, table_.data(), static_cast<int>(mine_.size()), MPI_INT,
-                          MPI_COMM_WORLD));
-    if (!hosts_.empty()) note(calls_.allgather(host_.data(), host_bytes, MPI_CHAR, hosts_.data(), host_bytes, MPI_CHAR, MPI_COMM_WORLD));
+    note(calls_.allgather(mine_.data(), static_cast<int>(mine_.size()), MPI_INT, table_.data(),
+                          static_cast<int>(mine_.size()), MPI_INT, MPI_COMM_WORLD));
+    if (!hosts_.empty())
+      note(calls_.allgather(host_.data(), host_bytes, MPI_CHAR, hosts_.data(), host_bytes, MPI_CHAR, MPI_COMM_WORLD));
   }
 
   Topology build() {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The MPI functions that discovery calls, by pointer: the preloaded object has no undefined MPI symbol, and its own traffic goes to
-// the MPI library itself (the PMPI_ names), not to what the application calls.
-// Compiled once per MPI ABI; includes no more of MPI than its header.
+// The MPI functions that discovery calls, as pointers: the preload library has no undefined MPI symbol, and its own
+// calls go to the MPI library (the PMPI_ names) instead of the application's MPI_ names. Compiled once per MPI ABI;
+// includes no part of MPI other than its header.
 #include <mpi.h>
 
 #include <type_traits>
@@ -21,7 +21,7 @@ struct DiscoverCalls {
   decltype(&PMPI_Bcast) bcast = nullptr;
   decltype(&PMPI_Allgather) allgather = nullptr;
 
-  /// Fills every pointer by `find("PMPI_Bcast")` and the like. False if one is missing.
+  /// Sets every pointer by `find("PMPI_Bcast")` and so on. Returns false if one is missing.
   template <class Find>
   bool resolve(Find&& find) {
     auto set = [&](auto& pointer, const char* symbol) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// How far a peer is: what the cost of a message depends on besides its bytes.
+// The distance to a peer. The cost of a message depends on it and on the number of bytes.
 #include <cstdint>
 #include <string_view>
 

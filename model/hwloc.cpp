@@ -14,7 +14,7 @@
 namespace bestride {
 namespace {
 
-constexpr int most_processors = 1 << 16;
+constexpr int most_processing_units = 1 << 16;
 
 struct Close {
   void operator()(void* library) const noexcept { dlclose(library); }
@@ -42,7 +42,7 @@ bool resolve(void* library, hwloc::Calls& calls) noexcept {
   return all;
 }
 
-/// A topology of hwloc's, destroyed with the object.
+/// An hwloc topology; destroyed by the destructor.
 class Loaded {
  public:
   explicit Loaded(const hwloc::Calls& calls) noexcept : calls_(calls) {
@@ -66,7 +66,8 @@ class Loaded {
     if (depth == hwloc::no_such_level) return parts;
     for (unsigned i = 0; const hwloc::Object* const object = calls_.get_obj_by_depth(topology_, depth, i); ++i) {
       HwlocMachine::Part part;
-      for (int cpu = -1; (cpu = calls_.bitmap_next(object->cpuset, cpu)) >= 0 && cpu < most_processors;) part.processors.push_back(cpu);
+      for (int cpu = -1; (cpu = calls_.bitmap_next(object->cpuset, cpu)) >= 0 && cpu < most_processing_units;)
+        part.processors.push_back(cpu);
       if (part.processors.empty()) continue;
       part.number = type == hwloc::core ? part.processors[0] : static_cast<int>(object->os_index);
       parts.push_back(std::move(part));
@@ -76,10 +77,11 @@ class Loaded {
 
  private:
   bool configure() noexcept {
-    // Without a description that component would read /sys, which has been read, and say on stderr if it is not there.
+    // Without a description this component would read /sys, which has been read already, and write to stderr if it is
+    // missing.
     if (!hwloc_description() && calls_.topology_set_components(topology_, hwloc::without, "linux") != 0) return false;
-    // Processors that are closed to this rank count, so that a core has the same name for all ranks. A domain has the processors of what it
-    // hangs on, for which hwloc must be free to make groups.
+    // Processors that are not allowed for this rank are included, so that a core has the same name on all ranks. A NUMA
+    // domain has the processors of the object it is attached to; for that, hwloc must be allowed to create groups.
     return calls_.topology_set_flags(topology_, hwloc::include_disallowed) == 0 &&
            calls_.topology_set_all_types_filter(topology_, hwloc::keep_none) == 0 &&
            calls_.topology_set_type_filter(topology_, hwloc::core, hwloc::keep_all) == 0 &&
@@ -94,7 +96,7 @@ class Loaded {
 }  // namespace
 
 Result<HwlocMachine> hwloc_machine(const char* library) {
-  // One that the process has already is found by its name, wherever it came from.
+  // A library that the process has loaded already is found by its name, from wherever it was loaded.
   const Library opened(dlopen(library, RTLD_LAZY | RTLD_LOCAL));
   if (!opened) return Error{std::string(library) + " can't be loaded"};
   hwloc::Calls calls;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// This machine as hwloc knows it: a second source where /sys says nothing, and the first where the user describes a machine to hwloc.
+// This machine as hwloc describes it. hwloc is the second source, for what /sys does not contain; it is the first one
+// if the user describes a machine to hwloc.
 //
-// libhwloc is opened for one question and closed again; nothing is linked, no header of it is needed. Any 2.x from 2.1 on will do:
-// the functions, numbers and the beginning of hwloc_obj that are used here are the same in all of them (the ABI libhwloc.so.15 stands for).
+// libhwloc is opened for one query and closed again. The library is not linked to it and needs no header of it. Any
+// version 2.x from 2.1 on is usable: the functions, the constants and the beginning of hwloc_obj that are used here are
+// the same in all of them (ABI libhwloc.so.15).
 #include <vector>
 
 #include "base/result.hpp"
@@ -12,21 +14,24 @@ namespace bestride {
 
 struct HwlocMachine {
   struct Part {
-    int number = -1;              ///< the operating system's for a NUMA domain; of a core its lowest processor
-    std::vector<int> processors;  ///< as the operating system numbers them, ascending
+    int number = -1;              ///< of a NUMA domain: the operating system's number; of a core: its lowest processor
+    std::vector<int> processors;  ///< in the operating system's numbering, ascending
   };
-  std::vector<Part> cores;    ///< none: hwloc does not know them
-  std::vector<Part> domains;  ///< likewise; of domains over the same processors (two kinds of memory) all
+  std::vector<Part> cores;    ///< empty: unknown to hwloc
+  std::vector<Part> domains;  ///< empty: unknown to hwloc; several domains can have the same processors (two kinds of
+                              ///< memory)
 };
 
 constexpr const char* hwloc_library = "libhwloc.so.15";
 
-/// What a load of the topology says. `library`: its name or path, for tests; one that the process has already is taken. hwloc reads its
-/// own variables. Where the user describes no machine to it, it asks the processors themselves (the cpuid instruction), not /sys: the calling
-/// thread is bound to one after the other, and as before in the end. The error says why nothing is known. May throw std::bad_alloc.
+/// Loads the topology. `library`: its name or path, for tests; a library that the process has already loaded is used.
+/// hwloc reads its own environment variables. If the user describes no machine to it, hwloc queries the processors (the
+/// cpuid instruction) instead of /sys: it binds the calling thread to each of them in turn and restores the binding at
+/// the end. The error states why nothing is known. May throw std::bad_alloc.
 Result<HwlocMachine> hwloc_machine(const char* library = hwloc_library);
 
-/// The variable by which the user describes a machine to hwloc (HWLOC_XMLFILE, HWLOC_SYNTHETIC, HWLOC_FSROOT); nullptr: he does not.
+/// The variable by which the user describes a machine to hwloc (HWLOC_XMLFILE, HWLOC_SYNTHETIC, HWLOC_FSROOT), or
+/// nullptr if none is set.
 const char* hwloc_description() noexcept;
 
 }  // namespace bestride

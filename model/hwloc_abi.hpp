@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What is used of libhwloc.so.15, the ABI of hwloc 2.x, declared here: names and values are those of its hwloc.h. hwloc_test compares
-// them with that header where there is one.
+// Declares the part of libhwloc.so.15 (the ABI of hwloc 2.x) that is used here. Names and values are those of hwloc.h.
+// If that header is installed, hwloc_abi_test compares them with it.
 #include <cstdint>
 
 namespace bestride::hwloc {
@@ -9,7 +9,7 @@ namespace bestride::hwloc {
 struct Topology;  // opaque
 struct Bitmap;    // opaque
 
-/// hwloc_obj up to the last member read here.
+/// hwloc_obj, up to the last member that is read here.
 struct Object {
   int type;
   char* subtype;
@@ -34,7 +34,7 @@ struct Object {
   const Bitmap* cpuset;
 };
 
-constexpr int core = 2, group = 12, numa_node = 13;            // hwloc_obj_type_t
+constexpr int core = 2, group = 12, numa_node = 13;             // hwloc_obj_type_t
 constexpr int keep_all = 0, keep_none = 1, keep_structure = 2;  // hwloc_type_filter_e
 constexpr unsigned long include_disallowed = 1;                 // hwloc_topology_flags_e
 constexpr unsigned long without = 1;                            // hwloc_topology_components_flag_e: BLACKLIST

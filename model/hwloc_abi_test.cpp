@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// hwloc_abi.hpp against hwloc's own header.
+// Compares hwloc_abi.hpp with hwloc's own header.
 #include "model/hwloc_abi.hpp"
 
 #include <hwloc.h>
@@ -19,14 +19,18 @@ static_assert(include_disallowed == HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
 static_assert(without == HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST);
 static_assert(no_such_level == HWLOC_TYPE_DEPTH_UNKNOWN);
 
-// The functions: with opaque types of another name, and int where hwloc has an enumeration, which is unsigned but never as large.
+// The functions: their opaque types have other names, and int stands for hwloc's enumerations, whose type is unsigned
+// but whose values fit an int.
 static_assert(sizeof(hwloc_obj_type_t) == sizeof(int) && sizeof(hwloc_type_filter_e) == sizeof(int));
 static_assert(std::is_same_v<decltype(&hwloc_get_api_version), unsigned (*)()>);
 static_assert(std::is_same_v<decltype(&hwloc_topology_init), int (*)(hwloc_topology_t*)>);
-static_assert(std::is_same_v<decltype(&hwloc_topology_set_components), int (*)(hwloc_topology_t, unsigned long, const char*)>);
+static_assert(
+    std::is_same_v<decltype(&hwloc_topology_set_components), int (*)(hwloc_topology_t, unsigned long, const char*)>);
 static_assert(std::is_same_v<decltype(&hwloc_topology_set_flags), int (*)(hwloc_topology_t, unsigned long)>);
-static_assert(std::is_same_v<decltype(&hwloc_topology_set_all_types_filter), int (*)(hwloc_topology_t, hwloc_type_filter_e)>);
-static_assert(std::is_same_v<decltype(&hwloc_topology_set_type_filter), int (*)(hwloc_topology_t, hwloc_obj_type_t, hwloc_type_filter_e)>);
+static_assert(
+    std::is_same_v<decltype(&hwloc_topology_set_all_types_filter), int (*)(hwloc_topology_t, hwloc_type_filter_e)>);
+static_assert(std::is_same_v<decltype(&hwloc_topology_set_type_filter),
+                             int (*)(hwloc_topology_t, hwloc_obj_type_t, hwloc_type_filter_e)>);
 static_assert(std::is_same_v<decltype(&hwloc_topology_load), int (*)(hwloc_topology_t)>);
 static_assert(std::is_same_v<decltype(&hwloc_topology_destroy), void (*)(hwloc_topology_t)>);
 static_assert(std::is_same_v<decltype(&hwloc_get_type_depth), int (*)(hwloc_topology_t, hwloc_obj_type_t)>);

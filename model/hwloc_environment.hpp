@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What tests of hwloc share: its variables, unset before each test and after, and a library held open.
+// Shared by the tests of hwloc: its environment variables, unset before and after each test, and a library that is kept
+// open.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -31,7 +32,7 @@ class Library {
   Library(const Library&) = delete;
   Library& operator=(const Library&) = delete;
 
-  /// Null: it can't be loaded.
+  /// Null if it can't be loaded.
   void* handle() const noexcept { return handle_; }
 
  private:

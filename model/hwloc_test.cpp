@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// On the stand-in, and on the real library where there is one.
+// Runs on the stand-in and, if it is installed, on the real library.
 #include "model/hwloc.hpp"
 
 #include <dlfcn.h>
@@ -107,7 +107,7 @@ TEST_F(RealHwloc, OfAMachineInAFile) {
   set("HWLOC_XMLFILE", folder.root() + "/machine.xml");
   const Result<HwlocMachine> machine = hwloc_machine();
   ASSERT_TRUE(machine) << machine.error().text;
-  // Processor 0 was closed to who wrote the file, and is the core's name nevertheless.
+  // Processor 0 was not allowed for the process that wrote the file, but the core is still named by it.
   ASSERT_EQ(machine->cores.size(), 1u);
   EXPECT_THAT(machine->cores[0].processors, ElementsAre(0, 1));
   ASSERT_EQ(machine->domains.size(), 1u);
@@ -120,7 +120,8 @@ TEST_F(RealHwloc, OfThisMachine) {
   ASSERT_TRUE(machine) << machine.error().text;
   EXPECT_EQ(allowed_processors(), allowed) << "bound otherwise than before";
   std::vector<int> known;
-  for (const HwlocMachine::Part& domain : machine->domains) known.insert(known.end(), domain.processors.begin(), domain.processors.end());
+  for (const HwlocMachine::Part& domain : machine->domains)
+    known.insert(known.end(), domain.processors.begin(), domain.processors.end());
   EXPECT_THAT(known, testing::IsSupersetOf(allowed));
 }
 

@@ -33,7 +33,8 @@ Nic rdma_port(const std::string& device, const std::string& port, const std::str
   nic.up = sys_line(here + "state").find("ACTIVE") != std::string::npos;
   nic.speed_mbit = positive(sys_line(here + "rate")) * 1000;  // "100 Gb/sec (4X EDR)"
   nic.driver = sys_link(folder + "/device/driver");
-  // The upper half of a GID is the subnet's prefix (InfiniBand Architecture, volume 1, 4.1.1). RoCE has none to speak of.
+  // The upper half of a GID is the subnet prefix (InfiniBand Architecture, volume 1, 4.1.1). For RoCE it carries no
+  // information.
   nic.subnet = sys_line(here + "link_layer") + " " + sys_line(here + "gids/0").substr(0, 19);
   return nic;
 }
@@ -46,7 +47,8 @@ std::vector<InterfaceState> interface_states() {
   if (getifaddrs(&found) != 0) return states;
   const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> owner(found, freeifaddrs);
   for (const ifaddrs* each = found; each; each = each->ifa_next) {
-    auto known = std::find_if(states.begin(), states.end(), [each](const InterfaceState& state) { return state.name == each->ifa_name; });
+    auto known = std::find_if(states.begin(), states.end(),
+                              [each](const InterfaceState& state) { return state.name == each->ifa_name; });
     if (known == states.end()) known = states.insert(known, InterfaceState{each->ifa_name});
     constexpr unsigned connected = IFF_UP | IFF_RUNNING;
     known->up = (each->ifa_flags & connected) == connected;
@@ -58,7 +60,8 @@ std::vector<InterfaceState> interface_states() {
 std::vector<Nic> nics_of(std::span<const InterfaceState> states, const std::string& sys) {
   std::vector<Nic> nics;
   for (const std::string& device : sys_names(sys + "/class/infiniband"))
-    for (const std::string& port : sys_names(sys + "/class/infiniband/" + device + "/ports")) nics.push_back(rdma_port(device, port, sys));
+    for (const std::string& port : sys_names(sys + "/class/infiniband/" + device + "/ports"))
+      nics.push_back(rdma_port(device, port, sys));
   for (const InterfaceState& state : states) {
     const std::string folder = sys + "/class/net/" + state.name + "/";
     Nic nic;
@@ -66,7 +69,7 @@ std::vector<Nic> nics_of(std::span<const InterfaceState> states, const std::stri
     nic.up = state.up;
     nic.address = state.address;
     nic.hardware = sys_has(folder + "device") && !sys_has(folder + "master") && !sys_has(folder + "wireless");
-    nic.speed_mbit = positive(sys_line(folder + "speed"));  // "-1", or an error, where the device does not know
+    nic.speed_mbit = positive(sys_line(folder + "speed"));  // "-1" or an error if the device does not know
     nic.driver = sys_link(folder + "device/driver");
     nics.push_back(nic);
   }

@@ -6,7 +6,8 @@
 
 namespace bestride {
 
-Partition::Partition(std::span<const int> identities) : part_(identities.size()), place_(identities.size()), by_part_(identities.size()) {
+Partition::Partition(std::span<const int> identities)
+    : part_(identities.size()), place_(identities.size()), by_part_(identities.size()) {
   std::unordered_map<int, int> numbers;
   std::vector<int> sizes;
   for (std::size_t rank = 0; rank < identities.size(); ++rank) {
@@ -18,7 +19,8 @@ Partition::Partition(std::span<const int> identities) : part_(identities.size())
   first_.resize(sizes.size() + 1);
   for (std::size_t part = 0; part < sizes.size(); ++part) first_[part + 1] = first_[part] + sizes[part];
   for (std::size_t rank = 0; rank < identities.size(); ++rank)
-    by_part_[static_cast<std::size_t>(first_[static_cast<std::size_t>(part_[rank])] + place_[rank])] = static_cast<int>(rank);
+    by_part_[static_cast<std::size_t>(first_[static_cast<std::size_t>(part_[rank])] + place_[rank])] =
+        static_cast<int>(rank);
   if (!sizes.empty()) {
     largest_ = *std::max_element(sizes.begin(), sizes.end());
     smallest_ = *std::min_element(sizes.begin(), sizes.end());

@@ -11,7 +11,7 @@ namespace {
 auto facts(Binding& binding) { return std::array{&binding.core, &binding.domain}; }
 auto facts(Processors& processors) { return std::array{&processors.threads, &processors.cores, &processors.domains}; }
 
-/// Asks in the order that holds, each for what is not known yet.
+/// Asks the sources in the order that applies, each for what is still unknown.
 template <class Known, class BySys, class ByHwloc>
 Sourced<Known> ask(const char* hwloc, BySys by_sys, ByHwloc by_hwloc) {
   Sourced<Known> found;
@@ -40,7 +40,8 @@ Sourced<Known> ask(const char* hwloc, BySys by_sys, ByHwloc by_hwloc) {
   return found;
 }
 
-/// The smallest part that holds all of the processors, of equal ones the first: memory of another kind may be a domain over a whole package.
+/// The smallest part that contains all of the processors; of several equal ones, the first. (A domain of another kind
+/// of memory may span a whole package.)
 const HwlocMachine::Part* part_with(std::span<const HwlocMachine::Part> parts, std::span<const int> processors) {
   const HwlocMachine::Part* found = nullptr;
   for (const HwlocMachine::Part& part : parts)
@@ -50,7 +51,7 @@ const HwlocMachine::Part* part_with(std::span<const HwlocMachine::Part> parts, s
   return found;
 }
 
-/// As in Binding.
+/// As the members of Binding.
 std::optional<int> bound_to(std::span<const HwlocMachine::Part> parts, std::span<const int> allowed) {
   if (allowed.empty() || !part_with(parts, allowed.first(1))) return std::nullopt;
   const HwlocMachine::Part* const part = part_with(parts, allowed);
@@ -71,14 +72,16 @@ Processors counted(const HwlocMachine& machine) {
 }  // namespace
 
 Sourced<Binding> find_binding(std::span<const int> allowed, const ProcessorSources& sources) {
-  return ask<Binding>(sources.hwloc, [&] { return binding_of(allowed, sources.sys); },
-                      [&](const HwlocMachine& machine) {
-                        return Binding{bound_to(machine.domains, allowed), bound_to(machine.cores, allowed)};
-                      });
+  return ask<Binding>(
+      sources.hwloc, [&] { return binding_of(allowed, sources.sys); },
+      [&](const HwlocMachine& machine) {
+        return Binding{bound_to(machine.domains, allowed), bound_to(machine.cores, allowed)};
+      });
 }
 
 Sourced<Processors> find_processors(const ProcessorSources& sources) {
-  return ask<Processors>(sources.hwloc, [&] { return processors_here(sources.sys); }, counted);
+  return ask<Processors>(
+      sources.hwloc, [&] { return processors_here(sources.sys); }, counted);
 }
 
 }  // namespace bestride

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Who is asked about this host's processors: /sys, and hwloc for what /sys does not say (a container without it, another kernel).
+// The sources of information about this host's processors: /sys, and hwloc for what /sys does not contain (for example
+// in a container without it, or with another kernel).
 //
-// Where the user describes a machine to hwloc (HWLOC_XMLFILE, HWLOC_SYNTHETIC, HWLOC_FSROOT) it is the other way round: every program that
-// uses hwloc, the MPI library among them, then takes his word. Of processors that the description lacks /sys is still asked. Both name
-// a core by its lowest processor and a NUMA domain by the operating system's number, so ranks that ask different ones understand each
-// other. Alternative that lost: hwloc always. On most machines it takes longer to read the same files.
+// If the user describes a machine to hwloc (HWLOC_XMLFILE, HWLOC_SYNTHETIC, HWLOC_FSROOT), hwloc comes first, because
+// all programs that use hwloc, including the MPI library, then use that description; /sys is asked about processors
+// that the description lacks. Both sources name a core by its lowest processor and a NUMA domain by the operating
+// system's number, so ranks that use different sources get consistent names. Alternative considered: hwloc always,
+// which on most machines reads the same files in more time.
 #include <span>
 #include <string>
 
@@ -14,7 +16,7 @@
 
 namespace bestride {
 
-/// Where they are, for tests.
+/// The locations of the sources, for tests.
 struct ProcessorSources {
   const char* sys = "/sys";
   const char* hwloc = hwloc_library;
@@ -23,13 +25,14 @@ struct ProcessorSources {
 template <class Known>
 struct Sourced {
   Known known;
-  bool by_sys_alone = true;  ///< the usual case: nobody else was asked
-  std::string source;        ///< "from /sys and hwloc"; for a person, as is why hwloc says nothing if it was asked
+  bool by_sys_alone = true;  ///< the usual case: hwloc was not asked
+  std::string source;        ///< for the user: "from /sys and hwloc", and, if hwloc was asked without success, the
+                             ///< reason
 };
 
-/// Where a process is bound that may use the processors `allowed`. May throw std::bad_alloc.
+/// The binding of a process that may use the processors `allowed`. May throw std::bad_alloc.
 Sourced<Binding> find_binding(std::span<const int> allowed, const ProcessorSources& sources = {});
-/// How much there is on this host. May throw std::bad_alloc.
+/// The number of processors, cores and domains of this host. May throw std::bad_alloc.
 Sourced<Processors> find_processors(const ProcessorSources& sources = {});
 
 }  // namespace bestride

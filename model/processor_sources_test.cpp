@@ -14,16 +14,17 @@ namespace {
 
 constexpr const char* no_library = "/nowhere/libhwloc.so.15";
 
-/// The stand-in says: cores {0, 2} and {1, 3}; domains 5 {0, 1, 2, 3}, 7 {1, 3} and 8 {1, 3}.
+/// The stand-in reports cores {0, 2} and {1, 3}, and domains 5 {0, 1, 2, 3}, 7 {1, 3} and 8 {1, 3}.
 class Sources : public test::HwlocEnvironment {
  protected:
-  /// /sys says: each processor a core.
+  /// /sys reports each processor as a core.
   void write_cores() {
     for (int cpu = 0; cpu < 4; ++cpu)
-      tree_.write("devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/core_cpus_list", std::to_string(cpu) + "\n");
+      tree_.write("devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/core_cpus_list",
+                  std::to_string(cpu) + "\n");
     tree_.write("devices/system/cpu/online", "0-3\n");
   }
-  /// One domain of all.
+  /// One domain with all processors.
   void write_domains() {
     tree_.write("devices/system/node/online", "2\n");
     tree_.write("devices/system/node/node2/cpulist", "0-3\n");
@@ -31,7 +32,8 @@ class Sources : public test::HwlocEnvironment {
   Sourced<Binding> bound(std::vector<int> allowed, const char* hwloc = BESTRIDE_FAKE_HWLOC) {
     return find_binding(allowed, {tree_.root().c_str(), hwloc});
   }
-  void expect(const Sourced<Binding>& found, std::optional<int> core, std::optional<int> domain, const std::string& source) {
+  void expect(const Sourced<Binding>& found, std::optional<int> core, std::optional<int> domain,
+              const std::string& source) {
     EXPECT_EQ(found.known.core, core);
     EXPECT_EQ(found.known.domain, domain);
     EXPECT_EQ(found.source, source);

@@ -17,10 +17,11 @@ namespace {
 constexpr int most_processors = 1 << 16;
 
 bool holds_all(const std::vector<int>& set, std::span<const int> some) {
-  return std::all_of(some.begin(), some.end(), [&set](int one) { return std::binary_search(set.begin(), set.end(), one); });
+  return std::all_of(some.begin(), some.end(),
+                     [&set](int one) { return std::binary_search(set.begin(), set.end(), one); });
 }
 
-/// The processors of the core that has processor `cpu`.
+/// The processors of the core that contains processor `cpu`.
 std::vector<int> core_with(int cpu, const std::string& sys) {
   const std::string folder = sys + "/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/";
   std::vector<int> core = parse_cpu_list(sys_line(folder + "core_cpus_list"));
@@ -28,9 +29,13 @@ std::vector<int> core_with(int cpu, const std::string& sys) {
   return core;
 }
 
-std::optional<int> counted(std::size_t number) { return number > 0 ? std::optional(static_cast<int>(number)) : std::nullopt; }
+std::optional<int> counted(std::size_t number) {
+  return number > 0 ? std::optional(static_cast<int>(number)) : std::nullopt;
+}
 
-std::vector<int> domains_on_line(const std::string& sys) { return parse_cpu_list(sys_line(sys + "/devices/system/node/online")); }
+std::vector<int> domains_on_line(const std::string& sys) {
+  return parse_cpu_list(sys_line(sys + "/devices/system/node/online"));
+}
 
 }  // namespace
 
@@ -58,9 +63,11 @@ std::vector<int> parse_cpu_list(std::string_view text) {
 Binding binding_of(std::span<const int> allowed, const std::string& sys) {
   Binding binding;
   if (allowed.empty()) return binding;
-  if (const std::vector<int> core = core_with(allowed[0], sys); !core.empty()) binding.core = holds_all(core, allowed) ? core[0] : -1;
+  if (const std::vector<int> core = core_with(allowed[0], sys); !core.empty())
+    binding.core = holds_all(core, allowed) ? core[0] : -1;
   for (const int domain : domains_on_line(sys)) {
-    const std::vector<int> processors = parse_cpu_list(sys_line(sys + "/devices/system/node/node" + std::to_string(domain) + "/cpulist"));
+    const std::vector<int> processors =
+        parse_cpu_list(sys_line(sys + "/devices/system/node/node" + std::to_string(domain) + "/cpulist"));
     if (holds_all(processors, allowed.first(1))) binding.domain = holds_all(processors, allowed) ? domain : -1;
   }
   return binding;
@@ -97,8 +104,9 @@ Processors processors_here(const std::string& sys) {
 int group_of_address(const char* address, const char* pattern) noexcept {
   const std::string_view text = address ? address : "";
   const std::size_t end = text.rfind('.');
-  // Without the pattern a host's full name would pass for a host under a switch.
-  if (!pattern || !std::string_view(pattern).starts_with("switch") || end == std::string_view::npos || end == 0) return -1;
+  // Without the pattern, a host's full name could be taken for a host below a switch.
+  if (!pattern || !std::string_view(pattern).starts_with("switch") || end == std::string_view::npos || end == 0)
+    return -1;
   std::uint64_t hash = 1469598103934665603u;  // FNV-1a, 64 bit
   for (const char letter : text.substr(0, end)) hash = (hash ^ static_cast<unsigned char>(letter)) * 1099511628211u;
   return static_cast<int>((hash >> 33) & 0x7fffffff);

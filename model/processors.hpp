@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// This host's processors, and which core and NUMA domain this process is bound to, as the kernel tells it in /sys. Where it does not,
-// others are asked: processor_sources.hpp.
+// This host's processors, and the core and NUMA domain that this process is bound to, as the kernel reports them in
+// /sys. If /sys lacks them, processor_sources.hpp asks other sources.
 #include <optional>
 #include <span>
 #include <string>
@@ -10,35 +10,37 @@
 
 namespace bestride {
 
-/// The numbers of a kernel's list, "0-3,8": ascending, each once. Anything malformed ends the list. At most 65536 numbers. May throw
-/// std::bad_alloc.
+/// The numbers of a list in the kernel's format, such as "0-3,8": ascending, each once. Malformed text ends the list.
+/// At most 65536 numbers. May throw std::bad_alloc.
 std::vector<int> parse_cpu_list(std::string_view text);
 
-/// What a process is bound to. Nothing: of the first of its processors no core, or domain, is known. -1: none holds every processor that it
-/// may use.
+/// What a process is bound to. No value: the core (or domain) of its first processor is unknown. -1: no core (or
+/// domain) contains all processors that it may use.
 struct Binding {
-  std::optional<int> domain;  ///< NUMA domain, as the operating system numbers it
-  std::optional<int> core;    ///< by its lowest processor
+  std::optional<int> domain;  ///< NUMA domain, in the operating system's numbering
+  std::optional<int> core;    ///< named by its lowest processor
 };
 
-/// Where a process is bound that may use the processors `allowed`. `sys`: the folder to read, for tests. May throw std::bad_alloc.
+/// The binding of a process that may use the processors `allowed`. `sys`: the directory to read, for tests. May throw
+/// std::bad_alloc.
 Binding binding_of(std::span<const int> allowed, const std::string& sys = "/sys");
-/// The processors the calling thread may use; none if the kernel does not say. May throw std::bad_alloc.
+/// The processors that the calling thread may use; empty if the kernel does not report them. May throw std::bad_alloc.
 std::vector<int> allowed_processors();
 
-/// How much there is on this host; nothing: not known.
+/// The number of each on this host; no value: unknown.
 struct Processors {
-  std::optional<int> threads;  ///< hardware threads that are on line
+  std::optional<int> threads;  ///< hardware threads that are online
   std::optional<int> cores;
   std::optional<int> domains;
 };
 /// May throw std::bad_alloc.
 Processors processors_here(const std::string& sys = "/sys");
 
-/// The group of nodes this host is in, where the launcher names the switches above it. Slurm (srun(1)): SLURM_TOPOLOGY_ADDR has names
-/// from the highest switch down to the host, with dots between, SLURM_TOPOLOGY_ADDR_PATTERN what they are, "switch.switch.node". Hosts under
-/// the same lowest switch get the same number, others almost certainly another: it is 31 bits of a hash. -1 if no switch is named.
-/// Either may be null.
+/// The group of nodes that this host belongs to, if the launcher names the switches above it. Slurm (srun(1)):
+/// SLURM_TOPOLOGY_ADDR contains names from the highest switch down to the host, separated by dots, and
+/// SLURM_TOPOLOGY_ADDR_PATTERN their kinds, "switch.switch.node". Hosts below the same lowest switch get the same
+/// number, others almost certainly another one: it is a 31-bit hash. -1 if no switch is named. Either argument may be
+/// null.
 int group_of_address(const char* address, const char* pattern) noexcept;
 
 }  // namespace bestride

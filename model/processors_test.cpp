@@ -13,7 +13,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-/// Two NUMA domains of two cores of two threads: core c has threads c and c + 4.
+/// Two NUMA domains of two cores with two threads each: core c has threads c and c + 4.
 class Host : public testing::Test {
  protected:
   Host() {
@@ -22,7 +22,8 @@ class Host : public testing::Test {
     tree_.write("devices/system/node/node0/cpulist", "0-1,4-5\n");
     tree_.write("devices/system/node/node1/cpulist", "2-3,6-7\n");
     for (int cpu = 0; cpu < 8; ++cpu)
-      tree_.write("devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/" + (cpu < 6 ? "core_cpus_list" : "thread_siblings_list"),
+      tree_.write("devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/" +
+                      (cpu < 6 ? "core_cpus_list" : "thread_siblings_list"),
                   std::to_string(cpu % 4) + "," + std::to_string(cpu % 4 + 4) + "\n");
   }
   Binding bound(std::vector<int> allowed) { return binding_of(allowed, tree_.root()); }

@@ -15,7 +15,8 @@ std::string names_of(std::span<const Nic> nics) {
 
 Error no_such(const std::string& name, std::span<const Nic> nics) {
   for (const Nic& nic : nics)
-    if (nic.rdma && nic.name.substr(0, nic.name.find(':')) == name) return {"'" + name + "' lacks its port; write " + nic.name};
+    if (nic.rdma && nic.name.substr(0, nic.name.find(':')) == name)
+      return {"'" + name + "' lacks its port; write " + nic.name};
   return {"this host has no '" + name + "'; what is up here: " + names_of(nics)};
 }
 
@@ -35,7 +36,8 @@ Result<Rails> rails_of_list(std::string_view list) {
     if (std::any_of(name.begin(), name.end(), [](unsigned char c) { return c <= ' ' || c == 0x7f; }))
       return Error{"a name has a blank in it; write NICs with commas alone between them, such as eth0,eth1"};
     rails.emplace_back(name);
-    if (rails.size() > most_rails) return Error{"more than " + std::to_string(most_rails) + " NICs are named; name fewer"};
+    if (rails.size() > most_rails)
+      return Error{"more than " + std::to_string(most_rails) + " NICs are named; name fewer"};
   }
   return rails;
 }
@@ -61,7 +63,7 @@ Result<Rails> named_rails(std::string_view list, std::span<const Nic> nics) {
 Result<Rails> equal_rails(std::span<const Nic> nics) {
   const bool rdma = std::any_of(nics.begin(), nics.end(), [](const Nic& nic) { return nic.rdma && nic.up; });
   std::vector<Nic> candidates;
-  std::int64_t fastest = 1;  // those whose speed is not known are out
+  std::int64_t fastest = 1;  // excludes NICs of unknown speed
   for (const Nic& nic : nics) {
     if (nic.rdma != rdma || !nic.up || !nic.hardware || !nic.address) continue;
     candidates.push_back(nic);
@@ -74,8 +76,10 @@ Result<Rails> equal_rails(std::span<const Nic> nics) {
     if (!alike(nic, candidates[0]))
       return Error{candidates[0].name + " and " + nic.name +
                    " are of the same speed but not alike; name the rails, such as eth0,eth1"};
-    // UCX drives no other RDMA devices, and other libraries' transports share a rank's traffic out by themselves.
-    if (rdma && !nic.driver.starts_with("mlx")) return Error{nic.name + " is no device of UCX; leave the choice to the MPI library"};
+    // UCX supports no other RDMA devices, and the transports of other libraries distribute the traffic of a rank over
+    // the NICs themselves.
+    if (rdma && !nic.driver.starts_with("mlx"))
+      return Error{nic.name + " is no device of UCX; leave the choice to the MPI library"};
     rails.push_back(nic.name);
   }
   return rails;

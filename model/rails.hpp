@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Rails: which of a host's NICs the local ranks use, each its own.
+// Rails: the NICs of a host that its local ranks use, one for each rank.
 //
-// MPICH over TCP uses one NIC however many there are. So each rank is given one before the MPI library starts: local rank l takes rail
-// l mod rails, on every host the same function of l alone, because local rank l exchanges its slices with the local ranks l of other
-// hosts, which must then be on the same rail.
-// Alternative that lost: l * rails / local_ranks, which keeps neighbouring cores on one NIC, and near it where ranks are bound in order.
-// On hosts with unequal numbers of ranks it puts the same l on different rails.
+// MPICH over TCP uses one NIC, however many a host has. So each rank is given one before the MPI library starts: local
+// rank l uses rail l mod rails. The rule depends on l alone and is the same on every host, because local rank l
+// exchanges its slices with the local ranks l of other hosts, which must be on the same rail. Alternative considered: l
+// * rails / local_ranks, which assigns neighbouring cores to one NIC (a near one if ranks are bound in order), but puts
+// the same l on different rails if hosts have unequal numbers of ranks.
 #include <cstddef>
 #include <span>
 #include <string>
@@ -18,29 +18,31 @@
 
 namespace bestride {
 
-/// The names of the rails, in order; an error says why there are none, with the remedy. Either may throw std::bad_alloc.
+/// The names of the rails, in order. In the functions below, an error states why there are no rails, and the remedy.
+/// Functions without noexcept may throw std::bad_alloc.
 using Rails = std::vector<std::string>;
 
-/// As many as a list may have, and the bytes of a name. A NIC may stand in it twice: it then gets twice as many ranks.
+/// The largest number of NICs in a list, and the largest length of a name in bytes. A NIC may be in the list twice; it
+/// then gets twice as many ranks.
 inline constexpr std::size_t most_rails = 64, longest_rail_name = 64;
 
-/// The names of "dev0,dev1". Whether a host has them is not asked.
+/// The names in "dev0,dev1". Does not check that the host has them.
 Result<Rails> rails_of_list(std::string_view list);
 /// "dev0,dev1".
 std::string list_of(const Rails& rails);
 
-/// Those of "dev0,dev1": each must be one of `nics`, up, and have an address.
+/// The names in "dev0,dev1"; each must be one of `nics`, be up, and have an address.
 Result<Rails> named_rails(std::string_view list, std::span<const Nic> nics);
 
-/// At least two equal NICs, by themselves: the fastest that are up, hardware, have an address, and are of one driver and subnet.
-/// Where there is an RDMA port that is up, network interfaces are none of the MPI library's business.
+/// Finds at least two equal NICs: the fastest that are up, are hardware, have an address, and have the same driver and
+/// subnet. If an RDMA port is up, network interfaces are not considered, because the MPI library does not use them.
 Result<Rails> equal_rails(std::span<const Nic> nics);
 
 /// 0 .. rails-1. `rails` > 0.
 constexpr int rail_of(int local_rank, int rails) noexcept { return local_rank % rails; }
 
-/// The environment variables by which transports take a rail of that name: UCX; for network interfaces also libfabric's providers
-/// tcp and sockets.
+/// The environment variables by which transports select a rail of that name: UCX's; for network interfaces also those
+/// of libfabric's providers tcp and sockets.
 std::span<const char* const> device_variables(std::string_view rail) noexcept;
 
 }  // namespace bestride

@@ -38,7 +38,8 @@ Rails chosen(std::vector<Nic> nics) {
 }
 
 TEST(Rails, AreTheFastestEqualOnes) {
-  EXPECT_THAT(chosen({ethernet("eth0", 1000), ethernet("eth1", 25000), ethernet("eth2", 25000)}), ElementsAre("eth1", "eth2"));
+  EXPECT_THAT(chosen({ethernet("eth0", 1000), ethernet("eth1", 25000), ethernet("eth2", 25000)}),
+              ElementsAre("eth1", "eth2"));
   EXPECT_THAT(chosen({ethernet("eth0", 25000), ethernet("eth1", 10000), ethernet("eth2", 10000)}), ElementsAre());
   EXPECT_THAT(chosen({ethernet("eth0", 25000)}), ElementsAre());
   EXPECT_THAT(chosen({}), ElementsAre());
@@ -58,7 +59,8 @@ TEST(Rails, MustBeAlike) {
   Nic other = ethernet("eth1", 1000);
   other.driver = "igb";
   const std::vector<Nic> nics = {ethernet("eth0", 1000), other};
-  EXPECT_THAT(equal_rails(nics).error().text, HasSubstr("eth0 and eth1 are of the same speed but not alike; name the rails"));
+  EXPECT_THAT(equal_rails(nics).error().text,
+              HasSubstr("eth0 and eth1 are of the same speed but not alike; name the rails"));
 }
 
 TEST(Rails, AreRdmaPortsWhereThereIsOne) {
@@ -81,8 +83,8 @@ TEST(Rails, AreRdmaPortsWhereThereIsOne) {
 }
 
 TEST(Rails, ByName) {
-  std::vector<Nic> nics = {infiniband("mlx5_0:1", 100000), ethernet("eth0", 1000), ethernet("veth1", 10000), ethernet("eth2", 1000),
-                           ethernet("eth3", 1)};
+  std::vector<Nic> nics = {infiniband("mlx5_0:1", 100000), ethernet("eth0", 1000), ethernet("veth1", 10000),
+                           ethernet("eth2", 1000), ethernet("eth3", 1)};
   nics[2].hardware = false;
   nics[3].up = false;
   nics[4].address = false;
@@ -94,7 +96,8 @@ TEST(Rails, ByName) {
   EXPECT_THAT(error("eth2"), HasSubstr("'eth2' is down;"));
   EXPECT_THAT(error("eth3"), HasSubstr("'eth3' has no address;"));
   EXPECT_EQ(error("mlx5_0"), "'mlx5_0' lacks its port; write mlx5_0:1");
-  for (const char* list : {"", "eth0,", ",eth0", "eth0,,veth1"}) EXPECT_THAT(error(list), HasSubstr("a name is missing;")) << list;
+  for (const char* list : {"", "eth0,", ",eth0", "eth0,,veth1"})
+    EXPECT_THAT(error(list), HasSubstr("a name is missing;")) << list;
 }
 
 TEST(Rails, OfAList) {
@@ -122,7 +125,8 @@ TEST(Rails, AreDealtAlikeOnEveryHost) {
 }
 
 TEST(Rails, Variables) {
-  EXPECT_THAT(device_variables("eth0"), ElementsAre(StrEq("UCX_NET_DEVICES"), StrEq("FI_TCP_IFACE"), StrEq("FI_SOCKETS_IFACE")));
+  EXPECT_THAT(device_variables("eth0"),
+              ElementsAre(StrEq("UCX_NET_DEVICES"), StrEq("FI_TCP_IFACE"), StrEq("FI_SOCKETS_IFACE")));
   EXPECT_THAT(device_variables("mlx5_0:1"), ElementsAre(StrEq("UCX_NET_DEVICES")));
 }
 
@@ -142,7 +146,8 @@ TEST(Nics, FromSys) {
   tree.write("class/net/veth0/speed", "10000\n");
   tree.write("class/net/wlan0/device/vendor", "0x8086\n");
   tree.write("class/net/wlan0/wireless/status", "0\n");
-  const InterfaceState states[] = {{"eth0", true, true}, {"eth1", true, false}, {"veth0", true, true}, {"wlan0", true, true}};
+  const InterfaceState states[] = {
+      {"eth0", true, true}, {"eth1", true, false}, {"veth0", true, true}, {"wlan0", true, true}};
   const std::vector<Nic> nics = nics_of(states, tree.root());
   ASSERT_EQ(nics.size(), 6u);
   EXPECT_EQ(nics[0].name, "mlx5_0:1");
@@ -158,7 +163,8 @@ TEST(Nics, FromSys) {
   EXPECT_EQ(nics[2].speed_mbit, 25000);
   EXPECT_EQ(nics[2].driver, "ice");
   EXPECT_EQ(nics[3].speed_mbit, 0);
-  for (int i : {3, 4, 5}) EXPECT_FALSE(nics[static_cast<std::size_t>(i)].hardware) << nics[static_cast<std::size_t>(i)].name;
+  for (int i : {3, 4, 5})
+    EXPECT_FALSE(nics[static_cast<std::size_t>(i)].hardware) << nics[static_cast<std::size_t>(i)].name;
 }
 
 TEST(Nics, OfThisHost) {

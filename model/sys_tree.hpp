@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// SysTree: a folder that looks like /sys, for tests; gone with the object.
+// SysTree: a directory with the structure of /sys, for tests; removed by the destructor.
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -12,7 +12,8 @@ namespace bestride::test {
 class SysTree {
  public:
   SysTree() {
-    std::string name = (std::filesystem::temp_directory_path() / "bestride-sys-XXXXXX").string();
+    std::string name = std::filesystem::temp_directory_path() / "bestride-sys-";
+    name.append(6, 'X');  // replaced by mkdtemp
     if (!mkdtemp(name.data())) std::abort();
     root_ = name;
   }
@@ -26,7 +27,7 @@ class SysTree {
     std::filesystem::create_directories(file.parent_path());
     std::ofstream(file) << text;
   }
-  /// What it leads to need not be there.
+  /// The target need not exist.
   void link(const std::string& path, const std::string& target) {
     const std::filesystem::path file = std::filesystem::path(root_) / path;
     std::filesystem::create_directories(file.parent_path());

@@ -20,7 +20,8 @@ Partition nodes_of(std::span<const RankPlace> places) {
   return Partition(identities);
 }
 
-/// Splits the parts of `coarse` by `names[rank]`. Ranks with an unknown name stay together, or, if `alone`, each for itself.
+/// Splits the parts of `coarse` by `names[rank]`. Ranks with an unknown name stay together or, if `alone`, form a part
+/// each.
 Partition split(const Partition& coarse, const std::vector<int>& names, bool alone) {
   std::map<std::pair<int, int>, int> numbers;
   std::vector<int> identities(names.size());
@@ -59,7 +60,8 @@ Topology::Topology(std::span<const RankPlace> places) : nodes_(nodes_of(places))
   for (std::size_t rank = 0; rank < places.size(); ++rank) names[rank] = places[rank].core;
   cores_ = split(domains_, names, true);
   std::vector<int> groups;
-  for (int node = 0; node < nodes_.parts(); ++node) groups.push_back(places[static_cast<std::size_t>(nodes_.members(node)[0])].group);
+  for (int node = 0; node < nodes_.parts(); ++node)
+    groups.push_back(places[static_cast<std::size_t>(nodes_.members(node)[0])].group);
   node_groups_ = Partition(groups);
   placement_ = placement_of(nodes_);
 }

@@ -2,10 +2,10 @@
 #pragma once
 // Topology: which ranks of a communicator share a core, a NUMA domain, a node, a group of nodes.
 //
-// Ranks are those of the communicator it was made for. Each level is a Partition, and each lies within the next: ranks on one
-// core are in one domain, ranks in one domain on one node, ranks on one node in one group. Nodes are numbered by their lowest
-// rank, and a node's ranks stand in ascending order, so that all members of a communicator number alike without asking each other.
-// Immutable; safe to read from any thread.
+// Ranks are those of the communicator that it was made for. Each level is a Partition and refines the next one: ranks
+// on one core are in one domain, ranks in one domain are on one node, ranks on one node are in one group. Nodes are
+// numbered by their lowest rank, and the ranks of a node are in ascending order, so all members of a communicator get
+// the same numbers without communication. Immutable; threads may read it concurrently.
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -15,19 +15,21 @@
 
 namespace bestride {
 
-/// Where one rank runs. Numbers are names: equal means the same, any value; unknown is the same name for all.
+/// Where one rank runs. The numbers are names: equal numbers mean the same place, and the values have no other meaning;
+/// all ranks with `unknown` have the same name.
 struct RankPlace {
   static constexpr int unknown = -1;
-  int node = unknown;   ///< what shares memory
-  int group = unknown;  ///< of nodes near each other: a leaf switch, a chassis, a cell; what a node's lowest rank says holds for all on it
-  int domain = unknown; ///< NUMA domain, numbered on its node; unknown: not bound to one
-  int core = unknown;   ///< numbered on its node; unknown: not bound to one
+  int node = unknown;    ///< ranks that share memory
+  int group = unknown;   ///< nodes close to each other: a leaf switch, a chassis, a cell; the value of a node's lowest
+                         ///< rank applies to all its ranks
+  int domain = unknown;  ///< NUMA domain, numbered within its node; unknown: not bound to one
+  int core = unknown;    ///< numbered within its node; unknown: not bound to one
   bool operator==(const RankPlace&) const = default;
 };
 
-/// How ranks are dealt to nodes.
+/// How ranks are distributed over nodes.
 enum class Placement : std::uint8_t {
-  block,      ///< each node holds consecutive ranks; also one node, and one rank a node
+  block,      ///< each node has consecutive ranks; includes one node, and one rank per node
   cyclic,     ///< rank r is on node r mod nodes
   irregular,  ///< anything else
 };
@@ -35,26 +37,26 @@ enum class Placement : std::uint8_t {
 class Topology {
  public:
   Topology() = default;
-  /// `identities[rank]` is equal for ranks on one node, of any value otherwise. All nodes are in one group, of cores and domains nothing
-  /// is known. May throw std::bad_alloc.
+  /// `identities[rank]` is equal for ranks on one node; the values have no other meaning. All nodes are in one group;
+  /// cores and domains are unknown. May throw std::bad_alloc.
   explicit Topology(std::span<const int> identities);
-  /// Nodes whose group is unknown form one group; so do, on each node, ranks whose domain is unknown one domain. A rank whose core is
-  /// unknown is taken to have one to itself. May throw std::bad_alloc.
+  /// Nodes of unknown group form one group; ranks of unknown domain form one domain on each node. A rank of unknown
+  /// core is assumed to have a core of its own. May throw std::bad_alloc.
   explicit Topology(std::span<const RankPlace> places);
 
-  /// The topology of a communicator whose rank i is rank `ranks[i]` of this one: no communication, any order. Nothing if one of them is
-  /// not in this one (a process that was spawned, MPI_UNDEFINED). May throw std::bad_alloc.
+  /// The topology of a communicator whose rank i is rank `ranks[i]` of this one; any order. No communication. nullopt
+  /// if one of them is not in this topology (a spawned process, MPI_UNDEFINED). May throw std::bad_alloc.
   std::optional<Topology> restricted(std::span<const int> ranks) const;
 
   int ranks() const noexcept { return nodes_.ranks(); }
   int nodes() const noexcept { return nodes_.parts(); }
   /// 0 .. nodes()-1.
   int node_of(int rank) const noexcept { return nodes_.part_of(rank); }
-  /// The rank's place among the ranks of its node: 0 .. ranks_on(node).size()-1.
+  /// The position of the rank among the ranks of its node: 0 .. ranks_on(node).size()-1.
   int local_rank_of(int rank) const noexcept { return nodes_.place_of(rank); }
   /// Ascending.
   std::span<const int> ranks_on(int node) const noexcept { return nodes_.members(node); }
-  /// Ranks on the fullest and on the emptiest node.
+  /// Number of ranks on the fullest and on the emptiest node.
   int most_on_a_node() const noexcept { return nodes_.largest(); }
   int least_on_a_node() const noexcept { return nodes_.smallest(); }
   Placement placement() const noexcept { return placement_; }
@@ -65,7 +67,8 @@ class Topology {
   /// Ascending.
   std::span<const int> nodes_in(int group) const noexcept { return node_groups_.members(group); }
 
-  /// The levels as partitions of the ranks. domains() has at least as many parts as there are nodes, cores() as there are domains.
+  /// The levels as partitions of the ranks. domains() has at least as many parts as there are nodes, and cores() at
+  /// least as many as there are domains.
   const Partition& cores() const noexcept { return cores_; }
   const Partition& domains() const noexcept { return domains_; }
   const Partition& by_node() const noexcept { return nodes_; }

@@ -17,7 +17,7 @@ namespace {
 constexpr std::string_view blanks = " \t\r";
 constexpr const char* ignored = "; the file is ignored";
 
-/// The text up to `end`, which is taken out together with it.
+/// Removes and returns the text up to one of the characters `ends`; removes that character, too.
 std::string_view take(std::string_view& text, std::string_view ends) {
   const std::size_t end = text.find_first_of(ends);
   const std::string_view taken = text.substr(0, end);
@@ -37,20 +37,26 @@ std::vector<std::string_view> words_of(std::string_view line) {
   return words;
 }
 
-/// Whether `pattern` names the host, by its full name or by what stands before the first dot.
+/// True if `pattern` matches the host, by its full name or by the part before the first dot.
 bool matches(const std::string& pattern, const std::string& host) {
-  return fnmatch(pattern.c_str(), host.c_str(), 0) == 0 || fnmatch(pattern.c_str(), host.substr(0, host.find('.')).c_str(), 0) == 0;
+  return fnmatch(pattern.c_str(), host.c_str(), 0) == 0 ||
+         fnmatch(pattern.c_str(), host.substr(0, host.find('.')).c_str(), 0) == 0;
 }
 
 }  // namespace
 
 Result<std::string> TopologyFile::read(const std::string& path) {
-  const auto refused = [&path](const std::string& why) { return Error{"topology file '" + path + "' " + why + ignored}; };
+  const auto refused = [&path](const std::string& why) {
+    return Error{"topology file '" + path + "' " + why + ignored};
+  };
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "re"), std::fclose);
-  if (!file) return refused(std::string("can't be read (") + std::strerror(errno) + "); set BESTRIDE_TOPOLOGY to one that rank 0 can read");
+  if (!file)
+    return refused(std::string("can't be read (") + std::strerror(errno) +
+                   "); set BESTRIDE_TOPOLOGY to one that rank 0 can read");
   std::string text(most_bytes + 1, '\0');
   text.resize(std::fread(text.data(), 1, text.size(), file.get()));
-  if (std::ferror(file.get())) return refused(std::string("can't be read (") + std::strerror(errno) + "); set BESTRIDE_TOPOLOGY to a file");
+  if (std::ferror(file.get()))
+    return refused(std::string("can't be read (") + std::strerror(errno) + "); set BESTRIDE_TOPOLOGY to a file");
   if (text.size() > most_bytes) return refused("is longer than 64 KiB; name hosts by patterns, ranks by ranges");
   return text;
 }
@@ -87,7 +93,8 @@ Result<TopologyFile> TopologyFile::parse(std::string_view text, std::string_view
     line.group = words[0] == "group";
     if (!line.group && words[0] != "node")
       return file.error(line, "'" + std::string(words[0]) + "' is not known; a line begins with node or group");
-    if (words.size() == 1) return file.error(line, "nothing is named; write ranks (0-3,8) or hosts after '" + std::string(words[0]) + "'");
+    if (words.size() == 1)
+      return file.error(line, "nothing is named; write ranks (0-3,8) or hosts after '" + std::string(words[0]) + "'");
     for (std::size_t i = 1; i < words.size(); ++i) {
       if (words[i].find_first_not_of("0123456789,-:") != std::string_view::npos)
         line.hosts.emplace_back(words[i]);
@@ -107,8 +114,10 @@ Result<std::vector<int>> TopologyFile::members(const Line& line, int ranks, std:
   std::vector<bool> named(static_cast<std::size_t>(ranks));
   for (const Ranks& some : line.ranks) {
     if (some.last >= ranks)
-      return error(line, "rank " + std::to_string(some.last) + " is not among the job's " + std::to_string(ranks) + " ranks; take it out");
-    for (int rank = some.first; rank <= some.last && rank >= 0; rank += std::min(some.step, ranks)) named[static_cast<std::size_t>(rank)] = true;
+      return error(line, "rank " + std::to_string(some.last) + " is not among the job's " + std::to_string(ranks) +
+                             " ranks; take it out");
+    for (int rank = some.first; rank <= some.last && rank >= 0; rank += std::min(some.step, ranks))
+      named[static_cast<std::size_t>(rank)] = true;
   }
   for (std::size_t rank = 0; rank < hosts.size() && rank < named.size(); ++rank)
     for (const std::string& pattern : line.hosts)
@@ -133,9 +142,11 @@ Result<bool> TopologyFile::apply_nodes(std::span<const std::string> hosts, std::
       const int first = ranks->front();
       if (found[i].node != found[static_cast<std::size_t>(first)].node)
         return error(line, "ranks " + std::to_string(first) + " and " + std::to_string(rank) +
-                               " are put on one node, but the MPI library says that they share no memory; put them on different lines");
+                               " are put on one node, but the MPI library says that they share no memory; put them on "
+                               "different lines");
       if (named_by[i] != 0)
-        return error(line, "rank " + std::to_string(rank) + " is on the node of line " + std::to_string(named_by[i]) + " already; name it once");
+        return error(line, "rank " + std::to_string(rank) + " is on the node of line " + std::to_string(named_by[i]) +
+                               " already; name it once");
       named_by[i] = line.number;
       places[i].node = next;
     }
@@ -155,10 +166,12 @@ Result<bool> TopologyFile::apply_groups(std::span<const std::string> hosts, std:
     const Result<std::vector<int>> ranks = members(line, static_cast<int>(places.size()), hosts);
     if (!ranks) return ranks.error();
     for (const int rank : *ranks) {
-      const Named& known = groups.try_emplace(places[static_cast<std::size_t>(rank)].node, Named{rank, line.number}).first->second;
+      const Named& known =
+          groups.try_emplace(places[static_cast<std::size_t>(rank)].node, Named{rank, line.number}).first->second;
       if (known.line != line.number)
-        return error(line, "rank " + std::to_string(rank) + " is on the node of rank " + std::to_string(known.rank) + ", which line " +
-                               std::to_string(known.line) + " put into another group; name each node in one group");
+        return error(line, "rank " + std::to_string(rank) + " is on the node of rank " + std::to_string(known.rank) +
+                               ", which line " + std::to_string(known.line) +
+                               " put into another group; name each node in one group");
     }
   }
   for (RankPlace& place : places) {
@@ -168,7 +181,8 @@ Result<bool> TopologyFile::apply_groups(std::span<const std::string> hosts, std:
   return true;
 }
 
-Result<std::vector<RankPlace>> TopologyFile::apply(std::span<const RankPlace> found, std::span<const std::string> hosts) const {
+Result<std::vector<RankPlace>> TopologyFile::apply(std::span<const RankPlace> found,
+                                                   std::span<const std::string> hosts) const {
   std::vector<RankPlace> places(found.begin(), found.end());
   const Result<bool> nodes = apply_nodes(hosts, places);
   if (!nodes) return nodes.error();

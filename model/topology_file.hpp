@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// TopologyFile: the user's word on which ranks share a node and which nodes are near each other (docs/topology.md has the format).
+// TopologyFile: the user's statement of which ranks share a node and which nodes are close to each other
+// (docs/topology.md has the format).
 //
-// It may divide what the MPI library calls a node, and put nodes into groups. It may not join what shares no memory. Parsing and
-// applying depend on their arguments alone, so ranks that hold the same text and the same table come to the same result or error.
+// The file may divide what the MPI library treats as one node, and may put nodes into groups. It may not join ranks
+// that share no memory. Parsing and applying depend only on their arguments, so ranks with the same text and the same
+// table get the same result or error.
 #include <cstddef>
 #include <span>
 #include <string>
@@ -20,14 +22,15 @@ class TopologyFile {
   static constexpr std::size_t most_bytes = 64 << 10;
   /// The text of the file at `path`: at most most_bytes. May throw std::bad_alloc.
   static Result<std::string> read(const std::string& path);
-  /// `name` is what errors call the file. An error names the line, its cause and the remedy. May throw std::bad_alloc.
+  /// `name`: the name of the file in error messages. An error states the line, its cause and the remedy. May throw
+  /// std::bad_alloc.
   static Result<TopologyFile> parse(std::string_view text, std::string_view name);
 
-  /// Some line names hosts, so apply() has to be given them.
+  /// True if a line names hosts; apply() then needs them.
   bool names_hosts() const noexcept;
 
-  /// The places `found`, one a rank, as the file changes them. `hosts[rank]` is the rank's host name; may be empty if !names_hosts().
-  /// An error is a contradiction to `found`, or within the file. May throw std::bad_alloc.
+  /// Applies the file to the places `found`, one for each rank. `hosts[rank]` is the rank's host name; may be empty if
+  /// !names_hosts(). Error: the file contradicts `found` or itself. May throw std::bad_alloc.
   Result<std::vector<RankPlace>> apply(std::span<const RankPlace> found, std::span<const std::string> hosts) const;
 
  private:
@@ -43,7 +46,7 @@ class TopologyFile {
 
   Error error(const Line& line, const std::string& text) const;
   static bool parse_ranks(std::string_view word, std::vector<Ranks>& ranks);
-  /// The ranks the line names, ascending, each once.
+  /// The ranks that the line names, ascending, each once.
   Result<std::vector<int>> members(const Line& line, int ranks, std::span<const std::string> hosts) const;
   Result<bool> apply_nodes(std::span<const std::string> hosts, std::vector<RankPlace>& places) const;
   Result<bool> apply_groups(std::span<const std::string> hosts, std::vector<RankPlace>& places) const;

@@ -14,9 +14,11 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-/// Six ranks, two to a node, as the MPI library says it.
-const std::vector<RankPlace> three_nodes = {{0, 7, 0, 0}, {0, 7, 0, 1}, {2, 7, 0, 0}, {2, 7, 0, 1}, {4, 8, 0, 0}, {4, 8, 0, 1}};
-const std::vector<std::string> hosts = {"a1.cluster", "a1.cluster", "a2.cluster", "a2.cluster", "b1.cluster", "b1.cluster"};
+/// Six ranks, two on each node, as the MPI library reports them.
+const std::vector<RankPlace> three_nodes = {{0, 7, 0, 0}, {0, 7, 0, 1}, {2, 7, 0, 0},
+                                            {2, 7, 0, 1}, {4, 8, 0, 0}, {4, 8, 0, 1}};
+const std::vector<std::string> hosts = {"a1.cluster", "a1.cluster", "a2.cluster",
+                                        "a2.cluster", "b1.cluster", "b1.cluster"};
 
 Result<std::vector<RankPlace>> applied(std::string_view text) {
   const Result<TopologyFile> file = TopologyFile::parse(text, "t");
@@ -24,7 +26,7 @@ Result<std::vector<RankPlace>> applied(std::string_view text) {
   return file->apply(three_nodes, hosts);
 }
 
-/// The node, or else the group, of every rank.
+/// The node of every rank or, if `groups`, its group.
 std::vector<int> by_rank(std::string_view text, bool groups) {
   const Result<std::vector<RankPlace>> places = applied(text);
   EXPECT_TRUE(places) << places.error().text;
@@ -66,20 +68,22 @@ TEST(TopologyFile, GroupsNodes) {
   EXPECT_THAT(groups("group a*\ngroup b1.cluster"), ElementsAre(0, 0, 0, 0, 1, 1));
   EXPECT_THAT(groups("group a[2-9] b1"), ElementsAre(0, 0, 1, 1, 1, 1));
   EXPECT_THAT(groups("group c*"), ElementsAre(0, 0, 0, 0, 0, 0));
-  // Groups are of the nodes as divided, wherever the lines stand.
+  // Groups refer to the divided nodes, in any order of the lines.
   EXPECT_THAT(groups("group 1-2\nnode 0\n"), ElementsAre(0, 1, 1, 1, 0, 0));
 }
 
 TEST(TopologyFile, ContradictsTheMpiLibrary) {
   EXPECT_EQ(error("# two nodes\nnode 1-2\n"),
-            "topology file 't', line 2: ranks 1 and 2 are put on one node, but the MPI library says that they share no memory; put them on "
+            "topology file 't', line 2: ranks 1 and 2 are put on one node, but the MPI library says that they share no "
+            "memory; put them on "
             "different lines; the file is ignored");
   EXPECT_THAT(error("node a*"), HasSubstr("line 1: ranks 0 and 2 are put on one node"));
 }
 
 TEST(TopologyFile, ContradictsItself) {
   EXPECT_THAT(error("node 0\nnode 0-1\n"), HasSubstr("line 2: rank 0 is on the node of line 1 already; name it once;"));
-  EXPECT_THAT(error("group 0\n\ngroup 1\n"), HasSubstr("line 3: rank 1 is on the node of rank 0, which line 1 put into another group;"));
+  EXPECT_THAT(error("group 0\n\ngroup 1\n"),
+              HasSubstr("line 3: rank 1 is on the node of rank 0, which line 1 put into another group;"));
 }
 
 TEST(TopologyFile, NamesRanksTheJobLacks) {
@@ -89,9 +93,12 @@ TEST(TopologyFile, NamesRanksTheJobLacks) {
 
 TEST(TopologyFile, IsNoTopology) {
   EXPECT_THAT(error("nodes 0-1\n"), HasSubstr("line 1: 'nodes' is not known; a line begins with node or group;"));
-  EXPECT_THAT(error("\ngroup # 0-1\n"), HasSubstr("line 2: nothing is named; write ranks (0-3,8) or hosts after 'group';"));
-  for (const char* word : {"3-1", "1-", "-1", "1--2", "1-2-3", "99999999999", ",1", "1,,2", "0-4:0", "0-4:-1", "0-4:", ":2"})
-    EXPECT_THAT(error(std::string("node ") + word), HasSubstr("is no list of ranks; write it as 0-3,8 or 0-14:2;")) << word;
+  EXPECT_THAT(error("\ngroup # 0-1\n"),
+              HasSubstr("line 2: nothing is named; write ranks (0-3,8) or hosts after 'group';"));
+  for (const char* word :
+       {"3-1", "1-", "-1", "1--2", "1-2-3", "99999999999", ",1", "1,,2", "0-4:0", "0-4:-1", "0-4:", ":2"})
+    EXPECT_THAT(error(std::string("node ") + word), HasSubstr("is no list of ranks; write it as 0-3,8 or 0-14:2;"))
+        << word;
 }
 
 TEST(TopologyFile, TellsWhetherHostNamesAreNeeded) {
@@ -111,13 +118,16 @@ TEST(TopologyFile, IsReadWhole) {
   tree.write("longer", text + "#");
   EXPECT_EQ(*read("longest"), text);
   EXPECT_THAT(read("longer").error().text, HasSubstr("longer' is longer than 64 KiB;"));
-  EXPECT_THAT(read("missing").error().text, HasSubstr("can't be read (No such file or directory); set BESTRIDE_TOPOLOGY to one that rank 0"));
-  EXPECT_THAT(TopologyFile::read(tree.root()).error().text, HasSubstr("can't be read (Is a directory); set BESTRIDE_TOPOLOGY to a file"));
+  EXPECT_THAT(read("missing").error().text,
+              HasSubstr("can't be read (No such file or directory); set BESTRIDE_TOPOLOGY to one that rank 0"));
+  EXPECT_THAT(TopologyFile::read(tree.root()).error().text,
+              HasSubstr("can't be read (Is a directory); set BESTRIDE_TOPOLOGY to a file"));
 }
 
 TEST(TopologyFile, RandomTextIsAnsweredAndNodesOnlyDivided) {
   std::mt19937 random(99);
-  const std::string_view pieces[] = {"node ", "group ", "0", "1", "2-3", "4", "5", ",", "-", ":", "a1", "b*", "[", "\n", "\n", " ", "#"};
+  const std::string_view pieces[] = {"node ", "group ", "0",  "1", "2-3", "4",  "5", ",", "-",
+                                     ":",     "a1",     "b*", "[", "\n",  "\n", " ", "#"};
   int accepted = 0;
   for (int round = 0; round < 20000; ++round) {
     std::string text;

@@ -40,9 +40,14 @@ TEST(Topology, WhatIsUnknown) {
 }
 
 TEST(Topology, Levels) {
-  // Domain and core numbers mean something on their own node only.
-  const RankPlace places[] = {{0, 5, 0, 0}, {0, 5, 0, 0}, {0, 5, 1, 8}, {1, 5, 0, 0}, {1, 5, RankPlace::unknown, RankPlace::unknown},
-                          {1, 5, RankPlace::unknown, RankPlace::unknown}, {2, 6, 0, 0}};
+  // Domain and core numbers are unique only within their node.
+  const RankPlace places[] = {{0, 5, 0, 0},
+                              {0, 5, 0, 0},
+                              {0, 5, 1, 8},
+                              {1, 5, 0, 0},
+                              {1, 5, RankPlace::unknown, RankPlace::unknown},
+                              {1, 5, RankPlace::unknown, RankPlace::unknown},
+                              {2, 6, 0, 0}};
   const Topology topology{std::span<const RankPlace>(places)};
   EXPECT_EQ(topology.nodes(), 3);
   EXPECT_EQ(topology.groups(), 2);
@@ -82,7 +87,7 @@ TEST(Topology, RestrictedToAStranger) {
   for (const int stranger : {-32766, -1, 2}) EXPECT_FALSE(Topology(identities).restricted(std::span(&stranger, 1)));
 }
 
-/// Every rank stands in its part at its place, ascending; numbers go by the lowest rank.
+/// Every rank is in its part, at its position, in ascending order; parts are numbered by their lowest rank.
 void expect_whole(const Partition& partition) {
   int seen = 0;
   int largest = 0;
@@ -128,11 +133,12 @@ TEST(Topology, RandomPlacementsKeepTheInvariants) {
         const bool domain = node && x.domain == y.domain;
         ASSERT_EQ(topology.node_of(a) == topology.node_of(b), node);
         ASSERT_EQ(topology.domains().part_of(a) == topology.domains().part_of(b), domain);
-        ASSERT_EQ(topology.cores().part_of(a) == topology.cores().part_of(b), domain && x.core == y.core && x.core != RankPlace::unknown);
+        ASSERT_EQ(topology.cores().part_of(a) == topology.cores().part_of(b),
+                  domain && x.core == y.core && x.core != RankPlace::unknown);
         ASSERT_EQ(topology.group_of(topology.node_of(a)) == topology.group_of(topology.node_of(b)), x.group == y.group);
       }
 
-    // Restricting is the same as making it from the restricted places, and can be done in steps.
+    // Restricting gives the same result as making the topology from the restricted places, and can be done in steps.
     std::vector<int> chosen(static_cast<std::size_t>(ranks));
     std::iota(chosen.begin(), chosen.end(), 0);
     std::shuffle(chosen.begin(), chosen.end(), random);

@@ -11,7 +11,9 @@ namespace {
 /// Length of the well-formed UTF-8 sequence at the front of `text` (Unicode 15, table 3-7), 0 if there is none.
 std::size_t utf8_length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
-  const auto continues = [&](std::size_t i, unsigned low = 0x80, unsigned high = 0xbf) { return byte(i) >= low && byte(i) <= high; };
+  const auto continues = [&](std::size_t i, unsigned low = 0x80, unsigned high = 0xbf) {
+    return byte(i) >= low && byte(i) <= high;
+  };
   const unsigned lead = byte(0);
   if (lead < 0x80) return 1;
   if (lead >= 0xc2 && lead <= 0xdf) return continues(1) ? 2 : 0;
@@ -25,7 +27,8 @@ std::size_t utf8_length(std::string_view text) {
 }  // namespace
 
 void JsonWriter::new_line() {
-  // One line per value down to depth 2; deeper ones (a line of the report) stay on one line, so the file can be read and grepped.
+  // One line for each value down to depth 2; deeper values (a line of the report) stay on one line, so that the file is
+  // readable and can be searched with grep.
   if (depth_ > 2) {
     if (!first_) out_ += ' ';
     return;

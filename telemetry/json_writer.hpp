@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// JsonWriter: the commas, escapes and numbers of a JSON text, written front to back into a string.
-// A library was not taken: this is linked into the preloaded object, where every symbol and exception has a price.
+// JsonWriter: writes the punctuation, escapes and numbers of a JSON text into a string, from beginning to end.
+// Alternative considered: a JSON library, which would add symbols and exceptions to the preload library.
 #include <concepts>
 #include <cstdint>
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace bestride {
 
-/// The caller opens and closes in the right order; nothing is checked. In an object every value follows a key().
+/// The caller opens and closes in the right order; this is not checked. In an object every value follows a key().
 class JsonWriter {
  public:
   JsonWriter& open_object() { return open('{'); }
@@ -17,10 +17,10 @@ class JsonWriter {
   JsonWriter& open_array() { return open('['); }
   JsonWriter& close_array() { return close(']'); }
   JsonWriter& key(std::string_view name);
-  /// Control characters are escaped; bytes that are not UTF-8 become U+FFFD.
+  /// Escapes control characters; replaces bytes that are not UTF-8 by U+FFFD.
   JsonWriter& value(std::string_view text);
   JsonWriter& value(const char* text) { return value(std::string_view(text)); }
-  /// Shortest text that reads back as the same number; null where JSON has no number (infinity, NaN).
+  /// The shortest text that reads back as the same number; null if JSON can't represent it (infinity, NaN).
   JsonWriter& value(double number);
   JsonWriter& value(bool flag);
   template <std::integral Number>
@@ -45,7 +45,7 @@ class JsonWriter {
 
   std::string out_;
   int depth_ = 0;
-  bool first_ = true;      ///< nothing yet at this depth
+  bool first_ = true;  ///< nothing written yet at this depth
   bool after_key_ = false;
 };
 

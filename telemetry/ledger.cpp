@@ -43,7 +43,7 @@ void Ledger::post(const LedgerLine& line) noexcept try {
   others.call = "(others)";
   add(lines_.try_emplace(key_of(others), others).first->second, line);
 } catch (...) {
-  // Out of memory, or a broken mutex: the report misses this sum, the job goes on.
+  // Out of memory, or a broken mutex: the report lacks this sum, and the job continues.
 }
 
 void Ledger::post(const CacheSums& sums) noexcept try {
@@ -66,9 +66,10 @@ std::vector<LedgerLine> Ledger::lines() const {
     all.reserve(lines_.size());
     for (const auto& [key, line] : lines_) all.push_back(line);
   }
-  // By name where the bytes are equal, so that the same job prints the same report.
+  // Lines of equal bytes are sorted by name, so that equal jobs print equal reports.
   std::sort(all.begin(), all.end(), [](const LedgerLine& a, const LedgerLine& b) {
-    return std::tie(b.bytes, a.call, a.layout, a.strategy, a.reason) < std::tie(a.bytes, b.call, b.layout, b.strategy, b.reason);
+    return std::tie(b.bytes, a.call, a.layout, a.strategy, a.reason) <
+           std::tie(a.bytes, b.call, b.layout, b.strategy, b.reason);
   });
   return all;
 }

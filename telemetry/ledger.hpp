@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Ledger: what the library did in this process, per (call, layout, strategy), for the end-of-job report.
-// Bounded: at most `capacity` lines; what comes after is added to a line "(others)". Thread-safe; one lock per post, so callers
-// post sums, not single calls.
+// Ledger: counts what the library did in this process, per (call, layout, strategy, reason), for the end-of-job report.
+// Bounded: at most `capacity` lines; further entries are added to a line "(others)". Thread-safe; each post takes a
+// lock, so callers post sums instead of single calls.
 #include <cstdint>
 #include <mutex>
 #include <string>
@@ -15,26 +15,27 @@ struct LedgerLine {
   std::string call;      ///< "MPI_Isend"
   std::string layout;    ///< Layout::text()
   std::string strategy;  ///< "pack"
-  std::string reason;    ///< why, if it was left alone: "contiguous", "model", "opaque", ...
+  std::string reason;    ///< why the call was left to MPI, if it was: "contiguous", "model", "opaque", ...
   std::uint64_t calls = 0;
   std::uint64_t bytes = 0;
-  double seconds = 0;        ///< measured inside the call and its completion work
-  double saved_seconds = 0;  ///< the model's claim against forward
+  double seconds = 0;        ///< measured inside the call and its completion
+  double saved_seconds = 0;  ///< the model's estimate relative to forward
 };
 
-/// What allgathers between nodes found among past results that the nodes keep (docs/collectives.md).
+/// The results of cache look-ups by allgathers between nodes (docs/collectives.md).
 struct CacheSums {
   std::uint64_t hits = 0;
-  std::uint64_t hit_bytes = 0;  ///< that crossed no wire
-  std::uint64_t deltas = 0;     ///< only the difference from a kept result was sent
+  std::uint64_t hit_bytes = 0;  ///< bytes that were not sent over the network
+  std::uint64_t deltas = 0;     ///< a difference from a cached result was sent
   std::uint64_t delta_saved_bytes = 0;
   std::uint64_t misses = 0;
-  std::uint64_t paused = 0;  ///< not looked for: the like of it was not found before
+  std::uint64_t paused = 0;  ///< no look-up, because similar earlier ones had failed
 };
 
-/// Its members, in one order everywhere.
-inline constexpr std::uint64_t CacheSums::*cache_sums[] = {&CacheSums::hits,   &CacheSums::hit_bytes, &CacheSums::deltas,
-                                                           &CacheSums::delta_saved_bytes, &CacheSums::misses,    &CacheSums::paused};
+/// The members, in the order that all users of the list share.
+inline constexpr std::uint64_t CacheSums::*cache_sums[] = {&CacheSums::hits,   &CacheSums::hit_bytes,
+                                                           &CacheSums::deltas, &CacheSums::delta_saved_bytes,
+                                                           &CacheSums::misses, &CacheSums::paused};
 
 class Ledger {
  public:
@@ -42,12 +43,12 @@ class Ledger {
   /// Adds the numbers of `line` to the line with equal call, layout, strategy and reason.
   void post(const LedgerLine& line) noexcept;
   void post(const CacheSums& sums) noexcept;
-  /// All lines, largest bytes first.
+  /// All lines, largest number of bytes first.
   std::vector<LedgerLine> lines() const;
   CacheSums cache() const noexcept;
-  /// One text blob that another process's merge() reads; used to bring all ranks' lines to rank 0.
+  /// The ledger as one text blob, which merge() reads; used to send all ranks' lines to rank 0.
   std::string serialise() const;
-  /// Adds a blob's lines and sums. A malformed blob adds nothing and returns false.
+  /// Adds the lines and sums of a blob. Returns false and adds nothing if the blob is malformed.
   bool merge(std::string_view blob) noexcept;
 
  private:
@@ -57,16 +58,16 @@ class Ledger {
   CacheSums cache_;
 };
 
-/// What the report says besides the lines.
+/// The heading of the report.
 struct ReportHeader {
   std::string mpi_library;
   std::string profile;  ///< path or "built-in"
   int ranks = 0;
   double job_seconds = 0;
 };
-/// At most 40 lines, for a person.
+/// The report as text for the user: at most 40 lines.
 std::string report_text(const ReportHeader&, const std::vector<LedgerLine>&, const CacheSums& = {});
-/// The same and everything left out there, as JSON (schema in docs/report.md).
+/// The complete report as JSON, including what report_text() omits (schema in docs/report.md).
 std::string report_json(const ReportHeader&, const std::vector<LedgerLine>&, const CacheSums& = {});
 
 }  // namespace bestride

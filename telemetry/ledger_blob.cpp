@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The blob that carries a ledger from a rank to rank 0:
-//   "bestride-ledger 2 <lines>\n", per line four strings as "<length>:<bytes>" and four 16-digit hexadecimal numbers (calls,
-//   bytes, and the bit patterns of the two times), then the numbers of CacheSums likewise, then "end <checksum of all before>\n".
-// Text, because ranks of one job may differ in byte order; bit patterns, because decimal fractions depend on the locale.
+// The format of the blob that transfers a ledger from a rank to rank 0:
+//   "bestride-ledger 2 <lines>\n"
+//   for each line four strings as "<length>:<bytes>" and four 16-digit hexadecimal numbers
+//   (calls, bytes, and the bit patterns of the two times)
+//   the numbers of CacheSums, in the same form
+//   "end <checksum of all before>\n"
+//
+// It is text because ranks of one job may differ in byte order; times are bit patterns because decimal fractions depend
+// on the locale.
 #include <bit>
 #include <charconv>
 #include <cmath>
@@ -32,7 +37,7 @@ std::string seal(std::string_view body) {
   return line + "\n";
 }
 
-/// Reads a blob from its front; every take_ fails rather than read past the end.
+/// Reads a blob from the beginning. Every take_ function fails instead of reading past the end.
 class BlobReader {
  public:
   explicit BlobReader(std::string_view rest) : rest_(rest) {}
@@ -106,7 +111,7 @@ std::optional<Blob> parse(std::string_view blob) {
   if (!reader.take(magic)) return std::nullopt;
   const auto count = reader.take_decimal('\n');
   if (!count) return std::nullopt;
-  Blob parsed;  // not reserved by `count`: that number is not trusted
+  Blob parsed;  // `count` is not used to reserve memory, because it is not trusted
   for (std::uint64_t i = 0; i < *count; ++i) {
     auto line = take_line(reader);
     if (!line) return std::nullopt;

@@ -12,7 +12,8 @@ namespace bestride {
 namespace {
 
 LedgerLine line(std::string call, std::uint64_t bytes, std::string reason = "") {
-  return {std::move(call), "16 x 8192 | 8 B", reason.empty() ? "pack" : "forward", std::move(reason), 1, bytes, 0.5, 0.25};
+  return {
+      std::move(call), "16 x 8192 | 8 B", reason.empty() ? "pack" : "forward", std::move(reason), 1, bytes, 0.5, 0.25};
 }
 
 void expect_equal(const std::vector<LedgerLine>& a, const std::vector<LedgerLine>& b) {
@@ -98,7 +99,8 @@ TEST(Ledger, AddsWhatTheCacheDid) {
 
 TEST(LedgerBlob, CarriesEveryByteAndBit) {
   Ledger sent;
-  sent.post({std::string("nul\0 and \n 3:abc", 16), "", "\xff", "\"", std::numeric_limits<std::uint64_t>::max(), 7, 0.1, -1e-300});
+  sent.post({std::string("nul\0 and \n 3:abc", 16), "", "\xff", "\"", std::numeric_limits<std::uint64_t>::max(), 7, 0.1,
+             -1e-300});
   sent.post(line("MPI_Send", 10));
   Ledger received;
   ASSERT_TRUE(received.merge(sent.serialise()));
@@ -114,7 +116,8 @@ TEST(LedgerBlob, AMalformedOneAddsNothing) {
   for (int i = 0; i < 20; ++i) sent.post(line("MPI_Call" + std::to_string(i), 1u << i));
   const std::string good = sent.serialise();
   Ledger target;
-  for (std::size_t length = 0; length < good.size(); ++length) ASSERT_FALSE(target.merge(good.substr(0, length))) << length;
+  for (std::size_t length = 0; length < good.size(); ++length)
+    ASSERT_FALSE(target.merge(good.substr(0, length))) << length;
   ASSERT_FALSE(target.merge(good + "x"));
   ASSERT_FALSE(target.merge(good + good));
   for (std::size_t i = 0; i < good.size(); ++i)
@@ -126,7 +129,7 @@ TEST(LedgerBlob, AMalformedOneAddsNothing) {
   EXPECT_TRUE(target.lines().empty());
 }
 
-/// A blob whose checksum is right whatever it says: what the parser itself has to stand.
+/// A blob with a valid checksum and arbitrary contents, to test the parser itself.
 std::string sealed(const std::string& body) {
   std::uint64_t h = 1469598103934665603u;
   for (const unsigned char c : body) h = (h ^ c) * 1099511628211u;
@@ -168,7 +171,9 @@ TEST(LedgerBlob, RandomSealedBodiesNeverHarm) {
     for (int edits = 1 + static_cast<int>(random() % 4); edits > 0; --edits) {
       const std::size_t at = random() % (mutant.size() + 1);
       switch (random() % 4) {
-        case 0: if (at < mutant.size()) mutant[at] = static_cast<char>(random()); break;
+        case 0:
+          if (at < mutant.size()) mutant[at] = static_cast<char>(random());
+          break;
         case 1: mutant.insert(at, 1, "0123456789:-"[random() % 12]); break;
         case 2: mutant.erase(at, random() % 8); break;
         case 3: mutant.resize(at); break;

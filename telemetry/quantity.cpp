@@ -19,7 +19,7 @@ std::string scaled(std::uint64_t number, double factor, const char* const (&unit
   if (static_cast<double>(number) < factor) return std::to_string(number) + unit_of_one;
   double value = static_cast<double>(number);
   int unit = -1;
-  // 999.5 and up would be written with four digits.
+  // Values from 999.5 on would be written with four digits.
   for (; unit < 5 && value >= 999.5; ++unit) value /= factor;
   return three_digits(value) + " " + units[unit < 0 ? 0 : unit];
 }
@@ -51,7 +51,7 @@ std::string seconds_text(double seconds) {
 
 std::string fitted(const std::string& text, std::size_t width) {
   std::string clean = text.size() <= width || width < 3 ? text.substr(0, width) : text.substr(0, width - 3) + "...";
-  // Layouts and library names are ASCII; anything else would also break the columns.
+  // Layouts and library names are ASCII; other characters would also misalign the columns.
   for (char& c : clean)
     if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) > 0x7e) c = '?';
   return clean;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end-of-job report for a program. A change of meaning raises `version` and docs/report.md.
+// The end-of-job report as JSON. If a field changes its meaning, raise `version` and update docs/report.md.
 #include "telemetry/json_writer.hpp"
 #include "telemetry/ledger.hpp"
 
@@ -19,7 +19,10 @@ std::string report_json(const ReportHeader& header, const std::vector<LedgerLine
   json.key("lines").open_array();
   for (const LedgerLine& line : lines) {
     json.open_object();
-    json.member("call", line.call).member("layout", line.layout).member("strategy", line.strategy).member("reason", line.reason);
+    json.member("call", line.call)
+        .member("layout", line.layout)
+        .member("strategy", line.strategy)
+        .member("reason", line.reason);
     json.member("calls", line.calls).member("bytes", line.bytes);
     json.member("seconds", line.seconds).member("saved_seconds", line.saved_seconds);
     json.close_object();

@@ -27,9 +27,10 @@ std::vector<std::string> split(const std::string& text) {
 }
 
 TEST(ReportText, SaysWhatWasDoneAndWhatWasLeftAlone) {
-  const std::string text = report_text(header, {{"MPI_Isend", "16 x 8192 | 8 B", "pack", "", 1200, 3u << 30, 1.5, 4.5},
-                                                {"MPI_Recv", "8 B", "forward", "contiguous", 7, 56, 0.001, 0},
-                                                {"MPI_Recv", "16 B", "forward", "a code of tomorrow", 7, 56, 0.001, 0}});
+  const std::string text =
+      report_text(header, {{"MPI_Isend", "16 x 8192 | 8 B", "pack", "", 1200, 3u << 30, 1.5, 4.5},
+                           {"MPI_Recv", "8 B", "forward", "contiguous", 7, 56, 0.001, 0},
+                           {"MPI_Recv", "16 B", "forward", "a code of tomorrow", 7, 56, 0.001, 0}});
   EXPECT_THAT(text, HasSubstr("4 ranks, 12.3 s, MPICH Version: 4.0.2\n"));
   EXPECT_THAT(text, HasSubstr("MPI_Isend           16 x 8192 | 8 B"));
   EXPECT_THAT(text, HasSubstr("1.20 k 3.00 GiB  pack          1.50 s   4.50 s\n"));
@@ -42,18 +43,21 @@ TEST(ReportText, SaysWhatTheCacheSaved) {
   const std::vector<LedgerLine> lines = {{"MPI_Allgather", "", "hierarchical", "", 100, 1, 1, 0}};
   EXPECT_THAT(report_text(header, lines, {80, 3u << 30, 12, 300u << 20, 4, 16}),
               HasSubstr("\n\ncache: 80 hits saved 3.00 GiB on the wire, 12 deltas 300 MiB; 4 misses, 16 paused\n\n"));
-  EXPECT_THAT(report_text(header, lines, {0, 0, 0, 0, 1, 0}), HasSubstr("\ncache: 0 hits saved 0 B on the wire, 0 deltas 0 B; 1 misses, 0 paused\n"));
+  EXPECT_THAT(report_text(header, lines, {0, 0, 0, 0, 1, 0}),
+              HasSubstr("\ncache: 0 hits saved 0 B on the wire, 0 deltas 0 B; 1 misses, 0 paused\n"));
   EXPECT_THAT(report_text(header, lines), testing::Not(HasSubstr("cache")));
 }
 
 TEST(ReportText, FitsAPageWhateverTheJobDid) {
   std::vector<LedgerLine> lines;
   for (int i = 0; i < 5000; ++i)
-    lines.push_back({"MPI_Neighbor_alltoallw_c_" + std::to_string(i), std::string(300, 'x'), i % 2 ? "respelled" : "forward",
-                     i % 2 ? "" : std::string(200, 'r') + std::to_string(i), std::numeric_limits<std::uint64_t>::max(),
-                     std::numeric_limits<std::uint64_t>::max(), 1e30, -1e30});
-  constexpr std::uint64_t n = 1023u << 20;  // as wide as any
-  const auto page = split(report_text({std::string(500, 'm'), std::string(500, 'p'), 100000, 1e9}, lines, {n, n, n, n, n, n}));
+    lines.push_back({"MPI_Neighbor_alltoallw_c_" + std::to_string(i), std::string(300, 'x'),
+                     i % 2 ? "respelled" : "forward", i % 2 ? "" : std::string(200, 'r') + std::to_string(i),
+                     std::numeric_limits<std::uint64_t>::max(), std::numeric_limits<std::uint64_t>::max(), 1e30,
+                     -1e30});
+  constexpr std::uint64_t n = 1023u << 20;  // a number of the greatest width
+  const auto page =
+      split(report_text({std::string(500, 'm'), std::string(500, 'p'), 100000, 1e9}, lines, {n, n, n, n, n, n}));
   EXPECT_LE(page.size(), 40u);
   EXPECT_GT(page.size(), 30u);
   for (const std::string& line : page) EXPECT_LE(line.size(), 100u) << line;
@@ -70,8 +74,9 @@ TEST(ReportText, AnEmptyJobIsSaidToBeEmpty) {
 }
 
 TEST(ReportJson, EscapesAndKeepsEveryNumber) {
-  const std::string json = report_json({"a\"b\\c\n", "\xc3\xa9\xff", 2, 0.1},
-                                       {{"MPI_Send", "8 B", "pack", "", std::numeric_limits<std::uint64_t>::max(), 1, 1e-9, INFINITY}});
+  const std::string json =
+      report_json({"a\"b\\c\n", "\xc3\xa9\xff", 2, 0.1},
+                  {{"MPI_Send", "8 B", "pack", "", std::numeric_limits<std::uint64_t>::max(), 1, 1e-9, INFINITY}});
   EXPECT_THAT(json, HasSubstr(R"("mpi_library": "a\"b\\c\u000a")"));
   EXPECT_THAT(json, HasSubstr("\"profile\": \"\xc3\xa9\\ufffd\""));
   EXPECT_THAT(json, HasSubstr(R"("calls": 18446744073709551615, "bytes": 1, "seconds": 1e-09, "saved_seconds": null)"));
@@ -95,9 +100,12 @@ TEST(ReportJson, AnotherParserReadsTheSame) {
 }
 
 TEST(ReportJson, SaysWhatTheCacheDid) {
-  const auto cache = nlohmann::json::parse(report_json(header, {}, {1, 2, 3, 4, 5, std::numeric_limits<std::uint64_t>::max()})).at("cache");
-  const nlohmann::json expected = {{"hits", 1}, {"hit_bytes", 2}, {"deltas", 3}, {"delta_saved_bytes", 4}, {"misses", 5},
-                                   {"paused", std::numeric_limits<std::uint64_t>::max()}};
+  const auto cache =
+      nlohmann::json::parse(report_json(header, {}, {1, 2, 3, 4, 5, std::numeric_limits<std::uint64_t>::max()}))
+          .at("cache");
+  const nlohmann::json expected = {{"hits", 1},   {"hit_bytes", 2},
+                                   {"deltas", 3}, {"delta_saved_bytes", 4},
+                                   {"misses", 5}, {"paused", std::numeric_limits<std::uint64_t>::max()}};
   EXPECT_EQ(cache, expected);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end-of-job report for a person: at most 40 lines of 100 columns, whatever the job did.
+// The end-of-job report as text: at most 40 lines of 100 columns for any job.
 #include <algorithm>
 #include <map>
 
@@ -10,7 +10,7 @@ namespace bestride {
 namespace {
 
 constexpr std::size_t width = 100;
-// 2 lines of heading, 3 and 20 of the table, 2 and 8 of what was left alone, 2 of the cache, 2 at the end: 39.
+// 2 lines of heading, 3 + 20 for the table, 2 + 8 for calls left to MPI, 2 for the cache, 2 at the end: 39.
 constexpr std::size_t most_done = 20;
 constexpr std::size_t most_left = 8;
 
@@ -25,7 +25,7 @@ struct Sum {
 
 bool left_alone(const LedgerLine& line) { return line.strategy == "forward" || !line.reason.empty(); }
 
-/// What a reason code means; a code not known here is printed as it is.
+/// The meaning of a reason code; an unknown code is printed as it is.
 std::string explained(const std::string& reason) {
   static const std::map<std::string, const char*> meanings = {
       {"", "no reason was recorded"},
@@ -70,11 +70,12 @@ std::string right(const std::string& text, std::size_t columns) {
 /// 19 + 1 + 31 + 1 + 8 + 1 + 8 + 2 + 11 + 1 + 8 + 1 + 8 = 100 columns.
 std::string row(const std::string& call, const std::string& layout, const std::string& calls, const std::string& bytes,
                 const std::string& strategy, const std::string& time, const std::string& saved) {
-  return left(call, 19) + " " + left(layout, 31) + " " + right(calls, 8) + " " + right(bytes, 8) + "  " + left(strategy, 11) + " " +
-         right(time, 8) + " " + right(saved, 8);
+  return left(call, 19) + " " + left(layout, 31) + " " + right(calls, 8) + " " + right(bytes, 8) + "  " +
+         left(strategy, 11) + " " + right(time, 8) + " " + right(saved, 8);
 }
 std::string row(const std::string& call, const std::string& layout, const std::string& strategy, const Sum& sum) {
-  return row(call, layout, count_text(sum.calls), bytes_text(sum.bytes), strategy, seconds_text(sum.seconds), seconds_text(sum.saved));
+  return row(call, layout, count_text(sum.calls), bytes_text(sum.bytes), strategy, seconds_text(sum.seconds),
+             seconds_text(sum.saved));
 }
 
 void put_done(Page& page, const std::vector<const LedgerLine*>& done) {
@@ -91,15 +92,18 @@ void put_done(Page& page, const std::vector<const LedgerLine*>& done) {
     else
       rest.add(*done[i]);
   }
-  if (shown < done.size()) page.line(row("(" + std::to_string(done.size() - shown) + " more lines)", "in the JSON report", "", rest));
+  if (shown < done.size())
+    page.line(row("(" + std::to_string(done.size() - shown) + " more lines)", "in the JSON report", "", rest));
   page.line(row("total", "", "", total));
 }
 
 void put_left_alone(Page& page, const std::map<std::string, Sum>& reasons) {
   std::vector<std::pair<std::string, Sum>> ordered(reasons.begin(), reasons.end());
-  std::stable_sort(ordered.begin(), ordered.end(), [](const auto& a, const auto& b) { return a.second.bytes > b.second.bytes; });
+  std::stable_sort(ordered.begin(), ordered.end(),
+                   [](const auto& a, const auto& b) { return a.second.bytes > b.second.bytes; });
   page.line();
-  const auto put_row = [&](const std::string& why, const std::string& calls, const std::string& bytes, const std::string& time) {
+  const auto put_row = [&](const std::string& why, const std::string& calls, const std::string& bytes,
+                           const std::string& time) {
     page.line(left(why, 51) + " " + right(calls, 8) + " " + right(bytes, 8) + std::string(14, ' ') + right(time, 8));
   };
   put_row("left to MPI, because", "calls", "bytes", "time");
@@ -112,16 +116,19 @@ void put_left_alone(Page& page, const std::map<std::string, Sum>& reasons) {
     if (i < shown) {
       put(explained(ordered[i].first), ordered[i].second);
     } else {
-      rest.calls += ordered[i].second.calls, rest.bytes += ordered[i].second.bytes, rest.seconds += ordered[i].second.seconds;
+      rest.calls += ordered[i].second.calls, rest.bytes += ordered[i].second.bytes,
+          rest.seconds += ordered[i].second.seconds;
     }
   }
-  if (shown < ordered.size()) put("(" + std::to_string(ordered.size() - shown) + " more reasons, in the JSON report)", rest);
+  if (shown < ordered.size())
+    put("(" + std::to_string(ordered.size() - shown) + " more reasons, in the JSON report)", rest);
 }
 
 /// At most 99 columns.
 std::string cache_text(const CacheSums& sums) {
-  return "cache: " + count_text(sums.hits) + " hits saved " + bytes_text(sums.hit_bytes) + " on the wire, " + count_text(sums.deltas) + " deltas " +
-         bytes_text(sums.delta_saved_bytes) + "; " + count_text(sums.misses) + " misses, " + count_text(sums.paused) + " paused";
+  return "cache: " + count_text(sums.hits) + " hits saved " + bytes_text(sums.hit_bytes) + " on the wire, " +
+         count_text(sums.deltas) + " deltas " + bytes_text(sums.delta_saved_bytes) + "; " + count_text(sums.misses) +
+         " misses, " + count_text(sums.paused) + " paused";
 }
 
 }  // namespace
@@ -129,8 +136,9 @@ std::string cache_text(const CacheSums& sums) {
 std::string report_text(const ReportHeader& header, const std::vector<LedgerLine>& lines, const CacheSums& cache) {
   Page page;
   const std::string library = header.mpi_library.substr(0, header.mpi_library.find('\n'));
-  page.line("bestride " BESTRIDE_VERSION ": " + std::to_string(header.ranks) + (header.ranks == 1 ? " rank" : " ranks") + ", " +
-            seconds_text(header.job_seconds) + ", " + (library.empty() ? "MPI library unknown" : library));
+  page.line("bestride " BESTRIDE_VERSION ": " + std::to_string(header.ranks) +
+            (header.ranks == 1 ? " rank" : " ranks") + ", " + seconds_text(header.job_seconds) + ", " +
+            (library.empty() ? "MPI library unknown" : library));
   page.line("profile: " + (header.profile.empty() ? "built-in" : header.profile));
 
   std::vector<const LedgerLine*> done;
@@ -141,7 +149,8 @@ std::string report_text(const ReportHeader& header, const std::vector<LedgerLine
     else
       done.push_back(&line);
   }
-  if (lines.empty()) page.line("no call with a buffer and a datatype was seen; 'bestride doctor PROGRAM' says what may be the cause");
+  if (lines.empty())
+    page.line("no call with a buffer and a datatype was seen; 'bestride doctor PROGRAM' says what may be the cause");
   if (!done.empty()) put_done(page, done);
   if (!reasons.empty()) put_left_alone(page, reasons);
   if (cache.hits + cache.deltas + cache.misses > 0) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""halo3d as a user meets it: exit codes, complaints, JSON, and that its check finds what it must find.
+"""Runs halo3d as a user does: exit codes, error messages, JSON, and whether its check finds wrong values.
 
 Usage: cli_test.py MPIEXEC HALO3D FOLDER_OF_A_STAND_IN_CUDA_DRIVER
 """
@@ -75,7 +75,7 @@ class Runs(unittest.TestCase):
         done = run(*SMALL, "--json", "-", "--radius", "2", "--grid", "2,1,1", "--open", "--neighbours", "6", ranks=2)
         self.assertEqual(done.returncode, 0, done.stderr)
         report = json.loads(done.stdout)
-        # One face of 2 x 5 x 4 doubles to the one neighbour; four exchanges, two ranks.
+        # One face of 2 x 5 x 4 doubles to the only neighbour; four exchanges, two ranks.
         self.assertEqual((report["messages_per_exchange"], report["bytes_per_exchange"]), (1, 2 * 5 * 4 * 8))
         self.assertEqual(report["halo_checked"], 2 * 4 * 2 * 5 * 4)
         self.assertEqual(report["wrong"], 0)

@@ -4,7 +4,7 @@
 namespace halo3d {
 namespace {
 
-/// An array to exchange and what of each of its cells travels.
+/// An array to exchange, and the exchanged part of each of its cells.
 struct Part {
   std::byte* base;
   Datatype cell;  ///< extent: one cell of the array
@@ -45,7 +45,8 @@ MPI_Aint offset_of(const Field& field, const Triple& cell, MPI_Aint cell_bytes) 
 
 Place as_subarray(const Field& field, const Region& region, const Part& part) {
   MPI_Datatype made = MPI_DATATYPE_NULL;
-  MPI_Type_create_subarray(3, field.extents().data(), region.size.data(), region.start.data(), MPI_ORDER_C, part.cell.get(), &made);
+  MPI_Type_create_subarray(3, field.extents().data(), region.size.data(), region.start.data(), MPI_ORDER_C,
+                           part.cell.get(), &made);
   return {part.base, 0, Datatype(made)};
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Faces, edges and corners as MPI datatypes. Three spellings of the same type map, because applications differ in which they
-// use and MPI libraries differ in how well they treat each.
+// Faces, edges and corners as MPI datatypes. There are three spellings of the same type map, because applications use
+// different ones and MPI libraries handle them with different efficiency.
 #include <mpi.h>
 
 #include <utility>
@@ -28,20 +28,20 @@ class Datatype {
   MPI_Datatype handle_ = MPI_DATATYPE_NULL;
 };
 
-/// The cells of one region in one array, or (base MPI_BOTTOM) in all arrays at once.
+/// The cells of one region in one array, or in all arrays at once (base MPI_BOTTOM).
 struct Place {
   void* base;
   MPI_Aint displacement;  ///< bytes from base
   Datatype type;          ///< committed
 
   void* address() const { return base == MPI_BOTTOM ? MPI_BOTTOM : static_cast<char*>(base) + displacement; }
-  MPI_Aint absolute() const;  ///< displacement from MPI_BOTTOM
+  MPI_Aint absolute() const;  ///< displacement relative to MPI_BOTTOM
 };
 
-/// A struct of one of each type at these displacements; not committed.
+/// A struct with one element of each type at these displacements; not committed.
 Datatype struct_of(const std::vector<MPI_Aint>& displacements, const std::vector<MPI_Datatype>& types);
 
-/// One place per message that a neighbour gets: one in all (Messages::joined) or one per exchanged quantity.
+/// One place per message to a neighbour: one in total (Messages::joined) or one per exchanged quantity.
 std::vector<Place> places_of(Field& field, const Region& region, const Options& options);
 
 }  // namespace halo3d

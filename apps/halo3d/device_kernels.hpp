@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The initialiser and the verifier as one thread runs them, on the device (device_kernels.cu) or on the host
+// The initialiser and the verifier as code of one thread, which runs on the device (device_kernels.cu) or on the host
 // (device_kernels_host.cpp).
 #include <cstdint>
 
@@ -8,28 +8,28 @@
 
 namespace halo3d {
 
-/// What a verifier counts; in device memory.
+/// Counters of the verifier, in device memory.
 struct Tally {
   std::uint64_t halo_checked;
   std::uint64_t other_checked;
   std::uint64_t wrong;
-  std::uint64_t first_wrong;  ///< the lowest wrong element of the array; ~0: none
+  std::uint64_t first_wrong;  ///< the lowest wrong element of the array; ~0 if none
 };
 
 /// The parameter of every kernel: one array.
 struct Job {
   Domain domain;
-  std::uint64_t array;     ///< its address, that of the guard before it
+  std::uint64_t array;     ///< address of the array, at the start of its guard
   std::uint64_t elements;  ///< guards included
   std::uint64_t tally;     ///< address of a Tally; the verifier adds to it
-  std::int32_t guard;      ///< elements before the first cell, and behind the last
+  std::int32_t guard;      ///< elements before the first cell, and after the last
   std::int32_t quantity;   ///< of the first element
-  std::int32_t stride;     ///< elements from one cell to the next, all of one cell's quantities between them
+  std::int32_t stride;     ///< elements from one cell to the next; all quantities of one cell are in between
   std::int32_t exchange;
   std::int32_t real_bytes;  ///< 4 or 8
 };
 
-/// An element's place. `direction` < 0: a guard.
+/// Position of an element. `direction` < 0: in a guard.
 struct Spot {
   int z, y, x, quantity, direction;
 };
@@ -53,7 +53,7 @@ HALO3D_EVERYWHERE std::int32_t value_at(const Job& job, const Spot& at) {
   return value_of(row_seed(job.domain, at.z, at.y, at.quantity, job.exchange), x_term(job.domain, at.x));
 }
 
-// Each for the elements first, first + step, ... of the array.
+// Each function processes the elements first, first + step, ... of the array.
 
 template <class Real>
 HALO3D_EVERYWHERE void clear_elements(const Job& job, Real* array, std::uint64_t first, std::uint64_t step) {
@@ -69,7 +69,8 @@ HALO3D_EVERYWHERE void update_elements(const Job& job, Real* array, std::uint64_
 }
 
 template <class Real>
-HALO3D_EVERYWHERE void check_elements(const Job& job, const Real* array, std::uint64_t first, std::uint64_t step, Tally& tally) {
+HALO3D_EVERYWHERE void check_elements(const Job& job, const Real* array, std::uint64_t first, std::uint64_t step,
+                                      Tally& tally) {
   for (std::uint64_t i = first; i < job.elements; i += step) {
     const Spot at = spot_at(job, i);
     const bool from_neighbour =

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels on the host, exported for a stand-in of the CUDA driver, where one is used in tests: it can't run the device's code
-// and looks for this table. A real driver never does.
+// The kernels on the host, exported for the stand-in CUDA driver of the tests, which cannot run device code and looks
+// for this table. A real driver ignores it.
 #include "device_kernels.hpp"
 
 extern "C" {
-// The stand-in's interface (tests/fake_cuda/control.h), declared here because this program includes nothing of the project.
+// The interface of the stand-in (tests/fake_cuda/control.h), declared here because this program includes no file of the
+// project.
 struct fake_cuda_launch {
   unsigned grid, block;
   void* (*at)(const fake_cuda_launch*, unsigned long long address, unsigned long long bytes);
@@ -21,7 +22,7 @@ namespace {
 
 constexpr int illegal_address = 700;
 
-/// As one thread that does the work of all.
+/// Runs the kernel as one thread that does all the work.
 template <class Action>
 int with_array(const fake_cuda_launch* launch, const void* parameter, Action&& action) {
   const Job& job = *static_cast<const Job*>(parameter);
@@ -42,7 +43,8 @@ int update(const fake_cuda_launch* launch, const void* parameter) {
   return with_array(launch, parameter, [](const Job& job, auto* array, Tally*) { update_elements(job, array, 0, 1); });
 }
 int check(const fake_cuda_launch* launch, const void* parameter) {
-  return with_array(launch, parameter, [](const Job& job, auto* array, Tally* tally) { check_elements(job, array, 0, 1, *tally); });
+  return with_array(launch, parameter,
+                    [](const Job& job, auto* array, Tally* tally) { check_elements(job, array, 0, 1, *tally); });
 }
 
 }  // namespace

@@ -9,7 +9,10 @@ namespace {
 class DevicePattern : public Pattern {
  public:
   DevicePattern(const Grid& grid, Field& field, const Options& options)
-      : rank_(grid.rank()), field_(field), domain_(domain_of(grid, field, options)), tally_(Gpu::get().allocate(sizeof(Tally))) {}
+      : rank_(grid.rank()),
+        field_(field),
+        domain_(domain_of(grid, field, options)),
+        tally_(Gpu::get().allocate(sizeof(Tally))) {}
   ~DevicePattern() override { Gpu::get().free(tally_); }
   DevicePattern(const DevicePattern&) = delete;
   DevicePattern& operator=(const DevicePattern&) = delete;
@@ -23,7 +26,9 @@ class DevicePattern : public Pattern {
   Job job_for(int array, int exchange) const;
   void launch_on_all(const char* kernel, int exchange);
   double element(int array, std::uint64_t index) const;
-  std::byte* address(int array, std::uint64_t index) const { return field_.array(array) + index * field_.element_bytes(); }
+  std::byte* address(int array, std::uint64_t index) const {
+    return field_.array(array) + index * field_.element_bytes();
+  }
 
   int rank_;
   Field& field_;
@@ -38,14 +43,14 @@ Job DevicePattern::job_for(int array, int exchange) const {
   job.elements = field_.array_elements();
   job.tally = reinterpret_cast<std::uint64_t>(tally_);
   job.guard = std::int32_t(Field::guard);
-  job.quantity = array;  // of the one array of structs: 0
+  job.quantity = array;  // 0 for the one array of structs
   job.stride = field_.cell_stride();
   job.exchange = exchange;
   job.real_bytes = std::int32_t(field_.element_bytes());
   return job;
 }
 
-/// MPI gets the field next, and only what is finished may be given to it.
+/// Waits for the kernels: MPI gets the field next, and its content must then be complete.
 void DevicePattern::launch_on_all(const char* kernel, int exchange) {
   for (int array = 0; array < field_.arrays(); ++array) {
     Job job = job_for(array, exchange);
@@ -68,7 +73,8 @@ void DevicePattern::damage(int count) {
   const Job job = job_for(0, 0);
   for (std::uint64_t index = 0; index < job.elements && count > 0; ++index) {
     const Spot at = spot_at(job, index);
-    if (at.direction < 0 || at.direction == interior_index || at.quantity != 0 || !filled(domain_, at.direction, 0)) continue;
+    if (at.direction < 0 || at.direction == interior_index || at.quantity != 0 || !filled(domain_, at.direction, 0))
+      continue;
     const double spoilt = element(0, index) + 1;
     const float single = float(spoilt);
     const void* source = field_.element() == Element::float32 ? static_cast<const void*>(&single) : &spoilt;

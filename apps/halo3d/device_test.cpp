@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The field in device memory without any message to or from it: the initialiser and the verifier on the GPU against those on the
-// host. Run on the stand-in driver, or on hardware. Ends with 1 and says what differs.
+// The field in device memory, without messages: compares the initialiser and the verifier on the GPU with those on the
+// host. Runs on the stand-in driver or on hardware. Exits with 1 and prints the difference if there is one.
 #include <mpi.h>
 
 #include <cstdio>
@@ -25,12 +25,13 @@ void expect(bool good, const char* what, const std::string& details = "") {
 
 std::size_t bytes_of(const Field& field) { return field.array_elements() * field.element_bytes(); }
 
-/// The same field in both memories.
+/// The same field in host and in device memory.
 struct Pair {
   Pair(const Grid& grid, Options options) : host_options(options), device_options(options) {
     device_options.device = true;
     host = std::make_unique<Field>(host_options), device = std::make_unique<Field>(device_options);
-    host_pattern = make_pattern(grid, *host, host_options), device_pattern = make_pattern(grid, *device, device_options);
+    host_pattern = make_pattern(grid, *host, host_options),
+    device_pattern = make_pattern(grid, *device, device_options);
   }
   void copy_to_device() {
     for (int array = 0; array < host->arrays(); ++array)
@@ -45,18 +46,19 @@ struct Pair {
     }
     return true;
   }
-  /// Both verifiers on the same bytes.
+  /// Runs both verifiers on the same bytes.
   Count check(int exchange, const char* what, bool same_place = true) {
     copy_to_device();
     Count on_host, on_device;
     host_pattern->check(exchange, on_host);
     device_pattern->check(exchange, on_device);
     const auto text = [](const Count& count) {
-      return std::to_string(count.halo_checked) + " " + std::to_string(count.other_checked) + " " + std::to_string(count.wrong) +
-             " " + count.first_wrong;
+      return std::to_string(count.halo_checked) + " " + std::to_string(count.other_checked) + " " +
+             std::to_string(count.wrong) + " " + count.first_wrong;
     };
-    const bool equal = on_host.halo_checked == on_device.halo_checked && on_host.other_checked == on_device.other_checked &&
-                       on_host.wrong == on_device.wrong && (!same_place || on_host.first_wrong == on_device.first_wrong);
+    const bool equal = on_host.halo_checked == on_device.halo_checked &&
+                       on_host.other_checked == on_device.other_checked && on_host.wrong == on_device.wrong &&
+                       (!same_place || on_host.first_wrong == on_device.first_wrong);
     expect(equal, what, "host: " + text(on_host) + "; device: " + text(on_device));
     return on_device;
   }
@@ -86,9 +88,10 @@ void run_case(const Options& options, bool periodic) {
   make_exchange(options.method, grid, options.neighbours, channels)->run();
   const Count good = pair.check(7, "what was exchanged is judged differently");
   expect(good.wrong == 0, "right values are called wrong", good.first_wrong);
-  expect(pair.check(8, "a stale field is judged differently").wrong > 0, "values of the exchange before are called right");
+  expect(pair.check(8, "a stale field is judged differently").wrong > 0,
+         "values of the exchange before are called right");
 
-  // One wrong element at a time: in the guards, in the middle, and all over.
+  // One wrong element at a time: in the guards, in the middle, and throughout the array.
   const std::size_t elements = pair.host->array_elements();
   for (const std::size_t at :
        {std::size_t{0}, Field::guard - 1, Field::guard, elements / 2, elements - Field::guard, elements - 1}) {
@@ -118,8 +121,10 @@ int run() {
         for (const bool periodic : {true, false}) {
           Options options;
           options.cells = {4 + turn % 3, 5, 6 + turn % 4};
-          options.element = element, options.storage = storage, options.neighbours = neighbours, options.periodic = periodic;
-          options.quantities = 1 + turn % 4, options.exchanged = 1 + turn % 3 % options.quantities, options.radius = 1 + turn % 3;
+          options.element = element, options.storage = storage, options.neighbours = neighbours,
+          options.periodic = periodic;
+          options.quantities = 1 + turn % 4, options.exchanged = 1 + turn % 3 % options.quantities,
+          options.radius = 1 + turn % 3;
           run_case(options, periodic);
           ++turn;
         }

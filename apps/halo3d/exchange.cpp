@@ -15,7 +15,8 @@ class PointToPoint : public Exchange {
   void post_all() {
     MPI_Request* request = requests_.data();
     for (const Channel& channel : channels_)
-      MPI_Irecv(channel.receive.address(), 1, channel.receive.type.get(), channel.from, channel.tag, communicator_, request++);
+      MPI_Irecv(channel.receive.address(), 1, channel.receive.type.get(), channel.from, channel.tag, communicator_,
+                request++);
     for (const Channel& channel : channels_)
       MPI_Isend(channel.send.address(), 1, channel.send.type.get(), channel.to, channel.tag, communicator_, request++);
   }
@@ -51,8 +52,9 @@ class Sendrecv : public PointToPoint {
   using PointToPoint::PointToPoint;
   void run() override {
     for (const Channel& channel : channels_)
-      MPI_Sendrecv(channel.send.address(), 1, channel.send.type.get(), channel.to, channel.tag, channel.receive.address(), 1,
-                   channel.receive.type.get(), channel.from, channel.tag, communicator_, MPI_STATUS_IGNORE);
+      MPI_Sendrecv(channel.send.address(), 1, channel.send.type.get(), channel.to, channel.tag,
+                   channel.receive.address(), 1, channel.receive.type.get(), channel.from, channel.tag, communicator_,
+                   MPI_STATUS_IGNORE);
   }
 };
 
@@ -61,9 +63,11 @@ class Persistent : public PointToPoint {
   Persistent(const Grid& grid, const std::vector<Channel>& channels) : PointToPoint(grid, channels) {
     MPI_Request* request = requests_.data();
     for (const Channel& channel : channels_)
-      MPI_Recv_init(channel.receive.address(), 1, channel.receive.type.get(), channel.from, channel.tag, communicator_, request++);
+      MPI_Recv_init(channel.receive.address(), 1, channel.receive.type.get(), channel.from, channel.tag, communicator_,
+                    request++);
     for (const Channel& channel : channels_)
-      MPI_Send_init(channel.send.address(), 1, channel.send.type.get(), channel.to, channel.tag, communicator_, request++);
+      MPI_Send_init(channel.send.address(), 1, channel.send.type.get(), channel.to, channel.tag, communicator_,
+                    request++);
   }
   ~Persistent() override {
     for (MPI_Request& request : requests_) MPI_Request_free(&request);
@@ -88,7 +92,8 @@ std::vector<Channel> channels_of(const Grid& grid, Field& field, const Options& 
   return channels;
 }
 
-std::unique_ptr<Exchange> make_exchange(Method method, const Grid& grid, int neighbours, const std::vector<Channel>& channels) {
+std::unique_ptr<Exchange> make_exchange(Method method, const Grid& grid, int neighbours,
+                                        const std::vector<Channel>& channels) {
   switch (method) {
     case Method::isend_waitall: return std::make_unique<IsendWaitall>(grid, channels);
     case Method::isend_waitany: return std::make_unique<IsendWaitany>(grid, channels);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// One halo exchange, done in any of the ways applications do it.
+// One halo exchange by any of the methods that applications use.
 #include <memory>
 #include <vector>
 
@@ -9,31 +9,34 @@
 
 namespace halo3d {
 
-/// Data moving one step in `direction`: out to the neighbour there, in from the neighbour opposite.
+/// Data that moves one step in `direction`: sent to the neighbour in that direction, received from the opposite
+/// neighbour.
 struct Channel {
   Triple direction;
   int tag;
-  int part;  ///< which of the messages to the same neighbour
+  int part;  ///< index among the messages to the same neighbour
   int to;
   Place send;
   int from;
   Place receive;
 };
 
-/// Every channel of the exchange, all parts of a direction together. Types are made and committed here.
+/// All channels of the exchange; the parts of a direction are adjacent. Creates and commits the types.
 std::vector<Channel> channels_of(const Grid& grid, Field& field, const Options& options);
 
 class Exchange {
  public:
   virtual ~Exchange() = default;
-  /// Collective over the grid; on return every halo cell that has a neighbour is filled.
+  /// Collective over the grid. On return every halo cell that has a neighbour is filled.
   virtual void run() = 0;
 };
 
 /// `channels` must outlive the exchange. Collective.
-std::unique_ptr<Exchange> make_exchange(Method method, const Grid& grid, int neighbours, const std::vector<Channel>& channels);
+std::unique_ptr<Exchange> make_exchange(Method method, const Grid& grid, int neighbours,
+                                        const std::vector<Channel>& channels);
 
-/// The neighbourhood collective has a file of its own.
-std::unique_ptr<Exchange> make_neighbor_alltoallw(const Grid& grid, int neighbours, const std::vector<Channel>& channels);
+/// Defined in a separate file.
+std::unique_ptr<Exchange> make_neighbor_alltoallw(const Grid& grid, int neighbours,
+                                                  const std::vector<Channel>& channels);
 
 }  // namespace halo3d

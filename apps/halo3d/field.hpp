@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The memory of one rank: interior cells with a halo around them, as one array per quantity or as one array of structs; on the
-// host, or with --device on the GPU, where only kernels may touch it.
+// The memory of one rank: interior cells with a halo around them, as one array per quantity or as one array of structs.
+// In host memory, or with --device in GPU memory, which only kernels may access.
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace halo3d {
 
-/// A box of cells inside one rank's array, halo included: the first cell and the number of cells per dimension.
+/// A box of cells in one rank's array, halo included: the first cell and the number of cells per dimension.
 struct Region {
   Triple start;
   Triple size;
@@ -19,7 +19,7 @@ struct Region {
 
 class Field {
  public:
-  /// Elements before and after every array that nobody may write.
+  /// Elements before and after every array that must never be written.
   static constexpr std::size_t guard = 64;
 
   explicit Field(const Options& options);
@@ -39,7 +39,7 @@ class Field {
   std::byte* first(int quantity);
 
   int arrays() const { return int(arrays_.size()); }
-  std::byte* array(int index) { return arrays_[index].get(); }  ///< guard included
+  std::byte* array(int index) { return arrays_[index].get(); }  ///< start of the array, guard included
   std::size_t array_elements() const { return cell_count() * cell_stride() + 2 * guard; }
 
   /// The interior cells that the neighbour in `direction` needs.

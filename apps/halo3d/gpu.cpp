@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <stdexcept>
 
-extern "C" const unsigned char halo3d_image[];  // the kernels: a fatbin, or without nvcc a line of text
+extern "C" const unsigned char halo3d_image[];  // the kernels: a fatbin, or a line of text in a build without nvcc
 
 namespace halo3d {
 namespace {
@@ -19,7 +19,7 @@ std::byte* pointer(Address address) { return reinterpret_cast<std::byte*>(addres
 Address address(const std::byte* memory) { return reinterpret_cast<Address>(memory); }
 
 Gpu& the_one() {
-  static Gpu* const one = new Gpu;  // never destroyed: the driver may be gone before it
+  static Gpu* const one = new Gpu;  // never destroyed, because the driver may be unloaded first
   return *one;
 }
 
@@ -77,7 +77,7 @@ std::byte* Gpu::allocate(std::size_t bytes) {
   return pointer(made);
 }
 void Gpu::free(std::byte* memory) {
-  // In a destructor: a driver that fails here has been heard before.
+  // Runs in a destructor, so errors are ignored; an earlier call has reported a failing driver.
   const auto function = reinterpret_cast<Code (*)(Address)>(dlsym(library_, "cuMemFree_v2"));
   if (function) function(address(memory));
 }
@@ -90,7 +90,7 @@ void Gpu::read(void* target, const std::byte* source, std::size_t bytes) {
 void Gpu::synchronise() { call("cuCtxSynchronize"); }
 
 void Gpu::launch(const char* kernel, std::size_t elements, void* parameter) {
-  constexpr std::size_t block = 256, most = 8192;  // blocks enough for any device
+  constexpr std::size_t block = 256, most = 8192;  // enough blocks for any device
   void *function = nullptr, *stream = nullptr, *parameters[] = {parameter};
   call("cuModuleGetFunction", &function, module_, kernel);
   const unsigned grid = unsigned(std::clamp<std::size_t>((elements + block - 1) / block, 1, most));

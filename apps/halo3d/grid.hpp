@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The ranks as a 3-D grid: who is next to whom, and where a rank's cells lie in the whole domain.
+// The ranks as a 3-D grid: the neighbours of a rank, and the position of its cells in the global domain.
 #include <mpi.h>
 
 #include <vector>
@@ -9,12 +9,13 @@
 
 namespace halo3d {
 
-/// The 6 or 26 steps to a neighbour, each component -1, 0 or +1, in ascending order; step i and step (last - i) are opposite.
+/// The 6 or 26 steps to a neighbour, each component -1, 0 or +1, in ascending order. Step i and step (last - i) are
+/// opposite.
 std::vector<Triple> directions(int neighbours);
 
 inline Triple opposite(const Triple& direction) { return {-direction[0], -direction[1], -direction[2]}; }
 
-/// Owns a Cartesian communicator made from `parent` (collective). Not copyable.
+/// Owns a Cartesian communicator created from `parent` (collective). Not copyable.
 class Grid {
  public:
   Grid(MPI_Comm parent, Triple ranks, bool periodic);
@@ -27,7 +28,7 @@ class Grid {
   bool periodic() const { return periodic_; }
   const Triple& ranks() const { return ranks_; }
   const Triple& position() const { return position_; }
-  /// MPI_PROC_NULL beyond an open border.
+  /// MPI_PROC_NULL outside a non-periodic border.
   int neighbour(const Triple& direction) const;
 
  private:

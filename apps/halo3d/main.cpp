@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// halo3d: a mini-app that does what a stencil code does with its neighbours, and checks every value it gets.
-// It is plain MPI. Whatever makes it faster has to do so from outside.
+// halo3d: a mini-app that exchanges halos as a stencil code does, and checks every value that it receives. It is plain
+// MPI; any acceleration must come from outside.
 #include <mpi.h>
 
 #include <cstdio>
@@ -14,7 +14,7 @@ namespace {
 
 using namespace halo3d;
 
-enum ExitCode { good = 0, wrong_values = 1, bad_arguments = 2 };  // the last also: can't run here
+enum ExitCode { good = 0, wrong_values = 1, bad_arguments = 2 };  // 2 also means: cannot run here
 
 int run_one(const Options& options, int rank) {
   const CaseResult result = run_case(options, Grid(MPI_COMM_WORLD, options.grid, options.periodic));
@@ -27,19 +27,19 @@ int run_one(const Options& options, int rank) {
   return result.wrong ? wrong_values : good;
 }
 
-/// Collective: what speaks against device pointers on any rank, or nothing. Afterwards Gpu::get() has the rank's device.
+/// Collective. The reason against device pointers on any rank, or an empty string. Afterwards Gpu::get() has the rank's
+/// device.
 std::string complaint_about_device(bool force) {
   MPI_Comm node = MPI_COMM_NULL;
   int local_rank = 0;
   MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
   MPI_Comm_rank(node, &local_rank);
   MPI_Comm_free(&node);
-  std::string complaint =
-      force || takes_device_pointers()
-          ? ""
-          : "this MPI is neither GPU-aware nor with the preload, so it can't take device pointers (--force: all the same)";
+  std::string complaint = force || takes_device_pointers() ? ""
+                                                           : "this MPI is neither GPU-aware nor with the preload, so "
+                                                             "it can't take device pointers (--force: all the same)";
   if (complaint.empty()) complaint = Gpu::open(local_rank);
-  // All ranks stop, the first that complains is heard.
+  // All ranks stop; the first rank with an error prints it.
   int rank = 0, ranks = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
@@ -61,7 +61,8 @@ int run(const std::vector<std::string>& arguments) {
     return good;
   }
   if (parsed.options && !parsed.options->sweep) parsed.complaint = complaint_about(*parsed.options, ranks);
-  if (parsed.complaint.empty() && parsed.options->device) parsed.complaint = complaint_about_device(parsed.options->force);
+  if (parsed.complaint.empty() && parsed.options->device)
+    parsed.complaint = complaint_about_device(parsed.options->force);
   if (!parsed.complaint.empty()) {
     if (rank == 0) std::fprintf(stderr, "halo3d: %s\n", parsed.complaint.c_str());
     return bad_arguments;
@@ -79,7 +80,7 @@ int main(int count, char** arguments) {
     code = run({arguments + 1, arguments + count});
   } catch (const std::exception& failed) {
     std::fprintf(stderr, "halo3d: %s\n", failed.what());
-    MPI_Abort(MPI_COMM_WORLD, bad_arguments);  // the others wait
+    MPI_Abort(MPI_COMM_WORLD, bad_arguments);  // the other ranks are waiting
   }
   MPI_Finalize();
   return code;

@@ -7,7 +7,7 @@
 namespace halo3d {
 namespace {
 
-/// One side (sending or receiving) of one MPI_Neighbor_alltoallw.
+/// The send or receive arguments of one MPI_Neighbor_alltoallw.
 struct Side {
   void* base = nullptr;
   std::vector<int> ranks;
@@ -26,7 +26,7 @@ struct Call {
 
 class NeighborAlltoallw : public Exchange {
  public:
-  /// Frees `communicator` in the end if it is `owned`; `joined` are the types that belong to nothing else.
+  /// Frees `communicator` at destruction if it is `owned`; `joined` holds the types that no other object owns.
   NeighborAlltoallw(MPI_Comm communicator, bool owned, std::vector<Call> calls, std::vector<Datatype> joined)
       : communicator_(communicator), owned_(owned), calls_(std::move(calls)), joined_(std::move(joined)) {}
   ~NeighborAlltoallw() override {
@@ -34,9 +34,9 @@ class NeighborAlltoallw : public Exchange {
   }
   void run() override {
     for (const Call& call : calls_)
-      MPI_Neighbor_alltoallw(call.send.base, call.send.counts.data(), call.send.displacements.data(), call.send.types.data(),
-                             call.receive.base, call.receive.counts.data(), call.receive.displacements.data(),
-                             call.receive.types.data(), communicator_);
+      MPI_Neighbor_alltoallw(call.send.base, call.send.counts.data(), call.send.displacements.data(),
+                             call.send.types.data(), call.receive.base, call.receive.counts.data(),
+                             call.receive.displacements.data(), call.receive.types.data(), communicator_);
   }
 
  private:
@@ -46,14 +46,15 @@ class NeighborAlltoallw : public Exchange {
   std::vector<Datatype> joined_;
 };
 
-/// With one or two ranks along a periodic dimension, one rank is the neighbour on both sides.
+/// True if one rank is the neighbour in both directions, as with one or two ranks along a periodic dimension.
 bool has_rank_twice(const Grid& grid) {
   for (const int ranks : grid.ranks())
     if (grid.periodic() && ranks <= 2) return true;
   return false;
 }
 
-/// On a Cartesian communicator the slots are -z, +z, -y, +y, -x, +x; a border's slot is MPI_PROC_NULL and stays in the list.
+/// On a Cartesian communicator the neighbours are in the order -z, +z, -y, +y, -x, +x; outside a border the entry is
+/// MPI_PROC_NULL and stays in the list.
 std::unique_ptr<Exchange> on_cartesian(const Grid& grid, const std::vector<Channel>& channels, int parts) {
   std::vector<Call> calls(parts);
   const auto add = [](Side& side, int rank, const Place& place) {
@@ -72,7 +73,7 @@ std::unique_ptr<Exchange> on_cartesian(const Grid& grid, const std::vector<Chann
   return std::make_unique<NeighborAlltoallw>(grid.communicator(), false, std::move(calls), std::vector<Datatype>());
 }
 
-/// Adds `place` to what goes to (or comes from) `rank`, all in absolute addresses.
+/// Adds `place` to the data sent to (or received from) `rank`, all in absolute addresses.
 void gather(std::map<int, std::vector<const Place*>>& by_rank, int rank, const Place& place) {
   if (rank != MPI_PROC_NULL) by_rank[rank].push_back(&place);
 }
@@ -98,8 +99,9 @@ Side side_of(const std::map<int, std::vector<const Place*>>& by_rank, std::vecto
   return side;
 }
 
-/// Every rank stands once in the lists, and what it gets goes in one struct: MPI libraries disagree about which of several
-/// blocks between the same two ranks is which (mpi-forum issue 153 and the corrections to it in MPICH and Open MPI).
+/// Every rank is in the lists once, and all its data is in one struct, because MPI libraries disagree about the
+/// matching of several blocks between the same two ranks (mpi-forum issue 153 and its corrections in MPICH and Open
+/// MPI).
 std::unique_ptr<Exchange> on_graph(const Grid& grid, const std::vector<Channel>& channels, int parts) {
   std::vector<Call> calls(parts);
   std::vector<Datatype> joined;
@@ -115,17 +117,20 @@ std::unique_ptr<Exchange> on_graph(const Grid& grid, const std::vector<Channel>&
   const auto& sources = calls[0].receive.ranks;
   const auto& destinations = calls[0].send.ranks;
   MPI_Comm graph = MPI_COMM_NULL;
-  MPI_Dist_graph_create_adjacent(grid.communicator(), int(sources.size()), sources.data(), MPI_UNWEIGHTED, int(destinations.size()),
-                                 destinations.data(), MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &graph);
+  MPI_Dist_graph_create_adjacent(grid.communicator(), int(sources.size()), sources.data(), MPI_UNWEIGHTED,
+                                 int(destinations.size()), destinations.data(), MPI_UNWEIGHTED, MPI_INFO_NULL, 0,
+                                 &graph);
   return std::make_unique<NeighborAlltoallw>(graph, true, std::move(calls), std::move(joined));
 }
 
 }  // namespace
 
-std::unique_ptr<Exchange> make_neighbor_alltoallw(const Grid& grid, int neighbours, const std::vector<Channel>& channels) {
+std::unique_ptr<Exchange> make_neighbor_alltoallw(const Grid& grid, int neighbours,
+                                                  const std::vector<Channel>& channels) {
   int parts = 0;
   for (const Channel& channel : channels) parts = std::max(parts, channel.part + 1);
-  return neighbours == 6 && !has_rank_twice(grid) ? on_cartesian(grid, channels, parts) : on_graph(grid, channels, parts);
+  return neighbours == 6 && !has_rank_twice(grid) ? on_cartesian(grid, channels, parts)
+                                                  : on_graph(grid, channels, parts);
 }
 
 }  // namespace halo3d

@@ -32,7 +32,7 @@ const char* find_name(const Named<Enum> (&table)[count], Enum value) {
   return "?";
 }
 
-/// Takes the text of a value; returns what would have been acceptable, or nothing if it was.
+/// Parses the text of a value. Returns a description of acceptable values if it is invalid, or an empty string.
 using Setter = std::function<std::string(const std::string&)>;
 
 template <class Enum, std::size_t count>
@@ -72,15 +72,17 @@ Setter rank_grid(Triple& target) {
   return [&target](const std::string& text) {
     Triple grid{};
     char rest = 0;
-    const bool good = std::sscanf(text.c_str(), "%d,%d,%d%c", &grid[2], &grid[1], &grid[0], &rest) == 3 && grid[0] >= 0 &&
-                      grid[1] >= 0 && grid[2] >= 0;
+    const bool good = std::sscanf(text.c_str(), "%d,%d,%d%c", &grid[2], &grid[1], &grid[0], &rest) == 3 &&
+                      grid[0] >= 0 && grid[1] >= 0 && grid[2] >= 0;
     if (good) return target = grid, std::string();
     return std::string("three numbers X,Y,Z (0: chosen)");
   };
 }
 
 Setter any_text(std::string& target) {
-  return [&target](const std::string& text) { return target = text, std::string(text.empty() ? "a file name, or -" : ""); };
+  return [&target](const std::string& text) {
+    return target = text, std::string(text.empty() ? "a file name, or -" : "");
+  };
 }
 
 }  // namespace
@@ -137,10 +139,11 @@ Parsed parse(const std::vector<std::string>& arguments) {
 std::string complaint_about(const Options& options, int ranks) {
   for (int dimension = 0; dimension < 3; ++dimension)
     if (options.cells[dimension] < options.radius)
-      return "--radius " + std::to_string(options.radius) + " is more than the " + std::to_string(options.cells[dimension]) +
-             " cells a rank has along " + "zyx"[dimension];
+      return "--radius " + std::to_string(options.radius) + " is more than the " +
+             std::to_string(options.cells[dimension]) + " cells a rank has along " + "zyx"[dimension];
   if (options.exchanged > options.quantities)
-    return "--exchanged " + std::to_string(options.exchanged) + " is more than --quantities " + std::to_string(options.quantities);
+    return "--exchanged " + std::to_string(options.exchanged) + " is more than --quantities " +
+           std::to_string(options.quantities);
   long long fixed = 1;
   bool open = false;
   for (const int along : options.grid) along ? void(fixed *= along) : void(open = true);
@@ -156,17 +159,20 @@ std::string usage() {
          "  --radius N                halo width in cells (1)\n"
          "  --quantities N            values per cell (1);  --exchanged N: only the first N are exchanged (all)\n"
          "  --storage S               separate: an array per quantity | interleaved: an array of structs (separate)\n"
-         "  --messages M              joined: one message per neighbour | separate: one per neighbour and quantity (joined)\n"
+         "  --messages M              joined: one message per neighbour | separate: one per neighbour and quantity "
+         "(joined)\n"
          "  --type T                  double | float (double)\n"
          "  --spelling S              subarray | vector | hindexed: how a face is told to MPI (subarray)\n"
          "  --method M                isend-waitall | isend-waitany | sendrecv | persistent | neighbor-alltoallw\n"
          "  --neighbours N            6 | 26 (26)\n"
          "  --periodic | --open       whether the domain wraps around (periodic)\n"
-         "  --device                  the arrays are in GPU memory, filled and checked there; needs the preload or a GPU-aware MPI\n"
+         "  --device                  the arrays are in GPU memory, filled and checked there; needs the preload or a "
+         "GPU-aware MPI\n"
          "  --force                   with --device: hand device pointers to any MPI\n"
          "  --iterations N --warmup N measured and unmeasured exchanges (20, 2); all are checked\n"
          "  --json FILE               the report as JSON; - for standard output\n"
-         "  --sweep                   every method, spelling, neighbourhood and border at radius 1 to 3, on a small domain\n"
+         "  --sweep                   every method, spelling, neighbourhood and border at radius 1 to 3, on a small "
+         "domain\n"
          "  --damage N                spoil N received cells after each exchange, to see the check find them\n";
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What the user asked halo3d to do. Parsed by hand: the mini-app builds wherever an MPI compiler does and needs nothing else.
+// The command-line options of halo3d. Parsed by hand, so that the mini-app needs nothing but an MPI compiler.
 #include <array>
 #include <optional>
 #include <string>
@@ -17,16 +17,16 @@ enum class Element { float32, float64 };
 enum class Storage { separate, interleaved };
 enum class Messages { joined, separate };
 
-inline constexpr std::array all_methods = {Method::isend_waitall, Method::isend_waitany, Method::sendrecv, Method::persistent,
-                                           Method::neighbor_alltoallw};
+inline constexpr std::array all_methods = {Method::isend_waitall, Method::isend_waitany, Method::sendrecv,
+                                           Method::persistent, Method::neighbor_alltoallw};
 inline constexpr std::array all_spellings = {Spelling::subarray, Spelling::vector, Spelling::hindexed};
 
 struct Options {
   Triple cells = {32, 32, 32};  ///< interior cells of one rank
-  Triple grid = {0, 0, 0};      ///< ranks per dimension; 0 is chosen by MPI_Dims_create
+  Triple grid = {0, 0, 0};      ///< ranks per dimension; 0: chosen by MPI_Dims_create
   int radius = 1;
   int quantities = 1;
-  int exchanged = 0;  ///< the first so many quantities are exchanged; 0: all
+  int exchanged = 0;  ///< the number of quantities to exchange, starting with the first; 0: all
   int iterations = 20;
   int warmup = 2;
   Element element = Element::float64;
@@ -37,8 +37,8 @@ struct Options {
   int neighbours = 26;
   bool periodic = true;
   bool device = false;  ///< arrays in GPU memory
-  bool force = false;   ///< device pointers to an MPI that does not say it takes them
-  int damage = 0;       ///< cells spoiled after every exchange, to see the check find them
+  bool force = false;   ///< give device pointers to an MPI library that does not report support for them
+  int damage = 0;       ///< cells overwritten with wrong values after every exchange, to test the check
   std::string json;     ///< empty: no JSON; "-": standard output
   bool sweep = false;
   bool help = false;
@@ -46,14 +46,14 @@ struct Options {
   int quantities_exchanged() const { return exchanged ? exchanged : quantities; }
 };
 
-/// Exactly one of the two is set: the options, or one line that says what is wrong with the arguments.
+/// Exactly one of the two is set: the options, or a one-line error message.
 struct Parsed {
   std::optional<Options> options;
   std::string complaint;
 };
 Parsed parse(const std::vector<std::string>& arguments);
 
-/// One line that says what is wrong with the combination, or nothing.
+/// A one-line error message if the options cannot be combined, or an empty string.
 std::string complaint_about(const Options& options, int ranks);
 
 std::string usage();

@@ -24,11 +24,11 @@ class HostPattern : public Pattern {
   void check(int exchange, Count& count) override;
 
  private:
-  /// The cells of a row that share their position across the border along x.
+  /// The cells of a row that are in the same direction along x (border or interior).
   struct Segment {
     int begin, end;
     bool interior;
-    bool filled;  ///< has a value; otherwise nothing may have been written
+    bool filled;  ///< the cells have values; otherwise they must be unwritten
   };
   std::array<Segment, 3> segments(int z, int y, int quantity) const;
   template <class Real>
@@ -43,7 +43,7 @@ class HostPattern : public Pattern {
   int rank_;
   Field& field_;
   Domain domain_;
-  std::vector<std::uint32_t> x_terms_;  ///< the part of a value that depends on x alone
+  std::vector<std::uint32_t> x_terms_;  ///< the part of a value that depends only on x
 };
 
 std::array<HostPattern::Segment, 3> HostPattern::segments(int z, int y, int quantity) const {
@@ -51,7 +51,8 @@ std::array<HostPattern::Segment, 3> HostPattern::segments(int z, int y, int quan
   std::array<Segment, 3> all;
   for (int x_side = -1; x_side <= 1; ++x_side) {
     const int direction = direction_index(side(domain_, 0, z), side(domain_, 1, y), x_side);
-    all[x_side + 1] = {bounds[x_side + 1], bounds[x_side + 2], direction == interior_index, filled(domain_, direction, quantity)};
+    all[x_side + 1] = {bounds[x_side + 1], bounds[x_side + 2], direction == interior_index,
+                       filled(domain_, direction, quantity)};
   }
   return all;
 }
@@ -108,15 +109,19 @@ void HostPattern::check_as(int exchange, Count& count) {
         const std::uint32_t seed = row_seed(domain_, z, y, quantity, exchange);
         const Real* values = row<Real>(z, y, quantity);
         for (const Segment& segment : segments(z, y, quantity)) {
-          const auto expected = [&](int x) { return segment.filled ? Real(value_of(seed, x_terms_[x])) : Real(never_written); };
+          const auto expected = [&](int x) {
+            return segment.filled ? Real(value_of(seed, x_terms_[x])) : Real(never_written);
+          };
           int wrong = 0;
           for (int x = segment.begin; x < segment.end; ++x) wrong += values[std::ptrdiff_t(x) * stride] != expected(x);
-          (segment.filled && !segment.interior ? count.halo_checked : count.other_checked) += segment.end - segment.begin;
+          (segment.filled && !segment.interior ? count.halo_checked : count.other_checked) +=
+              segment.end - segment.begin;
           count.wrong += wrong;
           if (!wrong || !count.first_wrong.empty()) continue;
           int x = segment.begin;
           while (values[std::ptrdiff_t(x) * stride] == expected(x)) ++x;
-          count.first_wrong = wrong_cell(rank_, exchange, quantity, {z, y, x}, values[std::ptrdiff_t(x) * stride], expected(x));
+          count.first_wrong =
+              wrong_cell(rank_, exchange, quantity, {z, y, x}, values[std::ptrdiff_t(x) * stride], expected(x));
         }
       }
 }
@@ -160,9 +165,10 @@ Domain domain_of(const Grid& grid, const Field& field, const Options& options) {
 }
 
 std::string wrong_cell(int rank, int exchange, int quantity, const Triple& cell, double holds, double must_hold) {
-  return "rank " + std::to_string(rank) + ", exchange " + std::to_string(exchange) + ", quantity " + std::to_string(quantity) +
-         ", local cell x=" + std::to_string(cell[2]) + " y=" + std::to_string(cell[1]) + " z=" + std::to_string(cell[0]) +
-         " (halo included): holds " + std::to_string(holds) + ", must hold " + std::to_string(must_hold);
+  return "rank " + std::to_string(rank) + ", exchange " + std::to_string(exchange) + ", quantity " +
+         std::to_string(quantity) + ", local cell x=" + std::to_string(cell[2]) + " y=" + std::to_string(cell[1]) +
+         " z=" + std::to_string(cell[0]) + " (halo included): holds " + std::to_string(holds) + ", must hold " +
+         std::to_string(must_hold);
 }
 std::string wrong_guard(int rank, int array) {
   return "rank " + std::to_string(rank) + ": written outside array " + std::to_string(array);

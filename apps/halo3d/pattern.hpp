@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Gives cells the values they must hold (value.hpp) and compares them, in the memory the field is in.
+// Writes the expected values (value.hpp) to cells and compares them, in the memory that holds the field.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -14,9 +14,9 @@ namespace halo3d {
 
 struct Count {
   std::int64_t halo_checked = 0;   ///< values received from a neighbour
-  std::int64_t other_checked = 0;  ///< interior values, halo that has no neighbour, guards
+  std::int64_t other_checked = 0;  ///< interior values, halo cells without a neighbour, guards
   std::int64_t wrong = 0;
-  std::string first_wrong;  ///< says where, empty if nothing is wrong
+  std::string first_wrong;  ///< position of the first wrong value; empty if all are correct
 };
 
 class Pattern {
@@ -25,17 +25,17 @@ class Pattern {
 
   /// Marks every element as never written.
   virtual void clear() = 0;
-  /// Gives the interior the values of exchange number `exchange`. They are there when it returns.
+  /// Writes the values of exchange number `exchange` to the interior. They are visible on return.
   virtual void update(int exchange) = 0;
-  /// Spoils the first `count` values that came from a neighbour.
+  /// Overwrites the first `count` values that came from a neighbour with wrong ones.
   virtual void damage(int count) = 0;
   /// Compares every element of every array.
   virtual void check(int exchange, Count& count) = 0;
 };
 
-/// For a field in host or in device memory; both must outlive it.
+/// For a field in host or in device memory. `grid` and `field` must outlive the result.
 std::unique_ptr<Pattern> make_pattern(const Grid& grid, Field& field, const Options& options);
-/// The second has a file of its own.
+/// Defined in a separate file.
 std::unique_ptr<Pattern> make_device_pattern(const Grid& grid, Field& field, const Options& options);
 
 Domain domain_of(const Grid& grid, const Field& field, const Options& options);

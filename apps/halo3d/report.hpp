@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What a person reads, and the same as JSON.
+// The results as text and as JSON.
 #include <string>
 
 #include "run_case.hpp"
@@ -10,7 +10,7 @@ namespace halo3d {
 std::string one_line(const Options& options);  ///< the case in words
 std::string as_text(const Options& options, const CaseResult& result);
 std::string as_json(const Options& options, const CaseResult& result);
-/// To a file, or to standard output for "-". False if the file cannot be written.
+/// Writes to a file, or to standard output for "-". Returns false if the file cannot be written.
 bool write_text(const std::string& path, const std::string& text);
 
 }  // namespace halo3d

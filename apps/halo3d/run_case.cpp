@@ -14,7 +14,7 @@ void reduce(std::vector<Value>& values, MPI_Datatype type, MPI_Op operation, MPI
   MPI_Allreduce(MPI_IN_PLACE, values.data(), int(values.size()), type, operation, communicator);
 }
 
-/// What this rank sends in one exchange.
+/// Counts the messages and bytes that this rank sends in one exchange.
 void count_traffic(const std::vector<Channel>& channels, CaseResult& result) {
   for (const Channel& channel : channels) {
     if (channel.to == MPI_PROC_NULL) continue;
@@ -25,14 +25,15 @@ void count_traffic(const std::vector<Channel>& channels, CaseResult& result) {
   }
 }
 
-/// From what one rank saw to what is true of the job.
+/// Combines the results of all ranks.
 void combine(CaseResult& result, MPI_Comm communicator) {
   std::vector<double> slowest = {result.setup_s, result.update_s,         result.exchanging_s,
                                  result.check_s, double(result.messages), double(result.bytes_sent)};
   const auto fixed = std::ptrdiff_t(slowest.size());
   slowest.insert(slowest.end(), result.exchange_s.begin(), result.exchange_s.end());
   reduce(slowest, MPI_DOUBLE, MPI_MAX, communicator);
-  result.setup_s = slowest[0], result.update_s = slowest[1], result.exchanging_s = slowest[2], result.check_s = slowest[3];
+  result.setup_s = slowest[0], result.update_s = slowest[1], result.exchanging_s = slowest[2],
+  result.check_s = slowest[3];
   result.messages = int(slowest[4]), result.bytes_sent = static_cast<long long>(slowest[5]);
   result.exchange_s.assign(slowest.begin() + fixed, slowest.end());
   std::vector<long long> totals = {result.halo_checked, result.other_checked, result.wrong};
@@ -72,7 +73,7 @@ CaseResult run_case(const Options& options, const Grid& grid) {
     const double start = MPI_Wtime();
     pattern->update(iteration);
     const double updated = MPI_Wtime();
-    // Without the barrier the exchange time would hold the other ranks' lateness.
+    // Without the barrier the exchange time would include waiting for late ranks.
     MPI_Barrier(grid.communicator());
     const double ready = MPI_Wtime();
     exchange->run();

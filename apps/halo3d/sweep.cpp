@@ -10,7 +10,7 @@
 namespace halo3d {
 namespace {
 
-/// What has no loop of its own takes turns; the periods have no common factor, so every pair of settings occurs.
+/// Settings without their own loop alternate. Their periods have no common factor, so every pair of settings occurs.
 void take_turn(Options& options, int turn) {
   options.storage = turn % 2 ? Storage::interleaved : Storage::separate;
   options.quantities = 1 + turn % 5;
@@ -43,7 +43,8 @@ long long sweep(MPI_Comm communicator, const Options& given) {
             if (!result.first_wrong.empty()) std::fprintf(stderr, "halo3d: %s\n", result.first_wrong.c_str());
           }
   if (rank == 0)
-    std::printf("halo3d: %d cases, %lld exchanges, %lld halo values checked, %lld wrong\n", turn, exchanges, checked, wrong);
+    std::printf("halo3d: %d cases, %lld exchanges, %lld halo values checked, %lld wrong\n", turn, exchanges, checked,
+                wrong);
   return wrong;
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What every cell must hold: a whole number computed from the cell's place in the whole domain, the quantity and the exchange,
-// exact in float; so a received cell can be checked without asking the rank that sent it, and a cell left over from the exchange
-// before is wrong. Compiled for the host and for the device.
+// The expected value of every cell: an integer computed from the cell's position in the global domain, the quantity and
+// the exchange, and exactly representable in float. So a received cell can be checked without asking the rank that sent
+// it, and a cell left over from the previous exchange is wrong. Compiled for the host and for the device.
 #include <cstdint>
 
 #ifdef __CUDACC__
@@ -13,20 +13,20 @@
 
 namespace halo3d {
 
-constexpr int never_written = -1;  // no value is negative
+constexpr int never_written = -1;  // valid values are not negative
 
-/// One rank's part of the domain; dimensions as in Triple. Plain numbers, so that a kernel can take it.
+/// One rank's part of the domain; dimensions as in Triple. Plain integers, so that it can be a kernel parameter.
 struct Domain {
   std::int32_t cells[3];     ///< interior
   std::int32_t extents[3];   ///< halo included
-  std::int32_t ranks[3];     ///< in the whole domain
+  std::int32_t ranks[3];     ///< in the global domain
   std::int32_t position[3];  ///< of this rank among them
   std::int32_t radius;
   std::int32_t exchanged;   ///< quantities
-  std::uint32_t reachable;  ///< bit direction_index(): the halo there is filled by a neighbour
+  std::uint32_t reachable;  ///< bit direction_index(): a neighbour fills the halo in this direction
 };
 
-/// 0 to 26; each step -1, 0 or 1. 13 is the interior.
+/// Index 0 to 26 of a direction with components -1, 0 or 1. 13 is the interior.
 HALO3D_EVERYWHERE int direction_index(int z, int y, int x) { return (z + 1) * 9 + (y + 1) * 3 + x + 1; }
 constexpr int interior_index = 13;
 
@@ -38,20 +38,21 @@ HALO3D_EVERYWHERE std::uint32_t mix(std::uint32_t value) {
   return value ^ (value >> 16);
 }
 
-/// Position in the whole domain of the local position, halo included, wrapped around.
+/// Global position of a local position (halo included), with periodic wrap.
 HALO3D_EVERYWHERE std::uint32_t along(const Domain& domain, int dimension, int local) {
   const std::int64_t cells = domain.cells[dimension], all = cells * domain.ranks[dimension];
   return std::uint32_t((cells * domain.position[dimension] + local - domain.radius + all) % all);
 }
 
-/// The parts of a value that depend on the row, and on x.
+/// The part of a value that depends on the row, and below it the part that depends on x.
 HALO3D_EVERYWHERE std::uint32_t row_seed(const Domain& domain, int z, int y, int quantity, int exchange) {
   return mix(mix(mix(along(domain, 0, z) + 1) + along(domain, 1, y)) + std::uint32_t(quantity) * 0x10001u) +
          std::uint32_t(exchange) * 0xC2B2AE35u;
 }
 HALO3D_EVERYWHERE std::uint32_t x_term(const Domain& domain, int x) { return along(domain, 2, x) * 0x85EBCA6Bu; }
 
-/// Odd factors and a fold spread neighbouring places over 23 bits, so that a shift by any cell, row, quantity or exchange shows.
+/// Odd factors and a fold distribute neighbouring positions over 23 bits, so that a shift by any cell, row, quantity or
+/// exchange is detected.
 HALO3D_EVERYWHERE std::int32_t value_of(std::uint32_t row_seed, std::uint32_t x_term) {
   std::uint32_t mixed = (row_seed + x_term) * 0x9E3779B1u;
   mixed ^= mixed >> 15;
@@ -63,7 +64,7 @@ HALO3D_EVERYWHERE int side(const Domain& domain, int dimension, int local) {
   return local < domain.radius ? -1 : local >= domain.radius + domain.cells[dimension] ? 1 : 0;
 }
 
-/// Whether the cells in that direction hold values: otherwise nothing may have been written.
+/// True if the cells in that direction must hold values; otherwise they must be unwritten.
 HALO3D_EVERYWHERE bool filled(const Domain& domain, int direction, int quantity) {
   return direction == interior_index || (quantity < domain.exchanged && (domain.reachable >> direction & 1) != 0);
 }

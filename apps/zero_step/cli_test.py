@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""zero_step as a user meets it: exit codes, complaints, JSON, and that its check finds what it must find.
+"""Runs zero_step as a user does: exit codes, error messages, JSON, and whether its check finds wrong values.
 
 Usage: cli_test.py MPIEXEC ZERO_STEP
 """

@@ -10,7 +10,7 @@ constexpr MPI_Comm world = MPI_COMM_WORLD;
 
 }  // namespace
 
-// Errors: MPI's default handler ends the job, as in any plain program.
+// Errors: MPI's default error handler ends the job.
 Operation::Operation(Form form, Now now, Later start, const Later& make)
     : form_(form), now_(std::move(now)), later_(std::move(start)) {
   if (form_ == Form::persistent) make(&request_);
@@ -45,25 +45,30 @@ void Operation::finish() {
 #if MPI_VERSION >= 4
 #define ZERO_STEP_PERSISTENT(call) [=](MPI_Request* request) { return call; }
 #else
-#define ZERO_STEP_PERSISTENT(call) [](MPI_Request*) { return MPI_ERR_OTHER; }  // parse() has refused the form
+#define ZERO_STEP_PERSISTENT(call) [](MPI_Request*) { return MPI_ERR_OTHER; }  // not reached: parse() rejects the form
 #endif
 
 Operation make_allgather(Form form, const void* share, void* all, int count, MPI_Datatype type) {
-  return {form, [=] { return MPI_Allgather(share, count, type, all, count, type, world); },
-          [=](MPI_Request* request) { return MPI_Iallgather(share, count, type, all, count, type, world, request); },
-          ZERO_STEP_PERSISTENT(MPI_Allgather_init(share, count, type, all, count, type, world, MPI_INFO_NULL, request))};
+  return {
+      form, [=] { return MPI_Allgather(share, count, type, all, count, type, world); },
+      [=](MPI_Request* request) { return MPI_Iallgather(share, count, type, all, count, type, world, request); },
+      ZERO_STEP_PERSISTENT(MPI_Allgather_init(share, count, type, all, count, type, world, MPI_INFO_NULL, request))};
 }
 
 Operation make_reduce_scatter(Form form, const void* all, void* share, int count, MPI_Datatype type) {
-  return {form, [=] { return MPI_Reduce_scatter_block(all, share, count, type, MPI_SUM, world); },
-          [=](MPI_Request* request) { return MPI_Ireduce_scatter_block(all, share, count, type, MPI_SUM, world, request); },
-          ZERO_STEP_PERSISTENT(MPI_Reduce_scatter_block_init(all, share, count, type, MPI_SUM, world, MPI_INFO_NULL, request))};
+  return {
+      form, [=] { return MPI_Reduce_scatter_block(all, share, count, type, MPI_SUM, world); },
+      [=](MPI_Request* request) { return MPI_Ireduce_scatter_block(all, share, count, type, MPI_SUM, world, request); },
+      ZERO_STEP_PERSISTENT(
+          MPI_Reduce_scatter_block_init(all, share, count, type, MPI_SUM, world, MPI_INFO_NULL, request))};
 }
 
 Operation make_allreduce_max(Form form, double* value) {
-  return {form, [=] { return MPI_Allreduce(MPI_IN_PLACE, value, 1, MPI_DOUBLE, MPI_MAX, world); },
-          [=](MPI_Request* request) { return MPI_Iallreduce(MPI_IN_PLACE, value, 1, MPI_DOUBLE, MPI_MAX, world, request); },
-          ZERO_STEP_PERSISTENT(MPI_Allreduce_init(MPI_IN_PLACE, value, 1, MPI_DOUBLE, MPI_MAX, world, MPI_INFO_NULL, request))};
+  return {
+      form, [=] { return MPI_Allreduce(MPI_IN_PLACE, value, 1, MPI_DOUBLE, MPI_MAX, world); },
+      [=](MPI_Request* request) { return MPI_Iallreduce(MPI_IN_PLACE, value, 1, MPI_DOUBLE, MPI_MAX, world, request); },
+      ZERO_STEP_PERSISTENT(
+          MPI_Allreduce_init(MPI_IN_PLACE, value, 1, MPI_DOUBLE, MPI_MAX, world, MPI_INFO_NULL, request))};
 }
 
 Operation make_broadcast(Form form, double* value) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The five collective operations of a step, each as one thing that is started and finished, in the form that was asked for.
+// The five collective operations of a step. Each is an object that is started and finished, in the form that the
+// options select.
 #include <mpi.h>
 
 #include <functional>
@@ -10,20 +11,20 @@
 
 namespace zero_step {
 
-/// One collective call on fixed buffers, repeatable. Started and finished by all ranks in the same order.
+/// One collective call on fixed buffers, repeatable. All ranks must start and finish the operations in the same order.
 class Operation {
  public:
   using Now = std::function<int()>;
   using Later = std::function<int(MPI_Request*)>;
 
-  /// `make` is the persistent form's initialization, called here if that is the form.
+  /// `make` initialises the persistent request; it is called here if the form is persistent.
   Operation(Form form, Now now, Later start, const Later& make);
   Operation(Operation&& other) noexcept;
   Operation& operator=(Operation&&) = delete;
   ~Operation();
 
-  void start();   ///< the blocking form does everything here
-  void finish();  ///< nothing to do if it was not started
+  void start();   ///< the blocking form does all its work here
+  void finish();  ///< does nothing if the operation was not started
 
  private:
   Form form_;
@@ -35,7 +36,7 @@ class Operation {
 
 Operation make_allgather(Form form, const void* share, void* all, int count, MPI_Datatype type);
 Operation make_reduce_scatter(Form form, const void* all, void* share, int count, MPI_Datatype type);
-/// In place, the largest.
+/// In place; the maximum.
 Operation make_allreduce_max(Form form, double* value);
 /// From rank 0.
 Operation make_broadcast(Form form, double* value);

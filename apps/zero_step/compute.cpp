@@ -27,11 +27,13 @@ constexpr double mean_decay = 0.9, square_decay = 0.999;
 
 template <class Word, class Value>
 double weighted_sum(const Word* words, std::size_t count, Value value_of) {
-  // Eight sums, so that an addition need not wait for the one before it; which words go into which is fixed.
+  // Eight partial sums, so that an addition does not wait for the previous one. The assignment of words to sums is
+  // fixed.
   double sums[8] = {};
   std::uint32_t weight = 1;
   for (std::size_t i = 0; i < count; ++i) {
-    // Weights between a half and one, so that every word counts; neighbours differ by the golden ratio, so that places count, too.
+    // Weights are between a half and one, so that every word matters. Adjacent weights differ by the golden ratio, so
+    // that positions matter, too.
     sums[i % 8] += double(value_of(words[i])) * double(std::int32_t(weight >> 1 | 0x40000000u));
     weight += 2654435769u;
   }
@@ -77,9 +79,10 @@ float initial_value(const Unit& unit, std::size_t number, std::size_t index) {
 }
 
 double projection(const Words& words, std::size_t elements) {
-  const double sum = words.element == Element::float32
-                         ? weighted_sum(static_cast<const float*>(words.data), words.count, [](float word) { return word; })
-                         : weighted_sum(static_cast<const std::uint16_t*>(words.data), words.count, from_bfloat16);
+  const double sum =
+      words.element == Element::float32
+          ? weighted_sum(static_cast<const float*>(words.data), words.count, [](float word) { return word; })
+          : weighted_sum(static_cast<const std::uint16_t*>(words.data), words.count, from_bfloat16);
   return 16 * sum / std::sqrt(double(elements));
 }
 

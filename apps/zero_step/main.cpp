@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// zero_step: a training step as ZeRO stage 3 does it, with nothing but MPI's collectives, checked against a single rank's result.
-// It is plain MPI. Whatever makes it faster has to do so from outside.
+// zero_step: a training step as in ZeRO stage 3, with nothing but MPI collectives, checked against the result of a
+// single rank. It is plain MPI; any acceleration must come from outside.
 #include <mpi.h>
 
 #include <cstdio>
@@ -31,7 +31,8 @@ int run(const std::vector<std::string>& arguments) {
   }
   const Options& options = *parsed.options;
   const Outcome outcome = train(options, units);
-  const Comparison comparison = options.verify ? compare_with_reference(options, units, outcome, rank, ranks) : Comparison{};
+  const Comparison comparison =
+      options.verify ? compare_with_reference(options, units, outcome, rank, ranks) : Comparison{};
   if (!comparison.first_wrong.empty()) std::fprintf(stderr, "zero_step: %s\n", comparison.first_wrong.c_str());
   const Summary summary = summarize(units, outcome, comparison);
   if (rank == 0) {
@@ -51,7 +52,7 @@ int main(int count, char** arguments) {
     code = run({arguments + 1, arguments + count});
   } catch (const std::exception& failed) {
     std::fprintf(stderr, "zero_step: %s\n", failed.what());
-    MPI_Abort(MPI_COMM_WORLD, bad_arguments);  // the others wait
+    MPI_Abort(MPI_COMM_WORLD, bad_arguments);  // the other ranks are waiting
   }
   MPI_Finalize();
   return code;

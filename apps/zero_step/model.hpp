@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The shape of a small transformer and how its parameters are partitioned: a unit (the embedding, one layer, the final norm) is
-// gathered as a whole, and every rank owns an equal share of every unit, padded at its end (ZeRO stage 3: Rajbhandari et al.,
-// SC'20).
+// The shape of a small transformer and the partition of its parameters: a unit (the embedding, one layer, the final
+// norm) is gathered as a whole, and every rank owns an equal share of every unit, padded at its end (ZeRO stage 3:
+// Rajbhandari et al., SC'20).
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -11,7 +11,7 @@
 
 namespace zero_step {
 
-enum class Kind { weight, bias, gain };  ///< decides the initial values
+enum class Kind { weight, bias, gain };  ///< determines the initial values
 
 struct Tensor {
   std::string name;
@@ -19,20 +19,21 @@ struct Tensor {
   Kind kind;
 };
 
-/// What is gathered with one call.
+/// The parameters that one call gathers.
 struct Unit {
   std::string name;
   std::vector<Tensor> tensors;
   std::size_t elements = 0;  ///< parameters, without padding
-  std::size_t share = 0;     ///< elements that one rank owns, padding included; `share` times the ranks is what a gather gives
+  std::size_t share =
+      0;  ///< elements that one rank owns, padding included; a gather returns `share` times the number of ranks
 };
 
-/// From the first to be used by a forward pass to the last. `ranks` >= 1.
+/// In the order of the forward pass. `ranks` >= 1.
 std::vector<Unit> make_units(const Options& options, int ranks);
 
 std::size_t parameters_of(const std::vector<Unit>& units);
 
-/// One line if a share is too large for one call of MPI with an int count, or nothing.
+/// A one-line error message if a share is too large for one MPI call with an int count, or an empty string.
 std::string complaint_about(const std::vector<Unit>& units);
 
 }  // namespace zero_step

@@ -10,7 +10,7 @@
 namespace zero_step {
 namespace {
 
-/// Takes the text of a value; returns what would have been acceptable, or nothing if it was.
+/// Parses the text of a value. Returns a description of acceptable values if it is invalid, or an empty string.
 using Setter = std::function<std::string(const std::string&)>;
 
 template <class Number>
@@ -48,7 +48,9 @@ Setter one_of(Enum& target, std::vector<Enum> values) {
 }
 
 Setter any_text(std::string& target) {
-  return [&target](const std::string& text) { return target = text, std::string(text.empty() ? "a file name, or -" : ""); };
+  return [&target](const std::string& text) {
+    return target = text, std::string(text.empty() ? "a file name, or -" : "");
+  };
 }
 
 }  // namespace
@@ -86,17 +88,21 @@ Parsed parse(const std::vector<std::string>& arguments) {
       return {{}, key + " wants " + wanted + ", not '" + *value + "'"};
   }
   if (options.damage && !options.verify) return {{}, "--damage is only seen with --verify"};
-  if (options.form == Form::persistent && MPI_VERSION < 4) return {{}, "--form persistent: this MPI has no persistent collectives"};
+  if (options.form == Form::persistent && MPI_VERSION < 4)
+    return {{}, "--form persistent: this MPI has no persistent collectives"};
   return {options, ""};
 }
 
 std::string usage() {
   return "zero_step: a training step with parameters, gradients and optimizer state partitioned over all ranks\n"
-         "  --layers N --hidden N     transformer layers and their width (4, 256);  --vocabulary N: rows of the embedding (1024)\n"
+         "  --layers N --hidden N     transformer layers and their width (4, 256);  --vocabulary N: rows of the "
+         "embedding (1024)\n"
          "  --micro N --steps N       micro-batches of a step, steps (2, 3)\n"
          "  --type T                  bf16 | float32: how parameters are gathered (bf16); the optimizer keeps float32\n"
-         "  --form F                  blocking | nonblocking | persistent; the last two gather the next layer ahead (blocking)\n"
-         "  --exact                   gradients in 64-bit fixed point: bitwise the same result in any order of summation\n"
+         "  --form F                  blocking | nonblocking | persistent; the last two gather the next layer ahead "
+         "(blocking)\n"
+         "  --exact                   gradients in 64-bit fixed point: bitwise the same result in any order of "
+         "summation\n"
          "  --verify                  compare with a reference that every rank computes without communication\n"
          "  --rate X                  learning rate at its highest (0.001)\n"
          "  --json FILE               the report as JSON; - for standard output\n"

@@ -17,13 +17,13 @@ class Reference {
   const std::vector<double>& activations() const { return activations_; }
 
  private:
-  /// A rank's activations in one micro-batch, forward and then backward.
+  /// The activations of a rank in one micro-batch, forward and then backward.
   std::vector<double> pass(std::uint64_t seed) const;
 
   const Options& options_;
   const std::vector<Unit>& units_;
   int rank_, ranks_;
-  std::vector<AdamState> states_;  ///< all of each unit, padding included
+  std::vector<AdamState> states_;  ///< the whole state of each unit, padding included
   std::vector<std::unique_ptr<std::byte[]>> words_;
   std::vector<double> projected_;
   std::vector<double> activations_;
@@ -76,7 +76,8 @@ void Reference::step(int number) {
       std::int64_t exact_sum = 0;
       double sum = 0;
       for (const Sample& sample : samples) {
-        const double one = gradient(sample.seed, unit, i, sample.activations[2 * units_.size() - 1 - unit], words[unit][i]);
+        const double one =
+            gradient(sample.seed, unit, i, sample.activations[2 * units_.size() - 1 - unit], words[unit][i]);
         options_.exact ? void(exact_sum += fixed(one)) : void(sum += one);
       }
       mean[i] = (options_.exact ? from_fixed(exact_sum) : sum) / double(samples.size());
@@ -92,8 +93,8 @@ void Reference::step(int number) {
 
 }  // namespace
 
-Comparison compare_with_reference(const Options& options, const std::vector<Unit>& units, const Outcome& outcome, int rank,
-                                  int ranks) {
+Comparison compare_with_reference(const Options& options, const std::vector<Unit>& units, const Outcome& outcome,
+                                  int rank, int ranks) {
   Reference reference(options, units, rank, ranks);
   for (int number = 0; number < options.steps; ++number) reference.step(number);
 
@@ -101,10 +102,10 @@ Comparison compare_with_reference(const Options& options, const std::vector<Unit
   const double tolerance = options.exact ? 0 : 0.01 * options.rate * options.steps;
   const double activation_tolerance = options.exact ? 0 : 1e-4;
   const auto check = [&](double has, double must_have, double most, const auto& where) {
-    if (std::abs(has - must_have) <= most) return;  // a NaN is wrong, too
+    if (std::abs(has - must_have) <= most) return;  // also counts a NaN as wrong
     if (result.wrong++ == 0)
-      result.first_wrong = "rank " + std::to_string(rank) + ", " + where() + ": has " + std::to_string(has) + ", must have " +
-                           std::to_string(must_have);
+      result.first_wrong = "rank " + std::to_string(rank) + ", " + where() + ": has " + std::to_string(has) +
+                           ", must have " + std::to_string(must_have);
   };
   const std::size_t of_step = 2 * units.size() * std::size_t(options.micro);
   for (std::size_t at = 0; at < outcome.activations.size(); ++at, ++result.activations)
@@ -118,9 +119,11 @@ Comparison compare_with_reference(const Options& options, const std::vector<Unit
     const AdamState &has = outcome.shares[unit], &must_have = reference.states()[unit];
     for (std::size_t i = 0; i < units[unit].share; ++i) {
       const std::size_t whole = rank * units[unit].share + i;
-      const auto where = [&] { return units[unit].name + ", parameter " + std::to_string(whole) + " after the last step"; };
+      const auto where = [&] {
+        return units[unit].name + ", parameter " + std::to_string(whole) + " after the last step";
+      };
       check(has.master[i], must_have.master[whole], tolerance, where);
-      // Of the order of a gradient, that is 0.01, and of its square.
+      // Tolerances relative to the order of a gradient, which is 0.01, and of its square.
       check(has.mean[i], must_have.mean[whole], options.exact ? 0 : 1e-5, where);
       check(has.square[i], must_have.square[whole], options.exact ? 0 : 1e-7, where);
       result.values += 3;

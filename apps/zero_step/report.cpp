@@ -32,7 +32,8 @@ Summary summarize(const std::vector<Unit>& units, const Outcome& outcome, const 
   summary.parameters = parameters_of(units);
   summary.units = units.size();
   std::vector<double> slowest = outcome.step_s;
-  for (const PhaseTotal& phase : outcome.phases) slowest.push_back(phase.seconds), slowest.push_back(double(phase.bytes));
+  for (const PhaseTotal& phase : outcome.phases)
+    slowest.push_back(phase.seconds), slowest.push_back(double(phase.bytes));
   MPI_Allreduce(MPI_IN_PLACE, slowest.data(), int(slowest.size()), MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
   const std::size_t steps = outcome.step_s.size();
   summary.step_s.assign(slowest.begin(), slowest.begin() + std::ptrdiff_t(steps));
@@ -46,11 +47,12 @@ Summary summarize(const std::vector<Unit>& units, const Outcome& outcome, const 
 }
 
 std::string as_text(const Options& options, const Summary& summary) {
-  std::string text = format("zero_step: %d layers of width %d, %zu parameters as %s in %zu units over %d ranks, %s calls%s\n",
-                            options.layers, options.hidden, summary.parameters, name_of(options.element), summary.units,
-                            summary.ranks, name_of(options.form), options.exact ? ", exact sums" : "");
-  text += format("  %d steps of %d micro-batches, %.3f ms a step (median); of all steps, slowest rank:\n", options.steps,
-                 options.micro, median(summary.step_s) * 1e3);
+  std::string text =
+      format("zero_step: %d layers of width %d, %zu parameters as %s in %zu units over %d ranks, %s calls%s\n",
+             options.layers, options.hidden, summary.parameters, name_of(options.element), summary.units, summary.ranks,
+             name_of(options.form), options.exact ? ", exact sums" : "");
+  text += format("  %d steps of %d micro-batches, %.3f ms a step (median); of all steps, slowest rank:\n",
+                 options.steps, options.micro, median(summary.step_s) * 1e3);
   for (int phase = 0; phase < phase_count; ++phase) {
     const PhaseTotal& total = summary.phases[phase];
     text += format("  %-16s %12.3f ms", name_of(Phase(phase)), total.seconds * 1e3);
@@ -58,27 +60,29 @@ std::string as_text(const Options& options, const Summary& summary) {
     text += "\n";
   }
   if (options.verify)
-    text +=
-        format("  checked          %lld values and %lld gathers against the reference%s: %lld wrong\n", summary.comparison.values,
-               summary.comparison.activations, options.exact ? ", bit by bit" : "", summary.comparison.wrong);
+    text += format("  checked          %lld values and %lld gathers against the reference%s: %lld wrong\n",
+                   summary.comparison.values, summary.comparison.activations, options.exact ? ", bit by bit" : "",
+                   summary.comparison.wrong);
   return text;
 }
 
 std::string as_json(const Options& options, const Summary& summary) {
   std::string text = format(
-      "{\n  \"program\": \"zero_step\", \"ranks\": %d, \"layers\": %d, \"hidden\": %d, \"vocabulary\": %d, \"micro\": %d, "
+      "{\n  \"program\": \"zero_step\", \"ranks\": %d, \"layers\": %d, \"hidden\": %d, \"vocabulary\": %d, \"micro\": "
+      "%d, "
       "\"steps\": %d,\n",
       summary.ranks, options.layers, options.hidden, options.vocabulary, options.micro, options.steps);
-  text +=
-      format("  \"type\": \"%s\", \"form\": \"%s\", \"exact\": %s, \"parameters\": %zu, \"units\": %zu,\n",
-             name_of(options.element), name_of(options.form), options.exact ? "true" : "false", summary.parameters, summary.units);
+  text += format("  \"type\": \"%s\", \"form\": \"%s\", \"exact\": %s, \"parameters\": %zu, \"units\": %zu,\n",
+                 name_of(options.element), name_of(options.form), options.exact ? "true" : "false", summary.parameters,
+                 summary.units);
   text += "  \"phases\": {\n";
   for (int phase = 0; phase < phase_count; ++phase)
     text += format("    \"%s\": {\"seconds\": %.6f, \"calls\": %lld, \"bytes\": %lld}%s\n", name_of(Phase(phase)),
                    summary.phases[phase].seconds, summary.phases[phase].calls, summary.phases[phase].bytes,
                    phase + 1 < phase_count ? "," : "");
   text += "  },\n  \"step_s\": [";
-  for (std::size_t step = 0; step < summary.step_s.size(); ++step) text += format("%s%.6f", step ? ", " : "", summary.step_s[step]);
+  for (std::size_t step = 0; step < summary.step_s.size(); ++step)
+    text += format("%s%.6f", step ? ", " : "", summary.step_s[step]);
   text += "],\n";
   text += format("  \"verified\": %s, \"values_checked\": %lld, \"gathers_checked\": %lld, \"wrong\": %lld\n}\n",
                  options.verify ? "true" : "false", summary.comparison.values, summary.comparison.activations,

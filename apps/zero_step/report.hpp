@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What a person reads, and the same as JSON.
+// The results as text and as JSON.
 #include <string>
 
 #include "reference.hpp"
 
 namespace zero_step {
 
-/// The job's figures: times of the slowest rank, bytes of the busiest, checks of all ranks together.
+/// The results of the job: times of the slowest rank, bytes of the busiest rank, checks summed over all ranks.
 struct Summary {
   int ranks = 0;
   std::size_t parameters = 0;
@@ -22,7 +22,7 @@ Summary summarize(const std::vector<Unit>& units, const Outcome& outcome, const 
 
 std::string as_text(const Options& options, const Summary& summary);
 std::string as_json(const Options& options, const Summary& summary);
-/// To a file, or to standard output for "-". False if the file cannot be written.
+/// Writes to a file, or to standard output for "-". Returns false if the file cannot be written.
 bool write_text(const std::string& path, const std::string& text);
 
 }  // namespace zero_step

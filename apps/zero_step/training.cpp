@@ -23,15 +23,15 @@ class Training {
   Outcome take() { return std::move(outcome_); }
 
  private:
-  /// Buffers and calls of one unit. Gathered words and gradients lie in one of two buffers by turns, so that one unit's calls can
-  /// run while the next unit is computed.
+  /// Buffers and calls of one unit. Gathered words and gradients alternate between two buffers, so that the calls of
+  /// one unit can run while the next unit is computed.
   struct Part {
-    Bytes words;  ///< this rank's share as it is gathered
-    Bytes sum;    ///< what the reduce-scatter gives this rank
+    Bytes words;  ///< this rank's share in the gathered type
+    Bytes sum;    ///< this rank's result of the reduce-scatter
     Operation gather, scatter;
   };
 
-  /// Runs `work` and books its time.
+  /// Runs `work` and adds its duration to the phase.
   template <class Work>
   void timed(Phase phase, Work work) {
     const double start = MPI_Wtime();
@@ -44,7 +44,9 @@ class Training {
   }
   std::size_t word_bytes() const { return bytes_of(options_.element); }
   std::size_t sum_bytes() const { return options_.exact ? sizeof(std::int64_t) : sizeof(float); }
-  Words gathered(std::size_t unit) const { return {words_[unit % 2].get(), units_[unit].share * ranks_, options_.element}; }
+  Words gathered(std::size_t unit) const {
+    return {words_[unit % 2].get(), units_[unit].share * ranks_, options_.element};
+  }
 
   void start_gather(Phase phase, std::size_t unit);
   double forward(double activation, bool damaged);
@@ -59,7 +61,7 @@ class Training {
   int ranks_ = 0;
   Bytes words_[2], gradients_[2];
   std::vector<Part> parts_;
-  std::vector<std::vector<double>> totals_;  ///< gradients of this rank's shares over the micro-batches
+  std::vector<std::vector<double>> totals_;  ///< gradients of this rank's shares, summed over the micro-batches
   std::vector<std::vector<std::int64_t>> exact_totals_;
   double norm_ = 0, rate_ = 0;
   Operation largest_, announced_;
@@ -84,7 +86,8 @@ Training::Training(const Options& options, const std::vector<Unit>& units)
     const Unit& unit = units_[number];
     Bytes words = make_bytes(unit.share * word_bytes()), result = make_bytes(unit.share * sum_bytes());
     Operation gather = make_allgather(options_.form, words.get(), words_[number % 2].get(), int(unit.share), word);
-    Operation scatter = make_reduce_scatter(options_.form, gradients_[number % 2].get(), result.get(), int(unit.share), sum);
+    Operation scatter =
+        make_reduce_scatter(options_.form, gradients_[number % 2].get(), result.get(), int(unit.share), sum);
     parts_.push_back({std::move(words), std::move(result), std::move(gather), std::move(scatter)});
     AdamState state(unit.share);
     for (std::size_t i = 0; i < unit.share; ++i) state.master[i] = initial_value(unit, number, rank_ * unit.share + i);
@@ -108,8 +111,10 @@ double Training::forward(double activation, bool damaged) {
     timed(forward_gather, [&] { parts_[unit].gather.finish(); });
     if (ahead && unit + 1 < units_.size()) start_gather(forward_gather, unit + 1);
     if (damaged && unit + 1 == units_.size())
-      for (int word = 0; word < options_.damage; ++word) words_[unit % 2][(word + 1) * word_bytes() - 1] ^= std::byte{0x01};
-    timed(compute, [&] { activation = next_activation(activation, projection(gathered(unit), units_[unit].elements)); });
+      for (int word = 0; word < options_.damage; ++word)
+        words_[unit % 2][(word + 1) * word_bytes() - 1] ^= std::byte{0x01};
+    timed(compute,
+          [&] { activation = next_activation(activation, projection(gathered(unit), units_[unit].elements)); });
     outcome_.activations.push_back(activation);
   }
   return activation;
@@ -155,7 +160,7 @@ void Training::backward(double activation, std::uint64_t seed) {
     outcome_.activations.push_back(activation);
     timed(reduce_scatter, [&] { parts_[unit].scatter.start(); });
     book_call(reduce_scatter, units_[unit].share * sum_bytes());
-    // The sum before runs on while this unit's gradients are made in the other buffer.
+    // The previous sum continues while the gradients of this unit are computed in the other buffer.
     if (!ahead)
       finish_scatter(unit);
     else if (at > 0)
@@ -213,7 +218,8 @@ void Training::step(int number) {
 }  // namespace
 
 const char* name_of(Phase phase) {
-  constexpr const char* names[] = {"forward gather", "backward gather", "reduce-scatter", "optimizer", "compute", "others"};
+  constexpr const char* names[] = {"forward gather", "backward gather", "reduce-scatter",
+                                   "optimizer",      "compute",         "others"};
   return names[phase];
 }
 

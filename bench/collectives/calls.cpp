@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "base/library_names.hpp"  // behind mpi.h
+
 namespace collectives {
 
 // Name as in MPI_Name, name as in MPI_Iname.
@@ -58,8 +60,8 @@ Operation::Operation(Kind kind, std::size_t bytes, Element element)
   const bool root = rank == 0;
   elements_ = std::max(bytes / 4, std::size_t(ranks));
   const bool any_length = kind == Kind::allgatherv || kind == Kind::reduce_scatter || kind == Kind::bcast ||
-                          kind == Kind::allreduce || kind == Kind::reduce || kind == Kind::gatherv || kind == Kind::scatterv ||
-                          kind == Kind::alltoallv;
+                          kind == Kind::allreduce || kind == Kind::reduce || kind == Kind::gatherv ||
+                          kind == Kind::scatterv || kind == Kind::alltoallv;
   if (!any_length) elements_ -= elements_ % ranks;
   block_ = int(elements_ / ranks);
   int place = 0;
@@ -97,7 +99,8 @@ void Operation::apply(const Names& n, const void* give, void* take, Apply apply)
 #define FORMS(name) n.name, n.i##name, n.name##_init
   switch (kind_) {
     case Kind::allgather: return apply(FORMS(allgather), give, block_, t, take, block_, t, world);
-    case Kind::allgatherv: return apply(FORMS(allgatherv), give, own, t, take, counts_.data(), places_.data(), t, world);
+    case Kind::allgatherv:
+      return apply(FORMS(allgatherv), give, own, t, take, counts_.data(), places_.data(), t, world);
     case Kind::bcast: return apply(FORMS(bcast), take, all, t, 0, world);
     case Kind::reduce_scatter_block: return apply(FORMS(reduce_scatter_block), give, take, block_, t, MPI_SUM, world);
     case Kind::reduce_scatter: return apply(FORMS(reduce_scatter), give, take, counts_.data(), t, MPI_SUM, world);
@@ -106,10 +109,12 @@ void Operation::apply(const Names& n, const void* give, void* take, Apply apply)
     case Kind::gather: return apply(FORMS(gather), give, block_, t, take, block_, t, 0, world);
     case Kind::gatherv: return apply(FORMS(gatherv), give, own, t, take, counts_.data(), places_.data(), t, 0, world);
     case Kind::scatter: return apply(FORMS(scatter), give, block_, t, take, block_, t, 0, world);
-    case Kind::scatterv: return apply(FORMS(scatterv), give, counts_.data(), places_.data(), t, take, int(result_), t, 0, world);
+    case Kind::scatterv:
+      return apply(FORMS(scatterv), give, counts_.data(), places_.data(), t, take, int(result_), t, 0, world);
     case Kind::alltoall: return apply(FORMS(alltoall), give, block_, t, take, block_, t, world);
     case Kind::alltoallv:
-      return apply(FORMS(alltoallv), give, counts_.data(), places_.data(), t, take, counts_.data(), places_.data(), t, world);
+      return apply(FORMS(alltoallv), give, counts_.data(), places_.data(), t, take, counts_.data(), places_.data(), t,
+                   world);
   }
 #undef FORMS
 }

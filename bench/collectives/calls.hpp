@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The calls themselves, by their MPI_ names, which a preload may take, and by their PMPI_ names, which are the MPI library's own.
+// The calls themselves, by their MPI_ names, which a preload may take, and by the MPI library's own PMPI_ names
+// (base/library_names.hpp).
 #include <mpi.h>
 
 #include <cstddef>
@@ -20,9 +21,11 @@ class Operation {
   Operation(Kind kind, std::size_t bytes, Element element);
 
   Kind kind() const { return kind_; }
-  std::size_t bytes() const { return elements_ * 4; }             ///< whole elements, and equal blocks where the call wants them
-  std::size_t contribution() const { return contribution_ * 4; }  ///< bytes that this rank gives; 0 where only the root does
-  std::size_t result() const { return result_ * 4; }              ///< bytes that this rank gets; 0 where only the root does
+  std::size_t bytes() const { return elements_ * 4; }  ///< whole elements, and equal blocks where the call wants them
+  std::size_t contribution() const {
+    return contribution_ * 4;
+  }                                                   ///< bytes that this rank gives; 0 where only the root does
+  std::size_t result() const { return result_ * 4; }  ///< bytes that this rank gets; 0 where only the root does
 
   /// `result` of a broadcast is in and out: on the root it holds the contribution before.
   void call(const Names& names, const void* contribution, void* result) const;

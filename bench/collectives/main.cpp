@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// collectives: time of collective operations under a preload, which takes their MPI_ names, against the MPI library's own in the
-// same run: blocking, and nonblocking with a loop that yields the core, because MPICH's blocking calls never do. One JSON line a
-// case. Plain MPI: it is not linked with the library whose effect it is used to measure.
+// collectives: time of collective operations under a preload, which takes their MPI_ names, against the MPI library's
+// own in the same run: blocking, and nonblocking with a loop that yields the core, because MPICH's blocking calls never
+// do. One JSON line a case. Plain MPI: it is not linked with the library whose effect it is used to measure.
 #include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <string>
 
+#include "base/median.hpp"
 #include "measure.hpp"
 
 namespace {
@@ -15,26 +16,23 @@ using namespace collectives;
 
 enum ExitCode { good = 0, wrong_values = 1, bad_arguments = 2 };
 
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::nth_element(values.begin(), values.begin() + std::ptrdiff_t(values.size() / 2), values.end());
-  return values[values.size() / 2];
-}
-
 void print(const Options& options, const Operation& operation, Form form, int ranks, const Measurement& measured) {
   const bool tolerance = reduces(operation.kind()) && options.element == Element::float32;
-  std::printf("{\"collective\": \"%s\", \"bytes\": %zu, \"form\": \"%s\", \"type\": \"%s\", \"ranks\": %d, \"change\": %g",
-              name_of(operation.kind()), operation.bytes(), name_of(form), name_of(options.element), ranks, options.change);
+  std::printf(
+      "{\"collective\": \"%s\", \"bytes\": %zu, \"form\": \"%s\", \"type\": \"%s\", \"ranks\": %d, \"change\": %g",
+      name_of(operation.kind()), operation.bytes(), name_of(form), name_of(options.element), ranks, options.change);
   for (const Variant variant : all_variants) {
     const std::vector<double>& seconds = measured.seconds[int(variant)];
     if (seconds.empty()) continue;
-    std::printf(", \"%s_median_s\": %.9f, \"%s_s\": [", name_of(variant), median(seconds), name_of(variant));
+    std::printf(", \"%s_median_s\": %.9f, \"%s_s\": [", name_of(variant), bestride::median_of(seconds),
+                name_of(variant));
     for (std::size_t i = 0; i < seconds.size(); ++i) std::printf("%s%.9f", i ? ", " : "", seconds[i]);
     std::printf("]");
   }
   if (!options.only)
     std::printf(", \"compared\": \"%s\", \"compared_count\": %lld, \"wrong\": %lld, \"disputed\": %lld",
-                tolerance ? "within a tolerance" : "byte by byte", measured.compared, measured.wrong, measured.disputed);
+                tolerance ? "within a tolerance" : "byte by byte", measured.compared, measured.wrong,
+                measured.disputed);
   std::printf("}\n");
   std::fflush(stdout);
 }

@@ -9,10 +9,13 @@
 #include <cstdint>
 #include <cstring>
 
+#include "base/library_names.hpp"  // behind mpi.h
+
 namespace collectives {
 namespace {
 
-/// Between the calls that are timed: MPICH's own waiting would keep the processor from ranks that are still in such a call, or begin it late.
+/// Between the calls that are timed: MPICH's own waiting would keep the processor from ranks that are still in such a
+/// call, or begin it late.
 void finish(MPI_Request request) {
   for (int done = 0; !done;) {
     PMPI_Test(&request, &done, MPI_STATUS_IGNORE);
@@ -50,7 +53,10 @@ class Random {
 /// This rank's contribution, new from round to round as asked for.
 class Content {
  public:
-  Content(const Options& options, std::size_t bytes, std::uint64_t seed) : options_(options), random_(seed), bytes_(bytes) { renew(); }
+  Content(const Options& options, std::size_t bytes, std::uint64_t seed)
+      : options_(options), random_(seed), bytes_(bytes) {
+    renew();
+  }
 
   const void* data() const { return bytes_.data(); }
   void next() {
@@ -104,14 +110,18 @@ long long different_sums(const Result& one, const Result& other, int ranks) {
   return different;
 }
 
-/// Of six rounds: each of the three comes after each of the others equally often, also from one round to the next, since the next finds what one leaves
-/// behind (ranks that lost their processor to one that spins).
+/// Of six rounds: each of the three comes after each of the others equally often, also from one round to the next,
+/// since the next finds what one leaves behind (ranks that lost their processor to one that spins).
 constexpr int orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {2, 1, 0}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}};
 
 class Case {
  public:
   Case(const Options& options, const Operation& operation, Form form)
-      : options_(options), operation_(operation), form_(form), content_(options, operation.contribution(), 1 + 3 * static_cast<std::uint64_t>(world_rank()) + static_cast<std::uint64_t>(form)) {
+      : options_(options),
+        operation_(operation),
+        form_(form),
+        content_(options, operation.contribution(),
+                 1 + 3 * static_cast<std::uint64_t>(world_rank()) + static_cast<std::uint64_t>(form)) {
     PMPI_Comm_size(MPI_COMM_WORLD, &ranks_);
     for (const Variant variant : all_variants)
       if (wanted(variant)) results_[int(variant)].resize(operation.result());
@@ -155,7 +165,8 @@ class Case {
     Result& result = results_[int(variant)];
     // What an operation leaves out must be seen.
     std::fill(result.begin(), result.end(), static_cast<unsigned char>(0xee));
-    if (operation_.kind() == Kind::bcast && world_rank() == 0) std::memcpy(result.data(), content_.data(), result.size());
+    if (operation_.kind() == Kind::bcast && world_rank() == 0)
+      std::memcpy(result.data(), content_.data(), result.size());
     if (!options_.only) meet();
     const double start = PMPI_Wtime();
     const void* const give = content_.data();
@@ -197,6 +208,8 @@ class Case {
 
 }  // namespace
 
-Measurement measure(const Options& options, const Operation& operation, Form form) { return Case(options, operation, form).run(); }
+Measurement measure(const Options& options, const Operation& operation, Form form) {
+  return Case(options, operation, form).run();
+}
 
 }  // namespace collectives

@@ -9,8 +9,8 @@
 namespace collectives {
 namespace {
 
-constexpr const char* kind_names[] = {"allgather",      "allgatherv", "bcast",  "reduce_scatter_block",
-                                      "reduce_scatter", "allreduce",  "reduce", "gather",
+constexpr const char* kind_names[] = {"allgather",      "allgatherv", "bcast",    "reduce_scatter_block",
+                                      "reduce_scatter", "allreduce",  "reduce",   "gather",
                                       "gatherv",        "scatter",    "scatterv", "alltoall",
                                       "alltoallv"};
 constexpr const char* form_names[] = {"blocking", "nonblocking", "persistent"};
@@ -58,7 +58,8 @@ Setter several_of(std::vector<Enum>& target, const char* const (&names)[count]) 
 
 template <class Enum, std::size_t count>
 Setter one_of(Enum& target, const char* const (&names)[count]) {
-  return [&](const std::string& text) { return find(names, text, target) ? std::string() : "one of " + choices(names); };
+  return
+      [&](const std::string& text) { return find(names, text, target) ? std::string() : "one of " + choices(names); };
 }
 
 template <class Number>
@@ -146,12 +147,15 @@ std::string usage() {
          "  --collectives LIST   " +
          choices(kind_names) +
          " (all)\n"
-         "  --bytes LIST         of the whole vector: gathered, to be summed, broadcast; of alltoall a rank's (64k,4m)\n"
+         "  --bytes LIST         of the whole vector: gathered, to be summed, broadcast; of alltoall a rank's "
+         "(64k,4m)\n"
          "  --forms LIST         of our call: blocking, nonblocking, persistent (blocking)\n"
-         "  --type T             int32 | float32; sums of float32 are compared within a tolerance, all else byte by byte (int32)\n"
+         "  --type T             int32 | float32; sums of float32 are compared within a tolerance, all else byte by "
+         "byte (int32)\n"
          "  --rounds N           measured (5);  --warmup N: before that (1)\n"
          "  --only VARIANT       ours | library | library_nonblocking alone, nothing else on the wire between rounds\n"
-         "  --repeat-content     the same contribution every time;  --change F: a fraction F of 16-bit words is new each time "
+         "  --repeat-content     the same contribution every time;  --change F: a fraction F of 16-bit words is new "
+         "each time "
          "(all)\n";
 }
 
@@ -161,7 +165,8 @@ const char* name_of(Element value) { return element_names[int(value)]; }
 const char* name_of(Variant value) { return variant_names[int(value)]; }
 
 bool reduces(Kind kind) {
-  return kind == Kind::reduce_scatter_block || kind == Kind::reduce_scatter || kind == Kind::allreduce || kind == Kind::reduce;
+  return kind == Kind::reduce_scatter_block || kind == Kind::reduce_scatter || kind == Kind::allreduce ||
+         kind == Kind::reduce;
 }
 
 }  // namespace collectives

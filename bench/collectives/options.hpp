@@ -25,8 +25,8 @@ enum class Kind {
 };
 enum class Form { blocking, nonblocking, persistent };
 enum class Element { int32, float32 };
-/// Who does the operation: the MPI_ names, in the case's form; the PMPI_ names, blocking; these, nonblocking with a loop that
-/// yields.
+/// Who does the operation: the MPI_ names, in the case's form; the PMPI_ names, blocking; these, nonblocking with a
+/// loop that yields.
 enum class Variant { ours, library, library_nonblocking };
 
 inline constexpr Variant all_variants[] = {Variant::ours, Variant::library, Variant::library_nonblocking};
@@ -38,8 +38,9 @@ struct Options {
   Element element = Element::int32;
   int warmup = 1;  ///< rounds that are not measured
   int rounds = 5;
-  std::optional<Variant> only;  ///< nothing but this runs: no comparison, no barrier, so that bytes on the wire can be counted
-  double change = 1;            ///< fraction of 16-bit words that are new from round to round; 0: always the same content
+  std::optional<Variant>
+      only;           ///< nothing but this runs: no comparison, no barrier, so that bytes on the wire can be counted
+  double change = 1;  ///< fraction of 16-bit words that are new from round to round; 0: always the same content
   bool help = false;
 };
 

@@ -3,8 +3,9 @@
 
 #include <algorithm>
 
+#include "base/median.hpp"
 #include "datatype/build.hpp"
-#include "kernels/cuda/test_bytes.hpp"
+#include "kernels/cuda/testing/test_bytes.hpp"
 
 namespace gpu {
 namespace {
@@ -15,11 +16,6 @@ constexpr std::int64_t beyond_caches = std::int64_t{512} << 20;
 constexpr int most_places = 16;
 
 std::int64_t in_pages(std::int64_t bytes) { return (bytes + page - 1) / page * page; }
-
-double median(std::vector<double>& values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
-  return values[values.size() / 2];
-}
 
 /// `sample(i, n)`: seconds of n calls of variant i.
 template <class Sample>
@@ -42,7 +38,7 @@ std::vector<double> take_turns(std::size_t variants, double seconds, const Sampl
       times[i].push_back(sample(i, calls[i]) / calls[i]);
     }
   std::vector<double> medians;
-  for (std::vector<double>& of_one : times) medians.push_back(median(of_one));
+  for (std::vector<double>& of_one : times) medians.push_back(bestride::median_of(of_one));
   return medians;
 }
 
@@ -63,10 +59,10 @@ Bench::Bench(Gpu& gpu, Results& results, const Scale& scale) : gpu_(gpu), result
   device_ = *device;
 }
 
-PlanPtr Bench::plan(const LayoutPtr& layout) const {
-  auto plan = device_->plan(layout);
-  if (!plan) throw Failed(plan.error().text);
-  return *plan;
+DeviceLayoutPtr Bench::device_layout(const LayoutPtr& layout) const {
+  auto device_layout = device_->device_layout(layout);
+  if (!device_layout) throw Failed(device_layout.error().text);
+  return *device_layout;
 }
 
 int Bench::places(std::int64_t span, std::int64_t size) const {
@@ -88,12 +84,15 @@ void Bench::launch(const Batch& batch) const {
 
 std::vector<Batch> Bench::batches(const LayoutPtr& layout, Direction direction, const KernelOptions& options) const {
   const std::int64_t span = layout->high(), size = layout->size();
-  const PlanPtr plan = this->plan(layout);
+  const DeviceLayoutPtr device_layout = this->device_layout(layout);
   std::vector<Batch> all;
   for (int i = 0; i < places(span, size); ++i) {
-    const BatchItem item{
-        plan, user_ + static_cast<Address>(i * in_pages(span)), packed_ + static_cast<Address>(i * in_pages(size)), direction, 0,
-        -1};
+    const BatchItem item{device_layout,
+                         user_ + static_cast<Address>(i * in_pages(span)),
+                         packed_ + static_cast<Address>(i * in_pages(size)),
+                         direction,
+                         0,
+                         -1};
     all.push_back(batch({&item, 1}, options));
   }
   return all;
@@ -133,8 +132,9 @@ bool Bench::right(const LayoutPtr& layout, const KernelOptions& options) const {
   const std::size_t span = static_cast<std::size_t>(layout->high()), size = static_cast<std::size_t>(layout->size());
   const test::Bytes before = test::noise(span, 1), other = test::noise(size, 2);
   test::Bytes packed(size), user(span);
-  const PlanPtr plan = this->plan(layout);
-  const BatchItem packing{plan, user_, packed_, Direction::pack, 0, -1}, unpacking{plan, user_, packed_, Direction::unpack, 0, -1};
+  const DeviceLayoutPtr device_layout = this->device_layout(layout);
+  const BatchItem packing{device_layout, user_, packed_, Direction::pack, 0, -1},
+      unpacking{device_layout, user_, packed_, Direction::unpack, 0, -1};
   gpu_.write(user_, before.data(), span);
   gpu_.fill(packed_, 0, size);
   const Batch pack = batch({&packing, 1}, options), unpack = batch({&unpacking, 1}, options);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Bench: memory to move things in, and how a time is taken: variants take turns, medians over rounds, several places in memory in
-// turn so that nothing is found in the cache.
+// Bench: memory to move things in, and how a time is taken: variants take turns, medians over rounds, several places in
+// memory in turn so that nothing is found in the cache.
 #include <functional>
 #include <memory>
 #include <span>
@@ -9,18 +9,18 @@
 
 #include "bench/gpu/gpu.hpp"
 #include "bench/gpu/results.hpp"
-#include "kernels/cuda/batch.hpp"
-#include "kernels/cuda/device.hpp"
+#include "kernels/cuda/device/device.hpp"
+#include "kernels/cuda/launch/batch.hpp"
 
 namespace gpu {
 
+using bestride::Direction;
 using bestride::LayoutPtr;
 using bestride::cuda::Batch;
 using bestride::cuda::BatchItem;
+using bestride::cuda::DeviceLayoutPtr;
 using bestride::cuda::DevicePtr;
-using bestride::cuda::Direction;
 using bestride::cuda::KernelOptions;
-using bestride::cuda::PlanPtr;
 
 struct Scale {
   std::vector<std::int64_t> sizes;  ///< packed bytes of what is measured against the limit
@@ -38,7 +38,7 @@ class Bench {
   Results& results() const { return results_; }
   const Scale& scale() const { return scale_; }
   const DevicePtr& device() const { return device_; }
-  PlanPtr plan(const LayoutPtr& layout) const;
+  DeviceLayoutPtr device_layout(const LayoutPtr& layout) const;
 
   /// Memory for the user's side and for packed bytes, 4096-byte aligned.
   Address user() const { return user_; }
@@ -60,8 +60,8 @@ class Bench {
   Batch batch(std::span<const BatchItem> items, const KernelOptions& options = {}) const;
   void launch(const Batch& batch) const;
 
-  /// Device seconds of one call of each, launched one after the other without waiting: the median over rounds in which all took
-  /// turns.
+  /// Device seconds of one call of each, launched one after the other without waiting: the median over rounds in which
+  /// all took turns.
   std::vector<double> medians(const std::vector<std::function<void()>>& variants) const;
   /// The same by the host's clock, for things that wait for themselves.
   std::vector<double> host_medians(const std::vector<std::function<void()>>& variants) const;

@@ -18,11 +18,21 @@ __device__ __forceinline__ void move(const by_hand::Move& work) {
 
 }  // namespace
 
-extern "C" __global__ void by_hand_vector_pack(const __grid_constant__ by_hand::Move work) { move<by_hand::Vector, false>(work); }
-extern "C" __global__ void by_hand_vector_unpack(const __grid_constant__ by_hand::Move work) { move<by_hand::Vector, true>(work); }
-extern "C" __global__ void by_hand_face_pack(const __grid_constant__ by_hand::Move work) { move<by_hand::Face, false>(work); }
-extern "C" __global__ void by_hand_face_unpack(const __grid_constant__ by_hand::Move work) { move<by_hand::Face, true>(work); }
-extern "C" __global__ void by_hand_structs_pack(const __grid_constant__ by_hand::Move work) { move<by_hand::Structs, false>(work); }
+extern "C" __global__ void by_hand_vector_pack(const __grid_constant__ by_hand::Move work) {
+  move<by_hand::Vector, false>(work);
+}
+extern "C" __global__ void by_hand_vector_unpack(const __grid_constant__ by_hand::Move work) {
+  move<by_hand::Vector, true>(work);
+}
+extern "C" __global__ void by_hand_face_pack(const __grid_constant__ by_hand::Move work) {
+  move<by_hand::Face, false>(work);
+}
+extern "C" __global__ void by_hand_face_unpack(const __grid_constant__ by_hand::Move work) {
+  move<by_hand::Face, true>(work);
+}
+extern "C" __global__ void by_hand_structs_pack(const __grid_constant__ by_hand::Move work) {
+  move<by_hand::Structs, false>(work);
+}
 extern "C" __global__ void by_hand_structs_unpack(const __grid_constant__ by_hand::Move work) {
   move<by_hand::Structs, true>(work);
 }

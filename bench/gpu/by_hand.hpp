@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Three shapes with all their numbers known when compiled, as who writes a kernel for one datatype knows them: what a general
-// kernel is compared with. One thread moves one word; neighbouring threads neighbouring words of the packed side. Compiled for the
-// device (by_hand.cu) and for the host (by_hand_host.cpp, for the tests' stand-in driver).
+// Three shapes with all their numbers known when compiled, as who writes a kernel for one datatype knows them: what a
+// general kernel is compared with. One thread moves one word; neighbouring threads neighbouring words of the packed
+// side. Compiled for the device (by_hand.cu) and for the host (by_hand_host.cpp, for the tests' stand-in driver).
 #include <cstdint>
 
 #ifdef __CUDACC__

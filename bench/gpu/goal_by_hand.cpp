@@ -3,7 +3,7 @@
 #include "bench/gpu/bench.hpp"
 #include "bench/gpu/by_hand.hpp"
 #include "datatype/build.hpp"
-#include "kernels/cuda/test_bytes.hpp"
+#include "kernels/cuda/testing/test_bytes.hpp"
 
 namespace gpu {
 namespace {
@@ -16,16 +16,17 @@ using bestride::make_repeat;
 
 /// Launches the kernel of a shape at each of the places in turn.
 template <class Shape>
-std::function<void()> by_hand_in_turn(const Bench& bench, const std::string& kernel, const LayoutPtr& layout, int places) {
+std::function<void()> by_hand_in_turn(const Bench& bench, const std::string& kernel, const LayoutPtr& layout,
+                                      int places) {
   const FunctionHandle function = bench.gpu().function(by_hand::image(), kernel.c_str());
   const std::uint64_t words = static_cast<std::uint64_t>(layout->size()) / sizeof(typename Shape::Word);
   const auto pages = [](std::int64_t bytes) { return static_cast<Address>((bytes + 4095) / 4096 * 4096); };
-  return
-      [&bench, function, words, places, next = Address{0}, user = pages(layout->high()), packed = pages(layout->size())]() mutable {
-        const Address place = next++ % static_cast<Address>(places);
-        by_hand::Move work{bench.user() + place * user, bench.packed() + place * packed, words};
-        bench.gpu().launch(function, static_cast<unsigned>((words + 255) / 256), &work);
-      };
+  return [&bench, function, words, places, next = Address{0}, user = pages(layout->high()),
+          packed = pages(layout->size())]() mutable {
+    const Address place = next++ % static_cast<Address>(places);
+    by_hand::Move work{bench.user() + place * user, bench.packed() + place * packed, words};
+    bench.gpu().launch(function, static_cast<unsigned>((words + 255) / 256), &work);
+  };
 }
 
 /// The kernel by hand does the same work.
@@ -50,8 +51,8 @@ void compare(const Bench& bench, const std::string& name, const std::string& ker
   const int places = bench.places(layout->high(), layout->size());
   for (const Direction direction : {Direction::pack, Direction::unpack}) {
     const std::string way = direction == Direction::pack ? "pack" : "unpack";
-    const std::vector<double> took = bench.medians(
-        {bench.in_turn(bench.batches(layout, direction)), by_hand_in_turn<Shape>(bench, kernel + "_" + way, layout, places)});
+    const std::vector<double> took = bench.medians({bench.in_turn(bench.batches(layout, direction)),
+                                                    by_hand_in_turn<Shape>(bench, kernel + "_" + way, layout, places)});
     bench.results().add({"by hand over ours",
                          name + ", " + way,
                          took[1] / took[0],
@@ -76,13 +77,17 @@ void measure_by_hand(const Bench& bench) {
   using by_hand::Structs;
   using by_hand::Vector;
   const std::int64_t size = bench.scale().large / 16;  // 64 MiB
-  const auto vector = [](std::int64_t packed) { return rows(packed / Vector::packed_bytes, Vector::block, Vector::pitch); };
+  const auto vector = [](std::int64_t packed) {
+    return rows(packed / Vector::packed_bytes, Vector::block, Vector::pitch);
+  };
   const auto face = [](std::int64_t rows_of_it) { return rows(rows_of_it, Face::packed_bytes, Face::user_bytes); };
   const std::int64_t face_rows = bench.gpu().stand_in() ? 512 : Face::edge * Face::edge;
-  compare<Vector>(bench, "2-D vector, 64 of 512 B, " + bytes_text(size), "by_hand_vector", vector(1 << 12), vector(size));
+  compare<Vector>(bench, "2-D vector, 64 of 512 B, " + bytes_text(size), "by_hand_vector", vector(1 << 12),
+                  vector(size));
   compare<Face>(bench, "3-D face, 3 of 512 doubles, " + std::to_string(face_rows) + " rows", "by_hand_face", face(200),
                 face(face_rows));
-  compare<Structs>(bench, "array of structs, 24 of 32 B, " + bytes_text(size), "by_hand_structs", structs(300), structs(size / 32));
+  compare<Structs>(bench, "array of structs, 24 of 32 B, " + bytes_text(size), "by_hand_structs", structs(300),
+                   structs(size / 32));
 }
 
 }  // namespace gpu

@@ -6,7 +6,8 @@ namespace gpu {
 
 void measure_copies(const Bench& bench) {
   constexpr std::int64_t block = 8, stride = 512;
-  for (const std::int64_t size : {std::int64_t{1} << 10, bench.gpu().stand_in() ? std::int64_t{1} << 13 : std::int64_t{1} << 22}) {
+  for (const std::int64_t size :
+       {std::int64_t{1} << 10, bench.gpu().stand_in() ? std::int64_t{1} << 13 : std::int64_t{1} << 22}) {
     const LayoutPtr layout = rows(size / block, block, stride);
     const std::string name = bytes_text(size) + " in blocks of 8 B, 512 apart";
     if (!bench.fits(layout->high(), size)) {
@@ -14,7 +15,7 @@ void measure_copies(const Bench& bench) {
       continue;
     }
     const bool right = bench.right(rows(128, block, stride));
-    const BatchItem item{bench.plan(layout), bench.user(), bench.packed(), Direction::pack, 0, -1};
+    const BatchItem item{bench.device_layout(layout), bench.user(), bench.packed(), Direction::pack, 0, -1};
     const Batch batch = bench.batch({&item, 1});
     const std::vector<double> took =
         bench.host_medians({[&] {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the smallest pack costs, waiting included, over a kernel that does nothing; and what is enqueued again, call by call over as a graph.
+// What the smallest pack costs, waiting included, over a kernel that does nothing; and what is enqueued again, call by
+// call over as a graph.
 #include "bench/gpu/bench.hpp"
 #include "bench/gpu/by_hand.hpp"
-#include "kernels/cuda/sequence.hpp"
+#include "kernels/cuda/launch/sequence.hpp"
 
 namespace gpu {
 
@@ -27,8 +28,9 @@ void measure_repeats(const Bench& bench) {
   if (!host) throw Failed(host.error().text);
   for (const int copies : {0, 1, 6, 26}) {
     SequenceItems items;
-    items.kernels.push_back({bench.plan(layout), bench.user(), bench.packed()});
-    for (int i = 0; i < copies; ++i) items.after.push_back({bench.packed(), host->address(), layout->size(), CopyKind::to_host});
+    items.kernels.push_back({bench.device_layout(layout), bench.user(), bench.packed()});
+    for (int i = 0; i < copies; ++i)
+      items.after.push_back({bench.packed(), host->address(), layout->size(), CopyKind::to_host});
     const auto calls = sequence(bench, items, false), graph = sequence(bench, items, true);
     const auto once = [&](const std::shared_ptr<Sequence>& of) {
       return [&bench, of] {
@@ -56,7 +58,7 @@ void measure_floor(const Bench& bench) {
   for (const std::int64_t size : {64, 1024, 16384}) {
     const LayoutPtr layout = rows(size / 8, 8, 64);
     const bool right = bench.right(layout);
-    const BatchItem item{bench.plan(layout), bench.user(), bench.packed(), Direction::pack, 0, -1};
+    const BatchItem item{bench.device_layout(layout), bench.user(), bench.packed(), Direction::pack, 0, -1};
     const Batch batch = bench.batch({&item, 1});
     const std::vector<double> took = bench.host_medians({[&] {
                                                            bench.gpu().launch(empty, 1, &nothing);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The work of figure 12 of the TEMPI paper (Pearson et al., HPDC'21): a cube of 256^3 points with 8 quantities of 8 bytes, an array
-// each, radius 3: what 26 neighbours get, 208 boxes, in one launch. The paper's code launches and waits 208 times.
+// The work of figure 12 of the TEMPI paper (Pearson et al., HPDC'21): a cube of 256^3 points with 8 quantities of 8
+// bytes, an array each, radius 3: what 26 neighbours get, 208 boxes, in one launch. The paper's code launches and waits
+// 208 times.
 #include <algorithm>
 
 #include "bench/gpu/bench.hpp"
 #include "datatype/build.hpp"
-#include "kernels/cuda/plan.hpp"
-#include "kernels/cuda/test_bytes.hpp"
+#include "kernels/cuda/device/device_layout.hpp"
+#include "kernels/cuda/testing/test_bytes.hpp"
 
 namespace gpu {
 namespace {
@@ -43,10 +44,10 @@ Halo halo(const Bench& bench, std::int64_t edge, Direction direction) {
       for (int x = -1; x <= 1; ++x) {
         if (x == 0 && y == 0 && z == 0) continue;
         const LayoutPtr layout = box(edge, {z, y, x}, direction == Direction::pack);
-        const PlanPtr plan = bench.plan(layout);
+        const DeviceLayoutPtr device_layout = bench.device_layout(layout);
         const std::int64_t each = traffic(layout);
         for (std::int64_t q = 0; q < quantities; ++q) {
-          all.items.push_back({plan, bench.user() + static_cast<Address>(q * array_step),
+          all.items.push_back({device_layout, bench.user() + static_cast<Address>(q * array_step),
                                bench.packed() + static_cast<Address>(all.packed), direction, 0, -1});
           all.packed += layout->size();
           all.traffic += each;
@@ -59,8 +60,8 @@ Halo halo(const Bench& bench, std::int64_t edge, Direction direction) {
 bool right(const Bench& bench, std::int64_t edge) {
   namespace test = bestride::cuda::test;
   const Halo all = halo(bench, edge, Direction::pack);
-  const std::size_t span = static_cast<std::size_t>(all.items.back().user - bench.user() +
-                                                    static_cast<Address>(all.items.back().plan->layout()->high()));
+  const std::size_t span = static_cast<std::size_t>(
+      all.items.back().user - bench.user() + static_cast<Address>(all.items.back().device_layout->layout()->high()));
   const test::Bytes user = test::noise(span + 4096, 5);
   test::Bytes packed(static_cast<std::size_t>(all.packed));
   bench.gpu().write(bench.user(), user.data(), user.size());
@@ -69,12 +70,13 @@ bool right(const Bench& bench, std::int64_t edge) {
   bench.gpu().synchronise();
   bench.gpu().read(packed.data(), bench.packed(), packed.size());
   for (const BatchItem& item : all.items) {
-    const LayoutPtr& layout = item.plan->layout();
+    const LayoutPtr& layout = item.device_layout->layout();
     const test::Bytes from(user.begin() + static_cast<std::ptrdiff_t>(item.user - bench.user()), user.end());
     test::Bytes expected(static_cast<std::size_t>(layout->size()));
     const bestride::Packer oracle(layout, {bestride::Isa::scalar, bestride::KernelFamily::reference, 0});
     oracle.pack_range(expected.data(), from.data(), 0, layout->size());
-    if (!std::equal(expected.begin(), expected.end(), packed.begin() + static_cast<std::ptrdiff_t>(item.packed - bench.packed())))
+    if (!std::equal(expected.begin(), expected.end(),
+                    packed.begin() + static_cast<std::ptrdiff_t>(item.packed - bench.packed())))
       return false;
   }
   return true;

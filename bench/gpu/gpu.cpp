@@ -70,13 +70,17 @@ void Gpu::write(Address target, const void* source, std::size_t bytes) const {
   call("cuMemcpyHtoD_v2", target, source, bytes);
   call("cuCtxSynchronize");
 }
-void Gpu::read(void* target, Address source, std::size_t bytes) const { call("cuMemcpyDtoH_v2", target, source, bytes); }
+void Gpu::read(void* target, Address source, std::size_t bytes) const {
+  call("cuMemcpyDtoH_v2", target, source, bytes);
+}
 void Gpu::fill(Address target, unsigned char value, std::size_t bytes) const {
   call("cuMemsetD8_v2", target, value, bytes);
   call("cuCtxSynchronize");
 }
 
-void Gpu::copy(Address target, Address source, std::size_t bytes) const { call("cuMemcpyAsync", target, source, bytes, stream_); }
+void Gpu::copy(Address target, Address source, std::size_t bytes) const {
+  call("cuMemcpyAsync", target, source, bytes, stream_);
+}
 
 FunctionHandle Gpu::function(const void* image, const char* name) {
   if (!module_) call("cuModuleLoadData", &module_, image);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Gpu: what a program written to the CUDA driver API needs, and no more: a device, memory, launches, clocks. The driver is loaded
-// at run time, so the benchmarks build where there is none. Every failure is an exception that names the call.
+// Gpu: what a program written to the CUDA driver API needs, and no more: a device, memory, launches, clocks. The driver
+// is loaded at run time, so the benchmarks build where there is none. Every failure is an exception that names the
+// call.
 #include <functional>
 #include <stdexcept>
 #include <string>
 
-#include "kernels/cuda/driver_abi.hpp"
+#include "kernels/cuda/driver/driver_abi.hpp"
 
 namespace gpu {
 

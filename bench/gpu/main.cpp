@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// bench_gpu [--json FILE] [--seconds S] [--all] [--sweep] [--only GOAL]...: what packing and unpacking in device memory reach, goal
-// by goal, each against what the same run measures. GOAL: limit, by-hand, floor, halo, copies. --all prints every case, --sweep
-// tunes thresholds instead. Ends with 1 if bytes were wrong, 2 if it can't run here. A goal that is missed is said, not an error.
+// bench_gpu [--json FILE] [--seconds S] [--all] [--sweep] [--only GOAL]...: what packing and unpacking in device memory
+// reach, goal by goal, each against what the same run measures. GOAL: limit, by-hand, floor, halo, copies. --all prints
+// every case, --sweep tunes thresholds instead. Ends with 1 if bytes were wrong, 2 if it can't run here. A goal that is
+// missed is said, not an error.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -84,7 +85,8 @@ int run(const Options& options) {
 int main(int count, char** arguments) {
   const Options options = parse(count, arguments);
   if (!options.understood) {
-    std::fputs("bench_gpu [--json FILE] [--seconds S] [--all] [--sweep] [--only limit|by-hand|floor|halo|copies]...\n", stderr);
+    std::fputs("bench_gpu [--json FILE] [--seconds S] [--all] [--sweep] [--only limit|by-hand|floor|halo|copies]...\n",
+               stderr);
     return 2;
   }
   try {

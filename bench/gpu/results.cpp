@@ -40,8 +40,9 @@ bool Results::met(const Row& row) const {
 }
 
 std::string Results::table(bool everything) const {
-  std::string text = format("%s, capability %d.%d, driver for CUDA %d.%d\n", gpu_.name().c_str(), gpu_.capability() / 10,
-                            gpu_.capability() % 10, gpu_.driver_version() / 1000, gpu_.driver_version() % 1000 / 10);
+  std::string text =
+      format("%s, capability %d.%d, driver for CUDA %d.%d\n", gpu_.name().c_str(), gpu_.capability() / 10,
+             gpu_.capability() % 10, gpu_.driver_version() / 1000, gpu_.driver_version() % 1000 / 10);
   if (gpu_.stand_in()) text += "This is the stand-in driver: its figures are no performance and are not shown.\n";
   text += format("%-38s %-44s %8s  %s\n", "goal", everything ? "case" : "worst case", "figure", "wanted");
   std::vector<std::string> seen;
@@ -51,7 +52,9 @@ std::string Results::table(bool everything) const {
     std::vector<const Row*> rows;
     for (const Row& row : rows_)
       if (row.goal == first.goal) rows.push_back(&row);
-    const auto worse = [](const Row* a, const Row* b) { return a->at_least ? a->figure < b->figure : a->figure > b->figure; };
+    const auto worse = [](const Row* a, const Row* b) {
+      return a->at_least ? a->figure < b->figure : a->figure > b->figure;
+    };
     const auto missed = std::count_if(rows.begin(), rows.end(), [&](const Row* row) { return !met(*row); });
     const auto total = rows.size();
     if (!everything) rows = {*std::min_element(rows.begin(), rows.end(), worse)};
@@ -67,7 +70,8 @@ std::string Results::table(bool everything) const {
   }
   const auto checked = std::count_if(rows_.begin(), rows_.end(), [](const Row& row) { return row.checked; });
   const auto wrong = std::count_if(rows_.begin(), rows_.end(), [](const Row& row) { return !row.right; });
-  text += format("%zu cases, the bytes of %zu compared, %zu wrong\n", rows_.size(), std::size_t(checked), std::size_t(wrong));
+  text += format("%zu cases, the bytes of %zu compared, %zu wrong\n", rows_.size(), std::size_t(checked),
+                 std::size_t(wrong));
   for (const auto& [what, why] : left_out_) text += "left out: " + what + ": " + why + "\n";
   return text;
 }
@@ -91,8 +95,8 @@ std::string Results::json() const {
       for (const auto& [name, value] : row.raw) text += format(", %s: %.6g", quoted(name).c_str(), value);
     }
     if (row.wanted != 0) text += format(", \"%s\": %.3g", row.at_least ? "at_least" : "at_most", row.wanted);
-    text += format(", \"checked\": %s, \"right\": %s}%s\n", row.checked ? "true" : "false", row.right ? "true" : "false",
-                   i + 1 < rows_.size() ? "," : "");
+    text += format(", \"checked\": %s, \"right\": %s}%s\n", row.checked ? "true" : "false",
+                   row.right ? "true" : "false", i + 1 < rows_.size() ? "," : "");
   }
   return text + "  ]\n}\n";
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What was measured, goal by goal, as a table and as JSON. On the stand-in driver no figure leaves this class: only whether the
-// bytes were right.
+// What was measured, goal by goal, as a table and as JSON. On the stand-in driver no figure leaves this class: only
+// whether the bytes were right.
 #include <string>
 #include <utility>
 #include <vector>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The thresholds of the automatic choice, one at a time: where the bulk engine overtakes words, how many turns make a transpose
-// worth its tile, how many words a thread and how many thread blocks fill the device. Rows say by how much the variant beats the
-// default.
+// The thresholds of the automatic choice, one at a time: where the bulk engine overtakes words, how many turns make a
+// transpose worth its tile, how many words a thread and how many thread blocks fill the device. Rows say by how much
+// the variant beats the default.
 #include "bench/gpu/bench.hpp"
 #include "datatype/build.hpp"
 
@@ -12,11 +12,12 @@ using bestride::cuda::GpuKernel;
 
 void compare(const Bench& bench, const std::string& goal, const std::string& name, const LayoutPtr& layout,
              const KernelOptions& usual, const KernelOptions& variant, const LayoutPtr& small) {
-  if (!bench.fits(layout->high(), layout->size())) return bench.results().leave_out(goal + ", " + name, "not enough device memory");
+  if (!bench.fits(layout->high(), layout->size()))
+    return bench.results().leave_out(goal + ", " + name, "not enough device memory");
   const bool right = bench.right(small, variant);
   for (const Direction direction : {Direction::pack, Direction::unpack}) {
-    const std::vector<double> took = bench.medians(
-        {bench.in_turn(bench.batches(layout, direction, usual)), bench.in_turn(bench.batches(layout, direction, variant))});
+    const std::vector<double> took = bench.medians({bench.in_turn(bench.batches(layout, direction, usual)),
+                                                    bench.in_turn(bench.batches(layout, direction, variant))});
     bench.results().add({"sweep: " + goal,
                          name + (direction == Direction::pack ? ", pack" : ", unpack"),
                          took[0] / took[1],
@@ -30,7 +31,8 @@ void compare(const Bench& bench, const std::string& goal, const std::string& nam
 
 LayoutPtr turned(std::int64_t inner, std::int64_t outer) {
   const std::int64_t pitch = (outer * 8 + 63) / 64 * 64;
-  return bestride::intern(*bestride::make_repeat(*bestride::make_repeat(*bestride::make_block(0, 8), inner, pitch), outer, 8));
+  return bestride::intern(
+      *bestride::make_repeat(*bestride::make_repeat(*bestride::make_block(0, 8), inner, pitch), outer, 8));
 }
 
 }  // namespace
@@ -42,10 +44,10 @@ void sweep_thresholds(const Bench& bench) {
             {GpuKernel::words, 0}, {GpuKernel::bulk, 0}, rows(3, block, 2 * block));
   for (const std::int64_t turns : {2, 4, 8, 16, 32, 128}) {
     const std::int64_t others = size / 8 / turns;
-    compare(bench, "transpose over words", std::to_string(turns) + " turns along the packed side", turned(turns, others),
-            {GpuKernel::words, 0}, {GpuKernel::transpose, 0}, turned(turns, 70));
-    compare(bench, "transpose over words", std::to_string(turns) + " turns along the user's side", turned(others, turns),
-            {GpuKernel::words, 0}, {GpuKernel::transpose, 0}, turned(70, turns));
+    compare(bench, "transpose over words", std::to_string(turns) + " turns along the packed side",
+            turned(turns, others), {GpuKernel::words, 0}, {GpuKernel::transpose, 0}, turned(turns, 70));
+    compare(bench, "transpose over words", std::to_string(turns) + " turns along the user's side",
+            turned(others, turns), {GpuKernel::words, 0}, {GpuKernel::transpose, 0}, turned(70, turns));
   }
   for (const std::int64_t block : {8, 64, 1024})
     for (const std::int64_t bytes : {size / 64, size / 8, size}) {

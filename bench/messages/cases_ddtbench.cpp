@@ -28,7 +28,8 @@ struct Arrays {
   Shape joined() const { return Shape::structure(lengths, places, members); }
 };
 
-/// WRF: four 2-D, three 3-D and two 4-D arrays of floats in one struct; part (si, sj, sk) at offset (i, j) of (d1, d2, d3).
+/// WRF: four 2-D, three 3-D and two 4-D arrays of floats in one struct; part (si, sj, sk) at offset (i, j) of (d1, d2,
+/// d3).
 struct Wrf {
   int d1, d2, d3, si, sk, sj, i, j;
 
@@ -48,7 +49,8 @@ struct Wrf {
     const std::ptrdiff_t area = std::ptrdiff_t(4) * d1 * d3, volume = std::ptrdiff_t(4) * d1 * d2 * d3;
     Arrays arrays;
     for (int count = 0; count < 4; ++count) arrays.add(floats().subarray({d3, d1}, {sj, si}, {j, i}), area);
-    for (int count = 0; count < 3; ++count) arrays.add(floats().subarray({d3, d2, d1}, {sj, sk, si}, {j, 0, i}), volume);
+    for (int count = 0; count < 3; ++count)
+      arrays.add(floats().subarray({d3, d2, d1}, {sj, sk, si}, {j, 0, i}), volume);
     for (int count = 0; count < 2; ++count)
       arrays.add(floats().subarray({2, d3, d2, d1}, {1, sj, sk, si}, {1, j, 0, i}), 2 * volume);
     return arrays.joined();
@@ -68,28 +70,33 @@ void add_wrf(std::vector<Case>& cases) {
 
 void add_milc(std::vector<Case>& cases) {
   for (const std::array<int, 4> d : {std::array{16, 16, 16, 16}, {8, 16, 16, 16}, {8, 8, 8, 16}, {8, 8, 8, 8}}) {
-    const auto name = std::to_string(d[0]) + "x" + std::to_string(d[1]) + "x" + std::to_string(d[2]) + "x" + std::to_string(d[3]);
-    cases.push_back({"milc", "milc/" + name, [d] {
-                       const int run = d[0] * d[1] / 2, step = d[0] * d[1] * d[2] / 2;
-                       return Message(
-                           floats().contiguous(6).vector(d[3], run, step).hvector(2, 1, std::ptrdiff_t(24) * step * d[3]));
-                     }});
+    const auto name =
+        std::to_string(d[0]) + "x" + std::to_string(d[1]) + "x" + std::to_string(d[2]) + "x" + std::to_string(d[3]);
+    cases.push_back(
+        {"milc", "milc/" + name, [d] {
+           const int run = d[0] * d[1] / 2, step = d[0] * d[1] * d[2] / 2;
+           return Message(
+               floats().contiguous(6).vector(d[3], run, step).hvector(2, 1, std::ptrdiff_t(24) * step * d[3]));
+         }});
   }
 }
 
 void add_nas(std::vector<Case>& cases) {
   for (const int d : {12, 33, 64, 102, 162, 408, 1020}) {
     cases.push_back({"nas_lu", "nas_lu/x/" + std::to_string(d), [d] { return Message(doubles().contiguous(5 * d)); }});
-    cases.push_back(
-        {"nas_lu", "nas_lu/y/" + std::to_string(d), [d] { return Message(doubles().contiguous(5).vector(d, 1, d + 2)); }});
+    cases.push_back({"nas_lu", "nas_lu/y/" + std::to_string(d),
+                     [d] { return Message(doubles().contiguous(5).vector(d, 1, d + 2)); }});
   }
   for (const std::array<int, 3> d : {std::array{34, 18, 18}, {130, 66, 66}, {258, 130, 130}, {514, 258, 258}}) {
     const auto name = std::to_string(d[0]);
     cases.push_back({"nas_mg", "nas_mg/x/" + name, [d] {
-                       return Message(doubles().vector(d[1] - 2, 1, d[0]).hvector(d[2] - 2, 1, std::ptrdiff_t(8) * d[0] * d[1]));
+                       return Message(
+                           doubles().vector(d[1] - 2, 1, d[0]).hvector(d[2] - 2, 1, std::ptrdiff_t(8) * d[0] * d[1]));
                      }});
-    cases.push_back({"nas_mg", "nas_mg/y/" + name, [d] { return Message(doubles().vector(d[2] - 2, d[0] - 2, d[0] * d[1])); }});
-    cases.push_back({"nas_mg", "nas_mg/z/" + name, [d] { return Message(doubles().vector(d[1] - 2, d[0] - 2, d[0])); }});
+    cases.push_back(
+        {"nas_mg", "nas_mg/y/" + name, [d] { return Message(doubles().vector(d[2] - 2, d[0] - 2, d[0] * d[1])); }});
+    cases.push_back(
+        {"nas_mg", "nas_mg/z/" + name, [d] { return Message(doubles().vector(d[1] - 2, d[0] - 2, d[0])); }});
   }
 }
 
@@ -118,22 +125,25 @@ Message lammps(int others, int atoms, int count) {
 
 void add_lammps(std::vector<Case>& cases) {
   for (const auto& [atoms, count] : {std::pair{3534, 3062}, {2597, 2243}, {1907, 1662}})
-    cases.push_back(
-        {"lammps", "lammps/full/" + std::to_string(count), [atoms = atoms, count = count] { return lammps(5, atoms, count); }});
+    cases.push_back({"lammps", "lammps/full/" + std::to_string(count),
+                     [atoms = atoms, count = count] { return lammps(5, atoms, count); }});
   for (const auto& [atoms, count] : {std::pair{4084, 243}, {2157, 145}, {1217, 114}})
-    cases.push_back(
-        {"lammps", "lammps/atomic/" + std::to_string(count), [atoms = atoms, count = count] { return lammps(3, atoms, count); }});
+    cases.push_back({"lammps", "lammps/atomic/" + std::to_string(count),
+                     [atoms = atoms, count = count] { return lammps(3, atoms, count); }});
 }
 
 void add_specfem(std::vector<Case>& cases) {
   for (const auto& [size, count] : {std::pair{88881, 3225}, {38585, 1897}, {12857, 877}, {3697, 493}})
-    cases.push_back({"specfem", "specfem/oc/" + std::to_string(count),
-                     [size = size, count = count] { return Message(floats().indexed_block(1, drawn(size, count, 11))); }});
+    cases.push_back({"specfem", "specfem/oc/" + std::to_string(count), [size = size, count = count] {
+                       return Message(floats().indexed_block(1, drawn(size, count, 11)));
+                     }});
   struct Mantle {
     int crust, core, crust_count, core_count;
   };
-  for (const Mantle m :
-       {Mantle{834917, 51153, 11797, 3009}, {396849, 22477, 7125, 1729}, {152001, 7209, 3801, 801}, {39929, 1225, 1957, 245}})
+  for (const Mantle m : {Mantle{834917, 51153, 11797, 3009},
+                         {396849, 22477, 7125, 1729},
+                         {152001, 7209, 3801, 801},
+                         {39929, 1225, 1957, 245}})
     cases.push_back({"specfem", "specfem/cm/" + std::to_string(m.crust_count), [m] {
                        Arrays arrays;
                        for (const auto& [size, count] : {std::pair{m.crust, m.crust_count}, {m.core, m.core_count}}) {
@@ -156,8 +166,9 @@ void add_fft(std::vector<Case>& cases) {
   for (const int n : {256, 512, 768}) {
     const auto make = [n](int length) {
       const Shape complex = doubles().contiguous(2);
-      const Shape part = length == 1 ? complex.vector(n / ranks, 1, n).resized(bytes).contiguous(n / ranks)
-                                     : complex.vector(n / ranks, n / ranks, n).resized(std::ptrdiff_t(bytes) * n / ranks);
+      const Shape part = length == 1
+                             ? complex.vector(n / ranks, 1, n).resized(bytes).contiguous(n / ranks)
+                             : complex.vector(n / ranks, n / ranks, n).resized(std::ptrdiff_t(bytes) * n / ranks);
       return Message(part);
     };
     cases.push_back({"fft2d", "fft2d/scatter/" + std::to_string(n), [=] { return make(1); }});

@@ -6,7 +6,9 @@ namespace {
 
 constexpr int kib = 1024, mib = 1024 * 1024;
 
-std::string amount(int bytes) { return bytes >= mib ? std::to_string(bytes / mib) + "M" : std::to_string(bytes / kib) + "K"; }
+std::string amount(int bytes) {
+  return bytes >= mib ? std::to_string(bytes / mib) + "M" : std::to_string(bytes / kib) + "K";
+}
 
 /// Blocks that take every other block's place.
 void add_vectors(std::vector<Case>& cases) {
@@ -20,10 +22,10 @@ void add_vectors(std::vector<Case>& cases) {
       for (const int payload : {kib, 64 * kib, mib}) {
         const int count = payload / (length * element.bytes);
         if (count < 2) continue;
-        cases.push_back(
-            {"vector",
-             std::string("vector/") + element.name + "/" + std::to_string(length * element.bytes) + "B/" + amount(payload),
-             [=] { return Message(Shape::named(element.type).vector(count, length, 2 * length)); }});
+        cases.push_back({"vector",
+                         std::string("vector/") + element.name + "/" + std::to_string(length * element.bytes) + "B/" +
+                             amount(payload),
+                         [=] { return Message(Shape::named(element.type).vector(count, length, 2 * length)); }});
       }
 }
 
@@ -42,7 +44,8 @@ void add_faces(std::vector<Case>& cases) {
 
 /// struct { int32_t id; char kind; double position[4]; }: 37 of 40 bytes are data.
 Shape particle() {
-  return Shape::structure({1, 1, 4}, {0, 4, 8}, {Shape::named(MPI_INT32_T), Shape::named(MPI_CHAR), Shape::named(MPI_DOUBLE)});
+  return Shape::structure({1, 1, 4}, {0, 4, 8},
+                          {Shape::named(MPI_INT32_T), Shape::named(MPI_CHAR), Shape::named(MPI_DOUBLE)});
 }
 
 void add_structs(std::vector<Case>& cases) {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// messages [--pack] [--seconds S] [--list] [--exact] [NAME...]: measures the cases whose name starts with one of these (or, with --exact,
-// is one of these), one JSON line each.
-// With --pack it measures MPI_Pack and MPI_Unpack of the sent types on one rank instead of messages between two.
-// With --seconds 0 it only checks what arrives. Plain MPI: it is not linked with the library whose effect it is used to
-// measure.
+// messages [--pack] [--seconds S] [--list] [--exact] [NAME...]: measures the cases whose name starts with one of these
+// (or, with --exact, is one of these), one JSON line each. With --pack it measures MPI_Pack and MPI_Unpack of the sent
+// types on one rank instead of messages between two. With --seconds 0 it only checks what arrives. Plain MPI: it is not
+// linked with the library whose effect it is used to measure.
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -23,11 +22,12 @@ bool wanted(const std::string& name, const std::vector<std::string>& given, bool
 
 void print(const Case& one, const char* what, const Timing& timing) {
   std::printf(
-      "{\"case\": \"%s%s\", \"family\": \"%s\", \"bytes\": %td, \"block\": %.1f, \"typed_us\": %.4f, \"typed_fastest_us\": %.4f, "
+      "{\"case\": \"%s%s\", \"family\": \"%s\", \"bytes\": %td, \"block\": %.1f, \"typed_us\": %.4f, "
+      "\"typed_fastest_us\": %.4f, "
       "\"contiguous_us\": %.4f, "
       "\"samples\": %d, \"right\": %s}\n",
-      one.name.c_str(), what, one.family.c_str(), timing.payload, timing.block, timing.typed_us, timing.typed_fastest_us,
-      timing.contiguous_us, timing.samples, timing.right ? "true" : "false");
+      one.name.c_str(), what, one.family.c_str(), timing.payload, timing.block, timing.typed_us,
+      timing.typed_fastest_us, timing.contiguous_us, timing.samples, timing.right ? "true" : "false");
   std::fflush(stdout);
 }
 

@@ -59,7 +59,8 @@ Packing measure_packing(const Case& chosen, double seconds) {
   shape.commit();
   const Range range = range_of(shape, count);
   const std::ptrdiff_t size = shape.size() * count;
-  std::vector<unsigned char> memory(static_cast<std::size_t>(range.high - range.low) + 64), packed(static_cast<std::size_t>(size)), copy(packed);
+  std::vector<unsigned char> memory(static_cast<std::size_t>(range.high - range.low) + 64),
+      packed(static_cast<std::size_t>(size)), copy(packed);
   unsigned char* const user = memory.data() - range.low;
   for (std::size_t i = 0; i < memory.size(); ++i) memory[i] = static_cast<unsigned char>(i * 131 + i / 251);
   const auto pack = [&] {

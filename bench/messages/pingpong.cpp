@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/median.hpp"
+
 namespace messages {
 namespace {
 
@@ -52,11 +54,6 @@ int trips_per_sample(const End& end, int rank) {
   return trips;
 }
 
-double median(std::vector<double>& values) {
-  std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
-  return values[values.size() / 2];
-}
-
 /// Fills `sent`, lets both ranks send it once, and looks at every byte that arrived and every one beside it.
 bool arrives_whole(const Message& message, Bytes& sent, Bytes& received, const End& end, int rank) {
   for (std::size_t at = 0; at < sent.size(); ++at) sent[at] = static_cast<unsigned char>((at * 2654435761u) >> 13);
@@ -99,7 +96,8 @@ Timing measure(const Case& chosen, double seconds) {
   Bytes flat_sent(timing.payload, 1), flat_received(timing.payload, 2);
   const End typed = {sent.data() + margin,     message.send_count,    message.send.type(),
                      received.data() + margin, message.receive_count, message.receive.type()};
-  const End flat = {flat_sent.data(), int(timing.payload), MPI_BYTE, flat_received.data(), int(timing.payload), MPI_BYTE};
+  const End flat = {flat_sent.data(),     int(timing.payload), MPI_BYTE,
+                    flat_received.data(), int(timing.payload), MPI_BYTE};
   timing.right = arrives_whole(message, sent, received, typed, rank);
   message.send.forget_blocks();
   message.receive.forget_blocks();
@@ -112,16 +110,17 @@ Timing measure(const Case& chosen, double seconds) {
   const double start = MPI_Wtime();
   for (int more = 1; more;) {
     round_trips(typed, rank, 1);
-    for (int sample = 0; sample < run; ++sample) typed_s.push_back(seconds_for(typed, rank, typed_trips) / typed_trips / 2);
+    for (int sample = 0; sample < run; ++sample)
+      typed_s.push_back(seconds_for(typed, rank, typed_trips) / typed_trips / 2);
     round_trips(flat, rank, 1);
     for (int sample = 0; sample < run; ++sample) flat_s.push_back(seconds_for(flat, rank, flat_trips) / flat_trips / 2);
     more = MPI_Wtime() - start < seconds;
     MPI_Bcast(&more, 1, MPI_INT, 0, MPI_COMM_WORLD);
   }
   timing.samples = int(typed_s.size());
-  timing.typed_us = median(typed_s) * 1e6;
+  timing.typed_us = bestride::median_of(typed_s) * 1e6;
   timing.typed_fastest_us = *std::min_element(typed_s.begin(), typed_s.end()) * 1e6;
-  timing.contiguous_us = median(flat_s) * 1e6;
+  timing.contiguous_us = bestride::median_of(flat_s) * 1e6;
   return timing;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// One case measured between ranks 0 and 1: half a round trip of the typed message, and of as many bytes that lie together.
+// One case measured between ranks 0 and 1: half a round trip of the typed message, and of as many bytes that lie
+// together.
 #include "cases.hpp"
 
 namespace messages {
@@ -15,7 +16,8 @@ struct Timing {
   bool right = false;  ///< every byte received and every gap compared, on both ranks
 };
 
-/// Collective over the two ranks; takes a little more than `seconds`, of which 0 means to check what arrives and time nothing.
+/// Collective over the two ranks; takes a little more than `seconds`, of which 0 means to check what arrives and time
+/// nothing.
 Timing measure(const Case& chosen, double seconds);
 
 }  // namespace messages

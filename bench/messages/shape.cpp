@@ -40,7 +40,8 @@ Shape Shape::vector(int count, int block_length, int stride) const {
   MPI_Datatype type;
   MPI_Type_vector(count, block_length, stride, this->type(), &type);
   Shape made(type, true, ((count - 1) * std::ptrdiff_t(stride) + block_length) * extent_);
-  for (int block = 0; block < count; ++block) made.append(*this, block * std::ptrdiff_t(stride) * extent_, block_length);
+  for (int block = 0; block < count; ++block)
+    made.append(*this, block * std::ptrdiff_t(stride) * extent_, block_length);
   return made;
 }
 
@@ -71,14 +72,17 @@ Shape Shape::resized(std::ptrdiff_t extent) const {
 Shape Shape::indexed_block(int block_length, const std::vector<int>& displacements) const {
   MPI_Datatype type;
   MPI_Type_create_indexed_block(int(displacements.size()), block_length, displacements.data(), this->type(), &type);
-  Shape made(type, true, (*std::max_element(displacements.begin(), displacements.end()) + std::ptrdiff_t(block_length)) * extent_);
+  Shape made(type, true,
+             (*std::max_element(displacements.begin(), displacements.end()) + std::ptrdiff_t(block_length)) * extent_);
   for (const int at : displacements) made.append(*this, at * extent_, block_length);
   return made;
 }
 
-Shape Shape::subarray(const std::vector<int>& sizes, const std::vector<int>& subsizes, const std::vector<int>& starts) const {
+Shape Shape::subarray(const std::vector<int>& sizes, const std::vector<int>& subsizes,
+                      const std::vector<int>& starts) const {
   MPI_Datatype type;
-  MPI_Type_create_subarray(int(sizes.size()), sizes.data(), subsizes.data(), starts.data(), MPI_ORDER_C, this->type(), &type);
+  MPI_Type_create_subarray(int(sizes.size()), sizes.data(), subsizes.data(), starts.data(), MPI_ORDER_C, this->type(),
+                           &type);
   std::ptrdiff_t cells = 1;
   for (const int size : sizes) cells *= size;
   Shape made(type, true, cells * extent_);
@@ -104,7 +108,8 @@ Shape Shape::structure(const std::vector<int>& lengths, const std::vector<std::p
   MPI_Datatype type;
   MPI_Type_create_struct(int(lengths.size()), lengths.data(), addresses.data(), types.data(), &type);
   std::ptrdiff_t end = 0;
-  for (std::size_t at = 0; at < members.size(); ++at) end = std::max(end, displacements[at] + lengths[at] * members[at].extent_);
+  for (std::size_t at = 0; at < members.size(); ++at)
+    end = std::max(end, displacements[at] + lengths[at] * members[at].extent_);
   Shape made(type, true, end);
   for (std::size_t at = 0; at < members.size(); ++at) made.append(members[at], displacements[at], lengths[at]);
   return made;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "calls.hpp"
 
+#include <unistd.h>
 #include <cstdio>
 #include <functional>
-#include <unistd.h>
 
 namespace spellings {
 namespace {
@@ -48,7 +48,8 @@ struct Places {
   }
 };
 
-/// Put, get and accumulate between the ranks, over a window made of plain memory or by MPI_Win_allocate (shared on one host).
+/// Put, get and accumulate between the ranks, over a window made of plain memory or by MPI_Win_allocate (shared on one
+/// host).
 class OneSided final : public Call {
  public:
   using Access = std::function<void(const Side& here, const Side& there, MPI_Win win)>;
@@ -70,7 +71,8 @@ class File final : public Call {
     if (rank() != 0) return;
     char name[64];
     std::snprintf(name, sizeof name, "/dev/shm/spellings.%ld", long(getpid()));
-    MPI_File_open(MPI_COMM_SELF, name, MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &file_);
+    MPI_File_open(MPI_COMM_SELF, name, MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL,
+                  &file_);
     const std::vector<char> bytes(2 << 20);
     MPI_File_write_at(file_, 0, bytes.data(), int(bytes.size()), MPI_BYTE, MPI_STATUS_IGNORE);
   }
@@ -105,8 +107,8 @@ std::vector<NamedCall> all_calls(const Windows& windows) {
     calls.push_back({name, std::make_unique<Simple>(many_out, many_in, std::move(body))});
   };
   add("Sendrecv", false, false, [](const Side& out, const Side& in) {
-    MPI_Sendrecv(out.at, out.spelled.count, out.spelled.type, 1 - rank(), 0, in.at, in.spelled.count, in.spelled.type, 1 - rank(), 0,
-                 world, MPI_STATUS_IGNORE);
+    MPI_Sendrecv(out.at, out.spelled.count, out.spelled.type, 1 - rank(), 0, in.at, in.spelled.count, in.spelled.type,
+                 1 - rank(), 0, world, MPI_STATUS_IGNORE);
   });
   add("Bcast", false, false, [](const Side& out, const Side& in) {
     const Side& side = rank() == 0 ? out : in;
@@ -117,28 +119,32 @@ std::vector<NamedCall> all_calls(const Windows& windows) {
   });
   add("Gatherv", false, true, [](const Side& out, const Side& in) {
     const Places places(in);
-    MPI_Gatherv(out.at, out.spelled.count, out.spelled.type, in.at, places.counts, places.elements, in.spelled.type, 0, world);
+    MPI_Gatherv(out.at, out.spelled.count, out.spelled.type, in.at, places.counts, places.elements, in.spelled.type, 0,
+                world);
   });
   add("Scatter", true, false, [](const Side& out, const Side& in) {
     MPI_Scatter(out.at, out.spelled.count, out.spelled.type, in.at, in.spelled.count, in.spelled.type, 0, world);
   });
   add("Scatterv", true, false, [](const Side& out, const Side& in) {
     const Places places(out);
-    MPI_Scatterv(out.at, places.counts, places.elements, out.spelled.type, in.at, in.spelled.count, in.spelled.type, 0, world);
+    MPI_Scatterv(out.at, places.counts, places.elements, out.spelled.type, in.at, in.spelled.count, in.spelled.type, 0,
+                 world);
   });
   add("Allgather", false, true, [](const Side& out, const Side& in) {
     MPI_Allgather(out.at, out.spelled.count, out.spelled.type, in.at, in.spelled.count, in.spelled.type, world);
   });
   add("Allgatherv", false, true, [](const Side& out, const Side& in) {
     const Places places(in);
-    MPI_Allgatherv(out.at, out.spelled.count, out.spelled.type, in.at, places.counts, places.elements, in.spelled.type, world);
+    MPI_Allgatherv(out.at, out.spelled.count, out.spelled.type, in.at, places.counts, places.elements, in.spelled.type,
+                   world);
   });
   add("Alltoall", true, true, [](const Side& out, const Side& in) {
     MPI_Alltoall(out.at, out.spelled.count, out.spelled.type, in.at, in.spelled.count, in.spelled.type, world);
   });
   add("Alltoallv", true, true, [](const Side& out, const Side& in) {
     const Places from(out), to(in);
-    MPI_Alltoallv(out.at, from.counts, from.elements, out.spelled.type, in.at, to.counts, to.elements, in.spelled.type, world);
+    MPI_Alltoallv(out.at, from.counts, from.elements, out.spelled.type, in.at, to.counts, to.elements, in.spelled.type,
+                  world);
   });
   add("Alltoallw", false, false, [](const Side& out, const Side& in) {
     const Places from(out), to(in);
@@ -152,7 +158,8 @@ std::vector<NamedCall> all_calls(const Windows& windows) {
   });
   add("Iallgather", false, true, [](const Side& out, const Side& in) {
     MPI_Request request;
-    MPI_Iallgather(out.at, out.spelled.count, out.spelled.type, in.at, in.spelled.count, in.spelled.type, world, &request);
+    MPI_Iallgather(out.at, out.spelled.count, out.spelled.type, in.at, in.spelled.count, in.spelled.type, world,
+                   &request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
   });
   add("Ialltoallw", false, false, [](const Side& out, const Side& in) {
@@ -168,18 +175,20 @@ std::vector<NamedCall> all_calls(const Windows& windows) {
     };
     access("Put, fence", false, [](const Side& here, const Side& there, MPI_Win w) {
       MPI_Win_fence(MPI_MODE_NOPRECEDE, w);
-      MPI_Put(here.at, here.spelled.count, here.spelled.type, 1 - rank(), 0, there.spelled.count, there.spelled.type, w);
+      MPI_Put(here.at, here.spelled.count, here.spelled.type, 1 - rank(), 0, there.spelled.count, there.spelled.type,
+              w);
       MPI_Win_fence(MPI_MODE_NOSUCCEED, w);
     });
     access("Get, lock", false, [](const Side& here, const Side& there, MPI_Win w) {
       MPI_Win_lock(MPI_LOCK_SHARED, 1 - rank(), 0, w);
-      MPI_Get(here.at, here.spelled.count, here.spelled.type, 1 - rank(), 0, there.spelled.count, there.spelled.type, w);
+      MPI_Get(here.at, here.spelled.count, here.spelled.type, 1 - rank(), 0, there.spelled.count, there.spelled.type,
+              w);
       MPI_Win_unlock(1 - rank(), w);
     });
     access("Accumulate, fence", true, [](const Side& here, const Side& there, MPI_Win w) {
       MPI_Win_fence(MPI_MODE_NOPRECEDE, w);
-      MPI_Accumulate(here.at, here.spelled.count, here.spelled.type, 1 - rank(), 0, there.spelled.count, there.spelled.type, MPI_SUM,
-                     w);
+      MPI_Accumulate(here.at, here.spelled.count, here.spelled.type, 1 - rank(), 0, there.spelled.count,
+                     there.spelled.type, MPI_SUM, w);
       MPI_Win_fence(MPI_MODE_NOSUCCEED, w);
     });
   };

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// spellings [--seconds S] [CALL...]: what a call gains if the type it is given is spelled as MPI's engine likes it, by hand, without the
-// preload. Two ranks; per call, shape and size four variants that take turns: both sides as users write them, the sending side
-// respelled, the receiving side, both. One JSON line each: medians of microseconds a call.
+// spellings [--seconds S] [CALL...]: what a call gains if the type it is given is spelled as MPI's engine likes it, by
+// hand, without the preload. Two ranks; per call, shape and size four variants that take turns: both sides as users
+// write them, the sending side respelled, the receiving side, both. One JSON line each: medians of microseconds a call.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <vector>
 
+#include "base/median.hpp"
 #include "calls.hpp"
 
 namespace {
@@ -18,7 +19,8 @@ struct Variant {
   const char* name;
   bool out, in;
 };
-constexpr Variant variants[] = {{"forward", false, false}, {"send", true, false}, {"receive", false, true}, {"both", true, true}};
+constexpr Variant variants[] = {
+    {"forward", false, false}, {"send", true, false}, {"receive", false, true}, {"both", true, true}};
 
 double run(Call& call, const Side& out, const Side& in, int times) {
   MPI_Barrier(MPI_COMM_WORLD);
@@ -28,15 +30,13 @@ double run(Call& call, const Side& out, const Side& in, int times) {
   return (MPI_Wtime() - start) / times;
 }
 
-double median(std::vector<double>& values) {
-  std::nth_element(values.begin(), values.begin() + std::ptrdiff_t(values.size() / 2), values.end());
-  return values[values.size() / 2];
-}
-
-void measure(const NamedCall& named, const Shape& shape, int payload, char* out_memory, char* in_memory, double seconds) {
+void measure(const NamedCall& named, const Shape& shape, int payload, char* out_memory, char* in_memory,
+             double seconds) {
   Call& call = *named.call;
-  Side out[2] = {{out_memory, call.many_out() ? shape.tiled : shape.plain, shape.step}, {out_memory, shape.respelled, shape.step}};
-  Side in[2] = {{in_memory, call.many_in() ? shape.tiled : shape.plain, shape.step}, {in_memory, shape.respelled, shape.step}};
+  Side out[2] = {{out_memory, call.many_out() ? shape.tiled : shape.plain, shape.step},
+                 {out_memory, shape.respelled, shape.step}};
+  Side in[2] = {{in_memory, call.many_in() ? shape.tiled : shape.plain, shape.step},
+                {in_memory, shape.respelled, shape.step}};
   run(call, out[0], in[0], 2);
   constexpr double sample_s = 400e-6;
   int times = int(std::clamp(sample_s / run(call, out[0], in[0], 2), 2.0, 64.0));
@@ -51,9 +51,9 @@ void measure(const NamedCall& named, const Shape& shape, int payload, char* out_
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   if (rank != 0) return;
-  std::printf("{\"call\": \"%s\", \"shape\": \"%s\", \"bytes\": %d, \"samples\": %zu", named.name.c_str(), shape.name.c_str(), payload,
-              samples[0].size());
-  for (int v = 0; v < 4; ++v) std::printf(", \"%s_us\": %.3f", variants[v].name, median(samples[v]) * 1e6);
+  std::printf("{\"call\": \"%s\", \"shape\": \"%s\", \"bytes\": %d, \"samples\": %zu", named.name.c_str(),
+              shape.name.c_str(), payload, samples[0].size());
+  for (int v = 0; v < 4; ++v) std::printf(", \"%s_us\": %.3f", variants[v].name, bestride::median_of(samples[v]) * 1e6);
   std::printf("}\n");
   std::fflush(stdout);
 }

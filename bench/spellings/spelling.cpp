@@ -25,7 +25,8 @@ MPI_Datatype repeated(int count, MPI_Datatype of) {
   return made;
 }
 
-/// `turns` of a loop of `stride` bytes over (length x body): what the users' spelling is, and the loop's turns as the count.
+/// `turns` of a loop of `stride` bytes over (length x body): what the users' spelling is, and the loop's turns as the
+/// count.
 Shape loop(std::string name, int turns, int length, MPI_Aint stride, MPI_Datatype body) {
   int size = 0;
   MPI_Type_size(body, &size);

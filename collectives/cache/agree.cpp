@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::int64_t words_bytes = sizeof(AgreedWords);
 
-Strand disseminate(Hierarchy& h, AgreedWords& words) {
+Task disseminate(Hierarchy& h, AgreedWords& words) {
   const auto first_rank = [&h](int node) { return h.topology().ranks_on(node)[0]; };
   std::byte* out = h.staging();
   std::byte* in = h.staging() + words_bytes;
@@ -26,7 +26,7 @@ Strand disseminate(Hierarchy& h, AgreedWords& words) {
 
 }  // namespace
 
-Strand agree(Hierarchy& h, AgreedWords& words, Reach reach) {
+Task agree(Hierarchy& h, AgreedWords& words, AgreementScope reach) {
   constexpr int leader = 0;
   Channels& channels = h.channels();
   AgreedWords other;
@@ -47,7 +47,7 @@ Strand agree(Hierarchy& h, AgreedWords& words, Reach reach) {
     channels.take(q, Stream::own);
     words &= other;
   }
-  if (reach == Reach::all) co_await disseminate(h, words);
+  if (reach == AgreementScope::all) co_await disseminate(h, words);
   if (h.local_ranks() == 1) co_return;
   co_await until([&] { return channels.vacant(Stream::own); });
   std::memcpy(channels.slot(Stream::own), &words, sizeof words);

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Agreement: a few words of bits of which all members get the conjunction.
+// Agreement: all members obtain the bitwise AND of a few words.
 //
-// Inside the node through the channels, to the first rank and back; between the first ranks of the nodes by dissemination: in round r to
-// the node 2^r further on, ceil(log2 nodes) messages of a few bytes. Combining a word twice does no harm, so any number of nodes will do.
+// Inside the node the words go through the channels to the first rank and back. Between the first ranks of the nodes
+// they spread by dissemination: in round r each sends to the node 2^r further on, so there are ceil(log2 nodes)
+// messages of a few bytes. Combining a word twice does not change the result, so any number of nodes works.
 #include <cstdint>
 
-#include "collectives/hierarchy.hpp"
-#include "collectives/strand.hpp"
+#include "collectives/core/hierarchy.hpp"
+#include "collectives/core/task.hpp"
 
 namespace bestride {
 
@@ -19,12 +20,13 @@ struct AgreedWords {
   }
 };
 
-enum class Reach {
-  node,  ///< the ranks of a node agree among themselves
+enum class AgreementScope {
+  node,  ///< only the ranks of a node agree, among themselves
   all,
 };
 
-/// `words`: this rank's; in the end, those of all within reach combined. Outlives the strand. It ends when all within reach have begun.
-Strand agree(Hierarchy& hierarchy, AgreedWords& words, Reach reach);
+/// `words`: on entry this rank's words; at the end the AND of the words of all ranks in scope. Must outlive the task.
+/// The task ends only after all ranks in scope have begun.
+Task agree(Hierarchy& hierarchy, AgreedWords& words, AgreementScope reach);
 
 }  // namespace bestride

@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "collectives/simulated_job.hpp"
-#include "collectives/test_blocks.hpp"
+#include "collectives/testing/simulated_job.hpp"
+#include "collectives/testing/test_blocks.hpp"
 
 namespace bestride {
 namespace {
@@ -14,29 +14,33 @@ TEST(Agree, GivesTheConjunctionOfAllWithinReachForAFewBytes) {
   for (int round = 0; round < 300; ++round) {
     SimulatedJob job(random_placement(random), random());
     for (int again = 0; again < 4; ++again) {
-      const Reach reach = random() % 3 ? Reach::all : Reach::node;
+      const AgreementScope reach = random() % 3 ? AgreementScope::all : AgreementScope::node;
       std::vector<AgreedWords> words(static_cast<std::size_t>(job.ranks()));
       std::vector<AgreedWords> expected(static_cast<std::size_t>(job.topology().nodes()));
       for (AgreedWords& all : expected)
         for (std::uint64_t& word : all.word) word = ~std::uint64_t{0};
       std::vector<std::int64_t> before;
       for (int node = 0; node < job.topology().nodes(); ++node) before.push_back(job.bytes_out(node));
-      std::vector<Strand> strands;
+      std::vector<Task> tasks;
       for (int rank = 0; rank < job.ranks(); ++rank) {
         AgreedWords& mine = words[static_cast<std::size_t>(rank)];
         for (std::uint64_t& word : mine.word) word = random() | random() | random();
         for (int node = 0; node < job.topology().nodes(); ++node)
-          if (reach == Reach::all || node == job.topology().node_of(rank)) expected[static_cast<std::size_t>(node)] &= mine;
-        strands.push_back(agree(job.at(rank), mine, reach));
+          if (reach == AgreementScope::all || node == job.topology().node_of(rank))
+            expected[static_cast<std::size_t>(node)] &= mine;
+        tasks.push_back(agree(job.at(rank), mine, reach));
       }
-      ASSERT_TRUE(job.run(std::move(strands))) << "round " << round;
+      ASSERT_TRUE(job.run(std::move(tasks))) << "round " << round;
       for (int rank = 0; rank < job.ranks(); ++rank)
         for (int i = 0; i < 4; ++i)
-          ASSERT_EQ(words[static_cast<std::size_t>(rank)].word[i], expected[static_cast<std::size_t>(job.topology().node_of(rank))].word[i]) << "round " << round;
+          ASSERT_EQ(words[static_cast<std::size_t>(rank)].word[i],
+                    expected[static_cast<std::size_t>(job.topology().node_of(rank))].word[i])
+              << "round " << round;
       for (int node = 0; node < job.topology().nodes(); ++node) {
         int rounds = 0;
         while ((1 << rounds) < job.topology().nodes()) ++rounds;
-        EXPECT_EQ(job.bytes_out(node) - before[static_cast<std::size_t>(node)], reach == Reach::all ? 32 * rounds : 0);
+        EXPECT_EQ(job.bytes_out(node) - before[static_cast<std::size_t>(node)],
+                  reach == AgreementScope::all ? 32 * rounds : 0);
       }
     }
   }

@@ -5,22 +5,24 @@
 #include <cstring>
 #include <vector>
 
+#include "collectives/algorithms/allgather.hpp"
 #include "collectives/cache/delta_code.hpp"
 #include "collectives/cache/lookup.hpp"
-#include "collectives/share.hpp"
 
 namespace bestride {
 namespace {
 
-/// Bytes of a piece of which a difference is made: 5 % of the words changed, 16 KiB pieces sent 1.05 times the bytes of 128 KiB ones.
+/// Piece size for differences. With 5 % of the words changed, 16 KiB pieces sent 1.05 times the bytes of 128 KiB
+/// pieces.
 constexpr std::int64_t long_piece = 128 << 10;
 
 class CachedAllgather final : public Kept {
  public:
-  CachedAllgather(Hierarchy& hierarchy, const RankBlocks& strings, CacheTable& table, Arena& arena, Pace pace)
+  CachedAllgather(Hierarchy& hierarchy, const RankBlocks& strings, CacheTable& table, Arena& arena,
+                  PipelineSettings pipeline)
       : h_(hierarchy),
         strings_(strings),
-        pace_(pace),
+        pipeline_(pipeline),
         own_(strings.part(hierarchy.node(), hierarchy.local_rank())),
         own_bytes_(strings, hierarchy.node(), hierarchy.local_rank(), hierarchy.staging()),
         lookup_(hierarchy, strings, own_bytes_, table, arena, CacheTable::plain) {
@@ -28,9 +30,9 @@ class CachedAllgather final : public Kept {
       if (bytes % 2) unit_ = 1;
   }
 
-  Strand run() {
+  Task run() {
     if (!lookup_.active()) {
-      co_await share(h_, strings_, pace_, unit_);
+      co_await allgather(h_, strings_, pipeline_, unit_);
       co_return;
     }
     co_await lookup_.run();
@@ -41,16 +43,16 @@ class CachedAllgather final : public Kept {
   }
 
   void keep(int node, Range range, const std::byte* data) noexcept override {
-    if (std::byte* to = lookup_.place(node, range)) std::memcpy(to, data, static_cast<std::size_t>(range.bytes()));
+    if (std::byte* to = lookup_.place(node, range)) std::memcpy(to, data, static_cast<std::size_t>(range.length()));
   }
 
  private:
-  Strand copy(const std::byte* result) {
+  Task copy(const std::byte* result) {
     for (int node = 0; node < h_.nodes(); ++node) {
       const Range own = node == h_.node() ? own_ : Range{};
       const Range parts[2] = {{0, own.first}, {own.last, strings_.bytes(node)}};
       for (int part = 0; part < 2; ++part)
-        for (std::int64_t i = 0; i < pieces_in(parts[part].bytes(), OwnBlock::step); ++i) {
+        for (std::int64_t i = 0; i < pieces_in(parts[part].length(), OwnBlock::step); ++i) {
           const Range range = piece_of(parts[part], i, OwnBlock::step);
           strings_.write(node, range, result + lookup_.begins()[static_cast<std::size_t>(node)] + range.first);
           co_await pause();
@@ -58,47 +60,49 @@ class CachedAllgather final : public Kept {
     }
   }
 
-  Strand gather() {
+  Task gather() {
     const std::byte* const base = lookup_.base();
     DeltaCode code(base, lookup_.begins());
-    std::vector<Strand> strands;
-    strands.push_back(share(h_, strings_, base ? pace_of_differences() : pace_, unit_, lookup_.keeps() ? this : nullptr, base ? &code : nullptr));
-    if (lookup_.keeps()) strands.push_back(keep_own());
-    co_await all_of(strands);
+    std::vector<Task> tasks;
+    tasks.push_back(allgather(h_, strings_, base ? pipeline_of_differences() : pipeline_, unit_,
+                              lookup_.keeps() ? this : nullptr, base ? &code : nullptr));
+    if (lookup_.keeps()) tasks.push_back(keep_own());
+    co_await all_of(tasks);
     lookup_.saved(code.saved());
     lookup_.written();
   }
 
-  /// A piece at a time, while the wire is busy.
-  Strand keep_own() {
-    for (std::int64_t i = 0; i < pieces_in(own_.bytes(), pace_.piece); ++i) {
-      const Range range = piece_of(own_, i, pace_.piece);
+  /// Keeps this rank's block, one piece at a time, while the network is busy.
+  Task keep_own() {
+    for (std::int64_t i = 0; i < pieces_in(own_.length(), pipeline_.piece); ++i) {
+      const Range range = piece_of(own_, i, pipeline_.piece);
       if (std::byte* to = lookup_.place(h_.node(), range)) strings_.read(h_.node(), range, to);
       co_await pause();
     }
   }
 
-  /// A difference is a small part of its piece, and is sent in a message of its own, with headers.
-  Pace pace_of_differences() const noexcept {
-    Pace pace = pace_;
-    pace.in_flight = 2;
-    pace.piece = std::max(pace.piece, std::min(8 * pace.piece, long_piece));
-    return pace;
+  /// A difference is a small part of its piece, and has a message of its own, with headers, so pieces are longer.
+  PipelineSettings pipeline_of_differences() const noexcept {
+    PipelineSettings pipeline = pipeline_;
+    pipeline.in_flight = 2;
+    pipeline.piece = std::max(pipeline.piece, std::min(8 * pipeline.piece, long_piece));
+    return pipeline;
   }
 
   Hierarchy& h_;
   const RankBlocks& strings_;
-  Pace pace_;
+  PipelineSettings pipeline_;
   const Range own_;
   const OwnBytes own_bytes_;
   Lookup lookup_;
-  std::int64_t unit_ = 2;  ///< cut where 16-bit words are, so that a word that changed is one that changed for both ends
+  std::int64_t unit_ = 2;  ///< cut at 16-bit words, so that a changed word lies in one piece
 };
 
 }  // namespace
 
-Strand allgather_cached(Hierarchy& hierarchy, const RankBlocks& strings, CacheTable& table, Arena& arena, Pace pace) {
-  CachedAllgather work(hierarchy, strings, table, arena, pace);
+Task cached_allgather(Hierarchy& hierarchy, const RankBlocks& strings, CacheTable& table, Arena& arena,
+                      PipelineSettings pipeline) {
+  CachedAllgather work(hierarchy, strings, table, arena, pipeline);
   co_await work.run();
 }
 

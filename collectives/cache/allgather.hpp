@@ -1,22 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// An allgather that knows past results: what nobody changed is copied out of the node's arena, what changed in a part of its words crosses
-// the wire as the difference, and all else is shared as ever and kept.
+// An allgather that uses past results. If no member's data has changed, the result is copied from the node's arena. If
+// a part of the words has changed, the differences cross the network. Otherwise it is a normal allgather, and its
+// result is kept.
 //
-// Each rank compares all bytes of its block with what it gave before (a hash picks what to compare, the bytes decide), and all agree on 32
-// bytes a rank: inside the node through shared memory, between nodes ceil(log2 nodes) messages. Exact for any program: content counts,
-// not addresses. (ZeRO++'s secondary partition, hpZ, keeps a copy of the weights in each node because the application says so;
-// arXiv 2306.10209.)
+// Each rank compares all bytes of its block with what it contributed before: a hash selects the candidates, the bytes
+// decide. Then all members agree on 32 bytes per rank: inside the node through shared memory, between nodes with
+// ceil(log2 nodes) messages. The result is exact for any program, because content decides and not addresses. (ZeRO++'s
+// secondary partition, hpZ, keeps a copy of the weights on each node because the application asks for it; arXiv
+// 2306.10209.)
 #include "collectives/cache/arena.hpp"
 #include "collectives/cache/cache_table.hpp"
-#include "collectives/hierarchy.hpp"
-#include "collectives/strand.hpp"
-#include "collectives/strings.hpp"
+#include "collectives/core/hierarchy.hpp"
+#include "collectives/core/node_vectors.hpp"
+#include "collectives/core/task.hpp"
 
 namespace bestride {
 
-/// `strings`: as for share(): this rank's block is filled in. All members call with tables made alike that saw the same calls, and an arena
-/// of at least the table's budget each, or none. All outlive the strand.
-Strand allgather_cached(Hierarchy& hierarchy, const RankBlocks& strings, CacheTable& table, Arena& arena, Pace pace);
+/// `strings`: as for allgather(), with this rank's block filled in. All members must call with tables that were made
+/// alike and saw the same calls. Each arena has at least the table's budget, or is empty. All arguments outlive the
+/// task.
+Task cached_allgather(Hierarchy& hierarchy, const RankBlocks& strings, CacheTable& table, Arena& arena,
+                      PipelineSettings pipeline);
 
 }  // namespace bestride

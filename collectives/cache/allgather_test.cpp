@@ -21,8 +21,8 @@ std::vector<int> block_placement(int nodes, int each) {
   return placement;
 }
 
-/// Any sequence of contents, shapes, budgets and missing arenas: always every byte, never more than plain and the agreement, and
-/// nothing but the agreement where nobody changed anything.
+/// Any sequence of contents, shapes, budgets and missing arenas. The result always has every byte; a node never sends
+/// more than a plain allgather and the agreement, and only the agreement if no data has changed.
 TEST(CachedAllgather, GivesEveryRankEveryBlockWhateverIsCalled) {
   std::mt19937_64 random(21);
   CacheCounts all;
@@ -42,9 +42,11 @@ TEST(CachedAllgather, GivesEveryRankEveryBlockWhateverIsCalled) {
       largest = std::max(largest, sum);
       known.push_back({random_content(shape, random)});
     }
-    const std::int64_t budget = (largest + 64) * std::vector<std::int64_t>{1, 2, 3, 40}[random() % 4] / (random() % 8 ? 1 : 2);
+    const std::int64_t budget =
+        (largest + 64) * std::vector<std::int64_t>{1, 2, 3, 40}[random() % 4] / (random() % 8 ? 1 : 2);
     CachedJob job(nodes, random(), {budget, static_cast<std::int64_t>(random() % 3 ? 0 : 500), random() % 4 != 0});
-    if (random() % 6 == 0) job.take_arena_of_node(static_cast<int>(random() % static_cast<std::uint64_t>(job.job.topology().nodes())));
+    if (random() % 6 == 0)
+      job.take_arena_of_node(static_cast<int>(random() % static_cast<std::uint64_t>(job.job.topology().nodes())));
     if (random() % 6 == 0) job.take_arena_of_rank(static_cast<int>(random() % nodes.size()));
     const std::uint64_t gaps = random() % 2 ? random() : 0;
     for (int call = 0; call < 24; ++call) {
@@ -52,26 +54,24 @@ TEST(CachedAllgather, GivesEveryRankEveryBlockWhateverIsCalled) {
       auto& contents = known[shape];
       Content content = contents[random() % 2 ? contents.size() - 1 : random() % contents.size()];
       switch (random() % 6) {
-        case 0:
-          content = random_content(shapes[shape], random);
-          break;
+        case 0: content = random_content(shapes[shape], random); break;
         case 1:
           for (auto& block : content) change_words(block, 0.001 * static_cast<double>(random() % 1000), random);
           break;
-        case 2:
-          change_words(content[random() % content.size()], 0.1, random);
-          break;
-        default:
-          break;
+        case 2: change_words(content[random() % content.size()], 0.1, random); break;
+        default: break;
       }
       contents.push_back(content);
-      const Pace pace{static_cast<std::int64_t>(1 + random() % 4096), static_cast<int>(1 + random() % 3)};
+      const PipelineSettings pipeline{static_cast<std::int64_t>(1 + random() % 4096),
+                                      static_cast<int>(1 + random() % 3)};
       const CacheCounts before = job.counts();
-      ASSERT_TRUE(job.allgather(content, pace, [&](int rank) { return (gaps >> (rank + call) % 64 & 1) != 0; })) << "round " << round << " call " << call;
+      ASSERT_TRUE(job.allgather(content, pipeline, [&](int rank) { return (gaps >> (rank + call) % 64 & 1) != 0; }))
+          << "round " << round << " call " << call;
       const CacheCounts& now = job.counts();
       for (int node = 0; node < job.job.topology().nodes(); ++node) {
         const std::int64_t plain = job.plain(node, content);
-        ASSERT_LE(job.sent(node), (now.hits > before.hits ? 0 : plain) + agreement) << "round " << round << " call " << call;
+        ASSERT_LE(job.sent(node), (now.hits > before.hits ? 0 : plain) + agreement)
+            << "round " << round << " call " << call;
         if (now.hits == before.hits && now.deltas == before.deltas) {
           ASSERT_GE(job.sent(node), plain);
         }
@@ -86,15 +86,15 @@ TEST(CachedAllgather, GivesEveryRankEveryBlockWhateverIsCalled) {
     all.misses += job.counts().misses;
     all.paused += job.counts().paused;
   }
-  // All of it happened.
+  // All cases occurred.
   EXPECT_GT(all.hits, 200u);
   EXPECT_GT(all.deltas, 200u);
   EXPECT_GT(all.misses, 200u);
   EXPECT_GT(all.paused, 20u);
 }
 
-/// A rank that is ahead never overwrites what a neighbour still reads: room for one result or two, and calls that a rank may end early
-/// because it has nothing to give.
+/// A rank that is ahead never overwrites what a neighbour still reads. Room for one result or two, and calls that a
+/// rank may end early because it contributes nothing.
 TEST(CachedAllgather, RanksRunAheadOfTheirNeighbours) {
   std::mt19937_64 random(29);
   CacheCounts all;
@@ -106,7 +106,9 @@ TEST(CachedAllgather, RanksRunAheadOfTheirNeighbours) {
     for (auto& shape : shapes) {
       std::int64_t sum = 0;
       for (std::size_t rank = 0; rank < nodes.size(); ++rank) {
-        shape.push_back(random() % 2 ? 0 : static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(most)) / static_cast<std::int64_t>(nodes.size()));
+        shape.push_back(random() % 2 ? 0
+                                     : static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(most)) /
+                                           static_cast<std::int64_t>(nodes.size()));
         sum += shape.back();
       }
       largest = std::max(largest, sum);
@@ -121,7 +123,9 @@ TEST(CachedAllgather, RanksRunAheadOfTheirNeighbours) {
       if (random() % 4 == 0)
         for (auto& block : contents.back()) change_words(block, 0.1, random);
     }
-    ASSERT_TRUE(job.allgathers(contents, {static_cast<std::int64_t>(1000 + random() % 100000), static_cast<int>(1 + random() % 2)})) << "round " << round;
+    ASSERT_TRUE(job.allgathers(
+        contents, {static_cast<std::int64_t>(1000 + random() % 100000), static_cast<int>(1 + random() % 2)}))
+        << "round " << round;
     all.hits += job.counts().hits;
     all.deltas += job.counts().deltas;
   }
@@ -129,10 +133,11 @@ TEST(CachedAllgather, RanksRunAheadOfTheirNeighbours) {
   EXPECT_GT(all.deltas, 20u);
 }
 
-/// To the byte: what was not sent, by the wire's own count.
+/// The counted savings equal, to the byte, what the simulated network did not carry.
 TEST(CachedAllgather, CountsWhatWasNotSent) {
   std::mt19937_64 random(23);
-  for (const std::vector<int>& nodes : {block_placement(3, 2), block_placement(2, 1), std::vector<int>{0, 1, 1, 2, 0, 1}}) {
+  for (const std::vector<int>& nodes :
+       {block_placement(3, 2), block_placement(2, 1), std::vector<int>{0, 1, 1, 2, 0, 1}}) {
     CachedJob job(nodes, 1, {1 << 20, 0, true});
     Content content = random_content(std::vector<std::int64_t>(nodes.size(), 20000), random);
     std::int64_t hit_bytes = 0, saved = 0;
@@ -142,8 +147,10 @@ TEST(CachedAllgather, CountsWhatWasNotSent) {
       ASSERT_TRUE(job.allgather(content));
       std::int64_t unsent = 0;
       for (int node = 0; node < job.job.topology().nodes(); ++node) unsent += job.plain(node, content) - job.sent(node);
-      // Without the agreement's messages, which are a node's, one for each doubling, once something is kept.
-      if (call > 0) unsent += job.job.topology().nodes() * std::bit_width(static_cast<unsigned>(job.job.topology().nodes() - 1)) * 32;
+      // Subtract the messages of the agreement. A node sends one per doubling, once something is kept.
+      if (call > 0)
+        unsent +=
+            job.job.topology().nodes() * std::bit_width(static_cast<unsigned>(job.job.topology().nodes() - 1)) * 32;
       (job.counts().hits > before.hits ? hit_bytes : saved) += unsent;
     }
     std::uint64_t counted_hit_bytes = 0, counted_saved = 0;
@@ -200,14 +207,14 @@ TEST(CachedAllgather, OneChangedByteAnywhereIsSeen) {
     }
 }
 
-/// Blocks of several steps of hashing and comparing, that lie together on one rank and not on the other.
+/// Blocks of several steps of hashing and comparing, contiguous on one rank and not on the other.
 TEST(CachedAllgather, LongBlocksTogetherOrNot) {
   std::mt19937_64 random(24);
   CachedJob job({0, 1}, 3, {16 << 20, 0, true}, 256 * kibibyte);
   const std::int64_t bytes = OwnBlock::step * 2 + 12346;
   Content content = random_content({bytes, bytes}, random);
   for (int call = 0; call < 4; ++call)
-    ASSERT_TRUE(job.allgather(content, Pace{}, [call](int rank) { return (rank + call) % 2 == 0; }));
+    ASSERT_TRUE(job.allgather(content, PipelineSettings{}, [call](int rank) { return (rank + call) % 2 == 0; }));
   EXPECT_EQ(job.counts().hits, 3u);
   content[1].back() ^= std::byte{1};
   ASSERT_TRUE(job.allgather(content));
@@ -216,7 +223,8 @@ TEST(CachedAllgather, LongBlocksTogetherOrNot) {
   EXPECT_LE(job.sent(1), bytes / 1024 + kibibyte);
 }
 
-/// With a fraction f of words changed: at most 1/16 + f of plain and 1 KiB; and never over 1.01 of plain.
+/// With a fraction f of words changed: at most 1/16 + f of the plain bytes and 1 KiB, and never more than 1.01 of
+/// plain.
 TEST(CachedAllgather, AChangeCostsItsWordsAndASixteenth) {
   std::mt19937_64 random(25);
   for (const auto& placement : {block_placement(2, 1), std::vector<int>{0, 1, 2, 0, 1, 0}}) {
@@ -224,15 +232,19 @@ TEST(CachedAllgather, AChangeCostsItsWordsAndASixteenth) {
     const std::vector<std::int64_t> bytes(placement.size(), 300 * kibibyte + 2);
     const int nodes = job.job.topology().nodes();
     for (const double f : {0.0, 0.001, 0.02, 0.14, 0.42, 0.69, 0.92, 0.95, 1.0})
-      for (const int how : {0, 1, 2}) {  // everywhere, one run of each block, one rank only
+      for (const int how : {0, 1, 2}) {  // all words, one run of each block, one rank only
         Content content = random_content(bytes, random);
         ASSERT_TRUE(job.allgather(content));
         std::vector<std::int64_t> changed(static_cast<std::size_t>(nodes));
         for (std::size_t rank = 0; rank < content.size(); ++rank) {
           if (how == 2 && rank != 1) continue;
           auto& block = content[rank];
-          std::vector<std::byte> run(block.begin(), block.begin() + static_cast<std::ptrdiff_t>(how == 1 ? 2 * static_cast<std::int64_t>(f * 150 * kibibyte) : static_cast<std::int64_t>(block.size())));
-          changed[static_cast<std::size_t>(job.job.topology().node_of(static_cast<int>(rank)))] += change_words(run, how == 1 ? 1.0 : f, random);
+          std::vector<std::byte> run(
+              block.begin(),
+              block.begin() + static_cast<std::ptrdiff_t>(how == 1 ? 2 * static_cast<std::int64_t>(f * 150 * kibibyte)
+                                                                   : static_cast<std::int64_t>(block.size())));
+          changed[static_cast<std::size_t>(job.job.topology().node_of(static_cast<int>(rank)))] +=
+              change_words(run, how == 1 ? 1.0 : f, random);
           std::copy(run.begin(), run.end(), block.begin());
         }
         const CacheCounts before = job.counts();
@@ -243,11 +255,13 @@ TEST(CachedAllgather, AChangeCostsItsWordsAndASixteenth) {
           const std::int64_t plain = job.plain(node, content);
           std::int64_t new_bytes = 2 * changed[static_cast<std::size_t>(node)] * (nodes - 1);
           const RelayPlan plan = job.plan(content);
-          for (const Stretch& stretch : plan.through(node))
-            new_bytes += std::min(2 * changed[static_cast<std::size_t>(stretch.node)], stretch.range.bytes()) * (nodes - 2);
+          for (const RelayedRange& stretch : plan.through(node))
+            new_bytes +=
+                std::min(2 * changed[static_cast<std::size_t>(stretch.node)], stretch.range.length()) * (nodes - 2);
           const double bound = static_cast<double>(plain) / 16 + static_cast<double>(new_bytes) + 1024;
           EXPECT_LE(static_cast<double>(job.sent(node)), std::min(bound, 1.01 * static_cast<double>(plain)))
-              << "f " << f << " how " << how << " node " << node << " of " << nodes << " deltas " << job.counts().deltas - before.deltas;
+              << "f " << f << " how " << how << " node " << node << " of " << nodes << " deltas "
+              << job.counts().deltas - before.deltas;
         }
       }
   }
@@ -280,7 +294,7 @@ TEST(CachedAllgather, ContentThatIsAlwaysNewIsLeftAlone) {
     ASSERT_TRUE(job.allgather(content));
     agreed += job.sent(0) > job.plain(0, content);
   }
-  // 12 looked at, 12 not, 12 looked at, 24 not, ...
+  // 12 looked up, 12 skipped, 12 looked up, 24 skipped, ...
   EXPECT_EQ(job.counts().stores, 60u);
   EXPECT_EQ(agreed, 59);
   EXPECT_EQ(job.counts().paused, 340u);
@@ -303,7 +317,7 @@ TEST(CachedAllgather, ANodeOrARankWithoutMemoryOnlyMeansNoFinds) {
   }
 }
 
-/// A file that ends in the midst of the second result: what lies before is found, what would lie behind is not.
+/// The file ends in the middle of the second result: what is before the end is found, what is behind it is not.
 TEST(CachedAllgather, ARankThatCantHaveMorePagesFindsWhatItHas) {
   std::mt19937_64 random(30);
   const std::int64_t block = 100000;

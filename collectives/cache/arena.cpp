@@ -11,7 +11,10 @@
 namespace bestride {
 
 Arena::Arena(std::byte* memory, std::int64_t bytes, int file)
-    : memory_(memory), bytes_(bytes), file_(file), reserved_(file < 0 ? 0 : static_cast<std::size_t>((bytes + chunk - 1) / chunk)) {}
+    : memory_(memory),
+      bytes_(bytes),
+      file_(file),
+      reserved_(file < 0 ? 0 : static_cast<std::size_t>((bytes + chunk - 1) / chunk)) {}
 
 bool Arena::reserve(std::int64_t offset, std::int64_t bytes) noexcept {
   if (!has(offset, bytes)) return false;
@@ -22,7 +25,9 @@ bool Arena::reserve(std::int64_t offset, std::int64_t bytes) noexcept {
     while ((result = fallocate(file_, 0, i * chunk, std::min(chunk, bytes_ - i * chunk))) != 0 && errno == EINTR) {
     }
     if (result != 0) {
-      say_once("arena", "no memory to keep results of allgathers in; repeated ones cross the network again (BESTRIDE_CACHE_BYTES sets how much is asked for)");
+      say_once("arena",
+               "no memory to keep results of allgathers in; repeated ones cross the network again "
+               "(BESTRIDE_CACHE_BYTES sets how much is asked for)");
       return false;
     }
     reserved_[static_cast<std::size_t>(i)] = true;

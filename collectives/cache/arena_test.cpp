@@ -29,7 +29,8 @@ TEST(Arena, NoneAndTooSmallAreNoMemory) {
 
 /// A memfd of some size, mapped at a length that may be greater.
 struct File {
-  File(std::int64_t bytes, std::int64_t mapped) : length(static_cast<std::size_t>(mapped)), number(memfd_create("arena", MFD_CLOEXEC | MFD_ALLOW_SEALING)) {
+  File(std::int64_t bytes, std::int64_t mapped)
+      : length(static_cast<std::size_t>(mapped)), number(memfd_create("arena", MFD_CLOEXEC | MFD_ALLOW_SEALING)) {
     if (ftruncate(number, bytes) != 0) std::abort();
     void* place = mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, number, 0);
     if (place == MAP_FAILED) std::abort();
@@ -66,7 +67,7 @@ TEST(Arena, TakesPagesOfAFileBeforeTheyAreWritten) {
 
 TEST(Arena, PagesThatCantBeHadAreNoMemory) {
   const File file(chunk, 3 * chunk);
-  ASSERT_EQ(fcntl(file.number, F_ADD_SEALS, F_SEAL_GROW), 0);  // what lies behind the end can't be had
+  ASSERT_EQ(fcntl(file.number, F_ADD_SEALS, F_SEAL_GROW), 0);  // pages behind the end can't be allocated
   Arena arena(file.memory, 3 * chunk, file.number);
   testing::internal::CaptureStderr();
   EXPECT_FALSE(arena.reserve(0, chunk + 1));

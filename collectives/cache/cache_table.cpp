@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int64_t alignment = 64;
 constexpr int most_levels = 6;
-/// Shapes remembered: as many as 4 MiB of block sizes are, at most this many.
+/// Number of shapes remembered: as many as have 4 MiB of block sizes, but no more than shapes_at_most.
 constexpr std::size_t shapes_at_most = 64, key_bytes = 4 << 20;
 
 constexpr std::int64_t rounded(std::int64_t bytes) noexcept { return (bytes + alignment - 1) / alignment * alignment; }
@@ -22,7 +22,8 @@ constexpr std::int64_t rounded(std::int64_t bytes) noexcept { return (bytes + al
 CacheTable::CacheTable(CacheLimits limits, int ranks)
     : limits_(limits),
       blocks_(static_cast<std::size_t>(ranks)),
-      most_shapes_(std::clamp<std::size_t>(key_bytes / (sizeof(std::int64_t) * static_cast<std::size_t>(ranks)), 1, shapes_at_most)),
+      most_shapes_(std::clamp<std::size_t>(key_bytes / (sizeof(std::int64_t) * static_cast<std::size_t>(ranks)), 1,
+                                           shapes_at_most)),
       keys_(most_shapes_ * static_cast<std::size_t>(ranks)),
       entries_(most_entries),
       samples_(std::make_unique_for_overwrite<std::uint16_t[]>(static_cast<std::size_t>(most_entries) * sample_words)) {
@@ -33,7 +34,8 @@ CacheTable::CacheTable(CacheLimits limits, int ranks)
 }
 
 std::int64_t CacheTable::patience(std::int64_t bytes) const noexcept {
-  return 4 + 2 * std::min<std::int64_t>(candidates_of_a_shape, limits_.budget / std::max<std::int64_t>(1, rounded(bytes)));
+  return 4 +
+         2 * std::min<std::int64_t>(candidates_of_a_shape, limits_.budget / std::max<std::int64_t>(1, rounded(bytes)));
 }
 
 int CacheTable::shape_of_blocks(std::uint32_t coding) noexcept {
@@ -124,7 +126,7 @@ CacheTable::Decision CacheTable::decide(const Call& call, const Agreed& agreed) 
 
 CacheEntry* CacheTable::place(const Call& call, const CacheEntry* base) noexcept {
   const std::int64_t bytes = rounded(call.bytes);
-  // Beside the base there may be no room, whatever goes: then the base stays.
+  // If there is no room beside the base even after all evictions, the base stays.
   if (base && std::max(base->offset, limits_.budget - base->offset - base->bytes) < bytes) return nullptr;
   Shape& shape = shapes_[static_cast<std::size_t>(call.shape)];
   if (shape.count == candidates_of_a_shape) evict_one(base, call.shape);
@@ -148,7 +150,7 @@ CacheEntry* CacheTable::place(const Call& call, const CacheEntry* base) noexcept
   return &entries_[id];
 }
 
-/// The first that is large enough; `before`: its place in by_offset_.
+/// The first hole that is large enough. `before`: its position in by_offset_.
 bool CacheTable::find_hole(std::int64_t bytes, std::int64_t* offset, std::size_t* before) const noexcept {
   std::int64_t end = 0;
   for (std::size_t i = 0; i <= by_offset_.size(); ++i) {
@@ -163,13 +165,15 @@ bool CacheTable::find_hole(std::int64_t bytes, std::int64_t* offset, std::size_t
   return false;
 }
 
-/// A superseded one, else any: the least recently used, but not `base`. False: there is none.
+/// Evicts a superseded entry if there is one, else any other: the least recently used, but never `base`. False if there
+/// is none.
 bool CacheTable::evict_one(const CacheEntry* base, int only_shape) noexcept {
   const CacheEntry* victim = nullptr;
   for (const std::uint16_t id : by_offset_) {
     const CacheEntry& entry = entries_[id];
     if (&entry == base || (only_shape >= 0 && entry.shape != only_shape)) continue;
-    if (!victim || entry.superseded > victim->superseded || (entry.superseded == victim->superseded && entry.last_use < victim->last_use))
+    if (!victim || entry.superseded > victim->superseded ||
+        (entry.superseded == victim->superseded && entry.last_use < victim->last_use))
       victim = &entry;
   }
   if (!victim) return false;

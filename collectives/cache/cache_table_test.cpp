@@ -13,7 +13,9 @@ CacheTable::Call call_of(CacheTable& table, std::vector<std::int64_t> blocks) {
   std::copy(blocks.begin(), blocks.end(), table.blocks().begin());
   return table.begin();
 }
-CacheTable::Decision miss(CacheTable& table, std::vector<std::int64_t> blocks) { return table.decide(call_of(table, std::move(blocks)), {}); }
+CacheTable::Decision miss(CacheTable& table, std::vector<std::int64_t> blocks) {
+  return table.decide(call_of(table, std::move(blocks)), {});
+}
 
 constexpr CacheLimits kilobyte{1024, 1, true};
 
@@ -27,7 +29,7 @@ TEST(CacheTable, KeepsTheMostRecentlyUsedWithinTheBudget) {
   auto call = call_of(table, {256});
   ASSERT_EQ(call.candidates, 1);
   EXPECT_EQ(table.decide(call, {1, 1, 0, 0}).hit, 0);
-  // 320 is now the oldest: it goes.
+  // 320 is now the oldest, so it is evicted.
   EXPECT_EQ(miss(table, {192}).store->offset, 256);
   EXPECT_EQ(call_of(table, {320}).candidates, 0);
 }
@@ -57,11 +59,11 @@ TEST(CacheTable, TakesDifferencesFromTheOneThatAllChoseElseFromTheNewestThatSome
   // Candidates: 0 is the newest, at[2].
   auto call = call_of(table, {640});
   EXPECT_EQ(table.decide(call, {0, 0b111, 0b100, 0b101}).base, at[0]);
-  // The base is the most recently used now but for the new one; then at[2].
+  // Apart from the new one, the base is now the most recently used; then at[2].
   call = call_of(table, {640});
   ASSERT_EQ(call.candidates, 4);
   EXPECT_EQ(table.decide(call, {0, 0b1111, 0, 0b1100}).base, at[2]);
-  // Nobody knows, or not all hold what someone knows.
+  // No member knows it, or not all hold what one knows.
   EXPECT_EQ(table.decide(call_of(table, {640}), {0, 0b11111, 0b11111, 0}).base, -1);
   EXPECT_EQ(table.decide(call_of(table, {640}), {0, 0b000001, 0b100010, 0b100010}).base, -1);
   CacheTable without({1 << 20, 1, false}, 1);
@@ -76,7 +78,7 @@ TEST(CacheTable, WhatWasSupersededGoesFirstAndABaseStaysForItsCall) {
   auto decision = table.decide(call_of(table, {256}), {0, 0b11, 0b01, 0b01});  // differs from the second
   EXPECT_EQ(decision.base, second);
   decision = table.decide(call_of(table, {256}), {});
-  EXPECT_EQ(decision.store->offset, second);  // though the first is older
+  EXPECT_EQ(decision.store->offset, second);  // although the first is older
   CacheTable narrow({256 + 128, 1, true}, 1);
   miss(narrow, {256});
   decision = narrow.decide(call_of(narrow, {256}), {0, 1, 1, 1});
@@ -112,16 +114,17 @@ TEST(CacheTable, SixtyFourCandidatesAShape) {
   for (int i = 0; i < 100; ++i) EXPECT_NE(miss(table, {100}).store, nullptr);
   auto call = call_of(table, {100});
   EXPECT_EQ(call.candidates, 64);
-  EXPECT_EQ(table.decide(call, {std::uint64_t{1} << 63, ~std::uint64_t{0}, 0, 0}).hit, 36 * 128);  // the oldest of them, the 37th
+  EXPECT_EQ(table.decide(call, {std::uint64_t{1} << 63, ~std::uint64_t{0}, 0, 0}).hit,
+            36 * 128);  // the oldest of them, the 37th
 }
 
-/// No two entries that a table knows overlap, whatever is called, stored and forgotten; all lie within the budget.
+/// No two known entries overlap, whatever is called, stored and evicted, and all lie within the budget.
 TEST(CacheTable, EntriesNeverOverlap) {
   std::mt19937_64 random(12);
   for (int round = 0; round < 50; ++round) {
     const std::int64_t budget = 64 * static_cast<std::int64_t>(1 + random() % 100);
     CacheTable table({budget, 1, true}, 1);
-    const int sizes = static_cast<int>(1 + random() % 150);  // more than there are shapes
+    const int sizes = static_cast<int>(1 + random() % 150);  // more than the number of shapes
     std::uint64_t finds = 0;
     for (int i = 0; i < 2000; ++i) {
       const std::int64_t bytes = 1 + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(sizes)) * 37;
@@ -146,7 +149,8 @@ TEST(CacheTable, EntriesNeverOverlap) {
         ASSERT_TRUE(stored.offset + stored.bytes <= decision.base || decision.base + stored.bytes <= stored.offset);
       }
       std::map<std::int64_t, std::int64_t> ends;
-      table.each_entry([&](const CacheEntry& entry) { ASSERT_TRUE(ends.emplace(entry.offset, entry.offset + entry.bytes).second); });
+      table.each_entry(
+          [&](const CacheEntry& entry) { ASSERT_TRUE(ends.emplace(entry.offset, entry.offset + entry.bytes).second); });
       std::int64_t before = 0;
       for (const auto& [offset, end] : ends) {
         ASSERT_GE(offset, before);

@@ -3,14 +3,14 @@
 // A simulated job whose nodes have arenas, and random contents for its allgathers. For tests.
 #include "collectives/cache/allgather.hpp"
 #include "collectives/cache/quantised_allgather.hpp"
-#include "collectives/relays.hpp"
-#include "collectives/simulated_job.hpp"
-#include "collectives/test_blocks.hpp"
-#include "collectives/test_codes.hpp"
+#include "collectives/core/relays.hpp"
+#include "collectives/testing/simulated_job.hpp"
+#include "collectives/testing/test_blocks.hpp"
+#include "collectives/testing/test_codes.hpp"
 
 namespace bestride {
 
-inline constexpr std::int64_t agreement = 6 * 32;  ///< bytes a node sends for it at most, with up to 64 nodes
+inline constexpr std::int64_t agreement = 6 * 32;  ///< bytes that a node sends for it, at most, with up to 64 nodes
 
 using Content = std::vector<std::vector<std::byte>>;  ///< by rank: its block
 
@@ -19,7 +19,8 @@ struct Coding {
   CodeBits bits;
 };
 inline std::int64_t coded_bytes(const std::vector<std::byte>& block, Coding coding) {
-  return quantised_bytes(static_cast<std::int64_t>(block.size()) / number_bytes(coding.format), coding.format, coding.bits);
+  return quantised_bytes(static_cast<std::int64_t>(block.size()) / number_bytes(coding.format), coding.format,
+                         coding.bits);
 }
 
 inline Content random_content(const std::vector<std::int64_t>& bytes, std::mt19937_64& random) {
@@ -34,7 +35,7 @@ inline Content random_content(const std::vector<std::int64_t>& bytes, std::mt199
   return content;
 }
 
-/// Changes 16-bit words of a block, each with this probability; returns how many.
+/// Changes each 16-bit word of a block with this probability. Returns the number of changed words.
 inline std::int64_t change_words(std::vector<std::byte>& block, double probability, std::mt19937_64& random) {
   std::int64_t changed = 0;
   for (std::size_t i = 0; i + 2 <= block.size(); i += 2)
@@ -48,9 +49,11 @@ inline std::int64_t change_words(std::vector<std::byte>& block, double probabili
 
 class CachedJob {
  public:
-  CachedJob(const std::vector<int>& nodes, std::uint64_t seed, CacheLimits limits, std::int64_t slot_bytes = 4096) : job(nodes, seed, slot_bytes) {
+  CachedJob(const std::vector<int>& nodes, std::uint64_t seed, CacheLimits limits, std::int64_t slot_bytes = 4096)
+      : job(nodes, seed, slot_bytes) {
     job.allow_shorter_messages();
-    for (int node = 0; node < job.topology().nodes(); ++node) memory_.emplace_back(static_cast<std::size_t>(limits.budget) + 64, std::byte{0xAB});
+    for (int node = 0; node < job.topology().nodes(); ++node)
+      memory_.emplace_back(static_cast<std::size_t>(limits.budget) + 64, std::byte{0xAB});
     for (int rank = 0; rank < job.ranks(); ++rank) {
       tables_.push_back(std::make_unique<CacheTable>(limits, job.ranks()));
       arenas_.emplace_back(memory_[static_cast<std::size_t>(job.topology().node_of(rank))].data(), limits.budget);
@@ -61,68 +64,72 @@ class CachedJob {
   void take_arena_of_node(int node) {
     for (const int rank : job.topology().ranks_on(node)) take_arena_of_rank(rank);
   }
-  /// One allgather of this content. False: it did not end, or not every rank has every byte. `gaps(rank)`: derived blocks.
+  /// Runs one allgather of this content. False if it does not end, or if a rank misses a byte. `gaps(rank)`: blocks
+  /// with gaps.
   template <class Gaps>
-  bool allgather(const Content& content, Pace pace, Gaps gaps) {
+  bool allgather(const Content& content, PipelineSettings pipeline, Gaps gaps) {
     const std::vector<std::int64_t> bytes = bytes_of(content);
     count_from_here();
     std::vector<std::unique_ptr<TestBlocks>> blocks;
     std::vector<std::unique_ptr<RankBlocks>> strings;
-    std::vector<Strand> strands;
+    std::vector<Task> tasks;
     for (int rank = 0; rank < job.ranks(); ++rank) {
       const std::size_t i = static_cast<std::size_t>(rank);
       blocks.push_back(std::make_unique<TestBlocks>(bytes, gaps(rank)));
       blocks.back()->fill(rank, content[i]);
       strings.push_back(std::make_unique<RankBlocks>(job.topology(), *blocks.back()));
-      strands.push_back(allgather_cached(job.at(rank), *strings.back(), *tables_[i], arenas_[i], pace));
+      tasks.push_back(cached_allgather(job.at(rank), *strings.back(), *tables_[i], arenas_[i], pipeline));
     }
-    if (!job.run(std::move(strands))) return false;
+    if (!job.run(std::move(tasks))) return false;
     for (const auto& rank : blocks)
       if (!holds(*rank, content)) return false;
     return true;
   }
-  bool allgather(const Content& content, Pace pace = {}) {
-    return allgather(content, pace, [](int) { return false; });
+  bool allgather(const Content& content, PipelineSettings pipeline = {}) {
+    return allgather(content, pipeline, [](int) { return false; });
   }
 
-  /// One quantised allgather. False: it did not end, or not every rank has of every block what one coding leaves.
+  /// Runs one quantised allgather. False if it does not end, or if a rank has other bits than one coding of each block
+  /// gives.
   template <class Gaps>
-  bool allgather(const Content& content, Coding coding, Pace pace, Gaps gaps) {
+  bool allgather(const Content& content, Coding coding, PipelineSettings pipeline, Gaps gaps) {
     count_from_here();
     std::vector<std::unique_ptr<TestBlocks>> blocks;
     std::vector<std::unique_ptr<Elsewhere>> elsewhere;
-    std::vector<Strand> strands;
+    std::vector<Task> tasks;
     Content given = content, expected;
     for (int rank = 0; rank < job.ranks(); ++rank) {
       const std::size_t i = static_cast<std::size_t>(rank);
       blocks.push_back(std::make_unique<TestBlocks>(bytes_of(content), gaps(rank)));
       // In place on every second rank.
       if (rank % 2) blocks.back()->fill(rank, content[i]);
-      const Operand own = rank % 2 ? blocks.back()->of(rank) : Operand(given[i].data(), static_cast<std::int64_t>(given[i].size()));
-      // Of every third rank nothing but codes is here.
+      const Operand own =
+          rank % 2 ? blocks.back()->of(rank) : Operand(given[i].data(), static_cast<std::int64_t>(given[i].size()));
+      // Every third rank has only codes.
       elsewhere.push_back(std::make_unique<Elsewhere>(own, *blocks.back(), coding.format, coding.bits));
       const Elsewhere* there = rank % 3 == 2 ? elsewhere.back().get() : nullptr;
-      strands.push_back(quantised_allgather_cached(job.at(rank), there ? Operand() : own, there ? static_cast<const Operands&>(*there) : *blocks.back(),
-                                                   coding.format, coding.bits, *tables_[i], arenas_[i], pace, there ? there->ends() : CodedEnds{}));
+      tasks.push_back(cached_quantised_allgather(
+          job.at(rank), there ? Operand() : own, there ? static_cast<const Operands&>(*there) : *blocks.back(),
+          coding.format, coding.bits, *tables_[i], arenas_[i], pipeline, there ? there->ends() : CodedEnds{}));
       expected.push_back(coded_once(content[i], coding.format, coding.bits));
     }
-    if (!job.run(std::move(strands))) return false;
+    if (!job.run(std::move(tasks))) return false;
     for (const auto& rank : blocks)
       if (!holds(*rank, expected)) return false;
     return true;
   }
-  bool allgather(const Content& content, Coding coding, Pace pace = {}) {
-    return allgather(content, coding, pace, [](int) { return false; });
+  bool allgather(const Content& content, Coding coding, PipelineSettings pipeline = {}) {
+    return allgather(content, coding, pipeline, [](int) { return false; });
   }
 
-  /// These allgathers one after the other, nobody waiting for the others in between.
-  bool allgathers(const std::vector<Content>& contents, Pace pace) {
+  /// Runs these allgathers one after the other; no rank waits for others in between.
+  bool allgathers(const std::vector<Content>& contents, PipelineSettings pipeline) {
     struct Buffers {
       std::vector<std::unique_ptr<TestBlocks>> blocks;
       std::vector<std::unique_ptr<RankBlocks>> strings;
     };
     std::vector<Buffers> buffers(static_cast<std::size_t>(job.ranks()));
-    std::vector<Strand> strands;
+    std::vector<Task> tasks;
     for (int rank = 0; rank < job.ranks(); ++rank) {
       Buffers& mine = buffers[static_cast<std::size_t>(rank)];
       for (const Content& content : contents) {
@@ -130,28 +137,31 @@ class CachedJob {
         mine.blocks.back()->fill(rank, content[static_cast<std::size_t>(rank)]);
         mine.strings.push_back(std::make_unique<RankBlocks>(job.topology(), *mine.blocks.back()));
       }
-      strands.push_back(one_after_the_other(rank, mine.strings, pace));
+      tasks.push_back(one_after_the_other(rank, mine.strings, pipeline));
     }
-    if (!job.run(std::move(strands))) return false;
+    if (!job.run(std::move(tasks))) return false;
     for (const Buffers& rank : buffers)
       for (std::size_t i = 0; i < contents.size(); ++i)
         if (!holds(*rank.blocks[i], contents[i])) return false;
     return true;
   }
 
-  /// What left a node in the last allgather, and what would have without a cache.
+  /// sent(): what left a node in the last allgather. plain(): what would have left it without a cache.
   std::int64_t sent(int node) const { return job.bytes_out(node) - before_[static_cast<std::size_t>(node)]; }
-  std::int64_t plain(int node, const Content& content) const { return sent_by(plan(content), job.topology().nodes(), node); }
-  /// How share() cuts a content.
+  std::int64_t plain(int node, const Content& content) const {
+    return sent_by(plan(content), job.topology().nodes(), node);
+  }
+  /// How allgather() cuts a content.
   RelayPlan plan(const Content& content) const {
     const std::vector<std::int64_t> bytes = bytes_of(content);
     const bool even = std::none_of(bytes.begin(), bytes.end(), [](std::int64_t b) { return b % 2 != 0; });
-    return RelayPlan(node_bytes(job.topology(), bytes), even ? 2 : 1, Pace{}.uneven);
+    return RelayPlan(node_bytes(job.topology(), bytes), even ? 2 : 1, PipelineSettings{}.uneven);
   }
   /// What leaves a node in a quantised allgather that finds nothing.
   std::int64_t coded(int node, const Content& content, Coding coding) const {
     std::int64_t own = 0;
-    for (const int rank : job.topology().ranks_on(node)) own += coded_bytes(content[static_cast<std::size_t>(rank)], coding);
+    for (const int rank : job.topology().ranks_on(node))
+      own += coded_bytes(content[static_cast<std::size_t>(rank)], coding);
     return own * (job.topology().nodes() - 1);
   }
   const CacheCounts& counts(int rank = 0) const { return tables_[static_cast<std::size_t>(rank)]->counts(); }
@@ -173,9 +183,11 @@ class CachedJob {
       if (!blocks.holds(from, content[static_cast<std::size_t>(from)])) return false;
     return true;
   }
-  Strand one_after_the_other(int rank, const std::vector<std::unique_ptr<RankBlocks>>& strings, Pace pace) {
+  Task one_after_the_other(int rank, const std::vector<std::unique_ptr<RankBlocks>>& strings,
+                           PipelineSettings pipeline) {
     for (const auto& call : strings)
-      co_await allgather_cached(job.at(rank), *call, *tables_[static_cast<std::size_t>(rank)], arenas_[static_cast<std::size_t>(rank)], pace);
+      co_await cached_allgather(job.at(rank), *call, *tables_[static_cast<std::size_t>(rank)],
+                                arenas_[static_cast<std::size_t>(rank)], pipeline);
   }
 
   std::vector<std::vector<std::byte>> memory_;

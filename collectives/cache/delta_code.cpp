@@ -9,8 +9,9 @@
 namespace bestride {
 namespace {
 
-/// So much of the piece has changed that a delta will not be shorter: seen from a sample, because encoding it to find out would cost more
-/// than a dense piece may. Says so only where under 1/64 of the words are as they were; from 1/16 a delta is shorter.
+/// True if so much of the piece has changed that a delta would not be shorter. It is estimated from a sample, because
+/// encoding a dense piece to find out would cost too much. It is true only if less than 1/64 of the words are
+/// unchanged; from 1/16 on a delta is shorter.
 bool looks_dense(const std::byte* older, const std::byte* newer, std::int64_t bytes) noexcept {
   constexpr int spots = 128, spot_words = 16, spot_bytes = 2 * spot_words;
   if (bytes < 32 * 1024) return false;
@@ -18,7 +19,8 @@ bool looks_dense(const std::byte* older, const std::byte* newer, std::int64_t by
   for (int i = 0; i < spots; ++i) {
     const Range stratum = part_of(bytes / spot_bytes, spots, i);
     const std::int64_t place =
-        spot_bytes * (stratum.first + static_cast<std::int64_t>(scattered(static_cast<std::uint64_t>(i)) % static_cast<std::uint64_t>(stratum.bytes())));
+        spot_bytes * (stratum.first + static_cast<std::int64_t>(scattered(static_cast<std::uint64_t>(i)) %
+                                                                static_cast<std::uint64_t>(stratum.length())));
     std::uint16_t a[spot_words], b[spot_words];
     std::memcpy(a, older + place, sizeof a);
     std::memcpy(b, newer + place, sizeof b);
@@ -32,16 +34,16 @@ bool looks_dense(const std::byte* older, const std::byte* newer, std::int64_t by
 
 std::int64_t DeltaCode::encode(int node, Range range, const std::byte* piece, std::byte* out) noexcept {
   const std::byte* older = base(node, range);
-  if (looks_dense(older, piece, range.bytes())) return 0;
-  const std::int64_t size = delta::encode(older, piece, range.bytes(), out, range.bytes() - 1);
+  if (looks_dense(older, piece, range.length())) return 0;
+  const std::int64_t size = delta::encode(older, piece, range.length(), out, range.length() - 1);
   if (size == delta::dense) return 0;
-  saved_ += range.bytes() - size;
+  saved_ += range.length() - size;
   return size;
 }
 
 bool DeltaCode::decode(int node, Range range, const std::byte* encoded, std::int64_t bytes, std::byte* piece) noexcept {
-  std::memcpy(piece, base(node, range), static_cast<std::size_t>(range.bytes()));
-  return delta::apply(encoded, bytes, piece, range.bytes());
+  std::memcpy(piece, base(node, range), static_cast<std::size_t>(range.length()));
+  return delta::apply(encoded, bytes, piece, range.length());
 }
 
 }  // namespace bestride

@@ -7,35 +7,38 @@
 
 namespace bestride {
 
-Lookup::Lookup(Hierarchy& hierarchy, const NodeStrings& strings, const OwnBlock& own, CacheTable& table, Arena& arena, std::uint32_t coding)
+Lookup::Lookup(Hierarchy& hierarchy, const NodeVectors& strings, const OwnBlock& own, CacheTable& table, Arena& arena,
+               std::uint32_t coding)
     : h_(hierarchy), own_(own), table_(table), arena_(arena) {
   std::int64_t begin = 0;
   std::size_t i = 0;
   for (int node = 0; node < h_.nodes(); ++node) {
     begins_.push_back(begin);
     begin += strings.bytes(node);
-    for (int l = 0; l < static_cast<int>(h_.topology().ranks_on(node).size()); ++l) table_.blocks()[i++] = strings.part(node, l).bytes();
+    for (int l = 0; l < static_cast<int>(h_.topology().ranks_on(node).size()); ++l)
+      table_.blocks()[i++] = strings.part(node, l).length();
   }
   other_nodes_bytes_ = begin - strings.bytes(h_.node());
   own_begin_ = begins_[static_cast<std::size_t>(h_.node())] + strings.part(h_.node(), h_.local_rank()).first;
   call_ = table_.begin(coding);
 }
 
-Strand Lookup::run() {
+Task Lookup::run() {
   co_await look();
   AgreedWords words;
   words.word[0] = mine_.equal;
   words.word[1] = mine_.held;
-  words.word[2] = mine_.resembled ? mine_.resembled : ~std::uint64_t{0};  // who sees nothing alike has no say in the choice
+  // A rank whose block is similar to none does not restrict the choice.
+  words.word[2] = mine_.resembled ? mine_.resembled : ~std::uint64_t{0};
   words.word[3] = ~mine_.resembled;
-  // Where there is nothing to agree on, the ranks of a node still wait for each other: see Arena.
-  co_await agree(h_, words, call_.candidates > 0 ? Reach::all : Reach::node);
+  // Without candidates the ranks of a node still wait for each other: see Arena.
+  co_await agree(h_, words, call_.candidates > 0 ? AgreementScope::all : AgreementScope::node);
   decision_ = table_.decide(call_, {words.word[0], words.word[1], words.word[2], ~words.word[3]});
   if (hit() && h_.local_rank() == 0) table_.add_hit_bytes(other_nodes_bytes_);
 }
 
-/// What this rank's block is and what it resembles, among the candidates that this rank holds.
-Strand Lookup::look() {
+/// Compares this rank's block with the candidates that this rank holds, and finds similar ones.
+Task Lookup::look() {
   for (std::int64_t i = 0; i < own_.steps(); ++i) {
     hash_ = own_.hash_on(hash_, i);
     co_await pause();
@@ -46,7 +49,7 @@ Strand Lookup::look() {
     if (!entry.held) continue;
     mine_.held |= std::uint64_t{1} << i;
     if (entry.hash != hash_) continue;
-    // One comparison decides for all results in which this rank gave the same.
+    // One comparison decides for all results to which this rank contributed the same block.
     if (!content_) {
       bool equal = true;
       for (std::int64_t k = 0; equal && k < own_.steps(); ++k) {
@@ -60,7 +63,8 @@ Strand Lookup::look() {
   if (table_.delta()) resemble();
 }
 
-/// Of the candidates that share more than 1/32 of the sampled words, those that share about as many as the best.
+/// Selects, of the candidates that share more than 1/32 of the sampled words, those that share about as many as the
+/// best.
 void Lookup::resemble() noexcept {
   const int count = own_.samples();
   int shared[CacheTable::candidates_of_a_shape] = {}, best = 0;
@@ -76,7 +80,7 @@ void Lookup::resemble() noexcept {
 
 std::byte* Lookup::place(int node, Range range) noexcept {
   const std::int64_t offset = decision_.store->offset + begins_[static_cast<std::size_t>(node)] + range.first;
-  whole_ = whole_ && arena_.reserve(offset, range.bytes());
+  whole_ = whole_ && arena_.reserve(offset, range.length());
   return whole_ ? arena_.at(offset) : nullptr;
 }
 

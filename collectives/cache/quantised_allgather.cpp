@@ -6,25 +6,25 @@
 #include <limits>
 
 #include "collectives/cache/lookup.hpp"
-#include "collectives/coded_run.hpp"
+#include "collectives/quantised/coded_run.hpp"
 #include "kernels/quantise/quantise.hpp"
 
 namespace bestride {
 namespace {
 
 constexpr std::int64_t all_numbers = std::numeric_limits<std::int64_t>::max();
-/// The most numbers for their codes: int4 of float64, 40 bytes for 64.
+/// The largest ratio of numbers to codes is that of int4 and float64: 40 bytes for 64 numbers.
 static_assert(OwnBlock::step + OwnBlock::step / 40 * 64 * 8 <= Hierarchy::staging_bytes);
 
-/// No plain result has it, and no two codings share one.
+/// Differs from `plain`, and is unique for each format and code length.
 std::uint32_t coding_of(NumberFormat format, CodeBits bits) noexcept {
   return static_cast<std::uint32_t>(format) << 8 | static_cast<std::uint32_t>(bits);
 }
 
-/// The codes of this rank's block, a step at a time.
+/// The codes of this rank's block, one step at a time.
 class OwnCodes final : public OwnBlock {
  public:
-  /// `count`: numbers of the block. `own` and `room`, for the codes of a step, outlive this.
+  /// `count`: numbers in the block. `own` and `room`, which takes the codes of a step, outlive this object.
   OwnCodes(const CodeSource& own, std::int64_t count, NumberFormat format, CodeBits bits, std::byte* room) noexcept
       : OwnBlock(quantised_bytes(count, format, bits), step / block_bytes(format, bits) * block_bytes(format, bits)),
         own_(own),
@@ -34,11 +34,14 @@ class OwnCodes final : public OwnBlock {
         room_(room) {}
 
  private:
-  static std::int64_t block_bytes(NumberFormat format, CodeBits bits) noexcept { return quantised_bytes(quantised_block_size(bits), format, bits); }
-  /// A step: it begins with a block.
+  static std::int64_t block_bytes(NumberFormat format, CodeBits bits) noexcept {
+    return quantised_bytes(quantised_block_size(bits), format, bits);
+  }
+  /// A step begins at a block.
   const std::byte* read(Range range) const noexcept override {
-    const std::int64_t block = quantised_block_size(bits_), bytes = block_bytes(format_, bits_), first = range.first / bytes * block;
-    own_.encode({first, std::min(count_, first + pieces_in(range.bytes(), bytes) * block)}, room_);
+    const std::int64_t block = quantised_block_size(bits_), bytes = block_bytes(format_, bits_),
+                       first = range.first / bytes * block;
+    own_.encode({first, std::min(count_, first + pieces_in(range.length(), bytes) * block)}, room_);
     return room_;
   }
 
@@ -49,30 +52,33 @@ class OwnCodes final : public OwnBlock {
   std::byte* const room_;
 };
 
-/// Codes go to their places in the arena.
+/// Writes codes to their places in the arena.
 class Keeping final : public KeptCodes {
  public:
-  Keeping(const Topology& topology, const NodeStrings& strings, Lookup& lookup) noexcept : topology_(topology), strings_(strings), lookup_(lookup) {}
+  Keeping(const Topology& topology, const NodeVectors& strings, Lookup& lookup) noexcept
+      : topology_(topology), strings_(strings), lookup_(lookup) {}
   void keep(int rank, Range range, const std::byte* codes) noexcept override {
     const int node = topology_.node_of(rank);
     const std::int64_t begin = strings_.part(node, topology_.local_rank_of(rank)).first;
-    if (std::byte* to = lookup_.place(node, {begin + range.first, begin + range.last})) std::memcpy(to, codes, static_cast<std::size_t>(range.bytes()));
+    if (std::byte* to = lookup_.place(node, {begin + range.first, begin + range.last}))
+      std::memcpy(to, codes, static_cast<std::size_t>(range.length()));
   }
 
  private:
   const Topology& topology_;
-  const NodeStrings& strings_;
+  const NodeVectors& strings_;
   Lookup& lookup_;
 };
 
 }  // namespace
 
-Strand quantised_allgather_cached(Hierarchy& h, Operand own, const Operands& all, NumberFormat format, CodeBits bits, CacheTable& table,
-                                  Arena& arena, Pace pace, CodedEnds ends) {
+Task cached_quantised_allgather(Hierarchy& h, Operand own, const Operands& all, NumberFormat format, CodeBits bits,
+                                CacheTable& table, Arena& arena, PipelineSettings pipeline, CodedEnds ends) {
   const CodedRun sizes(h.topology(), all, format, bits, 0, all_numbers, nullptr);
   const RankBlocks strings(h.topology(), sizes);
   const OperandEnds here(own, all, format, bits, h.staging() + OwnBlock::step);
-  const OwnCodes codes(ends.own ? *ends.own : here, all.bytes(h.rank()) / number_bytes(format), format, bits, h.staging());
+  const OwnCodes codes(ends.own ? *ends.own : here, all.bytes(h.rank()) / number_bytes(format), format, bits,
+                       h.staging());
   Lookup lookup(h, strings, codes, table, arena, coding_of(format, bits));
   if (lookup.active()) co_await lookup.run();
   if (const std::byte* result = lookup.hit()) {
@@ -81,7 +87,7 @@ Strand quantised_allgather_cached(Hierarchy& h, Operand own, const Operands& all
     co_return;
   }
   Keeping keeping(h.topology(), strings, lookup);
-  co_await quantised_allgather(h, own, all, format, bits, pace, ends, lookup.keeps() ? &keeping : nullptr);
+  co_await quantised_allgather(h, own, all, format, bits, pipeline, ends, lookup.keeps() ? &keeping : nullptr);
   lookup.written();
 }
 

@@ -15,15 +15,15 @@ using test::all_formats;
 
 constexpr Coding float_codes{NumberFormat::float32, CodeBits::int8};
 
-/// With NaN and infinities.
+/// Including NaN and infinities.
 Content random_numbers_of(const std::vector<std::int64_t>& counts, NumberFormat format, std::mt19937_64& random) {
   Content content;
   for (const std::int64_t count : counts) content.push_back(random_numbers(count, format, false, random));
   return content;
 }
 
-/// Any sequence of contents, codings, plain calls between them, budgets and missing arenas: always the bits of a quantised allgather that
-/// keeps nothing, and nothing but the agreement on the wire where nobody's codes have changed.
+/// Any sequence of contents, codings, plain calls in between, budgets and missing arenas. The result always has the
+/// bits of a quantised allgather without a cache, and only the agreement crosses the network if no codes have changed.
 TEST(CachedQuantisedAllgather, GivesTheSameBitsWhateverIsCalled) {
   std::mt19937_64 random(41);
   CacheCounts all;
@@ -49,17 +49,19 @@ TEST(CachedQuantisedAllgather, GivesTheSameBitsWhateverIsCalled) {
       } else {
         next = known[random() % known.size()];
         if (random() % 4 == 0) next.coding.bits = all_bits[random() % 2];
-        if (random() % 4 == 0) change_words(next.content[random() % counts.size()], 0.001 * static_cast<double>(random() % 1000), random);
+        if (random() % 4 == 0)
+          change_words(next.content[random() % counts.size()], 0.001 * static_cast<double>(random() % 1000), random);
       }
       known.push_back(next);
-      const Pace pace{static_cast<std::int64_t>(1 + random() % 4096), static_cast<int>(1 + random() % 3)};
+      const PipelineSettings pipeline{static_cast<std::int64_t>(1 + random() % 4096),
+                                      static_cast<int>(1 + random() % 3)};
       const auto derived = [&](int rank) { return (gaps >> (rank + call) % 64 & 1) != 0; };
       const CacheCounts before = job.counts();
       if (random() % 5 == 0) {
-        ASSERT_TRUE(job.allgather(next.content, pace, derived)) << "round " << round << " call " << call;
+        ASSERT_TRUE(job.allgather(next.content, pipeline, derived)) << "round " << round << " call " << call;
         continue;
       }
-      ASSERT_TRUE(job.allgather(next.content, next.coding, pace, derived)) << "round " << round << " call " << call;
+      ASSERT_TRUE(job.allgather(next.content, next.coding, pipeline, derived)) << "round " << round << " call " << call;
       const CacheCounts& now = job.counts();
       EXPECT_EQ(now.deltas, before.deltas);
       for (int node = 0; node < job.job.topology().nodes(); ++node) {
@@ -76,7 +78,7 @@ TEST(CachedQuantisedAllgather, GivesTheSameBitsWhateverIsCalled) {
     all.misses += job.counts().misses;
     all.paused += job.counts().paused;
   }
-  // All of it happened.
+  // All cases occurred.
   EXPECT_GT(all.hits, 200u);
   EXPECT_GT(all.misses, 200u);
   EXPECT_GT(all.paused, 20u);
@@ -121,7 +123,7 @@ TEST(CachedQuantisedAllgather, OneChangedBitInOneRanksContributionIsSeen) {
     }
 }
 
-/// The last bit of a number that is far from the largest: no code tells it.
+/// Changes the last bit of a number that is far from the largest: its code stays the same.
 TEST(CachedQuantisedAllgather, AChangeThatNoCodeTellsIsNone) {
   CachedJob job({0, 1}, 3, {1 << 20, 0, true});
   Content content(2);
@@ -137,7 +139,7 @@ TEST(CachedQuantisedAllgather, AChangeThatNoCodeTellsIsNone) {
   EXPECT_EQ(job.counts().hits, 1u);
 }
 
-/// The same codes of the same size, read as other numbers: by format, and as the plain bytes that they are.
+/// The same codes of the same size, read as other numbers: in another format, and as plain bytes.
 TEST(CachedQuantisedAllgather, ResultsOfOneCodingAreNotFoundForAnother) {
   std::mt19937_64 random(44);
   CachedJob job({0, 1}, 4, {1 << 20, 0, true});
@@ -158,14 +160,16 @@ TEST(CachedQuantisedAllgather, ResultsOfOneCodingAreNotFoundForAnother) {
   EXPECT_EQ(job.counts().hits, 3u);
 }
 
-/// Blocks of several runs, steps of hashing and parts of decoding, that lie together on one rank and not on the other.
+/// Blocks of several runs, steps of hashing and parts of decoding, contiguous on one rank and not on the other.
 TEST(CachedQuantisedAllgather, LongBlocksTogetherOrNot) {
   std::mt19937_64 random(45);
-  for (const Coding coding : {Coding{NumberFormat::float32, CodeBits::int8}, Coding{NumberFormat::float64, CodeBits::int4}}) {
+  for (const Coding coding :
+       {Coding{NumberFormat::float32, CodeBits::int8}, Coding{NumberFormat::float64, CodeBits::int4}}) {
     CachedJob job({0, 1}, 5, {16 << 20, 0, true}, 256 * 1024);
     Content content = random_numbers_of({5'000'003, 2'900'001}, coding.format, random);
     for (int call = 0; call < 3; ++call)
-      ASSERT_TRUE(job.allgather(content, coding, Pace{}, [call](int rank) { return (rank + call) % 2 == 0; }));
+      ASSERT_TRUE(
+          job.allgather(content, coding, PipelineSettings{}, [call](int rank) { return (rank + call) % 2 == 0; }));
     EXPECT_EQ(job.counts().hits, 2u);
     content[1].back() ^= std::byte{0x40};  // of the exponent
     ASSERT_TRUE(job.allgather(content, coding));

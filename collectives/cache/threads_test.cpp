@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ranks of one node as threads: what they hand each other through the arena, plain or as codes, is ordered by the agreement alone.
+// The ranks of one node as threads: what they hand each other through the arena, plain or as codes, is ordered by the
+// agreement alone.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -18,7 +19,8 @@ TEST(CachedAllgatherThreads, RanksOfANodeStoreAndReadOneArena) {
   const std::vector<std::int64_t> sizes[2] = {{5000, 12000, 0}, {9000, 0, 7000}};
   std::vector<Content> contents;
   for (int call = 0; call < 300; ++call)
-    contents.push_back(random() % 3 && call > 1 ? contents[contents.size() - 1 - random() % 2] : random_content(sizes[random() % 2], random));
+    contents.push_back(random() % 3 && call > 1 ? contents[contents.size() - 1 - random() % 2]
+                                                : random_content(sizes[random() % 2], random));
   const CacheLimits limits{17024, 0, true};  // one result
   std::vector<std::byte> memory(static_cast<std::size_t>(limits.budget));
   std::atomic<int> wrong{0};
@@ -35,9 +37,10 @@ TEST(CachedAllgatherThreads, RanksOfANodeStoreAndReadOneArena) {
         blocks.fill(rank, content[static_cast<std::size_t>(rank)]);
         const RankBlocks strings(job.topology(), blocks);
         const bool quantised = bytes == sizes[1];
-        Strand strand = quantised ? quantised_allgather_cached(job.at(rank), blocks.of(rank), blocks, NumberFormat::float32, CodeBits::int8, table, arena, {1000, 2})
-                                  : allgather_cached(job.at(rank), strings, table, arena, {1000, 2});
-        while (!strand.step()) std::this_thread::yield();
+        Task task = quantised ? cached_quantised_allgather(job.at(rank), blocks.of(rank), blocks, NumberFormat::float32,
+                                                           CodeBits::int8, table, arena, {1000, 2})
+                              : cached_allgather(job.at(rank), strings, table, arena, {1000, 2});
+        while (!task.step()) std::this_thread::yield();
         for (int from = 0; from < ranks; ++from) {
           const auto& given = content[static_cast<std::size_t>(from)];
           wrong += !blocks.holds(from, quantised ? coded_once(given, NumberFormat::float32, CodeBits::int8) : given);

@@ -1,27 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// KernelTable: the copy kernels of one instruction set. The same sources (cpu/target/) are compiled once per instruction set,
-// each into its own namespace, so that no inline function compiled for a wide machine can be linked into baseline code.
+// KernelTable: the copy kernels of one instruction set. The same sources (cpu/target/) are compiled once per
+// instruction set, each into its own namespace, so that no inline function compiled for a wider instruction set can be
+// linked into baseline code.
 #include "kernels/cpu/piece.hpp"
 
 namespace bestride {
 
-/// A kernel pair with the name `Packer::text` shows; names start with the family. A missing kernel is null.
+/// A pair of kernels with the name that `Packer::text` shows; names start with the family. A missing kernel is null.
 struct Kernels {
   const char* name = nullptr;
   Kernel pack = nullptr;
   Kernel unpack = nullptr;
 };
 
-/// Sixteen strides fit the 31 bits of a gather's index.
+/// Limit of |stride| for gathers: sixteen strides must fit the 31 bits of a gather's index.
 inline constexpr std::int64_t gather_reach = std::int64_t{1} << 27;
 
 struct KernelTable {
   Kernels block_copy;            ///< any width
   Kernels word[7];               ///< widths 1, 2, 4, ... 64
   Kernels overlap[6];            ///< [i]: widths in (2 << i, 4 << i), exclusive
-  Kernels paced_word[2][5];      ///< 2 and 4 stores a block; widths 4, 8, 16, 32, 64; unpacking only
-  Kernels paced_overlap[2][3];   ///< 2 and 4 stores a block; as overlap[2], [3], [4]; unpacking only
+  Kernels paced_word[2][5];      ///< 2 and 4 stores per block; widths 4, 8, 16, 32, 64; unpacking only
+  Kernels paced_overlap[2][3];   ///< 2 and 4 stores per block; as overlap[2], [3], [4]; unpacking only
   Kernels wide;                  ///< widths over 64
   Kernels list_copy;             ///< any uniform width
   Kernels list_word[7];          ///< as word
@@ -38,7 +39,8 @@ struct KernelTable {
   Kernels transpose_overlap[5];  ///< other widths below 64, as overlap
   Kernels stream_word[4];        ///< widths 4, 8 (at stride = 2 blocks), 16, 32; packing only
   Kernels stream_wide;           ///< long blocks; packing only
-  /// Copies with stores that bypass the caches; any alignment, any length. stream_fence orders them before what follows.
+  /// Copies with stores that bypass the caches; any alignment, any length. stream_fence orders these stores before
+  /// later ones.
   void (*stream)(Byte* to, const Byte* from, std::int64_t size) = nullptr;
   void (*stream_fence)() = nullptr;
 };

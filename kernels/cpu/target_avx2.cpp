@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels for x86-64 with AVX2. Compiled with flags of its own: no std:: code may be included here.
+// The kernels for x86-64 with AVX2. Compiled with separate flags: no std:: code may be included here.
 #define BESTRIDE_TARGET avx2
 #include "kernels/cpu/target/common_table.hpp"
 #include "kernels/cpu/target/gather.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels for x86-64 with AVX-512 F, BW, DQ, VL, VBMI and VBMI2 (Ice Lake, Zen 4 and later). Compiled with flags of its
-// own: no std:: code may be included here.
+// The kernels for x86-64 with AVX-512 F, BW, DQ, VL, VBMI and VBMI2 (Ice Lake, Zen 4 and later). Compiled with separate
+// flags: no std:: code may be included here.
 #define BESTRIDE_TARGET avx512
 #include "kernels/cpu/target/common_table.hpp"
 #include "kernels/cpu/target/gather.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels for the baseline machine: plain C++, what every other target is compared with.
+// The kernels for the baseline machine: plain C++, the reference for all other targets.
 #define BESTRIDE_TARGET scalar
 #include "kernels/cpu/target/common_table.hpp"
 

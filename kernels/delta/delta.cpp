@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stream of runs and groups; what happens inside a group is in the kernels.
+// The stream of runs and groups. The operations inside a group are in the kernels.
 #include "kernels/delta/delta.hpp"
 
 #include <algorithm>
@@ -38,13 +38,13 @@ T read(const Byte* from) noexcept {
 
 std::size_t length(std::int64_t bytes) noexcept { return static_cast<std::size_t>(bytes); }
 
-// ---- encoding ----------------------------------------------------------------------------------------------------------------------------
+// ---- Encoding
 
 class Writer {
  public:
   Writer(Byte* out, std::int64_t limit) : start_(out), at_(out), end_(out + std::max<std::int64_t>(limit, 0)) {}
 
-  /// Puts a group of this kind into the current run, or opens one. False: no room.
+  /// Appends a group of this kind to the current run, or starts a new run. Returns false if there is no room.
   bool join(Kind kind) noexcept {
     if (groups_ == 0 || kind != kind_ || groups_ == most_groups) {
       if (end_ - at_ < static_cast<std::int64_t>(sizeof(RunHeader))) return false;
@@ -58,8 +58,9 @@ class Writer {
     return true;
   }
 
-  /// The bytes of a group. `map`: its chunks that have a mask in the stream.
-  bool put(const DeltaKernels& kernels, const Byte* group, Kind kind, std::uint64_t map, const std::uint64_t* masks) noexcept {
+  /// Appends the bytes of a group. `map`: the chunks that have a mask in the stream.
+  bool put(const DeltaKernels& kernels, const Byte* group, Kind kind, std::uint64_t map,
+           const std::uint64_t* masks) noexcept {
     if (end_ - at_ >= most_group_bytes + slack) {
       at_ = write(kernels, group, kind, map, masks, at_);
       return true;
@@ -75,7 +76,8 @@ class Writer {
   std::int64_t size() const noexcept { return at_ - start_; }
 
  private:
-  static Byte* write(const DeltaKernels& kernels, const Byte* group, Kind kind, std::uint64_t map, const std::uint64_t* masks, Byte* to) noexcept {
+  static Byte* write(const DeltaKernels& kernels, const Byte* group, Kind kind, std::uint64_t map,
+                     const std::uint64_t* masks, Byte* to) noexcept {
     if (kind == sparse) {
       std::memcpy(to, &map, sizeof map);
       to += sizeof map;
@@ -94,7 +96,8 @@ class Writer {
 
 std::uint64_t all_chunks(std::int64_t chunks) noexcept { return ~std::uint64_t{0} >> (group_chunks - chunks); }
 
-bool encode_group(const DeltaKernels& kernels, const Byte* older, const Byte* newer, std::int64_t chunks, Writer& writer) noexcept {
+bool encode_group(const DeltaKernels& kernels, const Byte* older, const Byte* newer, std::int64_t chunks,
+                  Writer& writer) noexcept {
   std::uint64_t masks[group_chunks];
   const std::uint64_t map = kernels.compare(older, newer, masks);
   if (map == 0) return writer.join(unchanged);
@@ -102,7 +105,7 @@ bool encode_group(const DeltaKernels& kernels, const Byte* older, const Byte* ne
   return writer.join(full) && writer.put(kernels, newer, full, all_chunks(chunks), masks);
 }
 
-// ---- applying ----------------------------------------------------------------------------------------------------------------------------
+// ---- Applying
 
 class Reader {
  public:
@@ -117,7 +120,7 @@ class Reader {
     return true;
   }
 
-  /// Masks of the chunks in `map`, 0 for the others, and how many words they ask for.
+  /// Reads the masks of the chunks in `map` (0 for the others) and counts their words.
   bool take_masks(std::uint64_t map, std::uint64_t* masks, std::int64_t* words) noexcept {
     if (left() < 8 * std::popcount(map)) return false;
     std::memset(masks, 0, 8 * group_chunks);
@@ -157,7 +160,7 @@ bool apply_group(const DeltaKernels& kernels, Reader& reader, Kind kind, Byte* c
     reader.spread(kernels, content, masks, words);
     return true;
   }
-  const std::int64_t last_words = (bytes - (chunks - 1) * chunk_bytes + 1) / 2;  // of the last chunk, 1 to 64
+  const std::int64_t last_words = (bytes - (chunks - 1) * chunk_bytes + 1) / 2;  // words of the last chunk, 1 to 64
   if ((masks[chunks - 1] & ~all_chunks(last_words)) != 0) return false;
   Byte padded[group_bytes] = {};
   std::memcpy(padded, content, length(bytes));
@@ -170,7 +173,8 @@ bool apply_group(const DeltaKernels& kernels, Reader& reader, Kind kind, Byte* c
 
 std::int64_t most_encoded_bytes(std::int64_t bytes) noexcept { return bytes <= 0 ? 0 : bytes + bytes / 16 + 17; }
 
-std::int64_t encode(const void* older, const void* newer, std::int64_t bytes, void* out, std::int64_t limit, Isa isa) noexcept {
+std::int64_t encode(const void* older, const void* newer, std::int64_t bytes, void* out, std::int64_t limit,
+                    Isa isa) noexcept {
   const DeltaKernels& kernels = kernels_of(isa);
   const Byte* const before = static_cast<const Byte*>(older);
   const Byte* const after = static_cast<const Byte*>(newer);

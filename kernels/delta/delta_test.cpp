@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Deltas of all lengths and ways of changing, on every instruction set: applied they give the newer content, their bytes are those of the
-// scalar kernels and within the bound; damaged ones do no harm. In memory that ends at a page no one may touch.
+// Deltas of all lengths and kinds of changes, on every instruction set: applying one gives the newer content; its bytes
+// equal those of the scalar kernels and are within the bound; damaged deltas are harmless. The memory ends at an
+// inaccessible page.
 #include "kernels/delta/delta.hpp"
 
 #include <gtest/gtest.h>
@@ -25,8 +26,9 @@ std::vector<Isa> all_isas() {
 }
 
 enum class Change { none, few, tenth, half, all, cluster, one_a_chunk, nearly_all_chunks, by_turns, last_byte };
-constexpr Change all_changes[] = {Change::none,    Change::few,         Change::tenth,             Change::half,     Change::all,
-                                  Change::cluster, Change::one_a_chunk, Change::nearly_all_chunks, Change::by_turns, Change::last_byte};
+constexpr Change all_changes[] = {Change::none,     Change::few,      Change::tenth,       Change::half,
+                                  Change::all,      Change::cluster,  Change::one_a_chunk, Change::nearly_all_chunks,
+                                  Change::by_turns, Change::last_byte};
 
 void fill(const Guarded& memory, Random& random) {
   for (std::size_t i = 0; i < memory.size(); ++i) memory.data()[i] = static_cast<unsigned char>(random.bits());
@@ -39,7 +41,8 @@ void copy(const Guarded& to, const Guarded& from) {
 void change(const Guarded& content, Change way, Random& random) {
   const auto bytes = static_cast<std::int64_t>(content.size());
   const auto touch = [&](std::int64_t byte) {
-    if (byte >= 0 && byte < bytes) content.data()[byte] = static_cast<unsigned char>(content.data()[byte] + random.between(1, 255));
+    if (byte >= 0 && byte < bytes)
+      content.data()[byte] = static_cast<unsigned char>(content.data()[byte] + random.between(1, 255));
   };
   const auto some = [&](int per_mille) {
     for (std::int64_t byte = 0; byte < bytes; byte += 2)
@@ -57,11 +60,13 @@ void change(const Guarded& content, Change way, Random& random) {
     case Change::one_a_chunk:
       for (std::int64_t at = 0; at < bytes; at += chunk) touch(at + random.between(0, chunk - 1));
       break;
-    case Change::nearly_all_chunks:  // one to three of each group are left: on both sides of what makes a group sparse
+    case Change::nearly_all_chunks:  // one to three chunks of each group are left: just above and below the limit of a
+                                     // sparse group
       for (std::int64_t at = 0; at < bytes; at += chunk)
         if (at % group / chunk >= 1 + at / group % 3) touch(at + random.between(0, chunk - 1));
       break;
-    case Change::by_turns:  // all chunks of a group, and all but one: sparse groups would save nothing and cost a run each
+    case Change::by_turns:  // alternately all chunks of a group, and all but one: sparse groups would save nothing and
+                            // cost a run each
       for (std::int64_t at = 0; at < bytes; at += chunk)
         if (at / group % 2 == 0 || at % group / chunk < 63) touch(at + 64);
       break;
@@ -76,7 +81,9 @@ std::int64_t changed_words(const Guarded& a, const Guarded& b) {
   return words;
 }
 
-bool same(const Guarded& a, const Guarded& b) { return delta::equal(a.data(), b.data(), static_cast<std::int64_t>(a.size())); }
+bool same(const Guarded& a, const Guarded& b) {
+  return delta::equal(a.data(), b.data(), static_cast<std::int64_t>(a.size()));
+}
 
 void check(std::int64_t bytes, Change way, Random& random) {
   SCOPED_TRACE("change " + std::to_string(static_cast<int>(way)) + " of " + std::to_string(bytes) + " bytes");
@@ -102,7 +109,7 @@ void check(std::int64_t bytes, Change way, Random& random) {
     copy(content, older);
     ASSERT_TRUE(delta::apply(exact.data(), size, content.data(), bytes, isa));
     ASSERT_TRUE(same(content, newer));
-    // With room to spare the same bytes, and the kernels write behind them freely.
+    // With room to spare the bytes are the same, and the kernels may write after the end.
     const Guarded wide(most + 20000, Guarded::Side::after_wall);
     ASSERT_EQ(delta::encode(older.data(), newer.data(), bytes, wide.data(), most + 20000, isa), size);
     ASSERT_TRUE(delta::equal(wide.data(), room.data(), size));
@@ -121,8 +128,9 @@ void check(std::int64_t bytes, Change way, Random& random) {
 TEST(Delta, GivesTheNewerContentWithinItsBound) {
   Random random(1);
   for (const Change way : all_changes)
-    for (const std::int64_t bytes : {0, 1, 2, 3, 63, 64, 126, 127, 128, 129, 130, 255, 256, 257, 1000, 8063, 8064, 8065, 8191, 8192, 8193, 8320,
-                                     16384, 16500, 24577, 40000, 65536, 100001}) {
+    for (const std::int64_t bytes :
+         {0,    1,    2,    3,    63,   64,   126,  127,  128,   129,   130,   255,   256,   257,
+          1000, 8063, 8064, 8065, 8191, 8192, 8193, 8320, 16384, 16500, 24577, 40000, 65536, 100001}) {
       check(bytes, way, random);
       if (::testing::Test::HasFatalFailure()) return;
     }
@@ -136,12 +144,13 @@ TEST(Delta, IsSmallWhereChangesAreTogether) {
   copy(newer, older);
   for (std::int64_t byte = 300000; byte < 300000 + 4096; ++byte) newer.data()[byte] ^= 1;
   const Guarded room(bytes, Guarded::Side::before_wall);
-  // 4096 bytes, a mask for each of 33 chunks, maps of at most 2 groups, 3 runs.
+  // 4096 bytes of words, a mask for each of 33 chunks, maps of at most 2 groups, 3 runs.
   EXPECT_LE(delta::encode(older.data(), newer.data(), bytes, room.data(), bytes), 4096 + 33 * 8 + 2 * 8 + 3 * 4);
   EXPECT_EQ(delta::encode(older.data(), older.data(), bytes, room.data(), bytes), 4);
 }
 
-/// Whatever the bytes are: no access outside (the walls), the same answer and content on every instruction set.
+/// For arbitrary bytes: no access outside the buffers (guard pages), and the same result and content on every
+/// instruction set.
 TEST(Delta, DamagedOnesDoNoHarm) {
   Random random(3);
   int refused = 0;
@@ -152,18 +161,22 @@ TEST(Delta, DamagedOnesDoNoHarm) {
     copy(newer, older);
     change(newer, random.pick(all_changes), random);
     std::vector<unsigned char> good(static_cast<std::size_t>(delta::most_encoded_bytes(bytes)));
-    const std::int64_t size = delta::encode(older.data(), newer.data(), bytes, good.data(), static_cast<std::int64_t>(good.size()));
+    const std::int64_t size =
+        delta::encode(older.data(), newer.data(), bytes, good.data(), static_cast<std::int64_t>(good.size()));
     ASSERT_GE(size, 0);
     const bool only_noise = random.chance(10);
     const Guarded bad(size + (random.chance(10) ? 1 : 0), Guarded::Side::before_wall);
-    for (std::size_t k = 0; k < bad.size(); ++k) bad.data()[k] = static_cast<unsigned char>(only_noise ? random.bits() : good[k]);
+    for (std::size_t k = 0; k < bad.size(); ++k)
+      bad.data()[k] = static_cast<unsigned char>(only_noise ? random.bits() : good[k]);
     if (!only_noise && size > 0)
       for (std::int64_t flips = random.between(1, 4); flips > 0; --flips)
-        bad.data()[random.chance(50) ? random.between(0, std::min<std::int64_t>(size, 16) - 1) : random.between(0, size - 1)] ^=
+        bad.data()[random.chance(50) ? random.between(0, std::min<std::int64_t>(size, 16) - 1)
+                                     : random.between(0, size - 1)] ^=
             static_cast<unsigned char>(1 << random.between(0, 7));
     const Guarded expected(bytes, Guarded::Side::before_wall);
     copy(expected, older);
-    const bool fits = delta::apply(bad.data(), static_cast<std::int64_t>(bad.size()), expected.data(), bytes, Isa::scalar);
+    const bool fits =
+        delta::apply(bad.data(), static_cast<std::int64_t>(bad.size()), expected.data(), bytes, Isa::scalar);
     refused += !fits;
     for (const Isa isa : all_isas()) {
       const Guarded content(bytes, Guarded::Side::before_wall);
@@ -175,22 +188,24 @@ TEST(Delta, DamagedOnesDoNoHarm) {
   EXPECT_GT(refused, 500);
 }
 
-/// The stream as delta.hpp describes it, and what it must not hold.
+/// The stream as delta.hpp describes it, and invalid streams.
 TEST(Delta, StreamIsThatOfTheDescription) {
   std::vector<unsigned char> older(group + 200, 7), newer = older;  // one whole group; two chunks, the last of 36 words
   newer[chunk + 4] = 1;                                             // word 2 of chunk 1
   newer[group + 199] = 2;                                           // the last word, 35 of its chunk
   std::vector<unsigned char> stream(100);
-  stream.resize(static_cast<std::size_t>(delta::encode(older.data(), newer.data(), static_cast<std::int64_t>(older.size()), stream.data(), 100)));
+  stream.resize(static_cast<std::size_t>(
+      delta::encode(older.data(), newer.data(), static_cast<std::int64_t>(older.size()), stream.data(), 100)));
   const std::vector<unsigned char> expected = {
-      1, 0, 0, 0x40, 2, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 1, 7,                             // sparse, map, mask, word
-      1, 0, 0, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0, 7, 2};                            // full, two masks, word
+      1, 0, 0, 0x40, 2, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 1, 7,   // sparse, map, mask, word
+      1, 0, 0, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0, 7, 2};  // full, two masks, word
   ASSERT_EQ(stream, expected);
 
   std::vector<unsigned char> content;
   const auto applies = [&](const std::vector<unsigned char>& bytes) {
     content = older;
-    return delta::apply(bytes.data(), static_cast<std::int64_t>(bytes.size()), content.data(), static_cast<std::int64_t>(content.size()));
+    return delta::apply(bytes.data(), static_cast<std::int64_t>(bytes.size()), content.data(),
+                        static_cast<std::int64_t>(content.size()));
   };
   EXPECT_TRUE(applies(expected));
   EXPECT_EQ(content, newer);
@@ -198,8 +213,9 @@ TEST(Delta, StreamIsThatOfTheDescription) {
     std::size_t at;
     unsigned char value;
     const char* what;
-  } const wrongs[] = {{3, 0xc0, "a kind that does not exist"}, {0, 3, "more groups than there are"}, {0, 0, "a run without groups"},
-                      {4, 6, "a mask that is not there"},      {38, 0x10, "a word behind the end"},  {12, 12, "one word more than there is"}};
+  } const wrongs[] = {{3, 0xc0, "a kind that does not exist"}, {0, 3, "more groups than there are"},
+                      {0, 0, "a run without groups"},          {4, 6, "a mask that is not there"},
+                      {38, 0x10, "a word behind the end"},     {12, 12, "one word more than there is"}};
   for (const auto& wrong : wrongs) {
     std::vector<unsigned char> bytes = expected;
     bytes[wrong.at] = wrong.value;
@@ -208,7 +224,7 @@ TEST(Delta, StreamIsThatOfTheDescription) {
   std::vector<unsigned char> longer = expected;
   longer.push_back(0);
   EXPECT_FALSE(applies(longer));
-  // A sparse last group of a chunk that is not there, with the mask that belongs to it.
+  // A sparse last group with a chunk that does not exist, including the mask for it.
   EXPECT_FALSE(applies({1, 0, 0, 0, 1, 0, 0, 0x40, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}));
 }
 

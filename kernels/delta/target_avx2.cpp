@@ -7,7 +7,7 @@
 namespace bestride::delta {
 namespace {
 
-/// For each mask of eight words: which bytes are collected, and which collected byte stands at each place.
+/// For each mask of eight words: the bytes to collect, and for each position the collected byte that belongs there.
 struct Shuffles {
   alignas(16) Byte collect[256][16];
   alignas(16) Byte spread[256][16];
@@ -31,14 +31,18 @@ constexpr Shuffles make_shuffles() {
 
 constexpr Shuffles shuffles = make_shuffles();
 
-[[gnu::always_inline]] inline __m256i load_256(const Byte* from) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)); }
-[[gnu::always_inline]] inline __m128i load_128(const Byte* from) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from)); }
+[[gnu::always_inline]] inline __m256i load_256(const Byte* from) {
+  return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+}
+[[gnu::always_inline]] inline __m128i load_128(const Byte* from) {
+  return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+}
 
-/// A bit for each of 32 words that are equal.
+/// One bit per word that is equal, for 32 words.
 [[gnu::always_inline]] inline std::uint64_t equal_words(const Byte* a, const Byte* b) {
   const __m256i low = _mm256_cmpeq_epi16(load_256(a), load_256(b));
   const __m256i high = _mm256_cmpeq_epi16(load_256(a + 32), load_256(b + 32));
-  // Packs within 128-bit halves, hence the permute.
+  // The pack instruction works within 128-bit halves, so a permute is needed.
   const __m256i bytes = _mm256_permute4x64_epi64(_mm256_packs_epi16(low, high), 0xd8);
   return static_cast<std::uint32_t>(_mm256_movemask_epi8(bytes));
 }

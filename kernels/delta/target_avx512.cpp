@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Deltas with AVX-512 BW and VBMI2: half a chunk is a vector, its mask a mask register.
+// Deltas with AVX-512 BW and VBMI2: half a chunk is one vector, and its mask is a mask register.
 #include <immintrin.h>
 
 #include "kernels/delta/kernel_table.hpp"
@@ -18,7 +18,7 @@ std::uint64_t compare(const Byte* older, const Byte* newer, std::uint64_t* masks
   return map;
 }
 
-// Compressing in a register and storing all of it: compressing stores are microcoded on some machines.
+// Compresses in a register and stores the whole register, because compressing stores are microcoded on some machines.
 [[gnu::always_inline]] inline Byte* collect_half(const Byte* half, std::uint32_t mask, Byte* words) {
   _mm512_storeu_si512(words, _mm512_maskz_compress_epi16(mask, _mm512_loadu_si512(half)));
   return words + 2 * _mm_popcnt_u32(mask);

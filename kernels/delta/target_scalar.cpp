@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Deltas for the baseline machine: what every other target is compared with.
+// Deltas for the baseline machine: the reference for all other targets.
 #include "kernels/delta/kernel_table.hpp"
 
 namespace bestride::delta {
@@ -14,11 +14,11 @@ T read(const Byte* from) {
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "word 0 is the low one");
 
-/// A bit for each 16-bit word that is not 0, in bits 0 to 3.
+/// One bit per 16-bit word that is not 0, in bits 0 to 3.
 std::uint64_t words_set(std::uint64_t four) {
   constexpr std::uint64_t low = 0x7fff7fff7fff7fff;
   const std::uint64_t tops = (((four & low) + low) | four) & ~low;
-  return (tops >> 15) * 0x0001000200040008 >> 48 & 15;  // the products stand apart: no carry
+  return (tops >> 15) * 0x0001000200040008 >> 48 & 15;  // the products do not overlap: no carry
 }
 
 std::uint64_t compare(const Byte* older, const Byte* newer, std::uint64_t* masks) {

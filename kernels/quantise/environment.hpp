@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// StandardArithmetic: round to nearest even, denormal numbers kept, no traps, for a scope. Programs built with -ffast-math or by
-// compilers that flush denormals by default, and programs that trap on NaN, call MPI with other settings; the bound and the equality
-// of all instruction sets hold under these. By hand rather than by fesetenv: one register read and written, nothing from libm.
+// StandardArithmetic: sets round to nearest even, denormal numbers kept and no traps, for a scope. Programs built with
+// -ffast-math, by compilers that flush denormals by default, or that trap on NaN, call MPI with other settings. The
+// error bound and the equality of all instruction sets hold under these. Alternative considered: fesetenv, which needs
+// libm; this class reads and writes one register.
 #include <cstdint>
 
 #if defined(__x86_64__)
@@ -11,7 +12,8 @@
 
 namespace bestride {
 
-/// Restores what was there, sticky exception flags included. Arithmetic must be behind a call the compiler can't see through.
+/// Restores the previous settings, including sticky exception flags. The arithmetic must be in a function call that the
+/// compiler cannot inline or analyse.
 class StandardArithmetic {
  public:
 #if defined(__x86_64__)

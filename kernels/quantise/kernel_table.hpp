@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// QuantiseKernels: the kernels of one instruction set, compiled as those of cpu/kernel_table.hpp. No std:: code here.
+// QuantiseKernels: the kernels of one instruction set, compiled like those of cpu/kernel_table.hpp. No std:: code here.
 #include <cstdint>
 
 #include "kernels/cpu/piece.hpp"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Number: the four formats to and from float64, and the arithmetic of one code. Every target, devices included, computes exactly this.
-// No guard of its own name: compiled into the namespace BESTRIDE_TARGET of who includes it, once a translation unit.
+// Number: conversion of the four formats to and from float64, and the arithmetic of one code. Every target, devices
+// included, computes exactly this. No include guard: the file is compiled into the namespace BESTRIDE_TARGET of the
+// including file, once per translation unit.
 #pragma once
 #include <cstdint>
 
@@ -24,7 +25,8 @@ BESTRIDE_NUMBER To bits_as(From from) {
   return to;
 }
 
-// Devices join a product and a sum into one rounding unless they are told not to; hosts are told by a compiler flag.
+// Device compilers fuse a product and a sum into one rounding unless told not to; for hosts a compiler flag prevents
+// it.
 BESTRIDE_NUMBER double product(double a, double b) {
 #ifdef __CUDA_ARCH__
   return __dmul_rn(a, b);
@@ -47,7 +49,7 @@ BESTRIDE_NUMBER float sum(float a, float b) {
 #endif
 }
 
-// ---- formats: Bits holds one number; from_double rounds to nearest even, through float32 for the formats of 16 bits ------------------
+// ---- Formats: Bits holds one number; from_double rounds to nearest even, through float32 for 16-bit formats
 
 template <NumberFormat>
 struct Number;
@@ -74,7 +76,9 @@ template <>
 struct Number<NumberFormat::bfloat16> {
   using Bits = std::uint16_t;
   static constexpr Bits sign = 0x8000, infinity = 0x7f80, nan = 0x7fc0;
-  BESTRIDE_NUMBER static double to_double(Bits bits) { return Number<NumberFormat::float32>::to_double(std::uint32_t{bits} << 16); }
+  BESTRIDE_NUMBER static double to_double(Bits bits) {
+    return Number<NumberFormat::float32>::to_double(std::uint32_t{bits} << 16);
+  }
   /// Not for NaN.
   BESTRIDE_NUMBER static Bits from_double(double value) {
     const std::uint32_t bits = Number<NumberFormat::float32>::from_double(value);
@@ -100,7 +104,8 @@ struct Number<NumberFormat::float16> {
     std::uint32_t half;
     if (bits >= 0x477ff000) {  // 65520 and above round to infinity
       half = infinity;
-    } else if (bits < 0x38800000) {  // below 2^-14: the unit of 0.5 + x in float32 is that of a denormal float16
+    } else if (bits < 0x38800000) {  // below 2^-14: the unit in the last place of 0.5 + x in float32 is that of a
+                                     // denormal float16
       half = bits_as<std::uint32_t>(sum(bits_as<float>(bits), 0.5f)) - bits_as<std::uint32_t>(0.5f);
     } else {
       half = ((bits + 0xfff + (bits >> 13 & 1)) >> 13) - (112u << 10);
@@ -109,9 +114,10 @@ struct Number<NumberFormat::float16> {
   }
 };
 
-// ---- the scale of a block --------------------------------------------------------------------------------------------------------------
+// ---- Scale of a block
 
-/// Denormal float64 magnitudes are lifted by an exact power of two, so that the reciprocal and the step keep all their bits.
+/// Denormal float64 magnitudes are scaled up by an exact power of two, so that the reciprocal and the step keep full
+/// precision.
 BESTRIDE_NUMBER double lift_of(double largest) { return largest < 0x1p-512 ? 0x1p512 : 1; }
 
 struct Encoder {
@@ -122,20 +128,21 @@ struct Encoder {
 
 struct Decoder {
   double largest, lower, step;
-  /// The step is rounded up where it has to be for top * step to reach `largest`, which then comes back exactly.
-  BESTRIDE_NUMBER Decoder(double block_largest, int top) : largest(block_largest), lower(block_largest < 0x1p-512 ? 0x1p-512 : 1) {
+  /// The step is rounded up if top * step would not reach `largest`, so that `largest` is reproduced exactly.
+  BESTRIDE_NUMBER Decoder(double block_largest, int top)
+      : largest(block_largest), lower(block_largest < 0x1p-512 ? 0x1p-512 : 1) {
     const double lifted = product(largest, lift_of(largest));
     step = lifted / top;
     if (product(step, top) < lifted) step = bits_as<double>(bits_as<std::uint64_t>(step) + 1);
   }
 };
 
-// Only float64 needs the lift, and the clamp against the last bit of top * step.
+// Only float64 needs the scaling, and the clamp for the last bit of top * step.
 
 template <NumberFormat format>
 BESTRIDE_NUMBER int encode_number(double value, const Encoder& encoder) {
   if (format == NumberFormat::float64) value = product(value, encoder.lift);
-  constexpr double to_integer = 0x1.8p52;  // the sum's unit is 1: rounds to nearest even
+  constexpr double to_integer = 0x1.8p52;  // the sum has a unit in the last place of 1, so it rounds to nearest even
   return static_cast<int>(sum(sum(product(value, encoder.inverse), to_integer), -to_integer));
 }
 
@@ -150,12 +157,12 @@ BESTRIDE_NUMBER double decode_number(int code, const Decoder& decoder) {
   return value;
 }
 
-// ---- blocks with NaN or infinity: marked by the sign of the scale -----------------------------------------------------------------------
+// ---- Blocks with NaN or infinity: marked by the sign of the scale
 
 template <CodeBits bits>
 inline constexpr int nan_code = -top_code<bits> - 1;
 
-/// `largest`: of the block's finite numbers.
+/// `largest`: the largest of the block's finite numbers.
 template <NumberFormat format, CodeBits bits>
 BESTRIDE_NUMBER int encode_marked(typename Number<format>::Bits number, const Encoder& encoder) {
   using N = Number<format>;
@@ -176,6 +183,7 @@ BESTRIDE_NUMBER typename Number<format>::Bits decode_marked(int code, const Deco
 
 /// The format of the scale.
 template <NumberFormat format>
-inline constexpr NumberFormat scale_format = format == NumberFormat::float64 ? NumberFormat::float64 : NumberFormat::float32;
+inline constexpr NumberFormat scale_format =
+    format == NumberFormat::float64 ? NumberFormat::float64 : NumberFormat::float32;
 
 }  // namespace bestride::BESTRIDE_TARGET

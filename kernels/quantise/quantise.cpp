@@ -43,11 +43,13 @@ std::int64_t quantised_bytes(std::int64_t count, NumberFormat format, CodeBits b
   return blocks * (format == NumberFormat::float64 ? 8 : 4) + codes;
 }
 
-void quantise(const void* numbers, NumberFormat format, std::int64_t count, CodeBits bits, void* out, Isa isa) noexcept {
+void quantise(const void* numbers, NumberFormat format, std::int64_t count, CodeBits bits, void* out,
+              Isa isa) noexcept {
   run(kernels_of(isa).quantise[index(format)][index(bits)], numbers, count, out);
 }
 
-void dequantise(const void* quantised, CodeBits bits, std::int64_t count, NumberFormat format, void* out, Isa isa) noexcept {
+void dequantise(const void* quantised, CodeBits bits, std::int64_t count, NumberFormat format, void* out,
+                Isa isa) noexcept {
   run(kernels_of(isa).dequantise[index(format)][index(bits)], quantised, count, out);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promises of quantise.hpp, over all kinds of blocks, lengths and alignments, for every format, both widths and every instruction
-// set; the bytes of all instruction sets are those of the scalar kernels. In memory that ends at a page no one may touch.
+// The guarantees of quantise.hpp, for all kinds of blocks, lengths and alignments, every format, both widths and every
+// instruction set. The bytes of all instruction sets equal those of the scalar kernels. The memory ends at an
+// inaccessible page.
 #include "kernels/quantise/quantise.hpp"
 
 #include <gtest/gtest.h>
@@ -23,11 +24,13 @@ std::vector<Isa> all_isas() {
   return all;
 }
 
-bool same(const Guarded& a, const Guarded& b) { return a.size() == 0 || std::memcmp(a.data(), b.data(), a.size()) == 0; }
+bool same(const Guarded& a, const Guarded& b) {
+  return a.size() == 0 || std::memcmp(a.data(), b.data(), a.size()) == 0;
+}
 
-/// What quantise.hpp says of one block.
-void check_block(const void* numbers, NumberFormat format, const void* back, NumberFormat back_format, std::int64_t first, std::int64_t count,
-                 CodeBits bits) {
+/// Checks what quantise.hpp guarantees for one block.
+void check_block(const void* numbers, NumberFormat format, const void* back, NumberFormat back_format,
+                 std::int64_t first, std::int64_t count, CodeBits bits) {
   const Shape shape = shape_of(format), back_shape = shape_of(back_format);
   long double most = 0;
   bool marked = false;
@@ -48,9 +51,10 @@ void check_block(const void* numbers, NumberFormat format, const void* back, Num
       ASSERT_TRUE(std::isnan(x) ? std::isnan(y) : x == y) << i << ": " << x << " became " << y;
       continue;
     }
-    if (!std::isfinite(y)) {  // only a number that the other format can't hold
+    if (!std::isfinite(y)) {  // only a number that the other format cannot represent
       ASSERT_NE(format, back_format) << i << ": " << x << " became " << y;
-      const std::uint64_t greatest = compose(back_shape, false, mask(back_shape.exponent) - 1, mask(back_shape.fraction));
+      const std::uint64_t greatest =
+          compose(back_shape, false, mask(back_shape.exponent) - 1, mask(back_shape.fraction));
       ASSERT_GT(std::fabs(x) + most / (2 * top), value_of(back_shape, greatest)) << i << ": " << x << " became " << y;
       continue;
     }
@@ -115,21 +119,25 @@ TEST_P(Quantise, TakesTheBytesItSays) {
   EXPECT_EQ(quantised_bytes(1, format, bits), scale + 1);
   EXPECT_EQ(quantised_bytes(quantised_block_size(bits) + 3, format, bits),
             2 * scale + (bits == CodeBits::int8 ? 259 : 34));
-  const double ratio = static_cast<double>(quantised_bytes(many, format, bits)) / static_cast<double>(many * number_bytes(format));
+  const double ratio =
+      static_cast<double>(quantised_bytes(many, format, bits)) / static_cast<double>(many * number_bytes(format));
   const double most[][2] = {{0.15, 0.27}, {0.08, 0.13}, {0.3, 0.54}, {0.3, 0.54}};
   EXPECT_LE(ratio, most[static_cast<int>(format)][bits == CodeBits::int8]);
 }
 
-/// A message may be cut where a block ends.
+/// A message may be cut at the end of a block.
 TEST_P(Quantise, BlocksStandAlone) {
   const auto [format, bits] = GetParam();
   Random random(3);
-  const std::int64_t block = quantised_block_size(bits), count = 3 * block + 5, bytes = quantised_bytes(count, format, bits);
-  std::vector<char> numbers(static_cast<std::size_t>(count * number_bytes(format))), whole(static_cast<std::size_t>(bytes)), parts(whole.size());
+  const std::int64_t block = quantised_block_size(bits), count = 3 * block + 5,
+                     bytes = quantised_bytes(count, format, bits);
+  std::vector<char> numbers(static_cast<std::size_t>(count * number_bytes(format))),
+      whole(static_cast<std::size_t>(bytes)), parts(whole.size());
   fill(numbers.data(), format, count, Kind::any_exponent, random);
   quantise(numbers.data(), format, count, bits, whole.data());
   quantise(numbers.data(), format, block, bits, parts.data());
-  quantise(numbers.data() + block * number_bytes(format), format, count - block, bits, parts.data() + quantised_bytes(block, format, bits));
+  quantise(numbers.data() + block * number_bytes(format), format, count - block, bits,
+           parts.data() + quantised_bytes(block, format, bits));
   EXPECT_EQ(whole, parts);
 }
 
@@ -140,19 +148,21 @@ TEST_P(Quantise, ReadsBytesOfAnyContent) {
     const std::int64_t count = random.between(0, 600);
     const Guarded codes(quantised_bytes(count, format, bits), Guarded::Side::before_wall);
     const Guarded back(count * number_bytes(format), Guarded::Side::before_wall);
-    for (std::size_t k = 0; k < codes.size(); ++k) codes.data()[k] = static_cast<unsigned char>(random.chance(50) ? random.bits() : 0xff);
+    for (std::size_t k = 0; k < codes.size(); ++k)
+      codes.data()[k] = static_cast<unsigned char>(random.chance(50) ? random.bits() : 0xff);
     for (const Isa isa : all_isas()) dequantise(codes.data(), bits, count, format, back.data(), isa);
   }
 }
 
 #if defined(__x86_64__)
-/// Flush to zero, denormals are zero, round up, trap on everything: as a program may have set it.
+/// Flush to zero, denormals are zero, round up, trap on everything: settings that a program may have made.
 TEST_P(Quantise, DoesNotDependOnTheThreadsSettings) {
   const auto [format, bits] = GetParam();
   Random random(5);
   const std::int64_t count = 300;
   for (const Kind kind : {Kind::denormal, Kind::not_finite, Kind::usual, Kind::huge}) {
-    std::vector<char> numbers(static_cast<std::size_t>(count * number_bytes(format))), back(numbers.size()), back_there(numbers.size());
+    std::vector<char> numbers(static_cast<std::size_t>(count * number_bytes(format))), back(numbers.size()),
+        back_there(numbers.size());
     std::vector<char> codes(static_cast<std::size_t>(quantised_bytes(count, format, bits))), codes_there(codes.size());
     fill(numbers.data(), format, count, kind, random);
     for (const Isa isa : all_isas()) {
@@ -183,7 +193,7 @@ INSTANTIATE_TEST_SUITE_P(All, Quantise, ::testing::ValuesIn(all_cases()), [](con
   return std::string(name_of(info.param.format)) + (info.param.bits == CodeBits::int8 ? "_int8" : "_int4");
 });
 
-/// What was quantised as one format comes back as another, within the bound, rounded to the other.
+/// Numbers quantised as one format are decoded as another, within the bound, rounded to the other format.
 TEST(QuantiseFormats, ShareOneEncoding) {
   Random random(6);
   constexpr NumberFormat narrow[] = {NumberFormat::float32, NumberFormat::float16, NumberFormat::bfloat16};
@@ -192,8 +202,10 @@ TEST(QuantiseFormats, ShareOneEncoding) {
       for (const CodeBits bits : all_bits)
         for (const Kind kind : all_kinds) {
           const std::int64_t count = random.between(1, 300), block = quantised_block_size(bits);
-          SCOPED_TRACE(std::string(name_of(from)) + " as " + name_of(to) + ", kind " + std::to_string(static_cast<int>(kind)));
-          std::vector<char> numbers(static_cast<std::size_t>(count * 4)), codes(static_cast<std::size_t>(quantised_bytes(count, from, bits)));
+          SCOPED_TRACE(std::string(name_of(from)) + " as " + name_of(to) + ", kind " +
+                       std::to_string(static_cast<int>(kind)));
+          std::vector<char> numbers(static_cast<std::size_t>(count * 4)),
+              codes(static_cast<std::size_t>(quantised_bytes(count, from, bits)));
           std::vector<char> back(numbers.size()), expected(numbers.size());
           fill(numbers.data(), from, count, kind, random);
           quantise(numbers.data(), from, count, bits, codes.data());
@@ -230,7 +242,8 @@ void check_add(NumberFormat format) {
             std::memcpy(&b, back.data() + i * static_cast<std::int64_t>(sizeof b), sizeof b);
             std::memcpy(&got, sums.data() + i * static_cast<std::int64_t>(sizeof got), sizeof got);
             const Real sum = a + b;
-            ASSERT_TRUE(std::isnan(sum) ? std::isnan(got) : sum == got) << name(isa) << " " << i << ": " << a << " + " << b << " gave " << got;
+            ASSERT_TRUE(std::isnan(sum) ? std::isnan(got) : sum == got)
+                << name(isa) << " " << i << ": " << a << " + " << b << " gave " << got;
           }
         }
       }
@@ -241,7 +254,7 @@ TEST(QuantiseAdd, IsDequantiseAndOneAddition) {
   check_add<double>(NumberFormat::float64);
 }
 
-/// The bytes themselves, as docs/quantised.md describes them.
+/// The exact bytes, as docs/quantised.md describes them.
 TEST(QuantiseBytes, AreThoseOfTheDescription) {
   const float numbers[] = {2, -1, 0.5f, -0.0f, -2};
   std::vector<unsigned char> codes(static_cast<std::size_t>(quantised_bytes(5, NumberFormat::float32, CodeBits::int8)));

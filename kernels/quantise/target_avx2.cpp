@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantisation, eight numbers at a time, for AVX2 with F16C. The arithmetic is that of number.hpp, in float64 for every format.
+// Quantisation of eight numbers at a time, for AVX2 with F16C. The arithmetic is that of number.hpp, in float64 for
+// every format.
 #define BESTRIDE_TARGET avx2
 #include <immintrin.h>
 
@@ -48,8 +49,10 @@ struct Eight {
   template <NumberFormat format>
   [[gnu::always_inline]] static Values load(const Byte* from) {
     if constexpr (format == NumberFormat::float64)
-      return {_mm256_loadu_pd(reinterpret_cast<const double*>(from)), _mm256_loadu_pd(reinterpret_cast<const double*>(from + 32))};
-    if constexpr (format == NumberFormat::float32) return widened(_mm256_loadu_ps(reinterpret_cast<const float*>(from)));
+      return {_mm256_loadu_pd(reinterpret_cast<const double*>(from)),
+              _mm256_loadu_pd(reinterpret_cast<const double*>(from + 32))};
+    if constexpr (format == NumberFormat::float32)
+      return widened(_mm256_loadu_ps(reinterpret_cast<const float*>(from)));
     const __m128i halves = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
     if constexpr (format == NumberFormat::float16) return widened(_mm256_cvtph_ps(halves));
     return widened(_mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(halves), 16)));
@@ -70,7 +73,8 @@ struct Eight {
     if constexpr (bits == CodeBits::int8) {
       _mm_storel_epi64(reinterpret_cast<__m128i*>(to), codes);
     } else {
-      const __m128i pairs = _mm_maddubs_epi16(_mm_and_si128(codes, _mm_set1_epi8(15)), _mm_set1_epi16(0x1001));  // first + 16 second
+      const __m128i pairs =
+          _mm_maddubs_epi16(_mm_and_si128(codes, _mm_set1_epi8(15)), _mm_set1_epi16(0x1001));  // first + 16 * second
       write(to, _mm_cvtsi128_si32(_mm_packus_epi16(pairs, pairs)));
     }
   }
@@ -93,7 +97,7 @@ struct Eight {
 
   [[gnu::always_inline]] static __m256d lowered(__m256d values, const Decoder& decoder) {
     values = _mm256_mul_pd(values, _mm256_set1_pd(decoder.lower));
-    // Of two zeros these give the second.
+    // If both operands are zeros, these return the second one.
     return _mm256_max_pd(_mm256_set1_pd(-decoder.largest), _mm256_min_pd(_mm256_set1_pd(decoder.largest), values));
   }
 
@@ -110,7 +114,8 @@ struct Eight {
     } else {
       const __m256i bits = _mm256_castps_si256(narrowed(values));
       const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
-      const __m256i rounded = _mm256_srli_epi32(_mm256_add_epi32(bits, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff))), 16);
+      const __m256i rounded =
+          _mm256_srli_epi32(_mm256_add_epi32(bits, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff))), 16);
       const __m128i halves = _mm_packus_epi32(_mm256_castsi256_si128(rounded), _mm256_extracti128_si256(rounded, 1));
       _mm_storeu_si128(reinterpret_cast<__m128i*>(to), halves);
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantisation, 16 numbers at a time. The arithmetic is that of number.hpp, in float64 for every format: a vector of it costs less
-// than the memory it comes from.
+// Quantisation of 16 numbers at a time. The arithmetic is that of number.hpp, in float64 for every format: a vector of
+// it costs less than the memory access for its input.
 #define BESTRIDE_TARGET avx512
 #include <immintrin.h>
 
@@ -35,7 +35,7 @@ struct Sixteen {
     if constexpr (format == NumberFormat::float32) return _mm512_reduce_max_epu32(most);
     const __m256i half = _mm256_max_epu16(_mm512_castsi512_si256(most), _mm512_extracti64x4_epi64(most, 1));
     const __m128i quarter = _mm_max_epu16(_mm256_castsi256_si128(half), _mm256_extracti128_si256(half, 1));
-    // The least of the complements.
+    // The minimum of the complements gives the maximum.
     const int least = _mm_extract_epi16(_mm_minpos_epu16(_mm_xor_si128(quarter, _mm_set1_epi16(-1))), 0);
     return static_cast<BitsOf<format>>(~least);
   }
@@ -70,7 +70,8 @@ struct Sixteen {
     if constexpr (bits == CodeBits::int8) {
       _mm_storeu_si128(reinterpret_cast<__m128i*>(to), codes);
     } else {
-      const __m128i pairs = _mm_maddubs_epi16(_mm_and_si128(codes, _mm_set1_epi8(15)), _mm_set1_epi16(0x1001));  // first + 16 second
+      const __m128i pairs =
+          _mm_maddubs_epi16(_mm_and_si128(codes, _mm_set1_epi8(15)), _mm_set1_epi16(0x1001));  // first + 16 * second
       _mm_storel_epi64(reinterpret_cast<__m128i*>(to), _mm_cvtepi16_epi8(pairs));
     }
   }
@@ -93,7 +94,7 @@ struct Sixteen {
 
   [[gnu::always_inline]] static __m512d lowered(__m512d values, const Decoder& decoder) {
     values = _mm512_mul_pd(values, _mm512_set1_pd(decoder.lower));
-    // Of two zeros these give the second.
+    // If both operands are zeros, these return the second one.
     return _mm512_max_pd(_mm512_set1_pd(-decoder.largest), _mm512_min_pd(_mm512_set1_pd(decoder.largest), values));
   }
 

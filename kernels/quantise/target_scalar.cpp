@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantisation for the baseline machine: what every other target is compared with.
+// Quantisation for the baseline machine: the reference for all other targets.
 #define BESTRIDE_TARGET scalar
 #include "kernels/quantise/target/blocks.hpp"
 
@@ -29,7 +29,9 @@ struct Pair {
   template <NumberFormat format, CodeBits bits>
   static void encode(const Byte* from, const Encoder& encoder, Byte* to) {
     for (int i = 0; i < width; ++i)
-      put_code<bits>(to, i, encode_number<format>(Number<format>::to_double(read<BitsOf<format>>(from + i * size_of<format>)), encoder));
+      put_code<bits>(
+          to, i,
+          encode_number<format>(Number<format>::to_double(read<BitsOf<format>>(from + i * size_of<format>)), encoder));
   }
 
   template <CodeBits bits>
@@ -40,7 +42,8 @@ struct Pair {
   template <NumberFormat format, bool adding = false>
   static void store(Byte* to, const Values& values, const Decoder& decoder) {
     for (int i = 0; i < width; ++i)
-      put_number<format, adding>(to + i * size_of<format>, Number<format>::from_double(decode_number<format>(values.code[i], decoder)));
+      put_number<format, adding>(to + i * size_of<format>,
+                                 Number<format>::from_double(decode_number<format>(values.code[i], decoder)));
   }
 
   template <NumberFormat format>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Numbers of any format for tests: read by the definition of the formats (sign, exponent, fraction), not by the code under test.
+// Numbers of any format for tests: decoded by the definition of the formats (sign, exponent, fraction), not by the code
+// under test.
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -29,15 +30,17 @@ inline const char* name_of(NumberFormat format) {
   return names[static_cast<int>(format)];
 }
 
-inline constexpr NumberFormat all_formats[] = {NumberFormat::float32, NumberFormat::float64, NumberFormat::float16, NumberFormat::bfloat16};
+inline constexpr NumberFormat all_formats[] = {NumberFormat::float32, NumberFormat::float64, NumberFormat::float16,
+                                               NumberFormat::bfloat16};
 inline constexpr CodeBits all_bits[] = {CodeBits::int4, CodeBits::int8};
 
 inline std::uint64_t mask(int bits) { return (std::uint64_t{1} << bits) - 1; }
 inline std::uint64_t compose(Shape shape, bool sign, std::uint64_t exponent, std::uint64_t fraction) {
-  return (static_cast<std::uint64_t>(sign) << (shape.exponent + shape.fraction)) | exponent << shape.fraction | fraction;
+  return (static_cast<std::uint64_t>(sign) << (shape.exponent + shape.fraction)) | exponent << shape.fraction |
+         fraction;
 }
 
-/// The exact value; NaN and infinities as themselves.
+/// The exact value; NaN and infinities are preserved.
 inline long double value_of(Shape shape, std::uint64_t bits) {
   const bool sign = bits >> (shape.exponent + shape.fraction) & 1;
   const auto exponent = static_cast<int>(bits >> shape.fraction & mask(shape.exponent));
@@ -49,7 +52,8 @@ inline long double value_of(Shape shape, std::uint64_t bits) {
   else if (exponent == 0)
     value = std::ldexp(static_cast<long double>(fraction), 1 - bias - shape.fraction);
   else
-    value = std::ldexp(static_cast<long double>(fraction | std::uint64_t{1} << shape.fraction), exponent - bias - shape.fraction);
+    value = std::ldexp(static_cast<long double>(fraction | std::uint64_t{1} << shape.fraction),
+                       exponent - bias - shape.fraction);
   return sign ? -value : value;
 }
 
@@ -69,14 +73,27 @@ inline void set(void* numbers, Shape shape, std::int64_t i, std::uint64_t bits) 
   std::memcpy(static_cast<char*>(numbers) + i * shape.size, &bits, static_cast<std::size_t>(shape.size));
 }
 
-/// Kinds of blocks, the hard ones among them.
-enum class Kind { usual, any_exponent, denormal, few_units, huge, outlier, equal, alternating, zeros, not_finite, only_not_finite };
-inline constexpr Kind all_kinds[] = {Kind::usual,       Kind::any_exponent, Kind::denormal, Kind::few_units,  Kind::huge,           Kind::outlier,
-                                     Kind::equal,       Kind::alternating,  Kind::zeros,    Kind::not_finite, Kind::only_not_finite};
+/// Kinds of block content, including difficult ones.
+enum class Kind {
+  usual,
+  any_exponent,
+  denormal,
+  few_units,
+  huge,
+  outlier,
+  equal,
+  alternating,
+  zeros,
+  not_finite,
+  only_not_finite
+};
+inline constexpr Kind all_kinds[] = {Kind::usual, Kind::any_exponent, Kind::denormal,       Kind::few_units,
+                                     Kind::huge,  Kind::outlier,      Kind::equal,          Kind::alternating,
+                                     Kind::zeros, Kind::not_finite,   Kind::only_not_finite};
 
 inline void fill(void* numbers, NumberFormat format, std::int64_t count, Kind kind, Random& random) {
   const Shape shape = shape_of(format);
-  const std::uint64_t top = mask(shape.exponent);  // of NaN and infinity
+  const std::uint64_t top = mask(shape.exponent);  // exponent of NaN and infinity
   const auto fraction = [&] { return random.bits() & mask(shape.fraction); };
   const auto exponent = [&](std::uint64_t low, std::uint64_t high) {
     return static_cast<std::uint64_t>(random.between(static_cast<std::int64_t>(low), static_cast<std::int64_t>(high)));
@@ -92,12 +109,16 @@ inline void fill(void* numbers, NumberFormat format, std::int64_t count, Kind ki
       case Kind::any_exponent: bits = compose(shape, sign, exponent(0, top - 1), fraction()); break;
       case Kind::denormal: bits = compose(shape, sign, 0, fraction()); break;
       case Kind::few_units: bits = compose(shape, sign, 0, random.bits() % 8); break;
-      case Kind::huge: bits = compose(shape, sign, top - 1, random.chance(20) ? mask(shape.fraction) : fraction()); break;
+      case Kind::huge:
+        bits = compose(shape, sign, top - 1, random.chance(20) ? mask(shape.fraction) : fraction());
+        break;
       case Kind::outlier: bits = compose(shape, sign, i == count / 3 ? top - 1 : exponent(0, 3), fraction()); break;
       case Kind::equal: bits = one; break;
       case Kind::alternating: bits = i % 2 ? one : one | compose(shape, true, 0, 0); break;
       case Kind::zeros: bits = compose(shape, sign, 0, 0); break;
-      case Kind::not_finite: bits = random.chance(3) ? not_finite() : compose(shape, sign, middle + exponent(0, 3), fraction()); break;
+      case Kind::not_finite:
+        bits = random.chance(3) ? not_finite() : compose(shape, sign, middle + exponent(0, 3), fraction());
+        break;
       case Kind::only_not_finite: bits = not_finite(); break;
     }
     set(numbers, shape, i, bits);

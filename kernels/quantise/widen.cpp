@@ -25,7 +25,7 @@ std::uint16_t narrowed(std::uint32_t bits) noexcept {
   return (bits & ~Float::sign) > Float::infinity ? N::nan : N::from_double(Float::to_double(bits));
 }
 
-// Behind calls the compiler can't see through, as StandardArithmetic wants it. From the first to the last: see who may overlap with whom.
+// noinline, as StandardArithmetic requires. Ascending order, because the buffers may overlap as widen.hpp allows.
 
 template <NumberFormat format>
 [[gnu::noinline]] void widen_all(const unsigned char* numbers, std::int64_t count, unsigned char* out) noexcept {
@@ -51,13 +51,15 @@ template <NumberFormat format>
 
 void widen(const void* numbers, NumberFormat format, std::int64_t count, void* out) noexcept {
   const StandardArithmetic standard;
-  const auto run = format == NumberFormat::float16 ? widen_all<NumberFormat::float16> : widen_all<NumberFormat::bfloat16>;
+  const auto run =
+      format == NumberFormat::float16 ? widen_all<NumberFormat::float16> : widen_all<NumberFormat::bfloat16>;
   run(static_cast<const unsigned char*>(numbers), count, static_cast<unsigned char*>(out));
 }
 
 void narrow(const void* numbers, NumberFormat format, std::int64_t count, void* out) noexcept {
   const StandardArithmetic standard;
-  const auto run = format == NumberFormat::float16 ? narrow_all<NumberFormat::float16> : narrow_all<NumberFormat::bfloat16>;
+  const auto run =
+      format == NumberFormat::float16 ? narrow_all<NumberFormat::float16> : narrow_all<NumberFormat::bfloat16>;
   run(static_cast<const unsigned char*>(numbers), count, static_cast<unsigned char*>(out));
 }
 

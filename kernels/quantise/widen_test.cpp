@@ -24,7 +24,7 @@ std::uint16_t narrowed(float value, NumberFormat format) {
 TEST(Widen, EveryNumberComesBack) {
   for (const NumberFormat format : halves) {
     const Shape shape = shape_of(format);
-    // In place, as a piece is widened: the numbers lie in the second half.
+    // In place, as a piece is widened: the numbers are in the second half of the buffer.
     std::vector<float> wide(65536);
     auto* numbers = reinterpret_cast<std::uint16_t*>(wide.data() + 32768);
     for (unsigned i = 0; i < 65536; ++i) numbers[i] = static_cast<std::uint16_t>(i);

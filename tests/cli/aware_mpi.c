@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A GPU-aware MPI out of one that is not: preloaded into the measuring program, it stages what lies in the stand-in driver's device
-   memory. Only the calls that program makes with such memory; one receive at a time. */
+/* A GPU-aware MPI out of one that is not: preloaded into the measuring program, it stages what lies in the stand-in
+   driver's device memory. Only the calls that program makes with such memory; one receive at a time. */
 #include <dlfcn.h>
 #include <mpi.h>
 #include <stdlib.h>

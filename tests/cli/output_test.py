@@ -88,22 +88,23 @@ class Usage(CommandTest):
 class Run(CommandTest):
     def test_dry_run_prints_the_environment_and_the_command(self):
         self.launcher("mpiexec", "mpiexec.hydra")
-        text = self.good("run", "--dry-run", "--report", "--disable", "--everywhere", "--strategy", "pack", "--log", "info", "--", "mpiexec", "-n", "4",
+        text = self.good("run", "--dry-run", "--report", "--disable", "--all-ranks", "--strategy", "pack", "--log", "info", "--", "mpiexec", "-n", "4",
                          "./my program", "--report", "--", "it's")
-        self.assertEqual(text, f"LD_PRELOAD={self.front}\nBESTRIDE_REPORT=1\nBESTRIDE_DISABLE=1\nBESTRIDE_EVERYWHERE=1\nBESTRIDE_STRATEGY=pack\n"
+        self.assertEqual(text, f"LD_PRELOAD={self.front}\nBESTRIDE_REPORT=1\nBESTRIDE_DISABLE=1\nBESTRIDE_ALL_RANKS=1\nBESTRIDE_STRATEGY=pack\n"
                          "BESTRIDE_LOG=info\nmpiexec -n 4 './my program' --report -- 'it'\\''s'\n")
 
     def test_dry_run_reads_back_in_a_shell(self):
         self.launcher("mpiexec", "mpiexec.hydra")
         text = self.good("run", "--dry-run", "--", "mpiexec", "a b", "", "$HOME", "*", "x\ny")
-        words = subprocess.run(["sh", "-c", 'eval "set -- ${1#*\n}"; shift; printf "<%s>" "$@"', "sh", text], text=True, capture_output=True,
+        words = subprocess.run(["sh", "-c", 'eval "set -- ${1#*\n*\n}"; shift; printf "<%s>" "$@"', "sh", text], text=True, capture_output=True,
                                check=True).stdout
         self.assertEqual(words, "<a b><><$HOME><*><x\ny>")
 
     def test_runs_with_the_library_before_what_was_preloaded(self):
         self.launcher("mpiexec", "mpiexec.hydra")
         self.assertEqual(self.good("run", "--report", "--", "mpiexec", "-n", "2", "x"),
-                         f"BESTRIDE_REPORT=1\nLD_PRELOAD={self.front}\n-n 2 x\n")
+                         f"BESTRIDE_ALL_RANKS=auto\nBESTRIDE_REPORT=1\nLD_PRELOAD={self.front}\n-n 2 x\n")
+        self.assertIn("BESTRIDE_ALL_RANKS=0\n", self.good("run", "--", "mpiexec", BESTRIDE_ALL_RANKS="0"))
         self.assertIn(f"LD_PRELOAD={self.front}:libm.so.6\n", self.good("run", "--", "mpiexec", LD_PRELOAD="libm.so.6"))
         self.assertIn(f"LD_PRELOAD=libm.so.6:{self.front}\n", self.good("run", "--", "mpiexec", LD_PRELOAD=f"libm.so.6:{self.front}"))
 
@@ -165,17 +166,17 @@ class Info(CommandTest):
         self.assertIn("\napproximate      nothing\n", text)
         self.assertRegex(self.good("info", BESTRIDE_QUANTIZE="int4"), r"\napproximate +large allgathers and sums .*: int4 codes \(BESTRIDE_QUANTIZE\)\n")
         self.assertIn("\nrails            off (up here: ", text)
-        self.assertIn("\nrails            lo lo (up here: ", self.good("info", BESTRIDE_RAILS="lo,lo"))
-        self.assertIn("\nrails            BESTRIDE_RAILS=lo,no: this host has no 'no'; what is up here: ", self.good("info", BESTRIDE_RAILS="lo,no"))
+        self.assertIn("\nrails            lo lo (up here: ", self.good("info", BESTRIDE_NICS="lo,lo"))
+        self.assertIn("\nrails            BESTRIDE_NICS=lo,no: this host has no 'no'; what is up here: ", self.good("info", BESTRIDE_NICS="lo,no"))
 
     def test_rails_of_the_profile(self):
         path = f"{self.prefix}/rails.json"
         told = lambda **more: self.good("info", BESTRIDE_PROFILE=path, **more)
         subprocess.run([PROGRAM["WRITE_PROFILE"], path, "here", "rails", "lo,lo"], check=True)
         self.assertIn("\nrails            lo lo (of the profile) (up here: ", told())
-        self.assertIn("\nrails            lo lo (of the profile) (up here: ", told(BESTRIDE_RAILS="profile"))
-        self.assertIn("\nrails            off (up here: ", told(BESTRIDE_RAILS="off"))
-        self.assertIn("\nrails            lo (up here: ", told(BESTRIDE_RAILS="lo"))
+        self.assertIn("\nrails            lo lo (of the profile) (up here: ", told(BESTRIDE_NICS="profile"))
+        self.assertIn("\nrails            off (up here: ", told(BESTRIDE_NICS="off"))
+        self.assertIn("\nrails            lo (up here: ", told(BESTRIDE_NICS="lo"))
         subprocess.run([PROGRAM["WRITE_PROFILE"], path, "here", "rails", "lo,no"], check=True)
         self.assertIn("\nrails            the profile's rails lo,no: this host has no 'no'; what is up here: ", told())
         subprocess.run([PROGRAM["WRITE_PROFILE"], path, "elsewhere", "rails", "lo,lo"], check=True)
@@ -395,31 +396,31 @@ class Doctor(CommandTest):
         self.assertRegex(self.findings("/bin/true", code=0), r"\nok       topology  \d+ (cores?|hardware threads?)|not known")
         good = self.write("good", "node 0-3\ngroup cn*\n")
         self.assertIn(f"ok       topology  topology file '{good}' can be read\n",
-                      self.findings("/bin/true", code=0, BESTRIDE_TOPOLOGY=good, BESTRIDE_EVERYWHERE="1"))
-        self.assertIn("problem  topology  BESTRIDE_TOPOLOGY is not used: it takes a job in which every rank has the preload; set BESTRIDE_EVERYWHERE=1",
+                      self.findings("/bin/true", code=0, BESTRIDE_TOPOLOGY=good, BESTRIDE_ALL_RANKS="1"))
+        self.assertIn("problem  topology  BESTRIDE_TOPOLOGY is not used: it takes a job in which every rank has the preload; set BESTRIDE_ALL_RANKS=1 or auto",
                       self.findings("/bin/true", code=1, BESTRIDE_TOPOLOGY=good))
         bad = self.write("bad", "node 0-3\nnodes 4\n")
         self.assertIn(f"problem  topology  topology file '{bad}', line 2: 'nodes' is not known;",
-                      self.findings("/bin/true", code=1, BESTRIDE_TOPOLOGY=bad, BESTRIDE_EVERYWHERE="1"))
+                      self.findings("/bin/true", code=1, BESTRIDE_TOPOLOGY=bad, BESTRIDE_ALL_RANKS="1"))
         self.assertIn("problem  topology  topology file '/nowhere' can't be read (No such file or directory);",
                       self.findings("/bin/true", code=1, BESTRIDE_TOPOLOGY="/nowhere"))
 
     def test_rails(self):
         self.assertRegex(self.findings("/bin/true", code=0), r"\n(ok|note) +rails     off[;,] ")
-        self.assertIn("ok       rails     local ranks take in turn lo\n", self.findings("/bin/true", code=0, BESTRIDE_RAILS="lo"))
-        self.assertIn("note     rails     UCX_NET_DEVICES=lo is set and stays, so BESTRIDE_RAILS has no say there; unset one of them\n",
-                      self.findings("/bin/true", code=0, BESTRIDE_RAILS="lo", UCX_NET_DEVICES="lo"))
+        self.assertIn("ok       rails     local ranks take in turn lo\n", self.findings("/bin/true", code=0, BESTRIDE_NICS="lo"))
+        self.assertIn("note     rails     UCX_NET_DEVICES=lo is set and stays, so BESTRIDE_NICS has no say there; unset one of them\n",
+                      self.findings("/bin/true", code=0, BESTRIDE_NICS="lo", UCX_NET_DEVICES="lo"))
         path = f"{self.prefix}/rails.json"
         subprocess.run([PROGRAM["WRITE_PROFILE"], path, "here", "rails", "lo,lo"], check=True)
         self.assertIn("ok       rails     local ranks take in turn lo lo (of the profile)\n", self.findings("/bin/true", code=0, BESTRIDE_PROFILE=path))
-        self.assertIn("ok       rails     off; ", self.findings("/bin/true", code=0, BESTRIDE_PROFILE=path, BESTRIDE_RAILS="off"))
+        self.assertIn("ok       rails     off; ", self.findings("/bin/true", code=0, BESTRIDE_PROFILE=path, BESTRIDE_NICS="off"))
         self.assertIn("note     rails     UCX_NET_DEVICES=lo is set and stays, so the profile has no say there; unset it\n",
                       self.findings("/bin/true", code=0, BESTRIDE_PROFILE=path, UCX_NET_DEVICES="lo"))
         subprocess.run([PROGRAM["WRITE_PROFILE"], path, "here", "rails", "lo,no"], check=True)
         self.assertIn("note     rails     the profile's rails lo,no: this host has no 'no'; what is up here: ",
                       self.findings("/bin/true", code=0, BESTRIDE_PROFILE=path))
-        self.assertIn("problem  rails     BESTRIDE_RAILS=lo,: a name is missing; write NICs with commas between them",
-                      self.findings("/bin/true", code=1, BESTRIDE_RAILS="lo,"))
+        self.assertIn("problem  rails     BESTRIDE_NICS=lo,: a name is missing; write NICs with commas between them",
+                      self.findings("/bin/true", code=1, BESTRIDE_NICS="lo,"))
 
     def test_variables(self):
         self.assertIn("ok       variable  no unknown or bad", self.findings("/bin/true", code=0))
@@ -460,9 +461,9 @@ class Report(CommandTest):
 
     def test_every_reason_of_the_library_is_explained(self):
         reasons = set()
-        for path in glob.glob(f"{SOURCE}/interpose/back/*.[ch]pp"):
+        for path in glob.glob(f"{SOURCE}/interpose/*/*.[ch]pp"):
             with open(path, encoding="utf-8") as file:
-                for statement in re.findall(r"(?:leave\(|deed\.reason = )([^;]*);", file.read()):
+                for statement in re.findall(r"(?:forward_because\(|call_record\.reason = )([^;]*);", file.read()):
                     reasons.update(re.findall(r'"([^"]+)"', statement))
         with open(f"{SOURCE}/docs/report.md", encoding="utf-8") as page:
             documented = set(re.findall(r"^\| `([^`]+)` \|", page.read(), re.MULTILINE))

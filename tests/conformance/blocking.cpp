@@ -69,8 +69,8 @@ MPI_CASE(ready_send) {
 MPI_CASE(status_ignored) {
   const Ring ring;
   TypedData out = outgoing(list_type, 3, ring.rank), in = incoming(list_type, 3);
-  MPI_Sendrecv(out.address(), out.count(), out.type(), ring.next, 0, in.address(), in.count(), in.type(), ring.previous, 0,
-               MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  MPI_Sendrecv(out.address(), out.count(), out.type(), ring.next, 0, in.address(), in.count(), in.type(), ring.previous,
+               0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   in.expect(outgoing(list_type, 3, ring.previous).packed());
 }
 
@@ -78,19 +78,20 @@ MPI_CASE(sender_and_receiver_spell_it_differently) {
   const Ring ring;
   TypedData out = outgoing("contiguous(900,double)", 1, ring.rank), in = incoming("vector(450,1,3,double)", 2);
   MPI_Status status;
-  MPI_Sendrecv(out.address(), 1, out.type(), ring.next, 4, in.address(), 2, in.type(), ring.previous, 4, MPI_COMM_WORLD, &status);
+  MPI_Sendrecv(out.address(), 1, out.type(), ring.next, 4, in.address(), 2, in.type(), ring.previous, 4, MPI_COMM_WORLD,
+               &status);
   check_status(status, ring.previous, 4, in.type(), 2);
   check_status(status, ring.previous, 4, MPI_DOUBLE, 900);
   in.expect(outgoing("contiguous(900,double)", 1, ring.previous).packed());
   TypedData back = incoming("contiguous(900,double)", 1), strided = outgoing("vector(450,1,3,double)", 2, ring.rank);
-  MPI_Sendrecv(strided.address(), 2, strided.type(), ring.next, 5, back.address(), 900, MPI_DOUBLE, ring.previous, 5, MPI_COMM_WORLD,
-               &status);
+  MPI_Sendrecv(strided.address(), 2, strided.type(), ring.next, 5, back.address(), 900, MPI_DOUBLE, ring.previous, 5,
+               MPI_COMM_WORLD, &status);
   back.expect(outgoing("vector(450,1,3,double)", 2, ring.previous).packed());
 }
 
 MPI_CASE(long_records) {
-  // Many fragments of records whose members have several sizes, spelled differently on both sides: whoever packs on its own and
-  // leaves the other side to the MPI library must know that the library can take it.
+  // Many fragments of records whose members have several sizes, spelled differently on both sides: whoever packs on its
+  // own and leaves the other side to the MPI library must know that the library can take it.
   const Ring ring;
   const char* array_of_structs = "contiguous(5000,resized(0,40,struct([1,1,3],[0,8,17],[double,int,char])))";
   const char* dense = "contiguous(5000,resized(0,16,struct([1,1,3],[0,8,12],[double,int,char])))";
@@ -100,7 +101,8 @@ MPI_CASE(long_records) {
       const int count = to == one_by_one ? 5000 : 1;
       TypedData out = outgoing(from, 1, ring.rank), in = incoming(to, count);
       MPI_Status status;
-      MPI_Sendrecv(out.address(), 1, out.type(), ring.next, 6, in.address(), count, in.type(), ring.previous, 6, MPI_COMM_WORLD, &status);
+      MPI_Sendrecv(out.address(), 1, out.type(), ring.next, 6, in.address(), count, in.type(), ring.previous, 6,
+                   MPI_COMM_WORLD, &status);
       check_status(status, ring.previous, 6, in.type(), count);
       in.expect(outgoing(from, 1, ring.previous).packed());
     }
@@ -112,8 +114,8 @@ MPI_CASE(short_message) {
   const char* element = "vector(5,1,2,double)";
   TypedData out = outgoing("double", 17, ring.rank), in = incoming(element, 8);
   MPI_Status status;
-  MPI_Sendrecv(out.address(), 17, MPI_DOUBLE, ring.next, 6, in.address(), in.count(), in.type(), ring.previous, 6, MPI_COMM_WORLD,
-               &status);
+  MPI_Sendrecv(out.address(), 17, MPI_DOUBLE, ring.next, 6, in.address(), in.count(), in.type(), ring.previous, 6,
+               MPI_COMM_WORLD, &status);
   int count = 0, elements = 0;
   MPI_Get_count(&status, in.type(), &count);
   CHECK_EQUAL(MPI_UNDEFINED, count);
@@ -127,7 +129,8 @@ MPI_CASE(short_message_of_whole_elements) {
   for (const char* type : every_type) {
     TypedData out = outgoing(type, 2, ring.rank), in = incoming(type, 5);
     MPI_Status status;
-    MPI_Sendrecv(out.address(), 2, out.type(), ring.next, 6, in.address(), 5, in.type(), ring.previous, 6, MPI_COMM_WORLD, &status);
+    MPI_Sendrecv(out.address(), 2, out.type(), ring.next, 6, in.address(), 5, in.type(), ring.previous, 6,
+                 MPI_COMM_WORLD, &status);
     check_status(status, ring.previous, 6, in.type(), 2);
     in.expect(outgoing(type, 2, ring.previous).packed());
   }
@@ -137,7 +140,8 @@ MPI_CASE(empty_message) {
   const Ring ring;
   TypedData out = outgoing(small_type, 0, ring.rank), in = incoming(small_type, 4);
   MPI_Status status;
-  MPI_Sendrecv(out.address(), 0, out.type(), ring.next, 6, in.address(), 4, in.type(), ring.previous, 6, MPI_COMM_WORLD, &status);
+  MPI_Sendrecv(out.address(), 0, out.type(), ring.next, 6, in.address(), 4, in.type(), ring.previous, 6, MPI_COMM_WORLD,
+               &status);
   check_status(status, ring.previous, 6, in.type(), 0);
   in.expect_untouched();
 }
@@ -150,7 +154,8 @@ MPI_CASE(receive_from_proc_null) {
     check_status(status, MPI_PROC_NULL, MPI_ANY_TAG, in.type(), 0);
     in.expect_untouched();
     MPI_Send(in.address(), in.count(), in.type(), MPI_PROC_NULL, 7, MPI_COMM_WORLD);
-    MPI_Sendrecv(in.address(), 1, in.type(), MPI_PROC_NULL, 7, in.address(), 2, in.type(), MPI_PROC_NULL, 7, MPI_COMM_WORLD, &status);
+    MPI_Sendrecv(in.address(), 1, in.type(), MPI_PROC_NULL, 7, in.address(), 2, in.type(), MPI_PROC_NULL, 7,
+                 MPI_COMM_WORLD, &status);
     check_status(status, MPI_PROC_NULL, MPI_ANY_TAG, in.type(), 0);
     in.expect_untouched();
   }
@@ -176,7 +181,8 @@ MPI_CASE(sendrecv_replace) {
   for (const char* type : every_type) {
     TypedData both = outgoing(type, 2, ring.rank);
     MPI_Status status;
-    MPI_Sendrecv_replace(both.address(), both.count(), both.type(), ring.next, 8, ring.previous, 8, MPI_COMM_WORLD, &status);
+    MPI_Sendrecv_replace(both.address(), both.count(), both.type(), ring.next, 8, ring.previous, 8, MPI_COMM_WORLD,
+                         &status);
     check_status(status, ring.previous, 8, both.type(), 2);
     both.expect(outgoing(type, 2, ring.previous).packed());
   }
@@ -195,7 +201,8 @@ MPI_CASE(bottom_and_absolute_addresses) {
     return type;
   };
   MPI_Datatype out_type = absolute(out), in_type = absolute(in);
-  MPI_Sendrecv(MPI_BOTTOM, 1, out_type, ring.next, 9, MPI_BOTTOM, 1, in_type, ring.previous, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  MPI_Sendrecv(MPI_BOTTOM, 1, out_type, ring.next, 9, MPI_BOTTOM, 1, in_type, ring.previous, 9, MPI_COMM_WORLD,
+               MPI_STATUS_IGNORE);
   in.expect(outgoing(list_type, 1, ring.previous).packed());
   MPI_Type_free(&out_type);
   MPI_Type_free(&in_type);
@@ -208,8 +215,8 @@ MPI_CASE(packed_by_the_sender) {
     Bytes packed(static_cast<std::size_t>(out.packed_size()));
     int position = 0;
     MPI_Pack(out.address(), 1, out.type(), packed.data(), static_cast<int>(packed.size()), &position, MPI_COMM_WORLD);
-    MPI_Sendrecv(packed.data(), position, MPI_PACKED, ring.next, 12, in.address(), 1, in.type(), ring.previous, 12, MPI_COMM_WORLD,
-                 MPI_STATUS_IGNORE);
+    MPI_Sendrecv(packed.data(), position, MPI_PACKED, ring.next, 12, in.address(), 1, in.type(), ring.previous, 12,
+                 MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     in.expect(outgoing(type, 1, ring.previous).packed());
   }
 }

@@ -5,6 +5,8 @@
 
 #include "tests/support/typed_data.hpp"
 
+#include "base/library_names.hpp"  // behind mpi.h
+
 using namespace bestride::test;
 
 namespace {
@@ -23,7 +25,8 @@ Bytes packed_of(const char* type, int count, int rank) { return outgoing(type, c
 
 Bytes part(const Bytes& all, int from, int parts) {
   const std::size_t one = all.size() / static_cast<std::size_t>(parts);
-  return {all.begin() + static_cast<std::ptrdiff_t>(one) * from, all.begin() + static_cast<std::ptrdiff_t>(one) * (from + 1)};
+  return {all.begin() + static_cast<std::ptrdiff_t>(one) * from,
+          all.begin() + static_cast<std::ptrdiff_t>(one) * (from + 1)};
 }
 
 void append(Bytes& to, const Bytes& from) { to.insert(to.end(), from.begin(), from.end()); }
@@ -80,7 +83,8 @@ MPI_CASE(alltoall_transpose) {
   TypedData out(columns, ring.size, outgoing_seed(ring.rank)), in("double_complex", rows * ring.size, incoming_seed);
   MPI_Alltoall(out.address(), 1, out.type(), in.address(), rows, MPI_C_DOUBLE_COMPLEX, MPI_COMM_WORLD);
   Bytes expected;
-  for (int r = 0; r < ring.size; ++r) append(expected, part(TypedData(columns, ring.size, outgoing_seed(r)).packed(), ring.rank, ring.size));
+  for (int r = 0; r < ring.size; ++r)
+    append(expected, part(TypedData(columns, ring.size, outgoing_seed(r)).packed(), ring.rank, ring.size));
   in.expect(expected);
 }
 
@@ -99,19 +103,21 @@ MPI_CASE(alltoallv_of_floats) {
     return std::pair{counts, at};
   };
   const auto type_of = [](const std::pair<std::vector<int>, std::vector<int>>& places) {
-    return indexed(Numbers(places.first.begin(), places.first.end()), Numbers(places.second.begin(), places.second.end()), named("float"));
+    return indexed(Numbers(places.first.begin(), places.first.end()),
+                   Numbers(places.second.begin(), places.second.end()), named("float"));
   };
   const auto out_places = place(ring.rank, true), in_places = place(ring.rank, false);
   TypedData out(type_of(out_places), 1, outgoing_seed(ring.rank)), in(type_of(in_places), 1, incoming_seed);
-  MPI_Alltoallv(out.address(), out_places.first.data(), out_places.second.data(), MPI_FLOAT, in.address(), in_places.first.data(),
-                in_places.second.data(), MPI_FLOAT, MPI_COMM_WORLD);
+  MPI_Alltoallv(out.address(), out_places.first.data(), out_places.second.data(), MPI_FLOAT, in.address(),
+                in_places.first.data(), in_places.second.data(), MPI_FLOAT, MPI_COMM_WORLD);
   Bytes expected;
   for (int r = 0; r < ring.size; ++r) {
     const Bytes theirs = TypedData(type_of(place(r, true)), 1, outgoing_seed(r)).packed();
     std::size_t at = 0;
     for (int s = 0; s < ring.rank; ++s) at += 4 * static_cast<std::size_t>(length(r, s));
     const std::size_t size = 4 * static_cast<std::size_t>(length(r, ring.rank));
-    expected.insert(expected.end(), theirs.begin() + static_cast<std::ptrdiff_t>(at), theirs.begin() + static_cast<std::ptrdiff_t>(at + size));
+    expected.insert(expected.end(), theirs.begin() + static_cast<std::ptrdiff_t>(at),
+                    theirs.begin() + static_cast<std::ptrdiff_t>(at + size));
   }
   in.expect(expected);
   out.expect_untouched();
@@ -130,9 +136,11 @@ MPI_CASE(alltoallw) {
     CommittedType one(type_from(type));
     const std::vector<int> counts(static_cast<std::size_t>(ring.size), 1), at(bytes.begin(), bytes.end());
     const std::vector<MPI_Datatype> types(static_cast<std::size_t>(ring.size), one);
-    MPI_Alltoallw(out.address(), counts.data(), at.data(), types.data(), in.address(), counts.data(), at.data(), types.data(), MPI_COMM_WORLD);
+    MPI_Alltoallw(out.address(), counts.data(), at.data(), types.data(), in.address(), counts.data(), at.data(),
+                  types.data(), MPI_COMM_WORLD);
     Bytes expected;
-    for (int r = 0; r < ring.size; ++r) append(expected, part(TypedData(all, 1, outgoing_seed(r)).packed(), ring.rank, ring.size));
+    for (int r = 0; r < ring.size; ++r)
+      append(expected, part(TypedData(all, 1, outgoing_seed(r)).packed(), ring.rank, ring.size));
     in.expect(expected);
   }
 }
@@ -151,9 +159,9 @@ MPI_CASE(neighbor_alltoallw) {
   const auto runs_in = [&](int layer) { return runs_of(*type_map(type_from(layers[layer]))); };
   const auto array_of = [&](int rank) { return Buffer(0, 8 * 6 * 5 * 8, outgoing_seed(rank)); };
   Buffer mine = array_of(ring.rank), expected = mine;
-  // Below me sends its upper inner layer into my lower halo; above me its lower inner one into my upper halo. With one or two
-  // ranks both neighbours are the same and messages match in the order of the neighbours, which the standard leaves to the
-  // library for Cartesian topologies: only told apart from three ranks on.
+  // Below me sends its upper inner layer into my lower halo; above me its lower inner one into my upper halo. With one
+  // or two ranks both neighbours are the same and messages match in the order of the neighbours, which the standard
+  // leaves to the library for Cartesian topologies: only told apart from three ranks on.
   MPI_Neighbor_alltoallw(mine.origin(), counts, at, send_types, mine.origin(), counts, at, receive_types, comm);
   if (ring.size > 2) {
     expected.scatter(runs_in(2), array_of(ring.previous).gather(runs_in(1)));
@@ -176,7 +184,8 @@ MPI_CASE(neighbor_alltoall_on_a_graph) {
   const Ring ring;
   // Every rank receives from the previous one and sends to the next.
   MPI_Comm comm;
-  MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, &ring.previous, MPI_UNWEIGHTED, 1, &ring.next, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &comm);
+  MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, &ring.previous, MPI_UNWEIGHTED, 1, &ring.next, MPI_UNWEIGHTED,
+                                 MPI_INFO_NULL, 0, &comm);
   for (const char* type : every_type) {
     TypedData out = outgoing(type, 2, ring.rank), in = incoming(type, 2);
     MPI_Neighbor_alltoall(out.address(), 2, out.type(), in.address(), 2, in.type(), comm);

@@ -19,7 +19,8 @@ void ring_on(MPI_Comm comm) {
     MPI_Waitall(2, requests.data(), statuses.data());
     check_status(statuses[0], ring.previous, 4, in.type(), 2);
     in.expect(outgoing(type, 2, ring.previous).packed());
-    MPI_Sendrecv(out.address(), 2, out.type(), ring.next, 4, in.address(), 2, in.type(), ring.previous, 4, comm, &statuses[0]);
+    MPI_Sendrecv(out.address(), 2, out.type(), ring.next, 4, in.address(), 2, in.type(), ring.previous, 4, comm,
+                 &statuses[0]);
     in.expect(outgoing(type, 2, ring.previous).packed());
   }
 }
@@ -101,7 +102,8 @@ MPI_CASE(handle_reused_for_another_group) {
     MPI_Comm_split(MPI_COMM_WORLD, 0, i % 2 ? world_rank() : -world_rank(), &comm);
     const Ring ring(comm);
     TypedData out = outgoing(small_type, 1, ring.rank), in = incoming(small_type, 1);
-    MPI_Sendrecv(out.address(), 1, out.type(), ring.next, 1, in.address(), 1, in.type(), ring.previous, 1, comm, MPI_STATUS_IGNORE);
+    MPI_Sendrecv(out.address(), 1, out.type(), ring.next, 1, in.address(), 1, in.type(), ring.previous, 1, comm,
+                 MPI_STATUS_IGNORE);
     in.expect(outgoing(small_type, 1, ring.previous).packed());
     MPI_Comm_free(&comm);
   }

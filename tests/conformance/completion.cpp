@@ -19,12 +19,14 @@ class Exchange {
     for (int i = 0; i < messages; ++i) {
       in_.push_back(std::make_unique<TypedData>(every_type[i], 2, incoming_seed));
       TypedData& in = *in_.back();
-      MPI_Irecv(in.address(), in.count(), in.type(), ring_.previous, i, MPI_COMM_WORLD, &receives[static_cast<std::size_t>(i)]);
+      MPI_Irecv(in.address(), in.count(), in.type(), ring_.previous, i, MPI_COMM_WORLD,
+                &receives[static_cast<std::size_t>(i)]);
     }
     for (int i = 0; i < messages; ++i) {
       out_.push_back(std::make_unique<TypedData>(every_type[i], 2, outgoing_seed(ring_.rank)));
       TypedData& out = *out_.back();
-      MPI_Isend(out.address(), out.count(), out.type(), ring_.next, i, MPI_COMM_WORLD, &sends[static_cast<std::size_t>(i)]);
+      MPI_Isend(out.address(), out.count(), out.type(), ring_.next, i, MPI_COMM_WORLD,
+                &sends[static_cast<std::size_t>(i)]);
     }
   }
 
@@ -108,7 +110,8 @@ MPI_CASE(waitall_of_sends_and_receives) {
   for (const MPI_Request request : all) CHECK(request == MPI_REQUEST_NULL);
   exchange.sends.fill(MPI_REQUEST_NULL);
   exchange.receives.fill(MPI_REQUEST_NULL);
-  for (int i = 0; i < Exchange::messages; ++i) exchange.check_received(i, statuses[static_cast<std::size_t>(2 * i + 1)]);
+  for (int i = 0; i < Exchange::messages; ++i)
+    exchange.check_received(i, statuses[static_cast<std::size_t>(2 * i + 1)]);
   exchange.finish_sends();
 }
 
@@ -271,12 +274,14 @@ MPI_CASE(send_modes_without_blocking) {
 }
 
 MPI_CASE(isendrecv) {
-  // Of a predefined type: MPICH 4.0.2 loses a reference to a derived type in MPI_Isendrecv and crashes when it is freed.
+  // Of a predefined type: MPICH 4.0.2 loses a reference to a derived type in MPI_Isendrecv and crashes when it is
+  // freed.
   const Ring ring;
   TypedData out = outgoing("double", 999, ring.rank), in = incoming("double", 999);
   MPI_Request request;
   MPI_Status status;
-  MPI_Isendrecv(out.address(), 999, MPI_DOUBLE, ring.next, 1, in.address(), 999, MPI_DOUBLE, ring.previous, 1, MPI_COMM_WORLD, &request);
+  MPI_Isendrecv(out.address(), 999, MPI_DOUBLE, ring.next, 1, in.address(), 999, MPI_DOUBLE, ring.previous, 1,
+                MPI_COMM_WORLD, &request);
   MPI_Wait(&request, &status);
   in.expect(outgoing("double", 999, ring.previous).packed());
   out.expect_untouched();

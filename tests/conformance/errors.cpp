@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mistakes of the application give the MPI library's error class, through the communicator's error handler, and leave the job able
-// to go on. Two ranks; run plain, the cases say what the library does.
+// Mistakes of the application give the MPI library's error class, through the communicator's error handler, and leave
+// the job able to go on. Two ranks; run plain, the cases say what the library does.
 #include "tests/support/typed_data.hpp"
 
 using namespace bestride::test;
@@ -25,10 +25,14 @@ MPI_CASE(negative_count) {
   TypedData data = incoming(small_type, 1);
   MPI_Request request = MPI_REQUEST_NULL;
   CHECK_EQUAL(MPI_ERR_COUNT, error_class(MPI_Send(data.address(), -1, data.type(), peer(), 0, MPI_COMM_WORLD)));
-  CHECK_EQUAL(MPI_ERR_COUNT, error_class(MPI_Recv(data.address(), -1, data.type(), peer(), 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE)));
-  CHECK_EQUAL(MPI_ERR_COUNT, error_class(MPI_Isend(data.address(), -1, data.type(), peer(), 0, MPI_COMM_WORLD, &request)));
-  CHECK_EQUAL(MPI_ERR_COUNT, error_class(MPI_Irecv(data.address(), -1, data.type(), peer(), 0, MPI_COMM_WORLD, &request)));
-  CHECK_EQUAL(MPI_ERR_COUNT, error_class(MPI_Send_init(data.address(), -1, data.type(), peer(), 0, MPI_COMM_WORLD, &request)));
+  CHECK_EQUAL(MPI_ERR_COUNT,
+              error_class(MPI_Recv(data.address(), -1, data.type(), peer(), 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE)));
+  CHECK_EQUAL(MPI_ERR_COUNT,
+              error_class(MPI_Isend(data.address(), -1, data.type(), peer(), 0, MPI_COMM_WORLD, &request)));
+  CHECK_EQUAL(MPI_ERR_COUNT,
+              error_class(MPI_Irecv(data.address(), -1, data.type(), peer(), 0, MPI_COMM_WORLD, &request)));
+  CHECK_EQUAL(MPI_ERR_COUNT,
+              error_class(MPI_Send_init(data.address(), -1, data.type(), peer(), 0, MPI_COMM_WORLD, &request)));
   data.expect_untouched();
 }
 
@@ -38,9 +42,12 @@ MPI_CASE(invalid_rank) {
   MPI_Request request = MPI_REQUEST_NULL;
   for (const int rank : {world_size(), -7}) {
     CHECK_EQUAL(MPI_ERR_RANK, error_class(MPI_Send(data.address(), 1, data.type(), rank, 0, MPI_COMM_WORLD)));
-    CHECK_EQUAL(MPI_ERR_RANK, error_class(MPI_Recv(data.address(), 1, data.type(), rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE)));
-    CHECK_EQUAL(MPI_ERR_RANK, error_class(MPI_Isend(data.address(), 1, data.type(), rank, 0, MPI_COMM_WORLD, &request)));
-    CHECK_EQUAL(MPI_ERR_RANK, error_class(MPI_Irecv(data.address(), 1, data.type(), rank, 0, MPI_COMM_WORLD, &request)));
+    CHECK_EQUAL(MPI_ERR_RANK,
+                error_class(MPI_Recv(data.address(), 1, data.type(), rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE)));
+    CHECK_EQUAL(MPI_ERR_RANK,
+                error_class(MPI_Isend(data.address(), 1, data.type(), rank, 0, MPI_COMM_WORLD, &request)));
+    CHECK_EQUAL(MPI_ERR_RANK,
+                error_class(MPI_Irecv(data.address(), 1, data.type(), rank, 0, MPI_COMM_WORLD, &request)));
   }
   data.expect_untouched();
 }
@@ -50,8 +57,10 @@ MPI_CASE(invalid_tag) {
   TypedData data = incoming(small_type, 1);
   MPI_Request request = MPI_REQUEST_NULL;
   CHECK_EQUAL(MPI_ERR_TAG, error_class(MPI_Send(data.address(), 1, data.type(), peer(), -5, MPI_COMM_WORLD)));
-  CHECK_EQUAL(MPI_ERR_TAG, error_class(MPI_Isend(data.address(), 1, data.type(), peer(), -5, MPI_COMM_WORLD, &request)));
-  CHECK_EQUAL(MPI_ERR_TAG, error_class(MPI_Recv(data.address(), 1, data.type(), peer(), -5, MPI_COMM_WORLD, MPI_STATUS_IGNORE)));
+  CHECK_EQUAL(MPI_ERR_TAG,
+              error_class(MPI_Isend(data.address(), 1, data.type(), peer(), -5, MPI_COMM_WORLD, &request)));
+  CHECK_EQUAL(MPI_ERR_TAG,
+              error_class(MPI_Recv(data.address(), 1, data.type(), peer(), -5, MPI_COMM_WORLD, MPI_STATUS_IGNORE)));
 }
 
 MPI_CASE(null_communicator) {
@@ -60,7 +69,8 @@ MPI_CASE(null_communicator) {
   MPI_Request request = MPI_REQUEST_NULL;
   CHECK_EQUAL(MPI_ERR_COMM, error_class(MPI_Send(data.address(), 1, data.type(), peer(), 0, MPI_COMM_NULL)));
   CHECK_EQUAL(MPI_ERR_COMM, error_class(MPI_Isend(data.address(), 1, data.type(), peer(), 0, MPI_COMM_NULL, &request)));
-  CHECK_EQUAL(MPI_ERR_COMM, error_class(MPI_Recv(data.address(), 1, data.type(), peer(), 0, MPI_COMM_NULL, MPI_STATUS_IGNORE)));
+  CHECK_EQUAL(MPI_ERR_COMM,
+              error_class(MPI_Recv(data.address(), 1, data.type(), peer(), 0, MPI_COMM_NULL, MPI_STATUS_IGNORE)));
 }
 
 MPI_CASE(type_not_committed) {
@@ -79,7 +89,8 @@ MPI_CASE(null_type) {
   std::vector<double> data(100);
   MPI_Request request = MPI_REQUEST_NULL;
   CHECK_EQUAL(MPI_ERR_TYPE, error_class(MPI_Send(data.data(), 1, MPI_DATATYPE_NULL, peer(), 0, MPI_COMM_WORLD)));
-  CHECK_EQUAL(MPI_ERR_TYPE, error_class(MPI_Irecv(data.data(), 1, MPI_DATATYPE_NULL, peer(), 0, MPI_COMM_WORLD, &request)));
+  CHECK_EQUAL(MPI_ERR_TYPE,
+              error_class(MPI_Irecv(data.data(), 1, MPI_DATATYPE_NULL, peer(), 0, MPI_COMM_WORLD, &request)));
 }
 
 MPI_CASE(truncation) {
@@ -95,7 +106,8 @@ MPI_CASE(truncation) {
     // What the two elements hold now is not defined; the next message must arrive as if nothing had been.
     TypedData next = incoming(type, 3);
     MPI_Barrier(MPI_COMM_WORLD);
-    MPI_Sendrecv(out.address(), 3, out.type(), peer(), 2, next.address(), 3, next.type(), peer(), 2, MPI_COMM_WORLD, &status);
+    MPI_Sendrecv(out.address(), 3, out.type(), peer(), 2, next.address(), 3, next.type(), peer(), 2, MPI_COMM_WORLD,
+                 &status);
     check_status(status, peer(), 2, next.type(), 3);
     next.expect(outgoing(type, 3, peer()).packed());
   }

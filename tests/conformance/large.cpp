@@ -32,9 +32,11 @@ void through_vast_space(const char* text, int count, std::size_t span) {
   int position = 0;
   MPI_Pack(from.data(), count, handle, packed.data(), static_cast<int>(packed.size()), &position, MPI_COMM_WORLD);
   if (const auto wrong = difference(mine, packed)) fail_check(__FILE__, __LINE__, "packed " + *wrong);
-  MPI_Sendrecv(from.data(), count, handle, ring.next, 1, to.data(), count, handle, ring.previous, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  MPI_Sendrecv(from.data(), count, handle, ring.next, 1, to.data(), count, handle, ring.previous, 1, MPI_COMM_WORLD,
+               MPI_STATUS_IGNORE);
   Bytes arrived;
-  for (const ByteRun& run : runs) arrived.insert(arrived.end(), to.data() + run.offset, to.data() + run.offset + run.length);
+  for (const ByteRun& run : runs)
+    arrived.insert(arrived.end(), to.data() + run.offset, to.data() + run.offset + run.length);
   if (const auto wrong = difference(expected, arrived)) fail_check(__FILE__, __LINE__, "received " + *wrong);
 }
 
@@ -44,15 +46,20 @@ MPI_CASE(stride_of_3_gib) { through_vast_space("hvector(3,100,3G,double)", 1, 7 
 
 MPI_CASE(extent_of_5_gib) { through_vast_space("resized(0,5G,vector(50,1,3,int))", 3, 11 * GiB); }
 
-MPI_CASE(displacements_beyond_32_bits) { through_vast_space("hindexed([7,9,11],[5G,17,2500000000],short)", 1, 6 * GiB); }
+MPI_CASE(displacements_beyond_32_bits) {
+  through_vast_space("hindexed([7,9,11],[5G,17,2500000000],short)", 1, 6 * GiB);
+}
 
-MPI_CASE(array_beyond_32_bits) { through_vast_space("subarray([50000,100000],[3,4],[49990,99990],c,byte)", 1, 5 * GiB); }
+MPI_CASE(array_beyond_32_bits) {
+  through_vast_space("subarray([50000,100000],[3,4],[49990,99990],c,byte)", 1, 5 * GiB);
+}
 
 MPI_CASE(large_count_calls) {
   const Ring ring;
   for (const char* type : every_type) {
     const TypeExpression expression = type_from(type);
-    TypedData out(expression, 2, outgoing_seed(ring.rank), 0, Constructors::large), in(expression, 2, incoming_seed, 0, Constructors::large);
+    TypedData out(expression, 2, outgoing_seed(ring.rank), 0, Constructors::large),
+        in(expression, 2, incoming_seed, 0, Constructors::large);
     const Bytes expected = TypedData(expression, 2, outgoing_seed(ring.previous)).packed();
     MPI_Request requests[2];
     MPI_Status statuses[2];
@@ -61,7 +68,8 @@ MPI_CASE(large_count_calls) {
     MPI_Waitall(2, requests, statuses);
     check_status(statuses[0], ring.previous, 1, in.type(), 2);
     in.expect(expected);
-    MPI_Sendrecv_c(out.address(), 2, out.type(), ring.next, 2, in.address(), 2, in.type(), ring.previous, 2, MPI_COMM_WORLD, &statuses[0]);
+    MPI_Sendrecv_c(out.address(), 2, out.type(), ring.next, 2, in.address(), 2, in.type(), ring.previous, 2,
+                   MPI_COMM_WORLD, &statuses[0]);
     MPI_Count count = 0;
     MPI_Get_count_c(&statuses[0], in.type(), &count);
     CHECK_EQUAL(2, count);
@@ -77,11 +85,13 @@ MPI_CASE(large_count_calls) {
     MPI_Request_free(&requests[1]);
     Bytes packed(expected.size());
     MPI_Count position = 0;
-    MPI_Pack_c(out.address(), 2, out.type(), packed.data(), static_cast<MPI_Count>(packed.size()), &position, MPI_COMM_WORLD);
+    MPI_Pack_c(out.address(), 2, out.type(), packed.data(), static_cast<MPI_Count>(packed.size()), &position,
+               MPI_COMM_WORLD);
     CHECK_EQUAL(static_cast<MPI_Count>(packed.size()), position);
     if (const auto wrong = difference(out.packed(), packed)) fail_check(__FILE__, __LINE__, "packed " + *wrong);
     position = 0;
-    MPI_Unpack_c(expected.data(), static_cast<MPI_Count>(expected.size()), &position, in.address(), 2, in.type(), MPI_COMM_WORLD);
+    MPI_Unpack_c(expected.data(), static_cast<MPI_Count>(expected.size()), &position, in.address(), 2, in.type(),
+                 MPI_COMM_WORLD);
     in.expect(expected);
   }
 }

@@ -44,7 +44,8 @@ MPI_CASE(handle_reused_for_another_type) {
                              : i % 3 == 1 ? "contiguous(" + std::to_string(3 + i) + ",double)"
                                           : "hvector(" + std::to_string(3 + i) + ",1,-9,byte)";
     TypedData out = outgoing(type, 1, ring.rank), in = incoming(type, 1);
-    MPI_Sendrecv(out.address(), 1, out.type(), ring.next, 1, in.address(), 1, in.type(), ring.previous, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Sendrecv(out.address(), 1, out.type(), ring.next, 1, in.address(), 1, in.type(), ring.previous, 1,
+                 MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     in.expect(outgoing(type, 1, ring.previous).packed());
   }
 }
@@ -56,8 +57,10 @@ MPI_CASE(part_of_a_type_freed_before_it_is_used) {
   MPI_Type_create_hvector(3, 1, 64, inner, &outer);
   MPI_Type_free(&inner);
   MPI_Type_commit(&outer);
-  TypedData out = outgoing("hvector(3,1,64,vector(4,1,2,int))", 1, ring.rank), in = incoming("hvector(3,1,64,vector(4,1,2,int))", 1);
-  MPI_Sendrecv(out.address(), 1, outer, ring.next, 1, in.address(), 1, outer, ring.previous, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  TypedData out = outgoing("hvector(3,1,64,vector(4,1,2,int))", 1, ring.rank),
+            in = incoming("hvector(3,1,64,vector(4,1,2,int))", 1);
+  MPI_Sendrecv(out.address(), 1, outer, ring.next, 1, in.address(), 1, outer, ring.previous, 1, MPI_COMM_WORLD,
+               MPI_STATUS_IGNORE);
   in.expect(outgoing("hvector(3,1,64,vector(4,1,2,int))", 1, ring.previous).packed());
   MPI_Type_free(&outer);
 }
@@ -68,7 +71,8 @@ MPI_CASE(committed_twice) {
   MPI_Datatype type = in.type();
   MPI_Type_commit(&type);
   CHECK(type == in.type());
-  MPI_Sendrecv(out.address(), 1, out.type(), ring.next, 1, in.address(), 1, in.type(), ring.previous, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  MPI_Sendrecv(out.address(), 1, out.type(), ring.next, 1, in.address(), 1, in.type(), ring.previous, 1, MPI_COMM_WORLD,
+               MPI_STATUS_IGNORE);
   in.expect(outgoing(list_type, 1, ring.previous).packed());
 }
 
@@ -78,7 +82,8 @@ MPI_CASE(duplicate_outlives_the_original) {
   MPI_Datatype copy;
   MPI_Type_dup(in.type(), &copy);  // of a committed type: committed
   in.free_type();
-  MPI_Sendrecv(out.address(), 1, out.type(), ring.next, 1, in.address(), 1, copy, ring.previous, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  MPI_Sendrecv(out.address(), 1, out.type(), ring.next, 1, in.address(), 1, copy, ring.previous, 1, MPI_COMM_WORLD,
+               MPI_STATUS_IGNORE);
   in.expect(outgoing(record_type, 1, ring.previous).packed());
   MPI_Type_free(&copy);
 }
@@ -87,12 +92,14 @@ MPI_CASE(many_types_alive) {
   // Below the number at which MPICH 4.0.2 packs contiguous types wrongly.
   const Ring ring;
   std::vector<std::unique_ptr<CommittedType>> alive;
-  for (int i = 0; i < 200; ++i) alive.push_back(std::make_unique<CommittedType>("vector(" + std::to_string(2 + i) + ",1,2,double)"));
+  for (int i = 0; i < 200; ++i)
+    alive.push_back(std::make_unique<CommittedType>("vector(" + std::to_string(2 + i) + ",1,2,double)"));
   for (int i = 0; i < 200; i += 13) {
     const std::string text = "vector(" + std::to_string(2 + i) + ",1,2,double)";
     TypedData out = outgoing(text, 1, ring.rank), in = incoming(text, 1);
     const MPI_Datatype type = *alive[static_cast<std::size_t>(i)];
-    MPI_Sendrecv(out.address(), 1, type, ring.next, 1, in.address(), 1, type, ring.previous, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Sendrecv(out.address(), 1, type, ring.next, 1, in.address(), 1, type, ring.previous, 1, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
     in.expect(outgoing(text, 1, ring.previous).packed());
   }
 }

@@ -10,7 +10,8 @@ namespace {
 
 /// New contents of the send buffer for every round; returns what the receiver must get.
 Bytes refill(TypedData& data, int rank, int round) {
-  const Bytes packed = noise(static_cast<std::size_t>(data.packed_size()), static_cast<std::uint64_t>(rank * 100 + round));
+  const Bytes packed =
+      noise(static_cast<std::size_t>(data.packed_size()), static_cast<std::uint64_t>(rank * 100 + round));
   data.buffer().scatter(data.runs(), packed);
   data.upload();
   return packed;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Orders of calls in which a message must progress without a further call on its own request, and bounded memory over very many
-// messages. Two ranks.
+// Orders of calls in which a message must progress without a further call on its own request, and bounded memory over
+// very many messages. Two ranks.
 #include <array>
 
 #include "tests/support/typed_data.hpp"
@@ -84,7 +84,8 @@ MPI_CASE(many_messages_leave_no_memory_behind) {
     for (int i = 0; i < count; i += batch) {
       for (int k = 0; k < batch; ++k) {
         MPI_Irecv(in.address(), 1, in.type(), peer(), k, MPI_COMM_WORLD, &requests[static_cast<std::size_t>(2 * k)]);
-        MPI_Isend(out.address(), 1, out.type(), peer(), k, MPI_COMM_WORLD, &requests[static_cast<std::size_t>(2 * k + 1)]);
+        MPI_Isend(out.address(), 1, out.type(), peer(), k, MPI_COMM_WORLD,
+                  &requests[static_cast<std::size_t>(2 * k + 1)]);
       }
       MPI_Waitall(2 * batch, requests.data(), MPI_STATUSES_IGNORE);
     }
@@ -103,7 +104,8 @@ MPI_CASE(many_types_leave_no_memory_behind) {
     for (int i = 0; i < count; ++i) {
       const std::string type = "vector(" + std::to_string(2 + i % 500) + ",1,2,short)";
       TypedData out(type, 1, 1), in(type, 1, 2);
-      MPI_Sendrecv(out.address(), 1, out.type(), me, 1, in.address(), 1, in.type(), me, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      MPI_Sendrecv(out.address(), 1, out.type(), me, 1, in.address(), 1, in.type(), me, 1, MPI_COMM_WORLD,
+                   MPI_STATUS_IGNORE);
     }
   };
   cycle(2000);

@@ -26,8 +26,8 @@ void pack_and_unpack(const TypeExpression& type, const Options& options) {
   Bytes whole = packed;
   if (!expected.empty()) std::memcpy(whole.data() + before, expected.data(), expected.size());
   int position = options.position;
-  MPI_Pack(data.address(), data.count(), data.type(), packed.data(), static_cast<int>(before + expected.size()), &position,
-           MPI_COMM_WORLD);
+  MPI_Pack(data.address(), data.count(), data.type(), packed.data(), static_cast<int>(before + expected.size()),
+           &position, MPI_COMM_WORLD);
   CHECK_EQUAL(options.position + static_cast<int>(expected.size()), position);
   if (const auto wrong = difference(whole, packed)) fail_check(__FILE__, __LINE__, "packed " + *wrong);
   data.expect_untouched();
@@ -35,7 +35,8 @@ void pack_and_unpack(const TypeExpression& type, const Options& options) {
   if (!options.receive || expected.empty()) return;
   TypedData other(type, options.count, 7, options.misaligned);
   position = options.position;
-  MPI_Unpack(whole.data(), static_cast<int>(whole.size()), &position, other.address(), other.count(), other.type(), MPI_COMM_WORLD);
+  MPI_Unpack(whole.data(), static_cast<int>(whole.size()), &position, other.address(), other.count(), other.type(),
+             MPI_COMM_WORLD);
   CHECK_EQUAL(options.position + static_cast<int>(expected.size()), position);
   other.expect(expected);
 }
@@ -47,14 +48,14 @@ void send_round(const TypeExpression& type, const Options& options) {
   MPI_Status status;
   if (options.receive) {
     TypedData in(type, options.count, 77, options.misaligned);
-    MPI_Sendrecv(out.address(), out.count(), out.type(), ring.next, 3, in.address(), in.count(), in.type(), ring.previous, 3,
-                 MPI_COMM_WORLD, &status);
+    MPI_Sendrecv(out.address(), out.count(), out.type(), ring.next, 3, in.address(), in.count(), in.type(),
+                 ring.previous, 3, MPI_COMM_WORLD, &status);
     check_status(status, ring.previous, 3, in.type(), expected.empty() ? 0 : options.count);
     in.expect(expected);
   } else {
     Bytes in(expected.size());
-    MPI_Sendrecv(out.address(), out.count(), out.type(), ring.next, 3, in.data(), static_cast<int>(in.size()), MPI_PACKED,
-                 ring.previous, 3, MPI_COMM_WORLD, &status);
+    MPI_Sendrecv(out.address(), out.count(), out.type(), ring.next, 3, in.data(), static_cast<int>(in.size()),
+                 MPI_PACKED, ring.previous, 3, MPI_COMM_WORLD, &status);
     if (const auto wrong = difference(expected, in)) fail_check(__FILE__, __LINE__, "received " + *wrong);
   }
   out.expect_untouched();
@@ -68,7 +69,8 @@ void shape(const char* text, Options options = {}) {
 
 }  // namespace
 
-#define SHAPE(name, ...) MPI_CASE(name) { shape(__VA_ARGS__); }
+#define SHAPE(name, ...) \
+  MPI_CASE(name) { shape(__VA_ARGS__); }
 
 SHAPE(vector_of_bytes, "vector(64,8,512,byte)")
 SHAPE(face_x_radius_1, "subarray([8,8,8],[8,8,1],[0,0,7],c,double)")
@@ -80,7 +82,8 @@ SHAPE(face_z_radius_2, "subarray([12,12,12],[2,8,8],[8,2,2],c,double)")
 SHAPE(face_x_radius_3, "subarray([22,22,22],[16,16,3],[3,3,16],c,float)")
 SHAPE(face_y_radius_3, "subarray([22,22,22],[16,3,16],[3,16,3],c,float)")
 SHAPE(face_z_radius_3, "subarray([22,22,22],[3,16,16],[16,3,3],c,float)")
-SHAPE(edge_and_corner, "struct([1,1],[0,4096],[subarray([8,8,8],[8,1,1],[0,7,0],c,double),subarray([8,8,8],[1,1,1],[7,7,7],c,double)])")
+SHAPE(edge_and_corner,
+      "struct([1,1],[0,4096],[subarray([8,8,8],[8,1,1],[0,7,0],c,double),subarray([8,8,8],[1,1,1],[7,7,7],c,double)])")
 SHAPE(fortran_order, "subarray([8,9,10],[8,2,10],[0,7,0],fortran,double)")
 SHAPE(part_of_a_row, "subarray([5,7],[1,4],[3,2],c,int)")
 SHAPE(row_part_counted, "subarray([100],[10],[5],c,byte)", {.count = 3})
@@ -115,7 +118,8 @@ SHAPE(four_dimensions, "subarray([6,7,8,9],[2,3,4,5],[1,2,3,4],c,float)")
 SHAPE(array_of_structs, "resized(0,40,struct([1,1,3],[0,8,17],[double,int,char]))", {.count = 100})
 SHAPE(struct_of_arrays, "struct([16,32,64],[0,256,1024],[double,int,char])")
 SHAPE(struct_with_an_empty_part, "struct([1,1],[8,0],[contiguous(0,int),double])", {.count = 0})
-SHAPE(deep_nest, "dup(contiguous(1,dup(hvector(2,1,900,dup(vector(3,1,2,dup(contiguous(2,dup(vector(2,1,3,int))))))))))")
+SHAPE(deep_nest,
+      "dup(contiguous(1,dup(hvector(2,1,900,dup(vector(3,1,2,dup(contiguous(2,dup(vector(2,1,3,int))))))))))")
 SHAPE(darray_block_cyclic, "darray(4,2,[17,9],[cyclic,block],[3,dflt],[2,2],c,double)")
 SHAPE(darray_fortran, "darray(6,5,[7,8,9],[block,none,cyclic],[dflt,dflt,2],[2,1,3],fortran,int)")
 SHAPE(long_blocks, "vector(8,40000,50000,byte)")

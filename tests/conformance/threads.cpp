@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// MPI_THREAD_MULTIPLE: threads send, receive, and make and free types at the same time. Skipped where the library gives less.
+// MPI_THREAD_MULTIPLE: threads send, receive, and make and free types at the same time. Skipped where the library gives
+// less.
 #include <atomic>
 #include <string>
 #include <thread>
@@ -79,7 +80,8 @@ MPI_CASE(types_made_and_freed_in_all_threads) {
       TypedData data("hvector(" + std::to_string(2 + round % 50) + ",3," + std::to_string(5 + t) + ",byte)", 1, 9);
       Bytes packed(static_cast<std::size_t>(data.packed_size()));
       int position = 0;
-      MPI_Pack(data.address(), 1, data.type(), packed.data(), static_cast<int>(packed.size()), &position, MPI_COMM_SELF);
+      MPI_Pack(data.address(), 1, data.type(), packed.data(), static_cast<int>(packed.size()), &position,
+               MPI_COMM_SELF);
       if (const auto wrong = difference(data.packed(), packed)) fail_check(__FILE__, __LINE__, "packed " + *wrong);
     }
   });
@@ -95,7 +97,8 @@ MPI_CASE(one_type_with_many_counts) {
       TypedData data(list_type, count, 5);
       Bytes packed(static_cast<std::size_t>(data.packed_size()));
       int position = 0;
-      MPI_Pack(data.address(), count, shared, packed.data(), static_cast<int>(packed.size()), &position, MPI_COMM_WORLD);
+      MPI_Pack(data.address(), count, shared, packed.data(), static_cast<int>(packed.size()), &position,
+               MPI_COMM_WORLD);
       if (const auto wrong = difference(data.packed(), packed)) fail_check(__FILE__, __LINE__, "packed " + *wrong);
     }
   });
@@ -136,8 +139,8 @@ MPI_CASE(sends_freed_before_they_complete) {
       MPI_Waitany(1, &receive, &index, MPI_STATUS_IGNORE);
       in.expect(outgoing(type, 1, ring.previous).packed());
       // The peer's answer says that it has received, so that `out` may go.
-      MPI_Sendrecv(nullptr, 0, MPI_BYTE, ring.previous, 400 + t, nullptr, 0, MPI_BYTE, ring.next, 400 + t, MPI_COMM_WORLD,
-                   MPI_STATUS_IGNORE);
+      MPI_Sendrecv(nullptr, 0, MPI_BYTE, ring.previous, 400 + t, nullptr, 0, MPI_BYTE, ring.next, 400 + t,
+                   MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     }
   });
 }

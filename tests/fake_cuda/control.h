@@ -17,24 +17,27 @@ void fake_cuda_delay(int microseconds);
 void fake_cuda_hold(int on);
 /* 1: every call answers CUDA_ERROR_DEINITIALIZED, as at the end of a process. */
 void fake_cuda_shut_down(int on);
-/* Allocations, streams, events and graphs made and not destroyed. A context takes its allocations along, not the others. */
+/* Allocations, streams, events and graphs made and not destroyed. A context takes its allocations along, not the
+ * others. */
 int fake_cuda_live(void);
 /* What cuDriverGetVersion says, and an entry cuGetProcAddress does not find ("" for none). */
 void fake_cuda_pretend(int version, const char* missing);
 /* Compute capability of all devices, e.g. 80. */
 void fake_cuda_capability(int capability);
 
-/* Kernels of a program's own modules. A module's image is machine code of the device, which the stand-in can't run; so the program
- * exports the same kernels compiled for the host, and cuModuleGetFunction finds them there by name:
+/* Kernels of a program's own modules. A module's image is machine code of the device, which the stand-in can't run; so
+ * the program exports the same kernels compiled for the host, and cuModuleGetFunction finds them there by name:
  *
  *   extern "C" const fake_cuda_kernel fake_cuda_kernels[] = {{"name", sizeof(Parameter), function}, {0, 0, 0}};
  *
- * with default visibility, in an executable linked with -Wl,--export-dynamic-symbol=fake_cuda_kernels. A kernel takes one
- * parameter, by value. `run` does the work of all threads of a launch, on a stream's thread; it returns what the hardware
- * would report (0: success). Programs that include no header of this project declare the three for themselves. */
+ * with default visibility, in an executable linked with -Wl,--export-dynamic-symbol=fake_cuda_kernels. A kernel takes
+ * one parameter, by value. `run` does the work of all threads of a launch, on a stream's thread; it returns what the
+ * hardware would report (0: success). Programs that include no header of this project declare the three for themselves.
+ */
 struct fake_cuda_launch {
   unsigned grid, block; /* along x; they have no other dimension */
-  /* Where the host finds [address, address + bytes); null if that is not wholly inside one allocation the launch reaches: return 700. */
+  /* Where the host finds [address, address + bytes); null if that is not wholly inside one allocation the launch
+   * reaches: return 700. */
   void* (*at)(const struct fake_cuda_launch*, unsigned long long address, unsigned long long bytes);
 };
 struct fake_cuda_kernel {

@@ -22,8 +22,10 @@ Code copy_rows(const Rows& rows, Context* context) {
   const std::shared_lock lock(memory_mutex());
   for (std::size_t z = 0; z < rows.depth; ++z)
     for (std::size_t y = 0; y < rows.height; ++y) {
-      const unsigned char* from = reach_for_copy(rows.source + z * rows.source_plane + y * rows.source_pitch, rows.width, context);
-      unsigned char* to = reach_for_copy(rows.target + z * rows.target_plane + y * rows.target_pitch, rows.width, context);
+      const unsigned char* from =
+          reach_for_copy(rows.source + z * rows.source_plane + y * rows.source_pitch, rows.width, context);
+      unsigned char* to =
+          reach_for_copy(rows.target + z * rows.target_plane + y * rows.target_pitch, rows.width, context);
       if (!from || !to) return code::illegal_address;
       std::memmove(to, from, rows.width);
     }
@@ -52,7 +54,9 @@ Code enqueue(const char* entry, const Rows& rows, const void* handle, bool wait)
   return context->spoilt;
 }
 
-Rows line(Address target, Address source, std::size_t size) { return {source, target, size, 1, 1, size, size, size, size}; }
+Rows line(Address target, Address source, std::size_t size) {
+  return {source, target, size, 1, 1, size, size, size, size};
+}
 Address of(const void* pointer) { return reinterpret_cast<Address>(pointer); }
 
 }  // namespace
@@ -69,7 +73,9 @@ Code cuMemcpyDtoH_v2(void* target, Address source, std::size_t size) {
 Code cuMemcpyDtoD_v2(Address target, Address source, std::size_t size) {
   return enqueue("cuMemcpyDtoD_v2", line(target, source, size), nullptr, false);  // does not wait, as the driver
 }
-Code cuMemcpy(Address target, Address source, std::size_t size) { return enqueue("cuMemcpy", line(target, source, size), nullptr, true); }
+Code cuMemcpy(Address target, Address source, std::size_t size) {
+  return enqueue("cuMemcpy", line(target, source, size), nullptr, true);
+}
 Code cuMemcpyHtoDAsync_v2(Address target, const void* source, std::size_t size, void* stream) {
   return enqueue("cuMemcpyHtoDAsync_v2", line(target, of(source), size), stream, false);
 }
@@ -87,8 +93,9 @@ Code cuMemcpy2DAsync_v2(const abi::Copy2D* copy, void* stream) {
   const Address source = copy->source_type == abi::memory_type::host ? of(copy->source_host) : copy->source_device;
   const Address target = copy->target_type == abi::memory_type::host ? of(copy->target_host) : copy->target_device;
   return enqueue("cuMemcpy2DAsync_v2",
-                 {source + copy->source_y * copy->source_pitch + copy->source_x, target + copy->target_y * copy->target_pitch + copy->target_x,
-                  copy->width, copy->height, 1, copy->source_pitch, 0, copy->target_pitch, 0},
+                 {source + copy->source_y * copy->source_pitch + copy->source_x,
+                  target + copy->target_y * copy->target_pitch + copy->target_x, copy->width, copy->height, 1,
+                  copy->source_pitch, 0, copy->target_pitch, 0},
                  stream, false);
 }
 
@@ -96,12 +103,14 @@ Code cuMemcpy3DAsync_v2(const abi::Copy3D* copy, void* stream) {
   if (copy->source_height < copy->height || copy->target_height < copy->height) return code::invalid_value;
   const Address source = copy->source_type == abi::memory_type::host ? of(copy->source_host) : copy->source_device;
   const Address target = copy->target_type == abi::memory_type::host ? of(copy->target_host) : copy->target_device;
-  const std::size_t source_plane = copy->source_pitch * copy->source_height, target_plane = copy->target_pitch * copy->target_height;
-  return enqueue("cuMemcpy3DAsync_v2",
-                 {source + copy->source_z * source_plane + copy->source_y * copy->source_pitch + copy->source_x,
-                  target + copy->target_z * target_plane + copy->target_y * copy->target_pitch + copy->target_x, copy->width, copy->height,
-                  copy->depth, copy->source_pitch, source_plane, copy->target_pitch, target_plane},
-                 stream, false);
+  const std::size_t source_plane = copy->source_pitch * copy->source_height,
+                    target_plane = copy->target_pitch * copy->target_height;
+  return enqueue(
+      "cuMemcpy3DAsync_v2",
+      {source + copy->source_z * source_plane + copy->source_y * copy->source_pitch + copy->source_x,
+       target + copy->target_z * target_plane + copy->target_y * copy->target_pitch + copy->target_x, copy->width,
+       copy->height, copy->depth, copy->source_pitch, source_plane, copy->target_pitch, target_plane},
+      stream, false);
 }
 
 Code cuMemsetD8Async(Address target, unsigned char value, std::size_t size, void* handle) {
@@ -118,7 +127,9 @@ Code cuMemsetD8Async(Address target, unsigned char value, std::size_t size, void
   });
   return code::success;
 }
-Code cuMemsetD8_v2(Address target, unsigned char value, std::size_t size) { return cuMemsetD8Async(target, value, size, nullptr); }
+Code cuMemsetD8_v2(Address target, unsigned char value, std::size_t size) {
+  return cuMemsetD8Async(target, value, size, nullptr);
+}
 
 #pragma GCC visibility pop
 }

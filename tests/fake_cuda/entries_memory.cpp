@@ -19,8 +19,12 @@ Code write_attribute(int what, void* data, const Allocation* found, Address addr
       *static_cast<unsigned*>(data) = !found ? 0 : on_host ? abi::memory_type::host : abi::memory_type::device;
       return code::success;
     case abi::attribute::device_pointer: *static_cast<Address*>(data) = found ? address : 0; return code::success;
-    case abi::attribute::buffer_id: *static_cast<std::uint64_t*>(data) = found ? found->buffer_id : 0; return code::success;
-    case abi::attribute::is_managed: *static_cast<unsigned*>(data) = found && found->kind == Kind::managed; return code::success;
+    case abi::attribute::buffer_id:
+      *static_cast<std::uint64_t*>(data) = found ? found->buffer_id : 0;
+      return code::success;
+    case abi::attribute::is_managed:
+      *static_cast<unsigned*>(data) = found && found->kind == Kind::managed;
+      return code::success;
     case abi::attribute::device_ordinal: *static_cast<int*>(data) = found ? found->device : -2; return code::success;
     case abi::attribute::range_start: *static_cast<Address*>(data) = found ? found->base : 0; return code::success;
     case abi::attribute::range_size: *static_cast<std::size_t*>(data) = found ? found->size : 0; return code::success;
@@ -53,16 +57,26 @@ Code free_here(const char* entry, Address address, unsigned kinds) {
 extern "C" {
 #pragma GCC visibility push(default)
 
-Code cuMemAlloc_v2(Address* address, std::size_t size) { return allocate_here("cuMemAlloc_v2", Kind::device, size, address); }
-Code cuMemAllocManaged(Address* address, std::size_t size, unsigned) { return allocate_here("cuMemAllocManaged", Kind::managed, size, address); }
+Code cuMemAlloc_v2(Address* address, std::size_t size) {
+  return allocate_here("cuMemAlloc_v2", Kind::device, size, address);
+}
+Code cuMemAllocManaged(Address* address, std::size_t size, unsigned) {
+  return allocate_here("cuMemAllocManaged", Kind::managed, size, address);
+}
 Code cuMemHostAlloc(void** address, std::size_t size, unsigned) {
   return allocate_here("cuMemHostAlloc", Kind::pinned, size, reinterpret_cast<Address*>(address));
 }
 Code cuMemAllocHost_v2(void** address, std::size_t size) { return cuMemHostAlloc(address, size, 0); }
-Code cuMemFree_v2(Address address) { return free_here("cuMemFree_v2", address, bit(Kind::device) | bit(Kind::managed) | bit(Kind::pooled)); }
-Code cuMemFreeHost(void* address) { return free_here("cuMemFreeHost", reinterpret_cast<Address>(address), bit(Kind::pinned)); }
+Code cuMemFree_v2(Address address) {
+  return free_here("cuMemFree_v2", address, bit(Kind::device) | bit(Kind::managed) | bit(Kind::pooled));
+}
+Code cuMemFreeHost(void* address) {
+  return free_here("cuMemFreeHost", reinterpret_cast<Address>(address), bit(Kind::pinned));
+}
 
-Code cuMemAllocAsync(Address* address, std::size_t size, void*) { return allocate_here("cuMemAllocAsync", Kind::pooled, size, address); }
+Code cuMemAllocAsync(Address* address, std::size_t size, void*) {
+  return allocate_here("cuMemAllocAsync", Kind::pooled, size, address);
+}
 Code cuMemFreeAsync(Address address, void* handle) {
   Context* context = nullptr;
   if (const Code failed = entered_with_context("cuMemFreeAsync", &context)) return failed;
@@ -93,7 +107,9 @@ Code cuMemHostRegister_v2(void* address, std::size_t size, unsigned) {
   if (const Code failed = entered_with_context("cuMemHostRegister_v2", &context)) return failed;
   return register_host(reinterpret_cast<Address>(address), size, context);
 }
-Code cuMemHostUnregister(void* address) { return free_here("cuMemHostUnregister", reinterpret_cast<Address>(address), bit(Kind::registered)); }
+Code cuMemHostUnregister(void* address) {
+  return free_here("cuMemHostUnregister", reinterpret_cast<Address>(address), bit(Kind::registered));
+}
 
 Code cuMemGetInfo_v2(std::size_t* available, std::size_t* total) {
   if (const Code failed = entered("cuMemGetInfo_v2")) return failed;
@@ -121,8 +137,10 @@ Code cuMemRangeGetAttribute(void* data, std::size_t size, int what, Address base
   if (const Code failed = entered("cuMemRangeGetAttribute")) return failed;
   const std::shared_lock lock(memory_mutex());
   const Allocation* found = allocation_at(base);
-  if (!found || found->kind != Kind::managed || base - found->base + bytes > found->size || size != sizeof(int)) return code::invalid_value;
-  if (what != abi::range_attribute::preferred_location && what != abi::range_attribute::last_prefetch_location) return code::invalid_value;
+  if (!found || found->kind != Kind::managed || base - found->base + bytes > found->size || size != sizeof(int))
+    return code::invalid_value;
+  if (what != abi::range_attribute::preferred_location && what != abi::range_attribute::last_prefetch_location)
+    return code::invalid_value;
   *static_cast<int*>(data) = what == abi::range_attribute::preferred_location ? found->preferred : found->last_prefetch;
   return code::success;
 }

@@ -142,14 +142,18 @@ Code cuEventElapsedTime_v2(float* milliseconds, void* first, void* second) {
   *milliseconds = 1;
   return code::success;
 }
-Code cuEventElapsedTime(float* milliseconds, void* first, void* second) { return cuEventElapsedTime_v2(milliseconds, first, second); }
+Code cuEventElapsedTime(float* milliseconds, void* first, void* second) {
+  return cuEventElapsedTime_v2(milliseconds, first, second);
+}
 
 Code cuModuleLoadData(void** module, const void* image) {
   Context* context = nullptr;
   if (const Code failed = entered_with_context("cuModuleLoadData", &context)) return failed;
   // A fatbin, or what a build without nvcc has in its place: the code that runs is this object's own either way.
   constexpr unsigned char fatbin[] = {0x50, 0xED, 0x55, 0xBA};
-  if (std::memcmp(image, fatbin, sizeof fatbin) != 0 && std::strncmp(static_cast<const char*>(image), "bestride", 8) != 0) return code::invalid_image;
+  if (std::memcmp(image, fatbin, sizeof fatbin) != 0 &&
+      std::strncmp(static_cast<const char*>(image), "bestride", 8) != 0)
+    return code::invalid_image;
   *module = kept(new Module{context});
   return code::success;
 }
@@ -168,13 +172,14 @@ Code cuModuleGetFunction(void** function, void* module, const char* name) {
   return code::success;
 }
 
-Code cuLaunchKernel(void* function, unsigned grid, unsigned grid_y, unsigned grid_z, unsigned block, unsigned block_y, unsigned block_z,
-                    unsigned shared_bytes, void* handle, void** parameters, void** extra) {
+Code cuLaunchKernel(void* function, unsigned grid, unsigned grid_y, unsigned grid_z, unsigned block, unsigned block_y,
+                    unsigned block_z, unsigned shared_bytes, void* handle, void** parameters, void** extra) {
   Context* context = nullptr;
   if (const Code failed = entered_with_context("cuLaunchKernel", &context)) return failed;
   const auto* kernel = static_cast<const Kernel*>(function);
   const bool fits = kernel->function.exported ? block >= 1 && block <= 1024 : block == 256;
-  if (grid == 0 || grid_y != 1 || grid_z != 1 || !fits || block_y != 1 || block_z != 1 || shared_bytes != 0 || extra) return code::invalid_value;
+  if (grid == 0 || grid_y != 1 || grid_z != 1 || !fits || block_y != 1 || block_z != 1 || shared_bytes != 0 || extra)
+    return code::invalid_value;
   Stream* stream = stream_of(handle, context);
   if (!stream || kernel->context != context || stream->context != context) return code::invalid_handle;
   // The parameters are the caller's only until the call returns.

@@ -5,8 +5,8 @@
 
 #include <cstring>
 
-#include "kernels/cuda/move.hpp"
-#include "kernels/cuda/quantise_tile.hpp"
+#include "kernels/cuda/kernels/move.hpp"
+#include "kernels/cuda/kernels/quantise_tile.hpp"
 #include "tests/fake_cuda/memory.hpp"
 
 namespace fake {
@@ -69,7 +69,9 @@ class HostTeam {
   alignas(128) unsigned char shared_[cuda::shared_bytes];
 };
 
-constexpr Function functions[] = {{cuda::small_kernel, sizeof(cuda::SmallWork)}, {cuda::large_kernel, sizeof(cuda::LargeWork)}, {cuda::far_kernel, sizeof(Address)},
+constexpr Function functions[] = {{cuda::small_kernel, sizeof(cuda::SmallWork)},
+                                  {cuda::large_kernel, sizeof(cuda::LargeWork)},
+                                  {cuda::far_kernel, sizeof(Address)},
                                   {cuda::quantise_kernel, sizeof(cuda::QuantiseWork)}};
 
 /// The program's table, if it has one.
@@ -106,7 +108,8 @@ Code run_kernel(const Function& function, const void* parameters, unsigned grid,
   HostTeam team(context);
   if (std::strcmp(function.name, cuda::quantise_kernel) == 0) {
     const auto& work = *static_cast<const cuda::QuantiseWork*>(parameters);
-    for (unsigned each = 0; each < grid && team.fault() == code::success; ++each) cuda::quantise_tiles(team, work, each, grid);
+    for (unsigned each = 0; each < grid && team.fault() == code::success; ++each)
+      cuda::quantise_tiles(team, work, each, grid);
     return team.fault();
   }
   const std::uint64_t* data = static_cast<const std::uint64_t*>(parameters);

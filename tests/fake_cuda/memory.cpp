@@ -21,7 +21,7 @@ constexpr std::size_t filled = std::size_t{1} << 20;
 
 struct Memory {
   std::map<Address, Allocation> live;
-  Address base = 0;        ///< of the range programs see
+  Address base = 0;  ///< of the range programs see
   std::ptrdiff_t alias = 0;
   int file = -1;  ///< of the bytes, so that other processes can map them
   Memory() {
@@ -58,7 +58,8 @@ Address lowest_gap(const Memory& m, std::size_t size) {
 bool map_pages(const Memory& m, const Allocation& of, int file, std::uint64_t offset) {
   const Address first = of.base - of.base % page;
   void* const bytes = m.bytes(first);
-  return mmap(bytes, of.base + of.size - first, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, file, static_cast<off_t>(offset)) == bytes;
+  return mmap(bytes, of.base + of.size - first, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, file,
+              static_cast<off_t>(offset)) == bytes;
 }
 
 void forget(Memory& m, std::map<Address, Allocation>::iterator it) {
@@ -174,7 +175,9 @@ void free_all_of(Context* context) {
   Memory& m = memory();
   for (auto it = m.live.begin(); it != m.live.end();) {
     const auto next = std::next(it);
-    if (it->second.context == context || (context->primary && it->second.kind == Kind::pooled && it->second.device == context->device)) forget(m, it);
+    if (it->second.context == context ||
+        (context->primary && it->second.kind == Kind::pooled && it->second.device == context->device))
+      forget(m, it);
     it = next;
   }
 }
@@ -191,7 +194,8 @@ unsigned char* reach(Address address, std::size_t size, const Context* context, 
   const Allocation* found = *hint;
   if (!found || address < found->base || address - found->base >= found->size) found = *hint = allocation_at(address);
   if (!found || found->size - (address - found->base) < size) return nullptr;
-  if ((found->kind == Kind::device || found->kind == Kind::shared) && found->context != context) return nullptr;  // no peer access
+  if ((found->kind == Kind::device || found->kind == Kind::shared) && found->context != context)
+    return nullptr;  // no peer access
   if (found->kind == Kind::pooled && found->device != context->device) return nullptr;
   return memory().bytes(address);
 }

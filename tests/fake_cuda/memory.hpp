@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Allocations of the stand-in. Device memory has two addresses: the one programs see lies in a range no one may touch, the bytes
-// lie at the same distance into a second range, which kernels and copies use.
+// Allocations of the stand-in. Device memory has two addresses: the one programs see lies in a range no one may touch,
+// the bytes lie at the same distance into a second range, which kernels and copies use.
 #include <shared_mutex>
 
 #include "tests/fake_cuda/state.hpp"
 
 namespace fake {
 
-enum class Kind : std::uint8_t { device, pooled, pinned, registered, managed, shared };  // shared: another process' device memory
+enum class Kind : std::uint8_t {
+  device,
+  pooled,
+  pinned,
+  registered,
+  managed,
+  shared
+};  // shared: another process' device memory
 
 struct Allocation {
   Kind kind = Kind::device;
@@ -17,7 +24,7 @@ struct Allocation {
   Context* context = nullptr;  ///< null: pooled
   int device = 0;
   std::uint64_t buffer_id = 0;
-  int preferred = -2;      ///< managed: as cuMemRangeGetAttribute says
+  int preferred = -2;  ///< managed: as cuMemRangeGetAttribute says
   int last_prefetch = -2;
 };
 
@@ -45,8 +52,8 @@ Code map_shared(const Shared& what, Context* context, Address* address);
 /// The allocation that holds an address, or null. Under memory_mutex.
 Allocation* allocation_at(Address address);
 
-/// Where the bytes of [address, address + size) are for work of `context`; null if they are not all in one allocation it reaches.
-/// `hint`: the last answer, to begin with. Under memory_mutex.
+/// Where the bytes of [address, address + size) are for work of `context`; null if they are not all in one allocation
+/// it reaches. `hint`: the last answer, to begin with. Under memory_mutex.
 unsigned char* reach(Address address, std::size_t size, const Context* context, const Allocation** hint);
 /// For copies: also ordinary host memory, which is anything outside the device range.
 unsigned char* reach_for_copy(Address address, std::size_t size, const Context* context);

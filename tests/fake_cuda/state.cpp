@@ -48,7 +48,8 @@ std::vector<Failure> parse(const std::string& specification) {
   for (std::string part; std::getline(parts, part, ',');) {
     const std::size_t a = part.find(':'), b = part.find(':', a + 1);
     if (a == std::string::npos || b == std::string::npos) continue;
-    all.push_back({part.substr(0, a), std::atoi(part.c_str() + a + 1), part[b - 1] == '+', code_of(part.substr(b + 1))});
+    all.push_back(
+        {part.substr(0, a), std::atoi(part.c_str() + a + 1), part[b - 1] == '+', code_of(part.substr(b + 1))});
   }
   return all;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The stand-in's state: configuration, forced failures, contexts. Objects are never freed, so that a handle used after its end is
-// seen, and nothing is destroyed at exit.
+// The stand-in's state: configuration, forced failures, contexts. Objects are never freed, so that a handle used after
+// its end is seen, and nothing is destroyed at exit.
 #include <atomic>
 #include <cstdint>
 #include <map>
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/cuda/driver_abi.hpp"
+#include "kernels/cuda/driver/driver_abi.hpp"
 
 namespace fake {
 
@@ -75,7 +75,8 @@ void replace_context(Context* context);
 
 Context* make_context(int device, bool primary);
 void destroy_context(Context* context);
-/// Holds on to an object that is never freed, for leak checkers: what is behind a handle stays even when the handle's owner is done with it.
+/// Holds on to an object that is never freed, for leak checkers: what is behind a handle stays even when the handle's
+/// owner is done with it.
 void keep(const void* object);
 template <class T>
 T* kept(T* object) {

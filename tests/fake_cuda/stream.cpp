@@ -28,7 +28,8 @@ void run(Stream* stream) {
       stream->queue.pop_front();
     }
     for (const Mark& mark : item.after) wait_for(mark);
-    if (const int delay = state().delay_us; delay > 0 && item.work) std::this_thread::sleep_for(std::chrono::microseconds(delay));
+    if (const int delay = state().delay_us; delay > 0 && item.work)
+      std::this_thread::sleep_for(std::chrono::microseconds(delay));
     Context* context = stream->context;
     if (item.work && context->alive && context->spoilt == code::success) {
       const Code failed = item.work();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stand-in for libhwloc.so.15 that does as FAKE_HWLOC says: "version": it is hwloc 3; "init", "components", "flags", "filter", "load": that
-// function fails; else all is well. Its machine: cores of processors 0, 2 and 1, 3; NUMA domains 5 over all of them, 7 over 1, 3, 8 over the same, 6
-// over none. A call that hwloc forbids at that time ends the process.
+// A stand-in for libhwloc.so.15 that does as FAKE_HWLOC says: "version": it is hwloc 3; "init", "components", "flags",
+// "filter", "load": that function fails; else all is well. Its machine: cores of processors 0, 2 and 1, 3; NUMA domains
+// 5 over all of them, 7 over 1, 3, 8 over the same, 6 over none. A call that hwloc forbids at that time ends the
+// process.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -31,7 +32,8 @@ Object object(int type, unsigned os_index, const Bitmap& set) {
   return made;
 }
 Object cores[] = {object(core, 30, even), object(core, 40, odd)};
-Object domains[] = {object(numa_node, 5, all), object(numa_node, 7, odd), object(numa_node, 8, odd), object(numa_node, 6, none)};
+Object domains[] = {object(numa_node, 5, all), object(numa_node, 7, odd), object(numa_node, 8, odd),
+                    object(numa_node, 6, none)};
 
 enum State { no_topology, made, loaded };
 State state = no_topology;

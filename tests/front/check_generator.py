@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 
-SURFACE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "interpose", "surface")
+SURFACE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "interpose", "preload")
 sys.path.insert(0, SURFACE)
 import generate
 

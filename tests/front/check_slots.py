@@ -12,7 +12,7 @@ import re
 import subprocess
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "interpose", "surface"))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "interpose", "preload"))
 import generate
 
 CALLED = {"MPI_Init_thread", "MPI_Type_vector", "MPI_Type_commit", "MPI_Pack", "MPI_Irecv", "MPI_Isend", "MPI_Waitall",

@@ -10,7 +10,7 @@ import re
 import subprocess
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "interpose", "surface"))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "interpose", "preload"))
 import generate
 
 # libdl and libpthread: empty or absent where glibc is 2.34 or newer.
@@ -19,7 +19,7 @@ BACK_NEEDS = FRONT_NEEDS + r"|libm\.so\.6|libpthread\.so\.0|librt\.so\.1"
 FRONT_UNDEFINED = set("""
     __cxa_finalize __errno_location __gmon_start__ _ITM_deregisterTMCloneTable _ITM_registerTMCloneTable __stack_chk_fail
     __snprintf_chk __vsnprintf_chk __strcpy_chk
-    clock_gettime dl_iterate_phdr dladdr dladdr1 dlclose dlerror dlinfo dlopen dlsym getenv memcpy snprintf strchr strcmp strcpy
+    clock_gettime mprotect pthread_setcancelstate sysconf dl_iterate_phdr dladdr dladdr1 dlclose dlerror dlinfo dlopen dlsym getenv memcpy snprintf strchr strcmp strcpy
     strlen strncmp strrchr syscall vsnprintf write""".split())
 # A back is C++: its runtime is inside it. What may not be left to the process is MPI, CUDA and the C++ library.
 BACK_UNDEFINED_NEVER = r"P?MPIX?_|mpi_|ompi_|MPIR_|cu[A-Z]|cuda|_ZNSt|_ZNKSt|_ZSt|__cxa_throw|__gxx_personality"

@@ -5,10 +5,11 @@
 #include <unistd.h>
 
 #include "counted.h"
-#include "interpose/front/services.h"
+#include "interpose/preload/services.h"
 
-/* Both names lead here: MPICH's mpi_f08 layer calls PMPI_X for what carries no buffer, Open MPI's Fortran layers for everything.
- * What is called from inside a call (a tool behind us that goes on to PMPI_X) is the same call, not another one. */
+/* Both names lead here: MPICH's mpi_f08 layer calls PMPI_X for what carries no buffer, Open MPI's Fortran layers for
+ * everything. What is called from inside a call (a tool behind us that goes on to PMPI_X) is the same call, not another
+ * one. */
 static __thread int depth;
 
 #define COUNTED(name, parameters, arguments)                                \
@@ -38,7 +39,8 @@ __attribute__((destructor)) static void report(void) {
   COUNTED_CALLS
 #undef COUNTED
   strcat(line, "\n");
-  /* At once, so that the lines of two ranks do not mix: stdout may be unbuffered, and puts() then writes the newline by itself. */
+  /* At once, so that the lines of two ranks do not mix: stdout may be unbuffered, and puts() then writes the newline by
+   * itself. */
   if (write(1, line, strlen(line)) < 0) _exit(3);
 }
 
@@ -52,10 +54,12 @@ static const struct bestride_engagement engagements[] = {
 static const struct bestride_back back = {BESTRIDE_SERVICES_VERSION, "mpich", sizeof engagements / sizeof *engagements,
                                           engagements};
 
-__attribute__((visibility("default"))) const struct bestride_back* bestride_back_open(const struct bestride_front_services* front) {
+__attribute__((visibility("default"))) const struct bestride_back* bestride_back_open(
+    const struct bestride_front_services* front) {
   /* What the front promises: the library's own symbol and the next one, for names of both kinds. */
-  if (front->version != BESTRIDE_SERVICES_VERSION || !front->library_symbol("PMPI_Send") || !front->next_symbol("MPI_Send") ||
-      front->library_symbol("MPI_No_such_function") || !strstr(front->front_path, "/libbestride.so"))
+  if (front->version != BESTRIDE_SERVICES_VERSION || !front->library_symbol("PMPI_Send") ||
+      !front->next_symbol("MPI_Send") || front->library_symbol("MPI_No_such_function") ||
+      !strstr(front->front_path, "/libbestride.so"))
     return NULL;
   return &back;
 }

@@ -29,6 +29,7 @@ __attribute__((destructor)) static void report(void) {
   COUNTED_CALLS
 #undef COUNTED
   strcat(line, "\n");
-  /* At once, so that the lines of two ranks do not mix: stdout may be unbuffered, and puts() then writes the newline by itself. */
+  /* At once, so that the lines of two ranks do not mix: stdout may be unbuffered, and puts() then writes the newline by
+   * itself. */
   if (write(1, line, strlen(line)) < 0) _exit(3);
 }

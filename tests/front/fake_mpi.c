@@ -12,18 +12,20 @@
 TWIN(int, MPI_Init, (int* argc, char*** argv))
 int PMPI_Init(int* argc, char*** argv) { return argc == 0 && argv == 0 ? 0 : 1; }
 
-TWIN(int, MPI_Sendrecv, (long a, long b, long c, long d, long e, long f, long g, long h, long i, long j, long k, long l))
+TWIN(int, MPI_Sendrecv,
+     (long a, long b, long c, long d, long e, long f, long g, long h, long i, long j, long k, long l))
 int PMPI_Sendrecv(long a, long b, long c, long d, long e, long f, long g, long h, long i, long j, long k, long l) {
-  return a == 1 && b == 2 && c == 3 && d == 4 && e == 5 && f == 6 && g == 7 && h == 8 && i == 9 && j == 10 && k == 11 && l == -12;
+  return a == 1 && b == 2 && c == 3 && d == 4 && e == 5 && f == 6 && g == 7 && h == 8 && i == 9 && j == 10 && k == 11 &&
+         l == -12;
 }
 
-#define EVENT                                                                                                                      \
-  (long a, double p, long b, double q, long c, double r, long d, double s, long e, double t, long f, double u, double v, double w, \
-   long g, long h, double x, double y)
+#define EVENT                                                                                                  \
+  (long a, double p, long b, double q, long c, double r, long d, double s, long e, double t, long f, double u, \
+   double v, double w, long g, long h, double x, double y)
 TWIN(int, MPI_T_event_read, EVENT)
 int PMPI_T_event_read EVENT {
-  return a == 1 && b == 2 && c == 3 && d == 4 && e == 5 && f == 6 && g == 7 && h == 8 && p == .5 && q == 1.5 && r == 2.5 &&
-         s == 3.5 && t == 4.5 && u == 5.5 && v == 6.5 && w == 7.5 && x == 8.5 && y == 9.5;
+  return a == 1 && b == 2 && c == 3 && d == 4 && e == 5 && f == 6 && g == 7 && h == 8 && p == .5 && q == 1.5 &&
+         r == 2.5 && s == 3.5 && t == 4.5 && u == 5.5 && v == 6.5 && w == 7.5 && x == 8.5 && y == 9.5;
 }
 
 TWIN(int, MPI_Pcontrol, (const int level, ...))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* After each call of counted.h: where every slot leads, one "slot NAME OBJECT" line each ("-": not resolved, "same": to what the
- * MPI library itself defines). The argument is functions.tsv. */
+/* After each call of counted.h: where every slot leads, one "slot NAME OBJECT" line each ("-": not resolved, "same": to
+ * what the MPI library itself defines). The argument is functions.tsv. */
 #include <dlfcn.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -29,7 +29,8 @@ int main(int argc, char** argv) {
   if (!slot_target || !table || make_calls(&argc, &argv) != 0) return 2;
   /* No back has a use for MPI_Wtick: its slot leads to the MPI library. */
   Dl_info info;
-  if (!dladdr(slot_target("MPI_Wtick"), &info) || !(library = dlopen(info.dli_fname, RTLD_NOLOAD | RTLD_LAZY))) return 3;
+  if (!dladdr(slot_target("MPI_Wtick"), &info) || !(library = dlopen(info.dli_fname, RTLD_NOLOAD | RTLD_LAZY)))
+    return 3;
   while (fgets(line, sizeof line, table)) {
     if (line[0] == '#') continue;
     char name[128] = "P";

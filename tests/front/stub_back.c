@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "fake_mpi.h"
-#include "interpose/front/services.h"
+#include "interpose/preload/services.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #ifndef BACK_VERSION
@@ -46,7 +46,8 @@ static const struct bestride_engagement engagements[] = {
     {"MPI_Type_free", (void*)commit, &next_free},
     {"MPI_Nothing", (void*)commit, &next_nothing},
 };
-static const struct bestride_back back = {BACK_VERSION, BACK_ABI, sizeof engagements / sizeof *engagements, engagements};
+static const struct bestride_back back = {BACK_VERSION, BACK_ABI, sizeof engagements / sizeof *engagements,
+                                          engagements};
 
 EXPORT int stub_back_opened = 0;
 
@@ -72,8 +73,8 @@ EXPORT const struct bestride_back* bestride_back_open(const struct bestride_fron
   return NULL;
 #endif
 #ifdef BACK_CALLS_MPI
-  /* None of these may wait for the opening they are part of. Through our own stubs, and through a library function that calls
-   * another one by its global name. */
+  /* None of these may wait for the opening they are part of. Through our own stubs, and through a library function that
+   * calls another one by its global name. */
   struct timespec before, after;
   clock_gettime(CLOCK_MONOTONIC, &before);
   int (*rank)(int) = (int (*)(int))front->library_symbol("PMPI_Comm_rank");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The process's first MPI calls are made by many threads at once; then, under MPI_THREAD_MULTIPLE, the first call of each of the
- * functions that move data. */
+/* The process's first MPI calls are made by many threads at once; then, under MPI_THREAD_MULTIPLE, the first call of
+ * each of the functions that move data. */
 #include <mpi.h>
 #include <pthread.h>
 #include <stdio.h>

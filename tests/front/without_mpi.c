@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program without MPI that calls MPI nevertheless: by weak references, as libraries do to learn whether MPI is there. */
+/* A program without MPI that calls MPI nevertheless: by weak references, as libraries do to learn whether MPI is there.
+ */
 #include <dlfcn.h>
 #include <stdio.h>
 
@@ -13,11 +14,13 @@ int main(int argc, char** argv) {
   int initialized = 5;
   int finalized = 5;
   if (!MPI_Initialized) return 0;
-  if (MPI_Initialized(&initialized) != 0 || initialized != 0 || PMPI_Finalized(&finalized) != 0 || finalized != 0) return 1;
+  if (MPI_Initialized(&initialized) != 0 || initialized != 0 || PMPI_Finalized(&finalized) != 0 || finalized != 0)
+    return 1;
   /* With an argument it goes on as if the answer had been yes. */
   if (argc > 1 && (MPI_Barrier(1) != 16 || MPI_Barrier(1) != 16 || MPI_Wtime() != 0)) return 2;
   /* With a second one MPI comes after all: that library. Nothing that was answered before may stick. */
-  if (argc > 2 && (!dlopen(argv[2], RTLD_NOW | RTLD_LOCAL) || MPI_Wtime() != 12.25 || MPI_Type_commit(argv) != 77)) return 3;
+  if (argc > 2 && (!dlopen(argv[2], RTLD_NOW | RTLD_LOCAL) || MPI_Wtime() != 12.25 || MPI_Type_commit(argv) != 77))
+    return 3;
   puts("went on");
   return 0;
 }

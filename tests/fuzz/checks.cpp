@@ -13,7 +13,8 @@ namespace {
 PackerOptions random_options(Random& random) {
   PackerOptions options;
   options.isa = static_cast<Isa>(random.between(0, static_cast<int>(widest_isa())));
-  if (random.chance(50)) options.family = static_cast<KernelFamily>(random.between(0, static_cast<int>(KernelFamily::streaming)));
+  if (random.chance(50))
+    options.family = static_cast<KernelFamily>(random.between(0, static_cast<int>(KernelFamily::streaming)));
   static constexpr std::int64_t from[] = {-1, 0, 1, 1024};
   options.streaming_from = random.pick(from);
   return options;
@@ -33,7 +34,8 @@ void forget_padding(const Subject& subject, Bytes& packed) {
       const std::size_t size = static_cast<std::size_t>(leaf.type->size);
       if (leaf.type->name.starts_with("long_double"))
         for (std::size_t half = 0; half + sizeof(long double) <= size; half += sizeof(long double))
-          std::fill_n(packed.begin() + static_cast<std::ptrdiff_t>(at + half + 10), sizeof(long double) - 10, std::byte{0});
+          std::fill_n(packed.begin() + static_cast<std::ptrdiff_t>(at + half + 10), sizeof(long double) - 10,
+                      std::byte{0});
       at += size;
     }
 }
@@ -66,12 +68,14 @@ Complaint check_decoded(const Subject& subject) {
   PMPI_Type_get_extent_x(subject.handle, &lower, &extent);
   const auto evaluated = evaluate(subject.expression);
   if (evaluated->lower_bound != lower || evaluated->extent != extent)
-    return "evaluate: bounds " + std::to_string(evaluated->lower_bound) + ", " + std::to_string(evaluated->extent) + "; MPI says " +
-           std::to_string(lower) + ", " + std::to_string(extent);
-  if (subject.decoded.unit_bytes != evaluated->unit_bytes) return "evaluate: another innermost constructor than decode's";
+    return "evaluate: bounds " + std::to_string(evaluated->lower_bound) + ", " + std::to_string(evaluated->extent) +
+           "; MPI says " + std::to_string(lower) + ", " + std::to_string(extent);
+  if (subject.decoded.unit_bytes != evaluated->unit_bytes)
+    return "evaluate: another innermost constructor than decode's";
   if (subject.decoded.lower_bound != lower || subject.decoded.extent != extent) return "decode: bounds are not MPI's";
   const LayoutPtr layout = intern(evaluated->bytes);
-  if (layout != subject.decoded.layout) return "decode and evaluate differ: " + subject.decoded.layout->text() + " | " + layout->text();
+  if (layout != subject.decoded.layout)
+    return "decode and evaluate differ: " + subject.decoded.layout->text() + " | " + layout->text();
   if (layout->size() != subject.facts.size) return "size of the layout";
   return std::nullopt;
 }
@@ -83,7 +87,8 @@ Complaint check_second_spelling(const Subject& subject, Random& random) {
   MPI_Type_free(&handle);
   if (!decoded) return "not decoded: " + other.text();
   if (decoded->layout == subject.decoded.layout) return std::nullopt;
-  return "two spellings, two layouts: " + subject.decoded.layout->text() + " | " + decoded->layout->text() + " of " + other.text();
+  return "two spellings, two layouts: " + subject.decoded.layout->text() + " | " + decoded->layout->text() + " of " +
+         other.text();
 }
 
 Complaint check_pack(const Subject& subject, Random& random) {
@@ -104,7 +109,8 @@ Complaint check_pack(const Subject& subject, Random& random) {
   if (!subject.library_can || expected.empty()) return std::nullopt;
   Bytes theirs(expected.size());
   MPI_Count position = 0;
-  PMPI_Pack_c(user.origin(), subject.count, subject.handle, theirs.data(), static_cast<MPI_Count>(theirs.size()), &position, MPI_COMM_SELF);
+  PMPI_Pack_c(user.origin(), subject.count, subject.handle, theirs.data(), static_cast<MPI_Count>(theirs.size()),
+              &position, MPI_COMM_SELF);
   if (position != static_cast<MPI_Count>(expected.size())) return ++short_packs, std::nullopt;
   forget_padding(subject, theirs);
   forget_padding(subject, expected);
@@ -135,7 +141,8 @@ Complaint check_ranges(const Subject& subject, Random& random) {
   Buffer user = Buffer::holding(subject.expression, subject.count, fill);
   const Bytes expected = user.gather(subject.runs);
   Bytes packed = noise(expected.size(), random.bits());
-  for (std::size_t i = 1; i < cuts.size(); ++i) packer.pack_range(packed.data() + cuts[i - 1], user.origin(), cuts[i - 1], cuts[i]);
+  for (std::size_t i = 1; i < cuts.size(); ++i)
+    packer.pack_range(packed.data() + cuts[i - 1], user.origin(), cuts[i - 1], cuts[i]);
   if (const auto wrong = difference(expected, packed)) return with(options, packer, "pack_range: " + *wrong);
   // A short message: the bytes beyond stay.
   const std::int64_t last = cuts[cuts.size() / 2];
@@ -164,8 +171,8 @@ Complaint check_respelled(const Subject& subject, Random& random) {
   if (size * respelled->count != layout->size())
     complaint = "respelled: another size";
   else
-    PMPI_Pack_c(user.origin() + layout->offset(), respelled->count, respelled->type, packed.data(), static_cast<MPI_Count>(packed.size()), &position,
-                MPI_COMM_SELF);
+    PMPI_Pack_c(user.origin() + layout->offset(), respelled->count, respelled->type, packed.data(),
+                static_cast<MPI_Count>(packed.size()), &position, MPI_COMM_SELF);
   PMPI_Type_free(&respelled->type);
   if (complaint) return complaint;
   forget_padding(subject, packed);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What must hold for every datatype, each as one function. A check gives nullopt if it holds, else one line that says what did not.
+// What must hold for every datatype, each as one function. A check gives nullopt if it holds, else one line that says
+// what did not.
 #include <mpi.h>
 
 #include <optional>
@@ -20,12 +21,12 @@ using Complaint = std::optional<std::string>;
 struct Subject {
   const TypeExpression& expression;
   std::int64_t count;
-  MPI_Datatype handle;          ///< committed
+  MPI_Datatype handle;  ///< committed
   DecodedType decoded;
   Facts facts;
-  std::vector<ByteRun> runs;    ///< of `count` elements, from the type map
-  bool named_twice;             ///< a byte is named twice: unpacking is not compared with MPI
-  bool library_can;             ///< the MPI library's own pack is right and does not crash for this type
+  std::vector<ByteRun> runs;  ///< of `count` elements, from the type map
+  bool named_twice;           ///< a byte is named twice: unpacking is not compared with MPI
+  bool library_can;           ///< the MPI library's own pack is right and does not crash for this type
 };
 
 /// The MPI functions of the datatype room, with the handles obtained and freed counted.
@@ -37,8 +38,9 @@ long handles_held();
 bool has_empty_part(const TypeExpression& type);
 /// Has a part of the type a negative extent? MPICH 4.0.2 takes some of these for contiguous and packs other bytes.
 bool has_backward_part(const TypeExpression& type);
-/// How often the library's MPI_Pack packed fewer bytes than the type has, without an error. MPICH 4.0.2 does so for contiguous
-/// types while more than 512 derived types are alive: it reads the size of the basic type out of the handle's bits.
+/// How often the library's MPI_Pack packed fewer bytes than the type has, without an error. MPICH 4.0.2 does so for
+/// contiguous types while more than 512 derived types are alive: it reads the size of the basic type out of the
+/// handle's bits.
 long library_packed_short();
 
 Complaint check_decoded(const Subject& subject);

@@ -24,8 +24,8 @@ int get_contents(MPI_Datatype type, int integers, int addresses, int types, int*
   return code;
 }
 
-int get_contents_c(MPI_Datatype type, MPI_Count integers, MPI_Count addresses, MPI_Count large, MPI_Count types, int* i, MPI_Aint* a,
-                   MPI_Count* c, MPI_Datatype* t) {
+int get_contents_c(MPI_Datatype type, MPI_Count integers, MPI_Count addresses, MPI_Count large, MPI_Count types, int* i,
+                   MPI_Aint* a, MPI_Count* c, MPI_Datatype* t) {
   const int code = PMPI_Type_get_contents_c(type, integers, addresses, large, types, i, a, c, t);
   for (MPI_Count n = 0; n < types && code == MPI_SUCCESS; ++n) held += derived(t[n]) ? 1 : 0;
   return code;

@@ -40,9 +40,11 @@ void starting(Exchange& x, Random& random) {
   std::vector<MPI_Request> requests(2);
   std::vector<MPI_Status> statuses(2);
   const bool send_first = random.chance(50);
-  if (send_first) note(x, send(x.out.address(), x.out.count(), x.out.type(), x.peer, x.tag, MPI_COMM_WORLD, &requests[1]));
+  if (send_first)
+    note(x, send(x.out.address(), x.out.count(), x.out.type(), x.peer, x.tag, MPI_COMM_WORLD, &requests[1]));
   note(x, post_receive(x, &requests[0]));
-  if (!send_first) note(x, send(x.out.address(), x.out.count(), x.out.type(), x.peer, x.tag, MPI_COMM_WORLD, &requests[1]));
+  if (!send_first)
+    note(x, send(x.out.address(), x.out.count(), x.out.type(), x.peer, x.tag, MPI_COMM_WORLD, &requests[1]));
   note(x, complete(requests, statuses, random));
   set_status(x, statuses[0]);
 }
@@ -50,14 +52,15 @@ void starting(Exchange& x, Random& random) {
 void plain_receive(Exchange& x, Random& random) {
   MPI_Request send;
   note(x, MPI_Isend(x.out.address(), x.out.count(), x.out.type(), x.peer, x.tag, MPI_COMM_WORLD, &send));
-  note(x, MPI_Recv(x.in.address(), x.in.count(), x.in.type(), random.chance(50) ? x.peer : MPI_ANY_SOURCE, x.tag, MPI_COMM_WORLD, &x.status));
+  note(x, MPI_Recv(x.in.address(), x.in.count(), x.in.type(), random.chance(50) ? x.peer : MPI_ANY_SOURCE, x.tag,
+                   MPI_COMM_WORLD, &x.status));
   x.status_is_set = true;
   note(x, MPI_Wait(&send, MPI_STATUS_IGNORE));
 }
 
 void sendrecv(Exchange& x, Random&) {
-  note(x, MPI_Sendrecv(x.out.address(), x.out.count(), x.out.type(), x.peer, x.tag, x.in.address(), x.in.count(), x.in.type(), x.peer,
-                       x.tag, MPI_COMM_WORLD, &x.status));
+  note(x, MPI_Sendrecv(x.out.address(), x.out.count(), x.out.type(), x.peer, x.tag, x.in.address(), x.in.count(),
+                       x.in.type(), x.peer, x.tag, MPI_COMM_WORLD, &x.status));
   x.status_is_set = true;
 }
 
@@ -102,27 +105,31 @@ void neighbour_alltoallw(Exchange& x, Random&) {
   const int out_count = x.out.count(), in_count = x.in.count();
   const MPI_Aint at = 0;
   const MPI_Datatype out_type = x.out.type(), in_type = x.in.type();
-  note(x, MPI_Neighbor_alltoallw(x.out.address(), &out_count, &at, &out_type, x.in.address(), &in_count, &at, &in_type, neighbours()));
+  note(x, MPI_Neighbor_alltoallw(x.out.address(), &out_count, &at, &out_type, x.in.address(), &in_count, &at, &in_type,
+                                 neighbours()));
 }
 
 void neighbour_alltoall(Exchange& x, Random&) {
-  note(x, MPI_Neighbor_alltoall(x.out.address(), x.out.count(), x.out.type(), x.in.address(), x.in.count(), x.in.type(), neighbours()));
+  note(x, MPI_Neighbor_alltoall(x.out.address(), x.out.count(), x.out.type(), x.in.address(), x.in.count(), x.in.type(),
+                                neighbours()));
 }
 
 void packed_by_hand(Exchange& x, Random&) {
-  Bytes mine(static_cast<std::size_t>(x.out.packed_size()) + 1), theirs(static_cast<std::size_t>(x.in.packed_size()) + 1);
+  Bytes mine(static_cast<std::size_t>(x.out.packed_size()) + 1),
+      theirs(static_cast<std::size_t>(x.in.packed_size()) + 1);
   int position = 0, size = 0;
-  note(x, MPI_Pack(x.out.address(), x.out.count(), x.out.type(), mine.data(), static_cast<int>(mine.size()), &position, MPI_COMM_WORLD));
+  note(x, MPI_Pack(x.out.address(), x.out.count(), x.out.type(), mine.data(), static_cast<int>(mine.size()), &position,
+                   MPI_COMM_WORLD));
   MPI_Status status;
-  note(x, MPI_Sendrecv(mine.data(), position, MPI_PACKED, x.peer, x.tag, theirs.data(), static_cast<int>(theirs.size()), MPI_PACKED,
-                       x.peer, x.tag, MPI_COMM_WORLD, &status));
+  note(x, MPI_Sendrecv(mine.data(), position, MPI_PACKED, x.peer, x.tag, theirs.data(), static_cast<int>(theirs.size()),
+                       MPI_PACKED, x.peer, x.tag, MPI_COMM_WORLD, &status));
   MPI_Get_count(&status, MPI_PACKED, &size);
   position = 0;
   if (size > 0 && size == x.in.packed_size())
     note(x, MPI_Unpack(theirs.data(), size, &position, x.in.address(), x.in.count(), x.in.type(), MPI_COMM_WORLD));
   else if (size > 0)  // a short one: as a message, which may end inside
-    note(x, MPI_Sendrecv(theirs.data(), size, MPI_PACKED, world_rank(), x.tag, x.in.address(), x.in.count(), x.in.type(), world_rank(),
-                         x.tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    note(x, MPI_Sendrecv(theirs.data(), size, MPI_PACKED, world_rank(), x.tag, x.in.address(), x.in.count(),
+                         x.in.type(), world_rank(), x.tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
 }
 
 const Way all_ways[] = {
@@ -150,8 +157,8 @@ std::span<const Way> ways() { return all_ways; }
 MPI_Comm neighbours() {
   if (pair_of_neighbours == MPI_COMM_NULL) {
     const int other = 1 - world_rank();
-    MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, &other, MPI_UNWEIGHTED, 1, &other, MPI_UNWEIGHTED, MPI_INFO_NULL, 0,
-                                   &pair_of_neighbours);
+    MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, &other, MPI_UNWEIGHTED, 1, &other, MPI_UNWEIGHTED, MPI_INFO_NULL,
+                                   0, &pair_of_neighbours);
   }
   return pair_of_neighbours;
 }
@@ -203,7 +210,8 @@ int complete(std::vector<MPI_Request>& requests, std::vector<MPI_Status>& status
       break;
     case 6:
       for (int i = 0; i < n; ++i)
-        for (done = 0; !done && error == MPI_SUCCESS;) error = MPI_Request_get_status(requests[at(i)], &done, MPI_STATUS_IGNORE);
+        for (done = 0; !done && error == MPI_SUCCESS;)
+          error = MPI_Request_get_status(requests[at(i)], &done, MPI_STATUS_IGNORE);
       break;
     default: break;
   }

@@ -30,7 +30,8 @@ std::span<const Way> ways();
 /// Completes all requests by a random mixture of the completion calls; statuses in the order of the requests.
 int complete(std::vector<MPI_Request>& requests, std::vector<MPI_Status>& statuses, Random& random);
 
-/// A communicator in which each of two ranks has the other as its one neighbour. Made at the first call, which is collective.
+/// A communicator in which each of two ranks has the other as its one neighbour. Made at the first call, which is
+/// collective.
 MPI_Comm neighbours();
 void free_neighbours();
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random datatypes through decode, layouts and packers, against the type map, the expression evaluated without MPI, and the MPI
-// library's own pack. One process, no preload.
+// Random datatypes through decode, layouts and packers, against the type map, the expression evaluated without MPI, and
+// the MPI library's own pack. One process, no preload.
 //
 //   fuzz_layout [--seeds N] [--first S]            N types from seed S on
 //   fuzz_layout --first S --type 'vector(3,1,2,int)'   this type with the further choices of seed S
@@ -42,8 +42,10 @@ Complaint check(const TypeExpression& type, std::uint64_t seed) {
   CommittedType handle(type, random.chance(30) ? Constructors::large : Constructors::plain);
   auto decoded = decode(handle, counted_calls());
   if (!decoded) return "not decoded";
-  Subject subject{type, count, handle, std::move(*decoded), *facts, runs_of(*map, count, facts->extent), false,
-                  !has_empty_part(type) && !has_backward_part(type)};
+  Subject subject{type,   count,
+                  handle, std::move(*decoded),
+                  *facts, runs_of(*map, count, facts->extent),
+                  false,  !has_empty_part(type) && !has_backward_part(type)};
   subject.named_twice = overlaps(subject.runs);
   if (auto complaint = check_decoded(subject)) return complaint;
   if (auto complaint = check_second_spelling(subject, random)) return complaint;
@@ -64,14 +66,15 @@ Complaint check_and_count(const TypeExpression& type, std::uint64_t seed) {
 }
 
 bool fuzz_one(const TypeExpression& type, std::uint64_t seed) {
-  std::snprintf(running, sizeof running, "\ncrashed: fuzz_layout --first %llu --type '%s'\n", static_cast<unsigned long long>(seed),
-                type.text().c_str());
+  std::snprintf(running, sizeof running, "\ncrashed: fuzz_layout --first %llu --type '%s'\n",
+                static_cast<unsigned long long>(seed), type.text().c_str());
   const auto complaint = check_and_count(type, seed);
   if (!complaint) return true;
-  const TypeExpression small = shrink(type, [&](const TypeExpression& candidate) { return check_and_count(candidate, seed).has_value(); });
+  const TypeExpression small =
+      shrink(type, [&](const TypeExpression& candidate) { return check_and_count(candidate, seed).has_value(); });
   const auto why = check_and_count(small, seed);
-  std::printf("FAILED: fuzz_layout --first %llu --type '%s': %s\n", static_cast<unsigned long long>(seed), small.text().c_str(),
-              (why ? *why : *complaint).substr(0, 600).c_str());
+  std::printf("FAILED: fuzz_layout --first %llu --type '%s': %s\n", static_cast<unsigned long long>(seed),
+              small.text().c_str(), (why ? *why : *complaint).substr(0, 600).c_str());
   return false;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random datatypes as messages between two ranks, by every kind of call: one type to send, another of the same signature to
-// receive, short messages, several in flight. Every byte of the receive buffer is checked, gaps and surroundings too.
+// Random datatypes as messages between two ranks, by every kind of call: one type to send, another of the same
+// signature to receive, short messages, several in flight. Every byte of the receive buffer is checked, gaps and
+// surroundings too.
 //
 //   fuzz_messages [--seeds N] [--first S]                 run by mpiexec -n 2, plain or under the preload
 //   fuzz_messages --first S --type 'vector(3,1,2,int)'    this type to send, the further choices of seed S
@@ -30,8 +31,8 @@ bool usable(const TypeExpression& type) {
 /// What the receiver posts for `count` elements of `type`.
 struct Receive {
   TypeExpression type;
-  int count = 0;        ///< posted; may be more than arrive
-  int arriving = 0;     ///< elements of this type that arrive
+  int count = 0;     ///< posted; may be more than arrive
+  int arriving = 0;  ///< elements of this type that arrive
 };
 
 std::optional<Receive> receive_for(const TypeExpression& type, int count, bool may_be_short, Random& random) {
@@ -63,7 +64,8 @@ Complaint check_arrived(Exchange& x, const Receive& receive, const Bytes& expect
   if (x.status.MPI_SOURCE != x.peer || x.status.MPI_TAG != x.tag) return "source or tag of the status";
   int count = -1;
   MPI_Get_count(&x.status, x.in.type(), &count);
-  if (count != receive.arriving) return "MPI_Get_count: " + std::to_string(count) + ", not " + std::to_string(receive.arriving);
+  if (count != receive.arriving)
+    return "MPI_Get_count: " + std::to_string(count) + ", not " + std::to_string(receive.arriving);
   // Not MPI_Get_elements: MPICH 4.0.2 divides by zero or fails an assertion in it for some pair types and arrays.
   return std::nullopt;
 }
@@ -77,15 +79,18 @@ Complaint exchange_once(const TypeExpression& type, std::uint64_t seed) {
   const Way& way = random.pick(ways());
   const auto receive = receive_for(type, count, !way.collective, random);
   const int rank = world_rank(), peer = 1 - rank;
-  if (!receive || has_empty_part(receive->type) || (way.library_packs && facts.size * count > 4096)) return std::nullopt;
+  if (!receive || has_empty_part(receive->type) || (way.library_packs && facts.size * count > 4096))
+    return std::nullopt;
   const std::size_t misaligned = random.bits() % 64;
   const Constructors constructors = random.chance(30) ? Constructors::large : Constructors::plain;
-  TypedData out(type, count, outgoing_seed(rank), misaligned, constructors), in(receive->type, receive->count, incoming_seed);
+  TypedData out(type, count, outgoing_seed(rank), misaligned, constructors),
+      in(receive->type, receive->count, incoming_seed);
   Exchange x{out, in, peer, static_cast<int>(random.between(0, 30000))};
   way.run(x, random);
   const Bytes expected = TypedData(type, count, outgoing_seed(peer)).packed();
   if (auto complaint = check_arrived(x, *receive, expected))
-    return std::string(way.name) + ": " + *complaint + "; received as " + std::to_string(receive->count) + " x " + receive->type.text();
+    return std::string(way.name) + ": " + *complaint + "; received as " + std::to_string(receive->count) + " x " +
+           receive->type.text();
   out.expect_untouched();
   return std::nullopt;
 }
@@ -116,16 +121,19 @@ Complaint exchange_several(std::uint64_t seed) {
   for (int i = n; i-- > 0;) {
     const std::size_t k = static_cast<std::size_t>(i);
     out.push_back(std::make_unique<TypedData>(types[k], 1, outgoing_seed(rank)));
-    MPI_Isend(out.back()->address(), 1, out.back()->type(), peer, i, MPI_COMM_WORLD, &requests[static_cast<std::size_t>(n + i)]);
+    MPI_Isend(out.back()->address(), 1, out.back()->type(), peer, i, MPI_COMM_WORLD,
+              &requests[static_cast<std::size_t>(n + i)]);
     if (random.chance(20)) out.back()->free_type();
   }
   Random completion(seed + static_cast<std::uint64_t>(rank));
-  if (const int code = complete(requests, statuses, completion)) return "several: error class " + std::to_string(error_class(code));
+  if (const int code = complete(requests, statuses, completion))
+    return "several: error class " + std::to_string(error_class(code));
   for (std::size_t k = 0; k < types.size(); ++k) {
     Buffer should = Buffer::holding(receives[k].type, receives[k].count, incoming_seed);
     should.scatter(in[k]->runs(), TypedData(types[k], 1, outgoing_seed(peer)).packed());
     if (const auto wrong = in[k]->buffer().difference(should))
-      return "several, message " + std::to_string(k) + " of " + types[k].text() + " as " + receives[k].type.text() + ": received " + *wrong;
+      return "several, message " + std::to_string(k) + " of " + types[k].text() + " as " + receives[k].type.text() +
+             ": received " + *wrong;
   }
   return std::nullopt;
 }
@@ -140,8 +148,8 @@ bool anyone(const Complaint& complaint) {
 /// A receive that failed may leave the sender waiting for ever: nothing more can be tried in this job.
 void end_after_an_error(const Complaint& complaint, std::uint64_t seed, const std::string& arguments) {
   if (!complaint || complaint->find("error class") == std::string::npos) return;
-  std::printf("FAILED: fuzz_messages --first %llu %s: rank %d: %s\n", static_cast<unsigned long long>(seed), arguments.substr(0, 1500).c_str(),
-              world_rank(), complaint->substr(0, 800).c_str());
+  std::printf("FAILED: fuzz_messages --first %llu %s: rank %d: %s\n", static_cast<unsigned long long>(seed),
+              arguments.substr(0, 1500).c_str(), world_rank(), complaint->substr(0, 800).c_str());
   std::fflush(stdout);
   MPI_Abort(MPI_COMM_WORLD, 1);
 }
@@ -153,7 +161,9 @@ bool fuzz_one(const TypeExpression& type, std::uint64_t seed) {
   if (!anyone(complaint)) return true;
   int budget = 500;
   const TypeExpression small = shrink(
-      type, [&](const TypeExpression& candidate) { return usable(candidate) && anyone(exchange_once(candidate, seed)); }, budget);
+      type,
+      [&](const TypeExpression& candidate) { return usable(candidate) && anyone(exchange_once(candidate, seed)); },
+      budget);
   const Complaint why = exchange_once(small, seed);
   if (why)
     std::printf("FAILED: fuzz_messages --first %llu --type '%s': rank %d: %s\n", static_cast<unsigned long long>(seed),
@@ -194,7 +204,8 @@ int main(int argc, char** argv) {
     failed += anyone(complaint) ? 1 : 0;
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  if (world_rank() == 0) std::printf("%llu types, %d failed, %.1f s\n", static_cast<unsigned long long>(done), failed, seconds);
+  if (world_rank() == 0)
+    std::printf("%llu types, %d failed, %.1f s\n", static_cast<unsigned long long>(done), failed, seconds);
   free_neighbours();
   void* detached = nullptr;
   int size = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A GPU-aware MPI, played by aware_tool.c: what is contiguous goes to it untouched, derived types are packed into device memory, and it is handed
-// that. Two ranks.
+// A GPU-aware MPI, played by aware_tool.c: what is contiguous goes to it untouched, derived types are packed into
+// device memory, and it is handed that. Two ranks.
 #include <dlfcn.h>
 
 #include "tests/support/typed_data.hpp"

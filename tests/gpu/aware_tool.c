@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stands in for a GPU-aware MPI: preloaded behind libbestride.so, it takes device memory in a few calls, by copies through host memory, and
- * counts how often it was given some. Device memory is what the driver says. */
+/* Stands in for a GPU-aware MPI: preloaded behind libbestride.so, it takes device memory in a few calls, by copies
+ * through host memory, and counts how often it was given some. Device memory is what the driver says. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>
@@ -35,7 +35,8 @@ static size_t bytes_of(int count, MPI_Datatype type) {
   return (size_t)count * (size_t)size;
 }
 
-__attribute__((visibility("default"))) int MPI_Send(const void* buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm) {
+__attribute__((visibility("default"))) int MPI_Send(const void* buffer, int count, MPI_Datatype type, int to, int tag,
+                                                    MPI_Comm comm) {
   if (!on_device(buffer)) return PMPI_Send(buffer, count, type, to, tag, comm);
   ++aware_tool_given;
   void* host = malloc(bytes_of(count, type) + 1);
@@ -45,7 +46,8 @@ __attribute__((visibility("default"))) int MPI_Send(const void* buffer, int coun
   return error;
 }
 
-__attribute__((visibility("default"))) int MPI_Recv(void* buffer, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Status* status) {
+__attribute__((visibility("default"))) int MPI_Recv(void* buffer, int count, MPI_Datatype type, int from, int tag,
+                                                    MPI_Comm comm, MPI_Status* status) {
   if (!on_device(buffer)) return PMPI_Recv(buffer, count, type, from, tag, comm, status);
   ++aware_tool_given;
   MPI_Status own;

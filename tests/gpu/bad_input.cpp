@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Buffers that can't be moved, or only in an odd way: an MPI error by the communicator's handler, or the right bytes; never a crash. One rank,
-// which sends to itself; two where one hands the other an address.
+// Buffers that can't be moved, or only in an odd way: an MPI error by the communicator's handler, or the right bytes;
+// never a crash. One rank, which sends to itself; two where one hands the other an address.
 #include <cstring>
 
 #include "tests/support/typed_data.hpp"
@@ -53,7 +53,8 @@ MPI_CASE(memory_of_a_context_that_is_gone) {
   CHECK(driver_entry_as<int (*)(std::uint64_t*, std::size_t)>("cuMemAlloc_v2")(&memory, 4096) == 0);
   double there[4];
   void* buffer = reinterpret_cast<void*>(memory);
-  CHECK_EQUAL(MPI_SUCCESS, MPI_Sendrecv(buffer, 4, MPI_DOUBLE, 0, 1, there, 4, MPI_DOUBLE, 0, 1, MPI_COMM_SELF, MPI_STATUS_IGNORE));
+  CHECK_EQUAL(MPI_SUCCESS,
+              MPI_Sendrecv(buffer, 4, MPI_DOUBLE, 0, 1, there, 4, MPI_DOUBLE, 0, 1, MPI_COMM_SELF, MPI_STATUS_IGNORE));
   call_driver("cuCtxDestroy_v2", context);
   CHECK_EQUAL(MPI_ERR_OTHER, send(buffer, 4, MPI_DOUBLE));
 }
@@ -120,11 +121,14 @@ MPI_CASE(device_memory_of_another_process) {
     second.memory.release();
     const auto at = [](void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); };
     unsigned type = 0;
-    const bool own = driver_entry_as<int (*)(void*, int, std::uint64_t)>("cuPointerGetAttribute")(&type, 2, at(there)) == 0;
-    if (!own && at(there) > at(first.memory.data()) && at(there) < at(third.memory.data())) CHECK_EQUAL(MPI_ERR_OTHER, receive_from(there));
+    const bool own =
+        driver_entry_as<int (*)(void*, int, std::uint64_t)>("cuPointerGetAttribute")(&type, 2, at(there)) == 0;
+    if (!own && at(there) > at(first.memory.data()) && at(there) < at(third.memory.data()))
+      CHECK_EQUAL(MPI_ERR_OTHER, receive_from(there));
 
     std::uint64_t mapped = 0;
-    CHECK(driver_entry_as<int (*)(std::uint64_t*, IpcHandle, unsigned)>("cuIpcOpenMemHandle_v2")(&mapped, handle, 1) == 0);
+    CHECK(driver_entry_as<int (*)(std::uint64_t*, IpcHandle, unsigned)>("cuIpcOpenMemHandle_v2")(&mapped, handle, 1) ==
+          0);
     void* buffer = reinterpret_cast<void*>(mapped);
     CHECK_EQUAL(MPI_SUCCESS, receive_from(buffer));
     const char expected[] = {42, 42, 42, 42, 42, 42, 42, 42};
@@ -134,7 +138,8 @@ MPI_CASE(device_memory_of_another_process) {
     MPI_Datatype type_of_four;
     MPI_Type_vector(4, 1, 2, MPI_DOUBLE, &type_of_four);
     MPI_Type_commit(&type_of_four);
-    CHECK_EQUAL(MPI_SUCCESS, MPI_Sendrecv(sent, 4, MPI_DOUBLE, 0, 1, buffer, 1, type_of_four, 0, 1, MPI_COMM_SELF, MPI_STATUS_IGNORE));
+    CHECK_EQUAL(MPI_SUCCESS, MPI_Sendrecv(sent, 4, MPI_DOUBLE, 0, 1, buffer, 1, type_of_four, 0, 1, MPI_COMM_SELF,
+                                          MPI_STATUS_IGNORE));
     MPI_Type_free(&type_of_four);
     CHECK(driver_entry_as<int (*)(std::uint64_t)>("cuIpcCloseMemHandle")(mapped) == 0);
     CHECK_EQUAL(MPI_ERR_OTHER, receive_from(buffer));
@@ -172,7 +177,8 @@ MPI_CASE(managed_memory_of_a_lost_device) {
   CHECK_EQUAL(MPI_ERR_OTHER, MPI_Recv(managed.data(), 1, type, 0, 1, MPI_COMM_SELF, MPI_STATUS_IGNORE));
   CHECK(MPI_Allreduce(MPI_IN_PLACE, managed.data(), 4, MPI_DOUBLE, MPI_SUM, MPI_COMM_SELF) != MPI_SUCCESS);
   double here[4] = {1, 2, 3, 4};
-  CHECK_EQUAL(MPI_SUCCESS, MPI_Sendrecv(here, 4, MPI_DOUBLE, 0, 1, there, 4, MPI_DOUBLE, 0, 1, MPI_COMM_SELF, MPI_STATUS_IGNORE));
+  CHECK_EQUAL(MPI_SUCCESS,
+              MPI_Sendrecv(here, 4, MPI_DOUBLE, 0, 1, there, 4, MPI_DOUBLE, 0, 1, MPI_COMM_SELF, MPI_STATUS_IGNORE));
 }
 
 MPI_CASE(errors_of_mpi_stay_mpis) {
@@ -185,7 +191,8 @@ MPI_CASE(errors_of_mpi_stay_mpis) {
   CHECK_EQUAL(MPI_ERR_TAG, error_class(MPI_Isend(device.memory.data(), 1, MPI_DOUBLE, 0, -7, MPI_COMM_SELF, &request)));
   // A truncated message leaves the device's bytes alone beyond what was posted.
   double long_one[8] = {9, 9, 9, 9, 9, 9, 9, 9};
-  const int error = MPI_Sendrecv(long_one, 8, MPI_DOUBLE, 0, 1, device.memory.data(), 4, MPI_DOUBLE, 0, 1, MPI_COMM_SELF, MPI_STATUS_IGNORE);
+  const int error = MPI_Sendrecv(long_one, 8, MPI_DOUBLE, 0, 1, device.memory.data(), 4, MPI_DOUBLE, 0, 1,
+                                 MPI_COMM_SELF, MPI_STATUS_IGNORE);
   CHECK_EQUAL(MPI_ERR_TRUNCATE, error_class(error));
   std::vector<char> page(4096);
   device.memory.read(page.data());
@@ -198,10 +205,11 @@ MPI_CASE(an_unusable_driver) {
   const ReturnErrors returned(MPI_COMM_SELF);
   Device device;
   double there[4];
-  CHECK_EQUAL(unusable ? MPI_ERR_OTHER : MPI_SUCCESS,
-              MPI_Sendrecv(device.memory.data(), 4, MPI_DOUBLE, 0, 1, there, 4, MPI_DOUBLE, 0, 1, MPI_COMM_SELF, MPI_STATUS_IGNORE));
+  CHECK_EQUAL(unusable ? MPI_ERR_OTHER : MPI_SUCCESS, MPI_Sendrecv(device.memory.data(), 4, MPI_DOUBLE, 0, 1, there, 4,
+                                                                   MPI_DOUBLE, 0, 1, MPI_COMM_SELF, MPI_STATUS_IGNORE));
   double here[4] = {1, 2, 3, 4};
-  CHECK_EQUAL(MPI_SUCCESS, MPI_Sendrecv(here, 4, MPI_DOUBLE, 0, 1, there, 4, MPI_DOUBLE, 0, 1, MPI_COMM_SELF, MPI_STATUS_IGNORE));
+  CHECK_EQUAL(MPI_SUCCESS,
+              MPI_Sendrecv(here, 4, MPI_DOUBLE, 0, 1, there, 4, MPI_DOUBLE, 0, 1, MPI_COMM_SELF, MPI_STATUS_IGNORE));
 }
 
 int main(int argc, char** argv) { return run_cases(argc, argv); }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/gpu/collective_forms.hpp"
 
+#include "base/library_names.hpp"  // behind mpi.h
+
 namespace bestride::test {
 namespace {
 
@@ -8,10 +10,13 @@ namespace {
 struct Large {
   std::vector<MPI_Count> counts;
   std::vector<MPI_Aint> at;
-  explicit Large(const Ends& from) : counts(from.counts.begin(), from.counts.end()), at(from.at.begin(), from.at.end()) {}
+  explicit Large(const Ends& from)
+      : counts(from.counts.begin(), from.counts.end()), at(from.at.begin(), from.at.end()) {}
 };
 
-int complete(int error, MPI_Request* request) { return error != MPI_SUCCESS ? error : MPI_Wait(request, MPI_STATUS_IGNORE); }
+int complete(int error, MPI_Request* request) {
+  return error != MPI_SUCCESS ? error : MPI_Wait(request, MPI_STATUS_IGNORE);
+}
 
 int twice(int error, MPI_Request* request, void (*again)()) {
   if (error != MPI_SUCCESS) return error;
@@ -27,26 +32,29 @@ int twice(int error, MPI_Request* request, void (*again)()) {
 }  // namespace
 
 const char* name(Form form) {
-  constexpr const char* names[] = {"library", "blocking", "nonblocking", "persistent", "blocking_c", "nonblocking_c", "persistent_c"};
+  constexpr const char* names[] = {"library",    "blocking",      "nonblocking", "persistent",
+                                   "blocking_c", "nonblocking_c", "persistent_c"};
   return names[static_cast<int>(form)];
 }
 
 #define LIST(...) __VA_ARGS__
 // `arguments` and `large`: what the forms have in common, in parentheses.
-#define RUN(Name, Iname, arguments, large) \
-  [](Form form, const Arguments& a, void (*again)()) -> int { \
-    const Large out(a.out), in(a.in); \
-    MPI_Request request = MPI_REQUEST_NULL; \
-    switch (form) { \
-      case Form::library: return PMPI_##Name(LIST arguments); \
-      case Form::blocking: return MPI_##Name(LIST arguments); \
-      case Form::nonblocking: return complete(MPI_##Iname(LIST arguments, &request), &request); \
-      case Form::persistent: return twice(MPI_##Name##_init(LIST arguments, MPI_INFO_NULL, &request), &request, again); \
-      case Form::blocking_c: return MPI_##Name##_c(LIST large); \
-      case Form::nonblocking_c: return complete(MPI_##Iname##_c(LIST large, &request), &request); \
-      case Form::persistent_c: return twice(MPI_##Name##_init_c(LIST large, MPI_INFO_NULL, &request), &request, again); \
-    } \
-    return MPI_ERR_OTHER; \
+#define RUN(Name, Iname, arguments, large)                                                           \
+  [](Form form, const Arguments& a, void (*again)()) -> int {                                        \
+    const Large out(a.out), in(a.in);                                                                \
+    MPI_Request request = MPI_REQUEST_NULL;                                                          \
+    switch (form) {                                                                                  \
+      case Form::library: return PMPI_##Name(LIST arguments);                                        \
+      case Form::blocking: return MPI_##Name(LIST arguments);                                        \
+      case Form::nonblocking: return complete(MPI_##Iname(LIST arguments, &request), &request);      \
+      case Form::persistent:                                                                         \
+          return twice(MPI_##Name##_init(LIST arguments, MPI_INFO_NULL, &request), &request, again); \
+      case Form::blocking_c: return MPI_##Name##_c(LIST large);                                      \
+      case Form::nonblocking_c: return complete(MPI_##Iname##_c(LIST large, &request), &request);    \
+      case Form::persistent_c:                                                                       \
+          return twice(MPI_##Name##_init_c(LIST large, MPI_INFO_NULL, &request), &request, again);   \
+    }                                                                                                \
+    return MPI_ERR_OTHER;                                                                            \
   }
 #define SEND a.out.buffer, a.out.count, a.out.type
 #define RECEIVE a.in.buffer, a.in.count, a.in.type
@@ -54,10 +62,12 @@ const char* name(Form form) {
 #define RECEIVE_V a.in.buffer, a.in.counts.data(), a.in.at.data(), a.in.type
 #define SEND_VC a.out.buffer, out.counts.data(), out.at.data(), a.out.type
 #define RECEIVE_VC a.in.buffer, in.counts.data(), in.at.data(), a.in.type
-#define BOTH_W \
-  a.out.buffer, a.out.counts.data(), a.out.at.data(), a.out.types.data(), a.in.buffer, a.in.counts.data(), a.in.at.data(), a.in.types.data()
-#define BOTH_WC \
-  a.out.buffer, out.counts.data(), out.at.data(), a.out.types.data(), a.in.buffer, in.counts.data(), in.at.data(), a.in.types.data()
+#define BOTH_W                                                                                             \
+  a.out.buffer, a.out.counts.data(), a.out.at.data(), a.out.types.data(), a.in.buffer, a.in.counts.data(), \
+      a.in.at.data(), a.in.types.data()
+#define BOTH_WC                                                                                                    \
+  a.out.buffer, out.counts.data(), out.at.data(), a.out.types.data(), a.in.buffer, in.counts.data(), in.at.data(), \
+      a.in.types.data()
 #define REDUCED a.out.buffer, a.in.buffer, a.in.count, a.in.type, a.op
 
 using Root = Collective::Root;

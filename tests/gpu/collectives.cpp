@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every collective in every form, with device, managed and host memory on either side and other kinds on other ranks, against what the MPI
-// library gives for the same bytes in host memory: gaps, margins and buffers that do not matter on a rank included.
+// Every collective in every form, with device, managed and host memory on either side and other kinds on other ranks,
+// against what the MPI library gives for the same bytes in host memory: gaps, margins and buffers that do not matter on
+// a rank included.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -14,6 +15,8 @@
 #include "tests/gpu/collective_forms.hpp"
 #include "tests/gpu/device_buffer.hpp"
 #include "tests/support/harness.hpp"
+
+#include "base/library_names.hpp"  // behind mpi.h
 
 using namespace bestride::test;
 
@@ -128,24 +131,27 @@ void write_again() {
 }
 
 int rounds = 0, left_out = 0, errors = 0, spread = 0;
-/// Collectives that have reached the MPI library, where tests/hierarchical/witness.c counts them: what can be spread over the job's nodes then must not.
+/// Collectives that have reached the MPI library, where tests/hierarchical/witness.c counts them: what can be spread
+/// over the job's nodes then must not.
 const std::atomic<int>* reached = nullptr;
 bool can_be_spread(const Collective& call, Form form, const TypeCase& type, const Group& group, bool in_place) {
   const std::string name = call.name;
   for (const char* never : {"Alltoallw", "Scan", "Exscan", "Reduce_local"})
     if (name == never) return false;
   const bool own = call.reduces && type.op != MPI_SUM && type.op != MPI_MAXLOC;
-  return !group.inter && !(in_place && name.starts_with("Alltoall")) && (!own || form == Form::blocking || form == Form::blocking_c);
+  return !group.inter && !(in_place && name.starts_with("Alltoall")) &&
+         (!own || form == Form::blocking || form == Form::blocking_c);
 }
-/// What fails in the driver during each call (tests/fake_cuda); an error is then as good as the right bytes, and one that is tolerated is
-/// returned.
+/// What fails in the driver during each call (tests/fake_cuda); an error is then as good as the right bytes, and one
+/// that is tolerated is returned.
 const char* const failing = std::getenv("TEST_FAILING_CALLS");
 
-/// What MPICH 4.0.2 does right at the second start, in host memory: some of its persistent collectives copy the own block only once. All ranks
-/// get the same answer.
+/// What MPICH 4.0.2 does right at the second start, in host memory: some of its persistent collectives copy the own
+/// block only once. All ranks get the same answer.
 template <class Place>
-bool works_without(const Collective& call, Form form, Arguments arguments, Place place, const std::vector<char>& out_bytes,
-                   const std::vector<char>& in_bytes, const std::vector<char>& expected) {
+bool works_without(const Collective& call, Form form, Arguments arguments, Place place,
+                   const std::vector<char>& out_bytes, const std::vector<char>& in_bytes,
+                   const std::vector<char>& expected) {
   DeviceBuffer out(Kind::host, buffer_bytes), in(Kind::host, buffer_bytes);
   out.write(out_bytes);
   in.write(in_bytes);
@@ -159,11 +165,14 @@ bool works_without(const Collective& call, Form form, Arguments arguments, Place
   return all != 0;
 }
 
-void run(const Collective& call, Form form, const TypeCase& type, const Group& group, Kind out_kind, Kind in_kind, bool in_place) {
+void run(const Collective& call, Form form, const TypeCase& type, const Group& group, Kind out_kind, Kind in_kind,
+         bool in_place) {
   ++rounds;
-  const std::string what = std::string(call.name) + " " + name(form) + " " + type.name + " from " + name(out_kind) + " to " + name(in_kind) +
-                           (in_place ? " in place" : "") + (group.inter ? " between groups" : "");
-  const std::vector<char> out_bytes = noise(static_cast<unsigned>(rounds * 8 + world_rank())), in_bytes = noise(static_cast<unsigned>(rounds * 8 + 1000 + world_rank()));
+  const std::string what = std::string(call.name) + " " + name(form) + " " + type.name + " from " + name(out_kind) +
+                           " to " + name(in_kind) + (in_place ? " in place" : "") +
+                           (group.inter ? " between groups" : "");
+  const std::vector<char> out_bytes = noise(static_cast<unsigned>(rounds * 8 + world_rank())),
+                          in_bytes = noise(static_cast<unsigned>(rounds * 8 + 1000 + world_rank()));
   Arguments arguments;
   arguments.op = type.op;
   arguments.root = group.root_argument;
@@ -222,8 +231,8 @@ void run_all(MPI_Comm comm) {
         if (group.inter && !call->on_intercomm) continue;
         if (call->reduces && type.op == MPI_OP_NULL) continue;
         if (call->local && form != Form::blocking && form != Form::blocking_c) continue;
-        // MPICH 4.0.2 loses count of the references to derived types in persistent collectives (docs/strategies.md), and has none on
-        // intercommunicators.
+        // MPICH 4.0.2 loses count of the references to derived types in persistent collectives (docs/strategies.md),
+        // and has none on intercommunicators.
         if (is_persistent(form) && (type.derived || group.inter)) continue;
         // MPI_Scatter_init on three ranks crashes at its second start without the preload, too.
         if (is_persistent(form) && world_size() > 2 && std::strcmp(call->name, "Scatter") == 0) continue;
@@ -233,7 +242,8 @@ void run_all(MPI_Comm comm) {
             for (int in_kind = 0; in_kind < 3; ++in_kind) {
               // Alone every pair; with others, whose kinds are shifted by their ranks, every pair in some form.
               if (world_size() > 1 && (in_kind + out_kind + static_cast<int>(form)) % 3 != 0) continue;
-              run(*call, form, type, group, every_kind[(out_kind + world_rank()) % 3], every_kind[(in_kind + 2 * world_rank()) % 3], in_place);
+              run(*call, form, type, group, every_kind[(out_kind + world_rank()) % 3],
+                  every_kind[(in_kind + 2 * world_rank()) % 3], in_place);
             }
         }
       }
@@ -249,7 +259,8 @@ MPI_CASE(every_collective) {
   run_all(MPI_COMM_WORLD);
   if (failing) std::printf("%d errors\n", errors);
   CHECK(left_out < rounds / 4);
-  if (world_rank() == 0) std::printf("%d calls, %d of them spread, %d left out that the library does wrong\n", rounds, spread, left_out);
+  if (world_rank() == 0)
+    std::printf("%d calls, %d of them spread, %d left out that the library does wrong\n", rounds, spread, left_out);
 }
 
 MPI_CASE(between_groups) {

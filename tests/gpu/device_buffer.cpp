@@ -34,7 +34,9 @@ const char* name(Kind kind) {
 bool start_cuda() {
   driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
   void* context = nullptr;
-  if (driver && call("cuInit", 0u) == 0 && call("cuDevicePrimaryCtxRetain", &context, 0) == 0 && call("cuCtxSetCurrent", context) == 0) return true;
+  if (driver && call("cuInit", 0u) == 0 && call("cuDevicePrimaryCtxRetain", &context, 0) == 0 &&
+      call("cuCtxSetCurrent", context) == 0)
+    return true;
   std::fprintf(stderr, "FAILED: no CUDA driver or device\n");
   return false;
 }
@@ -77,7 +79,9 @@ void DeviceBuffer::write(const std::vector<char>& bytes) const {
     std::memcpy(data_, bytes.data(), bytes_);
     return;
   }
-  need(call("cuMemcpyHtoD_v2", reinterpret_cast<unsigned long long>(data_), static_cast<const void*>(bytes.data()), bytes_) == 0, "cuMemcpyHtoD");
+  need(call("cuMemcpyHtoD_v2", reinterpret_cast<unsigned long long>(data_), static_cast<const void*>(bytes.data()),
+            bytes_) == 0,
+       "cuMemcpyHtoD");
   need(call("cuCtxSynchronize") == 0, "cuCtxSynchronize");
 }
 
@@ -86,7 +90,9 @@ std::vector<char> DeviceBuffer::read() const {
   if (kind_ == Kind::host)
     std::memcpy(bytes.data(), data_, bytes_);
   else
-    need(call("cuMemcpyDtoH_v2", static_cast<void*>(bytes.data()), reinterpret_cast<unsigned long long>(data_), bytes_) == 0, "cuMemcpyDtoH");
+    need(call("cuMemcpyDtoH_v2", static_cast<void*>(bytes.data()), reinterpret_cast<unsigned long long>(data_),
+              bytes_) == 0,
+         "cuMemcpyDtoH");
   return bytes;
 }
 

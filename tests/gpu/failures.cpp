@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Driver calls that fail, one at a time and for good: the message still arrives, or the call returns an MPI error by the communicator's handler;
-// never wrong bytes, a hang or the end of the process. The argument says what fails, as FAKE_CUDA_FAIL does; by comma several, one after the
-// other. One rank, which sends to itself. "spoilt": what fails spoils the device for good; one message then, which can't arrive.
+// Driver calls that fail, one at a time and for good: the message still arrives, or the call returns an MPI error by
+// the communicator's handler; never wrong bytes, a hang or the end of the process. The argument says what fails, as
+// FAKE_CUDA_FAIL does; by comma several, one after the other. One rank, which sends to itself. "spoilt": what fails
+// spoils the device for good; one message then, which can't arrive.
 #include <array>
 #include <cstdio>
 #include <cstring>
@@ -29,7 +30,8 @@ bool same(TypedData& in, const Buffer& expected) {
   return !in.buffer().difference(expected);
 }
 
-/// `error` of a call that was to deliver `out` to `in`. An error may leave anything in the bytes of the type, nothing elsewhere.
+/// `error` of a call that was to deliver `out` to `in`. An error may leave anything in the bytes of the type, nothing
+/// elsewhere.
 void judge(int error, int handled_before, TypedData& out, TypedData& in) {
   fail("");
   if (error != MPI_SUCCESS) {
@@ -63,7 +65,8 @@ void nonblocking(const char* what, const char* type, MPI_Comm comm) {
   if (error == MPI_SUCCESS) error = MPI_Isend(from, 1, out.type(), 0, 0, comm, &requests[1]);
   if (error == MPI_SUCCESS) {
     error = MPI_Waitall(2, requests, statuses);
-    if (error != MPI_SUCCESS && error_class(error) != MPI_ERR_IN_STATUS) wrong("MPI_Waitall gave another error than MPI_ERR_IN_STATUS");
+    if (error != MPI_SUCCESS && error_class(error) != MPI_ERR_IN_STATUS)
+      wrong("MPI_Waitall gave another error than MPI_ERR_IN_STATUS");
   }
   fail("");
   if (requests[0] != MPI_REQUEST_NULL) {  // what it waits for was not sent

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocking collectives that go to the MPI library in its nonblocking form (tests/hierarchical/forms_profile.cpp), of buffers in every kind of memory: where they lie
-// changes nothing of the form, which all ranks have to take alike.
+// Blocking collectives that go to the MPI library in its nonblocking form (tests/hierarchical/forms_profile.cpp), of
+// buffers in every kind of memory: where they lie changes nothing of the form, which all ranks have to take alike.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -19,7 +19,8 @@ void check(What what, Kind out_kind, Kind in_kind, int root) {
   const int whole = 16384, ranks = world_size();
   const bool blocks = what != What::broadcast && what != What::allreduce && what != What::reduce;
   std::vector<char> out(4 * whole), in(out.size());
-  for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<char>(static_cast<int>(i) * 31 + world_rank() * 77), in[i] = static_cast<char>(~out[i]);
+  for (std::size_t i = 0; i < out.size(); ++i)
+    out[i] = static_cast<char>(static_cast<int>(i) * 31 + world_rank() * 77), in[i] = static_cast<char>(~out[i]);
   DeviceBuffer there_out(out_kind, out.size()), there_in(in_kind, in.size());
   there_out.write(out);
   there_in.write(in);
@@ -32,10 +33,12 @@ void check(What what, Kind out_kind, Kind in_kind, int root) {
   a.root = root;
   a.comm = MPI_COMM_WORLD;
   a.give_counts(std::vector<int>(static_cast<std::size_t>(ranks), whole / ranks));
-  const std::string text = std::string(name(what)) + ", sent from " + name(out_kind) + ", received in " + name(in_kind) + ", root " + std::to_string(root);
+  const std::string text = std::string(name(what)) + ", sent from " + name(out_kind) + ", received in " +
+                           name(in_kind) + ", root " + std::to_string(root);
   const int calls = calls_seen_by_library(), nonblocking = nonblocking_calls_seen_by_library();
   CHECK_EQUAL(MPI_SUCCESS, complete(what, {Wait::in_call, false, false}, a));
-  if (calls_seen_by_library() != calls + 1 || nonblocking_calls_seen_by_library() != nonblocking + 1) fail_check(__FILE__, __LINE__, text + ": not in the nonblocking form");
+  if (calls_seen_by_library() != calls + 1 || nonblocking_calls_seen_by_library() != nonblocking + 1)
+    fail_check(__FILE__, __LINE__, text + ": not in the nonblocking form");
   a.out = out.data();
   a.in = in.data();
   CHECK_EQUAL(MPI_SUCCESS, complete(what, {Wait::in_call, false, true}, a));
@@ -45,7 +48,15 @@ void check(What what, Kind out_kind, Kind in_kind, int root) {
 }  // namespace
 
 MPI_CASE(any_memory) {
-  constexpr What measured[] = {What::allgather, What::broadcast, What::gather, What::scatter, What::alltoall, What::reduce_scatter, What::reduce_scatter_block, What::allreduce, What::reduce};
+  constexpr What measured[] = {What::allgather,
+                               What::broadcast,
+                               What::gather,
+                               What::scatter,
+                               What::alltoall,
+                               What::reduce_scatter,
+                               What::reduce_scatter_block,
+                               What::allreduce,
+                               What::reduce};
   for (const What what : measured)
     for (const int root : {0, world_size() - 1})
       for (std::size_t salt = 0; salt < 9; ++salt) {

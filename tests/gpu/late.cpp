@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program that loads the CUDA driver long after MPI_Init: the very next call that is handed device memory sees it. With an argument a plugin
-// of that name is loaded before, unloaded, loaded again and kept.
+// A program that loads the CUDA driver long after MPI_Init: the very next call that is handed device memory sees it.
+// With an argument a plugin of that name is loaded before, unloaded, loaded again and kept.
 #include <dlfcn.h>
 #include <mpi.h>
 
@@ -16,7 +16,8 @@ namespace {
 constexpr int bytes = 4096;
 
 bool gets_through(const void* out, void* in) {
-  return MPI_Sendrecv(out, bytes, MPI_CHAR, 0, 1, in, bytes, MPI_CHAR, 0, 1, MPI_COMM_SELF, MPI_STATUS_IGNORE) == MPI_SUCCESS;
+  return MPI_Sendrecv(out, bytes, MPI_CHAR, 0, 1, in, bytes, MPI_CHAR, 0, 1, MPI_COMM_SELF, MPI_STATUS_IGNORE) ==
+         MPI_SUCCESS;
 }
 
 bool host_messages_get_through() {

@@ -81,7 +81,8 @@ MPI_CASE(local_calls_between_isends) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Type_size(halo.out[i]->type(), &size);
     (void)MPI_Wtime();
-    MPI_Isend(halo.from[i], 1, halo.out[i]->type(), rank, static_cast<int>(i), MPI_COMM_WORLD, &halo.requests[faces + i]);
+    MPI_Isend(halo.from[i], 1, halo.out[i]->type(), rank, static_cast<int>(i), MPI_COMM_WORLD,
+              &halo.requests[faces + i]);
   }
   MPI_Waitall(2 * faces, halo.requests.data(), MPI_STATUSES_IGNORE);
   CHECK_EQUAL(2, launches());
@@ -95,7 +96,8 @@ MPI_CASE(every_kind_of_nonblocking_send) {
   halo.irecvs();
   for (std::size_t i = 0; i < faces; ++i) {
     const auto send = i % 3 == 0 ? MPI_Isend : i % 3 == 1 ? MPI_Issend : MPI_Irsend;
-    send(halo.from[i], 1, halo.out[i]->type(), world_rank(), static_cast<int>(i), MPI_COMM_WORLD, &halo.requests[faces + i]);
+    send(halo.from[i], 1, halo.out[i]->type(), world_rank(), static_cast<int>(i), MPI_COMM_WORLD,
+         &halo.requests[faces + i]);
   }
   CHECK_EQUAL(0, launches());
   MPI_Waitall(2 * faces, halo.requests.data(), MPI_STATUSES_IGNORE);
@@ -106,8 +108,10 @@ MPI_CASE(every_kind_of_nonblocking_send) {
 MPI_CASE(startall) {
   Halo halo;
   for (std::size_t i = 0; i < faces; ++i) {
-    MPI_Recv_init(halo.to[i], 1, halo.in[i]->type(), world_rank(), static_cast<int>(i), MPI_COMM_WORLD, &halo.requests[i]);
-    MPI_Send_init(halo.from[i], 1, halo.out[i]->type(), world_rank(), static_cast<int>(i), MPI_COMM_WORLD, &halo.requests[faces + i]);
+    MPI_Recv_init(halo.to[i], 1, halo.in[i]->type(), world_rank(), static_cast<int>(i), MPI_COMM_WORLD,
+                  &halo.requests[i]);
+    MPI_Send_init(halo.from[i], 1, halo.out[i]->type(), world_rank(), static_cast<int>(i), MPI_COMM_WORLD,
+                  &halo.requests[faces + i]);
   }
   for (int round = 0; round < 3; ++round) {
     count_from_here();
@@ -120,17 +124,21 @@ MPI_CASE(startall) {
   for (MPI_Request& request : halo.requests) MPI_Request_free(&request);
 }
 
-// With BESTRIDE_GPU_GRAPHS=always, or a profile that says so: the first start is enqueued, the second makes the graph, and from then on a
-// start is one driver call.
+// With BESTRIDE_GPU_GRAPHS=always, or a profile that says so: the first start is enqueued, the second makes the graph,
+// and from then on a start is one driver call.
 MPI_CASE(repeated_starts_are_one_graph_each) {
   const char* said = std::getenv("BESTRIDE_GPU_GRAPHS");
   if (!said) return;
   const bool graphs = std::strcmp(said, "always") == 0 || std::getenv("BESTRIDE_PROFILE");
-  const auto single_calls = [] { return launches() + calls("cuMemcpyDtoHAsync_v2") + calls("cuMemcpyHtoDAsync_v2") + calls("cuMemcpy2DAsync_v2"); };
+  const auto single_calls = [] {
+    return launches() + calls("cuMemcpyDtoHAsync_v2") + calls("cuMemcpyHtoDAsync_v2") + calls("cuMemcpy2DAsync_v2");
+  };
   Halo halo;
   for (std::size_t i = 0; i < faces; ++i) {
-    MPI_Recv_init(halo.to[i], 1, halo.in[i]->type(), world_rank(), static_cast<int>(i), MPI_COMM_WORLD, &halo.requests[i]);
-    MPI_Send_init(halo.from[i], 1, halo.out[i]->type(), world_rank(), static_cast<int>(i), MPI_COMM_WORLD, &halo.requests[faces + i]);
+    MPI_Recv_init(halo.to[i], 1, halo.in[i]->type(), world_rank(), static_cast<int>(i), MPI_COMM_WORLD,
+                  &halo.requests[i]);
+    MPI_Send_init(halo.from[i], 1, halo.out[i]->type(), world_rank(), static_cast<int>(i), MPI_COMM_WORLD,
+                  &halo.requests[faces + i]);
   }
   for (int round = 0; round < 4; ++round) {
     count_from_here();
@@ -158,7 +166,8 @@ MPI_CASE(memory_given_out_again_is_no_repetition) {
     void *from = out.address(), *to = in.address();
     same += !before.emplace(from, to).second;
     count_from_here();
-    MPI_Sendrecv(from, 1, out.type(), world_rank(), 0, to, 1, in.type(), world_rank(), 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Sendrecv(from, 1, out.type(), world_rank(), 0, to, 1, in.type(), world_rank(), 0, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
     CHECK_EQUAL(0, calls("cuGraphLaunch"));
     in.expect(out.packed());
   }
@@ -199,7 +208,8 @@ MPI_CASE(one_launch_for_each_of_two_devices) {
   for (int device = 0; device < 2; ++device) {
     CHECK(retain(&contexts[device], device) == 0 && make_current(contexts[device]) == 0);
     CHECK(allocate(&from[device], numbers * 8) == 0 && allocate(&to[device], numbers * 8) == 0);
-    for (std::size_t i = 0; i < numbers; ++i) sent[static_cast<std::size_t>(device)][i] = static_cast<double>(100 * device) + static_cast<double>(i);
+    for (std::size_t i = 0; i < numbers; ++i)
+      sent[static_cast<std::size_t>(device)][i] = static_cast<double>(100 * device) + static_cast<double>(i);
     CHECK(write(from[device], sent[static_cast<std::size_t>(device)].data(), numbers * 8) == 0);
     CHECK(write(to[device], got[0].data(), numbers * 8) == 0);
   }
@@ -209,9 +219,11 @@ MPI_CASE(one_launch_for_each_of_two_devices) {
     MPI_Request requests[4];
     count_from_here();
     for (int device = 0; device < 2; ++device)
-      MPI_Irecv(reinterpret_cast<void*>(to[device]), 1, type, world_rank(), 1 - device, MPI_COMM_WORLD, &requests[device]);
+      MPI_Irecv(reinterpret_cast<void*>(to[device]), 1, type, world_rank(), 1 - device, MPI_COMM_WORLD,
+                &requests[device]);
     for (int device = 0; device < 2; ++device)
-      MPI_Isend(reinterpret_cast<void*>(from[device]), 1, type, world_rank(), device, MPI_COMM_WORLD, &requests[2 + device]);
+      MPI_Isend(reinterpret_cast<void*>(from[device]), 1, type, world_rank(), device, MPI_COMM_WORLD,
+                &requests[2 + device]);
     MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);
     CHECK_EQUAL(4, launches());
   }
@@ -219,7 +231,8 @@ MPI_CASE(one_launch_for_each_of_two_devices) {
     make_current(contexts[device]);
     CHECK(read(got[static_cast<std::size_t>(device)].data(), to[device], numbers * 8) == 0);
     for (std::size_t i = 0; i < numbers; ++i)
-      CHECK_EQUAL(i % 2 == 0 ? sent[static_cast<std::size_t>(1 - device)][i] : 0.0, got[static_cast<std::size_t>(device)][i]);
+      CHECK_EQUAL(i % 2 == 0 ? sent[static_cast<std::size_t>(1 - device)][i] : 0.0,
+                  got[static_cast<std::size_t>(device)][i]);
   }
 }
 
@@ -242,7 +255,8 @@ MPI_CASE(contiguous_messages_need_none_alone) {
   TypedData out("double", 1000, 1), in("double", 1000, 2);
   void *from = out.address(), *to = in.address();
   count_from_here();
-  MPI_Sendrecv(from, 1000, MPI_DOUBLE, world_rank(), 0, to, 1000, MPI_DOUBLE, world_rank(), 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  MPI_Sendrecv(from, 1000, MPI_DOUBLE, world_rank(), 0, to, 1000, MPI_DOUBLE, world_rank(), 0, MPI_COMM_WORLD,
+               MPI_STATUS_IGNORE);
   CHECK_EQUAL(0, launches());
   in.expect(out.packed());
 }
@@ -255,7 +269,8 @@ MPI_CASE(a_long_message_takes_one_or_one_a_chunk) {
   TypedData out(type, 1, 1), in(type, 1, 2);
   void *from = out.address(), *to = in.address();
   count_from_here();
-  MPI_Sendrecv(from, 1, out.type(), world_rank(), 0, to, 1, in.type(), world_rank(), 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  MPI_Sendrecv(from, 1, out.type(), world_rank(), 0, to, 1, in.type(), world_rank(), 0, MPI_COMM_WORLD,
+               MPI_STATUS_IGNORE);
   if (std::strcmp(forced, "pipelined") == 0)
     CHECK(launches() >= 4 && launches() <= 44 && launches() % 2 == 0);
   else
@@ -267,7 +282,8 @@ MPI_CASE(host_memory_asks_and_launches_nothing) {
   std::vector<double> from(200, 1.5), to(200);
   CommittedType type("vector(100,1,2,double)");
   count_from_here();
-  MPI_Sendrecv(from.data(), 1, type, world_rank(), 0, to.data(), 1, type, world_rank(), 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  MPI_Sendrecv(from.data(), 1, type, world_rank(), 0, to.data(), 1, type, world_rank(), 0, MPI_COMM_WORLD,
+               MPI_STATUS_IGNORE);
   CHECK_EQUAL(0, launches());
   CHECK_EQUAL(0, calls("cuStreamSynchronize") + calls("cuEventRecord") + calls("cuMemcpyDtoHAsync_v2"));
   CHECK(to[0] == 1.5 && to[1] == 0);

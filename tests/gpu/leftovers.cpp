@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages of device memory leave nothing behind: however many there were, the process is as large as after the first few. Two ranks.
+// Messages of device memory leave nothing behind: however many there were, the process is as large as after the first
+// few. Two ranks.
 #include <unistd.h>
 
 #include <array>
@@ -18,7 +19,8 @@ constexpr long allowed_kib = 400;
 long resident_kib() {
   long all = 0, resident = 0;
   std::FILE* file = std::fopen("/proc/self/statm", "r");
-  if (!file || std::fscanf(file, "%ld %ld", &all, &resident) != 2) fail_check(__FILE__, __LINE__, "no /proc/self/statm");
+  if (!file || std::fscanf(file, "%ld %ld", &all, &resident) != 2)
+    fail_check(__FILE__, __LINE__, "no /proc/self/statm");
   if (file) std::fclose(file);
   return resident * (sysconf(_SC_PAGESIZE) / 1024);
 }
@@ -31,7 +33,9 @@ void leaves_nothing(Once once) {
   const long before = resident_kib();
   for (int i = 0; i < rounds; ++i) once();
   const long grown = resident_kib() - before;
-  if (grown > allowed_kib) fail_check(__FILE__, __LINE__, "grown by " + std::to_string(grown) + " KiB in " + std::to_string(rounds) + " rounds");
+  if (grown > allowed_kib)
+    fail_check(__FILE__, __LINE__,
+               "grown by " + std::to_string(grown) + " KiB in " + std::to_string(rounds) + " rounds");
 }
 
 struct Data {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Neighbour collectives with device memory on either side, in every form, against the same call with host memory; on a ring and on a line, whose
-// ends have no neighbour.
+// Neighbour collectives with device memory on either side, in every form, against the same call with host memory; on a
+// ring and on a line, whose ends have no neighbour.
 #include <functional>
 
 #include "tests/support/typed_data.hpp"
@@ -22,43 +22,58 @@ struct Sides {
 /// request: null for the blocking form. `init`: the persistent form.
 using Call = std::function<void(const Sides&, MPI_Request* request, bool init)>;
 
-// Blocks of two and one elements, in exchanged places. From the left comes what it sends to its right. On a ring of one or two ranks both are
-// one process, and which of its blocks comes where differs between MPI libraries: there the blocks are of one length.
+// Blocks of two and one elements, in exchanged places. From the left comes what it sends to its right. On a ring of one
+// or two ranks both are one process, and which of its blocks comes where differs between MPI libraries: there the
+// blocks are of one length.
 int counts[] = {2, 1}, at[] = {1, 0};
 int in_counts[] = {1, 2}, in_at[] = {2, 0};
 
 const std::pair<const char*, Call> calls[] = {
     {"allgather",
      [](const Sides& s, MPI_Request* r, bool init) {
-       if (!r) MPI_Neighbor_allgather(s.from, 1, s.send_type, s.to, 1, s.receive_type, s.comm);
-       else if (!init) MPI_Ineighbor_allgather(s.from, 1, s.send_type, s.to, 1, s.receive_type, s.comm, r);
+       if (!r)
+         MPI_Neighbor_allgather(s.from, 1, s.send_type, s.to, 1, s.receive_type, s.comm);
+       else if (!init)
+         MPI_Ineighbor_allgather(s.from, 1, s.send_type, s.to, 1, s.receive_type, s.comm, r);
 #if MPI_VERSION >= 4
-       else MPI_Neighbor_allgather_init(s.from, 1, s.send_type, s.to, 1, s.receive_type, s.comm, MPI_INFO_NULL, r);
+       else
+         MPI_Neighbor_allgather_init(s.from, 1, s.send_type, s.to, 1, s.receive_type, s.comm, MPI_INFO_NULL, r);
 #endif
      }},
     {"allgatherv",
      [](const Sides& s, MPI_Request* r, bool init) {
        static const int one_each[] = {1, 1}, places[] = {2, 0};
-       if (!r) MPI_Neighbor_allgatherv(s.from, 1, s.send_type, s.to, one_each, places, s.receive_type, s.comm);
-       else if (!init) MPI_Ineighbor_allgatherv(s.from, 1, s.send_type, s.to, one_each, places, s.receive_type, s.comm, r);
+       if (!r)
+         MPI_Neighbor_allgatherv(s.from, 1, s.send_type, s.to, one_each, places, s.receive_type, s.comm);
+       else if (!init)
+         MPI_Ineighbor_allgatherv(s.from, 1, s.send_type, s.to, one_each, places, s.receive_type, s.comm, r);
 #if MPI_VERSION >= 4
-       else MPI_Neighbor_allgatherv_init(s.from, 1, s.send_type, s.to, one_each, places, s.receive_type, s.comm, MPI_INFO_NULL, r);
+       else
+         MPI_Neighbor_allgatherv_init(s.from, 1, s.send_type, s.to, one_each, places, s.receive_type, s.comm,
+                                      MPI_INFO_NULL, r);
 #endif
      }},
     {"alltoall",
      [](const Sides& s, MPI_Request* r, bool init) {
-       if (!r) MPI_Neighbor_alltoall(s.from, 1, s.send_type, s.to, 1, s.receive_type, s.comm);
-       else if (!init) MPI_Ineighbor_alltoall(s.from, 1, s.send_type, s.to, 1, s.receive_type, s.comm, r);
+       if (!r)
+         MPI_Neighbor_alltoall(s.from, 1, s.send_type, s.to, 1, s.receive_type, s.comm);
+       else if (!init)
+         MPI_Ineighbor_alltoall(s.from, 1, s.send_type, s.to, 1, s.receive_type, s.comm, r);
 #if MPI_VERSION >= 4
-       else MPI_Neighbor_alltoall_init(s.from, 1, s.send_type, s.to, 1, s.receive_type, s.comm, MPI_INFO_NULL, r);
+       else
+         MPI_Neighbor_alltoall_init(s.from, 1, s.send_type, s.to, 1, s.receive_type, s.comm, MPI_INFO_NULL, r);
 #endif
      }},
     {"alltoallv",
      [](const Sides& s, MPI_Request* r, bool init) {
-       if (!r) MPI_Neighbor_alltoallv(s.from, counts, at, s.send_type, s.to, in_counts, in_at, s.receive_type, s.comm);
-       else if (!init) MPI_Ineighbor_alltoallv(s.from, counts, at, s.send_type, s.to, in_counts, in_at, s.receive_type, s.comm, r);
+       if (!r)
+         MPI_Neighbor_alltoallv(s.from, counts, at, s.send_type, s.to, in_counts, in_at, s.receive_type, s.comm);
+       else if (!init)
+         MPI_Ineighbor_alltoallv(s.from, counts, at, s.send_type, s.to, in_counts, in_at, s.receive_type, s.comm, r);
 #if MPI_VERSION >= 4
-       else MPI_Neighbor_alltoallv_init(s.from, counts, at, s.send_type, s.to, in_counts, in_at, s.receive_type, s.comm, MPI_INFO_NULL, r);
+       else
+         MPI_Neighbor_alltoallv_init(s.from, counts, at, s.send_type, s.to, in_counts, in_at, s.receive_type, s.comm,
+                                     MPI_INFO_NULL, r);
 #endif
      }},
     {"alltoallw",
@@ -69,10 +84,14 @@ const std::pair<const char*, Call> calls[] = {
          from_at[i] = at[i] * s.extent, to_at[i] = in_at[i] * s.extent;
          from_types[i] = s.send_type, to_types[i] = s.receive_type;
        }
-       if (!r) MPI_Neighbor_alltoallw(s.from, counts, from_at, from_types, s.to, in_counts, to_at, to_types, s.comm);
-       else if (!init) MPI_Ineighbor_alltoallw(s.from, counts, from_at, from_types, s.to, in_counts, to_at, to_types, s.comm, r);
+       if (!r)
+         MPI_Neighbor_alltoallw(s.from, counts, from_at, from_types, s.to, in_counts, to_at, to_types, s.comm);
+       else if (!init)
+         MPI_Ineighbor_alltoallw(s.from, counts, from_at, from_types, s.to, in_counts, to_at, to_types, s.comm, r);
 #if MPI_VERSION >= 4
-       else MPI_Neighbor_alltoallw_init(s.from, counts, from_at, from_types, s.to, in_counts, to_at, to_types, s.comm, MPI_INFO_NULL, r);
+       else
+         MPI_Neighbor_alltoallw_init(s.from, counts, from_at, from_types, s.to, in_counts, to_at, to_types, s.comm,
+                                     MPI_INFO_NULL, r);
 #endif
      }},
 };
@@ -80,7 +99,8 @@ const std::pair<const char*, Call> calls[] = {
 enum class Form { blocking, nonblocking, persistent };
 
 /// What the receive buffer holds after the call.
-Buffer result(const Call& call, Form form, const char* type, MemoryPlace out_place, MemoryPlace in_place, MPI_Comm comm) {
+Buffer result(const Call& call, Form form, const char* type, MemoryPlace out_place, MemoryPlace in_place,
+              MPI_Comm comm) {
   set_memory_place(out_place);
   TypedData out = outgoing(type, 4, world_rank());
   set_memory_place(in_place);
@@ -114,13 +134,15 @@ void all_on(bool periodic, Form form) {
   MPI_Comm comm;
   MPI_Cart_create(MPI_COMM_WORLD, 1, &size, &wraps, 0, &comm);
   for (const auto& [name, call] : calls)
-    for (const char* type : {"double", "vector(40,3,5,float)", "resized(0,40,struct([1,1,3],[0,8,17],[double,int,char]))"}) {
+    for (const char* type :
+         {"double", "vector(40,3,5,float)", "resized(0,40,struct([1,1,3],[0,8,17],[double,int,char]))"}) {
       const Buffer expected = result(call, form, type, MemoryPlace::host, MemoryPlace::host, comm);
       for (const MemoryPlace out : {MemoryPlace::device, MemoryPlace::host, MemoryPlace::managed})
         for (const MemoryPlace in : {MemoryPlace::device, MemoryPlace::host, MemoryPlace::pinned})
           if (const auto wrong = result(call, form, type, out, in, comm).difference(expected))
-            fail_check(__FILE__, __LINE__, std::string(name) + " of " + type + ", memory " + std::to_string(static_cast<int>(out)) + " to " +
-                                               std::to_string(static_cast<int>(in)) + ": " + *wrong);
+            fail_check(__FILE__, __LINE__,
+                       std::string(name) + " of " + type + ", memory " + std::to_string(static_cast<int>(out)) +
+                           " to " + std::to_string(static_cast<int>(in)) + ": " + *wrong);
     }
   MPI_Comm_free(&comm);
 }

@@ -6,7 +6,8 @@ using namespace bestride::test;
 
 namespace {
 
-constexpr const char* types[] = {"double", small_type, large_type, record_type, list_type, "resized(-8,64,vector(3,1,2,int))"};
+constexpr const char* types[] = {"double",    small_type, large_type,
+                                 record_type, list_type,  "resized(-8,64,vector(3,1,2,int))"};
 constexpr int first = 5;  ///< where the packed bytes begin
 
 /// A buffer of bytes in memory of a kind.
@@ -41,11 +42,13 @@ MPI_CASE(pack) {
         Bytes expected = noise(size + 20, 3);
         Packed packed(there, expected);
         int position = first;
-        CHECK_EQUAL(MPI_SUCCESS, MPI_Pack(out.address(), 2, out.type(), packed.address(), static_cast<int>(size) + 20, &position, MPI_COMM_WORLD));
+        CHECK_EQUAL(MPI_SUCCESS, MPI_Pack(out.address(), 2, out.type(), packed.address(), static_cast<int>(size) + 20,
+                                          &position, MPI_COMM_WORLD));
         CHECK_EQUAL(first + static_cast<int>(size), position);
         const Bytes bytes = out.packed();
         std::copy(bytes.begin(), bytes.end(), expected.begin() + first);
-        if (const auto wrong = difference(expected, packed.fetch())) fail_check(__FILE__, __LINE__, std::string(type) + ": " + *wrong);
+        if (const auto wrong = difference(expected, packed.fetch()))
+          fail_check(__FILE__, __LINE__, std::string(type) + ": " + *wrong);
         out.expect_untouched();
       }
 }
@@ -60,10 +63,12 @@ MPI_CASE(unpack) {
         const Bytes content = noise(size + 20, 4);
         Packed packed(there, content);
         int position = first;
-        CHECK_EQUAL(MPI_SUCCESS, MPI_Unpack(packed.address(), static_cast<int>(size) + 20, &position, in.address(), 2, in.type(), MPI_COMM_WORLD));
+        CHECK_EQUAL(MPI_SUCCESS, MPI_Unpack(packed.address(), static_cast<int>(size) + 20, &position, in.address(), 2,
+                                            in.type(), MPI_COMM_WORLD));
         CHECK_EQUAL(first + static_cast<int>(size), position);
         in.expect(Bytes(content.begin() + first, content.begin() + first + static_cast<std::ptrdiff_t>(size)));
-        if (const auto wrong = difference(content, packed.fetch())) fail_check(__FILE__, __LINE__, std::string(type) + ": " + *wrong);
+        if (const auto wrong = difference(content, packed.fetch()))
+          fail_check(__FILE__, __LINE__, std::string(type) + ": " + *wrong);
       }
 }
 
@@ -73,7 +78,8 @@ MPI_CASE(a_buffer_too_small) {
   Packed packed(MemoryPlace::device, noise(static_cast<std::size_t>(out.packed_size()), 3));
   const ReturnErrors returned(MPI_COMM_WORLD);
   int position = 1;
-  CHECK_EQUAL(MPI_ERR_TRUNCATE, MPI_Pack(out.address(), 2, out.type(), packed.address(), static_cast<int>(out.packed_size()), &position, MPI_COMM_WORLD));
+  CHECK_EQUAL(MPI_ERR_TRUNCATE, MPI_Pack(out.address(), 2, out.type(), packed.address(),
+                                         static_cast<int>(out.packed_size()), &position, MPI_COMM_WORLD));
   CHECK_EQUAL(1, position);
 }
 
@@ -86,7 +92,8 @@ MPI_CASE(a_communicator_never_used) {
   TypedData out(small_type, 2, 1);
   Packed packed(MemoryPlace::host, noise(static_cast<std::size_t>(out.packed_size()), 3));
   int position = 0;
-  CHECK_EQUAL(MPI_SUCCESS, MPI_Pack(out.address(), 2, out.type(), packed.address(), static_cast<int>(out.packed_size()), &position, comm));
+  CHECK_EQUAL(MPI_SUCCESS, MPI_Pack(out.address(), 2, out.type(), packed.address(), static_cast<int>(out.packed_size()),
+                                    &position, comm));
   if (const auto wrong = difference(out.packed(), packed.fetch())) fail_check(__FILE__, __LINE__, *wrong);
   MPI_Group_free(&world);
   MPI_Comm_free(&comm);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whatever is called after MPI_Isend of device memory, the message gets through: each order of calls that has hung GPU-aware
-// libraries, and calls this library has no entry for. Two ranks. A message that is not sent is a hang, seen by the time limit.
+// Whatever is called after MPI_Isend of device memory, the message gets through: each order of calls that has hung
+// GPU-aware libraries, and calls this library has no entry for. Two ranks. A message that is not sent is a hang, seen
+// by the time limit.
 #include <array>
 #include <functional>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantised collectives of numbers in device memory, whose codes the device makes and reads: the bits that buffers in host memory
-// give, whichever ranks have which, in every form; that only codes are copied; and what happens where the device can't.
+// Quantised collectives of numbers in device memory, whose codes the device makes and reads: the bits that buffers in
+// host memory give, whichever ranks have which, in every form; that only codes are copied; and what happens where the
+// device can't.
 #include <algorithm>
 #include <cstring>
 #include <functional>
@@ -23,8 +24,10 @@ using Memory = Kind;
 namespace {
 
 constexpr What gathers[] = {What::allgather, What::allgatherv};
-constexpr What whats[] = {What::allgather, What::allgatherv, What::allreduce, What::reduce_scatter, What::reduce_scatter_block};
-constexpr NumberFormat formats[] = {NumberFormat::float32, NumberFormat::float64, NumberFormat::float16, NumberFormat::bfloat16};
+constexpr What whats[] = {What::allgather, What::allgatherv, What::allreduce, What::reduce_scatter,
+                          What::reduce_scatter_block};
+constexpr NumberFormat formats[] = {NumberFormat::float32, NumberFormat::float64, NumberFormat::float16,
+                                    NumberFormat::bfloat16};
 constexpr const char* format_names[] = {"float32", "float64", "float16", "bfloat16"};
 constexpr int fraction_bits[] = {23, 52, 10, 7}, exponent_bits[] = {8, 11, 5, 8};
 bool is_gather(What what) { return what == What::allgather || what == What::allgatherv; }
@@ -36,7 +39,8 @@ class Coded {
     MPI_Info info;
     MPI_Info_create(&info);
     MPI_Info_set(info, "bestride_quantize", bits == CodeBits::int8 ? "int8" : "int4");
-    if (number_bytes(format) == 2) MPI_Info_set(info, "bestride_format", format == NumberFormat::bfloat16 ? "bfloat16" : "half");
+    if (number_bytes(format) == 2)
+      MPI_Info_set(info, "bestride_format", format == NumberFormat::bfloat16 ? "bfloat16" : "half");
     MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &comm);
     MPI_Info_free(&info);
     type = format == NumberFormat::float32 ? MPI_FLOAT : format == NumberFormat::float64 ? MPI_DOUBLE : MPI_UINT16_T;
@@ -130,7 +134,8 @@ std::vector<Bytes> run(const Call& given, const Coded& coded, Memory out_memory,
   const auto bytes_for = [&](int numbers, bool strided) {
     return static_cast<std::size_t>(std::max(1, numbers) * number * (strided ? 2 : 1) + given.misplaced);
   };
-  const DeviceBuffer out(out_memory, bytes_for(sent, given.strided_out)), in(in_memory, bytes_for(received, given.strided_in));
+  const DeviceBuffer out(out_memory, bytes_for(sent, given.strided_out)),
+      in(in_memory, bytes_for(received, given.strided_in));
   // A type of one number with a gap, so that counts and places stay.
   std::unique_ptr<Strided> gapped;
   if (given.strided_out || given.strided_in) gapped = std::make_unique<Strided>(coded.type, 1, number);
@@ -197,11 +202,12 @@ std::vector<Bytes> run(const Call& given, const Coded& coded, Memory out_memory,
 
 std::string text_of(const Call& given, const Coded& coded) {
   return std::string(name(given.what)) + " " + name(Form{given.wait, given.large}) + ", " + coded.text + ", " +
-         std::to_string(given.count) + (given.in_place ? ", in place" : "") + (given.strided_out ? ", strided out" : "") +
-         (given.strided_in ? ", strided in" : "");
+         std::to_string(given.count) + (given.in_place ? ", in place" : "") +
+         (given.strided_out ? ", strided out" : "") + (given.strided_in ? ", strided in" : "");
 }
 
-/// Where this rank's two buffers lie: on the device everywhere; on even ranks only; one of both, in turns; in managed memory.
+/// Where this rank's two buffers lie: on the device everywhere; on even ranks only; one of both, in turns; in managed
+/// memory.
 struct Placing {
   Memory out, in;
 };
@@ -277,8 +283,9 @@ MPI_CASE(strided_and_misplaced_numbers) {
       for (const bool in_place : {false, true})
         for (const bool out : {false, true})
           for (const bool in : {false, true}) {
-            compare({.what = what, .count = 333, .in_place = in_place, .strided_out = out, .strided_in = in, .salt = salt}, coded,
-                    salt % placings);
+            compare(
+                {.what = what, .count = 333, .in_place = in_place, .strided_out = out, .strided_in = in, .salt = salt},
+                coded, salt % placings);
             ++salt;
           }
     compare({.what = What::allgather, .count = 333, .misplaced = 1, .salt = salt}, coded, 0);
@@ -312,12 +319,16 @@ MPI_CASE(nothing_but_codes_is_copied) {
   for (const bool strided : {false, true})
     for (const bool in_place : {false, true})
       for (int again = 0; again < 2; ++again) {
-        const Traffic seen = traffic_of(
-            {.what = What::allgather, .count = count, .in_place = in_place, .strided_out = strided, .strided_in = strided}, coded);
+        const Traffic seen = traffic_of({.what = What::allgather,
+                                         .count = count,
+                                         .in_place = in_place,
+                                         .strided_out = strided,
+                                         .strided_in = strided},
+                                        coded);
         CHECK_EQUAL(codes, seen.out);
         CHECK_EQUAL(ranks * codes, seen.in);
-        // One that makes codes and one that reads them: whole code blocks of all ranks follow each other; and with gaps one each
-        // that packs.
+        // One that makes codes and one that reads them: whole code blocks of all ranks follow each other; and with gaps
+        // one each that packs.
         CHECK_EQUAL(strided ? 4 : 2, seen.launches);
       }
   for (const bool in_place : {false, true}) {
@@ -354,9 +365,10 @@ MPI_CASE(never_on_the_device) {
 MPI_CASE(what_the_device_does_not_do_the_cpu_does) {
   if (!on_stand_in()) return;
   const Coded coded(NumberFormat::float32, CodeBits::int8);
-  for (const char* what : {"cuLaunchKernel:1:701", "cuLaunchKernel:2:701", "cuLaunchKernel:1+:701", "cuMemAlloc_v2:1+:2",
-                           "cuMemHostAlloc:1+:2", "cuMemAlloc_v2:1+:2,cuMemHostAlloc:1+:2", "cuMemcpyDtoHAsync_v2:1:999",
-                           "cuMemcpyHtoDAsync_v2:1:999", "cuEventRecord:1:999", "cuEventSynchronize:1:999", "cuEventRecord:1+:999"})
+  for (const char* what :
+       {"cuLaunchKernel:1:701", "cuLaunchKernel:2:701", "cuLaunchKernel:1+:701", "cuMemAlloc_v2:1+:2",
+        "cuMemHostAlloc:1+:2", "cuMemAlloc_v2:1+:2,cuMemHostAlloc:1+:2", "cuMemcpyDtoHAsync_v2:1:999",
+        "cuMemcpyHtoDAsync_v2:1:999", "cuEventRecord:1:999", "cuEventSynchronize:1:999", "cuEventRecord:1+:999"})
     for (const bool everywhere : {true, false})
       for (const Wait wait : every_wait) {
         // Longer each time, so that pools have nothing that fits.
@@ -381,7 +393,8 @@ MPI_CASE(what_the_device_does_not_do_the_cpu_does) {
 MPI_CASE(one_line_says_so) {
   const Coded coded(NumberFormat::float32, CodeBits::int8);
   for (int call = 0; call < 2; ++call)
-    run({.what = What::allgather, .count = 3000, .failing = "cuLaunchKernel:1+:701"}, coded, Memory::device, Memory::device);
+    run({.what = What::allgather, .count = 3000, .failing = "cuLaunchKernel:1+:701"}, coded, Memory::device,
+        Memory::device);
 }
 
 int main(int argc, char** argv) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One-sided calls, files, partitioned messages, external data and attached buffers with device memory: an error of a class of its own through the window's, file's or
-// communicator's own error handler, whose text names the remedy; with host memory the same calls work.
+// One-sided calls, files, partitioned messages, external data and attached buffers with device memory: an error of a
+// class of its own through the window's, file's or communicator's own error handler, whose text names the remedy; with
+// host memory the same calls work.
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -24,13 +25,24 @@ struct Call {
   int (*run)(void* buffer);
 };
 
-int complete(int error, MPI_Request* request) { return error == MPI_SUCCESS ? MPI_Wait(request, MPI_STATUS_IGNORE) : error; }
+int complete(int error, MPI_Request* request) {
+  return error == MPI_SUCCESS ? MPI_Wait(request, MPI_STATUS_IGNORE) : error;
+}
 int other[8];  // host memory for a call's other buffers
 
-#define CALL(name, ...) {#name, [](void* b) -> int { return MPI_##name(__VA_ARGS__); }}, {#name "_c", [](void* b) -> int { return MPI_##name##_c(__VA_ARGS__); }}
-#define PENDING(name, ...) \
-  {#name, [](void* b) -> int { MPI_Request r; return complete(MPI_##name(__VA_ARGS__, &r), &r); }}, \
-  {#name "_c", [](void* b) -> int { MPI_Request r; return complete(MPI_##name##_c(__VA_ARGS__, &r), &r); }}
+#define CALL(name, ...)                                                    \
+  {#name, [](void* b) -> int { return MPI_##name(__VA_ARGS__); }}, {       \
+#name "_c", [](void* b) -> int { return MPI_##name##_c(__VA_ARGS__); } \
+  }
+#define PENDING(name, ...)                                                                              \
+  {#name,                                                                                               \
+   [](void* b) -> int {                                                                                 \
+     MPI_Request r;                                                                                     \
+     return complete(MPI_##name(__VA_ARGS__, &r), &r);                                                  \
+   }},                                                                                                  \
+  {                                                                                                     \
+#name "_c", [](void* b) -> int { MPI_Request r; return complete(MPI_##name##_c(__VA_ARGS__, &r), &r); } \
+  }
 
 const Call on_windows[] = {
     CALL(Put, b, 1, MPI_INT, 0, 0, 1, MPI_INT, window),
@@ -76,16 +88,14 @@ const Call on_files[] = {
 };
 // Refused where they begin, so there is nothing to end.
 const Call beginnings[] = {
-    CALL(File_write_all_begin, file, b, 4, MPI_INT),
-    CALL(File_read_all_begin, file, b, 4, MPI_INT),
-    CALL(File_write_at_all_begin, file, 0, b, 4, MPI_INT),
-    CALL(File_read_at_all_begin, file, 0, b, 4, MPI_INT),
-    CALL(File_write_ordered_begin, file, b, 4, MPI_INT),
-    CALL(File_read_ordered_begin, file, b, 4, MPI_INT),
+    CALL(File_write_all_begin, file, b, 4, MPI_INT),       CALL(File_read_all_begin, file, b, 4, MPI_INT),
+    CALL(File_write_at_all_begin, file, 0, b, 4, MPI_INT), CALL(File_read_at_all_begin, file, 0, b, 4, MPI_INT),
+    CALL(File_write_ordered_begin, file, b, 4, MPI_INT),   CALL(File_read_ordered_begin, file, b, 4, MPI_INT),
 };
 
 template <class Count>
-int pack_external(int (*call)(const char*, const void*, Count, MPI_Datatype, void*, Count, Count*), const void* user, void* packed) {
+int pack_external(int (*call)(const char*, const void*, Count, MPI_Datatype, void*, Count, Count*), const void* user,
+                  void* packed) {
   Count position = 0;
   return call("external32", user, 1, MPI_INT, packed, 16, &position);
 }
@@ -114,10 +124,14 @@ const Call externals[] = {
 void expect_refused(const char* name, int error) {
   char text[MPI_MAX_ERROR_STRING] = "";
   int length = 0;
-  if (error == MPI_SUCCESS || error_class(error) <= MPI_ERR_LASTCODE) return fail_check(__FILE__, __LINE__, std::string(name) + ": not refused");
+  if (error == MPI_SUCCESS || error_class(error) <= MPI_ERR_LASTCODE)
+    return fail_check(__FILE__, __LINE__, std::string(name) + ": not refused");
   MPI_Error_string(error, text, &length);
-  if (!std::strstr(text, "host memory") || !std::strstr(text, "BESTRIDE_GPU_AWARE=yes")) fail_check(__FILE__, __LINE__, std::string(name) + ": " + text);
-  if (handled != 1) fail_check(__FILE__, __LINE__, std::string(name) + ": the error handler was called " + std::to_string(handled) + " times");
+  if (!std::strstr(text, "host memory") || !std::strstr(text, "BESTRIDE_GPU_AWARE=yes"))
+    fail_check(__FILE__, __LINE__, std::string(name) + ": " + text);
+  if (handled != 1)
+    fail_check(__FILE__, __LINE__,
+               std::string(name) + ": the error handler was called " + std::to_string(handled) + " times");
   handled = 0;
 }
 
@@ -129,19 +143,22 @@ void expect_all(const Call (&calls)[n], bool host_too) {
   for (const Call& call : calls) {
     expect_refused(call.name, call.run(device.data() + 16));
     for (void* reached : {static_cast<void*>(host), static_cast<void*>(managed.data())})
-      if (host_too && call.run(reached) != MPI_SUCCESS) fail_check(__FILE__, __LINE__, std::string(call.name) + " with memory the CPU reaches");
+      if (host_too && call.run(reached) != MPI_SUCCESS)
+        fail_check(__FILE__, __LINE__, std::string(call.name) + " with memory the CPU reaches");
     CHECK_EQUAL(0, handled);
   }
 }
 
 }  // namespace
 
-// With TEST_LATE the program has called MPI before it loads the driver: a call that is engaged sees it, and what is engaged late is there from
-// then on.
+// With TEST_LATE the program has called MPI before it loads the driver: a call that is engaged sees it, and what is
+// engaged late is there from then on.
 MPI_CASE(driver_after_mpi) {
   if (!std::getenv("TEST_LATE")) return;
   int out = 1, in = 0;
-  const auto exchange = [&] { MPI_Sendrecv(&out, 1, MPI_INT, 0, 0, &in, 1, MPI_INT, 0, 0, MPI_COMM_SELF, MPI_STATUS_IGNORE); };
+  const auto exchange = [&] {
+    MPI_Sendrecv(&out, 1, MPI_INT, 0, 0, &in, 1, MPI_INT, 0, 0, MPI_COMM_SELF, MPI_STATUS_IGNORE);
+  };
   exchange();
   CHECK(start_cuda());
   exchange();
@@ -183,7 +200,9 @@ MPI_CASE(files) {
   const std::string path = "gpu_refusals." + std::to_string(world_rank()) + ".tmp";
   MPI_Errhandler handler;
   MPI_File_create_errhandler(on_file, &handler);
-  CHECK_EQUAL(MPI_SUCCESS, MPI_File_open(MPI_COMM_SELF, path.c_str(), MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &file));
+  CHECK_EQUAL(MPI_SUCCESS,
+              MPI_File_open(MPI_COMM_SELF, path.c_str(), MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE,
+                            MPI_INFO_NULL, &file));
   MPI_File_set_errhandler(file, handler);
   expect_all(on_files, true);
   expect_all(beginnings, false);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives over several nodes with device memory on some ranks and other memory on others, all of which must go through the hierarchy: many
-// under way at a time, persistent ones started again, quantised ones; and when the driver fails on all ranks alike. Contiguous types only, so
-// that they run with a library said to be GPU-aware, too. What every form, type and pair of memories gives is collectives.cpp's.
+// Collectives over several nodes with device memory on some ranks and other memory on others, all of which must go
+// through the hierarchy: many under way at a time, persistent ones started again, quantised ones; and when the driver
+// fails on all ranks alike. Contiguous types only, so that they run with a library said to be GPU-aware, too. What
+// every form, type and pair of memories gives is collectives.cpp's.
 #include <algorithm>
 #include <cstring>
 #include <deque>
@@ -17,7 +18,8 @@ using namespace bestride::test;
 
 namespace {
 
-constexpr What kinds[] = {What::allgather, What::broadcast, What::allreduce, What::reduce_scatter_block, What::alltoall, What::reduce, What::gather, What::scatter};
+constexpr What kinds[] = {What::allgather, What::broadcast, What::allreduce, What::reduce_scatter_block,
+                          What::alltoall,  What::reduce,    What::gather,    What::scatter};
 constexpr int small_count = 3, long_count = 20011;
 
 template <class Number>
@@ -26,20 +28,26 @@ std::vector<char> bytes_of(const std::vector<Number>& numbers) {
   return {data, data + numbers.size() * sizeof(Number)};
 }
 
-/// A collective with buffers of two kinds, of which every other rank has others; compared with what the MPI library makes of the same in host memory. Stays
-/// in place.
+/// A collective with buffers of two kinds, of which every other rank has others; compared with what the MPI library
+/// makes of the same in host memory. Stays in place.
 class Pending {
  public:
   Pending(What what, int count, int salt, bool in_place = false, MPI_Comm comm = MPI_COMM_WORLD)
-      : what_(what), salt_(salt), in_place_(in_place), all_(static_cast<std::size_t>(count) * static_cast<std::size_t>(world_size())),
-        out_(every_kind[(salt + world_rank()) % 3], 4 * all_), in_(every_kind[(salt / 3 + 1 + world_rank()) % 3], 4 * all_) {
+      : what_(what),
+        salt_(salt),
+        in_place_(in_place),
+        all_(static_cast<std::size_t>(count) * static_cast<std::size_t>(world_size())),
+        out_(every_kind[(salt + world_rank()) % 3], 4 * all_),
+        in_(every_kind[(salt / 3 + 1 + world_rank()) % 3], 4 * all_) {
     given_.out_count = given_.in_count = count;
     given_.out_type = given_.in_type = MPI_INT;
     given_.op = MPI_SUM;
     given_.root = salt % world_size();
     given_.comm = comm;
     const bool root = world_rank() == given_.root;
-    if (what == What::broadcast || what == What::alltoall || ((what == What::gather || what == What::scatter || what == What::reduce) && !root)) in_place_ = false;
+    if (what == What::broadcast || what == What::alltoall ||
+        ((what == What::gather || what == What::scatter || what == What::reduce) && !root))
+      in_place_ = false;
     write(0);
     place(out_.data(), in_.data());
   }
@@ -76,8 +84,10 @@ class Pending {
   void place(char* out, char* in) {
     given_.out = out;
     given_.in = in;
-    if (in_place_ && what_ == What::scatter) given_.in = MPI_IN_PLACE;
-    else if (in_place_) given_.out = MPI_IN_PLACE;
+    if (in_place_ && what_ == What::scatter)
+      given_.in = MPI_IN_PLACE;
+    else if (in_place_)
+      given_.out = MPI_IN_PLACE;
   }
 
   What what_;
@@ -99,7 +109,8 @@ struct Many {
     int salt = 0;
     for (const bool in_place : {false, true})
       for (const What what : kinds) {
-        pending.emplace_back(what, salt % 2 ? long_count : small_count, salt, in_place, salt % 3 ? MPI_COMM_WORLD : other);
+        pending.emplace_back(what, salt % 2 ? long_count : small_count, salt, in_place,
+                             salt % 3 ? MPI_COMM_WORLD : other);
         requests.emplace_back();
         CHECK_EQUAL(MPI_SUCCESS, pending.back().begin(&requests.back(), wait));
         ++salt;
@@ -112,7 +123,8 @@ struct Many {
   }
 };
 
-/// Errors of `wait` form while `what` fails in the driver on all ranks, which all have device memory: from the first call that can return one.
+/// Errors of `wait` form while `what` fails in the driver on all ranks, which all have device memory: from the first
+/// call that can return one.
 void fails(Wait wait, const char* what, bool going_in) {
   const int count = 500, bytes = 4 * count;
   DeviceBuffer out(Kind::device, static_cast<std::size_t>(bytes)), in(Kind::device, static_cast<std::size_t>(bytes));
@@ -154,12 +166,14 @@ void fails(Wait wait, const char* what, bool going_in) {
   }
 }
 
-/// What the call gives in host memory and with buffers of other kinds: the same bits. `exact`: what it would be without codes.
+/// What the call gives in host memory and with buffers of other kinds: the same bits. `exact`: what it would be without
+/// codes.
 void same_codes(What what, const std::vector<float>& exact) {
   const int count = 3000;
   const auto all = static_cast<std::size_t>(count * (what == What::allgather ? world_size() : 1));
   std::vector<float> numbers(count);
-  for (int i = 0; i < count; ++i) numbers[static_cast<std::size_t>(i)] = static_cast<float>(world_rank() + 1) + 0.001F * static_cast<float>(i % 701);
+  for (int i = 0; i < count; ++i)
+    numbers[static_cast<std::size_t>(i)] = static_cast<float>(world_rank() + 1) + 0.001F * static_cast<float>(i % 701);
   std::vector<char> expected;
   for (const Kind kind : {Kind::host, Kind::device, Kind::managed}) {
     DeviceBuffer out(kind, 4 * static_cast<std::size_t>(count)), in(world_rank() % 2 ? kind : Kind::device, 4 * all);
@@ -252,10 +266,12 @@ MPI_CASE(a_type_that_is_not_committed) {
   MPI_Type_create_f90_real(6, 30, &real);
   const int count = 1000;
   const std::vector<char> numbers = bytes_of(std::vector<float>(count, 2.5F)), zeros(numbers.size());
-  const DeviceBuffer from(Kind::device, numbers.size()), to(Kind::device, numbers.size()), given(world_rank() == 0 ? Kind::device : Kind::host, numbers.size());
+  const DeviceBuffer from(Kind::device, numbers.size()), to(Kind::device, numbers.size()),
+      given(world_rank() == 0 ? Kind::device : Kind::host, numbers.size());
   from.write(numbers);
   to.write(zeros);
-  if (world_rank() == 0) MPI_Sendrecv(from.data(), count, real, 0, 0, to.data(), count, real, 0, 0, MPI_COMM_SELF, MPI_STATUS_IGNORE);
+  if (world_rank() == 0)
+    MPI_Sendrecv(from.data(), count, real, 0, 0, to.data(), count, real, 0, 0, MPI_COMM_SELF, MPI_STATUS_IGNORE);
   given.write(world_rank() == 0 ? to.read() : zeros);
   CHECK_EQUAL(MPI_SUCCESS, MPI_Bcast(given.data(), count, real, 0, MPI_COMM_WORLD));
   CHECK(given.read() == numbers);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the communicators of a node keep of past allgathers stays within BESTRIDE_CACHE_BYTES, whichever ranks they have. The rank's part of a
-// shared mapping is its size over the ranks of the node that share it.
+// What the communicators of a node keep of past allgathers stays within BESTRIDE_CACHE_BYTES, whichever ranks they
+// have. The rank's part of a shared mapping is its size over the ranks of the node that share it.
 //   cache_bytes LIMIT COMMUNICATORS
 #include <mpi.h>
 
@@ -9,6 +9,8 @@
 #include <fstream>
 #include <string>
 #include <vector>
+
+#include "base/library_names.hpp"  // behind mpi.h
 
 namespace {
 
@@ -34,7 +36,8 @@ int main(int argc, char** argv) {
   int rank = 0, ranks = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  // Blocks of two ranks a node (0011): one communicator of each node's first ranks, one of its second ones; a node's rank shares with nobody.
+  // Blocks of two ranks a node (0011): one communicator of each node's first ranks, one of its second ones; a node's
+  // rank shares with nobody.
   double mine = 0;
   std::vector<MPI_Comm> comms;
   for (int i = 0; i < count; ++i) {

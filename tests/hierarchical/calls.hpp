@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The collectives that may go through the hierarchy, each in all its forms, by the name that the preload sees and by the one that it doesn't.
+// The collectives that may go through the hierarchy, each in all its forms, by the name that the preload sees and by
+// the one that it doesn't.
 #include <mpi.h>
 
 #include <string>
@@ -8,7 +9,21 @@
 
 namespace bestride::test {
 
-enum class What { allgather, allgatherv, broadcast, gather, gatherv, scatter, scatterv, alltoall, alltoallv, reduce_scatter, reduce_scatter_block, allreduce, reduce };
+enum class What {
+  allgather,
+  allgatherv,
+  broadcast,
+  gather,
+  gatherv,
+  scatter,
+  scatterv,
+  alltoall,
+  alltoallv,
+  reduce_scatter,
+  reduce_scatter_block,
+  allreduce,
+  reduce
+};
 inline constexpr What moving[] = {What::allgather, What::allgatherv, What::broadcast, What::gather,   What::gatherv,
                                   What::scatter,   What::scatterv,   What::alltoall,  What::alltoallv};
 inline constexpr What reducing[] = {What::reduce_scatter, What::reduce_scatter_block, What::allreduce, What::reduce};
@@ -16,7 +31,9 @@ const char* name(What what);
 inline bool gathers_to_root(What what) { return what == What::gather || what == What::gatherv; }
 inline bool scatters(What what) { return what == What::scatter || what == What::scatterv; }
 inline bool from_all_to_all(What what) { return what == What::alltoall || what == What::alltoallv; }
-inline bool rooted(What what) { return what == What::broadcast || gathers_to_root(what) || scatters(what) || what == What::reduce; }
+inline bool rooted(What what) {
+  return what == What::broadcast || gathers_to_root(what) || scatters(what) || what == What::reduce;
+}
 
 enum class Wait { in_call, nonblocking, persistent };
 struct Form {
@@ -48,7 +65,8 @@ struct Arguments {
   std::vector<MPI_Aint> large_at, large_out_at;
 };
 
-/// Makes the call, as long as it takes. `request` is what it gives: MPI_REQUEST_NULL in a blocking form, not started in a persistent one.
+/// Makes the call, as long as it takes. `request` is what it gives: MPI_REQUEST_NULL in a blocking form, not started in
+/// a persistent one.
 int call(What what, Form form, const Arguments& arguments, MPI_Request* request);
 
 /// All of it: call, start, wait. What can fail, in this order, is returned.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arguments that are not sound, on all ranks alike: the error class is the MPI library's, in every form, and the next collective works. And sound
-// ones that to one rank look otherwise.
+// Arguments that are not sound, on all ranks alike: the error class is the MPI library's, in every form, and the next
+// collective works. And sound ones that to one rank look otherwise.
 #include <algorithm>
 #include <cstddef>
 #include <functional>
@@ -42,7 +42,8 @@ int class_of(What what, Form form, const Arguments& a) {
 bool reduces(What what) { return what >= What::reduce_scatter; }
 
 /// `spoil` makes the arguments unsound. The library's class comes from its own call of the same form.
-void compare(const std::string& text, const std::function<bool(What)>& concerns, const std::function<void(Arguments&)>& spoil) {
+void compare(const std::string& text, const std::function<bool(What)>& concerns,
+             const std::function<void(Arguments&)>& spoil) {
   const ReturnErrors returned(MPI_COMM_WORLD);
   const auto each = [&](What what) {
     if (!concerns(what)) return;
@@ -55,8 +56,11 @@ void compare(const std::string& text, const std::function<bool(What)>& concerns,
         form.library = false;
         const int got = class_of(what, form, a);
         if (got != expected)
-          fail_check(__FILE__, __LINE__, std::string(name(what)) + " " + name(form) + ", " + text + ": class " + std::to_string(got) + ", the library's " + std::to_string(expected));
-        if (expected == MPI_SUCCESS) fail_check(__FILE__, __LINE__, std::string(name(what)) + ", " + text + ": the library finds no error");
+          fail_check(__FILE__, __LINE__,
+                     std::string(name(what)) + " " + name(form) + ", " + text + ": class " + std::to_string(got) +
+                         ", the library's " + std::to_string(expected));
+        if (expected == MPI_SUCCESS)
+          fail_check(__FILE__, __LINE__, std::string(name(what)) + ", " + text + ": the library finds no error");
         CHECK_EQUAL(MPI_SUCCESS, class_of(what, {wait, large, false}, sound()));
       }
   };
@@ -66,7 +70,8 @@ void compare(const std::string& text, const std::function<bool(What)>& concerns,
 
 bool always(What) { return true; }
 
-/// No error, and to one rank alone it looks like one: what it gives is nothing, and lies where its block is; or has the place, but not the type.
+/// No error, and to one rank alone it looks like one: what it gives is nothing, and lies where its block is; or has the
+/// place, but not the type.
 MPI_CASE(what_one_rank_alone_might_leave_to_the_library) {
   const int ranks = world_size(), rank = world_rank();
   std::vector<int> counts(static_cast<std::size_t>(ranks), 4), at;
@@ -74,7 +79,8 @@ MPI_CASE(what_one_rank_alone_might_leave_to_the_library) {
   for (int r = 0; r < ranks; ++r) at.push_back(4 * r);
   std::vector<long> mine(4, rank), all(static_cast<std::size_t>(4 * ranks), -1);
   const void* given = rank == 0 ? all.data() : mine.data();
-  CHECK_EQUAL(MPI_SUCCESS, MPI_Allgatherv(given, counts[static_cast<std::size_t>(rank)], MPI_LONG, all.data(), counts.data(), at.data(), MPI_LONG, MPI_COMM_WORLD));
+  CHECK_EQUAL(MPI_SUCCESS, MPI_Allgatherv(given, counts[static_cast<std::size_t>(rank)], MPI_LONG, all.data(),
+                                          counts.data(), at.data(), MPI_LONG, MPI_COMM_WORLD));
   for (int r = 0; r < ranks; ++r)
     for (int i = 0; i < 4; ++i) CHECK_EQUAL(r == 0 ? -1L : r, all[static_cast<std::size_t>(4 * r + i)]);
 
@@ -89,11 +95,13 @@ MPI_CASE(what_one_rank_alone_might_leave_to_the_library) {
 
 MPI_CASE(negative_counts) {
   // MPICH 4.0.2 looks at those of the other reductions too late, and crashes.
-  compare("a negative count", [](What what) { return what <= What::reduce_scatter; }, [](Arguments& a) {
-    a.out_count = a.in_count = -1;
-    a.give_counts(std::vector<int>(a.counts.size(), -1), a.at);
-    a.give_out_counts(a.counts, a.at);
-  });
+  compare(
+      "a negative count", [](What what) { return what <= What::reduce_scatter; },
+      [](Arguments& a) {
+        a.out_count = a.in_count = -1;
+        a.give_counts(std::vector<int>(a.counts.size(), -1), a.at);
+        a.give_out_counts(a.counts, a.at);
+      });
 }
 
 MPI_CASE(no_type) {
@@ -103,7 +111,9 @@ MPI_CASE(no_type) {
 MPI_CASE(uncommitted_type) {
   MPI_Datatype type;
   MPI_Type_vector(2, 1, 2, MPI_LONG, &type);
-  compare("an uncommitted type", [](What what) { return !reduces(what); }, [&](Arguments& a) { a.out_type = a.in_type = type; });
+  compare(
+      "an uncommitted type", [](What what) { return !reduces(what); },
+      [&](Arguments& a) { a.out_type = a.in_type = type; });
   MPI_Type_free(&type);
 }
 
@@ -136,7 +146,8 @@ MPI_CASE(every_operation_with_every_type) {
   const ReturnErrors returned(MPI_COMM_WORLD);
   // MPICH 4.0.2 ends in the middle of logical operations on what is not a whole number.
   const auto logical = [](MPI_Op op) { return op == MPI_LAND || op == MPI_LOR || op == MPI_LXOR; };
-  const MPI_Op operations[] = {MPI_MAX, MPI_MIN, MPI_SUM, MPI_PROD, MPI_LAND, MPI_BAND, MPI_LOR, MPI_BOR, MPI_LXOR, MPI_BXOR, MPI_MINLOC, MPI_MAXLOC, MPI_REPLACE, MPI_NO_OP};
+  const MPI_Op operations[] = {MPI_MAX, MPI_MIN,  MPI_SUM,  MPI_PROD,   MPI_LAND,   MPI_BAND,    MPI_LOR,
+                               MPI_BOR, MPI_LXOR, MPI_BXOR, MPI_MINLOC, MPI_MAXLOC, MPI_REPLACE, MPI_NO_OP};
   for (const bestride::NamedType& type : bestride::named_types())
     for (const MPI_Op& op : operations) {
       if (logical(op) && !type.integer) continue;
@@ -146,21 +157,24 @@ MPI_CASE(every_operation_with_every_type) {
       a.in = results.data();
       a.out_type = a.in_type = predefined(type.name);
       a.op = op;
-      const int expected = class_of(What::allreduce, {Wait::in_call, false, true}, a), got = class_of(What::allreduce, {Wait::in_call, false, false}, a);
+      const int expected = class_of(What::allreduce, {Wait::in_call, false, true}, a),
+                got = class_of(What::allreduce, {Wait::in_call, false, false}, a);
       if (got != expected)
-        fail_check(__FILE__, __LINE__, std::string(type.name) + ", operation " + std::to_string(&op - operations) + ": class " + std::to_string(got) +
-                                           ", the library's " + std::to_string(expected));
+        fail_check(__FILE__, __LINE__,
+                   std::string(type.name) + ", operation " + std::to_string(&op - operations) + ": class " +
+                       std::to_string(got) + ", the library's " + std::to_string(expected));
     }
 }
 
 MPI_CASE(one_buffer_for_both) {
   // Where all ranks find it: an allreduce, and what is gathered from a rank's own place.
-  compare("the same buffer", [](What what) { return what == What::allreduce || what == What::reduce_scatter_block; },
-          [](Arguments& a) { a.out = a.in; });
+  compare(
+      "the same buffer", [](What what) { return what == What::allreduce || what == What::reduce_scatter_block; },
+      [](Arguments& a) { a.out = a.in; });
 }
 
-/// What rank 1 sends, or gets, is one more or one less than the other end says. The library's own may wait for ever; here each end gets what it has
-/// room for, and the call that completes it says so.
+/// What rank 1 sends, or gets, is one more or one less than the other end says. The library's own may wait for ever;
+/// here each end gets what it has room for, and the call that completes it says so.
 MPI_CASE(sizes_that_do_not_agree) {
   const ReturnErrors returned(MPI_COMM_WORLD);
   const int ranks = world_size(), rank = world_rank();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives that complete with an error of ours: every completion function gives it, for that request alone, and the communicator's error handler
-// is called once.
+// Collectives that complete with an error of ours: every completion function gives it, for that request alone, and the
+// communicator's error handler is called once.
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -25,7 +25,8 @@ bool nothing_is_carried_out() {
   return points && std::strcmp(points, "operation") == 0;
 }
 
-/// Ways to complete two requests, of which the first may be in error. Each gives the class of the call's error, and of both requests' where it tells.
+/// Ways to complete two requests, of which the first may be in error. Each gives the class of the call's error, and of
+/// both requests' where it tells.
 struct Completed {
   int of_call = MPI_SUCCESS, of_first = MPI_SUCCESS, of_second = MPI_SUCCESS;
 };
@@ -45,7 +46,8 @@ Completed wait(MPI_Request* requests) {
 }
 Completed test(MPI_Request* requests) {
   Completed done;
-  for (int flag = 0; !flag && done.of_call == MPI_SUCCESS;) done.of_call = class_of(MPI_Test(&requests[0], &flag, MPI_STATUS_IGNORE));
+  for (int flag = 0; !flag && done.of_call == MPI_SUCCESS;)
+    done.of_call = class_of(MPI_Test(&requests[0], &flag, MPI_STATUS_IGNORE));
   done.of_first = done.of_call;
   done.of_second = class_of(MPI_Wait(&requests[1], MPI_STATUS_IGNORE));
   return done;
@@ -54,7 +56,8 @@ Completed one_by_one(MPI_Request* requests, bool waits) {
   Completed done;
   for (int left = 2; left > 0;) {
     int index = MPI_UNDEFINED, flag = 1;
-    const int error = waits ? MPI_Waitany(2, requests, &index, MPI_STATUS_IGNORE) : MPI_Testany(2, requests, &index, &flag, MPI_STATUS_IGNORE);
+    const int error = waits ? MPI_Waitany(2, requests, &index, MPI_STATUS_IGNORE)
+                            : MPI_Testany(2, requests, &index, &flag, MPI_STATUS_IGNORE);
     if (index == MPI_UNDEFINED) continue;
     if (error != MPI_SUCCESS) done.of_call = class_of(error);
     (index == 0 ? done.of_first : done.of_second) = class_of(error);
@@ -79,10 +82,12 @@ Completed some(MPI_Request* requests, bool waits) {
   for (int left = 2; left > 0;) {
     MPI_Status statuses[2];
     int count = 0, indices[2];
-    const int error = waits ? MPI_Waitsome(2, requests, &count, indices, statuses) : MPI_Testsome(2, requests, &count, indices, statuses);
+    const int error = waits ? MPI_Waitsome(2, requests, &count, indices, statuses)
+                            : MPI_Testsome(2, requests, &count, indices, statuses);
     if (error != MPI_SUCCESS) done.of_call = class_of(error);
     for (int i = 0; i < count; ++i)
-      (indices[i] == 0 ? done.of_first : done.of_second) = class_of(error) == MPI_ERR_IN_STATUS ? class_of(statuses[i].MPI_ERROR) : class_of(error);
+      (indices[i] == 0 ? done.of_first : done.of_second) =
+          class_of(error) == MPI_ERR_IN_STATUS ? class_of(statuses[i].MPI_ERROR) : class_of(error);
     left -= count;
   }
   return done;
@@ -94,8 +99,9 @@ constexpr struct {
   const char* name;
   Completed (*complete)(MPI_Request*);
   bool many;
-} ways[] = {{"Wait", wait, false},       {"Test", test, false},       {"Waitany", waitany, false},   {"Testany", testany, false},
-            {"Waitall", waitall, true},  {"Testall", testall, true},  {"Waitsome", waitsome, true},  {"Testsome", testsome, true}};
+} ways[] = {{"Wait", wait, false},        {"Test", test, false},       {"Waitany", waitany, false},
+            {"Testany", testany, false},  {"Waitall", waitall, true},  {"Testall", testall, true},
+            {"Waitsome", waitsome, true}, {"Testsome", testsome, true}};
 
 }  // namespace
 
@@ -134,7 +140,9 @@ MPI_CASE(every_completion_function_gives_it) {
       const Completed done = way.complete(requests);
       const std::string where = std::string(form == Wait::persistent ? "persistent, " : "") + way.name;
       const auto check = [&](const char* what, int right, int is) {
-        if (right != is) fail_check(__FILE__, __LINE__, where + ": " + what + ": expected " + std::to_string(right) + ", got " + std::to_string(is));
+        if (right != is)
+          fail_check(__FILE__, __LINE__,
+                     where + ": " + what + ": expected " + std::to_string(right) + ", got " + std::to_string(is));
       };
       check("class of the collective", expected, done.of_first);
       check("class of the message", MPI_SUCCESS, done.of_second);

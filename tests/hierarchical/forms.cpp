@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocking collectives that go to the MPI library in its nonblocking form, where a profile says so (forms_profile.cpp): on all ranks or on none, with the bytes
-// and the errors of the blocking form. With TEST_EXPECT=library none does, and where they go does not matter.
+// Blocking collectives that go to the MPI library in its nonblocking form, where a profile says so (forms_profile.cpp):
+// on all ranks or on none, with the bytes and the errors of the blocking form. With TEST_EXPECT=library none does, and
+// where they go does not matter.
 #include <algorithm>
 #include <functional>
 #include <string>
@@ -14,7 +15,15 @@ using namespace bestride::test;
 
 namespace {
 
-constexpr What measured[] = {What::allgather, What::broadcast, What::gather, What::scatter, What::alltoall, What::reduce_scatter, What::reduce_scatter_block, What::allreduce, What::reduce};
+constexpr What measured[] = {What::allgather,
+                             What::broadcast,
+                             What::gather,
+                             What::scatter,
+                             What::alltoall,
+                             What::reduce_scatter,
+                             What::reduce_scatter_block,
+                             What::allreduce,
+                             What::reduce};
 constexpr int KiB = 1024;
 
 bool reduces(What what) { return what >= What::reduce_scatter; }
@@ -22,7 +31,11 @@ bool reduces(What what) { return what >= What::reduce_scatter; }
 bool has_blocks(What what) { return what != What::broadcast && what != What::allreduce && what != What::reduce; }
 
 enum class Went { as_called, nonblocking, hierarchical };
-const char* name(Went went) { return went == Went::as_called ? "as it was called" : went == Went::nonblocking ? "in the nonblocking form" : "through the hierarchy"; }
+const char* name(Went went) {
+  return went == Went::as_called     ? "as it was called"
+         : went == Went::nonblocking ? "in the nonblocking form"
+                                     : "through the hierarchy";
+}
 
 bool none_taken() { return expectation() == Expectation::library; }
 
@@ -89,17 +102,22 @@ void check(const Case& given, Went expected) {
     a.give_counts(std::vector<int>(at.size(), block), at);
     a.give_out_counts(a.counts, at);
     if (given.in_place && at_root && given.what != What::broadcast) {
-      if (scatters(given.what)) a.in = MPI_IN_PLACE;
-      else a.out = MPI_IN_PLACE;
+      if (scatters(given.what))
+        a.in = MPI_IN_PLACE;
+      else
+        a.out = MPI_IN_PLACE;
       if (library && given.what == What::reduce) a.out = before.data();  // see below
     }
     CHECK_EQUAL(MPI_SUCCESS, complete(given.what, {Wait::in_call, given.large, library}, a));
   };
   const Went went = way_of([&] { call(false, in); });
-  const std::string text = std::string(bestride::test::name(given.what)) + (given.large ? "_c, " : ", ") + std::to_string(given.bytes) + " bytes, root " +
-                           std::to_string(given.root) + (given.in_place ? ", in place" : "") + (given.derived < 0 ? "" : ", a derived type on rank " + std::to_string(given.derived));
+  const std::string text = std::string(bestride::test::name(given.what)) + (given.large ? "_c, " : ", ") +
+                           std::to_string(given.bytes) + " bytes, root " + std::to_string(given.root) +
+                           (given.in_place ? ", in place" : "") +
+                           (given.derived < 0 ? "" : ", a derived type on rank " + std::to_string(given.derived));
   if (none_taken() ? went == Went::nonblocking : went != expected)
-    fail_check(__FILE__, __LINE__, text + ": went " + name(went) + (none_taken() ? "" : std::string(", not ") + name(expected)));
+    fail_check(__FILE__, __LINE__,
+               text + ": went " + name(went) + (none_taken() ? "" : std::string(", not ") + name(expected)));
   if (out != sent && given.what != What::broadcast) fail_check(__FILE__, __LINE__, text + ": the send buffer differs");
   std::vector<int> theirs = before;
   call(true, theirs);
@@ -125,14 +143,16 @@ MPI_CASE(every_call_and_its_bytes) {
           if (in_place && (what == What::broadcast || what == What::alltoall)) continue;
           // MPICH 4.0.2 does not survive some long blocking reductions in place.
           if (in_place && what == What::reduce && none_taken()) continue;
-          check({.what = what, .bytes = bytes, .root = root, .large = bytes == 4 * KiB, .in_place = in_place}, Went::nonblocking);
+          check({.what = what, .bytes = bytes, .root = root, .large = bytes == 4 * KiB, .in_place = in_place},
+                Went::nonblocking);
         }
 }
 
 MPI_CASE(one_rank_has_a_derived_type) {
   for (const What what : measured)
     for (int derived = 0; derived < world_size() && !reduces(what); ++derived)
-      for (const int root : {0, world_size() - 1}) check({.what = what, .root = root, .derived = derived}, Went::nonblocking);
+      for (const int root : {0, world_size() - 1})
+        check({.what = what, .root = root, .derived = derived}, Went::nonblocking);
 }
 
 MPI_CASE(operations) {
@@ -144,15 +164,20 @@ MPI_CASE(operations) {
     check({.what = what, .type = MPI_FLOAT}, Went::as_called);
     check({.what = what, .type = MPI_FLOAT, .op = MPI_PROD}, Went::as_called);
     MPI_Op own;
-    MPI_Op_create([](void* from, void* to, int* count, MPI_Datatype*) { std::transform(static_cast<int*>(from), static_cast<int*>(from) + *count, static_cast<int*>(to), static_cast<int*>(to), std::bit_or()); },
-                  1, &own);
+    MPI_Op_create(
+        [](void* from, void* to, int* count, MPI_Datatype*) {
+          std::transform(static_cast<int*>(from), static_cast<int*>(from) + *count, static_cast<int*>(to),
+                         static_cast<int*>(to), std::bit_or());
+        },
+        1, &own);
     check({.what = what, .op = own}, Went::as_called);
     MPI_Op_free(&own);
   }
 }
 
 MPI_CASE(what_was_not_measured) {
-  for (const What what : {What::allgatherv, What::gatherv, What::scatterv, What::alltoallv}) check({.what = what}, Went::as_called);
+  for (const What what : {What::allgatherv, What::gatherv, What::scatterv, What::alltoallv})
+    check({.what = what}, Went::as_called);
   for (const What what : measured) {
     check({.what = what, .bytes = KiB}, Went::as_called);
     check({.what = what, .bytes = 4096 * KiB}, Went::as_called);
@@ -194,7 +219,8 @@ MPI_CASE(nonblocking_and_persistent_calls_go_as_they_are_called) {
   }
 }
 
-/// Those of the hierarchy on the same communicator and on another, which other ranks complete before they come to the call.
+/// Those of the hierarchy on the same communicator and on another, which other ranks complete before they come to the
+/// call.
 MPI_CASE(while_others_are_pending) {
   MPI_Comm other;
   MPI_Comm_dup(MPI_COMM_WORLD, &other);
@@ -205,7 +231,8 @@ MPI_CASE(while_others_are_pending) {
     const int before = calls_seen_by_library();
     for (int i = 0; i < 2; ++i) {
       all[i].resize(static_cast<std::size_t>(count * ranks));
-      MPI_Iallgather(given.data(), count, MPI_INT, all[i].data(), count, MPI_INT, i ? other : MPI_COMM_WORLD, &requests[i]);
+      MPI_Iallgather(given.data(), count, MPI_INT, all[i].data(), count, MPI_INT, i ? other : MPI_COMM_WORLD,
+                     &requests[i]);
     }
     if (!none_taken()) CHECK_EQUAL(before, calls_seen_by_library());
     if (rank % 2) MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
@@ -236,10 +263,12 @@ MPI_CASE(errors_are_the_blocking_form_s) {
          a.give_counts(std::vector<int>(a.counts.size(), -1));
        }},
       {"no type", [](What) { return true; }, [](Arguments& a) { a.out_type = a.in_type = MPI_DATATYPE_NULL; }},
-      {"an uncommitted type", [](What what) { return !reduces(what); }, [&](Arguments& a) { a.out_type = a.in_type = uncommitted; }},
+      {"an uncommitted type", [](What what) { return !reduces(what); },
+       [&](Arguments& a) { a.out_type = a.in_type = uncommitted; }},
       {"a bad root", rooted, [](Arguments& a) { a.root = 4711; }},
       {"no buffer", [](What) { return true; }, [](Arguments& a) { a.out = a.in = nullptr; }},
-      {"one buffer for both", [](What what) { return what == What::allreduce || what == What::reduce_scatter_block; }, [](Arguments& a) { a.out = a.in; }},
+      {"one buffer for both", [](What what) { return what == What::allreduce || what == What::reduce_scatter_block; },
+       [](Arguments& a) { a.out = a.in; }},
       {"no operation", reduces, [](Arguments& a) { a.op = MPI_OP_NULL; }},
       {"an operation of another type", reduces, [](Arguments& a) { a.op = MPI_MAXLOC; }},
   };
@@ -263,8 +292,13 @@ MPI_CASE(errors_are_the_blocking_form_s) {
       }
       const std::string text = std::string(bestride::test::name(what)) + ", " + error.text;
       if (classes[1] == MPI_SUCCESS) fail_check(__FILE__, __LINE__, text + ": the library finds no error");
-      if (classes[0] != classes[1]) fail_check(__FILE__, __LINE__, text + ": class " + std::to_string(classes[0]) + ", the library's " + std::to_string(classes[1]));
-      if (handled[0] != handled[1]) fail_check(__FILE__, __LINE__, text + ": handled " + std::to_string(handled[0]) + " times, the library's " + std::to_string(handled[1]));
+      if (classes[0] != classes[1])
+        fail_check(__FILE__, __LINE__,
+                   text + ": class " + std::to_string(classes[0]) + ", the library's " + std::to_string(classes[1]));
+      if (handled[0] != handled[1])
+        fail_check(
+            __FILE__, __LINE__,
+            text + ": handled " + std::to_string(handled[0]) + " times, the library's " + std::to_string(handled[1]));
       check({.what = what}, Went::nonblocking);
     }
   MPI_Type_free(&uncommitted);

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// hierarchical_forms_profile FILE NODES: a profile of this machine, in which on ranks that are placed so (a digit a rank, its node) the library's nonblocking
-// form, tested until it ends, is the fastest of every blocking collective that was measured, from 4 KiB to 1 MiB; of nonblocking calls, of allgathers the
-// hierarchy and of all others the library's.
+// hierarchical_forms_profile FILE NODES: a profile of this machine, in which on ranks that are placed so (a digit a
+// rank, its node) the library's nonblocking form, tested until it ends, is the fastest of every blocking collective
+// that was measured, from 4 KiB to 1 MiB; of nonblocking calls, of allgathers the hierarchy and of all others the
+// library's.
 #include <mpi.h>
 
 #include <cstdio>
 #include <string_view>
 #include <vector>
 
-#include "perfmodel/machine.hpp"
-#include "perfmodel/profile.hpp"
+#include "perfmodel/profile/machine.hpp"
+#include "perfmodel/profile/profile.hpp"
 
 using namespace bestride;
 
@@ -20,7 +21,8 @@ int main(int argc, char** argv) {
   const CollectiveShape shape = shape_of(Collective::allgather, 1, true, Topology(nodes));
   CollectiveMeasurements measured;
   CollectiveSetting& setting = measured.settings.emplace_back();
-  setting.nodes = shape.nodes, setting.ranks = shape.ranks, setting.most_on_a_node = shape.most_on_a_node, setting.ring_entries = shape.ring_entries;
+  setting.nodes = shape.nodes, setting.ranks = shape.ranks, setting.most_on_a_node = shape.most_on_a_node,
+  setting.ring_entries = shape.ring_entries;
   for (std::size_t what = 0; what < collective_count; ++what)
     for (std::size_t size = 0; size < 5 && what != static_cast<std::size_t>(Collective::allgatherv); ++size) {
       setting.library[what][1][size] = 3e-3f;

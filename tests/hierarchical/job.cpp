@@ -43,7 +43,7 @@ Group made(int index) {
     MPI_Comm_create(MPI_COMM_WORLD, some, &comm);
     MPI_Group_free(&some);
     MPI_Group_free(&all);
-    return group_of(name, comm, false);
+    return group_of(name, comm, true);
   };
   switch (index) {
     case 0: return group_of("world", MPI_COMM_WORLD, true);
@@ -90,7 +90,9 @@ bool reassociates() { return variable("TEST_REASSOCIATE") == "1"; }
 
 Expectation expectation() {
   const std::string_view text = variable("TEST_EXPECT");
-  return text == "hierarchical" ? Expectation::hierarchical : text == "library" ? Expectation::library : Expectation::nothing;
+  return text == "hierarchical" ? Expectation::hierarchical
+         : text == "library"    ? Expectation::library
+                                : Expectation::nothing;
 }
 
 int calls_seen_by_library() {
@@ -147,7 +149,8 @@ void Groups::make_again(int index) {
 Watch::Watch(const Group& group, bool possible, bool may_wait) {
   if (expectation() == Expectation::nothing) return;
   group.known |= may_wait;
-  const bool hierarchical = expectation() == Expectation::hierarchical && possible && group.several_nodes && group.known;
+  const bool hierarchical =
+      expectation() == Expectation::hierarchical && possible && group.several_nodes && group.known;
   expected_ = hierarchical ? Expectation::hierarchical : Expectation::library;
   before_ = calls_seen_by_library();
 }

@@ -3,8 +3,8 @@
 // What a test knows of the job it runs in: where its ranks are, and what has to go through the hierarchy.
 //
 // TEST_NODES=0101: the node of each rank of MPI_COMM_WORLD, as the topology file that the job was given has them.
-// TEST_EXPECT=hierarchical: what can go through the hierarchy must not reach the MPI library; library: all must; else it does not matter.
-// TEST_REASSOCIATE=1: so may reductions whose order counts.
+// TEST_EXPECT=hierarchical: what can go through the hierarchy must not reach the MPI library; library: all must; else
+// it does not matter. TEST_REASSOCIATE=1: so may reductions whose order counts.
 #include <mpi.h>
 
 #include <string>
@@ -19,8 +19,8 @@ bool reassociates();
 enum class Expectation { nothing, hierarchical, library };
 Expectation expectation();
 
-/// Collectives that have reached the MPI library by their MPI_ names. Counted by witness.c; without it the program ends: a test that
-/// expects something can't say anything then.
+/// Collectives that have reached the MPI library by their MPI_ names. Counted by witness.c; without it the program
+/// ends: a test that expects something can't say anything then.
 int calls_seen_by_library();
 /// The nonblocking ones among them.
 int nonblocking_calls_seen_by_library();
@@ -32,7 +32,8 @@ struct Group {
   int rank = -1, size = 0;
   std::vector<int> world_ranks;
   bool several_nodes = false;
-  /// The preload saw all members make it, in a call that may wait; else the first blocking or persistent collective tells them of each other.
+  /// The preload saw all members make it, in a call that may wait; else the first blocking or persistent collective
+  /// tells them of each other.
   mutable bool known = true;
 };
 
@@ -55,8 +56,8 @@ class Groups {
   std::vector<Group> groups_;
 };
 
-/// Around one call: whether it went where it had to. `possible`: it can go through the hierarchy, if the communicator can; `may_wait`: its form is
-/// one in which members can tell each other of a communicator.
+/// Around one call: whether it went where it had to. `possible`: it can go through the hierarchy, if the communicator
+/// can; `may_wait`: its form is one in which members can tell each other of a communicator.
 class Watch {
  public:
   Watch(const Group& group, bool possible, bool may_wait);

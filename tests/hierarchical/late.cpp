@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A root that is ahead does not fill the memory of a receiver that is late: what it sends in short messages ends only when they are taken.
+// A root that is ahead does not fill the memory of a receiver that is late: what it sends in short messages ends only
+// when they are taken.
 #include <vector>
 
 #include "tests/support/harness.hpp"

@@ -24,10 +24,11 @@ struct Case {
   int root;
   bool in_place;
   TypeExpression type;
-  int count;                 ///< elements of `type` in a block, where blocks are equal
-  std::vector<int> lengths;  ///< of v-forms, elements in each rank's block; of an alltoallv they are dealt to the pairs of ranks
-  std::vector<int> at;       ///< of v-forms, in elements, in a buffer of all blocks
-  int reach;                 ///< elements that a buffer of all blocks spans
+  int count;  ///< elements of `type` in a block, where blocks are equal
+  std::vector<int>
+      lengths;  ///< of v-forms, elements in each rank's block; of an alltoallv they are dealt to the pairs of ranks
+  std::vector<int> at;  ///< of v-forms, in elements, in a buffer of all blocks
+  int reach;            ///< elements that a buffer of all blocks spans
 };
 
 /// A type that a side of a rank names its data with, and how many of it make one of the case's.
@@ -37,7 +38,8 @@ struct Side {
   std::int64_t extent = 0;
   std::unique_ptr<CommittedType> made;  ///< none: it is a predefined one
 
-  explicit Side(TypeExpression given) : expression(std::move(given)), map(*type_map(expression)), extent(facts_of(expression)->extent) {
+  explicit Side(TypeExpression given)
+      : expression(std::move(given)), map(*type_map(expression)), extent(facts_of(expression)->extent) {
     if (expression.combiner != Combiner::named) made = std::make_unique<CommittedType>(expression);
   }
   MPI_Datatype type() const { return made ? static_cast<MPI_Datatype>(*made) : predefined(expression.name); }
@@ -73,10 +75,12 @@ TypeExpression any_type(Random& random) {
 int any_count(Random& random, const TypeExpression& type, int least) {
   // In other places an element may take some tens of bytes more.
   const Facts facts = *facts_of(type);
-  const std::int64_t bytes = type.combiner == Combiner::named ? facts.size : std::max(std::abs(facts.extent), facts.high - facts.low) + 100;
+  const std::int64_t bytes =
+      type.combiner == Combiner::named ? facts.size : std::max(std::abs(facts.extent), facts.high - facts.low) + 100;
   constexpr int counts[] = {0, 1, 1, 2, 3, 7, 13, 101, 997, 4099, 100003};
   const std::int64_t most = std::min<std::int64_t>(100003, most_bytes / bytes);
-  return static_cast<int>(std::min<std::int64_t>(std::max<std::int64_t>(least, random.chance(70) ? random.pick(counts) : random.between(0, 50)), most));
+  return static_cast<int>(std::min<std::int64_t>(
+      std::max<std::int64_t>(least, random.chance(70) ? random.pick(counts) : random.between(0, 50)), most));
 }
 
 Case draw(Random& random, const Groups& groups, int least) {
@@ -97,7 +101,9 @@ Case draw(Random& random, const Groups& groups, int least) {
   drawn.reach = 0;
   for (int rank = 0; rank < ranks; ++rank) {
     const int choice = static_cast<int>(random.between(0, 3));
-    drawn.lengths.push_back(choice == 0 ? 0 : choice == 1 ? static_cast<int>(random.between(0, drawn.count)) : drawn.count);
+    drawn.lengths.push_back(choice == 0   ? 0
+                            : choice == 1 ? static_cast<int>(random.between(0, drawn.count))
+                                          : drawn.count);
   }
   for (const int rank : order) {
     drawn.at[static_cast<std::size_t>(rank)] = drawn.reach;
@@ -111,7 +117,8 @@ Case draw(Random& random, const Groups& groups, int least) {
 Side side_of(Random& own, const TypeExpression& type, std::int64_t reach) {
   const TypeMap map = *type_map(type);
   const bool plain = type.combiner == Combiner::named;
-  const bool itself = plain ? reach > 5000 || own.chance(60) : !overlaps(runs_of(map, reach, facts_of(type)->extent)) && own.chance(40);
+  const bool itself =
+      plain ? reach > 5000 || own.chance(60) : !overlaps(runs_of(map, reach, facts_of(type)->extent)) && own.chance(40);
   if (itself) return Side(own.chance(50) ? type : respell_type(own, type));
   return Side(relocate_type(own, signature_of(map)));
 }
@@ -124,10 +131,20 @@ std::uint64_t seed_of(std::uint64_t seed, int start, int from, int block) {
 class Part {
  public:
   Part(const Case& drawn, const Group& group, std::uint64_t seed, Random own)
-      : drawn_(drawn), group_(group), seed_(seed), root_(drawn.root % group.size), at_root_(!rooted(drawn.what) || group.rank == root_),
-        sending_(side(own)), receiving_(side(own)), packed_(facts_of(drawn.type)->size),
-        out_(Buffer::holding(sending_.expression, drawn.reach, own.bits(), static_cast<std::size_t>(own.between(0, 15)))),
-        in_(Buffer::holding(receiving_.expression, drawn.reach, own.bits(), static_cast<std::size_t>(own.between(0, 15)))), empty_(in_), expected_(in_) {}
+      : drawn_(drawn),
+        group_(group),
+        seed_(seed),
+        root_(drawn.root % group.size),
+        at_root_(!rooted(drawn.what) || group.rank == root_),
+        sending_(side(own)),
+        receiving_(side(own)),
+        packed_(facts_of(drawn.type)->size),
+        out_(Buffer::holding(sending_.expression, drawn.reach, own.bits(),
+                             static_cast<std::size_t>(own.between(0, 15)))),
+        in_(Buffer::holding(receiving_.expression, drawn.reach, own.bits(),
+                            static_cast<std::size_t>(own.between(0, 15)))),
+        empty_(in_),
+        expected_(in_) {}
 
   std::string run() {
     Arguments arguments = this->arguments();
@@ -142,7 +159,8 @@ class Part {
     for (int start = 0; start < starts; ++start) {
       if (start > 0) fill(start);
       if (drawn_.form.wait == Wait::persistent) MPI_Start(&request);
-      if (drawn_.form.wait != Wait::in_call && MPI_Wait(&request, MPI_STATUS_IGNORE) != MPI_SUCCESS) wrong = "an error of MPI_Wait";
+      if (drawn_.form.wait != Wait::in_call && MPI_Wait(&request, MPI_STATUS_IGNORE) != MPI_SUCCESS)
+        wrong = "an error of MPI_Wait";
       if (const auto difference = in_.difference(expected_))
         wrong += (wrong.empty() ? "" : "; ") + ("start " + std::to_string(start) + ", received " + *difference);
       if (const auto difference = out_.difference(sent_)) wrong += "; sent " + *difference;
@@ -151,28 +169,36 @@ class Part {
     return wrong;
   }
 
-  /// MPICH 4.0.2 gives wrong results from the second start of some persistent collectives on, breaks elements where a message of several basic
-  /// types is cut, does not survive some types at all, and puts the one block of a lone rank's allgatherv at displacement 0: not ours to check.
+  /// MPICH 4.0.2 gives wrong results from the second start of some persistent collectives on, breaks elements where a
+  /// message of several basic types is cut, does not survive some types at all, and puts the one block of a lone rank's
+  /// allgatherv at displacement 0: not ours to check.
   bool library_may_be_wrong() const {
     const bool displacement_is_lost = drawn_.what == What::allgatherv && group_.size == 1;
-    return !hierarchical() && (drawn_.form.wait == Wait::persistent || drawn_.type.combiner != Combiner::named || displacement_is_lost);
+    return !hierarchical() &&
+           (drawn_.form.wait == Wait::persistent || drawn_.type.combiner != Combiner::named || displacement_is_lost);
   }
 
  private:
   bool varies() const {
-    return drawn_.what == What::allgatherv || drawn_.what == What::gatherv || drawn_.what == What::scatterv || drawn_.what == What::alltoallv;
+    return drawn_.what == What::allgatherv || drawn_.what == What::gatherv || drawn_.what == What::scatterv ||
+           drawn_.what == What::alltoallv;
   }
   /// Elements that go from one rank to another.
   int length(int from, int to) const {
     if (!varies()) return drawn_.count;
     // In place both directions are as long.
     const int pair = drawn_.in_place ? from + to : from + 2 * to;
-    return drawn_.lengths[static_cast<std::size_t>(drawn_.what == What::alltoallv ? pair % group_.size : drawn_.what == What::scatterv ? to : from)];
+    return drawn_.lengths[static_cast<std::size_t>(drawn_.what == What::alltoallv  ? pair % group_.size
+                                                   : drawn_.what == What::scatterv ? to
+                                                                                   : from)];
   }
   /// Where the block of a rank begins in a buffer of all, in elements.
-  std::int64_t at(int rank) const { return varies() ? drawn_.at[static_cast<std::size_t>(rank)] : std::int64_t{rank} * drawn_.count; }
+  std::int64_t at(int rank) const {
+    return varies() ? drawn_.at[static_cast<std::size_t>(rank)] : std::int64_t{rank} * drawn_.count;
+  }
   bool hierarchical() const {
-    return expectation() == Expectation::hierarchical && possible() && group_.several_nodes && (group_.known || drawn_.form.wait != Wait::nonblocking);
+    return expectation() == Expectation::hierarchical && possible() && group_.several_nodes &&
+           (group_.known || drawn_.form.wait != Wait::nonblocking);
   }
   /// What is left to the library has the plain type on both sides.
   Side side(Random& own) const { return hierarchical() ? side_of(own, drawn_.type, drawn_.reach) : Side(drawn_.type); }
@@ -218,9 +244,11 @@ class Part {
     if (drawn_.what == What::broadcast) {
       expected_.scatter(receiving_.runs(0, drawn_.count), block(start, root_, 0, drawn_.count));
     } else if (scattered) {
-      if (!in_place()) expected_.scatter(receiving_.runs(0, length(root_, me)), block(start, root_, me, length(root_, me)));
+      if (!in_place())
+        expected_.scatter(receiving_.runs(0, length(root_, me)), block(start, root_, me, length(root_, me)));
     } else if (at_root_) {
-      for (int from = 0; from < n; ++from) expected_.scatter(place(from), block(start, from, from_all_to_all(drawn_.what) ? me : 0, length(from, me)));
+      for (int from = 0; from < n; ++from)
+        expected_.scatter(place(from), block(start, from, from_all_to_all(drawn_.what) ? me : 0, length(from, me)));
     }
   }
 
@@ -263,12 +291,14 @@ class Part {
 
 }  // namespace
 
-std::string move_at_random(std::uint64_t seed, const Groups& groups, int least, std::string* told, const std::function<void()>& tell) {
+std::string move_at_random(std::uint64_t seed, const Groups& groups, int least, std::string* told,
+                           const std::function<void()>& tell) {
   Random random(seed);
   const Case drawn = draw(random, groups, least);
   const Group& group = groups[drawn.group];
-  *told = std::string(name(drawn.what)) + " " + name(drawn.form) + " on " + group.name + ", root " + std::to_string(drawn.root) +
-          (drawn.in_place ? ", in place, " : ", ") + std::to_string(drawn.count) + " of " + drawn.type.text();
+  *told = std::string(name(drawn.what)) + " " + name(drawn.form) + " on " + group.name + ", root " +
+          std::to_string(drawn.root) + (drawn.in_place ? ", in place, " : ", ") + std::to_string(drawn.count) + " of " +
+          drawn.type.text();
   tell();
   if (group.comm == MPI_COMM_NULL) return "";
   Part part(drawn, group, seed, Random(seed + 7919 * static_cast<std::uint64_t>(world_rank() + 1)));

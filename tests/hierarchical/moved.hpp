@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Random collectives that move data, their results known beforehand: each block's packed bytes follow from the ranks it goes between.
+// Random collectives that move data, their results known beforehand: each block's packed bytes follow from the ranks it
+// goes between.
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -9,8 +10,9 @@
 
 namespace bestride::test {
 
-/// One case, on all ranks of MPI_COMM_WORLD alike. Empty if it went well on this rank, else what was wrong. `least`: elements, where that
-/// is not too much. `told`: what the case is; then tell() is called, before anything happens.
-std::string move_at_random(std::uint64_t seed, const Groups& groups, int least, std::string* told, const std::function<void()>& tell);
+/// One case, on all ranks of MPI_COMM_WORLD alike. Empty if it went well on this rank, else what was wrong. `least`:
+/// elements, where that is not too much. `told`: what the case is; then tell() is called, before anything happens.
+std::string move_at_random(std::uint64_t seed, const Groups& groups, int least, std::string* told,
+                           const std::function<void()>& tell);
 
 }  // namespace bestride::test

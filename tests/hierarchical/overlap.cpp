@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives over several nodes while other things are under way: more of them, messages, blocking calls that only end when another rank
-// has got on. Whoever waits in any MPI call has to carry its part of the pending collectives on, or these cases never end.
+// Collectives over several nodes while other things are under way: more of them, messages, blocking calls that only end
+// when another rank has got on. Whoever waits in any MPI call has to carry its part of the pending collectives on, or
+// these cases never end.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -53,8 +54,9 @@ class Pending {
   void check() const {
     for (std::size_t i = 0; i < in_.size(); ++i)
       if (in_[i] != expected(i)) {
-        fail_check(__FILE__, __LINE__, std::string(name(what_)) + ", element " + std::to_string(i) + ": expected " + std::to_string(expected(i)) + ", got " +
-                                           std::to_string(in_[i]));
+        fail_check(__FILE__, __LINE__,
+                   std::string(name(what_)) + ", element " + std::to_string(i) + ": expected " +
+                       std::to_string(expected(i)) + ", got " + std::to_string(in_[i]));
         return;
       }
   }
@@ -91,8 +93,9 @@ class Pending {
   Arguments given_;
 };
 
-constexpr What kinds[] = {What::allgather, What::broadcast, What::allreduce, What::reduce_scatter_block, What::alltoall, What::reduce,
-                          What::gatherv,   What::scatterv,  What::alltoallv};
+constexpr What kinds[] = {What::allgather, What::broadcast, What::allreduce, What::reduce_scatter_block,
+                          What::alltoall,  What::reduce,    What::gatherv,   What::scatterv,
+                          What::alltoallv};
 constexpr int kinds_count = std::size(kinds);
 
 /// Several communicators, and messages round the ring of the world.
@@ -115,10 +118,13 @@ struct Many {
       received.emplace_back(100000, -1);
       add([&](MPI_Request* r) { MPI_Isend(sent.back().data(), 100000, MPI_INT, next, round, MPI_COMM_WORLD, r); });
       for (int i = 0; i < kinds_count; ++i) {
-        pending.emplace_back(kinds[i], comms[static_cast<std::size_t>((i + round) % 3)], i % 2 ? long_count : small_count, i + 7 * round);
+        pending.emplace_back(kinds[i], comms[static_cast<std::size_t>((i + round) % 3)],
+                             i % 2 ? long_count : small_count, i + 7 * round);
         add([&](MPI_Request* r) { pending.back().begin(r); });
       }
-      add([&](MPI_Request* r) { MPI_Irecv(received.back().data(), 100000, MPI_INT, previous, round, MPI_COMM_WORLD, r); });
+      add([&](MPI_Request* r) {
+        MPI_Irecv(received.back().data(), 100000, MPI_INT, previous, round, MPI_COMM_WORLD, r);
+      });
     }
   }
   template <class Begin>
@@ -131,12 +137,14 @@ struct Many {
   void check() {
     for (const Pending& each : pending) each.check();
     const int previous = (world_rank() + world_size() - 1) % world_size();
-    for (std::size_t round = 0; round < received.size(); ++round) CHECK(received[round] == std::vector<int>(100000, previous + static_cast<int>(round)));
+    for (std::size_t round = 0; round < received.size(); ++round)
+      CHECK(received[round] == std::vector<int>(100000, previous + static_cast<int>(round)));
     for (std::size_t i = 1; i < comms.size(); ++i) MPI_Comm_free(&comms[i]);
   }
 };
 
-/// A collective pending on all ranks; `early` ranks do `first` before they wait for it, the others after: that must not hold them up.
+/// A collective pending on all ranks; `early` ranks do `first` before they wait for it, the others after: that must not
+/// hold them up.
 void before_and_after(const std::function<void(bool early)>& step) {
   for (const What what : {What::allgather, What::allreduce})
     for (const int count : {small_count, long_count})
@@ -370,7 +378,8 @@ MPI_CASE(started_together) {
     sent = world_rank() + start;
     if (start == 0) {
       MPI_Send_init(&sent, 1, MPI_INT, (world_rank() + 1) % world_size(), 6, MPI_COMM_WORLD, &requests[kinds_count]);
-      MPI_Recv_init(&received, 1, MPI_INT, (world_rank() + world_size() - 1) % world_size(), 6, MPI_COMM_WORLD, &requests[kinds_count + 1]);
+      MPI_Recv_init(&received, 1, MPI_INT, (world_rank() + world_size() - 1) % world_size(), 6, MPI_COMM_WORLD,
+                    &requests[kinds_count + 1]);
     }
     MPI_Startall(kinds_count + 2, requests.data());
     MPI_Waitall(kinds_count + 2, requests.data(), MPI_STATUSES_IGNORE);

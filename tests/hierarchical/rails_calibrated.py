@@ -46,7 +46,7 @@ def calibrated(bed, command, folder):
 
 def sent(bed, library, program, folder, *settings):
     """{device: bytes of host 0} of an allgather by two ranks a host."""
-    words = [word for setting in ("BESTRIDE_EVERYWHERE=1", "BESTRIDE_COLLECTIVES=hierarchical", f"BESTRIDE_PROFILE={folder}/profile.json", *settings)
+    words = [word for setting in ("BESTRIDE_ALL_RANKS=1", "BESTRIDE_COLLECTIVES=hierarchical", f"BESTRIDE_PROFILE={folder}/profile.json", *settings)
              for word in ("-e", setting)]
     links, _ = bed.counted("-d", "", "-p", 2, "-l", library, *words, program, COUNT, 0)
     return {device: out for (host, device), (out, _) in links.items() if host == "h0"}
@@ -70,7 +70,7 @@ def main():
         print("told nothing:", links)
         if not all(0.9 * block < links[device] < 1.2 * block for device in RAILS.split(",")) or links["data2"] > block / 10:
             wrong.append("a job that is told nothing does not send each rank's bytes over its rail")
-        links = sent(bed, library, program, folder, "BESTRIDE_RAILS=data0")
+        links = sent(bed, library, program, folder, "BESTRIDE_NICS=data0")
         print("told one:", links)
         if links["data1"] > block / 10:
             wrong.append("what the user names does not go before the profile")

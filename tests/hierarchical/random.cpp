@@ -15,6 +15,8 @@
 #include "tests/support/harness.hpp"
 #include "tests/support/random.hpp"
 
+#include "base/library_names.hpp"  // behind mpi.h
+
 using namespace bestride::test;
 
 namespace {
@@ -65,18 +67,21 @@ int main(int argc, char** argv) {
       std::string told;
       const bool moves = random.chance(50);
       const auto tell = [&] {
-        if (options.verbose && world_rank() == 0) std::printf("%llu %s\n", static_cast<unsigned long long>(seed), told.c_str()), std::fflush(stdout);
+        if (options.verbose && world_rank() == 0)
+          std::printf("%llu %s\n", static_cast<unsigned long long>(seed), told.c_str()), std::fflush(stdout);
       };
-      const std::string wrong = moves ? move_at_random(seed, groups, options.least, &told, tell) : reduce_at_random(seed, groups, user, options.least, &told, tell);
+      const std::string wrong = moves ? move_at_random(seed, groups, options.least, &told, tell)
+                                      : reduce_at_random(seed, groups, user, options.least, &told, tell);
       if (!wrong.empty() && ++failures <= 10)
-        std::fprintf(stderr, "FAILED rank %d, --seed %llu --cases 1 --least %d: %s: %s\n", world_rank(), static_cast<unsigned long long>(seed), options.least, told.c_str(), wrong.c_str());
+        std::fprintf(stderr, "FAILED rank %d, --seed %llu --cases 1 --least %d: %s: %s\n", world_rank(),
+                     static_cast<unsigned long long>(seed), options.least, told.c_str(), wrong.c_str());
     }
   }
   long all = 0;
   PMPI_Allreduce(&failures, &all, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
   if (world_rank() == 0)
-    std::printf("%llu cases from seed %llu, %ld failures, %d ranks\n", static_cast<unsigned long long>(done), static_cast<unsigned long long>(options.seed), all,
-                world_size());
+    std::printf("%llu cases from seed %llu, %ld failures, %d ranks\n", static_cast<unsigned long long>(done),
+                static_cast<unsigned long long>(options.seed), all, world_size());
   MPI_Finalize();
   return all == 0 && done > 0 ? 0 : 1;
 }

@@ -23,10 +23,26 @@ struct ElementType {
 };
 /// No long double: its padding is copied or not, as the compiler likes.
 constexpr ElementType element_types[] = {
-    {"int8", Kind::integer},   {"uint8", Kind::integer},    {"int16", Kind::integer},   {"unsigned_short", Kind::integer}, {"int", Kind::integer},
-    {"uint32", Kind::integer}, {"int64", Kind::integer},    {"long", Kind::integer},    {"unsigned_long", Kind::integer},  {"float", Kind::floating},
-    {"double", Kind::floating}, {"complex", Kind::complex}, {"double_complex", Kind::complex}, {"bool", Kind::logical},    {"byte", Kind::bytes},
-    {"2int", Kind::pair},      {"float_int", Kind::pair},   {"double_int", Kind::pair}, {"long_int", Kind::pair},          {"short_int", Kind::pair},
+    {"int8", Kind::integer},
+    {"uint8", Kind::integer},
+    {"int16", Kind::integer},
+    {"unsigned_short", Kind::integer},
+    {"int", Kind::integer},
+    {"uint32", Kind::integer},
+    {"int64", Kind::integer},
+    {"long", Kind::integer},
+    {"unsigned_long", Kind::integer},
+    {"float", Kind::floating},
+    {"double", Kind::floating},
+    {"complex", Kind::complex},
+    {"double_complex", Kind::complex},
+    {"bool", Kind::logical},
+    {"byte", Kind::bytes},
+    {"2int", Kind::pair},
+    {"float_int", Kind::pair},
+    {"double_int", Kind::pair},
+    {"long_int", Kind::pair},
+    {"short_int", Kind::pair},
 };
 
 /// What the type is called by its size, as Fortran programs do, or the same again.
@@ -34,8 +50,9 @@ MPI_Datatype sized(const char* word) {
   const struct {
     const char* word;
     MPI_Datatype type;
-  } all[] = {{"int8", MPI_INTEGER1}, {"int16", MPI_INTEGER2}, {"int", MPI_INTEGER4},     {"int64", MPI_INTEGER8},
-             {"float", MPI_REAL4},   {"double", MPI_REAL8},   {"complex", MPI_COMPLEX8}, {"double_complex", MPI_COMPLEX16}};
+  } all[] = {
+      {"int8", MPI_INTEGER1}, {"int16", MPI_INTEGER2}, {"int", MPI_INTEGER4},     {"int64", MPI_INTEGER8},
+      {"float", MPI_REAL4},   {"double", MPI_REAL8},   {"complex", MPI_COMPLEX8}, {"double_complex", MPI_COMPLEX16}};
   for (const auto& each : all)
     if (std::strcmp(each.word, word) == 0 && each.type != MPI_DATATYPE_NULL) return each.type;
   return predefined(word);
@@ -51,11 +68,14 @@ struct Chosen {
 };
 
 Chosen operation_for(Random& random, const ElementType& type, const UserOperations& user) {
-  const Chosen bitwise[] = {{"band", MPI_BAND, Order::any}, {"bor", MPI_BOR, Order::any}, {"bxor", MPI_BXOR, Order::any}};
-  const Chosen logical[] = {{"land", MPI_LAND, Order::any}, {"lor", MPI_LOR, Order::any}, {"lxor", MPI_LXOR, Order::any}};
+  const Chosen bitwise[] = {
+      {"band", MPI_BAND, Order::any}, {"bor", MPI_BOR, Order::any}, {"bxor", MPI_BXOR, Order::any}};
+  const Chosen logical[] = {
+      {"land", MPI_LAND, Order::any}, {"lor", MPI_LOR, Order::any}, {"lxor", MPI_LXOR, Order::any}};
   const Chosen compared[] = {{"max", MPI_MAX, Order::any}, {"min", MPI_MIN, Order::any}};
   const bool exact = type.kind == Kind::integer;
-  const Chosen sums[] = {{"sum", MPI_SUM, exact ? Order::any : Order::one}, {"prod", MPI_PROD, exact ? Order::any : Order::one}};
+  const Chosen sums[] = {{"sum", MPI_SUM, exact ? Order::any : Order::one},
+                         {"prod", MPI_PROD, exact ? Order::any : Order::one}};
   const Chosen located[] = {{"maxloc", MPI_MAXLOC, Order::any}, {"minloc", MPI_MINLOC, Order::any}};
   switch (type.kind) {
     case Kind::pair: return random.pick(located);
@@ -63,11 +83,13 @@ Chosen operation_for(Random& random, const ElementType& type, const UserOperatio
     case Kind::bytes: return random.pick(bitwise);
     case Kind::complex: return random.pick(sums);
     case Kind::floating:
-      if (std::string_view(type.word) == "double" && random.chance(30)) return {"the user's", user.commutative, Order::one, true};
+      if (std::string_view(type.word) == "double" && random.chance(30))
+        return {"the user's", user.commutative, Order::one, true};
       return random.chance(40) ? random.pick(compared) : random.pick(sums);
     case Kind::integer: break;
   }
-  if (std::string_view(type.word) == "int" && random.chance(10)) return {"the user's, not commutative", user.ordered, Order::kept};
+  if (std::string_view(type.word) == "int" && random.chance(10))
+    return {"the user's, not commutative", user.ordered, Order::kept};
   switch (random.between(0, 3)) {
     case 0: return random.pick(bitwise);
     case 1: return random.pick(logical);
@@ -79,11 +101,13 @@ Chosen operation_for(Random& random, const ElementType& type, const UserOperatio
 /// A number other than zero, which has two forms whose maximum depends on the order.
 template <class Real>
 Real real_number(Random& random) {
-  const double magnitude = static_cast<double>(random.between(1, 1 << 20)) / static_cast<double>(1 << random.between(0, 21));
+  const double magnitude =
+      static_cast<double>(random.between(1, 1 << 20)) / static_cast<double>(1 << random.between(0, 21));
   return static_cast<Real>(random.chance(50) ? magnitude : -magnitude);
 }
 
-/// `count` values as a rank has them, in the type's extent; gaps of `in` stay. Small ones where equal ones have to meet.
+/// `count` values as a rank has them, in the type's extent; gaps of `in` stay. Small ones where equal ones have to
+/// meet.
 void write_values(Random random, const ElementType& type, std::int64_t extent, std::byte* in, std::int64_t count) {
   const std::string_view word(type.word);
   for (std::int64_t i = 0; i < count; ++i) {
@@ -137,10 +161,14 @@ Case draw(Random& random, const Groups& groups, const UserOperations& user, int 
   drawn.chosen = operation_for(random, drawn.element, user);
   constexpr int counts[] = {0, 1, 1, 2, 3, 7, 13, 101, 997, 4099, 30011, 100003};
   const bool shares = drawn.what == What::reduce_scatter || drawn.what == What::reduce_scatter_block;
-  drawn.count = std::min(std::max(least, random.chance(70) ? random.pick(counts) : static_cast<int>(random.between(0, 60))), shares ? 30011 : 100003);
+  drawn.count =
+      std::min(std::max(least, random.chance(70) ? random.pick(counts) : static_cast<int>(random.between(0, 60))),
+               shares ? 30011 : 100003);
   for (int rank = 0; rank < world_size(); ++rank) {
     const int choice = static_cast<int>(random.between(0, 3));
-    drawn.lengths.push_back(choice == 0 ? 0 : choice == 1 ? static_cast<int>(random.between(0, drawn.count)) : drawn.count);
+    drawn.lengths.push_back(choice == 0   ? 0
+                            : choice == 1 ? static_cast<int>(random.between(0, drawn.count))
+                                          : drawn.count);
   }
   return drawn;
 }
@@ -148,16 +176,27 @@ Case draw(Random& random, const Groups& groups, const UserOperations& user, int 
 class Part {
  public:
   Part(const Case& drawn, const Group& group, std::uint64_t seed, Random own)
-      : drawn_(drawn), group_(group), seed_(seed), root_(drawn.root % group.size), at_root_(drawn.what != What::reduce || group.rank == root_),
-        expression_(named(drawn.element.word)), type_(seed % 3 ? predefined(drawn.element.word) : sized(drawn.element.word)), extent_(facts_of(expression_)->extent), map_(*type_map(expression_)) {
+      : drawn_(drawn),
+        group_(group),
+        seed_(seed),
+        root_(drawn.root % group.size),
+        at_root_(drawn.what != What::reduce || group.rank == root_),
+        expression_(named(drawn.element.word)),
+        type_(seed % 3 ? predefined(drawn.element.word) : sized(drawn.element.word)),
+        extent_(facts_of(expression_)->extent),
+        map_(*type_map(expression_)) {
     for (int rank = 0; rank < group.size; ++rank) {
-      counts_.push_back(drawn.what == What::reduce_scatter ? drawn.lengths[static_cast<std::size_t>(rank)] : drawn.count);
+      counts_.push_back(drawn.what == What::reduce_scatter ? drawn.lengths[static_cast<std::size_t>(rank)]
+                                                           : drawn.count);
       if (rank < group.rank) before_ += counts_.back();
       all_ += counts_.back();
     }
     if (!shares()) before_ = 0, all_ = drawn.count;
     result_ = counts_[static_cast<std::size_t>(group.rank)];
-    const auto buffer = [&] { return Buffer(0, std::max<std::int64_t>(1, all_ * extent_), own.bits(), 16 * static_cast<std::size_t>(own.between(0, 3))); };
+    const auto buffer = [&] {
+      return Buffer(0, std::max<std::int64_t>(1, all_ * extent_), own.bits(),
+                    16 * static_cast<std::size_t>(own.between(0, 3)));
+    };
     out_ = std::make_unique<Buffer>(buffer());
     in_ = std::make_unique<Buffer>(buffer());
   }
@@ -166,7 +205,8 @@ class Part {
     const Arguments given = arguments(*in_);
     Buffer empty = *in_;
     MPI_Request request = MPI_REQUEST_NULL;
-    write_values(Random(seed_of(group_.rank, 0)), drawn_.element, extent_, in_place() ? in_->origin() : out_->origin(), all_);
+    write_values(Random(seed_of(group_.rank, 0)), drawn_.element, extent_, in_place() ? in_->origin() : out_->origin(),
+                 all_);
     const Watch watch(group_, possible(), drawn_.form.wait != Wait::nonblocking);
     const int error = call(drawn_.what, drawn_.form, given, &request);
     std::string wrong = watch.verdict();
@@ -174,16 +214,19 @@ class Part {
     for (int start = 0; start < starts(); ++start) {
       if (start > 0) {
         in_->bytes() = empty.bytes();
-        write_values(Random(seed_of(group_.rank, start)), drawn_.element, extent_, in_place() ? in_->origin() : out_->origin(), all_);
+        write_values(Random(seed_of(group_.rank, start)), drawn_.element, extent_,
+                     in_place() ? in_->origin() : out_->origin(), all_);
       }
       const Buffer sent = *out_;
       const Buffer before = start == 0 ? before_of(empty) : *in_;
       if (drawn_.form.wait == Wait::persistent) MPI_Start(&request);
-      if (drawn_.form.wait != Wait::in_call && MPI_Wait(&request, MPI_STATUS_IGNORE) != MPI_SUCCESS) wrong += " an error of MPI_Wait";
+      if (drawn_.form.wait != Wait::in_call && MPI_Wait(&request, MPI_STATUS_IGNORE) != MPI_SUCCESS)
+        wrong += " an error of MPI_Wait";
       Buffer expected = before;
       const std::string reference = hierarchical() ? by_hand(expected, start) : by_library(expected, before);
       if (!reference.empty()) wrong += " " + reference;
-      if (const auto difference = in_->difference(expected)) wrong += " start " + std::to_string(start) + ", received " + *difference;
+      if (const auto difference = in_->difference(expected))
+        wrong += " start " + std::to_string(start) + ", received " + *difference;
       if (const auto difference = out_->difference(sent)) wrong += " sent " + *difference;
     }
     if (drawn_.form.wait == Wait::persistent) MPI_Request_free(&request);
@@ -200,14 +243,19 @@ class Part {
   bool shares() const { return drawn_.what == What::reduce_scatter || drawn_.what == What::reduce_scatter_block; }
   bool in_place() const { return drawn_.in_place && at_root_; }
   int starts() const { return drawn_.form.wait == Wait::persistent ? 3 : 1; }
-  std::uint64_t seed_of(int rank, int start) const { return Random(seed_ * 1000003 + static_cast<std::uint64_t>(start * 10007 + rank)).bits(); }
+  std::uint64_t seed_of(int rank, int start) const {
+    return Random(seed_ * 1000003 + static_cast<std::uint64_t>(start * 10007 + rank)).bits();
+  }
 
   bool possible() const {
     const bool order = drawn_.chosen.order == Order::any || (drawn_.chosen.order == Order::one && reassociates());
     return all_ > 0 && order && (!drawn_.chosen.users || drawn_.form.wait == Wait::in_call);
   }
   /// What it is compared with: the library's own result is that of any order where the order does not matter.
-  bool hierarchical() const { return drawn_.chosen.order == Order::any || (expectation() == Expectation::hierarchical && possible() && group_.several_nodes && group_.known); }
+  bool hierarchical() const {
+    return drawn_.chosen.order == Order::any ||
+           (expectation() == Expectation::hierarchical && possible() && group_.several_nodes && group_.known);
+  }
 
   /// The receive buffer before the first start, when it has been filled already.
   Buffer before_of(const Buffer& empty) const {
@@ -229,12 +277,14 @@ class Part {
     return a;
   }
 
-  /// Puts the data of `count` elements of `result` into `expected`, whose gaps stay. What lies behind the result of a reduce_scatter in
-  /// place is the library's to use: as the call left it.
+  /// Puts the data of `count` elements of `result` into `expected`, whose gaps stay. What lies behind the result of a
+  /// reduce_scatter in place is the library's to use: as the call left it.
   void put(Buffer& expected, const std::byte* result) const {
-    for (const ByteRun& run : runs_of(map_, result_, extent_)) std::memcpy(expected.origin() + run.offset, result + run.offset, static_cast<std::size_t>(run.length));
+    for (const ByteRun& run : runs_of(map_, result_, extent_))
+      std::memcpy(expected.origin() + run.offset, result + run.offset, static_cast<std::size_t>(run.length));
     if (shares() && in_place())
-      std::memcpy(expected.origin() + result_ * extent_, in_->origin() + result_ * extent_, static_cast<std::size_t>((all_ - result_) * extent_));
+      std::memcpy(expected.origin() + result_ * extent_, in_->origin() + result_ * extent_,
+                  static_cast<std::size_t>((all_ - result_) * extent_));
   }
 
   /// The tree over ranks [first, last), cut at the greatest power of two below their number.
@@ -275,7 +325,8 @@ class Part {
   const std::int64_t extent_;
   const TypeMap map_;
   std::vector<int> counts_;
-  std::int64_t before_ = 0, all_ = 0, result_ = 0;  ///< elements: before this rank's result, of the operands, of the result
+  std::int64_t before_ = 0, all_ = 0,
+               result_ = 0;  ///< elements: before this rank's result, of the operands, of the result
   std::unique_ptr<Buffer> out_, in_;
 };
 
@@ -294,7 +345,8 @@ void compose(void* in, void* inout, int* count, MPI_Datatype*) {
   auto* b = static_cast<int*>(inout);
   for (int i = 0; i < *count; ++i) {
     const auto f = static_cast<unsigned>(a[i]), g = static_cast<unsigned>(b[i]);
-    const unsigned factor = (((f >> 16) | 1) * ((g >> 16) | 1)) & 0xffff, offset = (((g >> 16) | 1) * (f & 0xffff) + (g & 0xffff)) & 0xffff;
+    const unsigned factor = (((f >> 16) | 1) * ((g >> 16) | 1)) & 0xffff,
+                   offset = (((g >> 16) | 1) * (f & 0xffff) + (g & 0xffff)) & 0xffff;
     b[i] = static_cast<int>(factor << 16 | offset);
   }
 }
@@ -311,12 +363,14 @@ UserOperations::~UserOperations() {
   MPI_Op_free(&ordered);
 }
 
-std::string reduce_at_random(std::uint64_t seed, const Groups& groups, const UserOperations& user, int least, std::string* told, const std::function<void()>& tell) {
+std::string reduce_at_random(std::uint64_t seed, const Groups& groups, const UserOperations& user, int least,
+                             std::string* told, const std::function<void()>& tell) {
   Random random(seed);
   const Case drawn = draw(random, groups, user, least);
   const Group& group = groups[drawn.group];
-  *told = std::string(name(drawn.what)) + " " + name(drawn.form) + " on " + group.name + ", root " + std::to_string(drawn.root) +
-          (drawn.in_place ? ", in place, " : ", ") + std::to_string(drawn.count) + " of " + drawn.element.word + ", " + drawn.chosen.name;
+  *told = std::string(name(drawn.what)) + " " + name(drawn.form) + " on " + group.name + ", root " +
+          std::to_string(drawn.root) + (drawn.in_place ? ", in place, " : ", ") + std::to_string(drawn.count) + " of " +
+          drawn.element.word + ", " + drawn.chosen.name;
   tell();
   if (group.comm == MPI_COMM_NULL) return "";
   Part part(drawn, group, seed, Random(seed + 7919 * static_cast<std::uint64_t>(world_rank() + 1)));

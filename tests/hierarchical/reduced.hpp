@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Random reductions. What goes through the hierarchy is compared with the fixed tree of collectives/reduction.hpp, worked out here by
-// MPI_Reduce_local; what does not, with the MPI library's own call of the same form, bit by bit.
+// Random reductions. What goes through the hierarchy is compared with the fixed tree of collectives/core/reduction.hpp,
+// worked out here by MPI_Reduce_local; what does not, with the MPI library's own call of the same form, bit by bit.
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -22,6 +22,7 @@ class UserOperations {
 };
 
 /// As move_at_random().
-std::string reduce_at_random(std::uint64_t seed, const Groups& groups, const UserOperations& user, int least, std::string* told, const std::function<void()>& tell);
+std::string reduce_at_random(std::uint64_t seed, const Groups& groups, const UserOperations& user, int least,
+                             std::string* told, const std::function<void()>& tell);
 
 }  // namespace bestride::test

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same allgather again and again, in all its forms, then one with a number changed. Every repetition gives the bits of the first one,
-// and the change is seen. What crosses the wire meanwhile is counted by who runs this.
+// The same allgather again and again, in all its forms, then one with a number changed. Every repetition gives the bits
+// of the first one, and the change is seen. What crosses the wire meanwhile is counted by who runs this.
 //   repeated COUNT REPETITIONS    numbers (float) of a rank
 #include <mpi.h>
 
@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <vector>
+
+#include "base/library_names.hpp"  // behind mpi.h
 
 namespace {
 
@@ -49,8 +51,10 @@ int main(int argc, char** argv) {
   int rank = 0, ranks = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  Numbers own(static_cast<std::size_t>(count)), first(own.size() * static_cast<std::size_t>(ranks)), again(first.size());
-  for (int i = 0; i < count; ++i) own[static_cast<std::size_t>(i)] = static_cast<float>((i * 37 + rank * 101 + i / 7 * 13) % 401 - 200) / 64;
+  Numbers own(static_cast<std::size_t>(count)), first(own.size() * static_cast<std::size_t>(ranks)),
+      again(first.size());
+  for (int i = 0; i < count; ++i)
+    own[static_cast<std::size_t>(i)] = static_cast<float>((i * 37 + rank * 101 + i / 7 * 13) % 401 - 200) / 64;
   gather(0, own, first, rank);
   int bad = 0;
   for (int i = 0; i < repetitions; ++i) {

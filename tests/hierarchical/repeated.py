@@ -14,6 +14,8 @@ from bed import Bed, reason_against  # pylint: disable=wrong-import-position
 SKIPPED = 77
 COUNT = 200_000
 REPETITIONS = 20
+# Packets sent again count too, and only ever add: the fewest bytes of a few runs are those of the collective.
+RUNS = 3
 # What the first call and the one with a number changed send, of a block's bytes: plain, the latter sends the difference.
 SENT = {"off": 1 + 1 / 16, "int8": 2 * (256 + 4) / (256 * 4)}
 
@@ -27,16 +29,20 @@ def main():
     good = True
     with Bed(2, "1gbit") as bed:
         for codes, share in SENT.items():
-            settings = {"BESTRIDE_EVERYWHERE": 1, "BESTRIDE_COLLECTIVES": "hierarchical", "BESTRIDE_QUANTIZE": codes}
+            settings = {"BESTRIDE_ALL_RANKS": 1, "BESTRIDE_COLLECTIVES": "hierarchical", "BESTRIDE_QUANTIZE": codes}
             words = [word for name, value in settings.items() for word in ("-e", f"{name}={value}")]
-            sent = []
-            for repetitions in (0, REPETITIONS):
-                links, _ = bed.counted("-p", 2, "-l", library, *words, program, COUNT, repetitions)
-                sent.append(max(out for out, _ in links.values()))
             needed = 2 * COUNT * 4 * share  # two ranks of a host
-            right = 0.9 * needed < sent[0] < 1.1 * needed and sent[1] - sent[0] < needed / 100
+            sent = {0: [], REPETITIONS: []}
+            for _ in range(RUNS):
+                for repetitions, bytes_sent in sent.items():
+                    links, _ = bed.counted("-p", 2, "-l", library, *words, program, COUNT, repetitions)
+                    bytes_sent.append(max(out for out, _ in links.values()))
+                once, repeated = (min(bytes_sent) for bytes_sent in sent.values())
+                right = 0.9 * needed < once < 1.1 * needed and repeated - once < needed / 100
+                if right:
+                    break
             good = good and right
-            print(f"{codes}: {needed:.0f} bytes have to be sent, {sent[0]} were, and {sent[1] - sent[0]} more for {REPETITIONS} repetitions"
+            print(f"{codes}: {needed:.0f} bytes have to be sent, {once} were, and {repeated - once} more for {REPETITIONS} repetitions"
                   f"{'' if right else ': wrong'}")
     return 0 if good else 1
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads that each have a communicator of their own, all calling collectives at once, and one that only sends and receives. Compared with what
-// the library makes of the same arguments.
+// Threads that each have a communicator of their own, all calling collectives at once, and one that only sends and
+// receives. Compared with what the library makes of the same arguments.
+#include <atomic>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -14,7 +15,8 @@ using namespace bestride::test;
 
 namespace {
 
-constexpr What kinds[] = {What::allgather, What::broadcast, What::allreduce, What::reduce_scatter_block, What::alltoall, What::reduce, What::gather, What::scatter};
+constexpr What kinds[] = {What::allgather, What::broadcast, What::allreduce, What::reduce_scatter_block,
+                          What::alltoall,  What::reduce,    What::gather,    What::scatter};
 constexpr int threads = 3, rounds = 12;
 
 /// fail_check() is for one thread at a time.
@@ -27,9 +29,14 @@ void fail(const std::string& what) {
 /// Own numbers in every place of every round, so that no result is one of before.
 std::vector<int> numbers(std::size_t size, int thread, int round) {
   std::vector<int> all(size);
-  for (std::size_t i = 0; i < size; ++i) all[i] = static_cast<int>(i % 1013) + 7919 * world_rank() + 104729 * thread + 611953 * round;
+  for (std::size_t i = 0; i < size; ++i)
+    all[i] = static_cast<int>(i % 1013) + 7919 * world_rank() + 104729 * thread + 611953 * round;
   return all;
 }
+
+/// The members agree on each, and where two threads of a rank come to agree at once, one of theirs is left to the
+/// library.
+std::atomic<int> persistent_calls{0};
 
 void collectives(MPI_Comm comm, int thread) {
   for (int round = 0; round < rounds; ++round)
@@ -47,10 +54,13 @@ void collectives(MPI_Comm comm, int thread) {
       given.out = out.data();
       given.in = expected.data();
       const Wait wait = every_wait[(round + static_cast<int>(what)) % 3];
+      if (wait == Wait::persistent) ++persistent_calls;
       if (complete(what, {Wait::in_call, false, true}, given) != MPI_SUCCESS) fail("the library's own");
       given.in = in.data();
       if (complete(what, {wait, false, false}, given) != MPI_SUCCESS) fail(std::string(name(what)) + ": an error");
-      if (in != expected) fail(std::string(name(what)) + ", thread " + std::to_string(thread) + ", round " + std::to_string(round) + ": differs");
+      if (in != expected)
+        fail(std::string(name(what)) + ", thread " + std::to_string(thread) + ", round " + std::to_string(round) +
+             ": differs");
     }
 }
 
@@ -69,13 +79,15 @@ void messages() {
 MPI_CASE(every_thread_with_a_communicator) {
   std::vector<MPI_Comm> comms(threads);
   // In the order of the ranks, and the other way round.
-  for (int t = 0; t < threads; ++t) MPI_Comm_split(MPI_COMM_WORLD, 0, t % 2 ? -world_rank() : world_rank(), &comms[static_cast<std::size_t>(t)]);
+  for (int t = 0; t < threads; ++t)
+    MPI_Comm_split(MPI_COMM_WORLD, 0, t % 2 ? -world_rank() : world_rank(), &comms[static_cast<std::size_t>(t)]);
   const int before = expectation() == Expectation::hierarchical ? calls_seen_by_library() : 0;
   std::vector<std::thread> running;
-  for (int t = 0; t < threads; ++t) running.emplace_back([&, t] { collectives(comms[static_cast<std::size_t>(t)], t); });
+  for (int t = 0; t < threads; ++t)
+    running.emplace_back([&, t] { collectives(comms[static_cast<std::size_t>(t)], t); });
   running.emplace_back([] { messages(); });
   for (std::thread& thread : running) thread.join();
-  if (expectation() == Expectation::hierarchical) CHECK_EQUAL(before, calls_seen_by_library());
+  if (expectation() == Expectation::hierarchical) CHECK(calls_seen_by_library() - before <= persistent_calls);
   for (MPI_Comm& comm : comms) MPI_Comm_free(&comm);
 }
 
@@ -95,7 +107,8 @@ MPI_CASE(communicators_made_by_threads) {
         MPI_Iallreduce(out.data(), in.data(), static_cast<int>(out.size()), MPI_INT, MPI_MAX, comm, &request);
         MPI_Comm_free(&comm);
         MPI_Wait(&request, MPI_STATUS_IGNORE);
-        if (in != std::vector<int>(in.size(), world_size() - 1 + round)) fail("thread " + std::to_string(t) + ": differs");
+        if (in != std::vector<int>(in.size(), world_size() - 1 + round))
+          fail("thread " + std::to_string(t) + ": differs");
       }
     });
   for (std::thread& thread : running) thread.join();

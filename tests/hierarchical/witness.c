@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Preloaded behind the library under test: counts the collectives that it hands on to the MPI library, and the nonblocking ones among them. */
+/* Preloaded behind the library under test: counts the collectives that it hands on to the MPI library, and the
+ * nonblocking ones among them. */
 #include <mpi.h>
 #include <stdatomic.h>
 
@@ -7,17 +8,18 @@ atomic_int hierarchical_witness_calls, hierarchical_witness_nonblocking;
 
 #define LIST(...) __VA_ARGS__
 #define ONE(Name, nonblocking, parameters, arguments) \
-  int MPI_##Name(LIST parameters) { \
-    ++hierarchical_witness_calls; \
-    hierarchical_witness_nonblocking += nonblocking; \
-    return PMPI_##Name(LIST arguments); \
+  int MPI_##Name(LIST parameters) {                   \
+    ++hierarchical_witness_calls;                     \
+    hierarchical_witness_nonblocking += nonblocking;  \
+    return PMPI_##Name(LIST arguments);               \
   }
-#define FORMS(Name, Iname, c, parameters, arguments) \
-  ONE(Name##c, 0, (LIST parameters, MPI_Comm comm), (LIST arguments, comm)) \
-  ONE(Iname##c, 1, (LIST parameters, MPI_Comm comm, MPI_Request* request), (LIST arguments, comm, request)) \
-  ONE(Name##_init##c, 0, (LIST parameters, MPI_Comm comm, MPI_Info info, MPI_Request* request), (LIST arguments, comm, info, request))
+#define FORMS(Name, Iname, c, parameters, arguments)                                                         \
+  ONE(Name##c, 0, (LIST parameters, MPI_Comm comm), (LIST arguments, comm))                                  \
+  ONE(Iname##c, 1, (LIST parameters, MPI_Comm comm, MPI_Request * request), (LIST arguments, comm, request)) \
+  ONE(Name##_init##c, 0, (LIST parameters, MPI_Comm comm, MPI_Info info, MPI_Request * request),             \
+      (LIST arguments, comm, info, request))
 /* `parameters`: a macro of the types of counts and displacements. */
-#define BOTH(Name, Iname, parameters, arguments) \
+#define BOTH(Name, Iname, parameters, arguments)          \
   FORMS(Name, Iname, , (parameters(int, int)), arguments) \
   FORMS(Name, Iname, _c, (parameters(MPI_Count, MPI_Aint)), arguments)
 
@@ -25,11 +27,13 @@ atomic_int hierarchical_witness_calls, hierarchical_witness_nonblocking;
 #define IN(Count) void *in, Count in_count, MPI_Datatype in_type
 #define MOVED(Count, At) OUT(Count), IN(Count)
 #define MOVED_V(Count, At) OUT(Count), void *in, const Count *in_counts, const At *at, MPI_Datatype in_type
-#define MOVED_VV(Count, At) \
-  const void *out, const Count *out_counts, const At *out_at, MPI_Datatype out_type, void *in, const Count *in_counts, const At *at, MPI_Datatype in_type
+#define MOVED_VV(Count, At)                                                                                            \
+  const void *out, const Count *out_counts, const At *out_at, MPI_Datatype out_type, void *in, const Count *in_counts, \
+      const At *at, MPI_Datatype in_type
 #define ROOTED(Count, At) OUT(Count), IN(Count), int root
 #define GATHERED_V(Count, At) MOVED_V(Count, At), int root
-#define SCATTERED_V(Count, At) const void *out, const Count *out_counts, const At *at, MPI_Datatype out_type, IN(Count), int root
+#define SCATTERED_V(Count, At) \
+  const void *out, const Count *out_counts, const At *at, MPI_Datatype out_type, IN(Count), int root
 #define CAST(Count, At) void *in, Count in_count, MPI_Datatype in_type, int root
 #define REDUCED(Count, At) const void *out, IN(Count), MPI_Op op
 #define REDUCED_V(Count, At) const void *out, void *in, const Count *in_counts, MPI_Datatype in_type, MPI_Op op

@@ -16,6 +16,14 @@ PAGE = """# Architecture
 | `datatype/` | layouts | base | `Layout` |
 | `base/` | results | – | `Settings` |
 """
+SUB_PAGE = PAGE + """
+| sub-room | what it is for | may include |
+|---|---|---|
+| `interpose/calls/` | entries | all below |
+| `interpose/device/` | device memory | objects |
+| `interpose/mpi/` | functions | - |
+| `interpose/objects/` | tables | mpi |
+"""
 SPDX = "// SPDX-License-Identifier: Apache-2.0\n"
 
 
@@ -42,7 +50,7 @@ class Rules(unittest.TestCase):
     def test_a_house_in_order(self):
         self.write("kernels/a.cpp", SPDX + '#include "kernels/a.hpp"\n#include "datatype/b.hpp"\n#include "other.hpp"\n#include <vector>\n')
         self.write("cli/a.cpp", SPDX + '#include "kernels/a.hpp"\n')
-        self.write("interpose/back/a.cpp", SPDX + '#include "base/a.hpp"\n')
+        self.write("interpose/a.cpp", SPDX + '#include "base/a.hpp"\n')
         self.write("build/a.cpp", "made by the build\n")
         self.expect()
 
@@ -53,6 +61,26 @@ class Rules(unittest.TestCase):
         self.write("kernels/a.cpp", SPDX + '  #  include "../cli/a.hpp"\n')
         found = sorted(house_test.check(self.house.name))
         self.assertEqual([line.split(": ")[0] for line in found], ["base/a.cpp:2", "cli/a.cpp:2", "interpose/a.cpp:2", "kernels/a.cpp:2"])
+
+    def test_includes_of_sub_rooms(self):
+        self.write("docs/architecture.md", SUB_PAGE)
+        for name in ("calls", "device", "mpi", "objects"):
+            self.write(f"interpose/{name}/a.hpp", SPDX + "#pragma once\n")
+        self.write("interpose/calls/a.cpp", SPDX + '#include "interpose/device/a.hpp"\n#include "interpose/calls/a.hpp"\n#include "base/a.hpp"\n')
+        self.write("interpose/main.cpp", SPDX + '#include "interpose/calls/a.hpp"\n')
+        self.expect()
+        self.write("interpose/device/a.cpp", SPDX + '#include "interpose/mpi/a.hpp"\n')
+        self.write("interpose/mpi/a.cpp", SPDX + '#include "interpose/objects/a.hpp"\n')
+        self.write("interpose/objects/a.cpp", SPDX + '#include "interpose/top.hpp"\n')
+        found = sorted(house_test.check(self.house.name))
+        self.assertEqual([line.split(": ")[0] for line in found],
+                         ["interpose/device/a.cpp:2", "interpose/mpi/a.cpp:2", "interpose/objects/a.cpp:2"])
+
+    def test_sub_rooms_are_those_of_the_page(self):
+        self.write("docs/architecture.md", SUB_PAGE)
+        for name in ("calls", "device", "mpi", "other"):
+            self.write(f"interpose/{name}/a.cpp", SPDX)
+        self.expect("there is no interpose/objects/", "interpose/other/:1")
 
     def test_length(self):
         self.write("base/a.cpp", SPDX + "\n" * 599)

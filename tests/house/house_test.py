@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """house_test.py ROOT: what the house rules forbid, one line each as file:line: rule; exit code 1 if there is any.
 
-The rooms and what each may include are read from the table in docs/architecture.md, so the page can't say anything else than what
-is kept. A few rules, all fatal, no way to switch one off for a line.
+The rooms, their sub-rooms and what each may include are read from the tables in docs/architecture.md, so the page and the check
+can't differ. A few rules, all fatal, no way to switch one off for a line.
 """
 import os
 import re
@@ -16,6 +16,7 @@ TABLES = (".tsv", ".json")  # as long as what they list
 MARKER = re.compile(r"\b(" + "|".join(("TO" + "DO", "FIX" + "ME", "XX" + "X", "HA" + "CK")) + r")\b")
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"')
 ROW = re.compile(r"^\|\s*`(\w+)/`\s*\|[^|]*\|\s*([^|]*?)\s*\|")
+SUB_ROW = re.compile(r"^\|\s*`((?:\w+/)+)(\w+)/`\s*\|[^|]*\|\s*([^|]*?)\s*\|")
 
 
 def rooms_of(page):
@@ -33,6 +34,39 @@ def rooms_of(page):
     return allowed
 
 
+def sub_rooms_of(page):
+    """{folder: {sub-room: the sub-rooms of this folder that it may include}} from the tables of sub-rooms, top row first."""
+    rows = {}
+    for parent, name, words in (match.groups() for match in map(SUB_ROW.match, page.splitlines()) if match):
+        rows.setdefault(parent.rstrip("/"), []).append((name, words))
+    allowed = {}
+    for parent, listed in rows.items():
+        names = [name for name, _ in listed]
+        allowed[parent] = {
+            name: set(names[position + 1:]) if words == "all below" else {word for word in re.split(r"[,\s]+", words) if word in names}
+            for position, (name, words) in enumerate(listed)}
+    return allowed
+
+
+def sub_room_violation(path, target, sub_rooms):
+    """Why the file at `path` may not include `target`, or None. Files of a folder itself stand above its sub-rooms."""
+    for parent, rooms in sub_rooms.items():
+        if not (path.startswith(parent + "/") and target.startswith(parent + "/")):
+            continue
+        source = path[len(parent) + 1:].split("/")
+        included = target[len(parent) + 1:].split("/")
+        if len(source) == 1:
+            continue
+        if source[0] not in rooms:
+            return f"{parent}/{source[0]}/ is not in the tables of docs/architecture.md"
+        if len(included) == 1:
+            return f"a sub-room may not include {target}, which stands above it"
+        is_test = path.endswith(("_test.cpp", "_main.cpp")) or os.path.basename(path).startswith(("test_", "cached_job"))
+        if included[0] != source[0] and included[0] not in rooms[source[0]] and not is_test:
+            return f"{parent}/{source[0]}/ may not include {parent}/{included[0]}/ (docs/architecture.md)"
+    return None
+
+
 def files_of(root):
     for folder, subfolders, names in os.walk(root):
         subfolders[:] = [s for s in subfolders if not s.startswith(".") and not (folder == root and re.match(r"build($|-)", s))
@@ -42,7 +76,7 @@ def files_of(root):
                 yield os.path.relpath(os.path.join(folder, name), root)
 
 
-def check_file(path, lines, rooms, root):
+def check_file(path, lines, rooms, sub_rooms, root):
     """Yields (line number, rule) for one file."""
     if len(lines) > MOST_LINES and not path.endswith(TABLES):
         yield len(lines), f"more than {MOST_LINES} lines: a file is about one thing, split it"
@@ -63,20 +97,30 @@ def check_file(path, lines, rooms, root):
                 yield number, "an include relative to the file: write it from the repository root"
             elif target in rooms and target != room and target not in rooms[room]:
                 yield number, f"{room}/ may not include {target}/ (docs/architecture.md)"
+            elif why := sub_room_violation(path, include.group(1), sub_rooms):
+                yield number, why
 
 
 def check(root):
     """All violations as 'file:line: rule'."""
     root = os.path.abspath(root)
     with open(os.path.join(root, "docs/architecture.md"), encoding="utf-8") as page:
-        rooms = rooms_of(page.read())
+        text = page.read()
+    rooms, sub_rooms = rooms_of(text), sub_rooms_of(text)
     found = []
     if not rooms:
         found.append("docs/architecture.md:1: the table of rooms can't be read")
     for path in files_of(root):
         with open(os.path.join(root, path), encoding="utf-8", errors="replace") as file:
             lines = file.read().splitlines()
-        found += [f"{path}:{number}: {rule}" for number, rule in check_file(path, lines, rooms, root)]
+        found += [f"{path}:{number}: {rule}" for number, rule in check_file(path, lines, rooms, sub_rooms, root)]
+    for parent, names in sub_rooms.items():
+        for name in names:
+            if not os.path.isdir(os.path.join(root, parent, name)):
+                found.append(f"docs/architecture.md:1: there is no {parent}/{name}/")
+        for name in sorted(os.listdir(os.path.join(root, parent))):
+            if os.path.isdir(os.path.join(root, parent, name)) and name not in names and name != "__pycache__":
+                found.append(f"{parent}/{name}/:1: a sub-room that docs/architecture.md does not list")
     for room in rooms:
         if os.path.isdir(os.path.join(root, room)) and not os.path.isfile(os.path.join(root, room, "README.md")):
             found.append(f"{room}/:1: a room without a README.md")

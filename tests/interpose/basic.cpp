@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every kind of call the back engages, in one process or several, checked against what MPI promises: the bytes of the layout
-// arrive, no other byte changes, statuses are the library's, requests end as null.
+// Every kind of call the back engages, in one process or several, checked against what MPI promises: the bytes of the
+// layout arrive, no other byte changes, statuses are the library's, requests end as null.
 #include <mpi.h>
 
 #include <algorithm>
@@ -15,12 +15,12 @@ namespace {
 int rank, ranks;
 int failures = 0;
 
-#define CHECK(condition) \
-  do { \
-    if (!(condition)) { \
-      ++failures; \
+#define CHECK(condition)                                                                  \
+  do {                                                                                    \
+    if (!(condition)) {                                                                   \
+      ++failures;                                                                         \
       std::fprintf(stderr, "rank %d: %s:%d: %s\n", rank, __FILE__, __LINE__, #condition); \
-    } \
+    }                                                                                     \
   } while (0)
 
 /// `count` x vector(blocks, length, stride, double) with room for it.
@@ -53,7 +53,8 @@ struct Case {
   ~Case() { MPI_Type_free(&type); }
   std::vector<unsigned char> buffer(int count, unsigned seed) const {
     std::vector<unsigned char> bytes(static_cast<std::size_t>(extent * count) + 64);
-    for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<unsigned char>(i * 131 + seed * 17 + (i >> 8));
+    for (std::size_t i = 0; i < bytes.size(); ++i)
+      bytes[i] = static_cast<unsigned char>(i * 131 + seed * 17 + (i >> 8));
     return bytes;
   }
   /// What a receive of the first `bytes` packed bytes of `from` makes of `to`.
@@ -132,16 +133,42 @@ void complete(int way, std::vector<MPI_Request>& requests, std::vector<MPI_Statu
   switch (way) {
     case 0: MPI_Waitall(n, requests.data(), statuses.data()); break;
     case 1: MPI_Waitall(n, requests.data(), MPI_STATUSES_IGNORE); break;
-    case 2: for (int i = n; i-- > 0;) MPI_Wait(&requests[static_cast<std::size_t>(i)], MPI_STATUS_IGNORE); break;
-    case 3: for (auto& r : requests) do MPI_Test(&r, &flag, MPI_STATUS_IGNORE); while (!flag); break;
-    case 4: do MPI_Waitany(n, requests.data(), &index, MPI_STATUS_IGNORE); while (index != MPI_UNDEFINED); break;
-    case 5: do MPI_Testany(n, requests.data(), &index, &flag, MPI_STATUS_IGNORE); while (!flag || index != MPI_UNDEFINED); break;
-    case 6: do MPI_Waitsome(n, requests.data(), &done, indices.data(), MPI_STATUSES_IGNORE); while (done != MPI_UNDEFINED); break;
-    case 7: do MPI_Testsome(n, requests.data(), &done, indices.data(), MPI_STATUSES_IGNORE); while (done != MPI_UNDEFINED); break;
-    case 8: do MPI_Testall(n, requests.data(), &flag, MPI_STATUSES_IGNORE); while (!flag); break;
-    case 9: do MPI_Testall(n, requests.data(), &flag, statuses.data()); while (!flag); break;
+    case 2:
+      for (int i = n; i-- > 0;) MPI_Wait(&requests[static_cast<std::size_t>(i)], MPI_STATUS_IGNORE);
+      break;
+    case 3:
+      for (auto& r : requests) do
+          MPI_Test(&r, &flag, MPI_STATUS_IGNORE);
+        while (!flag);
+      break;
+    case 4:
+      do MPI_Waitany(n, requests.data(), &index, MPI_STATUS_IGNORE);
+      while (index != MPI_UNDEFINED);
+      break;
+    case 5:
+      do MPI_Testany(n, requests.data(), &index, &flag, MPI_STATUS_IGNORE);
+      while (!flag || index != MPI_UNDEFINED);
+      break;
+    case 6:
+      do MPI_Waitsome(n, requests.data(), &done, indices.data(), MPI_STATUSES_IGNORE);
+      while (done != MPI_UNDEFINED);
+      break;
+    case 7:
+      do MPI_Testsome(n, requests.data(), &done, indices.data(), MPI_STATUSES_IGNORE);
+      while (done != MPI_UNDEFINED);
+      break;
+    case 8:
+      do MPI_Testall(n, requests.data(), &flag, MPI_STATUSES_IGNORE);
+      while (!flag);
+      break;
+    case 9:
+      do MPI_Testall(n, requests.data(), &flag, statuses.data());
+      while (!flag);
+      break;
     case 10:
-      for (auto& r : requests) do MPI_Request_get_status(r, &flag, MPI_STATUS_IGNORE); while (!flag);
+      for (auto& r : requests) do
+          MPI_Request_get_status(r, &flag, MPI_STATUS_IGNORE);
+        while (!flag);
       MPI_Waitall(n, requests.data(), MPI_STATUSES_IGNORE);
       break;
   }
@@ -159,7 +186,8 @@ void nonblocking(const Case& c, int count, int way, int messages) {
   for (int m = 0; m < messages; ++m) {
     MPI_Irecv(got[static_cast<std::size_t>(m)].data(), count, c.type, m % 2 ? from : MPI_ANY_SOURCE, m, MPI_COMM_WORLD,
               &requests[static_cast<std::size_t>(2 * m)]);
-    (m % 3 ? MPI_Isend : MPI_Issend)(sent.data(), count, c.type, to, m, MPI_COMM_WORLD, &requests[static_cast<std::size_t>(2 * m + 1)]);
+    (m % 3 ? MPI_Isend : MPI_Issend)(sent.data(), count, c.type, to, m, MPI_COMM_WORLD,
+                                     &requests[static_cast<std::size_t>(2 * m + 1)]);
   }
   complete(way, requests, statuses);
   for (MPI_Request r : requests) CHECK(r == MPI_REQUEST_NULL);
@@ -235,7 +263,8 @@ void neighbours(const Case& c, int count) {
           const auto theirs = c.buffer(2 * count, static_cast<unsigned>(around[side]));
           // What lies in the block the neighbour sends me: its other side; in an allgather, its first block.
           std::size_t other = form == 3 || form == 4 ? 0 : 1 - side;
-          // A ring of one or two: MPI pairs first with first of the same neighbour's list reversed only for cartesian self-edges.
+          // A ring of one or two: MPI pairs first with first of the same neighbour's list reversed only for cartesian
+          // self-edges.
           std::vector<unsigned char> from_block(theirs.begin() + static_cast<long>(other * block), theirs.end());
           std::vector<unsigned char> to_block(expected.begin() + static_cast<long>(side * block), expected.end());
           c.deliver(from_block, to_block, count, c.size * count);
@@ -246,18 +275,21 @@ void neighbours(const Case& c, int count) {
       const MPI_Datatype types[] = {c.type, c.type};
       MPI_Request request = MPI_REQUEST_NULL;
       switch (form) {
-        case 0: MPI_Neighbor_alltoallw(sent.data(), counts, bytes_at, types, got.data(), counts, bytes_at, types, line); break;
-        case 1: MPI_Ineighbor_alltoallw(sent.data(), counts, bytes_at, types, got.data(), counts, bytes_at, types, line, &request);
+        case 0:
+          MPI_Neighbor_alltoallw(sent.data(), counts, bytes_at, types, got.data(), counts, bytes_at, types, line);
+          break;
+        case 1:
+          MPI_Ineighbor_alltoallw(sent.data(), counts, bytes_at, types, got.data(), counts, bytes_at, types, line,
+                                  &request);
           MPI_Wait(&request, MPI_STATUS_IGNORE);
           break;
         case 2: MPI_Neighbor_alltoall(sent.data(), count, c.type, got.data(), count, c.type, line); break;
         case 3: MPI_Neighbor_allgather(sent.data(), count, c.type, got.data(), count, c.type, line); break;
-        case 4: MPI_Ineighbor_allgatherv(sent.data(), count, c.type, got.data(), counts, at, c.type, line, &request);
+        case 4:
+          MPI_Ineighbor_allgatherv(sent.data(), count, c.type, got.data(), counts, at, c.type, line, &request);
           MPI_Waitall(1, &request, MPI_STATUSES_IGNORE);
           break;
-        case 5:
-          MPI_Neighbor_alltoallv(sent.data(), counts, at, c.type, got.data(), counts, at, c.type, line);
-          break;
+        case 5: MPI_Neighbor_alltoallv(sent.data(), counts, at, c.type, got.data(), counts, at, c.type, line); break;
       }
       const bool ambiguous = periodic && ranks < 3;
       if (!ambiguous) CHECK(got == expected);
@@ -271,8 +303,8 @@ void neighbours(const Case& c, int count) {
       const MPI_Aint bytes_at[] = {0, static_cast<MPI_Aint>(block)};
       const MPI_Datatype types[] = {c.type, c.type};
       MPI_Request request;
-      MPI_Neighbor_alltoallw_init(sent.data(), counts, bytes_at, types, got.data(), counts, bytes_at, types, line, MPI_INFO_NULL,
-                                  &request);
+      MPI_Neighbor_alltoallw_init(sent.data(), counts, bytes_at, types, got.data(), counts, bytes_at, types, line,
+                                  MPI_INFO_NULL, &request);
       for (int turn = 0; turn < 3; ++turn) {
         refill(sent, c.buffer(2 * count, static_cast<unsigned>(rank + turn)));
         refill(got, c.buffer(2 * count, 61));
@@ -297,7 +329,8 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   {
-    const Case cases[] = {{1, 1, 1, false}, {7, 1, 2, false}, {100, 3, 5, false}, {4000, 1, 2, false}, {5, 2, 3, true}, {3000, 1, 2, true}};
+    const Case cases[] = {{1, 1, 1, false},    {7, 1, 2, false}, {100, 3, 5, false},
+                          {4000, 1, 2, false}, {5, 2, 3, true},  {3000, 1, 2, true}};
     for (const Case& c : cases)
       for (int count : {1, 3}) {
         for (int repeat = 0; repeat < 3; ++repeat) blocking(c, count);

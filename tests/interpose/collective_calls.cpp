@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/interpose/collective_calls.hpp"
 
+#include "base/library_names.hpp"  // behind mpi.h
+
 namespace bestride::test {
 namespace {
 
@@ -13,7 +15,8 @@ int complete(int error, MPI_Request* request) {
 struct Large {
   std::vector<MPI_Count> counts;
   std::vector<MPI_Aint> at;
-  explicit Large(const Direction& from) : counts(from.counts.begin(), from.counts.end()), at(from.at.begin(), from.at.end()) {}
+  explicit Large(const Direction& from)
+      : counts(from.counts.begin(), from.counts.end()), at(from.at.begin(), from.at.end()) {}
 };
 
 }  // namespace
@@ -27,18 +30,18 @@ const char* name(Form form) {
 
 #define LIST(...) __VA_ARGS__
 // `arguments` and `large`: what stands before the communicator, in parentheses.
-#define RUN(Name, Iname, arguments, large) \
+#define RUN(Name, Iname, arguments, large)                                                                    \
   [](Form form, const Direction& out, const Direction& in, [[maybe_unused]] int root, MPI_Comm comm) -> int { \
-    const Large out_c(out), in_c(in); \
-    MPI_Request request = MPI_REQUEST_NULL; \
-    switch (form) { \
-      case Form::library: return PMPI_##Name(LIST arguments, comm); \
-      case Form::blocking: return MPI_##Name(LIST arguments, comm); \
-      case Form::nonblocking: return complete(MPI_##Iname(LIST arguments, comm, &request), &request); \
-      case Form::blocking_c: return MPI_##Name##_c(LIST large, comm); \
-      case Form::nonblocking_c: return complete(MPI_##Iname##_c(LIST large, comm, &request), &request); \
-    } \
-    return MPI_ERR_OTHER; \
+    const Large out_c(out), in_c(in);                                                                         \
+    MPI_Request request = MPI_REQUEST_NULL;                                                                   \
+    switch (form) {                                                                                           \
+      case Form::library: return PMPI_##Name(LIST arguments, comm);                                           \
+      case Form::blocking: return MPI_##Name(LIST arguments, comm);                                           \
+      case Form::nonblocking: return complete(MPI_##Iname(LIST arguments, comm, &request), &request);         \
+      case Form::blocking_c: return MPI_##Name##_c(LIST large, comm);                                         \
+      case Form::nonblocking_c: return complete(MPI_##Iname##_c(LIST large, comm, &request), &request);       \
+    }                                                                                                         \
+    return MPI_ERR_OTHER;                                                                                     \
   }
 #define SEND out.buffer, out.count, out.type
 #define RECEIVE in.buffer, in.count, in.type
@@ -46,20 +49,26 @@ const char* name(Form form) {
 #define RECEIVE_V in.buffer, in.counts.data(), in.at.data(), in.type
 #define SEND_VC out.buffer, out_c.counts.data(), out_c.at.data(), out.type
 #define RECEIVE_VC in.buffer, in_c.counts.data(), in_c.at.data(), in.type
-#define BOTH_W \
-  out.buffer, out.counts.data(), out.at.data(), out.types.data(), in.buffer, in.counts.data(), in.at.data(), in.types.data()
-#define BOTH_WC \
-  out.buffer, out_c.counts.data(), out_c.at.data(), out.types.data(), in.buffer, in_c.counts.data(), in_c.at.data(), in.types.data()
+#define BOTH_W                                                                                               \
+  out.buffer, out.counts.data(), out.at.data(), out.types.data(), in.buffer, in.counts.data(), in.at.data(), \
+      in.types.data()
+#define BOTH_WC                                                                                                      \
+  out.buffer, out_c.counts.data(), out_c.at.data(), out.types.data(), in.buffer, in_c.counts.data(), in_c.at.data(), \
+      in.types.data()
 
 const CollectiveCall collective_calls[9] = {
     {"Gather", false, true, false, false, true, RUN(Gather, Igather, (SEND, RECEIVE, root), (SEND, RECEIVE, root))},
-    {"Gatherv", false, true, true, false, true, RUN(Gatherv, Igatherv, (SEND, RECEIVE_V, root), (SEND, RECEIVE_VC, root))},
+    {"Gatherv", false, true, true, false, true,
+     RUN(Gatherv, Igatherv, (SEND, RECEIVE_V, root), (SEND, RECEIVE_VC, root))},
     {"Scatter", true, false, false, false, true, RUN(Scatter, Iscatter, (SEND, RECEIVE, root), (SEND, RECEIVE, root))},
-    {"Scatterv", true, false, true, false, true, RUN(Scatterv, Iscatterv, (SEND_V, RECEIVE, root), (SEND_VC, RECEIVE, root))},
+    {"Scatterv", true, false, true, false, true,
+     RUN(Scatterv, Iscatterv, (SEND_V, RECEIVE, root), (SEND_VC, RECEIVE, root))},
     {"Allgather", false, true, false, false, false, RUN(Allgather, Iallgather, (SEND, RECEIVE), (SEND, RECEIVE))},
-    {"Allgatherv", false, true, true, false, false, RUN(Allgatherv, Iallgatherv, (SEND, RECEIVE_V), (SEND, RECEIVE_VC))},
+    {"Allgatherv", false, true, true, false, false,
+     RUN(Allgatherv, Iallgatherv, (SEND, RECEIVE_V), (SEND, RECEIVE_VC))},
     {"Alltoall", true, true, false, false, false, RUN(Alltoall, Ialltoall, (SEND, RECEIVE), (SEND, RECEIVE))},
-    {"Alltoallv", true, true, true, false, false, RUN(Alltoallv, Ialltoallv, (SEND_V, RECEIVE_V), (SEND_VC, RECEIVE_VC))},
+    {"Alltoallv", true, true, true, false, false,
+     RUN(Alltoallv, Ialltoallv, (SEND_V, RECEIVE_V), (SEND_VC, RECEIVE_VC))},
     {"Alltoallw", true, true, false, true, false, RUN(Alltoallw, Ialltoallw, (BOTH_W), (BOTH_WC))},
 };
 

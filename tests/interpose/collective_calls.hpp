@@ -7,7 +7,8 @@
 
 namespace bestride::test {
 
-/// Persistent collectives are not engaged, and MPICH 4.0.2 breaks derived types that are given to one and started twice.
+/// Persistent collectives are not engaged, and MPICH 4.0.2 breaks derived types that are given to one and started
+/// twice.
 enum class Form { library, blocking, nonblocking, blocking_c, nonblocking_c };
 inline constexpr Form engaged_forms[] = {Form::blocking, Form::nonblocking, Form::blocking_c, Form::nonblocking_c};
 const char* name(Form form);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every collective that the back engages, in every form, against the MPI library's own: the same call through MPI_ and PMPI_, the
-// receive buffers compared whole, gaps and margins included. Under BESTRIDE_STRATEGY=respell all that can be respelled is.
+// Every collective that the back engages, in every form, against the MPI library's own: the same call through MPI_ and
+// PMPI_, the receive buffers compared whole, gaps and margins included. Under BESTRIDE_STRATEGY=respell all that can be
+// respelled is.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -8,13 +9,15 @@
 #include "tests/interpose/collective_calls.hpp"
 #include "tests/support/typed_data.hpp"
 
+#include "base/library_names.hpp"  // behind mpi.h
+
 using namespace bestride::test;
 
 namespace {
 
 /// Every type has 8-byte elements, so that one side may have another type than the other.
-/// Blocks side by side; whose last stride is cut; with room before the first; two loops; three, with a lower bound below zero; nothing to
-/// gain; a type that is one element already; no bytes; and one that takes many fragments.
+/// Blocks side by side; whose last stride is cut; with room before the first; two loops; three, with a lower bound
+/// below zero; nothing to gain; a type that is one element already; no bytes; and one that takes many fragments.
 constexpr const char* types[] = {"resized(0,960,vector(60,1,2,double))",
                                  "vector(60,1,2,double)",
                                  "subarray([12,30],[12,5],[0,4],c,double)",
@@ -27,7 +30,8 @@ constexpr const char* types[] = {"resized(0,960,vector(60,1,2,double))",
                                  "resized(0,48000,vector(3000,1,2,double))"};
 constexpr const char* structs = "contiguous(20,resized(0,24,struct([1,1],[0,8],[int,double])))";
 
-/// With more ranks than cores a collective takes a slice of the scheduler: then some of the types, and every other form.
+/// With more ranks than cores a collective takes a slice of the scheduler: then some of the types, and every other
+/// form.
 std::vector<const char*> chosen_types() {
   if (world_size() <= 2) return {std::begin(types), std::end(types)};
   return {types[0], types[2], types[6], types[9]};
@@ -49,7 +53,8 @@ struct Span {
 
 /// A type committed and what is known of it.
 struct Type {
-  explicit Type(std::string_view text) : facts(*facts_of(type_from(text))), handle(std::make_unique<CommittedType>(text)) {}
+  explicit Type(std::string_view text)
+      : facts(*facts_of(type_from(text))), handle(std::make_unique<CommittedType>(text)) {}
   Facts facts;
   std::unique_ptr<CommittedType> handle;
   int doubles() const { return static_cast<int>(facts.size / 8); }
@@ -70,13 +75,15 @@ struct Blocks {
   Span span;
 };
 
-Blocks make(const CollectiveCall& call, bool out, const Type& type, int per, Lengths lengths, int spread, int rank, int ranks) {
+Blocks make(const CollectiveCall& call, bool out, const Type& type, int per, Lengths lengths, int spread, int rank,
+            int ranks) {
   Blocks made;
   Direction& d = made.direction;
   d.type = *type.handle;
   const bool many = out ? call.many_out : call.many_in;
   const auto peer_length = [&](int peer) {
-    // Without v- or w-forms on a side, lengths are equal; rooted and allgather forms vary with the one that has one block.
+    // Without v- or w-forms on a side, lengths are equal; rooted and allgather forms vary with the one that has one
+    // block.
     const bool varies = call.v || call.w;
     if (!varies) return per * length(lengths, 0, 0);
     if (call.rooted || !call.many_out) return per * length(lengths, peer, 0);
@@ -106,7 +113,8 @@ Blocks make(const CollectiveCall& call, bool out, const Type& type, int per, Len
 }
 
 /// Runs a call in every form and as the library does it.
-void compare(const CollectiveCall& call, const std::string& what, Blocks out, Blocks in, int root, MPI_Comm comm, bool in_place = false) {
+void compare(const CollectiveCall& call, const std::string& what, Blocks out, Blocks in, int root, MPI_Comm comm,
+             bool in_place = false) {
   const ReturnErrors returned(comm);
   Buffer sent(out.span.low, out.span.high, outgoing_seed(world_rank()));
   const Buffer before = sent;
@@ -132,16 +140,18 @@ void compare(const CollectiveCall& call, const std::string& what, Blocks out, Bl
     const int error = run(form, received);
     const std::string where = std::string(call.name) + " " + name(form) + " of " + what;
     if (error_class(error) != error_class(own_error))
-      fail_check(__FILE__, __LINE__, where + ": class " + std::to_string(error_class(error)) + ", the library's " +
-                                         std::to_string(error_class(own_error)));
+      fail_check(__FILE__, __LINE__,
+                 where + ": class " + std::to_string(error_class(error)) + ", the library's " +
+                     std::to_string(error_class(own_error)));
     if (const auto wrong = received.difference(expected)) fail_check(__FILE__, __LINE__, where + ": " + *wrong);
     if (const auto wrong = sent.difference(before)) fail_check(__FILE__, __LINE__, where + ", sent: " + *wrong);
   }
 }
 
-/// One call with these types on its sides. The signatures agree: `per_out` elements of one are as long as `per_in` of the other.
-void compare_types(const CollectiveCall& call, const Type& out_type, int per_out, const Type& in_type, int per_in, Lengths lengths,
-                   const std::string& what, MPI_Comm comm, int spread = 1, bool in_place = false) {
+/// One call with these types on its sides. The signatures agree: `per_out` elements of one are as long as `per_in` of
+/// the other.
+void compare_types(const CollectiveCall& call, const Type& out_type, int per_out, const Type& in_type, int per_in,
+                   Lengths lengths, const std::string& what, MPI_Comm comm, int spread = 1, bool in_place = false) {
   int rank = 0, ranks = 0;
   MPI_Comm_rank(comm, &rank);
   MPI_Comm_size(comm, &ranks);
@@ -152,11 +162,12 @@ void compare_types(const CollectiveCall& call, const Type& out_type, int per_out
   }
 }
 
-void all_lengths(const CollectiveCall& call, const Type& out, int per_out, const Type& in, int per_in, const std::string& what,
-                 MPI_Comm comm) {
+void all_lengths(const CollectiveCall& call, const Type& out, int per_out, const Type& in, int per_in,
+                 const std::string& what, MPI_Comm comm) {
   for (const Lengths lengths : {Lengths::single, Lengths::equal, Lengths::some_empty, Lengths::varying}) {
     if (lengths > Lengths::equal && !call.v && !call.w) break;
-    compare_types(call, out, per_out, in, per_in, lengths, what + ", lengths " + std::to_string(static_cast<int>(lengths)), comm);
+    compare_types(call, out, per_out, in, per_in, lengths,
+                  what + ", lengths " + std::to_string(static_cast<int>(lengths)), comm);
   }
 }
 
@@ -222,7 +233,8 @@ MPI_CASE(other_communicators) {
   MPI_Comm_split(MPI_COMM_WORLD, world_rank() % 2, 0, &half);
   MPI_Comm_split(MPI_COMM_WORLD, 0, -world_rank(), &reversed);
   for (const CollectiveCall& call : collective_calls)
-    for (const MPI_Comm comm : {half, reversed, MPI_COMM_SELF}) all_lengths(call, type, 1, type, 1, "a communicator", comm);
+    for (const MPI_Comm comm : {half, reversed, MPI_COMM_SELF})
+      all_lengths(call, type, 1, type, 1, "a communicator", comm);
   MPI_Comm_free(&half);
   MPI_Comm_free(&reversed);
 }
@@ -236,7 +248,8 @@ MPI_CASE(between_two_groups) {
   int others = 0;
   MPI_Comm_remote_size(inter, &others);
   const Type type(types[0]);
-  Buffer sent(0, 2 * 960 * others, outgoing_seed(world_rank())), expected(0, 2 * 960 * others, incoming_seed), got = expected;
+  Buffer sent(0, 2 * 960 * others, outgoing_seed(world_rank())), expected(0, 2 * 960 * others, incoming_seed),
+      got = expected;
   for (int repeat = 0; repeat < 3; ++repeat) {
     PMPI_Alltoall(sent.origin(), 2, *type.handle, expected.origin(), 2, *type.handle, inter);
     MPI_Alltoall(sent.origin(), 2, *type.handle, got.origin(), 2, *type.handle, inter);
@@ -253,7 +266,9 @@ MPI_CASE(between_two_groups) {
 MPI_CASE(errors_stay_the_library_s) {
   const Type type(types[0]);
   for (const CollectiveCall& call : collective_calls) {
-    const auto blocks = [&](bool out) { return make(call, out, type, 1, Lengths::equal, 1, world_rank(), world_size()); };
+    const auto blocks = [&](bool out) {
+      return make(call, out, type, 1, Lengths::equal, 1, world_rank(), world_size());
+    };
     Blocks out = blocks(true), in = blocks(false);
     // A negative count, on every rank alike, so that no one is left waiting.
     out.direction.count = in.direction.count = -1;
@@ -272,8 +287,8 @@ MPI_CASE(errors_stay_the_library_s) {
 }
 
 MPI_CASE(one_buffer_for_both_is_the_library_s_error) {
-  // MPICH compares what is sent with the buffer, or with rank * count * size bytes in it: a place where every rank finds the error,
-  // so that no one is left waiting.
+  // MPICH compares what is sent with the buffer, or with rank * count * size bytes in it: a place where every rank
+  // finds the error, so that no one is left waiting.
   for (const char* text : {types[0], types[1]}) {
     const Type type(text);
     const ReturnErrors returned(MPI_COMM_WORLD);
@@ -285,7 +300,8 @@ MPI_CASE(one_buffer_for_both_is_the_library_s_error) {
       if (!call.many_out) out.buffer = data.origin() + world_rank() * type.facts.size;
       const int own = call.run(Form::library, out, in, 0, MPI_COMM_WORLD);
       CHECK(own != MPI_SUCCESS);
-      for (const Form form : engaged_forms) CHECK_EQUAL(error_class(own), error_class(call.run(form, out, in, 0, MPI_COMM_WORLD)));
+      for (const Form form : engaged_forms)
+        CHECK_EQUAL(error_class(own), error_class(call.run(form, out, in, 0, MPI_COMM_WORLD)));
     }
   }
 }
@@ -336,10 +352,11 @@ MPI_CASE(many_at_once) {
   }
   for (std::size_t i = 0; i < n; ++i) {
     if (i % 2)
-      MPI_Ialltoall(sent[i].origin(), 2, *type.handle, received[i].origin(), 2, *type.handle, MPI_COMM_WORLD, &requests[i]);
+      MPI_Ialltoall(sent[i].origin(), 2, *type.handle, received[i].origin(), 2, *type.handle, MPI_COMM_WORLD,
+                    &requests[i]);
     else
-      MPI_Ialltoallv(sent[i].origin(), counts.data(), at[i].data(), *type.handle, received[i].origin(), counts.data(), at[i].data(),
-                     *type.handle, MPI_COMM_WORLD, &requests[i]);
+      MPI_Ialltoallv(sent[i].origin(), counts.data(), at[i].data(), *type.handle, received[i].origin(), counts.data(),
+                     at[i].data(), *type.handle, MPI_COMM_WORLD, &requests[i]);
   }
   MPI_Waitall(n, requests.data(), MPI_STATUSES_IGNORE);
   for (std::size_t i = 0; i < n; ++i) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// interpose_leftovers TYPES REQUESTS: that many types made, used and freed, and that many requests, nonblocking and persistent,
-// leave the process as large as it was. What the library itself still remembers it says at MPI_Finalize (BESTRIDE_LOG=info).
+// interpose_leftovers TYPES REQUESTS: that many types made, used and freed, and that many requests, nonblocking and
+// persistent, leave the process as large as it was. What the library itself still remembers it says at MPI_Finalize
+// (BESTRIDE_LOG=info).
 #include <mpi.h>
 
 #include <cstdio>
@@ -14,8 +15,8 @@ namespace {
 constexpr int batch = 50;
 /// Pages the MPI library and the allocator take once for good.
 constexpr std::int64_t tolerated_kib = 2048;
-/// MPICH 4.0.2 alone keeps 64 bytes of every type made and freed in some runs and none in others; a respelled type is a second
-/// one. Anything of ours that stayed behind is larger.
+/// MPICH 4.0.2 alone keeps 64 bytes of every type made and freed in some runs and none in others; a respelled type is a
+/// second one. Anything of ours that stayed behind is larger.
 constexpr std::int64_t library_keeps_of_a_type = 144;
 
 int rank, peer;

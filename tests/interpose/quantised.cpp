@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantised collectives in a job of several nodes: which calls are, how far results are off, and that nothing is that was not asked for.
-// Four ranks, dealt to two nodes in turn.
+// Quantised collectives in a job of several nodes: which calls are, how far results are off, and that nothing is that
+// was not asked for. Four ranks, dealt to two nodes in turn.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "tests/support/harness.hpp"
+
+#include "base/library_names.hpp"  // behind mpi.h
 
 using namespace bestride::test;
 
@@ -147,7 +149,8 @@ void allreduce(Wanted wanted, MPI_Comm comm, int top, bool in_place = false) {
   const std::vector<Number> given = own_vector<Number>();
   std::vector<Number> exact(given.size()), got(given);
   PMPI_Allreduce(given.data(), exact.data(), static_cast<int>(given.size()), type_of<Number>(), MPI_SUM, comm);
-  MPI_Allreduce(in_place ? MPI_IN_PLACE : given.data(), got.data(), static_cast<int>(given.size()), type_of<Number>(), MPI_SUM, comm);
+  MPI_Allreduce(in_place ? MPI_IN_PLACE : given.data(), got.data(), static_cast<int>(given.size()), type_of<Number>(),
+                MPI_SUM, comm);
   check(wanted, got, exact, added(top) + coding(4 * largest + added(top), 127));
   check_alike(got);
 }
@@ -218,8 +221,9 @@ Off as_bfloat16(MPI_Comm comm, MPI_Op op) {
   Off off;
   for (int rank = 0; rank < 4; ++rank)
     for (int i = 0; i < count; ++i)
-      off.gathered = std::max<double>(off.gathered,
-                                      std::fabs(from_bfloat16(all[static_cast<std::size_t>(rank * count + i)]) - number<float>(rank, i)));
+      off.gathered = std::max<double>(
+          off.gathered,
+          std::fabs(from_bfloat16(all[static_cast<std::size_t>(rank * count + i)]) - number<float>(rank, i)));
   std::vector<std::uint16_t> given;
   for (int part = 0; part < 4; ++part) given.insert(given.end(), own.begin(), own.end());
   MPI_Reduce_scatter_block(given.data(), mine.data(), count, MPI_UINT16_T, op, comm);
@@ -304,7 +308,8 @@ MPI_CASE(integers_that_are_bfloat16) {
   MPI_Comm_free(&comm);
 }
 
-/// A sum of four ranks that the hierarchy adds in another order than the library: (0 + 1) + (2 + 3), which loses both ones.
+/// A sum of four ranks that the hierarchy adds in another order than the library: (0 + 1) + (2 + 3), which loses both
+/// ones.
 void check_order(MPI_Comm comm, bool reassociated) {
   const float values[] = {1e8f, 1, -1e8f, 1};
   std::vector<float> given(4 * count, values[world_rank()]), got(count, -1), exact(count);

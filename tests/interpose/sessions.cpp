@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// MPI through sessions alone, without MPI_Init: messages and packing of derived types arrive, and nothing of ours is called
-// back into the MPI library once the last session is gone.
+// MPI through sessions alone, without MPI_Init: messages and packing of derived types arrive, and nothing of ours is
+// called back into the MPI library once the last session is gone.
 #include <mpi.h>
 
 #include <cstdio>
@@ -49,8 +49,11 @@ void pack_many_counts(MPI_Comm comm, MPI_Datatype type) {
   std::vector<double> packed(static_cast<std::size_t>(counts) * blocks);
   for (int count = 1; count <= counts; ++count) {
     int position = 0;
-    MPI_Pack(data.data(), count, type, packed.data(), static_cast<int>(packed.size() * sizeof(double)), &position, comm);
-    check(position == count * blocks * 8 && packed[static_cast<std::size_t>(position) / 8 - 1] == count * 2.0 * blocks - 2, "a pack");
+    MPI_Pack(data.data(), count, type, packed.data(), static_cast<int>(packed.size() * sizeof(double)), &position,
+             comm);
+    check(position == count * blocks * 8 &&
+              packed[static_cast<std::size_t>(position) / 8 - 1] == count * 2.0 * blocks - 2,
+          "a pack");
   }
   // Respelled types, too, for more counts than are kept.
   std::vector<double> in = filled(counts, 0);

@@ -75,8 +75,10 @@ void DeviceMemory::read(void* to) const {
 void DeviceMemory::release() {
   if (!data_) return;
   use_device();
-  if (place_ == MemoryPlace::pinned) call("cuMemFreeHost", static_cast<void*>(data_));
-  else call("cuMemFree_v2", reinterpret_cast<std::uint64_t>(data_));
+  if (place_ == MemoryPlace::pinned)
+    call("cuMemFreeHost", static_cast<void*>(data_));
+  else
+    call("cuMemFree_v2", reinterpret_cast<std::uint64_t>(data_));
   data_ = nullptr;
 }
 
@@ -94,7 +96,8 @@ MemoryPlace next_memory_place() {
   if (wanted == "device") return MemoryPlace::device;
   // Five turns: out and in are made in pairs, so that each kind meets each.
   static std::atomic<unsigned> turn{0};
-  constexpr MemoryPlace turns[] = {MemoryPlace::device, MemoryPlace::host, MemoryPlace::managed, MemoryPlace::device, MemoryPlace::pinned};
+  constexpr MemoryPlace turns[] = {MemoryPlace::device, MemoryPlace::host, MemoryPlace::managed, MemoryPlace::device,
+                                   MemoryPlace::pinned};
   return turns[turn++ % 5];
 }
 

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Memory of a CUDA device for tests that are MPI programs: allocated, written and read through the driver as an application does it, with
-// the stand-in driver as with a real one.
+// Memory of a CUDA device for tests that are MPI programs: allocated, written and read through the driver as an
+// application does it, with the stand-in driver as with a real one.
 #include <cstddef>
 #include <string_view>
 
 namespace bestride::test {
 
 enum class MemoryPlace { host, pinned, managed, device };
-inline constexpr MemoryPlace every_memory_place[] = {MemoryPlace::host, MemoryPlace::pinned, MemoryPlace::managed, MemoryPlace::device};
+inline constexpr MemoryPlace every_memory_place[] = {MemoryPlace::host, MemoryPlace::pinned, MemoryPlace::managed,
+                                                     MemoryPlace::device};
 
-/// From now on an error of the driver is no end of the test: for tests that spoil the device. What is read then is unchanged.
+/// From now on an error of the driver is no end of the test: for tests that spoil the device. What is read then is
+/// unchanged.
 void tolerate_driver_errors();
 
 /// The driver is loaded and initialised at the first use of any of this; without one the program ends with a message.
@@ -35,13 +37,14 @@ class DeviceMemory {
   std::byte* data_ = nullptr;
 };
 
-/// What the variable TEST_MEMORY says of the next buffer of a test: host, pinned, managed, device; or turns, one of all in turn. host
-/// if it is not set.
+/// What the variable TEST_MEMORY says of the next buffer of a test: host, pinned, managed, device; or turns, one of all
+/// in turn. host if it is not set.
 MemoryPlace next_memory_place();
 /// From now on that is the answer, whatever the variable says.
 void set_memory_place(MemoryPlace place);
 
-/// An entry of the driver that was loaded, nullptr if it has none: the stand-in's controls (tests/fake_cuda/control.h) among them.
+/// An entry of the driver that was loaded, nullptr if it has none: the stand-in's controls (tests/fake_cuda/control.h)
+/// among them.
 void* driver_entry(const char* name);
 template <class F>
 F driver_entry_as(const char* name) {

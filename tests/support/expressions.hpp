@@ -15,7 +15,8 @@ using Combiner = TypeExpression::Combiner;
 using Distribution = TypeExpression::Distribution;
 using Numbers = std::vector<std::int64_t>;
 
-inline TypeExpression make(Combiner combiner, Numbers integers, Numbers a, Numbers b, std::vector<TypeExpression> children) {
+inline TypeExpression make(Combiner combiner, Numbers integers, Numbers a, Numbers b,
+                           std::vector<TypeExpression> children) {
   TypeExpression type;
   type.combiner = combiner;
   type.integers = std::move(integers);
@@ -29,7 +30,9 @@ inline TypeExpression named(std::string_view name) {
   type.name = name;
   return type;
 }
-inline TypeExpression contiguous(std::int64_t n, TypeExpression t) { return make(Combiner::contiguous, {n}, {}, {}, {std::move(t)}); }
+inline TypeExpression contiguous(std::int64_t n, TypeExpression t) {
+  return make(Combiner::contiguous, {n}, {}, {}, {std::move(t)});
+}
 inline TypeExpression vector(std::int64_t n, std::int64_t length, std::int64_t stride, TypeExpression t) {
   return make(Combiner::vector, {n, length, stride}, {}, {}, {std::move(t)});
 }

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/library_names.hpp"
+
 namespace bestride::test {
 namespace {
 
@@ -69,7 +71,8 @@ int error_class(int code) {
 void fail_check(const char* file, int line, const std::string& what) {
   if (++failures > 20) return;
   const char* name = std::strrchr(file, '/');
-  std::fprintf(stderr, "FAILED rank %d, %s, %s:%d: %s\n", world_rank(), running, name ? name + 1 : file, line, what.c_str());
+  std::fprintf(stderr, "FAILED rank %d, %s, %s:%d: %s\n", world_rank(), running, name ? name + 1 : file, line,
+               what.c_str());
 }
 
 int run_cases(int argc, char** argv, int threads) {

@@ -8,8 +8,9 @@
 // program                    runs every case
 // program --list             names them, one a line, without MPI
 // program --only NAME...     runs these
-// A failed check prints rank, case, line, expected and got, and the case goes on. The exit status is 0 if nothing failed on any
-// rank. GoogleTest has no notion of a case that several processes run, and that one rank's failure is everyone's.
+// A failed check prints rank, case, line, expected and got, and the case goes on. The exit status is 0 if nothing
+// failed on any rank. GoogleTest has no notion of a case that several processes run, and that one rank's failure is
+// everyone's.
 #include <mpi.h>
 
 #include <sstream>
@@ -65,13 +66,13 @@ void check_equal(const char* file, int line, const char* text, const Expected& e
 
 }  // namespace bestride::test
 
-#define MPI_CASE(name)                                                 \
-  static void name();                                                  \
+#define MPI_CASE(name)                                                          \
+  static void name();                                                           \
   static const ::bestride::test::Registration registration_##name(#name, name); \
   static void name()
 
-#define CHECK(condition) \
-  do {                   \
+#define CHECK(condition)                                                            \
+  do {                                                                              \
     if (!(condition)) ::bestride::test::fail_check(__FILE__, __LINE__, #condition); \
   } while (false)
 

@@ -48,12 +48,14 @@ Buffer::Buffer(std::int64_t low, std::int64_t high, std::uint64_t seed, std::siz
 Buffer Buffer::holding(const TypeExpression& type, std::int64_t count, std::uint64_t seed, std::size_t misaligned) {
   const Facts facts = *facts_of(type);
   const std::int64_t reach = count > 0 ? (count - 1) * facts.extent : 0;
-  return {facts.low + std::min<std::int64_t>(0, reach), facts.high + std::max<std::int64_t>(0, reach), seed, misaligned};
+  return {facts.low + std::min<std::int64_t>(0, reach), facts.high + std::max<std::int64_t>(0, reach), seed,
+          misaligned};
 }
 
 Bytes Buffer::gather(const std::vector<ByteRun>& runs) const {
   Bytes packed;
-  for (const ByteRun& run : runs) packed.insert(packed.end(), origin() + run.offset, origin() + run.offset + run.length);
+  for (const ByteRun& run : runs)
+    packed.insert(packed.end(), origin() + run.offset, origin() + run.offset + run.length);
   return packed;
 }
 
@@ -78,7 +80,8 @@ std::optional<std::string> Buffer::difference(const Buffer& expected) const {
 }
 
 VastSpace::VastSpace(std::size_t size)
-    : data_(mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)), size_(size) {
+    : data_(mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)),
+      size_(size) {
   if (data_ == MAP_FAILED) {
     std::perror("mmap");
     std::abort();
@@ -97,7 +100,8 @@ std::int64_t resident_kib() {
 }
 
 std::optional<std::string> difference(const Bytes& expected, const Bytes& got) {
-  if (expected.size() != got.size()) return "expected " + std::to_string(expected.size()) + " bytes, got " + std::to_string(got.size());
+  if (expected.size() != got.size())
+    return "expected " + std::to_string(expected.size()) + " bytes, got " + std::to_string(got.size());
   for (std::size_t i = 0; i < got.size(); ++i)
     if (expected[i] != got[i]) return describe(static_cast<std::int64_t>(i), expected[i], got[i]);
   return std::nullopt;

@@ -64,7 +64,8 @@ template <class To>
 std::vector<To> as(const TypeExpression& type, const Numbers& from) {
   std::vector<To> to(from.size());
   for (std::size_t i = 0; i < from.size(); ++i) {
-    if (from[i] > std::numeric_limits<To>::max() || from[i] < std::numeric_limits<To>::min()) give_up(type, "number too large");
+    if (from[i] > std::numeric_limits<To>::max() || from[i] < std::numeric_limits<To>::min())
+      give_up(type, "number too large");
     to[i] = static_cast<To>(from[i]);
   }
   return to;
@@ -97,33 +98,37 @@ int construct_array(const TypeExpression& type, MPI_Datatype child, MPI_Datatype
   const auto processes = as<int>(type, type.c);
   const int size = static_cast<int>(type.integers[0]), rank = static_cast<int>(type.integers[1]);
   if constexpr (std::is_same_v<Number, int>)
-    return MPI_Type_create_darray(size, rank, dimensions, a.data(), distributions.data(), arguments.data(), processes.data(), order,
-                                  child, result);
+    return MPI_Type_create_darray(size, rank, dimensions, a.data(), distributions.data(), arguments.data(),
+                                  processes.data(), order, child, result);
   else
-    return MPI_Type_create_darray_c(size, rank, dimensions, a.data(), distributions.data(), arguments.data(), processes.data(),
-                                    order, child, result);
+    return MPI_Type_create_darray_c(size, rank, dimensions, a.data(), distributions.data(), arguments.data(),
+                                    processes.data(), order, child, result);
 }
 
 int construct(const TypeExpression& type, const std::vector<MPI_Datatype>& children, MPI_Datatype* result) {
   const MPI_Datatype child = children.empty() ? MPI_DATATYPE_NULL : children[0];
-  const auto ints = as<int>(type, type.integers.size() < 3 || type.combiner == Combiner::vector ? type.integers
-                                                                                               : Numbers(type.integers.begin(), type.integers.begin() + 2));
+  const auto ints = as<int>(type, type.integers.size() < 3 || type.combiner == Combiner::vector
+                                      ? type.integers
+                                      : Numbers(type.integers.begin(), type.integers.begin() + 2));
   switch (type.combiner) {
     case Combiner::contiguous: return MPI_Type_contiguous(ints[0], child, result);
     case Combiner::vector: return MPI_Type_vector(ints[0], ints[1], ints[2], child, result);
     case Combiner::hvector: return MPI_Type_create_hvector(ints[0], ints[1], type.integers[2], child, result);
     case Combiner::indexed:
-      return MPI_Type_indexed(static_cast<int>(type.a.size()), as<int>(type, type.a).data(), as<int>(type, type.b).data(), child, result);
+      return MPI_Type_indexed(static_cast<int>(type.a.size()), as<int>(type, type.a).data(),
+                              as<int>(type, type.b).data(), child, result);
     case Combiner::hindexed:
-      return MPI_Type_create_hindexed(static_cast<int>(type.a.size()), as<int>(type, type.a).data(), as<MPI_Aint>(type, type.b).data(),
-                                      child, result);
+      return MPI_Type_create_hindexed(static_cast<int>(type.a.size()), as<int>(type, type.a).data(),
+                                      as<MPI_Aint>(type, type.b).data(), child, result);
     case Combiner::indexed_block:
-      return MPI_Type_create_indexed_block(static_cast<int>(type.a.size()), ints[0], as<int>(type, type.a).data(), child, result);
+      return MPI_Type_create_indexed_block(static_cast<int>(type.a.size()), ints[0], as<int>(type, type.a).data(),
+                                           child, result);
     case Combiner::hindexed_block:
-      return MPI_Type_create_hindexed_block(static_cast<int>(type.a.size()), ints[0], as<MPI_Aint>(type, type.a).data(), child, result);
+      return MPI_Type_create_hindexed_block(static_cast<int>(type.a.size()), ints[0], as<MPI_Aint>(type, type.a).data(),
+                                            child, result);
     case Combiner::structure:
-      return MPI_Type_create_struct(static_cast<int>(type.a.size()), as<int>(type, type.a).data(), as<MPI_Aint>(type, type.b).data(),
-                                    children.data(), result);
+      return MPI_Type_create_struct(static_cast<int>(type.a.size()), as<int>(type, type.a).data(),
+                                    as<MPI_Aint>(type, type.b).data(), children.data(), result);
     case Combiner::subarray:
     case Combiner::darray: return construct_array<int>(type, child, result);
     default: return MPI_Type_dup(child, result);

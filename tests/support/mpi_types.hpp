@@ -12,8 +12,8 @@ enum class Constructors {
   large,  ///< MPI_Type_vector_c and the like, also for small numbers
 };
 
-/// Uncommitted; the caller frees it. Intermediate types are freed here. Equal children of a struct are distinct handles.
-/// Ends the program if MPI refuses.
+/// Uncommitted; the caller frees it. Intermediate types are freed here. Equal children of a struct are distinct
+/// handles. Ends the program if MPI refuses.
 MPI_Datatype build_type(const TypeExpression& type, Constructors constructors = Constructors::plain);
 
 /// The predefined MPI type of a word of the language.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Seeded random numbers with the same sequence on every platform and at every rank (the distributions of <random> are not).
+// Seeded random numbers with the same sequence on every platform and at every rank (the distributions of <random> are
+// not).
 #include <cstdint>
 #include <span>
 

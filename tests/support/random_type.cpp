@@ -89,7 +89,8 @@ class Generator {
       if (way == 1 && unit == 1) next += random_.between(0, 2);
     }
     if (way == 3)
-      for (std::size_t i = at.size(); i > 1; --i) std::swap(at[i - 1], at[static_cast<std::size_t>(random_.between(0, i - 1))]);
+      for (std::size_t i = at.size(); i > 1; --i)
+        std::swap(at[i - 1], at[static_cast<std::size_t>(random_.between(0, i - 1))]);
     return at;
   }
 
@@ -99,7 +100,8 @@ class Generator {
   }
 
   std::size_t list_length(int attempt) {
-    return static_cast<std::size_t>(attempt == 0 && random_.chance(5) ? random_.between(20, 300) : random_.between(0, attempt == 2 ? 3 : 9));
+    return static_cast<std::size_t>(attempt == 0 && random_.chance(5) ? random_.between(20, 300)
+                                                                      : random_.between(0, attempt == 2 ? 3 : 9));
   }
 
   TypeExpression wrap(const TypeExpression& child, int depth, int attempt) {
@@ -135,7 +137,8 @@ class Generator {
       case 7: {
         const Numbers at = displacements(Numbers(list_length(attempt), 1), 1);
         const std::int64_t length = random_.between(0, 4);
-        return hindexed_block(length, times(at, std::max<std::int64_t>(1, length) * reach + (random_.chance(20) ? 1 : 0)), child);
+        return hindexed_block(
+            length, times(at, std::max<std::int64_t>(1, length) * reach + (random_.chance(20) ? 1 : 0)), child);
       }
       case 8: return make_struct(child, depth, attempt);
       case 9: return make_subarray(child, attempt);
@@ -156,7 +159,8 @@ class Generator {
       const std::int64_t length = random_.chance(10) ? 0 : random_.chance(60) ? 1 : random_.between(1, 4);
       result.a.push_back(length);
       result.b.push_back(random_.chance(10) ? random_.between(-200, 200) : next - std::min<std::int64_t>(0, facts.low));
-      next = result.b.back() + std::max(facts.high, facts.extent * length) + (random_.chance(50) ? 0 : random_.between(0, 9));
+      next = result.b.back() + std::max(facts.high, facts.extent * length) +
+             (random_.chance(50) ? 0 : random_.between(0, 9));
     }
     return result;
   }
@@ -165,7 +169,8 @@ class Generator {
     const std::size_t dimensions = static_cast<std::size_t>(random_.between(1, 4));
     TypeExpression result = subarray({}, {}, {}, random_.chance(50), child);
     for (std::size_t d = 0; d < dimensions; ++d) {
-      const std::int64_t size = attempt == 0 && random_.chance(10) ? random_.between(1, 200) : random_.between(1, attempt == 2 ? 3 : 8);
+      const std::int64_t size =
+          attempt == 0 && random_.chance(10) ? random_.between(1, 200) : random_.between(1, attempt == 2 ? 3 : 8);
       result.a.push_back(size);
       result.b.push_back(random_.chance(25) ? size : random_.between(1, size));
       result.c.push_back(random_.between(0, size - result.b.back()));
@@ -183,7 +188,8 @@ class Generator {
       const auto distribution = static_cast<Distribution>(random_.between(0, 2));
       const std::int64_t along = distribution == Distribution::none ? 1 : random_.between(1, 4);
       std::int64_t argument = TypeExpression::default_argument;
-      if (distribution == Distribution::block && random_.chance(50)) argument = (size + along - 1) / along + random_.between(0, 2);
+      if (distribution == Distribution::block && random_.chance(50))
+        argument = (size + along - 1) / along + random_.between(0, 2);
       if (distribution == Distribution::cyclic && random_.chance(70)) argument = random_.between(1, 4);
       result.a.push_back(size);
       result.distributions.push_back(distribution);

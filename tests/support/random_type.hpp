@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Random valid types over all combiners, biased to what breaks datatype engines: zero counts and lengths, negative strides and
-// lower bounds, extents smaller than the data, pair types, unaligned displacements, deep nests.
+// Random valid types over all combiners, biased to what breaks datatype engines: zero counts and lengths, negative
+// strides and lower bounds, extents smaller than the data, pair types, unaligned displacements, deep nests.
 #include "tests/support/expressions.hpp"
 #include "tests/support/random.hpp"
 
 namespace bestride::test {
 
 struct TypeLimits {
-  int depth = 5;                            ///< constructors on the longest path
-  std::int64_t bytes = 4096;                ///< packed
+  int depth = 5;                              ///< constructors on the longest path
+  std::int64_t bytes = 4096;                  ///< packed
   std::int64_t span = std::int64_t{1} << 20;  ///< from the lowest to the highest byte, bounds included
-  bool same_leaf = false;                   ///< one predefined type everywhere
+  bool same_leaf = false;                     ///< one predefined type everywhere
 };
 
 /// Always valid (facts_of() has a value) and within the limits. The same seed gives the same type.

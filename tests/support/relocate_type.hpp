@@ -7,8 +7,8 @@
 
 namespace bestride::test {
 
-/// A type of this signature that names no byte twice, also when several elements follow each other. With gaps, in an order of
-/// its own.
+/// A type of this signature that names no byte twice, also when several elements follow each other. With gaps, in an
+/// order of its own.
 TypeExpression relocate_type(Random& random, const std::vector<SignatureRun>& signature);
 
 }  // namespace bestride::test

@@ -17,7 +17,8 @@ struct Blocks {
 /// Longer block lists stay as they are: a list of thousands of hindexed blocks tests nothing more.
 constexpr std::int64_t most_blocks = 48;
 
-/// A struct repeats its member types: every repetition is a handle, and some MPI libraries go wrong with hundreds of them.
+/// A struct repeats its member types: every repetition is a handle, and some MPI libraries go wrong with hundreds of
+/// them.
 constexpr std::int64_t most_nodes = 100;
 
 std::int64_t nodes_of(const TypeExpression& type) {
@@ -82,13 +83,12 @@ class Respeller {
       case Combiner::contiguous: run(1, type.integers[0], 0); break;
       case Combiner::vector:
       case Combiner::hvector:
-        if (!run(type.integers[0], type.integers[1], type.integers[2] * (type.combiner == Combiner::vector ? extent : 1)))
+        if (!run(type.integers[0], type.integers[1],
+                 type.integers[2] * (type.combiner == Combiner::vector ? extent : 1)))
           return std::nullopt;
         break;
       case Combiner::indexed:
-      case Combiner::hindexed:
-        blocks = {type.a, type.b};
-        break;
+      case Combiner::hindexed: blocks = {type.a, type.b}; break;
       default: blocks = {Numbers(type.a.size(), type.integers[0]), type.a};
     }
     if (static_cast<std::int64_t>(blocks.size()) > most_blocks) return std::nullopt;
@@ -101,8 +101,10 @@ class Respeller {
     split(blocks, extent);
     insert_empty(blocks);
     if (blocks.size() >= 4 && nodes_of(child) < most_nodes && random_.chance(20)) return halves(blocks, child, extent);
-    const bool uniform = std::adjacent_find(blocks.lengths.begin(), blocks.lengths.end(), std::not_equal_to<>()) == blocks.lengths.end();
-    const bool in_elements = extent != 0 && std::all_of(blocks.bytes.begin(), blocks.bytes.end(), [&](std::int64_t at) { return at % extent == 0; });
+    const bool uniform =
+        std::adjacent_find(blocks.lengths.begin(), blocks.lengths.end(), std::not_equal_to<>()) == blocks.lengths.end();
+    const bool in_elements = extent != 0 && std::all_of(blocks.bytes.begin(), blocks.bytes.end(),
+                                                        [&](std::int64_t at) { return at % extent == 0; });
     Numbers elements;
     if (in_elements)
       for (const std::int64_t at : blocks.bytes) elements.push_back(at / extent);
@@ -127,7 +129,8 @@ class Respeller {
   }
 
   /// Blocks of equal length at a regular stride.
-  std::optional<TypeExpression> spell_regular(const Blocks& blocks, bool uniform, const TypeExpression& child, std::int64_t extent) {
+  std::optional<TypeExpression> spell_regular(const Blocks& blocks, bool uniform, const TypeExpression& child,
+                                              std::int64_t extent) {
     if (!uniform || blocks.size() == 0) return std::nullopt;
     const std::int64_t count = static_cast<std::int64_t>(blocks.size()), length = blocks.lengths[0];
     const std::int64_t stride = count > 1 ? blocks.bytes[1] - blocks.bytes[0] : 0;
@@ -181,8 +184,9 @@ class Respeller {
       return Blocks{Numbers(blocks.lengths.begin() + from, blocks.lengths.begin() + to),
                     Numbers(blocks.bytes.begin() + from, blocks.bytes.begin() + to)};
     };
-    return structure({1, 1}, {0, 0}, {spell_blocks(part(0, middle), child, extent),
-                                      spell_blocks(part(middle, static_cast<std::ptrdiff_t>(blocks.size())), child, extent)});
+    return structure({1, 1}, {0, 0},
+                     {spell_blocks(part(0, middle), child, extent),
+                      spell_blocks(part(middle, static_cast<std::ptrdiff_t>(blocks.size())), child, extent)});
   }
 
   TypeExpression rewrite_struct(const TypeExpression& type) {
@@ -198,10 +202,12 @@ class Respeller {
     if (result.children.size() >= 3 && random_.chance(30)) {
       const std::ptrdiff_t middle = static_cast<std::ptrdiff_t>(result.children.size() / 2);
       const auto part = [&](std::ptrdiff_t from, std::ptrdiff_t to) {
-        return structure(Numbers(result.a.begin() + from, result.a.begin() + to), Numbers(result.b.begin() + from, result.b.begin() + to),
+        return structure(Numbers(result.a.begin() + from, result.a.begin() + to),
+                         Numbers(result.b.begin() + from, result.b.begin() + to),
                          std::vector<TypeExpression>(result.children.begin() + from, result.children.begin() + to));
       };
-      result = structure({1, 1}, {0, 0}, {part(0, middle), part(middle, static_cast<std::ptrdiff_t>(type.children.size()))});
+      result =
+          structure({1, 1}, {0, 0}, {part(0, middle), part(middle, static_cast<std::ptrdiff_t>(type.children.size()))});
     }
     return result;
   }

@@ -62,7 +62,8 @@ class Shrinker {
       for (std::size_t from = 0; from + chunk <= length && length - chunk >= at_least; from += chunk) {
         TypeExpression candidate = here;
         const auto cut = [&](auto& list) {
-          list.erase(list.begin() + static_cast<std::ptrdiff_t>(from), list.begin() + static_cast<std::ptrdiff_t>(from + chunk));
+          list.erase(list.begin() + static_cast<std::ptrdiff_t>(from),
+                     list.begin() + static_cast<std::ptrdiff_t>(from + chunk));
         };
         cut(candidate.a);
         if (two_lists && !candidate.b.empty()) cut(candidate.b);
@@ -74,7 +75,8 @@ class Shrinker {
   }
 
   bool smaller_numbers(TypeExpression& here) {
-    for (Numbers TypeExpression::*list : {&TypeExpression::integers, &TypeExpression::a, &TypeExpression::b, &TypeExpression::c})
+    for (Numbers TypeExpression::*list :
+         {&TypeExpression::integers, &TypeExpression::a, &TypeExpression::b, &TypeExpression::c})
       for (std::size_t i = 0; i < (here.*list).size(); ++i) {
         const std::int64_t value = (here.*list)[i];
         if (value == TypeExpression::default_argument) continue;

@@ -80,7 +80,8 @@ struct Expansion {
       case Combiner::vector:
       case Combiner::hvector:
         for (std::int64_t i = 0; i < type.integers[0] && !too_long && type.integers[1] > 0 && !child.empty(); ++i)
-          repeat(map, child, i * type.integers[2] * (type.combiner == Combiner::vector ? extent : 1), type.integers[1], extent);
+          repeat(map, child, i * type.integers[2] * (type.combiner == Combiner::vector ? extent : 1), type.integers[1],
+                 extent);
         break;
       case Combiner::indexed:
       case Combiner::hindexed:
@@ -133,7 +134,8 @@ std::vector<ByteRun> runs_of(const TypeMap& map, std::int64_t count, std::int64_
   for (std::int64_t i = 0; i < count; ++i)
     for (const Leaf& leaf : map) {
       add(leaf.offset + i * extent, leaf.type->first);
-      if (leaf.type->second_at != 0) add(leaf.offset + i * extent + leaf.type->second_at, leaf.type->size - leaf.type->first);
+      if (leaf.type->second_at != 0)
+        add(leaf.offset + i * extent + leaf.type->second_at, leaf.type->size - leaf.type->first);
     }
   return runs;
 }

@@ -10,7 +10,8 @@ std::vector<ByteRun> runs_of_counted(const TypeExpression& type, std::int64_t co
 
 }  // namespace
 
-TypedData::TypedData(const TypeExpression& type, int count, std::uint64_t seed, std::size_t misaligned, Constructors constructors)
+TypedData::TypedData(const TypeExpression& type, int count, std::uint64_t seed, std::size_t misaligned,
+                     Constructors constructors)
     : count_(count),
       runs_(runs_of_counted(type, count)),
       buffer_(Buffer::holding(type, count, seed, misaligned)),

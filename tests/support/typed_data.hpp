@@ -2,8 +2,8 @@
 #pragma once
 // A message's data on one side: type, count, and a buffer of which every byte is known.
 //
-// Conventions of the conformance tests: the ranks form a ring; what rank r sends is made from seed r, so the receiver knows every
-// byte of it without being told.
+// Conventions of the conformance tests: the ranks form a ring; what rank r sends is made from seed r, so the receiver
+// knows every byte of it without being told.
 #include <mpi.h>
 
 #include <memory>
@@ -22,7 +22,8 @@ class TypedData {
   TypedData(const TypeExpression& type, int count, std::uint64_t seed, std::size_t misaligned = 0,
             Constructors constructors = Constructors::plain);
 
-  /// Of the buffer itself, or of its copy in the memory that TEST_MEMORY names, written first if the buffer was touched since.
+  /// Of the buffer itself, or of its copy in the memory that TEST_MEMORY names, written first if the buffer was touched
+  /// since.
   void* address();
   /// Writes that copy again: after the buffer was changed, where MPI has the address already.
   void upload();
@@ -39,8 +40,8 @@ class TypedData {
 
   /// The bytes the type names, in packing order.
   Bytes packed() const { return buffer_.gather(runs_); }
-  /// Fails the case unless the buffer is as it was made, except for these packed bytes (fewer than packed_size() for a short
-  /// message, none for nothing). Afterwards the buffer is as it was made.
+  /// Fails the case unless the buffer is as it was made, except for these packed bytes (fewer than packed_size() for a
+  /// short message, none for nothing). Afterwards the buffer is as it was made.
   void expect(const Bytes& arrived);
   void expect_untouched() { expect({}); }
   void free_type() { type_.free(); }
@@ -76,8 +77,8 @@ inline TypedData incoming(std::string_view type, int count) { return {type, coun
 void check_status(const MPI_Status& status, int source, int tag, MPI_Datatype type, int count);
 
 /// Short enough to be sent eagerly; long enough for a rendezvous; members of several sizes; a list without a pattern.
-/// The records stay below one fragment of the transport: beyond that MPICH 4.0.2 cannot receive them from a contiguous sender,
-/// which its own MPI_Bsend and MPI_Sendrecv_replace are (MPI_ERR_TRUNCATE: a fragment ends inside a member).
+/// The records stay below one fragment of the transport: beyond that MPICH 4.0.2 cannot receive them from a contiguous
+/// sender, which its own MPI_Bsend and MPI_Sendrecv_replace are (MPI_ERR_TRUNCATE: a fragment ends inside a member).
 inline constexpr const char* small_type = "vector(16,1,2,double)";
 inline constexpr const char* large_type = "vector(40000,1,2,double)";
 inline constexpr const char* record_type = "contiguous(100,resized(0,40,struct([1,1,3],[0,8,17],[double,int,char])))";

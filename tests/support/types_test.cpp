@@ -86,8 +86,10 @@ TEST(RelocateType, KeepsTheSignatureAndNamesNoByteTwice) {
 }
 
 TEST(Shrink, FindsTheSmallCore) {
-  const TypeExpression type = type_from("struct([1,2,1],[0,64,512],[vector(9,3,5,double_int),contiguous(7,short_int),hvector(3,1,-100,int)])");
-  const TypeExpression core = shrink(type, [](const TypeExpression& t) { return t.text().find("short_int") != std::string::npos; });
+  const TypeExpression type =
+      type_from("struct([1,2,1],[0,64,512],[vector(9,3,5,double_int),contiguous(7,short_int),hvector(3,1,-100,int)])");
+  const TypeExpression core =
+      shrink(type, [](const TypeExpression& t) { return t.text().find("short_int") != std::string::npos; });
   EXPECT_EQ(core.text(), "short_int");
 }
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// write_profile FILE here|elsewhere [collectives | rails NAMES | GPU [options]]: a whole profile, of this machine or of another, without measurements but one of the GPU;
-// with "options" such that bulk copies of 1 KiB and more, and CUDA graphs, are faster; with "collectives" of broadcasts on 2 x 2 ranks, of which the library's
-// nonblocking form is three times as fast as its blocking one; with "rails" such that local ranks take them.
+// write_profile FILE here|elsewhere [collectives | rails NAMES | GPU [options]]: a whole profile, of this machine or of
+// another, without measurements but one of the GPU; with "options" such that bulk copies of 1 KiB and more, and CUDA
+// graphs, are faster; with "collectives" of broadcasts on 2 x 2 ranks, of which the library's nonblocking form is three
+// times as fast as its blocking one; with "rails" such that local ranks take them.
 #include <cstdio>
 #include <string>
 
-#include "perfmodel/machine.hpp"
-#include "perfmodel/profile.hpp"
+#include "perfmodel/profile/machine.hpp"
+#include "perfmodel/profile/profile.hpp"
 
 int main(int argc, char** argv) {
   if (argc < 3 || argc > 5) return 2;
@@ -35,13 +36,14 @@ int main(int argc, char** argv) {
     using enum bestride::DeviceFloor;
     for (const auto floor : {again, again_many}) device.set(floor, 2e-5);
     for (const auto floor : {graph, graph_many}) device.set(floor, 1e-5);
-    for (const auto direction : {bestride::DeviceDirection::pack, bestride::DeviceDirection::unpack})
+    for (const auto direction : {bestride::Direction::pack, bestride::Direction::unpack})
       for (int block = 5; block < bestride::block_points; ++block) {
         device[{bestride::DeviceWork::kernel, direction}].set(9, block, 2e-5);
         device[{bestride::DeviceWork::bulk, direction}].set(9, block, block == 5 ? 3e-5 : 1e-5);
       }
   }
-  bestride::MachineProfile profile = bestride::MachineProfile::from(bestride::Measurements(), fingerprint, device, collectives);
+  bestride::MachineProfile profile =
+      bestride::MachineProfile::from(bestride::Measurements(), fingerprint, device, collectives);
   profile.rails = rails;
   const auto written = profile.save(argv[1]);
   if (!written) std::fprintf(stderr, "%s\n", written.error().text.c_str());

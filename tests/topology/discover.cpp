@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // topology_discover [--fail CALL NTH] EXPECTED: what discovery says under the launcher's settings, without the preload.
 //
-// EXPECTED is "none", or one digit a rank for its node and, after a '/', one for its group: "0101/0000" are two nodes dealt in turn; after
-// another '/' one for its core may follow; "unwanted": no rank asks, which costs one MPI_Allreduce. The file is that of BESTRIDE_TOPOLOGY, as each rank has it. --fail: on the
-// last rank the NTH use of that function returns an error, and does nothing else that its peers would notice; CALL "memory": the last
-// rank has none. Rank 0 prints "trouble: ..." for a test to read.
+// EXPECTED is "none", or one digit a rank for its node and, after a '/', one for its group: "0101/0000" are two nodes
+// dealt in turn; after another '/' one for its core may follow; "unwanted": no rank asks, which costs one
+// MPI_Allreduce. The file is that of BESTRIDE_TOPOLOGY, as each rank has it. --fail: on the last rank the NTH use of
+// that function returns an error, and does nothing else that its peers would notice; CALL "memory": the last rank has
+// none. Rank 0 prints "trouble: ..." for a test to read.
 #include <dlfcn.h>
 #include <mpi.h>
 
@@ -58,7 +59,8 @@ int bcast(void* data, int count, MPI_Datatype type, int root, MPI_Comm comm) {
   const int error = library.bcast(data, count, type, root, comm);
   return fails("bcast") ? MPI_ERR_OTHER : error;
 }
-int allgather(const void* out, int count, MPI_Datatype type, void* in, int in_count, MPI_Datatype in_type, MPI_Comm comm) {
+int allgather(const void* out, int count, MPI_Datatype type, void* in, int in_count, MPI_Datatype in_type,
+              MPI_Comm comm) {
   const int error = library.allgather(out, count, type, in, in_count, in_type, comm);
   return fails("allgather") ? MPI_ERR_OTHER : error;
 }
@@ -126,10 +128,13 @@ int main(int argc, char** argv) {
   check(open_comms == 0, "a communicator is left behind");
   if (expected == "unwanted") check(agreements == 1, "more than one agreement");
 
-  const std::string text = discovery.topology ? text_of(*discovery.topology, std::count(expected.begin(), expected.end(), '/') == 2) : "none";
+  const std::string text = discovery.topology
+                               ? text_of(*discovery.topology, std::count(expected.begin(), expected.end(), '/') == 2)
+                               : "none";
   if (rank == 0) {
     std::printf("trouble: %s\n", discovery.trouble.c_str());
-    if (text != (expected == "unwanted" ? "none" : expected)) std::fprintf(stderr, "got %s instead of %s\n", text.c_str(), expected.c_str());
+    if (text != (expected == "unwanted" ? "none" : expected))
+      std::fprintf(stderr, "got %s instead of %s\n", text.c_str(), expected.c_str());
   } else {
     check(discovery.trouble.empty(), "not rank 0 and in trouble");
   }

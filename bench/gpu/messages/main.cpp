@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// gpu_messages [--by-hand] [--seconds S] [--json FILE]: messages of rows in device memory between two ranks. A derived datatype,
-// MPI being handed device pointers (which needs the preload, or a GPU-aware MPI), against the same written by hand: a pack kernel
-// for that very shape, a copy to page-locked memory, a send. One way, the two taking turns; --by-hand leaves the first out. Plain
-// MPI and the CUDA driver API.
+// gpu_messages [--by-hand] [--seconds S] [--json FILE]: messages of rows in device memory between two ranks. A derived
+// datatype, MPI being handed device pointers (which needs the preload, or a GPU-aware MPI), against the same written by
+// hand: a pack kernel for that very shape, a copy to page-locked memory, a send. One way, the two taking turns;
+// --by-hand leaves the first out. Plain MPI and the CUDA driver API.
 #include <dlfcn.h>
 #include <mpi.h>
 
@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/median.hpp"
 #include "bench/gpu/by_hand.hpp"
 #include "bench/gpu/gpu.hpp"
 
@@ -131,8 +132,8 @@ class Side {
   MPI_Datatype type_of(std::int64_t bytes) const {
     if (made_for_ == bytes) return type_;
     if (type_ != MPI_DATATYPE_NULL) MPI_Type_free(&type_);
-    MPI_Type_vector(static_cast<int>(bytes / std::int64_t{Vector::block}), Vector::block / 8, Vector::pitch / 8, MPI_DOUBLE,
-                    &type_);
+    MPI_Type_vector(static_cast<int>(bytes / std::int64_t{Vector::block}), Vector::block / 8, Vector::pitch / 8,
+                    MPI_DOUBLE, &type_);
     MPI_Type_commit(&type_);
     made_for_ = bytes;
     return type_;
@@ -148,11 +149,6 @@ class Side {
   mutable MPI_Datatype type_ = MPI_DATATYPE_NULL;
 };
 
-double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
-  return values[values.size() / 2];
-}
-
 int run(const Options& options, int rank) {
   Gpu gpu(0);  // one device for both: what is compared is the way to it
   const std::vector<std::int64_t> sizes =
@@ -161,16 +157,20 @@ int run(const Options& options, int rank) {
   const Side side(gpu, rank, sizes.back());
   const auto typed = [&](std::int64_t bytes, bool sending) { side.typed(bytes, sending); };
   const auto by_hand = [&](std::int64_t bytes, bool sending) { side.by_hand(bytes, sending); };
-  std::string json = "{\"gpu\": \"" + gpu.name() + "\", \"stand_in\": " + (gpu.stand_in() ? "true" : "false") + ", \"rows\": [\n";
+  std::string json =
+      "{\"gpu\": \"" + gpu.name() + "\", \"stand_in\": " + (gpu.stand_in() ? "true" : "false") + ", \"rows\": [\n";
   bool all_right = true;
-  if (rank == 0 && gpu.stand_in()) std::printf("This is the stand-in driver: its figures are no performance and are not shown.\n");
-  if (rank == 0) std::printf("rows of 64 of 512 B in device memory, two ranks, one way; typed over by hand, at most 1.05\n");
+  if (rank == 0 && gpu.stand_in())
+    std::printf("This is the stand-in driver: its figures are no performance and are not shown.\n");
+  if (rank == 0)
+    std::printf("rows of 64 of 512 B in device memory, two ranks, one way; typed over by hand, at most 1.05\n");
   for (const std::int64_t bytes : sizes) {
     const bool right = side.right(bytes, by_hand) && (!options.typed || side.right(bytes, typed));
     all_right = all_right && right;
     const double once = std::max(side.one_way(bytes, 2, by_hand), 1e-7);
     const int trips = gpu.stand_in() ? 1 : static_cast<int>(std::clamp(2e-3 / once, 1.0, 50.0));
-    const int rounds = gpu.stand_in() ? 3 : static_cast<int>(std::clamp(options.seconds / (4 * once * trips), 5.0, 41.0));
+    const int rounds =
+        gpu.stand_in() ? 3 : static_cast<int>(std::clamp(options.seconds / (4 * once * trips), 5.0, 41.0));
     std::vector<double> ours, theirs;
     for (int round = 0; round < rounds; ++round)
       for (const int turn : {0, 1}) {
@@ -180,20 +180,23 @@ int run(const Options& options, int rank) {
           ours.push_back(side.one_way(bytes, trips, typed));
       }
     if (rank != 0) continue;
-    const double by_hand_us = median(theirs) * 1e6, typed_us = ours.empty() ? 0 : median(ours) * 1e6;
+    const double by_hand_us = bestride::median_of(theirs) * 1e6,
+                 typed_us = ours.empty() ? 0 : bestride::median_of(ours) * 1e6;
     char line[256];
     if (gpu.stand_in() || !options.typed)
       std::snprintf(line, sizeof line, "%10lld B  %s", static_cast<long long>(bytes), right ? "right" : "WRONG BYTES");
     else
       std::snprintf(line, sizeof line, "%10lld B  typed %10.1f us  by hand %10.1f us  ratio %.3f  %s",
-                    static_cast<long long>(bytes), typed_us, by_hand_us, typed_us / by_hand_us, right ? "right" : "WRONG BYTES");
+                    static_cast<long long>(bytes), typed_us, by_hand_us, typed_us / by_hand_us,
+                    right ? "right" : "WRONG BYTES");
     std::printf("%s\n", line);
     char figures[160] = "\"figure\": null";
     if (!gpu.stand_in() && options.typed)
       std::snprintf(figures, sizeof figures, "\"figure\": %.5g, \"at_most\": 1.05, \"us\": %.6g, \"by_hand_us\": %.6g",
                     typed_us / by_hand_us, typed_us, by_hand_us);
-    json += std::string("  {\"goal\": \"typed message over by hand\", \"case\": \"") + std::to_string(bytes) + " B\", " + figures +
-            ", \"checked\": true, \"right\": " + (right ? "true" : "false") + (bytes == sizes.back() ? "}\n" : "},\n");
+    json += std::string("  {\"goal\": \"typed message over by hand\", \"case\": \"") + std::to_string(bytes) +
+            " B\", " + figures + ", \"checked\": true, \"right\": " + (right ? "true" : "false") +
+            (bytes == sizes.back() ? "}\n" : "},\n");
   }
   if (rank == 0 && !options.json.empty()) {
     std::FILE* file = std::fopen(options.json.c_str(), "w");
@@ -204,12 +207,12 @@ int run(const Options& options, int rank) {
 }
 
 int guarded(const Options& options, int rank, int ranks) {
-  const char* complaint =
-      !options.understood ? "gpu_messages [--by-hand] [--seconds S] [--json FILE]"
-      : ranks != 2        ? "runs on 2 ranks"
-      : options.typed && !takes_device_pointers()
-          ? "this MPI is neither GPU-aware nor with the preload: it can't take device pointers (--by-hand leaves that out)"
-          : nullptr;
+  const char* complaint = !options.understood ? "gpu_messages [--by-hand] [--seconds S] [--json FILE]"
+                          : ranks != 2        ? "runs on 2 ranks"
+                          : options.typed && !takes_device_pointers()
+                              ? "this MPI is neither GPU-aware nor with the preload: it can't take device pointers "
+                                "(--by-hand leaves that out)"
+                              : nullptr;
   if (complaint) {
     if (rank == 0) std::fprintf(stderr, "gpu_messages: %s\n", complaint);
     return 2;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The part of the kernel table that every target has: what is written without intrinsics.
+// The part of the kernel table that every target has: the kernels written without intrinsics.
 #include "kernels/cpu/kernel_table.hpp"
 #include "kernels/cpu/target/fields.hpp"
 #include "kernels/cpu/target/lists.hpp"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Fields: what has several block lengths, as exact moves of 1 to 64 bytes, one kind of move at a time, so that no branch depends
-// on a length. Records of any span: each field is walked over a tile of records that stays in the first-level cache. Long lists:
-// blocks sorted by the width of their moves, each with both its places.
-// Only where no two moves write a byte twice with different values, because the packing order of writes is given up.
+// Kernels for units with several block lengths. They use exact moves of 1 to 64 bytes and execute all moves of one
+// width together, so that no branch depends on a length. Records of any span: each field is moved for a tile of records
+// that stays in the L1 cache. Long lists: blocks are sorted by the width of their moves, each with both its offsets.
+// These kernels change the order of writes, so they require that no two moves write different values to the same byte.
 #include "kernels/cpu/target/moves.hpp"
 
 namespace bestride::BESTRIDE_TARGET {

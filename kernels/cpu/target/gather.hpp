@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// 4- and 8-byte blocks at any regular stride whose sixteenfold fits 31 bits: one vector gather, one full store. On Zen the
-// gather's loads cost what scalar loads cost; what is saved is stores. Packing only: a scatter lost to word stores (0.9x).
+// 4- and 8-byte blocks at any regular stride whose sixteenfold fits 31 bits: one vector gather, one full store. On Zen
+// the loads of a gather cost as much as scalar loads; the gain is fewer stores. Packing only: a scatter is slower than
+// word stores (0.9x).
 #include <immintrin.h>
 
 #include "kernels/cpu/target/moves.hpp"
@@ -14,8 +15,8 @@ template <int W>
 void gather_pack(const Piece& piece, Byte* packed, Byte* user) {
   constexpr Int step = 64 / W;
   const int stride = static_cast<int>(piece.stride);
-  const __m512i lanes =
-      _mm512_mullo_epi32(_mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15), _mm512_set1_epi32(stride));
+  const __m512i lanes = _mm512_mullo_epi32(_mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15),
+                                           _mm512_set1_epi32(stride));
   for (Int row = 0; row < piece.rows; ++row) {
     const Byte* at = user + row * piece.row_stride;
     Int left = piece.count;
@@ -65,7 +66,7 @@ void gather_pack(const Piece& piece, Byte* packed, Byte* user) {
 
 #endif
 
-/// 16-byte blocks, four (AVX-512) or two (AVX2) assembled in a register: one full store.
+/// 16-byte blocks: four (AVX-512) or two (AVX2) are assembled in a register and written by one full store.
 inline void gather16_pack(const Piece& piece, Byte* packed, Byte* user) {
   const Int stride = piece.stride;
   for (Int row = 0; row < piece.rows; ++row) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// List kernels: blocks at listed offsets, of one width or of mixed lengths, in packing order; the whole list once per row.
-// Offsets come as 32-bit numbers where they fit: for 4-byte blocks the 64-bit list is twice the payload.
+// List kernels: blocks at listed offsets, of one width or of mixed lengths, in packing order; the whole list once per
+// row. Offsets are 32-bit if they fit: for 4-byte blocks a 64-bit list is twice as large as the payload.
 #include "kernels/cpu/target/strided.hpp"
 
 namespace bestride::BESTRIDE_TARGET {

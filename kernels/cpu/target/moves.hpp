@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Moves: how one block gets from here to there, exactly its own bytes. Compiled once per target (see cpu/kernel_table.hpp).
-// GCC vector types rather than intrinsics: the same line is one zmm move, two ymm, four xmm or four NEON moves.
+// Moves: copy one block, writing exactly its own bytes. Compiled once per target (see cpu/kernel_table.hpp). They use
+// GCC vector types, not intrinsics: the same line compiles to one zmm move, two ymm, four xmm or four NEON moves.
 #include "kernels/cpu/piece.hpp"
 
 namespace bestride::BESTRIDE_TARGET {
@@ -38,7 +38,7 @@ template <int W>
 struct Bytes<W, true> {
   unsigned char v __attribute__((vector_size(W)));
 };
-/// The first of two parts: half, except 192 = 128 + 64.
+/// Bytes of the first of two parts: half of the width, except 192 = 128 + 64.
 constexpr int first_part(int w) { return w == 192 ? 128 : w / 2; }
 template <int W>
 struct Bytes<W, false> {
@@ -87,9 +87,10 @@ struct OverlapMove {
   }
 };
 
-/// Move, its stores made K times over. For blocks one to a line at strides that share few sets of the first-level cache: the
-/// stores waiting in the store queue bring their lines in ahead of time, and when there are more such lines than ways, they throw
-/// each other out before they are written. More stores a line, fewer lines in the queue (see Choose::pace).
+/// A Move that repeats its stores K times. For blocks that each are in their own cache line, at strides that map to few
+/// sets of the L1 cache. The stores in the store queue prefetch their lines; if there are more such lines than ways,
+/// the lines evict each other before they are written. With more stores per line, fewer lines are in the queue (see
+/// Choose::paced).
 template <class Move, int K>
 struct PacedMove {
   static constexpr Int width(Int w) { return Move::width(w); }
@@ -101,7 +102,7 @@ struct PacedMove {
   }
 };
 
-/// width > 64: full vectors, the last one overlapping its neighbour.
+/// width > 64: full vectors; the last one overlaps the one before it.
 struct WideMove {
   static constexpr int step = vector_bytes;
   static constexpr Int width(Int w) { return w; }
@@ -122,7 +123,7 @@ struct WideMove {
   }
 };
 
-/// Any width, by the C library.
+/// Any width, by memcpy.
 struct CopyMove {
   static constexpr Int width(Int w) { return w; }
   [[gnu::always_inline]] static void move(Byte* to, const Byte* from, Int w) {
@@ -130,7 +131,7 @@ struct CopyMove {
   }
 };
 
-/// Any width > 0, without a call below 256 bytes: the mover of lists of mixed lengths.
+/// Any width > 0, without a function call below 256 bytes. Used for lists of mixed lengths.
 struct AnyMove {
   static constexpr Int width(Int w) { return w; }
   [[gnu::always_inline]] static void move(Byte* to, const Byte* from, Int w) {

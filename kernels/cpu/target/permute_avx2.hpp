@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Every second word of 4, 8 or 16 bytes (stride = 2 blocks): two loads, one shuffle, one permute, one full store. Packing only:
-// AVX2 has no cheap masked store for the way back.
+// Every second word of 4, 8 or 16 bytes (stride = 2 blocks): two loads, one shuffle, one permute, one full store.
+// Packing only: AVX2 has no cheap masked store for unpacking.
 #include <immintrin.h>
 
 #include "kernels/cpu/target/moves.hpp"
@@ -14,7 +14,7 @@ void permute_pack(const Piece& piece, Byte* packed, Byte* user) {
   for (Int row = 0; row < piece.rows; ++row) {
     const Byte* at = user + row * piece.row_stride;
     Int left = piece.count;
-    for (; left > step; left -= step) {  // strictly: the last gap belongs to no one we know
+    for (; left > step; left -= step) {  // strictly greater: the gap after the last block must not be read
       const __m256i low = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at));
       const __m256i high = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at + 32));
       __m256i words;

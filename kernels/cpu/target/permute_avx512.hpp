@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Every second word of 4, 8 or 16 bytes (stride = 2 blocks), positive stride: two full loads, one two-source permute, one full
-// store. The loads take the gaps between the blocks along, never one behind the last block of a row.
-// Unpacking spreads a half line and stores it under a mask.
+// Every second word of 4, 8 or 16 bytes (stride = 2 blocks, positive): two full loads, one two-source permute, one full
+// store. The loads include the gaps between the blocks, but never the gap after the last block of a row. Unpacking
+// spreads half a line and stores it under a mask.
 #include <immintrin.h>
 
 #include "kernels/cpu/target/record_avx512.hpp"
@@ -26,7 +26,7 @@ void permute_pack(const Piece& piece, Byte* packed, Byte* user) {
   for (Int row = 0; row < piece.rows; ++row) {
     const Byte* at = user + row * piece.row_stride;
     Int left = piece.count;
-    for (; left > step; left -= step) {  // strictly: the last gap belongs to no one we know
+    for (; left > step; left -= step) {  // strictly greater: the gap after the last block must not be read
       const __m512i low = load_512(at), high = load_512(at + 64);
       if constexpr (W == 4)
         store_512(packed, _mm512_permutex2var_epi32(low, index, high));

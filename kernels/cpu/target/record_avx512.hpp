@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Records: byte patterns within 64 bytes, repeated at a stride: arrays of structs, and narrow blocks at small strides, several
-// records at a time (Piece::group). Packing: masked load, vpcompressb in a register, full store over what is not yet written.
-// Unpacking: vpexpandb, masked store. vpcompressb straight to memory lost: it is microcoded on Zen 4 and 5.
+// Records: byte patterns within 64 bytes that repeat at a stride: arrays of structs, and narrow blocks at small
+// strides, several records at a time (Piece::group). Packing: masked load, vpcompressb in a register, full store whose
+// excess bytes are overwritten by the next store. Unpacking: vpexpandb, masked store. Alternative considered:
+// vpcompressb directly to memory, which is microcoded on Zen 4 and 5.
 #include <immintrin.h>
 
 #include "kernels/cpu/target/moves.hpp"
@@ -23,7 +24,7 @@ inline void record_pack(const Piece& piece, Byte* packed, Byte* user) {
   for (Int row = 0; row < piece.rows; ++row) {
     const Byte* at = user + row * piece.row_stride;
     Int left = piece.count;
-    // Full stores while 64 bytes are left of the whole piece; then exact ones.
+    // Full stores while at least 64 bytes of the whole piece are left; then exact stores.
     for (; left >= group && end - packed >= 64; left -= group) {
       store_512(packed, _mm512_maskz_compress_epi8(group_mask, _mm512_maskz_loadu_epi8(group_mask, at)));
       packed += group_bytes;
@@ -36,7 +37,8 @@ inline void record_pack(const Piece& piece, Byte* packed, Byte* user) {
       at += group_stride;
     }
     for (; left > 0; --left) {
-      _mm512_mask_storeu_epi8(packed, first_bytes(width), _mm512_maskz_compress_epi8(mask, _mm512_maskz_loadu_epi8(mask, at)));
+      _mm512_mask_storeu_epi8(packed, first_bytes(width),
+                              _mm512_maskz_compress_epi8(mask, _mm512_maskz_loadu_epi8(mask, at)));
       packed += width;
       at += piece.stride;
     }
@@ -58,13 +60,15 @@ inline void record_unpack(const Piece& piece, Byte* packed, Byte* user) {
       at += group_stride;
     }
     for (; left >= group; left -= group) {
-      _mm512_mask_storeu_epi8(at, group_mask,
-                              _mm512_maskz_expand_epi8(group_mask, _mm512_maskz_loadu_epi8(first_bytes(group_bytes), packed)));
+      _mm512_mask_storeu_epi8(
+          at, group_mask,
+          _mm512_maskz_expand_epi8(group_mask, _mm512_maskz_loadu_epi8(first_bytes(group_bytes), packed)));
       packed += group_bytes;
       at += group_stride;
     }
     for (; left > 0; --left) {
-      _mm512_mask_storeu_epi8(at, mask, _mm512_maskz_expand_epi8(mask, _mm512_maskz_loadu_epi8(first_bytes(width), packed)));
+      _mm512_mask_storeu_epi8(at, mask,
+                              _mm512_maskz_expand_epi8(mask, _mm512_maskz_loadu_epi8(first_bytes(width), packed)));
       packed += width;
       at += piece.stride;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// stream: a copy whose full lines bypass the caches on their way out; unaligned ends by ordinary stores.
+// stream: a copy that writes full cache lines with non-temporal stores, and unaligned ends with ordinary stores.
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -14,7 +14,8 @@ namespace bestride::BESTRIDE_TARGET {
   _mm512_stream_si512(reinterpret_cast<__m512i*>(to), _mm512_loadu_si512(from));
 #elif defined(__AVX2__)
   for (int i = 0; i < 64; i += 32)
-    _mm256_stream_si256(reinterpret_cast<__m256i*>(to + i), _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + i)));
+    _mm256_stream_si256(reinterpret_cast<__m256i*>(to + i),
+                        _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + i)));
 #elif defined(__x86_64__)
   for (int i = 0; i < 64; i += 16)
     _mm_stream_si128(reinterpret_cast<__m128i*>(to + i), _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i)));
@@ -23,7 +24,7 @@ namespace bestride::BESTRIDE_TARGET {
 #endif
 }
 
-/// The caller fences (stream_fence) once everything is written.
+/// The caller must call stream_fence after all writes.
 inline void stream(Byte* to, const Byte* from, Int size) {
   Int head = static_cast<Int>(-reinterpret_cast<std::uintptr_t>(to) & 63);
   if (head > size) head = size;

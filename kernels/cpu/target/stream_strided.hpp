@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Strided blocks packed past the caches: a full line is assembled in a register and streamed out. Needs the destination on a
-// block boundary of its lines; else, and at ends, ordinary stores. Not for 64-byte blocks, where an ordinary store is a full line
-// already (streamed: 1.1-1.2x at 16 and 64 MiB). Packing only: the user's memory is hot more often than not.
+// Packs strided blocks with non-temporal stores: a full line is assembled in a register and written past the caches.
+// The destination must be on a block boundary of its lines; otherwise, and at the ends, ordinary stores are used. Not
+// for 64-byte blocks, because an ordinary store then already writes a full line (streamed: 1.1-1.2x at 16 and 64 MiB).
+// Packing only: the user's memory is usually in the cache.
 #include <immintrin.h>
 
 #include "kernels/cpu/target/permute_avx512.hpp"
@@ -11,7 +12,7 @@
 
 namespace bestride::BESTRIDE_TARGET {
 
-/// The next 64 packed bytes: 64 / W blocks at `stride`; 4- and 8-byte blocks only at stride = 2 blocks.
+/// The next 64 packed bytes: 64 / W blocks at `stride`. 4- and 8-byte blocks only at stride = 2 blocks.
 template <int W>
 [[gnu::always_inline]] inline __m512i next_line(const Byte* at, Int stride) {
   if constexpr (W == 32) {
@@ -40,7 +41,7 @@ void stream_strided(const Piece& piece, Byte* packed, Byte* user) {
     Int left = piece.count;
     for (; left > 0 && (reinterpret_cast<std::uintptr_t>(packed) & 63) != 0; --left, packed += W, at += stride)
       WordMove<W>::move(packed, at, W);
-    for (; left > step; left -= step) {  // strictly: a permute's last gap belongs to no one we know
+    for (; left > step; left -= step) {  // strictly greater: the gap after a permute's last block must not be read
       _mm512_stream_si512(reinterpret_cast<__m512i*>(packed), next_line<W>(at, stride));
       packed += 64;
       at += step * stride;
@@ -50,7 +51,7 @@ void stream_strided(const Piece& piece, Byte* packed, Byte* user) {
   stream_fence();
 }
 
-/// Blocks long enough that their ragged ends do not matter.
+/// For blocks so long that their unaligned ends do not matter.
 inline void stream_wide(const Piece& piece, Byte* packed, Byte* user) {
   for (Int row = 0; row < piece.rows; ++row)
     for (Int i = 0; i < piece.count; ++i) {

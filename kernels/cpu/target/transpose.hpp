@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Transposes: rows of the packed order run across cache lines of the user's memory (row stride = width, unit stride large). The
-// walk takes one full line of the user's memory at a time and deals it out to as many packed rows as the line has blocks; the
-// packed order is unchanged. Walking in packed order instead touches every line once per block it holds: 2-9x slower.
-// Only where no two blocks share a byte: |stride| >= rows * width.
+// Transposes: a row of the packed order crosses cache lines of the user's memory (row stride = width, large unit
+// stride). The kernel processes one full line of the user's memory at a time and distributes its blocks to as many
+// packed rows; the packed order is unchanged. Alternative considered: a walk in packed order, which touches every line
+// once per block in it and is 2-9x slower. Requires that no two blocks share a byte: |stride| >= rows * width.
 #include "kernels/cpu/target/strided.hpp"
 
 namespace bestride::BESTRIDE_TARGET {
 
-/// Rows [row, row + deep) of all columns, one block at a time.
+/// Moves rows [row, row + deep) of all columns, one block at a time.
 template <class Move, bool packing>
-[[gnu::always_inline]] inline void deal_lines(const Piece& piece, Byte* packed, Byte* user, Int row, Int deep, Int first_column) {
+[[gnu::always_inline]] inline void deal_lines(const Piece& piece, Byte* packed, Byte* user, Int row, Int deep,
+                                              Int first_column) {
   const Int width = Move::width(piece.width);
   const Int row_bytes = piece.count * width;
   for (Int column = first_column; column < piece.count; ++column) {
@@ -20,7 +21,8 @@ template <class Move, bool packing>
   }
 }
 
-/// How many rows to take first so that the following tiles start on a line of the user's memory; 0 if that cannot be.
+/// Number of rows to process first so that the following tiles start at a cache line of the user's memory; 0 if this is
+/// impossible.
 inline Int rows_to_line(const Piece& piece, const Byte* user, Int width) {
   const Int off = static_cast<Int>(-reinterpret_cast<std::uintptr_t>(user) & 63);
   if (piece.stride % 64 != 0 || off % width != 0) return 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Transposes of 4-, 8-, 16- and 32-byte blocks in registers: a square of full lines on both sides, so that loads and stores are
-// whole lines. Blocks dealt out one by one (transpose.hpp) store 64/width times as often.
+// Transposes of 4-, 8-, 16- and 32-byte blocks in registers: squares of full lines in both buffers, so that loads and
+// stores are whole lines. Distributing single blocks (transpose.hpp) needs 64/width times as many stores.
 #include <immintrin.h>
 
 #include "kernels/cpu/target/record_avx512.hpp"
@@ -9,7 +9,7 @@
 
 namespace bestride::BESTRIDE_TARGET {
 
-/// 4 x 4 quarters: v[i] quarter j <-> v[j] quarter i.
+/// Transposes 4 x 4 quarters: quarter j of v[i] <-> quarter i of v[j].
 [[gnu::always_inline]] inline void transpose_quarters(__m512i& a, __m512i& b, __m512i& c, __m512i& d) {
   const __m512i ab_low = _mm512_shuffle_i64x2(a, b, 0x44), ab_high = _mm512_shuffle_i64x2(a, b, 0xEE);
   const __m512i cd_low = _mm512_shuffle_i64x2(c, d, 0x44), cd_high = _mm512_shuffle_i64x2(c, d, 0xEE);
@@ -19,7 +19,7 @@ namespace bestride::BESTRIDE_TARGET {
   d = _mm512_shuffle_i64x2(ab_high, cd_high, 0xDD);
 }
 
-/// N = 64 / W lines of N blocks of W bytes, transposed in place.
+/// Transposes N = 64 / W lines of N blocks of W bytes in place.
 template <int W>
 [[gnu::always_inline]] inline void transpose_square(__m512i* v) {
   if constexpr (W == 32) {
@@ -42,9 +42,10 @@ template <int W>
     }
   } else {
     static_assert(W == 4);
-    __m512i fours[4][4];  // [k][g]: in each quarter q, word 4 q + k of the lines 4 g .. 4 g + 3
+    __m512i fours[4][4];  // [k][g]: quarter q has word 4 q + k of the lines 4 g .. 4 g + 3
     for (int g = 0; g < 4; ++g) {
-      const __m512i low_ab = _mm512_unpacklo_epi32(v[4 * g], v[4 * g + 1]), high_ab = _mm512_unpackhi_epi32(v[4 * g], v[4 * g + 1]);
+      const __m512i low_ab = _mm512_unpacklo_epi32(v[4 * g], v[4 * g + 1]),
+                    high_ab = _mm512_unpackhi_epi32(v[4 * g], v[4 * g + 1]);
       const __m512i low_cd = _mm512_unpacklo_epi32(v[4 * g + 2], v[4 * g + 3]),
                     high_cd = _mm512_unpackhi_epi32(v[4 * g + 2], v[4 * g + 3]);
       fours[0][g] = _mm512_unpacklo_epi64(low_ab, low_cd);
@@ -72,7 +73,8 @@ void transpose_squares(const Piece& piece, Byte* packed, Byte* user) {
       Byte* lines = user + column * stride + row * W;
       Byte* rows = packed + row * row_bytes + column * W;
       __m512i square[tile];
-      for (Int i = 0; i < tile; ++i) square[i] = packing ? load_512(lines + i * stride) : load_512(rows + i * row_bytes);
+      for (Int i = 0; i < tile; ++i)
+        square[i] = packing ? load_512(lines + i * stride) : load_512(rows + i * row_bytes);
       transpose_square<W>(square);
       for (Int i = 0; i < tile; ++i) {
         if constexpr (packing)

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Blocks: the walk over a message, with the arithmetic of a Vector, compiled once per target. A Vector has
-//   width                                                   numbers at a time, even
-//   largest<format>(from, bytes)                            the greatest magnitude, as Bits; bytes: a multiple of stride
-//   encode<format, bits>(from, encoder, to)                 width numbers
-//   decode<bits>(from, decoder) -> Values; store<format>(to, Values, decoder); add<format>(to, Values, decoder)
-// What is left of a block goes through the same code in a padded copy, so that no byte beyond the message is touched.
+// Blocks: the loop over a message, with the arithmetic of a Vector, compiled once per target. A Vector has
+//
+//   width                                  numbers at a time, even
+//   largest<format>(from, bytes)           the greatest magnitude, as Bits; bytes: a multiple of stride
+//   encode<format, bits>(from, encoder, to)   `width` numbers
+//   decode<bits>(from, decoder)            -> Values
+//   store<format>(to, Values, decoder)
+//   add<format>(to, Values, decoder)
+//
+// The remainder of a block uses the same code in a padded copy, so that no byte beyond the message is accessed.
 #include "kernels/quantise/kernel_table.hpp"
 #include "kernels/quantise/number.hpp"
 
@@ -61,7 +65,8 @@ template <NumberFormat format, CodeBits bits>
   using Scale = Number<scale_format<format>>;
   write<typename Scale::Bits>(out, Scale::from_double(N::to_double(largest)) | Scale::sign);
   for (Int i = 0; i < count; ++i)
-    put_code<bits>(out + scale_bytes<format>, i, encode_marked<format, bits>(read<BitsOf<format>>(in + i * size_of<format>), encoder));
+    put_code<bits>(out + scale_bytes<format>, i,
+                   encode_marked<format, bits>(read<BitsOf<format>>(in + i * size_of<format>), encoder));
 }
 
 template <class Vector, NumberFormat format, CodeBits bits>
@@ -95,7 +100,7 @@ template <class Vector, NumberFormat format, CodeBits bits>
   }
 }
 
-/// Writes a number, or adds it to the one that is there.
+/// Writes a number, or adds it to the number already there.
 template <NumberFormat format, bool adding>
 [[gnu::always_inline]] inline void put_number(Byte* to, BitsOf<format> number) {
   if constexpr (adding) {
@@ -109,7 +114,8 @@ template <NumberFormat format, CodeBits bits, bool adding>
 [[gnu::noinline]] void dequantise_marked(const Byte* codes, Int count, Byte* out, double largest) {
   const Decoder decoder(largest, top_code<bits> - 1);
   for (Int i = 0; i < count; ++i)
-    put_number<format, adding>(out + i * size_of<format>, decode_marked<format, bits>(get_code<bits>(codes, i), decoder));
+    put_number<format, adding>(out + i * size_of<format>,
+                               decode_marked<format, bits>(get_code<bits>(codes, i), decoder));
 }
 
 template <class Vector, NumberFormat format, CodeBits bits, bool adding>
@@ -147,7 +153,8 @@ template <class Vector, NumberFormat format, CodeBits bits, bool adding>
 template <class Vector, NumberFormat format, CodeBits bits>
 void quantise(const Byte* in, Int count, Byte* out) {
   constexpr Int block = quantised_block<bits>;
-  for (; count > block; count -= block, in += block * size_of<format>, out += scale_bytes<format> + code_bytes<bits>(block))
+  for (; count > block;
+       count -= block, in += block * size_of<format>, out += scale_bytes<format> + code_bytes<bits>(block))
     quantise_block<Vector, format, bits>(in, block, out);
   quantise_block<Vector, format, bits>(in, count, out);
 }
@@ -155,7 +162,8 @@ void quantise(const Byte* in, Int count, Byte* out) {
 template <class Vector, NumberFormat format, CodeBits bits, bool adding>
 void dequantise(const Byte* in, Int count, Byte* out) {
   constexpr Int block = quantised_block<bits>;
-  for (; count > block; count -= block, in += scale_bytes<format> + code_bytes<bits>(block), out += block * size_of<format>)
+  for (; count > block;
+       count -= block, in += scale_bytes<format> + code_bytes<bits>(block), out += block * size_of<format>)
     dequantise_block<Vector, format, bits, adding>(in, block, out);
   dequantise_block<Vector, format, bits, adding>(in, count, out);
 }

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The floating-point environment belongs to the application: a program may trap on invalid operations or read the
+// exception flags. The library computes its predictions within a scope of FloatEnvironment.
+#include <cfenv>
+
+namespace bestride {
+
+/// Within its scope no floating-point operation traps. The destructor restores the flags and the traps.
+class FloatEnvironment {
+ public:
+  FloatEnvironment() noexcept { std::feholdexcept(&before_); }
+  ~FloatEnvironment() { std::fesetenv(&before_); }
+  FloatEnvironment(const FloatEnvironment&) = delete;
+  FloatEnvironment& operator=(const FloatEnvironment&) = delete;
+
+ private:
+  std::fenv_t before_;
+};
+
+}  // namespace bestride

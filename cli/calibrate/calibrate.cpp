@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/calibrate/calibrate.hpp"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <sstream>
+
+#include "cli/calibrate/collectives.hpp"
+#include "cli/calibrate/measure.hpp"
+#include "cli/calibrate/progress.hpp"
+#include "cli/calibrate/rails.hpp"
+#include "cli/calibrate/summary.hpp"
+#include "cli/common/command.hpp"
+#include "cli/common/installation.hpp"
+#include "cli/common/shell.hpp"
+#include "perfmodel/calibrate/messages/state.hpp"
+#include "perfmodel/profile/profile.hpp"
+
+namespace bestride {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> words_of(const std::string& text, char between) {
+  std::vector<std::string> words;
+  std::istringstream in(text);
+  for (std::string word; std::getline(in, word, between);)
+    if (!word.empty()) words.push_back(word);
+  return words;
+}
+
+/// In the build tree next to the command; installed under libexec.
+std::string measuring_program(const std::string& name = "bestride-measure-mpich") {
+  const fs::path here = fs::path(resolved("/proc/self/exe")).parent_path();
+  for (const fs::path& path : {here / name, here.parent_path() / "libexec/bestride" / name})
+    if (::access(path.c_str(), X_OK) == 0) return path;
+  fail("can't find " + name +
+       " beside the command or in its libexec folder; it is built where an MPICH compiler wrapper was found");
+}
+
+std::vector<std::string> launcher(const CalibrateOptions& options) {
+  if (!options.mpiexec.empty()) {
+    const std::vector<std::string> words = words_of(options.mpiexec, ' ');
+    if (words.empty() || find_program(words[0]).empty())
+      fail("can't find the launcher '" + options.mpiexec + "'; give MPICH's with --mpiexec");
+    return words;
+  }
+  for (const char* name : {"mpiexec.mpich", "mpiexec.hydra", "mpiexec"})
+    if (!find_program(name).empty()) return {name};
+  fail("no mpiexec in PATH; give MPICH's with --mpiexec");
+}
+
+std::string output_path(const CalibrateOptions& options) {
+  const std::string path = options.output.empty() ? user_profile_path() : options.output;
+  if (path.empty()) fail("no home folder to write the profile to; give a file with --output");
+  std::error_code problem;
+  if (fs::path(path).has_parent_path()) fs::create_directories(fs::path(path).parent_path(), problem);
+  if (problem)
+    fail("can't create the folder of '" + path + "': " + problem.message() + "; choose another place with --output");
+  if (fs::is_directory(path)) fail("'" + path + "' is a folder; give a file with --output");
+  return path;
+}
+
+MachineFingerprint fingerprint_of(const std::string& configuration) {
+  std::vector<std::string> fields;
+  std::size_t from = 0;
+  for (std::size_t at; (at = configuration.find(" | ", from)) != std::string::npos; from = at + 3)
+    fields.push_back(configuration.substr(from, at - from));
+  fields.push_back(configuration.substr(from));
+  fields.resize(4);
+  return {fields[0], fields[1], fields[2], fields[3]};
+}
+
+/// Values missing in `newer` are taken from `older`.
+void keep_older(Measurements* newer, const Measurements& older) {
+  const auto keep = [](auto& points, const auto& from) {
+    for (std::size_t i = 0; i < points.size(); ++i)
+      if (std::isnan(points[i])) points[i] = from[i];
+  };
+  for (std::size_t wire = 0; wire < newer->contiguous.size(); ++wire)
+    for (std::size_t lane = 0; lane < newer->contiguous[wire].size(); ++lane)
+      keep(newer->contiguous[wire][lane].log_seconds, older.contiguous[wire][lane].log_seconds);
+  for (std::size_t grid = 0; grid < newer->grids.size(); ++grid)
+    for (std::size_t row = 0; row < newer->grids[grid].log_seconds.size(); ++row)
+      keep(newer->grids[grid].log_seconds[row], older.grids[grid].log_seconds[row]);
+}
+
+/// True for the same machine, whatever its GPU is.
+bool fits(MachineFingerprint older, const MachineFingerprint& here) {
+  older.gpu.clear();
+  return why_stale(older, here).empty();
+}
+
+/// The same for the GPU's curves: missing curves are taken from the older profile if it is of this GPU, or all of them
+/// if no GPU was measured now.
+void keep_older_device(DeviceMeasurements* newer, std::string* gpu, const MachineProfile& older) {
+  const DeviceMeasurements& from = older.device().measured();
+  if (!newer->any()) {
+    *newer = from;
+    *gpu = older.fingerprint.gpu;
+    return;
+  }
+  const auto keep = [](auto& points, const auto& values) {
+    for (std::size_t i = 0; i < points.size(); ++i)
+      if (std::isnan(points[i])) points[i] = values[i];
+  };
+  keep(newer->log_floors, from.log_floors);
+  for (std::size_t i = 0; i < newer->dma.size(); ++i) keep(newer->dma[i].log_seconds, from.dma[i].log_seconds);
+  for (std::size_t i = 0; i < newer->wire.size(); ++i) keep(newer->wire[i].log_seconds, from.wire[i].log_seconds);
+  for (std::size_t i = 0; i < newer->grids.size(); ++i)
+    for (std::size_t row = 0; row < newer->grids[i].log_seconds.size(); ++row)
+      keep(newer->grids[i].log_seconds[row], from.grids[i].log_seconds[row]);
+}
+
+void check_kinds(const std::string& only) {
+  CallKind kind;
+  for (const std::string& word : words_of(only, ','))
+    if (word != "gpu" && word != "collectives" && !parse(word, &kind))
+      fail("unknown call kind '" + word +
+           "' in --only; known are pack, unpack, send, receive, isend, irecv, gpu, collectives");
+}
+
+void check_rails(const std::string& rails, bool collectives) {
+  if (rails.empty() || rails == "off" || rails == "auto") return;
+  if (!collectives) fail("--rails is about collectives, which --only leaves out; add collectives to it");
+  if (const auto list = rails_of_list(rails); !list) fail("--rails '" + rails + "': " + list.error().text);
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ",") + word;
+  return text;
+}
+
+/// Adds the collective measurements to the file if it is of this machine; a profile may have only these. If the rails
+/// changed, measurements over the previous NICs are dropped.
+void save_collectives(const std::string& output, const CollectiveRun& done, const Rails& rails) {
+  MachineFingerprint fingerprint = fingerprint_of(done.run.configuration);
+  Measurements curves;
+  DeviceMeasurements device;
+  CollectiveMeasurements collectives;
+  if (const auto older = MachineProfile::load(output); older && fits(older->fingerprint, fingerprint)) {
+    curves = older->measured();
+    device = older->device().measured();
+    if (older->rails == rails) collectives = older->collectives();
+    fingerprint.gpu = older->fingerprint.gpu;
+  }
+  collectives.merge(done.values);
+  MachineProfile profile =
+      MachineProfile::from(std::move(curves), fingerprint, std::move(device), std::move(collectives));
+  profile.rails = rails;
+  if (const auto saved = profile.save(output); !saved) fail(saved.error().text);
+}
+
+/// Returns true if there were several hosts. Rails are measured first, because all later measurements use them. Writes
+/// the profile, first with the links, because the preloaded library uses their rate.
+bool calibrate_collectives(const CalibrateOptions& options, const std::string& output, double budget) {
+  const std::vector<std::string> start = launcher(options);
+  const std::string program = measuring_program("bestride-measure-collectives-mpich");
+  const Result<MachineProfile> older = MachineProfile::load(output);
+  Rails rails = older ? older->rails : Rails{};
+  RailsRun tried;
+  if (options.rails != "off" && !Installation::find().front.empty()) {
+    tried = measure_rails(options, start, program);
+    if (!tried.two_hosts) return false;
+    if (tried.decided) rails = tried.rails;
+  }
+  for (const CollectivePart part : {CollectivePart::links, CollectivePart::points}) {
+    CollectiveRun done = measure_collectives(options, start, program, output, rails, part, budget);
+    if (!done.run.two_hosts) return false;
+    if (!tried.decided && !rails.empty() && !fits(older->fingerprint, fingerprint_of(done.run.configuration))) {
+      rails.clear();  // of another machine
+      done = measure_collectives(options, start, program, output, rails, part, budget);
+    }
+    save_collectives(output, done, rails);
+    if (part == CollectivePart::links) continue;
+    print_collectives(done);
+    if (!tried.text.empty()) std::printf("%s\n", tried.text.c_str());
+    if (done.run.left_out == 0) ::unlink(collective_state_path(output).c_str());
+  }
+  return true;
+}
+
+void say_collectives_left_out() {
+  std::printf(
+      "collectives are left out: all ranks were on one host; name several with --mpiexec 'mpiexec -hosts a,b'\n");
+}
+
+}  // namespace
+
+int calibrate_command(const CalibrateOptions& options) {
+  check_kinds(options.only);
+  std::vector<std::string> only = words_of(options.only, ',');
+  const bool collectives = only.empty() || std::erase(only, "collectives") > 0;
+  if (options.no_gpu && std::find(only.begin(), only.end(), "gpu") != only.end())
+    fail("--only gpu and --no-gpu contradict each other; give one of them");
+  check_rails(options.rails, collectives);
+  const std::string output = output_path(options), state_path = output + ".state";
+  const int budget = options.budget > 0 ? options.budget : options.quick ? 30 : 300;
+  if (only.empty() && !options.only.empty()) {
+    if (!calibrate_collectives(options, output, budget)) {
+      say_collectives_left_out();
+      return exit_attention;
+    }
+    std::printf("\nwritten to %s\n", output.c_str());
+    return exit_good;
+  }
+  std::vector<std::string> command = launcher(options);
+  for (const std::string& word : {std::string("-n"), std::string("2"), measuring_program(), std::string("--state"),
+                                  state_path, std::string("--budget"), std::to_string(budget)})
+    command.push_back(word);
+  if (options.quick) command.push_back("--quick");
+  if (options.restart) command.push_back("--restart");
+  if (!only.empty()) command.insert(command.end(), {"--only", joined(only)});
+  if (options.gpu) command.push_back("--gpu");
+  if (options.no_gpu) command.push_back("--no-gpu");
+
+  Progress progress("calibrating");
+  const MeasureRun run =
+      follow_measurement(command, [&](int done, int total, const std::string& at) { progress.show(done, total, at); });
+  progress.clear();
+  if (run.interrupted) {
+    std::fprintf(stderr, "bestride: interrupted; 'bestride calibrate' with the same arguments goes on from here\n");
+    return 130;
+  }
+  if (!run.complete)
+    fail("measuring failed: " + run.error + "; is '" + command[0] + "' the launcher of MPICH?", exit_attention);
+
+  if (run.measured + run.known == 0)
+    fail("nothing could be measured undisturbed in " + std::to_string(budget) +
+             " s: other programs keep the processors busy; try when it is idle",
+         exit_attention);
+  MeasuredState state = read_state(state_path, run.configuration);
+  if (state.done.empty())
+    fail("the state file '" + state_path + "' is gone or damaged; run again with --restart", exit_attention);
+  MachineFingerprint fingerprint = fingerprint_of(run.configuration);
+  if (state.device.any() && (run.gpu.empty() || run.gpu == state.gpu))
+    fingerprint.gpu = state.gpu;
+  else
+    state.device = {};
+  CollectiveMeasurements known;
+  Rails rails;
+  if (const auto older = MachineProfile::load(output); older && fits(older->fingerprint, fingerprint)) {
+    known = older->collectives();
+    rails = older->rails;
+    if (!options.only.empty()) keep_older(&state.values, older->measured());
+    if (run.gpu.empty() || fingerprint.gpu.empty() || older->fingerprint.gpu == fingerprint.gpu)
+      keep_older_device(&state.device, &fingerprint.gpu, *older);
+  }
+  MachineProfile profile =
+      MachineProfile::from(std::move(state.values), fingerprint, std::move(state.device), std::move(known));
+  profile.rails = std::move(rails);
+  if (const auto saved = profile.save(output); !saved) fail(saved.error().text);
+  // Points skipped because of the time limit are left for the next run.
+  if (run.left_out == 0) ::unlink(state_path.c_str());
+  print_summary(run, profile);
+  // Two ranks on one host imply that all are on one host. This part gets an additional third of the time.
+  if (collectives && (!run.two_hosts || !calibrate_collectives(options, output, budget / 3.0)))
+    say_collectives_left_out();
+  std::printf("\nwritten to %s\n", output.c_str());
+  return exit_good;
+}
+
+void add_calibrate(CLI::App& app) {
+  CLI::App* const command = app.add_subcommand("calibrate", "measure this machine once, so that every choice fits it");
+  static CalibrateOptions options;
+  static bool resume = false;
+  command->add_flag("--quick", options.quick, "coarse curves in half a minute instead of fine ones in five");
+  command->add_option(
+      "--only", options.only,
+      "what to measure, of pack,unpack,send,receive,isend,irecv,gpu,collectives; the rest stays as it is in the file");
+  auto* const gpu = command->add_flag("--gpu", options.gpu,
+                                      "measure the GPU, too, and fail if there is none (default: if there is one)");
+  command->add_flag("--no-gpu", options.no_gpu, "leave the GPU out; what the file has of it stays")->excludes(gpu);
+  command->add_option("-o,--output", options.output, "file to write (default: ~/.config/bestride/profile.json)");
+  command->add_option("--mpiexec", options.mpiexec,
+                      "launcher with its arguments, e.g. 'mpiexec -hosts a,b' to measure between two hosts");
+  command->add_option("--budget", options.budget, "seconds to measure at most (default: 300; with --quick 30)")
+      ->check(CLI::PositiveNumber);
+  command
+      ->add_option("--ranks", options.ranks,
+                   "ranks that measure collectives, where --mpiexec names several hosts (default: 4)")
+      ->check(CLI::Range(2, 1 << 20));
+  command->add_option("--rails", options.rails,
+                      "NICs to try with a rank each, where --mpiexec names several hosts, such as eth0,eth1 (default: "
+                      "equal ones); off: don't, what the file has stays");
+  auto* const go_on = command->add_flag("--resume", resume, "go on where an interrupted run ended (the default)");
+  command->add_flag("--restart", options.restart, "measure everything anew")->excludes(go_on);
+  command->callback([] {
+    if (const int code = calibrate_command(options); code != exit_good) finish(code);
+  });
+}
+
+}  // namespace bestride

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// `bestride calibrate`: measures this machine once and writes its profile. Resumes an interrupted run.
+#include <string>
+
+namespace CLI {
+class App;
+}
+
+namespace bestride {
+
+struct CalibrateOptions {
+  bool quick = false;
+  bool restart = false;
+  bool gpu = false;     ///< measure the GPU, and fail if there is none
+  bool no_gpu = false;  ///< do not measure the GPU; if neither is set, it is measured if present
+  std::string only;  ///< "pack,send,gpu,collectives": kinds of calls, the GPU, collectives; empty: all. The file keeps
+                     ///< its values for the others
+  std::string output;   ///< empty: ~/.config/bestride/profile.json
+  std::string mpiexec;  ///< launcher with its arguments; empty: the launcher of the MPI library, found in PATH
+  std::string rails;    ///< NICs of which each local rank may get one: "eth0,eth1"; empty: those that are found; "off":
+                        ///< keep the values of the file
+  int budget = 0;       ///< seconds; 0: 30 with `quick`, else 300
+  int ranks = 4;        ///< MPI ranks that measure collectives
+};
+
+/// Returns the exit code of the process. Writes progress to stderr and the measured values to stdout.
+int calibrate_command(const CalibrateOptions& options);
+void add_calibrate(CLI::App& app);
+
+}  // namespace bestride

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/calibrate/summary.hpp"
+
+#include <cmath>
+#include <cstdio>
+
+#include "perfmodel/choose/chooser.hpp"
+
+namespace bestride {
+namespace {
+
+std::string measured_time_text(double seconds) {
+  char text[32];
+  if (std::isinf(seconds)) return "-";
+  if (seconds < 1e-6)
+    std::snprintf(text, sizeof text, "%.0f ns", seconds * 1e9);
+  else if (seconds < 1e-3)
+    std::snprintf(text, sizeof text, "%.1f us", seconds * 1e6);
+  else
+    std::snprintf(text, sizeof text, "%.2f ms", seconds * 1e3);
+  return text;
+}
+
+struct Example {
+  const char* what;
+  Shape::Class kind;
+  Leaf leaf;
+  std::int64_t bytes, block;
+  CallKind call;
+  bool respell;
+};
+constexpr Example examples[] = {
+    {"MPI_Pack, doubles of every second", Shape::Class::vector, Leaf::eight, 65536, 8, CallKind::pack, false},
+    {"send, doubles of every second", Shape::Class::vector, Leaf::eight, 65536, 8, CallKind::send, true},
+    {"send, structs of three members", Shape::Class::record, Leaf::mixed, 65536, 16, CallKind::send, false},
+    {"send, indexed doubles", Shape::Class::list, Leaf::eight, 65536, 8, CallKind::send, false},
+    {"send, contiguous", Shape::Class::contiguous, Leaf::eight, 65536, 65536, CallKind::send, true},
+    {"receive, doubles of every second", Shape::Class::vector, Leaf::eight, 65536, 8, CallKind::receive, true},
+};
+
+struct DeviceExample {
+  const char* what;
+  std::int64_t bytes, block;
+};
+constexpr DeviceExample device_examples[] = {{"doubles of every second, 64 KiB", 65536, 8},
+                                             {"doubles of every second, 16 MiB", 16 << 20, 8},
+                                             {"rows of 4 KiB, 1 MiB", 1 << 20, 4096}};
+
+void print_gpu(const MeasureRun& run, const MachineProfile& profile) {
+  if (!run.gpu_trouble.empty()) std::printf("GPU: %s\n", run.gpu_trouble.c_str());
+  const DeviceCosts& costs = profile.device();
+  if (!costs.measured().any()) return;
+  std::printf("GPU: %s\n", profile.fingerprint.gpu.c_str());
+  if (costs.measured().stand_in)
+    std::printf("GPU: this is a stand-in driver: its curves are for tests and are not used\n");
+  if (!costs.calibrated()) return;
+  std::printf("\n%-36s", "send from device memory, this host");
+  for (int way = 0; way < cuda::transfer_way_count; ++way)
+    std::printf(" %11s", cuda::name(static_cast<cuda::TransferMethod>(way)));
+  std::printf("  chosen\n");
+  for (const DeviceExample& example : device_examples) {
+    Shape shape;
+    shape.kind = Shape::Class::vector;
+    shape.bytes = shape.unit_bytes = example.bytes;
+    shape.block_bytes = example.block;
+    shape.blocks = shape.inner_count = shape.outer_count = example.bytes / example.block;
+    shape.jump = 2 * example.block;
+    const DeviceChoice choice =
+        Chooser(profile).choose_device(shape, CallKind::send, Distance::node, {.copy_engine = true});
+    std::printf("%-36s", example.what);
+    for (double seconds : choice.seconds) std::printf(" %11s", measured_time_text(seconds).c_str());
+    std::printf("  %s\n", cuda::name(choice.way));
+  }
+  for (Direction direction : {Direction::pack, Direction::unpack}) {
+    const std::int64_t from = costs.bulk_from(direction);
+    std::printf(
+        "bulk copies to %s: %s\n", std::string(name(direction)).c_str(),
+        from == 0 ? "not measured to be faster" : ("blocks of " + std::to_string(from) + " B and more").c_str());
+  }
+  std::printf("CUDA graphs: of one launch %s, of one launch and %d copies %s\n",
+              costs.graph_is_faster(1) ? "faster" : "not faster", many_copies,
+              costs.graph_is_faster(1 + many_copies) ? "faster" : "not faster");
+}
+
+}  // namespace
+
+void print_summary(const MeasureRun& run, const MachineProfile& profile) {
+  std::printf("%s\n", run.configuration.c_str());
+  std::printf("measured %d points in %.0f s", run.measured, run.seconds);
+  if (run.known > 0) std::printf(", %d were known", run.known);
+  if (run.left_out > 0)
+    std::printf(", %d left out for time (interpolated; 'bestride calibrate' again measures them)", run.left_out);
+  std::printf("\n");
+  if (!run.two_hosts)
+    std::printf(
+        "both ranks were on one host: for messages between hosts the curves are derived, cautiously (see "
+        "docs/profile.md)\n");
+  std::printf("\n%-36s %10s %10s %10s  chosen\n", "64 KiB on this host", "forward", "respell", "pack");
+  const Chooser chooser(profile);
+  for (const Example& example : examples) {
+    Shape shape;
+    shape.kind = example.kind;
+    shape.leaf = example.leaf;
+    shape.bytes = shape.unit_bytes = example.bytes;
+    shape.block_bytes = example.block;
+    shape.blocks = shape.inner_count = shape.outer_count = example.bytes / example.block;
+    shape.jump = 2 * example.block;
+    const Choice choice =
+        chooser.choose(shape, example.call, Distance::node, {.respell = example.respell, .pack = true});
+    std::printf("%-36s %10s %10s %10s  %s\n", example.what, measured_time_text(choice.seconds[0]).c_str(),
+                measured_time_text(choice.seconds[1]).c_str(), measured_time_text(choice.seconds[2]).c_str(),
+                std::string(name(choice.strategy)).c_str());
+  }
+  print_gpu(run, profile);
+}
+
+}  // namespace bestride

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/common/engaged.hpp"
+
+#include <iterator>
+#include <string_view>
+
+namespace bestride {
+namespace {
+
+struct Engaged {
+  std::string_view name;
+  const char* handling;
+};
+constexpr Engaged table[] = {
+#include "engaged_functions.inc"
+};
+
+}  // namespace
+
+std::string handling_of(const std::string& name) {
+  const std::string_view wanted = name.starts_with("PMPI_") ? std::string_view(name).substr(1) : name;
+  for (const Engaged& function : table)
+    if (function.name == wanted) return function.handling;
+  return "";
+}
+
+}  // namespace bestride

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/common/launcher.hpp"
+
+#include <cstdlib>
+
+#include "cli/common/shell.hpp"
+
+namespace bestride {
+namespace {
+
+/// The value of `--export=...` or `--export ...` in a srun command line; "" if it has none.
+std::string export_option(const std::vector<std::string>& command) {
+  for (std::size_t i = 1; i < command.size(); ++i) {
+    if (command[i].starts_with("--export=")) return command[i].substr(9);
+    if (command[i] == "--export" && i + 1 < command.size()) return command[i + 1];
+    if (!command[i].starts_with("-")) break;  // may be an option's value or the program; srun's own options come first
+  }
+  return "";
+}
+
+bool passes_all(const std::string& list) {
+  for (std::size_t from = 0; from <= list.size();) {
+    const std::size_t end = std::min(list.find(',', from), list.size());
+    if (list.substr(from, end - from) == "ALL") return true;
+    from = end + 1;
+  }
+  return false;
+}
+
+std::string names_of(const Environment& set) {
+  std::string names;
+  for (const auto& [name, value] : set) names += (names.empty() ? "" : ",") + name;
+  return names;
+}
+
+std::vector<std::string> prepare_srun(const std::vector<std::string>& command, Environment& set) {
+  if (const std::string option = export_option(command); !option.empty()) {
+    if (passes_all(option)) return {};
+    return {"srun --export=" + option +
+            " passes only what it names, so the library would not be loaded; use --export=ALL" +
+            (option == "NONE" ? "" : "," + option) + " or add " + names_of(set)};
+  }
+  const char* inherited = std::getenv("SLURM_EXPORT_ENV");
+  if (!inherited || passes_all(inherited)) return {};
+  const std::string before = inherited;
+  set.emplace_back("SLURM_EXPORT_ENV", before.empty() || before == "NONE" ? "ALL" : "ALL," + before);
+  return {"SLURM_EXPORT_ENV=" + before + " would keep the library from the ranks; it is set to " + set.back().second +
+          " for this command"};
+}
+
+}  // namespace
+
+LauncherKind launcher_kind(const std::string& path) {
+  const std::string file = base_name(resolved(path));
+  if (file == "srun") return LauncherKind::srun;
+  if (file.find("hydra") != std::string::npos) return LauncherKind::hydra;
+  for (const char* name : {"orterun", "prterun", "prun", "mpirun.openmpi", "mpiexec.openmpi"})
+    if (file == name) return LauncherKind::openmpi;
+  return LauncherKind::unknown;
+}
+
+std::string name(LauncherKind kind) {
+  switch (kind) {
+    case LauncherKind::hydra: return "MPICH's mpiexec (hydra)";
+    case LauncherKind::openmpi: return "Open MPI's mpirun";
+    case LauncherKind::srun: return "Slurm's srun";
+    case LauncherKind::unknown: break;
+  }
+  return "";
+}
+
+std::vector<std::string> prepare_launcher(const std::string& path, const std::vector<std::string>& command,
+                                          Environment& set) {
+  switch (launcher_kind(path)) {
+    case LauncherKind::srun: return prepare_srun(command, set);
+    case LauncherKind::openmpi: {
+      std::string options;
+      for (const auto& [name, value] : set) options += " -x " + name;
+      return {"Open MPI's mpirun passes the environment to this host only; for other hosts add" + options};
+    }
+    case LauncherKind::hydra:
+    case LauncherKind::unknown: break;
+  }
+  return {};
+}
+
+}  // namespace bestride

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Knowledge about the programs that start MPI jobs: which MPI they belong to, and whether they pass the environment to
+// the ranks.
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace bestride {
+
+using Environment = std::vector<std::pair<std::string, std::string>>;
+
+enum class LauncherKind { unknown, hydra, openmpi, srun };
+
+/// Determined by the file name after resolving all links. A wrapper script is unknown.
+LauncherKind launcher_kind(const std::string& path);
+/// "MPICH's mpiexec (hydra)", "Open MPI's mpirun", "Slurm's srun", "".
+std::string name(LauncherKind kind);
+
+/// The messages to print before `command` is started with the variables `set`, one line each. Adds to `set` what the
+/// launcher needs to pass the variables on. Hydra passes its own environment to every rank, so it needs nothing.
+std::vector<std::string> prepare_launcher(const std::string& path, const std::vector<std::string>& command,
+                                          Environment& set);
+
+}  // namespace bestride

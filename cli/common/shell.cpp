@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/common/shell.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+
+namespace bestride {
+namespace {
+
+constexpr std::size_t most_output = 1 << 20;
+
+bool executable(const std::string& path) {
+  struct stat info;
+  return ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) && ::access(path.c_str(), X_OK) == 0;
+}
+
+/// Reads until end of file, `most_output` bytes or the deadline; false at the deadline.
+bool read_all(int fd, std::string& text, std::chrono::steady_clock::time_point deadline) {
+  for (;;) {
+    const auto rest =
+        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now()).count();
+    if (rest <= 0) return false;
+    pollfd waiting{fd, POLLIN, 0};
+    const int ready = ::poll(&waiting, 1, static_cast<int>(rest));
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready <= 0) return false;
+    char buffer[4096];
+    const ssize_t got = ::read(fd, buffer, sizeof buffer);
+    if (got <= 0 || text.size() > most_output) return true;
+    text.append(buffer, static_cast<std::size_t>(got));
+  }
+}
+
+}  // namespace
+
+std::string shell_quoted(const std::string& word) {
+  constexpr const char* plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
+  if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) return word;
+  std::string quoted = "'";
+  for (const char c : word) c == '\'' ? quoted += "'\\''" : quoted += c;
+  return quoted + "'";
+}
+
+std::string find_program(const std::string& name) {
+  if (name.empty()) return "";
+  if (name.find('/') != std::string::npos) return executable(name) ? name : "";
+  const char* path = std::getenv("PATH");
+  std::string folders = path ? path : "/usr/bin:/bin";
+  for (std::size_t from = 0; from <= folders.size();) {
+    const std::size_t end = std::min(folders.find(':', from), folders.size());
+    const std::string folder = end == from ? "." : folders.substr(from, end - from);
+    if (executable(folder + "/" + name)) return folder + "/" + name;
+    from = end + 1;
+  }
+  return "";
+}
+
+std::string resolved(const std::string& path) {
+  char* real = ::realpath(path.c_str(), nullptr);
+  if (!real) return path;
+  const std::string text = real;
+  std::free(real);
+  return text;
+}
+
+std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+std::optional<Output> in_child(const std::function<void(int)>& in_child, int seconds) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return std::nullopt;
+  const pid_t child = ::fork();
+  if (child < 0) {
+    ::close(ends[0]), ::close(ends[1]);
+    return std::nullopt;
+  }
+  if (child == 0) {
+    const int nowhere = ::open("/dev/null", O_RDWR);
+    ::dup2(nowhere, 0), ::dup2(ends[1], 1), ::dup2(nowhere, 2);
+    try {
+      in_child(1);
+    } catch (...) {
+      ::_exit(126);
+    }
+    ::_exit(0);
+  }
+  ::close(ends[1]);
+  Output output;
+  const bool ended = read_all(ends[0], output.text, std::chrono::steady_clock::now() + std::chrono::seconds(seconds));
+  ::close(ends[0]);
+  if (!ended) ::kill(child, SIGKILL);
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (ended && WIFEXITED(status)) output.exit_code = WEXITSTATUS(status);
+  return output;
+}
+
+std::optional<Output> output_of(const std::vector<std::string>& command, int seconds) {
+  return in_child(
+      [&](int) {
+        std::vector<char*> words;
+        for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
+        words.push_back(nullptr);
+        ::execvp(words[0], words.data());
+        ::_exit(127);
+      },
+      seconds);
+}
+
+}  // namespace bestride

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// The doctor's check of a program: would a preloaded library be between the program and its MPI?
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "cli/common/elf_file.hpp"
+#include "cli/common/engaged.hpp"
+#include "cli/common/mpi_library.hpp"
+#include "cli/common/shell.hpp"
+#include "cli/doctor/checks.hpp"
+#include "perfmodel/profile/machine.hpp"
+
+namespace bestride {
+namespace {
+
+constexpr const char* program_check = "program";
+
+/// The interpreter that a script names; "" if the file is not a script.
+std::string script_interpreter(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::string line;
+  if (!std::getline(in, line) || !line.starts_with("#!")) return "";
+  const auto first = line.find_first_not_of(" \t", 2);
+  return first == std::string::npos ? "" : line.substr(first, 200);
+}
+
+bool has_own_mpi(const ElfFile& file) {
+  return file.defines.contains("PMPI_Init") || file.defines.contains("MPI_Init");
+}
+
+std::size_t mpi_functions(const std::set<std::string>& names) {
+  return static_cast<std::size_t>(
+      std::count_if(names.begin(), names.end(), [](const auto& name) { return name != "dlopen"; }));
+}
+
+void check_static(Findings& findings, const std::string& path, const ElfFile& file) {
+  if (has_own_mpi(file))
+    findings.problem(
+        program_check,
+        path + " has a static MPI in it, which no preloaded library can reach; link it with the shared MPI library");
+  else if (file.stripped)
+    findings.problem(program_check,
+                     path + " is statically linked, so nothing can be preloaded into it; link it dynamically");
+  else
+    findings.note(program_check,
+                  path + " is statically linked and has no MPI in it; the library has nothing to do there");
+}
+
+void check_without_mpi(Findings& findings, const std::string& path, const ElfFile& file) {
+  if (has_own_mpi(file))
+    return findings.problem(
+        program_check,
+        path + " has a static MPI in it, which no preloaded library can reach; link it with the shared MPI library");
+  if (file.imports.contains("dlopen"))
+    return findings.note(
+        program_check,
+        path +
+            " is linked with no MPI but can load one at run time (as python does): calls are then seen, unless "
+            "it is loaded with RTLD_DEEPBIND; run it with --report to see");
+  findings.note(program_check, path + " is not an MPI program; the library has nothing to do there");
+}
+
+bool launcher_fits(LauncherKind launcher, const std::string& abi) {
+  if (abi == "mpich") return launcher != LauncherKind::openmpi;
+  if (abi == "openmpi") return launcher != LauncherKind::hydra;
+  return true;
+}
+
+void check_mpi(Findings& findings, const Installation& installation, const MpiLibrary& library, LauncherKind launcher) {
+  const std::string description = library.soname + " => " + library.path +
+                                  (library.version.empty() ? "" : ": " + short_mpi_version(library.version));
+  if (installation.back(library.abi))
+    findings.ok("mpi", description + ", ABI " + library.abi);
+  else
+    findings.problem(
+        "mpi",
+        description + "; there is no back for ABI " + library.abi +
+            " beside the library, so every call goes straight to MPI; build one with that MPI's compiler wrapper");
+  if (!launcher_fits(launcher, library.abi))
+    findings.problem("launcher", name(launcher) +
+                                     " is first in PATH, but the program's MPI is another: every rank would start "
+                                     "alone; load the module of its MPI");
+}
+
+/// "11 MPI functions directly, of which 4 are accelerated and 3 watched".
+std::string engaged_text(const std::set<std::string>& imports) {
+  std::size_t accelerated = 0, watched = 0;
+  for (const std::string& name : imports) {
+    const std::string handling = handling_of(name);
+    accelerated += handling == "accelerate";
+    watched += !handling.empty() && handling != "accelerate";
+  }
+  return std::to_string(mpi_functions(imports)) + " MPI functions directly, of which " + std::to_string(accelerated) +
+         " can be accelerated and " + std::to_string(watched) + " are watched";
+}
+
+void check_symbols(Findings& findings, const std::string& path, const ElfFile& file) {
+  findings.ok(program_check, path + ": dynamically linked, calls " + engaged_text(file.imports));
+  const std::size_t own = mpi_functions(file.defines);
+  if (own > 0)
+    findings.note(program_check, path + " defines " + std::to_string(own) + " MPI functions itself, such as " +
+                                     *file.defines.lower_bound("MPI_") +
+                                     " (a tool linked into it?): calls of these don't pass the library");
+}
+
+/// The MPI library among the loaded libraries; "" if there is none. Reports missing libraries.
+std::string check_libraries(Findings& findings, const ElfFile& file,
+                            const std::map<std::string, std::string>& libraries) {
+  std::string mpi;
+  for (const auto& [soname, found] : libraries) {
+    if (found.empty())
+      findings.problem("libraries",
+                       soname + " is not found by the dynamic linker; load its module or set LD_LIBRARY_PATH");
+    if (!abi_of_soname(soname).empty()) mpi = soname;
+  }
+  // If the dynamic linker could not be run, use the program's own list.
+  for (const std::string& soname : file.needed)
+    if (mpi.empty() && !abi_of_soname(soname).empty()) mpi = soname;
+  return mpi;
+}
+
+std::string check_elf(Findings& findings, const Installation& installation, const std::string& path,
+                      const ElfFile& file, LauncherKind launcher) {
+  if (file.interpreter.empty()) return check_static(findings, path, file), "";
+  const auto libraries = loaded_libraries(file.interpreter, path);
+  const std::string mpi = check_libraries(findings, file, libraries);
+  if (mpi.empty()) return check_without_mpi(findings, path, file), "";
+  check_symbols(findings, path, file);
+  const auto found = libraries.find(mpi);
+  if (found != libraries.end() && found->second.empty()) return "";  // already reported above
+  const MpiLibrary library = ask_mpi_library(mpi, found == libraries.end() ? "" : found->second);
+  check_mpi(findings, installation, library, launcher);
+  return library.version;
+}
+
+}  // namespace
+
+std::string check_program(Findings& findings, const Installation& installation, const std::string& program,
+                          LauncherKind launcher) {
+  const std::string found = find_program(program);
+  if (found.empty()) {
+    findings.problem(program_check,
+                     "there is no program '" + program + "' that can be run; give its path, or a name in PATH");
+    return "";
+  }
+  const std::string path = resolved(found);
+  if (const std::string interpreter = script_interpreter(path); !interpreter.empty()) {
+    findings.note(program_check, found + " is a script for " + interpreter + "; give the program it runs to know more");
+    return "";
+  }
+  struct stat info;
+  if (::stat(path.c_str(), &info) == 0 && (info.st_mode & (S_ISUID | S_ISGID)))
+    findings.problem(program_check, path + " is set-user-id, so the dynamic linker ignores LD_PRELOAD; clear the bit");
+  const auto file = ElfFile::read(path);
+  if (file) return check_elf(findings, installation, path, *file, launcher);
+  findings.problem(program_check, file.error().text + "; give the program the job runs");
+  return "";
+}
+
+}  // namespace bestride

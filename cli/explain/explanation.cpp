@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/explain/explanation.hpp"
+
+#include <cmath>
+#include <cstdio>
+#include <optional>
+
+#include "base/variables.hpp"
+#include "datatype/named.hpp"
+#include "datatype/respellable.hpp"
+#include "kernels/cuda/driver/image.hpp"
+#include "kernels/cuda/launch/sketch.hpp"
+#include "kernels/packer.hpp"
+
+namespace bestride {
+namespace {
+
+/// Size in bytes of the basic type of all leaves of a tree; 0 if the leaves differ or are pair types.
+std::int64_t leaf_bytes(const TypeExpression& type, std::optional<std::string>& seen) {
+  if (type.combiner == TypeExpression::Combiner::named) {
+    const NamedType* const named = find_named_type(type.name);
+    if (!named || named->first != named->size || (seen && *seen != type.name)) return 0;
+    seen = type.name;
+    return named->size;
+  }
+  std::int64_t bytes = 0;
+  for (const TypeExpression& child : type.children)
+    if (bytes = leaf_bytes(child, seen); bytes == 0) return 0;
+  return bytes;
+}
+
+Allowed allowed_for(const Explanation& it, const Question& question, std::int64_t leaf) {
+  Allowed allowed;
+  allowed.respell = is_message(question.call) && respellable(*it.layout, leaf);
+  allowed.pack = it.layout->size() <= Settings::get().size("BESTRIDE_PACK_LIMIT") || !is_message(question.call);
+  return allowed;
+}
+
+std::string percent(double part) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.0f %%", part * 100);
+  return text;
+}
+
+std::string because(const Explanation& it, double margin) {
+  if (it.layout->size() == 0) return "there are no bytes to move";
+  const double forward = it.choice.seconds[0], chosen = it.choice.seconds[static_cast<std::size_t>(it.choice.strategy)];
+  char text[128];
+  if (it.choice.strategy != Strategy::forward) {
+    std::snprintf(text, sizeof text, "predicted %.1f times as fast as leaving it to MPI", forward / chosen);
+    return text;
+  }
+  if (it.layout->contiguous()) return "the bytes are contiguous: there is nothing to pack";
+  return "nothing is predicted to be at least " + percent(margin) + " faster than leaving it to MPI";
+}
+
+/// Applies BESTRIDE_STRATEGY if it names a possible strategy.
+void apply_forced(Explanation& it) {
+  const std::string& forced = Settings::get().text("BESTRIDE_STRATEGY");
+  Strategy strategy;
+  if (forced == "auto" || !parse(forced, &strategy)) return;
+  if (!std::isfinite(it.choice.seconds[static_cast<std::size_t>(strategy)])) return;
+  it.choice.strategy = strategy;
+  it.because = "BESTRIDE_STRATEGY=" + forced + " forces it";
+}
+
+std::string device_because(const Explanation& it) {
+  const DeviceChoice& choice = it.device_choice;
+  if (!choice.possible()) return "";
+  if (it.layout->size() == 0) return "there are no bytes to move";
+  if (it.device_allowed.forced == choice.way)
+    return std::string("BESTRIDE_STRATEGY=") + cuda::name(choice.way) + " forces it";
+  if (it.layout->contiguous() && choice.way == cuda::TransferMethod::staged)
+    return "the bytes are contiguous: one copy";
+  std::size_t next = choice.seconds.size();
+  for (std::size_t way = 0; way < choice.seconds.size(); ++way)
+    if (way != static_cast<std::size_t>(choice.way) &&
+        (next == choice.seconds.size() || choice.seconds[way] < choice.seconds[next]))
+      next = way;
+  if (!std::isfinite(choice.seconds[next])) return "nothing else is possible";
+  const double gain = 1 - choice.seconds[static_cast<std::size_t>(choice.way)] / choice.seconds[next];
+  const std::string other = cuda::name(static_cast<cuda::TransferMethod>(next));
+  return gain < 0.01 ? "predicted about as fast as " + other : "predicted " + percent(gain) + " faster than " + other;
+}
+
+void explain_device(Explanation& it, const Question& question, const Chooser& chooser) {
+  const bool packs = question.call == CallKind::pack || is_sending(question.call);
+  cuda::KernelOptions options = cuda::KernelOptions::from_settings();
+  options.bulk_from = chooser.profile().device().bulk_from(packs ? Direction::pack : Direction::unpack);
+  const auto sketched = cuda::sketch(it.layout, packs ? Direction::pack : Direction::unpack, options);
+  it.gpu_kernels = !sketched                 ? sketched.error().text
+                   : it.layout->contiguous() ? "none: contiguous bytes are copied"
+                                             : sketched->kernels;
+  if (!cuda::has_kernels()) it.gpu_kernels += " (this build has no GPU kernels: nvcc was not found when it was made)";
+  it.device_allowed = {.aware = question.aware,
+                       .copy_engine = sketched && sketched->box,
+                       .kernels = sketched && cuda::has_kernels(),
+                       .forced = forced_device_way()};
+  it.device_choice = chooser.choose_device(it.shape, question.call, question.distance, it.device_allowed);
+  it.because = device_because(it);
+}
+
+}  // namespace
+
+Result<Explanation> explain(const Question& question) {
+  if (question.count < 0) return Error{"count " + std::to_string(question.count) + " is negative; give 0 or more"};
+  const auto parsed = parse_type(question.type);
+  if (!parsed)
+    return Error{"type expression, " + parsed.error().text + "; 'bestride explain --help' shows the language"};
+  const auto element = evaluate(*parsed);
+  if (!element) return Error{"type expression, " + element.error().text};
+  const Built all = make_repeat(element->bytes, question.count, element->extent);
+  if (!all)
+    return Error{"count " + std::to_string(question.count) +
+                 " of this type leaves the 62-bit range; it would be left to MPI"};
+
+  Explanation it;
+  it.type = parsed->text();
+  it.element = *element;
+  it.layout = intern(*all);
+  std::optional<std::string> seen;
+  const std::int64_t leaf = leaf_bytes(*parsed, seen);
+  it.shape = Shape::of(*it.layout, {element->unit_bytes, Spelling::leaf_of(leaf)});
+  it.allowed = allowed_for(it, question, leaf);
+  it.kernels = Packer(it.layout).text();
+
+  const MachineProfile* profile = &MachineProfile::built_in();
+  std::optional<MachineProfile> from_file;
+  it.profile = "built-in";
+  if (const std::string path = find_profile_path(); !path.empty()) {
+    if (auto loaded = MachineProfile::load(path)) {
+      profile = &from_file.emplace(std::move(*loaded));
+      it.profile = path;
+    } else {
+      it.profile_trouble = loaded.error().text;
+    }
+  }
+  if (question.device) {
+    const DeviceCosts& costs = profile->device();
+    if (costs.measured().stand_in && !costs.calibrated())
+      it.profile_trouble = "its GPU curves are of a stand-in driver, so the built-in ones are used";
+    else if (!costs.calibrated() && from_file)
+      it.profile_trouble = "it has no GPU curves, so the built-in ones are used";
+    explain_device(it, question, Chooser(*profile));
+    return it;
+  }
+  it.choice = Chooser(*profile).choose(it.shape, question.call, question.distance, it.allowed);
+  it.because = because(it, is_message(question.call) ? Chooser::default_margin : Chooser::local_margin);
+  apply_forced(it);
+  return it;
+}
+
+}  // namespace bestride

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/report/report.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "cli/common/command.hpp"
+#include "telemetry/ledger.hpp"
+
+namespace bestride {
+namespace {
+
+using Json = nlohmann::json;
+
+/// The value of a number; null, which the writer uses for values that JSON cannot represent, reads as 0.
+double seconds_of(const Json& number) { return number.is_null() ? 0 : number.get<double>(); }
+
+LedgerLine line_of(const Json& entry) {
+  return {entry.at("call"),
+          entry.at("layout"),
+          entry.at("strategy"),
+          entry.at("reason"),
+          entry.at("calls"),
+          entry.at("bytes"),
+          seconds_of(entry.at("seconds")),
+          seconds_of(entry.at("saved_seconds"))};
+}
+
+/// Reports of older versions have no such entry.
+CacheSums cache_of(const Json& json) {
+  if (!json.contains("cache")) return {};
+  const Json& sums = json.at("cache");
+  return {sums.at("hits"),   sums.at("hit_bytes"), sums.at("deltas"), sums.at("delta_saved_bytes"),
+          sums.at("misses"), sums.at("paused")};
+}
+
+Json read_report(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) fail("can't read '" + path + "': " + std::strerror(errno));
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object() || json.value("format", Json()) != "bestride-report")
+    fail("'" + path + "' is not a bestride report; give the file BESTRIDE_REPORT=1 wrote");
+  if (json.value("version", Json()) != 1)
+    fail("'" + path + "' is a report of format " + json.value("version", Json()).dump() +
+         ", this command reads 1; use the bestride that wrote it");
+  return json;
+}
+
+/// Prints the sum of the parts of one job's report.
+void report(const std::vector<std::string>& paths) {
+  ReportHeader all;
+  Ledger ledger;
+  for (const std::string& path : paths) {
+    const Json json = read_report(path);
+    try {
+      const ReportHeader header{json.at("mpi_library"), json.at("profile"), json.at("ranks"),
+                                seconds_of(json.at("job_seconds"))};
+      all = {header.mpi_library, header.profile, all.ranks + header.ranks,
+             std::max(all.job_seconds, header.job_seconds)};
+      for (const Json& entry : json.at("lines")) ledger.post(line_of(entry));
+      ledger.post(cache_of(json));
+    } catch (const Json::exception&) {
+      fail("'" + path + "' is damaged: a field is missing or of another type; run the job again");
+    }
+  }
+  std::fputs(report_text(all, ledger.lines(), ledger.cache()).c_str(), stdout);
+}
+
+}  // namespace
+
+void add_report(CLI::App& app) {
+  const auto paths = std::make_shared<std::vector<std::string>>();
+  CLI::App* const command = app.add_subcommand("report", "print the table of a JSON report");
+  command->add_option("file", *paths, "report that a job wrote, or its parts")->required()->type_name("FILE");
+  command->callback([paths] { report(*paths); });
+}
+
+}  // namespace bestride

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/run/run.hpp"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+
+#include "base/variables.hpp"
+#include "cli/common/command.hpp"
+#include "cli/common/installation.hpp"
+#include "cli/common/launcher.hpp"
+#include "cli/common/shell.hpp"
+#include "perfmodel/profile/profile.hpp"
+
+namespace bestride {
+namespace {
+
+struct RunOptions {
+  bool report = false, disable = false, all_ranks = false, dry_run = false;
+  std::string profile, strategy, log;
+  std::vector<std::string> command;
+};
+
+/// The choices of a variable, for CLI11's validation.
+std::vector<std::string> choices_of(const std::string& variable) {
+  std::vector<std::string> choices;
+  for (const Variable& known : variables()) {
+    if (variable != known.name) continue;
+    const std::string all = known.choices;
+    for (std::size_t from = 0; from <= all.size();) {
+      const std::size_t end = std::min(all.find('|', from), all.size());
+      choices.push_back(all.substr(from, end - from));
+      from = end + 1;
+    }
+  }
+  return choices;
+}
+
+std::string preload_with(const std::string& front) {
+  // ld.so splits the list at blanks and colons and provides no quoting.
+  if (front.find_first_of(" :\t\n") != std::string::npos)
+    fail("the path '" + front +
+         "' holds a blank or a colon, which LD_PRELOAD can't name; install it under another path");
+  const char* before = std::getenv("LD_PRELOAD");
+  if (!before || !*before) return front;
+  const std::string list = before;
+  for (std::size_t from = 0; from < list.size();) {
+    const std::size_t end = std::min(list.find_first_of(" :", from), list.size());
+    if (list.substr(from, end - from) == front) return list;
+    from = end + 1;
+  }
+  return front + ":" + list;
+}
+
+std::string checked_profile(const std::string& path) {
+  const std::string absolute = resolved(path);
+  const auto profile = MachineProfile::load(absolute);
+  if (!profile) {
+    // load() says what the library would do in the job. Here the user named the file and can name another one.
+    const std::string& cause = profile.error().text;
+    fail(cause.substr(0, cause.find("; the built-in")) +
+         "; give a file that 'bestride calibrate' wrote, or leave --profile out");
+  }
+  return absolute;
+}
+
+Environment environment_of(const RunOptions& options, const Installation& installation) {
+  Environment set;
+  set.emplace_back("LD_PRELOAD", preload_with(installation.front));
+  if (options.report) set.emplace_back("BESTRIDE_REPORT", "1");
+  if (options.disable) set.emplace_back("BESTRIDE_DISABLE", "1");
+  // 1: the user asserts it. auto: the library finds out by itself.
+  if (options.all_ranks)
+    set.emplace_back("BESTRIDE_ALL_RANKS", "1");
+  else if (!std::getenv("BESTRIDE_ALL_RANKS") && !options.disable)
+    set.emplace_back("BESTRIDE_ALL_RANKS", "auto");
+  if (!options.profile.empty()) set.emplace_back("BESTRIDE_PROFILE", checked_profile(options.profile));
+  if (!options.strategy.empty()) set.emplace_back("BESTRIDE_STRATEGY", options.strategy);
+  if (!options.log.empty()) set.emplace_back("BESTRIDE_LOG", options.log);
+  return set;
+}
+
+void run(const RunOptions& options) {
+  if (options.command.empty()) fail("no command to run; write it after '--': bestride run -- mpiexec -n 4 ./program");
+  const Installation installation = Installation::find();
+  if (installation.front.empty()) fail(installation.why_no_front());
+  const std::string launcher = find_program(options.command[0]);
+  if (launcher.empty())
+    fail("can't run '" + options.command[0] + "': there is no such program; is it in PATH?", exit_not_found);
+
+  Environment set = environment_of(options, installation);
+  for (const std::string& note : prepare_launcher(launcher, options.command, set))
+    std::fprintf(stderr, "bestride: %s\n", note.c_str());
+  if (options.dry_run) {
+    for (const auto& [name, value] : set) std::printf("%s=%s\n", name.c_str(), shell_quoted(value).c_str());
+    for (std::size_t i = 0; i < options.command.size(); ++i)
+      std::printf("%s%s", i ? " " : "", shell_quoted(options.command[i]).c_str());
+    std::printf("\n");
+    return;
+  }
+  for (const auto& [name, value] : set) ::setenv(name.c_str(), value.c_str(), 1);
+  std::vector<char*> words;
+  for (const std::string& word : options.command) words.push_back(const_cast<char*>(word.c_str()));
+  words.push_back(nullptr);
+  std::fflush(stdout);
+  ::execv(launcher.c_str(), words.data());
+  fail("can't run '" + launcher + "': " + std::strerror(errno), exit_not_found);
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, std::vector<std::string>& words) {
+  const auto options = std::make_shared<RunOptions>();
+  const auto dashes = std::find(words.begin(), words.end(), "--");
+  if (!words.empty() && words[0] == "run" && dashes != words.end()) {
+    options->command.assign(dashes + 1, words.end());
+    words.erase(dashes, words.end());
+  }
+  CLI::App* const command =
+      app.add_subcommand("run", "start a job with the library preloaded: bestride run -- mpiexec -n 4 ./program");
+  command->add_flag("--report", options->report, "print and write what was done at the end of the job");
+  command->add_flag("--disable", options->disable, "preload, but leave every call to the MPI library (to compare)");
+  command->add_flag(
+      "--all-ranks", options->all_ranks,
+      "every rank of the job gets the preload, also if the launcher can't tell: spread collectives over the nodes");
+  command->add_option("--profile", options->profile, "machine profile to use")->type_name("FILE");
+  command->add_option("--strategy", options->strategy, "force one strategy")
+      ->check(CLI::IsMember(choices_of("BESTRIDE_STRATEGY")));
+  command->add_option("--log", options->log, "what is written to stderr")
+      ->check(CLI::IsMember(choices_of("BESTRIDE_LOG")));
+  command->add_flag("--dry-run", options->dry_run, "print the environment and the command, run nothing");
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace bestride

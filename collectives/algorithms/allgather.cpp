@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectives/algorithms/allgather.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <vector>
+
+#include "collectives/core/intra_node.hpp"
+#include "collectives/core/peer_pieces.hpp"
+#include "collectives/core/relays.hpp"
+
+namespace bestride {
+namespace {
+
+constexpr int most_pairs_at_a_time = 16;
+/// Messages in flight per pair of ranks, if there are several pairs: messages queued for one pair delay the others.
+/// Measured with 4 MiB and pieces of 16 KiB, for 8, 4 and 2 messages: 3 x 2 ranks at 200 Mbit/s 1.10, 1.08 and 1.07
+/// times the limit; 3, 1 and 2 ranks 1.10, 1.06 and 1.06; 4 x 2 at 50 Mbit/s 1.14, 1.11 and 1.06.
+constexpr int most_in_flight = 2;
+
+/// Pairs that a rank serves at the same time; the same on all members.
+int pairs_at_a_time(const Hierarchy& h) noexcept {
+  return std::clamp((h.nodes() - 1) * h.most_lanes(), 1, most_pairs_at_a_time);
+}
+
+class Share {
+ public:
+  Share(Hierarchy& hierarchy, const NodeVectors& strings, const RelayPlan& plan, PipelineSettings pipeline,
+        std::int64_t unit, Kept* kept, PieceCode* code)
+      : h_(hierarchy),
+        strings_(strings),
+        plan_(plan),
+        kept_(kept),
+        code_(code),
+        in_flight_(pipeline.in_flight),
+        pairs_(pairs_at_a_time(hierarchy)),
+        cut_{hierarchy.lanes(), piece(pipeline, unit), unit},
+        own_(hierarchy, strings, cut_.piece),
+        to_(peers_of(hierarchy, hierarchy.local_rank(), true)),
+        from_(peers_of(hierarchy, hierarchy.local_rank(), false)),
+        sent_(to_.size()),
+        received_(from_.size()),
+        relayed_(plan.through(hierarchy.node()).size(), hierarchy.own_lanes()) {}
+
+  Task run() {
+    std::vector<Task> tasks;
+    for (const PeerMessage leg : {PeerMessage::own, PeerMessage::onward})
+      for (int turn = 0; turn < pairs_; ++turn) {
+        tasks.push_back(send(turn, leg));
+        tasks.push_back(receive(turn, leg));
+      }
+    own_.exchange(tasks);
+    if (h_.local_ranks() > 1) tasks.push_back(pass_on());
+    for (int q = 0; q < h_.local_ranks(); ++q)
+      if (q != h_.local_rank()) tasks.push_back(take_arrived(q));
+    co_await all_of(tasks);
+  }
+
+ private:
+  /// What a rank of this node receives, in the order in which it passes it on to its neighbours: one piece of each pair
+  /// in turn, and of a pair first the `own` message, then the `onward` message. When these pairs are done, the next
+  /// group of pairs follows.
+  class Arrivals {
+   public:
+    Arrivals(const Share& share, const std::vector<Peer>& from) : together_(static_cast<std::size_t>(share.pairs_)) {
+      for (const Peer& peer : from)
+        for (const PeerMessage leg : {PeerMessage::own, PeerMessage::onward})
+          legs_.emplace_back(share.plan_, share.cut_, peer.node, share.h_.node(), peer.lanes, leg);
+    }
+    bool next() noexcept {
+      for (; begin_ < pairs(); begin_ += together_) {
+        const std::size_t together = std::min(together_, pairs() - begin_);
+        for (std::size_t tried = 0; tried < together; ++tried) {
+          pair_ = begin_ + ++turn_ % together;
+          for (const std::size_t leg : {2 * pair_, 2 * pair_ + 1})
+            if (legs_[leg].next()) {
+              leg_ = leg;
+              return true;
+            }
+        }
+      }
+      return false;
+    }
+    std::size_t pair() const noexcept { return pair_; }
+    PeerMessage leg() const noexcept { return leg_ % 2 ? PeerMessage::onward : PeerMessage::own; }
+    int node() const noexcept { return legs_[leg_].stretch().node; }
+    Range range() const noexcept { return legs_[leg_].range; }
+
+   private:
+    std::size_t pairs() const noexcept { return legs_.size() / 2; }
+
+    const std::size_t together_;
+    std::vector<PeerPieces> legs_;  ///< two per pair
+    std::size_t begin_ = 0, turn_ = 0, pair_ = 0, leg_ = 0;
+  };
+
+  struct Progress {
+    std::int64_t pieces[2] = {0, 0};  ///< complete, by peer message
+    bool own_over = false;
+  };
+
+  /// Buffers in staging: in_flight_ pieces to send and as many to receive, for both messages of each pair. With a code,
+  /// also as many encoded pieces to send, and one received encoded piece.
+  static int rooms(int pairs, int in_flight, bool coded) noexcept {
+    return pairs * in_flight * (coded ? 6 : 4) + coded;
+  }
+  std::int64_t piece(PipelineSettings pipeline, std::int64_t unit) const noexcept {
+    const std::int64_t most = std::min({pipeline.piece, h_.channels().slot_bytes(),
+                                        Hierarchy::staging_bytes / rooms(pairs_, in_flight_, code_ != nullptr)});
+    return std::max(unit, most / unit * unit);
+  }
+  enum Use { to_send, to_receive, coded };
+  std::byte* staging(Use use, PeerMessage leg, int turn, std::int64_t index) noexcept {
+    return h_.staging() +
+           (((2 * use + static_cast<int>(leg)) * pairs_ + turn) * in_flight_ + index % in_flight_) * cut_.piece;
+  }
+
+  /// Serves the pairs `turn`, turn + pairs_, ... one after the other.
+  Task send(int turn, PeerMessage leg) {
+    std::vector<Transfer> sent(static_cast<std::size_t>(in_flight_));
+    for (std::size_t pair = static_cast<std::size_t>(turn); pair < to_.size();
+         pair += static_cast<std::size_t>(pairs_)) {
+      PeerPieces pieces(plan_, cut_, h_.node(), to_[pair].node, to_[pair].lanes, leg);
+      if (leg == PeerMessage::onward && pieces.none()) continue;
+      if (leg == PeerMessage::onward) co_await until([&] { return sent_[pair].own_over; });
+      std::int64_t count = 0;
+      for (; pieces.next(); ++count) {
+        Transfer& transfer = sent[static_cast<std::size_t>(count % in_flight_)];
+        if (count >= in_flight_) co_await until([&] { return h_.wire().done(transfer); });
+        co_await until([&] {
+          return leg == PeerMessage::own ? own_.here(pieces.range)
+                                         : relayed_.reached(pieces.stretch(), pieces.lane(), pieces.range);
+        });
+        const int node = pieces.stretch().node;
+        const std::byte* data = strings_.at(node, pieces.range);
+        if (!data) {
+          std::byte* room = staging(to_send, leg, turn, count);
+          strings_.read(node, pieces.range, room);
+          data = room;
+        }
+        std::int64_t bytes = pieces.range.length();
+        if (code_) {
+          std::byte* shorter = staging(coded, leg, turn, count);
+          if (const std::int64_t size = code_->encode(node, pieces.range, data, shorter)) {
+            data = shorter;
+            bytes = size;
+          }
+        }
+        transfer = h_.wire().send(to_[pair].rank, data, bytes);
+      }
+      for (std::int64_t i = std::max<std::int64_t>(0, count - in_flight_); i < count; ++i)
+        co_await until([&] { return h_.wire().done(sent[static_cast<std::size_t>(i % in_flight_)]); });
+      if (leg == PeerMessage::own) sent_[pair].own_over = true;
+    }
+  }
+
+  Task receive(int turn, PeerMessage leg) {
+    struct Posted {
+      Transfer transfer;
+      std::byte* place = nullptr;
+      bool staged = false;
+    };
+    std::vector<Posted> posted(static_cast<std::size_t>(in_flight_));
+    for (std::size_t pair = static_cast<std::size_t>(turn); pair < from_.size();
+         pair += static_cast<std::size_t>(pairs_)) {
+      PeerPieces pieces(plan_, cut_, from_[pair].node, h_.node(), from_[pair].lanes, leg), ahead = pieces;
+      if (leg == PeerMessage::onward && pieces.none()) continue;
+      if (leg == PeerMessage::onward) co_await until([&] { return received_[pair].own_over; });
+      std::int64_t first = 0, last = 0;
+      for (; pieces.next(); ++first) {
+        for (; last - first < in_flight_ && ahead.next(); ++last) {
+          Posted& place = posted[static_cast<std::size_t>(last % in_flight_)];
+          std::byte* direct = strings_.at(ahead.stretch().node, ahead.range);
+          place.staged = !direct;
+          place.place = direct ? direct : staging(to_receive, leg, turn, last);
+          place.transfer = h_.wire().receive(from_[pair].rank, place.place, ahead.range.length());
+        }
+        Posted& place = posted[static_cast<std::size_t>(first % in_flight_)];
+        co_await until([&] { return h_.wire().done(place.transfer); });
+        arrive(pieces, place.transfer.bytes, place.place, place.staged);
+        ++received_[pair].pieces[static_cast<int>(leg)];
+      }
+      if (leg == PeerMessage::own) received_[pair].own_over = true;
+    }
+  }
+
+  /// `bytes` of a piece have arrived at `place`: in staging if `staged`, else in the user's buffer.
+  void arrive(const PeerPieces& pieces, std::int64_t bytes, std::byte* place, bool staged) {
+    const RelayedRange& stretch = pieces.stretch();
+    if (code_ && bytes < pieces.range.length()) {
+      std::byte* shorter = h_.staging() + (rooms(pairs_, in_flight_, true) - 1) * cut_.piece;
+      std::memcpy(shorter, place, static_cast<std::size_t>(bytes));
+      if (!code_->decode(stretch.node, pieces.range, shorter, bytes, place)) throw std::exception();
+    }
+    if (staged) strings_.write(stretch.node, pieces.range, place);
+    if (kept_) kept_->keep(stretch.node, pieces.range, place);
+    if (stretch.relay == h_.node()) relayed_.reach(stretch, pieces.lane(), pieces.range);
+  }
+
+  /// Passes received pieces on to the neighbours.
+  Task pass_on() {
+    std::vector<Progress> passed(from_.size());
+    for (Arrivals arrivals(*this, from_); arrivals.next();) {
+      const int leg = static_cast<int>(arrivals.leg());
+      const std::int64_t number = passed[arrivals.pair()].pieces[leg]++;
+      co_await until(
+          [&] { return received_[arrivals.pair()].pieces[leg] > number && h_.channels().vacant(Stream::arrived); });
+      strings_.read(arrivals.node(), arrivals.range(), h_.channels().slot(Stream::arrived));
+      h_.channels().publish(Stream::arrived);
+    }
+  }
+
+  Task take_arrived(int q) {
+    for (Arrivals arrivals(*this, peers_of(h_, q, false)); arrivals.next();) {
+      co_await until([&] { return h_.channels().arrived(q, Stream::arrived) != nullptr; });
+      strings_.write(arrivals.node(), arrivals.range(), h_.channels().arrived(q, Stream::arrived));
+      h_.channels().take(q, Stream::arrived);
+    }
+  }
+
+  Hierarchy& h_;
+  const NodeVectors& strings_;
+  const RelayPlan& plan_;
+  Kept* const kept_;
+  PieceCode* const code_;
+  const int in_flight_, pairs_;
+  const PieceLayout cut_;
+  IntraNodeExchange own_;
+  const std::vector<Peer> to_, from_;
+  std::vector<Progress> sent_, received_;  ///< by pair
+  RelayProgress relayed_;
+};
+
+}  // namespace
+
+Task allgather(Hierarchy& hierarchy, const NodeVectors& strings, PipelineSettings pipeline, std::int64_t unit,
+               Kept* kept, PieceCode* code) {
+  const RelayPlan plan(bytes_of(strings, hierarchy.nodes()), unit, pipeline.uneven);
+  if (hierarchy.nodes() > 2) {
+    pipeline.in_flight = std::min(pipeline.in_flight, most_in_flight);
+    std::int64_t longest = 0;
+    for (int node = 0; node < hierarchy.nodes(); ++node)
+      for (const RelayedRange& stretch : plan.of(node))
+        longest = std::max(longest, stretch.range.length() / hierarchy.lanes());
+    // Encoded forms of short pieces are longer in total.
+    if (!plan.even() || !code) pipeline = pipeline.finer(longest, plan.even() ? 32 : 10);
+  }
+  Share work(hierarchy, strings, plan, pipeline, unit, kept, code);
+  co_await work.run();
+}
+
+}  // namespace bestride

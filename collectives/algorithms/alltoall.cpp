@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectives/algorithms/alltoall.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "collectives/core/block_sizes.hpp"
+#include "collectives/core/node_vectors.hpp"
+#include "collectives/core/pair_sizes.hpp"
+#include "collectives/core/pieces.hpp"
+
+namespace bestride {
+namespace {
+
+constexpr std::int64_t staging_left = Hierarchy::staging_bytes - PairSizes::table_bytes;
+
+class Exchange {
+ public:
+  Exchange(Hierarchy& hierarchy, const Operands& input, const Operands& output, bool equal, PipelineSettings pipeline,
+           bool* cut)
+      : h_(hierarchy),
+        input_(input),
+        output_(output),
+        equal_(equal),
+        cut_(cut),
+        sizes_(hierarchy, equal ? input.bytes(0) : -1),
+        rows_(hierarchy.topology(), input),
+        piece_(std::min({pipeline.piece, hierarchy.channels().slot_bytes(), staging_left / (2 * pipeline.in_flight)})),
+        in_flight_(pipeline.in_flight),
+        whole_(pipeline.whole),
+        ahead_(static_cast<std::size_t>(hierarchy.local_ranks())) {}
+
+  Task run() {
+    keep_own();
+    std::vector<Task> tasks;
+    if (!equal_) co_await send_pair_sizes(h_, input_, sizes_);
+    sizes_.number();
+    if (!equal_ && cut_) *cut_ = any_longer();
+    count_ahead();
+    tasks.push_back(send());
+    tasks.push_back(receive());
+    if (h_.local_ranks() > 1) tasks.push_back(give());
+    for (int q = 0; q < h_.local_ranks(); ++q)
+      if (q != h_.local_rank()) {
+        tasks.push_back(take_local(q));
+        tasks.push_back(take_arrived(q));
+      }
+    co_await all_of(tasks);
+  }
+
+ private:
+  /// The pieces of the vectors that this node sends or receives, in the order in which they cross the network. Both
+  /// ends compute the same order.
+  class Turns {
+   public:
+    Turns(const Exchange& of, bool sent) noexcept : of_(of), sent_(sent) {}
+    bool next() noexcept {
+      const int nodes = of_.h_.nodes();
+      for (;;) {
+        for (; index_ < pieces_; ++index_, part_ = 0)
+          while (part_ < parts_) {
+            const int part = part_++;
+            range = piece_of(part_of(bytes_, parts_, part), index_, of_.piece_);
+            if (range.length() == 0) continue;
+            here = carrier(of_.h_.node(), part);
+            there = of_.h_.topology().ranks_on(node)[static_cast<std::size_t>(carrier(node, part))];
+            return true;
+          }
+        if (++step_ >= nodes) return false;
+        node = (of_.h_.node() + (sent_ ? step_ : nodes - step_)) % nodes;
+        bytes_ = sent_ ? of_.sizes_.going(node) : of_.sizes_.coming(node);
+        parts_ = bytes_ < of_.whole_ ? 1 : of_.h_.lanes();
+        pieces_ = pieces_in(part_of(bytes_, parts_, 0).length(), of_.piece_);
+        index_ = part_ = 0;
+      }
+    }
+    int node = 0;   ///< of the peer
+    int here = 0;   ///< the local rank of this node that carries the piece
+    int there = 0;  ///< the rank of the peer node that carries it
+    Range range;    ///< of the vector between the two nodes
+
+   private:
+    /// The local rank of one of the two nodes that carries a part. A part is a lane; a short vector is one part, which
+    /// another rank carries in each step.
+    int carrier(int of_node, int part) const noexcept {
+      const int ranks = static_cast<int>(of_.h_.topology().ranks_on(of_node).size());
+      return parts_ == 1 ? (step_ - 1) % ranks : carrier_of(part, ranks, parts_);
+    }
+
+    const Exchange& of_;
+    const bool sent_;
+    int step_ = 0, parts_ = 0, part_ = 0;
+    std::int64_t bytes_ = 0, pieces_ = 0, index_ = 0;
+  };
+
+  int rank_of(int q) const noexcept { return h_.topology().ranks_on(h_.node())[static_cast<std::size_t>(q)]; }
+  std::byte* staging(int index) noexcept { return h_.staging() + index * piece_; }
+
+  /// Calls use(rank, part of the block that comes from it, distance from range.first) for what local rank q receives of
+  /// a range of the vector that comes from a node.
+  template <class Use>
+  void blocks(int from, Range range, int q, Use use) const noexcept {
+    for (const int rank : h_.topology().ranks_on(from)) {
+      if (common(sizes_.blocks(rank), range).length() <= 0) continue;
+      const Range block = sizes_.block(rank, q), met = common(block, range);
+      if (met.length() > 0) use(rank, Range{met.first - block.first, met.last - block.first}, met.first - range.first);
+    }
+  }
+  /// True if local rank q receives a part of this range.
+  bool any_for(int from, Range range, int q) const noexcept {
+    for (const int rank : h_.topology().ranks_on(from))
+      if (common(sizes_.block(rank, q), range).length() > 0) return true;
+    return false;
+  }
+
+  /// Copies the rank's block for itself. Runs before all messages, so staging is free.
+  void keep_own() noexcept {
+    const Operand from = input_.of(h_.rank()), to = output_.of(h_.rank());
+    if (from.at(0)) {
+      to.write(from.at(0), 0, from.bytes());
+      return;
+    }
+    for (std::int64_t i = 0; i < pieces_in(from.bytes(), piece_); ++i) {
+      const Range range = piece_of({0, from.bytes()}, i, piece_);
+      from.read(h_.staging(), range.first, range.last);
+      to.write(h_.staging(), range.first, range.last);
+    }
+  }
+
+  /// True if a received block is longer than its place.
+  bool any_longer() const noexcept {
+    for (int rank = 0; rank < h_.topology().ranks(); ++rank)
+      if (sizes_.block(rank, h_.local_rank()).length() > output_.of(rank).bytes()) return true;
+    return false;
+  }
+
+  /// True if local rank q hands a part of a sent piece to the carrier.
+  bool hands(int q, const Turns& turn) const noexcept {
+    return q != turn.here && common(sizes_.row(turn.node, q), turn.range).length() > 0;
+  }
+  void count_ahead() noexcept {
+    for (Turns turn(*this, true); turn.next();)
+      for (int q = 0; q < h_.local_ranks(); ++q) ahead_[static_cast<std::size_t>(q)] += hands(q, turn);
+  }
+
+  /// Hands the carriers of this node what this rank contributes to their parts. Then hands the neighbours their blocks,
+  /// beginning with the next local rank, so that not all ranks serve the same neighbour at a time.
+  Task give() {
+    for (Turns turn(*this, true); turn.next();) {
+      if (!hands(h_.local_rank(), turn)) continue;
+      const Range own = sizes_.row(turn.node, h_.local_rank()), met = common(own, turn.range);
+      co_await until([&] { return h_.channels().vacant(Stream::own); });
+      rows_.read(turn.node, {met.first - own.first, met.last - own.first}, h_.channels().slot(Stream::own));
+      h_.channels().publish(Stream::own, turn.here);
+    }
+    for (std::int64_t i = 0; i < local_pieces(h_.local_rank()); ++i)
+      for (int step = 1; step < h_.local_ranks(); ++step) {
+        const int q = (h_.local_rank() + step) % h_.local_ranks();
+        const Range range = piece_of({0, input_.bytes(rank_of(q))}, i, piece_);
+        if (range.length() == 0) continue;
+        co_await until([&] { return h_.channels().vacant(Stream::own); });
+        input_.of(rank_of(q)).read(h_.channels().slot(Stream::own), range.first, range.last);
+        h_.channels().publish(Stream::own, q);
+      }
+  }
+  /// Pieces of the longest block that a local rank hands to another one.
+  std::int64_t local_pieces(int from) const noexcept {
+    std::int64_t pieces = 0;
+    for (int q = 0; q < h_.local_ranks(); ++q)
+      if (q != from) pieces = std::max(pieces, pieces_in(sizes_.block(rank_of(from), q).length(), piece_));
+    return pieces;
+  }
+  Task take_local(int from) {
+    co_await until([&] { return ahead_[static_cast<std::size_t>(from)] == 0; });
+    for (std::int64_t i = 0; i < local_pieces(from); ++i)
+      for (int step = 1; step < h_.local_ranks(); ++step) {
+        const int q = (from + step) % h_.local_ranks();
+        const Range range = piece_of({0, sizes_.block(rank_of(from), q).length()}, i, piece_);
+        if (range.length() == 0) continue;
+        if (q != h_.local_rank()) {
+          h_.channels().skip(from, Stream::own);
+          continue;
+        }
+        co_await until([&] { return h_.channels().arrived(from, Stream::own) != nullptr; });
+        output_.of(rank_of(from)).write(h_.channels().arrived(from, Stream::own), range.first, range.last);
+        h_.channels().take(from, Stream::own);
+      }
+  }
+
+  /// Sends what this rank carries, and skips what its neighbours hand to other carriers.
+  Task send() {
+    std::vector<Transfer> sent(static_cast<std::size_t>(in_flight_));
+    int count = 0;
+    for (Turns turn(*this, true); turn.next();) {
+      if (turn.here != h_.local_rank()) {
+        for (int q = 0; q < h_.local_ranks(); ++q) {
+          if (q == h_.local_rank() || !hands(q, turn)) continue;
+          h_.channels().skip(q, Stream::own);
+          --ahead_[static_cast<std::size_t>(q)];
+        }
+        continue;
+      }
+      const int slot = count % in_flight_;
+      if (count >= in_flight_) co_await until([&] { return h_.wire().done(sent[static_cast<std::size_t>(slot)]); });
+      const Range own = sizes_.row(turn.node, h_.local_rank());
+      const std::byte* data = nullptr;
+      if (common(own, turn.range) == turn.range)
+        data = rows_.at(turn.node, {turn.range.first - own.first, turn.range.last - own.first});
+      if (!data) {
+        for (int q = 0; q < h_.local_ranks(); ++q) {
+          const Range met = common(sizes_.row(turn.node, q), turn.range);
+          if (met.length() <= 0) continue;
+          std::byte* place = staging(slot) + (met.first - turn.range.first);
+          if (q == h_.local_rank()) {
+            rows_.read(turn.node, {met.first - own.first, met.last - own.first}, place);
+            continue;
+          }
+          co_await until([&] { return h_.channels().arrived(q, Stream::own) != nullptr; });
+          std::memcpy(place, h_.channels().arrived(q, Stream::own), static_cast<std::size_t>(met.length()));
+          h_.channels().take(q, Stream::own);
+          --ahead_[static_cast<std::size_t>(q)];
+        }
+        data = staging(slot);
+      }
+      sent[static_cast<std::size_t>(slot)] = h_.wire().send(turn.there, data, turn.range.length());
+      ++count;
+    }
+    for (int i = std::max(0, count - in_flight_); i < count; ++i)
+      co_await until([&] { return h_.wire().done(sent[static_cast<std::size_t>(i % in_flight_)]); });
+  }
+
+  /// Receives what this rank carries, keeps its own blocks and hands the rest to their owners.
+  Task receive() {
+    struct Posted {
+      Transfer transfer;
+      std::byte* staged = nullptr;
+    };
+    std::vector<Posted> posted(static_cast<std::size_t>(in_flight_));
+    Turns ahead(*this, false), turn(*this, false);
+    const auto next_own = [this](Turns* turns) {
+      while (turns->next())
+        if (turns->here == h_.local_rank()) return true;
+      return false;
+    };
+    int first = 0, last = 0;
+    for (; next_own(&turn); ++first) {
+      for (; last - first < in_flight_ && next_own(&ahead); ++last) {
+        Posted& place = posted[static_cast<std::size_t>(last % in_flight_)];
+        std::byte* direct = nullptr;
+        blocks(ahead.node, ahead.range, h_.local_rank(), [&](int rank, Range part, std::int64_t) {
+          const Operand room = output_.of(rank);
+          if (part.length() == ahead.range.length() && part.last <= room.bytes()) direct = room.at(part.first);
+        });
+        place.staged = direct ? nullptr : staging(in_flight_ + last % in_flight_);
+        place.transfer = h_.wire().receive(ahead.there, direct ? direct : place.staged, ahead.range.length());
+      }
+      Posted& place = posted[static_cast<std::size_t>(first % in_flight_)];
+      co_await until([&] { return h_.wire().done(place.transfer); });
+      for (int q = 0; place.staged && q < h_.local_ranks(); ++q) {
+        if (q == h_.local_rank()) {
+          blocks(turn.node, turn.range, q, [&](int rank, Range part, std::int64_t at) {
+            output_.of(rank).write(place.staged + at, part.first, part.last);
+          });
+          continue;
+        }
+        if (!any_for(turn.node, turn.range, q)) continue;
+        co_await until([&] { return h_.channels().vacant(Stream::arrived); });
+        std::byte* slot = h_.channels().slot(Stream::arrived);
+        blocks(turn.node, turn.range, q, [&](int, Range part, std::int64_t at) {
+          std::memcpy(slot, place.staged + at, static_cast<std::size_t>(part.length()));
+          slot += part.length();
+        });
+        h_.channels().publish(Stream::arrived, q);
+      }
+    }
+  }
+
+  /// Takes what a neighbour hands over of what it received: per piece, all blocks for one rank together.
+  Task take_arrived(int from) {
+    for (Turns turn(*this, false); turn.next();) {
+      if (turn.here != from) continue;
+      for (int q = 0; q < h_.local_ranks(); ++q) {
+        if (q == from || !any_for(turn.node, turn.range, q)) continue;
+        if (q != h_.local_rank()) {
+          h_.channels().skip(from, Stream::arrived);
+          continue;
+        }
+        co_await until([&] { return h_.channels().arrived(from, Stream::arrived) != nullptr; });
+        const std::byte* data = h_.channels().arrived(from, Stream::arrived);
+        blocks(turn.node, turn.range, q, [&](int rank, Range part, std::int64_t) {
+          output_.of(rank).write(data, part.first, part.last);
+          data += part.length();
+        });
+        h_.channels().take(from, Stream::arrived);
+      }
+    }
+  }
+
+  Hierarchy& h_;
+  const Operands& input_;
+  const Operands& output_;
+  const bool equal_;
+  bool* const cut_;
+  PairSizes sizes_;
+  const RankBlocks rows_;  ///< by node: what this rank has for it
+  const std::int64_t piece_;
+  const int in_flight_;
+  const std::int64_t whole_;
+  std::vector<std::int64_t>
+      ahead_;  ///< by local rank: pieces for carriers that it publishes before its blocks for this node
+};
+
+}  // namespace
+
+bool exchange_fits(const Topology& topology) noexcept { return PairSizes::fit(topology); }
+
+Task alltoall(Hierarchy& hierarchy, const Operands& input, const Operands& output, bool equal,
+              PipelineSettings pipeline, bool* cut) {
+  Exchange work(hierarchy, input, output, equal, pipeline, cut);
+  co_await work.run();
+}
+
+}  // namespace bestride

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectives/core/channels.hpp"
+
+namespace bestride {
+namespace {
+constexpr std::size_t line = 64;
+}
+
+std::size_t ChannelShape::counters_bytes() const noexcept {
+  const std::size_t rings = 2 * static_cast<std::size_t>(ranks);
+  return (rings * (1 + static_cast<std::size_t>(ranks)) * line + 4095) / 4096 * 4096;
+}
+std::size_t ChannelShape::bytes() const noexcept {
+  return counters_bytes() + 2 * static_cast<std::size_t>(ranks) * slots * static_cast<std::size_t>(slot_bytes);
+}
+
+Channels::Channels(std::byte* memory, const ChannelShape& shape, int local_rank)
+    : memory_(memory), shape_(shape), rank_(local_rank), cursors_(2 * static_cast<std::size_t>(shape.ranks)) {}
+
+Channels::Counter& Channels::published(std::size_t ring) const noexcept {
+  static_assert(sizeof(Counter) == 8 && Counter::is_always_lock_free);
+  return *reinterpret_cast<Counter*>(memory_ + ring * (1 + static_cast<std::size_t>(shape_.ranks)) * line);
+}
+Channels::Counter& Channels::taken(std::size_t ring, int reader) const noexcept {
+  return *reinterpret_cast<Counter*>(
+      memory_ + (ring * (1 + static_cast<std::size_t>(shape_.ranks)) + 1 + static_cast<std::size_t>(reader)) * line);
+}
+std::byte* Channels::slot_of(std::size_t ring, std::uint64_t piece) const noexcept {
+  return memory_ + shape_.counters_bytes() +
+         (ring * ChannelShape::slots + piece % ChannelShape::slots) * static_cast<std::size_t>(shape_.slot_bytes);
+}
+
+bool Channels::vacant(Stream stream) const noexcept {
+  const std::size_t own = ring(rank_, stream);
+  const std::uint64_t piece = cursors_[own];
+  if (piece < ChannelShape::slots) return true;
+  // What a reader's counter must reach before this slot is free.
+  const std::uint64_t before = piece - ChannelShape::slots + 1;
+  const int reader = readers_[static_cast<int>(stream)][piece % ChannelShape::slots];
+  if (reader != everyone) return taken(own, reader).load(std::memory_order_acquire) >= before;
+  for (int other = 0; other < shape_.ranks; ++other)
+    if (other != rank_ && taken(own, other).load(std::memory_order_acquire) < before) return false;
+  return true;
+}
+
+std::byte* Channels::slot(Stream stream) const noexcept {
+  const std::size_t own = ring(rank_, stream);
+  return slot_of(own, cursors_[own]);
+}
+
+void Channels::publish(Stream stream, int reader) noexcept {
+  const std::size_t own = ring(rank_, stream);
+  readers_[static_cast<int>(stream)][cursors_[own] % ChannelShape::slots] = reader;
+  published(own).store(++cursors_[own], std::memory_order_release);
+}
+
+const std::byte* Channels::arrived(int from, Stream stream) const noexcept {
+  const std::size_t other = ring(from, stream);
+  const std::uint64_t piece = cursors_[other];
+  return published(other).load(std::memory_order_acquire) > piece ? slot_of(other, piece) : nullptr;
+}
+
+void Channels::take(int from, Stream stream) noexcept {
+  const std::size_t other = ring(from, stream);
+  taken(other, rank_).store(++cursors_[other], std::memory_order_release);
+}
+
+}  // namespace bestride

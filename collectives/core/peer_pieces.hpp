@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// PeerPieces: what one rank sends to one rank of another node, according to a RelayPlan.
+//
+// Each pair of ranks that carry a common lane has an order of its own. No pair waits for another: nodes that have more
+// to send or that are late don't keep step with others. The order is the same on all members.
+#include <cstdint>
+#include <vector>
+
+#include "collectives/core/hierarchy.hpp"
+#include "collectives/core/pieces.hpp"
+#include "collectives/core/relays.hpp"
+
+namespace bestride {
+
+/// A rank of another node, and the lanes that both this rank and that one carry.
+struct Peer {
+  int rank = 0, node = 0;
+  Lanes lanes;
+};
+
+/// The peers of a rank of this node. `ahead`: those it sends to, first those on the next node, then on the one after
+/// it. Else those it receives from, first those on the previous node. May throw std::bad_alloc.
+std::vector<Peer> peers_of(const Hierarchy& hierarchy, int local_rank, bool ahead);
+
+/// What goes from a node to another. own: parts of its own vector, sent directly or to a relay. onward: what it
+/// forwards as a relay.
+enum class PeerMessage { own, onward };
+
+class PeerPieces {
+ public:
+  /// Lanes are common to both ends. The plan outlives this object.
+  PeerPieces(const RelayPlan& plan, PieceLayout cut, int from, int to, Lanes lanes, PeerMessage leg) noexcept
+      : stretches_(leg == PeerMessage::own ? plan.of(from) : plan.through(from)),
+        cut_(cut),
+        to_(to),
+        lanes_(lanes),
+        leg_(leg),
+        lane_(lanes.first) {}
+  /// False if there are no more pieces. No piece is empty.
+  bool next() noexcept;
+  bool none() const noexcept { return !PeerPieces(*this).next(); }
+
+  const RelayedRange& stretch() const noexcept { return stretches_[index_]; }
+  int lane() const noexcept { return lane_; }
+  Range range;  ///< of the vector of stretch().node
+
+ private:
+  std::span<const RelayedRange> stretches_;
+  PieceLayout cut_;
+  int to_;
+  Lanes lanes_;
+  PeerMessage leg_;
+  std::size_t index_ = 0;
+  int lane_;
+  std::int64_t piece_ = 0;
+};
+
+/// How far the onward messages of a relay's rank may go: as far as the lanes of the ranges relayed by its node have
+/// arrived.
+class RelayProgress {
+ public:
+  /// May throw std::bad_alloc.
+  RelayProgress(std::size_t stretches, Lanes own)
+      : own_(own), reached_(stretches * static_cast<std::size_t>(own.last - own.first)) {}
+  void reach(const RelayedRange& stretch, int lane, Range range) noexcept {
+    reached_[index(stretch, lane)] = range.last;
+  }
+  bool reached(const RelayedRange& stretch, int lane, Range range) const noexcept {
+    return reached_[index(stretch, lane)] >= range.last;
+  }
+
+ private:
+  std::size_t index(const RelayedRange& stretch, int lane) const noexcept {
+    return static_cast<std::size_t>(stretch.place) * static_cast<std::size_t>(own_.last - own_.first) +
+           static_cast<std::size_t>(lane - own_.first);
+  }
+  Lanes own_;
+  std::vector<std::int64_t> reached_;
+};
+
+}  // namespace bestride

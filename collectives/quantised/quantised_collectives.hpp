@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Quantised collectives: int8 or int4 codes of the numbers cross the network (docs/quantised.md). Lossy, so opt-in.
+//
+// The allgather follows qwZ of ZeRO++: each rank encodes its block, the codes are gathered, and every rank decodes
+// every block from its codes, including its own. So all ranks hold the same bits. The sum follows qgZ of ZeRO++: the
+// ranks of a node add their numbers in full precision, in memory; the sum of a node is encoded once, crosses the
+// network once, and is added to those of the other nodes in full precision. The owner's node comes first, then the
+// others in their order. So in the result, the part of every node except the owner's has been encoded once.
+//
+// 16-bit numbers are added as float32 and rounded at the end; float32 and float64 are added in their own format.
+#include <vector>
+
+#include "collectives/core/hierarchy.hpp"
+#include "collectives/core/operand.hpp"
+#include "collectives/core/task.hpp"
+#include "collectives/quantised/coded_ends.hpp"
+#include "kernels/quantise/format.hpp"
+
+namespace bestride {
+
+/// The largest hierarchy for a quantised allgather: one code block per member must fit into Hierarchy::kept(). Sums
+/// have no such limit.
+inline constexpr int most_quantised_ranks = 8192;
+
+/// Keeps the codes that this rank makes, or receives from another node.
+class KeptCodes {
+ public:
+  /// `range`: of the codes of the rank's whole block. `codes` is valid during the call only.
+  virtual void keep(int rank, Range range, const std::byte* codes) noexcept = 0;
+
+ protected:
+  ~KeptCodes() = default;
+};
+
+/// `own`: this rank's block; it may be the memory of its block in `all`. All blocks of `all` are written, and the own
+/// block gets the same values as on other ranks. Each operand is a whole number of numbers of `format`; its size is the
+/// same on all ranks. If `ends` provides the encoder or decoder, the operand is not accessed, and only the sizes of
+/// `all` are used; this choice is local to this rank. All arguments outlive the task. At most most_quantised_ranks
+/// members. `kept` may be nullptr.
+Task quantised_allgather(Hierarchy& hierarchy, Operand own, const Operands& all, NumberFormat format, CodeBits bits,
+                         PipelineSettings pipeline, CodedEnds ends = {}, KeptCodes* kept = nullptr);
+
+/// As reduce_scatter(), for a sum of numbers.
+Task quantised_reduce_scatter(Hierarchy& hierarchy, const Operands& input, Operand output, NumberFormat format,
+                              CodeBits bits, PipelineSettings pipeline);
+
+/// As allreduce(), for a sum of contiguous numbers: quantised_reduce_scatter() and then quantised_allgather(), with
+/// `bits` for the summands and `result_bits` for the sums. All members get the same bits. At most most_quantised_ranks
+/// members. If `results` is not nullptr, it decodes the sums, with each rank's part (sum_parts()) as a block, and only
+/// the part that this rank sums is written to `output`.
+Task quantised_allreduce(Hierarchy& hierarchy, Operand input, Operand output, NumberFormat format, CodeBits bits,
+                         CodeBits result_bits, PipelineSettings pipeline, const CodeSink* results = nullptr);
+
+/// By rank: the range of `bytes` that it sums in quantised_allreduce(). May throw std::bad_alloc.
+std::vector<Range> sum_parts(const Topology& topology, std::int64_t bytes, NumberFormat format);
+
+}  // namespace bestride

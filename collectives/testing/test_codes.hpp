@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Numbers for quantised allgathers, and their values after one coding. For tests.
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "collectives/quantised/coded_ends.hpp"
+#include "kernels/quantise/quantise.hpp"
+#include "kernels/quantise/test_numbers.hpp"
+
+namespace bestride {
+
+/// Numbers whose magnitude changes along the vector, occasionally a NaN or an infinity.
+inline std::vector<std::byte> random_numbers(std::int64_t count, NumberFormat format, bool finite,
+                                             std::mt19937_64& random) {
+  const test::Shape shape = test::shape_of(format);
+  std::vector<std::byte> numbers(static_cast<std::size_t>(count * shape.size));
+  const std::uint64_t bias = (std::uint64_t{1} << (shape.exponent - 1)) - 1;
+  for (std::int64_t i = 0; i < count; ++i) {
+    std::uint64_t bits =
+        test::compose(shape, random() % 2, bias - 4 + random() % 4 + static_cast<std::uint64_t>(i / 100 % 4),
+                      random() & test::mask(shape.fraction));
+    if (!finite && random() % 300 == 0)
+      bits = test::compose(shape, random() % 2, test::mask(shape.exponent),
+                           random() % 2 ? 0 : std::uint64_t{1} << (shape.fraction - 1));
+    if (random() % 50 == 0) bits = 0;
+    test::set(numbers.data(), shape, i, bits);
+  }
+  return numbers;
+}
+
+/// The expected values of a rank's block: encoded and decoded once, from its beginning.
+inline std::vector<std::byte> coded_once(const std::vector<std::byte>& numbers, NumberFormat format, CodeBits bits) {
+  const std::int64_t count = static_cast<std::int64_t>(numbers.size()) / number_bytes(format);
+  std::vector<std::byte> codes(static_cast<std::size_t>(quantised_bytes(count, format, bits))), back(numbers.size());
+  quantise(numbers.data(), format, count, bits, codes.data());
+  dequantise(codes.data(), bits, count, format, back.data());
+  return back;
+}
+
+/// A rank's blocks in memory that a collective can't access: it gets sizes, and codes.
+class Elsewhere final : public Operands {
+ public:
+  /// `all` outlives this object.
+  Elsewhere(Operand own, const Operands& all, NumberFormat format, CodeBits bits)
+      : all_(all), room_(new std::byte[room_bytes]), ends_(own, all, format, bits, room_.get()) {}
+  Operand of(int rank) const noexcept override { return {nullptr, bytes(rank)}; }
+  std::int64_t bytes(int rank) const noexcept override { return all_.bytes(rank); }
+  CodedEnds ends() const { return {&ends_, &ends_}; }
+
+ private:
+  static constexpr std::size_t room_bytes = 32 << 20;
+
+  const Operands& all_;
+  const std::unique_ptr<std::byte[]> room_;
+  const OperandEnds ends_;
+};
+
+}  // namespace bestride

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// MPI_Alltoallw and MPI_Neighbor_alltoallw: one exchange, between all ranks or between neighbours. MPI_Alltoallw_init
+// is not here for the reason in collective.cpp.
+#include "interpose/calls/entry.hpp"
+#include "interpose/message/collective_exchange.hpp"
+#include "interpose/message/record.hpp"
+#include "interpose/message/shadowed_collective.hpp"
+#include "interpose/message/typed_blocks.hpp"
+
+namespace bestride {
+namespace {
+
+template <class Blocks>
+void record_all(CallId id, const Blocks& blocks) noexcept {
+  for (const auto& side : blocks.endpoints())
+    if (side.plan()) record(id, side, 0);
+}
+
+/// The user's arguments of one direction.
+template <class Count, class Displacement>
+struct Given {
+  const Count* counts;
+  const Displacement* at;
+  const MPI_Datatype* types;
+
+  bool whole() const noexcept { return counts && at && types; }
+  /// True if MPI may be given other arguments for some block. `all`: every type that find_candidate() returns counts.
+  bool may_gain(CallKind kind, const Peers& peers, CommEntry& comm, CallTraits traits, bool all) const noexcept {
+    for (std::size_t i = 0; i < peers.count; ++i)
+      if (TypeEntry* entry = find_candidate(types[i], counts[i]))
+        if (all || gpu_runtime_detected() || bestride::may_gain(*entry, counts[i], kind, peers[i], comm, traits))
+          return true;
+    return false;
+  }
+};
+
+/// `known`: nullptr: the call is forwarded.
+template <auto slot, class Count, class Displacement, class... Tail>
+int exchange_typed(CallId id, CommEntry* known, Peers to, Peers from, CallTraits traits, const void* send_buffer,
+                   Given<Count, Displacement> out, void* receive_buffer, Given<Count, Displacement> in, MPI_Comm comm,
+                   Tail... tail) {
+  using Work = CollectiveCompletion<TypedBlocks<SendEndpoint, Count, Displacement>,
+                                    TypedBlocks<ReceiveEndpoint, Count, Displacement>>;
+  Work* exchange = nullptr;
+  bool no_memory = false;
+  const bool all = persistent<Tail...> || reporting();
+  if (known && out.whole() && in.whole() && (blocking<Tail...> || request_of(tail...)) &&
+      (out.may_gain(CallKind::send, to, *known, traits, all) ||
+       in.may_gain(CallKind::receive, from, *known, traits, all)))
+    exchange = try_exchange<Work>(
+        [&](Work& work) {
+          const bool sends =
+              work.out.prepare(send_buffer, out.counts, out.at, out.types, to, comm, traits, persistent<Tail...>);
+          const bool receives =
+              work.in.prepare(receive_buffer, in.counts, in.at, in.types, from, comm, traits, persistent<Tail...>);
+          if (reporting()) [[unlikely]] {
+            record_all(id, work.out);
+            record_all(id, work.in);
+          }
+          return sends || receives || work.refused();
+        },
+        &no_memory);
+  if (!exchange) {
+    if (no_memory) {
+      const auto blocks_of = [](const void* base, const auto& given, std::size_t i) {
+        return std::tuple(static_cast<const void*>(static_cast<const char*>(base) + given.at[i]),
+                          std::int64_t{given.counts[i]}, given.types[i]);
+      };
+      for (std::size_t i = 0; i < to.count; ++i)
+        if (const int error = refuse_device_memory(comm, {blocks_of(send_buffer, out, i)}); error != MPI_SUCCESS)
+          return error;
+      for (std::size_t i = 0; i < from.count; ++i)
+        if (const int error = refuse_device_memory(comm, {blocks_of(receive_buffer, in, i)}); error != MPI_SUCCESS)
+          return error;
+    }
+    const int error = (next.*slot)(send_buffer, out.counts, out.at, out.types, receive_buffer, in.counts, in.at,
+                                   in.types, comm, tail...);
+    if (error == MPI_SUCCESS) runtime().comms.add_valid(comm);
+    return error;
+  }
+  return call_and_complete(
+      exchange,
+      [&](const Work& work) {
+        return (next.*slot)(send_buffer, work.out.counts(), work.out.displacements(), work.out.types(), receive_buffer,
+                            work.in.counts(), work.in.displacements(), work.in.types(), comm, tail...);
+      },
+      tail...);
+}
+
+/// Every block may be packed. The whole call may be forwarded unchanged (an unknown topology, no memory), so no peer
+/// may rely on packed messages.
+template <auto slot, class Count, class Displacement, class... Tail>
+int neighbor_alltoallw(CallId id, const void* send_buffer, Given<Count, Displacement> out, void* receive_buffer,
+                       Given<Count, Displacement> in, MPI_Comm comm, Tail... tail) {
+  if (gpu_runtime_detected() && comm != MPI_COMM_NULL) [[unlikely]]
+    runtime().comms.add_valid(comm);
+  CommEntry* known = runtime().comms.find(comm);
+  const Neighbours* neighbours = known ? &known->neighbours() : nullptr;
+  if (neighbours && !neighbours->known) known = nullptr;
+  const Peers to = known ? Peers{neighbours->destinations.size(), neighbours->destinations.data()} : Peers{};
+  const Peers from = known ? Peers{neighbours->sources.size(), neighbours->sources.data()} : Peers{};
+  return exchange_typed<slot>(id, known, to, from, {.relies_on_announcements = false}, send_buffer, out, receive_buffer,
+                              in, comm, tail...);
+}
+
+template <auto slot, class Count, class Displacement, class... Tail>
+int alltoallw(CallId id, const void* send_buffer, Given<Count, Displacement> out, void* receive_buffer,
+              Given<Count, Displacement> in, MPI_Comm comm, Tail... tail) {
+  if constexpr (blocking<Tail...>) before_library_collective(comm);
+  if (gpu_runtime_detected()) [[unlikely]] {
+    const auto call = [&](const void* staged_send, void* staged_receive) {
+      return (next.*slot)(staged_send, out.counts, out.at, out.types, staged_receive, in.counts, in.at, in.types, comm,
+                          tail...);
+    };
+    if (const std::optional<int> done =
+            call_with_shadowed_types(name(id), send_buffer, out.counts, out.at, out.types, receive_buffer, in.counts,
+                                     in.at, in.types, comm, call, tail...))
+      return *done;
+  }
+  // With MPI_IN_PLACE one set of blocks serves both directions. Equal arrays and buffers are an error that the library
+  // detects by comparing these pointers, so such a call is forwarded.
+  const bool sound = send_buffer != MPI_IN_PLACE &&
+                     !(send_buffer == receive_buffer && out.counts == in.counts && out.types == in.types);
+  CommEntry* known = sound ? runtime().comms.find(comm) : nullptr;
+  if (known && known->size() < 2) known = nullptr;
+  const Peers all{known ? static_cast<std::size_t>(known->size()) : 0};
+  return exchange_typed<slot>(id, known, all, all, respelled_only, send_buffer, out, receive_buffer, in, comm, tail...);
+}
+
+}  // namespace
+}  // namespace bestride
+
+#define BESTRIDE_W_ENTRY(name, body, Count, Displacement, rest, rest_names)                                            \
+  BESTRIDE_ENTRY(                                                                                                      \
+      name, body,                                                                                                      \
+      (const void* send_buffer, const Count* send_counts, const Displacement* send_at, const MPI_Datatype* send_types, \
+       void* receive_buffer, const Count* receive_counts, const Displacement* receive_at,                              \
+       const MPI_Datatype* receive_types, MPI_Comm comm BESTRIDE_UNWRAP rest),                                         \
+      (send_buffer, Given<Count, Displacement>{send_counts, send_at, send_types}, receive_buffer,                      \
+       Given<Count, Displacement>{receive_counts, receive_at, receive_types}, comm BESTRIDE_UNWRAP rest_names))
+#define BESTRIDE_ALLTOALLW_ENTRY(name, Count, Displacement, rest, rest_names) \
+  BESTRIDE_W_ENTRY(name, alltoallw, Count, Displacement, rest, rest_names)
+#define BESTRIDE_NEIGHBOR_ALLTOALLW_ENTRY(name, Count, Displacement, rest, rest_names) \
+  BESTRIDE_W_ENTRY(name, neighbor_alltoallw, Count, MPI_Aint, rest, rest_names)
+
+BESTRIDE_COLLECTIVE_FORMS(BESTRIDE_ALLTOALLW_ENTRY, Alltoallw, Ialltoallw)
+BESTRIDE_COLLECTIVE_FORMS(BESTRIDE_NEIGHBOR_ALLTOALLW_ENTRY, Neighbor_alltoallw, Ineighbor_alltoallw)
+BESTRIDE_PERSISTENT_FORMS(BESTRIDE_NEIGHBOR_ALLTOALLW_ENTRY, Neighbor_alltoallw)

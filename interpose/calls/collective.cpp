@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gather, scatter, allgather and alltoall, with equal and with varying blocks, blocking and nonblocking. Each direction
+// is respelled if that is predicted to pay. Not here: broadcasts, which MPICH packs as a whole, so that respelling
+// gains nothing (docs/strategies.md); reductions, because the operation is called with the datatype; and the persistent
+// forms, because MPICH 4.0.2 miscounts the references to a derived type that is given to one of them (some crash at the
+// second start, without Bestride): a respelled type that other calls use would be freed.
+#include <algorithm>
+#include <memory>
+#include <new>
+#include <tuple>
+
+#include "interpose/calls/entry.hpp"
+#include "interpose/collectives/dispatch.hpp"
+#include "interpose/message/collective_exchange.hpp"
+#include "interpose/message/record.hpp"
+#include "interpose/message/respelled_blocks.hpp"
+#include "interpose/message/shadowed_collective.hpp"
+
+namespace bestride {
+namespace {
+
+/// One call, and which of its directions are respelled.
+template <class GivenOut, class GivenIn>
+class Collective {
+ public:
+  Collective(const GivenOut& out, const GivenIn& in) noexcept : given_out_(out), given_in_(in), out_(out), in_(in) {}
+
+  /// True if MPI is given other arguments than the user's. `out`, `in`: the types' entries if the direction is
+  /// significant and may gain, else nullptr.
+  bool prepare(const CommEntry& known, MPI_Comm comm, TypeEntry* out, TypeEntry* in) noexcept {
+    if (out && (out->decoded_state() != TypeEntry::State::useful || given_out_.longest(known.size()) < 0))
+      out = nullptr;
+    if (in && (in->decoded_state() != TypeEntry::State::useful || given_in_.longest(known.size()) < 0)) in = nullptr;
+    // It is an error to send and receive the same bytes. If the types are equal, the library detects it by comparing
+    // addresses; which addresses differs between the calls. So a call with overlapping buffers and one type is left
+    // unchanged.
+    if (out && out == in && overlap(*out, known.size())) return false;
+    try {
+      if (inject_failure(FailPoint::arrays)) throw std::bad_alloc();
+      sends_ = out && out_.prepare(*out, comm, known.size());
+      receives_ = in && in_.prepare(*in, comm, known.size());
+    } catch (...) {
+      say_once("arrays", "no memory to rewrite a collective's arguments; it is left to the MPI library");
+      return sends_ = receives_ = false;
+    }
+    return sends_ || receives_;
+  }
+  bool keeps_arguments() const noexcept {
+    return (sends_ && GivenOut::has_arrays) || (receives_ && GivenIn::has_arrays);
+  }
+  template <class Call>
+  int call_and_complete(Call call) const {
+    return call(sends_ ? out_.arguments() : given_out_.arguments(),
+                receives_ ? in_.arguments() : given_in_.arguments());
+  }
+  void record_in_report(CallId id, double seconds) const noexcept {
+    if (out_.side().plan()) record(id, out_.side(), seconds);
+    if (in_.side().plan()) record(id, in_.side(), out_.side().plan() ? 0 : seconds);
+  }
+
+ private:
+  bool overlap(const TypeEntry& type, int ranks) const noexcept {
+    const std::intptr_t sent = reinterpret_cast<std::intptr_t>(given_out_.buffer);
+    const std::intptr_t received = reinterpret_cast<std::intptr_t>(given_in_.buffer);
+    const std::int64_t element = std::max(type.extent(), type.size());
+    return sent == received || (sent < received ? (received - sent) / element < given_out_.reach(ranks)
+                                                : (sent - received) / element < given_in_.reach(ranks));
+  }
+
+  GivenOut given_out_;
+  GivenIn given_in_;
+  RespelledBlocks<GivenOut> out_;
+  RespelledBlocks<GivenIn> in_;
+  bool sends_ = false, receives_ = false;
+};
+
+/// Keeps the rewritten counts and displacements of a call until its request is complete, because the library may read
+/// them until then.
+template <class Work>
+struct Kept final : Completion {
+  explicit Kept(Work&& given) noexcept : work(std::move(given)) {}
+  void fill() noexcept override {}
+  void complete(bool, const MPI_Status*) noexcept override {}
+  bool wants_status() const noexcept override { return false; }
+  Work work;
+};
+
+/// nullptr: no memory, which is reported.
+template <class Work>
+Kept<Work>* keep(Work&& work) noexcept {
+  auto* kept = inject_failure(FailPoint::completion) ? nullptr : new (std::nothrow) Kept<Work>(std::move(work));
+  if (!kept)
+    say_once("completion", "no memory to remember what a request owes; such calls are left to the MPI library");
+  return kept;
+}
+
+template <Calls& via, auto slot, AtRoot only, class Out, class In, class... Tail>
+int collective(CallId id, const Out& out, const In& in, int root, MPI_Comm comm, Tail... tail) {
+  LibraryForm form = LibraryForm::as_called;
+  const auto call = [&](const auto& out_arguments, const auto& in_arguments) {
+    const auto make = [&form](auto... arguments) { return by_library<via, slot>(form, arguments...); };
+    if constexpr (only == AtRoot::neither)
+      return std::apply(make, std::tuple_cat(out_arguments, in_arguments, std::tuple(comm, tail...)));
+    else
+      return std::apply(make, std::tuple_cat(out_arguments, in_arguments, std::tuple(root, comm, tail...)));
+  };
+  if (hierarchy_possible()) [[unlikely]]
+    if (const std::optional<int> done = dispatch_moved<only>(name(id), &form, out, in, root, comm, tail...))
+      return *done;
+  if constexpr (blocking<Tail...>) before_library_collective(comm);
+  if (gpu_runtime_detected()) [[unlikely]]
+    if (const std::optional<int> done = call_with_shadowed_blocks<only>(name(id), out, in, root, comm, call, tail...))
+      return *done;
+  TypeEntry* out_entry = find_candidate(out.type);
+  TypeEntry* in_entry = find_candidate(in.type);
+  if (!out_entry && !in_entry) [[likely]] {
+    if (reporting()) [[unlikely]]
+      record_forwarded(id, 0, out.type);
+    return call(out.arguments(), in.arguments());
+  }
+  CommEntry* known = runtime().comms.find(comm);
+  if (!known || known->size() < 2 || !(blocking<Tail...> || request_of(tail...))) {
+    const int error = call(out.arguments(), in.arguments());
+    if (error == MPI_SUCCESS) runtime().comms.add_valid(comm);
+    return error;
+  }
+  // Arguments that are not significant on this rank are ignored. For an alltoall with MPI_IN_PLACE, the library copies
+  // one packed block at a time.
+  const bool at_root = known->rank() == root, in_place = Out::many && In::many && out.buffer == MPI_IN_PLACE;
+  if ((only == AtRoot::out && !at_root) || out.buffer == MPI_IN_PLACE) out_entry = nullptr;
+  if ((only == AtRoot::in && !at_root) || in.buffer == MPI_IN_PLACE || in_place) in_entry = nullptr;
+  const auto may = [&](TypeEntry* entry, const auto& given, CallKind kind) {
+    return entry && may_gain(*entry, given.longest(known->size()), kind, MPI_ANY_SOURCE, *known, respelled_only);
+  };
+  if (!reporting() && !may(out_entry, out, CallKind::send) && !may(in_entry, in, CallKind::receive))
+    return call(out.arguments(), in.arguments());
+
+  using Work = Collective<Out, In>;
+  const Stopwatch watch(reporting());
+  Work work(out, in);
+  std::unique_ptr<Kept<Work>> kept;
+  int error;
+  if (work.prepare(*known, comm, out_entry, in_entry) &&
+      (blocking<Tail...> || !work.keeps_arguments() || (kept = std::unique_ptr<Kept<Work>>(keep(std::move(work))))))
+    error = kept ? kept->work.call_and_complete(call) : work.call_and_complete(call);
+  else
+    error = call(out.arguments(), in.arguments());
+  if (reporting()) [[unlikely]]
+    (kept ? kept->work : work).record_in_report(id, watch.seconds());
+  if (kept && error == MPI_SUCCESS) attach(kept.release(), *request_of(tail...));
+  return error;
+}
+
+template <Calls& via, auto slot, class Out, class In, class... Tail>
+int to_root(CallId id, const Out& out, const In& in, int root, MPI_Comm comm, Tail... tail) {
+  return collective<via, slot, AtRoot::in>(id, out, in, root, comm, tail...);
+}
+template <Calls& via, auto slot, class Out, class In, class... Tail>
+int from_root(CallId id, const Out& out, const In& in, int root, MPI_Comm comm, Tail... tail) {
+  return collective<via, slot, AtRoot::out>(id, out, in, root, comm, tail...);
+}
+template <Calls& via, auto slot, class Out, class In, class... Tail>
+int among_all(CallId id, const Out& out, const In& in, MPI_Comm comm, Tail... tail) {
+  return collective<via, slot, AtRoot::neither>(id, out, in, MPI_PROC_NULL, comm, tail...);
+}
+
+}  // namespace
+}  // namespace bestride
+
+// The parameters of a direction, with one count and with an array of counts, and their names.
+#define BESTRIDE_SEND(Count) const void *send_buffer, Count send_count, MPI_Datatype send_type
+#define BESTRIDE_SENT(Blocks, Count) \
+  Blocks<const void*, Count> { send_buffer, send_count, send_type }
+#define BESTRIDE_SEND_V(Count, Displacement) \
+  const void *send_buffer, const Count *send_counts, const Displacement *send_at, MPI_Datatype send_type
+#define BESTRIDE_SENT_V(Count, Displacement) \
+  VaryingBlocks<const void*, Count, Displacement> { send_buffer, send_counts, send_at, send_type }
+#define BESTRIDE_RECEIVE(Count) void *receive_buffer, Count receive_count, MPI_Datatype receive_type
+#define BESTRIDE_RECEIVED(Blocks, Count) \
+  Blocks<void*, Count> { receive_buffer, receive_count, receive_type }
+#define BESTRIDE_RECEIVE_V(Count, Displacement) \
+  void *receive_buffer, const Count *receive_counts, const Displacement *receive_at, MPI_Datatype receive_type
+#define BESTRIDE_RECEIVED_V(Count, Displacement) \
+  VaryingBlocks<void*, Count, Displacement> { receive_buffer, receive_counts, receive_at, receive_type }
+
+#define BESTRIDE_ROOTED(name, body, send, sent, receive, received, rest, rest_names)                                 \
+  BESTRIDE_ENTRY_PAIR(name, body,                                                                                    \
+                      (BESTRIDE_UNWRAP send, BESTRIDE_UNWRAP receive, int root, MPI_Comm comm BESTRIDE_UNWRAP rest), \
+                      (BESTRIDE_UNWRAP sent, BESTRIDE_UNWRAP received, root, comm BESTRIDE_UNWRAP rest_names))
+#define BESTRIDE_AMONG_ALL(name, send, sent, receive, received, rest, rest_names)                          \
+  BESTRIDE_ENTRY_PAIR(name, among_all,                                                                     \
+                      (BESTRIDE_UNWRAP send, BESTRIDE_UNWRAP receive, MPI_Comm comm BESTRIDE_UNWRAP rest), \
+                      (BESTRIDE_UNWRAP sent, BESTRIDE_UNWRAP received, comm BESTRIDE_UNWRAP rest_names))
+
+#define BESTRIDE_GATHER_ENTRY(name, Count, Displacement, rest, rest_names)                                            \
+  BESTRIDE_ROOTED(name, to_root, (BESTRIDE_SEND(Count)), (BESTRIDE_SENT(OneBlock, Count)), (BESTRIDE_RECEIVE(Count)), \
+                  (BESTRIDE_RECEIVED(EqualBlocks, Count)), rest, rest_names)
+#define BESTRIDE_GATHERV_ENTRY(name, Count, Displacement, rest, rest_names)                                    \
+  BESTRIDE_ROOTED(name, to_root, (BESTRIDE_SEND(Count)), (BESTRIDE_SENT(OneBlock, Count)),                     \
+                  (BESTRIDE_RECEIVE_V(Count, Displacement)), (BESTRIDE_RECEIVED_V(Count, Displacement)), rest, \
+                  rest_names)
+#define BESTRIDE_SCATTER_ENTRY(name, Count, Displacement, rest, rest_names)                     \
+  BESTRIDE_ROOTED(name, from_root, (BESTRIDE_SEND(Count)), (BESTRIDE_SENT(EqualBlocks, Count)), \
+                  (BESTRIDE_RECEIVE(Count)), (BESTRIDE_RECEIVED(OneBlock, Count)), rest, rest_names)
+#define BESTRIDE_SCATTERV_ENTRY(name, Count, Displacement, rest, rest_names)                                       \
+  BESTRIDE_ROOTED(name, from_root, (BESTRIDE_SEND_V(Count, Displacement)), (BESTRIDE_SENT_V(Count, Displacement)), \
+                  (BESTRIDE_RECEIVE(Count)), (BESTRIDE_RECEIVED(OneBlock, Count)), rest, rest_names)
+#define BESTRIDE_ALLGATHER_ENTRY(name, Count, Displacement, rest, rest_names)                                   \
+  BESTRIDE_AMONG_ALL(name, (BESTRIDE_SEND(Count)), (BESTRIDE_SENT(OneBlock, Count)), (BESTRIDE_RECEIVE(Count)), \
+                     (BESTRIDE_RECEIVED(EqualBlocks, Count)), rest, rest_names)
+#define BESTRIDE_ALLGATHERV_ENTRY(name, Count, Displacement, rest, rest_names)                                    \
+  BESTRIDE_AMONG_ALL(name, (BESTRIDE_SEND(Count)), (BESTRIDE_SENT(OneBlock, Count)),                              \
+                     (BESTRIDE_RECEIVE_V(Count, Displacement)), (BESTRIDE_RECEIVED_V(Count, Displacement)), rest, \
+                     rest_names)
+#define BESTRIDE_ALLTOALL_ENTRY(name, Count, Displacement, rest, rest_names)                                       \
+  BESTRIDE_AMONG_ALL(name, (BESTRIDE_SEND(Count)), (BESTRIDE_SENT(EqualBlocks, Count)), (BESTRIDE_RECEIVE(Count)), \
+                     (BESTRIDE_RECEIVED(EqualBlocks, Count)), rest, rest_names)
+#define BESTRIDE_ALLTOALLV_ENTRY(name, Count, Displacement, rest, rest_names)                                     \
+  BESTRIDE_AMONG_ALL(name, (BESTRIDE_SEND_V(Count, Displacement)), (BESTRIDE_SENT_V(Count, Displacement)),        \
+                     (BESTRIDE_RECEIVE_V(Count, Displacement)), (BESTRIDE_RECEIVED_V(Count, Displacement)), rest, \
+                     rest_names)
+
+BESTRIDE_COLLECTIVE_FORMS(BESTRIDE_GATHER_ENTRY, Gather, Igather)
+BESTRIDE_COLLECTIVE_FORMS(BESTRIDE_GATHERV_ENTRY, Gatherv, Igatherv)
+BESTRIDE_COLLECTIVE_FORMS(BESTRIDE_SCATTER_ENTRY, Scatter, Iscatter)
+BESTRIDE_COLLECTIVE_FORMS(BESTRIDE_SCATTERV_ENTRY, Scatterv, Iscatterv)
+BESTRIDE_COLLECTIVE_FORMS(BESTRIDE_ALLGATHER_ENTRY, Allgather, Iallgather)
+BESTRIDE_COLLECTIVE_FORMS(BESTRIDE_ALLGATHERV_ENTRY, Allgatherv, Iallgatherv)
+BESTRIDE_COLLECTIVE_FORMS(BESTRIDE_ALLTOALL_ENTRY, Alltoall, Ialltoall)
+BESTRIDE_COLLECTIVE_FORMS(BESTRIDE_ALLTOALLV_ENTRY, Alltoallv, Ialltoallv)

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// Broadcasts in all forms, and the persistent forms of the other collectives that move data: staged if a buffer is
+// device memory. The blocking and nonblocking forms of the others are in collective.cpp and alltoallw.cpp.
+#include <tuple>
+
+#include "interpose/calls/lazy_entry.hpp"
+#include "interpose/collectives/dispatch.hpp"
+#include "interpose/device/lazy_interception.hpp"
+#include "interpose/message/shadowed_collective.hpp"
+
+namespace bestride {
+namespace {
+
+template <Calls& via, auto slot, class Count, class... Tail>
+int bcast(void* buffer, Count count, MPI_Datatype type, int root, MPI_Comm comm, Tail... tail) {
+  LibraryForm form = LibraryForm::as_called;
+  const bool on_gpu = start_lazy_interception();
+  if (hierarchy_possible()) [[unlikely]]
+    if (const std::optional<int> done =
+            dispatch_bcast(call_name<slot>, &form, buffer, count, type, root, comm, tail...))
+      return *done;
+  if constexpr (blocking<Tail...>) before_library_collective(comm);
+  if (on_gpu)
+    if (const CollectiveMembers members = members_of(comm); members.known) {
+      BufferRegion region{buffer};
+      if (members.is_root(root))
+        region = region_of(buffer, count, type, BufferUse::read);
+      else if (members.has_part(root))
+        region = region_of(buffer, count, type, BufferUse::written);
+      const auto call = [&](const void*, void* staged) {
+        return by_library<via, slot>(form, staged, count, type, root, comm, tail...);
+      };
+      if (const std::optional<int> done = call_with_shadows(call_name<slot>, {}, region, comm, call, tail...))
+        return *done;
+    }
+  return by_library<via, slot>(form, buffer, count, type, root, comm, tail...);
+}
+
+template <Calls& via, auto slot, AtRoot only, class Out, class In, class... Tail>
+int moved(const Out& out, const In& in, int root, MPI_Comm comm, Tail... tail) {
+  const auto call = [&](const auto& out_arguments, const auto& in_arguments) {
+    if constexpr (only == AtRoot::neither)
+      return std::apply(via.*slot, std::tuple_cat(out_arguments, in_arguments, std::tuple(comm, tail...)));
+    else
+      return std::apply(via.*slot, std::tuple_cat(out_arguments, in_arguments, std::tuple(root, comm, tail...)));
+  };
+  const bool on_gpu = start_lazy_interception();
+  [[maybe_unused]] LibraryForm form;  // a persistent call has only one form
+  if (hierarchy_possible()) [[unlikely]]
+    if (const std::optional<int> done = dispatch_moved<only>(call_name<slot>, &form, out, in, root, comm, tail...))
+      return *done;
+  if (on_gpu)
+    if (const std::optional<int> done =
+            call_with_shadowed_blocks<only>(call_name<slot>, out, in, root, comm, call, tail...))
+      return *done;
+  return call(out.arguments(), in.arguments());
+}
+
+template <class Count>
+using SentOne = OneBlock<const void*, Count>;
+template <class Count>
+using SentEqual = EqualBlocks<const void*, Count>;
+template <class Count, class At>
+using SentVarying = VaryingBlocks<const void*, Count, At>;
+template <class Count>
+using ReceivedOne = OneBlock<void*, Count>;
+template <class Count>
+using ReceivedEqual = EqualBlocks<void*, Count>;
+template <class Count, class At>
+using ReceivedVarying = VaryingBlocks<void*, Count, At>;
+
+template <Calls& via, auto slot, class Count, class... Tail>
+int gather(const void* send, Count send_count, MPI_Datatype send_type, void* receive, Count receive_count,
+           MPI_Datatype receive_type, int root, MPI_Comm comm, Tail... tail) {
+  return moved<via, slot, AtRoot::in>(SentOne<Count>{send, send_count, send_type},
+                                      ReceivedEqual<Count>{receive, receive_count, receive_type}, root, comm, tail...);
+}
+template <Calls& via, auto slot, class Count, class At, class... Tail>
+int gatherv(const void* send, Count send_count, MPI_Datatype send_type, void* receive, const Count* receive_counts,
+            const At* receive_at, MPI_Datatype receive_type, int root, MPI_Comm comm, Tail... tail) {
+  return moved<via, slot, AtRoot::in>(SentOne<Count>{send, send_count, send_type},
+                                      ReceivedVarying<Count, At>{receive, receive_counts, receive_at, receive_type},
+                                      root, comm, tail...);
+}
+template <Calls& via, auto slot, class Count, class... Tail>
+int scatter(const void* send, Count send_count, MPI_Datatype send_type, void* receive, Count receive_count,
+            MPI_Datatype receive_type, int root, MPI_Comm comm, Tail... tail) {
+  return moved<via, slot, AtRoot::out>(SentEqual<Count>{send, send_count, send_type},
+                                       ReceivedOne<Count>{receive, receive_count, receive_type}, root, comm, tail...);
+}
+template <Calls& via, auto slot, class Count, class At, class... Tail>
+int scatterv(const void* send, const Count* send_counts, const At* send_at, MPI_Datatype send_type, void* receive,
+             Count receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm, Tail... tail) {
+  return moved<via, slot, AtRoot::out>(SentVarying<Count, At>{send, send_counts, send_at, send_type},
+                                       ReceivedOne<Count>{receive, receive_count, receive_type}, root, comm, tail...);
+}
+template <Calls& via, auto slot, class Count, class... Tail>
+int allgather(const void* send, Count send_count, MPI_Datatype send_type, void* receive, Count receive_count,
+              MPI_Datatype receive_type, MPI_Comm comm, Tail... tail) {
+  return moved<via, slot, AtRoot::neither>(SentOne<Count>{send, send_count, send_type},
+                                           ReceivedEqual<Count>{receive, receive_count, receive_type}, MPI_PROC_NULL,
+                                           comm, tail...);
+}
+template <Calls& via, auto slot, class Count, class At, class... Tail>
+int allgatherv(const void* send, Count send_count, MPI_Datatype send_type, void* receive, const Count* receive_counts,
+               const At* receive_at, MPI_Datatype receive_type, MPI_Comm comm, Tail... tail) {
+  return moved<via, slot, AtRoot::neither>(
+      SentOne<Count>{send, send_count, send_type},
+      ReceivedVarying<Count, At>{receive, receive_counts, receive_at, receive_type}, MPI_PROC_NULL, comm, tail...);
+}
+template <Calls& via, auto slot, class Count, class... Tail>
+int alltoall(const void* send, Count send_count, MPI_Datatype send_type, void* receive, Count receive_count,
+             MPI_Datatype receive_type, MPI_Comm comm, Tail... tail) {
+  return moved<via, slot, AtRoot::neither>(SentEqual<Count>{send, send_count, send_type},
+                                           ReceivedEqual<Count>{receive, receive_count, receive_type}, MPI_PROC_NULL,
+                                           comm, tail...);
+}
+template <Calls& via, auto slot, class Count, class At, class... Tail>
+int alltoallv(const void* send, const Count* send_counts, const At* send_at, MPI_Datatype send_type, void* receive,
+              const Count* receive_counts, const At* receive_at, MPI_Datatype receive_type, MPI_Comm comm,
+              Tail... tail) {
+  return moved<via, slot, AtRoot::neither>(
+      SentVarying<Count, At>{send, send_counts, send_at, send_type},
+      ReceivedVarying<Count, At>{receive, receive_counts, receive_at, receive_type}, MPI_PROC_NULL, comm, tail...);
+}
+template <Calls& via, auto slot, class Count, class At, class... Tail>
+int alltoallw(const void* send, const Count* send_counts, const At* send_at, const MPI_Datatype* send_types,
+              void* receive, const Count* receive_counts, const At* receive_at, const MPI_Datatype* receive_types,
+              MPI_Comm comm, Tail... tail) {
+  const auto call = [&](const void* staged_send, void* staged_receive) {
+    return (via.*slot)(staged_send, send_counts, send_at, send_types, staged_receive, receive_counts, receive_at,
+                       receive_types, comm, tail...);
+  };
+  if (start_lazy_interception())
+    if (const std::optional<int> done =
+            call_with_shadowed_types(call_name<slot>, send, send_counts, send_at, send_types, receive, receive_counts,
+                                     receive_at, receive_types, comm, call, tail...))
+      return *done;
+  return call(send, receive);
+}
+
+}  // namespace
+
+std::span<const LazyEntry> lazy_data_movement() noexcept {
+  static const LazyEntry all[] = {
+#define BESTRIDE_LAZY_DATA_MOVEMENT(name, body) BESTRIDE_LAZY_ENTRY(name, body)
+#include "interpose/mpi/lazily_intercepted.def"
+  };
+  return all;
+}
+
+}  // namespace bestride

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// Communicators: creation, freeing, info hints.
+//
+// Every function that creates a communicator is intercepted by both names: the members agree on its collectives when it
+// is created (interpose/collectives/member.hpp), and a member that did not intercept the creation would not take part.
+#include "interpose/calls/entry.hpp"
+#include "interpose/collectives/info_hints.hpp"
+#include "interpose/collectives/job.hpp"
+#include "interpose/collectives/member.hpp"
+#include "interpose/message/completion.hpp"
+#include "interpose/objects/runtime.hpp"
+
+namespace bestride {
+namespace {
+
+/// Called after a call that created `comm`, in which the members may wait for each other.
+int made(int error, const MPI_Comm* comm) noexcept {
+  if (error != MPI_SUCCESS || !comm || *comm == MPI_COMM_NULL) return error;
+  runtime().comms.made(*comm);
+  if (job()) [[unlikely]] {
+    const CommMember member(*comm, true);
+  }
+  return error;
+}
+
+/// The entry is inaccessible during the call and is put back if the library fails.
+template <class Call>
+int free_with(MPI_Comm* comm, Call call) {
+  const MPI_Comm freed = comm ? *comm : MPI_COMM_NULL;
+  struct Kept {
+    MPI_Comm comm;
+    CommEntry* entry;
+    ~Kept() {
+      if (entry) runtime().comms.put_back(comm, entry);
+    }
+  } kept{freed, comm ? runtime().comms.extract(freed) : nullptr};
+  const int error = call(comm);
+  if (error == MPI_SUCCESS) delete std::exchange(kept.entry, nullptr);
+  return error;
+}
+
+template <Calls& via>
+int comm_free(MPI_Comm* comm) {
+  return free_with(comm, via.Comm_free);
+}
+template <Calls& via>
+int comm_disconnect(MPI_Comm* comm) {
+  return free_with(comm, via.Comm_disconnect);
+}
+
+/// Registers a communicator when its request completes, with the hints from its info.
+struct CommunicatorCompletion final : Completion {
+  CommunicatorCompletion(MPI_Comm* of, const CommHints& given) noexcept : comm(of), hints(given) {}
+  void fill() noexcept override {}
+  void complete(bool good, const MPI_Status*) noexcept override {
+    if (!good) return;
+    runtime().comms.made(*comm);
+    if (CommEntry* entry = runtime().comms.find(*comm)) entry->collectives.hints = hints;
+  }
+  bool wants_status() const noexcept override { return false; }
+
+  MPI_Comm* comm;  ///< the application's variable, which is valid until then
+  const CommHints hints;
+};
+
+/// If one member has no memory for its hints, it has none, and the members' hints differ when they agree on
+/// collectives.
+int register_on_completion(int error, MPI_Comm* comm, const CommHints& hints, MPI_Request* request) noexcept {
+  if (error != MPI_SUCCESS || !job()) return error;
+  if (auto* completion =
+          inject_failure(FailPoint::completion) ? nullptr : new (std::nothrow) CommunicatorCompletion(comm, hints))
+    attach(completion, *request);
+  else
+    runtime().comms.lose();
+  return error;
+}
+template <Calls& via>
+int comm_idup(MPI_Comm from, MPI_Comm* comm, MPI_Request* request) {
+  return register_on_completion(via.Comm_idup(from, comm, request), comm, {}, request);
+}
+#if MPI_VERSION >= 4
+template <Calls& via>
+int comm_idup_with_info(MPI_Comm from, MPI_Info info, MPI_Comm* comm, MPI_Request* request) {
+  const int error = via.Comm_idup_with_info(from, info, comm, request);
+  return register_on_completion(error, comm, error == MPI_SUCCESS ? read_hints(info) : CommHints{}, request);
+}
+#endif
+
+template <Calls& via>
+int comm_dup_with_info(MPI_Comm from, MPI_Info info, MPI_Comm* comm) {
+  before_library_collective(from);
+  const int error = made(via.Comm_dup_with_info(from, info, comm), comm);
+  if (error == MPI_SUCCESS) apply_hints(*comm, info);
+  return error;
+}
+
+template <Calls& via>
+int comm_set_info(MPI_Comm comm, MPI_Info info) {
+  before_library_collective(comm);
+  const int error = via.Comm_set_info(comm, info);
+  if (error == MPI_SUCCESS)
+    apply_hints(comm, info);
+  else if (runtime().comms.find(comm))
+    apply_hints(comm, MPI_INFO_NULL);  // other members may rely on this member
+  return error;
+}
+
+}  // namespace
+}  // namespace bestride
+
+BESTRIDE_BOTH_ENTRIES(Comm_free, (MPI_Comm * comm), comm_free, (comm))
+BESTRIDE_BOTH_ENTRIES(Comm_disconnect, (MPI_Comm * comm), comm_disconnect, (comm))
+BESTRIDE_BOTH_ENTRIES(Comm_dup_with_info, (MPI_Comm from, MPI_Info info, MPI_Comm* comm), comm_dup_with_info,
+                      (from, info, comm))
+BESTRIDE_BOTH_ENTRIES(Comm_idup, (MPI_Comm from, MPI_Comm* comm, MPI_Request* request), comm_idup,
+                      (from, comm, request))
+#if MPI_VERSION >= 4
+BESTRIDE_BOTH_ENTRIES(Comm_idup_with_info, (MPI_Comm from, MPI_Info info, MPI_Comm* comm, MPI_Request* request),
+                      comm_idup_with_info, (from, info, comm, request))
+#endif
+BESTRIDE_BOTH_ENTRIES(Comm_set_info, (MPI_Comm comm, MPI_Info info), comm_set_info, (comm, info))
+
+/// Defines a function that creates `*comm` and is called by all members of `from`. Pending collectives on `from`
+/// complete first; otherwise members would wait for each other inside the library.
+#define BESTRIDE_COMM_CREATE_BY_ALL(name, parameters, arguments) \
+  namespace bestride::comm_create {                              \
+  template <Calls& via>                                          \
+  int name parameters {                                          \
+    before_library_collective(from);                             \
+    return made(via.name arguments, comm);                       \
+  }                                                              \
+  }                                                              \
+  BESTRIDE_BOTH_ENTRIES(name, parameters, comm_create::name, arguments)
+/// The same for a function that only some members call, or members of several communicators: the pending collectives
+/// may need ranks that don't make this call, so they are not completed first.
+#define BESTRIDE_COMM_CREATE(name, parameters, arguments) \
+  namespace bestride::comm_create {                       \
+  template <Calls& via>                                   \
+  int name parameters {                                   \
+    return made(via.name arguments, comm);                \
+  }                                                       \
+  }                                                       \
+  BESTRIDE_BOTH_ENTRIES(name, parameters, comm_create::name, arguments)
+
+BESTRIDE_COMM_CREATE_BY_ALL(Comm_dup, (MPI_Comm from, MPI_Comm* comm), (from, comm))
+BESTRIDE_COMM_CREATE_BY_ALL(Comm_split, (MPI_Comm from, int color, int key, MPI_Comm* comm), (from, color, key, comm))
+BESTRIDE_COMM_CREATE_BY_ALL(Comm_split_type, (MPI_Comm from, int kind, int key, MPI_Info info, MPI_Comm* comm),
+                            (from, kind, key, info, comm))
+BESTRIDE_COMM_CREATE_BY_ALL(Comm_create, (MPI_Comm from, MPI_Group group, MPI_Comm* comm), (from, group, comm))
+BESTRIDE_COMM_CREATE_BY_ALL(Cart_create,
+                            (MPI_Comm from, int dimensions, const int* sizes, const int* periods, int reorder,
+                             MPI_Comm* comm),
+                            (from, dimensions, sizes, periods, reorder, comm))
+BESTRIDE_COMM_CREATE_BY_ALL(Cart_sub, (MPI_Comm from, const int* kept, MPI_Comm* comm), (from, kept, comm))
+BESTRIDE_COMM_CREATE_BY_ALL(Graph_create,
+                            (MPI_Comm from, int nodes, const int* index, const int* edges, int reorder, MPI_Comm* comm),
+                            (from, nodes, index, edges, reorder, comm))
+BESTRIDE_COMM_CREATE_BY_ALL(Dist_graph_create,
+                            (MPI_Comm from, int count, const int* sources, const int* degrees, const int* destinations,
+                             const int* weights, MPI_Info info, int reorder, MPI_Comm* comm),
+                            (from, count, sources, degrees, destinations, weights, info, reorder, comm))
+BESTRIDE_COMM_CREATE_BY_ALL(Dist_graph_create_adjacent,
+                            (MPI_Comm from, int in, const int* sources, const int* in_weights, int out,
+                             const int* destinations, const int* out_weights, MPI_Info info, int reorder,
+                             MPI_Comm* comm),
+                            (from, in, sources, in_weights, out, destinations, out_weights, info, reorder, comm))
+BESTRIDE_COMM_CREATE(Intercomm_merge, (MPI_Comm from, int high, MPI_Comm* comm), (from, high, comm))
+BESTRIDE_COMM_CREATE(Comm_create_group, (MPI_Comm from, MPI_Group group, int tag, MPI_Comm* comm),
+                     (from, group, tag, comm))
+BESTRIDE_COMM_CREATE(Intercomm_create,
+                     (MPI_Comm from, int leader, MPI_Comm peers, int remote_leader, int tag, MPI_Comm* comm),
+                     (from, leader, peers, remote_leader, tag, comm))
+BESTRIDE_COMM_CREATE(Comm_accept, (const char* port, MPI_Info info, int root, MPI_Comm from, MPI_Comm* comm),
+                     (port, info, root, from, comm))
+BESTRIDE_COMM_CREATE(Comm_connect, (const char* port, MPI_Info info, int root, MPI_Comm from, MPI_Comm* comm),
+                     (port, info, root, from, comm))
+BESTRIDE_COMM_CREATE(Comm_join, (int descriptor, MPI_Comm* comm), (descriptor, comm))
+BESTRIDE_COMM_CREATE(Comm_get_parent, (MPI_Comm * comm), (comm))
+BESTRIDE_COMM_CREATE(Comm_spawn,
+                     (const char* command, char** arguments, int most, MPI_Info info, int root, MPI_Comm from,
+                      MPI_Comm* comm, int* codes),
+                     (command, arguments, most, info, root, from, comm, codes))
+BESTRIDE_COMM_CREATE(Comm_spawn_multiple,
+                     (int count, char** commands, char*** arguments, const int* most, const MPI_Info* infos, int root,
+                      MPI_Comm from, MPI_Comm* comm, int* codes),
+                     (count, commands, arguments, most, infos, root, from, comm, codes))
+#if MPI_VERSION >= 4
+BESTRIDE_COMM_CREATE(Comm_create_from_group,
+                     (MPI_Group group, const char* tag, MPI_Info info, MPI_Errhandler handler, MPI_Comm* comm),
+                     (group, tag, info, handler, comm))
+BESTRIDE_COMM_CREATE(Intercomm_create_from_groups,
+                     (MPI_Group local, int leader, MPI_Group remote, int remote_leader, const char* tag, MPI_Info info,
+                      MPI_Errhandler handler, MPI_Comm* comm),
+                     (local, leader, remote, remote_leader, tag, info, handler, comm))
+#endif

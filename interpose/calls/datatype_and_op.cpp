@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// Creation and freeing of datatypes and operations.
+#include "interpose/calls/entry.hpp"
+#include "interpose/objects/runtime.hpp"
+
+namespace bestride {
+namespace {
+
+template <Calls& via>
+int type_commit(MPI_Datatype* type) {
+  const int error = via.Type_commit(type);
+  if (error == MPI_SUCCESS && !runtime().ended() && !predefined(*type)) runtime().types.insert(*type);
+  return error;
+}
+
+/// A duplicate of a committed type is committed.
+template <Calls& via>
+int type_dup(MPI_Datatype type, MPI_Datatype* copy) {
+  const int error = via.Type_dup(type, copy);
+  if (error == MPI_SUCCESS && !runtime().ended() && runtime().types.committed(type)) runtime().types.insert(*copy);
+  return error;
+}
+
+template <Calls& via>
+int type_free(MPI_Datatype* type) {
+  if (!type || runtime().ended()) return via.Type_free(type);
+  TypeRegistry& types = runtime().types;
+  const TypeRegistry::Released released = types.release(*type);
+  int error = MPI_ERR_OTHER;
+  try {
+    error = via.Type_free(type);
+  } catch (...) {  // thrown by a callback or an error handler of the application
+    types.not_freed(released);
+    throw;
+  }
+  error == MPI_SUCCESS ? types.freed(released) : types.not_freed(released);
+  return error;
+}
+
+/// Each handle in a type's contents is one more handle that the application owns.
+void count_contents(std::int64_t types, const MPI_Datatype* contents) noexcept {
+  for (std::int64_t i = 0; i < types && !runtime().ended(); ++i) runtime().types.add_handle(contents[i], false);
+}
+template <Calls& via>
+int type_get_contents(MPI_Datatype type, int most_integers, int most_addresses, int most_types, int* integers,
+                      MPI_Aint* addresses, MPI_Datatype* types) {
+  const int error = via.Type_get_contents(type, most_integers, most_addresses, most_types, integers, addresses, types);
+  int integer_count = 0, address_count = 0, type_count = 0, combiner = 0;
+  if (error == MPI_SUCCESS &&
+      real.Type_get_envelope(type, &integer_count, &address_count, &type_count, &combiner) == MPI_SUCCESS)
+    count_contents(type_count, types);
+  return error;
+}
+#if MPI_VERSION >= 4
+template <Calls& via>
+int type_get_contents_c(MPI_Datatype type, MPI_Count most_integers, MPI_Count most_addresses, MPI_Count most_counts,
+                        MPI_Count most_types, int* integers, MPI_Aint* addresses, MPI_Count* counts,
+                        MPI_Datatype* types) {
+  const int error = via.Type_get_contents_c(type, most_integers, most_addresses, most_counts, most_types, integers,
+                                            addresses, counts, types);
+  MPI_Count integer_count = 0, address_count = 0, count_count = 0, type_count = 0;
+  int combiner = 0;
+  if (error == MPI_SUCCESS && datatype_calls.get_envelope_c(type, &integer_count, &address_count, &count_count,
+                                                            &type_count, &combiner) == MPI_SUCCESS)
+    count_contents(type_count, types);
+  return error;
+}
+#endif
+
+/// These types need no commit and can't be freed.
+int never_freed(int error, const MPI_Datatype* type) noexcept {
+  if (error == MPI_SUCCESS && !runtime().ended()) runtime().types.insert_permanent(*type);
+  return error;
+}
+template <Calls& via>
+int type_create_f90_real(int precision, int range, MPI_Datatype* type) {
+  return never_freed(via.Type_create_f90_real(precision, range, type), type);
+}
+template <Calls& via>
+int type_create_f90_complex(int precision, int range, MPI_Datatype* type) {
+  return never_freed(via.Type_create_f90_complex(precision, range, type), type);
+}
+template <Calls& via>
+int type_create_f90_integer(int range, MPI_Datatype* type) {
+  return never_freed(via.Type_create_f90_integer(range, type), type);
+}
+
+/// Both types are committed (MPI-4.0, 14.3); each is predefined or a separate handle.
+template <Calls& via>
+int file_get_view(MPI_File file, MPI_Offset* displacement, MPI_Datatype* elementary, MPI_Datatype* view,
+                  char* representation) {
+  const int error = via.File_get_view(file, displacement, elementary, view, representation);
+  if (error == MPI_SUCCESS && !runtime().ended())
+    for (const MPI_Datatype type : {*elementary, *view}) runtime().types.add_handle(type, true);
+  return error;
+}
+
+template <Calls& via, auto slot, class Function>
+int op_create(Function* function, int commutes, MPI_Op* op) {
+  const int error = (via.*slot)(function, commutes, op);
+  if (error == MPI_SUCCESS) runtime().ops.made(*op, commutes != 0);
+  return error;
+}
+
+template <Calls& via>
+int op_free(MPI_Op* op) {
+  bool commutes = false;
+  const MPI_Op freed = op ? *op : MPI_OP_NULL;
+  const bool known = op && runtime().ops.remove(freed, &commutes);
+  const int error = via.Op_free(op);
+  if (error != MPI_SUCCESS && known) runtime().ops.made(freed, commutes);
+  return error;
+}
+
+template <Calls& via>
+int op_create_plain(MPI_User_function* function, int commutes, MPI_Op* op) {
+  return op_create<via, &Calls::Op_create>(function, commutes, op);
+}
+#if MPI_VERSION >= 4
+template <Calls& via>
+int op_create_large(MPI_User_function_c* function, int commutes, MPI_Op* op) {
+  return op_create<via, &Calls::Op_create_c>(function, commutes, op);
+}
+#endif
+
+}  // namespace
+}  // namespace bestride
+
+BESTRIDE_BOTH_ENTRIES(Type_commit, (MPI_Datatype * type), type_commit, (type))
+BESTRIDE_BOTH_ENTRIES(Type_dup, (MPI_Datatype type, MPI_Datatype* copy), type_dup, (type, copy))
+BESTRIDE_BOTH_ENTRIES(Type_free, (MPI_Datatype * type), type_free, (type))
+BESTRIDE_BOTH_ENTRIES(Type_get_contents,
+                      (MPI_Datatype type, int most_integers, int most_addresses, int most_types, int* integers,
+                       MPI_Aint* addresses, MPI_Datatype* types),
+                      type_get_contents, (type, most_integers, most_addresses, most_types, integers, addresses, types))
+#if MPI_VERSION >= 4
+BESTRIDE_BOTH_ENTRIES(Type_get_contents_c,
+                      (MPI_Datatype type, MPI_Count most_integers, MPI_Count most_addresses, MPI_Count most_counts,
+                       MPI_Count most_types, int* integers, MPI_Aint* addresses, MPI_Count* counts,
+                       MPI_Datatype* types),
+                      type_get_contents_c,
+                      (type, most_integers, most_addresses, most_counts, most_types, integers, addresses, counts,
+                       types))
+#endif
+BESTRIDE_BOTH_ENTRIES(Type_create_f90_real, (int precision, int range, MPI_Datatype* type), type_create_f90_real,
+                      (precision, range, type))
+BESTRIDE_BOTH_ENTRIES(Type_create_f90_complex, (int precision, int range, MPI_Datatype* type), type_create_f90_complex,
+                      (precision, range, type))
+BESTRIDE_BOTH_ENTRIES(Type_create_f90_integer, (int range, MPI_Datatype* type), type_create_f90_integer, (range, type))
+BESTRIDE_BOTH_ENTRIES(File_get_view,
+                      (MPI_File file, MPI_Offset* displacement, MPI_Datatype* elementary, MPI_Datatype* view,
+                       char* representation),
+                      file_get_view, (file, displacement, elementary, view, representation))
+BESTRIDE_BOTH_ENTRIES(Op_create, (MPI_User_function * function, int commutes, MPI_Op* op), op_create_plain,
+                      (function, commutes, op))
+#if MPI_VERSION >= 4
+BESTRIDE_BOTH_ENTRIES(Op_create_c, (MPI_User_function_c * function, int commutes, MPI_Op* op), op_create_large,
+                      (function, commutes, op))
+#endif
+BESTRIDE_BOTH_ENTRIES(Op_free, (MPI_Op * op), op_free, (op))

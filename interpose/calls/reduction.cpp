@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reductions: staged if a buffer is device memory. The operation gets the user's own type, at the same relative
+// addresses.
+#include "interpose/calls/lazy_entry.hpp"
+#include "interpose/collectives/dispatch.hpp"
+#include "interpose/message/buffer_regions.hpp"
+#include "interpose/message/shadowed_call.hpp"
+
+namespace bestride {
+namespace {
+
+/// The region that is reduced: empty if the operands are in the receive buffer.
+BufferRegion operand(const void* send, std::int64_t count, MPI_Datatype type) noexcept {
+  return send == MPI_IN_PLACE ? BufferRegion{send} : region_of(send, count, type, BufferUse::read);
+}
+BufferUse result_use(const void* send) noexcept { return send == MPI_IN_PLACE ? BufferUse::both : BufferUse::written; }
+
+/// With MPI_IN_PLACE `operands` elements are read from `receive`. Its first `results` elements are written.
+BufferRegion shortened(const void* send, const void* receive, std::int64_t operands, std::int64_t results,
+                       MPI_Datatype type) noexcept {
+  BufferRegion region = region_of(receive, results, type, BufferUse::written);
+  if (send == MPI_IN_PLACE) {
+    const BufferRegion read = region_of(receive, operands, type, BufferUse::read);
+    region.reads = read.reads;
+    region.unknown |= read.unknown;
+  }
+  return region;
+}
+
+template <Calls& via, auto slot, class Count, class... Tail>
+int reduce(const void* send, void* receive, Count count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm,
+           Tail... tail) {
+  LibraryForm form = LibraryForm::as_called;
+  const auto call = [&](const void* staged_send, void* staged_receive) {
+    return by_library<via, slot>(form, staged_send, staged_receive, count, type, op, root, comm, tail...);
+  };
+  const bool on_gpu = start_lazy_interception();
+  if (hierarchy_possible()) [[unlikely]]
+    if (const std::optional<int> done =
+            dispatch_reduce(call_name<slot>, &form, send, receive, count, type, op, root, comm, tail...))
+      return *done;
+  if constexpr (blocking<Tail...>) before_library_collective(comm);
+  if (on_gpu)
+    if (const CollectiveMembers members = members_of(comm); members.known) {
+      const BufferRegion from = members.has_part(root) ? operand(send, count, type) : BufferRegion{send};
+      const BufferRegion to =
+          members.is_root(root) ? region_of(receive, count, type, result_use(send)) : BufferRegion{receive};
+      if (const std::optional<int> done = call_with_shadows(call_name<slot>, from, to, comm, call, tail...))
+        return *done;
+    }
+  return call(send, receive);
+}
+
+/// Allreduce and scans. Scans are always done by the MPI library.
+template <Calls& via, auto slot, bool scans, class Count, class... Tail>
+int over_all(const void* send, void* receive, Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm, Tail... tail) {
+  LibraryForm form = LibraryForm::as_called;
+  const auto call = [&](const void* staged_send, void* staged_receive) {
+    return by_library<via, slot>(form, staged_send, staged_receive, count, type, op, comm, tail...);
+  };
+  const bool on_gpu = start_lazy_interception();
+  if (!scans && hierarchy_possible()) [[unlikely]]
+    if (const std::optional<int> done =
+            dispatch_allreduce(call_name<slot>, &form, send, receive, count, type, op, comm, tail...))
+      return *done;
+  if constexpr (blocking<Tail...>) before_library_collective(comm);
+  if (on_gpu && comm != MPI_COMM_NULL)
+    if (const std::optional<int> done =
+            call_with_shadows(call_name<slot>, operand(send, count, type),
+                              region_of(receive, count, type, result_use(send)), comm, call, tail...))
+      return *done;
+  return call(send, receive);
+}
+
+template <Calls& via, auto slot, class Count, class... Tail>
+int allreduce(const void* send, void* receive, Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm, Tail... tail) {
+  return over_all<via, slot, false>(send, receive, count, type, op, comm, tail...);
+}
+
+template <Calls& via, auto slot, class Count, class... Tail>
+int scan(const void* send, void* receive, Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm, Tail... tail) {
+  return over_all<via, slot, true>(send, receive, count, type, op, comm, tail...);
+}
+
+/// The first rank gets no result: what the library may write to its buffer stays in the shadow.
+template <Calls& via, auto slot, class Count, class... Tail>
+int exscan(const void* send, void* receive, Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm, Tail... tail) {
+  const auto call = [&](const void* staged_send, void* staged_receive) {
+    return (via.*slot)(staged_send, staged_receive, count, type, op, comm, tail...);
+  };
+  const bool on_gpu = start_lazy_interception();
+  if constexpr (blocking<Tail...>) before_library_collective(comm);
+  if (on_gpu)
+    if (const CollectiveMembers members = members_of(comm); members.known) {
+      const BufferRegion to = region_of(receive, count, type, members.rank == 0 ? BufferUse::read : result_use(send));
+      if (const std::optional<int> done =
+              call_with_shadows(call_name<slot>, operand(send, count, type), to, comm, call, tail...))
+        return *done;
+    }
+  return call(send, receive);
+}
+
+template <Calls& via, auto slot, class Count, class... Tail>
+int reduce_scatter(const void* send, void* receive, const Count* counts, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+                   Tail... tail) {
+  LibraryForm form = LibraryForm::as_called;
+  const auto call = [&](const void* staged_send, void* staged_receive) {
+    return by_library<via, slot>(form, staged_send, staged_receive, counts, type, op, comm, tail...);
+  };
+  const bool on_gpu = start_lazy_interception();
+  if (hierarchy_possible() && counts) [[unlikely]]
+    if (const std::optional<int> done = dispatch_reduce_scatter(
+            call_name<slot>, &form, send, receive, [counts](int rank) { return std::int64_t{counts[rank]}; }, type, op,
+            comm, tail...))
+      return *done;
+  if constexpr (blocking<Tail...>) before_library_collective(comm);
+  if (on_gpu && counts)
+    if (const CollectiveMembers members = members_of(comm); members.known) {
+      std::int64_t all = 0;
+      bool sound = true;
+      for (int i = 0; i < members.size; ++i)
+        sound = sound && counts[i] >= 0 && !__builtin_add_overflow(all, std::int64_t{counts[i]}, &all);
+      if (sound)
+        if (const std::optional<int> done =
+                call_with_shadows(call_name<slot>, operand(send, all, type),
+                                  shortened(send, receive, all, counts[members.rank], type), comm, call, tail...))
+          return *done;
+    }
+  return call(send, receive);
+}
+
+template <Calls& via, auto slot, class Count, class... Tail>
+int reduce_scatter_block(const void* send, void* receive, Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+                         Tail... tail) {
+  LibraryForm form = LibraryForm::as_called;
+  const auto call = [&](const void* staged_send, void* staged_receive) {
+    return by_library<via, slot>(form, staged_send, staged_receive, count, type, op, comm, tail...);
+  };
+  const bool on_gpu = start_lazy_interception();
+  if (hierarchy_possible()) [[unlikely]]
+    if (const std::optional<int> done = dispatch_reduce_scatter(
+            call_name<slot>, &form, send, receive, [count](int) { return std::int64_t{count}; }, type, op, comm,
+            tail...))
+      return *done;
+  if constexpr (blocking<Tail...>) before_library_collective(comm);
+  if (on_gpu)
+    if (const CollectiveMembers members = members_of(comm); members.known) {
+      std::int64_t all = 0;
+      if (!__builtin_mul_overflow(std::int64_t{count}, members.size, &all))
+        if (const std::optional<int> done =
+                call_with_shadows(call_name<slot>, operand(send, all, type), shortened(send, receive, all, count, type),
+                                  comm, call, tail...))
+          return *done;
+    }
+  return call(send, receive);
+}
+
+template <Calls& via, auto slot, class Count>
+int reduce_local(const void* operands, void* results, Count count, MPI_Datatype type, MPI_Op op) {
+  const auto call = [&](const void* staged_operands, void* staged_results) {
+    return (via.*slot)(staged_operands, staged_results, count, type, op);
+  };
+  // Errors of calls without a communicator are raised on MPI_COMM_SELF (MPI-4, 9.3).
+  if (start_lazy_interception())
+    if (const std::optional<int> done =
+            call_with_shadows(call_name<slot>, region_of(operands, count, type, BufferUse::read),
+                              region_of(results, count, type, BufferUse::both), MPI_COMM_SELF, call))
+      return *done;
+  return call(operands, results);
+}
+
+}  // namespace
+
+std::span<const LazyEntry> lazy_reductions() noexcept {
+  static const LazyEntry all[] = {
+#define BESTRIDE_LAZY_REDUCTION(name, body) BESTRIDE_LAZY_ENTRY(name, body)
+#include "interpose/mpi/lazily_intercepted.def"
+  };
+  return all;
+}
+
+}  // namespace bestride

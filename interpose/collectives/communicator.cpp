@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interpose/collectives/communicator.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <limits>
+#include <mutex>
+#include <new>
+#include <numeric>
+#include <optional>
+#include <vector>
+
+#include "base/float_environment.hpp"
+#include "base/message.hpp"
+#include "interpose/collectives/cache_share.hpp"
+#include "interpose/collectives/info_hints.hpp"
+#include "interpose/collectives/queue.hpp"
+#include "interpose/mpi/fault_injection.hpp"
+#include "interpose/mpi/functions.hpp"
+#include "interpose/objects/comm_registry.hpp"
+
+namespace bestride {
+namespace {
+
+/// One agreement at a time in a process; otherwise two communicators could get the same tags. A member that finds it
+/// locked reports that, and all members of its communicator try again at a later call.
+std::mutex agreeing;
+int next_tags = 1;  ///< number of a pair of tags; guarded by `agreeing`
+
+/// Keeping allgathers pays if the network is slower than memory. Differences are computed for each other node and pay
+/// only if it is slower still.
+CacheLimits cache_limits(const LinkCosts& link, std::int64_t budget, int nodes) noexcept {
+  CacheLimits limits;
+  if (link.wire_byte_s < 2 * link.copy_byte_s || budget < 2 * limits.least_bytes) return limits;
+  limits.budget = budget / 4096 * 4096;
+  limits.delta = link.wire_byte_s > nodes * link.copy_byte_s;
+  return limits;
+}
+
+/// True if the communicator has members on several nodes, and none outside of MPI_COMM_WORLD. Allocates nothing: a
+/// member that could not answer would wait for others that do not agree, or they would wait for it.
+bool on_several_nodes(const Job& job, MPI_Comm comm, int size) noexcept {
+  constexpr int at_once = 64;
+  MPI_Group members = MPI_GROUP_NULL, world = MPI_GROUP_NULL;
+  bool several = false, known = false;
+  if (real.Comm_group(comm, &members) == MPI_SUCCESS && real.Comm_group(MPI_COMM_WORLD, &world) == MPI_SUCCESS) {
+    known = true;
+    int first_node = -1;
+    for (int first = 0; first < size && known; first += at_once) {
+      int here[at_once], there[at_once];
+      const int count = std::min(at_once, size - first);
+      std::iota(here, here + count, first);
+      known = real.Group_translate_ranks(members, count, here, world, there) == MPI_SUCCESS;
+      for (int i = 0; i < count && known; ++i) {
+        known = there[i] >= 0 && there[i] < job.topology.ranks();
+        const int node = known ? job.topology.node_of(there[i]) : first_node;
+        if (first_node < 0) first_node = node;
+        several |= node != first_node;
+      }
+    }
+  }
+  if (members != MPI_GROUP_NULL) real.Group_free(&members);
+  if (world != MPI_GROUP_NULL) real.Group_free(&world);
+  return known && several;
+}
+
+/// none: permanently; failed: some member could not, perhaps only this time.
+enum class Agreement { reached, none, failed };
+constexpr long most_persistent = 64;  ///< at a time
+
+std::shared_ptr<CollectiveQueue> agree_on_queue(const Job& all, MPI_Comm comm, CommEntry& entry, bool for_persistent,
+                                                Agreement* agreement) noexcept {
+  CommCollectives& collectives = entry.collectives;
+  *agreement = Agreement::failed;
+  // Words: this member can't agree; the least pair of tags that it could take; a cap on its memory for the cache,
+  // negated as a maximum; its hints.
+  constexpr int words = 3 + hint_words;
+  std::int64_t mine[words] = {0, 0, 0}, most[words] = {1, 0, 0};
+  std::shared_ptr<CollectiveQueue> queue;
+  const std::unique_lock lock(agreeing, std::try_to_lock);
+  try {
+    if (inject_failure(FailPoint::queue)) throw std::bad_alloc();
+    std::vector<int> world_ranks;
+    for (int rank = 0; rank < entry.size(); ++rank) world_ranks.push_back(entry.world_rank(rank));
+    std::optional<Topology> topology = all.topology.restricted(world_ranks);
+    if (for_persistent && !collectives.persistent_collectives)
+      collectives.persistent_collectives = std::make_shared<char>();
+    if (!topology || !collectives.remembered ||
+        (for_persistent && collectives.persistent_collectives.use_count() > most_persistent))
+      throw std::bad_alloc();
+    const std::int64_t window_limit = all.settings.window_limit / (for_persistent ? 8 : 1);
+    queue = std::make_shared<CollectiveQueue>(std::move(*topology), entry.rank(), all.wire, std::move(world_ranks),
+                                              window_limit);
+  } catch (...) {
+    mine[0] = 1;
+  }
+  if (!lock)
+    mine[0] = 1;
+  else
+    mine[1] = next_tags;
+  mine[2] = -CacheShare::next(all);
+  write_words(collectives.hints, mine + 3);
+  if (real.Allreduce(mine, most, words, MPI_INT64_T, MPI_MAX, comm) != MPI_SUCCESS || most[0]) return nullptr;
+  apply_agreed(collectives.hints, most + 3);
+  next_tags = static_cast<int>(most[1]) + 1;
+  if (most[1] > (all.largest_tag - 1) / 2) {
+    say_once("tags",
+             "too many communicators for hierarchical collectives; those of newer ones are left to the MPI library");
+    *agreement = Agreement::none;
+    return nullptr;
+  }
+  queue->set_tags(static_cast<int>(most[1]));
+  // Divided by the size of the smallest node: arenas have the same size on all nodes.
+  const int givers = queue->topology().least_on_a_node();
+  const CacheLimits cache = cache_limits(all.settings.parameters.link, -most[2] * givers, queue->topology().nodes());
+  queue->set_cache(cache, CacheShare((cache.budget + givers - 1) / givers));
+  *agreement = Agreement::reached;
+  return queue;
+}
+
+}  // namespace
+
+void agree_on_collectives(MPI_Comm comm, CommEntry& entry) noexcept {
+  CommCollectives& collectives = entry.collectives;
+  const Job* all = job();
+  if (!all || collectives.agreed.load(std::memory_order_acquire)) return;
+  if (entry.size() < 2) return collectives.agreed.store(true, std::memory_order_release);  // also an inter-communicator
+  if (!on_several_nodes(*all, comm, entry.size())) return collectives.agreed.store(true, std::memory_order_release);
+  Agreement agreement;
+  std::shared_ptr<CollectiveQueue> queue = agree_on_queue(*all, comm, entry, false, &agreement);
+  if (agreement == Agreement::failed) return;
+  if (agreement == Agreement::none) return collectives.agreed.store(true, std::memory_order_release);
+  const FloatEnvironment floats;
+  collectives.shape = shape_of(Collective::allgather, 0, true, queue->topology());
+  for (int what = 0; what < collective_count; ++what)
+    for (int form = 0; form < 2; ++form) {
+      CollectiveShape shape = collectives.shape;
+      shape.what = static_cast<Collective>(what);
+      shape.blocking = form == 1;
+      std::int64_t& least = collectives.least_bytes[what][form];
+      least = std::numeric_limits<std::int64_t>::max();
+      for (shape.bytes = 1; shape.bytes <= std::int64_t{1} << 40; shape.bytes *= 2)
+        if (all->chooser.choose(shape, false).hierarchical || all->chooser.choose(shape).tested) {
+          least = shape.bytes / 2 + 1;
+          break;
+        }
+    }
+  collectives.queue = std::move(queue);
+  collectives.agreed.store(true, std::memory_order_release);
+}
+
+std::shared_ptr<CollectiveQueue> make_persistent_queue(MPI_Comm comm, CommEntry& entry) noexcept {
+  const Job* all = job();
+  if (!all) return nullptr;
+  Agreement agreement;
+  std::shared_ptr<CollectiveQueue> queue = agree_on_queue(*all, comm, entry, true, &agreement);
+  if (queue) queue->count_in(entry.collectives.persistent_collectives);
+  return queue;
+}
+
+CollectiveQueue* choose_queue(const CommCollectives& collectives, Collective what, std::int64_t bytes, bool blocking,
+                              bool may_test, CollectiveChoice* choice) noexcept {
+  if (!collectives.agreed.load(std::memory_order_acquire) || !collectives.queue) return nullptr;
+  if (bytes < collectives.least_bytes[static_cast<int>(what)][blocking] || collectives.queue->refused()) return nullptr;
+  const FloatEnvironment floats;
+  CollectiveShape shape = collectives.shape;
+  shape.what = what;
+  shape.bytes = bytes;
+  shape.blocking = blocking;
+  *choice = job() ? job()->chooser.choose(shape, may_test) : CollectiveChoice{};
+  return choice->hierarchical ? collectives.queue.get() : nullptr;
+}
+
+}  // namespace bestride

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Whether a communicator's collectives go through the hierarchy, and from which size on.
+//
+// The members agree on a message tag in calls that all of them make and that may wait: when the communicator is
+// created, or in the first blocking collective that would go through the hierarchy. So at every later collective call,
+// all members know alike whether the communicator has a queue.
+#include <mpi.h>
+
+#include <cstdint>
+#include <memory>
+
+#include "interpose/objects/comm_registry.hpp"
+#include "perfmodel/collective/choice.hpp"
+
+namespace bestride {
+
+class CollectiveQueue;
+
+/// The members agree, unless they have agreed before or there is nothing to agree on. Collective.
+void agree_on_collectives(MPI_Comm comm, CommEntry& entry) noexcept;
+
+/// Returns the communicator's queue if a collective of this size goes through it. nullptr: leave it to MPI, in the form
+/// given by *choice. The answer is the same on all members. `blocking`: the form of the call. `may_test`: as for
+/// CollectiveChooser.
+CollectiveQueue* choose_queue(const CommCollectives& collectives, Collective what, std::int64_t bytes, bool blocking,
+                              bool may_test, CollectiveChoice* choice) noexcept;
+
+/// Makes a queue for one persistent collective; its members agree on it in the initialisation call. Members may start
+/// their persistent collectives in any order and wait for any of them first, so each has its own queue. Each queue has
+/// shared memory of its own, so their number is limited. nullptr on all members alike: leave the collective to MPI;
+/// this includes the case that some member has too many. Collective.
+std::shared_ptr<CollectiveQueue> make_persistent_queue(MPI_Comm comm, CommEntry& entry) noexcept;
+
+}  // namespace bestride

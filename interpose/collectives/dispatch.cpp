@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interpose/collectives/dispatch.hpp"
+
+#include <new>
+
+#include "interpose/device/transfer_batch.hpp"
+#include "interpose/message/record.hpp"
+#include "interpose/objects/runtime.hpp"
+
+namespace bestride {
+
+Route route(CommEntry& entry, Collective what, std::int64_t bytes, bool blocking, bool may_test,
+            LibraryForm* left) noexcept {
+  CollectiveChoice choice;
+  Route to;
+  if (const Job* all = job(); !blocking && !(all && all->nonblocking)) return to;
+  to.queue = choose_queue(entry.collectives, what, bytes, blocking, may_test, &choice);
+  *left = choice.tested ? LibraryForm::tested : LibraryForm::as_called;
+  if (to.queue) {
+    to.owner = entry.collectives.queue;
+    to.pipeline.piece = choice.chunk_bytes;
+    to.pipeline.in_flight = choice.in_flight;
+    to.bytes = bytes;
+    to.saved_s = choice.library_s - choice.hierarchical_s;
+  }
+  return to;
+}
+
+Route route_of_any_size(CommEntry& entry, Collective what, std::int64_t bytes, bool blocking) noexcept {
+  const Job* all = job();
+  if (!all || all->chooser.parameters().mode != CollectiveMode::hierarchical) return {};
+  // Pieces as for long blocks; a short block is one piece.
+  LibraryForm left;
+  Route to = route(entry, what, std::int64_t{1} << 30, blocking, false, &left);
+  to.bytes = bytes;
+  to.saved_s = 0;
+  return to;
+}
+
+int execute_collective(const Route& route, MPI_Comm comm, const char* call, std::unique_ptr<Operation> operation,
+                       bool persistent, MPI_Request* request) {
+  const Stopwatch watch(reporting());
+  const char* way = operation->way();
+  operation->pipeline = route.pipeline;
+  operation->comm = comm;
+  int error = MPI_SUCCESS;
+  if (!persistent) {
+    TransferBatch batch;
+    operation->staged.copy_in();
+    if (batch.flush()) return raise(comm);
+  }
+  if (request) {
+    error = give_request(route.owner, std::move(operation), persistent, request);
+    if (error != MPI_SUCCESS) return raise(comm, error);
+  } else {
+    if (!route.queue->add(*operation) || !route.queue->run(*operation)) return raise(comm);
+    TransferBatch batch;
+    operation->staged.copy_out();
+    if (batch.flush()) return raise(comm);
+    if (operation->truncated) error = raise(comm, MPI_ERR_TRUNCATE);
+  }
+  if (reporting()) [[unlikely]]
+    record_collective(call, way, route.bytes, watch.seconds(), route.saved_s);
+  return error;
+}
+
+bool may_be_quantised(const CommEntry& entry) noexcept {
+  const Job* all = job();
+  const int hint = entry.collectives.hints.quantise;
+  return (hint != CommHints::none ? hint : all ? all->settings.quantise : 0) != 0;
+}
+
+DispatchedReduction dispatch_reduction(const CommEntry& entry, MPI_Op op, MPI_Datatype type, std::int64_t element_bytes,
+                                       bool blocking) noexcept {
+  if (element_bytes > 4096 || !MpiReduction::possible(type)) return {};
+  switch (how_applied(op, type)) {
+    case Applied::in_any_order: return {true, false};
+    case Applied::in_one_order_in_the_call:
+      if (!blocking) return {};
+      [[fallthrough]];
+    case Applied::in_one_order: {
+      const Job* all = job();
+      const int hint = entry.collectives.hints.reassociate;
+      return {all && (hint != CommHints::none ? hint : all->settings.reassociate), true};
+    }
+    case Applied::by_mpi: break;
+  }
+  return {};
+}
+
+}  // namespace bestride

@@ -1,0 +1,512 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Dispatch of a collective to the hierarchy. Entry points call this before they call the MPI library.
+//
+// All members reach the same decision: it follows from arguments that are the same on all of them, and from what they
+// have agreed on. Invalid arguments are left to the MPI library, which reports the error. The decision is made before
+// device memory is staged for the MPI library or passed to a GPU-aware one, because the other members don't know where
+// this rank's buffers are.
+#include <mpi.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "collectives/algorithms/alltoall.hpp"
+#include "interpose/collectives/communicator.hpp"
+#include "interpose/collectives/library_form.hpp"
+#include "interpose/collectives/member.hpp"
+#include "interpose/collectives/operations.hpp"
+#include "interpose/collectives/quantised_operations.hpp"
+#include "interpose/collectives/reduction_order.hpp"
+#include "interpose/collectives/requests.hpp"
+#include "interpose/message/collective_exchange.hpp"
+#include "interpose/message/respelled_blocks.hpp"
+#include "interpose/message/shadowed_collective.hpp"
+#include "interpose/objects/predefined_types.hpp"
+
+namespace bestride {
+
+/// True if a communicator of this job may have a hierarchy. Costs one load.
+inline bool hierarchy_possible() noexcept { return job() != nullptr; }
+
+/// Where a call goes, and in which form.
+struct Route {
+  CollectiveQueue* queue = nullptr;  ///< nullptr: to the MPI library
+  std::shared_ptr<CollectiveQueue> owner;
+  PipelineSettings pipeline;
+  std::int64_t bytes = 0;
+  double saved_s = 0;  ///< as predicted
+};
+/// `entry`: of a valid communicator. `blocking`: the form of the call. `may_test`: the library's nonblocking form gives
+/// the same bits as its blocking form; the same on all members. *left: if the call is left to the library, the form in
+/// which it is made.
+Route route(CommEntry& entry, Collective what, std::int64_t bytes, bool blocking, bool may_test,
+            LibraryForm* left) noexcept;
+/// For a collective whose sizes no member knows completely, so members can't choose by size: it goes through the
+/// hierarchy only if BESTRIDE_COLLECTIVES=hierarchical. `bytes`: of this rank, for the report.
+Route route_of_any_size(CommEntry& entry, Collective what, std::int64_t bytes, bool blocking) noexcept;
+
+/// Carries out an operation, or gives the application a request for it. Returns the error of the call. `call`: static
+/// text such as "MPI_Bcast", for the report.
+int execute_collective(const Route& route, MPI_Comm comm, const char* call, std::unique_ptr<Operation> operation,
+                       bool persistent, MPI_Request* request);
+
+namespace dispatch_detail {
+
+/// Initialisation calls of persistent collectives may also wait for other members (MPI-4, 6.13).
+template <class... Tail>
+CommMember member_of(MPI_Comm comm) noexcept {
+  return CommMember(comm, blocking<Tail...> || persistent<Tail...>);
+}
+/// False: the request pointer is null, which the MPI library reports.
+template <class... Tail>
+bool has_request(Tail... tail) noexcept {
+  return blocking<Tail...> || request_of(tail...);
+}
+
+/// A persistent collective has a queue of its own.
+template <class... Tail>
+Route with_persistent_queue(Route to, MPI_Comm comm, CommEntry& entry) noexcept {
+  if constexpr (persistent<Tail...>)
+    if (to.queue) to.queue = (to.owner = make_persistent_queue(comm, entry)).get();
+  return to;
+}
+
+/// make(staged) returns the operation, which takes over `staged`. It may throw. The other members have already started,
+/// so this is an error of the call.
+template <class Make, class... Tail>
+int carry(const Route& route, MPI_Comm comm, const char* call, Make make, Tail... tail) {
+  std::unique_ptr<Operation> operation;
+  try {
+    StagedBlocks staged(comm);
+    operation = make(staged);
+    operation->staged = std::move(staged);
+  } catch (const Error& why) {
+    report_transfer_failure(why);
+    return raise(comm);
+  } catch (...) {
+    return raise(comm, MPI_ERR_NO_MEM);
+  }
+  return execute_collective(route, comm, call, std::move(operation), persistent<Tail...>, request_of(tail...));
+}
+
+/// The elements of one rank.
+template <class Buffer, class Count>
+Range block_elements(const OneBlock<Buffer, Count>& given, int) noexcept {
+  return {0, given.count};
+}
+template <class Buffer, class Count>
+Range block_elements(const EqualBlocks<Buffer, Count>& given, int rank) noexcept {
+  return {std::int64_t{rank} * given.count, (std::int64_t{rank} + 1) * given.count};
+}
+template <class Buffer, class Count, class At>
+Range block_elements(const VaryingBlocks<Buffer, Count, At>& given, int rank) noexcept {
+  return {given.at[rank], std::int64_t{given.at[rank]} + given.counts[rank]};
+}
+template <class Given>
+UserBlocks blocks_of(const Given& given, int ranks, Access access, StagedBlocks& staged, int only = -1,
+                     const Coding* coding = nullptr) {
+  std::vector<Range> blocks;
+  blocks.reserve(static_cast<std::size_t>(ranks));
+  for (int rank = 0; rank < ranks; ++rank) blocks.push_back(block_elements(given, rank));
+  return UserBlocks(given.buffer, blocks, given.type, access, staged, only, coding);
+}
+
+/// Packed bytes of all blocks; -1: an argument is invalid.
+template <class Buffer, class Count>
+std::int64_t all_bytes(const OneBlock<Buffer, Count>& given, std::int64_t element, int) noexcept {
+  std::int64_t bytes = 0;
+  return given.count < 0 || __builtin_mul_overflow(std::int64_t{given.count}, element, &bytes) ? -1 : bytes;
+}
+template <class Buffer, class Count>
+std::int64_t all_bytes(const EqualBlocks<Buffer, Count>& given, std::int64_t element, int ranks) noexcept {
+  std::int64_t bytes = 0;
+  return given.count < 0 || __builtin_mul_overflow(std::int64_t{given.count} * ranks, element, &bytes) ? -1 : bytes;
+}
+template <class Buffer, class Count, class At>
+std::int64_t all_bytes(const VaryingBlocks<Buffer, Count, At>& given, std::int64_t element, int ranks) noexcept {
+  if (!given.counts || !given.at) return -1;
+  std::int64_t sum = 0;
+  for (int rank = 0; rank < ranks; ++rank) {
+    std::int64_t bytes = 0;
+    if (given.counts[rank] < 0 || __builtin_mul_overflow(std::int64_t{given.counts[rank]}, element, &bytes) ||
+        __builtin_add_overflow(sum, bytes, &sum))
+      return -1;
+  }
+  return sum;
+}
+
+template <class Buffer, class Count>
+std::int64_t block_bytes(const EqualBlocks<Buffer, Count>& given, std::int64_t element, int) noexcept {
+  return given.count * element;
+}
+template <class Buffer, class Count, class At>
+std::int64_t block_bytes(const VaryingBlocks<Buffer, Count, At>& given, std::int64_t element, int rank) noexcept {
+  return given.counts[rank] * element;
+}
+
+/// True if the same elements in the same place are sent and received. The library reports this as an error: MPICH
+/// compares just these values and, for types without gaps, bytes. Any other call must not be left to the library,
+/// because the other members don't see the difference.
+template <class One, class All>
+bool same_place(const One& one, const All& all, const ElementSize& element, int rank) noexcept {
+  const Range block = block_elements(all, rank);
+  return one.type == all.type && one.count > 0 && one.count == block.length() &&
+         one.buffer ==
+             static_cast<const std::byte*>(static_cast<const void*>(all.buffer)) + block.first * element.packed;
+}
+/// The library reports a null pointer as an invalid buffer, except for types of absolute addresses.
+inline bool no_buffer(const void* buffer, MPI_Datatype type) noexcept { return !buffer && predefined(type); }
+/// Packed bytes of a direction whose sizes the other members don't know; -1: an argument is invalid.
+template <class Given>
+std::int64_t sound_bytes(const Given& given, int ranks) noexcept {
+  const ElementSize element = element_size(given.type);
+  const std::int64_t bytes = element.packed < 0 ? -1 : all_bytes(given, element.packed, ranks);
+  return bytes > 0 && no_buffer(given.buffer, given.type) ? -1 : bytes;
+}
+
+}  // namespace dispatch_detail
+
+/// True if allgathers of this communicator may be approximate, as far as all members know without looking at the types.
+bool may_be_quantised(const CommEntry& entry) noexcept;
+
+// The functions below return the error of the call if it was carried out. Otherwise nothing was done and the call is
+// left to the library, in the form *left; *left is set only if this is not the form that was called.
+
+/// MPI_Allgather and MPI_Allgatherv.
+template <class Out, class In, class... Tail>
+std::optional<int> dispatch_allgather(const char* call, LibraryForm* left, const Out& out, const In& in, MPI_Comm comm,
+                                      Tail... tail) {
+  using namespace dispatch_detail;
+  const CommMember entry = member_of<Tail...>(comm);
+  const ElementSize element = element_size(in.type);
+  const bool in_place = out.buffer == MPI_IN_PLACE;
+  if (!entry || element.packed < 0 || in.buffer == MPI_IN_PLACE || !has_request(tail...)) return std::nullopt;
+  const std::int64_t bytes = all_bytes(in, element.packed, entry->size());
+  if (bytes <= 0 || no_buffer(in.buffer, in.type)) return std::nullopt;
+  // This rank sends as many bytes as its block has; if not, MPI reports it.
+  if (!in_place) {
+    const ElementSize sent = element_size(out.type);
+    std::int64_t own = 0;
+    if (sent.packed < 0 || out.count < 0 || __builtin_mul_overflow(sent.packed, std::int64_t{out.count}, &own))
+      return std::nullopt;
+    if (own != block_bytes(in, element.packed, entry->rank()) || (own > 0 && no_buffer(out.buffer, out.type)))
+      return std::nullopt;
+    if (same_place(out, in, element, entry->rank())) return std::nullopt;
+  }
+  const Route to =
+      with_persistent_queue<Tail...>(route(*entry, In::has_arrays ? Collective::allgatherv : Collective::allgather,
+                                           bytes, blocking<Tail...>, !may_be_quantised(*entry), left),
+                                     comm, *entry);
+  if (!to.queue) return std::nullopt;
+  return carry(
+      to, comm, call,
+      [&](StagedBlocks& staged) -> std::unique_ptr<Operation> {
+        const auto codes = quantised_gather(*entry, in.type);
+        const Coding coding = codes ? Coding{codes->format, codes->gathered} : Coding{};
+        std::optional<UserBlocks> own;
+        if (!in_place) own.emplace(blocks_of(out, 1, Access::read, staged, -1, codes ? &coding : nullptr));
+        UserBlocks all = blocks_of(in, entry->size(), in_place ? Access::both : Access::written, staged, entry->rank(),
+                                   codes ? &coding : nullptr);
+        if (codes) return std::make_unique<QuantisedAllgather>(std::move(own), std::move(all), *codes);
+        return std::make_unique<AllgatherOperation>(std::move(own), std::move(all));
+      },
+      tail...);
+}
+
+template <class Count, class... Tail>
+std::optional<int> dispatch_bcast(const char* call, LibraryForm* left, void* buffer, Count count, MPI_Datatype type,
+                                  int root, MPI_Comm comm, Tail... tail) {
+  using namespace dispatch_detail;
+  const CommMember entry = member_of<Tail...>(comm);
+  const ElementSize element = element_size(type);
+  std::int64_t bytes = 0;
+  if (!entry || element.packed < 0 || count <= 0 || root < 0 || root >= entry->size() || !has_request(tail...) ||
+      __builtin_mul_overflow(element.packed, std::int64_t{count}, &bytes) || bytes == 0 || no_buffer(buffer, type))
+    return std::nullopt;
+  const Route to = with_persistent_queue<Tail...>(
+      route(*entry, Collective::broadcast, bytes, blocking<Tail...>, true, left), comm, *entry);
+  if (!to.queue) return std::nullopt;
+  return carry(
+      to, comm, call,
+      [&](StagedBlocks& staged) -> std::unique_ptr<Operation> {
+        const Access access = entry->rank() == root ? Access::read : Access::written;
+        return std::make_unique<BroadcastOperation>(
+            blocks_of(OneBlock<void*, Count>{buffer, count, type}, 1, access, staged), root);
+      },
+      tail...);
+}
+
+/// Whether and how a reduction of this operation and type may go through the hierarchy. Elements longer than a page may
+/// not fit into staging.
+struct DispatchedReduction {
+  bool possible = false;
+  bool in_one_order = false;
+  /// The same bits in any order.
+  bool exact() const noexcept { return possible && !in_one_order; }
+};
+DispatchedReduction dispatch_reduction(const CommEntry& entry, MPI_Op op, MPI_Datatype type, std::int64_t element_bytes,
+                                       bool blocking) noexcept;
+
+template <class Count, class... Tail>
+std::optional<int> dispatch_allreduce(const char* call, LibraryForm* left, const void* send, void* receive, Count count,
+                                      MPI_Datatype type, MPI_Op op, MPI_Comm comm, Tail... tail) {
+  using namespace dispatch_detail;
+  const CommMember entry = member_of<Tail...>(comm);
+  const ElementSize element = element_size(type);
+  std::int64_t bytes = 0;
+  if (!entry || element.packed <= 0 || count <= 0 || receive == MPI_IN_PLACE || send == receive ||
+      !has_request(tail...) || __builtin_mul_overflow(element.packed, std::int64_t{count}, &bytes) ||
+      no_buffer(send, type) || no_buffer(receive, type))
+    return std::nullopt;
+  const DispatchedReduction how = dispatch_reduction(*entry, op, type, element.packed, blocking<Tail...>);
+  const auto codes = quantised_sum(*entry, op, type);
+  if (!how.possible && !codes) return std::nullopt;
+  const Route to = with_persistent_queue<Tail...>(
+      route(*entry, Collective::allreduce, bytes, blocking<Tail...>, how.exact(), left), comm, *entry);
+  if (!to.queue) return std::nullopt;
+  return carry(
+      to, comm, call,
+      [&](StagedBlocks& staged) -> std::unique_ptr<Operation> {
+        std::optional<UserBlocks> input;
+        if (send != MPI_IN_PLACE)
+          input.emplace(blocks_of(OneBlock<const void*, Count>{send, count, type}, 1, Access::read, staged));
+        const Coding coding = codes ? Coding{codes->format, codes->gathered, entry->size()} : Coding{};
+        UserBlocks output = blocks_of(OneBlock<void*, Count>{receive, count, type}, 1,
+                                      input ? Access::written : Access::both, staged, -1, codes ? &coding : nullptr);
+        if (codes) return std::make_unique<QuantisedAllreduce>(std::move(input), std::move(output), *codes);
+        return std::make_unique<AllreduceOperation>(std::move(input), std::move(output),
+                                                    MpiReduction(op, type, how.in_one_order));
+      },
+      tail...);
+}
+
+/// MPI_Reduce_scatter and MPI_Reduce_scatter_block: `count_of(rank)` elements for each rank.
+template <class CountOf, class... Tail>
+std::optional<int> dispatch_reduce_scatter(const char* call, LibraryForm* left, const void* send, void* receive,
+                                           CountOf count_of, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+                                           Tail... tail) {
+  using namespace dispatch_detail;
+  const CommMember entry = member_of<Tail...>(comm);
+  const ElementSize element = element_size(type);
+  if (!entry || element.packed <= 0 || receive == MPI_IN_PLACE || send == receive || !has_request(tail...))
+    return std::nullopt;
+  std::int64_t elements = 0, bytes = 0;
+  for (int rank = 0; rank < entry->size(); ++rank) {
+    const std::int64_t count = count_of(rank);
+    if (count < 0 || __builtin_add_overflow(elements, count, &elements)) return std::nullopt;
+  }
+  if (elements == 0 || __builtin_mul_overflow(element.packed, elements, &bytes) || no_buffer(send, type))
+    return std::nullopt;
+  if (count_of(entry->rank()) > 0 && no_buffer(receive, type)) return std::nullopt;
+  const DispatchedReduction how = dispatch_reduction(*entry, op, type, element.packed, blocking<Tail...>);
+  const auto codes = quantised_sum(*entry, op, type);
+  if (!how.possible && !codes) return std::nullopt;
+  const Route to = with_persistent_queue<Tail...>(
+      route(*entry, Collective::reduce_scatter, bytes, blocking<Tail...>, how.exact(), left), comm, *entry);
+  if (!to.queue) return std::nullopt;
+  return carry(
+      to, comm, call,
+      [&](StagedBlocks& staged) -> std::unique_ptr<Operation> {
+        const bool in_place = send == MPI_IN_PLACE;
+        std::vector<Range> blocks;
+        std::int64_t before = 0;
+        for (int rank = 0; rank < entry->size(); before += count_of(rank), ++rank)
+          blocks.push_back({before, before + count_of(rank)});
+        UserBlocks input(in_place ? receive : send, blocks, type, Access::read, staged);
+        const Range result{0, count_of(entry->rank())};
+        UserBlocks output(receive, {&result, 1}, type, Access::written, staged);
+        KeptResult kept = in_place ? KeptResult(runtime().pool, output.bytes(0)) : KeptResult();
+        if (codes)
+          return std::make_unique<QuantisedReduceScatter>(std::move(input), std::move(output), std::move(kept), *codes);
+        return std::make_unique<ReduceScatterOperation>(std::move(input), std::move(output), std::move(kept),
+                                                        MpiReduction(op, type, how.in_one_order));
+      },
+      tail...);
+}
+
+template <class Count, class... Tail>
+std::optional<int> dispatch_reduce(const char* call, LibraryForm* left, const void* send, void* receive, Count count,
+                                   MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm, Tail... tail) {
+  using namespace dispatch_detail;
+  const CommMember entry = member_of<Tail...>(comm);
+  const ElementSize element = element_size(type);
+  std::int64_t bytes = 0;
+  if (!entry || element.packed <= 0 || count <= 0 || root < 0 || root >= entry->size() || !has_request(tail...) ||
+      __builtin_mul_overflow(element.packed, std::int64_t{count}, &bytes))
+    return std::nullopt;
+  const bool at_root = entry->rank() == root;
+  if (at_root ? receive == MPI_IN_PLACE || send == receive || no_buffer(receive, type) : send == MPI_IN_PLACE)
+    return std::nullopt;
+  if (no_buffer(send, type)) return std::nullopt;
+  const DispatchedReduction how = dispatch_reduction(*entry, op, type, element.packed, blocking<Tail...>);
+  if (!how.possible) return std::nullopt;
+  const Route to = with_persistent_queue<Tail...>(
+      route(*entry, Collective::reduce, bytes, blocking<Tail...>, how.exact(), left), comm, *entry);
+  if (!to.queue) return std::nullopt;
+  return carry(
+      to, comm, call,
+      [&](StagedBlocks& staged) -> std::unique_ptr<Operation> {
+        std::optional<UserBlocks> input, output;
+        if (send != MPI_IN_PLACE)
+          input.emplace(blocks_of(OneBlock<const void*, Count>{send, count, type}, 1, Access::read, staged));
+        if (at_root)
+          output.emplace(blocks_of(OneBlock<void*, Count>{receive, count, type}, 1,
+                                   input ? Access::written : Access::both, staged));
+        return std::make_unique<ReduceOperation>(std::move(input), std::move(output), root,
+                                                 MpiReduction(op, type, how.in_one_order));
+      },
+      tail...);
+}
+
+/// The common last part of dispatch_rooted() and dispatch_rooted_v().
+template <bool gathers, class One, class All, class... Tail>
+int carry_rooted(const Route& to, MPI_Comm comm, const char* call, const One& one, const All& all,
+                 const CommEntry& entry, int root, std::int64_t block, Tail... tail) {
+  using namespace dispatch_detail;
+  const bool at_root = entry.rank() == root, in_place = at_root && one.buffer == MPI_IN_PLACE;
+  // If the senders pass the sizes, received data may be shorter than its place, and the rest of the place is unchanged.
+  // So the whole place is read, too.
+  const bool told = block == sizes_are_told;
+  const Access received = told ? Access::both : Access::written;
+  return carry(
+      to, comm, call,
+      [&](StagedBlocks& staged) -> std::unique_ptr<Operation> {
+        std::optional<UserBlocks> own, blocks;
+        if (!in_place) own.emplace(blocks_of(one, 1, gathers ? Access::read : received, staged));
+        if (at_root)
+          blocks.emplace(blocks_of(all, entry.size(),
+                                   !gathers   ? Access::read
+                                   : in_place ? Access::both
+                                              : received,
+                                   staged, told ? -1 : root));
+        if constexpr (gathers)
+          return std::make_unique<GatherOperation>(std::move(own), std::move(blocks), block, root);
+        else
+          return std::make_unique<ScatterOperation>(std::move(blocks), std::move(own), block, root);
+      },
+      tail...);
+}
+
+/// MPI_Gather (`gathers`) and MPI_Scatter. `one`: a rank's block. `all`: the root's blocks. `in_place`: the root's own
+/// block is already in its place.
+template <bool gathers, class One, class All, class... Tail>
+std::optional<int> dispatch_rooted(const char* call, LibraryForm* left, const One& one, const All& all, int root,
+                                   MPI_Comm comm, Tail... tail) {
+  using namespace dispatch_detail;
+  const CommMember entry = member_of<Tail...>(comm);
+  if (!entry || root < 0 || root >= entry->size() || !has_request(tail...)) return std::nullopt;
+  const bool at_root = entry->rank() == root, in_place = at_root && one.buffer == MPI_IN_PLACE;
+  if (!at_root && one.buffer == MPI_IN_PLACE) return std::nullopt;
+  const ElementSize element = element_size(at_root ? all.type : one.type);
+  const std::int64_t count = at_root ? all.count : one.count;
+  std::int64_t block = 0, bytes = 0;
+  if (element.packed <= 0 || count <= 0 || __builtin_mul_overflow(element.packed, count, &block) ||
+      __builtin_mul_overflow(block, std::int64_t{entry->size()}, &bytes))
+    return std::nullopt;
+  if (!in_place && no_buffer(one.buffer, one.type)) return std::nullopt;
+  if (at_root && (no_buffer(all.buffer, all.type) || (!in_place && same_place(one, all, element, root))))
+    return std::nullopt;
+  if (at_root && !in_place) {
+    const ElementSize own = element_size(one.type);
+    std::int64_t own_bytes = 0;
+    if (own.packed < 0 || one.count < 0 || __builtin_mul_overflow(own.packed, std::int64_t{one.count}, &own_bytes) ||
+        own_bytes != block)
+      return std::nullopt;
+  }
+  const Route to = with_persistent_queue<Tail...>(
+      route(*entry, gathers ? Collective::gather : Collective::scatter, bytes, blocking<Tail...>, true, left), comm,
+      *entry);
+  if (!to.queue) return std::nullopt;
+  return carry_rooted<gathers>(to, comm, call, one, all, *entry, root, block, tail...);
+}
+
+template <class Out, class In, class... Tail>
+std::optional<int> dispatch_alltoall(const char* call, LibraryForm* left, const Out& out, const In& in, MPI_Comm comm,
+                                     Tail... tail) {
+  using namespace dispatch_detail;
+  const CommMember entry = member_of<Tail...>(comm);
+  const ElementSize sent = element_size(out.type), received = element_size(in.type);
+  if (!entry || out.buffer == MPI_IN_PLACE || in.buffer == MPI_IN_PLACE || sent.packed <= 0 || received.packed <= 0 ||
+      out.count <= 0 || in.count <= 0 || !has_request(tail...))
+    return std::nullopt;
+  const std::int64_t bytes = all_bytes(out, sent.packed, entry->size());
+  if (bytes <= 0 || bytes != all_bytes(in, received.packed, entry->size()) ||
+      (out.buffer == in.buffer && out.type == in.type && out.count == in.count))
+    return std::nullopt;
+  if (no_buffer(out.buffer, out.type) || no_buffer(in.buffer, in.type)) return std::nullopt;
+  const Route to = with_persistent_queue<Tail...>(
+      route(*entry, Collective::alltoall, bytes, blocking<Tail...>, true, left), comm, *entry);
+  if (!to.queue) return std::nullopt;
+  return carry(
+      to, comm, call,
+      [&](StagedBlocks& staged) -> std::unique_ptr<Operation> {
+        return std::make_unique<AlltoallOperation>(blocks_of(out, entry->size(), Access::read, staged),
+                                                   blocks_of(in, entry->size(), Access::written, staged), true);
+      },
+      tail...);
+}
+
+/// MPI_Gatherv (`gathers`) and MPI_Scatterv: as dispatch_rooted().
+template <bool gathers, class One, class All, class... Tail>
+std::optional<int> dispatch_rooted_v(const char* call, const One& one, const All& all, int root, MPI_Comm comm,
+                                     Tail... tail) {
+  using namespace dispatch_detail;
+  const CommMember entry = member_of<Tail...>(comm);
+  if (!entry || root < 0 || root >= entry->size() || !has_request(tail...)) return std::nullopt;
+  const bool at_root = entry->rank() == root, in_place = at_root && one.buffer == MPI_IN_PLACE;
+  if (!at_root && one.buffer == MPI_IN_PLACE) return std::nullopt;
+  const std::int64_t own_bytes = in_place ? 0 : sound_bytes(one, entry->size()),
+                     bytes = at_root ? sound_bytes(all, entry->size()) : own_bytes;
+  if (own_bytes < 0 || bytes < 0 || (at_root && !in_place && same_place(one, all, element_size(all.type), root)))
+    return std::nullopt;
+  const Route to = with_persistent_queue<Tail...>(
+      route_of_any_size(*entry, gathers ? Collective::gather : Collective::scatter, bytes, blocking<Tail...>), comm,
+      *entry);
+  if (!to.queue) return std::nullopt;
+  return carry_rooted<gathers>(to, comm, call, one, all, *entry, root, sizes_are_told, tail...);
+}
+
+template <class Out, class In, class... Tail>
+std::optional<int> dispatch_alltoallv(const char* call, const Out& out, const In& in, MPI_Comm comm, Tail... tail) {
+  using namespace dispatch_detail;
+  const CommMember entry = member_of<Tail...>(comm);
+  if (!entry || out.buffer == MPI_IN_PLACE || in.buffer == MPI_IN_PLACE || !has_request(tail...)) return std::nullopt;
+  const std::int64_t bytes = sound_bytes(out, entry->size());
+  // The library reports an error if both directions have the same buffer and the same array of counts.
+  if (bytes < 0 || sound_bytes(in, entry->size()) < 0 ||
+      (out.buffer == in.buffer && out.type == in.type && out.counts == in.counts))
+    return std::nullopt;
+  const Route to = with_persistent_queue<Tail...>(
+      route_of_any_size(*entry, Collective::alltoall, bytes, blocking<Tail...>), comm, *entry);
+  if (!to.queue || !exchange_fits(to.queue->topology())) return std::nullopt;
+  return carry(
+      to, comm, call,
+      [&](StagedBlocks& staged) -> std::unique_ptr<Operation> {
+        return std::make_unique<AlltoallOperation>(blocks_of(out, entry->size(), Access::read, staged),
+                                                   blocks_of(in, entry->size(), Access::both, staged), false);
+      },
+      tail...);
+}
+
+/// The collectives that move data, selected by the forms of their two directions.
+template <AtRoot only, class Out, class In, class... Tail>
+std::optional<int> dispatch_moved(const char* call, LibraryForm* left, const Out& out, const In& in,
+                                  [[maybe_unused]] int root, MPI_Comm comm, Tail... tail) {
+  if constexpr (only == AtRoot::neither && !Out::many && In::many)
+    return dispatch_allgather(call, left, out, in, comm, tail...);
+  else if constexpr (only == AtRoot::in && In::has_arrays)
+    return dispatch_rooted_v<true>(call, out, in, root, comm, tail...);
+  else if constexpr (only == AtRoot::in)
+    return dispatch_rooted<true>(call, left, out, in, root, comm, tail...);
+  else if constexpr (only == AtRoot::out && Out::has_arrays)
+    return dispatch_rooted_v<false>(call, in, out, root, comm, tail...);
+  else if constexpr (only == AtRoot::out)
+    return dispatch_rooted<false>(call, left, in, out, root, comm, tail...);
+  else if constexpr (Out::has_arrays)
+    return dispatch_alltoallv(call, out, in, comm, tail...);
+  else
+    return dispatch_alltoall(call, left, out, in, comm, tail...);
+}
+
+}  // namespace bestride

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interpose/collectives/job.hpp"
+
+#include <sys/sysinfo.h>
+
+#include <algorithm>
+#include <atomic>
+#include <new>
+
+#include "base/message.hpp"
+#include "base/variables.hpp"
+#include "interpose/collectives/communicator.hpp"
+#include "interpose/collectives/progress_thread.hpp"
+#include "interpose/collectives/requests.hpp"
+#include "interpose/device/lazy_interception.hpp"
+#include "interpose/device/transfer_choice.hpp"
+#include "interpose/mpi/functions.hpp"
+#include "interpose/objects/runtime.hpp"
+#include "interpose/peers/world_topology.hpp"
+
+namespace bestride {
+namespace {
+
+/// Never destroyed: destructors of other libraries may call MPI.
+struct Joined {
+  explicit Joined(const Topology& world, const JobSettings& given) noexcept
+      : settings(given), chooser(given.parameters), job{world, settings, chooser, MPI_COMM_NULL, 0, false} {}
+  JobSettings settings;
+  CollectiveChooser chooser;
+  Job job;
+};
+alignas(Joined) unsigned char storage[sizeof(Joined)];
+constinit std::atomic<const Job*> joined{nullptr};
+
+JobSettings settings_here(const CollectiveMeasurements* measured) noexcept {
+  const Settings& settings = Settings::get();
+  JobSettings own;
+  const CollectiveMode mode = collective_mode(settings.text("BESTRIDE_COLLECTIVES"));
+  own.parameters = parameters_of(measured ? *measured : CollectiveMeasurements{}, mode);
+  own.window_limit = settings.size("BESTRIDE_WINDOW_LIMIT");
+  own.cache_bytes = settings.size("BESTRIDE_CACHE_BYTES");
+  struct sysinfo machine;
+  if (sysinfo(&machine) == 0)
+    own.cache_bytes =
+        std::min<std::int64_t>(own.cache_bytes, static_cast<std::int64_t>(machine.totalram / 16 * machine.mem_unit));
+  own.reassociate = settings.flag("BESTRIDE_REASSOCIATE");
+  const std::string& codes = settings.text("BESTRIDE_QUANTIZE");
+  own.quantise = codes == "int8" ? 8 : codes == "int4" ? 4 : 0;
+  return own;
+}
+
+/// True if device memory can't be detected although the library accepts it: BESTRIDE_GPU=off with a GPU-aware library.
+bool device_memory_unseen() noexcept { return Settings::get().text("BESTRIDE_GPU") == "off" && gpu_aware(); }
+
+}  // namespace
+
+const Job* job() noexcept { return joined.load(std::memory_order_acquire); }
+
+void join_job(const CollectiveMeasurements* measured) noexcept {
+  const Topology* world = world_topology();
+  if (!world || world->nodes() < 2) return;
+  JobSettings settings = settings_here(measured);
+  MPI_Comm wire = MPI_COMM_NULL;
+  int bad = real.Comm_dup(MPI_COMM_WORLD, &wire) != MPI_SUCCESS || !runtime().comms.find(MPI_COMM_WORLD);
+  if (device_memory_unseen()) {
+    bad = 1;
+    say_once("gpu.unseen",
+             "BESTRIDE_GPU=off: collectives of all ranks are left to the MPI library, which takes device memory, too");
+  }
+  if (wire != MPI_COMM_NULL) real.Comm_set_errhandler(wire, MPI_ERRORS_RETURN);
+  int* largest = nullptr;
+  int found = 0;
+  if (!bad) bad = real.Comm_get_attr(wire, MPI_TAG_UB, &largest, &found) != MPI_SUCCESS || !found;
+  // All ranks take the same path, also if one of them has failed.
+  const int mine[2] = {bad, !start_progress_thread()};
+  int any[2] = {1, 1};
+  if (real.Allreduce(mine, any, 2, MPI_INT, MPI_MAX, MPI_COMM_WORLD) != MPI_SUCCESS || any[0])
+    return end_progress_thread();
+  if (real.Bcast(&settings, sizeof settings, MPI_BYTE, 0, wire) != MPI_SUCCESS) return end_progress_thread();
+  if (!settings.parameters.intact() || settings.parameters.mode == CollectiveMode::library)
+    return end_progress_thread();
+  if (!open_requests()) return end_progress_thread();
+  auto* all = new (storage) Joined(*world, settings);
+  all->job.wire = wire;
+  all->job.largest_tag = *largest;
+  all->job.nonblocking = !any[1];
+  joined.store(&all->job, std::memory_order_release);
+  intercept_collectives_lazily();
+  if (CommEntry* everyone = runtime().comms.find(MPI_COMM_WORLD)) agree_on_collectives(MPI_COMM_WORLD, *everyone);
+}
+
+void leave_job() noexcept {
+  const Job* all = joined.exchange(nullptr, std::memory_order_acq_rel);
+  if (!all) return;
+  end_progress_thread();
+  close_requests();
+  MPI_Comm wire = all->wire;
+  real.Comm_free(&wire);
+}
+
+}  // namespace bestride

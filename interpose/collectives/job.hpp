@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Job: what hierarchical collectives need of the whole job, the same on every rank: the topology of MPI_COMM_WORLD,
+// rank 0's settings and measurements, and one private communicator for all messages.
+//
+// There is one private communicator for all, with a tag for each communicator of the application. Alternative
+// considered: one private communicator for each. Creating it would run the application's attribute copy functions, and
+// would have to wait inside MPI_Iallgather.
+#include <mpi.h>
+
+#include "model/topology.hpp"
+#include "perfmodel/collective/choice.hpp"
+
+namespace bestride {
+
+/// Rank 0's settings, sent to all ranks as plain bytes.
+struct JobSettings {
+  CollectiveParameters parameters;
+  std::int64_t window_limit = 0;  ///< bytes of a communicator's shared memory on one node
+  std::int64_t cache_bytes = 0;   ///< bytes for past allgathers on a node, of all communicators together; 0: nothing is
+                                  ///< kept
+  std::int32_t reassociate = 0;   ///< BESTRIDE_REASSOCIATE
+  std::int32_t quantise = 0;      ///< BESTRIDE_QUANTIZE: bits of a code, 0: off
+};
+
+struct Job {
+  const Topology& topology;  ///< of MPI_COMM_WORLD
+  const JobSettings& settings;
+  const CollectiveChooser& chooser;
+  MPI_Comm wire;  ///< a private duplicate of MPI_COMM_WORLD; errors on it are returned
+  int largest_tag;
+  bool nonblocking;  ///< every rank has a progress thread, so nonblocking and persistent collectives may go through the
+                     ///< hierarchy
+};
+
+/// nullptr, on all ranks alike: this job has no hierarchical collectives. Callable from any thread after MPI_Init has
+/// returned.
+const Job* job() noexcept;
+
+/// Collective, in MPI_Init. Does nothing unless the topology of MPI_COMM_WORLD is known and has several nodes.
+/// `measured`: nullptr if there is no profile.
+void join_job(const CollectiveMeasurements* measured) noexcept;
+/// At MPI_Finalize: nothing is started after this.
+void leave_job() noexcept;
+
+}  // namespace bestride

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interpose/collectives/member.hpp"
+
+#include "interpose/collectives/communicator.hpp"
+#include "interpose/objects/runtime.hpp"
+
+namespace bestride {
+
+CommMember::CommMember(MPI_Comm comm, bool may_wait) noexcept {
+  if (comm == MPI_COMM_NULL) return;
+  CommRegistry& known = runtime().comms;
+  CommEntry* entry = known.find(comm);
+  // Invalid, or made in a way that no member has seen.
+  if (!known.lost() && (!entry || !entry->made())) return;
+  if (!entry) {
+    known.add_valid(comm);
+    entry = known.find(comm);
+  }
+  if (!entry) {
+    entry = &for_this_call_.emplace(comm, runtime().locality(), true);
+    entry->collectives.remembered = false;
+  }
+  if (entry->size() < 2) return;
+  entry_ = entry;
+  if (may_wait) agree_on_collectives(comm, *entry);
+}
+
+}  // namespace bestride

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// CommMember: a communicator in a collective call, as this rank knows it.
+//
+// Members agree in their first blocking collective on a communicator, before any argument is examined. So all of them
+// agree, whatever the arguments of each are. If a rank has no memory to store the communicator's entry, it has one for
+// the duration of the call: it takes part, reports that it can't, all members leave the collective to the MPI library,
+// and they try again at the next one.
+#include <mpi.h>
+
+#include <optional>
+
+#include "interpose/objects/comm_registry.hpp"
+
+namespace bestride {
+
+class CommMember {
+ public:
+  /// `may_wait`: the call may wait for other members.
+  CommMember(MPI_Comm comm, bool may_wait) noexcept;
+
+  /// True if it is an intra-communicator of two ranks or more.
+  explicit operator bool() const noexcept { return entry_ != nullptr; }
+  CommEntry& operator*() const noexcept { return *entry_; }
+  CommEntry* operator->() const noexcept { return entry_; }
+
+ private:
+  CommEntry* entry_ = nullptr;
+  std::optional<CommEntry> for_this_call_;
+};
+
+}  // namespace bestride

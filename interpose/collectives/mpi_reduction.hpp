@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// MpiReduction: an MPI operation on packed elements of an MPI datatype. The MPI library applies it (MPI_Reduce_local),
+// so every operation and type has exactly the library's semantics.
+#include <mpi.h>
+
+#include <memory>
+
+#include "collectives/core/reduction.hpp"
+#include "interpose/objects/plan.hpp"
+
+namespace bestride {
+
+class MpiReduction final : public Reduction {
+ public:
+  /// True if elements of this known type (operands.hpp) can be laid out as the operation expects them. The same answer
+  /// on all members.
+  static bool possible(MPI_Datatype type) noexcept;
+  /// `type` must be possible(). Operation and type must outlive this object. May throw std::bad_alloc.
+  MpiReduction(MPI_Op op, MPI_Datatype type, bool in_one_order);
+  void combine(const std::byte* in, std::byte* inout, std::int64_t bytes) const noexcept override;
+
+ private:
+  /// lay_out() and pack() copy between packed elements and their places in one half of places_.
+  void lay_out(const std::byte* packed, std::int64_t bytes, std::byte* places) const noexcept;
+  void pack(const std::byte* places, std::int64_t bytes, std::byte* packed) const noexcept;
+
+  static constexpr std::int64_t half = 16 * 1024;  ///< bytes of elements laid out at a time
+  MPI_Op op_;
+  MPI_Datatype type_;
+  std::int64_t extent_;
+  std::int64_t batch_ = 0;               ///< elements with gaps that are laid out at a time; 0: there are no gaps
+  PlanRef plan_;                         ///< of a batch; none: by MPI_Pack
+  std::unique_ptr<std::byte[]> places_;  ///< two halves
+};
+
+}  // namespace bestride

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Operation: one call of a collective that goes through the hierarchy, from its arguments to its end.
+#include <mpi.h>
+
+#include <atomic>
+
+#include "collectives/cache/arena.hpp"
+#include "collectives/cache/cache_table.hpp"
+#include "collectives/core/hierarchy.hpp"
+#include "collectives/core/task.hpp"
+#include "interpose/collectives/staged_blocks.hpp"
+
+namespace bestride {
+
+/// What a communicator keeps of past allgathers.
+struct CollectiveCache {
+  CacheTable table;
+  Arena arena;
+};
+
+/// Lives until it has ended. A persistent operation begins many times.
+class Operation {
+ public:
+  virtual ~Operation() = default;
+  /// Returns the task of one start. May throw std::bad_alloc.
+  virtual Task begin(Hierarchy& hierarchy) = 0;
+  /// Called after the task has ended: the remaining work that is local to this rank.
+  virtual void finish() noexcept {}
+
+  /// Valid once it has ended.
+  int error() const noexcept { return failed ? MPI_ERR_OTHER : truncated ? MPI_ERR_TRUNCATE : MPI_SUCCESS; }
+
+  /// For the report; static text.
+  virtual const char* way() const noexcept { return "hierarchical"; }
+
+  StagedBlocks staged;               ///< of the operands
+  CollectiveCache* cache = nullptr;  ///< set before begin(); nullptr: nothing is kept
+  MPI_Comm comm = MPI_COMM_NULL;     ///< the application's communicator, for errors
+  int request_tag = -1;  ///< tag of the message that completes the application's request (requests.hpp); -1: the call
+                         ///< itself waits
+  PipelineSettings pipeline;
+  std::atomic<bool> ended{false};  ///< set last
+  bool failed = false;             ///< valid once it has ended
+  bool truncated = false;          ///< valid once it has ended: a message was longer than its place on this rank
+};
+
+}  // namespace bestride

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The operations: each collective's arguments as operands, and the task that carries it out.
+#include <memory>
+#include <optional>
+
+#include "collectives/core/reduction.hpp"
+#include "interpose/collectives/kept_result.hpp"
+#include "interpose/collectives/mpi_reduction.hpp"
+#include "interpose/collectives/operands.hpp"
+#include "interpose/collectives/operation.hpp"
+
+namespace bestride {
+
+/// MPI_Allgather, MPI_Allgatherv.
+class AllgatherOperation final : public Operation {
+ public:
+  /// `own`: this rank's contribution; no value if in place.
+  AllgatherOperation(std::optional<UserBlocks> own, UserBlocks all) noexcept
+      : own_(std::move(own)), all_(std::move(all)) {}
+  Task begin(Hierarchy& hierarchy) override;
+  void finish() noexcept override { all_.complete(); }
+
+ private:
+  std::optional<UserBlocks> own_;
+  UserBlocks all_;
+};
+
+class BroadcastOperation final : public Operation {
+ public:
+  BroadcastOperation(UserBlocks data, int root) noexcept : data_(std::move(data)), root_(root) {}
+  Task begin(Hierarchy& hierarchy) override;
+  void finish() noexcept override { data_.complete(); }
+
+ private:
+  UserBlocks data_;
+  int root_;
+};
+
+/// MPI_Reduce_scatter, MPI_Reduce_scatter_block.
+class ReduceScatterOperation final : public Operation {
+ public:
+  /// `input`: a block for each rank. `kept`: where the result is assembled.
+  ReduceScatterOperation(UserBlocks input, UserBlocks output, KeptResult kept, MpiReduction reduction) noexcept
+      : input_(std::move(input)),
+        output_(std::move(output)),
+        kept_(std::move(kept)),
+        reduction_(std::move(reduction)) {}
+  Task begin(Hierarchy& hierarchy) override;
+  void finish() noexcept override;
+
+ private:
+  UserBlocks input_, output_;
+  KeptResult kept_;
+  MpiReduction reduction_;
+};
+
+class AllreduceOperation final : public Operation {
+ public:
+  /// `input`: no value if in place.
+  AllreduceOperation(std::optional<UserBlocks> input, UserBlocks output, MpiReduction reduction) noexcept
+      : input_(std::move(input)), output_(std::move(output)), reduction_(std::move(reduction)) {}
+  Task begin(Hierarchy& hierarchy) override;
+  void finish() noexcept override { output_.complete(); }
+
+ private:
+  std::optional<UserBlocks> input_;
+  UserBlocks output_;
+  MpiReduction reduction_;
+};
+
+/// MPI_Reduce.
+class ReduceOperation final : public Operation {
+ public:
+  /// `input`: no value if in place. `output`: only on the root.
+  ReduceOperation(std::optional<UserBlocks> input, std::optional<UserBlocks> output, int root,
+                  MpiReduction reduction) noexcept
+      : input_(std::move(input)), output_(std::move(output)), root_(root), reduction_(std::move(reduction)) {}
+  Task begin(Hierarchy& hierarchy) override;
+  void finish() noexcept override {
+    if (output_) output_->complete();
+  }
+
+ private:
+  std::optional<UserBlocks> input_, output_;
+  int root_;
+  MpiReduction reduction_;
+};
+
+/// Stands in place of the size of equal blocks: each block is as long as its sender says (MPI_Gatherv, MPI_Scatterv).
+inline constexpr std::int64_t sizes_are_told = -1;
+
+/// MPI_Gather(v): `own` goes to the root, which has `all`. In place, the root's own block is already there.
+class GatherOperation final : public Operation {
+ public:
+  GatherOperation(std::optional<UserBlocks> own, std::optional<UserBlocks> all, std::int64_t block_bytes,
+                  int root) noexcept
+      : own_(std::move(own)), all_(std::move(all)), block_bytes_(block_bytes), root_(root) {}
+  Task begin(Hierarchy& hierarchy) override;
+  void finish() noexcept override {
+    if (all_) all_->complete();
+  }
+
+ private:
+  std::optional<UserBlocks> own_, all_;
+  std::int64_t block_bytes_;
+  int root_;
+};
+
+/// MPI_Scatter(v): the root has `all`, and each rank receives `own`. In place, the root's own block stays.
+class ScatterOperation final : public Operation {
+ public:
+  ScatterOperation(std::optional<UserBlocks> all, std::optional<UserBlocks> own, std::int64_t block_bytes,
+                   int root) noexcept
+      : all_(std::move(all)), own_(std::move(own)), block_bytes_(block_bytes), root_(root) {}
+  Task begin(Hierarchy& hierarchy) override;
+  void finish() noexcept override {
+    if (own_) own_->complete();
+  }
+
+ private:
+  std::optional<UserBlocks> all_, own_;
+  std::int64_t block_bytes_;
+  int root_;
+};
+
+/// MPI_Alltoall; with unequal blocks, MPI_Alltoallv.
+class AlltoallOperation final : public Operation {
+ public:
+  AlltoallOperation(UserBlocks input, UserBlocks output, bool equal) noexcept
+      : input_(std::move(input)), output_(std::move(output)), equal_(equal) {}
+  Task begin(Hierarchy& hierarchy) override;
+  void finish() noexcept override { output_.complete(); }
+
+ private:
+  UserBlocks input_, output_;
+  bool equal_;
+};
+
+}  // namespace bestride

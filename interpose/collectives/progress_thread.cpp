@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interpose/collectives/progress_thread.hpp"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <time.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <utility>
+
+#include "base/message.hpp"
+#include "base/variables.hpp"
+#include "interpose/collectives/pending.hpp"
+#include "interpose/mpi/fault_injection.hpp"
+#include "interpose/mpi/functions.hpp"
+#include "interpose/peers/locality.hpp"
+
+namespace bestride {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr long sleep_ns = 200'000;
+constexpr std::chrono::microseconds look_after{10};
+
+enum class Mode { automatic, thread, calls };
+Mode mode() noexcept {
+  static const Mode one = [] {
+    const std::string& text = Settings::get().text("BESTRIDE_PROGRESS");
+    return text == "thread" ? Mode::thread : text == "calls" ? Mode::calls : Mode::automatic;
+  }();
+  return one;
+}
+
+struct Worker {
+  std::mutex mutex;
+  std::condition_variable wake;
+  std::atomic<bool> end{false};
+  pthread_t thread{};
+  bool started = false;
+};
+Worker& worker() noexcept {
+  static Worker* const one = new Worker;  // never destroyed: the thread may outlive static objects
+  return *one;
+}
+
+/// True if MPI calls of the application have made progress since the last check. *seen: their count at that check.
+bool calls_make_progress(unsigned* seen) noexcept {
+  const unsigned now = progress_by_calls.load(std::memory_order_relaxed);
+  return std::exchange(*seen, now) != now;
+}
+
+void* work(void*) {
+  Worker& self = worker();
+  const bool always = mode() == Mode::thread;
+  unsigned seen = 0;
+  while (!self.end.load(std::memory_order_acquire)) {
+    if (!any_collective_pending()) {
+      std::unique_lock lock(self.mutex);
+      self.wake.wait(lock, [&] { return self.end.load(std::memory_order_acquire) || any_collective_pending(); });
+      continue;
+    }
+    if (always) {
+      progress_collectives();
+      sched_yield();
+      continue;
+    }
+    const timespec pause{0, sleep_ns};
+    nanosleep(&pause, nullptr);
+    for (const Clock::time_point until = Clock::now() + look_after;
+         !calls_make_progress(&seen) && any_collective_pending();) {
+      progress_collectives();
+      if (Clock::now() >= until) break;
+    }
+  }
+  return nullptr;
+}
+
+bool start(Worker& self) noexcept {
+  if (inject_failure(FailPoint::thread)) return false;
+  // Signals of the application are delivered to its own threads only.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, 1 << 20);
+  const bool started = pthread_create(&self.thread, &attributes, &work, nullptr) == 0;
+  pthread_attr_destroy(&attributes);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return started;
+}
+
+}  // namespace
+
+bool wants_thread_multiple() noexcept {
+  const Settings& settings = Settings::get();
+  if (mode() == Mode::thread) return true;
+  if (mode() == Mode::calls || settings.text("BESTRIDE_ALL_RANKS") == "0") return false;
+  return !settings.text("BESTRIDE_TOPOLOGY").empty() || pretended_nodes() || !launched_on_one_host();
+}
+
+bool start_progress_thread() noexcept {
+  if (mode() == Mode::calls) return false;
+  Worker& self = worker();
+  const std::lock_guard lock(self.mutex);
+  if (self.started) return true;
+  int level = MPI_THREAD_SINGLE;
+  const bool granted = real.Query_thread(&level) == MPI_SUCCESS && level == MPI_THREAD_MULTIPLE;
+  self.started = granted && start(self);
+  if (!self.started)
+    (mode() == Mode::thread ? say_once : say_info)(
+        "progress", "%s; nonblocking collectives are left to the MPI library",
+        granted ? "the progress thread could not be started"
+                : "the MPI library does not grant MPI_THREAD_MULTIPLE, which the progress thread takes");
+  return self.started;
+}
+
+void wake_progress_thread() noexcept {
+  Worker& self = worker();
+  const std::lock_guard lock(self.mutex);
+  self.wake.notify_one();
+}
+
+void end_progress_thread() noexcept {
+  Worker& self = worker();
+  {
+    const std::lock_guard lock(self.mutex);
+    if (!self.started) return;
+    self.end.store(true, std::memory_order_release);
+    self.wake.notify_one();
+  }
+  pthread_join(self.thread, nullptr);
+}
+
+}  // namespace bestride

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The quantised collectives: which calls are quantised, and their operations. Opt-in (BESTRIDE_QUANTIZE, or the info
+// key bestride_quantize), because their results are approximate.
+#include <mpi.h>
+
+#include <optional>
+
+#include "interpose/collectives/kept_result.hpp"
+#include "interpose/collectives/operands.hpp"
+#include "interpose/collectives/operation.hpp"
+#include "kernels/quantise/format.hpp"
+
+namespace bestride {
+
+class CommEntry;
+
+struct Codes {
+  NumberFormat format;  ///< of the numbers
+  CodeBits gathered;    ///< for gathered numbers; each is coded once
+  CodeBits added;       ///< for summands
+};
+/// How allgathers of `type` on this communicator are quantised. All elements of the type must be numbers of one format.
+/// This follows from the type signature, so all members know it.
+std::optional<Codes> quantised_gather(CommEntry& entry, MPI_Datatype type) noexcept;
+/// How reductions are quantised: sums of float and double; and user-defined commutative operations on 16-bit integers,
+/// if the application declares these to be numbers.
+std::optional<Codes> quantised_sum(CommEntry& entry, MPI_Op op, MPI_Datatype type) noexcept;
+
+/// MPI_Allgather, MPI_Allgatherv.
+class QuantisedAllgather final : public Operation {
+ public:
+  /// `own`: this rank's contribution; no value if in place.
+  QuantisedAllgather(std::optional<UserBlocks> own, UserBlocks all, Codes codes) noexcept
+      : own_(std::move(own)), all_(std::move(all)), codes_(codes) {}
+  Task begin(Hierarchy& hierarchy) override;
+  void finish() noexcept override { all_.complete(); }
+  const char* way() const noexcept override { return "quantised"; }
+
+ private:
+  std::optional<UserBlocks> own_;
+  UserBlocks all_;
+  const Codes codes_;
+};
+
+/// MPI_Reduce_scatter, MPI_Reduce_scatter_block.
+class QuantisedReduceScatter final : public Operation {
+ public:
+  /// `kept`: where the result is assembled.
+  QuantisedReduceScatter(UserBlocks input, UserBlocks output, KeptResult kept, Codes codes) noexcept
+      : input_(std::move(input)), output_(std::move(output)), kept_(std::move(kept)), codes_(codes) {}
+  Task begin(Hierarchy& hierarchy) override;
+  void finish() noexcept override;
+  const char* way() const noexcept override { return "quantised"; }
+
+ private:
+  UserBlocks input_, output_;
+  KeptResult kept_;
+  const Codes codes_;
+};
+
+class QuantisedAllreduce final : public Operation {
+ public:
+  /// `input`: no value if in place.
+  QuantisedAllreduce(std::optional<UserBlocks> input, UserBlocks output, Codes codes) noexcept
+      : input_(std::move(input)), output_(std::move(output)), codes_(codes) {}
+  Task begin(Hierarchy& hierarchy) override;
+  void finish() noexcept override { output_.complete(); }
+  const char* way() const noexcept override { return "quantised"; }
+
+ private:
+  std::optional<UserBlocks> input_;
+  UserBlocks output_;
+  const Codes codes_;
+};
+
+}  // namespace bestride

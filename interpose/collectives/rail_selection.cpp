@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interpose/collectives/rail_selection.hpp"
+
+#include <atomic>
+#include <cstdlib>
+#include <limits>
+#include <optional>
+#include <string>
+
+#include "base/message.hpp"
+#include "base/variables.hpp"
+#include "interpose/objects/runtime.hpp"
+#include "interpose/peers/locality.hpp"
+#include "model/rails.hpp"
+
+namespace bestride {
+namespace {
+
+/// Returns the number of variables that were not set before.
+int hand_over(const std::string& rail) noexcept {
+  int handed = 0;
+  for (const char* name : device_variables(rail)) {
+    const char* before = std::getenv(name);
+    if (before && *before) continue;
+    handed += setenv(name, rail.c_str(), 1) == 0;
+  }
+  return handed;
+}
+
+/// Who named the rails. If a rail is not available on this host, a rail named by the user or the profile gives a
+/// message.
+enum class ChosenBy { by_user, by_nics, by_profile };
+
+struct RailChoice {
+  ChosenBy chosen;
+  std::string rails;  ///< the list; by_nics: "auto"
+  auto say() const noexcept { return chosen == ChosenBy::by_nics ? say_info : say_once; }
+  std::string text() const {
+    return (chosen == ChosenBy::by_profile ? "the profile's rails " : "BESTRIDE_NICS=") + rails;
+  }
+};
+
+void take_one_of(const Rails& rails, const Locality& here, const RailChoice& choice) {
+  const std::string& rail = rails[static_cast<std::size_t>(rail_of(here.local_rank, static_cast<int>(rails.size())))];
+  if (hand_over(rail) > 0)
+    say_info("rails.taken", "local rank %d takes rail %s%s", here.local_rank, rail.c_str(),
+             choice.chosen == ChosenBy::by_profile ? ", as the profile says" : "");
+  else if (choice.chosen == ChosenBy::by_user && here.local_rank == 0)
+    say_once("rails", "BESTRIDE_NICS is not used: %s is set; unset one of them", device_variables(rail)[0]);
+}
+
+void take(const RailChoice& choice) {
+  const bool named = choice.chosen == ChosenBy::by_user;
+  // The local rank is enough; the number of ranks in the job is not needed.
+  const Locality here = Locality::from_environment(0, std::numeric_limits<int>::max());
+  if (here.local_ranks == 0) {
+    if (named)
+      say_once("rails",
+               "BESTRIDE_NICS is not used: this launcher does not tell ranks their number on their host; set "
+               "UCX_NET_DEVICES for each");
+    return;
+  }
+  if (!named && ranks_of_job() <= here.local_ranks) return;
+  const Result<Rails> rails =
+      choice.chosen == ChosenBy::by_nics ? equal_rails(nics_here()) : named_rails(choice.rails, nics_here());
+  if (!rails) {
+    if (here.local_rank == 0)
+      choice.say()(
+          "rails", "%s: %s; the MPI library's own choice stands%s", choice.text().c_str(), rails.error().text.c_str(),
+          choice.chosen == ChosenBy::by_profile ? "; if the job can't connect, set BESTRIDE_NICS=off or calibrate again"
+                                                : "");
+    return;
+  }
+  // With fewer ranks than NICs, some NICs would be idle that a multi-rail network layer would use.
+  if (!named && here.local_ranks < static_cast<int>(rails->size())) return;
+  take_one_of(*rails, here, choice);
+}
+
+/// No value: ranks don't select a NIC.
+std::optional<RailChoice> choice_of(const std::string& wanted) {
+  if (wanted == "off") return std::nullopt;
+  if (wanted == "auto") return RailChoice{ChosenBy::by_nics, wanted};
+  if (!wanted.empty() && wanted != "profile") return RailChoice{ChosenBy::by_user, wanted};
+  const Rails& measured = runtime().chooser().profile().rails;
+  if (measured.empty()) return std::nullopt;
+  return RailChoice{ChosenBy::by_profile, list_of(measured)};
+}
+
+}  // namespace
+
+void select_rail() noexcept {
+  static std::atomic<bool> done{false};
+  if (done.exchange(true)) return;
+  try {
+    if (const auto choice = choice_of(Settings::get().text("BESTRIDE_NICS"))) take(*choice);
+  } catch (...) {
+    say_once("rails", "no memory to choose a rail; the MPI library's own choice stands");
+  }
+}
+
+}  // namespace bestride

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interpose/collectives/reduction_order.hpp"
+
+#include <algorithm>
+#include <initializer_list>
+
+#include "interpose/objects/predefined_types.hpp"
+#include "interpose/objects/runtime.hpp"
+
+namespace bestride {
+namespace {
+
+bool is_one_of(MPI_Op op, std::initializer_list<MPI_Op> ops) noexcept {
+  for (MPI_Op each : ops)
+    if (op == each) return true;
+  return false;
+}
+
+}  // namespace
+
+Applied how_applied(MPI_Op op, MPI_Datatype type) noexcept {
+  const Predefined* known = predefined(type);
+  const bool pair = known ? known->kind == NumberKind::pair : is_pair_with_gaps(type);
+  if (is_one_of(op, {MPI_MINLOC, MPI_MAXLOC})) return pair ? Applied::in_any_order : Applied::by_mpi;
+  const auto is = [known](std::initializer_list<NumberKind> kinds) {
+    return known && std::find(kinds.begin(), kinds.end(), known->kind) != kinds.end() ? Applied::in_any_order
+                                                                                      : Applied::by_mpi;
+  };
+  if (is_one_of(op, {MPI_MAX, MPI_MIN})) return is({NumberKind::integer, NumberKind::floating});
+  if (is_one_of(op, {MPI_LAND, MPI_LOR, MPI_LXOR})) return is({NumberKind::integer, NumberKind::logical});
+  if (is_one_of(op, {MPI_BAND, MPI_BOR, MPI_BXOR})) return is({NumberKind::integer, NumberKind::bytes});
+  if (is_one_of(op, {MPI_SUM, MPI_PROD})) {
+    if (is({NumberKind::floating, NumberKind::complex}) == Applied::in_any_order) return Applied::in_one_order;
+    return is({NumberKind::integer});
+  }
+  return runtime().ops.commutative(op) ? Applied::in_one_order_in_the_call : Applied::by_mpi;
+}
+
+}  // namespace bestride

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Which reductions give the same bits in any order of application.
+#include <mpi.h>
+
+namespace bestride {
+
+/// In which order a reduction may be applied.
+enum class Applied : unsigned char {
+  in_any_order,
+  in_one_order,              ///< only if the user permits different bits (BESTRIDE_REASSOCIATE)
+  in_one_order_in_the_call,  ///< the same, but the application may free the operation after a nonblocking call has
+                             ///< returned
+  by_mpi,                    ///< only the MPI library can apply it: not commutative, or unknown
+};
+/// Any order: all operations on integers; minimum, maximum, logical and bitwise operations on any numbers. Minimum and
+/// maximum of floating-point numbers follow the library as far as its order is defined; for -0 and NaN it is not. If
+/// the operation does not fit the type, the MPI library reports it. `op` may be any handle.
+Applied how_applied(MPI_Op op, MPI_Datatype type) noexcept;
+
+}  // namespace bestride

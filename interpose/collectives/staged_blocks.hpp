@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// StagedBlocks: the blocks of an operation that are in device memory, and the packed host memory that the operation
+// uses in their place. So the location of a buffer is local to its rank, and does not affect whether a call goes
+// through the hierarchy.
+//
+// The call that starts the operation copies the bytes in, and the call that completes it copies them out; nothing is
+// copied in between. If a GPU fails, these calls return the error. Gathered numbers that are quantised are copied as
+// codes, if that is faster.
+#include <mpi.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "collectives/core/lanes.hpp"
+#include "interpose/collectives/device_coding.hpp"
+#include "interpose/device/staging.hpp"
+
+namespace bestride {
+
+/// What replaces blocks in device memory.
+struct StagedPlace {
+  std::byte* packed = nullptr;   ///< nullptr: the CPU moves all of them
+  DeviceCodes* codes = nullptr;  ///< their codes, if codes are copied in and out; then `packed` belongs to it
+};
+
+class StagedBlocks {
+ public:
+  StagedBlocks() = default;
+  /// `comm`: the application's, for errors.
+  explicit StagedBlocks(MPI_Comm comm) noexcept : comm_(comm) {}
+
+  /// Blocks of a known type; block i is the elements `blocks[i]`, counted from `buffer`. If the GPU has to move any of
+  /// their bytes, returns host memory that holds them packed, one block after the other, during the lifetime of this
+  /// object. `only` >= 0: if access is read and write, only this block is read. `coding`: they are numbers that the
+  /// operation takes or returns as codes. Throws an Error if the memory can't be accessed; may throw std::bad_alloc.
+  StagedPlace add(const void* buffer, std::span<const Range> blocks, MPI_Datatype type, Access access, int only = -1,
+                  const Coding* coding = nullptr);
+
+  /// Called before each start and after each end; within a TransferBatch of the caller, or at once.
+  void copy_in() const noexcept;
+  void copy_out() const noexcept;
+  /// After copy_in(): true if a copy failed, which has been reported. The operation must not be started.
+  bool refused() const noexcept;
+
+ private:
+  struct Group {
+    StagingPtr staging;
+    Range read;  ///< packed bytes that are copied in
+    bool written;
+    std::unique_ptr<DeviceCodes> codes;  ///< or nullptr
+  };
+  MPI_Comm comm_ = MPI_COMM_NULL;
+  std::vector<Group> groups_;
+};
+
+}  // namespace bestride

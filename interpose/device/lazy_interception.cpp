@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interpose/device/lazy_interception.hpp"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <initializer_list>
+#include <vector>
+
+#include "base/message.hpp"
+#include "base/variables.hpp"
+
+namespace bestride {
+namespace {
+
+std::atomic<bool> collectives_intercepted{false};
+std::atomic<bool> intercepted{false};
+
+void intercept(std::initializer_list<std::span<const LazyEntry>> groups) noexcept {
+  try {
+    std::vector<bestride_engagement> all;
+    for (const std::span<const LazyEntry> some : groups)
+      for (const LazyEntry& each : some)
+        if (*each.library) all.push_back(each.engagement);
+    front_services->lead(all.data(), all.size());
+  } catch (...) {
+    say_once("gpu.late",
+             "no memory to intercept collectives, one-sided calls and files: they are left to the MPI library");
+  }
+}
+
+}  // namespace
+
+bool gpu_possible() noexcept try {
+  const Settings& settings = Settings::get();
+  if (settings.text("BESTRIDE_GPU") == "off") return false;
+  if (!settings.text("BESTRIDE_CUDA_DRIVER").empty()) return true;
+  // The device files of the driver, of WSL and of integrated GPUs. None of them is opened.
+  for (const char* device : {"/dev/nvidiactl", "/dev/dxg", "/dev/nvgpu", "/dev/nvhost-gpu"})
+    if (access(device, F_OK) == 0) return true;
+  if (void* loaded = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD)) {
+    dlclose(loaded);
+    return true;
+  }
+  dlerror();
+  return false;
+} catch (...) {
+  return false;
+}
+
+void intercept_collectives_lazily() noexcept {
+  if (front_services && !collectives_intercepted.exchange(true)) intercept({lazy_data_movement(), lazy_reductions()});
+}
+
+void intercept_lazily() noexcept {
+  if (!front_services || intercepted.exchange(true)) return;
+  intercept_collectives_lazily();
+  intercept({lazy_unsupported()});
+}
+
+}  // namespace bestride

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interpose/lifetime/lifetime.hpp"
+
+#include <chrono>
+#include <limits>
+#include <utility>
+
+#include "base/float_environment.hpp"
+#include "base/message.hpp"
+#include "base/variables.hpp"
+#include "datatype/build.hpp"
+#include "interpose/collectives/job.hpp"
+#include "interpose/device/batch_launch.hpp"
+#include "interpose/message/completion.hpp"
+#include "interpose/peers/world_topology.hpp"
+#include "interpose/report/gather.hpp"
+#include "perfmodel/profile/machine.hpp"
+
+namespace bestride {
+namespace {
+
+double now() noexcept {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+void Lifetime::announce(Runtime& runtime) noexcept {
+  // With another forced strategy this rank could not receive packed, so it must not announce itself.
+  if (!runtime.options_.forced || *runtime.options_.forced == Strategy::pack) runtime.presence_.announce();
+  runtime.participants_.announce(
+      {runtime.options_.all_ranks != RuntimeOptions::AllRanks::no, runtime.options_.reporting},
+      runtime.options_.all_ranks == RuntimeOptions::AllRanks::yes);
+}
+
+void Lifetime::begin(Runtime& runtime) noexcept {
+  if (runtime.begun_.exchange(true)) return;
+  const FloatEnvironment floats;
+  int rank = 0;
+  int ranks = 1;
+  if (real.Comm_rank(MPI_COMM_WORLD, &rank) != MPI_SUCCESS || real.Comm_size(MPI_COMM_WORLD, &ranks) != MPI_SUCCESS)
+    return;
+  runtime.locality_ = Locality::from_environment(rank, ranks);
+  runtime.presence_.confirm(rank, ranks);
+  runtime.began_ = now();
+  read_predefined();
+  if (runtime.respell_contiguous_from_ < std::numeric_limits<std::int64_t>::max())
+    for (MPI_Datatype type : {MPI_BYTE,
+                              MPI_CHAR,
+                              MPI_SIGNED_CHAR,
+                              MPI_UNSIGNED_CHAR,
+                              MPI_SHORT,
+                              MPI_UNSIGNED_SHORT,
+                              MPI_INT,
+                              MPI_UNSIGNED,
+                              MPI_LONG,
+                              MPI_UNSIGNED_LONG,
+                              MPI_LONG_LONG,
+                              MPI_UNSIGNED_LONG_LONG,
+                              MPI_FLOAT,
+                              MPI_DOUBLE,
+                              MPI_INT8_T,
+                              MPI_INT16_T,
+                              MPI_INT32_T,
+                              MPI_INT64_T,
+                              MPI_UINT8_T,
+                              MPI_UINT16_T,
+                              MPI_UINT32_T,
+                              MPI_UINT64_T,
+                              MPI_C_BOOL,
+                              MPI_C_FLOAT_COMPLEX,
+                              MPI_C_DOUBLE_COMPLEX,
+                              MPI_AINT,
+                              MPI_COUNT,
+                              MPI_OFFSET,
+                              MPI_CHARACTER,
+                              MPI_INTEGER,
+                              MPI_REAL,
+                              MPI_DOUBLE_PRECISION,
+                              MPI_COMPLEX,
+                              MPI_DOUBLE_COMPLEX,
+                              MPI_LOGICAL})
+      runtime.types.insert_predefined(type);
+  runtime.comms.add_valid(MPI_COMM_WORLD);
+  runtime.comms.add_valid(MPI_COMM_SELF);
+  if (rank == 0) warn_about_settings(runtime);
+  // A communicator of one rank, so no other rank has to take part.
+  if (runtime.options_.paranoid && real.Comm_dup(MPI_COMM_SELF, &runtime.paranoid_comm_) == MPI_SUCCESS)
+    real.Comm_set_errhandler(runtime.paranoid_comm_, MPI_ERRORS_RETURN);
+  // Bestride's own collectives: only if it is known that all ranks make them.
+  runtime.participants_.meet(rank, ranks);
+  learn_world_topology(runtime.locality_, runtime.all_ranks_take_part());
+  if (runtime.all_ranks_take_part()) join_job(runtime.loaded_ ? &runtime.loaded_->collectives() : nullptr);
+}
+
+void Lifetime::warn_about_settings(Runtime& runtime) noexcept {
+  try {
+    if (!runtime.profile_problem_.empty()) say_once("profile", "%s", runtime.profile_problem_.c_str());
+    for (const UnknownVariable& unknown : unknown_variables())
+      if (unknown.nearest.empty())
+        say_once(unknown.name.c_str(), "there is no variable %s; 'bestride info --env' lists them",
+                 unknown.name.c_str());
+      else
+        say_once(unknown.name.c_str(), "there is no variable %s; the nearest one is %s", unknown.name.c_str(),
+                 unknown.nearest.c_str());
+  } catch (...) {
+  }
+}
+
+void Lifetime::end(Runtime& runtime) {
+  if (runtime.finalized_.exchange(true)) return;
+  const FloatEnvironment floats;
+  finish_freed_requests();
+  leave_job();
+  say_info("end",
+           "at MPI_Finalize: %zu types, %zu requests, %zu layouts and %lld bytes of idle buffers are "
+           "remembered",
+           runtime.types.size(), runtime.requests.size(), interned_layouts(),
+           static_cast<long long>(runtime.pool.idle_bytes()));
+  if (runtime.options_.reporting) report(runtime);
+  if (MPI_Comm comm = std::exchange(runtime.paranoid_comm_, MPI_COMM_NULL); comm != MPI_COMM_NULL)
+    real.Comm_free(&comm);
+  if (runtime.sessions_.load(std::memory_order_acquire) == 0) end_for_good(runtime);
+}
+
+void Lifetime::report(Runtime& runtime) noexcept {
+  try {
+    ReportHeader header;
+    char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int length = 0;
+    real.Get_library_version(version, &length);
+    header.mpi_library = short_mpi_version(version);
+    header.profile = runtime.loaded_ ? runtime.loaded_->path : "built-in";
+    header.ranks = 1;
+    header.job_seconds = now() - runtime.began_;
+    gather_and_write(runtime.participants_, runtime.locality_.rank, header, runtime.tally.ledger());
+  } catch (...) {
+    say_once("report", "no memory for the report; nothing is reported");
+  }
+}
+
+void Lifetime::end_for_good(Runtime& runtime) noexcept {
+  runtime.forget_handles();
+  if (gpu_runtime_detected()) {
+    clear_graphs();
+    cuda::Device::release_all();
+  }
+  runtime.ended_.store(true);
+}
+
+void Lifetime::session_begins(Runtime& runtime) noexcept {
+  runtime.sessions_.fetch_add(1, std::memory_order_relaxed);
+  read_predefined();
+}
+
+void Lifetime::session_ends(Runtime& runtime) {
+  if (runtime.sessions_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  if (runtime.begun_.load() && !runtime.finalized_.load()) return;
+  finish_freed_requests();
+  if (runtime.finalized_.load()) return end_for_good(runtime);
+  runtime.forget_handles();
+  runtime.comms.clear();
+  runtime.ops.clear();
+  runtime.insert_pair_types();
+}
+
+}  // namespace bestride

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interpose/lifetime/unwinder.hpp"
+
+namespace bestride {
+namespace {
+
+struct Nothing {};
+[[gnu::noinline]] void throw_nothing() { throw Nothing(); }
+
+}  // namespace
+
+void prepare_unwinder() noexcept {
+  try {
+    throw_nothing();
+  } catch (const Nothing&) {
+  }
+}
+
+}  // namespace bestride

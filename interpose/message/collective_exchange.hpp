@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Shared by the entries of collectives. The blocking, nonblocking and persistent forms differ in the arguments after
+// the communicator (none; a request; an info and a request). These arguments decide when the completion of the call
+// runs.
+#include <mpi.h>
+
+#include <initializer_list>
+#include <memory>
+#include <new>
+#include <tuple>
+
+#include "base/message.hpp"
+#include "interpose/device/mpi_errors.hpp"
+#include "interpose/device/transfer_batch.hpp"
+#include "interpose/message/completion.hpp"
+#include "interpose/mpi/fault_injection.hpp"
+#include "interpose/objects/plan_cache.hpp"
+
+namespace bestride {
+
+inline MPI_Request* request_of() noexcept { return nullptr; }
+inline MPI_Request* request_of(MPI_Request* request) noexcept { return request; }
+inline MPI_Request* request_of(MPI_Info, MPI_Request* request) noexcept { return request; }
+
+template <class... Tail>
+constexpr bool persistent = sizeof...(Tail) == 2;
+template <class... Tail>
+constexpr bool blocking = sizeof...(Tail) == 0;
+
+/// The completion of a collective: `Out` and `In` are its two directions.
+template <class Out, class In>
+struct CollectiveCompletion final : Completion {
+  Out out;
+  In in;
+  void fill() noexcept override { out.fill(); }
+  void complete(bool good, const MPI_Status*) noexcept override {
+    if (good) in.complete();
+    if (!persistent) {
+      out.release();
+      in.release();
+    }
+  }
+  bool wants_status() const noexcept override { return false; }
+  bool refused() const noexcept override { return out.refused() || in.refused(); }
+  int raise() const override { return out.refused() ? out.raise() : in.raise(); }
+};
+
+/// Makes the call with the rewritten arguments. The completion runs after a blocking call; otherwise it is attached to
+/// the request. Takes ownership of `given`, which lives until the library is done with the request, because the library
+/// may read the rewritten arrays until then.
+template <class Work, class Call, class... Tail>
+int call_and_complete(Work* given, Call call, Tail... tail) {
+  std::unique_ptr<Work> exchange(given);
+  exchange->persistent = persistent<Tail...>;
+  exchange->pending = !exchange->persistent;
+  if (!exchange->persistent) {
+    TransferBatch batch;
+    exchange->fill();
+  }
+  if (exchange->refused()) return exchange->raise();
+  int error = call(*exchange);
+  if (error != MPI_SUCCESS) return error;
+  if constexpr (blocking<Tail...>) {
+    TransferBatch batch;
+    exchange->complete(true, nullptr);
+    if (const TransferPart* lost = batch.flush()) [[unlikely]]
+      error = raise(lost->staging->comm());
+  } else {
+    attach(exchange.release(), *request_of(tail...));
+  }
+  return error;
+}
+
+/// A new exchange for which `prepare` returned true, or nullptr. *no_memory is set to true if memory is missing.
+template <class Work, class Prepare>
+Work* try_exchange(Prepare prepare, bool* no_memory = nullptr) noexcept {
+  auto* exchange = inject_failure(FailPoint::arrays) ? nullptr : new (std::nothrow) Work;
+  try {
+    if (!exchange) throw std::bad_alloc();
+    if (prepare(*exchange)) return exchange;
+  } catch (...) {
+    if (no_memory) *no_memory = true;
+    say_once("arrays", "no memory to rewrite a collective's arguments; it is left to the MPI library");
+  }
+  delete exchange;
+  return nullptr;
+}
+
+/// The neighbours of `comm`, or nullptr if it is not known to be a valid communicator with a topology.
+inline const Neighbours* neighbours_of(MPI_Comm comm) noexcept {
+  CommEntry* entry = runtime().comms.find(comm);
+  if (!entry) return nullptr;
+  const Neighbours& neighbours = entry->neighbours();
+  return neighbours.known ? &neighbours : nullptr;
+}
+
+/// Call before an unchanged call is forwarded because memory is missing. Returns MPI_SUCCESS, or the error, already
+/// raised, if a buffer is device memory that MPI can't access. The given elements of each buffer stand for the whole
+/// buffer.
+inline int refuse_device_memory(MPI_Comm comm,
+                                std::initializer_list<std::tuple<const void*, std::int64_t, MPI_Datatype>> buffers) {
+  if (!gpu_runtime_detected() || gpu_aware()) [[likely]]
+    return MPI_SUCCESS;
+  for (const auto& [buffer, count, type] : buffers)
+    if (locate_buffer(buffer, count, find_or_add_type(type)).needs_device) {
+      report_transfer_failure({"no memory to rewrite a collective's arguments"});
+      return raise(comm);
+    }
+  return MPI_SUCCESS;
+}
+
+/// The traits of a collective between all ranks. What one member sends is received by other members in pieces that
+/// depend on the library's algorithm, so nothing is packed.
+inline constexpr CallTraits respelled_only{.relies_on_announcements = false, .packing = false};
+
+/// True if the plan may give MPI other arguments for `count` elements of this type. Asked before anything is prepared,
+/// for calls that cost little more than the preparation. `peer`: as for Endpoint::prepare().
+inline bool may_gain(TypeEntry& type, std::int64_t count, CallKind kind, int peer, CommEntry& comm,
+                     CallTraits traits) noexcept {
+  if (count <= 0 || peer == MPI_PROC_NULL) return false;
+  Plan* plan = find_plan(type, count);
+  return plan && !plan->forward_only() &&
+         plan->choose(in_exchange(kind), comm.to(peer), traits.packing ? Packing::careful : Packing::never) !=
+             Strategy::forward;
+}
+
+}  // namespace bestride

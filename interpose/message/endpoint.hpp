@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The two endpoints of a message: the arguments that MPI is given in place of (buffer, count, type).
+//
+// An endpoint is prepared, the call is made with its buffer(), count() and type(), and then the endpoint is completed.
+// Sender and receiver decide independently: on the wire, a packed message is the same bytes in the same order as the
+// typed one. If an endpoint gains nothing, prepare() returns false and the call is forwarded unchanged. The same holds
+// for unusual arguments (negative counts, null buffers, unknown handles) and missing memory, so MPI itself reports its
+// errors.
+#include <mpi.h>
+
+#include <climits>
+#include <cstdint>
+#include <type_traits>
+
+#include "interpose/device/staging.hpp"
+#include "interpose/message/opaque_receive.hpp"
+#include "interpose/objects/address.hpp"
+#include "interpose/objects/buffer_pool.hpp"
+#include "interpose/objects/plan.hpp"
+#include "interpose/objects/runtime.hpp"
+#include "interpose/objects/type_registry.hpp"
+
+namespace bestride {
+
+/// The largest count that an MPI function with this count type accepts.
+template <class Count>
+constexpr std::int64_t largest_count = std::is_same_v<Count, int> ? INT_MAX : INT64_MAX;
+
+/// The entry of a type whose messages may gain from packing or respelling; nullptr: forward the call. This is the one
+/// look-up that every call makes.
+inline TypeEntry* find_candidate(MPI_Datatype type) noexcept {
+  TypeEntry* entry = runtime().types.find(type);
+  return entry && !entry->forward_only() ? entry : nullptr;
+}
+inline TypeEntry* find_candidate_on_host(MPI_Datatype type, std::int64_t count) noexcept {
+  TypeEntry* entry = runtime().types.find(type);
+  return entry && (!entry->forward_only() || count >= entry->respell_from()) ? entry : nullptr;
+}
+/// If a GPU runtime is detected, every message is examined, because its buffer may be device memory. An unknown type
+/// has an opaque entry.
+TypeEntry* type_entry_or_opaque(MPI_Datatype type) noexcept;
+/// The same for calls that may also gain from respelling many contiguous bytes, and for device memory.
+inline TypeEntry* find_candidate(MPI_Datatype type, std::int64_t count) noexcept {
+  if (gpu_runtime_detected()) [[unlikely]]
+    return type_entry_or_opaque(type);
+  return find_candidate_on_host(type, count);
+}
+/// The same for one message.
+inline TypeEntry* find_candidate(MPI_Datatype type, std::int64_t count, CallKind kind, int peer,
+                                 MPI_Comm comm) noexcept {
+  if (gpu_runtime_detected()) [[unlikely]]
+    return type_entry_or_opaque(type);
+  TypeEntry* entry = find_candidate_on_host(type, count);
+  if (!entry) return nullptr;
+  const unsigned left = entry->forwarded_at(count, kind);
+  if (left == TypeEntry::everywhere) return nullptr;
+  return left && (left >> static_cast<int>(runtime().distance(comm, peer)) & 1) ? nullptr : entry;
+}
+
+/// What a kind of call allows.
+struct CallTraits {
+  bool relies_on_announcements =
+      true;  ///< sender and receiver may rely on announcements (interpose/peers/peer_discovery.hpp)
+  bool allows_respelling = true;  ///< the library may be given datatypes made by Bestride
+  bool blocks_alone = false;  ///< the call returns when this message is complete; nothing else is in flight meanwhile
+  bool packing = true;        ///< the library may be given packed bytes
+};
+
+class Endpoint {
+ public:
+  /// The arguments that MPI is given. Valid after prepare() returned true.
+  void* buffer() const noexcept { return mpi_buffer_; }
+  std::int64_t count() const noexcept { return count_; }
+  MPI_Datatype type() const noexcept { return type_; }
+
+  Strategy strategy() const noexcept { return strategy_; }
+  const char* reason() const noexcept { return reason_; }
+  Plan* plan() const noexcept { return plan_.get(); }
+  CallKind kind() const noexcept { return kind_; }
+  Distance distance() const noexcept { return distance_; }
+  Packing packing() const noexcept { return packing_; }
+  bool packs() const noexcept { return strategy_ == Strategy::pack; }
+  /// Set for device memory that MPI is given through a staging buffer.
+  const StagingPtr& staging() const noexcept { return staging_; }
+  /// Device memory that could not be moved: MPI must not be called with this endpoint. raise() raises and returns the
+  /// call's error.
+  bool refused() const noexcept { return refused_ || (staging_ && staging_->failed()); }
+  int raise() const;
+  /// Call if an allocation other than the data buffer fails: MPI must not be called with this endpoint if it is device
+  /// memory.
+  void refuse_device_memory() noexcept {
+    if (staging_) refused_ = true;
+  }
+  /// After prepare() returned true: forward the user's own arguments after all.
+  void forward_because(const char* why) noexcept {
+    strategy_ = Strategy::forward;
+    reason_ = why;
+    lease_.release();
+    // A buffer that MPI can't access can't be forwarded.
+    refuse_device_memory();
+    staging_.reset();
+  }
+  /// Releases the packing buffer.
+  void release() noexcept {
+    lease_.release();
+    staging_.reset();
+  }
+
+ protected:
+  /// Chooses a strategy and allocates what it needs. Returns false if the call is to be forwarded unchanged, or if
+  /// refused(); reason() tells why.
+  bool prepare(CallKind kind, const void* user, std::int64_t count, TypeEntry* type, int peer, MPI_Comm comm,
+               std::int64_t largest, CallTraits traits) noexcept;
+
+  enum class DeviceDecision : std::uint8_t { no, untouched, staged, refused };
+  /// Device memory is staged, or forwarded to an MPI that accepts it.
+  DeviceDecision prepare_device(const void* user, std::int64_t count, TypeEntry* type, int peer, MPI_Comm comm,
+                                std::int64_t largest) noexcept;
+
+  /// With BESTRIDE_PARANOID: the user's type, or MPI_DATATYPE_NULL if it has been freed since.
+  MPI_Datatype user_type() const noexcept;
+
+  PlanRef plan_;
+  const Packer* packer_ = nullptr;
+  RespelledTypeRef respelled_;  ///< a type that does not belong to the plan
+  BufferLease lease_;
+  StagingPtr staging_;
+  MPI_Comm comm_ = MPI_COMM_NULL;
+  bool refused_ = false;
+  void* user_ = nullptr;
+  void* mpi_buffer_ = nullptr;
+  std::int64_t count_ = 0;
+  MPI_Datatype type_ = MPI_DATATYPE_NULL;
+  Strategy strategy_ = Strategy::forward;
+  CallKind kind_ = CallKind::send;
+  Distance distance_ = Distance::node;
+  Packing packing_ = Packing::careful;
+  const char* reason_ = "";
+  MPI_Datatype user_type_ = MPI_DATATYPE_NULL;
+  std::uint64_t user_type_id_ = 0;
+  std::int64_t user_count_ = 0;
+};
+
+class SendEndpoint : public Endpoint {
+ public:
+  bool prepare(const void* user, std::int64_t count, TypeEntry* type, int peer, MPI_Comm comm, std::int64_t largest,
+               CallTraits traits = {}) noexcept {
+    return Endpoint::prepare(CallKind::send, user, count, type, peer, comm, largest, traits);
+  }
+  /// Packs, if that is the strategy: once before a call, or before each start of a persistent one.
+  void fill() noexcept;
+};
+
+class ReceiveEndpoint : public Endpoint {
+ public:
+  /// If senders rely on this rank to receive packed messages (interpose/peers/peer_discovery.hpp), it always does so:
+  /// if not into a buffer that is then unpacked, then with a datatype made of MPI_BYTE.
+  bool prepare(void* user, std::int64_t count, TypeEntry* type, int peer, MPI_Comm comm, std::int64_t largest,
+               CallTraits traits = {}) noexcept;
+  /// Call if prepare() returned true but there is no memory for a completion. Returns true if the call is to be made
+  /// with the present arguments of this endpoint, which need no completion.
+  bool receive_without_completion(void* user, std::int64_t count, TypeEntry* type, std::int64_t largest) noexcept;
+  /// True if complete() needs the status of the receive.
+  bool wants_status() const noexcept { return packs(); }
+  /// Call when the receive has completed without error. Unpacks the bytes that arrived and no others; none if the
+  /// receive was cancelled.
+  void complete(const MPI_Status& status) noexcept;
+  /// The same if the whole message is known to have arrived (collectives).
+  void complete_whole() noexcept;
+  /// For calls that send from and receive into one buffer: packs the bytes that the receive may overwrite.
+  void fill() noexcept;
+
+ private:
+  /// True if this message may arrive in fragments that end inside a basic element, and its sender relies on this rank
+  /// to accept them.
+  bool may_split_elements(std::int64_t count, TypeEntry& type) const noexcept;
+  bool receive_as_bytes(void* user, const LayoutPtr& layout, std::int64_t largest) noexcept;
+  bool receive_opaque_type(void* user, std::int64_t count, TypeEntry& type, MPI_Comm comm,
+                           std::int64_t largest) noexcept;
+
+  OpaqueReceive opaque_;
+};
+
+}  // namespace bestride

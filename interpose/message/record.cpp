@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interpose/message/record.hpp"
+
+namespace bestride {
+
+void record(CallId call, Plan* plan, Strategy strategy, const char* reason, double seconds) noexcept {
+  CallRecord call_record{name(call), name(strategy).data(), reason, {}, 0, seconds, 0};
+  if (plan) {
+    call_record.layout = plan->layout();
+    call_record.bytes = plan->bytes();
+  }
+  if (strategy != Strategy::forward) call_record.reason = "";
+  runtime().tally.add(call_record);
+}
+
+void record(CallId call, const Endpoint& side, double seconds) noexcept {
+  CallRecord call_record{name(call), name(side.strategy()).data(), side.reason(), {}, 0, seconds, 0};
+  if (const StagingPtr& staging = side.staging()) {
+    call_record.strategy = staging->method_name();
+    call_record.layout = staging->layout_pointer();
+    call_record.bytes = staging->size();
+  } else if (Plan* plan = side.plan()) {
+    call_record.layout = plan->layout();
+    call_record.bytes = plan->bytes();
+    if (side.strategy() != Strategy::forward && !runtime().options().forced)
+      call_record.saved_seconds = plan->saved_seconds(side.kind(), side.distance(), side.packing());
+  }
+  runtime().tally.add(call_record);
+}
+
+void record_device_buffer(const char* call_name, const char* strategy, const LayoutPtr& layout,
+                          double seconds) noexcept {
+  runtime().tally.add({call_name, strategy, "", layout, layout ? layout->size() : 0, seconds, 0});
+}
+
+void record_collective(const char* call_name, const char* way, std::int64_t bytes, double seconds,
+                       double saved_seconds) noexcept {
+  runtime().tally.add({call_name, way, "", {}, bytes, seconds, saved_seconds});
+}
+
+void record_cache(const CacheCounts& before, const CacheCounts& now) noexcept {
+  runtime().tally.add(CacheSums{now.hits - before.hits, now.hit_bytes - before.hit_bytes, now.deltas - before.deltas,
+                                now.delta_saved_bytes - before.delta_saved_bytes, now.misses - before.misses,
+                                now.paused - before.paused});
+}
+
+void record_forwarded(CallId call, std::int64_t count, MPI_Datatype type) noexcept {
+  CallRecord call_record{name(call), name(Strategy::forward).data(), "", {}, 0, 0, 0};
+  const TypeEntry* entry = runtime().types.find(type);
+  call_record.reason = !entry                                           ? "predefined"
+                       : entry->state() == TypeEntry::State::contiguous ? "contiguous"
+                       : entry->state() == TypeEntry::State::opaque     ? "opaque"
+                                                                        : "nothing to move";
+  int size = 0;
+  if (count > 0 && type != MPI_DATATYPE_NULL && entry && real.Type_size(type, &size) == MPI_SUCCESS && size > 0)
+    call_record.bytes = count * size;
+  runtime().tally.add(call_record);
+}
+
+}  // namespace bestride

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The services that the preload library gave this backend when it opened it (interpose/preload/services.h).
+#include "interpose/preload/services.h"
+
+namespace bestride {
+
+/// Set in bestride_back_open before any function is intercepted; read-only afterwards.
+extern constinit const bestride_front_services* front_services;
+
+}  // namespace bestride

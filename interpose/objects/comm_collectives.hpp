@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// State of a communicator's hierarchical collectives. Data only: interpose/collectives reads and writes it.
+#include <mpi.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "perfmodel/collective/choice.hpp"
+
+namespace bestride {
+
+class CollectiveQueue;
+
+/// Values of the info keys that are set on a communicator (interpose/collectives/info_hints.hpp). The same on all
+/// members.
+struct CommHints {
+  static constexpr int none = -1;
+  int quantise = none;     ///< bits per code; 0: off
+  int reassociate = none;  ///< 0 or 1
+  int format = none;       ///< format of 16-bit integers: a NumberFormat
+};
+
+/// Not copyable. `queue`, `shape` and `least_bytes` are written before `agreed` is set and are read-only after that.
+/// The other members change only in calls that all members of the communicator make.
+struct CommCollectives {
+  CommHints hints;
+  bool remembered = true;  ///< false: the entry exists for one call only, so the members can't agree on anything
+  std::atomic<bool> agreed{false};               ///< the members have agreed whether there is a queue
+  std::shared_ptr<CollectiveQueue> queue;        ///< null: all collectives are left to MPI
+  std::shared_ptr<char> persistent_collectives;  ///< the queue of each persistent collective holds a reference
+  CollectiveShape shape;                         ///< shape of the communicator; a call fills in operation and bytes
+  /// Collectives of fewer bytes are left to MPI. First index: the collective. Second index: 0 nonblocking, 1 blocking.
+  std::int64_t least_bytes[collective_count][2] = {};
+};
+
+}  // namespace bestride

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interpose/objects/comm_registry.hpp"
+
+#include <algorithm>
+#include <new>
+#include <numeric>
+#include <utility>
+
+#include "interpose/mpi/fault_injection.hpp"
+#include "interpose/mpi/functions.hpp"
+#include "interpose/objects/runtime.hpp"
+
+namespace bestride {
+
+CommEntry::CommEntry(MPI_Comm comm, const Locality& locality, bool made) noexcept
+    : comm_(comm), locality_(locality), made_(made) {
+  if (real.Comm_test_inter(comm, &inter_) != MPI_SUCCESS) return;
+  valid_ = inter_ || (real.Comm_rank(comm, &rank_) == MPI_SUCCESS && real.Comm_size(comm, &size_) == MPI_SUCCESS);
+}
+
+Distance CommEntry::to_far(int peer) noexcept {
+  if (peer == MPI_ANY_SOURCE) return farthest();
+  const int there = locality_.local_ranks == 0 ? MPI_UNDEFINED : world_rank(peer);
+  return there == MPI_UNDEFINED ? Distance::network : locality_.to(there);
+}
+
+int CommEntry::world_rank(int peer) noexcept {
+  if (comm_ == MPI_COMM_WORLD) return peer;
+  try {
+    std::call_once(world_ranks_read_, [this] { read_world_ranks(); });
+  } catch (...) {
+  }
+  return peer < 0 || static_cast<std::size_t>(peer) >= world_ranks_.size()
+             ? MPI_UNDEFINED
+             : world_ranks_[static_cast<std::size_t>(peer)];
+}
+
+void CommEntry::read_world_ranks() {
+  MPI_Group group = MPI_GROUP_NULL;
+  MPI_Group world = MPI_GROUP_NULL;
+  int size = 0;
+  if ((inter_ ? real.Comm_remote_group(comm_, &group) : real.Comm_group(comm_, &group)) != MPI_SUCCESS) return;
+  if (real.Comm_group(MPI_COMM_WORLD, &world) == MPI_SUCCESS && real.Group_size(group, &size) == MPI_SUCCESS) {
+    std::vector<int> here(static_cast<std::size_t>(size));
+    std::vector<int> there(static_cast<std::size_t>(size));
+    std::iota(here.begin(), here.end(), 0);
+    if (real.Group_translate_ranks(group, size, here.data(), world, there.data()) == MPI_SUCCESS)
+      world_ranks_ = std::move(there);
+    real.Group_free(&world);
+  }
+  real.Group_free(&group);
+}
+
+Distance CommEntry::farthest() noexcept {
+  const int known = farthest_.load(std::memory_order_relaxed);
+  if (known >= 0) return static_cast<Distance>(known);
+  // The size of an inter-communicator is not recorded: assume the largest distance.
+  Distance distance = size_ > 0 ? Distance::node : Distance::network;
+  for (int peer = 0; peer < size_ && distance != Distance::network; ++peer) distance = std::max(distance, to(peer));
+  farthest_.store(static_cast<int>(distance), std::memory_order_relaxed);
+  return distance;
+}
+
+const Neighbours& CommEntry::neighbours() noexcept {
+  try {
+    std::call_once(neighbours_read_, [this] { read_neighbours(); });
+  } catch (...) {
+    neighbours_.known = false;
+  }
+  return neighbours_;
+}
+
+void CommEntry::read_neighbours() {
+  int topology = MPI_UNDEFINED;
+  if (real.Topo_test(comm_, &topology) != MPI_SUCCESS) return;
+  std::vector<int>& sources = neighbours_.sources;
+  std::vector<int>& destinations = neighbours_.destinations;
+  if (topology == MPI_CART) {
+    int dimensions = 0;
+    if (real.Cartdim_get(comm_, &dimensions) != MPI_SUCCESS) return;
+    for (int dimension = 0; dimension < dimensions; ++dimension) {
+      int before = MPI_PROC_NULL;
+      int after = MPI_PROC_NULL;
+      if (real.Cart_shift(comm_, dimension, 1, &before, &after) != MPI_SUCCESS) return;
+      sources.push_back(before);
+      sources.push_back(after);
+    }
+    destinations = sources;
+  } else if (topology == MPI_GRAPH) {
+    int count = 0;
+    if (real.Graph_neighbors_count(comm_, rank_, &count) != MPI_SUCCESS) return;
+    sources.resize(static_cast<std::size_t>(count));
+    if (real.Graph_neighbors(comm_, rank_, count, sources.data()) != MPI_SUCCESS) return;
+    destinations = sources;
+  } else if (topology == MPI_DIST_GRAPH) {
+    int in = 0;
+    int out = 0;
+    int weighted = 0;
+    if (real.Dist_graph_neighbors_count(comm_, &in, &out, &weighted) != MPI_SUCCESS) return;
+    sources.resize(static_cast<std::size_t>(in));
+    destinations.resize(static_cast<std::size_t>(out));
+    std::vector<int> in_weights(static_cast<std::size_t>(in) + 1);
+    std::vector<int> out_weights(static_cast<std::size_t>(out) + 1);
+    if (real.Dist_graph_neighbors(comm_, in, sources.data(), in_weights.data(), out, destinations.data(),
+                                  out_weights.data()) != MPI_SUCCESS)
+      return;
+  } else {
+    return;
+  }
+  neighbours_.known = true;
+}
+
+void CommRegistry::made(MPI_Comm comm) noexcept {
+  // An existing entry belongs to an earlier communicator whose end was not intercepted.
+  delete table_.remove(comm);
+  insert(comm, true);
+}
+
+void CommRegistry::insert(MPI_Comm comm, bool made) noexcept {
+  if (comm == MPI_COMM_NULL) return;
+  const bool own = comm == MPI_COMM_WORLD || comm == MPI_COMM_SELF;
+  auto* entry = inject_failure(FailPoint::communicator) || (!own && inject_failure(FailPoint::made))
+                    ? nullptr
+                    : new (std::nothrow) CommEntry(comm, runtime().locality(), made);
+  if (entry && !entry->valid()) return delete entry;
+  // Two threads may insert the same communicator at once.
+  CommEntry* known = entry ? table_.insert_if_absent(comm, entry) : nullptr;
+  if (known != entry) delete entry;
+  if (!known) lose();
+}
+
+void CommRegistry::put_back(MPI_Comm comm, CommEntry* entry) noexcept {
+  if (table_.insert_if_absent(comm, entry) == entry) return;
+  delete entry;
+  lose();
+}
+
+}  // namespace bestride

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// CommRegistry: what is known of each communicator: that it is valid, the distance to its ranks, its neighbours.
+//
+// A communicator is considered valid only after the MPI library has created it in an intercepted call or has accepted
+// it in a call. So a call with an invalid communicator is left to MPI, which raises the error once; a query of ours
+// would raise a second one. Entries are removed at MPI_Comm_free and MPI_Comm_disconnect.
+#include <mpi.h>
+
+#include <atomic>
+#include <mutex>
+#include <vector>
+
+#include "interpose/mpi/handle_table.hpp"
+#include "interpose/objects/comm_collectives.hpp"
+#include "interpose/peers/locality.hpp"
+
+namespace bestride {
+
+struct Neighbours {
+  bool known = false;  ///< the communicator has a virtual topology and it could be read
+  std::vector<int> sources;
+  std::vector<int> destinations;
+};
+
+class CommEntry {
+ public:
+  /// `made`: its creation was intercepted, or it is predefined (MPI_COMM_WORLD, MPI_COMM_SELF). If false, possibly only
+  /// this rank knows the communicator.
+  CommEntry(MPI_Comm comm, const Locality& locality, bool made) noexcept;
+
+  /// True if the MPI library answered queries about the communicator.
+  bool valid() const noexcept { return valid_; }
+  bool made() const noexcept { return made_; }
+  /// Rank and size in an intra-communicator; -1 and 0 for an inter-communicator.
+  int rank() const noexcept { return rank_; }
+  int size() const noexcept { return size_; }
+  /// Distance to `peer`; for MPI_ANY_SOURCE the distance to the farthest rank.
+  Distance to(int peer) noexcept {
+    if (peer == rank_) return Distance::self;
+    return locality_.one_host() ? Distance::node : to_far(peer);
+  }
+  /// The peer's rank in MPI_COMM_WORLD; MPI_UNDEFINED if it is not a member (spawned processes) or unknown.
+  int world_rank(int peer) noexcept;
+  /// Neighbours in the order used by neighbour collectives, with MPI_PROC_NULL at non-periodic boundaries of a
+  /// Cartesian grid. Read at the first call.
+  const Neighbours& neighbours() noexcept;
+
+  CommCollectives collectives;
+
+ private:
+  Distance to_far(int peer) noexcept;
+  void read_world_ranks();
+  void read_neighbours();
+  Distance farthest() noexcept;
+
+  const MPI_Comm comm_;
+  const Locality& locality_;
+  const bool made_;
+  bool valid_ = false;
+  int inter_ = 0;
+  int rank_ = -1;  ///< -1 on an inter-communicator: no peer is this rank
+  int size_ = 0;   ///< 0 on an inter-communicator
+  std::once_flag world_ranks_read_;
+  std::vector<int> world_ranks_;  ///< ranks in MPI_COMM_WORLD of all peers; read when first needed
+  std::once_flag neighbours_read_;
+  Neighbours neighbours_;
+  std::atomic<int> farthest_{-1};  ///< a Distance, or -1: not determined yet
+};
+
+class CommRegistry {
+ public:
+  CommEntry* find(MPI_Comm comm) const noexcept { return table_.find(comm); }
+  /// The MPI library has just created `comm`.
+  void made(MPI_Comm comm) noexcept;
+  /// The MPI library has accepted `comm` in a call.
+  void add_valid(MPI_Comm comm) noexcept {
+    if (!table_.find(comm)) insert(comm, comm == MPI_COMM_WORLD || comm == MPI_COMM_SELF);
+  }
+  /// Called before `comm` is freed: removes its entry and returns it; nullptr if there is none.
+  CommEntry* extract(MPI_Comm comm) noexcept { return table_.remove(comm); }
+  /// Inserts an extracted entry again, because the communicator was not freed.
+  void put_back(MPI_Comm comm, CommEntry* entry) noexcept;
+  /// Removes all entries. No thread may be in an MPI call.
+  void clear() noexcept {
+    table_.clear([](CommEntry* entry) { delete entry; });
+  }
+  /// True if there was no memory for some communicator. Then a communicator that this rank does not know, or whose
+  /// creation it did not record, may be known to its other members.
+  bool lost() const noexcept { return lost_.load(std::memory_order_relaxed); }
+  void lose() noexcept { lost_.store(true, std::memory_order_relaxed); }
+
+ private:
+  void insert(MPI_Comm comm, bool made) noexcept;
+  HandleTable<MPI_Comm, CommEntry> table_;
+  std::atomic<bool> lost_{false};
+};
+
+}  // namespace bestride

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interpose/objects/plan.hpp"
+
+#include <algorithm>
+#include <new>
+
+#include "base/float_environment.hpp"
+#include "base/message.hpp"
+#include "datatype/build.hpp"
+#include "interpose/mpi/fault_injection.hpp"
+#include "interpose/mpi/functions.hpp"
+#include "interpose/objects/runtime.hpp"
+
+namespace bestride {
+namespace {
+
+/// Largest packed message, in bytes, of a type whose basic elements a fragment may split: a type of several basic
+/// types, or of one wide basic type. A contiguous message is cut into fragments at any byte. If that splits a basic
+/// element of the type that the receiver posted, MPICH 4.0.2 over UCX raises MPI_ERR_TRUNCATE; it does not if the
+/// sender's type is the same (measured: from 8.2 KiB up in shared memory for {int, double} and for 32-byte elements; 4,
+/// 8 and 16 bytes divide the fragments). A receiver that packs, too, is not affected. So a longer message of this kind
+/// is packed only for a peer that is known to have the preload (peers/peer_discovery.hpp), or if the user says that
+/// every rank has it (BESTRIDE_ALL_RANKS). In return such receives are always packed.
+constexpr std::int64_t split_limit = 4096;
+
+}  // namespace
+
+Plan::Plan(LayoutPtr layout, MPI_Datatype leaf, std::int64_t leaf_size, std::int64_t unit_bytes) noexcept
+    : leave_alone_(!layout || (layout->contiguous() && !can_respell(*layout, leaf, leaf_size))),
+      layout_(std::move(layout)),
+      leaf_(leaf),
+      leaf_size_(leaf_size) {
+  if (layout_) shape_ = Shape::of(*layout_, {unit_bytes, Spelling::leaf_of(leaf_size)});
+}
+
+Plan::~Plan() { delete packer_.load(std::memory_order_acquire); }
+
+bool Plan::may_be_split(Distance distance) const noexcept {
+  return !divides_fragments(leaf_size_, distance) &&
+         shape_.bytes > (distance == Distance::network ? never_split : split_limit);
+}
+
+Plan::Possible Plan::possible(CallKind kind, Distance distance, Packing packing) const noexcept {
+  if (!is_message(kind)) return {false, true};
+  const RuntimeOptions& options = runtime().options();
+  bool pack = !contiguous() && shape_.bytes <= options.pack_limit && packing != Packing::never;
+  if (is_sending(kind) && may_be_split(distance)) pack = pack && packing == Packing::agreed;
+  return {can_respell(*layout_, leaf_, leaf_size_), pack};
+}
+
+Strategy Plan::choose_first(CallKind kind, Distance distance, Packing packing) noexcept {
+  const FloatEnvironment floats;
+  Strategy strategy = Strategy::forward;
+  if (!leave_alone_ && (!contiguous() || shape_.bytes >= runtime().respell_contiguous_from())) {
+    const Possible can = possible(kind, distance, packing);
+    const RuntimeOptions& options = runtime().options();
+    if (is_message(kind) && !is_sending(kind) && packing != Packing::never && !contiguous() &&
+        may_be_split(Distance::network) && runtime().promises_to_receive_packed()) {
+      strategy = Strategy::pack;  // senders rely on it, for any size
+    } else if (options.forced) {
+      if ((*options.forced == Strategy::respell && can.respell) || (*options.forced == Strategy::pack && can.pack))
+        strategy = *options.forced;
+    } else {
+      strategy = runtime().chooser().choose(shape_, kind, distance, {can.respell, can.pack}).strategy;
+    }
+  }
+  choice(kind, distance, packing)
+      .store(static_cast<std::uint8_t>(static_cast<int>(strategy) + 1), std::memory_order_relaxed);
+  return strategy;
+}
+
+unsigned Plan::forwarded_at(CallKind kind) noexcept {
+  unsigned distances = 0;
+  for (Distance distance : {Distance::self, Distance::node, Distance::network})
+    if (choose(kind, distance, Packing::careful) == Strategy::forward &&
+        choose(kind, distance, Packing::agreed) == Strategy::forward)
+      distances |= 1u << static_cast<int>(distance);
+  return distances;
+}
+
+double Plan::saved_seconds(CallKind kind, Distance distance, Packing packing) noexcept {
+  const FloatEnvironment floats;
+  const Strategy taken = choose(kind, distance, packing);
+  if (leave_alone_ || taken == Strategy::forward) return 0;
+  const Choice choice = runtime().chooser().choose(shape_, kind, distance, {true, true});
+  return choice.seconds[static_cast<int>(Strategy::forward)] - choice.seconds[static_cast<int>(taken)];
+}
+
+const Respelled* Plan::wire(CallKind kind, Distance distance) noexcept {
+  const RuntimeOptions& options = runtime().options();
+  if (options.forced || runtime().chooser().wire(shape_.bytes, kind, distance) != Strategy::respell) return nullptr;
+  if (is_sending(kind) && leaf_size_ != 0) return packed_send_.get(*this, nullptr, leaf_, leaf_size_);
+  return packed_receive_.get(*this, nullptr, MPI_BYTE, 1);
+}
+
+const Packer* Plan::compile() noexcept {
+  const std::lock_guard lock(mutex_);
+  if (const Packer* known = packer_.load(std::memory_order_acquire)) return known;
+  try {
+    if (inject_failure(FailPoint::packer)) throw std::bad_alloc();
+    const Packer* made_now = new Packer(layout_, runtime().options().packer);
+    packer_.store(made_now, std::memory_order_release);
+    return made_now;
+  } catch (...) {
+    say_once("packer", "no memory to compile a datatype; its calls are left to the MPI library");
+    return nullptr;
+  }
+}
+
+/// `layout`: nullptr means plan.bytes() contiguous bytes.
+const Respelled* Plan::Spelled::make(Plan& plan, const LayoutPtr& layout, MPI_Datatype leaf,
+                                     std::int64_t leaf_size) noexcept {
+  const std::lock_guard lock(plan.mutex_);
+  const int state = state_.load(std::memory_order_acquire);
+  if (state != unknown) return state == made ? type_.get() : nullptr;
+  try {
+    if (layout)
+      type_ = runtime().spelled.respelled(layout, leaf, leaf_size);
+    else if (const Built block = make_block(0, plan.bytes()))
+      type_ = runtime().spelled.respelled(intern(*block), leaf, leaf_size);
+  } catch (...) {
+  }
+  state_.store(type_ ? made : impossible, std::memory_order_release);
+  return type_.get();
+}
+
+}  // namespace bestride

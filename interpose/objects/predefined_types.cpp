@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interpose/objects/predefined_types.hpp"
+
+#include <cstring>
+#include <initializer_list>
+#include <mutex>
+
+#include "interpose/mpi/functions.hpp"
+
+namespace bestride {
+namespace {
+
+struct Entry {
+  MPI_Datatype type{};
+  Predefined known{NumberKind::other, 0};  ///< size 0: a vacant slot
+  bool vacant() const noexcept { return known.size == 0; }
+};
+constexpr std::size_t slots = 256;  ///< at least twice the number of predefined types
+/// Static storage rather than the heap: an allocation could fail on one rank only.
+constinit Entry table[slots];
+constinit std::size_t used = 0;
+
+std::size_t slot_of(MPI_Datatype type) noexcept {
+  std::uint64_t bits = 0;
+  static_assert(sizeof type <= sizeof bits);
+  std::memcpy(&bits, &type, sizeof type);
+  return static_cast<std::size_t>((bits * 0x9E3779B97F4A7C15u) >> 32) % slots;
+}
+
+void add(MPI_Datatype type, NumberKind kind) noexcept {
+  int size = 0;
+  if (type == MPI_DATATYPE_NULL || used + 1 >= slots || real.Type_size(type, &size) != MPI_SUCCESS || size <= 0) return;
+  MPI_Aint lower = 0, extent = 0;
+  if (real.Type_get_extent(type, &lower, &extent) != MPI_SUCCESS || lower != 0 || extent != size) return;
+  std::size_t slot = slot_of(type);
+  while (!table[slot].vacant() && table[slot].type != type) slot = (slot + 1) % slots;
+  if (!table[slot].vacant()) return;  // an alias of another type: the first kind is kept
+  table[slot] = {type, {kind, size}};
+  ++used;
+}
+
+void read() noexcept {
+  for (MPI_Datatype type : {MPI_CHAR,
+                            MPI_SIGNED_CHAR,
+                            MPI_UNSIGNED_CHAR,
+                            MPI_SHORT,
+                            MPI_UNSIGNED_SHORT,
+                            MPI_INT,
+                            MPI_UNSIGNED,
+                            MPI_LONG,
+                            MPI_UNSIGNED_LONG,
+                            MPI_LONG_LONG,
+                            MPI_UNSIGNED_LONG_LONG,
+                            MPI_INT8_T,
+                            MPI_INT16_T,
+                            MPI_INT32_T,
+                            MPI_INT64_T,
+                            MPI_UINT8_T,
+                            MPI_UINT16_T,
+                            MPI_UINT32_T,
+                            MPI_UINT64_T,
+                            MPI_AINT,
+                            MPI_COUNT,
+                            MPI_OFFSET,
+                            MPI_INTEGER,
+                            MPI_INTEGER1,
+                            MPI_INTEGER2,
+                            MPI_INTEGER4,
+                            MPI_INTEGER8})
+    add(type, NumberKind::integer);
+  for (MPI_Datatype type :
+       {MPI_FLOAT, MPI_DOUBLE, MPI_LONG_DOUBLE, MPI_REAL, MPI_DOUBLE_PRECISION, MPI_REAL4, MPI_REAL8})
+    add(type, NumberKind::floating);
+  for (MPI_Datatype type :
+       {MPI_C_FLOAT_COMPLEX, MPI_C_DOUBLE_COMPLEX, MPI_C_LONG_DOUBLE_COMPLEX, MPI_COMPLEX, MPI_DOUBLE_COMPLEX,
+        MPI_COMPLEX8, MPI_COMPLEX16, MPI_CXX_FLOAT_COMPLEX, MPI_CXX_DOUBLE_COMPLEX, MPI_CXX_LONG_DOUBLE_COMPLEX})
+    add(type, NumberKind::complex);
+  for (MPI_Datatype type : {MPI_C_BOOL, MPI_CXX_BOOL, MPI_LOGICAL}) add(type, NumberKind::logical);
+  add(MPI_BYTE, NumberKind::bytes);
+  for (MPI_Datatype type : {MPI_WCHAR, MPI_CHARACTER, MPI_PACKED}) add(type, NumberKind::other);
+  for (MPI_Datatype type : {MPI_INTEGER16, MPI_REAL16, MPI_COMPLEX32}) add(type, NumberKind::other);
+#ifdef MPIX_C_FLOAT16
+  add(MPIX_C_FLOAT16, NumberKind::other);
+#endif
+  for (MPI_Datatype type : {MPI_2INT, MPI_FLOAT_INT, MPI_2INTEGER, MPI_2REAL, MPI_2DOUBLE_PRECISION})
+    add(type, NumberKind::pair);
+}
+
+}  // namespace
+
+bool is_pair_with_gaps(MPI_Datatype type) noexcept {
+  for (MPI_Datatype pair : {MPI_DOUBLE_INT, MPI_LONG_INT, MPI_SHORT_INT, MPI_LONG_DOUBLE_INT})
+    if (type == pair && type != MPI_DATATYPE_NULL) return true;
+  return false;
+}
+
+const Predefined* predefined(MPI_Datatype type) noexcept {
+  for (std::size_t slot = slot_of(type); !table[slot].vacant(); slot = (slot + 1) % slots)
+    if (table[slot].type == type) return &table[slot].known;
+  return nullptr;
+}
+
+void read_predefined() noexcept {
+  static std::once_flag once;
+  try {
+    std::call_once(once, read);
+  } catch (...) {
+  }
+}
+
+}  // namespace bestride

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Predefined datatypes: their sizes and kinds, queried from the MPI library once. The table holds every predefined
+// datatype without gaps. So a handle that is neither here nor in the TypeRegistry is uncommitted or invalid.
+#include <mpi.h>
+
+#include <cstdint>
+
+namespace bestride {
+
+enum class NumberKind : unsigned char {
+  integer,  ///< includes MPI_CHAR, MPI_AINT, MPI_COUNT and MPI_OFFSET
+  floating,
+  complex,
+  logical,
+  bytes,  ///< MPI_BYTE
+  other,  ///< MPI_WCHAR, MPI_CHARACTER, MPI_PACKED, numbers of unusual sizes: their reductions are left to the MPI
+          ///< library
+  pair,   ///< a value and an index, without gaps
+};
+
+struct Predefined {
+  NumberKind kind;
+  std::int64_t size;  ///< in bytes; equals the extent
+};
+/// nullptr: `type` is not predefined, or has gaps and is in the TypeRegistry. After read_predefined(); any thread.
+const Predefined* predefined(MPI_Datatype type) noexcept;
+/// True for MPI_DOUBLE_INT and the other pair types with gaps.
+bool is_pair_with_gaps(MPI_Datatype type) noexcept;
+/// Queries the sizes from the library, once: at the end of MPI_Init or MPI_Session_init.
+void read_predefined() noexcept;
+
+}  // namespace bestride

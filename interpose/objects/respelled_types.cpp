@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interpose/objects/respelled_types.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <new>
+#include <tuple>
+
+#include "interpose/mpi/fault_injection.hpp"
+#include "interpose/mpi/functions.hpp"
+
+namespace bestride {
+namespace {
+
+std::uint64_t bits(MPI_Datatype type) noexcept {
+  std::uint64_t value = 0;
+  std::memcpy(&value, &type, sizeof type);
+  return value;
+}
+auto key(const Layout* layout, MPI_Datatype leaf, bool as_bytes) noexcept {
+  return std::tuple(reinterpret_cast<std::uintptr_t>(layout), bits(leaf), as_bytes);
+}
+auto key(const RespelledType* type) noexcept { return key(type->layout.get(), type->leaf, type->as_bytes); }
+
+}  // namespace
+
+template <class Make>
+RespelledTypeRef RespelledTypes::get(const LayoutPtr& layout, MPI_Datatype leaf, bool as_bytes, Make make) noexcept
+    try {
+  const std::lock_guard lock(mutex_);
+  const auto wanted = key(layout.get(), leaf, as_bytes);
+  const auto place = [&] {
+    return std::lower_bound(types_.begin(), types_.end(), wanted,
+                            [](const RespelledType* type, const auto& k) { return key(type) < k; });
+  };
+  auto at = place();
+  if (at == types_.end() || key(*at) != wanted) {
+    if (inject_failure(FailPoint::respell) || made_ >= most_made) return {};
+    if (types_.size() >= most_kept) make_room();
+    if (types_.size() >= most_kept) return {};
+    types_.reserve(types_.size() + 1);
+    std::unique_ptr<RespelledType> type(new RespelledType);
+    const std::optional<Respelled> spelled = make();
+    if (!spelled) return {};
+    ++made_;
+    type->layout = layout;
+    type->leaf = leaf;
+    type->as_bytes = as_bytes;
+    type->respelled = *spelled;
+    at = types_.insert(place(), type.release());
+  }
+  (*at)->last_used = ++uses_;
+  (*at)->references.fetch_add(1, std::memory_order_relaxed);
+  return RespelledTypeRef(*at);
+} catch (...) {
+  return {};
+}
+
+RespelledTypeRef RespelledTypes::respelled(const LayoutPtr& layout, MPI_Datatype leaf,
+                                           std::int64_t leaf_size) noexcept {
+  return get(layout, leaf, false, [&] { return respell(*layout, leaf, leaf_size, datatype_calls); });
+}
+
+RespelledTypeRef RespelledTypes::as_bytes(const LayoutPtr& layout) noexcept {
+  return get(layout, MPI_BYTE, true, [&] { return spell_as_bytes(*layout, datatype_calls); });
+}
+
+void RespelledTypes::make_room() noexcept {
+  // No thread can take a new reference meanwhile, since that needs the mutex.
+  const auto idle = [](const RespelledType* type) { return type->references.load(std::memory_order_acquire) == 1; };
+  std::vector<std::uint64_t> used;
+  try {
+    for (const RespelledType* type : types_)
+      if (idle(type)) used.push_back(type->last_used);
+  } catch (...) {
+    return;
+  }
+  if (used.empty()) return;
+  const auto middle = used.begin() + static_cast<std::ptrdiff_t>(used.size() / 2);
+  std::nth_element(used.begin(), middle, used.end());
+  const std::uint64_t newest = *middle;
+  std::erase_if(types_, [&](RespelledType* type) {
+    if (!idle(type) || type->last_used > newest) return false;
+    datatype_calls.free(&type->respelled.type);
+    type->drop();
+    return true;
+  });
+}
+
+void RespelledTypes::clear() noexcept {
+  const std::lock_guard lock(mutex_);
+  for (RespelledType* type : types_) {
+    datatype_calls.free(&type->respelled.type);
+    type->drop();
+  }
+  types_.clear();
+  made_ = 0;
+}
+
+}  // namespace bestride

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Runtime: the state of the backend from the first MPI call to MPI_Finalize. One per process, created in
+// bestride_back_open and never destroyed: MPI may be called from destructors of other libraries.
+//
+// It has a fixed address, so an entry reaches a table with one load. Alternative considered: std::unique_ptr, which
+// costs one more load per call.
+#include <mpi.h>
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "interpose/objects/buffer_pool.hpp"
+#include "interpose/objects/comm_registry.hpp"
+#include "interpose/objects/op_registry.hpp"
+#include "interpose/objects/request_table.hpp"
+#include "interpose/objects/respelled_types.hpp"
+#include "interpose/objects/type_registry.hpp"
+#include "interpose/peers/locality.hpp"
+#include "interpose/peers/participants.hpp"
+#include "interpose/peers/peer_discovery.hpp"
+#include "interpose/report/tally.hpp"
+#include "perfmodel/choose/chooser.hpp"
+#include "perfmodel/profile/profile.hpp"
+
+namespace bestride {
+
+struct Completion;
+
+/// The settings that a call may need, read once: no lookup by name on a hot path.
+struct RuntimeOptions {
+  std::optional<Strategy> forced;
+  std::int64_t pack_limit = 0;
+  std::int64_t pool_limit = 0;
+  bool paranoid = false;
+  bool reporting = false;
+  bool respell_contiguous = false;
+  enum class AllRanks : unsigned char {
+    no,
+    yes,
+    find_out
+  } all_ranks = AllRanks::no;  ///< whether every rank has the preload, according to the user
+  PackerOptions packer;
+  static RuntimeOptions from_settings();
+};
+
+class Runtime {
+ public:
+  /// May throw.
+  Runtime();
+  Runtime(const Runtime&) = delete;
+  Runtime& operator=(const Runtime&) = delete;
+
+  const RuntimeOptions& options() const noexcept { return options_; }
+  const Chooser& chooser() const noexcept { return chooser_; }
+  const Locality& locality() const noexcept { return locality_; }
+  /// True after MPI_Finalize or the end of the last session, whichever comes later. The backend must then make no MPI
+  /// call of its own.
+  bool ended() const noexcept { return ended_.load(std::memory_order_relaxed); }
+
+  TypeRegistry types;
+  CommRegistry comms;
+  OpRegistry ops;
+  RespelledTypes spelled;
+  RequestTable<MPI_Request, Completion> requests;
+  BufferPool pool;
+  Tally tally;
+
+  Distance distance(MPI_Comm comm, int peer) const noexcept {
+    if (CommEntry* known = comms.find(comm)) return known->to(peer);
+    return locality_.one_host() ? Distance::node : Distance::network;
+  }
+
+  /// True if the peer has the preload and receives packed what may_be_split(). False if unknown.
+  bool receives_packed(MPI_Comm comm, int peer) noexcept {
+    if (all_ranks_take_part()) return true;
+    CommEntry* known = comms.find(comm);
+    return known && presence_.has(known->world_rank(peer));
+  }
+  /// True if other ranks rely on this rank to receive packed what may_be_split().
+  bool promises_to_receive_packed() const noexcept { return all_ranks_take_part() || presence_.announced(); }
+  /// True if every rank is known to have the preload and to take part in Bestride's own collectives; the same on all of
+  /// them.
+  bool all_ranks_take_part() const noexcept { return participants_.all().all_ranks; }
+  /// Least number of contiguous bytes for which respelling a message may pay off; INT64_MAX: never.
+  std::int64_t respell_contiguous_from() const noexcept { return respell_contiguous_from_; }
+
+  /// For comparison with MPI's own packing. Errors on it are returned. MPI_COMM_NULL unless BESTRIDE_PARANOID is set.
+  MPI_Comm paranoid_comm() const noexcept { return paranoid_comm_; }
+
+ private:
+  friend class Lifetime;
+  /// Inserts the pair types: they have gaps, and since they are predefined they are never committed.
+  void insert_pair_types() noexcept;
+  void forget_handles() noexcept;
+
+  RuntimeOptions options_;
+  std::string profile_problem_;  ///< why there is no loaded profile; empty: there is none to load
+  std::optional<MachineProfile> loaded_;
+  Chooser chooser_;
+  std::int64_t respell_contiguous_from_;
+  Locality locality_;
+  PeerDiscovery presence_;
+  Participants participants_;
+  MPI_Comm paranoid_comm_ = MPI_COMM_NULL;
+  double began_ = 0;
+  std::atomic<int> sessions_{0};
+  std::atomic<bool> begun_{false};
+  std::atomic<bool> finalized_{false};  ///< MPI_Finalize was called
+  std::atomic<bool> ended_{false};
+};
+
+/// Storage that is neither constructed before bestride_back_open nor destroyed at exit.
+union RuntimeStorage {
+  constexpr RuntimeStorage() noexcept : nothing{} {}
+  ~RuntimeStorage() {}
+  char nothing;
+  Runtime runtime;
+};
+extern constinit RuntimeStorage runtime_storage;
+inline Runtime& runtime() noexcept { return runtime_storage.runtime; }
+
+}  // namespace bestride

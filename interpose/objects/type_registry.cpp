@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interpose/objects/type_registry.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdlib>
+#include <new>
+#include <utility>
+
+#include "base/message.hpp"
+#include "interpose/mpi/fault_injection.hpp"
+#include "interpose/mpi/functions.hpp"
+#include "interpose/objects/plan_cache.hpp"
+#include "interpose/objects/runtime.hpp"
+
+namespace bestride {
+namespace {
+
+/// Message size in bytes from which the first use of a (type, count) is worth decoding and planning (1 to 10 us).
+/// Smaller ones get a plan at their second use, so that types used once cost nothing.
+constexpr std::int64_t plan_at_first_use = 8192;
+/// The same if senders rely on this rank to receive packed: the least message that could be split (plan.cpp).
+constexpr std::int64_t plan_at_first_use_promised = 1024;
+/// Plans kept per type; when full, the oldest one is replaced.
+constexpr std::size_t plans_per_type = 64;
+
+struct Reserve {
+  static constexpr std::size_t most = 64;
+  alignas(TypeEntry) std::byte places[most][sizeof(TypeEntry)];
+  std::atomic<bool> taken[most];
+};
+constinit Reserve reserve{};
+
+}  // namespace
+
+void* TypeEntry::operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  if (void* place = inject_failure(FailPoint::type) ? nullptr : std::malloc(bytes)) return place;
+  for (std::size_t i = 0; i < Reserve::most; ++i)
+    if (!reserve.taken[i].exchange(true, std::memory_order_acquire)) return reserve.places[i];
+  return nullptr;
+}
+
+void TypeEntry::operator delete(void* entry) noexcept {
+  const auto offset = reinterpret_cast<std::uintptr_t>(entry) - reinterpret_cast<std::uintptr_t>(reserve.places);
+  if (offset >= sizeof reserve.places) return std::free(entry);
+  reserve.taken[offset / sizeof reserve.places[0]].store(false, std::memory_order_release);
+}
+
+void TypeEntry::decode_locked() noexcept {
+  if (state_.load(std::memory_order_relaxed) != State::undecoded) return;
+  State state = State::opaque;
+  try {
+    if (std::optional<DecodedType> decoded =
+            inject_failure(FailPoint::decode) ? std::nullopt : decode(handle_, datatype_calls)) {
+      decoded_ = std::move(*decoded);
+      const Layout& layout = *decoded_.layout;
+      if (decoded_.leaf != MPI_DATATYPE_NULL) {
+        int size = 0;
+        if (datatype_calls.size(decoded_.leaf, &size) == MPI_SUCCESS && size > 0)
+          leaf_size_ = size;
+        else
+          decoded_.leaf = MPI_DATATYPE_NULL;
+      }
+      state = layout.size() == 0                                        ? State::empty
+              : layout.contiguous() && layout.size() == decoded_.extent ? State::contiguous
+                                                                        : State::useful;
+      const std::int64_t from = runtime().respell_contiguous_from();
+      if (state == State::contiguous && leaf_size_ != 0 && from < std::numeric_limits<std::int64_t>::max())
+        respell_from_.store((from + layout.size() - 1) / layout.size(), std::memory_order_relaxed);
+    }
+  } catch (...) {
+    say_once("decode", "no memory to decode a datatype; its calls are left to the MPI library");
+  }
+  // Other ranks rely on this rank to receive packed also types that it can't represent, so each receive must be checked
+  // (message/endpoint.hpp).
+  if (state == State::opaque && runtime().promises_to_receive_packed())
+    respell_from_.store(0, std::memory_order_relaxed);
+  state_.store(state, std::memory_order_release);
+}
+
+TypeEntry::State TypeEntry::decoded_state() noexcept {
+  if (state() == State::undecoded) {
+    const std::lock_guard lock(mutex_);
+    decode_locked();
+  }
+  return state();
+}
+
+bool TypeEntry::seen_before(std::int64_t count) noexcept {
+  for (const std::int64_t each : seen_)
+    if (each == count) return true;
+  seen_[next_seen_++ % (sizeof seen_ / sizeof seen_[0])] = count;
+  return false;
+}
+
+PlanRef TypeEntry::plan(std::int64_t count) noexcept {
+  const std::lock_guard lock(mutex_);
+  for (const Counted& each : plans_)
+    if (each.count == count) return each.plan;
+  int size = 0;
+  const std::int64_t at_first_use =
+      runtime().promises_to_receive_packed() ? plan_at_first_use_promised : plan_at_first_use;
+  if (!runtime().options().forced && !reused_.load(std::memory_order_relaxed) &&
+      datatype_calls.size(handle_, &size) == MPI_SUCCESS && size >= 0 && count < at_first_use / (size + 1) &&
+      !seen_before(count))
+    return {};
+  decode_locked();
+  if (state() == State::opaque || (forward_only() && count < respell_from())) return {};
+  try {
+    if (inject_failure(FailPoint::plan)) throw std::bad_alloc();
+    PlanRef plan(new Plan(counted(decoded_, count), decoded_.leaf, leaf_size_, decoded_.unit_bytes));
+    if (plans_.size() < plans_per_type) {
+      plans_.push_back({count, plan});
+    } else {
+      plans_[oldest_] = {count, plan};
+      oldest_ = (oldest_ + 1) % plans_per_type;
+    }
+    return plan;
+  } catch (...) {
+    say_once("plan", "no memory to plan a datatype's messages; they are left to the MPI library");
+    return {};
+  }
+}
+
+LayoutPtr TypeEntry::layout(std::int64_t count) noexcept try {
+  const State state = decoded_state();
+  if (state == State::opaque) return nullptr;
+  if (count == 1 || state == State::empty) return decoded_.layout;
+  if (state == State::contiguous) return counted(decoded_, count);
+  expect_reuse();
+  Plan* plan = find_plan(*this, count);
+  return plan && plan->layout() ? plan->layout() : counted(decoded_, count);
+} catch (...) {
+  return nullptr;
+}
+
+std::uint64_t TypeRegistry::mark_of(MPI_Datatype type) noexcept {
+  void* value = nullptr;
+  int found = 0;
+  if (keyval_ == MPI_KEYVAL_INVALID || real.Type_get_attr(type, keyval_, &value, &found) != MPI_SUCCESS || !found)
+    return 0;
+  return reinterpret_cast<std::uintptr_t>(value);
+}
+
+bool TypeRegistry::set_mark(MPI_Datatype type, std::uint64_t id) noexcept {
+  if (keyval_ == MPI_KEYVAL_INVALID &&
+      real.Type_create_keyval(MPI_TYPE_NULL_COPY_FN, MPI_TYPE_NULL_DELETE_FN, &keyval_, nullptr) != MPI_SUCCESS)
+    return false;
+  return real.Type_set_attr(type, keyval_, reinterpret_cast<void*>(id)) == MPI_SUCCESS;
+}
+
+void TypeRegistry::lose() noexcept {
+  lost_.store(true, std::memory_order_relaxed);
+  say_once("type", "no memory to remember a datatype; its calls are left to the MPI library");
+}
+
+void TypeRegistry::add(MPI_Datatype type, TypeEntry::Life life, std::int64_t handles) noexcept {
+  auto* entry = new (std::nothrow) TypeEntry(type, ++last_id_, life);
+  if (!entry) return lose();
+  entry->handles_ = handles;
+  // The attribute is set first: once the entry is in the table other threads use it.
+  TypeEntry* replaced = nullptr;
+  if ((life == TypeEntry::Life::counted && !set_mark(type, entry->id_)) || !table_.insert(type, entry, &replaced)) {
+    delete entry;
+    lose();
+  }
+}
+
+TypeEntry* TypeRegistry::current(MPI_Datatype type) noexcept {
+  TypeEntry* entry = table_.find(type);
+  if (!entry || entry->life_ != TypeEntry::Life::counted || mark_of(type) == entry->id_) return entry;
+  table_.remove(type);
+  delete entry;
+  return nullptr;
+}
+
+std::vector<TypeRegistry::Uncommitted>::iterator TypeRegistry::uncommitted(MPI_Datatype type) noexcept {
+  return std::find_if(uncommitted_.begin(), uncommitted_.end(),
+                      [type](const Uncommitted& one) { return one.type == type; });
+}
+
+void TypeRegistry::insert(MPI_Datatype type) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (current(type)) return;
+  std::int64_t handles = 1;
+  if (const auto known = uncommitted(type); known != uncommitted_.end()) {
+    handles += known->handles;
+    uncommitted_.erase(known);
+  }
+  add(type, TypeEntry::Life::counted, handles);
+}
+
+void TypeRegistry::insert_permanent(MPI_Datatype type) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (type != MPI_DATATYPE_NULL && !table_.find(type)) add(type, TypeEntry::Life::permanent, 1);
+}
+
+void TypeRegistry::insert_predefined(MPI_Datatype type) noexcept {
+  if (type == MPI_DATATYPE_NULL) return;
+  {
+    const std::lock_guard lock(mutex_);
+    if (table_.find(type)) return;
+    add(type, TypeEntry::Life::needs_no_commit, 1);
+  }
+  if (TypeEntry* entry = table_.find(type)) entry->decoded_state();
+}
+
+void TypeRegistry::add_handle(MPI_Datatype type, bool committed) noexcept {
+  if (predefined(type) || is_pair_with_gaps(type)) return;
+  const std::lock_guard lock(mutex_);
+  if (TypeEntry* entry = current(type)) {
+    ++entry->handles_;
+  } else if (committed || mark_of(type) != 0) {
+    add(type, TypeEntry::Life::counted, 1);
+  } else if (const auto known = uncommitted(type); known != uncommitted_.end()) {
+    ++known->handles;
+  } else {
+    try {
+      uncommitted_.push_back({type, 1});
+    } catch (...) {
+      lose();
+    }
+  }
+}
+
+TypeRegistry::Released TypeRegistry::release(MPI_Datatype type) noexcept {
+  const std::lock_guard lock(mutex_);
+  Released released{.type = type};
+  if (TypeEntry* entry = table_.find(type)) {
+    if (entry->life_ != TypeEntry::Life::counted) return released;
+    if (--entry->handles_ > 0)
+      released.counted = true;
+    else
+      released.entry = table_.remove(type);
+  } else if (const auto known = uncommitted(type); known != uncommitted_.end()) {
+    if (--known->handles == 0) uncommitted_.erase(known);
+    released.counted = true;
+  }
+  return released;
+}
+
+void TypeRegistry::freed(const Released& released) noexcept { delete released.entry; }
+
+void TypeRegistry::not_freed(const Released& released) noexcept {
+  const std::lock_guard lock(mutex_);
+  TypeEntry* entry = released.entry;
+  if (released.counted) {
+    if (TypeEntry* known = table_.find(released.type)) return void(++known->handles_);
+    if (const auto known = uncommitted(released.type); known != uncommitted_.end()) return void(++known->handles);
+    try {
+      uncommitted_.push_back({released.type, 1});
+    } catch (...) {
+      lose();
+    }
+  } else if (entry) {
+    entry->handles_ = 1;
+    TypeEntry* replaced = nullptr;
+    if (table_.insert(released.type, entry, &replaced)) return;
+    delete entry;
+    lose();
+  }
+}
+
+void TypeRegistry::clear() noexcept {
+  const std::lock_guard lock(mutex_);
+  // Not deleted: another thread may, against MPI's rules, still be in a call. Kept reachable, so that leak checkers do
+  // not report them.
+  table_.clear([this](TypeEntry* entry) { entry->older_ = std::exchange(forgotten_, entry); });
+  uncommitted_.clear();
+  if (keyval_ != MPI_KEYVAL_INVALID) real.Type_free_keyval(&keyval_);
+}
+
+}  // namespace bestride

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// TypeRegistry: maps a datatype handle to what is known of the type, with one lock-free lookup per call.
+//
+// It holds every committed derived type (MPI_Type_commit, a duplicate of a committed or predefined type,
+// MPI_Type_create_f90_*, the types of MPI_File_get_view) and the pair types, which are predefined but have gaps. Every
+// other handle is predefined, uncommitted or invalid, and its call goes to MPI untouched, so MPI reports the error of
+// an uncommitted type.
+//
+// References are counted as MPI counts handles: one for a committed type, one more for each time MPI_Type_get_contents
+// returns its handle, one less for each MPI_Type_free. The last one removes the entry. A count that is too high (an
+// MPI_Type_free that was not intercepted) does no harm: each type carries the number of its entry as an attribute, by
+// which a later commit distinguishes a type from an earlier one with the same handle. The attribute also tells
+// MPI_Type_get_contents whether a type is committed if all its handles had been freed.
+//
+// Alternative considered: the delete callback of that attribute, which runs exactly at the end of the type. If a type
+// is freed while a receive is pending, MPICH 4.0.2 calls it from inside its progress engine and releases its lock
+// meanwhile. Another thread of the application can then enter the engine, and UCX aborts (measured).
+#include <mpi.h>
+
+#include <atomic>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <vector>
+
+#include "datatype/decode.hpp"
+#include "interpose/mpi/handle_table.hpp"
+#include "interpose/objects/plan.hpp"
+#include "interpose/objects/predefined_types.hpp"
+
+namespace bestride {
+
+/// One committed type, from its commit to its free. Decoded at the first use that may gain by it.
+///
+/// The members that a forwarded call reads are in the first 40 bytes: a stencil code sweeps its domain between two
+/// exchanges, which evicts this object from the caches, and each cache line costs such a call 50 to 100 ns.
+class TypeEntry {
+ public:
+  enum class State : std::uint8_t {
+    undecoded,
+    useful,      ///< has gaps between elements or inside them
+    contiguous,  ///< any count of elements is one block
+    empty,       ///< no bytes at all
+    opaque,      ///< can't be represented
+  };
+  /// Lifetime of the entry.
+  enum class Life : std::uint8_t {
+    counted,          ///< until its last handle is freed
+    permanent,        ///< it can't be freed
+    needs_no_commit,  ///< predefined; inserted because this rank uses the entry, so other ranks may not have one
+  };
+  TypeEntry(MPI_Datatype handle, std::uint64_t id, Life life, State state = State::undecoded) noexcept
+      : handle_(handle), id_(id), life_(life), state_(state) {}
+
+  /// If the heap has no memory, entries come from a small reserve: other ranks may rely on this one knowing its types
+  /// (peers/peer_discovery.hpp).
+  static void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept;
+  static void operator delete(void* entry) noexcept;
+
+  State state() const noexcept { return state_.load(std::memory_order_acquire); }
+  /// True if no message of any count can gain, except by respelling contiguous bytes: see respell_from().
+  bool forward_only() const noexcept { return state() > State::useful; }
+  /// For a contiguous type: the least count for which respelling may pay off at some distance. For an opaque type: 0 if
+  /// each receive must be checked (decode_locked()). Otherwise INT64_MAX.
+  std::int64_t respell_from() const noexcept { return respell_from_.load(std::memory_order_relaxed); }
+  /// The distances at which messages of this kind and count are known to be left to MPI for any peer: bit d stands for
+  /// Distance d.
+  unsigned forwarded_at(std::int64_t count, CallKind kind) const noexcept {
+    const std::uint64_t left = left_.load(std::memory_order_relaxed);
+    return left >> left_bits == static_cast<std::uint64_t>(count) ? left >> left_shift(kind) & everywhere : 0;
+  }
+  static constexpr unsigned everywhere = (1u << distance_count) - 1;
+  /// Records `distances` for forwarded_at(). Only the last count is kept.
+  void leave(std::int64_t count, CallKind kind, unsigned distances) noexcept {
+    if (count >> (63 - left_bits) != 0) return;
+    const std::uint64_t known = left_.load(std::memory_order_relaxed), wanted = static_cast<std::uint64_t>(count);
+    left_.store(
+        (known >> left_bits == wanted ? known : wanted << left_bits) | std::uint64_t{distances} << left_shift(kind),
+        std::memory_order_relaxed);
+  }
+  /// Unique in the process and, unlike the handle, never used again.
+  std::uint64_t id() const noexcept { return id_; }
+  MPI_Datatype handle() const noexcept { return handle_; }
+  bool needs_no_commit() const noexcept { return life_ == Life::needs_no_commit; }
+
+  /// The plan for `count` (> 0) elements; nullptr if there is no memory or it is the first use of a small count (a plan
+  /// pays off from the second use on). The caller's reference keeps the plan alive.
+  PlanRef plan(std::int64_t count) noexcept;
+  /// The layout of `count` (> 0) elements, whether or not it makes a call faster: for memory that MPI can't access.
+  /// nullptr: opaque, or no memory.
+  LayoutPtr layout(std::int64_t count) noexcept;
+  /// Plans are worthwhile from the next use on, however small it is.
+  void expect_reuse() noexcept { reused_.store(true, std::memory_order_relaxed); }
+  /// Decodes the type if necessary. Not a hot path.
+  State decoded_state() noexcept;
+  /// Extent of one element in bytes. Only if decoded and not opaque.
+  std::int64_t extent() const noexcept { return decoded_.extent; }
+  /// The only basic type and its size in bytes; the size is 0 if there are several. Only if decoded.
+  MPI_Datatype leaf() const noexcept { return decoded_.leaf; }
+  std::int64_t leaf_size() const noexcept { return leaf_size_; }
+  /// The layout of one element. Only if decoded and not opaque.
+  const Layout& element() const noexcept { return *decoded_.layout; }
+  /// Size of one element in bytes, without gaps. Only if decoded and not opaque.
+  std::int64_t size() const noexcept { return decoded_.layout->size(); }
+
+ private:
+  void decode_locked() noexcept;
+
+  static constexpr int left_bits = (call_kind_count - static_cast<int>(CallKind::send)) * distance_count;
+  static constexpr int left_shift(CallKind message) noexcept {
+    return (static_cast<int>(message) - static_cast<int>(CallKind::send)) * distance_count;
+  }
+
+  const MPI_Datatype handle_;
+  const std::uint64_t id_;
+  const Life life_;
+  std::atomic<State> state_;
+  std::atomic<std::int64_t> respell_from_{std::numeric_limits<std::int64_t>::max()};
+  std::atomic<std::uint64_t> left_{0};  ///< count << left_bits | one bit per message kind and distance
+  bool seen_before(std::int64_t count) noexcept;
+  std::int64_t seen_[8] = {};  ///< small counts used once
+  std::size_t next_seen_ = 0;
+  std::atomic<bool> reused_{false};
+  DecodedType decoded_;
+  std::int64_t leaf_size_ = 0;
+  std::mutex mutex_;
+  struct Counted {
+    std::int64_t count;
+    PlanRef plan;
+  };
+  std::vector<Counted> plans_;
+  std::size_t oldest_ = 0;
+  friend class TypeRegistry;
+  std::int64_t handles_ = 1;    ///< protected by the registry's mutex
+  TypeEntry* older_ = nullptr;  ///< after clear()
+};
+
+class TypeRegistry {
+ public:
+  TypeEntry* find(MPI_Datatype type) const noexcept { return table_.find(type); }
+  /// True if the handle may be used in communication. If lost(), false may be wrong.
+  bool committed(MPI_Datatype type) const noexcept { return predefined(type) || find(type); }
+  /// True if there was no memory for some type: then a type that is not known may have been committed.
+  bool lost() const noexcept { return lost_.load(std::memory_order_relaxed); }
+  std::size_t size() const noexcept { return table_.size(); }
+
+  // The following functions may be called from any thread within an MPI call. If there is no memory, a type is left to
+  // MPI, and lost() is true from then on.
+  /// The derived type `type` is committed. Does nothing if it is known.
+  void insert(MPI_Datatype type) noexcept;
+  /// The same for a type that is never freed: a pair type, or one of MPI_Type_create_f90_*.
+  void insert_permanent(MPI_Datatype type) noexcept;
+  /// A predefined type for which this rank uses an entry: for contiguous messages that may gain, and for device memory.
+  void insert_predefined(MPI_Datatype type) noexcept;
+  /// The application received this handle of an existing type and must free it if it is a derived type. `committed`:
+  /// the type is known to be committed.
+  void add_handle(MPI_Datatype type, bool committed) noexcept;
+
+  /// What release() removed; kept until it is known whether the library has freed the handle.
+  struct Released {
+    MPI_Datatype type = MPI_DATATYPE_NULL;
+    TypeEntry* entry = nullptr;  ///< no longer in the table
+    bool counted = false;        ///< only a count was decremented; no entry was removed
+  };
+  /// Before MPI_Type_free, because afterwards another type may have the handle at once.
+  Released release(MPI_Datatype type) noexcept;
+  /// freed(): MPI_Type_free has succeeded. not_freed(): it has failed; restores the state before release().
+  void freed(const Released& released) noexcept;
+  void not_freed(const Released& released) noexcept;
+
+  /// Removes all entries; after this every call is forwarded.
+  void clear() noexcept;
+
+ private:
+  // The caller of these functions holds the mutex.
+  void add(MPI_Datatype type, TypeEntry::Life life, std::int64_t handles) noexcept;
+  /// The id of the entry that the type was committed with; 0: none.
+  std::uint64_t mark_of(MPI_Datatype type) noexcept;
+  bool set_mark(MPI_Datatype type, std::uint64_t id) noexcept;
+  /// The entry of this type; an entry of an earlier type with the same handle is removed.
+  TypeEntry* current(MPI_Datatype type) noexcept;
+  void lose() noexcept;
+
+  /// Handles of uncommitted types that MPI_Type_get_contents has returned. There are few at a time.
+  struct Uncommitted {
+    MPI_Datatype type;
+    std::int64_t handles;
+  };
+  std::vector<Uncommitted>::iterator uncommitted(MPI_Datatype type) noexcept;
+
+  HandleTable<MPI_Datatype, TypeEntry> table_;
+  std::atomic<bool> lost_{false};
+  std::mutex mutex_;  ///< protects the members below and changes to the table
+  std::uint64_t last_id_ = 0;
+  int keyval_ = MPI_KEYVAL_INVALID;
+  std::vector<Uncommitted> uncommitted_;
+  TypeEntry* forgotten_ = nullptr;  ///< entries that are no longer in the table but may be in use
+};
+
+}  // namespace bestride

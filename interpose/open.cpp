@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// bestride_back_open: the only symbol that the backend exports, and the table of the functions that it intercepts.
+#include <new>
+#include <vector>
+
+#include "base/float_environment.hpp"
+#include "base/message.hpp"
+#include "base/variables.hpp"
+#include "interpose/calls/entry.hpp"
+#include "interpose/device/lazy_interception.hpp"
+#include "interpose/lifetime/unwinder.hpp"
+#include "interpose/mpi/fault_injection.hpp"
+#include "interpose/mpi/services.hpp"
+#include "interpose/objects/runtime.hpp"
+
+namespace bestride {
+
+constinit const bestride_front_services* front_services = nullptr;
+
+namespace {
+
+/// The functions of intercepted.def that the MPI library has. May throw std::bad_alloc.
+std::vector<bestride_engagement> engagements() {
+  std::vector<bestride_engagement> all;
+  const auto intercept = [&all](const char* name, void* entry, void** next_slot, bool in_library) {
+    if (in_library) all.push_back({name, entry, next_slot});
+  };
+#define BESTRIDE_INTERCEPT(name)                                                                                 \
+  intercept("MPI_" #name, reinterpret_cast<void*>(&bestride_entry_##name), reinterpret_cast<void**>(&next.name), \
+            real.name != nullptr);
+#define BESTRIDE_INTERCEPT_BOTH(name)                                                 \
+  BESTRIDE_INTERCEPT(name)                                                            \
+  intercept("PMPI_" #name, reinterpret_cast<void*>(&bestride_profiling_entry_##name), \
+            reinterpret_cast<void**>(&real.name), real.name != nullptr);
+#include "interpose/mpi/intercepted.def"
+  return all;
+}
+
+}  // namespace
+}  // namespace bestride
+
+extern "C" __attribute__((visibility("default"))) const bestride_back* bestride_back_open(
+    const bestride_front_services* services) {
+  using namespace bestride;
+  if (!services || services->version != BESTRIDE_SERVICES_VERSION) return nullptr;
+  front_services = services;
+  const FloatEnvironment floats;
+  prepare_unwinder();
+  try {
+    set_injected_failures(Settings::get().text("BESTRIDE_TEST_FAIL"));
+    if (!resolve_real_calls(services->library_symbol)) {
+      say_once("back.symbols", "the MPI library lacks functions every MPI library has; nothing is accelerated");
+      return nullptr;
+    }
+    if (inject_failure(FailPoint::start)) throw std::bad_alloc();
+    static std::vector<bestride_engagement> all = engagements();
+    new (&runtime_storage.runtime) Runtime;
+    if (gpu_possible()) intercept_lazily();
+    static const bestride_back back = {BESTRIDE_SERVICES_VERSION, BESTRIDE_ABI_NAME, all.size(), all.data()};
+    return &back;
+  } catch (...) {
+    say_once("back.memory", "no memory to start; nothing is accelerated");
+    return nullptr;
+  }
+}

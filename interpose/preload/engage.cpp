@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interpose/preload/engage.hpp"
+
+#include <dlfcn.h>
+#include <link.h>
+
+#include <climits>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <initializer_list>
+
+#include "base/message.hpp"
+#include "interpose/preload/library.hpp"
+#include "interpose/preload/services.h"
+#include "interpose/preload/slots.hpp"
+#include "interpose/preload/watch.hpp"
+
+namespace bestride::front {
+namespace {
+
+char own_path[PATH_MAX];
+
+bool disabled() noexcept {
+  const char* text = std::getenv("BESTRIDE_DISABLE");
+  if (!text) return false;
+  for (const char* yes : {"1", "on", "yes", "true"})
+    if (std::strcmp(text, yes) == 0) return true;
+  return false;
+}
+
+// If libbestride.so is preloaded twice (for example from two installations), only the first copy in the search order
+// accelerates calls. A second one would do the same work again.
+bool another_copy_is_in_front() noexcept {
+  void* first = dlsym(RTLD_DEFAULT, "bestride_slot_target");
+  return first && !is_ours(first);
+}
+
+// The directory comes from the dynamic loader. It is absolute even if LD_PRELOAD held a relative path and the program
+// has changed its working directory since.
+bool find_own_path() noexcept {
+  Dl_info info;
+  link_map* map = nullptr;
+  char directory[PATH_MAX];
+  if (!dladdr1(reinterpret_cast<void*>(&engage_back), &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) ||
+      dlinfo(map, RTLD_DI_ORIGIN, directory) != 0)
+    return false;
+  const char* slash = std::strrchr(info.dli_fname, '/');
+  const int length = std::snprintf(own_path, sizeof own_path, "%s/%s", directory, slash ? slash + 1 : info.dli_fname);
+  return length > 0 && length < static_cast<int>(sizeof own_path);
+}
+
+bool back_path(const char* abi, char (&path)[PATH_MAX]) noexcept {
+  const int directory = static_cast<int>(std::strrchr(own_path, '/') - own_path);
+  const int length = std::snprintf(path, sizeof path, "%.*s/libbestride-%s.so", directory, own_path, abi);
+  return length > 0 && length < static_cast<int>(sizeof path);
+}
+
+// MPI_X and PMPI_X names are treated alike. Which of them carry the application's calls depends on the ABI (the Fortran
+// bindings of Open MPI call PMPI_X), so the backend of that ABI names them. Calls that the MPI library makes to itself
+// then pass through the same entries. The depth guard that lets them through is in the entries, because only they see
+// the call return.
+void lead_slots(const bestride_engagement* engagements, std::size_t count) noexcept {
+  for (std::size_t i = 0; i < count; ++i) *engagements[i].next = next_symbol(engagements[i].name);
+  for (std::size_t i = 0; i < count; ++i) {
+    const bestride_engagement& engagement = engagements[i];
+    const unsigned slot = slot_of(engagement.name);
+    // Without a next definition there is nothing to intercept: the slot stays unresolved, and resolving it reports the
+    // missing function.
+    if (slot != no_slot && *engagement.next) engage_slot(slot, engagement.entry);
+  }
+}
+
+void open_back(const char* abi, const char* path) noexcept {
+  void* object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (!object) {
+    const char* why = dlerror();
+    say_once("front.back", "the %s back can't be opened (%s): nothing is accelerated; install it beside libbestride.so",
+             abi, why ? why : path);
+    return;
+  }
+  const auto open = reinterpret_cast<bestride_back_open_fn>(dlsym(object, BESTRIDE_BACK_OPEN));
+  if (!open) {
+    dlerror();
+    say_once("front.back",
+             "%s has no " BESTRIDE_BACK_OPEN ": nothing is accelerated; install the one built with libbestride.so",
+             path);
+    return;
+  }
+  static constexpr bestride_front_services services = {BESTRIDE_SERVICES_VERSION,
+                                                       [](const char* name) { return library_symbol(name); },
+                                                       [](const char* name) { return next_symbol(name); },
+                                                       own_path,
+                                                       &watch,
+                                                       &lead_slots};
+  const bestride_back* back = open(&services);
+  if (!back) {
+    say_once("front.back", "the %s back does not serve %s: nothing is accelerated", abi, mpi_library_path());
+    return;
+  }
+  if (back->version != BESTRIDE_SERVICES_VERSION) {
+    say_once("front.back",
+             "%s speaks version %u and libbestride.so %d: nothing is accelerated; install both from one build", path,
+             back->version, BESTRIDE_SERVICES_VERSION);
+    return;
+  }
+  lead_slots(back->engagements, back->count);
+}
+
+}  // namespace
+
+void engage_back() noexcept {
+  if (disabled() || another_copy_is_in_front()) return;
+  const char* abi = mpi_library_abi();
+  if (!abi) {
+    say_once("front.abi", "%s has none of the known ABIs (mpich, openmpi, mpi_abi): nothing is accelerated",
+             mpi_library_path());
+    return;
+  }
+  char path[PATH_MAX];
+  if (!find_own_path() || !back_path(abi, path)) {
+    say_once("front.path",
+             "the directory of libbestride.so can't be found: nothing is accelerated; preload it by a shorter path");
+    return;
+  }
+  open_back(abi, path);
+}
+
+}  // namespace bestride::front

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Resolves a slot at its first call. Called by the lazy thunks with every argument register of the MPI call saved.
+#include <dlfcn.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/message.hpp"
+#include "interpose/preload/engage.hpp"
+#include "interpose/preload/first_call.hpp"
+#include "interpose/preload/library.hpp"
+#include "interpose/preload/slots.hpp"
+#include "interpose/preload/watch.hpp"
+
+extern "C" void bestride_absent();  // in the generated assembly: returns 16 or 0.0
+
+namespace bestride::front {
+namespace {
+
+FirstCall first_call;
+
+bool settle() noexcept {
+  if (!mpi_library()) return false;
+  engage_back();
+  return true;
+}
+
+// MPI_Initialized and MPI_Finalized in a process without MPI. Some libraries call them to learn whether they run in an
+// MPI job.
+int no(int* flag) noexcept {
+  *flag = 0;
+  return 0;
+}
+
+void* absent_function(const char* name) noexcept {
+  const char* function = name[0] == 'P' ? name + 1 : name;
+  if (mpi_library()) {
+    say_once(name, "%s was called, which %s does not have: the call returns an error; use an MPI library that has it",
+             name, mpi_library_path());
+  } else if (std::strcmp(function, "MPI_Initialized") == 0 || std::strcmp(function, "MPI_Finalized") == 0) {
+    return reinterpret_cast<void*>(&no);
+  } else {
+    say_once("front.no_mpi",
+             "no MPI library is loaded in this process: %s was called and returns an error; link the program with MPI, "
+             "or load the "
+             "MPI library before the call",
+             name);
+  }
+  return reinterpret_cast<void*>(&bestride_absent);
+}
+
+void* target_of(unsigned index) noexcept {
+  const bool settled = first_call.done(settle);
+  if (void* engaged = slot_target(index)) return engaged;
+  const char* name = slot_name(index);
+  void* target = next_symbol(name);
+  if (!target) return absent_function(name);
+  // Until the first call has completed, the backend may still intercept this slot.
+  if (settled) settle_slot(index, target);
+  return target;
+}
+
+}  // namespace
+}  // namespace bestride::front
+
+extern "C" [[gnu::visibility("hidden")]] void* bestride_resolve(unsigned index) {
+  using namespace bestride::front;
+  const int error = errno;
+  void* target = watched_target(index);
+  if (!target) {
+    target = target_of(index);
+    dlerror();  // a failed lookup of ours must not appear as the program's own dlerror()
+  }
+  tell_watcher(index);
+  errno = error;
+  return target;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* The interface between the preload library (libbestride.so, named by LD_PRELOAD) and a backend (libbestride-<abi>.so,
+ * one per MPI ABI). Plain C, so that neither needs the other's C++ runtime. The version changes with any change in this
+ * file. If the versions of the two libraries differ, the preload library reports it and leaves every slot on the MPI
+ * library. */
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define BESTRIDE_SERVICES_VERSION 2
+
+struct bestride_engagement;
+
+/* Functions that the preload library provides to the backend. All pointers stay valid until the process ends. */
+struct bestride_front_services {
+  unsigned version;
+  /* The MPI library's own symbol (use PMPI_ names for Bestride's own calls); NULL if it has none. */
+  void* (*library_symbol)(const char* name);
+  /* The next definition of `name` after the preload library in the global scope, else the MPI library's: what the
+     application would reach without the preload. NULL if there is none. */
+  void* (*next_symbol)(const char* name);
+  /* Path of the preload library. */
+  const char* front_path;
+  /* Installs a pre-call hook. From now on a thread that calls a function which the backend has not intercepted and
+     functions.tsv does not list as local, under its MPI_ or PMPI_ name, calls `before` first; then the call goes on to
+     the MPI library. `before` may call MPI. Calls that it makes, and calls that the MPI library makes to itself, also
+     trigger the hook. A call that another thread is making meanwhile may or may not trigger it. The hook can't be
+     removed; only the first call of this function has an effect. Without a hook there is no cost. */
+  void (*watch)(void (*before)(void));
+  /* Intercepts more functions. May be called at any time from any thread; each function may be named once. The array is
+     read before the call returns. A call that another thread is making meanwhile may still go to the MPI library. */
+  void (*lead)(const struct bestride_engagement* engagements, size_t count);
+};
+
+/* One function that the backend intercepts. Before the entry can be called, the preload library stores into *next what
+   it would have jumped to without the backend; then it lets the slot of `name` point at `entry`. */
+struct bestride_engagement {
+  const char* name;
+  void* entry;
+  void** next;
+};
+
+struct bestride_back {
+  unsigned version;
+  const char* abi; /* "mpich", "openmpi", "mpi_abi" */
+  size_t count;
+  const struct bestride_engagement* engagements;
+};
+
+/* The only symbol that a backend exports. Called once, on the first MPI call, by the thread that makes it; the first
+   calls of other threads wait. Returns NULL if the backend can't serve this MPI library; then nothing is
+   intercepted. */
+typedef const struct bestride_back* (*bestride_back_open_fn)(const struct bestride_front_services*);
+#define BESTRIDE_BACK_OPEN "bestride_back_open"
+
+#ifdef __cplusplus
+}
+#endif

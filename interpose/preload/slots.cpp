@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interpose/preload/slots.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+
+// Defined in the generated assembly.
+extern "C" {
+extern std::atomic<void*> bestride_slots[];
+extern const char bestride_thunks_begin[];
+extern const char bestride_thunks_end[];
+}
+
+namespace bestride::front {
+namespace {
+#include "slot_names.inc"
+}  // namespace
+
+static_assert(sizeof(std::atomic<void*>) == sizeof(void*), "a slot is one word that a stub jumps through");
+static_assert(2 * function_count <= most_slots);
+
+unsigned slot_count() noexcept { return 2 * function_count; }
+
+const char* slot_name(unsigned index) noexcept {
+  // name_text holds "PMPI_X"; "MPI_X" is its tail.
+  return index < function_count ? name_text + name_offset[index] + 1 : name_text + name_offset[index - function_count];
+}
+
+unsigned slot_of(const char* name) noexcept {
+  const bool profiling = name[0] == 'P';
+  const char* wanted = profiling ? name + 1 : name;
+  unsigned low = 0;
+  unsigned high = function_count;
+  while (low < high) {
+    const unsigned middle = low + (high - low) / 2;
+    const int order = std::strcmp(wanted, slot_name(middle));
+    if (order == 0) return profiling ? middle + function_count : middle;
+    (order < 0 ? high : low) = order < 0 ? middle : middle + 1;
+  }
+  return no_slot;
+}
+
+void* slot_target(unsigned index) noexcept {
+  void* const target = bestride_slots[index].load(std::memory_order_acquire);
+  const auto address = reinterpret_cast<std::uintptr_t>(target);
+  const bool lazy = address >= reinterpret_cast<std::uintptr_t>(bestride_thunks_begin) &&
+                    address < reinterpret_cast<std::uintptr_t>(bestride_thunks_end);
+  return lazy ? nullptr : target;
+}
+
+// Both stores are sequentially consistent: watch.cpp relies on their order relative to its own flag.
+void lead_slot(unsigned index, void* target) noexcept { bestride_slots[index].store(target); }
+
+void lead_slot_back(unsigned index) noexcept {
+  constexpr unsigned thunk_bytes = 16;  // stubs_*.in
+  bestride_slots[index].store(const_cast<char*>(bestride_thunks_begin) + thunk_bytes * index);
+}
+
+bool slot_is_local(unsigned index) noexcept {
+  return function_is_local[index < function_count ? index : index - function_count];
+}
+
+}  // namespace bestride::front

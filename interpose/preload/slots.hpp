@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The slots that the entry stubs jump through, one per exported MPI_X and PMPI_X. A slot initially points at its lazy
+// thunk. It is updated with one word-sized store and may be stored to twice with the same value, so two threads that
+// make the same first call need no lock. The slots are in the generated assembly. Everything here is safe before main
+// and in a process without MPI.
+#include <cstddef>
+
+namespace bestride::front {
+
+inline constexpr unsigned no_slot = ~0u;
+
+/// Upper bound of slot_count(), for arrays indexed by slot.
+inline constexpr unsigned most_slots = 1536;
+
+/// The number of slots: MPI_X and PMPI_X together.
+unsigned slot_count() noexcept;
+
+/// The exported symbol that jumps through slot `index` (< slot_count()). Static storage.
+const char* slot_name(unsigned index) noexcept;
+
+/// The slot of an exported symbol; no_slot if there is none of that name.
+unsigned slot_of(const char* name) noexcept;
+
+/// The slot's current target; nullptr while it still leads to its lazy thunk.
+void* slot_target(unsigned index) noexcept;
+
+/// From now on the stub jumps to `target`. Everything written before this call is visible to the callee.
+void lead_slot(unsigned index, void* target) noexcept;
+
+/// From now on the stub jumps to its lazy thunk again.
+void lead_slot_back(unsigned index) noexcept;
+
+/// True if functions.tsv lists the function as local.
+bool slot_is_local(unsigned index) noexcept;
+
+}  // namespace bestride::front

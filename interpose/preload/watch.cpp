@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interpose/preload/watch.hpp"
+
+#include <atomic>
+
+#include "interpose/preload/slots.hpp"
+
+namespace bestride::front {
+namespace {
+
+std::atomic<void (*)()> watcher{nullptr};
+std::atomic<void*> engaged[most_slots];  ///< the backend's entry, or null
+std::atomic<void*> targets[most_slots];
+
+bool may_be_watched(unsigned index) noexcept { return !engaged[index].load() && !slot_is_local(index); }
+
+/// Called after a slot was changed. If the backend has intercepted it meanwhile, restores the backend's entry. The
+/// accesses here and in engage_slot() are sequentially consistent, so one of the two threads sees the other's store.
+void keep_engaged(unsigned index) noexcept {
+  if (void* entry = engaged[index].load()) lead_slot(index, entry);
+}
+
+}  // namespace
+
+void engage_slot(unsigned index, void* entry) noexcept {
+  engaged[index].store(entry);
+  lead_slot(index, entry);
+}
+
+void watch(void (*before)()) noexcept {
+  void (*nobody)() = nullptr;
+  if (!watcher.compare_exchange_strong(nobody, before)) return;
+  for (unsigned index = 0; index < slot_count(); ++index)
+    if (may_be_watched(index)) {
+      if (void* target = slot_target(index)) targets[index].store(target, std::memory_order_release);
+      lead_slot_back(index);
+      keep_engaged(index);
+    }
+}
+
+void settle_slot(unsigned index, void* target) noexcept {
+  if (may_be_watched(index)) targets[index].store(target, std::memory_order_release);
+  if (!watcher.load() || !may_be_watched(index)) lead_slot(index, target);
+  // Either this thread sees the hook now, or watch() will still reset this slot to its thunk.
+  if (watcher.load() && may_be_watched(index)) lead_slot_back(index);
+  keep_engaged(index);
+}
+
+void* watched_target(unsigned index) noexcept {
+  if (void* entry = engaged[index].load()) return entry;
+  return targets[index].load(std::memory_order_acquire);
+}
+
+void tell_watcher(unsigned index) noexcept {
+  if (void (*before)() = watcher.load(); before && may_be_watched(index)) before();
+}
+
+}  // namespace bestride::front

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Tally: sums call records per (call, layout, strategy, reason) until they go to the Ledger. Used only with
+// BESTRIDE_REPORT=1.
+//
+// A table of sums under one lock, written to the Ledger when it is full and at the end. A line of the Ledger is text,
+// and formatting it in each call would cost more than the call itself.
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "datatype/layout.hpp"
+#include "interpose/mpi/functions.hpp"
+#include "perfmodel/host/strategy.hpp"
+#include "telemetry/ledger.hpp"
+
+namespace bestride {
+
+struct CallRecord {
+  const char* call = "";      ///< static text: compared by address
+  const char* strategy = "";  ///< static text, too: the name of a Strategy, or of a transfer method for device memory
+  const char* reason = "";    ///< static text: compared by address
+  LayoutPtr layout;           ///< may be null
+  std::int64_t bytes = 0;
+  double seconds = 0;
+  double saved_seconds = 0;
+};
+
+class Tally {
+ public:
+  void add(const CallRecord& call_record) noexcept;
+  void add(const CacheSums& sums) noexcept { ledger_.post(sums); }
+  /// The Ledger with everything recorded so far. Thread-safe.
+  Ledger& ledger() noexcept;
+
+ private:
+  struct Sum {
+    CallRecord call_record;
+    std::uint64_t calls = 0;
+  };
+  void write_out() noexcept;
+
+  std::mutex mutex_;
+  std::vector<Sum> sums_;
+  Ledger ledger_;
+};
+
+/// Seconds since construction; zero if `on` is false, at no cost.
+class Stopwatch {
+ public:
+  explicit Stopwatch(bool on) noexcept : on_(on) {
+    if (on_) start_ = std::chrono::steady_clock::now();
+  }
+  double seconds() const noexcept {
+    return on_ ? std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count() : 0;
+  }
+
+ private:
+  bool on_;
+  std::chrono::steady_clock::time_point start_;
+};
+
+}  // namespace bestride

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// What calibration measures, and in which order: coarse points first, so that at any time limit the missing points lie
+// between measured ones. Does not use MPI.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "perfmodel/profile/profile.hpp"
+
+namespace bestride {
+
+/// One point of the plan. All engines and leaves that exist at the point are measured together, interleaved, so that a
+/// burst of noise affects all of them.
+struct Point {
+  Lane lane = Lane::pack;
+  Shape::Class kind = Shape::Class::vector;  ///< contiguous: a point of the lane's curve
+  Spread spread = Spread::dense;
+  int bytes_index = 0;  ///< on the curve's axis for contiguous points, else on the grids'
+  int block_index = 0;
+  int level = 0;  ///< 0: coarsest
+
+  std::int64_t bytes() const noexcept {
+    return kind == Shape::Class::contiguous ? curve_bytes_at(bytes_index) : bytes_at(bytes_index);
+  }
+  std::int64_t block() const noexcept { return block_lengths[static_cast<std::size_t>(block_index)]; }
+  /// One word: "send/node.vector.dense.5.1".
+  std::string id() const;
+  bool operator==(const Point&) const = default;
+};
+
+/// One quantity that is measured at a point.
+struct Series {
+  Engine engine = Engine::kernel;
+  Leaf leaf = Leaf::eight;
+};
+/// In the order in which they are interleaved. Empty for contiguous points.
+std::vector<Series> series_at(const Point& point);
+
+/// Bytes from the start of the first to the end of the last measured block.
+std::int64_t footprint_of(const Point& point);
+/// Average distance from the start of a block to the start of the next.
+std::int64_t jump_of(Spread spread, std::int64_t block) noexcept;
+
+/// Number of levels of the plan; `--quick` stops after the first two.
+inline constexpr int level_count = 5;
+inline constexpr int quick_levels = 2;
+
+struct PlanOptions {
+  bool quick = false;
+  bool messages = true;          ///< false: the plan is empty (only the GPU is measured)
+  std::vector<CallKind> only{};  ///< empty: all
+  bool network = false;          ///< the two ranks are on different hosts; the lanes are those of `network` instead of
+                                 ///< `node`
+};
+std::vector<Point> make_plan(const PlanOptions& options);
+
+}  // namespace bestride

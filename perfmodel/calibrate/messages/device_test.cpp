@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tests the measurement of a GPU, end to end. On the stand-in driver the values have no meaning; the tests check that
+// values are measured, are stored, and make a profile.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdlib>
+
+#include "perfmodel/calibrate/messages/device_phase.hpp"
+#include "perfmodel/profile/gpu_machine.hpp"
+#include "perfmodel/profile/profile.hpp"
+
+namespace bestride {
+namespace {
+
+/// Points up to 16 KiB, which include every kind.
+std::vector<DevicePoint> short_plan() {
+  std::vector<DevicePoint> plan = make_device_plan(true);
+  std::erase_if(
+      plan, [](const DevicePoint& point) { return point.kind != DevicePoint::Kind::floor && point.bytes() > 16384; });
+  return plan;
+}
+
+class Gpu : public testing::Test {
+ protected:
+  void TearDown() override { ::unlink(path_.c_str()); }
+  std::string path_ = testing::TempDir() + "bestride_gpu_state_" + std::to_string(::getpid());
+};
+
+TEST_F(Gpu, IsMeasuredKeptAndGoneOnWith) {
+  auto session = GpuSession::open();
+  ASSERT_TRUE(session) << session.error().text;
+  EXPECT_EQ(session->stand_in(), std::getenv("BESTRIDE_CUDA_DRIVER") != nullptr);
+  EXPECT_NE(session->name().find(", CUDA "), std::string::npos);
+  const std::vector<DevicePoint> plan = short_plan();
+  int seen = 0;
+  DevicePhase phase;
+  {
+    auto writer = StateWriter::open(path_, "here", true);
+    ASSERT_TRUE(writer);
+    writer->gpu(session->name(), session->stand_in());
+    phase = measure_device(*session, plan, {}, *writer, 60, 1e-4, [&](const DevicePoint&) { ++seen; });
+  }
+  EXPECT_EQ(phase.trouble, "");
+  EXPECT_EQ(seen, static_cast<int>(plan.size()));
+  EXPECT_EQ(phase.measured, seen);
+  EXPECT_EQ(phase.left_out, 0);
+  const MeasuredState state = read_state(path_, "here");
+  EXPECT_EQ(state.gpu, session->name());
+  EXPECT_EQ(state.device.stand_in, session->stand_in());
+  EXPECT_EQ(static_cast<int>(state.done.size()), phase.measured);
+  for (const CostGrid& grid : state.device.grids)
+    for (const auto& row : grid.log_seconds)
+      for (float value : row) EXPECT_FALSE(std::isinf(value));
+
+  auto writer = StateWriter::open(path_, "here", false);
+  EXPECT_EQ(measure_device(*session, plan, state.done, *writer, 60, 1e-4,
+                           [](const DevicePoint&) { FAIL() << "all are known"; })
+                .measured,
+            0);
+  const DevicePhase late =
+      measure_device(*session, plan, {}, *writer, 0, 1e-4, [](const DevicePoint&) { FAIL() << "there is no time"; });
+  EXPECT_EQ(late.left_out, seen);
+}
+
+TEST_F(Gpu, AfterTheSessionNothingIsLeft) {
+  { ASSERT_TRUE(GpuSession::open()); }
+  auto session = GpuSession::open();
+  ASSERT_TRUE(session);
+  DeviceMeasurer measurer(*session, 1e-4);
+  EXPECT_TRUE(measurer.measure(short_plan().back()));
+}
+
+TEST_F(Gpu, IsToldFromAnother) {
+  auto session = GpuSession::open();
+  ASSERT_TRUE(session);
+  const cuda::Driver& driver = session->device()->driver();
+  MachineFingerprint profile;
+  profile.cpu = "Example CPU";
+  EXPECT_EQ(why_other_gpu(profile, driver, 0), "") << "none was measured";
+  profile.gpu = session->name();
+  EXPECT_EQ(why_other_gpu(profile, driver, session->device()->ordinal()), "");
+  profile.gpu = "Abacus 4000, CUDA 12.4";
+  EXPECT_NE(why_other_gpu(profile, driver, 0).find("another GPU or driver ('Abacus 4000, CUDA 12.4', here '"),
+            std::string::npos);
+}
+
+TEST_F(Gpu, IsLookedAt) {
+  const GpuSummary summary = look_at_gpus();
+  EXPECT_EQ(summary.trouble, "");
+  ASSERT_FALSE(summary.devices.empty());
+  EXPECT_GE(summary.version, 12000);
+  EXPECT_NE(summary.devices[0].find("capability "), std::string::npos);
+}
+
+/// With a failure forced by an environment variable: it is reported in one line, nothing hangs, and earlier results are
+/// kept.
+TEST(GpuThatFails, IsSaidAndEndsItsPart) {
+  if (!std::getenv("FAKE_CUDA_FAIL")) GTEST_SKIP() << "no failure is forced";
+  auto session = GpuSession::open();
+  if (!session) {
+    EXPECT_NE(session.error().text, "");
+    return;
+  }
+  const std::string path = testing::TempDir() + "bestride_gpu_fails_" + std::to_string(::getpid());
+  auto writer = StateWriter::open(path, "here", true);
+  ASSERT_TRUE(writer);
+  const std::vector<DevicePoint> plan = short_plan();
+  const DevicePhase phase = measure_device(*session, plan, {}, *writer, 60, 1e-4, [](const DevicePoint&) {});
+  ::unlink(path.c_str());
+  EXPECT_NE(phase.trouble, "");
+  EXPECT_EQ(phase.trouble.find('\n'), std::string::npos);
+  EXPECT_EQ(phase.measured + phase.left_out, static_cast<int>(plan.size()));
+}
+
+}  // namespace
+}  // namespace bestride

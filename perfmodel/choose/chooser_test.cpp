@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "perfmodel/choose/chooser.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "datatype/build.hpp"
+#include "datatype/expression.hpp"
+#include "perfmodel/choose/test_allocations.hpp"
+
+namespace bestride {
+namespace {
+
+Shape make_shape(Shape::Class kind, std::int64_t bytes, std::int64_t block, std::int64_t jump = 0) {
+  Shape shape;
+  shape.kind = kind;
+  shape.bytes = shape.unit_bytes = bytes;
+  shape.block_bytes = block;
+  shape.blocks = bytes / block;
+  shape.inner_count = shape.outer_count = shape.blocks;
+  shape.loops = kind == Shape::Class::nest ? 2 : 1;
+  if (kind == Shape::Class::nest)
+    shape.inner_count = shape.outer_count = static_cast<std::int64_t>(std::sqrt(shape.blocks));
+  shape.jump = jump ? jump : 2 * block;
+  shape.footprint = shape.blocks * shape.jump;
+  return shape;
+}
+
+constexpr Allowed everything{.respell = true, .pack = true};
+constexpr Shape::Class classes[] = {Shape::Class::vector, Shape::Class::nest, Shape::Class::record, Shape::Class::list};
+
+TEST(Chooser, TakesTheLeastBeyondTheMargin) {
+  std::mt19937 random(7);
+  const Chooser chooser(MachineProfile::built_in(), 0.05);
+  int others = 0;
+  for (int i = 0; i < 5000; ++i) {
+    const std::int64_t block = 1 << random() % 13, bytes = block * (2 + static_cast<std::int64_t>(random() % 100000));
+    const Shape shape =
+        make_shape(classes[random() % 4], bytes, block, block * (2 + static_cast<std::int64_t>(random() % 50)));
+    const auto kind = static_cast<CallKind>(random() % call_kind_count);
+    const auto distance = static_cast<Distance>(random() % distance_count);
+    const Choice choice = chooser.choose(shape, kind, distance, everything);
+    const double margin = chooser.margin(shape, kind, distance);
+    const double taken = choice.seconds[static_cast<std::size_t>(choice.strategy)];
+    const double forward = choice.seconds[0];
+    for (double seconds : choice.seconds) EXPECT_GT(seconds, 0);
+    if (choice.strategy == Strategy::forward) {
+      for (double seconds : choice.seconds) EXPECT_GE(seconds, forward * (1 - margin));
+    } else {
+      ++others;
+      EXPECT_LT(taken, forward * (1 - margin));
+      for (double seconds : choice.seconds) EXPECT_LE(taken, seconds);
+    }
+  }
+  EXPECT_GT(others, 500);
+}
+
+TEST(Chooser, WhatIsNotAllowedIsInfinite) {
+  const Chooser chooser(MachineProfile::built_in());
+  const Shape shape = make_shape(Shape::Class::vector, 65536, 8);
+  const Choice none = chooser.choose(shape, CallKind::send, Distance::node, {.respell = false, .pack = false});
+  EXPECT_EQ(none.strategy, Strategy::forward);
+  EXPECT_TRUE(std::isinf(none.seconds[1]) && std::isinf(none.seconds[2]));
+  const Choice packing = chooser.choose(shape, CallKind::send, Distance::node, {.respell = false, .pack = true});
+  EXPECT_EQ(packing.strategy, Strategy::pack);
+}
+
+TEST(Chooser, AllocatesNothing) {
+  const Chooser chooser(MachineProfile::built_in());
+  const Shape shape = make_shape(Shape::Class::nest, 100000, 24, 500);
+  const long before = allocations;
+  double sum = 0;
+  for (int i = 0; i < 1000; ++i) sum += chooser.choose(shape, CallKind::send, Distance::node, everything).seconds[0];
+  EXPECT_EQ(allocations, before);
+  EXPECT_GT(sum, 0);
+}
+
+TEST(BuiltIn, ForwardsWhereNoGainIsClear) {
+  const Chooser chooser(MachineProfile::built_in());
+  for (CallKind kind : {CallKind::send, CallKind::receive}) {
+    const auto choose = [&](Shape::Class of, std::int64_t bytes, std::int64_t block, std::int64_t jump = 0) {
+      return chooser.choose(make_shape(of, bytes, block, jump), kind, Distance::node, everything).strategy;
+    };
+    using enum Shape::Class;
+    EXPECT_EQ(choose(contiguous, 65536, 65536), Strategy::forward);
+    EXPECT_EQ(choose(vector, 1024, 8), Strategy::forward);
+    EXPECT_EQ(choose(vector, 1 << 20, 1024), Strategy::forward);
+    EXPECT_EQ(choose(nest, 30752, 8, 512), Strategy::forward);
+    EXPECT_EQ(choose(list, 2048, 8), Strategy::forward);
+    EXPECT_EQ(choose(record, 64 << 20, 16), Strategy::forward);
+    for (Shape::Class of : classes)
+      EXPECT_EQ(chooser.choose(make_shape(of, 65536, 8), kind, Distance::self, everything).strategy, Strategy::forward);
+    EXPECT_EQ(choose(vector, 65536, 8), Strategy::respell);
+    EXPECT_EQ(choose(vector, 1 << 20, 16), Strategy::respell);
+    EXPECT_EQ(choose(record, 65536, 16), Strategy::pack);
+    EXPECT_EQ(choose(list, 65536, 8), Strategy::pack);
+  }
+}
+
+TEST(BuiltIn, ElementsThatFitAFragmentNeedNoHelp) {
+  // resized(double, 0, 24) x 8192 is what respelling produces; MPICH moved it as fast as contiguous bytes.
+  Shape shape = make_shape(Shape::Class::vector, 65536, 8);
+  shape.unit_bytes = 8;
+  EXPECT_EQ(Chooser(MachineProfile::built_in()).choose(shape, CallKind::send, Distance::node, everything).strategy,
+            Strategy::forward);
+}
+
+TEST(BuiltIn, PacksByItselfWhateverTheBlocks) {
+  const Chooser chooser(MachineProfile::built_in());
+  for (CallKind kind : {CallKind::pack, CallKind::unpack})
+    for (Shape::Class of : classes) {
+      for (std::int64_t block : {4, 8, 24, 100, 1000, 2048, 8192})
+        for (std::int64_t bytes : {4000, 100000, 1000000})
+          EXPECT_EQ(chooser.choose(make_shape(of, bytes, block), kind, Distance::self, everything).strategy,
+                    Strategy::pack)
+              << bytes << " " << block;
+    }
+}
+
+TEST(Chooser, LeavesToMpiWhatMemoryBounds) {
+  const Chooser chooser(MachineProfile::built_in());
+  const auto strategy = [&](const char* type, CallKind kind) {
+    const auto evaluated = evaluate(*parse_type(type));
+    const Shape shape = Shape::of(*intern(evaluated->bytes), {evaluated->unit_bytes, Leaf::eight});
+    return chooser.choose(shape, kind, Distance::node, {true, true}).seconds;
+  };
+  constexpr double never = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(strategy("vector(32768,1,256,double)", CallKind::send)[2], never) << "2048 bytes apart";
+  EXPECT_EQ(strategy("vector(32768,1,257,double)", CallKind::receive)[1], never);
+  EXPECT_NE(strategy("vector(32768,1,256,double)", CallKind::isend)[2], never) << "measured in cold memory";
+  EXPECT_NE(strategy("vector(32768,1,288,double)", CallKind::send)[2], never);
+  EXPECT_NE(strategy("vector(4096,1,256,double)", CallKind::send)[2], never);
+  EXPECT_NE(strategy("contiguous(256,resized(0,8,vector(256,1,256,double)))", CallKind::send)[2], never)
+      << "a transpose shares its lines";
+}
+
+}  // namespace
+}  // namespace bestride

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "perfmodel/collective/choice.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstring>
+
+namespace bestride {
+namespace {
+
+constexpr std::uint32_t magic_number = 0x42434f4c;
+
+std::uint64_t checksum_of(const CollectiveParameters& parameters) noexcept {
+  unsigned char bytes[offsetof(CollectiveParameters, checksum)];
+  std::memcpy(bytes, &parameters, sizeof bytes);
+  std::uint64_t hash = 1469598103934665603u;
+  for (unsigned char byte : bytes) hash = (hash ^ byte) * 1099511628211u;
+  return hash;
+}
+// No padding, because it would be part of the checksum.
+static_assert(sizeof(CollectiveCorrections) ==
+              4 * sizeof(std::int32_t) + 2 * sizeof(CollectiveTable<float>) + sizeof(BlockingTable<float>) +
+                  collective_count * (sizeof(std::uint16_t) + 2 * sizeof(std::uint8_t)));
+static_assert(collective_sizes <= 8, "bits of hierarchy_loses");
+static_assert(sizeof(CollectiveParameters) ==
+              4 * sizeof(std::uint32_t) + sizeof(LinkCosts) + sizeof(double) + sizeof(std::uint64_t) +
+                  CollectiveMeasurements::most_settings * sizeof(CollectiveCorrections));
+
+/// log2, linear between powers of two: exact arithmetic, so the result is the same on every CPU.
+double octaves(double value) noexcept {
+  const auto whole = static_cast<std::uint64_t>(std::clamp(value, 1.0, 0x1p62));
+  const int exponent = static_cast<int>(std::bit_width(whole)) - 1;
+  const double power = static_cast<double>(std::uint64_t{1} << exponent);
+  return exponent + (static_cast<double>(whole) - power) / power;
+}
+
+double apart(double a, double b) noexcept { return a < b ? b - a : a - b; }
+
+/// How different two communicators are, in factors of two of nodes, of ranks per node, and of the order of ranks.
+double unlikeness(const CollectiveCorrections& setting, const CollectiveShape& shape) noexcept {
+  return apart(octaves(setting.nodes), octaves(shape.nodes)) +
+         apart(octaves(setting.most_on_a_node), octaves(shape.most_on_a_node)) +
+         apart(octaves(setting.ring_entries), octaves(shape.ring_entries)) / 2;
+}
+
+constexpr double tie = 0.02;  ///< If the library's two forms differ by less, the form that the application called is
+                              ///< kept
+
+struct Ratios {
+  double hierarchical = 1, library = 1;
+  bool loses = false;  ///< at one of the sizes that the ratios come from, the hierarchy was not the fastest
+};
+
+/// The part of a measured ratio that noise does not explain, as a factor; 1 if noise explains all of it.
+float beyond_noise(float ratio, float noise) noexcept {
+  const float most = 1 + noise;
+  return ratio > most ? ratio / most : ratio * most < 1 ? ratio * most : 1;
+}
+
+/// Linear between the neighbouring measured sizes, constant below the first. Above the last measured size the excess
+/// over the prediction counts as waiting time, a constant number of seconds, up to the longest size that calibration
+/// measures; beyond that size the ratio is constant.
+Ratios ratios_at(const CollectiveCorrections& setting, Collective what, bool blocking, double bytes) noexcept {
+  const auto& hierarchical = setting.hierarchical[static_cast<std::size_t>(what)][blocking];
+  const auto& library = setting.library[static_cast<std::size_t>(what)][blocking];
+  const double at = (octaves(bytes) - 12) / 2;
+  int below = -1, above = -1;
+  for (int i = 0; i < collective_sizes; ++i) {
+    if (!(hierarchical[static_cast<std::size_t>(i)] > 0 && library[static_cast<std::size_t>(i)] > 0)) continue;
+    if (i <= at) below = i;
+    if (i >= at && above < 0) above = i;
+  }
+  if (below < 0 && above < 0) return {};
+  if (below < 0) below = above;
+  if (above < 0) above = below;
+  const double part = above == below ? 0 : (at - below) / (above - below);
+  const auto end = static_cast<double>(collective_bytes_at(above)),
+             longest = static_cast<double>(collective_bytes_at(collective_sizes - 1));
+  const double left = bytes > end ? end / std::min(bytes, longest) : 1;
+  const auto between = [&](const auto& values) noexcept {
+    const double from = values[static_cast<std::size_t>(below)], to = values[static_cast<std::size_t>(above)];
+    const double ratio = from + (to - from) * part;
+    return left < 1 ? 1 + (ratio - 1) * left : ratio;
+  };
+  const unsigned loses = setting.hierarchy_loses[static_cast<std::size_t>(what)][blocking];
+  return {between(hierarchical), between(library), ((loses >> below | loses >> above) & 1) != 0};
+}
+
+bool measured(const CollectiveCorrections& setting, Collective what, bool blocking) noexcept {
+  const auto& values = setting.library[static_cast<std::size_t>(what)][blocking];
+  return std::any_of(values.begin(), values.end(), [](float value) { return value > 0; });
+}
+
+/// The ratios of the nearest setting in which this collective was measured; 1 if there is none.
+Ratios correction(const CollectiveParameters& parameters, const CollectiveShape& shape) noexcept {
+  const CollectiveCorrections* nearest = nullptr;
+  double least = 0;
+  Collective what = shape.what;
+  for (int pass = 0; pass < 2 && !nearest; ++pass) {
+    if (pass == 1) {
+      // allgatherv is not measured itself; its algorithms are those of allgather.
+      if (shape.what != Collective::allgatherv) break;
+      what = Collective::allgather;
+    }
+    for (int i = 0; i < parameters.settings; ++i) {
+      const CollectiveCorrections& setting = parameters.corrections[static_cast<std::size_t>(i)];
+      if (!measured(setting, what, shape.blocking)) continue;
+      const double distance = unlikeness(setting, shape);
+      // At equal distance, the later entry was measured later.
+      if (!nearest || distance <= least) nearest = &setting, least = distance;
+    }
+  }
+  return nearest ? ratios_at(*nearest, what, shape.blocking, static_cast<double>(shape.bytes)) : Ratios{};
+}
+
+/// The library's nonblocking form in place of its blocking form.
+struct TestedRatio {
+  double ratio = 0;  ///< its time over the predicted time of the blocking form; 0: unknown
+  bool pays = false;
+};
+
+/// Taken from measurements only, never predicted. It applies only to a communicator like a measured one, and only
+/// between two measured sizes that are at most one step of the quick calibration's plan apart, if both favour the form;
+/// or, next to a single size, within half a step of the complete plan.
+TestedRatio tested_at(const CollectiveParameters& parameters, const CollectiveShape& shape) noexcept {
+  if (!shape.blocking) return {};
+  const auto what = static_cast<std::size_t>(shape.what);
+  for (int i = parameters.settings - 1; i >= 0; --i) {
+    const CollectiveCorrections& setting = parameters.corrections[static_cast<std::size_t>(i)];
+    if (setting.nodes != shape.nodes || setting.ranks != shape.ranks ||
+        setting.most_on_a_node != shape.most_on_a_node || setting.ring_entries != shape.ring_entries)
+      continue;
+    const double at = (octaves(static_cast<double>(shape.bytes)) - 12) / 2;
+    int below = -1, above = -1;
+    for (int size = 0; size < collective_sizes; ++size) {
+      if (!(setting.tested[what][static_cast<std::size_t>(size)] > 0)) continue;
+      if (size <= at) below = size;
+      if (size >= at && above < 0) above = size;
+    }
+    if (below < 0 && above < 0) return {};
+    if (below < 0) below = above;
+    if (above < 0) above = below;
+    if (above == below ? apart(at, below) > 0.5 : above - below > 2) return {};
+    const unsigned pays = setting.tested_pays[what];
+    const double from = setting.tested[what][static_cast<std::size_t>(below)],
+                 to = setting.tested[what][static_cast<std::size_t>(above)];
+    const double part = above == below ? 0 : (at - below) / (above - below);
+    return {from + (to - from) * part, (pays >> below & pays >> above & 1) != 0};
+  }
+  return {};
+}
+
+/// Adds the measurements of one point.
+void enter(const CollectiveSetting& setting, const CollectiveShape& shape, std::size_t size, const LinkCosts& link,
+           CollectiveCorrections& corrections) noexcept {
+  const auto what = static_cast<std::size_t>(shape.what);
+  const std::size_t form = shape.blocking;
+  const float hierarchical = setting.hierarchical[what][form][size], library = setting.library[what][form][size],
+              noise = setting.noise[what][form][size];
+  const auto bit = static_cast<std::uint8_t>(1u << size);
+  const double predicted = library_cost(shape, link).seconds;
+  float better = library;
+  if (const float tested = setting.tested[what][size]; shape.blocking && tested > 0 && library > 0) {
+    corrections.tested[what][size] = static_cast<float>(static_cast<double>(tested) / predicted);
+    // Without the noise the quality of the measurement is unknown.
+    if (setting.tested_noise[what][size] >= 0 &&
+        static_cast<double>(tested) <= static_cast<double>(library) * (1 - tie))
+      corrections.tested_pays[what] |= bit, better = tested;
+  }
+  const auto ratio = [](float seconds, double predicted) {
+    return seconds > 0 ? static_cast<float>(seconds / predicted) : 0.0f;
+  };
+  corrections.library[what][form][size] = ratio(library, predicted);
+  const float as_measured = ratio(hierarchical, hierarchical_cost(shape, link).seconds), bar = ratio(better, predicted);
+  // If the hierarchy is faster than the library by more than the noise, the measurement is used as it is.
+  const bool certain = noise >= 0 && hierarchical * (1 + noise) <= better;
+  corrections.hierarchical[what][form][size] =
+      bar > 0 && noise > 0 && !certain ? bar * beyond_noise(as_measured / bar, noise) : as_measured;
+  if (hierarchical >= better) corrections.hierarchy_loses[what][form] |= bit;
+}
+
+}  // namespace
+
+CollectiveMode collective_mode(std::string_view text) noexcept {
+  return text == "library"        ? CollectiveMode::library
+         : text == "hierarchical" ? CollectiveMode::hierarchical
+                                  : CollectiveMode::automatic;
+}
+
+void CollectiveParameters::seal() noexcept {
+  magic = magic_number;
+  version = current_version;
+  checksum = checksum_of(*this);
+}
+
+bool CollectiveParameters::intact() const noexcept {
+  if (magic != magic_number || version != current_version || checksum != checksum_of(*this)) return false;
+  if (settings < 0 || settings > static_cast<std::int32_t>(corrections.size())) return false;
+  if (link.piece_bytes != 0 && (link.piece_bytes < least_piece_bytes || link.piece_bytes > most_piece_bytes))
+    return false;
+  return std::all_of(link_fields.begin(), link_fields.end(),
+                     [&](const LinkField& field) { return link.*field.value > 0; });
+}
+
+CollectiveParameters parameters_of(const CollectiveMeasurements& measured, CollectiveMode mode) noexcept {
+  CollectiveParameters parameters;
+  parameters.link = measured.filled_link();
+  parameters.mode = mode;
+  for (const CollectiveSetting& setting : measured.settings) {
+    if (parameters.settings == static_cast<std::int32_t>(parameters.corrections.size())) break;
+    CollectiveCorrections& corrections = parameters.corrections[static_cast<std::size_t>(parameters.settings++)];
+    corrections.nodes = setting.nodes;
+    corrections.ranks = setting.ranks;
+    corrections.most_on_a_node = setting.most_on_a_node;
+    corrections.ring_entries = setting.ring_entries;
+    for (std::size_t what = 0; what < collective_count; ++what)
+      for (std::size_t form = 0; form < 2; ++form)
+        for (int size = 0; size < collective_sizes; ++size)
+          enter(setting, setting.shape(static_cast<Collective>(what), form == 1, size), static_cast<std::size_t>(size),
+                parameters.link, corrections);
+  }
+  parameters.seal();
+  return parameters;
+}
+
+CollectiveChoice CollectiveChooser::choose(const CollectiveShape& shape, bool may_test) const noexcept {
+  CollectiveChoice choice;
+  if (!usable_ || shape.bytes <= 0 || shape.ranks < 2) return choice;
+  const LinkCosts& link = parameters_.link;
+  const Ratios ratios = correction(parameters_, shape);
+  choice.hierarchical_s = hierarchical_cost(shape, link).seconds * ratios.hierarchical;
+  const double predicted = library_cost(shape, link).seconds;
+  choice.library_s = predicted * ratios.library;
+  const ChunkPlan plan = plan_chunks(shape, link);
+  choice.chunk_bytes = plan.chunk_bytes;
+  choice.in_flight = plan.in_flight;
+  const TestedRatio tested = may_test ? tested_at(parameters_, shape) : TestedRatio{};
+  choice.tested_s = predicted * tested.ratio;
+  if (shape.nodes < 2 || parameters_.mode == CollectiveMode::library) return choice;
+  const bool forced = parameters_.mode == CollectiveMode::hierarchical;
+  const double library_s = tested.pays ? choice.tested_s : choice.library_s;
+  // If the library's two forms do not give bitwise equal results, the form that was faster than the hierarchy may not
+  // be allowed here.
+  const bool loses = ratios.loses && (may_test || !shape.blocking);
+  choice.hierarchical = forced || (!loses && choice.hierarchical_s <= library_s * (1 - parameters_.margin));
+  choice.tested = !choice.hierarchical && tested.pays;
+  return choice;
+}
+
+}  // namespace bestride

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// CollectiveChooser: decides whether a collective goes through the hierarchy or is left to the MPI library; and whether
+// a blocking collective that is left to the library runs in its nonblocking form, polled with MPI_Test until it
+// completes.
+//
+// All members of a communicator must make the same decision, or the job hangs. So a decision depends only on its
+// arguments and on a CollectiveParameters that rank 0 makes and sends to all members once, when the communicator is
+// first used. It does not depend on a clock, the environment, a file, or arithmetic whose last bit depends on the CPU.
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <type_traits>
+
+#include "perfmodel/collective/measurements.hpp"
+
+namespace bestride {
+
+/// BESTRIDE_COLLECTIVES. automatic: the prediction decides; library: never hierarchical; hierarchical: wherever there
+/// is more than one node.
+enum class CollectiveMode : std::uint32_t { automatic, library, hierarchical };
+/// "auto", "library", "hierarchical"; any other text gives automatic.
+CollectiveMode collective_mode(std::string_view text) noexcept;
+
+/// Measured time over predicted time at the points of one CollectiveSetting; 0 if not measured.
+struct CollectiveCorrections {
+  std::int32_t nodes = 0, ranks = 0, most_on_a_node = 0, ring_entries = 0;
+  CollectiveTable<float> hierarchical{};
+  CollectiveTable<float> library{};
+  /// Measured time of the library's nonblocking form, polled until it completes, over the predicted time of the
+  /// blocking form; 0 if not measured.
+  BlockingTable<float> tested{};
+  std::array<std::uint16_t, collective_count> tested_pays{};  ///< bit i: at size i the nonblocking form was faster
+  /// By collective and form; bit i: at size i the hierarchy was not faster than the faster of the library's forms.
+  std::array<std::array<std::uint8_t, 2>, collective_count> hierarchy_loses{};
+};
+
+/// All data that a decision depends on besides the shape. Trivially copyable: it is sent as bytes, between ranks of one
+/// byte order and one build of the library, which intact() checks.
+struct CollectiveParameters {
+  static constexpr std::uint32_t current_version = 3;
+  std::uint32_t magic = 0;
+  std::uint32_t version = 0;
+  LinkCosts link{};
+  /// The fraction of the library's time by which the hierarchy must be predicted to be faster. 0.05: the error of the
+  /// predictions is about as large, and leaving a call to MPI costs nothing.
+  double margin = 0.05;
+  CollectiveMode mode = CollectiveMode::automatic;
+  std::int32_t settings = 0;  ///< number of valid entries in `corrections`
+  std::array<CollectiveCorrections, CollectiveMeasurements::most_settings> corrections{};
+  std::uint64_t checksum = 0;  ///< FNV-1a, 64 bit, of all bytes before it
+
+  /// Sets magic, version and checksum.
+  void seal() noexcept;
+  /// True if the parameters were sealed by the same version, are unchanged since, and have values that allow a
+  /// prediction. If false, leave everything to the library; all members see the same bytes and so act alike.
+  bool intact() const noexcept;
+};
+static_assert(std::is_trivially_copyable_v<CollectiveParameters> && sizeof(CollectiveParameters) < 4096);
+
+/// The parameters made from a profile's measurements, sealed.
+CollectiveParameters parameters_of(const CollectiveMeasurements& measured,
+                                   CollectiveMode mode = CollectiveMode::automatic) noexcept;
+
+struct CollectiveChoice {
+  bool hierarchical = false;
+  bool tested = false;  ///< if not hierarchical: run a blocking call in the library's nonblocking form, polled until it
+                        ///< completes
+  double hierarchical_s = 0, library_s = 0;  ///< predicted seconds
+  double tested_s = 0;                       ///< 0: no measurement applies
+  std::int64_t chunk_bytes = 0;              ///< of each rank's slice, with the hierarchy
+  int in_flight = 0;                         ///< concurrent sends of a rank
+};
+
+/// Immutable; 4 KiB.
+class CollectiveChooser {
+ public:
+  /// If `parameters` are not intact(), everything is left to the library.
+  explicit CollectiveChooser(const CollectiveParameters& parameters) noexcept
+      : parameters_(parameters), usable_(parameters.intact()) {}
+  /// Pure: the same on every member. No allocation, no lock; under 1 us. Never hierarchical on one node. `may_test`:
+  /// the library's blocking and nonblocking forms give bitwise equal results.
+  CollectiveChoice choose(const CollectiveShape& shape, bool may_test = true) const noexcept;
+  const CollectiveParameters& parameters() const noexcept { return parameters_; }
+
+ private:
+  CollectiveParameters parameters_;
+  bool usable_;
+};
+
+}  // namespace bestride

@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "perfmodel/collective/choice.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "perfmodel/choose/test_allocations.hpp"
+#include "perfmodel/collective/test_values.hpp"
+
+namespace bestride {
+namespace {
+
+const CollectiveChooser built_in(parameters_of({}));
+
+TEST(CollectiveChooser, OnOneNodeNothingIsChosen) {
+  for (CollectiveMode mode : {CollectiveMode::automatic, CollectiveMode::library, CollectiveMode::hierarchical}) {
+    const CollectiveChooser chooser(parameters_of({}, mode));
+    for (Collective what : all_collectives)
+      for (std::int64_t bytes : {std::int64_t{0}, std::int64_t{1}, 64 * KiB, 1024 * MiB})
+        for (int ranks : {1, 2, 64}) EXPECT_FALSE(chooser.choose(on(what, bytes, 1, ranks)).hierarchical);
+  }
+}
+
+TEST(CollectiveChooser, TakesTheHierarchyWhereItSavesBytesAndNotForShortOnes) {
+  for (double mbit : {50.0, 200.0, 1000.0}) {
+    CollectiveMeasurements measured;
+    measured.link = ethernet(mbit);
+    const CollectiveChooser chooser(parameters_of(measured));
+    for (bool blocking : {false, true})
+      for (auto [nodes, per_node] : {std::pair{2, 2}, {4, 2}, {3, 2}, {2, 4}}) {
+        for (Collective what : {allgather, reduce_scatter})
+          EXPECT_TRUE(chooser.choose(on(what, 4 * MiB, nodes, per_node, true, blocking)).hierarchical)
+              << name(what) << nodes << "x" << per_node;
+        EXPECT_TRUE(chooser.choose(on(reduce_scatter, 4 * MiB, nodes, per_node, false, blocking)).hierarchical);
+        EXPECT_FALSE(chooser.choose(on(broadcast, 64, nodes, per_node, false, blocking)).hierarchical);
+        EXPECT_FALSE(chooser.choose(on(gather, 64 * MiB, nodes, per_node, false, blocking)).hierarchical)
+            << "MPI's own is at the bound";
+      }
+  }
+  // If the hierarchy is chosen for a size, it is chosen for all larger sizes.
+  for (Collective what : {allgather, reduce_scatter, allreduce}) {
+    bool chosen = false;
+    for (std::int64_t bytes = 1 * MiB; bytes <= 1024 * MiB; bytes *= 2) {
+      const bool now = built_in.choose(on(what, bytes, 4, 2, true)).hierarchical;
+      EXPECT_TRUE(now || !chosen) << name(what) << " " << bytes;
+      chosen = now;
+    }
+    EXPECT_TRUE(chosen) << name(what);
+  }
+}
+
+TEST(CollectiveChooser, NeedsTheMargin) {
+  int close = 0;
+  for (Collective what : all_collectives)
+    for (int nodes : {2, 3, 4, 16})
+      for (int per_node : {1, 2, 8})
+        for (std::int64_t bytes = 64; bytes < 256 * MiB; bytes = bytes * 5 / 4 + 1) {
+          const CollectiveChoice choice = built_in.choose(on(what, bytes, nodes, per_node));
+          EXPECT_EQ(choice.hierarchical, choice.hierarchical_s <= 0.95 * choice.library_s);
+          close += !choice.hierarchical && choice.hierarchical_s < choice.library_s;
+        }
+  EXPECT_GT(close, 10) << "faster, but not by enough";
+}
+
+TEST(CollectiveChooser, AModeForcesWherePossible) {
+  const CollectiveShape shortest = on(broadcast, 1, 2, 2), longest = on(reduce_scatter, 64 * MiB, 4, 2);
+  EXPECT_TRUE(CollectiveChooser(parameters_of({}, collective_mode("hierarchical"))).choose(shortest).hierarchical);
+  EXPECT_FALSE(CollectiveChooser(parameters_of({}, collective_mode("library"))).choose(longest).hierarchical);
+  EXPECT_TRUE(CollectiveChooser(parameters_of({}, collective_mode("auto"))).choose(longest).hierarchical);
+}
+
+TEST(CollectiveChooser, MeasuredPointsCorrectThePrediction) {
+  const CollectiveShape shape = on(allgather, 700 * KiB, 2, 2);
+  const CollectiveChoice plain = built_in.choose(shape),
+                         twice = CollectiveChooser(parameters_of(measured_as(2, 3))).choose(shape);
+  EXPECT_NEAR(twice.hierarchical_s / plain.hierarchical_s, 2, 1e-3);
+  EXPECT_NEAR(twice.library_s / plain.library_s, 3, 1e-3);
+  EXPECT_FALSE(CollectiveChooser(parameters_of(measured_as(9, 1))).choose(on(allgather, 64 * MiB, 2, 2)).hierarchical);
+  EXPECT_TRUE(CollectiveChooser(parameters_of(measured_as(1, 9))).choose(on(allgatherv, 1 * MiB, 2, 2)).hierarchical)
+      << "as allgather";
+  for (const CollectiveShape& other : {on(allgather, 700 * KiB, 2, 2, false, false), on(broadcast, 700 * KiB, 2, 2)})
+    EXPECT_DOUBLE_EQ(CollectiveChooser(parameters_of(measured_as(9, 1))).choose(other).hierarchical_s,
+                     built_in.choose(other).hierarchical_s);
+}
+
+TEST(CollectiveChooser, BetweenSizesRatiosAreMixedAndTheNearestSettingCounts) {
+  CollectiveMeasurements measured = measured_as(2, 1, 2, 2);
+  // Four times as long from one measured size to the next (16 times the bytes).
+  measured.settings[0].hierarchical[0][1][4] *= 2;
+  const double at_64K = 2, at_1M = 4;
+  const auto ratio = [&](const CollectiveShape& shape) {
+    return CollectiveChooser(parameters_of(measured)).choose(shape).hierarchical_s /
+           built_in.choose(shape).hierarchical_s;
+  };
+  EXPECT_NEAR(ratio(on(allgather, 64 * KiB, 2, 2)), at_64K, 1e-3);
+  EXPECT_NEAR(ratio(on(allgather, 1 * MiB, 2, 2)), at_1M, 1e-3);
+  EXPECT_NEAR(ratio(on(allgather, 256 * KiB, 2, 2)), (at_64K + at_1M) / 2, 1e-3);
+  EXPECT_NEAR(ratio(on(allgather, 1, 2, 2)), at_64K, 1e-3) << "flat beyond the ends";
+  measured.merge(measured_as(5, 1, 16, 4));
+  EXPECT_NEAR(ratio(on(allgather, 64 * KiB, 12, 4)), 5, 1e-3);
+  EXPECT_NEAR(ratio(on(allgather, 64 * KiB, 3, 2)), at_64K, 1e-3);
+}
+
+TEST(CollectiveChooser, OfACorrectionOnlyWhatIsBeyondItsNoiseCounts) {
+  const CollectiveShape shape = on(allgather, 1 * MiB, 2, 2);
+  const auto with_noise = [&](double hierarchical, double library, float noise) {
+    CollectiveMeasurements measured = measured_as(hierarchical, library);
+    for (auto& size : measured.settings[0].noise[0][1]) size = noise;
+    const CollectiveChoice choice = CollectiveChooser(parameters_of(measured)).choose(shape),
+                           plain = built_in.choose(shape);
+    EXPECT_NEAR(choice.library_s / plain.library_s, library, 1e-3);
+    return choice.hierarchical_s / choice.library_s / (plain.hierarchical_s / plain.library_s);
+  };
+  EXPECT_NEAR(with_noise(4, 2, 0), 2, 1e-3);
+  EXPECT_NEAR(with_noise(4, 2, CollectiveSetting::unmeasured), 2, 1e-3) << "a file that has none";
+  EXPECT_NEAR(with_noise(4, 2, 0.25f), 1.6, 1e-3);
+  EXPECT_NEAR(with_noise(2, 4, 0.25f), 0.5, 1e-3) << "faster for certain";
+  EXPECT_NEAR(with_noise(4, 2, 1.5f), 1, 1e-3) << "the prediction stands";
+  EXPECT_NEAR(with_noise(2, 4, 1.5f), 1, 1e-3);
+}
+
+TEST(CollectiveChooser, AtMeasuredSizesTheHierarchyIsNeverTakenWhereItLoses) {
+  int taken = 0, left = 0;
+  for (auto [nodes, per_node] : {std::pair{2, 1}, {2, 2}, {3, 2}, {2, 4}, {8, 4}})
+    for (double mbit : {50.0, 1000.0, 100000.0})
+      for (float noise : {0.0f, 0.02f, 0.04f})
+        for (double faster = 0.25; faster < 4; faster *= 1.04) {
+          CollectiveMeasurements measured;
+          measured.link = ethernet(mbit);
+          measured.settings.push_back(everywhere_faster(faster, noise, nodes, per_node, measured.link));
+          const CollectiveChooser chooser(parameters_of(measured));
+          const double worst = (1 + static_cast<double>(noise)) / faster;  // relative to the library's time
+          for (Collective what : all_collectives)
+            for (int size = 0; size < collective_sizes; ++size) {
+              const bool hierarchical = chooser.choose(measured.settings[0].shape(what, true, size)).hierarchical;
+              ++(hierarchical ? taken : left);
+              if (hierarchical)
+                ASSERT_LE(worst, 1.03) << name(what) << nodes << "x" << per_node << " " << mbit << " " << size;
+              else
+                ASSERT_GE(worst, 0.87) << name(what) << nodes << "x" << per_node << " " << mbit << " " << size;
+            }
+        }
+  EXPECT_GT(taken, 1000);
+  EXPECT_GT(left, 1000);
+}
+
+TEST(CollectiveChooser, AtMeasuredSizesWhatIsTakenInPlaceOfTheBlockingFormIsTheBestOfThree) {
+  int counts[3] = {};  // unchanged, tested, hierarchical
+  for (auto [nodes, per_node] : {std::pair{2, 1}, {2, 2}, {3, 2}, {8, 4}})
+    for (double mbit : {50.0, 1000.0, 100000.0})
+      for (float noise : {0.0f, 0.02f, 0.04f})
+        for (double hierarchy = 0.25; hierarchy < 4; hierarchy *= 1.09)
+          for (double tested = 0.25; tested < 4; tested *= 1.04) {
+            const CollectiveMeasurements measured = three_ways(hierarchy, tested, noise, nodes, per_node, mbit);
+            const CollectiveChooser chooser(parameters_of(measured));
+            const double library = std::min(1.0, 1 / tested),
+                         best = std::min(library, 1 / hierarchy);  // relative to the time of the blocking form
+            for (Collective what : all_collectives)
+              for (int size = 0; size < collective_sizes; ++size) {
+                const CollectiveChoice choice = chooser.choose(measured.settings[0].shape(what, true, size));
+                const auto place = [&, nodes = nodes, per_node = per_node] {
+                  return std::string(name(what)) + " " + std::to_string(nodes) + "x" + std::to_string(per_node) +
+                         ", size " + std::to_string(size) + ", " + std::to_string(hierarchy) + ", " +
+                         std::to_string(tested);
+                };
+                ASSERT_FALSE(choice.hierarchical && choice.tested);
+                ASSERT_NEAR(choice.tested_s * tested / choice.library_s, 1, 1e-4);
+                ++counts[choice.hierarchical ? 2 : choice.tested];
+                const double taken = choice.hierarchical ? 1 / hierarchy : choice.tested ? 1 / tested : 1;
+                ASSERT_LE(taken, 1.03 * library) << place();
+                if (choice.hierarchical)
+                  ASSERT_LE(1 / hierarchy, library) << place();
+                else
+                  ASSERT_GE(best * (1 + static_cast<double>(noise)), 0.91 * library)
+                      << place();  // the gain does not exceed margin and noise
+              }
+          }
+  for (int count : counts) EXPECT_GT(count, 1000);
+}
+
+/// For any noise; otherwise the prediction alone would decide.
+TEST(CollectiveChooser, WhereTheHierarchyWasMeasuredNotToBeTheFastestItIsLeft) {
+  int taken = 0, left = 0;
+  for (float noise : {0.0f, 0.1f, 1.0f, 9.0f})
+    for (double mbit : {50.0, 1000.0})
+      for (bool blocking : {false, true})
+        for (double hierarchy = 0.25; hierarchy < 4; hierarchy *= 1.09)
+          for (double tested : {0.5, 1.0, 2.0}) {
+            CollectiveMeasurements measured = three_ways(hierarchy, tested, noise, 3, 2, mbit);
+            CollectiveSetting& setting = measured.settings[0];
+            for (auto table :
+                 {&CollectiveSetting::hierarchical, &CollectiveSetting::library, &CollectiveSetting::noise})
+              for (auto& forms : setting.*table) forms[0] = forms[1];
+            const CollectiveChooser chooser(parameters_of(measured));
+            const double better = blocking ? std::max(1.0, tested) : 1;  // of the library's forms
+            for (Collective what : all_collectives)
+              for (int size = 0; size < collective_sizes; ++size) {
+                CollectiveShape shape = setting.shape(what, blocking, size);
+                const bool hierarchical = chooser.choose(shape).hierarchical;
+                ASSERT_TRUE(!hierarchical || hierarchy > better) << name(what) << " " << size << " " << noise;
+                ++(hierarchical ? taken : left);
+                // These were not measured, but their neighbours were.
+                shape.bytes = shape.bytes * 3 / 2, shape.nodes = 4, shape.ranks = 8;
+                ASSERT_TRUE(hierarchy > better || !chooser.choose(shape).hierarchical)
+                    << name(what) << " " << size << " " << noise;
+              }
+          }
+  EXPECT_GT(taken, 1000);
+  EXPECT_GT(left, 1000);
+}
+
+TEST(CollectiveChooser, WhatIsBeyondTheNoiseFasterNeedsNoPrediction) {
+  const auto takes = [](double faster, float noise, const CollectiveShape& shape) {
+    return CollectiveChooser(parameters_of(three_ways(faster, 1.1, noise, 2, 2, 200))).choose(shape).hierarchical;
+  };
+  const CollectiveShape shape = on(broadcast, 1 * MiB, 2, 2);
+  EXPECT_TRUE(takes(1.5, 0.35f, shape)) << "1.36 times as fast as the nonblocking form";
+  EXPECT_FALSE(takes(1.5, 0.38f, shape)) << "that may be noise";
+  EXPECT_FALSE(takes(1.12, 0.0f, shape)) << "less than the margin";
+  EXPECT_TRUE(takes(1.5, 0.35f, on(broadcast, 512 * KiB, 2, 2))) << "between two such sizes";
+}
+
+TEST(CollectiveChooser, BetweenSizesOfWhichOneSpeaksAgainstItTheHierarchyIsLeft) {
+  CollectiveMeasurements measured = three_ways(2, 1.5, 0.01f, 2, 2, 200);
+  measured.settings[0].hierarchical[static_cast<std::size_t>(allgather)][1][3] *= 1.4f;  // 1.43 against 1.5
+  const CollectiveChooser chooser(parameters_of(measured));
+  for (std::int64_t bytes : {65 * KiB, 256 * KiB, 1023 * KiB}) {
+    const CollectiveChoice choice = chooser.choose(on(allgather, bytes, 2, 2));
+    EXPECT_FALSE(choice.hierarchical) << bytes;
+    EXPECT_TRUE(choice.tested) << bytes;
+    EXPECT_TRUE(chooser.choose(on(allgather, bytes, 2, 2), false).hierarchical)
+        << bytes << ": the form that it loses against can't be had";
+  }
+  for (std::int64_t bytes : {64 * KiB, 1 * MiB})
+    EXPECT_TRUE(chooser.choose(on(allgather, bytes, 2, 2)).hierarchical) << bytes;
+}
+
+/// At 64 KiB the measurement is unstable and took a hundred times as long; at 1 MiB 1.1 times.
+TEST(CollectiveChooser, BetweenSizesTheNonblockingFormIsNotMeasuredByTheBlockingOne) {
+  CollectiveMeasurements measured = three_ways(1, 1.1, 0.01f, 2, 2, 200);
+  const CollectiveShape between = on(broadcast, 256 * KiB, 2, 2);
+  for (auto& curve : measured.settings[0].tested) curve[3] = CollectiveSetting::unmeasured;
+  for (auto table : {&CollectiveSetting::library, &CollectiveSetting::hierarchical})
+    (measured.settings[0].*table)[static_cast<std::size_t>(broadcast)][1][3] = CollectiveSetting::unmeasured;
+  const double before = CollectiveChooser(parameters_of(measured)).choose(between).tested_s;
+  measured.settings[0].library[static_cast<std::size_t>(broadcast)][1][2] *= 100;
+  EXPECT_NEAR(CollectiveChooser(parameters_of(measured)).choose(between).tested_s / before, 1, 1e-3);
+}
+
+TEST(CollectiveChooser, TheNonblockingFormIsTakenOnlyWhereItWasMeasured) {
+  CollectiveMeasurements measured = three_ways(0.5, 3, 0.01f, 2, 2, 200);
+  const auto tested = [&](const CollectiveShape& shape, bool may_test = true) {
+    const CollectiveChoice choice = CollectiveChooser(parameters_of(measured)).choose(shape, may_test);
+    EXPECT_FALSE(choice.hierarchical);
+    return choice.tested;
+  };
+  EXPECT_TRUE(tested(on(reduce, 1 * MiB, 2, 2)));
+  EXPECT_TRUE(tested(on(reduce, 600 * KiB, 2, 2))) << "between two measured sizes";
+  EXPECT_FALSE(tested(on(reduce, 1 * MiB, 2, 2), false)) << "where bits may differ";
+  EXPECT_FALSE(tested(on(reduce, 1 * MiB, 2, 2, false, false))) << "not called so";
+  EXPECT_FALSE(tested(on(reduce, 1 * MiB, 2, 2, true))) << "in another order";
+  EXPECT_FALSE(tested(on(reduce, 1 * MiB, 2, 3)));
+  EXPECT_FALSE(tested(on(reduce, 1 * MiB, 3, 2)));
+  EXPECT_TRUE(tested(on(reduce, 2200, 2, 2)));
+  EXPECT_FALSE(tested(on(reduce, 1024, 2, 2))) << "shorter than what was measured";
+  EXPECT_TRUE(tested(on(reduce, 30 * MiB, 2, 2)));
+  EXPECT_FALSE(tested(on(reduce, 64 * MiB, 2, 2))) << "longer";
+  measured.settings[0].tested[static_cast<std::size_t>(reduce)][3] = CollectiveSetting::unmeasured;
+  EXPECT_TRUE(tested(on(reduce, 256 * KiB, 2, 2))) << "a quick calibration has every second size";
+  measured.settings[0].tested[static_cast<std::size_t>(reduce)][4] = CollectiveSetting::unmeasured;
+  EXPECT_FALSE(tested(on(reduce, 256 * KiB, 2, 2)));
+  measured.settings[0].tested[static_cast<std::size_t>(scatter)][4] *= 4;
+  EXPECT_FALSE(tested(on(scatter, 600 * KiB, 2, 2))) << "it pays on one side only";
+  EXPECT_TRUE(tested(on(scatter, 200 * KiB, 2, 2)));
+  measured.settings[0].tested_noise[static_cast<std::size_t>(gather)].fill(CollectiveSetting::unmeasured);
+  EXPECT_FALSE(tested(on(gather, 1 * MiB, 2, 2))) << "nobody knows how noisy it was";
+  measured.settings[0].tested_noise[static_cast<std::size_t>(gather)].fill(2.5f);
+  EXPECT_TRUE(tested(on(gather, 1 * MiB, 2, 2)))
+      << "of two forms of the library's the one that was faster, however they waver";
+  measured.settings[0].tested[static_cast<std::size_t>(allgather)].fill(CollectiveSetting::unmeasured);
+  EXPECT_FALSE(tested(on(allgather, 1 * MiB, 2, 2)));
+  for (const char* mode : {"library", "hierarchical"})
+    EXPECT_FALSE(
+        CollectiveChooser(parameters_of(measured, collective_mode(mode))).choose(on(reduce, 1 * MiB, 2, 2)).tested)
+        << mode;
+}
+
+TEST(CollectiveChooser, WhatWasWaitingAtTheLongestMeasuredSizeIsNotMultiplied) {
+  const CollectiveShape shape = on(allgather, 1 * MiB, 2, 2), longer = on(allgather, 16 * MiB, 2, 2),
+                        longest = on(allgather, 256 * MiB, 2, 2);
+  CollectiveMeasurements measured = measured_as(5, 1);
+  for (auto table : {&CollectiveSetting::hierarchical, &CollectiveSetting::library})
+    (measured.settings[0].*table)[0][1][6] = CollectiveSetting::unmeasured;  // a run that ended before 16 MiB
+  const CollectiveChooser chooser(parameters_of(measured));
+  const auto ratio = [&](const CollectiveShape& at) {
+    return chooser.choose(at).hierarchical_s / built_in.choose(at).hierarchical_s;
+  };
+  EXPECT_NEAR(ratio(shape), 5, 1e-3);
+  EXPECT_NEAR(ratio(longer), 1.25, 1e-3) << "four predicted times of 1 MiB";
+  EXPECT_NEAR(ratio(longest), 1.25, 1e-3);
+}
+
+TEST(CollectiveParameters, TravelAsBytesAndDecideAlike) {
+  CollectiveMeasurements measured = three_ways(0.9, 1.3, 0.01f, 3, 2, 333);
+  const CollectiveParameters sent = parameters_of(measured);
+  ASSERT_TRUE(sent.intact());
+  unsigned char wire[sizeof sent];
+  std::memcpy(wire, &sent, sizeof sent);
+  CollectiveParameters got;
+  std::memcpy(&got, wire, sizeof got);
+  ASSERT_TRUE(got.intact());
+  const CollectiveChooser here(sent), there(got);
+  for (Collective what : all_collectives)
+    for (std::int64_t bytes = 1; bytes < 1024 * MiB; bytes *= 3) {
+      const CollectiveShape shape = on(what, bytes, 3, 2);
+      const CollectiveChoice a = here.choose(shape), b = there.choose(shape);
+      EXPECT_EQ(a.hierarchical, b.hierarchical);
+      EXPECT_EQ(a.tested, b.tested);
+      EXPECT_EQ(a.tested_s, b.tested_s);
+      EXPECT_EQ(a.hierarchical_s, b.hierarchical_s);
+      EXPECT_EQ(a.library_s, b.library_s);
+      EXPECT_EQ(a.chunk_bytes, b.chunk_bytes);
+    }
+}
+
+TEST(CollectiveParameters, DamagedOnesLeaveAllToTheLibrary) {
+  const CollectiveParameters good = parameters_of({});
+  const CollectiveShape shape = on(reduce_scatter, 64 * MiB, 4, 2);
+  ASSERT_TRUE(CollectiveChooser(good).choose(shape).hierarchical);
+  for (std::size_t at = 0; at < sizeof good; ++at) {
+    CollectiveParameters damaged;
+    unsigned char bytes[sizeof good];
+    std::memcpy(bytes, &good, sizeof good);
+    bytes[at] ^= 4;
+    std::memcpy(&damaged, bytes, sizeof bytes);
+    ASSERT_FALSE(damaged.intact()) << at;
+    ASSERT_FALSE(CollectiveChooser(damaged).choose(shape).hierarchical);
+  }
+  EXPECT_FALSE(CollectiveParameters{}.intact());
+  CollectiveParameters sealed_nonsense = good;
+  sealed_nonsense.link.wire_byte_s = 0;
+  sealed_nonsense.seal();
+  EXPECT_FALSE(sealed_nonsense.intact());
+  for (std::int64_t piece : {std::int64_t{-1}, std::int64_t{1}, 8 * MiB}) {
+    sealed_nonsense = good;
+    sealed_nonsense.link.piece_bytes = piece;
+    sealed_nonsense.seal();
+    EXPECT_FALSE(sealed_nonsense.intact()) << piece;
+  }
+  sealed_nonsense = good;
+  sealed_nonsense.settings = 4;
+  sealed_nonsense.seal();
+  EXPECT_FALSE(sealed_nonsense.intact());
+}
+
+TEST(CollectiveChooser, AllocatesNothing) {
+  const CollectiveChooser chooser(parameters_of(three_ways(1.1, 1.2, 0.01f, 2, 2, 200)));
+  const long before = allocations;
+  double sum = 0;
+  for (int i = 0; i < 1000; ++i)
+    sum += chooser.choose(on(all_collectives[i % 9], 1000 * i, 2 + i % 50, 1 + i % 9)).library_s;
+  EXPECT_EQ(allocations, before);
+  EXPECT_GT(sum, 0);
+}
+
+}  // namespace
+}  // namespace bestride

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// The profile for machines without calibration: a small analytic model of MPICH 4's engine and of our kernels, and the
+// region where their difference was clear on all measured machines. Outside the region `forward` is made the cheapest.
+// docs/decisions/built_in_profile.md has the figures and their sources.
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <new>
+
+#include "perfmodel/profile/complete.hpp"
+#include "perfmodel/profile/profile.hpp"
+
+namespace bestride {
+namespace {
+
+constexpr double ns = 1e-9;
+constexpr std::int64_t KiB = 1024, MiB = 1024 * 1024;
+
+struct Case {
+  GridKey key;
+  double bytes = 0;
+  double block = 0;
+  double blocks() const noexcept { return std::max(1.0, bytes / block); }
+};
+
+/// Moving the payload within a cache (25 ps per byte) or beyond it (100 ps per byte, above 1 MiB).
+double move(double bytes) noexcept {
+  return bytes <= MiB ? bytes * 0.025 * ns : (MiB * 0.025 + (bytes - MiB) * 0.1) * ns;
+}
+
+/// One cache miss for each block if the blocks are far apart; the same for every engine.
+double misses(const Case& of) noexcept { return of.key.spread == Spread::wide ? of.blocks() * 1.5 * ns : 0; }
+
+double kernel_pack(const Case& of) noexcept {
+  return 10 * ns + 1.2 * move(of.bytes) + of.blocks() * 0.1 * ns + misses(of);
+}
+
+double mpi_pack(const Case& of) noexcept {
+  const double elements = of.bytes / (of.key.leaf == Leaf::four ? 4 : 8);
+  const double per_element = of.key.leaf == Leaf::four ? 0.6 * ns : 0.25 * ns;
+  const bool one_call_a_block = of.key.leaf == Leaf::mixed || of.key.kind == Shape::Class::record;
+  return 95 * ns + 1.2 * move(of.bytes) + misses(of) +
+         (one_call_a_block ? of.blocks() * 13 * ns : elements * per_element);
+}
+
+double contiguous(Lane lane, double bytes) noexcept {
+  if (!is_message(kind_of(lane))) return 5 * ns + move(bytes);
+  return distance_of(lane) == Distance::self ? 300 * ns + move(bytes) : 700 * ns + bytes * 0.11 * ns;
+}
+
+double seconds(const Case& of) noexcept {
+  const bool message = is_message(kind_of(of.key.lane));
+  if (!message) return of.key.engine == Engine::kernel ? kernel_pack(of) : mpi_pack(of);
+  const double transfer = contiguous(of.key.lane, of.bytes);
+  switch (of.key.engine) {
+    case Engine::kernel: return transfer + 2 * kernel_pack(of) + std::max(0.0, of.bytes - 512 * KiB) * 0.085 * ns;
+    case Engine::whole:
+      return transfer + (of.key.leaf == Leaf::mixed ? of.blocks() * 13 * ns : 100 * ns + move(of.bytes)) + misses(of);
+    case Engine::broken: return transfer + (of.bytes <= 8 * KiB ? mpi_pack(of) : of.blocks() * 13 * ns + misses(of));
+  }
+  return transfer;
+}
+
+/// The cases in which a strategy other than `forward` gained clearly on all measured machines.
+struct Region {
+  bool respell = false;
+  bool kernel = false;
+};
+
+Region gains(const Case& of) noexcept {
+  const CallKind call = kind_of(of.key.lane);
+  if (!is_message(call)) return {false, true};  // long blocks are copied by memcpy in both, and ours has less overhead
+  if (distance_of(of.key.lane) != Distance::node || of.block > 64) return {};
+  const bool fits = of.bytes <= (of.block < 64 ? 4 * MiB : 256 * KiB);
+  switch (of.key.kind) {
+    case Shape::Class::vector:
+      return {of.bytes >= 8 * KiB && of.key.spread == Spread::dense,
+              of.bytes >= 8 * KiB && fits && of.key.spread == Spread::dense};
+    case Shape::Class::record: return {false, of.bytes >= 256 && fits};
+    case Shape::Class::list: return {false, of.bytes >= (of.key.leaf == Leaf::mixed ? 256 : 8 * KiB) && fits};
+    case Shape::Class::nest: return {false, is_exchange(of.key.lane) && of.block <= 32 && of.bytes >= 32 * KiB && fits};
+    default: return {};
+  }
+}
+
+/// The costs of the three engines for one case, such that nothing is faster than `forward` outside the region.
+struct Costs {
+  double broken, whole, kernel;
+};
+Costs costs(Case of) noexcept {
+  const auto with = [&](Engine engine) noexcept {
+    of.key.engine = engine;
+    return seconds(of);
+  };
+  Costs result{with(Engine::broken), with(Engine::whole), with(Engine::kernel)};
+  const Region region = gains(of);
+  if (!region.respell && !region.kernel) result.broken = std::min({result.broken, result.whole, result.kernel});
+  if (!region.respell) result.whole = result.broken;
+  if (!region.kernel) result.kernel = std::max({result.kernel, result.broken, result.whole});
+  if (is_message(kind_of(of.key.lane))) result.kernel -= contiguous(of.key.lane, of.bytes);
+  return result;
+}
+
+}  // namespace
+
+MachineProfile make_built_in() {
+  MachineProfile profile;
+  Measurements& filled = profile.filled_;
+  for (int index = 0; index < grid_count; ++index) {
+    const GridKey key = grid_key(index);
+    for (int i = 0; i < bytes_points; ++i)
+      for (int k = 0; k < block_points; ++k) {
+        const Case of{key, static_cast<double>(bytes_at(i)), static_cast<double>(block_lengths[k])};
+        const Costs all = costs(of);
+        filled.grids[static_cast<std::size_t>(index)].set(i, k,
+                                                          key.engine == Engine::broken  ? all.broken
+                                                          : key.engine == Engine::whole ? all.whole
+                                                                                        : all.kernel);
+      }
+  }
+  for (Wire wire :
+       {Wire::plain, Wire::respelled})  // no gain from respelling contiguous bytes, because it depends on the machine
+    for (int l = 0; l < lane_count; ++l)
+      for (int i = 0; i < curve_points; ++i) {
+        const Lane lane = static_cast<Lane>(l);
+        filled.curve(wire, lane).set(i, contiguous(lane, static_cast<double>(curve_bytes_at(i))));
+      }
+  derive_network(&filled);
+  return profile;
+}
+
+const MachineProfile& MachineProfile::built_in() noexcept {
+  // If there is no memory for the grids, the profile has no grids and everything is forwarded. Never destroyed: MPI
+  // calls may come after static destructors have run.
+  alignas(MachineProfile) static std::byte storage[sizeof(MachineProfile)];
+  static const MachineProfile* const profile = []() noexcept {
+    try {
+      return ::new (storage) MachineProfile(make_built_in());
+    } catch (...) {
+      return ::new (storage) MachineProfile(0);
+    }
+  }();
+  return *profile;
+}
+
+MachineProfile MachineProfile::from(Measurements measured, MachineFingerprint fingerprint, DeviceMeasurements device,
+                                    CollectiveMeasurements collectives) {
+  MachineProfile profile;
+  profile.fingerprint = std::move(fingerprint);
+  profile.filled_ = measured;
+  profile.measured_ = std::move(measured);
+  complete(&profile.filled_, built_in().filled_);
+  profile.device_ = DeviceCosts::from(std::move(device));
+  profile.collectives_ = std::move(collectives);
+  return profile;
+}
+
+}  // namespace bestride

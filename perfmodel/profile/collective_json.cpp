@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "perfmodel/profile/collective_json.hpp"
+
+namespace bestride {
+namespace {
+
+/// The version of this section. A file with another version of it is refused.
+constexpr int collectives_version = 1;
+constexpr int most_ranks = 1 << 24;
+/// For blocking curves; older files lack them.
+constexpr const char *tested_key = "library_nonblocking_ns", *tested_noise_key = "library_nonblocking_noise";
+
+/// Nanoseconds with four significant digits, null if not measured. Reading and writing again gives the same text.
+Json number_of(double seconds) {
+  if (!(seconds > 0)) return nullptr;
+  char text[32];
+  std::snprintf(text, sizeof text, "%.4g", seconds * 1e9);
+  return std::strtod(text, nullptr);
+}
+
+/// False unless the value is null or a time between 10^-15 s and 1000 s.
+template <class Value>
+bool read_number(const Json& value, Value* seconds) {
+  *seconds = std::numeric_limits<Value>::quiet_NaN();
+  if (value.is_null()) return true;
+  if (!value.is_number()) return false;
+  const double nanoseconds = value.get<double>();
+  if (!(nanoseconds >= 1e-6 && nanoseconds <= 1e12)) return false;
+  *seconds = static_cast<Value>(nanoseconds * 1e-9);
+  return true;
+}
+
+template <class Row>
+Json numbers_of(const Row& values) {
+  Json row = Json::array();
+  for (float value : values) row.push_back(number_of(static_cast<double>(value)));
+  return row;
+}
+
+template <class Row>
+bool read_numbers(const Json& row, Row* values) {
+  if (!row.is_array() || row.size() != values->size()) return false;
+  for (std::size_t i = 0; i < row.size(); ++i)
+    if (!read_number(row[i], &(*values)[i])) return false;
+  return true;
+}
+
+/// Relative errors, not times; older files lack them.
+Json noises_of(const std::array<float, collective_sizes>& values) {
+  Json row = Json::array();
+  for (float value : values)
+    row.push_back(std::isnan(value) ? Json(nullptr) : Json(std::round(static_cast<double>(value) * 1e4) / 1e4));
+  return row;
+}
+bool read_noises(const Json& curve, const char* key, std::array<float, collective_sizes>* values) {
+  values->fill(CollectiveSetting::unmeasured);
+  if (!curve.contains(key)) return true;
+  const Json& row = curve.at(key);
+  if (!row.is_array() || row.size() != values->size()) return false;
+  for (std::size_t i = 0; i < row.size(); ++i) {
+    if (row[i].is_null()) continue;
+    if (!row[i].is_number() || !(row[i].get<double>() >= 0 && row[i].get<double>() <= 1e6)) return false;
+    (*values)[i] = row[i].get<float>();
+  }
+  return true;
+}
+
+Json sizes() {
+  Json bytes = Json::array();
+  for (int i = 0; i < collective_sizes; ++i) bytes.push_back(collective_bytes_at(i));
+  return bytes;
+}
+
+template <class Count>
+bool read_count(const Json& value, Count least, Count most, Count* count) {
+  if (!value.is_number_integer()) return false;
+  const auto number = value.get<std::int64_t>();
+  if (number < least || number > most) return false;
+  *count = static_cast<Count>(number);
+  return true;
+}
+
+template <class Row>
+bool any(const Row& values) {
+  for (float value : values)
+    if (!std::isnan(value)) return true;
+  return false;
+}
+
+bool read_setting(const Json& entry, CollectiveSetting* setting) {
+  if (!read_count(entry.at("ranks"), 2, most_ranks, &setting->ranks) ||
+      !read_count(entry.at("nodes"), 2, setting->ranks, &setting->nodes) ||
+      !read_count(entry.at("most_on_a_node"), 1, setting->ranks, &setting->most_on_a_node) ||
+      (entry.contains("least_on_a_node") &&
+       !read_count(entry.at("least_on_a_node"), 0, setting->most_on_a_node, &setting->least_on_a_node)) ||
+      !read_count(entry.at("ring_entries"), 1, setting->most_on_a_node, &setting->ring_entries))
+    return false;
+  for (const Json& curve : entry.at("curves")) {
+    Collective what;
+    if (!named(curve.at("collective"), collective_count, &what)) return false;
+    const bool blocking = curve.at("blocking").get<bool>();
+    if (!read_numbers(curve.at("hierarchical_ns"), &setting->hierarchical[static_cast<std::size_t>(what)][blocking]) ||
+        !read_numbers(curve.at("library_ns"), &setting->library[static_cast<std::size_t>(what)][blocking]) ||
+        !read_noises(curve, "noise", &setting->noise[static_cast<std::size_t>(what)][blocking]))
+      return false;
+    if (blocking && curve.contains(tested_key) &&
+        (!read_numbers(curve.at(tested_key), &setting->tested[static_cast<std::size_t>(what)]) ||
+         !read_noises(curve, tested_noise_key, &setting->tested_noise[static_cast<std::size_t>(what)])))
+      return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Json json_of(const CollectiveMeasurements& measured) {
+  Json section{{"version", collectives_version}, {"bytes", sizes()}, {"settings", Json::array()}};
+  for (const LinkField& field : link_fields)
+    section["link_ns"][std::string(field.name)] = number_of(measured.link.*field.value);
+  if (measured.link.piece_bytes > 0) section["piece"] = measured.link.piece_bytes;
+  for (const CollectiveSetting& setting : measured.settings) {
+    Json curves = Json::array();
+    for (std::size_t what = 0; what < collective_count; ++what)
+      for (std::size_t form = 0; form < 2; ++form)
+        if (any(setting.library[what][form])) {
+          curves.push_back({{"collective", name(static_cast<Collective>(what))},
+                            {"blocking", form == 1},
+                            {"hierarchical_ns", numbers_of(setting.hierarchical[what][form])},
+                            {"library_ns", numbers_of(setting.library[what][form])},
+                            {"noise", noises_of(setting.noise[what][form])}});
+          if (form == 0 || !any(setting.tested[what])) continue;
+          curves.back()[tested_key] = numbers_of(setting.tested[what]);
+          curves.back()[tested_noise_key] = noises_of(setting.tested_noise[what]);
+        }
+    section["settings"].push_back({{"nodes", setting.nodes},
+                                   {"ranks", setting.ranks},
+                                   {"most_on_a_node", setting.most_on_a_node},
+                                   {"least_on_a_node", setting.least_on_a_node},
+                                   {"ring_entries", setting.ring_entries},
+                                   {"curves", std::move(curves)}});
+  }
+  return section;
+}
+
+std::string read_collectives(const Json& section, CollectiveMeasurements* measured) {
+  if (section.at("version") != collectives_version) return "its section for collectives is another version's";
+  if (section.at("bytes") != sizes()) return "its sizes of collectives are not this version's";
+  for (const LinkField& field : link_fields)
+    if (!read_number(section.at("link_ns").at(std::string(field.name)), &(measured->link.*field.value)))
+      return "the link's '" + std::string(field.name) + "' has a bad value";
+  // Older files lack it.
+  if (section.contains("piece") &&
+      !read_count(section.at("piece"), least_piece_bytes, most_piece_bytes, &measured->link.piece_bytes))
+    return "the link's 'piece' has a bad value";
+  const Json& settings = section.at("settings");
+  if (!settings.is_array() || settings.size() > CollectiveMeasurements::most_settings)
+    return "it has more measured sets of collectives than this version's";
+  for (const Json& entry : settings)
+    if (!read_setting(entry, &measured->settings.emplace_back()))
+      return "a measured set of collectives has a bad entry";
+  return "";
+}
+
+}  // namespace bestride

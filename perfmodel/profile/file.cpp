@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads and writes a MachineProfile (docs/profile.md). No exception leaves this file.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include "perfmodel/profile/collective_json.hpp"
+#include "perfmodel/profile/device_json.hpp"
+#include "perfmodel/profile/json_points.hpp"
+#include "perfmodel/profile/profile.hpp"
+
+namespace bestride {
+namespace {
+
+constexpr const char* format_name = "bestride-profile";
+constexpr int format_version = 1;
+constexpr std::size_t largest_file = 8 << 20;
+
+/// FNV-1a, 64 bit, of the canonical dump without the signature. Detects damage and edits; it is no protection against
+/// deliberate changes.
+std::string signature_of(Json file) {
+  file.erase("signature");
+  std::uint64_t hash = 1469598103934665603u;
+  for (unsigned char byte : file.dump()) hash = (hash ^ byte) * 1099511628211u;
+  char text[32];
+  std::snprintf(text, sizeof text, "fnv1a64:%016llx", static_cast<unsigned long long>(hash));
+  return text;
+}
+
+Json axes() {
+  Json bytes = Json::array();
+  for (int i = 0; i < bytes_points; ++i) bytes.push_back(bytes_at(i));
+  Json curve = Json::array();
+  for (int i = 0; i < curve_points; ++i) curve.push_back(curve_bytes_at(i));
+  return {{"bytes", bytes}, {"curve_bytes", curve}, {"block", block_lengths}, {"wide_jump", wide_jump}};
+}
+
+Json json_of(const MachineProfile& profile) {
+  Json file;
+  file["format"] = format_name;
+  file["version"] = format_version;
+  file["fingerprint"] = {{"cpu", profile.fingerprint.cpu},
+                         {"mpi_library", profile.fingerprint.mpi_library},
+                         {"host_class", profile.fingerprint.host_class},
+                         {"bestride", profile.fingerprint.bestride}};
+  if (!profile.fingerprint.gpu.empty()) file["fingerprint"]["gpu"] = profile.fingerprint.gpu;
+  file["axes"] = axes();
+  const Measurements& measured = profile.measured();
+  Json curves = Json::array();
+  for (Wire wire : {Wire::plain, Wire::respelled})
+    for (int lane = 0; lane < lane_count; ++lane) {
+      const CostCurve& curve = measured.curve(wire, static_cast<Lane>(lane));
+      bool any = false;
+      for (float value : curve.log_seconds) any |= !std::isnan(value);
+      if (any)
+        curves.push_back(
+            {{"lane", name(static_cast<Lane>(lane))}, {"wire", name(wire)}, {"ns", row_of(curve.log_seconds)}});
+    }
+  file["contiguous"] = std::move(curves);
+  Json grids = Json::array();
+  for (int index = 0; index < grid_count; ++index) {
+    const CostGrid& grid = measured.grids[static_cast<std::size_t>(index)];
+    if (grid.measured() == 0) continue;
+    const GridKey key = grid_key(index);
+    Json rows = Json::array();
+    for (const auto& row : grid.log_seconds) rows.push_back(row_of(row));
+    grids.push_back({{"lane", name(key.lane)},
+                     {"class", name(key.kind)},
+                     {"engine", name(key.engine)},
+                     {"spread", name(key.spread)},
+                     {"leaf", name(key.leaf)},
+                     {"ns", std::move(rows)}});
+  }
+  file["grids"] = std::move(grids);
+  if (profile.device().measured().any()) file["gpu"] = json_of(profile.device().measured());
+  if (profile.collectives().any()) file["collectives"] = json_of(profile.collectives());
+  if (!profile.rails.empty()) file["rails"] = profile.rails;
+  file["signature"] = signature_of(file);
+  return file;
+}
+
+/// Returns "" or what is wrong with an entry.
+std::string read_measurements(const Json& file, Measurements* measured) {
+  if (file.at("axes") != axes()) return "its axes are not this version's";
+  for (const Json& entry : file.at("contiguous")) {
+    Lane lane;
+    Wire wire;
+    if (!named(entry.at("lane"), lane_count, &lane) || !named(entry.at("wire"), wire_count, &wire))
+      return "a curve has an unknown lane or wire";
+    if (!read_row(entry.at("ns"), &measured->curve(wire, lane).log_seconds))
+      return "the contiguous curve of '" + std::string(name(lane)) + "' has a bad entry";
+  }
+  for (const Json& entry : file.at("grids")) {
+    GridKey key;
+    if (!named(entry.at("lane"), lane_count, &key.lane) || !named(entry.at("class"), class_count + 1, &key.kind, 1) ||
+        !named(entry.at("engine"), engine_count, &key.engine) ||
+        !named(entry.at("spread"), spread_count, &key.spread) || !named(entry.at("leaf"), leaf_count, &key.leaf))
+      return "a grid has an unknown lane, class, engine, spread or leaf";
+    const Json& rows = entry.at("ns");
+    bool good = rows.is_array() && rows.size() == bytes_points;
+    for (std::size_t i = 0; good && i < rows.size(); ++i) good = read_row(rows[i], &(*measured)[key].log_seconds[i]);
+    if (!good)
+      return "the grid " + std::string(name(key.lane)) + " " + std::string(name(key.kind)) + " " +
+             std::string(name(key.engine)) + " has a bad entry";
+  }
+  return "";
+}
+
+std::string read_rails(const Json& names, Rails* rails) {
+  if (!names.is_array() || names.empty()) return "its rails are no list of NICs";
+  for (const Json& name : names) {
+    if (!name.is_string()) return "its rails are no list of NICs";
+    rails->push_back(name.get<std::string>());
+  }
+  // A name with a comma would be read back as two names.
+  const Result<Rails> good = rails_of_list(list_of(*rails));
+  if (!good) return "its rails: " + good.error().text;
+  return *good == *rails ? "" : "its rails: a name has a comma in it";
+}
+
+Error bad(const std::string& path, const std::string& cause) {
+  return {"profile '" + path + "': " + cause +
+          "; the built-in profile is used (run 'bestride calibrate' to measure anew)"};
+}
+
+Result<std::string> read_file(const std::string& path) {
+  // O_NONBLOCK, in case the variable names a FIFO or a device by mistake.
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return bad(path, std::strerror(errno));
+  struct stat status;
+  std::string text;
+  if (::fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
+    ::close(fd);
+    return bad(path, "not a file");
+  }
+  if (status.st_size > static_cast<off_t>(largest_file)) {
+    ::close(fd);
+    return bad(path, "larger than any profile");
+  }
+  text.resize(static_cast<std::size_t>(status.st_size));
+  std::size_t got = 0;
+  while (got < text.size()) {
+    const ssize_t n = ::read(fd, text.data() + got, text.size() - got);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) break;
+    got += static_cast<std::size_t>(n);
+  }
+  ::close(fd);
+  text.resize(got);
+  return text;
+}
+
+}  // namespace
+
+Result<MachineProfile> MachineProfile::load(const std::string& path) {
+  try {
+    Result<std::string> all = read_file(path);
+    if (!all) return all.error();
+    const Json file = Json::parse(*all, nullptr, /*allow_exceptions=*/false);
+    if (file.is_discarded()) return bad(path, "damaged or cut short (not JSON)");
+    if (!file.is_object() || file.value("format", Json()) != format_name) return bad(path, "not a bestride profile");
+    if (file.value("version", Json()) != format_version)
+      return bad(path, "written by another version of bestride (format " + file.value("version", Json()).dump() +
+                           ", this one reads " + std::to_string(format_version) + ")");
+    if (file.value("signature", Json()) != signature_of(file))
+      return bad(path, "changed or damaged since it was written (its signature is wrong)");
+    Measurements measured;
+    DeviceMeasurements device;
+    CollectiveMeasurements collectives;
+    Rails rails;
+    std::string wrong = read_measurements(file, &measured);
+    if (wrong.empty() && file.contains("gpu")) wrong = read_device(file.at("gpu"), &device);
+    if (wrong.empty() && file.contains("collectives")) wrong = read_collectives(file.at("collectives"), &collectives);
+    if (wrong.empty() && file.contains("rails")) wrong = read_rails(file.at("rails"), &rails);
+    if (!wrong.empty()) return bad(path, wrong);
+    const Json& print = file.at("fingerprint");
+    const auto text = [&](const char* key) { return print.at(key).get<std::string>(); };
+    MachineProfile profile =
+        from(std::move(measured),
+             {text("cpu"), text("mpi_library"), text("host_class"), text("bestride"), print.value("gpu", "")},
+             std::move(device), std::move(collectives));
+    profile.rails = std::move(rails);
+    profile.path = path;
+    return profile;
+  } catch (const std::bad_alloc&) {
+    return Error{"not enough memory to read a profile"};
+  } catch (const std::exception&) {
+    return bad(path, "an entry is missing or of the wrong kind");
+  }
+}
+
+Result<bool> MachineProfile::save(const std::string& path) const {
+  try {
+    const std::string text = json_of(*this).dump(-1) + "\n";
+    const std::filesystem::path target(path);
+    std::error_code ignored;
+    if (target.has_parent_path()) std::filesystem::create_directories(target.parent_path(), ignored);
+    const std::string temporary = path + "." + std::to_string(::getpid()) + ".tmp";
+    const auto failed = [&](const char* what) {
+      const std::string cause = std::strerror(errno);
+      ::unlink(temporary.c_str());
+      return Error{std::string(what) + " '" + path + "': " + cause + "; choose another place with --output"};
+    };
+    const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (fd < 0) return failed("can't write");
+    for (std::size_t done = 0; done < text.size();) {
+      const ssize_t n = ::write(fd, text.data() + done, text.size() - done);
+      if (n < 0 && errno == EINTR) continue;
+      if (n <= 0) {
+        ::close(fd);
+        return failed("can't write");
+      }
+      done += static_cast<std::size_t>(n);
+    }
+    if (::fsync(fd) != 0 || ::close(fd) != 0) return failed("can't write");
+    if (::rename(temporary.c_str(), path.c_str()) != 0) return failed("can't rename to");
+    return true;
+  } catch (const std::exception& error) {
+    return Error{"can't write '" + path + "': " + error.what()};
+  }
+}
+
+}  // namespace bestride

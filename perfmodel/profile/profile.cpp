@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "perfmodel/profile/profile.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "perfmodel/host/position.hpp"
+
+namespace bestride {
+namespace {
+
+/// A loop of at least this many bytes is divided by every fragment. For MPICH over UCX; inferred from the size at which
+/// derived types become slow, between 6.5 and 12 KiB.
+constexpr double fragment_bytes = 8192;
+/// Nests are measured with this many inner iterations. Their extra cost over a vector is the cost of starting inner
+/// loops.
+constexpr double measured_inner_count = 8;
+
+}  // namespace
+
+Lane lane_of(CallKind kind, Distance distance) noexcept {
+  switch (kind) {
+    case CallKind::pack: return Lane::pack;
+    case CallKind::unpack: return Lane::unpack;
+    case CallKind::send: return static_cast<Lane>(static_cast<int>(Lane::send_self) + static_cast<int>(distance));
+    case CallKind::receive: return static_cast<Lane>(static_cast<int>(Lane::receive_self) + static_cast<int>(distance));
+    case CallKind::isend:
+    case CallKind::irecv: return static_cast<Lane>(static_cast<int>(Lane::exchange_self) + static_cast<int>(distance));
+  }
+  return Lane::pack;
+}
+
+CallKind kind_of(Lane lane) noexcept {
+  return lane == Lane::pack          ? CallKind::pack
+         : lane == Lane::unpack      ? CallKind::unpack
+         : lane < Lane::receive_self ? CallKind::send
+         : is_exchange(lane)         ? CallKind::isend
+                                     : CallKind::receive;
+}
+
+Distance distance_of(Lane lane) noexcept {
+  return lane < Lane::send_self
+             ? Distance::self
+             : static_cast<Distance>((static_cast<int>(lane) - static_cast<int>(Lane::send_self)) % distance_count);
+}
+
+int grid_index(const GridKey& key) noexcept {
+  const int leaf = key.engine == Engine::kernel ? static_cast<int>(Leaf::eight) : static_cast<int>(key.leaf);
+  int index = static_cast<int>(key.lane);
+  index = index * class_count + static_cast<int>(key.kind) - 1;
+  index = index * spread_count + static_cast<int>(key.spread);
+  index = index * engine_count + static_cast<int>(key.engine);
+  return index * leaf_count + leaf;
+}
+
+GridKey grid_key(int index) noexcept {
+  GridKey key;
+  key.leaf = static_cast<Leaf>(index % leaf_count);
+  index /= leaf_count;
+  key.engine = static_cast<Engine>(index % engine_count);
+  index /= engine_count;
+  key.spread = static_cast<Spread>(index % spread_count);
+  index /= spread_count;
+  key.kind = static_cast<Shape::Class>(index % class_count + 1);
+  key.lane = static_cast<Lane>(index / class_count);
+  return key;
+}
+
+double MachineProfile::contiguous_seconds(double bytes, Wire wire, Lane lane) const noexcept {
+  return filled_.curve(wire, lane).at(bytes);
+}
+
+std::array<double, strategy_count> MachineProfile::seconds(const Shape& shape, CallKind kind,
+                                                           Distance distance) const noexcept {
+  constexpr double never = std::numeric_limits<double>::infinity();
+  std::array<double, strategy_count> result{0, never, never};
+  const Lane lane = lane_of(kind, distance);
+  if (filled_.grids.empty() || shape.bytes <= 0) return result;
+  const AxisPosition on_curve = on_curve_axis(static_cast<double>(shape.bytes));
+  const double plain = std::exp2(filled_.curve(Wire::plain, lane).log_at(on_curve));
+  const double respelled = is_message(kind) ? std::exp2(filled_.curve(Wire::respelled, lane).log_at(on_curve)) : never;
+  if (shape.kind == Shape::Class::contiguous) {
+    result[static_cast<int>(Strategy::forward)] = plain;
+    result[static_cast<int>(Strategy::respell)] = respelled;
+    return result;
+  }
+  const Position position = position_of(shape);
+  const auto measured = [&](Shape::Class of, Engine engine, Leaf leaf) noexcept {
+    const float dense = grid({lane, of, engine, Spread::dense, leaf}).log_at(position.bytes, position.block);
+    if (position.wide == 0) return std::exp2(dense);
+    const float wide = grid({lane, of, engine, Spread::wide, leaf}).log_at(position.bytes, position.block);
+    return std::exp2(dense + (wide - dense) * position.wide);
+  };
+  const auto engine_seconds = [&](Engine engine, Leaf leaf) noexcept -> double {
+    if (shape.kind != Shape::Class::nest || !filled_.nests_scale[static_cast<std::size_t>(lane)])
+      return measured(shape.kind, engine, leaf);
+    const double vector = measured(Shape::Class::vector, engine, leaf);
+    const double nest = measured(Shape::Class::nest, engine, leaf);
+    // Not less than a vector: with few inner iterations, noise would be multiplied.
+    return vector + std::max(0.0, nest - vector) * measured_inner_count / static_cast<double>(shape.inner_count);
+  };
+  const auto positive = [](double seconds) noexcept { return std::max(seconds, 1e-9); };
+
+  result[static_cast<int>(Strategy::pack)] = positive(engine_seconds(Engine::kernel, Leaf::eight));
+  const double broken = positive(engine_seconds(Engine::broken, shape.leaf));
+  if (!is_message(kind)) {
+    result[static_cast<int>(Strategy::forward)] = broken;
+    return result;
+  }
+  result[static_cast<int>(Strategy::pack)] += std::min(plain, respelled);
+  const double whole = positive(engine_seconds(Engine::whole, shape.leaf));
+  const auto of_units = [&](double unit_bytes) noexcept {
+    return whole + (broken - whole) * std::min(1.0, unit_bytes / fragment_bytes);
+  };
+  result[static_cast<int>(Strategy::forward)] = of_units(static_cast<double>(shape.unit_bytes));
+  result[static_cast<int>(Strategy::respell)] =
+      of_units(static_cast<double>(shape.bytes) / static_cast<double>(std::max<std::int64_t>(1, shape.outer_count)));
+  return result;
+}
+
+}  // namespace bestride

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// MachineProfile: the curves that `bestride calibrate` measured on one class of machines; read once, then immutable.
+//
+// The file is versioned, signed JSON (docs/profile.md) and contains the configuration that was measured (CPU, MPI
+// library, host class, library version). It is read as a transaction, as FFTW reads wisdom: if one entry is invalid,
+// the built-in profile is used. In memory it is one dense array, so a prediction allocates nothing and touches few
+// cache lines.
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "model/distance.hpp"
+#include "model/rails.hpp"
+#include "perfmodel/collective/measurements.hpp"
+#include "perfmodel/device/costs.hpp"
+#include "perfmodel/host/cost_grid.hpp"
+#include "perfmodel/host/position.hpp"
+#include "perfmodel/host/shape.hpp"
+#include "perfmodel/host/strategy.hpp"
+
+namespace bestride {
+
+/// The configuration that a profile was measured on.
+struct MachineFingerprint {
+  std::string cpu;          ///< model name and widest instruction set
+  std::string mpi_library;  ///< version, with device; see perfmodel/profile/machine.hpp
+  std::string host_class;   ///< cores and caches; not the name of the host
+  std::string bestride;     ///< library version
+  std::string gpu{};        ///< name and driver version of the GPU; empty: no GPU was measured, or none was looked for
+};
+
+/// "" if the profile fits this machine and MPI library; else one line that states the difference and the remedy. Empty
+/// fields of `profile` (the built-in one) or of `here` (not known yet) are not compared.
+std::string why_stale(const MachineFingerprint& profile, const MachineFingerprint& here);
+
+/// A call kind at a distance; each has its own set of curves. MPI_Pack and MPI_Unpack have no distance. Both endpoints
+/// of an exchange share a lane.
+///
+/// A single message and an exchange are measured separately. In a single message, MPI's engines overlap the work of
+/// both endpoints, fragment by fragment, which is impossible with a packed message. In an exchange both ranks work all
+/// the time, and there is nothing to overlap with. Faces with blocks of 3 doubles, 384 KiB, two ranks: packing gains
+/// 1.2 in a single message and 1.6 in an exchange.
+enum class Lane : std::uint8_t {
+  pack,
+  unpack,
+  send_self,
+  send_node,
+  send_network,
+  receive_self,
+  receive_node,
+  receive_network,
+  exchange_self,
+  exchange_node,
+  exchange_network,
+};
+inline constexpr int lane_count = 11;
+constexpr bool is_exchange(Lane lane) noexcept { return lane >= Lane::exchange_self; }
+Lane lane_of(CallKind kind, Distance distance) noexcept;
+/// For an exchange: isend.
+CallKind kind_of(Lane lane) noexcept;
+Distance distance_of(Lane lane) noexcept;
+
+/// How the bytes are moved. `broken` and `whole` are the two extremes of an MPI engine: the whole message is one loop
+/// or list that fragment boundaries divide, or it consists of many short ones that each fit a fragment. The costs of
+/// forward and respell are between the two.
+enum class Engine : std::uint8_t { broken, whole, kernel };
+inline constexpr int engine_count = 3;
+
+/// The distance between blocks: twice their length, or at least wide_jump (perfmodel/host/position.hpp).
+enum class Spread : std::uint8_t { dense, wide };
+inline constexpr int spread_count = 2;
+
+/// Shape classes with grids, in the order of Shape::Class after `contiguous`.
+inline constexpr int class_count = 4;
+
+struct GridKey {
+  Lane lane = Lane::pack;
+  Shape::Class kind = Shape::Class::vector;  ///< not `contiguous`
+  Engine engine = Engine::kernel;
+  Spread spread = Spread::dense;
+  Leaf leaf = Leaf::eight;  ///< always Leaf::eight for `kernel`, which does not depend on it
+};
+inline constexpr int grid_count = lane_count * class_count * engine_count * spread_count * leaf_count;
+int grid_index(const GridKey& key) noexcept;
+GridKey grid_key(int index) noexcept;
+std::string_view name(Lane) noexcept;
+std::string_view name(Engine) noexcept;
+std::string_view name(Spread) noexcept;
+std::string_view name(Leaf) noexcept;
+std::string_view name(Shape::Class) noexcept;
+
+/// How contiguous bytes are passed to MPI: as they are, or as one element with an extent larger than its size, for
+/// which the library uses another protocol (datatype/respell.hpp).
+enum class Wire : std::uint8_t { plain, respelled };
+inline constexpr int wire_count = 2;
+std::string_view name(Wire) noexcept;
+
+/// The measured values, NaN where not measured. Calibration collects them and the file stores them.
+struct Measurements {
+  Measurements() : Measurements(grid_count) {}
+  explicit Measurements(int grid_number) : grids(static_cast<std::size_t>(grid_number)) {}
+  std::array<std::array<CostCurve, lane_count>, wire_count> contiguous;
+  CostCurve& curve(Wire wire, Lane lane) {
+    return contiguous[static_cast<std::size_t>(wire)][static_cast<std::size_t>(lane)];
+  }
+  const CostCurve& curve(Wire wire, Lane lane) const {
+    return contiguous[static_cast<std::size_t>(wire)][static_cast<std::size_t>(lane)];
+  }
+  std::vector<CostGrid> grids;
+  /// Set by complete(): vectors and nests of this lane were both measured, so their difference is the cost of starting
+  /// inner loops.
+  std::array<bool, lane_count> nests_scale{};
+  CostGrid& operator[](const GridKey& key) { return grids[static_cast<std::size_t>(grid_index(key))]; }
+  const CostGrid& operator[](const GridKey& key) const { return grids[static_cast<std::size_t>(grid_index(key))]; }
+};
+
+class MachineProfile {
+ public:
+  /// The conservative profile for machines without calibration: it selects a strategy other than forward only where all
+  /// machines measured so far gain clearly (docs/decisions/built_in_profile.md has the figures).
+  static const MachineProfile& built_in() noexcept;
+
+  /// Reads and checks a profile. Errors state the file, the cause and the remedy. Does not compare fingerprints.
+  static Result<MachineProfile> load(const std::string& path);
+  /// Writes a temporary file next to `path` and renames it. Creates missing directories.
+  Result<bool> save(const std::string& path) const;
+
+  /// Completes the measurements: missing points by interpolation; leaves and spreads that were not measured by the
+  /// ratio to those that were; a (lane, class) with too few points from the built-in profile; `network` without points
+  /// from `node`, assuming a slow network.
+  static MachineProfile from(Measurements measured, MachineFingerprint fingerprint, DeviceMeasurements device = {},
+                             CollectiveMeasurements collectives = {});
+
+  /// Seconds of each strategy for one endpoint of a call, transfer included.
+  std::array<double, strategy_count> seconds(const Shape&, CallKind, Distance) const noexcept;
+
+  /// Seconds of a contiguous message, or of a copy for the lanes without a message.
+  double contiguous_seconds(double bytes, Wire wire, Lane lane) const noexcept;
+
+  /// For Engine::kernel in the lanes of messages: the work besides the contiguous transfer. Else the complete time.
+  const CostGrid& grid(const GridKey& key) const noexcept {
+    return filled_.grids[static_cast<std::size_t>(grid_index(key))];
+  }
+  const Measurements& measured() const noexcept { return measured_; }
+  /// Costs of device memory; the built-in costs if they were not measured.
+  const DeviceCosts& device() const noexcept { return device_; }
+  /// The measurements of collectives between nodes, as parameters_of() takes them; empty if there are none.
+  const CollectiveMeasurements& collectives() const noexcept { return collectives_; }
+
+  MachineFingerprint fingerprint;
+  Rails rails;  ///< NICs that are faster than the MPI library's own choice if each local rank uses one; empty: no such
+                ///< NICs were found
+  std::string path;  ///< the file that it was read from; empty: built in
+
+ private:
+  friend MachineProfile make_built_in();
+  explicit MachineProfile(int grid_number = grid_count) : measured_(grid_number), filled_(grid_number) {}
+  Measurements measured_;
+  Measurements filled_;
+  DeviceCosts device_ = DeviceCosts::built_in();
+  CollectiveMeasurements collectives_;
+};
+
+/// BESTRIDE_PROFILE, else ~/.config/bestride/profile.json, else /etc/bestride/profile.json: the first that exists; ""
+/// if none does. A BESTRIDE_PROFILE that does not exist is returned, too, so that load() reports it.
+std::string find_profile_path();
+/// The file that `bestride calibrate` writes: ~/.config/bestride/profile.json, or below XDG_CONFIG_HOME; "" if there is
+/// no home directory.
+std::string user_profile_path();
+
+}  // namespace bestride

@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "perfmodel/profile/profile.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <sstream>
+
+#include "perfmodel/profile/complete.hpp"
+#include "perfmodel/profile/json_points.hpp"
+#include "perfmodel/profile/machine.hpp"
+
+namespace bestride {
+namespace {
+
+const MachineFingerprint somewhere{"Example CPU, avx2", "MPICH 4.0.2 ch4:ucx", "2 cores, L2 2048 KiB, L3 32768 KiB",
+                                   "0.1.0"};
+
+/// Measurements of two lanes at every second point; forward costs `ratio` times as much as our kernels.
+Measurements some_measurements(double ratio) {
+  Measurements measured;
+  for (Lane lane : {Lane::pack, Lane::send_node})
+    for (int c = 1; c <= class_count; ++c)
+      for (Engine engine : {Engine::broken, Engine::whole, Engine::kernel})
+        for (int i = 0; i < bytes_points; i += 2)
+          for (int k = 0; k < block_points; k += 2) {
+            const double bytes = static_cast<double>(bytes_at(i));
+            const double seconds = 1e-7 + bytes * 1e-10 + bytes / static_cast<double>(block_lengths[k]) * 1e-9;
+            measured[{lane, static_cast<Shape::Class>(c), engine}].set(
+                i, k, engine == Engine::broken ? ratio * seconds : seconds);
+          }
+  for (int i = 0; i < curve_points; ++i)
+    measured.curve(Wire::plain, Lane::send_node).set(i, 5e-8 + static_cast<double>(curve_bytes_at(i)) * 5e-11);
+  return measured;
+}
+
+class ProfileFile : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = testing::TempDir() + "bestride_profile_" + std::to_string(::getpid());
+    path_ = folder_ + "/deep/profile.json";
+    const auto saved = MachineProfile::from(some_measurements(3), somewhere).save(path_);
+    ASSERT_TRUE(saved) << saved.error().text;
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::string text() const {
+    std::ostringstream out;
+    out << std::ifstream(path_).rdbuf();
+    return out.str();
+  }
+  void write(const std::string& text) const { std::ofstream(path_, std::ios::trunc) << text; }
+  void replace(const std::string& from, const std::string& to) const {
+    std::string all = text();
+    const auto at = all.find(from);
+    ASSERT_NE(at, std::string::npos) << from;
+    write(all.replace(at, from.size(), to));
+  }
+  /// The error of load(), one line.
+  std::string refusal() const {
+    const auto loaded = MachineProfile::load(path_);
+    EXPECT_FALSE(loaded);
+    if (loaded) return "";
+    EXPECT_EQ(loaded.error().text.find('\n'), std::string::npos);
+    EXPECT_NE(loaded.error().text.find(path_), std::string::npos) << "names the file";
+    EXPECT_NE(loaded.error().text.find("bestride calibrate"), std::string::npos) << "names the remedy";
+    return loaded.error().text;
+  }
+  std::string folder_, path_;
+};
+
+TEST_F(ProfileFile, ComesBackAsItWas) {
+  const MachineProfile before = MachineProfile::from(some_measurements(3), somewhere);
+  const auto after = MachineProfile::load(path_);
+  ASSERT_TRUE(after) << after.error().text;
+  EXPECT_EQ(after->path, path_);
+  EXPECT_EQ(after->fingerprint.cpu, somewhere.cpu);
+  EXPECT_EQ(why_stale(after->fingerprint, somewhere), "");
+  for (int index = 0; index < grid_count; ++index)
+    for (int i = 0; i < bytes_points; ++i)
+      for (int k = 0; k < block_points; ++k)
+        ASSERT_NEAR(after->grid(grid_key(index)).log_seconds[i][k], before.grid(grid_key(index)).log_seconds[i][k],
+                    2e-3);
+  const std::string first = text();
+  ASSERT_TRUE(after->save(path_));
+  EXPECT_EQ(text(), first) << "a file read and written again is the same file";
+}
+
+/// With a valid signature: FNV-1a, 64 bit, of the rest (docs/profile.md).
+std::string sealed(Json file) {
+  file.erase("signature");
+  std::uint64_t hash = 1469598103934665603u;
+  for (unsigned char byte : file.dump()) hash = (hash ^ byte) * 1099511628211u;
+  char text[32];
+  std::snprintf(text, sizeof text, "fnv1a64:%016llx", static_cast<unsigned long long>(hash));
+  file["signature"] = text;
+  return file.dump();
+}
+
+/// One point of each kind that a GPU has.
+DeviceMeasurements some_device() {
+  DeviceMeasurements device;
+  for (int i = 0; i < device_floor_count; ++i) device.set(static_cast<DeviceFloor>(i), 1e-6 * (i + 1));
+  device.dma[1].set(4, 5e-6);
+  device.wire[2].set(8, 6e-6);
+  for (int index = 0; index < device_grid_count; ++index)
+    device.grids[static_cast<std::size_t>(index)].set(2, 3, 1e-6 * (index + 7));
+  return device;
+}
+
+TEST_F(ProfileFile, TheGpuComesBackAsItWas) {
+  EXPECT_EQ(text().find("gpu"), std::string::npos) << "a profile without one does not mention it";
+  MachineFingerprint with_gpu = somewhere;
+  with_gpu.gpu = "Example GPU, CUDA 13.0";
+  ASSERT_TRUE(MachineProfile::from(some_measurements(3), with_gpu, some_device()).save(path_));
+  const auto after = MachineProfile::load(path_);
+  ASSERT_TRUE(after) << after.error().text;
+  EXPECT_EQ(after->fingerprint.gpu, with_gpu.gpu);
+  EXPECT_TRUE(after->device().calibrated());
+  const DeviceMeasurements before = some_device(), &read = after->device().measured();
+  for (std::size_t i = 0; i < before.grids.size(); ++i)
+    EXPECT_NEAR(read.grids[i].log_seconds[2][3], before.grids[i].log_seconds[2][3], 2e-3);
+  for (std::size_t i = 0; i < before.log_floors.size(); ++i)
+    EXPECT_NEAR(read.log_floors[i], before.log_floors[i], 2e-3);
+  EXPECT_NEAR(read.dma[1].log_seconds[4], before.dma[1].log_seconds[4], 2e-3);
+  EXPECT_NEAR(read.wire[2].log_seconds[8], before.wire[2].log_seconds[8], 2e-3);
+  EXPECT_FALSE(read.stand_in);
+  const std::string first = text();
+  ASSERT_TRUE(after->save(path_));
+  EXPECT_EQ(text(), first);
+  replace("\"stand_in\":false", "\"stand_in\":true");
+  EXPECT_NE(refusal().find("signature"), std::string::npos) << "the GPU's section is signed like the rest";
+}
+
+TEST_F(ProfileFile, OfAStandInIsMarkedAndNotUsed) {
+  DeviceMeasurements device = some_device();
+  device.stand_in = true;
+  ASSERT_TRUE(MachineProfile::from(some_measurements(3), somewhere, device).save(path_));
+  const auto after = MachineProfile::load(path_);
+  ASSERT_TRUE(after) << after.error().text;
+  EXPECT_TRUE(after->device().measured().stand_in);
+  EXPECT_FALSE(after->device().calibrated());
+}
+
+TEST_F(ProfileFile, RailsComeBackAsTheyWere) {
+  EXPECT_EQ(text().find("rails"), std::string::npos) << "a profile without them does not mention them";
+  const auto without = MachineProfile::load(path_);
+  ASSERT_TRUE(without);
+  EXPECT_TRUE(without->rails.empty());
+  MachineProfile profile = MachineProfile::from(some_measurements(3), somewhere);
+  profile.rails = {"eth0", "mlx5_0:1", "eth0"};
+  ASSERT_TRUE(profile.save(path_));
+  const auto after = MachineProfile::load(path_);
+  ASSERT_TRUE(after) << after.error().text;
+  EXPECT_EQ(after->rails, profile.rails);
+  const std::string first = text();
+  ASSERT_TRUE(after->save(path_));
+  EXPECT_EQ(text(), first);
+  replace("eth0", "eth1");
+  EXPECT_NE(refusal().find("signature"), std::string::npos);
+}
+
+TEST_F(ProfileFile, BadRailsAreRefusedWithTheFile) {
+  const auto with = [this](const Json& rails) {
+    Json file = Json::parse(text());
+    file["rails"] = rails;
+    write(sealed(std::move(file)));
+    return refusal();
+  };
+  for (const Json& rails : {Json("eth0,eth1"), Json(2), Json(nullptr), Json::object(), Json::array(), Json{"eth0", 1},
+                            Json{"eth0", nullptr}})
+    EXPECT_NE(with(rails).find("its rails are no list of NICs"), std::string::npos) << rails;
+  for (const Json& rails : {Json{""}, Json{"", "eth0"}, Json{"eth0", ""}})
+    EXPECT_NE(with(rails).find("a name is missing"), std::string::npos) << rails;
+  EXPECT_NE(with(Json{"eth0,eth1"}).find("comma"), std::string::npos);
+  EXPECT_NE(with(Json{"eth0", "eth 1"}).find("blank"), std::string::npos);
+  EXPECT_NE(with(Json{"eth0", "eth1\n"}).find("blank"), std::string::npos);
+  EXPECT_NE(with(Json{std::string(longest_rail_name + 1, 'e')}).find("longer than"), std::string::npos);
+  EXPECT_NE(with(Json(std::vector<std::string>(most_rails + 1, "eth0"))).find("more than 64"), std::string::npos);
+  // The maximum number and length.
+  Json file = Json::parse(text());
+  file["rails"] = std::vector<std::string>(most_rails, std::string(longest_rail_name, 'e'));
+  write(sealed(std::move(file)));
+  const auto loaded = MachineProfile::load(path_);
+  ASSERT_TRUE(loaded) << loaded.error().text;
+  EXPECT_EQ(loaded->rails.size(), most_rails);
+}
+
+TEST_F(ProfileFile, LeavesNothingBesideIt) {
+  int files = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder_ + "/deep")) ++files;
+  EXPECT_EQ(files, 1);
+}
+
+TEST_F(ProfileFile, CutShort) {
+  const std::string whole = text();
+  for (std::size_t length : {std::size_t{0}, std::size_t{1}, whole.size() / 2, whole.size() - 3}) {
+    write(whole.substr(0, length));
+    EXPECT_NE(refusal().find("cut short"), std::string::npos);
+  }
+}
+
+TEST_F(ProfileFile, EveryChangedDigitIsNoticed) {
+  const std::string whole = text();
+  std::mt19937 random(3);
+  for (int i = 0; i < 200; ++i) {
+    std::string changed = whole;
+    char& c = changed[random() % changed.size()];
+    if (c == '\n' || c == ' ') continue;
+    c = c == '7' ? '8' : '7';
+    write(changed);
+    EXPECT_FALSE(MachineProfile::load(path_));
+  }
+}
+
+TEST_F(ProfileFile, ChangedByHand) {
+  replace("Example CPU", "Another CPU");
+  EXPECT_NE(refusal().find("signature"), std::string::npos);
+}
+
+TEST_F(ProfileFile, WhitespaceIsNoChange) {
+  replace(",\"version\"", ",\n  \"version\"");
+  EXPECT_TRUE(MachineProfile::load(path_));
+}
+
+TEST_F(ProfileFile, OfAnotherVersion) {
+  replace("\"version\":1", "\"version\":2");
+  EXPECT_NE(refusal().find("another version of bestride (format 2"), std::string::npos);
+}
+
+TEST_F(ProfileFile, SomethingElse) {
+  write("{\"hello\": [1, 2, 3]}");
+  EXPECT_NE(refusal().find("not a bestride profile"), std::string::npos);
+  write(
+      "\x7f"
+      "ELF\x02\x01");
+  EXPECT_NE(refusal().find("not JSON"), std::string::npos);
+  write(std::string(100000, '['));
+  refusal();
+}
+
+TEST_F(ProfileFile, Unreadable) {
+  std::filesystem::remove(path_);
+  EXPECT_NE(refusal().find("No such file"), std::string::npos);
+  std::filesystem::create_directory(path_);
+  EXPECT_NE(refusal().find("not a file"), std::string::npos);
+  std::filesystem::remove(path_);
+  ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
+  EXPECT_NE(refusal().find("not a file"), std::string::npos) << "and does not wait for a writer";
+}
+
+TEST_F(ProfileFile, CantBeWritten) {
+  const auto saved = MachineProfile::from(some_measurements(3), somewhere).save(path_ + "/below/a/file");
+  ASSERT_FALSE(saved);
+  EXPECT_NE(saved.error().text.find("--output"), std::string::npos);
+}
+
+TEST(Fingerprint, DifferencesAreNamed) {
+  MachineFingerprint here = somewhere;
+  EXPECT_EQ(why_stale(somewhere, here), "");
+  here.mpi_library = "MPICH 4.2.3 ch4:ofi";
+  const std::string line = why_stale(somewhere, here);
+  EXPECT_NE(line.find("MPI library"), std::string::npos);
+  EXPECT_NE(line.find("4.2.3"), std::string::npos);
+  EXPECT_NE(line.find("bestride calibrate"), std::string::npos);
+  here = somewhere;
+  here.gpu = "GPU B, CUDA 13.0";
+  EXPECT_EQ(why_stale(somewhere, here), "") << "no GPU was measured";
+  MachineFingerprint with_gpu = somewhere;
+  with_gpu.gpu = "GPU A, CUDA 13.0";
+  EXPECT_NE(why_stale(with_gpu, here).find("GPU or driver ('GPU A, CUDA 13.0', here 'GPU B, CUDA 13.0')"),
+            std::string::npos);
+  EXPECT_EQ(why_stale(with_gpu, somewhere), "") << "not looked for";
+  EXPECT_EQ(why_stale(MachineProfile::built_in().fingerprint, here), "") << "the built-in profile is never stale";
+}
+
+TEST(Fingerprint, OfThisMachine) {
+  const MachineFingerprint here =
+      fingerprint_here("MPICH Version:\t4.0.2\nMPICH Release date:\tx\nMPICH Device:\tch4:ucx\n");
+  EXPECT_FALSE(here.cpu.empty());
+  EXPECT_EQ(here.mpi_library, "MPICH 4.0.2 ch4:ucx");
+  EXPECT_EQ(short_mpi_version("Open MPI v4.1.4, package: x\nmore"), "Open MPI v4.1.4, package: x");
+}
+
+TEST(Complete, AClassWithTooFewPointsIsTheBuiltIns) {
+  Measurements measured;
+  measured[{Lane::send_node, Shape::Class::vector, Engine::broken}].set(2, 2, 1e-3);
+  measured[{Lane::send_node, Shape::Class::vector, Engine::kernel}].set(2, 2, 1e-3);
+  const MachineProfile profile = MachineProfile::from(measured, somewhere);
+  for (int index = 0; index < grid_count; ++index)
+    EXPECT_EQ(profile.grid(grid_key(index)).log_seconds, MachineProfile::built_in().grid(grid_key(index)).log_seconds);
+}
+
+TEST(Complete, LeavesNoHole) {
+  const MachineProfile profile = MachineProfile::from(some_measurements(3), somewhere);
+  for (int index = 0; index < grid_count; ++index) {
+    EXPECT_EQ(profile.grid(grid_key(index)).measured(), bytes_points * block_points);
+    EXPECT_EQ(MachineProfile::built_in().grid(grid_key(index)).measured(), bytes_points * block_points);
+  }
+}
+
+TEST(Complete, PlainMessagesOfBothSidesAreOneExperiment) {
+  Measurements measured = some_measurements(3);
+  measured.curve(Wire::plain, Lane::receive_node).set(6, 1e-3);  // noise; all other points were disturbed
+  const MachineProfile profile = MachineProfile::from(measured, somewhere);
+  for (double bytes : {64.0, 512.0, 1e5})
+    EXPECT_DOUBLE_EQ(profile.contiguous_seconds(bytes, Wire::plain, Lane::receive_node),
+                     profile.contiguous_seconds(bytes, Wire::plain, Lane::send_node));
+  EXPECT_LT(profile.contiguous_seconds(512, Wire::plain, Lane::receive_node), 1e-6);
+}
+
+TEST(Complete, WithoutACurveOfShortMessagesALaneIsTheBuiltIns) {
+  Measurements measured = some_measurements(3);
+  CostCurve& curve = measured.curve(Wire::plain, Lane::send_node);
+  for (int i = 0; i < 30; ++i) curve.log_seconds[static_cast<std::size_t>(i)] = CostCurve::unmeasured;
+  const MachineProfile profile = MachineProfile::from(measured, somewhere);
+  const GridKey key{Lane::send_node, Shape::Class::vector, Engine::broken};
+  EXPECT_EQ(profile.grid(key).log_seconds, MachineProfile::built_in().grid(key).log_seconds);
+}
+
+TEST(Complete, NetworkIsDerivedWithLessToGain) {
+  const MachineProfile profile = MachineProfile::from(some_measurements(3), somewhere);
+  Shape shape;
+  shape.kind = Shape::Class::vector;
+  shape.bytes = shape.unit_bytes = 65536;
+  shape.block_bytes = 8;
+  shape.jump = 16;
+  const auto node = profile.seconds(shape, CallKind::send, Distance::node);
+  const auto network = profile.seconds(shape, CallKind::send, Distance::network);
+  EXPECT_GT(node[0] / node[2], 2.5);
+  EXPECT_LT(network[0] / network[2], node[0] / node[2]);
+}
+
+}  // namespace
+}  // namespace bestride

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Every MPI call of the executor: by its MPI_ or its PMPI_ name, with its error class noted, and, where the program is
+// to be printed, as a line of C. Arguments that are more than a number are wrapped, so that the C line has names for
+// them.
+#include <mpi.h>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace bestride::fuzz {
+
+struct New {
+  int* at;
+  const char* prefix;
+};  ///< a handle that the call makes
+struct Gone {
+  int* at;
+};  ///< a handle that the call takes and sets to null
+template <class T>
+struct Out {
+  T* at;
+};  ///< a result that is compared
+template <class T>
+struct Scratch {
+  T* at;
+  std::size_t n;
+};  ///< a result that is not
+template <class F>
+struct Named {
+  F function;
+  const char* name;
+};
+struct Request {
+  MPI_Request h = MPI_REQUEST_NULL;
+  int id = 0;
+};
+struct Status {
+  MPI_Status s{};
+  int id = 0;
+};
+struct Value {
+  const Request* request;
+};  ///< a request given by value
+struct NewFile {
+  MPI_File* at;
+};
+struct FileGone {
+  MPI_File* at;
+};
+struct Position {
+  int* at;
+  const char* name;
+};  ///< an argument that is read and written
+
+/// The C text of what one thread of one rank did.
+class Recorder {
+ public:
+  explicit Recorder(std::string prefix) : prefix_(std::move(prefix)) {}
+  /// Another thread's: knows the handles and buffers that exist.
+  Recorder fork(std::string prefix) const;
+
+  std::string handle(int value) const;
+  std::string address(const void* pointer) const;
+  std::string fresh(const char* prefix, const char* ctype);
+  void bind(int value, std::string name) { handles_[value] = std::move(name); }
+  void bind_file(const void* file, std::string name) { pointers_[file] = std::move(name); }
+  /// Declares memory that the C program allocates; returns its name.
+  std::string region(const void* begin, std::size_t length, const char* prefix);
+  void forget_region(const void* begin) { regions_.erase(static_cast<const char*>(begin)); }
+  void line(const std::string& text) { body += "  " + text + "\n"; }
+
+  std::string body, declarations;
+
+ private:
+  struct Region {
+    std::size_t length;
+    std::string name;
+  };
+  std::string prefix_;
+  int counter_ = 0;
+  std::map<int, std::string> handles_;
+  std::map<const void*, std::string> pointers_;
+  std::map<const char*, Region> regions_;
+};
+
+// Values as MPI wants them.
+template <class T>
+T raw(const T& value) {
+  return value;
+}
+inline int* raw(const New& x) { return x.at; }
+inline int* raw(const Gone& x) { return x.at; }
+template <class T>
+T* raw(const Out<T>& x) {
+  return x.at;
+}
+inline int* raw(const Position& x) { return x.at; }
+inline MPI_Request raw(const Value& x) { return x.request->h; }
+inline MPI_File* raw(const NewFile& x) { return x.at; }
+inline MPI_File* raw(const FileGone& x) { return x.at; }
+template <class T>
+T* raw(const Scratch<T>& x) {
+  return x.at;
+}
+template <class F>
+F raw(const Named<F>& x) {
+  return x.function;
+}
+inline MPI_Request* raw(Request& x) { return &x.h; }
+inline MPI_Status* raw(Status& x) { return &x.s; }
+template <class T>
+T* raw(std::vector<T>& x) {
+  return x.data();
+}
+template <class T>
+const T* raw(const std::vector<T>& x) {
+  return x.data();
+}
+
+// Values as C text.
+template <class T>
+constexpr const char* c_type() {
+  if constexpr (std::is_same_v<T, int>)
+    return "int";
+  else if constexpr (std::is_same_v<T, MPI_Aint>)
+    return "MPI_Aint";
+  else if constexpr (std::is_same_v<T, char>)
+    return "char";
+  else if constexpr (std::is_same_v<T, void*>)
+    return "void *";
+  else
+    return "MPI_Count";
+}
+std::string quoted(const char* text);
+template <class T>
+std::string show(Recorder& r, const T& x) {
+  if constexpr (std::is_same_v<T, int>)
+    return r.handle(x);
+  else if constexpr (std::is_integral_v<T>)
+    return std::to_string(x);
+  else if constexpr (std::is_same_v<T, const char*> || std::is_same_v<T, char*>)
+    return quoted(x);
+  else
+    return r.address(reinterpret_cast<const void*>(x));
+}
+inline std::string show(Recorder& r, const Gone& x) { return "(int[]){" + r.handle(*x.at) + "}"; }
+inline std::string show(Recorder& r, const Position& x) { return "&" + std::string(x.name); }
+inline std::string show(Recorder& r, const Value& x) { return "q[" + std::to_string(x.request->id) + "]"; }
+inline std::string show(Recorder& r, const FileGone& x) { return "&" + r.address(*x.at); }
+inline std::string show(Recorder& r, Request& x) { return "&q[" + std::to_string(x.id) + "]"; }
+inline std::string show(Recorder& r, Status& x) { return "&st[" + std::to_string(x.id) + "]"; }
+template <class F>
+std::string show(Recorder& r, const Named<F>& x) {
+  return x.name;
+}
+template <class T>
+std::string show(Recorder& r, const Scratch<T>& x) {
+  return "(" + std::string(c_type<T>()) + "[" + std::to_string(x.n + 1) + "]){0}";
+}
+template <class T>
+std::string show(Recorder& r, const std::vector<T>& x) {
+  if (x.empty()) return "0";
+  std::string text = "(" + std::string(c_type<T>()) + "[]){";
+  for (const T& one : x) text += (text.back() == '{' ? "" : ",") + show(r, one);
+  return text + "}";
+}
+
+/// One thread's way to call MPI.
+class Caller {
+ public:
+  Recorder* recorder = nullptr;
+  bool some_pmpi = false;   ///< whether PMPI_ names may be drawn
+  std::uint64_t draws = 1;  ///< state of these draws
+  std::string items;        ///< what the running step has to say, for the trace
+  int types_alive = 0;      ///< derived types, the parts of others included
+
+  template <class F, class... A>
+  int invoke(const char* name, F* mpi, F* pmpi, A&&... arguments) {
+    const bool by_pmpi = some_pmpi && draw();
+    std::string text;
+    std::vector<std::string> after;
+    if (recorder) {
+      text = std::string(by_pmpi ? "PMPI_" : "MPI_") + name + "(";
+      ((text += (text.back() == '(' ? "" : ", ") + argument(arguments, after)), ...);
+      text += ")";
+      announce(text);
+    }
+    const int code = (by_pmpi ? pmpi : mpi)(raw(arguments)...);
+    finish(name, code, text);
+    if (recorder) (settle(arguments, after), ...);
+    return code;
+  }
+  /// Adds "key=value" to the running step's line.
+  void item(const std::string& key, std::int64_t value);
+  void say(const std::string& text) { items += " " + text; }
+  void line(const std::string& text) {
+    if (recorder) recorder->line(text);
+  }
+
+ private:
+  bool draw();
+  /// With FUZZ_ANNOUNCE set, each recorded call is written to stderr before it is made: for programs that end in it.
+  static void announce(const std::string& text);
+  void finish(const char* name, int code, const std::string& text);
+
+  template <class T>
+  std::string argument(T& x, std::vector<std::string>&) {
+    return show(*recorder, x);
+  }
+  std::string argument(New& x, std::vector<std::string>& after) {
+    after.push_back(recorder->fresh(x.prefix, "int"));
+    return "&" + after.back();
+  }
+  std::string argument(NewFile& x, std::vector<std::string>& after) {
+    after.push_back(recorder->fresh("file", "MPI_File"));
+    return "&" + after.back();
+  }
+  template <class T>
+  std::string argument(Out<T>& x, std::vector<std::string>& after) {
+    after.push_back(recorder->fresh("out", c_type<T>()));
+    return "&" + after.back();
+  }
+  template <class T>
+  void settle(T&, std::vector<std::string>&) {}
+  void settle(New& x, std::vector<std::string>& after) {
+    recorder->bind(*x.at, after.front());
+    after.erase(after.begin());
+  }
+  void settle(NewFile& x, std::vector<std::string>& after) {
+    recorder->bind_file(*x.at, after.front());
+    after.erase(after.begin());
+  }
+  template <class T>
+  void settle(Out<T>& x, std::vector<std::string>& after) {
+    if constexpr (std::is_integral_v<T>)
+      recorder->line("is(\"" + after.front() + "\", " + after.front() + ", " + show(*recorder, *x.at) + ");");
+    after.erase(after.begin());
+  }
+};
+
+}  // namespace bestride::fuzz
+
+/// CALL(context, Send, buffer, 1, MPI_INT, ...): MPI_Send or PMPI_Send. Evaluates to the error code.
+#define CALL(context, function, ...) (context).invoke(#function, &MPI_##function, &PMPI_##function, __VA_ARGS__)

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reductions: types, operations, and the results where they are exact whatever the order.
+#include <algorithm>
+#include <cstring>
+
+#include "tests/fuzz/programs/collective.hpp"
+#include "tests/fuzz/programs/common.h"
+
+namespace bestride::fuzz {
+
+enum class Exact { no, sum, max, bits_xor, compose };
+
+struct Collective::Reduction {
+  MPI_Datatype type;
+  int kind;  ///< of fuzz_fill
+  int bytes;
+  MPI_Op op;
+  Exact exact;
+  MPI_User_function* function;
+  const char* name;
+  bool commutes;
+};
+
+namespace {
+constexpr std::uint64_t data_salt = 4711;
+}
+
+/// The values a rank contributes, from its send buffer, or in place from its receive buffer.
+Bytes Collective::contribution(int rank) const {
+  const bool out = !in_place(rank);
+  const std::int64_t all = what_ == What::reduce_scatter
+                               ? std::int64_t{op_counts_.empty() ? 0 : 1} * reduction_->bytes * base_.count
+                               : reduction_->bytes * base_.count;
+  Image image{
+      seed_of(step_, seed_ ^ data_salt, static_cast<std::uint64_t>(rank * 2 + out), static_cast<std::uint64_t>(start_)),
+      reduction_->kind, 0, all};
+  return gather(image.bytes(), image.origin(), {{0, all}});
+}
+
+void Collective::expect_reduction() {
+  static const Reduction reductions[] = {
+      {MPI_INT, 0, 4, MPI_SUM, Exact::sum, nullptr, nullptr, true},
+      {MPI_INT, 0, 4, MPI_BXOR, Exact::bits_xor, nullptr, nullptr, true},
+      {MPI_INT, 4, 4, MPI_MAX, Exact::max, nullptr, nullptr, true},
+      {MPI_UNSIGNED_CHAR, 0, 1, MPI_BXOR, Exact::bits_xor, nullptr, nullptr, true},
+      {MPI_INT64_T, 0, 8, MPI_BXOR, Exact::bits_xor, nullptr, nullptr, true},
+      {MPI_DOUBLE, 1, 8, MPI_SUM, Exact::no, nullptr, nullptr, true},
+      {MPI_FLOAT, 2, 4, MPI_MIN, Exact::no, nullptr, nullptr, true},
+      {MPI_DOUBLE, 1, 8, MPI_PROD, Exact::no, nullptr, nullptr, true},
+      {MPI_2INT, 4, 8, MPI_MAXLOC, Exact::no, nullptr, nullptr, true},
+      {MPI_INT, 0, 4, MPI_OP_NULL, Exact::sum, fuzz_op_xor_sum, "fuzz_op_xor_sum", true},
+      {MPI_2INT, 0, 8, MPI_OP_NULL, Exact::compose, fuzz_op_compose, "fuzz_op_compose", false},
+  };
+  const bool first = reduction_ == nullptr;
+  if (first) {
+    Random common(seed_ + 3);
+    reduction_ = &common.pick(reductions);
+    const std::int64_t bytes = block_bytes(common, step_.size);
+    const bool shared = what_ == What::reduce_scatter || what_ == What::reduce_scatter_block;
+    op_count_ = static_cast<int>(
+        std::max<std::int64_t>(common.chance(5) ? 0 : 1, bytes / reduction_->bytes / (shared ? size_ : 1)));
+    // MPICH 4.0.2 does not survive some long MPI_Reduce in place.
+    if (what_ == What::reduce && op_count_ * reduction_->bytes > 2000) place_ = false;
+    base_.count = op_count_;
+    if (what_ == What::reduce_scatter_block) base_.count = std::int64_t{op_count_} * size_;
+    if (what_ == What::reduce_scatter) {
+      base_.count = 0;
+      for (int r = 0; r < size_; ++r) {
+        op_counts_.push_back(op_count_ * ((r + spread_) % 3) / 2);
+        base_.count += op_counts_.back();
+      }
+    }
+    in_type_ = reduction_->type;
+    op_ = reduction_->op;
+    if (op_ == MPI_OP_NULL) {
+      CALL(context_, Op_create, (Named<MPI_User_function*>{reduction_->function, reduction_->name}),
+           static_cast<int>(reduction_->commutes), (New{&op_, "op"}));
+      own_op_ = true;
+    }
+  }
+  const std::int64_t whole = reduction_->bytes * base_.count;
+  const bool shared = what_ == What::reduce_scatter || what_ == What::reduce_scatter_block;
+  std::int64_t from = 0, length = whole;
+  if (shared) {
+    for (int r = 0; r < rank_; ++r)
+      from += reduction_->bytes * (what_ == What::reduce_scatter ? op_counts_[static_cast<std::size_t>(r)] : op_count_);
+    length =
+        reduction_->bytes * (what_ == What::reduce_scatter ? op_counts_[static_cast<std::size_t>(rank_)] : op_count_);
+  }
+  const auto seed = [&](bool out) {
+    return seed_of(step_, seed_ ^ data_salt, static_cast<std::uint64_t>(rank_ * 2 + out),
+                   static_cast<std::uint64_t>(start_));
+  };
+  if (first) {
+    if (!in_place(rank_)) out_ = std::make_shared<Buffer>(context_, Image{seed(true), reduction_->kind, 0, whole});
+    // In place the receive buffer holds all that is contributed.
+    if (what_ != What::reduce || rank_ == root_)
+      in_ =
+          std::make_shared<Buffer>(context_, Image{seed(false), reduction_->kind, 0, in_place(rank_) ? whole : length});
+  } else {
+    if (out_ && start_ > 0) out_->refill(context_, seed(true));
+    if (in_ && (start_ > 0 || in_place(rank_))) in_->refill(context_, seed(false));
+  }
+  if (out_) out_->expected();
+  if (!in_) return;
+  in_->expect_nothing_known();
+  if (reduction_->exact == Exact::no || whole == 0) return;
+  if (in_place(rank_) && shared) return;  // what is left behind the own share is not fixed
+  int begin = 0, end = size_;
+  if (what_ == What::scan) end = rank_ + 1;
+  if (what_ == What::exscan) end = rank_;
+  in_->expected();
+  if (begin == end) {
+    if (what_ == What::exscan) in_->expect_nothing_known();
+    return;
+  }
+  Bytes result = contribution(begin);
+  for (int r = begin + 1; r < end; ++r) {
+    const Bytes next = contribution(r);
+    if (reduction_->exact == Exact::bits_xor)
+      for (std::size_t i = 0; i < result.size(); ++i) result[i] = static_cast<char>(result[i] ^ next[i]);
+    else
+      for (std::size_t i = 0; i + 4 <= result.size(); i += reduction_->exact == Exact::compose ? 8 : 4) {
+        unsigned x[2] = {}, y[2] = {};
+        const std::size_t n = reduction_->exact == Exact::compose ? 8 : 4;
+        std::memcpy(x, result.data() + i, n);
+        std::memcpy(y, next.data() + i, n);
+        if (reduction_->exact == Exact::sum) y[0] += x[0];
+        if (reduction_->exact == Exact::max) y[0] = std::max(x[0], y[0]);
+        if (reduction_->exact == Exact::compose) {
+          const unsigned a = x[0] * y[0], b = x[1] * y[0] + y[1];
+          y[0] = a, y[1] = b;
+        }
+        std::memcpy(result.data() + i, y, n);
+      }
+  }
+  scatter(in_->expected(), in_->image().origin(), {{0, length}},
+          Bytes(result.begin() + from, result.begin() + from + length));
+}
+
+}  // namespace bestride::fuzz

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// What a program has made so far, on this rank and in this thread.
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/fuzz/programs/step.hpp"
+#include "tests/fuzz/programs/types.hpp"
+
+namespace bestride::fuzz {
+
+enum class Topology { none, cart, graph, dist_graph };
+
+/// One communicator's members, as every rank knows them.
+struct Group {
+  std::vector<int> world;  ///< ranks of MPI_COMM_WORLD
+  Topology topology = Topology::none;
+  std::vector<int> dims, periods;                  ///< cart
+  std::vector<std::vector<int>> sources, targets;  ///< neighbours by rank; MPI_PROC_NULL at an edge
+  int size() const { return static_cast<int>(world.size()); }
+};
+
+/// What one collective call made: disjoint groups; a rank is in one at most.
+struct CommSlot {
+  MPI_Comm h = MPI_COMM_NULL;
+  std::vector<Group> groups;
+  int mine = -1;  ///< index of this rank's group
+  int rank = -1;
+  bool world = false;
+  bool closed = false;
+  const Group& group() const { return groups[static_cast<std::size_t>(mine)]; }
+};
+
+/// A request that is not complete, or a set of them that reports together.
+struct Operation {
+  Request request;
+  Status status;
+  std::string label;
+  int number = 0;           ///< order of creation
+  bool collective = false;  ///< MPI_Request_free is forbidden
+  bool send = false;
+  bool cancelled = false;
+  bool persistent = false;
+  std::function<void()> report;  ///< once it is complete: notes what is to be seen
+};
+using OperationPtr = std::shared_ptr<Operation>;
+
+struct PersistentSet {
+  struct Member {
+    OperationPtr operation;
+    std::function<void(int)> prepare;  ///< before start n
+  };
+  std::vector<Member> members;  ///< in the order of initialisation
+  std::size_t comm = 0;
+  int starts = 0;
+  bool active = false;
+  bool barrier = false;  ///< contains a ready send
+};
+
+/// A type that lives from step to step: its signature is known to all ranks, the spelling is this rank's.
+struct LiveType {
+  Shape shape;
+  Shape mine;
+  Handle handle;
+};
+
+class Context : public Caller {
+ public:
+  int rank = 0, ranks = 1;
+  const Program* program = nullptr;
+  std::vector<CommSlot> comms;
+  std::vector<LiveType> types;
+  std::vector<OperationPtr> pending;
+  std::vector<PersistentSet> persistent;
+  std::vector<BufferPtr> kept;  ///< until the end: buffers of requests that were freed
+  int operations = 0;           ///< counter of numbers and request slots
+  Random own{0};                ///< this rank's decisions in the running step
+  int depth = 0;
+
+  /// A communicator of at least `members` ranks (in each of its groups), the same on all ranks.
+  CommSlot& pick_comm(Random& common, int members = 1);
+  /// Drops closed slots.
+  OperationPtr add(const std::string& label);
+  /// Completes all and reports; leaves them pending where the step allows.
+  void finish_step(const Step& step, std::vector<OperationPtr> operations, bool may_pend);
+};
+
+/// Completes the operations of the set, by calls in an order of this rank's own, and reports.
+void complete(Context& context, std::vector<OperationPtr> set);
+
+void execute(Context& context, const Step& step);
+void run_program(Context& context, const Program& program, const std::function<void(const std::string&)>& trace);
+
+// One a kind of step; see the files of their names.
+void make_comm(Context&, const Step&);
+void use_comm(Context&, const Step&);
+void free_comm(Context&, const Step&);
+void make_type(Context&, const Step&);
+void use_type(Context&, const Step&);
+void free_type(Context&, const Step&);
+void recommit(Context&, const Step&);
+void messages(Context&, const Step&);
+void exchange(Context&, const Step&);
+void big_receive(Context&, const Step&);
+void collective(Context&, const Step&);
+void neighbor(Context&, const Step&);
+void make_persistent(Context&, const Step&);
+void start_persistent(Context&, const Step&);
+void free_persistent(Context&, const Step&);
+void partitioned(Context&, const Step&);
+void window(Context&, const Step&);
+void file(Context&, const Step&);
+void complete_some(Context&, const Step&);
+void cancel(Context&, const Step&);
+void errors(Context&, const Step&);
+void throwing(Context&, const Step&);
+void pack(Context&, const Step&);
+
+/// Seeds derived from a step's: the same at every rank for the same numbers.
+std::uint64_t seed_of(const Step& step, std::uint64_t a, std::uint64_t b = 0, std::uint64_t c = 0);
+
+}  // namespace bestride::fuzz

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// An MPI program as data: a list of steps that all ranks execute in the same order.
+//
+// A step has a kind, a seed and a few knobs. Everything else (communicator, types, sizes, peers, modes) follows from
+// the seed and from what exists when the step is executed, and is computed by every rank alike; what a rank decides
+// alone follows from the seed and its rank. So a program stays correct when steps are removed or knobs are turned down,
+// which is what the shrinker does.
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace bestride::fuzz {
+
+enum class Kind {
+  comm_make,
+  comm_use,
+  comm_free,
+  type_make,
+  type_use,
+  type_free,
+  messages,
+  exchange,
+  collective,
+  neighbor,
+  persistent_make,
+  persistent_start,
+  persistent_free,
+  partitioned,
+  window,
+  file,
+  complete,
+  cancel,
+  errors,
+  throwing,
+  pack,
+  recommit,
+  big_receive,
+};
+inline constexpr int kinds = static_cast<int>(Kind::big_receive) + 1;
+
+const char* name_of(Kind kind);
+
+struct Step {
+  Kind kind = Kind::comm_use;
+  std::uint64_t seed = 0;
+  int size = 1;    ///< 0: up to 64 bytes a block, 1: 4 KiB, 2: 64 KiB, 3: 300 KiB
+  int types = 3;   ///< 0: one predefined type, 1: the same derived type everywhere, 2: other spellings, 3: other
+                   ///< addresses and freed early
+  int pmpi = 1;    ///< 1: some calls go by their PMPI_ name
+  int pend = 1;    ///< 0: nothing is left pending at the end of the step
+  int thread = 0;  ///< 1, 2: neighbours in the list with such numbers are executed by two threads concurrently
+  int number = 0;  ///< position in the program as generated; does not change when others are removed
+};
+
+struct Program {
+  int ranks = 2;
+  bool threads = false;  ///< MPI_THREAD_MULTIPLE
+  bool buffer = false;   ///< MPI_Buffer_attach at the start
+  std::vector<Step> steps;
+
+  std::string text() const;
+  /// One or more programs, one after the other. Ends the process with a message if the text is none.
+  static std::vector<Program> parse(std::string_view text);
+};
+
+/// Program `index` of the sequence that `seed` gives for this number of ranks.
+Program generate(std::uint64_t seed, std::uint64_t index, int ranks, bool threads);
+
+}  // namespace bestride::fuzz

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a run under the preload is one that a bare run could be.
+
+A bare run is repeated only where something differs. What all bare runs have in common is demanded of the other; what varies among them may
+vary in the same lines, which are known by their text with the numbers taken out.
+"""
+import collections
+import re
+
+NUMBER = re.compile(r"[-+]?\d+(\.\d*)?([eEdD][-+]?\d+)?|[-+]?\.\d+([eEdD][-+]?\d+)?")
+
+
+def shape(line):
+    return NUMBER.sub("#", line)
+
+
+def differences(bare, other):
+    """Lines that say what no bare run accounts for; none: the same."""
+    if all(run.status not in (0, "hang") for run in bare):  # which rank's end is reported first, and what others write before, is chance
+        return [] if other.status not in (0, "hang") else [f"exit status {other.status}, bare {bare[0].status}"]
+    found = []
+    if other.status not in {run.status for run in bare}:
+        found.append(f"exit status {other.status}, bare {' or '.join(sorted({str(run.status) for run in bare}))}")
+    if any(run.output == other.output for run in bare):
+        pass
+    else:
+        counts = [collections.Counter(run.output) for run in bare]
+        always = counts[0]
+        for count in counts[1:]:
+            always = always & count
+        varying = {shape(line) for count in counts for line in count - always}
+        mine = collections.Counter(other.output)
+        found += [f"missing: {line}" for line in (always - mine).elements() if shape(line) not in varying]
+        found += [f"only here: {line}" for line in (mine - always).elements() if shape(line) not in varying]
+    names = [dict(run.files) for run in bare]
+    mine = dict(other.files)
+    for name in sorted(set(mine).union(*names)):
+        seen = {files.get(name) for files in names}
+        if len(seen) == 1 and mine.get(name) not in seen:
+            found.append(f"file {name} {'is missing' if name not in mine else 'has other bytes' if None not in seen else 'is new'}")
+        elif (name in mine) != any(seen):
+            found.append(f"file {name} {'is new' if name in mine else 'is missing'}")
+    return found

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+// MPI_Type_free: refused, called from a delete callback, called while a message is pending, and a handle value used
+// again. Two ranks.
+#include <cstdio>
+#include <string>
+
+#include "tests/transparency/records.hpp"
+#include "tests/transparency/watchdog.hpp"
+
+using namespace bestride::test;
+
+namespace {
+
+int callbacks = 0;
+
+int errs(MPI_Datatype, int, void*, void*) {
+  ++callbacks;
+  return MPI_ERR_OTHER;
+}
+
+int counts(MPI_Datatype, int, void*, void*) {
+  ++callbacks;
+  return MPI_SUCCESS;
+}
+
+int uses_the_type(MPI_Datatype type, int, void*, void*) {
+  ++callbacks;
+  // Packing only: MPICH 4.0.2 frees a type in this state a second time when a request that holds it completes.
+  const std::vector<Record> out = records(5000, 1);
+  std::vector<Record> in(out.size());
+  std::vector<char> packed(out.size() * 13);
+  int position = 0;
+  MPI_Pack(out.data(), 5000, type, packed.data(), static_cast<int>(packed.size()), &position, MPI_COMM_SELF);
+  CHECK_EQUAL(65000, position);
+  position = 0;
+  MPI_Unpack(packed.data(), static_cast<int>(packed.size()), &position, in.data(), 5000, type, MPI_COMM_SELF);
+  CHECK_EQUAL(0, wrong_records(in.data(), 5000, 1));
+  return MPI_SUCCESS;
+}
+
+/// An attribute with this delete callback.
+int key(MPI_Type_delete_attr_function* callback) {
+  int value = MPI_KEYVAL_INVALID;
+  MPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, callback, &value, nullptr);
+  callbacks = 0;
+  return value;
+}
+
+struct ReturnAllErrors {
+  ReturnErrors world{MPI_COMM_WORLD}, self{MPI_COMM_SELF};
+};
+
+/// A type of other bytes than Record's that has this handle value; MPI_DATATYPE_NULL if the MPI library gives none.
+/// Frees the others.
+MPI_Datatype other_type_with_value(MPI_Datatype value) {
+  std::vector<MPI_Datatype> others;
+  MPI_Datatype found = MPI_DATATYPE_NULL;
+  for (int i = 0; i < 500 && found == MPI_DATATYPE_NULL; ++i) {
+    MPI_Datatype type;
+    MPI_Type_vector(1000, 1, 2, MPI_INT, &type);
+    if (type == value)
+      found = type;
+    else
+      others.push_back(type);
+  }
+  for (MPI_Datatype& type : others) MPI_Type_free(&type);
+  if (found != MPI_DATATYPE_NULL) MPI_Type_commit(&found);
+  return found;
+}
+
+/// Every second int of 2000 of them goes from rank to rank.
+void check_vector_type(MPI_Datatype type) {
+  const int peer = 1 - world_rank();
+  std::vector<int> out(2000 * 20), in(out.size(), -1);
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<int>(i);
+  MPI_Request send;
+  MPI_Isend(out.data(), 1, type, peer, 0, MPI_COMM_WORLD, &send);
+  CHECK_EQUAL(MPI_SUCCESS, MPI_Recv(in.data(), 1, type, peer, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+  MPI_Wait(&send, MPI_STATUS_IGNORE);
+  int wrong = 0;
+  for (std::size_t i = 0; i < 2000; ++i) wrong += in[i] != (i % 2 ? -1 : out[i]);
+  CHECK_EQUAL(0, wrong);
+}
+
+struct Pair {
+  double value;
+  int index;
+};
+
+void check_pairs(MPI_Datatype type) {
+  const int peer = 1 - world_rank();
+  for (const int count : record_counts) {
+    std::vector<Pair> out(static_cast<std::size_t>(count)), in(out.size());
+    for (int i = 0; i < count; ++i) out[static_cast<std::size_t>(i)] = {i * 0.5, i + world_rank()};
+    MPI_Request send;
+    MPI_Isend(out.data(), count, type, peer, 0, MPI_COMM_WORLD, &send);
+    CHECK_EQUAL(MPI_SUCCESS, error_class(MPI_Recv(in.data(), count, type, peer, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE)));
+    MPI_Wait(&send, MPI_STATUS_IGNORE);
+    int wrong = 0;
+    for (int i = 0; i < count; ++i)
+      wrong += in[static_cast<std::size_t>(i)].index != i + peer || in[static_cast<std::size_t>(i)].value != i * 0.5;
+    CHECK_EQUAL(0, wrong);
+  }
+}
+
+}  // namespace
+
+MPI_CASE(free_of_a_pair_type_is_refused) {
+  const ReturnAllErrors returned;
+  check_pairs(MPI_DOUBLE_INT);
+  MPI_Datatype copy = MPI_DOUBLE_INT;
+  CHECK(MPI_Type_free(&copy) != MPI_SUCCESS);
+  check_pairs(MPI_DOUBLE_INT);
+}
+
+MPI_CASE(free_of_a_pair_type_is_refused_on_one_rank) {
+  const ReturnAllErrors returned;
+  if (world_rank() == 1) {
+    MPI_Datatype copy = MPI_DOUBLE_INT;
+    CHECK(MPI_Type_free(&copy) != MPI_SUCCESS);
+  }
+  check_pairs(MPI_DOUBLE_INT);
+}
+
+MPI_CASE(free_of_a_basic_type_is_refused) {
+  const ReturnAllErrors returned;
+  MPI_Datatype integer = MPI_INT, real = MPI_DOUBLE;
+  CHECK(MPI_Type_free(&integer) != MPI_SUCCESS);
+  CHECK(MPI_Type_free(&real) != MPI_SUCCESS);
+  MPI_Datatype type = make_record_type();
+  check_record_type(type);
+  MPI_Type_free(&type);
+}
+
+// MPICH 4.0.2 ignores that a delete callback errs: the type is freed. So it is not used on.
+MPI_CASE(delete_callback_errs) {
+  const ReturnAllErrors returned;
+  int callback = key(errs);
+  for (int round = 0; round < 5; ++round) {
+    MPI_Datatype type = make_record_type();
+    MPI_Type_set_attr(type, callback, nullptr);
+    check_record_type_alone(type);
+    CHECK_EQUAL(MPI_SUCCESS, MPI_Type_free(&type));
+    CHECK_EQUAL(round + 1, callbacks);
+    CHECK(type == MPI_DATATYPE_NULL);
+    MPI_Datatype next = make_record_type();
+    check_record_type(next);
+    MPI_Type_free(&next);
+  }
+  MPI_Type_free_keyval(&callback);
+}
+
+MPI_CASE(delete_callback_called_when_the_last_user_is_gone) {
+  // A type in use by another is deleted with that one.
+  int callback = key(counts);
+  MPI_Datatype type = make_record_type(), outer;
+  MPI_Type_set_attr(type, callback, nullptr);
+  MPI_Type_contiguous(1, type, &outer);
+  MPI_Type_commit(&outer);
+  MPI_Type_free(&type);
+  const int early = callbacks;
+  check_record_type(outer);
+  MPI_Type_free(&outer);
+  CHECK_EQUAL(1, callbacks);
+  CHECK_EQUAL(0, early);
+  MPI_Type_free_keyval(&callback);
+}
+
+MPI_CASE(used_in_its_delete_callback) {
+  int callback = key(uses_the_type);
+  MPI_Datatype type = make_record_type();
+  MPI_Type_set_attr(type, callback, nullptr);
+  check_record_type(type);
+  MPI_Type_free(&type);
+  CHECK_EQUAL(1, callbacks);
+  MPI_Type_free_keyval(&callback);
+}
+
+MPI_CASE(handle_value_used_again_after_a_free) {
+  for (int round = 0; round < 20; ++round) {
+    MPI_Datatype type = make_record_type();
+    const MPI_Datatype value = type;
+    check_record_type_alone(type);
+    MPI_Type_free(&type);
+    MPI_Datatype other = other_type_with_value(value);
+    if (other == MPI_DATATYPE_NULL) continue;
+    check_vector_type(other);
+    MPI_Type_free(&other);
+  }
+}
+
+MPI_CASE(freed_while_a_message_is_pending) {
+  const int peer = 1 - world_rank(), count = 100000;
+  for (int round = 0; round < 10; ++round) {
+    MPI_Datatype type = make_record_type();
+    const MPI_Datatype value = type;
+    std::vector<Record> in(count), out = records(count, world_rank());
+    MPI_Request requests[2];
+    MPI_Irecv(in.data(), count, type, peer, 1, MPI_COMM_WORLD, &requests[0]);
+    MPI_Isend(out.data(), count, type, peer, 1, MPI_COMM_WORLD, &requests[1]);
+    MPI_Type_free(&type);
+    // Nothing completes before this: the peer's message needs this rank.
+    MPI_Datatype other = other_type_with_value(value);
+    if (other != MPI_DATATYPE_NULL) check_vector_type(other);
+    PMPI_Barrier(MPI_COMM_WORLD);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    CHECK_EQUAL(0, wrong_records(in.data(), count, peer));
+    if (other == MPI_DATATYPE_NULL) other = other_type_with_value(value);
+    const int mine = other != MPI_DATATYPE_NULL;
+    int both = 0;
+    MPI_Allreduce(&mine, &both, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    if (both) check_vector_type(other);
+    if (mine) MPI_Type_free(&other);
+  }
+}
+
+MPI_CASE(freed_while_a_persistent_request_has_it) {
+  const int peer = 1 - world_rank(), count = 5000;
+  MPI_Datatype type = make_record_type();
+  const MPI_Datatype value = type;
+  std::vector<Record> in(count), out = records(count, world_rank());
+  MPI_Request requests[2];
+  MPI_Recv_init(in.data(), count, type, peer, 1, MPI_COMM_WORLD, &requests[0]);
+  MPI_Send_init(out.data(), count, type, peer, 1, MPI_COMM_WORLD, &requests[1]);
+  MPI_Type_free(&type);
+  MPI_Datatype other = other_type_with_value(value);
+  for (int round = 0; round < 5; ++round) {
+    MPI_Startall(2, requests);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    CHECK_EQUAL(0, wrong_records(in.data(), count, peer));
+    in.assign(in.size(), Record{});
+  }
+  MPI_Request_free(&requests[0]);
+  MPI_Request_free(&requests[1]);
+  if (other != MPI_DATATYPE_NULL) MPI_Type_free(&other);
+}
+
+namespace {
+
+MPI_File open_own_file() {
+  MPI_File file;
+  const std::string name = "transparency_view." + std::to_string(world_rank());
+  MPI_File_open(MPI_COMM_SELF, name.c_str(), MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL,
+                &file);
+  return file;
+}
+
+}  // namespace
+
+MPI_CASE(type_of_a_file_view_received_with) {
+  MPI_Datatype type = make_record_type(), unit, view;
+  MPI_File file = open_own_file();
+  MPI_File_set_view(file, 0, MPI_BYTE, type, "native", MPI_INFO_NULL);
+  MPI_Offset displacement;
+  char representation[MPI_MAX_DATAREP_STRING];
+  MPI_File_get_view(file, &displacement, &unit, &view, representation);
+  MPI_Type_free(&type);
+  MPI_File_close(&file);
+  check_record_type(view);
+  MPI_Type_free(&view);
+}
+
+MPI_CASE(type_of_a_file_view_freed) {
+  MPI_Datatype type = make_record_type(), unit, view;
+  MPI_File file = open_own_file();
+  MPI_File_set_view(file, 0, type, type, "native", MPI_INFO_NULL);
+  MPI_Offset displacement;
+  char representation[MPI_MAX_DATAREP_STRING];
+  MPI_File_get_view(file, &displacement, &unit, &view, representation);
+  MPI_Type_free(&view);
+  check_record_type(unit);
+  MPI_Type_free(&unit);
+  MPI_File_close(&file);
+  check_record_type(type);
+  MPI_Type_free(&type);
+}
+
+int main(int argc, char** argv) {
+  watch_for_hang();
+  return run_cases(argc, argv);
+}

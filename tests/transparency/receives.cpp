@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every call that receives, by both names and in both count types, gets what any call has sent. Two ranks: 0 sends, 1
+// receives.
+//
+// A rank may tell its peers that it receives packed data; then every receiving call must be able to.
+#include "tests/support/memory.hpp"
+#include "tests/transparency/records.hpp"
+#include "tests/transparency/watchdog.hpp"
+
+using namespace bestride::test;
+
+namespace {
+
+enum Sender { send, pmpi_send, isend, ssend, issend, send_init, ssend_init, send_c, sender_count };
+
+/// Records from rank 0; returns when they are out. `answer`: how many bytes rank 1 sends meanwhile, -1 for no message.
+void send_records(Sender how, int count, MPI_Datatype type, int answer) {
+  const std::vector<Record> out = records(count);
+  std::vector<char> back(static_cast<std::size_t>(answer > 0 ? answer : 1));
+  MPI_Request answered = MPI_REQUEST_NULL, request = MPI_REQUEST_NULL;
+  // As MPI_PACKED: MPICH 4.0.2 can't receive records from its own MPI_Sendrecv_replace beyond one fragment.
+  if (answer >= 0) MPI_Irecv(back.data(), answer, MPI_PACKED, 1, 1, MPI_COMM_WORLD, &answered);
+  switch (how) {
+    case send: MPI_Send(out.data(), count, type, 1, 0, MPI_COMM_WORLD); break;
+    case pmpi_send: PMPI_Send(out.data(), count, type, 1, 0, MPI_COMM_WORLD); break;
+    case isend: MPI_Isend(out.data(), count, type, 1, 0, MPI_COMM_WORLD, &request); break;
+    case ssend: MPI_Ssend(out.data(), count, type, 1, 0, MPI_COMM_WORLD); break;
+    case issend: MPI_Issend(out.data(), count, type, 1, 0, MPI_COMM_WORLD, &request); break;
+    case send_init: MPI_Send_init(out.data(), count, type, 1, 0, MPI_COMM_WORLD, &request); break;
+    case ssend_init: MPI_Ssend_init(out.data(), count, type, 1, 0, MPI_COMM_WORLD, &request); break;
+    default: MPI_Send_c(out.data(), count, type, 1, 0, MPI_COMM_WORLD); break;
+  }
+  if (how == send_init || how == ssend_init) MPI_Start(&request);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
+  MPI_Wait(&answered, MPI_STATUS_IGNORE);
+}
+
+struct Place {
+  Record* at;
+  int count;
+  MPI_Datatype type;
+  MPI_Status* status;
+};
+
+using Receiver = int (*)(const Place&);
+enum class Answer { none, token, records };
+
+/// Rank 1 receives with `receiver` what rank 0 sends in every way.
+void receive_from_every_sender(Receiver receiver, Answer answer = Answer::none, bool has_status = true) {
+  watch_for_hang();
+  const ReturnErrors returned(MPI_COMM_WORLD);
+  MPI_Datatype type = make_record_type();
+  for (int how = 0; how < sender_count; ++how)
+    for (const int count : record_counts) {
+      if (world_rank() == 0) {
+        send_records(static_cast<Sender>(how), count, type,
+                     answer == Answer::none    ? -1
+                     : answer == Answer::token ? 1
+                                               : 13 * count);
+      } else if (world_rank() == 1) {
+        std::vector<Record> in(static_cast<std::size_t>(count));
+        MPI_Status status;
+        CHECK_EQUAL(MPI_SUCCESS, error_class(receiver({in.data(), count, type, &status})));
+        CHECK_EQUAL(0, wrong_records(in.data(), count));
+        if (!has_status) continue;
+        int received = -1;
+        MPI_Get_count(&status, type, &received);
+        CHECK_EQUAL(count, received);
+        CHECK_EQUAL(0, status.MPI_SOURCE);
+      }
+    }
+  MPI_Type_free(&type);
+}
+
+int waited(int started, MPI_Request* request, MPI_Status* status) {
+  return started ? started : MPI_Wait(request, status);
+}
+
+int started_and_waited(int made, MPI_Request* request, MPI_Status* status) {
+  if (made) return made;
+  MPI_Start(request);
+  const int result = MPI_Wait(request, status);
+  MPI_Request_free(request);
+  return result;
+}
+
+char token = 1;
+
+}  // namespace
+
+// The cases of one family of names: MPI or PMPI, count type int or MPI_Count.
+#define RECEIVERS(prefix, P, C)                                                                                       \
+  int prefix##recv(const Place& p) { return P##_Recv##C(p.at, p.count, p.type, 0, 0, MPI_COMM_WORLD, p.status); }     \
+  int prefix##irecv(const Place& p) {                                                                                 \
+    MPI_Request request;                                                                                              \
+    return waited(P##_Irecv##C(p.at, p.count, p.type, 0, 0, MPI_COMM_WORLD, &request), &request, p.status);           \
+  }                                                                                                                   \
+  int prefix##recv_init(const Place& p) {                                                                             \
+    MPI_Request request;                                                                                              \
+    return started_and_waited(P##_Recv_init##C(p.at, p.count, p.type, 0, 0, MPI_COMM_WORLD, &request), &request,      \
+                              p.status);                                                                              \
+  }                                                                                                                   \
+  int prefix##mrecv(const Place& p) {                                                                                 \
+    MPI_Message message;                                                                                              \
+    P##_Mprobe(0, 0, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE);                                                    \
+    return P##_Mrecv##C(p.at, p.count, p.type, &message, p.status);                                                   \
+  }                                                                                                                   \
+  int prefix##imrecv(const Place& p) {                                                                                \
+    MPI_Message message;                                                                                              \
+    MPI_Request request;                                                                                              \
+    for (int found = 0; !found;)                                                                                      \
+      P##_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &found, &message, MPI_STATUS_IGNORE);                  \
+    return waited(P##_Imrecv##C(p.at, p.count, p.type, &message, &request), &request, p.status);                      \
+  }                                                                                                                   \
+  int prefix##sendrecv(const Place& p) {                                                                              \
+    return P##_Sendrecv##C(&token, 1, MPI_CHAR, 0, 1, p.at, p.count, p.type, 0, 0, MPI_COMM_WORLD, p.status);         \
+  }                                                                                                                   \
+  int prefix##sendrecv_replace(const Place& p) {                                                                      \
+    return P##_Sendrecv_replace##C(p.at, p.count, p.type, 0, 1, 0, 0, MPI_COMM_WORLD, p.status);                      \
+  }                                                                                                                   \
+  int prefix##isendrecv(const Place& p) {                                                                             \
+    /* MPICH 4.0.2 does not fill in the status of MPI_Isendrecv. */                                                   \
+    MPI_Request request;                                                                                              \
+    return waited(P##_Isendrecv##C(&token, 1, MPI_CHAR, 0, 1, p.at, p.count, p.type, 0, 0, MPI_COMM_WORLD, &request), \
+                  &request, MPI_STATUS_IGNORE);                                                                       \
+  }
+
+namespace {
+RECEIVERS(, MPI, )
+RECEIVERS(c_, MPI, _c)
+RECEIVERS(pmpi_, PMPI, )
+RECEIVERS(pmpi_c_, PMPI, _c)
+}  // namespace
+
+MPI_CASE(by_recv) { receive_from_every_sender(recv); }
+MPI_CASE(by_irecv) { receive_from_every_sender(irecv); }
+MPI_CASE(by_recv_init) { receive_from_every_sender(recv_init); }
+MPI_CASE(by_mrecv) { receive_from_every_sender(mrecv); }
+MPI_CASE(by_imrecv) { receive_from_every_sender(imrecv); }
+MPI_CASE(by_sendrecv) { receive_from_every_sender(sendrecv, Answer::token); }
+MPI_CASE(by_sendrecv_replace) { receive_from_every_sender(sendrecv_replace, Answer::records); }
+MPI_CASE(by_isendrecv) { receive_from_every_sender(isendrecv, Answer::token, false); }
+MPI_CASE(by_recv_c) { receive_from_every_sender(c_recv); }
+MPI_CASE(by_irecv_c) { receive_from_every_sender(c_irecv); }
+MPI_CASE(by_recv_init_c) { receive_from_every_sender(c_recv_init); }
+MPI_CASE(by_mrecv_c) { receive_from_every_sender(c_mrecv); }
+MPI_CASE(by_imrecv_c) { receive_from_every_sender(c_imrecv); }
+MPI_CASE(by_sendrecv_c) { receive_from_every_sender(c_sendrecv, Answer::token); }
+MPI_CASE(by_sendrecv_replace_c) { receive_from_every_sender(c_sendrecv_replace, Answer::records); }
+MPI_CASE(by_isendrecv_c) { receive_from_every_sender(c_isendrecv, Answer::token, false); }
+MPI_CASE(by_pmpi_recv) { receive_from_every_sender(pmpi_recv); }
+MPI_CASE(by_pmpi_irecv) { receive_from_every_sender(pmpi_irecv); }
+MPI_CASE(by_pmpi_recv_init) { receive_from_every_sender(pmpi_recv_init); }
+MPI_CASE(by_pmpi_mrecv) { receive_from_every_sender(pmpi_mrecv); }
+MPI_CASE(by_pmpi_imrecv) { receive_from_every_sender(pmpi_imrecv); }
+MPI_CASE(by_pmpi_sendrecv) { receive_from_every_sender(pmpi_sendrecv, Answer::token); }
+MPI_CASE(by_pmpi_sendrecv_replace) { receive_from_every_sender(pmpi_sendrecv_replace, Answer::records); }
+MPI_CASE(by_pmpi_isendrecv) { receive_from_every_sender(pmpi_isendrecv, Answer::token, false); }
+MPI_CASE(by_pmpi_recv_c) { receive_from_every_sender(pmpi_c_recv); }
+MPI_CASE(by_pmpi_irecv_c) { receive_from_every_sender(pmpi_c_irecv); }
+MPI_CASE(by_pmpi_recv_init_c) { receive_from_every_sender(pmpi_c_recv_init); }
+MPI_CASE(by_pmpi_mrecv_c) { receive_from_every_sender(pmpi_c_mrecv); }
+MPI_CASE(by_pmpi_imrecv_c) { receive_from_every_sender(pmpi_c_imrecv); }
+MPI_CASE(by_pmpi_sendrecv_c) { receive_from_every_sender(pmpi_c_sendrecv, Answer::token); }
+MPI_CASE(by_pmpi_sendrecv_replace_c) { receive_from_every_sender(pmpi_c_sendrecv_replace, Answer::records); }
+MPI_CASE(by_pmpi_isendrecv_c) { receive_from_every_sender(pmpi_c_isendrecv, Answer::token, false); }
+
+namespace {
+
+/// 5000 records arrive where 2.2 GB packed would fit.
+void receive_in_vast_room(Receiver receiver, Answer answer = Answer::none) {
+  const ReturnErrors returned(MPI_COMM_WORLD);
+  constexpr int room = 170000000, count = 5000;
+  MPI_Datatype type = make_record_type();
+  if (world_rank() == 0) {
+    send_records(send, count, type, answer == Answer::none ? -1 : 1);
+  } else {
+    VastSpace space(room * sizeof(Record));
+    auto* const in = reinterpret_cast<Record*>(space.data());
+    MPI_Status status;
+    CHECK_EQUAL(MPI_SUCCESS, error_class(receiver({in, room, type, &status})));
+    int received = -1;
+    MPI_Get_count(&status, type, &received);
+    CHECK_EQUAL(count, received);
+    CHECK_EQUAL(0, wrong_records(in, count));
+  }
+  MPI_Type_free(&type);
+}
+
+}  // namespace
+
+MPI_CASE(room_for_more_than_2_gib_by_recv) { receive_in_vast_room(recv); }
+MPI_CASE(room_for_more_than_2_gib_by_irecv) { receive_in_vast_room(irecv); }
+MPI_CASE(room_for_more_than_2_gib_by_recv_init) { receive_in_vast_room(recv_init); }
+MPI_CASE(room_for_more_than_2_gib_by_mrecv) { receive_in_vast_room(mrecv); }
+MPI_CASE(room_for_more_than_2_gib_by_imrecv) { receive_in_vast_room(imrecv); }
+MPI_CASE(room_for_more_than_2_gib_by_sendrecv) { receive_in_vast_room(sendrecv, Answer::token); }
+MPI_CASE(room_for_more_than_2_gib_by_recv_c) { receive_in_vast_room(c_recv); }
+
+int main(int argc, char** argv) {
+  watch_for_hang();
+  return run_cases(argc, argv);
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Ends a process that hangs, with a line that says in what. ctest's own limit says neither rank nor step.
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+
+#include "tests/support/harness.hpp"
+
+namespace bestride::test {
+
+inline std::atomic<const char*> current_step{"start"};
+
+/// Names what the process does from here on. The text must live as long as the process.
+inline void step(const char* text) { current_step = text; }
+
+/// SIGALRM ends the process `seconds` from now, unless this is called again. TEST_HANG_SECONDS goes before it.
+inline void watch_for_hang(unsigned seconds = 10) {
+  if (const char* given = std::getenv("TEST_HANG_SECONDS")) seconds = static_cast<unsigned>(std::atoi(given));
+  struct sigaction action = {};
+  action.sa_handler = [](int) {
+    char line[200];
+    const int length =
+        std::snprintf(line, sizeof line, "FAILED rank %d hangs in: %s\n", world_rank(), current_step.load());
+    if (write(2, line, static_cast<std::size_t>(length)) < 0) _exit(8);
+    // Not MPI_Abort, which may wait for what hangs. mpiexec ends the other ranks.
+    _exit(9);
+  };
+  sigaction(SIGALRM, &action, nullptr);
+  alarm(seconds);
+}
+
+}  // namespace bestride::test
