@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/launcher_rank.hpp"
 #include "base/not_cancelled.hpp"
 
 namespace bestride {
@@ -66,6 +67,14 @@ void write_line(const char* format, va_list arguments) noexcept {
 
 void say_once(const char* once_key, const char* format, ...) noexcept {
   if (level() == Level::quiet || !first_time(once_key)) return;
+  va_list arguments;
+  va_start(arguments, format);
+  write_line(format, arguments);
+  va_end(arguments);
+}
+
+void say_once_per_job(const char* once_key, const char* format, ...) noexcept {
+  if (level() == Level::quiet || (level() == Level::warn && launcher_rank() > 0) || !first_time(once_key)) return;
   va_list arguments;
   va_start(arguments, format);
   write_line(format, arguments);

@@ -12,6 +12,10 @@ namespace bestride {
 /// closing line and drops all further messages. BESTRIDE_LOG=quiet suppresses all of them.
 void say_once(const char* once_key, const char* format, ...) noexcept __attribute__((format(printf, 2, 3)));
 
+/// As say_once(), for what is the same on all ranks: only rank 0 writes it, or each process if the launcher does not
+/// tell its rank (launcher_rank()). With BESTRIDE_LOG=info all ranks write it.
+void say_once_per_job(const char* once_key, const char* format, ...) noexcept __attribute__((format(printf, 2, 3)));
+
 /// As say_once(), but only if BESTRIDE_LOG=info.
 void say_info(const char* once_key, const char* format, ...) noexcept __attribute__((format(printf, 2, 3)));
 

@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "base/message.hpp"
+#include "base/nearest_name.hpp"
 
 extern char** environ;
 
@@ -53,21 +54,6 @@ std::string trimmed(const std::string& text) {
   return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
 }
 
-int edit_distance(std::string_view a, std::string_view b) {
-  std::vector<int> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = static_cast<int>(j);
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    int diagonal = row[0];
-    row[0] = static_cast<int>(i);
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const int above = row[j];
-      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1])});
-      diagonal = above;
-    }
-  }
-  return row[b.size()];
-}
-
 }  // namespace
 
 bool parse_flag(const std::string& text, bool* ok) noexcept {
@@ -106,7 +92,7 @@ void Settings::take(std::size_t i, const std::string& text, VariableSource sourc
   if (valid(variable, text))
     values_[i] = {text, source, file};
   else
-    troubles_.push_back(std::string(variable.name) + "='" + text + "' is not " + expected(variable) + "; '" +
+    problems_.push_back(std::string(variable.name) + "='" + text + "' is not " + expected(variable) + "; '" +
                         values_[i].text + "' is used");
 }
 
@@ -115,7 +101,7 @@ void Settings::read_file(const std::string& path, VariableSource source, bool as
   std::FILE* file = std::fopen(path.c_str(), "re");
   if (!file) {
     if (asked_for)
-      troubles_.push_back("can't read the configuration file '" + path + "': " + std::strerror(errno) +
+      problems_.push_back("can't read the configuration file '" + path + "': " + std::strerror(errno) +
                           "; it is ignored");
     return;
   }
@@ -130,7 +116,7 @@ void Settings::read_file(const std::string& path, VariableSource source, bool as
     const std::string name = trimmed(text.substr(0, equals));
     const int i = equals == std::string::npos ? -1 : index_of(name);
     if (i < 0)
-      troubles_.push_back(
+      problems_.push_back(
           path + ":" + std::to_string(number) + ": '" + text +
           "' is not NAME=value with a known name ('bestride info --env' lists them); the line is ignored");
     else
@@ -158,13 +144,13 @@ const Settings& Settings::first(bool saying) {
   static const Settings* const settings = [saying] {
     const auto* const made = new Settings(read());  // never destroyed: calls may come after static destructors
     if (saying)
-      for (const std::string& trouble : made->troubles_) say_once(trouble.c_str(), "%s", trouble.c_str());
+      for (const std::string& problem : made->problems_) say_once_per_job(problem.c_str(), "%s", problem.c_str());
     return made;
   }();
   return *settings;
 }
 const Settings& Settings::get() { return first(true); }
-const Settings& Settings::get_without_saying() { return first(false); }
+const Settings& Settings::get_silently() { return first(false); }
 
 VariableValue Settings::value(const char* name) const {
   const int i = index_of(name);
@@ -188,18 +174,15 @@ std::int64_t Settings::size(const char* name) const {
 }
 
 std::vector<UnknownVariable> unknown_variables() {
+  std::vector<std::string> known;
+  for (const Variable& variable : variables()) known.emplace_back(variable.name);
   std::vector<UnknownVariable> unknown;
   for (char** entry = environ; *entry; ++entry) {
     const char* equals = std::strchr(*entry, '=');
     if (!equals || std::strncmp(*entry, "BESTRIDE_", 9) != 0) continue;
     const std::string name(*entry, static_cast<std::size_t>(equals - *entry));
     if (index_of(name) >= 0) continue;
-    UnknownVariable found{name, ""};
-    int best = 4;
-    for (const Variable& variable : variables())
-      if (const int distance = edit_distance(name, variable.name); distance < best)
-        best = distance, found.nearest = variable.name;
-    unknown.push_back(std::move(found));
+    unknown.push_back({name, nearest_name(name, known, 3)});
   }
   return unknown;
 }

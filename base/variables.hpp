@@ -36,17 +36,17 @@ struct VariableValue {
 /// The effective values of one process, read once. Immutable after construction, so threads may read it concurrently.
 class Settings {
  public:
-  /// Reads environment and files. Never fails: for a bad value or an unreadable file it adds a line to troubles(), and
+  /// Reads environment and files. Never fails: for a bad value or an unreadable file it adds a line to problems(), and
   /// the default value applies.
   static Settings read();
-  /// The settings of the process. The first call reads them and writes the troubles to stderr.
+  /// The settings of the process. The first call reads them and writes the problems to stderr.
   static const Settings& get();
-  /// As get(), for a caller that prints the troubles itself: if this is the first call of the process, nothing is
+  /// As get(), for a caller that prints the problems itself: if this is the first call of the process, nothing is
   /// written.
-  static const Settings& get_without_saying();
+  static const Settings& get_silently();
 
   /// What was wrong: one line for each problem, with its remedy.
-  const std::vector<std::string>& troubles() const noexcept { return troubles_; }
+  const std::vector<std::string>& problems() const noexcept { return problems_; }
 
   bool flag(const char* name) const;
   std::int64_t size(const char* name) const;
@@ -59,7 +59,7 @@ class Settings {
   void read_file(const std::string& path, VariableSource source, bool asked_for);
 
   std::vector<VariableValue> values_;  ///< parallel to variables()
-  std::vector<std::string> troubles_;
+  std::vector<std::string> problems_;
 };
 
 /// "1", "on", "yes", "true" -> true; "0", "off", "no", "false" -> false; anything else: returns false and sets *ok =

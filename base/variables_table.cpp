@@ -72,9 +72,6 @@ constexpr Variable table[] = {
     {"BESTRIDE_GPU_GRAPHS", choice, "auto", "auto|always|never",
      "repeated work on the GPU as CUDA graphs: auto: if that was measured to be faster; always, never: for tests and "
      "measurements"},
-    {"BESTRIDE_GPU_QUANTIZE", choice, "auto", "auto|always|never",
-     "numbers in device memory are quantised and restored on the device: auto: if that is predicted to be faster; "
-     "always, never: for tests and measurements"},
     {"BESTRIDE_GPU_ORDER", choice, "none", "none|default_stream",
      "default_stream: packing waits on the device for the CUDA default stream; for programs that do not synchronise "
      "before MPI calls"},

@@ -35,7 +35,7 @@ TEST(Settings, EnvironmentBeatsFileAndABadValueLeavesTheDefault) {
   EXPECT_EQ(settings.value("BESTRIDE_PACK_LIMIT").source, VariableSource::config_file);
   EXPECT_EQ(settings.text("BESTRIDE_STRATEGY"), "respell");
   EXPECT_EQ(settings.size("BESTRIDE_POOL_LIMIT"), 128 << 20);
-  EXPECT_EQ(std::count(settings.troubles().begin(), settings.troubles().end(),
+  EXPECT_EQ(std::count(settings.problems().begin(), settings.problems().end(),
                        "BESTRIDE_POOL_LIMIT='plenty' is not a size such as 64K; '128M' is used"),
             1);
   unsetenv("BESTRIDE_CONFIG");

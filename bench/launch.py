@@ -37,6 +37,9 @@ def launch(variant, library, program, arguments, ranks=2, timeout=120):
     command += [program, *arguments]
     environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout, env=environment)
+    for sign in ("cannot be preloaded", "nothing is accelerated"):  # the dynamic linker's and the library's own
+        if variant == "bestride" and sign in done.stderr:
+            sys.exit(f"the library is not in use, so MPICH would be compared with itself:\n{done.stderr[-2000:]}")
     if done.returncode != 0:
         sys.exit(f"exit code {done.returncode} from: {' '.join(command)}\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
     return done.stdout

@@ -53,9 +53,9 @@ def least_bytes(collective, size, hosts):
         return size * (1 - min(on_host) / ranks)
     if collective == "allreduce":
         return 2 * size * (1 - 1 / len(on_host))
-    if collective in ("gather", "gatherv", "scatter", "scatterv"):
+    if collective in ("gather", "scatter"):
         return size * (1 - hosts.count(hosts[0]) / ranks)
-    if collective in ("alltoall", "alltoallv"):
+    if collective == "alltoall":
         return max(size * count * (ranks - count) / ranks for count in on_host)
     return size
 

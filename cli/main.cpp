@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/nearest_name.hpp"
 #include "cli/calibrate/calibrate.hpp"
 #include "cli/common/command.hpp"
 #include "cli/doctor/doctor.hpp"
@@ -20,13 +21,26 @@ namespace {
 /// Cause and remedy. The messages of CLI11 name neither a surplus word nor an unknown command.
 std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
   const std::vector<std::string> extras = app.remaining(/*recurse=*/true);
-  if (!extras.empty() && app.get_subcommands().empty())
-    return "there is no command '" + extras[0] + "'; 'bestride --help' lists them";
-  if (extras.empty()) return std::string(error.what()) + "; 'bestride --help' shows what is possible";
-  const bool command = app.got_subcommand("run") && !extras[0].starts_with('-');
-  return "'" + extras[0] + "' is not expected here; " +
-         (command ? "write the job's command after '--': bestride run -- mpiexec -n 4 ./program"
-                  : "'bestride --help' shows what is possible");
+  const auto commands = app.get_subcommands();
+  if (!extras.empty() && commands.empty()) {
+    std::vector<std::string> names;
+    for (const CLI::App* const known : app.get_subcommands([](const CLI::App*) { return true; }))
+      names.push_back(known->get_name());
+    const std::string nearest = bestride::nearest_name(extras[0], names, 2);
+    return "there is no command '" + extras[0] + "'; " +
+           (nearest.empty() ? "'bestride --help' lists them" : "did you mean '" + nearest + "'?");
+  }
+  const std::string help = "; see 'bestride " + (commands.empty() ? "" : commands[0]->get_name() + " ") + "--help'";
+  return extras.empty() ? error.what() + help : "'" + extras[0] + "' is not expected here" + help;
+}
+
+/// "help X" and "version" are what others call X --help and --version.
+void accept_words_for_options(std::vector<std::string>& words) {
+  if (words.empty()) return;
+  if (words[0] == "version") words[0] = "--version";
+  if (words[0] != "help") return;
+  words.erase(words.begin());
+  words.emplace_back("--help");
 }
 
 }  // namespace
@@ -34,9 +48,10 @@ std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
 int main(int argc, char** argv) try {
   using namespace bestride;
   CLI::App app("makes MPI derived datatypes fast without recompiling the job", "bestride");
-  app.set_version_flag("--version", "bestride " BESTRIDE_VERSION);
+  app.set_version_flag("-V,--version", "bestride " BESTRIDE_VERSION);
   app.require_subcommand(1);
   std::vector<std::string> words(argv + 1, argv + argc);
+  accept_words_for_options(words);
   add_run(app, words);
   add_explain(app);
   add_info(app);

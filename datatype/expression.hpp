@@ -12,8 +12,13 @@
 //               | darray(size,rank,[gsizes],[block|cyclic|none...],[dargs],[psizes],c|fortran,T)
 //               | resized(lb,extent,T) | dup(T)
 //
-// Numbers are 64-bit decimal, may be negative, and may have a suffix K, M, G (powers of 1024). Blanks are ignored. In
-// dargs `dflt` stands for MPI_DISTRIBUTE_DFLT_DARG.
+// Numbers are 64-bit decimal, may be negative, and may have a suffix K, M, G (powers of 1024) or an exponent (1e6).
+// Blanks are ignored. In dargs `dflt` stands for MPI_DISTRIBUTE_DFLT_DARG. Lists may also be written in braces.
+//
+// Also accepted are the names of MPI for names (MPI_DOUBLE), calls of MPI's constructors with the arguments that MPI
+// has
+// ("MPI_Type_create_resized(MPI_INT,0,8)", "MPI_Type_indexed(2,{1,2},{0,4},MPI_INT)", with or without the last argument
+// ",&type"), and a layout as a report prints it ("16 x 8192 | 8 B"), which becomes hvectors of bytes.
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -64,6 +69,9 @@ struct TypeExpression {
 
 /// Errors state the column and what was expected there.
 Result<TypeExpression> parse_type(std::string_view text);
+
+/// A number as in a type expression: "-8", "64K", "1e6".
+Result<std::int64_t> parse_number(std::string_view text);
 
 /// The result that decode() gives for the MPI type, computed without MPI. Where the standard does not define the bounds
 /// (a type without bytes, the padding at the end of a struct) they are MPICH's.

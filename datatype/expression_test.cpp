@@ -50,6 +50,68 @@ TEST(Parse, BlanksAndSuffixes) {
   EXPECT_EQ(parse_type("hvector(1,1,7G,int)")->integers[2], std::int64_t{7} << 30);
 }
 
+TEST(Parse, Exponents) {
+  EXPECT_EQ(*parse_number("1e6"), 1000000);
+  EXPECT_EQ(*parse_number(" -25e1 "), -250);
+  EXPECT_EQ(*parse_number("0e30"), 0);
+  EXPECT_EQ(*parse_number("64K"), 65536);
+  for (const char* text : {"1e", "1e6x", "1e19", "e6", "1 2", ""}) EXPECT_FALSE(parse_number(text)) << text;
+}
+
+TEST(Parse, CallsOfMpiConstructors) {
+  const std::pair<const char*, const char*> same[] = {
+      {"MPI_DOUBLE", "double"},
+      {"MPI_INT64_T", "int64"},
+      {"MPI_2INT", "2int"},
+      {"MPI_LONG_LONG_INT", "long_long"},
+      {"MPI_UNSIGNED_CHAR", "unsigned_char"},
+      {"MPI_C_DOUBLE_COMPLEX", "double_complex"},
+      {"MPI_Type_contiguous(3, MPI_INT, &row)", "contiguous(3,int)"},
+      {"MPI_Type_vector(1000, 1, 2, MPI_DOUBLE)", "vector(1000,1,2,double)"},
+      {"MPI_Type_create_hvector(2,3,64,MPI_Type_dup(MPI_INT, &a),&b)", "hvector(2,3,64,dup(int))"},
+      {"MPI_Type_indexed(2,{1,2},{0,4},MPI_INT)", "indexed([1,2],[0,4],int)"},
+      {"MPI_Type_create_indexed_block(2,3,[0,9],MPI_INT)", "indexed_block(3,[0,9],int)"},
+      {"MPI_Type_create_resized(MPI_INT, 0, 8)", "resized(0,8,int)"},
+      {"MPI_Type_create_struct(2,{1,1},{0,8},{MPI_Type_indexed(1,{1},{0},MPI_INT),MPI_DOUBLE})",
+       "struct([1,1],[0,8],[indexed([1],[0],int),double])"},
+      {"MPI_Type_create_subarray(2,{4,5},{2,2},{1,0},MPI_ORDER_FORTRAN,MPI_INT,&t)",
+       "subarray([4,5],[2,2],[1,0],fortran,int)"},
+      {"MPI_Type_create_darray(4,3,2,{7,5},{MPI_DISTRIBUTE_CYCLIC,MPI_DISTRIBUTE_BLOCK},{2,MPI_DISTRIBUTE_DFLT_DARG},"
+       "{2,2},MPI_ORDER_C,MPI_INT)",
+       "darray(4,3,[7,5],[cyclic,block],[2,dflt],[2,2],c,int)"},
+  };
+  for (const auto& [mpi, ours] : same) {
+    const auto parsed = parse_type(mpi);
+    ASSERT_TRUE(parsed) << mpi << ": " << parsed.error().text;
+    EXPECT_EQ(parsed->text(), ours);
+  }
+  EXPECT_EQ(error_of("MPI_Type_indexed(2,{1,2},{0},MPI_INT)"), "column 29: the list has 1 entries, not 2");
+  EXPECT_EQ(error_of("MPI_Type_create_struct(2,{1,1},{0,8},{MPI_INT})"), "column 47: the list has 1 entries, not 2");
+  EXPECT_EQ(error_of("MPI_DOUBEL"), "column 1: expected a type, found 'MPI_DOUBEL'");
+  EXPECT_EQ(error_of("MPI_Type_dup(MPI_INT, &)"), "column 24: expected '&' and the name of the new type, found ')'");
+}
+
+/// What evaluate() gives for a layout's text has that text again.
+TEST(Parse, LayoutsAsReportsPrintThem) {
+  for (const char* text : {
+           "8 B",
+           "1000 x 16 | 8 B",
+           "+64 | 16 x 16384 | 32 x 256 | 8 B",
+           "-64 | 4 x 32 | 8 B",
+           "{ 8 B, +32 4 B }",
+           "2 x 4096 | { 3 x 16 | 8 B, +100 4 B, +1000 2 x 16 | 4 B }",
+       }) {
+    const auto parsed = parse_type(text);
+    ASSERT_TRUE(parsed) << text << ": " << parsed.error().text;
+    const auto evaluated = evaluate(*parsed);
+    ASSERT_TRUE(evaluated) << text;
+    EXPECT_EQ(intern(evaluated->bytes)->text(), text);
+  }
+  EXPECT_EQ(error_of("4 blocks of 8 B in [0, 100)"),
+            "column 3: a list of blocks does not tell their offsets; give the datatype");
+  EXPECT_EQ(error_of("16 x | 8 B"), "column 6: expected a number, found '|'");
+}
+
 TEST(Parse, ErrorsNameTheColumnAndWhatWasExpected) {
   EXPECT_EQ(error_of(""), "column 1: expected a type, found the end");
   EXPECT_EQ(error_of("doubel"), "column 1: expected a type, found 'doubel'");
@@ -57,7 +119,8 @@ TEST(Parse, ErrorsNameTheColumnAndWhatWasExpected) {
   EXPECT_EQ(error_of("vector(3,1,double)"), "column 12: expected a number, found 'double'");
   EXPECT_EQ(error_of("vector(3,1,2,double))"), "column 21: expected the end, found ')'");
   EXPECT_EQ(error_of("contiguous 3"), "column 12: expected '(', found '3'");
-  EXPECT_EQ(error_of("contiguous(3x,int)"), "column 13: expected K, M, G or the end of the number, found 'x'");
+  EXPECT_EQ(error_of("contiguous(3x,int)"),
+            "column 13: expected K, M, G, an exponent or the end of the number, found 'x'");
   EXPECT_EQ(error_of("indexed([1 2],[0],int)"), "column 12: expected ',' or ']', found '2'");
   EXPECT_EQ(error_of("subarray([4],[1],[0],C,int)"), "column 22: expected 'c' or 'fortran', found 'C'");
   EXPECT_EQ(error_of("darray(1,0,[4],[blok],[1],[1],c,int)"),

@@ -77,8 +77,8 @@ class Layout {
   const Node* root() const noexcept { return root_.get(); }
   const NodePtr& root_pointer() const noexcept { return root_; }
 
-  /// One readable line, for example "+64 | 16 x 8192 | 32 x 256 | 8 B": from outer to inner, "count x stride", then the
-  /// block.
+  /// One readable line, for example "+64 | 16 x 16384 | 32 x 256 | 8 B": from outer to inner, "count x stride", then
+  /// the block.
   std::string text() const;
 
   Layout(std::int64_t offset, NodePtr root) : offset_(offset), root_(std::move(root)) {}

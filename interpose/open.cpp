@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// bestride_back_open: the only symbol that the backend exports, and the table of the functions that it intercepts.
+// bestride_backend_open: the only symbol that the backend exports, and the table of the functions that it intercepts.
 #include <new>
 #include <vector>
 
@@ -15,7 +15,7 @@
 
 namespace bestride {
 
-constinit const bestride_front_services* front_services = nullptr;
+constinit const bestride_preload_services* preload_services = nullptr;
 
 namespace {
 
@@ -39,11 +39,11 @@ std::vector<bestride_engagement> engagements() {
 }  // namespace
 }  // namespace bestride
 
-extern "C" __attribute__((visibility("default"))) const bestride_back* bestride_back_open(
-    const bestride_front_services* services) {
+extern "C" __attribute__((visibility("default"))) const bestride_backend* bestride_backend_open(
+    const bestride_preload_services* services) {
   using namespace bestride;
   if (!services || services->version != BESTRIDE_SERVICES_VERSION) return nullptr;
-  front_services = services;
+  preload_services = services;
   const FloatEnvironment floats;
   prepare_unwinder();
   try {
@@ -56,7 +56,7 @@ extern "C" __attribute__((visibility("default"))) const bestride_back* bestride_
     static std::vector<bestride_engagement> all = engagements();
     new (&runtime_storage.runtime) Runtime;
     if (gpu_possible()) intercept_lazily();
-    static const bestride_back back = {BESTRIDE_SERVICES_VERSION, BESTRIDE_ABI_NAME, all.size(), all.data()};
+    static const bestride_backend back = {BESTRIDE_SERVICES_VERSION, BESTRIDE_ABI_NAME, all.size(), all.data()};
     return &back;
   } catch (...) {
     say_once("back.memory", "no memory to start; nothing is accelerated");

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/isa.hpp"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 #include <iterator>
 
 #include "base/variables.hpp"
@@ -9,6 +13,14 @@ namespace bestride {
 namespace {
 
 constexpr std::string_view names[] = {"scalar", "avx2", "avx512"};
+
+#if defined(__x86_64__)
+/// Every CPU with AVX2 has F16C, but a hypervisor may hide it. Clang's __builtin_cpu_supports() does not know it.
+bool has_f16c() noexcept {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
+}
+#endif
 
 }  // namespace
 
@@ -28,9 +40,7 @@ Isa widest_isa() noexcept {
 #if defined(__x86_64__)
   static const Isa widest = [] {
     __builtin_cpu_init();
-    // Every CPU with AVX2 has f16c, but a hypervisor may hide it.
-    const bool avx2 =
-        __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("f16c");
+    const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") && has_f16c();
     if (avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
         __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vbmi2"))

@@ -92,7 +92,7 @@ class Discoverer {
   Discovery without() noexcept {
     try {
       if (rank_ == 0)
-        found_.trouble =
+        found_.problem =
             "which ranks share a node is not known: a rank lacked memory or the MPI library returned an error; "
             "collectives are left to the MPI library";
     } catch (...) {
@@ -109,7 +109,7 @@ class Discoverer {
       attempt([&] {
         const Result<std::string> text = TopologyFile::read(request_.file);
         if (!text) {
-          found_.trouble = text.error().text;
+          found_.problem = text.error().text;
           return;
         }
         length = static_cast<int>(text->size());
@@ -125,7 +125,7 @@ class Discoverer {
       if (parsed)
         file_ = *parsed;
       else if (rank_ == 0)
-        found_.trouble = parsed.error().text;
+        found_.problem = parsed.error().text;
     });
   }
 
@@ -178,7 +178,7 @@ class Discoverer {
       if (changed)
         places = *changed;
       else if (rank_ == 0)
-        found_.trouble = changed.error().text;
+        found_.problem = changed.error().text;
     }
     return Topology(std::span<const RankPlace>(places));
   }

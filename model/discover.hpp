@@ -23,13 +23,13 @@ struct DiscoverRequest {
 
 struct Discovery {
   std::optional<Topology> topology;  ///< of MPI_COMM_WORLD; none: not wanted, or not known
-  std::string trouble;               ///< on rank 0: a message for the user; else ""
+  std::string problem;               ///< on rank 0: a message for the user; else ""
   std::string processors;            ///< on rank 0: the source of its binding, if it is not /sys alone; else ""
 };
 
 /// Runs over all ranks of MPI_COMM_WORLD, between MPI_Init and MPI_Finalize, while no other thread uses that
 /// communicator. Frees all MPI objects it made. If no rank wants it, it costs one MPI_Allreduce of an int. An error in
-/// the file is reported in `trouble`, and the file is ignored.
+/// the file is reported in `problem`, and the file is ignored.
 Discovery discover(const DiscoverCalls& calls, const DiscoverRequest& request) noexcept;
 
 }  // namespace bestride

@@ -19,11 +19,8 @@ namespace collectives {
   X(Allreduce, allreduce)                       \
   X(Reduce, reduce)                             \
   X(Gather, gather)                             \
-  X(Gatherv, gatherv)                           \
   X(Scatter, scatter)                           \
-  X(Scatterv, scatterv)                         \
-  X(Alltoall, alltoall)                         \
-  X(Alltoallv, alltoallv)
+  X(Alltoall, alltoall)
 
 struct Names {
 #define MEMBERS(Name, name)       \
@@ -60,15 +57,12 @@ Operation::Operation(Kind kind, std::size_t bytes, Element element)
   const bool root = rank == 0;
   elements_ = std::max(bytes / 4, std::size_t(ranks));
   const bool any_length = kind == Kind::allgatherv || kind == Kind::reduce_scatter || kind == Kind::bcast ||
-                          kind == Kind::allreduce || kind == Kind::reduce || kind == Kind::gatherv ||
-                          kind == Kind::scatterv || kind == Kind::alltoallv;
+                          kind == Kind::allreduce || kind == Kind::reduce;
   if (!any_length) elements_ -= elements_ % ranks;
   block_ = int(elements_ / ranks);
   int place = 0;
   for (int r = 0; r < ranks; ++r) {
-    // Of alltoallv a pair's, the same both ways.
-    const int longer = kind == Kind::alltoallv ? (rank + r) % ranks : r;
-    counts_.push_back(block_ + (std::size_t(longer) < elements_ % ranks));
+    counts_.push_back(block_ + (std::size_t(r) < elements_ % ranks));
     places_.push_back(place);
     place += counts_.back();
   }
@@ -80,13 +74,10 @@ Operation::Operation(Kind kind, std::size_t bytes, Element element)
     case Kind::reduce_scatter_block:
     case Kind::reduce_scatter: contribution_ = all, result_ = own; break;
     case Kind::allreduce:
-    case Kind::alltoall:
-    case Kind::alltoallv: contribution_ = all, result_ = all; break;
+    case Kind::alltoall: contribution_ = all, result_ = all; break;
     case Kind::reduce: contribution_ = all, result_ = at_root; break;
-    case Kind::gather:
-    case Kind::gatherv: contribution_ = own, result_ = at_root; break;
-    case Kind::scatter:
-    case Kind::scatterv: contribution_ = at_root, result_ = own; break;
+    case Kind::gather: contribution_ = own, result_ = at_root; break;
+    case Kind::scatter: contribution_ = at_root, result_ = own; break;
   }
 }
 
@@ -107,14 +98,8 @@ void Operation::apply(const Names& n, const void* give, void* take, Apply apply)
     case Kind::allreduce: return apply(FORMS(allreduce), give, take, all, t, MPI_SUM, world);
     case Kind::reduce: return apply(FORMS(reduce), give, take, all, t, MPI_SUM, 0, world);
     case Kind::gather: return apply(FORMS(gather), give, block_, t, take, block_, t, 0, world);
-    case Kind::gatherv: return apply(FORMS(gatherv), give, own, t, take, counts_.data(), places_.data(), t, 0, world);
     case Kind::scatter: return apply(FORMS(scatter), give, block_, t, take, block_, t, 0, world);
-    case Kind::scatterv:
-      return apply(FORMS(scatterv), give, counts_.data(), places_.data(), t, take, int(result_), t, 0, world);
     case Kind::alltoall: return apply(FORMS(alltoall), give, block_, t, take, block_, t, world);
-    case Kind::alltoallv:
-      return apply(FORMS(alltoallv), give, counts_.data(), places_.data(), t, take, counts_.data(), places_.data(), t,
-                   world);
   }
 #undef FORMS
 }

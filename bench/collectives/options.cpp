@@ -9,10 +9,9 @@
 namespace collectives {
 namespace {
 
-constexpr const char* kind_names[] = {"allgather",      "allgatherv", "bcast",    "reduce_scatter_block",
-                                      "reduce_scatter", "allreduce",  "reduce",   "gather",
-                                      "gatherv",        "scatter",    "scatterv", "alltoall",
-                                      "alltoallv"};
+constexpr const char* kind_names[] = {"allgather",      "allgatherv", "bcast",  "reduce_scatter_block",
+                                      "reduce_scatter", "allreduce",  "reduce", "gather",
+                                      "scatter",        "alltoall"};
 constexpr const char* form_names[] = {"blocking", "nonblocking", "persistent"};
 constexpr const char* element_names[] = {"int32", "float32"};
 constexpr const char* variant_names[] = {"ours", "library", "library_nonblocking"};

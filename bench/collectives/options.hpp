@@ -17,11 +17,8 @@ enum class Kind {
   allreduce,
   reduce,
   gather,
-  gatherv,
   scatter,
-  scatterv,
-  alltoall,
-  alltoallv
+  alltoall
 };
 enum class Form { blocking, nonblocking, persistent };
 enum class Element { int32, float32 };

@@ -25,12 +25,12 @@ class Bytes(unittest.TestCase):
         with tempfile.NamedTemporaryFile() as file:
             done = subprocess.run([sys.executable, "-B", RUN, "--build", sys.argv[1], "--preload", "", "--hosts", "2", "--ranks", "2,1",
                                    "--placement", "random", "--rate", "none", "--bytes", "1m", "--rounds", "1", "--count-rounds", "10",
-                                   "--collectives", "allgatherv,reduce_scatter,bcast,scatter,scatterv,alltoall,alltoallv", "--json", file.name],
+                                   "--collectives", "allgatherv,reduce_scatter,bcast,scatter,alltoall", "--json", file.name],
                                   stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=240, check=False)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
             result = json.load(file)
         self.assertEqual(sorted(result["host_of_rank"]), [0, 0, 1])
-        self.assertEqual(len(result["cases"]), 7)
+        self.assertEqual(len(result["cases"]), 5)
         for case in result["cases"]:
             self.assertEqual((case["wrong"], case["compared"]), (0, "byte by byte"))
             for variant, ratio in case["bytes_over_least"].items():

@@ -35,7 +35,8 @@ std::vector<std::string> words_of(const std::string& text, char between) {
 }
 
 /// In the build tree next to the command; installed under libexec.
-std::string measuring_program(const std::string& name = "bestride-measure-mpich") {
+std::string measuring_program() {
+  const std::string name = "bestride-measure-mpich";
   const fs::path here = fs::path(resolved("/proc/self/exe")).parent_path();
   for (const fs::path& path : {here / name, here.parent_path() / "libexec/bestride" / name})
     if (::access(path.c_str(), X_OK) == 0) return path;
@@ -161,11 +162,11 @@ void save_collectives(const std::string& output, const CollectiveRun& done, cons
 /// the profile, first with the links, because the preloaded library uses their rate.
 bool calibrate_collectives(const CalibrateOptions& options, const std::string& output, double budget) {
   const std::vector<std::string> start = launcher(options);
-  const std::string program = measuring_program("bestride-measure-collectives-mpich");
+  const std::string program = measuring_program();
   const Result<MachineProfile> older = MachineProfile::load(output);
   Rails rails = older ? older->rails : Rails{};
   RailsRun tried;
-  if (options.rails != "off" && !Installation::find().front.empty()) {
+  if (options.rails != "off" && !Installation::find().preload.empty()) {
     tried = measure_rails(options, start, program);
     if (!tried.two_hosts) return false;
     if (tried.decided) rails = tried.rails;
@@ -201,7 +202,7 @@ int calibrate_command(const CalibrateOptions& options) {
     fail("--only gpu and --no-gpu contradict each other; give one of them");
   check_rails(options.rails, collectives);
   const std::string output = output_path(options), state_path = output + ".state";
-  const int budget = options.budget > 0 ? options.budget : options.quick ? 30 : 300;
+  const int budget = options.budget > 0 ? options.budget : options.quick ? 30 : options.thorough ? 300 : 85;
   if (only.empty() && !options.only.empty()) {
     if (!calibrate_collectives(options, output, budget)) {
       say_collectives_left_out();
@@ -211,10 +212,10 @@ int calibrate_command(const CalibrateOptions& options) {
     return exit_good;
   }
   std::vector<std::string> command = launcher(options);
-  for (const std::string& word : {std::string("-n"), std::string("2"), measuring_program(), std::string("--state"),
-                                  state_path, std::string("--budget"), std::to_string(budget)})
-    command.push_back(word);
+  command.insert(command.end(), {"-n", "2", measuring_program(), "messages", "--state", state_path, "--budget",
+                                 std::to_string(budget)});
   if (options.quick) command.push_back("--quick");
+  if (options.thorough) command.push_back("--thorough");
   if (options.restart) command.push_back("--restart");
   if (!only.empty()) command.insert(command.end(), {"--only", joined(only)});
   if (options.gpu) command.push_back("--gpu");
@@ -223,19 +224,13 @@ int calibrate_command(const CalibrateOptions& options) {
   Progress progress("calibrating");
   const MeasureRun run =
       follow_measurement(command, [&](int done, int total, const std::string& at) { progress.show(done, total, at); });
-  progress.clear();
-  if (run.interrupted) {
-    std::fprintf(stderr, "bestride: interrupted; 'bestride calibrate' with the same arguments goes on from here\n");
-    return 130;
-  }
-  if (!run.complete)
-    fail("measuring failed: " + run.error + "; is '" + command[0] + "' the launcher of MPICH?", exit_attention);
-
+  run.complete ? progress.finish() : progress.clear();
+  end_if_incomplete(run, "measuring", command[0]);
   if (run.measured + run.known == 0)
     fail("nothing could be measured undisturbed in " + std::to_string(budget) +
              " s: other programs keep the processors busy; try when it is idle",
          exit_attention);
-  MeasuredState state = read_state(state_path, run.configuration);
+  MessagesState state = read_messages_state(state_path, run.configuration);
   if (state.done.empty())
     fail("the state file '" + state_path + "' is gone or damaged; run again with --restart", exit_attention);
   MachineFingerprint fingerprint = fingerprint_of(run.configuration);
@@ -270,7 +265,8 @@ void add_calibrate(CLI::App& app) {
   CLI::App* const command = app.add_subcommand("calibrate", "measure this machine once, so that every choice fits it");
   static CalibrateOptions options;
   static bool resume = false;
-  command->add_flag("--quick", options.quick, "coarse curves in half a minute instead of fine ones in five");
+  auto* const quick = command->add_flag("--quick", options.quick, "coarse curves, in half a minute");
+  command->add_flag("--thorough", options.thorough, "the finest curves, in five minutes")->excludes(quick);
   command->add_option(
       "--only", options.only,
       "what to measure, of pack,unpack,send,receive,isend,irecv,gpu,collectives; the rest stays as it is in the file");
@@ -280,7 +276,9 @@ void add_calibrate(CLI::App& app) {
   command->add_option("-o,--output", options.output, "file to write (default: ~/.config/bestride/profile.json)");
   command->add_option("--mpiexec", options.mpiexec,
                       "launcher with its arguments, e.g. 'mpiexec -hosts a,b' to measure between two hosts");
-  command->add_option("--budget", options.budget, "seconds to measure at most (default: 300; with --quick 30)")
+  command
+      ->add_option("--budget", options.budget,
+                   "seconds to measure at most (default: 85; with --quick 30, with --thorough 300)")
       ->check(CLI::PositiveNumber);
   command
       ->add_option("--ranks", options.ranks,

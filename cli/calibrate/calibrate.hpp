@@ -10,7 +10,7 @@ class App;
 namespace bestride {
 
 struct CalibrateOptions {
-  bool quick = false;
+  bool quick = false, thorough = false;
   bool restart = false;
   bool gpu = false;     ///< measure the GPU, and fail if there is none
   bool no_gpu = false;  ///< do not measure the GPU; if neither is set, it is measured if present
@@ -20,7 +20,7 @@ struct CalibrateOptions {
   std::string mpiexec;  ///< launcher with its arguments; empty: the launcher of the MPI library, found in PATH
   std::string rails;    ///< NICs of which each local rank may get one: "eth0,eth1"; empty: those that are found; "off":
                         ///< keep the values of the file
-  int budget = 0;       ///< seconds; 0: 30 with `quick`, else 300
+  int budget = 0;       ///< seconds; 0: 30 with `quick`, 300 with `thorough`, else 85
   int ranks = 4;        ///< MPI ranks that measure collectives
 };
 

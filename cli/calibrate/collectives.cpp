@@ -4,7 +4,6 @@
 #include <cstdio>
 
 #include "cli/calibrate/progress.hpp"
-#include "cli/common/command.hpp"
 #include "cli/common/installation.hpp"
 #include "perfmodel/calibrate/collective/state.hpp"
 #include "perfmodel/collective/choice.hpp"
@@ -19,33 +18,24 @@ CollectiveRun measure_collectives(const CalibrateOptions& options, const std::ve
                                   CollectivePart part, double budget) {
   const std::string state = collective_state_path(profile);
   std::vector<std::string> command = launcher;
-  for (const std::string& word : {std::string("-n"), std::to_string(options.ranks), program, std::string("--state"),
-                                  state, std::string("--budget"), std::to_string(budget)})
-    command.push_back(word);
+  const bool links = part == CollectivePart::links;
+  command.insert(command.end(), {"-n", std::to_string(options.ranks), program, links ? "links" : "collectives",
+                                 "--state", state, "--budget", std::to_string(budget)});
   if (options.quick) command.push_back("--quick");
-  if (part == CollectivePart::links) {
-    command.push_back("--links");
-    if (options.restart) command.push_back("--restart");
-  }
+  if (links && options.restart) command.push_back("--restart");
   // Measuring the links needs the library only with rails.
   const Installation installation = Installation::find();
-  if (!installation.front.empty() && (part == CollectivePart::points || !rails.empty())) {
-    command.insert(command.end(), {"--preload", installation.front, "--profile", profile});
+  if (!installation.preload.empty() && (!links || !rails.empty())) {
+    command.insert(command.end(), {"--preload", installation.preload, "--profile", profile});
     if (!rails.empty()) command.insert(command.end(), {"--rails", list_of(rails)});
   }
-  Progress progress(part == CollectivePart::links ? "measuring the links between hosts" : "measuring collectives");
+  Progress progress(links ? "measuring the links between hosts" : "measuring collectives");
   CollectiveRun result;
   result.run =
       follow_measurement(command, [&](int done, int total, const std::string& at) { progress.show(done, total, at); });
-  progress.clear();
-  if (result.run.interrupted) {
-    std::fprintf(stderr, "bestride: interrupted; 'bestride calibrate' with the same arguments goes on from here\n");
-    finish(130);
-  }
-  if (!result.run.complete)
-    fail("measuring collectives failed: " + result.run.error + "; is '" + command[0] + "' the launcher of MPICH?",
-         exit_attention);
-  result.values = read_collective_state(state, result.run.configuration).values;
+  result.run.complete ? progress.finish() : progress.clear();
+  end_if_incomplete(result.run, "measuring collectives", command[0]);
+  result.values = read_collectives_state(state, result.run.configuration).values;
   return result;
 }
 

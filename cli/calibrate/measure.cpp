@@ -17,6 +17,8 @@
 #include <optional>
 #include <sstream>
 
+#include "cli/common/command.hpp"
+
 namespace bestride {
 namespace {
 
@@ -173,8 +175,8 @@ MeasureRun follow_measurement(const std::vector<std::string>& command,
       run.preloaded = rest() == "yes";
     else if (event == "gpu")
       run.stand_in = rest().front() == '1', run.gpu = rest().substr(2);
-    else if (event == "gpu-trouble")
-      run.gpu_trouble = rest();
+    else if (event == "gpu-problem")
+      run.gpu_problem = rest();
     else if (event == "plan")
       words >> run.points >> run.known;
     else if (event == "error" && run.error.empty())
@@ -183,9 +185,9 @@ MeasureRun follow_measurement(const std::vector<std::string>& command,
       run.complete = static_cast<bool>(words >> run.measured >> run.left_out >> run.seconds);
     else if (event == "at") {
       int number = 0;
-      std::string id;
-      words >> number >> id;
-      on_point(number, run.points, id);
+      words >> number;
+      const std::string text = rest();
+      on_point(number, run.points, text.substr(text.find(' ') + 1));
     } else
       run.more.emplace_back(event, rest());
   }
@@ -199,6 +201,18 @@ MeasureRun follow_measurement(const std::vector<std::string>& command,
   run.interrupted = interrupt_seen != 0;
   if (!run.complete && run.error.empty()) run.error = run.said.empty() ? "the measuring program ended early" : run.said;
   return run;
+}
+
+void end_if_interrupted(const MeasureRun& run) {
+  if (!run.interrupted) return;
+  std::fprintf(stderr, "bestride: interrupted; 'bestride calibrate' with the same arguments goes on from here\n");
+  finish(130);
+}
+
+void end_if_incomplete(const MeasureRun& run, const std::string& what, const std::string& launcher) {
+  end_if_interrupted(run);
+  if (!run.complete)
+    fail(what + " failed: " + run.error + "; is '" + launcher + "' the launcher of MPICH?", exit_attention);
 }
 
 }  // namespace bestride

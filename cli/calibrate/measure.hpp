@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Runs the measuring program under its launcher and follows its events (listed in
-// perfmodel/calibrate/messages/main.cpp).
+// Runs the measuring program under its launcher and follows its events (perfmodel/calibrate/common/events.hpp).
 #include <functional>
 #include <string>
 #include <utility>
@@ -15,7 +14,7 @@ struct MeasureRun {
   bool preloaded = false;   ///< collectives: the library was preloaded
   std::string gpu;          ///< name; empty: no GPU is measured
   bool stand_in = false;    ///< the GPU is a stand-in driver
-  std::string gpu_trouble;  ///< why the GPU was not measured, or not completely; empty: no problem
+  std::string gpu_problem;  ///< why the GPU was not measured, or not completely; empty: no problem
   int points = 0;
   int known = 0;  ///< points measured by an earlier run
   int measured = 0;
@@ -34,5 +33,10 @@ struct MeasureRun {
 /// without input, and is ended after that time. May throw std::bad_alloc.
 MeasureRun follow_measurement(const std::vector<std::string>& command,
                               const std::function<void(int, int, const std::string&)>& on_point, double limit_s = 0);
+
+/// Ends the command if the user interrupted the program.
+void end_if_interrupted(const MeasureRun& run);
+/// Ends the command if the program did not run to its end. `what`: for example "measuring". `launcher`: its first word.
+void end_if_incomplete(const MeasureRun& run, const std::string& what, const std::string& launcher);
 
 }  // namespace bestride

@@ -6,7 +6,6 @@
 
 #include "cli/calibrate/measure.hpp"
 #include "cli/calibrate/progress.hpp"
-#include "cli/common/command.hpp"
 #include "cli/common/installation.hpp"
 #include "perfmodel/calibrate/collective/rails_gain.hpp"
 
@@ -28,11 +27,9 @@ std::string event_of(const MeasureRun& run, const std::string& name) {
 class Jobs {
  public:
   Jobs(const CalibrateOptions& options, const std::vector<std::string>& launcher, const std::string& program,
-       const std::string& front)
+       const std::string& preload)
       : wanted_(options.rails.empty() ? "auto" : options.rails), common_(launcher) {
-    for (const std::string& word : {std::string("-n"), std::to_string(options.ranks), program,
-                                    std::string("--exchange"), std::string("--preload"), front})
-      common_.push_back(word);
+    common_.insert(common_.end(), {"-n", std::to_string(options.ranks), program, "exchange", "--preload", preload});
     if (options.quick) common_.push_back("--quick");
   }
 
@@ -40,10 +37,7 @@ class Jobs {
   MeasureRun without() {
     const auto before = std::chrono::steady_clock::now();
     MeasureRun run = follow({"--candidates", wanted_, "--rails", "off"}, 0);
-    if (!run.complete)
-      fail("measuring an exchange between hosts failed: " + run.error + "; is '" + common_[0] +
-               "' the launcher of MPICH?",
-           exit_attention);
+    end_if_incomplete(run, "measuring an exchange between hosts", common_[0]);
     if (rails_.empty()) {
       rails_ = event_of(run, "rails");
       bytes_ = event_of(run, "bytes");
@@ -75,10 +69,7 @@ class Jobs {
     MeasureRun run = follow_measurement(
         command, [](int, int, const std::string&) {}, limit_s);
     progress_.clear();
-    if (run.interrupted) {
-      std::fprintf(stderr, "bestride: interrupted; 'bestride calibrate' with the same arguments goes on from here\n");
-      finish(130);
-    }
+    end_if_interrupted(run);
     for (const auto& [event, rest] : run.more)
       if (event == "exchange" && run.complete) samples_.add(limit_s > 0, rest);
     return run;
@@ -99,7 +90,7 @@ RailsRun measure_rails(const CalibrateOptions& options, const std::vector<std::s
                        const std::string& program) {
   RailsRun result;
   const Installation installation = Installation::find();
-  Jobs jobs(options, launcher, program, installation.front);
+  Jobs jobs(options, launcher, program, installation.preload);
   const MeasureRun first = jobs.without();
   result.two_hosts = first.two_hosts;
   if (!first.two_hosts) return result;

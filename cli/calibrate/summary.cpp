@@ -47,7 +47,7 @@ constexpr DeviceExample device_examples[] = {{"doubles of every second, 64 KiB",
                                              {"rows of 4 KiB, 1 MiB", 1 << 20, 4096}};
 
 void print_gpu(const MeasureRun& run, const MachineProfile& profile) {
-  if (!run.gpu_trouble.empty()) std::printf("GPU: %s\n", run.gpu_trouble.c_str());
+  if (!run.gpu_problem.empty()) std::printf("GPU: %s\n", run.gpu_problem.c_str());
   const DeviceCosts& costs = profile.device();
   if (!costs.measured().any()) return;
   std::printf("GPU: %s\n", profile.fingerprint.gpu.c_str());
@@ -55,7 +55,7 @@ void print_gpu(const MeasureRun& run, const MachineProfile& profile) {
     std::printf("GPU: this is a stand-in driver: its curves are for tests and are not used\n");
   if (!costs.calibrated()) return;
   std::printf("\n%-36s", "send from device memory, this host");
-  for (int way = 0; way < cuda::transfer_way_count; ++way)
+  for (int way = 0; way < cuda::transfer_method_count; ++way)
     std::printf(" %11s", cuda::name(static_cast<cuda::TransferMethod>(way)));
   std::printf("  chosen\n");
   for (const DeviceExample& example : device_examples) {
@@ -69,7 +69,7 @@ void print_gpu(const MeasureRun& run, const MachineProfile& profile) {
         Chooser(profile).choose_device(shape, CallKind::send, Distance::node, {.copy_engine = true});
     std::printf("%-36s", example.what);
     for (double seconds : choice.seconds) std::printf(" %11s", measured_time_text(seconds).c_str());
-    std::printf("  %s\n", cuda::name(choice.way));
+    std::printf("  %s\n", cuda::name(choice.method));
   }
   for (Direction direction : {Direction::pack, Direction::unpack}) {
     const std::int64_t from = costs.bulk_from(direction);

@@ -81,6 +81,16 @@ bool interesting(std::string_view name) {
   return name.starts_with("MPI_") || name.starts_with("PMPI_") || name == "dlopen";
 }
 
+/// "mpi_isend" for mpi_isend_, mpi_isend__, mpi_isend_f08_, mpi_isend_f08ts_ and their forms with large counts; "" for
+/// other names.
+std::string_view fortran_binding(std::string_view name) {
+  if (!name.starts_with("mpi_") || !name.ends_with('_')) return "";
+  while (name.ends_with('_')) name.remove_suffix(1);
+  for (const std::string_view suffix : {"_large", "_c", "_f08ts", "_f08"})
+    if (name.ends_with(suffix)) name.remove_suffix(suffix.size());
+  return name;
+}
+
 /// File offset of a virtual address; 0 if no segment contains it.
 std::uint64_t offset_of(const FileBytes& bytes, const Elf64_Ehdr& header, std::uint64_t address) {
   for (unsigned i = 0; i < header.e_phnum; ++i) {
@@ -126,6 +136,8 @@ void read_symbols(const FileBytes& bytes, const Elf64_Ehdr& header, ElfFile& fil
       if (!bytes.get(section.sh_offset + i * sizeof symbol, symbol)) break;
       std::string_view name = bytes.string(strings.sh_offset + symbol.st_name);
       name = name.substr(0, name.find('@'));  // .symtab includes versions in the names
+      if (const auto function = fortran_binding(name); !function.empty() && symbol.st_shndx == SHN_UNDEF)
+        file.fortran_imports.emplace(function);
       if (!interesting(name)) continue;
       if (symbol.st_shndx == SHN_UNDEF)
         file.imports.emplace(name);
@@ -139,13 +151,17 @@ void read_symbols(const FileBytes& bytes, const Elf64_Ehdr& header, ElfFile& fil
 
 Result<ElfFile> ElfFile::read(const std::string& path) {
   const Mapping mapping(path);
-  if (mapping.error()) return Error{"can't read '" + path + "': " + std::strerror(mapping.error())};
+  if (mapping.error())
+    return Error{"can't read '" + path + "': " + std::strerror(mapping.error()) + "; give the program the job runs"};
   const FileBytes bytes(mapping.bytes());
   Elf64_Ehdr header;
   if (!mapping.bytes().starts_with("\177ELF") || !bytes.get(0, header))
-    return Error{"'" + path + "' is not an ELF program"};
+    return Error{"'" + path + "' is not an ELF program; give the program the job runs"};
+  if (header.e_ident[EI_CLASS] == ELFCLASS32)
+    return Error{"'" + path +
+                 "' is a 32-bit program, into which no 64-bit library can be preloaded; build it for 64 bits"};
   if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != this_machine)
-    return Error{"'" + path + "' is built for another machine than this command"};
+    return Error{"'" + path + "' is built for another processor than this command; run the command on such a machine"};
   ElfFile file;
   read_segments(bytes, header, file);
   read_symbols(bytes, header, file);

@@ -15,6 +15,9 @@ struct ElfFile {
   std::vector<std::string> needed;  ///< sonames, in the order of the file
   /// Names that begin with MPI_ or PMPI_, and dlopen: those that the file imports and those that it defines.
   std::set<std::string> imports, defines;
+  /// MPI functions that the file imports by the names of Fortran bindings: "mpi_isend" for mpi_isend_,
+  /// mpi_isend_f08ts_.
+  std::set<std::string> fortran_imports;
   bool stripped = true;  ///< no symbol table; for a static program `defines` is then incomplete
 
   /// Errors are one line: unreadable, not an ELF file, or for another machine.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/common/engaged.hpp"
 
+#include <strings.h>
+
 #include <iterator>
 #include <string_view>
 
@@ -20,7 +22,8 @@ constexpr Engaged table[] = {
 std::string handling_of(const std::string& name) {
   const std::string_view wanted = name.starts_with("PMPI_") ? std::string_view(name).substr(1) : name;
   for (const Engaged& function : table)
-    if (function.name == wanted) return function.handling;
+    if (function.name.size() == wanted.size() && ::strncasecmp(function.name.data(), wanted.data(), wanted.size()) == 0)
+      return function.handling;
   return "";
 }
 

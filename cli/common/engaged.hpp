@@ -6,7 +6,7 @@
 
 namespace bestride {
 
-/// How the library handles a call of `name` (MPI_X or PMPI_X): "accelerate", "settle" (starts or completes requests),
+/// How the library handles a call of `name` (MPI_X or PMPI_X): "accelerate", "complete" (starts or completes requests),
 /// "track" (creates or frees a handle); "" if the call goes directly to the MPI library.
 std::string handling_of(const std::string& name);
 

@@ -19,7 +19,7 @@ GpuSummary ask_about_gpus() {
                   found.broken ? 1 : 0);
         if (!found.name.empty()) ::dprintf(fd, "name %s\n", found.name.c_str());
         for (const std::string& device : found.devices) ::dprintf(fd, "device %s\n", device.c_str());
-        ::dprintf(fd, "trouble %s\nend\n", found.trouble.c_str());
+        ::dprintf(fd, "problem %s\nend\n", found.problem.c_str());
       },
       patience);
   GpuSummary summary;
@@ -38,15 +38,15 @@ GpuSummary ask_about_gpus() {
       summary.name = rest;
     else if (what == "device")
       summary.devices.push_back(rest);
-    else if (what == "trouble")
-      summary.trouble = rest;
+    else if (what == "problem")
+      summary.problem = rest;
     else
       whole |= what == "end";
   }
   if (!whole) {
     summary = {};
     summary.broken = true;
-    summary.trouble = "the CUDA driver crashed or did not answer when it was initialised";
+    summary.problem = "the CUDA driver crashed or did not answer when it was initialised";
   }
   return summary;
 }
@@ -54,7 +54,7 @@ GpuSummary ask_about_gpus() {
 std::string gpu_text(const GpuSummary& summary) {
   std::string text = summary.version > 0 ? "CUDA " + cuda_version_text(summary.version) : "";
   if (summary.stand_in) text += " (stand-in driver: no GPU behind it)";
-  if (!summary.trouble.empty()) return text + (text.empty() ? "" : ": ") + summary.trouble;
+  if (!summary.problem.empty()) return text + (text.empty() ? "" : ": ") + summary.problem;
   text += ", " + std::to_string(summary.devices.size()) + (summary.devices.size() == 1 ? " device" : " devices");
   for (std::size_t i = 0; i < summary.devices.size(); ++i) text += (i == 0 ? ": " : "; ") + summary.devices[i];
   return text;

@@ -44,7 +44,7 @@ std::string nics_text() {
 }
 
 Result<RailsHere> rails_here() {
-  const std::string& wanted = Settings::get_without_saying().text("BESTRIDE_NICS");
+  const std::string& wanted = Settings::get_silently().text("BESTRIDE_NICS");
   if (wanted == "off") return RailsHere{};
   const bool by_profile = wanted.empty() || wanted == "profile";
   const Rails measured = by_profile ? rails_of_profile() : Rails{};

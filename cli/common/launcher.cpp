@@ -8,12 +8,65 @@
 namespace bestride {
 namespace {
 
-/// The value of `--export=...` or `--export ...` in a srun command line; "" if it has none.
+/// True if srun takes the next word as this option's value. Long options that take none, or only one after '=', are
+/// listed (srun(1), Slurm 23.11); all others take a value.
+bool takes_next_word(const std::string& option) {
+  if (!option.starts_with("--")) {
+    // Short options may be joined: -lN 2. The first one that takes a value takes the rest of the word, if there is any.
+    const std::size_t at = option.find_first_of("AaBCcDdeGgiJLMmNnopqrStTWwx", 1);
+    return at != std::string::npos && at + 1 == option.size();
+  }
+  for (const char* flag : {"--bcast",
+                           "--compress",
+                           "--contiguous",
+                           "--disable-status",
+                           "--exact",
+                           "--exclusive",
+                           "--external",
+                           "--get-user-env",
+                           "--gres-flags",
+                           "--help",
+                           "--hold",
+                           "--immediate",
+                           "--interactive",
+                           "--kill-on-bad-exit",
+                           "--label",
+                           "--multi-prog",
+                           "--nice",
+                           "--no-allocate",
+                           "--no-kill",
+                           "--overcommit",
+                           "--overlap",
+                           "--oversubscribe",
+                           "--preserve-env",
+                           "--propagate",
+                           "--pty",
+                           "--quiet",
+                           "--quit-on-interrupt",
+                           "--reboot",
+                           "--resv-ports",
+                           "--send-libs",
+                           "--spread-job",
+                           "--stepmgr",
+                           "--test-only",
+                           "--unbuffered",
+                           "--usage",
+                           "--use-min-nodes",
+                           "--verbose",
+                           "--version",
+                           "--wait-all-nodes",
+                           "--x11"})
+    if (option == flag) return false;
+  return option.find('=') == std::string::npos;
+}
+
+/// The value of `--export=...` or `--export ...` among srun's own options, which come before the program; "" if there
+/// is none.
 std::string export_option(const std::vector<std::string>& command) {
-  for (std::size_t i = 1; i < command.size(); ++i) {
+  for (std::size_t i = 1; i < command.size() && command[i].starts_with("-"); ++i) {
     if (command[i].starts_with("--export=")) return command[i].substr(9);
     if (command[i] == "--export" && i + 1 < command.size()) return command[i + 1];
-    if (!command[i].starts_with("-")) break;  // may be an option's value or the program; srun's own options come first
+    if (takes_next_word(command[i])) ++i;
   }
   return "";
 }

@@ -8,13 +8,41 @@
 #include "base/variables.hpp"
 #include "cli/common/command.hpp"
 #include "cli/doctor/checks.hpp"
+#include "telemetry/json_writer.hpp"
 
 namespace bestride {
 namespace {
 
-void doctor(const std::string& program) {
-  Findings findings;
-  Settings::get_without_saying();  // check_settings() reports errors in the settings
+struct DoctorOptions {
+  std::string program;
+  bool json = false;
+};
+
+void print_json(const Findings& findings) {
+  JsonWriter json;
+  json.open_object().member("format", "bestride-doctor").member("version", 1).member("problems", findings.problems());
+  json.key("findings").open_array();
+  for (const Finding& one : findings.all())
+    json.open_object()
+        .member("severity", one.severity)
+        .member("check", one.check)
+        .member("text", one.text)
+        .close_object();
+  json.close_array().close_object();
+  std::fputs(json.text().c_str(), stdout);
+}
+
+void print_verdict(int problems) {
+  if (problems == 0)
+    std::printf("no problem found\n");
+  else
+    std::printf("%d %s found; each has its remedy in its line\n", problems, problems == 1 ? "problem" : "problems");
+}
+
+void doctor(const DoctorOptions& options) {
+  const std::string& program = options.program;
+  Findings findings(/*print=*/!options.json);
+  Settings::get_silently();  // check_settings() reports errors in the settings
   const Installation installation = Installation::find();
   check_installation(findings, installation);
   const LauncherKind launcher = check_launcher(findings);
@@ -24,6 +52,7 @@ void doctor(const std::string& program) {
   check_topology(findings);
   check_rails(findings);
   check_settings(findings);
+  options.json ? print_json(findings) : print_verdict(findings.problems());
   if (findings.problems() == 0) return;
   std::fflush(stdout);
   finish(exit_attention);
@@ -32,11 +61,12 @@ void doctor(const std::string& program) {
 }  // namespace
 
 void add_doctor(CLI::App& app) {
-  const auto program = std::make_shared<std::string>();
+  const auto options = std::make_shared<DoctorOptions>();
   CLI::App* const command =
       app.add_subcommand("doctor", "look for what would keep the library from working here, or with a program");
-  command->add_option("program", *program, "program the job runs")->type_name("PROGRAM");
-  command->callback([program] { doctor(*program); });
+  command->add_option("program", options->program, "program the job runs")->type_name("PROGRAM");
+  command->add_flag("--json", options->json, "as JSON");
+  command->callback([options] { doctor(*options); });
 }
 
 }  // namespace bestride

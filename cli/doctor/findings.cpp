@@ -1,17 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/doctor/findings.hpp"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <cstdio>
+#include <cstdlib>
+#include <string_view>
 
 namespace bestride {
+namespace {
 
-void Findings::say(const char* severity, const std::string& what, const std::string& text) {
-  std::printf("%-8s %-9s %s\n", severity, what.c_str(), text.c_str());
+/// The escape sequence of a severity (ECMA-48, SGR).
+const char* colour_of(std::string_view severity) {
+  return severity == "problem" ? "\033[31m" : severity == "note" ? "\033[33m" : "\033[32m";
 }
 
-void Findings::problem(const std::string& what, const std::string& text) {
-  say("problem", what, text);
-  ++problems_;
+bool colour_wanted() {
+  const char* const no_colour = std::getenv("NO_COLOR");
+  return ::isatty(1) && !(no_colour && *no_colour);
+}
+
+}  // namespace
+
+Findings::Findings(bool print) : print_(print), colour_(print && colour_wanted()) {}
+
+int Findings::problems() const noexcept {
+  return static_cast<int>(
+      std::count_if(all_.begin(), all_.end(), [](const Finding& one) { return one.severity == "problem"; }));
+}
+
+void Findings::add(const char* severity, const std::string& check, const std::string& text) {
+  all_.push_back({severity, check, text});
+  if (!print_) return;
+  std::printf("%s%-8s%s %-9s %s\n", colour_ ? colour_of(severity) : "", severity, colour_ ? "\033[0m" : "",
+              check.c_str(), text.c_str());
 }
 
 }  // namespace bestride

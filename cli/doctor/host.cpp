@@ -12,7 +12,7 @@ namespace bestride {
 
 void check_topology(Findings& findings) {
   findings.ok("topology", processors_text());
-  const Settings& settings = Settings::get_without_saying();
+  const Settings& settings = Settings::get_silently();
   const std::string& path = settings.text("BESTRIDE_TOPOLOGY");
   if (path.empty()) return;
   const Result<std::string> text = TopologyFile::read(path);
@@ -30,7 +30,7 @@ void check_topology(Findings& findings) {
 
 void check_rails(Findings& findings) {
   const Result<RailsHere> here = rails_here();
-  const std::string& wanted = Settings::get_without_saying().text("BESTRIDE_NICS");
+  const std::string& wanted = Settings::get_silently().text("BESTRIDE_NICS");
   // Rails that the user did not name are skipped if they are not available, and this host need not be part of the job.
   const bool named = !wanted.empty() && wanted != "auto" && wanted != "profile";
   if (!here && !named) return findings.note("rails", here.error().text);

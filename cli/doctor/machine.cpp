@@ -24,19 +24,19 @@ std::string launcher_version(const std::string& path) {
 }  // namespace
 
 void check_installation(Findings& findings, const Installation& installation) {
-  if (installation.front.empty()) return findings.problem("library", installation.why_no_front());
+  if (const std::string why = installation.why_no_preload(); !why.empty()) return findings.problem("library", why);
   if (installation.version.empty())
     findings.problem("library",
-                     installation.front + " can't be loaded or is another program's; install the library again");
+                     installation.preload + " can't be loaded or is another program's; install the library again");
   else if (installation.version != BESTRIDE_VERSION)
-    findings.problem("library", installation.front + " is version " + installation.version +
+    findings.problem("library", installation.preload + " is version " + installation.version +
                                     ", this command " BESTRIDE_VERSION "; install both from one package");
   else
-    findings.ok("library", installation.front + ", version " + installation.version);
-  if (installation.backs.empty())
+    findings.ok("library", installation.preload + ", version " + installation.version);
+  if (installation.backends.empty())
     findings.problem(
-        "abi", "no libbestride-<abi>.so beside it, so every call would go straight to MPI; install the library again");
-  for (const Back& back : installation.backs) findings.ok("abi", back.abi + ": " + back.path);
+        "abi", "no libbestride-<abi>.so beside it, so every call would go directly to MPI; install the library again");
+  for (const Backend& back : installation.backends) findings.ok("abi", back.abi + ": " + back.path);
 }
 
 LauncherKind check_launcher(Findings& findings) {
@@ -60,11 +60,10 @@ std::string check_installed_mpi(Findings& findings, const Installation& installa
   for (const MpiLibrary& library : libraries) {
     const std::string what =
         library.path + ": " + (library.version.empty() ? "version unknown" : short_mpi_version(library.version));
-    if (installation.back(library.abi))
+    if (installation.backend(library.abi))
       findings.ok("mpi", what + ", ABI " + library.abi);
     else
-      findings.note("mpi", what + "; there is no back for ABI " + library.abi +
-                               " here, so its programs run as without the library");
+      findings.note("mpi", what + "; " + why_no_backend(library.abi));
   }
   return libraries.empty() ? "" : libraries.front().version;
 }
@@ -91,14 +90,14 @@ void check_settings(Findings& findings) {
                                      (unknown.nearest.empty() ? "; 'bestride info --env' lists what is"
                                                               : "; did you mean " + unknown.nearest + "?"));
   }
-  const Settings& settings = Settings::get_without_saying();
-  for (const std::string& trouble : settings.troubles()) {
+  const Settings& settings = Settings::get_silently();
+  for (const std::string& problem : settings.problems()) {
     all_good = false;
-    findings.problem("variable", trouble);
+    findings.problem("variable", problem);
   }
   if (settings.flag("BESTRIDE_DISABLE")) {
     all_good = false;
-    findings.note("variable", "BESTRIDE_DISABLE=1: every call goes straight to MPI; unset it to use the library");
+    findings.note("variable", "BESTRIDE_DISABLE=1: every call goes directly to MPI; unset it to use the library");
   }
   if (all_good) findings.ok("variable", "no unknown or bad BESTRIDE_ variable");
 }

@@ -71,33 +71,35 @@ bool launcher_fits(LauncherKind launcher, const std::string& abi) {
 void check_mpi(Findings& findings, const Installation& installation, const MpiLibrary& library, LauncherKind launcher) {
   const std::string description = library.soname + " => " + library.path +
                                   (library.version.empty() ? "" : ": " + short_mpi_version(library.version));
-  if (installation.back(library.abi))
+  if (installation.backend(library.abi))
     findings.ok("mpi", description + ", ABI " + library.abi);
   else
-    findings.problem(
-        "mpi",
-        description + "; there is no back for ABI " + library.abi +
-            " beside the library, so every call goes straight to MPI; build one with that MPI's compiler wrapper");
+    findings.problem("mpi", description + "; " + why_no_backend(library.abi));
   if (!launcher_fits(launcher, library.abi))
     findings.problem("launcher", name(launcher) +
                                      " is first in PATH, but the program's MPI is another: every rank would start "
                                      "alone; load the module of its MPI");
 }
 
-/// "11 MPI functions directly, of which 4 are accelerated and 3 watched".
-std::string engaged_text(const std::set<std::string>& imports) {
+/// "calls 11 MPI functions (2 by Fortran bindings), of which 4 can be accelerated and 3 are watched".
+std::string calls_text(const ElfFile& file) {
+  const std::size_t functions = mpi_functions(file.imports) + file.fortran_imports.size();
+  if (functions == 0) return "calls MPI through its libraries only";
   std::size_t accelerated = 0, watched = 0;
-  for (const std::string& name : imports) {
-    const std::string handling = handling_of(name);
-    accelerated += handling == "accelerate";
-    watched += !handling.empty() && handling != "accelerate";
-  }
-  return std::to_string(mpi_functions(imports)) + " MPI functions directly, of which " + std::to_string(accelerated) +
-         " can be accelerated and " + std::to_string(watched) + " are watched";
+  for (const auto* names : {&file.imports, &file.fortran_imports})
+    for (const std::string& name : *names) {
+      const std::string handling = handling_of(name);
+      accelerated += handling == "accelerate";
+      watched += !handling.empty() && handling != "accelerate";
+    }
+  const std::string fortran =
+      file.fortran_imports.empty() ? "" : " (" + std::to_string(file.fortran_imports.size()) + " by Fortran bindings)";
+  return "calls " + std::to_string(functions) + " MPI functions" + fortran + ", of which " +
+         std::to_string(accelerated) + " can be accelerated and " + std::to_string(watched) + " are watched";
 }
 
 void check_symbols(Findings& findings, const std::string& path, const ElfFile& file) {
-  findings.ok(program_check, path + ": dynamically linked, calls " + engaged_text(file.imports));
+  findings.ok(program_check, path + ": dynamically linked, " + calls_text(file));
   const std::size_t own = mpi_functions(file.defines);
   if (own > 0)
     findings.note(program_check, path + " defines " + std::to_string(own) + " MPI functions itself, such as " +
@@ -155,7 +157,7 @@ std::string check_program(Findings& findings, const Installation& installation, 
     findings.problem(program_check, path + " is set-user-id, so the dynamic linker ignores LD_PRELOAD; clear the bit");
   const auto file = ElfFile::read(path);
   if (file) return check_elf(findings, installation, path, *file, launcher);
-  findings.problem(program_check, file.error().text + "; give the program the job runs");
+  findings.problem(program_check, file.error().text);
   return "";
 }
 

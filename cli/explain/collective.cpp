@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/explain/collective.hpp"
 
-#include <algorithm>
 #include <cstdio>
+#include <string_view>
 
 #include "base/variables.hpp"
 #include "cli/common/command.hpp"
@@ -16,8 +16,7 @@ namespace {
 
 struct Answer {
   CollectiveShape shape;
-  bool of_any_size = false;
-  std::string profile = "built-in", trouble;
+  std::string profile = "built-in", problem;
   CollectiveMeasurements measured;
   Rails rails;
   std::string mode;
@@ -27,16 +26,9 @@ struct Answer {
   std::string because;
 };
 
-bool of_any_size(const CollectiveQuestion& question) {
-  return std::find(collectives_of_any_size.begin(), collectives_of_any_size.end(), question.collective) !=
-         collectives_of_any_size.end();
-}
-
 CollectiveShape shape_of(const CollectiveQuestion& question) {
   CollectiveShape shape;
-  std::string_view known = question.collective;
-  if (of_any_size(question)) known.remove_suffix(1);
-  parse(known, &shape.what);
+  parse(question.collective, &shape.what);
   bool good = false;
   shape.bytes = parse_size(question.bytes, &good);
   if (!good) fail("'" + question.bytes + "' is no size; give bytes, with K, M or G for powers of 1024");
@@ -57,7 +49,6 @@ std::string because(const Answer& it, const CollectiveParameters& parameters) {
   if (it.shape.nodes < 2) return "all ranks are on one node";
   if (it.shape.bytes == 0) return "there are no bytes to move";
   if (it.mode != "auto") return "BESTRIDE_COLLECTIVES=" + it.mode + " forces it";
-  if (it.of_any_size) return "no member knows all sizes, so the members could not choose alike";
   char text[128];
   if (choice.tested)
     std::snprintf(text, sizeof text, "measured %.2f times as fast as the library's blocking form",
@@ -74,21 +65,19 @@ std::string because(const Answer& it, const CollectiveParameters& parameters) {
 Answer answer_to(const CollectiveQuestion& question) {
   Answer it;
   it.shape = shape_of(question);
-  it.of_any_size = of_any_size(question);
   if (const std::string path = find_profile_path(); !path.empty()) {
     if (const auto loaded = MachineProfile::load(path)) {
       it.measured = loaded->collectives();
       it.profile = path;
       it.rails = loaded->rails;
-      if (!it.measured.any()) it.trouble = "it has no collectives, so the built-in links are used";
+      if (!it.measured.any()) it.problem = "it has no collectives, so the built-in links are used";
     } else {
-      it.trouble = loaded.error().text;
+      it.problem = loaded.error().text;
     }
   }
   it.mode = Settings::get().text("BESTRIDE_COLLECTIVES");
   const CollectiveParameters parameters = parameters_of(it.measured, collective_mode(it.mode));
-  it.choice = CollectiveChooser(parameters).choose(it.shape, !it.of_any_size);
-  if (it.of_any_size && parameters.mode == CollectiveMode::automatic) it.choice.hierarchical = false;
+  it.choice = CollectiveChooser(parameters).choose(it.shape);
   it.bound = wire_lower_bound(it.shape);
   it.library_wire = library_cost(it.shape, parameters.link).wire_bytes;
   CollectiveShape nonblocking = it.shape;
@@ -121,7 +110,7 @@ void print_text(const CollectiveQuestion& question, const Answer& it) {
   std::printf("ranks      %d on %d nodes, %s\n", it.shape.ranks, it.shape.nodes,
               question.cyclic ? "dealt out in turn" : "consecutive on a node");
   std::printf("profile    %s\n", it.profile.c_str());
-  if (!it.trouble.empty()) std::printf("           %s\n", it.trouble.c_str());
+  if (!it.problem.empty()) std::printf("           %s\n", it.problem.c_str());
   std::printf("link       %s/s a node, %s/s with one rank sending, latency %s\n",
               size_text(1 / link.wire_byte_s).c_str(), size_text(1 / link.stream_byte_s).c_str(),
               seconds_text(link.latency_s).c_str());

@@ -38,16 +38,16 @@ std::string time_text(double seconds) {
   return std::isfinite(seconds) ? "predicted " + seconds_text(seconds) : "not possible here";
 }
 
-void print_ways(const Explanation& it) {
+void print_methods(const Explanation& it) {
   const DeviceChoice& choice = it.device_choice;
-  for (int i = 0; i < cuda::transfer_way_count; ++i) {
-    const auto way = static_cast<cuda::TransferMethod>(i);
+  for (int i = 0; i < cuda::transfer_method_count; ++i) {
+    const auto method = static_cast<cuda::TransferMethod>(i);
     const double seconds = choice.seconds[static_cast<std::size_t>(i)];
     const bool chunks =
-        way == cuda::TransferMethod::pipelined && std::isfinite(seconds) && choice.chunk < it.layout->size();
-    std::printf("  %-11s %s%s%s\n", cuda::name(way), time_text(seconds).c_str(),
+        method == cuda::TransferMethod::pipelined && std::isfinite(seconds) && choice.chunk < it.layout->size();
+    std::printf("  %-11s %s%s%s\n", cuda::name(method), time_text(seconds).c_str(),
                 chunks ? (" in chunks of " + bytes_text(static_cast<std::uint64_t>(choice.chunk))).c_str() : "",
-                choice.possible() && choice.way == way ? ("  <- chosen: " + it.because).c_str() : "");
+                choice.possible() && choice.method == method ? ("  <- chosen: " + it.because).c_str() : "");
   }
   if (!choice.possible()) std::printf("  no way is possible: an MPI error names the remedy\n");
 }
@@ -62,7 +62,7 @@ void print_text(const Question& question, const Explanation& it) {
   say("shape", shape_text(it.shape));
   say("kernels", question.device ? it.gpu_kernels : it.kernels);
   say("profile", it.profile);
-  if (!it.profile_trouble.empty()) say("", it.profile_trouble);
+  if (!it.profile_problem.empty()) say("", it.profile_problem);
   const std::string where = is_message(question.call)
                                 ? ", peer on " + std::string(question.distance == Distance::self   ? "this rank"
                                                              : question.distance == Distance::node ? "this node"
@@ -73,7 +73,7 @@ void print_text(const Question& question, const Explanation& it) {
                                 : (question.aware ? ", packed buffer too" : ", packed buffer in host memory");
   const std::string memory = question.device ? ", device memory" + other : "";
   say("call", std::string(name(question.call)) + where + memory);
-  if (question.device) return print_ways(it);
+  if (question.device) return print_methods(it);
   for (int i = 0; i < strategy_count; ++i) {
     const double seconds = it.choice.seconds[static_cast<std::size_t>(i)];
     const bool chosen = static_cast<int>(it.choice.strategy) == i;
@@ -98,7 +98,7 @@ void print_json(const Question& question, const Explanation& it) {
       .member("profile", it.profile);
   json.key("seconds").open_object();
   if (question.device)
-    for (int i = 0; i < cuda::transfer_way_count; ++i)
+    for (int i = 0; i < cuda::transfer_method_count; ++i)
       json.member(cuda::name(static_cast<cuda::TransferMethod>(i)),
                   it.device_choice.seconds[static_cast<std::size_t>(i)]);
   else
@@ -107,7 +107,7 @@ void print_json(const Question& question, const Explanation& it) {
   json.close_object();
   if (question.device) json.member("chunk", it.device_choice.chunk);
   const std::string_view chosen = !question.device              ? name(it.choice.strategy)
-                                  : it.device_choice.possible() ? cuda::name(it.device_choice.way)
+                                  : it.device_choice.possible() ? cuda::name(it.device_choice.method)
                                                                 : "none";
   json.member("strategy", chosen).member("because", it.because);
   json.close_object();
@@ -117,13 +117,14 @@ void print_json(const Question& question, const Explanation& it) {
 /// The syntax of type expressions, as in datatype/expression.hpp.
 std::string language() {
   std::string text = R"(
-A datatype is a name or one of these, T being a datatype; numbers may end in K, M or G:
+A datatype is a name or one of these, T being a datatype; numbers may end in K, M or G, or be written as 1e6:
   contiguous(n,T)  vector(n,length,stride,T)  hvector(n,length,bytes,T)
   indexed([length,...],[at,...],T)  hindexed([length,...],[bytes,...],T)
   indexed_block(length,[at,...],T)  hindexed_block(length,[bytes,...],T)
   struct([length,...],[bytes,...],[T,...])  subarray([size,...],[subsize,...],[start,...],c|fortran,T)
   darray(ranks,rank,[size,...],[block|cyclic|none,...],[argument|dflt,...],[ranks,...],c|fortran,T)
   resized(lower_bound,extent,T)  dup(T)
+or a call of MPI's constructor, 'MPI_Type_vector(1000,1,2,MPI_DOUBLE)', or a layout of a report, '1000 x 16 | 8 B'.
 Names:)";
   std::size_t column = 6;
   for (const NamedType& type : named_types()) {
@@ -148,7 +149,8 @@ void add_explain(CLI::App& app) {
   command->footer(language);
   CLI::Option* const type =
       command->add_option("type", question->type, "datatype, as in 'vector(1000,1,2,double)'")->type_name("TYPE");
-  command->add_option("count", question->count, "how many of it, default 1")->type_name("COUNT");
+  const auto count = std::make_shared<std::string>("1");
+  command->add_option("count", *count, "how many of it, default 1")->type_name("COUNT");
   const std::map<std::string, CallKind> calls{{"send", CallKind::send},   {"receive", CallKind::receive},
                                               {"isend", CallKind::isend}, {"irecv", CallKind::irecv},
                                               {"pack", CallKind::pack},   {"unpack", CallKind::unpack}};
@@ -168,7 +170,6 @@ void add_explain(CLI::App& app) {
   const auto of_all = std::make_shared<CollectiveQuestion>();
   std::vector<std::string> names;
   for (int i = 0; i < collective_count; ++i) names.emplace_back(name(static_cast<Collective>(i)));
-  names.insert(names.end(), collectives_of_any_size.begin(), collectives_of_any_size.end());
   CLI::Option* const collective = command
                                       ->add_option("--collective", of_all->collective,
                                                    "instead of a datatype: what would be done with a collective")
@@ -187,6 +188,9 @@ void add_explain(CLI::App& app) {
     if (!of_all->collective.empty()) return explain_collective(*of_all, *json);
     if (question->type.empty())
       fail("nothing to explain; give a datatype, as in 'vector(1000,1,2,double)', or --collective");
+    const auto number = parse_number(*count);
+    if (!number) fail("count '" + *count + "': " + number.error().text);
+    question->count = *number;
     question->call = calls.at(*call);
     question->distance = distances.at(*distance);
     const auto it = explain(*question);

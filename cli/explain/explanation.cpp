@@ -68,17 +68,17 @@ std::string device_because(const Explanation& it) {
   const DeviceChoice& choice = it.device_choice;
   if (!choice.possible()) return "";
   if (it.layout->size() == 0) return "there are no bytes to move";
-  if (it.device_allowed.forced == choice.way)
-    return std::string("BESTRIDE_STRATEGY=") + cuda::name(choice.way) + " forces it";
-  if (it.layout->contiguous() && choice.way == cuda::TransferMethod::staged)
+  if (it.device_allowed.forced == choice.method)
+    return std::string("BESTRIDE_STRATEGY=") + cuda::name(choice.method) + " forces it";
+  if (it.layout->contiguous() && choice.method == cuda::TransferMethod::staged)
     return "the bytes are contiguous: one copy";
   std::size_t next = choice.seconds.size();
-  for (std::size_t way = 0; way < choice.seconds.size(); ++way)
-    if (way != static_cast<std::size_t>(choice.way) &&
-        (next == choice.seconds.size() || choice.seconds[way] < choice.seconds[next]))
-      next = way;
+  for (std::size_t method = 0; method < choice.seconds.size(); ++method)
+    if (method != static_cast<std::size_t>(choice.method) &&
+        (next == choice.seconds.size() || choice.seconds[method] < choice.seconds[next]))
+      next = method;
   if (!std::isfinite(choice.seconds[next])) return "nothing else is possible";
-  const double gain = 1 - choice.seconds[static_cast<std::size_t>(choice.way)] / choice.seconds[next];
+  const double gain = 1 - choice.seconds[static_cast<std::size_t>(choice.method)] / choice.seconds[next];
   const std::string other = cuda::name(static_cast<cuda::TransferMethod>(next));
   return gain < 0.01 ? "predicted about as fast as " + other : "predicted " + percent(gain) + " faster than " + other;
 }
@@ -95,7 +95,7 @@ void explain_device(Explanation& it, const Question& question, const Chooser& ch
   it.device_allowed = {.aware = question.aware,
                        .copy_engine = sketched && sketched->box,
                        .kernels = sketched && cuda::has_kernels(),
-                       .forced = forced_device_way()};
+                       .forced = forced_device_method()};
   it.device_choice = chooser.choose_device(it.shape, question.call, question.distance, it.device_allowed);
   it.because = device_because(it);
 }
@@ -132,15 +132,15 @@ Result<Explanation> explain(const Question& question) {
       profile = &from_file.emplace(std::move(*loaded));
       it.profile = path;
     } else {
-      it.profile_trouble = loaded.error().text;
+      it.profile_problem = loaded.error().text;
     }
   }
   if (question.device) {
     const DeviceCosts& costs = profile->device();
     if (costs.measured().stand_in && !costs.calibrated())
-      it.profile_trouble = "its GPU curves are of a stand-in driver, so the built-in ones are used";
+      it.profile_problem = "its GPU curves are of a stand-in driver, so the built-in ones are used";
     else if (!costs.calibrated() && from_file)
-      it.profile_trouble = "it has no GPU curves, so the built-in ones are used";
+      it.profile_problem = "it has no GPU curves, so the built-in ones are used";
     explain_device(it, question, Chooser(*profile));
     return it;
   }

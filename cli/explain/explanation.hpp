@@ -26,7 +26,7 @@ struct Explanation {
   Allowed allowed;
   std::string kernels;          ///< the packer's program
   std::string profile;          ///< path or "built-in"
-  std::string profile_trouble;  ///< why the requested profile is not used; otherwise ""
+  std::string profile_problem;  ///< why the requested profile is not used; otherwise ""
   Choice choice;
   std::string because;
 

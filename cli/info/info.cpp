@@ -2,8 +2,12 @@
 #include "cli/info/info.hpp"
 
 #include <CLI/CLI.hpp>
+#include <cctype>
 #include <cstdio>
 #include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "base/variables.hpp"
 #include "cli/common/command.hpp"
@@ -13,15 +17,14 @@
 #include "kernels/cuda/driver/image.hpp"
 #include "kernels/packer.hpp"
 #include "perfmodel/profile/profile.hpp"
+#include "telemetry/json_writer.hpp"
 
 namespace bestride {
 namespace {
 
 struct InfoOptions {
-  bool environment = false, markdown = false;
+  bool environment = false, markdown = false, json = false;
 };
-
-void print_line(const char* what, const std::string& text) { std::printf("%-16s %s\n", what, text.c_str()); }
 
 std::string source_text(const VariableValue& value) {
   switch (value.source) {
@@ -32,6 +35,24 @@ std::string source_text(const VariableValue& value) {
     case VariableSource::built_in: break;
   }
   return "default";
+}
+
+void print_environment_as_json() {
+  JsonWriter json;
+  json.open_object().member("format", "bestride-variables").member("version", 1).key("variables").open_array();
+  for (const Variable& variable : variables()) {
+    const VariableValue value = Settings::get().value(variable.name);
+    json.open_object()
+        .member("name", variable.name)
+        .member("value", value.text)
+        .member("source", source_text(value))
+        .member("default", variable.default_value)
+        .member("choices", variable.choices)
+        .member("help", variable.help)
+        .close_object();
+  }
+  json.close_array().close_object();
+  std::fputs(json.text().c_str(), stdout);
 }
 
 void print_environment() {
@@ -52,34 +73,53 @@ std::string profile_text() {
   return profile ? path : "built-in: " + profile.error().text;
 }
 
-void print_installation() {
+/// What is installed and in effect: a name and a text each.
+std::vector<std::pair<std::string, std::string>> installation_lines() {
+  std::vector<std::pair<std::string, std::string>> lines;
+  const auto add = [&lines](const char* name, const std::string& text) { lines.emplace_back(name, text); };
   const Installation installation = Installation::find();
-  print_line("bestride", BESTRIDE_VERSION);
-  print_line("library", installation.front.empty()
-                            ? installation.why_no_front()
-                            : installation.front + " (" +
-                                  (installation.version.empty() ? "can't be loaded" : installation.version) + ")");
+  add("bestride", BESTRIDE_VERSION);
+  add("library", installation.preload.empty()
+                     ? installation.why_no_preload()
+                     : installation.preload + " (" +
+                           (installation.version.empty() ? "can't be loaded" : installation.version) + ")");
   std::string abis;
-  for (const Back& back : installation.backs) abis += (abis.empty() ? "" : " ") + back.abi;
-  print_line("MPI ABIs", abis.empty() ? "none" : abis);
-  print_line("instruction set",
-             std::string(name(widest_isa())) + ", in use " + std::string(name(PackerOptions::from_settings().isa)));
+  for (const Backend& back : installation.backends) abis += (abis.empty() ? "" : " ") + back.abi;
+  add("MPI ABIs", abis.empty() ? "none" : abis);
+  add("instruction set",
+      std::string(name(widest_isa())) + ", in use " + std::string(name(PackerOptions::from_settings().isa)));
   std::string families;
   for (const Variable& variable : variables())
     if (std::string(variable.name) == "BESTRIDE_KERNEL")
       for (const char* c = variable.choices; *c; ++c) families += *c == '|' ? ' ' : *c;
-  print_line("kernel families", families);
-  print_line("GPU kernels",
-             cuda::has_kernels() ? "in this build" : "left out of this build: nvcc was not found when it was made");
-  print_line("CUDA driver", gpu_text(ask_about_gpus()));
-  print_line("profile", profile_text());
-  print_line("topology", processors_text());
+  add("kernel families", families);
+  add("GPU kernels",
+      cuda::has_kernels() ? "in this build" : "left out of this build: nvcc was not found when it was made");
+  add("CUDA driver", gpu_text(ask_about_gpus()));
+  add("profile", profile_text());
+  add("topology", processors_text());
   const std::string& codes = Settings::get().text("BESTRIDE_QUANTIZE");
-  print_line("approximate", codes == "off" ? "nothing"
-                                           : "large allgathers and sums of floating-point numbers between nodes: " +
-                                                 codes + " codes (BESTRIDE_QUANTIZE)");
+  add("approximate", codes == "off" ? "nothing"
+                                    : "large allgathers and sums of floating-point numbers between nodes: " + codes +
+                                          " codes (BESTRIDE_QUANTIZE)");
   const Result<RailsHere> rails = rails_here();
-  print_line("rails", (rails ? rails_text(*rails) : rails.error().text) + " (up here: " + nics_text() + ")");
+  add("rails", (rails ? rails_text(*rails) : rails.error().text) + " (up here: " + nics_text() + ")");
+  return lines;
+}
+
+void print_installation() {
+  for (const auto& [name, text] : installation_lines()) std::printf("%-16s %s\n", name.c_str(), text.c_str());
+}
+
+void print_installation_as_json() {
+  JsonWriter json;
+  json.open_object().member("format", "bestride-info").member("version", 1);
+  for (auto [name, text] : installation_lines()) {
+    for (char& c : name) c = c == ' ' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    json.member(name, text);
+  }
+  json.close_object();
+  std::fputs(json.text().c_str(), stdout);
 }
 
 }  // namespace
@@ -89,14 +129,16 @@ void add_info(CLI::App& app) {
   CLI::App* const command = app.add_subcommand("info", "what is installed and in effect");
   CLI::Option* const environment =
       command->add_flag("--env", options->environment, "every variable: value, where it is from, default, help");
-  command->add_flag("--markdown", options->markdown, "the variables as a documentation page")->needs(environment);
+  CLI::Option* const markdown =
+      command->add_flag("--markdown", options->markdown, "the variables as a documentation page")->needs(environment);
+  command->add_flag("--json", options->json, "as JSON")->excludes(markdown);
   command->callback([options] {
     if (options->markdown)
       std::fputs(variables_page().c_str(), stdout);
     else if (options->environment)
-      print_environment();
+      options->json ? print_environment_as_json() : print_environment();
     else
-      print_installation();
+      options->json ? print_installation_as_json() : print_installation();
   });
 }
 

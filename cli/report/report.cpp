@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <memory>
@@ -44,6 +45,9 @@ CacheSums cache_of(const Json& json) {
 }
 
 Json read_report(const std::string& path) {
+  if (std::filesystem::is_directory(path))
+    fail("'" + path + "' is a directory; give the report in it: the file that BESTRIDE_REPORT_FILE names, else " +
+         path + "/bestride-<job>.json");
   std::ifstream file(path, std::ios::binary);
   if (!file) fail("can't read '" + path + "': " + std::strerror(errno));
   const std::string text{std::istreambuf_iterator<char>(file), {}};

@@ -42,20 +42,16 @@ std::vector<std::string> choices_of(const std::string& variable) {
   return choices;
 }
 
-std::string preload_with(const std::string& front) {
-  // ld.so splits the list at blanks and colons and provides no quoting.
-  if (front.find_first_of(" :\t\n") != std::string::npos)
-    fail("the path '" + front +
-         "' holds a blank or a colon, which LD_PRELOAD can't name; install it under another path");
+std::string preload_with(const std::string& preload) {
   const char* before = std::getenv("LD_PRELOAD");
-  if (!before || !*before) return front;
+  if (!before || !*before) return preload;
   const std::string list = before;
   for (std::size_t from = 0; from < list.size();) {
     const std::size_t end = std::min(list.find_first_of(" :", from), list.size());
-    if (list.substr(from, end - from) == front) return list;
+    if (list.substr(from, end - from) == preload) return list;
     from = end + 1;
   }
-  return front + ":" + list;
+  return preload + ":" + list;
 }
 
 std::string checked_profile(const std::string& path) {
@@ -72,7 +68,7 @@ std::string checked_profile(const std::string& path) {
 
 Environment environment_of(const RunOptions& options, const Installation& installation) {
   Environment set;
-  set.emplace_back("LD_PRELOAD", preload_with(installation.front));
+  set.emplace_back("LD_PRELOAD", preload_with(installation.preload));
   if (options.report) set.emplace_back("BESTRIDE_REPORT", "1");
   if (options.disable) set.emplace_back("BESTRIDE_DISABLE", "1");
   // 1: the user asserts it. auto: the library finds out by itself.
@@ -87,9 +83,9 @@ Environment environment_of(const RunOptions& options, const Installation& instal
 }
 
 void run(const RunOptions& options) {
-  if (options.command.empty()) fail("no command to run; write it after '--': bestride run -- mpiexec -n 4 ./program");
+  if (options.command.empty()) fail("no command to run; for example: bestride run mpiexec -n 4 ./program");
   const Installation installation = Installation::find();
-  if (installation.front.empty()) fail(installation.why_no_front());
+  if (const std::string why = installation.why_no_preload(); !why.empty()) fail(why);
   const std::string launcher = find_program(options.command[0]);
   if (launcher.empty())
     fail("can't run '" + options.command[0] + "': there is no such program; is it in PATH?", exit_not_found);
@@ -113,17 +109,25 @@ void run(const RunOptions& options) {
   fail("can't run '" + launcher + "': " + std::strerror(errno), exit_not_found);
 }
 
+/// Where the job's command begins: at "--" or at the first word that is neither an option nor an option's value.
+std::vector<std::string>::iterator job_command(std::vector<std::string>& words) {
+  auto word = words.begin() + 1;
+  while (word < words.end() && word->starts_with('-') && *word != "--")
+    word += *word == "--profile" || *word == "--strategy" || *word == "--log" ? 2 : 1;
+  return std::min(word, words.end());
+}
+
 }  // namespace
 
 void add_run(CLI::App& app, std::vector<std::string>& words) {
   const auto options = std::make_shared<RunOptions>();
-  const auto dashes = std::find(words.begin(), words.end(), "--");
-  if (!words.empty() && words[0] == "run" && dashes != words.end()) {
-    options->command.assign(dashes + 1, words.end());
-    words.erase(dashes, words.end());
+  if (!words.empty() && words[0] == "run") {
+    const auto job = job_command(words);
+    options->command.assign(job != words.end() && *job == "--" ? job + 1 : job, words.end());
+    words.erase(job, words.end());
   }
   CLI::App* const command =
-      app.add_subcommand("run", "start a job with the library preloaded: bestride run -- mpiexec -n 4 ./program");
+      app.add_subcommand("run", "start a job with the library preloaded: bestride run mpiexec -n 4 ./program");
   command->add_flag("--report", options->report, "print and write what was done at the end of the job");
   command->add_flag("--disable", options->disable, "preload, but leave every call to the MPI library (to compare)");
   command->add_flag(

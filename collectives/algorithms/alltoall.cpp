@@ -5,28 +5,22 @@
 #include <cstring>
 #include <vector>
 
-#include "collectives/core/block_sizes.hpp"
 #include "collectives/core/node_vectors.hpp"
-#include "collectives/core/pair_sizes.hpp"
 #include "collectives/core/pieces.hpp"
 
 namespace bestride {
 namespace {
 
-constexpr std::int64_t staging_left = Hierarchy::staging_bytes - PairSizes::table_bytes;
-
 class Exchange {
  public:
-  Exchange(Hierarchy& hierarchy, const Operands& input, const Operands& output, bool equal, PipelineSettings pipeline,
-           bool* cut)
+  Exchange(Hierarchy& hierarchy, const Operands& input, const Operands& output, PipelineSettings pipeline)
       : h_(hierarchy),
         input_(input),
         output_(output),
-        equal_(equal),
-        cut_(cut),
-        sizes_(hierarchy, equal ? input.bytes(0) : -1),
+        block_(input.bytes(0)),
         rows_(hierarchy.topology(), input),
-        piece_(std::min({pipeline.piece, hierarchy.channels().slot_bytes(), staging_left / (2 * pipeline.in_flight)})),
+        piece_(std::min(
+            {pipeline.piece, hierarchy.channels().slot_bytes(), Hierarchy::staging_bytes / (2 * pipeline.in_flight)})),
         in_flight_(pipeline.in_flight),
         whole_(pipeline.whole),
         ahead_(static_cast<std::size_t>(hierarchy.local_ranks())) {}
@@ -34,9 +28,6 @@ class Exchange {
   Task run() {
     keep_own();
     std::vector<Task> tasks;
-    if (!equal_) co_await send_pair_sizes(h_, input_, sizes_);
-    sizes_.number();
-    if (!equal_ && cut_) *cut_ = any_longer();
     count_ahead();
     tasks.push_back(send());
     tasks.push_back(receive());
@@ -69,7 +60,7 @@ class Exchange {
           }
         if (++step_ >= nodes) return false;
         node = (of_.h_.node() + (sent_ ? step_ : nodes - step_)) % nodes;
-        bytes_ = sent_ ? of_.sizes_.going(node) : of_.sizes_.coming(node);
+        bytes_ = of_.vector_bytes(node);
         parts_ = bytes_ < of_.whole_ ? 1 : of_.h_.lanes();
         pieces_ = pieces_in(part_of(bytes_, parts_, 0).length(), of_.piece_);
         index_ = part_ = 0;
@@ -94,6 +85,21 @@ class Exchange {
     std::int64_t bytes_ = 0, pieces_ = 0, index_ = 0;
   };
 
+  std::int64_t ranks_on(int node) const noexcept {
+    return static_cast<std::int64_t>(h_.topology().ranks_on(node).size());
+  }
+  /// Bytes of the vector that goes to a node, and of the one that comes from it.
+  std::int64_t vector_bytes(int node) const noexcept { return h_.local_ranks() * ranks_on(node) * block_; }
+  /// What local rank q sends, as a range of the vector that goes to a node.
+  Range row(int node, int q) const noexcept {
+    const std::int64_t bytes = ranks_on(node) * block_;
+    return {q * bytes, (q + 1) * bytes};
+  }
+  /// What rank `from` sends to local rank q, as a range of the vector that comes from its node.
+  Range block(int from, int q) const noexcept {
+    const std::int64_t first = (std::int64_t{h_.topology().local_rank_of(from)} * h_.local_ranks() + q) * block_;
+    return {first, first + block_};
+  }
   int rank_of(int q) const noexcept { return h_.topology().ranks_on(h_.node())[static_cast<std::size_t>(q)]; }
   std::byte* staging(int index) noexcept { return h_.staging() + index * piece_; }
 
@@ -102,15 +108,14 @@ class Exchange {
   template <class Use>
   void blocks(int from, Range range, int q, Use use) const noexcept {
     for (const int rank : h_.topology().ranks_on(from)) {
-      if (common(sizes_.blocks(rank), range).length() <= 0) continue;
-      const Range block = sizes_.block(rank, q), met = common(block, range);
-      if (met.length() > 0) use(rank, Range{met.first - block.first, met.last - block.first}, met.first - range.first);
+      const Range whole = block(rank, q), met = common(whole, range);
+      if (met.length() > 0) use(rank, Range{met.first - whole.first, met.last - whole.first}, met.first - range.first);
     }
   }
   /// True if local rank q receives a part of this range.
   bool any_for(int from, Range range, int q) const noexcept {
     for (const int rank : h_.topology().ranks_on(from))
-      if (common(sizes_.block(rank, q), range).length() > 0) return true;
+      if (common(block(rank, q), range).length() > 0) return true;
     return false;
   }
 
@@ -128,16 +133,9 @@ class Exchange {
     }
   }
 
-  /// True if a received block is longer than its place.
-  bool any_longer() const noexcept {
-    for (int rank = 0; rank < h_.topology().ranks(); ++rank)
-      if (sizes_.block(rank, h_.local_rank()).length() > output_.of(rank).bytes()) return true;
-    return false;
-  }
-
   /// True if local rank q hands a part of a sent piece to the carrier.
   bool hands(int q, const Turns& turn) const noexcept {
-    return q != turn.here && common(sizes_.row(turn.node, q), turn.range).length() > 0;
+    return q != turn.here && common(row(turn.node, q), turn.range).length() > 0;
   }
   void count_ahead() noexcept {
     for (Turns turn(*this, true); turn.next();)
@@ -149,40 +147,31 @@ class Exchange {
   Task give() {
     for (Turns turn(*this, true); turn.next();) {
       if (!hands(h_.local_rank(), turn)) continue;
-      const Range own = sizes_.row(turn.node, h_.local_rank()), met = common(own, turn.range);
+      const Range own = row(turn.node, h_.local_rank()), met = common(own, turn.range);
       co_await until([&] { return h_.channels().vacant(Stream::own); });
       rows_.read(turn.node, {met.first - own.first, met.last - own.first}, h_.channels().slot(Stream::own));
       h_.channels().publish(Stream::own, turn.here);
     }
-    for (std::int64_t i = 0; i < local_pieces(h_.local_rank()); ++i)
+    for (std::int64_t i = 0; i < pieces_in(block_, piece_); ++i)
       for (int step = 1; step < h_.local_ranks(); ++step) {
         const int q = (h_.local_rank() + step) % h_.local_ranks();
-        const Range range = piece_of({0, input_.bytes(rank_of(q))}, i, piece_);
-        if (range.length() == 0) continue;
+        const Range range = piece_of({0, block_}, i, piece_);
         co_await until([&] { return h_.channels().vacant(Stream::own); });
         input_.of(rank_of(q)).read(h_.channels().slot(Stream::own), range.first, range.last);
         h_.channels().publish(Stream::own, q);
       }
   }
-  /// Pieces of the longest block that a local rank hands to another one.
-  std::int64_t local_pieces(int from) const noexcept {
-    std::int64_t pieces = 0;
-    for (int q = 0; q < h_.local_ranks(); ++q)
-      if (q != from) pieces = std::max(pieces, pieces_in(sizes_.block(rank_of(from), q).length(), piece_));
-    return pieces;
-  }
   Task take_local(int from) {
     co_await until([&] { return ahead_[static_cast<std::size_t>(from)] == 0; });
-    for (std::int64_t i = 0; i < local_pieces(from); ++i)
+    for (std::int64_t i = 0; i < pieces_in(block_, piece_); ++i)
       for (int step = 1; step < h_.local_ranks(); ++step) {
         const int q = (from + step) % h_.local_ranks();
-        const Range range = piece_of({0, sizes_.block(rank_of(from), q).length()}, i, piece_);
-        if (range.length() == 0) continue;
         if (q != h_.local_rank()) {
           h_.channels().skip(from, Stream::own);
           continue;
         }
         co_await until([&] { return h_.channels().arrived(from, Stream::own) != nullptr; });
+        const Range range = piece_of({0, block_}, i, piece_);
         output_.of(rank_of(from)).write(h_.channels().arrived(from, Stream::own), range.first, range.last);
         h_.channels().take(from, Stream::own);
       }
@@ -203,13 +192,13 @@ class Exchange {
       }
       const int slot = count % in_flight_;
       if (count >= in_flight_) co_await until([&] { return h_.wire().done(sent[static_cast<std::size_t>(slot)]); });
-      const Range own = sizes_.row(turn.node, h_.local_rank());
+      const Range own = row(turn.node, h_.local_rank());
       const std::byte* data = nullptr;
       if (common(own, turn.range) == turn.range)
         data = rows_.at(turn.node, {turn.range.first - own.first, turn.range.last - own.first});
       if (!data) {
         for (int q = 0; q < h_.local_ranks(); ++q) {
-          const Range met = common(sizes_.row(turn.node, q), turn.range);
+          const Range met = common(row(turn.node, q), turn.range);
           if (met.length() <= 0) continue;
           std::byte* place = staging(slot) + (met.first - turn.range.first);
           if (q == h_.local_rank()) {
@@ -249,8 +238,7 @@ class Exchange {
         Posted& place = posted[static_cast<std::size_t>(last % in_flight_)];
         std::byte* direct = nullptr;
         blocks(ahead.node, ahead.range, h_.local_rank(), [&](int rank, Range part, std::int64_t) {
-          const Operand room = output_.of(rank);
-          if (part.length() == ahead.range.length() && part.last <= room.bytes()) direct = room.at(part.first);
+          if (part.length() == ahead.range.length()) direct = output_.of(rank).at(part.first);
         });
         place.staged = direct ? nullptr : staging(in_flight_ + last % in_flight_);
         place.transfer = h_.wire().receive(ahead.there, direct ? direct : place.staged, ahead.range.length());
@@ -300,10 +288,8 @@ class Exchange {
   Hierarchy& h_;
   const Operands& input_;
   const Operands& output_;
-  const bool equal_;
-  bool* const cut_;
-  PairSizes sizes_;
-  const RankBlocks rows_;  ///< by node: what this rank has for it
+  const std::int64_t block_;  ///< bytes of each block
+  const RankBlocks rows_;     ///< by node: what this rank has for it
   const std::int64_t piece_;
   const int in_flight_;
   const std::int64_t whole_;
@@ -313,11 +299,8 @@ class Exchange {
 
 }  // namespace
 
-bool exchange_fits(const Topology& topology) noexcept { return PairSizes::fit(topology); }
-
-Task alltoall(Hierarchy& hierarchy, const Operands& input, const Operands& output, bool equal,
-              PipelineSettings pipeline, bool* cut) {
-  Exchange work(hierarchy, input, output, equal, pipeline, cut);
+Task alltoall(Hierarchy& hierarchy, const Operands& input, const Operands& output, PipelineSettings pipeline) {
+  Exchange work(hierarchy, input, output, pipeline);
   co_await work.run();
 }
 

@@ -95,7 +95,6 @@ class CachedJob {
   bool allgather(const Content& content, Coding coding, PipelineSettings pipeline, Gaps gaps) {
     count_from_here();
     std::vector<std::unique_ptr<TestBlocks>> blocks;
-    std::vector<std::unique_ptr<Elsewhere>> elsewhere;
     std::vector<Task> tasks;
     Content given = content, expected;
     for (int rank = 0; rank < job.ranks(); ++rank) {
@@ -105,12 +104,8 @@ class CachedJob {
       if (rank % 2) blocks.back()->fill(rank, content[i]);
       const Operand own =
           rank % 2 ? blocks.back()->of(rank) : Operand(given[i].data(), static_cast<std::int64_t>(given[i].size()));
-      // Every third rank has only codes.
-      elsewhere.push_back(std::make_unique<Elsewhere>(own, *blocks.back(), coding.format, coding.bits));
-      const Elsewhere* there = rank % 3 == 2 ? elsewhere.back().get() : nullptr;
-      tasks.push_back(cached_quantised_allgather(
-          job.at(rank), there ? Operand() : own, there ? static_cast<const Operands&>(*there) : *blocks.back(),
-          coding.format, coding.bits, *tables_[i], arenas_[i], pipeline, there ? there->ends() : CodedEnds{}));
+      tasks.push_back(cached_quantised_allgather(job.at(rank), own, *blocks.back(), coding.format, coding.bits,
+                                                 *tables_[i], arenas_[i], pipeline));
       expected.push_back(coded_once(content[i], coding.format, coding.bits));
     }
     if (!job.run(std::move(tasks))) return false;

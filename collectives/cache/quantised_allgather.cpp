@@ -7,6 +7,7 @@
 
 #include "collectives/cache/lookup.hpp"
 #include "collectives/quantised/coded_run.hpp"
+#include "collectives/quantised/operand_coder.hpp"
 #include "kernels/quantise/quantise.hpp"
 
 namespace bestride {
@@ -24,10 +25,10 @@ std::uint32_t coding_of(NumberFormat format, CodeBits bits) noexcept {
 /// The codes of this rank's block, one step at a time.
 class OwnCodes final : public OwnBlock {
  public:
-  /// `count`: numbers in the block. `own` and `room`, which takes the codes of a step, outlive this object.
-  OwnCodes(const CodeSource& own, std::int64_t count, NumberFormat format, CodeBits bits, std::byte* room) noexcept
+  /// `count`: numbers in the block. `coder` and `room`, which takes the codes of a step, outlive this object.
+  OwnCodes(const OperandCoder& coder, std::int64_t count, NumberFormat format, CodeBits bits, std::byte* room) noexcept
       : OwnBlock(quantised_bytes(count, format, bits), step / block_bytes(format, bits) * block_bytes(format, bits)),
-        own_(own),
+        coder_(coder),
         count_(count),
         format_(format),
         bits_(bits),
@@ -41,11 +42,11 @@ class OwnCodes final : public OwnBlock {
   const std::byte* read(Range range) const noexcept override {
     const std::int64_t block = quantised_block_size(bits_), bytes = block_bytes(format_, bits_),
                        first = range.first / bytes * block;
-    own_.encode({first, std::min(count_, first + pieces_in(range.length(), bytes) * block)}, room_);
+    coder_.encode({first, std::min(count_, first + pieces_in(range.length(), bytes) * block)}, room_);
     return room_;
   }
 
-  const CodeSource& own_;
+  const OperandCoder& coder_;
   const std::int64_t count_;
   const NumberFormat format_;
   const CodeBits bits_;
@@ -73,21 +74,20 @@ class Keeping final : public KeptCodes {
 }  // namespace
 
 Task cached_quantised_allgather(Hierarchy& h, Operand own, const Operands& all, NumberFormat format, CodeBits bits,
-                                CacheTable& table, Arena& arena, PipelineSettings pipeline, CodedEnds ends) {
+                                CacheTable& table, Arena& arena, PipelineSettings pipeline) {
   const CodedRun sizes(h.topology(), all, format, bits, 0, all_numbers, nullptr);
   const RankBlocks strings(h.topology(), sizes);
-  const OperandEnds here(own, all, format, bits, h.staging() + OwnBlock::step);
-  const OwnCodes codes(ends.own ? *ends.own : here, all.bytes(h.rank()) / number_bytes(format), format, bits,
-                       h.staging());
+  const OperandCoder coder(own, all, format, bits, h.staging() + OwnBlock::step);
+  const OwnCodes codes(coder, all.bytes(h.rank()) / number_bytes(format), format, bits, h.staging());
   Lookup lookup(h, strings, codes, table, arena, coding_of(format, bits));
   if (lookup.active()) co_await lookup.run();
   if (const std::byte* result = lookup.hit()) {
     const CodedRun kept(h.topology(), all, format, bits, 0, all_numbers, const_cast<std::byte*>(result));  // only read
-    co_await kept.decode_all(ends.all ? *ends.all : here);
+    co_await kept.decode_all(coder);
     co_return;
   }
   Keeping keeping(h.topology(), strings, lookup);
-  co_await quantised_allgather(h, own, all, format, bits, pipeline, ends, lookup.keeps() ? &keeping : nullptr);
+  co_await quantised_allgather(h, own, all, format, bits, pipeline, lookup.keeps() ? &keeping : nullptr);
   lookup.written();
 }
 

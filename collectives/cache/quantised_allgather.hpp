@@ -13,7 +13,6 @@ namespace bestride {
 
 /// As quantised_allgather(), with the tables and arenas of cached_allgather(). Calls of both may be mixed.
 Task cached_quantised_allgather(Hierarchy& hierarchy, Operand own, const Operands& all, NumberFormat format,
-                                CodeBits bits, CacheTable& table, Arena& arena, PipelineSettings pipeline,
-                                CodedEnds ends = {});
+                                CodeBits bits, CacheTable& table, Arena& arena, PipelineSettings pipeline);
 
 }  // namespace bestride

@@ -47,7 +47,7 @@ std::byte* RankBlocks::at(int node, Range range) const noexcept {
   each(node, range, [&](const Operand& block, Range part, std::int64_t offset) {
     std::byte* here = block.at(part.first);
     if (offset == 0) start = here;
-    together = together && here && here == start + offset && part.last <= block.bytes();
+    together = together && here && here == start + offset;
   });
   return together ? start : nullptr;
 }

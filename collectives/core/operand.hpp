@@ -2,7 +2,6 @@
 #pragma once
 // Operand: the (buffer, count, datatype) of a collective as a sequence of packed bytes. It can be read and written
 // piece by piece, so derived types never need a complete packed copy.
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -29,7 +28,7 @@ class Operand {
   std::int64_t bytes() const noexcept { return bytes_; }
   /// The address of a packed byte if the operand is contiguous, else nullptr.
   std::byte* at(std::int64_t byte) const noexcept { return packer_ ? nullptr : user_ + byte; }
-  /// 0 <= first <= last <= bytes().
+  /// For read() and write(): 0 <= first <= last <= bytes().
   void read(void* to, std::int64_t first, std::int64_t last) const noexcept {
     if (first == last) return;
     if (packer_)
@@ -37,10 +36,8 @@ class Operand {
     else
       std::memcpy(to, user_ + first, static_cast<std::size_t>(last - first));
   }
-  /// 0 <= first <= last. Bytes beyond bytes() are dropped: a message may be longer than the operand.
   void write(const void* from, std::int64_t first, std::int64_t last) const noexcept {
-    last = std::min(last, bytes_);
-    if (first >= last) return;
+    if (first == last) return;
     if (packer_)
       packer_->unpack_range(user_, from, first, last);
     else
@@ -57,8 +54,7 @@ class Operand {
 class Operands {
  public:
   virtual Operand of(int rank) const noexcept = 0;
-  /// of(rank).bytes(), but cheap. For a received block whose sender passes its size, this is the sender's size, and
-  /// of(rank) may have less room.
+  /// of(rank).bytes(), but cheap.
   virtual std::int64_t bytes(int rank) const noexcept = 0;
 
  protected:

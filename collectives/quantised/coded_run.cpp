@@ -47,19 +47,19 @@ CodedRun::Part CodedRun::part_of_run(int rank, std::int64_t index) const noexcep
   return {{first_ + begin, first_ + end}, of(rank).at(quantised_bytes(begin, format_, bits_))};
 }
 
-void CodedRun::encode(int rank, const CodeSource& own) const noexcept {
+void CodedRun::encode(int rank, const OperandCoder& coder) const noexcept {
   for (std::int64_t i = 0; i < parts(rank); ++i) {
     const Part part = part_of_run(rank, i);
-    own.encode(part.numbers, part.codes);
+    coder.encode(part.numbers, part.codes);
   }
 }
 
-Task CodedRun::decode_all(const CodeSink& all) const {
+Task CodedRun::decode_all(const OperandCoder& coder) const {
   for (int rank = 0; rank < static_cast<int>(codes_.size()); ++rank)
     for (std::int64_t i = 0; i < parts(rank); ++i) {
       co_await pause();
       const Part part = part_of_run(rank, i);
-      all.decode(rank, part.numbers, part.codes);
+      coder.decode(rank, part.numbers, part.codes);
     }
 }
 

@@ -11,7 +11,7 @@
 #include "collectives/core/lanes.hpp"
 #include "collectives/core/operand.hpp"
 #include "collectives/core/task.hpp"
-#include "collectives/quantised/coded_ends.hpp"
+#include "collectives/quantised/operand_coder.hpp"
 #include "kernels/quantise/format.hpp"
 #include "model/topology.hpp"
 
@@ -36,11 +36,11 @@ class CodedRun final : public Operands {
   /// Where the run's codes begin among the codes of a whole block.
   std::int64_t begin() const noexcept;
 
-  /// `own`: the rank's whole block. At most `part` numbers are requested at a time.
-  void encode(int rank, const CodeSource& own) const noexcept;
-  /// Decodes the numbers of all ranks, one part per step, so that messages in flight make progress. `all` outlives the
-  /// task.
-  Task decode_all(const CodeSink& all) const;
+  /// `coder`: of whole blocks, with room for `part` numbers.
+  void encode(int rank, const OperandCoder& coder) const noexcept;
+  /// Decodes the numbers of all ranks, one part per step, so that messages in flight make progress. `coder` outlives
+  /// the task.
+  Task decode_all(const OperandCoder& coder) const;
 
  private:
   std::int64_t numbers_of(int rank) const noexcept { return blocks_.bytes(rank) / number_; }

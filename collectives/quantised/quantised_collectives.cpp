@@ -9,6 +9,7 @@
 #include "collectives/core/node_vectors.hpp"
 #include "collectives/core/pieces.hpp"
 #include "collectives/quantised/coded_run.hpp"
+#include "collectives/quantised/operand_coder.hpp"
 #include "collectives/quantised/quantised_sum.hpp"
 #include "kernels/quantise/quantise.hpp"
 
@@ -41,6 +42,22 @@ class RunKept final : public Kept {
   KeptCodes& to_;
 };
 
+/// By rank: its lanes of its node's part.
+std::vector<Range> sum_parts(const Topology& topology, std::int64_t bytes, NumberFormat format) {
+  const std::int64_t number = number_bytes(format);
+  const EvenParts strings(topology, Operand(nullptr, bytes), number);
+  std::vector<Range> parts(static_cast<std::size_t>(topology.ranks()));
+  for (int node = 0; node < topology.nodes(); ++node) {
+    const std::int64_t begin = part_of(bytes, topology.nodes(), node, number).first;
+    int local = 0;
+    for (const int rank : topology.ranks_on(node)) {
+      const Range part = strings.part(node, local++);
+      parts[static_cast<std::size_t>(rank)] = {begin + part.first, begin + part.last};
+    }
+  }
+  return parts;
+}
+
 /// The parts of a vector that the ranks have after reduce_to_owners().
 class EvenBlocks final : public Operands {
  public:
@@ -62,39 +79,21 @@ NumberFormat accumulator_of(NumberFormat format) noexcept { return is_short(form
 
 }  // namespace
 
-/// By rank: its lanes of its node's part.
-std::vector<Range> sum_parts(const Topology& topology, std::int64_t bytes, NumberFormat format) {
-  const std::int64_t number = number_bytes(format);
-  const EvenParts strings(topology, Operand(nullptr, bytes), number);
-  std::vector<Range> parts(static_cast<std::size_t>(topology.ranks()));
-  for (int node = 0; node < topology.nodes(); ++node) {
-    const std::int64_t begin = part_of(bytes, topology.nodes(), node, number).first;
-    int local = 0;
-    for (const int rank : topology.ranks_on(node)) {
-      const Range part = strings.part(node, local++);
-      parts[static_cast<std::size_t>(rank)] = {begin + part.first, begin + part.last};
-    }
-  }
-  return parts;
-}
-
 Task quantised_allgather(Hierarchy& h, Operand own, const Operands& all, NumberFormat format, CodeBits bits,
-                         PipelineSettings pipeline, CodedEnds ends, KeptCodes* kept) {
-  const OperandEnds here(own, all, format, bits, h.staging());
-  const CodeSource& source = ends.own ? *ends.own : here;
-  const CodeSink& sink = ends.all ? *ends.all : here;
+                         PipelineSettings pipeline, KeptCodes* kept) {
+  const OperandCoder coder(own, all, format, bits, h.staging());
   std::optional<CodedRun> runs[2];
   std::int64_t first = 0;
   for (int turn = 0;; turn ^= 1) {
     const CodedRun* before = runs[turn ^ 1] ? &*runs[turn ^ 1] : nullptr;
     const std::int64_t length = CodedRun::length_within(room_bytes, all, h.topology().ranks(), format, bits, first);
     if (length == 0) {
-      if (before) co_await before->decode_all(sink);
+      if (before) co_await before->decode_all(coder);
       co_return;
     }
     CodedRun& run = runs[turn].emplace(h.topology(), all, format, bits, first, length, h.kept() + turn * room_bytes);
     first += length;
-    run.encode(h.rank(), source);
+    run.encode(h.rank(), coder);
     const RankBlocks strings(h.topology(), run);
     std::optional<RunKept> keeps;
     if (kept) {
@@ -104,7 +103,7 @@ Task quantised_allgather(Hierarchy& h, Operand own, const Operands& all, NumberF
     }
     std::vector<Task> tasks;
     tasks.push_back(allgather(h, strings, pipeline, 1, keeps ? &*keeps : nullptr));
-    if (before) tasks.push_back(before->decode_all(sink));
+    if (before) tasks.push_back(before->decode_all(coder));
     co_await all_of(tasks);
   }
 }
@@ -125,7 +124,7 @@ Task quantised_reduce_scatter(Hierarchy& h, const Operands& input, Operand outpu
 }
 
 Task quantised_allreduce(Hierarchy& h, Operand input, Operand output, NumberFormat format, CodeBits bits,
-                         CodeBits result_bits, PipelineSettings pipeline, const CodeSink* results) {
+                         CodeBits result_bits, PipelineSettings pipeline) {
   const std::int64_t number = number_bytes(format);
   const EvenBlocks blocks(h.topology(), output, format);
   {
@@ -139,7 +138,7 @@ Task quantised_allreduce(Hierarchy& h, Operand input, Operand output, NumberForm
     else
       co_await reduce_to_lanes(h, given, result, sum, order, pipeline);
   }
-  co_await quantised_allgather(h, blocks.of(h.rank()), blocks, format, result_bits, pipeline, {nullptr, results});
+  co_await quantised_allgather(h, blocks.of(h.rank()), blocks, format, result_bits, pipeline);
 }
 
 }  // namespace bestride

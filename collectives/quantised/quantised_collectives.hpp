@@ -9,12 +9,9 @@
 // others in their order. So in the result, the part of every node except the owner's has been encoded once.
 //
 // 16-bit numbers are added as float32 and rounded at the end; float32 and float64 are added in their own format.
-#include <vector>
-
 #include "collectives/core/hierarchy.hpp"
 #include "collectives/core/operand.hpp"
 #include "collectives/core/task.hpp"
-#include "collectives/quantised/coded_ends.hpp"
 #include "kernels/quantise/format.hpp"
 
 namespace bestride {
@@ -35,11 +32,9 @@ class KeptCodes {
 
 /// `own`: this rank's block; it may be the memory of its block in `all`. All blocks of `all` are written, and the own
 /// block gets the same values as on other ranks. Each operand is a whole number of numbers of `format`; its size is the
-/// same on all ranks. If `ends` provides the encoder or decoder, the operand is not accessed, and only the sizes of
-/// `all` are used; this choice is local to this rank. All arguments outlive the task. At most most_quantised_ranks
-/// members. `kept` may be nullptr.
+/// same on all ranks. All arguments outlive the task. At most most_quantised_ranks members. `kept` may be nullptr.
 Task quantised_allgather(Hierarchy& hierarchy, Operand own, const Operands& all, NumberFormat format, CodeBits bits,
-                         PipelineSettings pipeline, CodedEnds ends = {}, KeptCodes* kept = nullptr);
+                         PipelineSettings pipeline, KeptCodes* kept = nullptr);
 
 /// As reduce_scatter(), for a sum of numbers.
 Task quantised_reduce_scatter(Hierarchy& hierarchy, const Operands& input, Operand output, NumberFormat format,
@@ -47,12 +42,8 @@ Task quantised_reduce_scatter(Hierarchy& hierarchy, const Operands& input, Opera
 
 /// As allreduce(), for a sum of contiguous numbers: quantised_reduce_scatter() and then quantised_allgather(), with
 /// `bits` for the summands and `result_bits` for the sums. All members get the same bits. At most most_quantised_ranks
-/// members. If `results` is not nullptr, it decodes the sums, with each rank's part (sum_parts()) as a block, and only
-/// the part that this rank sums is written to `output`.
+/// members.
 Task quantised_allreduce(Hierarchy& hierarchy, Operand input, Operand output, NumberFormat format, CodeBits bits,
-                         CodeBits result_bits, PipelineSettings pipeline, const CodeSink* results = nullptr);
-
-/// By rank: the range of `bytes` that it sums in quantised_allreduce(). May throw std::bad_alloc.
-std::vector<Range> sum_parts(const Topology& topology, std::int64_t bytes, NumberFormat format);
+                         CodeBits result_bits, PipelineSettings pipeline);
 
 }  // namespace bestride

@@ -66,7 +66,6 @@ void gather(const Case& given, std::mt19937_64& random) {
     expected.push_back(coded_once(sent.back(), given.format, given.bits));
   }
   std::vector<std::unique_ptr<TestBlocks>> blocks;
-  std::vector<std::unique_ptr<Elsewhere>> elsewhere;
   std::vector<Task> tasks;
   for (int rank = 0; rank < given.ranks(); ++rank) {
     blocks.push_back(std::make_unique<TestBlocks>(bytes, random() % 3 == 0));
@@ -75,17 +74,6 @@ void gather(const Case& given, std::mt19937_64& random) {
     const bool in_place = random() % 2;
     if (in_place) place.write(own.data(), 0, place.bytes());
     const Operand from = in_place ? place : apart;
-    if (random() % 2) {
-      elsewhere.push_back(std::make_unique<Elsewhere>(from, *blocks.back(), given.format, given.bits));
-      const CodedEnds ends = elsewhere.back()->ends();
-      // Or one of both.
-      const bool own_here = random() % 3 == 0, all_here = !own_here && random() % 2;
-      const Operands& all = all_here ? static_cast<const Operands&>(*blocks.back()) : *elsewhere.back();
-      tasks.push_back(quantised_allgather(job.at(rank), own_here ? from : Operand(nullptr, from.bytes()), all,
-                                          given.format, given.bits, given.pipeline,
-                                          {own_here ? nullptr : ends.own, all_here ? nullptr : ends.all}));
-      continue;
-    }
     tasks.push_back(quantised_allgather(job.at(rank), from, *blocks.back(), given.format, given.bits, given.pipeline));
   }
   ASSERT_TRUE(job.run(std::move(tasks)));
@@ -224,21 +212,6 @@ class Blocks final : public Operands {
   std::vector<std::int64_t> begins_{0};
 };
 
-/// The parts of a vector that each rank sums.
-class SumBlocks final : public Operands {
- public:
-  SumBlocks(const Topology& topology, std::vector<std::byte>& numbers, NumberFormat format)
-      : numbers_(numbers), parts_(sum_parts(topology, static_cast<std::int64_t>(numbers.size()), format)) {}
-  Operand of(int rank) const noexcept override {
-    return Operand(numbers_.data() + parts_[static_cast<std::size_t>(rank)].first, bytes(rank));
-  }
-  std::int64_t bytes(int rank) const noexcept override { return parts_[static_cast<std::size_t>(rank)].length(); }
-
- private:
-  std::vector<std::byte>& numbers_;
-  const std::vector<Range> parts_;
-};
-
 /// The node that sums an element of a vector of `count`.
 int part_owner(const Topology& topology, std::int64_t count, std::int64_t element) {
   int node = 0;
@@ -307,24 +280,16 @@ TEST(QuantisedAllreduce, AllHaveTheSameBitsOffByOneMoreCoding) {
     SimulatedJob job(given.nodes, random());
     Summands summands(given, job.topology(), count, random() % 2, random);
     const std::int64_t number = number_bytes(given.format);
-    Results results = summands.numbers, elsewhere = results;
+    Results results = summands.numbers;
     std::vector<Task> tasks;
     const bool in_place = random() % 2;
-    std::vector<std::unique_ptr<SumBlocks>> blocks;
-    std::vector<std::unique_ptr<Elsewhere>> ends;
     for (int rank = 0; rank < given.ranks(); ++rank) {
       const Operand output(results[static_cast<std::size_t>(rank)].data(), count * number),
           input(summands.numbers[static_cast<std::size_t>(rank)].data(), count * number);
-      blocks.push_back(
-          std::make_unique<SumBlocks>(job.topology(), elsewhere[static_cast<std::size_t>(rank)], given.format));
-      ends.push_back(std::make_unique<Elsewhere>(Operand(), *blocks.back(), given.format, CodeBits::int8));
       tasks.push_back(quantised_allreduce(job.at(rank), in_place ? output : input, output, given.format, given.bits,
-                                          CodeBits::int8, given.pipeline,
-                                          rank % 2 ? ends.back()->ends().all : nullptr));
+                                          CodeBits::int8, given.pipeline));
     }
     ASSERT_TRUE(job.run(std::move(tasks)));
-    for (int rank = 1; rank < given.ranks(); rank += 2)
-      std::swap(results[static_cast<std::size_t>(rank)], elsewhere[static_cast<std::size_t>(rank)]);
     for (const auto& result : results) ASSERT_EQ(result, results[0]);
     std::vector<std::int64_t> string(static_cast<std::size_t>(count));
     for (std::int64_t i = 0; i < count; ++i) string[static_cast<std::size_t>(i)] = i;

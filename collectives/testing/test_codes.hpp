@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Numbers for quantised allgathers, and their values after one coding. For tests.
-#include <memory>
 #include <random>
 #include <vector>
 
-#include "collectives/quantised/coded_ends.hpp"
 #include "kernels/quantise/quantise.hpp"
 #include "kernels/quantise/test_numbers.hpp"
 
@@ -38,23 +36,5 @@ inline std::vector<std::byte> coded_once(const std::vector<std::byte>& numbers, 
   dequantise(codes.data(), bits, count, format, back.data());
   return back;
 }
-
-/// A rank's blocks in memory that a collective can't access: it gets sizes, and codes.
-class Elsewhere final : public Operands {
- public:
-  /// `all` outlives this object.
-  Elsewhere(Operand own, const Operands& all, NumberFormat format, CodeBits bits)
-      : all_(all), room_(new std::byte[room_bytes]), ends_(own, all, format, bits, room_.get()) {}
-  Operand of(int rank) const noexcept override { return {nullptr, bytes(rank)}; }
-  std::int64_t bytes(int rank) const noexcept override { return all_.bytes(rank); }
-  CodedEnds ends() const { return {&ends_, &ends_}; }
-
- private:
-  static constexpr std::size_t room_bytes = 32 << 20;
-
-  const Operands& all_;
-  const std::unique_ptr<std::byte[]> room_;
-  const OperandEnds ends_;
-};
 
 }  // namespace bestride

@@ -12,8 +12,8 @@ namespace {
 
 template <class Blocks>
 void record_all(CallId id, const Blocks& blocks) noexcept {
-  for (const auto& side : blocks.endpoints())
-    if (side.plan()) record(id, side, 0);
+  for (const auto& endpoint : blocks.endpoints())
+    if (endpoint.plan()) record(id, endpoint, 0);
 }
 
 /// The user's arguments of one direction.

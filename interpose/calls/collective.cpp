@@ -54,8 +54,8 @@ class Collective {
                 receives_ ? in_.arguments() : given_in_.arguments());
   }
   void record_in_report(CallId id, double seconds) const noexcept {
-    if (out_.side().plan()) record(id, out_.side(), seconds);
-    if (in_.side().plan()) record(id, in_.side(), out_.side().plan() ? 0 : seconds);
+    if (out_.endpoint().plan()) record(id, out_.endpoint(), seconds);
+    if (in_.endpoint().plan()) record(id, in_.endpoint(), out_.endpoint().plan() ? 0 : seconds);
   }
 
  private:

@@ -44,14 +44,14 @@ struct Faults {
 /// Returns the call's error.
 int flush(TransferBatch& batch, const Faults& faults, int error, int count, MPI_Status* statuses) {
   const TransferPart* lost = batch.flush();
-  if (faults.first.error != MPI_SUCCESS) raise(faults.first.comm, error = MPI_ERR_IN_STATUS);
+  if (faults.first.error != MPI_SUCCESS) raise_error(faults.first.comm, error = MPI_ERR_IN_STATUS);
   if (!lost) return error;
   if (statuses != MPI_STATUSES_IGNORE) {
     if (class_of(error) != MPI_ERR_IN_STATUS)
       for (int i = 0; i < count; ++i) statuses[i].MPI_ERROR = MPI_SUCCESS;
     batch.for_each_failed([&](const TransferPart& part) { statuses[part.index].MPI_ERROR = MPI_ERR_OTHER; });
   }
-  return error == MPI_SUCCESS ? raise(lost->staging->comm(), MPI_ERR_IN_STATUS) : error;
+  return error == MPI_SUCCESS ? raise_error(lost->staging->comm(), MPI_ERR_IN_STATUS) : error;
 }
 
 /// Completes all emulates_nonblocking requests in the list that were refused, as if the call had completed only these,

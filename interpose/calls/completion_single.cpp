@@ -21,8 +21,8 @@ CompletionError complete_single(Completion* completion, int error, bool done, MP
 
 /// Moves the batch. `error`: the library's. Returns the call's error.
 int flush(TransferBatch& batch, const CompletionError& fault, int error) {
-  if (const TransferPart* lost = batch.flush()) return raise(lost->staging->comm());
-  return fault.error != MPI_SUCCESS ? raise(fault.comm, fault.error) : error;
+  if (const TransferPart* lost = batch.flush()) return raise_error(lost->staging->comm());
+  return fault.error != MPI_SUCCESS ? raise_error(fault.comm, fault.error) : error;
 }
 int complete_one(Completion* completion, int error, bool done, MPI_Request* request, const MPI_Status* status) {
   TransferBatch batch;

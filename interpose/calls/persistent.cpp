@@ -21,7 +21,7 @@ MessageCompletion* new_persistent_message() noexcept {
 }
 
 template <Calls& via, auto slot, class OneEndpoint, class Buffer, class Count>
-int init(CallId id, OneEndpoint MessageCompletion::*endpoint, Buffer* buffer, Count count, MPI_Datatype type, int peer,
+int init(CallId id, OneEndpoint MessageCompletion::*member, Buffer* buffer, Count count, MPI_Datatype type, int peer,
          int tag, MPI_Comm comm, MPI_Request* request) {
   TypeEntry* entry = find_candidate(type, count);
   if (!entry || !request) [[likely]] {
@@ -32,27 +32,28 @@ int init(CallId id, OneEndpoint MessageCompletion::*endpoint, Buffer* buffer, Co
   // A persistent request will be reused, so its plan is made at the first use.
   entry->expect_reuse();
   const Stopwatch watch(reporting());
-  OneEndpoint side;
+  OneEndpoint endpoint;
   std::unique_ptr<MessageCompletion> completion;
-  const bool ours = side.prepare(buffer, count, entry, peer, comm, largest_count<Count>);
-  bool kept = ours && (!side.packs() || (completion = std::unique_ptr<MessageCompletion>(new_persistent_message())));
+  const bool ours = endpoint.prepare(buffer, count, entry, peer, comm, largest_count<Count>);
+  bool kept =
+      ours && (!endpoint.packs() || (completion = std::unique_ptr<MessageCompletion>(new_persistent_message())));
   if constexpr (std::is_same_v<OneEndpoint, ReceiveEndpoint>)
-    kept = kept || (ours && side.receive_without_completion(buffer, count, entry, largest_count<Count>));
-  if (!kept) side.refuse_device_memory();
-  if (side.refused()) [[unlikely]]
-    return side.raise();
+    kept = kept || (ours && endpoint.receive_without_completion(buffer, count, entry, largest_count<Count>));
+  if (!kept) endpoint.refuse_device_memory();
+  if (endpoint.refused()) [[unlikely]]
+    return endpoint.raise_error();
   if (kept) {
-    buffer = static_cast<Buffer*>(side.buffer());
-    count = static_cast<Count>(side.count());
-    type = side.type();
+    buffer = static_cast<Buffer*>(endpoint.buffer());
+    count = static_cast<Count>(endpoint.count());
+    type = endpoint.type();
   }
   const int error = (via.*slot)(buffer, count, type, peer, tag, comm, request);
   if (reporting()) [[unlikely]]
-    record(id, side, watch.seconds());
+    record(id, endpoint, watch.seconds());
   if (error != MPI_SUCCESS) return error;
   runtime().comms.add_valid(comm);
   if (completion) {
-    (*completion).*endpoint = std::move(side);
+    (*completion).*member = std::move(endpoint);
     attach(completion.release(), *request);
   }
   return error;
@@ -88,7 +89,7 @@ int fill_batch(int count, MPI_Request* requests) noexcept {
   for (int i = 0; i < count; ++i)
     if (Completion* completion = runtime().requests.find(requests[i]);
         completion && completion->persistent && completion->refused() && error == MPI_SUCCESS)
-      error = completion->raise();
+      error = completion->raise_error();
   if (error != MPI_SUCCESS)
     for (int i = 0; i < count; ++i)
       if (Completion* completion = runtime().requests.find(requests[i]); completion && completion->persistent)
@@ -104,7 +105,7 @@ int start(MPI_Request* request) {
   Completion* completion = before_start(*request);
   if (completion && completion->refused()) [[unlikely]] {
     completion->pending = false;
-    return completion->raise();
+    return completion->raise_error();
   }
   int error;
   try {

@@ -78,7 +78,7 @@ int send(CallId id, const void* buffer, Count count, MPI_Datatype type, int peer
   const bool ours = out.prepare(buffer, count, entry, peer, comm, largest_count<Count>, blocks_alone);
   if (ours) out.fill();
   if (out.refused()) [[unlikely]]
-    return out.raise();
+    return out.raise_error();
   if (ours) {
     error = (next.*slot)(out.buffer(), static_cast<Count>(out.count()), out.type(), peer, tag, comm);
   } else {
@@ -104,9 +104,9 @@ int receive(CallId id, void* buffer, Count count, TypeEntry* entry, int peer, MP
     error = call(in.buffer(), static_cast<Count>(in.count()), in.type(), status);
     if (error == MPI_SUCCESS && in.wants_status()) in.complete(*status);
     if (in.refused()) [[unlikely]]
-      error = in.raise();
+      error = in.raise_error();
   } else if (in.refused()) {
-    return in.raise();
+    return in.raise_error();
   } else {
     error = call(buffer, count, type, status);
   }
@@ -177,14 +177,14 @@ int sendrecv(CallId id, const void* send_buffer, Count send_count, MPI_Datatype 
     if (in.wants_status() && status == MPI_STATUS_IGNORE) status = &own;
   }
   if (out.refused() || in.refused()) [[unlikely]]
-    return out.refused() ? out.raise() : in.raise();
+    return out.refused() ? out.raise_error() : in.raise_error();
   int error = (via.*slot)(send_buffer, send_count, send_type, to, send_tag, receive_buffer, receive_count, receive_type,
                           from, receive_tag, comm, status);
   if (error == MPI_SUCCESS) {
     if (in.wants_status()) in.complete(*status);
     runtime().comms.add_valid(comm);
     if (in.refused()) [[unlikely]]
-      error = in.raise();
+      error = in.raise_error();
   }
   if (reporting()) [[unlikely]] {
     record(id, out, watch.seconds());
@@ -221,7 +221,7 @@ int sendrecv_replace(CallId id, void* buffer, Count count, MPI_Datatype type, in
   const bool ours = in.prepare(buffer, count, entry, from == MPI_PROC_NULL ? to : from, comm, largest_count<Count>,
                                {.relies_on_announcements = false});
   if (in.refused()) [[unlikely]]
-    return in.raise();
+    return in.raise_error();
   if (ours && in.packs()) {
     const void* sent = buffer;
     Count sent_count = count;
@@ -233,7 +233,7 @@ int sendrecv_replace(CallId id, void* buffer, Count count, MPI_Datatype type, in
       sent_type = out.type();
     }
     if (out.refused()) [[unlikely]]
-      return out.raise();
+      return out.raise_error();
     if (status == MPI_STATUS_IGNORE) status = &own;
     error = (via.*with_two_buffers<slot>)(sent, sent_count, sent_type, to, send_tag, in.buffer(),
                                           static_cast<Count>(in.count()), in.type(), from, receive_tag, comm, status);
@@ -246,7 +246,7 @@ int sendrecv_replace(CallId id, void* buffer, Count count, MPI_Datatype type, in
   }
   if (error == MPI_SUCCESS) runtime().comms.add_valid(comm);
   if (error == MPI_SUCCESS && in.refused()) [[unlikely]]
-    error = in.raise();
+    error = in.raise_error();
   if (reporting()) [[unlikely]] {
     record(id, in, watch.seconds());
     if (out.plan()) record(id, out, 0);

@@ -85,7 +85,7 @@ int isend(CallId id, const void* buffer, Count count, MPI_Datatype type, int pee
   start_deferred_sends();
   if (kept) out.fill();
   if (out.refused()) [[unlikely]]
-    return out.raise();
+    return out.raise_error();
   if (kept) {
     buffer = out.buffer();
     count = static_cast<Count>(out.count());
@@ -113,7 +113,7 @@ int ireceive(CallId id, void* buffer, Count count, TypeEntry* entry, MPI_Datatyp
                in.receive_without_completion(buffer, count, entry, largest_count<Count>));
   if (!kept) in.refuse_device_memory();
   if (in.refused()) [[unlikely]]
-    return in.raise();
+    return in.raise_error();
   if (kept) {
     buffer = in.buffer();
     count = static_cast<Count>(in.count());
@@ -189,11 +189,11 @@ int isendrecv(CallId id, const void* send_buffer, Count send_count, MPI_Datatype
       receive_type = completion->in.type();
     }
     if (completion->refused()) [[unlikely]]
-      return completion->raise();
+      return completion->raise_error();
   } else if (gpu_runtime_detected()) {
     for (const BufferLocation& place : {locate_buffer(send_buffer, send_count, send_entry),
                                         locate_buffer(receive_buffer, receive_count, receive_entry)})
-      if (request && place.needs_device) return raise(comm);
+      if (request && place.needs_device) return raise_error(comm);
   }
   const int error = (via.*slot)(send_buffer, send_count, send_type, to, send_tag, receive_buffer, receive_count,
                                 receive_type, from, receive_tag, comm, request);
@@ -236,9 +236,9 @@ int isendrecv_replace(CallId id, void* buffer, Count count, MPI_Datatype type, i
                                            largest_count<Count>, no_respelling) &&
                     completion->in.packs();
   if (completion && completion->refused()) [[unlikely]]
-    return completion->raise();
+    return completion->raise_error();
   if (!completion && request && gpu_runtime_detected() && locate_buffer(buffer, count, entry).needs_device)
-    return raise(comm);
+    return raise_error(comm);
   int error;
   if (ours) {
     const void* sent = buffer;
@@ -253,7 +253,7 @@ int isendrecv_replace(CallId id, void* buffer, Count count, MPI_Datatype type, i
     completion->in.fill();
     completion->whole = true;
     if (completion->refused()) [[unlikely]]
-      return completion->raise();
+      return completion->raise_error();
     error =
         (via.*nonblocking_with_two_buffers<slot>)(sent, sent_count, sent_type, to, send_tag, completion->in.buffer(),
                                                   static_cast<Count>(completion->in.count()), completion->in.type(),

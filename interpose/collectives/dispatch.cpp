@@ -26,42 +26,29 @@ Route route(CommEntry& entry, Collective what, std::int64_t bytes, bool blocking
   return to;
 }
 
-Route route_of_any_size(CommEntry& entry, Collective what, std::int64_t bytes, bool blocking) noexcept {
-  const Job* all = job();
-  if (!all || all->chooser.parameters().mode != CollectiveMode::hierarchical) return {};
-  // Pieces as for long blocks; a short block is one piece.
-  LibraryForm left;
-  Route to = route(entry, what, std::int64_t{1} << 30, blocking, false, &left);
-  to.bytes = bytes;
-  to.saved_s = 0;
-  return to;
-}
-
 int execute_collective(const Route& route, MPI_Comm comm, const char* call, std::unique_ptr<Operation> operation,
                        bool persistent, MPI_Request* request) {
   const Stopwatch watch(reporting());
-  const char* way = operation->way();
+  const char* variant = operation->variant();
   operation->pipeline = route.pipeline;
   operation->comm = comm;
-  int error = MPI_SUCCESS;
   if (!persistent) {
     TransferBatch batch;
     operation->staged.copy_in();
-    if (batch.flush()) return raise(comm);
+    if (batch.flush()) return raise_error(comm);
   }
   if (request) {
-    error = give_request(route.owner, std::move(operation), persistent, request);
-    if (error != MPI_SUCCESS) return raise(comm, error);
+    const int error = give_request(route.owner, std::move(operation), persistent, request);
+    if (error != MPI_SUCCESS) return raise_error(comm, error);
   } else {
-    if (!route.queue->add(*operation) || !route.queue->run(*operation)) return raise(comm);
+    if (!route.queue->add(*operation) || !route.queue->run(*operation)) return raise_error(comm);
     TransferBatch batch;
     operation->staged.copy_out();
-    if (batch.flush()) return raise(comm);
-    if (operation->truncated) error = raise(comm, MPI_ERR_TRUNCATE);
+    if (batch.flush()) return raise_error(comm);
   }
   if (reporting()) [[unlikely]]
-    record_collective(call, way, route.bytes, watch.seconds(), route.saved_s);
-  return error;
+    record_collective(call, variant, route.bytes, watch.seconds(), route.saved_s);
+  return MPI_SUCCESS;
 }
 
 bool may_be_quantised(const CommEntry& entry) noexcept {

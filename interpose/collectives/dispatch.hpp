@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "collectives/algorithms/alltoall.hpp"
 #include "interpose/collectives/communicator.hpp"
 #include "interpose/collectives/library_form.hpp"
 #include "interpose/collectives/member.hpp"
@@ -42,9 +41,6 @@ struct Route {
 /// which it is made.
 Route route(CommEntry& entry, Collective what, std::int64_t bytes, bool blocking, bool may_test,
             LibraryForm* left) noexcept;
-/// For a collective whose sizes no member knows completely, so members can't choose by size: it goes through the
-/// hierarchy only if BESTRIDE_COLLECTIVES=hierarchical. `bytes`: of this rank, for the report.
-Route route_of_any_size(CommEntry& entry, Collective what, std::int64_t bytes, bool blocking) noexcept;
 
 /// Carries out an operation, or gives the application a request for it. Returns the error of the call. `call`: static
 /// text such as "MPI_Bcast", for the report.
@@ -83,9 +79,9 @@ int carry(const Route& route, MPI_Comm comm, const char* call, Make make, Tail..
     operation->staged = std::move(staged);
   } catch (const Error& why) {
     report_transfer_failure(why);
-    return raise(comm);
+    return raise_error(comm);
   } catch (...) {
-    return raise(comm, MPI_ERR_NO_MEM);
+    return raise_error(comm, MPI_ERR_NO_MEM);
   }
   return execute_collective(route, comm, call, std::move(operation), persistent<Tail...>, request_of(tail...));
 }
@@ -104,20 +100,14 @@ Range block_elements(const VaryingBlocks<Buffer, Count, At>& given, int rank) no
   return {given.at[rank], std::int64_t{given.at[rank]} + given.counts[rank]};
 }
 template <class Given>
-UserBlocks blocks_of(const Given& given, int ranks, Access access, StagedBlocks& staged, int only = -1,
-                     const Coding* coding = nullptr) {
+UserBlocks blocks_of(const Given& given, int ranks, Access access, StagedBlocks& staged, int only = -1) {
   std::vector<Range> blocks;
   blocks.reserve(static_cast<std::size_t>(ranks));
   for (int rank = 0; rank < ranks; ++rank) blocks.push_back(block_elements(given, rank));
-  return UserBlocks(given.buffer, blocks, given.type, access, staged, only, coding);
+  return UserBlocks(given.buffer, blocks, given.type, access, staged, only);
 }
 
 /// Packed bytes of all blocks; -1: an argument is invalid.
-template <class Buffer, class Count>
-std::int64_t all_bytes(const OneBlock<Buffer, Count>& given, std::int64_t element, int) noexcept {
-  std::int64_t bytes = 0;
-  return given.count < 0 || __builtin_mul_overflow(std::int64_t{given.count}, element, &bytes) ? -1 : bytes;
-}
 template <class Buffer, class Count>
 std::int64_t all_bytes(const EqualBlocks<Buffer, Count>& given, std::int64_t element, int ranks) noexcept {
   std::int64_t bytes = 0;
@@ -157,13 +147,6 @@ bool same_place(const One& one, const All& all, const ElementSize& element, int 
 }
 /// The library reports a null pointer as an invalid buffer, except for types of absolute addresses.
 inline bool no_buffer(const void* buffer, MPI_Datatype type) noexcept { return !buffer && predefined(type); }
-/// Packed bytes of a direction whose sizes the other members don't know; -1: an argument is invalid.
-template <class Given>
-std::int64_t sound_bytes(const Given& given, int ranks) noexcept {
-  const ElementSize element = element_size(given.type);
-  const std::int64_t bytes = element.packed < 0 ? -1 : all_bytes(given, element.packed, ranks);
-  return bytes > 0 && no_buffer(given.buffer, given.type) ? -1 : bytes;
-}
 
 }  // namespace dispatch_detail
 
@@ -203,11 +186,9 @@ std::optional<int> dispatch_allgather(const char* call, LibraryForm* left, const
       to, comm, call,
       [&](StagedBlocks& staged) -> std::unique_ptr<Operation> {
         const auto codes = quantised_gather(*entry, in.type);
-        const Coding coding = codes ? Coding{codes->format, codes->gathered} : Coding{};
         std::optional<UserBlocks> own;
-        if (!in_place) own.emplace(blocks_of(out, 1, Access::read, staged, -1, codes ? &coding : nullptr));
-        UserBlocks all = blocks_of(in, entry->size(), in_place ? Access::both : Access::written, staged, entry->rank(),
-                                   codes ? &coding : nullptr);
+        if (!in_place) own.emplace(blocks_of(out, 1, Access::read, staged));
+        UserBlocks all = blocks_of(in, entry->size(), in_place ? Access::both : Access::written, staged, entry->rank());
         if (codes) return std::make_unique<QuantisedAllgather>(std::move(own), std::move(all), *codes);
         return std::make_unique<AllgatherOperation>(std::move(own), std::move(all));
       },
@@ -271,9 +252,8 @@ std::optional<int> dispatch_allreduce(const char* call, LibraryForm* left, const
         std::optional<UserBlocks> input;
         if (send != MPI_IN_PLACE)
           input.emplace(blocks_of(OneBlock<const void*, Count>{send, count, type}, 1, Access::read, staged));
-        const Coding coding = codes ? Coding{codes->format, codes->gathered, entry->size()} : Coding{};
-        UserBlocks output = blocks_of(OneBlock<void*, Count>{receive, count, type}, 1,
-                                      input ? Access::written : Access::both, staged, -1, codes ? &coding : nullptr);
+        UserBlocks output =
+            blocks_of(OneBlock<void*, Count>{receive, count, type}, 1, input ? Access::written : Access::both, staged);
         if (codes) return std::make_unique<QuantisedAllreduce>(std::move(input), std::move(output), *codes);
         return std::make_unique<AllreduceOperation>(std::move(input), std::move(output),
                                                     MpiReduction(op, type, how.in_one_order));
@@ -359,35 +339,6 @@ std::optional<int> dispatch_reduce(const char* call, LibraryForm* left, const vo
       tail...);
 }
 
-/// The common last part of dispatch_rooted() and dispatch_rooted_v().
-template <bool gathers, class One, class All, class... Tail>
-int carry_rooted(const Route& to, MPI_Comm comm, const char* call, const One& one, const All& all,
-                 const CommEntry& entry, int root, std::int64_t block, Tail... tail) {
-  using namespace dispatch_detail;
-  const bool at_root = entry.rank() == root, in_place = at_root && one.buffer == MPI_IN_PLACE;
-  // If the senders pass the sizes, received data may be shorter than its place, and the rest of the place is unchanged.
-  // So the whole place is read, too.
-  const bool told = block == sizes_are_told;
-  const Access received = told ? Access::both : Access::written;
-  return carry(
-      to, comm, call,
-      [&](StagedBlocks& staged) -> std::unique_ptr<Operation> {
-        std::optional<UserBlocks> own, blocks;
-        if (!in_place) own.emplace(blocks_of(one, 1, gathers ? Access::read : received, staged));
-        if (at_root)
-          blocks.emplace(blocks_of(all, entry.size(),
-                                   !gathers   ? Access::read
-                                   : in_place ? Access::both
-                                              : received,
-                                   staged, told ? -1 : root));
-        if constexpr (gathers)
-          return std::make_unique<GatherOperation>(std::move(own), std::move(blocks), block, root);
-        else
-          return std::make_unique<ScatterOperation>(std::move(blocks), std::move(own), block, root);
-      },
-      tail...);
-}
-
 /// MPI_Gather (`gathers`) and MPI_Scatter. `one`: a rank's block. `all`: the root's blocks. `in_place`: the root's own
 /// block is already in its place.
 template <bool gathers, class One, class All, class... Tail>
@@ -418,7 +369,21 @@ std::optional<int> dispatch_rooted(const char* call, LibraryForm* left, const On
       route(*entry, gathers ? Collective::gather : Collective::scatter, bytes, blocking<Tail...>, true, left), comm,
       *entry);
   if (!to.queue) return std::nullopt;
-  return carry_rooted<gathers>(to, comm, call, one, all, *entry, root, block, tail...);
+  return carry(
+      to, comm, call,
+      [&](StagedBlocks& staged) -> std::unique_ptr<Operation> {
+        std::optional<UserBlocks> own, blocks;
+        if (!in_place) own.emplace(blocks_of(one, 1, gathers ? Access::read : Access::written, staged));
+        if (at_root) {
+          const Access access = !gathers ? Access::read : in_place ? Access::both : Access::written;
+          blocks.emplace(blocks_of(all, entry->size(), access, staged, root));
+        }
+        if constexpr (gathers)
+          return std::make_unique<GatherOperation>(std::move(own), std::move(blocks), block, root);
+        else
+          return std::make_unique<ScatterOperation>(std::move(blocks), std::move(own), block, root);
+      },
+      tail...);
 }
 
 template <class Out, class In, class... Tail>
@@ -442,69 +407,24 @@ std::optional<int> dispatch_alltoall(const char* call, LibraryForm* left, const 
       to, comm, call,
       [&](StagedBlocks& staged) -> std::unique_ptr<Operation> {
         return std::make_unique<AlltoallOperation>(blocks_of(out, entry->size(), Access::read, staged),
-                                                   blocks_of(in, entry->size(), Access::written, staged), true);
+                                                   blocks_of(in, entry->size(), Access::written, staged));
       },
       tail...);
 }
 
-/// MPI_Gatherv (`gathers`) and MPI_Scatterv: as dispatch_rooted().
-template <bool gathers, class One, class All, class... Tail>
-std::optional<int> dispatch_rooted_v(const char* call, const One& one, const All& all, int root, MPI_Comm comm,
-                                     Tail... tail) {
-  using namespace dispatch_detail;
-  const CommMember entry = member_of<Tail...>(comm);
-  if (!entry || root < 0 || root >= entry->size() || !has_request(tail...)) return std::nullopt;
-  const bool at_root = entry->rank() == root, in_place = at_root && one.buffer == MPI_IN_PLACE;
-  if (!at_root && one.buffer == MPI_IN_PLACE) return std::nullopt;
-  const std::int64_t own_bytes = in_place ? 0 : sound_bytes(one, entry->size()),
-                     bytes = at_root ? sound_bytes(all, entry->size()) : own_bytes;
-  if (own_bytes < 0 || bytes < 0 || (at_root && !in_place && same_place(one, all, element_size(all.type), root)))
-    return std::nullopt;
-  const Route to = with_persistent_queue<Tail...>(
-      route_of_any_size(*entry, gathers ? Collective::gather : Collective::scatter, bytes, blocking<Tail...>), comm,
-      *entry);
-  if (!to.queue) return std::nullopt;
-  return carry_rooted<gathers>(to, comm, call, one, all, *entry, root, sizes_are_told, tail...);
-}
-
-template <class Out, class In, class... Tail>
-std::optional<int> dispatch_alltoallv(const char* call, const Out& out, const In& in, MPI_Comm comm, Tail... tail) {
-  using namespace dispatch_detail;
-  const CommMember entry = member_of<Tail...>(comm);
-  if (!entry || out.buffer == MPI_IN_PLACE || in.buffer == MPI_IN_PLACE || !has_request(tail...)) return std::nullopt;
-  const std::int64_t bytes = sound_bytes(out, entry->size());
-  // The library reports an error if both directions have the same buffer and the same array of counts.
-  if (bytes < 0 || sound_bytes(in, entry->size()) < 0 ||
-      (out.buffer == in.buffer && out.type == in.type && out.counts == in.counts))
-    return std::nullopt;
-  const Route to = with_persistent_queue<Tail...>(
-      route_of_any_size(*entry, Collective::alltoall, bytes, blocking<Tail...>), comm, *entry);
-  if (!to.queue || !exchange_fits(to.queue->topology())) return std::nullopt;
-  return carry(
-      to, comm, call,
-      [&](StagedBlocks& staged) -> std::unique_ptr<Operation> {
-        return std::make_unique<AlltoallOperation>(blocks_of(out, entry->size(), Access::read, staged),
-                                                   blocks_of(in, entry->size(), Access::both, staged), false);
-      },
-      tail...);
-}
-
-/// The collectives that move data, selected by the forms of their two directions.
+/// The collectives that move data, selected by the forms of their two directions. MPI_Gatherv, MPI_Scatterv and
+/// MPI_Alltoallv are left to the library: members know only their own sizes, so they can't choose alike.
 template <AtRoot only, class Out, class In, class... Tail>
 std::optional<int> dispatch_moved(const char* call, LibraryForm* left, const Out& out, const In& in,
                                   [[maybe_unused]] int root, MPI_Comm comm, Tail... tail) {
   if constexpr (only == AtRoot::neither && !Out::many && In::many)
     return dispatch_allgather(call, left, out, in, comm, tail...);
-  else if constexpr (only == AtRoot::in && In::has_arrays)
-    return dispatch_rooted_v<true>(call, out, in, root, comm, tail...);
+  else if constexpr (Out::has_arrays || In::has_arrays)
+    return std::nullopt;
   else if constexpr (only == AtRoot::in)
     return dispatch_rooted<true>(call, left, out, in, root, comm, tail...);
-  else if constexpr (only == AtRoot::out && Out::has_arrays)
-    return dispatch_rooted_v<false>(call, in, out, root, comm, tail...);
   else if constexpr (only == AtRoot::out)
     return dispatch_rooted<false>(call, left, in, out, root, comm, tail...);
-  else if constexpr (Out::has_arrays)
-    return dispatch_alltoallv(call, out, in, comm, tail...);
   else
     return dispatch_alltoall(call, left, out, in, comm, tail...);
 }

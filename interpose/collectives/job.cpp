@@ -64,8 +64,9 @@ void join_job(const CollectiveMeasurements* measured) noexcept {
   int bad = real.Comm_dup(MPI_COMM_WORLD, &wire) != MPI_SUCCESS || !runtime().comms.find(MPI_COMM_WORLD);
   if (device_memory_unseen()) {
     bad = 1;
-    say_once("gpu.unseen",
-             "BESTRIDE_GPU=off: collectives of all ranks are left to the MPI library, which takes device memory, too");
+    say_once_per_job(
+        "gpu.unseen",
+        "BESTRIDE_GPU=off: collectives of all ranks are left to the MPI library, which takes device memory, too");
   }
   if (wire != MPI_COMM_NULL) real.Comm_set_errhandler(wire, MPI_ERRORS_RETURN);
   int* largest = nullptr;

@@ -50,12 +50,10 @@ MPI_Datatype leaf_of(MPI_Datatype type) noexcept {
 }
 
 UserBlocks::UserBlocks(const void* buffer, std::span<const Range> blocks, MPI_Datatype type, Access access,
-                       StagedBlocks& staged, int only, const Coding* coding)
+                       StagedBlocks& staged, int only)
     : UserBlocks(type, access) {
   operands_.reserve(blocks.size());
-  const StagedPlace place = staged.add(buffer, blocks, type, access, only, coding);
-  codes_ = place.codes;
-  std::byte* packed = place.packed;
+  std::byte* packed = staged.add(buffer, blocks, type, access, only);
   for (const Range& block : blocks)
     if (packed) {
       operands_.emplace_back(packed, block.length() * element_.packed);
@@ -72,8 +70,7 @@ UserBlocks::UserBlocks(UserBlocks&& other) noexcept
       access_(other.access_),
       counted_(std::move(other.counted_)),
       operands_(std::move(other.operands_)),
-      by_mpi_(std::move(other.by_mpi_)),
-      codes_(other.codes_) {}
+      by_mpi_(std::move(other.by_mpi_)) {}
 
 UserBlocks::~UserBlocks() {
   if (own_type_ != MPI_DATATYPE_NULL && !runtime().ended()) real.Type_free(&own_type_);
@@ -148,12 +145,6 @@ void UserBlocks::complete() noexcept {
       real.Unpack(block.packed.get() + first * element_.packed, static_cast<int>(count * element_.packed), &at,
                   block.place + first * element_.extent, count, own_type_, MPI_COMM_SELF);
     }
-}
-
-std::int64_t UserBlocks::all_bytes() const noexcept {
-  std::int64_t sum = 0;
-  for (const Operand& operand : operands_) sum += operand.bytes();
-  return sum;
 }
 
 }  // namespace bestride

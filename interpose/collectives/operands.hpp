@@ -36,10 +36,10 @@ MPI_Datatype leaf_of(MPI_Datatype type) noexcept;
 class UserBlocks final : public Operands {
  public:
   /// `type` must be known. Rank i's block consists of the elements `blocks[i]`, counted from `buffer`. The operation
-  /// accesses them in place, or in `staged`, which outlives this object. `only`, `coding`, exceptions: as for
+  /// accesses them in place, or in `staged`, which outlives this object. `only`, exceptions: as for
   /// StagedBlocks::add().
   UserBlocks(const void* buffer, std::span<const Range> blocks, MPI_Datatype type, Access access, StagedBlocks& staged,
-             int only = -1, const Coding* coding = nullptr);
+             int only = -1);
   UserBlocks(UserBlocks&& other) noexcept;
   ~UserBlocks();
 
@@ -50,9 +50,6 @@ class UserBlocks final : public Operands {
 
   Operand of(int rank) const noexcept override { return operands_[static_cast<std::size_t>(rank)]; }
   std::int64_t bytes(int rank) const noexcept override { return operands_[static_cast<std::size_t>(rank)].bytes(); }
-  std::int64_t all_bytes() const noexcept;
-  /// Encodes and decodes these numbers; nullptr: the operands are used.
-  DeviceCodes* codes() const noexcept { return codes_; }
 
  private:
   struct Counted {
@@ -79,7 +76,6 @@ class UserBlocks final : public Operands {
   std::vector<Counted> counted_;
   std::vector<Operand> operands_;
   std::vector<MpiOrdered> by_mpi_;
-  DeviceCodes* codes_ = nullptr;
 };
 
 }  // namespace bestride

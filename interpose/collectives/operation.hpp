@@ -29,10 +29,10 @@ class Operation {
   virtual void finish() noexcept {}
 
   /// Valid once it has ended.
-  int error() const noexcept { return failed ? MPI_ERR_OTHER : truncated ? MPI_ERR_TRUNCATE : MPI_SUCCESS; }
+  int error() const noexcept { return failed ? MPI_ERR_OTHER : MPI_SUCCESS; }
 
   /// For the report; static text.
-  virtual const char* way() const noexcept { return "hierarchical"; }
+  virtual const char* variant() const noexcept { return "hierarchical"; }
 
   StagedBlocks staged;               ///< of the operands
   CollectiveCache* cache = nullptr;  ///< set before begin(); nullptr: nothing is kept
@@ -42,7 +42,6 @@ class Operation {
   PipelineSettings pipeline;
   std::atomic<bool> ended{false};  ///< set last
   bool failed = false;             ///< valid once it has ended
-  bool truncated = false;          ///< valid once it has ended: a message was longer than its place on this rank
 };
 
 }  // namespace bestride

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <new>
-#include <vector>
 
 #include "collectives/algorithms/allgather.hpp"
 #include "collectives/algorithms/alltoall.hpp"
@@ -13,14 +12,13 @@
 #include "collectives/algorithms/reduce_scatter.hpp"
 #include "collectives/algorithms/scatter.hpp"
 #include "collectives/cache/allgather.hpp"
-#include "collectives/core/block_sizes.hpp"
 
 namespace bestride {
 namespace {
 
-/// Copies as much as fits from one operand to another; through `staging` if neither is contiguous.
+/// Copies an operand to another one of the same size; through `staging` if neither is contiguous.
 void copy(Operand from, Operand to, std::byte* staging, std::int64_t staging_bytes) noexcept {
-  const std::int64_t bytes = std::min(from.bytes(), to.bytes());
+  const std::int64_t bytes = from.bytes();
   if (const std::byte* data = from.at(0)) return to.write(data, 0, bytes);
   if (std::byte* data = to.at(0)) return from.read(data, 0, bytes);
   for (std::int64_t first = 0; first < bytes; first += staging_bytes) {
@@ -84,48 +82,6 @@ Task scatter_of(Hierarchy& hierarchy, EqualOperands blocks, int root, PipelineSe
   co_await scatter(hierarchy, strings, root, pipeline);
 }
 
-/// Blocks whose senders pass the sizes; a rank has all of them or only its own.
-class SizedOperands final : public Operands {
- public:
-  SizedOperands(const UserBlocks* all, Operand own, int rank, const std::vector<std::int64_t>& sizes) noexcept
-      : all_(all), own_(own), rank_(rank), sizes_(sizes) {}
-  Operand of(int rank) const noexcept override {
-    return all_ ? all_->of(rank) : rank == rank_ ? own_ : Operand(nullptr, bytes(rank));
-  }
-  std::int64_t bytes(int rank) const noexcept override { return sizes_[static_cast<std::size_t>(rank)]; }
-
- private:
-  const UserBlocks* all_;
-  Operand own_;
-  int rank_;
-  const std::vector<std::int64_t>& sizes_;
-};
-
-/// `own`: what this rank sends. `all`: on the root, where it goes.
-Task gatherv_of(Hierarchy& hierarchy, const UserBlocks* all, Operand own, int root, PipelineSettings pipeline,
-                bool* truncated) {
-  std::vector<std::int64_t> sizes(static_cast<std::size_t>(hierarchy.topology().ranks()));
-  sizes[static_cast<std::size_t>(hierarchy.rank())] = own.bytes();
-  co_await send_sizes_upward(hierarchy, root, sizes);
-  for (std::size_t rank = 0; all && rank < sizes.size(); ++rank)
-    *truncated = *truncated || sizes[rank] > all->bytes(static_cast<int>(rank));
-  const SizedOperands blocks(all, own, hierarchy.rank(), sizes);
-  const RankBlocks strings(hierarchy.topology(), blocks);
-  co_await gather(hierarchy, strings, root, pipeline);
-}
-
-/// `own`: where this rank receives. `all`: on the root, what is sent.
-Task scatterv_of(Hierarchy& hierarchy, const UserBlocks* all, Operand own, int root, PipelineSettings pipeline,
-                 bool* truncated) {
-  std::vector<std::int64_t> sizes(static_cast<std::size_t>(hierarchy.topology().ranks()));
-  for (std::size_t rank = 0; all && rank < sizes.size(); ++rank) sizes[rank] = all->bytes(static_cast<int>(rank));
-  co_await send_sizes_downward(hierarchy, root, sizes);
-  *truncated = sizes[static_cast<std::size_t>(hierarchy.rank())] > own.bytes();
-  const SizedOperands blocks(all, own, hierarchy.rank(), sizes);
-  const RankBlocks strings(hierarchy.topology(), blocks);
-  co_await scatter(hierarchy, strings, root, pipeline);
-}
-
 }  // namespace
 
 Task ReduceOperation::begin(Hierarchy& hierarchy) {
@@ -135,32 +91,25 @@ Task ReduceOperation::begin(Hierarchy& hierarchy) {
 }
 
 Task GatherOperation::begin(Hierarchy& hierarchy) {
-  truncated = false;
   if (own_) require_packed(own_->fill());
   if (all_) require_packed(all_->fill());
   UserBlocks* const all = all_ ? &*all_ : nullptr;
   if (all && own_) copy(own_->of(0), all->of(hierarchy.rank()), hierarchy.staging(), Hierarchy::staging_bytes);
   const Operand own = own_ ? own_->of(0) : all->of(hierarchy.rank());
-  if (block_bytes_ == sizes_are_told) return gatherv_of(hierarchy, all, own, root_, pipeline, &truncated);
   return gather_of(hierarchy, EqualOperands(all, own, hierarchy.rank(), block_bytes_), root_, pipeline);
 }
 
 Task ScatterOperation::begin(Hierarchy& hierarchy) {
-  truncated = false;
-  if (own_) require_packed(own_->fill());
   if (all_) require_packed(all_->fill());
   UserBlocks* const all = all_ ? &*all_ : nullptr;
   if (all && own_) copy(all->of(hierarchy.rank()), own_->of(0), hierarchy.staging(), Hierarchy::staging_bytes);
   const Operand own = own_ ? own_->of(0) : all->of(hierarchy.rank());
-  if (block_bytes_ == sizes_are_told) return scatterv_of(hierarchy, all, own, root_, pipeline, &truncated);
   return scatter_of(hierarchy, EqualOperands(all, own, hierarchy.rank(), block_bytes_), root_, pipeline);
 }
 
 Task AlltoallOperation::begin(Hierarchy& hierarchy) {
-  truncated = false;
   require_packed(input_.fill());
-  require_packed(output_.fill());
-  return alltoall(hierarchy, input_, output_, equal_, pipeline, &truncated);
+  return alltoall(hierarchy, input_, output_, pipeline);
 }
 
 Task AllgatherOperation::begin(Hierarchy& hierarchy) {

@@ -87,10 +87,7 @@ class ReduceOperation final : public Operation {
   MpiReduction reduction_;
 };
 
-/// Stands in place of the size of equal blocks: each block is as long as its sender says (MPI_Gatherv, MPI_Scatterv).
-inline constexpr std::int64_t sizes_are_told = -1;
-
-/// MPI_Gather(v): `own` goes to the root, which has `all`. In place, the root's own block is already there.
+/// MPI_Gather: `own` goes to the root, which has `all`. In place, the root's own block is already there.
 class GatherOperation final : public Operation {
  public:
   GatherOperation(std::optional<UserBlocks> own, std::optional<UserBlocks> all, std::int64_t block_bytes,
@@ -107,7 +104,7 @@ class GatherOperation final : public Operation {
   int root_;
 };
 
-/// MPI_Scatter(v): the root has `all`, and each rank receives `own`. In place, the root's own block stays.
+/// MPI_Scatter: the root has `all`, and each rank receives `own`. In place, the root's own block stays.
 class ScatterOperation final : public Operation {
  public:
   ScatterOperation(std::optional<UserBlocks> all, std::optional<UserBlocks> own, std::int64_t block_bytes,
@@ -124,17 +121,16 @@ class ScatterOperation final : public Operation {
   int root_;
 };
 
-/// MPI_Alltoall; with unequal blocks, MPI_Alltoallv.
+/// MPI_Alltoall.
 class AlltoallOperation final : public Operation {
  public:
-  AlltoallOperation(UserBlocks input, UserBlocks output, bool equal) noexcept
-      : input_(std::move(input)), output_(std::move(output)), equal_(equal) {}
+  AlltoallOperation(UserBlocks input, UserBlocks output) noexcept
+      : input_(std::move(input)), output_(std::move(output)) {}
   Task begin(Hierarchy& hierarchy) override;
   void finish() noexcept override { output_.complete(); }
 
  private:
   UserBlocks input_, output_;
-  bool equal_;
 };
 
 }  // namespace bestride

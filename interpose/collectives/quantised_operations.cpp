@@ -64,11 +64,10 @@ std::optional<Codes> quantised_sum(CommEntry& entry, MPI_Op op, MPI_Datatype typ
 Task QuantisedAllgather::begin(Hierarchy& hierarchy) {
   require_packed(own_ ? own_->fill() : all_.fill());
   const Operand own = own_ ? own_->of(0) : all_.of(hierarchy.rank());
-  const CodedEnds ends{own_ ? own_->codes() : all_.codes(), all_.codes()};
   if (cache)
     return cached_quantised_allgather(hierarchy, own, all_, codes_.format, codes_.gathered, cache->table, cache->arena,
-                                      pipeline, ends);
-  return quantised_allgather(hierarchy, own, all_, codes_.format, codes_.gathered, pipeline, ends);
+                                      pipeline);
+  return quantised_allgather(hierarchy, own, all_, codes_.format, codes_.gathered, pipeline);
 }
 
 Task QuantisedReduceScatter::begin(Hierarchy& hierarchy) {
@@ -85,10 +84,8 @@ void QuantisedReduceScatter::finish() noexcept {
 Task QuantisedAllreduce::begin(Hierarchy& hierarchy) {
   UserBlocks& input = input_ ? *input_ : output_;
   require_packed(input.fill());
-  if (DeviceCodes* results = output_.codes())
-    results->arrange(sum_parts(hierarchy.topology(), output_.bytes(0), codes_.format));
   return quantised_allreduce(hierarchy, input.of(0), output_.of(0), codes_.format, codes_.added, codes_.gathered,
-                             pipeline, output_.codes());
+                             pipeline);
 }
 
 }  // namespace bestride

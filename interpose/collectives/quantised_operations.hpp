@@ -35,7 +35,7 @@ class QuantisedAllgather final : public Operation {
       : own_(std::move(own)), all_(std::move(all)), codes_(codes) {}
   Task begin(Hierarchy& hierarchy) override;
   void finish() noexcept override { all_.complete(); }
-  const char* way() const noexcept override { return "quantised"; }
+  const char* variant() const noexcept override { return "quantised"; }
 
  private:
   std::optional<UserBlocks> own_;
@@ -51,7 +51,7 @@ class QuantisedReduceScatter final : public Operation {
       : input_(std::move(input)), output_(std::move(output)), kept_(std::move(kept)), codes_(codes) {}
   Task begin(Hierarchy& hierarchy) override;
   void finish() noexcept override;
-  const char* way() const noexcept override { return "quantised"; }
+  const char* variant() const noexcept override { return "quantised"; }
 
  private:
   UserBlocks input_, output_;
@@ -66,7 +66,7 @@ class QuantisedAllreduce final : public Operation {
       : input_(std::move(input)), output_(std::move(output)), codes_(codes) {}
   Task begin(Hierarchy& hierarchy) override;
   void finish() noexcept override { output_.complete(); }
-  const char* way() const noexcept override { return "quantised"; }
+  const char* variant() const noexcept override { return "quantised"; }
 
  private:
   std::optional<UserBlocks> input_;

@@ -164,10 +164,9 @@ void CollectiveQueue::end_first(bool good) noexcept {
   first.failed = !good;
   if (cache_ && reporting()) record_cache(std::exchange(noted_, cache_->table.counts()), cache_->table.counts());
   const int tag = first.request_tag;
-  const bool sound = first.error() == MPI_SUCCESS;
   first.ended.store(true, std::memory_order_release);
   // The operation may be destroyed from here on.
-  if (tag >= 0) complete_request(tag, sound);
+  if (tag >= 0) complete_request(tag, good);
   // Decremented after the request is complete: MPI_Wait of MPICH 4.0.2 does not see that another thread's message to
   // the same process has completed its request (measured). So a thread of the application may wait there only for a
   // request that is complete.

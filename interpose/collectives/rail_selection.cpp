@@ -55,9 +55,9 @@ void take(const RailChoice& choice) {
   const Locality here = Locality::from_environment(0, std::numeric_limits<int>::max());
   if (here.local_ranks == 0) {
     if (named)
-      say_once("rails",
-               "BESTRIDE_NICS is not used: this launcher does not tell ranks their number on their host; set "
-               "UCX_NET_DEVICES for each");
+      say_once_per_job("rails",
+                       "BESTRIDE_NICS is not used: this launcher does not tell ranks their number on their host; set "
+                       "UCX_NET_DEVICES for each");
     return;
   }
   if (!named && ranks_of_job() <= here.local_ranks) return;

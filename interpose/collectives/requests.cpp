@@ -22,7 +22,7 @@ struct HierarchicalCompletion final : Completion {
       : queue(std::move(of)), operation(std::move(given)) {}
   void fill() noexcept override { operation->staged.copy_in(); }
   bool refused() const noexcept override { return operation->staged.refused(); }
-  int raise() const override { return bestride::raise(operation->comm); }
+  int raise_error() const override { return bestride::raise_error(operation->comm); }
   void complete(bool, const MPI_Status*) noexcept override {
     if (!operation->failed) operation->staged.copy_out();
   }

@@ -6,16 +6,16 @@
 
 namespace bestride {
 
-StagedPlace StagedBlocks::add(const void* buffer, std::span<const Range> blocks, MPI_Datatype type, Access access,
-                              int only, const Coding* coding) {
+std::byte* StagedBlocks::add(const void* buffer, std::span<const Range> blocks, MPI_Datatype type, Access access,
+                             int only) {
   if (!gpu_runtime_detected()) [[likely]]
-    return {};
+    return nullptr;
   BufferRegionBuilder runs(buffer);
   for (const Range& block : blocks) runs.add_element(block.length(), block.first, type, BufferUse::read);
   const BufferRegion region = runs.region();
-  if (!region.reads && !region.unknown) return {};
+  if (!region.reads && !region.unknown) return nullptr;
   const BufferLocation place = locate_buffer(buffer, region.reads);
-  if (!place.needs_device) return {};
+  if (!place.needs_device) return nullptr;
   if (!place.layout) throw Error{"its datatype can't be represented"};
   const std::int64_t element = find_or_add_type(type)->size();
   Range read{0, access == Access::written ? 0 : place.layout->size()};
@@ -23,31 +23,21 @@ StagedPlace StagedBlocks::add(const void* buffer, std::span<const Range> blocks,
     for (int rank = 0; rank < only; ++rank) read.first += blocks[static_cast<std::size_t>(rank)].length() * element;
     read.last = read.first + blocks[static_cast<std::size_t>(only)].length() * element;
   }
-  void* user = const_cast<void*>(buffer);
-  std::unique_ptr<DeviceCodes> codes;
-  if (coding) {
-    std::vector<std::int64_t> bytes;
-    for (const Range& block : blocks) bytes.push_back(block.length() * element);
-    codes = DeviceCodes::make(place, user, comm_, bytes, access, only, *coding);
-  }
-  Result<StagingPtr> staging =
-      codes ? codes->plain()
-            : Staging::make_on_host(place, user, comm_, access == Access::written ? CallKind::irecv : CallKind::isend);
+  const Result<StagingPtr> staging = Staging::make_on_host(
+      place, const_cast<void*>(buffer), comm_, access == Access::written ? CallKind::irecv : CallKind::isend);
   if (!staging) throw staging.error();
-  groups_.push_back({*staging, read, access != Access::read, std::move(codes)});
-  return {(*staging)->packed(), groups_.back().codes.get()};
+  groups_.push_back({*staging, read, access != Access::read});
+  return (*staging)->packed();
 }
 
 void StagedBlocks::copy_in() const noexcept {
   for (const Group& group : groups_)
-    if (group.read.length() > 0 && !(group.codes && group.codes->copy_in()))
-      TransferBatch::move(group.staging, Direction::pack, group.read.first, group.read.last);
+    if (group.read.length() > 0) TransferBatch::move(group.staging, Direction::pack, group.read.first, group.read.last);
 }
 
 void StagedBlocks::copy_out() const noexcept {
   for (const Group& group : groups_)
-    if (group.written && !(group.codes && group.codes->copy_out()))
-      TransferBatch::move(group.staging, Direction::unpack, 0, group.staging->size());
+    if (group.written) TransferBatch::move(group.staging, Direction::unpack, 0, group.staging->size());
 }
 
 bool StagedBlocks::refused() const noexcept {

@@ -5,27 +5,20 @@
 // through the hierarchy.
 //
 // The call that starts the operation copies the bytes in, and the call that completes it copies them out; nothing is
-// copied in between. If a GPU fails, these calls return the error. Gathered numbers that are quantised are copied as
-// codes, if that is faster.
+// copied in between. If a GPU fails, these calls return the error.
 #include <mpi.h>
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <vector>
 
 #include "collectives/core/lanes.hpp"
-#include "interpose/collectives/device_coding.hpp"
 #include "interpose/device/staging.hpp"
 
 namespace bestride {
 
-/// What replaces blocks in device memory.
-struct StagedPlace {
-  std::byte* packed = nullptr;   ///< nullptr: the CPU moves all of them
-  DeviceCodes* codes = nullptr;  ///< their codes, if codes are copied in and out; then `packed` belongs to it
-};
+enum class Access : unsigned char { read, written, both };
 
 class StagedBlocks {
  public:
@@ -35,10 +28,9 @@ class StagedBlocks {
 
   /// Blocks of a known type; block i is the elements `blocks[i]`, counted from `buffer`. If the GPU has to move any of
   /// their bytes, returns host memory that holds them packed, one block after the other, during the lifetime of this
-  /// object. `only` >= 0: if access is read and write, only this block is read. `coding`: they are numbers that the
-  /// operation takes or returns as codes. Throws an Error if the memory can't be accessed; may throw std::bad_alloc.
-  StagedPlace add(const void* buffer, std::span<const Range> blocks, MPI_Datatype type, Access access, int only = -1,
-                  const Coding* coding = nullptr);
+  /// object; otherwise nullptr. `only` >= 0: if access is read and write, only this block is read. Throws an Error if
+  /// the memory can't be accessed; may throw std::bad_alloc.
+  std::byte* add(const void* buffer, std::span<const Range> blocks, MPI_Datatype type, Access access, int only = -1);
 
   /// Called before each start and after each end; within a TransferBatch of the caller, or at once.
   void copy_in() const noexcept;
@@ -51,7 +43,6 @@ class StagedBlocks {
     StagingPtr staging;
     Range read;  ///< packed bytes that are copied in
     bool written;
-    std::unique_ptr<DeviceCodes> codes;  ///< or nullptr
   };
   MPI_Comm comm_ = MPI_COMM_NULL;
   std::vector<Group> groups_;

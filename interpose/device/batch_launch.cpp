@@ -51,13 +51,13 @@ class Launch {
     const std::int64_t bytes = part.last - part.first;
     if (bytes == 0) return Done{};
     items_.buffers.push_back(staging.memory().buffer_id);
-    TransferChoice way = staging.way();
-    if (staging.staging_buffer().on_device()) way.way = TransferMethod::device;
+    TransferChoice choice = staging.choice();
+    if (staging.staging_buffer().on_device()) choice.method = TransferMethod::device;
     const Address packed = packed_address(part);
     if (staging.layout().contiguous()) {
       // A single contiguous message needs one copy, which is as fast as a launch. If there are several messages, those
       // with method oneshot or device share the launch.
-      if (!of_many || (way.way != TransferMethod::oneshot && way.way != TransferMethod::device)) {
+      if (!of_many || (choice.method != TransferMethod::oneshot && choice.method != TransferMethod::device)) {
         const Address user =
             reinterpret_cast<Address>(staging.user()) + static_cast<Address>(staging.layout().offset() + part.first);
         const bool on_device = staging.staging_buffer().on_device();
@@ -66,17 +66,17 @@ class Launch {
             .push_back({packing ? user : packed, packing ? packed : user, bytes, kind});
         return Done{};
       }
-    } else if (way.way == TransferMethod::copy_engine && bytes == staging.size()) {
+    } else if (choice.method == TransferMethod::copy_engine && bytes == staging.size()) {
       if (const auto box = cuda::box_of(*staging.device_layout(), device_->max_pitch())) {
         items_.boxes.push_back({*box, staging.user_address(), packed, packing});
         return Done{};
       }
-    } else if (way.way == TransferMethod::pipelined && part.first == 0 && bytes > way.chunk) {
+    } else if (choice.method == TransferMethod::pipelined && part.first == 0 && bytes > choice.chunk) {
       pipelined_.push_back(&part);
       return Done{};
     }
     Address place = packed;
-    if (way.way == TransferMethod::staged || way.way == TransferMethod::pipelined) {
+    if (choice.method == TransferMethod::staged || choice.method == TransferMethod::pipelined) {
       Result<cuda::Buffer> scratch = device_->scratch(bytes);
       if (!scratch) return scratch.error();
       place = scratch->address();
@@ -86,7 +86,7 @@ class Launch {
       else
         items_.before.push_back({packed, place, bytes, CopyKind::to_device});
     }
-    const std::int64_t bulk_from = way.way == TransferMethod::oneshot ? 0 : bulk_from_of(part.direction);
+    const std::int64_t bulk_from = choice.method == TransferMethod::oneshot ? 0 : bulk_from_of(part.direction);
     items_.kernels.push_back(
         {staging.device_layout(), staging.user_address(), place, part.direction, part.first, part.last, bulk_from});
     return Done{};
@@ -104,7 +104,7 @@ class Launch {
   /// Pipelines chunks over the device's streams: one chunk is packed while another is copied.
   Result<Done> pipeline(const TransferPart& part) {
     const Staging& staging = *part.staging;
-    cuda::TransferOptions options{.way = TransferMethod::pipelined, .chunk = staging.way().chunk};
+    cuda::TransferOptions options{.method = TransferMethod::pipelined, .chunk = staging.choice().chunk};
     if (options.kernel.bulk_from == 0) options.kernel.bulk_from = bulk_from_of(part.direction);
     auto flow =
         std::make_unique<cuda::Flow>(device_, staging.device_layout(), staging.user_address(), part.direction, options);

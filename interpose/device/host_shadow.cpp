@@ -105,12 +105,12 @@ Result<cuda::Done> HostShadow::prepare(const BufferRegion& region, MPI_Comm comm
       memory = span_.data();
     }
     if (!memory) return Error{"no memory for " + std::to_string(bytes) + " bytes of a collective"};
-    for (const auto& [way, place] : {std::pair(&reads_, &reads), std::pair(&writes_, &writes)}) {
-      const CallKind kind = way == &reads_ ? CallKind::isend : CallKind::irecv;
+    for (const auto& [direction, place] : {std::pair(&reads_, &reads), std::pair(&writes_, &writes)}) {
+      const CallKind kind = direction == &reads_ ? CallKind::isend : CallKind::irecv;
       Result<ShadowDirection> made = make_direction(*place, user, comm, kind, staging_buffer,
                                                     place->layout ? place->layout->low() - low + off : 0);
       if (!made) return made.error();
-      *way = std::move(*made);
+      *direction = std::move(*made);
     }
     address_ = memory + off - low;
     return cuda::Done{};

@@ -23,7 +23,7 @@ void intercept(std::initializer_list<std::span<const LazyEntry>> groups) noexcep
     for (const std::span<const LazyEntry> some : groups)
       for (const LazyEntry& each : some)
         if (*each.library) all.push_back(each.engagement);
-    front_services->lead(all.data(), all.size());
+    preload_services->engage(all.data(), all.size());
   } catch (...) {
     say_once("gpu.late",
              "no memory to intercept collectives, one-sided calls and files: they are left to the MPI library");
@@ -50,11 +50,11 @@ bool gpu_possible() noexcept try {
 }
 
 void intercept_collectives_lazily() noexcept {
-  if (front_services && !collectives_intercepted.exchange(true)) intercept({lazy_data_movement(), lazy_reductions()});
+  if (preload_services && !collectives_intercepted.exchange(true)) intercept({lazy_data_movement(), lazy_reductions()});
 }
 
 void intercept_lazily() noexcept {
-  if (!front_services || intercepted.exchange(true)) return;
+  if (!preload_services || intercepted.exchange(true)) return;
   intercept_collectives_lazily();
   intercept({lazy_unsupported()});
 }

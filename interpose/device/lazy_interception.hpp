@@ -25,7 +25,7 @@ std::span<const LazyEntry> lazy_unsupported() noexcept;
 
 /// True if the job may use a GPU (see above). Tests for a few file names.
 bool gpu_possible() noexcept;
-/// Intercepts the functions, once. Call after bestride_back_open has created the runtime; any thread may call it.
+/// Intercepts the functions, once. Call after bestride_backend_open has created the runtime; any thread may call it.
 void intercept_lazily() noexcept;
 /// Intercepts only the collectives among them: for a job that may use hierarchical collectives.
 void intercept_collectives_lazily() noexcept;

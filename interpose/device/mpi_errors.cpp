@@ -16,7 +16,7 @@ void report_transfer_failure(const Error& why) noexcept {
            why.text.c_str());
 }
 
-int raise(MPI_Comm comm, int error) {
+int raise_error(MPI_Comm comm, int error) {
   if (!runtime().ended()) real.Comm_call_errhandler(comm != MPI_COMM_NULL ? comm : MPI_COMM_WORLD, error);
   return error;
 }

@@ -12,6 +12,6 @@ void report_transfer_failure(const Error& why) noexcept;
 
 /// Raises `error` (MPI_ERR_OTHER, MPI_ERR_IN_STATUS) through the error handler of `comm`, or of MPI_COMM_WORLD if
 /// `comm` is MPI_COMM_NULL (MPI_Mrecv). Returns `error` if the handler returns.
-int raise(MPI_Comm comm, int error = MPI_ERR_OTHER);
+int raise_error(MPI_Comm comm, int error = MPI_ERR_OTHER);
 
 }  // namespace bestride

@@ -10,7 +10,7 @@ namespace bestride {
 
 void install_pre_call_hook() noexcept {
   static constinit std::atomic<bool> watching{false};
-  if (!watching.exchange(true)) front_services->watch([] { start_deferred_sends_unless_busy(); });
+  if (!watching.exchange(true)) preload_services->watch([] { start_deferred_sends_unless_busy(); });
 }
 
 }  // namespace bestride

@@ -46,11 +46,11 @@ Result<StagingPtr> Staging::make(const BufferLocation& place, void* user, MPI_Co
       staging->device_layout_ = std::move(*uploaded);
   }
   if (staging->device_layout_)
-    staging->way_ = choose_transfer(*staging->device_layout_, *staging->device_, purpose,
-                                    staging_buffer ? staging_buffer->on_device() : gpu_aware());
+    staging->choice_ = choose_transfer(*staging->device_layout_, *staging->device_, purpose,
+                                       staging_buffer ? staging_buffer->on_device() : gpu_aware());
   if (!staging_buffer)
-    staging_buffer =
-        StagingBuffer::make(staging->device_, place.layout->size(), staging->way_.way == cuda::TransferMethod::device);
+    staging_buffer = StagingBuffer::make(staging->device_, place.layout->size(),
+                                         staging->choice_.method == cuda::TransferMethod::device);
   if (!staging_buffer) return Error{"no memory for a message of " + std::to_string(place.layout->size()) + " bytes"};
   staging->packed_ = staging_buffer->data() + at;
   staging->staging_buffer_ = std::move(staging_buffer);

@@ -73,9 +73,9 @@ class Staging {
   const cuda::DeviceLayoutPtr& device_layout() const noexcept { return device_layout_; }
   const StagingBuffer& staging_buffer() const noexcept { return *staging_buffer_; }
   /// The transfer method chosen at construction; meaningful only if fast().
-  const TransferChoice& way() const noexcept { return way_; }
+  const TransferChoice& choice() const noexcept { return choice_; }
   /// For the report: "staged", ... or "blocks".
-  const char* method_name() const noexcept { return fast() ? cuda::name(way_.way) : "blocks"; }
+  const char* method_name() const noexcept { return fast() ? cuda::name(choice_.method) : "blocks"; }
   MPI_Comm comm() const noexcept { return comm_; }
   /// Kernels and copy engines can move the message; otherwise it is moved block by block.
   bool fast() const noexcept { return device_layout_ && staging_buffer_->pinned() && device_->alive(); }
@@ -94,7 +94,7 @@ class Staging {
   cuda::DevicePtr device_;
   cuda::DeviceLayoutPtr device_layout_;
   std::shared_ptr<StagingBuffer> staging_buffer_;
-  TransferChoice way_;
+  TransferChoice choice_;
   std::byte* packed_ = nullptr;
   std::atomic<bool> failed_{false};
 };

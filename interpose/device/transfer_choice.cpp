@@ -36,12 +36,12 @@ bool is_other_gpu(const cuda::Device& device) noexcept try {
 bool ask_gpu_aware() noexcept try {
   const std::string& setting = Settings::get().text("BESTRIDE_GPU_AWARE");
   if (setting != "auto") return setting == "yes";
-  if (!front_services) return false;
-  if (const auto ask = reinterpret_cast<int (*)()>(front_services->library_symbol("MPIX_Query_cuda_support")))
+  if (!preload_services) return false;
+  if (const auto ask = reinterpret_cast<int (*)()>(preload_services->library_symbol("MPIX_Query_cuda_support")))
     return ask() == 1;
   constexpr int cuda_kind = 0;  // the value of MPIX_GPU_SUPPORT_CUDA
   int supported = 0;
-  const auto ask = reinterpret_cast<int (*)(int, int*)>(front_services->library_symbol("MPIX_GPU_query_support"));
+  const auto ask = reinterpret_cast<int (*)(int, int*)>(preload_services->library_symbol("MPIX_GPU_query_support"));
   return ask && ask(cuda_kind, &supported) == 0 && supported != 0;
 } catch (...) {
   return false;
@@ -60,7 +60,7 @@ const DeviceCosts& device_costs(const cuda::Device& device) noexcept {
 
 TransferChoice choose_transfer(const cuda::DeviceLayout& plan, cuda::Device& device, TransferPurpose purpose,
                                bool aware) noexcept try {
-  static const std::optional<cuda::TransferMethod> forced = forced_device_way();
+  static const std::optional<cuda::TransferMethod> forced = forced_device_method();
   const DeviceAllowed allowed{.aware = aware,
                               .copy_engine = cuda::can_move(plan, cuda::TransferMethod::copy_engine, device),
                               .kernels = static_cast<bool>(device.kernel(cuda::small_kernel)),
@@ -68,7 +68,7 @@ TransferChoice choose_transfer(const cuda::DeviceLayout& plan, cuda::Device& dev
                               .forced = forced};
   const DeviceChoice choice =
       runtime().chooser().choose_device(Shape::of(*plan.layout()), purpose.kind, purpose.distance, allowed);
-  return choice.possible() ? TransferChoice{choice.way, choice.chunk} : TransferChoice{};
+  return choice.possible() ? TransferChoice{choice.method, choice.chunk} : TransferChoice{};
 } catch (...) {
   return {};
 }

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "kernels/cuda/device/device.hpp"
-#include "kernels/cuda/transfer/way.hpp"
+#include "kernels/cuda/transfer/transfer_method.hpp"
 #include "model/distance.hpp"
 #include "perfmodel/device/costs.hpp"
 #include "perfmodel/host/strategy.hpp"
@@ -26,7 +26,7 @@ struct TransferPurpose {
 };
 
 struct TransferChoice {
-  cuda::TransferMethod way = cuda::TransferMethod::staged;
+  cuda::TransferMethod method = cuda::TransferMethod::staged;
   std::int64_t chunk = std::int64_t{1} << 20;  ///< bytes, for the pipelined method
 };
 

@@ -2,6 +2,7 @@
 #include "interpose/lifetime/lifetime.hpp"
 
 #include <chrono>
+#include <cstdlib>
 #include <limits>
 #include <utility>
 
@@ -18,6 +19,20 @@
 
 namespace bestride {
 namespace {
+
+/// srun starts tasks that do not find each other if its --mpi does not fit the MPI library: each is then a job of one
+/// rank, as the programs of a batch script are that srun did not start.
+void warn_about_lone_tasks() noexcept {
+  const char* const tasks = std::getenv("SLURM_NTASKS");
+  const char* const task = std::getenv("SLURM_PROCID");
+  if (!tasks || !task || !std::getenv("SLURM_STEP_ID") || std::getenv("PMI_RANK") || std::getenv("PMIX_RANK")) return;
+  if (std::atoi(tasks) > 1 && std::atoi(task) == 0)
+    say_once(
+        "slurm",
+        "srun started %s tasks, but this task's MPI_COMM_WORLD has one rank, as if each were a job of its own; try "
+        "srun --mpi=pmi2 ('srun --mpi=list' shows the choices)",
+        tasks);
+}
 
 double now() noexcept {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -84,6 +99,7 @@ void Lifetime::begin(Runtime& runtime) noexcept {
   runtime.comms.add_valid(MPI_COMM_WORLD);
   runtime.comms.add_valid(MPI_COMM_SELF);
   if (rank == 0) warn_about_settings(runtime);
+  if (ranks == 1) warn_about_lone_tasks();
   // A communicator of one rank, so no other rank has to take part.
   if (runtime.options_.paranoid && real.Comm_dup(MPI_COMM_SELF, &runtime.paranoid_comm_) == MPI_SUCCESS)
     real.Comm_set_errhandler(runtime.paranoid_comm_, MPI_ERRORS_RETURN);

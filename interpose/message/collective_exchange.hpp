@@ -43,7 +43,7 @@ struct CollectiveCompletion final : Completion {
   }
   bool wants_status() const noexcept override { return false; }
   bool refused() const noexcept override { return out.refused() || in.refused(); }
-  int raise() const override { return out.refused() ? out.raise() : in.raise(); }
+  int raise_error() const override { return out.refused() ? out.raise_error() : in.raise_error(); }
 };
 
 /// Makes the call with the rewritten arguments. The completion runs after a blocking call; otherwise it is attached to
@@ -58,14 +58,14 @@ int call_and_complete(Work* given, Call call, Tail... tail) {
     TransferBatch batch;
     exchange->fill();
   }
-  if (exchange->refused()) return exchange->raise();
+  if (exchange->refused()) return exchange->raise_error();
   int error = call(*exchange);
   if (error != MPI_SUCCESS) return error;
   if constexpr (blocking<Tail...>) {
     TransferBatch batch;
     exchange->complete(true, nullptr);
     if (const TransferPart* lost = batch.flush()) [[unlikely]]
-      error = raise(lost->staging->comm());
+      error = raise_error(lost->staging->comm());
   } else {
     attach(exchange.release(), *request_of(tail...));
   }
@@ -105,7 +105,7 @@ inline int refuse_device_memory(MPI_Comm comm,
   for (const auto& [buffer, count, type] : buffers)
     if (locate_buffer(buffer, count, find_or_add_type(type)).needs_device) {
       report_transfer_failure({"no memory to rewrite a collective's arguments"});
-      return raise(comm);
+      return raise_error(comm);
     }
   return MPI_SUCCESS;
 }

@@ -98,7 +98,7 @@ CompletionError finish(Completion* completion, bool completed, bool good, const 
 }
 
 int finish_failed(Completion* completion, MPI_Request* request, MPI_Status* status) {
-  const int error = completion->raise();
+  const int error = completion->raise_error();
   if (status != MPI_STATUS_IGNORE) status->MPI_ERROR = error;
   next.Request_free(request);
   discard(completion);
@@ -132,7 +132,7 @@ void progress_freed_requests() {
     }
   }
   put_back_freed_requests(std::exchange(left.list, nullptr));
-  if (first.error != MPI_SUCCESS) raise(first.comm, first.error);
+  if (first.error != MPI_SUCCESS) raise_error(first.comm, first.error);
 }
 
 void finish_freed_requests() {

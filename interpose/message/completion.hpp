@@ -45,10 +45,10 @@ struct Completion {
   /// work.
   virtual bool ended() const noexcept { return true; }
   virtual void poll() noexcept {}
-  /// Call after fill(): true if device memory could not be moved, so the MPI call must not be made. raise() raises and
-  /// returns its error.
+  /// Call after fill(): true if device memory could not be moved, so the MPI call must not be made. raise_error()
+  /// raises and returns its error.
   virtual bool refused() const noexcept { return false; }
-  virtual int raise() const { return MPI_ERR_OTHER; }
+  virtual int raise_error() const { return MPI_ERR_OTHER; }
 };
 
 /// The completion of a send, a receive, or both.
@@ -72,7 +72,7 @@ struct MessageCompletion final : Completion {
   }
   bool wants_status() const noexcept override { return !whole && in.wants_status(); }
   bool refused() const noexcept override { return out.refused() || in.refused(); }
-  int raise() const override { return out.refused() ? out.raise() : in.raise(); }
+  int raise_error() const override { return out.refused() ? out.raise_error() : in.raise_error(); }
 };
 
 /// nullptr if there is no memory, which is reported; forward the call unchanged then.

@@ -16,7 +16,7 @@ TypeEntry* type_entry_or_opaque(MPI_Datatype type) noexcept {
   return type == MPI_DATATYPE_NULL ? nullptr : unknown;
 }
 
-int Endpoint::raise() const { return bestride::raise(comm_); }
+int Endpoint::raise_error() const { return bestride::raise_error(comm_); }
 
 Endpoint::DeviceDecision Endpoint::prepare_device(const void* user, std::int64_t count, TypeEntry* type, int peer,
                                                   MPI_Comm comm, std::int64_t largest) noexcept {

@@ -55,7 +55,7 @@ std::optional<int> pack_on_gpu(const char* call_name, Direction direction, void*
   const BufferLocation there = locate_buffer(user, count, entry);
   const auto refuse = [comm](const Error& why) {
     report_transfer_failure(why);
-    return raise(comm);
+    return raise_error(comm);
   };
   if (!there.layout)
     return there.needs_device ? std::optional(refuse({"its datatype is not known, or can't be represented"}))
@@ -66,8 +66,9 @@ std::optional<int> pack_on_gpu(const char* call_name, Direction direction, void*
   std::byte* at = static_cast<std::byte*>(packed) + position;
   // MPI may detect this only after it has touched bytes, or not at all (MPICH 4.0.2).
   if (position < 0 || position > packed_size || packed_size - position < *bytes)
-    return there.needs_device || locate_buffer(packed, 1).needs_device ? std::optional(raise(comm, MPI_ERR_TRUNCATE))
-                                                                       : std::nullopt;
+    return there.needs_device || locate_buffer(packed, 1).needs_device
+               ? std::optional(raise_error(comm, MPI_ERR_TRUNCATE))
+               : std::nullopt;
   const BufferLocation here = locate_buffer(at, *bytes);
   if (!there.needs_device && !here.needs_device) return std::nullopt;
   const Stopwatch watch(reporting());
@@ -78,7 +79,7 @@ std::optional<int> pack_on_gpu(const char* call_name, Direction direction, void*
     Result<StagingPtr> staging =
         Staging::make(there, user, comm, purpose, StagingBuffer::of(at, here.memory.kind == cuda::MemoryKind::device));
     if (!staging) return refuse(staging.error());
-    if (!move_now(*staging, direction)) return raise(comm);
+    if (!move_now(*staging, direction)) return raise_error(comm);
     if (reporting()) [[unlikely]]
       record_device_buffer(call_name, (*staging)->method_name(), there.layout, watch.seconds());
     return MPI_SUCCESS;

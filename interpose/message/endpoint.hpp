@@ -83,10 +83,10 @@ class Endpoint {
   bool packs() const noexcept { return strategy_ == Strategy::pack; }
   /// Set for device memory that MPI is given through a staging buffer.
   const StagingPtr& staging() const noexcept { return staging_; }
-  /// Device memory that could not be moved: MPI must not be called with this endpoint. raise() raises and returns the
-  /// call's error.
+  /// Device memory that could not be moved: MPI must not be called with this endpoint. raise_error() raises and returns
+  /// the call's error.
   bool refused() const noexcept { return refused_ || (staging_ && staging_->failed()); }
-  int raise() const;
+  int raise_error() const;
   /// Call if an allocation other than the data buffer fails: MPI must not be called with this endpoint if it is device
   /// memory.
   void refuse_device_memory() noexcept {

@@ -95,7 +95,7 @@ class PackedBlocks {
       if (block.staging && block.staging->failed()) return true;
     return false;
   }
-  int raise() const { return bestride::raise(comm_); }
+  int raise_error() const { return bestride::raise_error(comm_); }
   const Count* counts() const noexcept { return counts_.data(); }
   const Displacement* displacements() const noexcept { return displacements_.data(); }
   Plan* plan() const noexcept { return blocks_.empty() ? nullptr : blocks_.front().plan.get(); }

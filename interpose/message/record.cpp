@@ -13,17 +13,17 @@ void record(CallId call, Plan* plan, Strategy strategy, const char* reason, doub
   runtime().tally.add(call_record);
 }
 
-void record(CallId call, const Endpoint& side, double seconds) noexcept {
-  CallRecord call_record{name(call), name(side.strategy()).data(), side.reason(), {}, 0, seconds, 0};
-  if (const StagingPtr& staging = side.staging()) {
+void record(CallId call, const Endpoint& endpoint, double seconds) noexcept {
+  CallRecord call_record{name(call), name(endpoint.strategy()).data(), endpoint.reason(), {}, 0, seconds, 0};
+  if (const StagingPtr& staging = endpoint.staging()) {
     call_record.strategy = staging->method_name();
     call_record.layout = staging->layout_pointer();
     call_record.bytes = staging->size();
-  } else if (Plan* plan = side.plan()) {
+  } else if (Plan* plan = endpoint.plan()) {
     call_record.layout = plan->layout();
     call_record.bytes = plan->bytes();
-    if (side.strategy() != Strategy::forward && !runtime().options().forced)
-      call_record.saved_seconds = plan->saved_seconds(side.kind(), side.distance(), side.packing());
+    if (endpoint.strategy() != Strategy::forward && !runtime().options().forced)
+      call_record.saved_seconds = plan->saved_seconds(endpoint.kind(), endpoint.distance(), endpoint.packing());
   }
   runtime().tally.add(call_record);
 }
@@ -33,9 +33,9 @@ void record_device_buffer(const char* call_name, const char* strategy, const Lay
   runtime().tally.add({call_name, strategy, "", layout, layout ? layout->size() : 0, seconds, 0});
 }
 
-void record_collective(const char* call_name, const char* way, std::int64_t bytes, double seconds,
+void record_collective(const char* call_name, const char* variant, std::int64_t bytes, double seconds,
                        double saved_seconds) noexcept {
-  runtime().tally.add({call_name, way, "", {}, bytes, seconds, saved_seconds});
+  runtime().tally.add({call_name, variant, "", {}, bytes, seconds, saved_seconds});
 }
 
 void record_cache(const CacheCounts& before, const CacheCounts& now) noexcept {

@@ -10,13 +10,13 @@ namespace bestride {
 inline bool reporting() noexcept { return runtime().options().reporting; }
 
 /// One endpoint of a call that was examined. `seconds`: the time inside the call.
-void record(CallId call, const Endpoint& side, double seconds) noexcept;
+void record(CallId call, const Endpoint& endpoint, double seconds) noexcept;
 /// Device memory that is not an endpoint of a message. `call_name`, `strategy` (docs/report.md): static strings.
 void record_device_buffer(const char* call_name, const char* strategy, const LayoutPtr& layout,
                           double seconds) noexcept;
-/// A collective that was done hierarchically. `way`: "hierarchical" or a more specific word, a static string.
+/// A collective that was done hierarchically. `variant`: "hierarchical" or a more specific word, a static string.
 /// `saved_seconds`: as predicted.
-void record_collective(const char* call_name, const char* way, std::int64_t bytes, double seconds,
+void record_collective(const char* call_name, const char* variant, std::int64_t bytes, double seconds,
                        double saved_seconds) noexcept;
 /// What a communicator's cache did between two points in time.
 void record_cache(const CacheCounts& before, const CacheCounts& now) noexcept;

@@ -80,33 +80,34 @@ using DirectionOf = std::conditional_t<std::is_same_v<Buffer, const void*>, Send
 /// - prepare(entry, comm, ranks): true if they differ from the user's. May throw std::bad_alloc. `entry`: the type's,
 /// decoded.
 /// - arguments(): what MPI is given, after prepare() returned true.
-/// - side(): the endpoint, for the report.
+/// - endpoint(): the endpoint, for the report.
 /// This template is for one count for all blocks, of which there may be only one.
 template <class Given>
 class RespelledBlocks {
  public:
   explicit RespelledBlocks(const Given& given) noexcept : given_(given) {}
   bool prepare(TypeEntry& entry, MPI_Comm comm, int) noexcept {
-    if (!side_.prepare(given_.buffer, given_.count, &entry, MPI_ANY_SOURCE, comm, largest_count<Count>, respelled_only))
+    if (!endpoint_.prepare(given_.buffer, given_.count, &entry, MPI_ANY_SOURCE, comm, largest_count<Count>,
+                           respelled_only))
       return false;
     std::int64_t step = 0, handed = 0;
     if (!Given::many ||
         (!__builtin_mul_overflow(std::int64_t{given_.count}, entry.extent(), &step) &&
-         !__builtin_mul_overflow(side_.count(), side_.plan()->respelled()->extent, &handed) && step == handed))
+         !__builtin_mul_overflow(endpoint_.count(), endpoint_.plan()->respelled()->extent, &handed) && step == handed))
       return true;
-    side_.forward_because("extent");
+    endpoint_.forward_because("extent");
     return false;
   }
   auto arguments() const noexcept {
-    return std::tuple(static_cast<Buffer>(side_.buffer()), static_cast<Count>(side_.count()), side_.type());
+    return std::tuple(static_cast<Buffer>(endpoint_.buffer()), static_cast<Count>(endpoint_.count()), endpoint_.type());
   }
-  const Endpoint& side() const noexcept { return side_; }
+  const Endpoint& endpoint() const noexcept { return endpoint_; }
 
  private:
   using Buffer = decltype(Given::buffer);
   using Count = decltype(Given::count);
   Given given_;
-  DirectionOf<Buffer> side_;
+  DirectionOf<Buffer> endpoint_;
 };
 
 template <class Buffer, class Count, class Displacement>
@@ -124,9 +125,9 @@ class RespelledBlocks<VaryingBlocks<Buffer, Count, Displacement>> {
     }
     const auto* base = static_cast<const char*>(static_cast<const void*>(given_.buffer));
     void* block = const_cast<char*>(base + std::int64_t{given_.at[first]} * entry.extent());
-    if (!side_.prepare(block, longest, &entry, MPI_ANY_SOURCE, comm, largest_count<Count>, respelled_only))
+    if (!endpoint_.prepare(block, longest, &entry, MPI_ANY_SOURCE, comm, largest_count<Count>, respelled_only))
       return false;
-    Plan* plan = side_.plan();
+    Plan* plan = endpoint_.plan();
     // For blocks of several lengths, one element is respelled. This requires that n respelled elements are n times as
     // long.
     if (!equal && !(plan = find_plan(entry, 1))) return forward_because("first use");
@@ -157,15 +158,15 @@ class RespelledBlocks<VaryingBlocks<Buffer, Count, Displacement>> {
                   respelled_plan_->layout()->offset();
     return std::tuple(static_cast<Buffer>(first), counts_.data(), at_.data(), respelled_plan_->respelled()->type);
   }
-  const Endpoint& side() const noexcept { return side_; }
+  const Endpoint& endpoint() const noexcept { return endpoint_; }
 
  private:
   bool forward_because(const char* why) noexcept {
-    side_.forward_because(why);
+    endpoint_.forward_because(why);
     return false;
   }
   VaryingBlocks<Buffer, Count, Displacement> given_;
-  DirectionOf<Buffer> side_;  ///< prepared for the longest block
+  DirectionOf<Buffer> endpoint_;  ///< prepared for the longest block
   PlanRef respelled_plan_;
   std::vector<Count> counts_;
   std::vector<Displacement> at_;

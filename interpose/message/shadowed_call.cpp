@@ -37,13 +37,13 @@ int ShadowedCall::prepare(const BufferRegion& out, bool out_by_gpu, const Buffer
   if (done && in_by_gpu) done = in_.prepare(in, comm);
   if (done) return MPI_SUCCESS;
   report_transfer_failure(done.error());
-  return bestride::raise(comm);
+  return bestride::raise_error(comm);
 }
 
 int ShadowedCall::finish() {
   TransferBatch batch;
   in_.copy_out();
-  return batch.flush() ? bestride::raise(comm_) : MPI_SUCCESS;
+  return batch.flush() ? bestride::raise_error(comm_) : MPI_SUCCESS;
 }
 
 }  // namespace bestride

@@ -39,7 +39,7 @@ class ShadowedCall final : public Completion {
   }
   bool wants_status() const noexcept override { return false; }
   bool refused() const noexcept override { return out_.refused() || in_.refused(); }
-  int raise() const override { return bestride::raise(comm_); }
+  int raise_error() const override { return bestride::raise_error(comm_); }
 
  private:
   HostShadow out_, in_;
@@ -72,7 +72,7 @@ std::optional<int> call_with_shadows(const char* call_name, const BufferRegion& 
                                                                              : new (std::nothrow) ShadowedCall);
   if (!staged) {
     report_transfer_failure({"no memory to remember what a call owes"});
-    return raise(comm);
+    return raise_error(comm);
   }
   if (const int error = staged->prepare(out, found.out, in, found.in, comm); error != MPI_SUCCESS) return error;
   staged->persistent = persistent<Tail...>;
@@ -80,7 +80,7 @@ std::optional<int> call_with_shadows(const char* call_name, const BufferRegion& 
   // Also when a persistent request is only created: MPICH 4.0.2 copies a rank's own block of persistent gathers and
   // scatters then, not at the start.
   staged->fill();
-  if (staged->refused()) return staged->raise();
+  if (staged->refused()) return staged->raise_error();
   const int error = call(staged->out(), staged->in());
   if (reporting()) [[unlikely]]
     staged->record(call_name, watch.seconds());

@@ -55,22 +55,22 @@ class TypedBlocks {
     return any;
   }
   void fill() noexcept {
-    for (Kind& side : endpoints_) side.fill();
+    for (Kind& endpoint : endpoints_) endpoint.fill();
   }
   void complete() noexcept {
-    for (Kind& side : endpoints_) side.complete_whole();
+    for (Kind& endpoint : endpoints_) endpoint.complete_whole();
   }
   void release() noexcept {
-    for (Kind& side : endpoints_) side.release();
+    for (Kind& endpoint : endpoints_) endpoint.release();
   }
   bool refused() const noexcept {
-    for (const Kind& side : endpoints_)
-      if (side.refused()) return true;
+    for (const Kind& endpoint : endpoints_)
+      if (endpoint.refused()) return true;
     return false;
   }
-  int raise() const {
-    for (const Kind& side : endpoints_)
-      if (side.refused()) return side.raise();
+  int raise_error() const {
+    for (const Kind& endpoint : endpoints_)
+      if (endpoint.refused()) return endpoint.raise_error();
     return MPI_ERR_OTHER;
   }
   const std::vector<Kind>& endpoints() const noexcept { return endpoints_; }

@@ -5,7 +5,7 @@
 
 namespace bestride {
 
-/// Set in bestride_back_open before any function is intercepted; read-only afterwards.
-extern constinit const bestride_front_services* front_services;
+/// Set in bestride_backend_open before any function is intercepted; read-only afterwards.
+extern constinit const bestride_preload_services* preload_services;
 
 }  // namespace bestride

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Runtime: the state of the backend from the first MPI call to MPI_Finalize. One per process, created in
-// bestride_back_open and never destroyed: MPI may be called from destructors of other libraries.
+// bestride_backend_open and never destroyed: MPI may be called from destructors of other libraries.
 //
 // It has a fixed address, so an entry reaches a table with one load. Alternative considered: std::unique_ptr, which
 // costs one more load per call.
@@ -112,7 +112,7 @@ class Runtime {
   std::atomic<bool> ended_{false};
 };
 
-/// Storage that is neither constructed before bestride_back_open nor destroyed at exit.
+/// Storage that is neither constructed before bestride_backend_open nor destroyed at exit.
 union RuntimeStorage {
   constexpr RuntimeStorage() noexcept : nothing{} {}
   ~RuntimeStorage() {}

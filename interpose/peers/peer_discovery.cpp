@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <new>
 
+#include "base/launcher_rank.hpp"
 #include "interpose/mpi/fault_injection.hpp"
 
 namespace bestride {
@@ -71,8 +72,7 @@ void PeerDiscovery::withdraw() noexcept {
 
 void PeerDiscovery::announce() noexcept {
   job_ = job_on_this_host();
-  for (const char* name : {"PMI_RANK", "PMIX_RANK", "SLURM_PROCID"})
-    if (rank_ < 0) rank_ = static_cast<int>(launcher_number(name));
+  rank_ = launcher_rank();
   if (job_ == 0 || rank_ < 0) return;
   socket_ = datagram_socket();
   const Name name(job_, rank_);

@@ -44,11 +44,11 @@ void learn_world_topology(const Locality& locality, bool all_ranks) noexcept {
   if (locality.ranks < 2) return;
   DiscoverCalls calls;
   // All ranks have the same library, so the functions are missing on all ranks or on none.
-  if (!calls.resolve(front_services->library_symbol)) return;
+  if (!calls.resolve(preload_services->library_symbol)) return;
   Discovery discovery = discover(calls, {.wanted = !file.empty() || pretended_nodes() || !locality.one_host(),
                                          .file = file.c_str(),
                                          .sound = !inject_failure(FailPoint::topology)});
-  if (!discovery.trouble.empty()) say_once("topology", "%s", discovery.trouble.c_str());
+  if (!discovery.problem.empty()) say_once("topology", "%s", discovery.problem.c_str());
   if (!discovery.processors.empty())
     say_info("topology.processors", "this rank's core and NUMA domain: %s", discovery.processors.c_str());
   if (!discovery.topology) return;

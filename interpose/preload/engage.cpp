@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <unistd.h>
 
 #include <climits>
 #include <cstdio>
@@ -10,13 +11,14 @@
 #include <cstring>
 #include <initializer_list>
 
+#include "base/launcher_rank.hpp"
 #include "base/message.hpp"
 #include "interpose/preload/library.hpp"
 #include "interpose/preload/services.h"
 #include "interpose/preload/slots.hpp"
 #include "interpose/preload/watch.hpp"
 
-namespace bestride::front {
+namespace bestride::preload {
 namespace {
 
 char own_path[PATH_MAX];
@@ -42,7 +44,7 @@ bool find_own_path() noexcept {
   Dl_info info;
   link_map* map = nullptr;
   char directory[PATH_MAX];
-  if (!dladdr1(reinterpret_cast<void*>(&engage_back), &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) ||
+  if (!dladdr1(reinterpret_cast<void*>(&engage_backend), &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) ||
       dlinfo(map, RTLD_DI_ORIGIN, directory) != 0)
     return false;
   const char* slash = std::strrchr(info.dli_fname, '/');
@@ -50,7 +52,7 @@ bool find_own_path() noexcept {
   return length > 0 && length < static_cast<int>(sizeof own_path);
 }
 
-bool back_path(const char* abi, char (&path)[PATH_MAX]) noexcept {
+bool backend_path(const char* abi, char (&path)[PATH_MAX]) noexcept {
   const int directory = static_cast<int>(std::strrchr(own_path, '/') - own_path);
   const int length = std::snprintf(path, sizeof path, "%.*s/libbestride-%s.so", directory, own_path, abi);
   return length > 0 && length < static_cast<int>(sizeof path);
@@ -60,7 +62,7 @@ bool back_path(const char* abi, char (&path)[PATH_MAX]) noexcept {
 // bindings of Open MPI call PMPI_X), so the backend of that ABI names them. Calls that the MPI library makes to itself
 // then pass through the same entries. The depth guard that lets them through is in the entries, because only they see
 // the call return.
-void lead_slots(const bestride_engagement* engagements, std::size_t count) noexcept {
+void engage_slots(const bestride_engagement* engagements, std::size_t count) noexcept {
   for (std::size_t i = 0; i < count; ++i) *engagements[i].next = next_symbol(engagements[i].name);
   for (std::size_t i = 0; i < count; ++i) {
     const bestride_engagement& engagement = engagements[i];
@@ -71,59 +73,67 @@ void lead_slots(const bestride_engagement* engagements, std::size_t count) noexc
   }
 }
 
-void open_back(const char* abi, const char* path) noexcept {
+void open_backend(const char* abi, const char* path) noexcept {
+  if (std::strcmp(abi, "mpich") != 0 && access(path, F_OK) != 0) {
+    if (launcher_rank() <= 0)
+      say_info("preload.backend", "MPI libraries with the ABI %s are not supported yet: nothing is accelerated", abi);
+    return;
+  }
   void* object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (!object) {
     const char* why = dlerror();
-    say_once("front.back", "the %s back can't be opened (%s): nothing is accelerated; install it beside libbestride.so",
-             abi, why ? why : path);
+    say_once_per_job("preload.backend",
+                     "the %s backend can't be opened (%s): nothing is accelerated; install it beside libbestride.so",
+                     abi, why ? why : path);
     return;
   }
-  const auto open = reinterpret_cast<bestride_back_open_fn>(dlsym(object, BESTRIDE_BACK_OPEN));
+  const auto open = reinterpret_cast<bestride_backend_open_fn>(dlsym(object, BESTRIDE_BACKEND_OPEN));
   if (!open) {
     dlerror();
-    say_once("front.back",
-             "%s has no " BESTRIDE_BACK_OPEN ": nothing is accelerated; install the one built with libbestride.so",
-             path);
+    say_once_per_job(
+        "preload.backend",
+        "%s has no " BESTRIDE_BACKEND_OPEN ": nothing is accelerated; install the one built with libbestride.so", path);
     return;
   }
-  static constexpr bestride_front_services services = {BESTRIDE_SERVICES_VERSION,
-                                                       [](const char* name) { return library_symbol(name); },
-                                                       [](const char* name) { return next_symbol(name); },
-                                                       own_path,
-                                                       &watch,
-                                                       &lead_slots};
-  const bestride_back* back = open(&services);
+  static constexpr bestride_preload_services services = {BESTRIDE_SERVICES_VERSION,
+                                                         [](const char* name) { return library_symbol(name); },
+                                                         [](const char* name) { return next_symbol(name); },
+                                                         own_path,
+                                                         &watch,
+                                                         &engage_slots};
+  const bestride_backend* back = open(&services);
   if (!back) {
-    say_once("front.back", "the %s back does not serve %s: nothing is accelerated", abi, mpi_library_path());
+    say_once_per_job("preload.backend", "the %s backend does not serve %s: nothing is accelerated", abi,
+                     mpi_library_path());
     return;
   }
   if (back->version != BESTRIDE_SERVICES_VERSION) {
-    say_once("front.back",
-             "%s speaks version %u and libbestride.so %d: nothing is accelerated; install both from one build", path,
-             back->version, BESTRIDE_SERVICES_VERSION);
+    say_once_per_job("preload.backend",
+                     "%s speaks version %u and libbestride.so %d: nothing is accelerated; install both from one build",
+                     path, back->version, BESTRIDE_SERVICES_VERSION);
     return;
   }
-  lead_slots(back->engagements, back->count);
+  engage_slots(back->engagements, back->count);
 }
 
 }  // namespace
 
-void engage_back() noexcept {
+void engage_backend() noexcept {
   if (disabled() || another_copy_is_in_front()) return;
   const char* abi = mpi_library_abi();
   if (!abi) {
-    say_once("front.abi", "%s has none of the known ABIs (mpich, openmpi, mpi_abi): nothing is accelerated",
-             mpi_library_path());
+    say_once_per_job("preload.abi", "%s has none of the known ABIs (mpich, openmpi, mpi_abi): nothing is accelerated",
+                     mpi_library_path());
     return;
   }
   char path[PATH_MAX];
-  if (!find_own_path() || !back_path(abi, path)) {
-    say_once("front.path",
-             "the directory of libbestride.so can't be found: nothing is accelerated; preload it by a shorter path");
+  if (!find_own_path() || !backend_path(abi, path)) {
+    say_once_per_job(
+        "preload.path",
+        "the directory of libbestride.so can't be found: nothing is accelerated; preload it by a shorter path");
     return;
   }
-  open_back(abi, path);
+  open_backend(abi, path);
 }
 
-}  // namespace bestride::front
+}  // namespace bestride::preload

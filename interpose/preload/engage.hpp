@@ -3,9 +3,9 @@
 // Opens the backend that matches the MPI library and lets the slots that the backend names lead into it. Any failure is
 // reported once and leaves every slot on the MPI library: the job runs as if nothing had been preloaded.
 
-namespace bestride::front {
+namespace bestride::preload {
 
 /// Called once, with an MPI library mapped. Honours BESTRIDE_DISABLE (1, on, yes, true).
-void engage_back() noexcept;
+void engage_backend() noexcept;
 
-}  // namespace bestride::front
+}  // namespace bestride::preload

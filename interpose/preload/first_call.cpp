@@ -9,7 +9,7 @@
 #include <climits>
 #include <ctime>
 
-namespace bestride::front {
+namespace bestride::preload {
 namespace {
 
 constexpr int patience_seconds = 5;
@@ -50,4 +50,4 @@ bool FirstCall::wait_for(int inside) noexcept {
   return true;
 }
 
-}  // namespace bestride::front
+}  // namespace bestride::preload

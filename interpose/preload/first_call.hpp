@@ -8,7 +8,7 @@
 // - Waiting is bounded. Otherwise a waiting thread whose constructor holds a loader lock would cause a deadlock.
 #include <atomic>
 
-namespace bestride::front {
+namespace bestride::preload {
 
 class FirstCall {
  public:
@@ -28,4 +28,4 @@ class FirstCall {
   std::atomic<bool> waited_in_vain_{false};
 };
 
-}  // namespace bestride::front
+}  // namespace bestride::preload

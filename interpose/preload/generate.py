@@ -15,7 +15,7 @@ import os
 import sys
 
 MACHINES = ("x86_64", "aarch64")
-HANDLINGS = ("accelerate", "settle", "track", "gpu", "pass", "local")
+HANDLINGS = ("accelerate", "complete", "track", "gpu", "pass", "local")
 OWN_SYMBOLS = ("bestride_version", "bestride_slot_target")
 
 

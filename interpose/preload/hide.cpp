@@ -11,7 +11,7 @@
 
 #include "interpose/preload/slots.hpp"
 
-namespace bestride::front {
+namespace bestride::preload {
 namespace {
 
 /// This object's dynamic symbols, as the loader reads them.
@@ -79,4 +79,4 @@ namespace {
 }
 
 }  // namespace
-}  // namespace bestride::front
+}  // namespace bestride::preload

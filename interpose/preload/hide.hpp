@@ -9,9 +9,9 @@
 // any constructor runs: it is not null, and calling it returns an error (resolve.cpp). An MPI library that is opened
 // later with dlopen() is not considered: programs look its symbols up through its handle.
 
-namespace bestride::front {
+namespace bestride::preload {
 
 /// Removes the symbols that no object after this one defines. Idempotent.
 void hide_absent_functions() noexcept;
 
-}  // namespace bestride::front
+}  // namespace bestride::preload

@@ -14,7 +14,7 @@ constexpr char marker[] = "bestride version " BESTRIDE_VERSION;
 BESTRIDE_EXPORT const char* bestride_version(void) { return marker + sizeof "bestride version " - 1; }
 
 BESTRIDE_EXPORT void* bestride_slot_target(const char* name) {
-  using namespace bestride::front;
+  using namespace bestride::preload;
   const unsigned slot = name ? slot_of(name) : no_slot;
   if (slot == no_slot) return nullptr;
   void* const target = slot_target(slot);

@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <cstring>
 
-namespace bestride::front {
+namespace bestride::preload {
 namespace {
 
 std::atomic<void*> library_handle{nullptr};
@@ -126,4 +126,4 @@ void* next_symbol(const char* name) noexcept {
   return symbol && !is_ours(symbol) ? symbol : library_symbol(name);
 }
 
-}  // namespace bestride::front
+}  // namespace bestride::preload

@@ -5,7 +5,7 @@
 // found, the library is pinned, because slots point into it. The file system is not searched: on a shared file system
 // that would cost more than the job's first calls.
 
-namespace bestride::front {
+namespace bestride::preload {
 
 /// A handle of the MPI library; nullptr while none is mapped, in which case the next call searches again. Thread-safe.
 void* mpi_library() noexcept;
@@ -27,4 +27,4 @@ void* next_symbol(const char* name) noexcept;
 /// True if `address` lies in this object.
 bool is_ours(const void* address) noexcept;
 
-}  // namespace bestride::front
+}  // namespace bestride::preload

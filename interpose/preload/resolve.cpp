@@ -14,14 +14,14 @@
 
 extern "C" void bestride_absent();  // in the generated assembly: returns 16 or 0.0
 
-namespace bestride::front {
+namespace bestride::preload {
 namespace {
 
 FirstCall first_call;
 
 bool settle() noexcept {
   if (!mpi_library()) return false;
-  engage_back();
+  engage_backend();
   return true;
 }
 
@@ -40,7 +40,7 @@ void* absent_function(const char* name) noexcept {
   } else if (std::strcmp(function, "MPI_Initialized") == 0 || std::strcmp(function, "MPI_Finalized") == 0) {
     return reinterpret_cast<void*>(&no);
   } else {
-    say_once("front.no_mpi",
+    say_once("preload.no_mpi",
              "no MPI library is loaded in this process: %s was called and returns an error; link the program with MPI, "
              "or load the "
              "MPI library before the call",
@@ -61,10 +61,10 @@ void* target_of(unsigned index) noexcept {
 }
 
 }  // namespace
-}  // namespace bestride::front
+}  // namespace bestride::preload
 
 extern "C" [[gnu::visibility("hidden")]] void* bestride_resolve(unsigned index) {
-  using namespace bestride::front;
+  using namespace bestride::preload;
   const int error = errno;
   void* target = watched_target(index);
   if (!target) {

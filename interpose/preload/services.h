@@ -15,7 +15,7 @@ extern "C" {
 struct bestride_engagement;
 
 /* Functions that the preload library provides to the backend. All pointers stay valid until the process ends. */
-struct bestride_front_services {
+struct bestride_preload_services {
   unsigned version;
   /* The MPI library's own symbol (use PMPI_ names for Bestride's own calls); NULL if it has none. */
   void* (*library_symbol)(const char* name);
@@ -32,7 +32,7 @@ struct bestride_front_services {
   void (*watch)(void (*before)(void));
   /* Intercepts more functions. May be called at any time from any thread; each function may be named once. The array is
      read before the call returns. A call that another thread is making meanwhile may still go to the MPI library. */
-  void (*lead)(const struct bestride_engagement* engagements, size_t count);
+  void (*engage)(const struct bestride_engagement* engagements, size_t count);
 };
 
 /* One function that the backend intercepts. Before the entry can be called, the preload library stores into *next what
@@ -43,7 +43,7 @@ struct bestride_engagement {
   void** next;
 };
 
-struct bestride_back {
+struct bestride_backend {
   unsigned version;
   const char* abi; /* "mpich", "openmpi", "mpi_abi" */
   size_t count;
@@ -53,8 +53,8 @@ struct bestride_back {
 /* The only symbol that a backend exports. Called once, on the first MPI call, by the thread that makes it; the first
    calls of other threads wait. Returns NULL if the backend can't serve this MPI library; then nothing is
    intercepted. */
-typedef const struct bestride_back* (*bestride_back_open_fn)(const struct bestride_front_services*);
-#define BESTRIDE_BACK_OPEN "bestride_back_open"
+typedef const struct bestride_backend* (*bestride_backend_open_fn)(const struct bestride_preload_services*);
+#define BESTRIDE_BACKEND_OPEN "bestride_backend_open"
 
 #ifdef __cplusplus
 }

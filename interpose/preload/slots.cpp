@@ -12,7 +12,7 @@ extern const char bestride_thunks_begin[];
 extern const char bestride_thunks_end[];
 }
 
-namespace bestride::front {
+namespace bestride::preload {
 namespace {
 #include "slot_names.inc"
 }  // namespace
@@ -50,7 +50,7 @@ void* slot_target(unsigned index) noexcept {
 }
 
 // Both stores are sequentially consistent: watch.cpp relies on their order relative to its own flag.
-void lead_slot(unsigned index, void* target) noexcept { bestride_slots[index].store(target); }
+void set_slot_target(unsigned index, void* target) noexcept { bestride_slots[index].store(target); }
 
 void lead_slot_back(unsigned index) noexcept {
   constexpr unsigned thunk_bytes = 16;  // stubs_*.in
@@ -61,4 +61,4 @@ bool slot_is_local(unsigned index) noexcept {
   return function_is_local[index < function_count ? index : index - function_count];
 }
 
-}  // namespace bestride::front
+}  // namespace bestride::preload

@@ -6,7 +6,7 @@
 // and in a process without MPI.
 #include <cstddef>
 
-namespace bestride::front {
+namespace bestride::preload {
 
 inline constexpr unsigned no_slot = ~0u;
 
@@ -26,7 +26,7 @@ unsigned slot_of(const char* name) noexcept;
 void* slot_target(unsigned index) noexcept;
 
 /// From now on the stub jumps to `target`. Everything written before this call is visible to the callee.
-void lead_slot(unsigned index, void* target) noexcept;
+void set_slot_target(unsigned index, void* target) noexcept;
 
 /// From now on the stub jumps to its lazy thunk again.
 void lead_slot_back(unsigned index) noexcept;
@@ -34,4 +34,4 @@ void lead_slot_back(unsigned index) noexcept;
 /// True if functions.tsv lists the function as local.
 bool slot_is_local(unsigned index) noexcept;
 
-}  // namespace bestride::front
+}  // namespace bestride::preload

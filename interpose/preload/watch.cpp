@@ -5,7 +5,7 @@
 
 #include "interpose/preload/slots.hpp"
 
-namespace bestride::front {
+namespace bestride::preload {
 namespace {
 
 std::atomic<void (*)()> watcher{nullptr};
@@ -17,14 +17,14 @@ bool may_be_watched(unsigned index) noexcept { return !engaged[index].load() && 
 /// Called after a slot was changed. If the backend has intercepted it meanwhile, restores the backend's entry. The
 /// accesses here and in engage_slot() are sequentially consistent, so one of the two threads sees the other's store.
 void keep_engaged(unsigned index) noexcept {
-  if (void* entry = engaged[index].load()) lead_slot(index, entry);
+  if (void* entry = engaged[index].load()) set_slot_target(index, entry);
 }
 
 }  // namespace
 
 void engage_slot(unsigned index, void* entry) noexcept {
   engaged[index].store(entry);
-  lead_slot(index, entry);
+  set_slot_target(index, entry);
 }
 
 void watch(void (*before)()) noexcept {
@@ -40,7 +40,7 @@ void watch(void (*before)()) noexcept {
 
 void settle_slot(unsigned index, void* target) noexcept {
   if (may_be_watched(index)) targets[index].store(target, std::memory_order_release);
-  if (!watcher.load() || !may_be_watched(index)) lead_slot(index, target);
+  if (!watcher.load() || !may_be_watched(index)) set_slot_target(index, target);
   // Either this thread sees the hook now, or watch() will still reset this slot to its thunk.
   if (watcher.load() && may_be_watched(index)) lead_slot_back(index);
   keep_engaged(index);
@@ -55,4 +55,4 @@ void tell_watcher(unsigned index) noexcept {
   if (void (*before)() = watcher.load(); before && may_be_watched(index)) before();
 }
 
-}  // namespace bestride::front
+}  // namespace bestride::preload

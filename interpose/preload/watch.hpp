@@ -6,7 +6,7 @@
 // intercepting all functions with the backend's own entries, which needs 550 prototypes for every ABI and costs time in
 // each call of every job, although few jobs need it.
 
-namespace bestride::front {
+namespace bestride::preload {
 
 /// From now on the slot leads to the backend's entry, and the hook is no longer called for it. May be called at any
 /// time.
@@ -26,4 +26,4 @@ void* watched_target(unsigned index) noexcept;
 /// Calls the hook, if one is installed and applies to this slot.
 void tell_watcher(unsigned index) noexcept;
 
-}  // namespace bestride::front
+}  // namespace bestride::preload

@@ -83,7 +83,7 @@ class Writer {
       to += sizeof map;
     }
     for (; map != 0; map &= map - 1, to += 8) std::memcpy(to, &masks[std::countr_zero(map)], 8);
-    return kernels.collect(group, masks, to);
+    return kernels.compact(group, masks, to);
   }
 
   Byte* start_;
@@ -133,13 +133,13 @@ class Reader {
     return left() >= 2 * *words;
   }
 
-  void spread(const DeltaKernels& kernels, Byte* group, const std::uint64_t* masks, std::int64_t words) noexcept {
+  void expand(const DeltaKernels& kernels, Byte* group, const std::uint64_t* masks, std::int64_t words) noexcept {
     if (left() >= 2 * words + slack) {
-      kernels.spread(group, masks, at_);
+      kernels.expand(group, masks, at_);
     } else {
       Byte buffer[group_bytes + slack] = {};
       std::memcpy(buffer, at_, length(2 * words));
-      kernels.spread(group, masks, buffer);
+      kernels.expand(group, masks, buffer);
     }
     at_ += 2 * words;
   }
@@ -157,14 +157,14 @@ bool apply_group(const DeltaKernels& kernels, Reader& reader, Kind kind, Byte* c
   std::int64_t words = 0;
   if (!reader.take_masks(map, masks, &words)) return false;
   if (bytes == group_bytes) {
-    reader.spread(kernels, content, masks, words);
+    reader.expand(kernels, content, masks, words);
     return true;
   }
   const std::int64_t last_words = (bytes - (chunks - 1) * chunk_bytes + 1) / 2;  // words of the last chunk, 1 to 64
   if ((masks[chunks - 1] & ~all_chunks(last_words)) != 0) return false;
   Byte padded[group_bytes] = {};
   std::memcpy(padded, content, length(bytes));
-  reader.spread(kernels, padded, masks, words);
+  reader.expand(kernels, padded, masks, words);
   std::memcpy(content, padded, length(bytes));
   return true;
 }

@@ -11,7 +11,7 @@ namespace bestride::delta {
 inline constexpr std::int64_t chunk_bytes = 128;  ///< 64 words, one mask bit each
 inline constexpr std::int64_t group_chunks = 64;
 inline constexpr std::int64_t group_bytes = chunk_bytes * group_chunks;
-/// Bytes after the words of a group that `collect` may write and `spread` may read.
+/// Bytes after the words of a group that `compact` may write and `expand` may read.
 inline constexpr std::int64_t slack = 64;
 
 struct DeltaKernels {
@@ -20,9 +20,9 @@ struct DeltaKernels {
   std::uint64_t (*compare)(const Byte* older, const Byte* newer, std::uint64_t* masks);
   /// Writes the words selected by the masks, in order; returns their end. Up to `slack` bytes after the end are
   /// written.
-  Byte* (*collect)(const Byte* group, const std::uint64_t* masks, Byte* words);
-  /// The inverse of collect. Up to `slack` bytes after the words are read.
-  void (*spread)(Byte* group, const std::uint64_t* masks, const Byte* words);
+  Byte* (*compact)(const Byte* group, const std::uint64_t* masks, Byte* words);
+  /// The inverse of compact. Up to `slack` bytes after the words are read.
+  void (*expand)(Byte* group, const std::uint64_t* masks, const Byte* words);
 };
 
 const DeltaKernels& scalar_delta_kernels();

@@ -7,10 +7,10 @@
 namespace bestride::delta {
 namespace {
 
-/// For each mask of eight words: the bytes to collect, and for each position the collected byte that belongs there.
+/// For each mask of eight words: the bytes to compact, and for each position the collected byte that belongs there.
 struct Shuffles {
-  alignas(16) Byte collect[256][16];
-  alignas(16) Byte spread[256][16];
+  alignas(16) Byte compact[256][16];
+  alignas(16) Byte expand[256][16];
 };
 
 constexpr Shuffles make_shuffles() {
@@ -20,8 +20,8 @@ constexpr Shuffles make_shuffles() {
     for (int word = 0; word < 8; ++word) {
       const bool taken = mask >> word & 1;
       for (int byte = 0; byte < 2; ++byte) {
-        if (taken) made.collect[mask][2 * collected + byte] = static_cast<Byte>(2 * word + byte);
-        made.spread[mask][2 * word + byte] = taken ? static_cast<Byte>(2 * collected + byte) : 0x80;
+        if (taken) made.compact[mask][2 * collected + byte] = static_cast<Byte>(2 * word + byte);
+        made.expand[mask][2 * word + byte] = taken ? static_cast<Byte>(2 * collected + byte) : 0x80;
       }
       collected += taken;
     }
@@ -57,12 +57,12 @@ std::uint64_t compare(const Byte* older, const Byte* newer, std::uint64_t* masks
   return map;
 }
 
-Byte* collect(const Byte* group, const std::uint64_t* masks, Byte* words) {
+Byte* compact(const Byte* group, const std::uint64_t* masks, Byte* words) {
   for (int chunk = 0; chunk < group_chunks; ++chunk, group += chunk_bytes) {
     if (masks[chunk] == 0) continue;
     for (int eight = 0; eight < 8; ++eight) {
       const unsigned mask = masks[chunk] >> (8 * eight) & 255;
-      const __m128i taken = _mm_shuffle_epi8(load_128(group + 16 * eight), load_128(shuffles.collect[mask]));
+      const __m128i taken = _mm_shuffle_epi8(load_128(group + 16 * eight), load_128(shuffles.compact[mask]));
       _mm_storeu_si128(reinterpret_cast<__m128i*>(words), taken);
       words += 2 * _mm_popcnt_u32(mask);
     }
@@ -70,13 +70,13 @@ Byte* collect(const Byte* group, const std::uint64_t* masks, Byte* words) {
   return words;
 }
 
-void spread(Byte* group, const std::uint64_t* masks, const Byte* words) {
+void expand(Byte* group, const std::uint64_t* masks, const Byte* words) {
   const __m128i bits = _mm_setr_epi16(1, 2, 4, 8, 16, 32, 64, 128);
   for (int chunk = 0; chunk < group_chunks; ++chunk, group += chunk_bytes) {
     if (masks[chunk] == 0) continue;
     for (int eight = 0; eight < 8; ++eight) {
       const unsigned mask = masks[chunk] >> (8 * eight) & 255;
-      const __m128i placed = _mm_shuffle_epi8(load_128(words), load_128(shuffles.spread[mask]));
+      const __m128i placed = _mm_shuffle_epi8(load_128(words), load_128(shuffles.expand[mask]));
       const __m128i changed = _mm_cmpeq_epi16(_mm_and_si128(_mm_set1_epi16(static_cast<short>(mask)), bits), bits);
       Byte* const at = group + 16 * eight;
       _mm_storeu_si128(reinterpret_cast<__m128i*>(at), _mm_blendv_epi8(load_128(at), placed, changed));
@@ -88,7 +88,7 @@ void spread(Byte* group, const std::uint64_t* masks, const Byte* words) {
 }  // namespace
 
 const DeltaKernels& avx2_delta_kernels() {
-  static constexpr DeltaKernels table = {compare, collect, spread};
+  static constexpr DeltaKernels table = {compare, compact, expand};
   return table;
 }
 

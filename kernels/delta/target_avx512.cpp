@@ -24,7 +24,7 @@ std::uint64_t compare(const Byte* older, const Byte* newer, std::uint64_t* masks
   return words + 2 * _mm_popcnt_u32(mask);
 }
 
-Byte* collect(const Byte* group, const std::uint64_t* masks, Byte* words) {
+Byte* compact(const Byte* group, const std::uint64_t* masks, Byte* words) {
   for (int chunk = 0; chunk < group_chunks; ++chunk, group += chunk_bytes) {
     if (masks[chunk] == 0) continue;
     words = collect_half(group, static_cast<std::uint32_t>(masks[chunk]), words);
@@ -38,7 +38,7 @@ Byte* collect(const Byte* group, const std::uint64_t* masks, Byte* words) {
   return words + 2 * _mm_popcnt_u32(mask);
 }
 
-void spread(Byte* group, const std::uint64_t* masks, const Byte* words) {
+void expand(Byte* group, const std::uint64_t* masks, const Byte* words) {
   for (int chunk = 0; chunk < group_chunks; ++chunk, group += chunk_bytes) {
     if (masks[chunk] == 0) continue;
     words = spread_half(group, static_cast<std::uint32_t>(masks[chunk]), words);
@@ -49,7 +49,7 @@ void spread(Byte* group, const std::uint64_t* masks, const Byte* words) {
 }  // namespace
 
 const DeltaKernels& avx512_delta_kernels() {
-  static constexpr DeltaKernels table = {compare, collect, spread};
+  static constexpr DeltaKernels table = {compare, compact, expand};
   return table;
 }
 

@@ -36,14 +36,14 @@ std::uint64_t compare(const Byte* older, const Byte* newer, std::uint64_t* masks
   return map;
 }
 
-Byte* collect(const Byte* group, const std::uint64_t* masks, Byte* words) {
+Byte* compact(const Byte* group, const std::uint64_t* masks, Byte* words) {
   for (int chunk = 0; chunk < group_chunks; ++chunk, group += chunk_bytes)
     for (std::uint64_t mask = masks[chunk]; mask != 0; mask &= mask - 1, words += 2)
       __builtin_memcpy(words, group + 2 * __builtin_ctzll(mask), 2);
   return words;
 }
 
-void spread(Byte* group, const std::uint64_t* masks, const Byte* words) {
+void expand(Byte* group, const std::uint64_t* masks, const Byte* words) {
   for (int chunk = 0; chunk < group_chunks; ++chunk, group += chunk_bytes)
     for (std::uint64_t mask = masks[chunk]; mask != 0; mask &= mask - 1, words += 2)
       __builtin_memcpy(group + 2 * __builtin_ctzll(mask), words, 2);
@@ -52,7 +52,7 @@ void spread(Byte* group, const std::uint64_t* masks, const Byte* words) {
 }  // namespace
 
 const DeltaKernels& scalar_delta_kernels() {
-  static constexpr DeltaKernels table = {compare, collect, spread};
+  static constexpr DeltaKernels table = {compare, compact, expand};
   return table;
 }
 

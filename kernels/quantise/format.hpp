@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The formats of numbers and codes, and the layout of a block (docs/quantised.md). Included by sources compiled for
-// wider instruction sets than the baseline, and for devices: no std:: code here.
+// wider instruction sets than the baseline: no std:: code here.
 #include <cstdint>
 
 namespace bestride {

@@ -1,52 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Number: conversion of the four formats to and from float64, and the arithmetic of one code. Every target, devices
-// included, computes exactly this. No include guard: the file is compiled into the namespace BESTRIDE_TARGET of the
-// including file, once per translation unit.
+// Number: conversion of the four formats to and from float64, and the arithmetic of one code. Every target computes
+// exactly this; a compiler flag keeps it from fusing a product and a sum into one rounding. The file is compiled into
+// the namespace BESTRIDE_TARGET of the including file, once per translation unit.
 #pragma once
 #include <cstdint>
 
 #include "kernels/quantise/format.hpp"
-
-#ifdef __CUDACC__
-#define BESTRIDE_NUMBER __host__ __device__ __forceinline__
-#else
-#define BESTRIDE_NUMBER [[gnu::always_inline]] inline
-#endif
 
 namespace bestride::BESTRIDE_TARGET {
 
 using Int = std::int64_t;
 
 template <class To, class From>
-BESTRIDE_NUMBER To bits_as(From from) {
+[[gnu::always_inline]] inline To bits_as(From from) {
   static_assert(sizeof(To) == sizeof(From));
   To to;
   __builtin_memcpy(&to, &from, sizeof to);
   return to;
-}
-
-// Device compilers fuse a product and a sum into one rounding unless told not to; for hosts a compiler flag prevents
-// it.
-BESTRIDE_NUMBER double product(double a, double b) {
-#ifdef __CUDA_ARCH__
-  return __dmul_rn(a, b);
-#else
-  return a * b;
-#endif
-}
-BESTRIDE_NUMBER double sum(double a, double b) {
-#ifdef __CUDA_ARCH__
-  return __dadd_rn(a, b);
-#else
-  return a + b;
-#endif
-}
-BESTRIDE_NUMBER float sum(float a, float b) {
-#ifdef __CUDA_ARCH__
-  return __fadd_rn(a, b);
-#else
-  return a + b;
-#endif
 }
 
 // ---- Formats: Bits holds one number; from_double rounds to nearest even, through float32 for 16-bit formats
@@ -59,8 +29,8 @@ struct Number<NumberFormat::float64> {
   using Bits = std::uint64_t;
   using Real = double;
   static constexpr Bits sign = Bits{1} << 63, infinity = Bits{0x7ff} << 52, nan = Bits{0x7ff8} << 48;
-  BESTRIDE_NUMBER static double to_double(Bits bits) { return bits_as<double>(bits); }
-  BESTRIDE_NUMBER static Bits from_double(double value) { return bits_as<Bits>(value); }
+  [[gnu::always_inline]] static double to_double(Bits bits) { return bits_as<double>(bits); }
+  [[gnu::always_inline]] static Bits from_double(double value) { return bits_as<Bits>(value); }
 };
 
 template <>
@@ -68,19 +38,19 @@ struct Number<NumberFormat::float32> {
   using Bits = std::uint32_t;
   using Real = float;
   static constexpr Bits sign = 0x80000000, infinity = 0x7f800000, nan = 0x7fc00000;
-  BESTRIDE_NUMBER static double to_double(Bits bits) { return static_cast<double>(bits_as<float>(bits)); }
-  BESTRIDE_NUMBER static Bits from_double(double value) { return bits_as<Bits>(static_cast<float>(value)); }
+  [[gnu::always_inline]] static double to_double(Bits bits) { return static_cast<double>(bits_as<float>(bits)); }
+  [[gnu::always_inline]] static Bits from_double(double value) { return bits_as<Bits>(static_cast<float>(value)); }
 };
 
 template <>
 struct Number<NumberFormat::bfloat16> {
   using Bits = std::uint16_t;
   static constexpr Bits sign = 0x8000, infinity = 0x7f80, nan = 0x7fc0;
-  BESTRIDE_NUMBER static double to_double(Bits bits) {
+  [[gnu::always_inline]] static double to_double(Bits bits) {
     return Number<NumberFormat::float32>::to_double(std::uint32_t{bits} << 16);
   }
   /// Not for NaN.
-  BESTRIDE_NUMBER static Bits from_double(double value) {
+  [[gnu::always_inline]] static Bits from_double(double value) {
     const std::uint32_t bits = Number<NumberFormat::float32>::from_double(value);
     return static_cast<Bits>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
   }
@@ -91,14 +61,14 @@ struct Number<NumberFormat::float16> {
   using Bits = std::uint16_t;
   static constexpr Bits sign = 0x8000, infinity = 0x7c00, nan = 0x7e00;
   /// Not for NaN and infinity.
-  BESTRIDE_NUMBER static double to_double(Bits bits) {
+  [[gnu::always_inline]] static double to_double(Bits bits) {
     const std::uint32_t magnitude = bits & 0x7fffu;
     double value = magnitude * 0x1p-24;  // denormal: units of 2^-24
     if (magnitude >= 0x400) value = static_cast<double>(bits_as<float>((magnitude << 13) + (112u << 23)));
     return bits & sign ? -value : value;
   }
   /// Not for NaN.
-  BESTRIDE_NUMBER static Bits from_double(double value) {
+  [[gnu::always_inline]] static Bits from_double(double value) {
     const std::uint32_t all = Number<NumberFormat::float32>::from_double(value);
     const std::uint32_t bits = all & 0x7fffffff;
     std::uint32_t half;
@@ -106,7 +76,7 @@ struct Number<NumberFormat::float16> {
       half = infinity;
     } else if (bits < 0x38800000) {  // below 2^-14: the unit in the last place of 0.5 + x in float32 is that of a
                                      // denormal float16
-      half = bits_as<std::uint32_t>(sum(bits_as<float>(bits), 0.5f)) - bits_as<std::uint32_t>(0.5f);
+      half = bits_as<std::uint32_t>(bits_as<float>(bits) + 0.5f) - bits_as<std::uint32_t>(0.5f);
     } else {
       half = ((bits + 0xfff + (bits >> 13 & 1)) >> 13) - (112u << 10);
     }
@@ -118,39 +88,39 @@ struct Number<NumberFormat::float16> {
 
 /// Denormal float64 magnitudes are scaled up by an exact power of two, so that the reciprocal and the step keep full
 /// precision.
-BESTRIDE_NUMBER double lift_of(double largest) { return largest < 0x1p-512 ? 0x1p512 : 1; }
+[[gnu::always_inline]] inline double lift_of(double largest) { return largest < 0x1p-512 ? 0x1p512 : 1; }
 
 struct Encoder {
   double lift, inverse;
-  BESTRIDE_NUMBER Encoder(double largest, int top)
-      : lift(lift_of(largest)), inverse(largest > 0 ? top / product(largest, lift) : 0) {}
+  [[gnu::always_inline]] Encoder(double largest, int top)
+      : lift(lift_of(largest)), inverse(largest > 0 ? top / (largest * lift) : 0) {}
 };
 
 struct Decoder {
   double largest, lower, step;
   /// The step is rounded up if top * step would not reach `largest`, so that `largest` is reproduced exactly.
-  BESTRIDE_NUMBER Decoder(double block_largest, int top)
+  [[gnu::always_inline]] Decoder(double block_largest, int top)
       : largest(block_largest), lower(block_largest < 0x1p-512 ? 0x1p-512 : 1) {
-    const double lifted = product(largest, lift_of(largest));
+    const double lifted = largest * lift_of(largest);
     step = lifted / top;
-    if (product(step, top) < lifted) step = bits_as<double>(bits_as<std::uint64_t>(step) + 1);
+    if (step * top < lifted) step = bits_as<double>(bits_as<std::uint64_t>(step) + 1);
   }
 };
 
 // Only float64 needs the scaling, and the clamp for the last bit of top * step.
 
 template <NumberFormat format>
-BESTRIDE_NUMBER int encode_number(double value, const Encoder& encoder) {
-  if (format == NumberFormat::float64) value = product(value, encoder.lift);
+[[gnu::always_inline]] inline int encode_number(double value, const Encoder& encoder) {
+  if (format == NumberFormat::float64) value *= encoder.lift;
   constexpr double to_integer = 0x1.8p52;  // the sum has a unit in the last place of 1, so it rounds to nearest even
-  return static_cast<int>(sum(sum(product(value, encoder.inverse), to_integer), -to_integer));
+  return static_cast<int>(value * encoder.inverse + to_integer - to_integer);
 }
 
 template <NumberFormat format>
-BESTRIDE_NUMBER double decode_number(int code, const Decoder& decoder) {
-  double value = product(code, decoder.step);
+[[gnu::always_inline]] inline double decode_number(int code, const Decoder& decoder) {
+  double value = code * decoder.step;
   if (format == NumberFormat::float64) {
-    value = product(value, decoder.lower);
+    value *= decoder.lower;
     value = value > decoder.largest ? decoder.largest : value;
     value = value < -decoder.largest ? -decoder.largest : value;
   }
@@ -164,7 +134,7 @@ inline constexpr int nan_code = -top_code<bits> - 1;
 
 /// `largest`: the largest of the block's finite numbers.
 template <NumberFormat format, CodeBits bits>
-BESTRIDE_NUMBER int encode_marked(typename Number<format>::Bits number, const Encoder& encoder) {
+[[gnu::always_inline]] inline int encode_marked(typename Number<format>::Bits number, const Encoder& encoder) {
   using N = Number<format>;
   const auto magnitude = static_cast<typename N::Bits>(number & ~N::sign);
   if (magnitude > N::infinity) return nan_code<bits>;
@@ -173,7 +143,7 @@ BESTRIDE_NUMBER int encode_marked(typename Number<format>::Bits number, const En
 }
 
 template <NumberFormat format, CodeBits bits>
-BESTRIDE_NUMBER typename Number<format>::Bits decode_marked(int code, const Decoder& decoder) {
+[[gnu::always_inline]] inline typename Number<format>::Bits decode_marked(int code, const Decoder& decoder) {
   using N = Number<format>;
   if (code == nan_code<bits>) return N::nan;
   if (code == top_code<bits>) return N::infinity;

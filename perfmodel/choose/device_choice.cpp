@@ -8,9 +8,9 @@
 
 namespace bestride {
 
-std::optional<cuda::TransferMethod> forced_device_way() {
-  cuda::TransferMethod way;
-  if (cuda::parse(Settings::get().text("BESTRIDE_STRATEGY"), &way)) return way;
+std::optional<cuda::TransferMethod> forced_device_method() {
+  cuda::TransferMethod method;
+  if (cuda::parse(Settings::get().text("BESTRIDE_STRATEGY"), &method)) return method;
   return {};
 }
 
@@ -32,19 +32,19 @@ DeviceChoice Chooser::choose_device(const Shape& shape, CallKind kind, Distance 
   DeviceChoice choice;
   choice.seconds = predicted.seconds;
   choice.chunk = predicted.chunk;
-  const auto seconds = [&](cuda::TransferMethod way) noexcept -> double& {
-    return choice.seconds[static_cast<std::size_t>(way)];
+  const auto seconds = [&](cuda::TransferMethod method) noexcept -> double& {
+    return choice.seconds[static_cast<std::size_t>(method)];
   };
   if (!allowed.copy_engine) seconds(copy_engine) = never;
   if (!allowed.kernels && shape.kind != Shape::Class::contiguous)
     seconds(oneshot) = seconds(staged) = seconds(pipelined) = seconds(device) = never;
   if (allowed.forced && std::isfinite(seconds(*allowed.forced))) {
-    choice.way = *allowed.forced;
+    choice.method = *allowed.forced;
     return choice;
   }
   // If several methods are identical for a layout, the first one in this order, the simplest, is reported.
-  for (cuda::TransferMethod way : {oneshot, pipelined, copy_engine, device})
-    if (seconds(way) < seconds(choice.way)) choice.way = way;
+  for (cuda::TransferMethod method : {oneshot, pipelined, copy_engine, device})
+    if (seconds(method) < seconds(choice.method)) choice.method = method;
   return choice;
 }
 

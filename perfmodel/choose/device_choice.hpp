@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "kernels/cuda/transfer/way.hpp"
+#include "kernels/cuda/transfer/transfer_method.hpp"
 
 namespace bestride {
 
@@ -23,22 +23,22 @@ struct DeviceAllowed {
   /// The profile's GPU curves are from another GPU (why_other_gpu() gave a reason), so the built-in curves are used.
   bool other_gpu = false;
   /// Taken wherever it is possible: the transfer method that BESTRIDE_STRATEGY names, if it names one
-  /// (forced_device_way()).
+  /// (forced_device_method()).
   std::optional<cuda::TransferMethod> forced{};
 };
 
 struct DeviceChoice {
-  cuda::TransferMethod way = cuda::TransferMethod::staged;
+  cuda::TransferMethod method = cuda::TransferMethod::staged;
   std::int64_t chunk = 0;  ///< bytes, for `pipelined`
   /// Predicted seconds for each method, in the order of cuda::TransferMethod; infinity if not allowed. For one endpoint
   /// of the call, transfer included.
-  std::array<double, cuda::transfer_way_count> seconds{};
-  /// False: no method is allowed, and `way` has no meaning.
-  bool possible() const noexcept { return std::isfinite(seconds[static_cast<std::size_t>(way)]); }
+  std::array<double, cuda::transfer_method_count> seconds{};
+  /// False: no method is allowed, and `method` has no meaning.
+  bool possible() const noexcept { return std::isfinite(seconds[static_cast<std::size_t>(method)]); }
 };
 
 /// The transfer method that BESTRIDE_STRATEGY names, if it names one. If it names a strategy for host memory, the model
 /// chooses the method.
-std::optional<cuda::TransferMethod> forced_device_way();
+std::optional<cuda::TransferMethod> forced_device_method();
 
 }  // namespace bestride

@@ -28,20 +28,22 @@ Shape make_shape(std::int64_t bytes, std::int64_t block, Shape::Class kind = Sha
   return shape;
 }
 
-double at(const DeviceChoice& choice, TransferMethod way) { return choice.seconds[static_cast<std::size_t>(way)]; }
-TransferMethod way_of(const Shape& shape, const DeviceAllowed& allowed, Distance distance = Distance::node) {
-  return built_in.choose_device(shape, CallKind::send, distance, allowed).way;
+double at(const DeviceChoice& choice, TransferMethod method) {
+  return choice.seconds[static_cast<std::size_t>(method)];
+}
+TransferMethod method_of(const Shape& shape, const DeviceAllowed& allowed, Distance distance = Distance::node) {
+  return built_in.choose_device(shape, CallKind::send, distance, allowed).method;
 }
 
 TEST(DeviceChooser, TakesEachWayWhereItIsForAndOnlyWhatIsAllowed) {
   const DeviceAllowed host{.copy_engine = false}, boxes{.copy_engine = true}, aware{.aware = true, .copy_engine = true};
-  EXPECT_EQ(way_of(make_shape(1 * KiB, 8), host), oneshot);
-  EXPECT_EQ(way_of(make_shape(64 * KiB, 64), boxes), oneshot);
-  EXPECT_EQ(way_of(make_shape(4 * MiB, 64 * KiB), boxes), copy_engine);
-  EXPECT_EQ(way_of(make_shape(64 * MiB, 8), host), pipelined);
-  EXPECT_EQ(way_of(make_shape(64 * MiB, 8), boxes), pipelined) << "8 bytes are no row for a copy engine";
-  EXPECT_EQ(way_of(make_shape(64 * MiB, 8), aware), device);
-  EXPECT_EQ(way_of(make_shape(4 * MiB, 4 * MiB), boxes), staged) << "one copy";
+  EXPECT_EQ(method_of(make_shape(1 * KiB, 8), host), oneshot);
+  EXPECT_EQ(method_of(make_shape(64 * KiB, 64), boxes), oneshot);
+  EXPECT_EQ(method_of(make_shape(4 * MiB, 64 * KiB), boxes), copy_engine);
+  EXPECT_EQ(method_of(make_shape(64 * MiB, 8), host), pipelined);
+  EXPECT_EQ(method_of(make_shape(64 * MiB, 8), boxes), pipelined) << "8 bytes are no row for a copy engine";
+  EXPECT_EQ(method_of(make_shape(64 * MiB, 8), aware), device);
+  EXPECT_EQ(method_of(make_shape(4 * MiB, 4 * MiB), boxes), staged) << "one copy";
   const DeviceChoice none =
       built_in.choose_device(make_shape(4 * MiB, 8), CallKind::send, Distance::node, {.kernels = false});
   EXPECT_FALSE(none.possible());
@@ -50,7 +52,7 @@ TEST(DeviceChooser, TakesEachWayWhereItIsForAndOnlyWhatIsAllowed) {
   EXPECT_TRUE(contiguous.possible()) << "contiguous bytes need no kernel";
   const DeviceChoice boxed = built_in.choose_device(make_shape(4 * MiB, 8), CallKind::send, Distance::node,
                                                     {.copy_engine = true, .kernels = false});
-  EXPECT_EQ(boxed.way, copy_engine);
+  EXPECT_EQ(boxed.method, copy_engine);
   EXPECT_TRUE(boxed.possible());
 }
 
@@ -72,7 +74,7 @@ TEST(DeviceChooser, TakesTheLeastAndSaysWhatIsNotPossible) {
             EXPECT_GE(choice.chunk, 256 * KiB);
             for (double seconds : choice.seconds) {
               EXPECT_GT(seconds, 0);
-              EXPECT_GE(seconds, at(choice, choice.way));
+              EXPECT_GE(seconds, at(choice, choice.method));
             }
           }
 }
@@ -81,14 +83,14 @@ TEST(DeviceChooser, MoreBytesNeverCostLess) {
   for (Shape::Class kind : {Shape::Class::vector, Shape::Class::list})
     for (std::int64_t block : {1, 8, 64, 4096, 65536})
       for (CallKind call : {CallKind::pack, CallKind::send, CallKind::irecv}) {
-        std::array<double, cuda::transfer_way_count> before{};
+        std::array<double, cuda::transfer_method_count> before{};
         for (std::int64_t bytes = 2 * block; bytes < 128 * MiB; bytes += std::max(block, bytes / 7 / block * block)) {
           const DeviceChoice choice = built_in.choose_device(make_shape(bytes, block, kind), call, Distance::node,
                                                              {.aware = true, .copy_engine = true});
-          for (std::size_t way = 0; way < before.size(); ++way) {
-            EXPECT_GE(choice.seconds[way], before[way] * 0.9999)
-                << cuda::name(static_cast<TransferMethod>(way)) << " " << bytes << " of " << block;
-            before[way] = choice.seconds[way];
+          for (std::size_t method = 0; method < before.size(); ++method) {
+            EXPECT_GE(choice.seconds[method], before[method] * 0.9999)
+                << cuda::name(static_cast<TransferMethod>(method)) << " " << bytes << " of " << block;
+            before[method] = choice.seconds[method];
           }
         }
       }
@@ -107,40 +109,17 @@ TEST(DeviceChooser, ShorterBlocksFartherApartAndListsCostMore) {
 
 TEST(DeviceChooser, AForcedWayIsTakenWhereItIsPossible) {
   const Shape shape = make_shape(1 * KiB, 8);
-  EXPECT_EQ(way_of(shape, {.forced = pipelined}), pipelined);
-  EXPECT_EQ(way_of(shape, {.forced = copy_engine}), oneshot) << "no box";
-  EXPECT_EQ(way_of(shape, {.forced = device}), oneshot) << "MPI takes no device memory";
-  EXPECT_EQ(way_of(shape, {.aware = true, .forced = device}), device);
+  EXPECT_EQ(method_of(shape, {.forced = pipelined}), pipelined);
+  EXPECT_EQ(method_of(shape, {.forced = copy_engine}), oneshot) << "no box";
+  EXPECT_EQ(method_of(shape, {.forced = device}), oneshot) << "MPI takes no device memory";
+  EXPECT_EQ(method_of(shape, {.aware = true, .forced = device}), device);
 }
 
 TEST(DeviceChooser, PackIntoDeviceMemoryIsOneKernel) {
   const DeviceChoice choice =
       built_in.choose_device(make_shape(64 * KiB, 8), CallKind::pack, Distance::self, {.aware = true});
-  EXPECT_EQ(choice.way, device);
+  EXPECT_EQ(choice.method, device);
   EXPECT_LT(at(choice, device), at(choice, oneshot));
-}
-
-TEST(DeviceCosts, CodesAreWorthAKernelWhereTheySaveMoreThanThat) {
-  const DeviceCosts& costs = DeviceCosts::built_in();
-  for (const Direction direction : {Direction::pack, Direction::unpack})
-    for (const std::int64_t block : {std::int64_t{0}, std::int64_t{64}}) {
-      const auto gain = [&](std::int64_t bytes, std::int64_t codes, int launches) {
-        const Shape shape = make_shape(bytes, block ? block : bytes);
-        return costs.predict(shape, direction, 0, 0).seconds[static_cast<std::size_t>(staged)] -
-               costs.coded_seconds(shape, direction, codes, launches);
-      };
-      EXPECT_LT(gain(4 * KiB, KiB, 1), 0) << "one copy is as long as another, and there is the kernel";
-      EXPECT_LT(gain(64 * KiB, 16 * KiB, 1), 0);
-      EXPECT_GT(gain(1 * MiB, 256 * KiB, 1), 0);
-      EXPECT_GT(gain(64 * MiB, 16 * MiB, 1), 1.5e-3) << "48 MiB at 22 GB/s are 2.3 ms";
-      EXPECT_LT(gain(1 * MiB, 256 * KiB, 1000), 0) << "a launch costs, too";
-      EXPECT_LT(gain(4 * MiB, 4 * MiB, 1), 0) << "nothing saved";
-      double before = -1;
-      for (std::int64_t bytes = 16 * KiB; bytes <= 256 * MiB; bytes *= 2) {
-        EXPECT_GT(gain(bytes, bytes / 4, 1), before);
-        before = gain(bytes, bytes / 4, 1);
-      }
-    }
 }
 
 TEST(DeviceChooser, AllocatesNothing) {
@@ -155,13 +134,13 @@ TEST(DeviceChooser, AllocatesNothing) {
 }
 
 TEST(DeviceChooser, NamesAreReadBack) {
-  for (int i = 0; i < cuda::transfer_way_count; ++i) {
-    TransferMethod way = staged;
-    ASSERT_TRUE(cuda::parse(cuda::name(static_cast<TransferMethod>(i)), &way));
-    EXPECT_EQ(static_cast<int>(way), i);
+  for (int i = 0; i < cuda::transfer_method_count; ++i) {
+    TransferMethod method = staged;
+    ASSERT_TRUE(cuda::parse(cuda::name(static_cast<TransferMethod>(i)), &method));
+    EXPECT_EQ(static_cast<int>(method), i);
   }
-  TransferMethod way = staged;
-  EXPECT_FALSE(cuda::parse("teleport", &way));
+  TransferMethod method = staged;
+  EXPECT_FALSE(cuda::parse("teleport", &method));
 }
 
 /// A GPU on which every kernel takes `kernel` seconds and every copy takes `copies` seconds.

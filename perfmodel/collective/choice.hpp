@@ -81,7 +81,6 @@ class CollectiveChooser {
   /// Pure: the same on every member. No allocation, no lock; under 1 us. Never hierarchical on one node. `may_test`:
   /// the library's blocking and nonblocking forms give bitwise equal results.
   CollectiveChoice choose(const CollectiveShape& shape, bool may_test = true) const noexcept;
-  const CollectiveParameters& parameters() const noexcept { return parameters_; }
 
  private:
   CollectiveParameters parameters_;

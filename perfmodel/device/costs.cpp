@@ -164,25 +164,6 @@ double DeviceCosts::kernel_seconds(DeviceWork work, Direction direction, const S
   return std::exp2(log);
 }
 
-double DeviceCosts::coded_seconds(const Shape& shape, Direction direction, std::int64_t code_bytes,
-                                  int launches) const noexcept {
-  const double enqueued =
-      std::max(0.0, (filled_.seconds(DeviceFloor::again_many) - filled_.seconds(DeviceFloor::again)) / many_copies);
-  const auto kernel = [&](const Shape& packed) noexcept {
-    const Position position = position_of(packed);
-    return kernel_seconds(DeviceWork::kernel, direction, packed, position, position.bytes);
-  };
-  Shape numbers = shape;
-  numbers.kind = Shape::Class::contiguous;
-  numbers.blocks = 1;
-  numbers.block_bytes = shape.bytes;
-  numbers.jump = 0;
-  const double codes = kernel(numbers) + (launches - 1) * enqueued;
-  const double packing = shape.kind == Shape::Class::contiguous ? 0 : std::max(0.0, kernel(shape) - launch_) + enqueued;
-  const double dma = filled_.dma[static_cast<std::size_t>(direction)].at(static_cast<double>(code_bytes));
-  return std::max(dma, packing + codes + dma - sync_);
-}
-
 DevicePrediction DeviceCosts::predict(const Shape& shape, Direction direction, double host_wire,
                                       double device_wire) const noexcept {
   using enum cuda::TransferMethod;
@@ -197,8 +178,8 @@ DevicePrediction DeviceCosts::predict(const Shape& shape, Direction direction, d
   DevicePrediction result;
   result.chunk = std::max(chunk_at(0), shape.bytes);  // one chunk, which is the same as `staged`, unless several are
                                                       // faster
-  const auto set = [&](cuda::TransferMethod way, double seconds) noexcept {
-    result.seconds[static_cast<std::size_t>(way)] = seconds;
+  const auto set = [&](cuda::TransferMethod method, double seconds) noexcept {
+    result.seconds[static_cast<std::size_t>(method)] = seconds;
   };
   const double dma = filled_.dma[d].at(bytes);
   const double kernel = kernel_at(DeviceWork::kernel, position.bytes);

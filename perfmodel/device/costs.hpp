@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-#include "kernels/cuda/transfer/way.hpp"
+#include "kernels/cuda/transfer/transfer_method.hpp"
 #include "kernels/direction.hpp"
 #include "model/distance.hpp"
 #include "perfmodel/host/cost_grid.hpp"
@@ -92,7 +92,7 @@ struct DeviceMeasurements {
 /// Predicted seconds of each method, infinity if the layout does not allow it, and the chunk size assumed for
 /// `pipelined`.
 struct DevicePrediction {
-  std::array<double, cuda::transfer_way_count> seconds{};
+  std::array<double, cuda::transfer_method_count> seconds{};
   std::int64_t chunk = 0;
 };
 
@@ -114,10 +114,6 @@ class DeviceCosts {
   /// contiguous bytes from host and from device memory. No allocation, no lock; at most 200 ns.
   DevicePrediction predict(const Shape& shape, Direction direction, double host_wire,
                            double device_wire) const noexcept;
-  /// The time of a message of quantised numbers: `code_bytes` of codes, including the transfer to or from host memory,
-  /// with `launches` (at least 1) consecutive kernels that encode or decode on the device. The kernels are assumed to
-  /// cost as much as packing. The cost on the CPU is not known here.
-  double coded_seconds(const Shape& shape, Direction direction, std::int64_t code_bytes, int launches) const noexcept;
   /// The block length in bytes from which the bulk copy engine was measured to be faster; 0: none, or not measured.
   std::int64_t bulk_from(Direction direction) const noexcept { return bulk_from_[static_cast<std::size_t>(direction)]; }
   /// True if a repeated sequence of `operations` driver calls was measured to be faster as a CUDA graph.

@@ -112,10 +112,10 @@ class CalibrateTest(unittest.TestCase):
         with open(path, "w", encoding="utf-8") as file:
             file.write(f"""#!/bin/bash
 echo "$*" >> {self.folder}/jobs
-case "$*" in *--exchange*--rails\\ off*) {without}; exit;; *--exchange*) {with_rails}; exit;; esac
+case "$*" in *\\ exchange\\ *--rails\\ off*) {without}; exit;; *\\ exchange\\ *) {with_rails}; exit;; esac
 link=overhead
 while [ $# -gt 0 ]; do case $1 in --state) state=$2;; --rails) rails=" | rails $2"; link=latency;; esac; shift; done
-printf '%s\\n' "bestride-collectives 3 2 4 2 2 2 a | b | c | d$rails" "link $link 5000" > "$state"
+printf '%s\\n' "bestride-measure 2 collectives 2 4 2 2 2 a | b | c | d$rails" "link $link 5000" "done $link" > "$state"
 printf '%s\\n' "config a | b | c | d$rails" "hosts different" "preload yes" "end 1 0 1"
 """)
         os.chmod(path, 0o755)
@@ -140,14 +140,14 @@ printf '%s\\n' "config a | b | c | d$rails" "hosts different" "preload yes" "end
         said, profile, jobs = self.collectives("--rails", "eth0,eth1", with_rails=self.job("exchange 0.2 0.2"), without=found)
         self.assertIn("\nrails eth0,eth1 are 1.50 times as fast as the MPI library's own choice: each local rank", said)
         self.assertEqual(profile["rails"], ["eth0", "eth1"])
-        self.assertEqual([" --exchange " in job for job in jobs], [True] * 4 + [False] * 2)
+        self.assertEqual([" exchange " in job for job in jobs], [True] * 4 + [False] * 2)
         self.assertEqual([" --rails eth0,eth1" in job for job in jobs], [False, True, True, False, True, True])
         self.assertEqual([" --bytes 4096" in job for job in jobs], [False, True, True, True, False, False])
         self.assertIn(" --candidates eth0,eth1 ", jobs[0])
         self.assertEqual([name for name, ns in profile["collectives"]["link_ns"].items() if ns], ["latency"])
         # They stay while nothing is found out about them: told not to, or with nothing to try.
         _, profile, jobs = self.collectives("--rails", "off")
-        self.assertEqual((profile["rails"], [" --exchange " in job for job in jobs]), (["eth0", "eth1"], [False, False]))
+        self.assertEqual((profile["rails"], [" exchange " in job for job in jobs]), (["eth0", "eth1"], [False, False]))
         said, profile, jobs = self.collectives(without=self.job("no-rails h0: one NIC"))
         self.assertIn("\nrails were not tried: h0: one NIC\n", said)
         self.assertEqual(profile["rails"], ["eth0", "eth1"])
@@ -174,7 +174,7 @@ printf '%s\\n' "config a | b | c | d$rails" "hosts different" "preload yes" "end
         hosts = {"MPIR_CVAR_NUM_CLIQUES": "2"}
         done = self.calibrate("--quick", "--budget", "1", "--only", "collectives", "--rails", "lo,lo", **hosts)
         self.assertRegex(done.stdout, r"\nrails lo,lo are (not used: )?\d+\.\d\d times as fast as the MPI library's own choice", done.stderr)
-        program = [MPIEXEC, "-n", "4", os.path.join(os.path.dirname(COMMAND), "bestride-measure-collectives-mpich"), "--exchange"]
+        program = [MPIEXEC, "-n", "4", os.path.join(os.path.dirname(COMMAND), "bestride-measure-mpich"), "exchange"]
         for words, line, more in ((["--candidates", "lo,none0"], r"no-rails [^ ]+: this host has no 'none0'; what is up here: ", {}),
                                   (["--candidates", "lo,lo,lo"], r"no-rails with 2 ranks on a host some of lo,lo,lo would lie idle; start more with --ranks\n", {}),
                                   (["--rails", "lo,lo"], r"no-rails [^ ]+: a rank was given none\n", {}),

@@ -15,7 +15,7 @@ import tempfile
 import unittest
 
 PROGRAM = {name: os.environ.get(name) for name in (
-    "OWN_MPI", "STATIC_OWN_MPI", "STRIPPED", "LOADS_PLUGINS", "NEEDS_ABSENT", "WRITE_PROFILE", "MPI_PROGRAM", "MPI_PROGRAM_WITH_TOOL")}
+    "OWN_MPI", "STATIC_OWN_MPI", "STRIPPED", "LOADS_PLUGINS", "NEEDS_ABSENT", "WRITE_PROFILE", "MPI_PROGRAM", "MPI_PROGRAM_WITH_TOOL", "FORTRAN_NAMES")}
 VERSION = os.environ["BESTRIDE_TEST_VERSION"]
 SOURCE = os.environ["BESTRIDE_TEST_SOURCE"]
 
@@ -68,16 +68,21 @@ class CommandTest(unittest.TestCase):
 
 class Usage(CommandTest):
     def test_version(self):
-        self.assertEqual(self.good("--version"), f"bestride {VERSION}\n")
+        for words in (["--version"], ["-V"], ["version"]):
+            self.assertEqual(self.good(*words), f"bestride {VERSION}\n")
 
     def test_help_names_every_command(self):
         text = self.good("--help")
         for command in ("run", "explain", "info", "doctor", "report"):
             self.assertRegex(text, rf"\n  {command} +\w")
+        self.assertEqual(self.good("help"), text)
+        self.assertEqual(self.good("help", "explain"), self.good("explain", "--help"))
 
     def test_bad_usage_is_one_line(self):
         self.assertEqual(self.refused("dance"), "there is no command 'dance'; 'bestride --help' lists them")
-        self.assertEqual(self.refused("info", "x"), "'x' is not expected here; 'bestride --help' shows what is possible")
+        self.assertEqual(self.refused("docter"), "there is no command 'docter'; did you mean 'doctor'?")
+        self.assertEqual(self.refused("info", "x"), "'x' is not expected here; see 'bestride info --help'")
+        self.assertIn("see 'bestride explain --help'", self.refused("explain", "int", "1", "--call", "shout"))
         self.refused()
         self.refused("info", "--nonsense")
         self.refused("explain")
@@ -92,6 +97,12 @@ class Run(CommandTest):
                          "./my program", "--report", "--", "it's")
         self.assertEqual(text, f"LD_PRELOAD={self.front}\nBESTRIDE_REPORT=1\nBESTRIDE_DISABLE=1\nBESTRIDE_ALL_RANKS=1\nBESTRIDE_STRATEGY=pack\n"
                          "BESTRIDE_LOG=info\nmpiexec -n 4 './my program' --report -- 'it'\\''s'\n")
+
+    def test_the_command_begins_at_the_first_word_that_is_no_option(self):
+        self.launcher("mpiexec", "mpiexec.hydra")
+        with_dashes = self.good("run", "--dry-run", "--report", "--log", "info", "--", "mpiexec", "-n", "2", "x", "--report", "--", "y")
+        self.assertEqual(self.good("run", "--dry-run", "--report", "--log", "info", "mpiexec", "-n", "2", "x", "--report", "--", "y"), with_dashes)
+        self.assertEqual(self.good("run", "--dry-run", "--report", "--log=info", "mpiexec", "-n", "2", "x", "--report", "--", "y"), with_dashes)
 
     def test_dry_run_reads_back_in_a_shell(self):
         self.launcher("mpiexec", "mpiexec.hydra")
@@ -114,8 +125,9 @@ class Run(CommandTest):
     def test_what_cant_be_run(self):
         self.assertEqual(self.refused("run", "--", "no-such-launcher", code=127),
                          "can't run 'no-such-launcher': there is no such program; is it in PATH?")
-        self.assertIn("write it after '--'", self.refused("run"))
-        self.assertIn("write the job's command after '--'", self.refused("run", "mpiexec", "-n", "4"))
+        self.assertEqual(self.refused("run"), "no command to run; for example: bestride run mpiexec -n 4 ./program")
+        self.assertEqual(self.refused("run", "--report", "--"), "no command to run; for example: bestride run mpiexec -n 4 ./program")
+        self.assertEqual(self.refused("run", "--reprot", "true"), "'--reprot' is not expected here; see 'bestride run --help'")
         self.assertIn("{auto,forward,respell,pack,oneshot,staged,pipelined,copy-engine,device}", self.refused("run", "--strategy", "fast", "--", "true"))
 
     def test_a_bad_profile_starts_nothing(self):
@@ -146,6 +158,10 @@ class Run(CommandTest):
         self.assertEqual(self.run_command("run", "--", "srun", "--export=ALL,A=1", "x").stderr, "")
         done = self.run_command("run", "--", "srun", "--export=A,B", "x")
         self.assertIn("use --export=ALL,A,B or add LD_PRELOAD", done.stderr)
+        for before in (["-n", "2"], ["-n2"], ["--ntasks", "2"], ["--ntasks=2"], ["-l"], ["-lN", "2"], ["--exclusive", "-p", "all"], ["--kill-on-bad-exit"]):
+            for export in (["--export=NONE"], ["--export", "NONE"]):
+                self.assertIn("use --export=ALL or add LD_PRELOAD", self.run_command("run", "--", "srun", *before, *export, "x").stderr)
+        self.assertEqual(self.run_command("run", "--", "srun", "-n", "2", "x", "--export=NONE").stderr, "")  # the program's own option
         done = self.run_command("run", "--", "srun", "-n", "2", "x", SLURM_EXPORT_ENV="NONE")
         self.assertIn("it is set to ALL for this command", done.stderr)
         self.assertIn("SLURM_EXPORT_ENV=ALL\n", done.stdout)
@@ -181,6 +197,13 @@ class Info(CommandTest):
         self.assertIn("\nrails            the profile's rails lo,no: this host has no 'no'; what is up here: ", told())
         subprocess.run([PROGRAM["WRITE_PROFILE"], path, "elsewhere", "rails", "lo,lo"], check=True)
         self.assertIn("\nrails            off (up here: ", told())
+
+    def test_json(self):
+        answer = json.loads(self.good("info", "--json"))
+        self.assertEqual([answer[key] for key in ("format", "bestride", "mpi_abis", "approximate")], ["bestride-info", VERSION, "mpich", "nothing"])
+        answer = json.loads(self.good("info", "--env", "--json", BESTRIDE_STRATEGY="pack"))
+        values = {entry["name"]: entry for entry in answer["variables"]}
+        self.assertEqual([values["BESTRIDE_STRATEGY"][key] for key in ("value", "source", "default")], ["pack", "environment", "auto"])
 
     def test_every_variable_says_where_it_is_from(self):
         config = self.write("config", "BESTRIDE_POOL_LIMIT = 1M\n")
@@ -229,10 +252,16 @@ class Explain(CommandTest):
         self.assertIn("type expression, ", self.refused("explain", "vector(-3,1,2,int)"))
         self.assertIn("type expression, ", self.refused("explain", "(" * 5000))
 
+    def test_types_as_mpi_and_reports_write_them(self):
+        text = self.good("explain", "vector(1000,1,2,double)", "1000000")
+        self.assertEqual(self.good("explain", "MPI_Type_vector(1000, 1, 2, MPI_DOUBLE, &column)", "1e6"), text)
+        self.assertIn("\nlayout     1000 x 16 | 8 B\n", self.good("explain", "1000 x 16 | 8 B"))
+
     def test_bad_counts(self):
         self.assertEqual(self.refused("explain", "int", "-1"), "count -1 is negative; give 0 or more")
         self.assertIn("62-bit range", self.refused("explain", "vector(2,1,2,int)", "4000000000000000000"))
         self.refused("explain", "int", "99999999999999999999")
+        self.assertEqual(self.refused("explain", "int", "many"), "count 'many': column 1: expected a number, found 'many'")
 
     def test_a_bad_profile_is_said_and_the_built_in_used(self):
         text = self.good("explain", "int", "1", BESTRIDE_PROFILE="/nowhere")
@@ -280,14 +309,6 @@ class ExplainCollective(CommandTest):
         self.assertNotIn("nonblocking ", ask("--ranks", "6"))
         self.assertNotIn("nonblocking", json.loads(ask("--ranks", "4", "--nonblocking", "--json"))["seconds"])
 
-    def test_collectives_of_which_no_member_knows_all_sizes(self):
-        for collective in ("gatherv", "scatterv", "alltoallv"):
-            text = self.good("explain", "--collective", collective, "--bytes", "16M", "--nodes", "4", "--ranks", "16")
-            self.assertTrue(text.startswith(f"collective {collective}, 16.0 MiB, blocking\n"), text)
-            self.assertRegex(text, r"\n  library .* <- chosen: no member knows all sizes, so the members could not choose alike\n")
-            text = self.good("explain", "--collective", collective, BESTRIDE_COLLECTIVES="hierarchical")
-            self.assertRegex(text, r"\n  hierarchical .* <- chosen: BESTRIDE_COLLECTIVES=hierarchical forces it\n")
-
     def test_a_profile_without_collectives_is_said(self):
         subprocess.run([PROGRAM["WRITE_PROFILE"], f"{self.prefix}/profile.json", "here"], check=True)
         self.assertIn("it has no collectives, so the built-in links are used",
@@ -310,8 +331,12 @@ class Doctor(CommandTest):
         done = self.run_command("doctor", *words, **{"BESTRIDE_GPU": "off", **environment})
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         self.assertEqual(done.stderr, "")  # what is wrong is said once, as a finding
-        for line in done.stdout.splitlines():
+        *findings, verdict = done.stdout.splitlines()
+        for line in findings:
             self.assertRegex(line, r"^(ok|note|problem) +[a-z]+ +\S")
+        problems = sum(line.startswith("problem ") for line in findings)
+        self.assertEqual(verdict, "no problem found" if not problems else
+                         f"{problems} problem{'s' if problems > 1 else ''} found; each has its remedy in its line")
         return done.stdout
 
     def test_no_mpi_program(self):
@@ -323,13 +348,53 @@ class Doctor(CommandTest):
     @unittest.skipUnless(PROGRAM["MPI_PROGRAM"], "no MPICH here")
     def test_dynamically_linked_mpi(self):
         text = self.findings(PROGRAM["MPI_PROGRAM"], code=0)
-        self.assertIn("dynamically linked, calls 5 MPI functions directly, of which 1 can be accelerated and 3 are watched\n", text)
+        self.assertIn("dynamically linked, calls 5 MPI functions, of which 1 can be accelerated and 3 are watched\n", text)
         self.assertRegex(text, r"ok       mpi       libmpi\w*\.so\.12 => /\S+: MPICH \S+.*, ABI mpich\n")
 
     @unittest.skipUnless(PROGRAM["MPI_PROGRAM"], "no MPICH here")
     def test_no_back_for_the_programs_mpi(self):
         os.rename(f"{self.prefix}/lib/libbestride-mpich.so", f"{self.prefix}/lib/libbestride-openmpi.so")
-        self.assertIn("there is no back for ABI mpich beside the library", self.findings(PROGRAM["MPI_PROGRAM"], code=1))
+        self.assertIn("libbestride-mpich.so is not beside the library, so every call goes directly to MPI; install the library again\n",
+                      self.findings(PROGRAM["MPI_PROGRAM"], code=1))
+
+    @unittest.skipUnless(PROGRAM["FORTRAN_NAMES"], "no MPICH here")
+    def test_fortran_bindings(self):
+        text = self.findings(PROGRAM["FORTRAN_NAMES"], code=0)
+        self.assertIn("calls 4 MPI functions (3 by Fortran bindings), of which 1 can be accelerated and 2 are watched\n", text)
+
+    def test_a_32_bit_program(self):
+        with open("/bin/true", "rb") as file:
+            image = bytearray(file.read())
+        image[4] = 1
+        path = f"{self.prefix}/program32"
+        with open(path, "wb") as file:
+            file.write(image)
+        os.chmod(path, 0o755)
+        self.assertIn(f"problem  program   '{path}' is a 32-bit program, into which no 64-bit library can be preloaded; build it for 64 bits\n",
+                      self.findings(path, code=1))
+
+    def test_a_path_that_cant_be_preloaded(self):
+        os.mkdir(f"{self.prefix}/a b")
+        for folder in ("bin", "lib", "home", "path"):
+            shutil.copytree(f"{self.prefix}/{folder}", f"{self.prefix}/a b/{folder}")
+        self.prefix += "/a b"
+        self.assertIn("which LD_PRELOAD can't name; install it under another path\n", self.findings("/bin/true", code=1))
+
+    def test_json(self):
+        done = self.run_command("doctor", "nowhere", "--json", BESTRIDE_GPU="off")
+        answer = json.loads(done.stdout)
+        self.assertEqual((done.returncode, answer["problems"]), (1, 1))
+        self.assertIn({"severity": "problem", "check": "program",
+                       "text": "there is no program 'nowhere' that can be run; give its path, or a name in PATH"}, answer["findings"])
+
+    def test_colours_on_a_terminal_only(self):
+        main, terminal = os.openpty()
+        self.addCleanup(os.close, main)
+        for no_colour, coloured in (("", True), ("1", False)):
+            subprocess.run([f"{self.prefix}/bin/bestride", "doctor", "/bin/true"], env={**self.environment, "NO_COLOR": no_colour, "BESTRIDE_GPU": "off"},
+                           stdout=terminal, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, timeout=60, check=False)
+            self.assertEqual(b"\033[32mok" in os.read(main, 1 << 16), coloured)
+        os.close(terminal)
 
     @unittest.skipUnless(PROGRAM["MPI_PROGRAM"], "no MPICH here")
     def test_another_mpis_launcher(self):
@@ -474,6 +539,8 @@ class Report(CommandTest):
 
     def test_bad_files(self):
         self.assertIn("No such file", self.refused("report", "/nowhere"))
+        self.assertEqual(self.refused("report", self.prefix), f"'{self.prefix}' is a directory; give the report in it: the file that "
+                         f"BESTRIDE_REPORT_FILE names, else {self.prefix}/bestride-<job>.json")
         self.assertIn("is not a bestride report", self.refused("report", self.write("x", "{")))
         self.assertIn("format 2, this command reads 1", self.refused("report", self.report(version=2)))
         self.assertIn("is damaged", self.refused("report", self.report(lines=[{}])))

@@ -9,8 +9,6 @@ extern "C" {
 void fake_cuda_fail(const char* specification);
 /* How often an entry was called since the last fake_cuda_fail. Names as exported: "cuMemAlloc_v2". */
 int fake_cuda_calls(const char* entry);
-/* Bytes that calls of a copying entry were for since then. */
-unsigned long long fake_cuda_copied(const char* entry);
 /* Pause before each piece of asynchronous work. */
 void fake_cuda_delay(int microseconds);
 /* 1: no asynchronous work starts; 0: it goes on. */

@@ -39,10 +39,6 @@ Code enqueue(const char* entry, const Rows& rows, const void* handle, bool wait)
   if (rows.width > rows.source_pitch || rows.width > rows.target_pitch) return code::invalid_value;
   Stream* stream = stream_of(handle, context);
   if (!stream) return code::invalid_handle;
-  {
-    const std::lock_guard lock(state().mutex);
-    state().copied[entry] += rows.width * rows.height * rows.depth;
-  }
   Work work = [rows, context] { return copy_rows(rows, context); };
   if (stream->capturing) {
     stream->captured.push_back(std::move(work));

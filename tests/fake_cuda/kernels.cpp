@@ -6,7 +6,6 @@
 #include <cstring>
 
 #include "kernels/cuda/kernels/move.hpp"
-#include "kernels/cuda/kernels/quantise_tile.hpp"
 #include "tests/fake_cuda/memory.hpp"
 
 namespace fake {
@@ -71,8 +70,7 @@ class HostTeam {
 
 constexpr Function functions[] = {{cuda::small_kernel, sizeof(cuda::SmallWork)},
                                   {cuda::large_kernel, sizeof(cuda::LargeWork)},
-                                  {cuda::far_kernel, sizeof(Address)},
-                                  {cuda::quantise_kernel, sizeof(cuda::QuantiseWork)}};
+                                  {cuda::far_kernel, sizeof(Address)}};
 
 /// The program's table, if it has one.
 const fake_cuda_kernel* exported(const char* name) {
@@ -106,12 +104,6 @@ Code run_kernel(const Function& function, const void* parameters, unsigned grid,
     return function.exported->run(&launch, parameters);
   }
   HostTeam team(context);
-  if (std::strcmp(function.name, cuda::quantise_kernel) == 0) {
-    const auto& work = *static_cast<const cuda::QuantiseWork*>(parameters);
-    for (unsigned each = 0; each < grid && team.fault() == code::success; ++each)
-      cuda::quantise_tiles(team, work, each, grid);
-    return team.fault();
-  }
   const std::uint64_t* data = static_cast<const std::uint64_t*>(parameters);
   if (std::strcmp(function.name, cuda::far_kernel) == 0) {
     const Allocation* hint = nullptr;

@@ -177,17 +177,11 @@ void fake_cuda_fail(const char* specification) {
   const std::lock_guard lock(s.mutex);
   s.failures = fake::parse(specification);
   s.calls.clear();
-  s.copied.clear();
 }
 int fake_cuda_calls(const char* entry) {
   fake::State& s = fake::state();
   const std::lock_guard lock(s.mutex);
   return s.calls[entry];
-}
-unsigned long long fake_cuda_copied(const char* entry) {
-  fake::State& s = fake::state();
-  const std::lock_guard lock(s.mutex);
-  return s.copied[entry];
 }
 void fake_cuda_delay(int microseconds) { fake::state().delay_us = microseconds; }
 void fake_cuda_hold(int on) {

@@ -49,7 +49,6 @@ struct State {
   std::atomic<std::uint64_t> next_id{1};
   std::vector<Failure> failures;
   std::map<std::string, int> calls;
-  std::map<std::string, unsigned long long> copied;
   struct Primary {
     Context* context = nullptr;
     int retained = 0;

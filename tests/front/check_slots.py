@@ -17,7 +17,7 @@ import generate
 
 CALLED = {"MPI_Init_thread", "MPI_Type_vector", "MPI_Type_commit", "MPI_Pack", "MPI_Irecv", "MPI_Isend", "MPI_Waitall",
           "MPI_Sendrecv", "MPI_Type_free", "MPI_Pcontrol", "MPI_Wtime", "MPI_Wtick", "MPI_Finalize"}
-# What settles or ends a handle must be seen whatever name it comes by: MPICH's mpi_f08 layer calls PMPI_X for it. Data-moving calls
+# What completes a request or ends a handle must be seen whatever name it comes by: MPICH's mpi_f08 layer calls PMPI_X for it. Data-moving calls
 # and new communicators may be missed: that is slower, not wrong.
 MAY_BE_MISSED = {"MPI_Cart_create", "MPI_Cart_sub", "MPI_Comm_dup", "MPI_Comm_split", "MPI_Dist_graph_create",
                  "MPI_Dist_graph_create_adjacent", "MPI_Graph_create"}

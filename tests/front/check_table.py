@@ -32,7 +32,7 @@ def counts(functions):
         "procedures that do": (len(procedures), 129),
         "large-count twins among them": (sum(1 for f in carrying if f.name.endswith("_c")), 127),
         "accelerated": (by_handling["accelerate"], 112),
-        "settling": (by_handling["settle"], 18),
+        "completing": (by_handling["complete"], 18),
         "tracked": (by_handling["track"], 44),
         "for a GPU alone": (by_handling["gpu"], 153),
     }

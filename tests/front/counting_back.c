@@ -51,11 +51,11 @@ static const struct bestride_engagement engagements[] = {
 #undef COUNTED
 };
 
-static const struct bestride_back back = {BESTRIDE_SERVICES_VERSION, "mpich", sizeof engagements / sizeof *engagements,
-                                          engagements};
+static const struct bestride_backend back = {BESTRIDE_SERVICES_VERSION, "mpich",
+                                             sizeof engagements / sizeof *engagements, engagements};
 
-__attribute__((visibility("default"))) const struct bestride_back* bestride_back_open(
-    const struct bestride_front_services* front) {
+__attribute__((visibility("default"))) const struct bestride_backend* bestride_backend_open(
+    const struct bestride_preload_services* front) {
   /* What the front promises: the library's own symbol and the next one, for names of both kinds. */
   if (front->version != BESTRIDE_SERVICES_VERSION || !front->library_symbol("PMPI_Send") ||
       !front->next_symbol("MPI_Send") || front->library_symbol("MPI_No_such_function") ||

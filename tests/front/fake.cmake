@@ -78,14 +78,35 @@ endforeach()
 
 # Every way a back can be wrong: the program runs on, one line.
 _expect(back_missing --env LD_PRELOAD=${_build}/stub_missing/libbestride.so ${_passed} 1
-  --match "^bestride: the mpich back can't be opened .*libbestride-mpich.so: .*: nothing is accelerated.*install"
+  --match "^bestride: the mpich backend can't be opened .*libbestride-mpich.so: .*: nothing is accelerated.*install"
   -- $<TARGET_FILE:front_fake_mpich_program> engaged)
+# What is the same on all ranks is written by rank 0 only; by all of them for BESTRIDE_LOG=info.
+foreach(variable PMI_RANK PMIX_RANK SLURM_PROCID)
+  foreach(rank 0 1)
+    math(EXPR lines "1 - ${rank}")
+    _expect(back_missing_${variable}_${rank} --env LD_PRELOAD=${_build}/stub_missing/libbestride.so --env ${variable}=${rank} ${_passed} ${lines}
+      -- $<TARGET_FILE:front_fake_mpich_program> engaged)
+  endforeach()
+endforeach()
+_expect(back_missing_info_on_rank_1 --env LD_PRELOAD=${_build}/stub_missing/libbestride.so --env PMI_RANK=1 --env BESTRIDE_LOG=info ${_passed} 1
+  -- $<TARGET_FILE:front_fake_mpich_program> engaged)
+# No installation has a back for these ABIs yet, so there is nothing that the user could do.
+foreach(pair openmpi/openmpi abi/mpi_abi)
+  string(REPLACE "/" ";" pair ${pair})
+  list(GET pair 0 library)
+  list(GET pair 1 abi)
+  _expect(not_supported_${abi} --env LD_PRELOAD=${_build}/stub_missing/libbestride.so --match "^first call: MPI_Type_commit 1$"
+    -- $<TARGET_FILE:front_fake_${library}_program> engaged)
+  _expect(not_supported_${abi}_info --env LD_PRELOAD=${_build}/stub_missing/libbestride.so --env BESTRIDE_LOG=info --lines 1
+    --match "^first call: MPI_Type_commit 1$" --match "^bestride: MPI libraries with the ABI ${abi} are not supported yet: nothing is accelerated$"
+    -- $<TARGET_FILE:front_fake_${library}_program> engaged)
+endforeach()
 _expect(back_refuses --env LD_PRELOAD=${_build}/stub_refuses/libbestride.so ${_passed} 1
-  --match "^bestride: the mpich back does not serve .*/libmpi.so.12" -- $<TARGET_FILE:front_fake_mpich_program> engaged)
+  --match "^bestride: the mpich backend does not serve .*/libmpi.so.12" -- $<TARGET_FILE:front_fake_mpich_program> engaged)
 _expect(back_version --env LD_PRELOAD=${_build}/stub_version/libbestride.so ${_passed} 1
   --match "^bestride: .*/stub_version/libbestride-mpich.so speaks version 7" -- $<TARGET_FILE:front_fake_mpich_program> engaged)
 _expect(back_without_symbol --env LD_PRELOAD=${_build}/stub_without_symbol/libbestride.so ${_passed} 1
-  --match "^bestride: .*has no bestride_back_open" -- $<TARGET_FILE:front_fake_mpich_program> engaged)
+  --match "^bestride: .*has no bestride_backend_open" -- $<TARGET_FILE:front_fake_mpich_program> engaged)
 _expect(back_missing_quiet --env LD_PRELOAD=${_build}/stub_missing/libbestride.so --env BESTRIDE_LOG=quiet ${_passed} 0
   -- $<TARGET_FILE:front_fake_mpich_program> engaged)
 foreach(word 1 on yes true)
@@ -115,5 +136,5 @@ if(BESTRIDE_VALGRIND)
   _front_test(instructions ${_python} ${_here}/count_instructions.py ${_build}/stub/libbestride.so ${_limit}
     -- $<TARGET_FILE:front_fake_mpich_program> spin)
 else()
-  bestride_leave_out("front.instructions" "valgrind is not installed (Debian: valgrind)")
+  bestride_leave_out("preload.instructions" "valgrind is not installed (Debian: valgrind)")
 endif()

@@ -75,7 +75,7 @@ if(BESTRIDE_MPIFORT_MPICH)
     _each_call_once(fortran_${binding} ${_program})
   endforeach()
 else()
-  bestride_leave_out("front.fortran_*" "no MPICH Fortran wrapper found (Debian: gfortran, libmpich-dev)")
+  bestride_leave_out("preload.fortran_*" "no MPICH Fortran wrapper found (Debian: gfortran, libmpich-dev)")
 endif()
 
 # 8 threads, 50 rounds.
@@ -93,3 +93,18 @@ if(TARGET bestride-mpich AND NOT BESTRIDE_SANITIZE)
     -- ${CMAKE_COMMAND} -E env LD_PRELOAD=$<TARGET_FILE:bestride> BESTRIDE_CUDA_DRIVER=/nowhere/libcuda.so.1 BESTRIDE_LOG=quiet
     $<TARGET_FILE:front_slots_report> ${_table})
 endif()
+
+# Tasks of srun that do not find each other: the first of them says so, once.
+set(_lone_task --env LD_PRELOAD=$<TARGET_FILE:bestride> --env SLURM_NTASKS=4)
+_expect(slurm_lone_task ${_lone_task} --env SLURM_STEP_ID=0 --env SLURM_PROCID=0 --lines 1
+  --match "^bestride: srun started 4 tasks, but this task's MPI_COMM_WORLD has one rank.*srun --mpi=pmi2" -- $<TARGET_FILE:front_calls>)
+_expect(slurm_lone_task_1 ${_lone_task} --env SLURM_STEP_ID=0 --env SLURM_PROCID=1 -- $<TARGET_FILE:front_calls>)
+_expect(slurm_batch_script ${_lone_task} --env SLURM_PROCID=0 -- $<TARGET_FILE:front_calls>)
+_expect(slurm_one_task --env LD_PRELOAD=$<TARGET_FILE:bestride> --env SLURM_NTASKS=1 --env SLURM_STEP_ID=0 --env SLURM_PROCID=0
+  -- $<TARGET_FILE:front_calls>)
+# A bad value is said by rank 0.
+foreach(rank 0 1)
+  math(EXPR _lines "1 - ${rank}")
+  _expect(bad_value_${rank} --env LD_PRELOAD=$<TARGET_FILE:bestride> --env BESTRIDE_POOL_LIMIT=plenty --env SLURM_PROCID=${rank} --lines ${_lines}
+    -- $<TARGET_FILE:front_calls>)
+endforeach()

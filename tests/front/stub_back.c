@@ -18,7 +18,7 @@ static int (*next_profiling_commit)(void*);
 
 #ifdef BACK_WATCHES
 /* From the first MPI_Type_commit on. What it does must not reach the arguments of the call it is told of. */
-static const struct bestride_front_services* services;
+static const struct bestride_preload_services* services;
 EXPORT int stub_back_told = 0;
 static double sum;
 static void told(void) {
@@ -46,8 +46,8 @@ static const struct bestride_engagement engagements[] = {
     {"MPI_Type_free", (void*)commit, &next_free},
     {"MPI_Nothing", (void*)commit, &next_nothing},
 };
-static const struct bestride_back back = {BACK_VERSION, BACK_ABI, sizeof engagements / sizeof *engagements,
-                                          engagements};
+static const struct bestride_backend back = {BACK_VERSION, BACK_ABI, sizeof engagements / sizeof *engagements,
+                                             engagements};
 
 EXPORT int stub_back_opened = 0;
 
@@ -60,10 +60,10 @@ static void* call_mpi(void* unused) {
 #endif
 
 #ifdef BACK_WITHOUT_SYMBOL
-#define bestride_back_open something_else
+#define bestride_backend_open something_else
 #endif
 
-EXPORT const struct bestride_back* bestride_back_open(const struct bestride_front_services* front) {
+EXPORT const struct bestride_backend* bestride_backend_open(const struct bestride_preload_services* front) {
   __atomic_fetch_add(&stub_back_opened, 1, __ATOMIC_RELAXED);
   if (front->version != BESTRIDE_SERVICES_VERSION) return NULL;
 #ifdef BACK_WATCHES

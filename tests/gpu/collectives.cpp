@@ -136,7 +136,7 @@ int rounds = 0, left_out = 0, errors = 0, spread = 0;
 const std::atomic<int>* reached = nullptr;
 bool can_be_spread(const Collective& call, Form form, const TypeCase& type, const Group& group, bool in_place) {
   const std::string name = call.name;
-  for (const char* never : {"Alltoallw", "Scan", "Exscan", "Reduce_local"})
+  for (const char* never : {"Gatherv", "Scatterv", "Alltoallv", "Alltoallw", "Scan", "Exscan", "Reduce_local"})
     if (name == never) return false;
   const bool own = call.reduces && type.op != MPI_SUM && type.op != MPI_MAXLOC;
   return !group.inter && !(in_place && name.starts_with("Alltoall")) &&

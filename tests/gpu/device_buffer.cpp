@@ -45,18 +45,6 @@ void fail_cuda(const char* specification) {
   if (const auto fail = reinterpret_cast<void (*)(const char*)>(dlsym(driver, "fake_cuda_fail"))) fail(specification);
 }
 
-int cuda_calls(const char* entry) {
-  const auto calls = reinterpret_cast<int (*)(const char*)>(dlsym(driver, "fake_cuda_calls"));
-  return calls ? calls(entry) : 0;
-}
-
-long long cuda_copied(const char* entry) {
-  const auto copied = reinterpret_cast<unsigned long long (*)(const char*)>(dlsym(driver, "fake_cuda_copied"));
-  return copied ? static_cast<long long>(copied(entry)) : 0;
-}
-
-bool on_stand_in() { return dlsym(driver, "fake_cuda_calls") != nullptr; }
-
 DeviceBuffer::DeviceBuffer(Kind kind, std::size_t bytes) : kind_(kind), bytes_(bytes) {
   unsigned long long address = 0;
   switch (kind) {

@@ -15,12 +15,6 @@ const char* name(Kind kind);
 bool start_cuda();
 /// The stand-in's control (tests/fake_cuda/control.h): which calls fail from now on; "" for none. On hardware nothing.
 void fail_cuda(const char* specification);
-/// How often a driver entry was called since then; 0 on hardware.
-int cuda_calls(const char* entry);
-/// For how many bytes an entry was called that copies.
-long long cuda_copied(const char* entry);
-/// The driver is the stand-in, which the three above ask.
-bool on_stand_in();
 
 class DeviceBuffer {
  public:

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantised collectives of numbers in device memory, whose codes the device makes and reads: the bits that buffers in
-// host memory give, whichever ranks have which, in every form; that only codes are copied; and what happens where the
-// device can't.
+// Quantised collectives of numbers in device memory give the bits that buffers in host memory give, whichever ranks
+// have which, in every form.
 #include <algorithm>
 #include <cstring>
 #include <functional>
@@ -91,7 +90,6 @@ struct Call {
   bool strided_out = false, strided_in = false;  ///< every second number; gathers only
   int misplaced = 0;                             ///< bytes from where numbers would be aligned
   int salt = 0;
-  const char* failing = "";  ///< what the driver fails at, from the call to its end
 };
 
 /// `count` numbers, every second one of their place, as one element.
@@ -170,7 +168,6 @@ std::vector<Bytes> run(const Call& given, const Coded& coded, Memory out_memory,
   std::vector<Bytes> results;
   const auto keep = [&](int error) {
     CHECK_EQUAL(MPI_SUCCESS, error);
-    if (*given.failing) fail_cuda("");  // what follows is the application's
     results.push_back(in.read());
     // What a reduce-scatter in place leaves of its input is nobody's concern.
     if (spread_input && given.in_place) results.back().resize(bytes_for(own, false));
@@ -179,7 +176,6 @@ std::vector<Bytes> run(const Call& given, const Coded& coded, Memory out_memory,
   write(0);
   MPI_Request request;
   const Watch watch(group_of("", coded.comm, true), true, false);
-  fail_cuda(given.failing);
   int error = call(given.what, {given.wait, given.large, false}, arguments, &request);
   if (given.wait == Wait::in_call) {
     keep(error);
@@ -187,10 +183,7 @@ std::vector<Bytes> run(const Call& given, const Coded& coded, Memory out_memory,
     keep(error != MPI_SUCCESS ? error : MPI_Wait(&request, MPI_STATUS_IGNORE));
   } else {
     for (int start = 0; start < 2 && error == MPI_SUCCESS; ++start) {
-      if (start > 0) {
-        write(start);
-        fail_cuda(given.failing);
-      }
+      if (start > 0) write(start);
       error = MPI_Start(&request);
       keep(error != MPI_SUCCESS ? error : MPI_Wait(&request, MPI_STATUS_IGNORE));
     }
@@ -235,15 +228,6 @@ void compare(const Call& given, const Coded& coded, int which) {
 void for_every_coding(const std::function<void(const Coded&)>& use) {
   for (const NumberFormat format : formats)
     for (const CodeBits bits : {CodeBits::int4, CodeBits::int8}) use(Coded(format, bits));
-}
-
-/// Launches of any kernel and bytes copied by the library in one call of each rank's, in device memory on all.
-struct Traffic {
-  long long launches, out, in;
-};
-Traffic traffic_of(const Call& given, const Coded& coded) {
-  run(given, coded, Memory::device, Memory::device);
-  return {cuda_calls("cuLaunchKernel"), cuda_copied("cuMemcpyDtoHAsync_v2"), cuda_copied("cuMemcpyHtoDAsync_v2")};
 }
 
 }  // namespace
@@ -302,99 +286,13 @@ MPI_CASE(all_lengths) {
   compare({.what = What::allgather, .count = 4'300'000 / world_size(), .salt = 7}, coded, 0);
 }
 
-/// What is gathered again comes from the codes that the node has kept: on the device from codes, too.
+/// What is gathered again comes from the codes that the node has kept.
 MPI_CASE(gathered_again) {
   const Coded coded(NumberFormat::float64, CodeBits::int8);
   for (const What what : gathers)
     for (int round = 0; round < 3; ++round)
       for (int which = 0; which < placings; ++which)
         compare({.what = what, .count = 2000, .in_place = round == 1, .salt = round % 2}, coded, which);
-}
-
-MPI_CASE(nothing_but_codes_is_copied) {
-  if (!on_stand_in()) return;
-  const Coded coded(NumberFormat::float32, CodeBits::int8);
-  constexpr int count = 256 * 40;
-  const long long ranks = world_size(), codes = quantised_bytes(count, NumberFormat::float32, CodeBits::int8);
-  for (const bool strided : {false, true})
-    for (const bool in_place : {false, true})
-      for (int again = 0; again < 2; ++again) {
-        const Traffic seen = traffic_of({.what = What::allgather,
-                                         .count = count,
-                                         .in_place = in_place,
-                                         .strided_out = strided,
-                                         .strided_in = strided},
-                                        coded);
-        CHECK_EQUAL(codes, seen.out);
-        CHECK_EQUAL(ranks * codes, seen.in);
-        // One that makes codes and one that reads them: whole code blocks of all ranks follow each other; and with gaps
-        // one each that packs.
-        CHECK_EQUAL(strided ? 4 : 2, seen.launches);
-      }
-  for (const bool in_place : {false, true}) {
-    const Traffic seen = traffic_of({.what = What::allreduce, .count = count, .in_place = in_place}, coded);
-    CHECK_EQUAL(4LL * count, seen.out);  // what is added is added by the CPU
-    CHECK(seen.in >= codes && seen.in < codes + 32 * ranks);
-    CHECK(seen.launches >= 1 && seen.launches <= ranks);
-  }
-}
-
-/// By what the model says, neither forced nor forbidden.
-MPI_CASE(short_ones_are_left_to_the_cpu) {
-  if (!on_stand_in()) return;
-  const Coded coded(NumberFormat::float32, CodeBits::int8);
-  for (const What what : {What::allgather, What::allreduce}) {
-    CHECK_EQUAL(0LL, traffic_of({.what = what, .count = 1000}, coded).launches);
-    CHECK(traffic_of({.what = what, .count = 1 << 19}, coded).launches > 0);
-  }
-}
-
-/// Nothing of the kind: as many bytes as the numbers have.
-MPI_CASE(never_on_the_device) {
-  const Coded coded(NumberFormat::float32, CodeBits::int8);
-  const Call given{.what = What::allgather, .count = 1 << 19};
-  compare(given, coded, 0);
-  if (!on_stand_in()) return;
-  const Traffic seen = traffic_of(given, coded);
-  CHECK_EQUAL(0LL, seen.launches);
-  CHECK_EQUAL(4LL << 19, seen.out);
-  CHECK_EQUAL((4LL << 19) * world_size(), seen.in);
-}
-
-/// On all ranks, or on one alone: the same bits, and no error.
-MPI_CASE(what_the_device_does_not_do_the_cpu_does) {
-  if (!on_stand_in()) return;
-  const Coded coded(NumberFormat::float32, CodeBits::int8);
-  for (const char* what :
-       {"cuLaunchKernel:1:701", "cuLaunchKernel:2:701", "cuLaunchKernel:1+:701", "cuMemAlloc_v2:1+:2",
-        "cuMemHostAlloc:1+:2", "cuMemAlloc_v2:1+:2,cuMemHostAlloc:1+:2", "cuMemcpyDtoHAsync_v2:1:999",
-        "cuMemcpyHtoDAsync_v2:1:999", "cuEventRecord:1:999", "cuEventSynchronize:1:999", "cuEventRecord:1+:999"})
-    for (const bool everywhere : {true, false})
-      for (const Wait wait : every_wait) {
-        // Longer each time, so that pools have nothing that fits.
-        static int count = 20'000;
-        count += count / 40;
-        for (const What type : {What::allgather, What::allreduce}) {
-          Call given{.what = type,
-                     .count = count,
-                     .in_place = wait == Wait::nonblocking,
-                     .wait = wait,
-                     .strided_in = type == What::allgather && everywhere,
-                     .salt = 3};
-          const std::vector<Bytes> expected = run(given, coded, Memory::host, Memory::host);
-          if (everywhere || world_rank() == 0) given.failing = what;
-          if (run(given, coded, Memory::device, Memory::device) != expected)
-            fail_check(__FILE__, __LINE__, text_of(given, coded) + ", " + what + (everywhere ? "" : " on one rank"));
-        }
-      }
-}
-
-/// Twice on each rank, which says so once.
-MPI_CASE(one_line_says_so) {
-  const Coded coded(NumberFormat::float32, CodeBits::int8);
-  for (int call = 0; call < 2; ++call)
-    run({.what = What::allgather, .count = 3000, .failing = "cuLaunchKernel:1+:701"}, coded, Memory::device,
-        Memory::device);
 }
 
 int main(int argc, char** argv) {

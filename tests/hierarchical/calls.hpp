@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The collectives that may go through the hierarchy, each in all its forms, by the name that the preload sees and by
-// the one that it doesn't.
+// The collectives that may go through the hierarchy, and three that are left to the MPI library, each in all its forms,
+// by the name that the preload sees and by the one that it doesn't.
 #include <mpi.h>
 
 #include <string>
@@ -31,6 +31,10 @@ const char* name(What what);
 inline bool gathers_to_root(What what) { return what == What::gather || what == What::gatherv; }
 inline bool scatters(What what) { return what == What::scatter || what == What::scatterv; }
 inline bool from_all_to_all(What what) { return what == What::alltoall || what == What::alltoallv; }
+/// Members know only their own sizes.
+inline bool left_to_library(What what) {
+  return what == What::gatherv || what == What::scatterv || what == What::alltoallv;
+}
 inline bool rooted(What what) {
   return what == What::broadcast || gathers_to_root(what) || scatters(what) || what == What::reduce;
 }

@@ -152,7 +152,7 @@ class Part {
     fill(0);
     std::string wrong;
     const int starts = drawn_.form.wait == Wait::persistent ? 3 : 1;
-    const Watch watch(group_, possible(), drawn_.form.wait != Wait::nonblocking);
+    const Watch watch(group_, possible(), drawn_.form.wait != Wait::nonblocking && !left_to_library(drawn_.what));
     const int error = call(drawn_.what, drawn_.form, arguments, &request);
     wrong = watch.verdict();
     if (error != MPI_SUCCESS) return "error " + std::to_string(error_class(error));
@@ -179,10 +179,7 @@ class Part {
   }
 
  private:
-  bool varies() const {
-    return drawn_.what == What::allgatherv || drawn_.what == What::gatherv || drawn_.what == What::scatterv ||
-           drawn_.what == What::alltoallv;
-  }
+  bool varies() const { return drawn_.what == What::allgatherv || left_to_library(drawn_.what); }
   /// Elements that go from one rank to another.
   int length(int from, int to) const {
     if (!varies()) return drawn_.count;
@@ -206,9 +203,7 @@ class Part {
   bool in_place() const { return drawn_.in_place && drawn_.what != What::broadcast && at_root_; }
 
   bool possible() const {
-    if (from_all_to_all(drawn_.what) && drawn_.in_place) return false;
-    // No member knows whether there is nothing at all.
-    if (drawn_.what == What::gatherv || drawn_.what == What::scatterv || drawn_.what == What::alltoallv) return true;
+    if (left_to_library(drawn_.what) || (from_all_to_all(drawn_.what) && drawn_.in_place)) return false;
     std::int64_t all = 0;
     for (int rank = 0; rank < group_.size; ++rank) all += length(rank, 0) * facts_of(drawn_.type)->size;
     return all > 0;

@@ -5,7 +5,7 @@
 // dealt in turn; after another '/' one for its core may follow; "unwanted": no rank asks, which costs one
 // MPI_Allreduce. The file is that of BESTRIDE_TOPOLOGY, as each rank has it. --fail: on the last rank the NTH use of
 // that function returns an error, and does nothing else that its peers would notice; CALL "memory": the last rank has
-// none. Rank 0 prints "trouble: ..." for a test to read.
+// none. Rank 0 prints "problem: ..." for a test to read.
 #include <dlfcn.h>
 #include <mpi.h>
 
@@ -132,11 +132,11 @@ int main(int argc, char** argv) {
                                ? text_of(*discovery.topology, std::count(expected.begin(), expected.end(), '/') == 2)
                                : "none";
   if (rank == 0) {
-    std::printf("trouble: %s\n", discovery.trouble.c_str());
+    std::printf("problem: %s\n", discovery.problem.c_str());
     if (text != (expected == "unwanted" ? "none" : expected))
       std::fprintf(stderr, "got %s instead of %s\n", text.c_str(), expected.c_str());
   } else {
-    check(discovery.trouble.empty(), "not rank 0 and in trouble");
+    check(discovery.problem.empty(), "not rank 0 and in problem");
   }
   check(text == (expected == "unwanted" ? "none" : expected), "another topology");
   check_alike(text);

@@ -91,21 +91,21 @@ TEST_F(Devices, PlansAreKeptAndForgotten) {
 
 TEST_F(Devices, AContextDestroyedUnderATransfer) {
   const LayoutPtr layout = intern(*make_repeat(*make_block(0, 16), 20000, 48));
-  for (const TransferMethod way :
+  for (const TransferMethod method :
        {TransferMethod::oneshot, TransferMethod::staged, TransferMethod::pipelined, TransferMethod::device}) {
     const ContextHandle context = app().make_context(0);
     {
       const DevicePtr one = device();
       const TestMemory user(MemoryKind::device, span_of(*layout));
       const DeviceLayoutPtr device_layout = *one->device_layout(layout);
-      auto packing = PackTransfer::start(one, device_layout, user.data(), {way, 4096, {}});
+      auto packing = PackTransfer::start(one, device_layout, user.data(), {method, 4096, {}});
       ASSERT_TRUE(packing) << packing.error().text;
       ASSERT_EQ(app().call("cuCtxDestroy_v2", context), code::success);
       app().call("cuCtxSetCurrent", context_);
       EXPECT_EQ((*packing)->poll(), Progress::failed);
       EXPECT_NE((*packing)->error().text.find("gone"), std::string::npos);
       EXPECT_FALSE(one->alive());
-      EXPECT_FALSE(PackTransfer::start(one, device_layout, user.data(), {way, 4096, {}}));
+      EXPECT_FALSE(PackTransfer::start(one, device_layout, user.data(), {method, 4096, {}}));
       EXPECT_FALSE(one->pinned(100));
       EXPECT_FALSE(one->device_layout(list_layout(7)));
     }

@@ -54,19 +54,19 @@ class Scenario {
     if (!device) return false;
     bool ok = true;
     for (const LayoutPtr& layout : {listed_, strided_, contiguous_})
-      for (const TransferMethod way : {TransferMethod::oneshot, TransferMethod::staged, TransferMethod::pipelined,
-                                       TransferMethod::copy_engine, TransferMethod::device})
-        ok = transfer(*device, layout, way) && ok;
+      for (const TransferMethod method : {TransferMethod::oneshot, TransferMethod::staged, TransferMethod::pipelined,
+                                          TransferMethod::copy_engine, TransferMethod::device})
+        ok = transfer(*device, layout, method) && ok;
     return graph(*device) && ok;
   }
 
  private:
-  bool transfer(const DevicePtr& device, const LayoutPtr& layout, TransferMethod way) {
+  bool transfer(const DevicePtr& device, const LayoutPtr& layout, TransferMethod method) {
     const Result<DeviceLayoutPtr> device_layout = device->device_layout(layout);
     if (!device_layout) return false;
-    if (!can_move(**device_layout, way, *device)) return true;
+    if (!can_move(**device_layout, method, *device)) return true;
     void* base = reinterpret_cast<void*>(base_for(*layout, user_.address()));
-    auto packing = PackTransfer::start(device, *device_layout, base, {way, 512, {}});
+    auto packing = PackTransfer::start(device, *device_layout, base, {method, 512, {}});
     if (!packing) return false;
     Progress progress = Progress::pending;
     while (progress == Progress::pending) progress = (*packing)->poll();
@@ -74,11 +74,11 @@ class Scenario {
       EXPECT_FALSE((*packing)->error().text.empty());
       return false;
     }
-    if (way != TransferMethod::device) {
+    if (method != TransferMethod::device) {
       const Bytes expected = packed_by_reference(layout, content_, 0, layout->size());
       EXPECT_TRUE(std::equal(expected.begin(), expected.end(), static_cast<unsigned char*>((*packing)->data())))
-          << layout->text() << " " << name(way);
-      auto unpacking = UnpackTransfer::prepare(device, *device_layout, base, {way, 512, {}});
+          << layout->text() << " " << name(method);
+      auto unpacking = UnpackTransfer::prepare(device, *device_layout, base, {method, 512, {}});
       if (!unpacking) return false;
       std::copy(expected.begin(), expected.end(), static_cast<unsigned char*>((*unpacking)->data()));
       if (!(*unpacking)->deliver(layout->size(), true)) return false;

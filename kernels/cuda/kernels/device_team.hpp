@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// DeviceTeam: a thread block on the device, with the interface that move.hpp and quantise_tile.hpp expect: its threads,
-// its shared memory and the bulk copy engine. Only the kernel entry points (*.cu) include this file.
+// DeviceTeam: a thread block on the device, with the interface that move.hpp expects: its threads, its shared memory
+// and the bulk copy engine. Only the kernel entry points (move.cu) include this file.
 #include "kernels/cuda/kernels/index.hpp"
 #include "kernels/cuda/kernels/work.hpp"
 

@@ -59,23 +59,23 @@ struct WorkLoop {
 };
 
 /// The two addresses of a word, relative to those of the first byte of the piece.
-struct Place {
+struct Position {
   std::int64_t user;
   std::int64_t packed;
 };
 
-/// Adds the offset of iteration `turn` of `loop` to `place`. If `narrow`, all strides fit 32 bits, and an iteration
+/// Adds the offset of iteration `turn` of `loop` to `position`. If `narrow`, all strides fit 32 bits, and an iteration
 /// costs two 32 x 32 multiplications instead of two 64 x 32.
 template <bool narrow>
-BESTRIDE_ON_DEVICE void add_loop(Place& place, const WorkLoop& loop, Number turn) noexcept {
+BESTRIDE_ON_DEVICE void add_loop(Position& position, const WorkLoop& loop, Number turn) noexcept {
   if (narrow) {
-    place.user +=
+    position.user +=
         static_cast<std::int64_t>(static_cast<std::int32_t>(loop.user_stride)) * static_cast<std::int32_t>(turn);
-    place.packed +=
+    position.packed +=
         static_cast<std::int64_t>(static_cast<std::int32_t>(loop.packed_stride)) * static_cast<std::int32_t>(turn);
   } else {
-    place.user += loop.user_stride * static_cast<std::int64_t>(turn);
-    place.packed += loop.packed_stride * static_cast<std::int64_t>(turn);
+    position.user += loop.user_stride * static_cast<std::int64_t>(turn);
+    position.packed += loop.packed_stride * static_cast<std::int64_t>(turn);
   }
 }
 
@@ -83,18 +83,18 @@ BESTRIDE_ON_DEVICE void add_loop(Place& place, const WorkLoop& loop, Number turn
 /// is `fixed`, known at compile time; otherwise it is `loop_count`. The outermost loop needs no division: what remains
 /// is its iteration.
 template <bool narrow, int fixed>
-BESTRIDE_ON_DEVICE void add_loops(Place& place, const WorkLoop* loops, int loop_count, Number number) noexcept {
+BESTRIDE_ON_DEVICE void add_loops(Position& position, const WorkLoop* loops, int loop_count, Number number) noexcept {
   if (fixed >= 0) {
     BESTRIDE_UNROLL
     for (int k = 0; k < fixed; ++k) {
       const Number above = k + 1 < fixed ? quotient(number, loops[k].count) : 0;
-      add_loop<narrow>(place, loops[k], number - above * loops[k].count.divisor);
+      add_loop<narrow>(position, loops[k], number - above * loops[k].count.divisor);
       number = above;
     }
   } else {
     for (int k = 0; k < loop_count; ++k) {
       const Number above = k + 1 < loop_count ? quotient(number, loops[k].count) : 0;
-      add_loop<narrow>(place, loops[k], number - above * loops[k].count.divisor);
+      add_loop<narrow>(position, loops[k], number - above * loops[k].count.divisor);
       number = above;
     }
   }

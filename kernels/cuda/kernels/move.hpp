@@ -47,13 +47,13 @@ BESTRIDE_ON_DEVICE Number piece_of_tile(const std::uint64_t* data, Number tile) 
 // ---- Address of a word
 
 template <bool narrow, int fixed>
-BESTRIDE_ON_DEVICE Place strided_place(const Record& record, Number word) {
+BESTRIDE_ON_DEVICE Position strided_position(const Record& record, Number word) {
   const Number block = quotient(word, record.piece.block);
   const std::int64_t within = static_cast<std::int64_t>(word - block * record.piece.block.divisor)
                               << record.piece.width;
-  Place place{within, within};
-  add_loops<narrow, fixed>(place, record.loops, record.piece.loops, block);
-  return place;
+  Position position{within, within};
+  add_loops<narrow, fixed>(position, record.loops, record.piece.loops, block);
+  return position;
 }
 
 /// List tables are in device memory, like the user's bytes.
@@ -85,10 +85,10 @@ BESTRIDE_ON_DEVICE Number entry_of(Team& team, const WorkList& list, Number posi
 }
 
 template <class Team>
-BESTRIDE_ON_DEVICE Place list_place(Team& team, const Record& record, Number word) {
+BESTRIDE_ON_DEVICE Position list_position(Team& team, const Record& record, Number word) {
   const WorkPiece& piece = record.piece;
   const WorkList& list = *record.list;
-  Place place;
+  Position position;
   Number turn;
   if (piece.kind == WorkKind::uniform_list) {
     const Number block = quotient(word, piece.block);
@@ -96,33 +96,33 @@ BESTRIDE_ON_DEVICE Place list_place(Team& team, const Record& record, Number wor
     const Number entry = block - turn * list.size.divisor;
     const std::int64_t within = static_cast<std::int64_t>(word - block * piece.block.divisor) << piece.width;
     const std::int64_t start = static_cast<std::int64_t>(entry * piece.block.divisor) << piece.width;
-    place = {list_offset(team, list, entry) + within, start + within};
+    position = {list_offset(team, list, entry) + within, start + within};
   } else {
     turn = quotient(word, list.size);
-    const Number position = (word - turn * list.size.divisor) << piece.width;
-    const Number entry = entry_of(team, list, position);
-    place = {list_offset(team, list, entry) + (position - entry_at<Number>(team, list.starts, entry)), position};
+    const Number packed = (word - turn * list.size.divisor) << piece.width;
+    const Number entry = entry_of(team, list, packed);
+    position = {list_offset(team, list, entry) + (packed - entry_at<Number>(team, list.starts, entry)), packed};
   }
-  add_loops<false, -1>(place, record.loops, piece.loops, turn);
-  return place;
+  add_loops<false, -1>(position, record.loops, piece.loops, turn);
+  return position;
 }
 
 struct StridedNarrow {
   template <class Team>
-  BESTRIDE_ON_DEVICE static Place at(Team& team, const Record& record, Number word) {
-    return strided_place<true, narrow_loops>(record, word);
+  BESTRIDE_ON_DEVICE static Position at(Team& team, const Record& record, Number word) {
+    return strided_position<true, narrow_loops>(record, word);
   }
 };
 struct StridedAny {
   template <class Team>
-  BESTRIDE_ON_DEVICE static Place at(Team& team, const Record& record, Number word) {
-    return strided_place<false, -1>(record, word);
+  BESTRIDE_ON_DEVICE static Position at(Team& team, const Record& record, Number word) {
+    return strided_position<false, -1>(record, word);
   }
 };
 struct Listed {
   template <class Team>
-  BESTRIDE_ON_DEVICE static Place at(Team& team, const Record& record, Number word) {
-    return list_place(team, record, word);
+  BESTRIDE_ON_DEVICE static Position at(Team& team, const Record& record, Number word) {
+    return list_position(team, record, word);
   }
 };
 
@@ -143,9 +143,9 @@ BESTRIDE_ON_DEVICE void move_words(Team& team, const Record& record, Number tile
     for (Number k = 0; k < most_rounds; ++k) {
       const Number word = first + thread + k * threads_per_block;
       if (word < end) {
-        const Place place = Where::at(team, record, piece.first_word + word);
-        const std::uint64_t user = piece.user + static_cast<std::uint64_t>(place.user);
-        const std::uint64_t packed = piece.packed + static_cast<std::uint64_t>(place.packed);
+        const Position position = Where::at(team, record, piece.first_word + word);
+        const std::uint64_t user = piece.user + static_cast<std::uint64_t>(position.user);
+        const std::uint64_t packed = piece.packed + static_cast<std::uint64_t>(position.packed);
         target[k] = unpack ? user : packed;
         value[k] = team.template load<Word>(unpack ? packed : user);
       }
@@ -167,7 +167,7 @@ BESTRIDE_ON_DEVICE void move_transposed(Team& team, const Record& record, Number
   const Number plane = quotient(row_of_tiles, record.list->size);
   const Number first_across = (tile - row_of_tiles * piece.block.divisor) * tile_edge;
   const Number first_along = (row_of_tiles - plane * record.list->size.divisor) * tile_edge;
-  Place origin{0, 0};
+  Position origin{0, 0};
   add_loops<false, -1>(origin, record.loops + 2, piece.loops - 2, plane);
   const std::uint64_t user = piece.user + static_cast<std::uint64_t>(origin.user);
   const std::uint64_t packed = piece.packed + static_cast<std::uint64_t>(origin.packed);
@@ -205,10 +205,10 @@ BESTRIDE_ON_DEVICE void move_bulk(Team& team, const Record& record, Number tile)
   const Number block = quotient(tile, piece.block);
   const Number from = (tile - block * piece.block.divisor) * bulk_bytes;
   const Number bytes = piece.block_bytes - from < bulk_bytes ? piece.block_bytes - from : bulk_bytes;
-  Place place{from, from};
-  add_loops<false, -1>(place, record.loops, piece.loops, block);
-  const std::uint64_t user = piece.user + static_cast<std::uint64_t>(place.user);
-  const std::uint64_t packed = piece.packed + static_cast<std::uint64_t>(place.packed);
+  Position position{from, from};
+  add_loops<false, -1>(position, record.loops, piece.loops, block);
+  const std::uint64_t user = piece.user + static_cast<std::uint64_t>(position.user);
+  const std::uint64_t packed = piece.packed + static_cast<std::uint64_t>(position.packed);
   const std::uint64_t target = piece.unpack ? user : packed;
   const std::uint64_t source = piece.unpack ? packed : user;
   if (team.bulk(target, source, bytes)) return;

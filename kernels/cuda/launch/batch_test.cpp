@@ -59,8 +59,8 @@ struct Case {
   std::int64_t first, last;
   std::unique_ptr<Side> user, packed;
 
-  Case(Device& device, LayoutPtr of, Direction way, Trees& draw, bool ranged)
-      : layout(std::move(of)), direction(way), first(0), last(layout->size()) {
+  Case(Device& device, LayoutPtr of, Direction method, Trees& draw, bool ranged)
+      : layout(std::move(of)), direction(method), first(0), last(layout->size()) {
     Result<DeviceLayoutPtr> made = device.device_layout(layout);
     EXPECT_TRUE(made) << made.error().text;
     device_layout = *made;

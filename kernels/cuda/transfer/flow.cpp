@@ -10,7 +10,7 @@ namespace {
 constexpr std::int64_t chunk_step = 256;
 
 std::int64_t chunk_of(const TransferOptions& options, std::int64_t size) {
-  if (options.way != TransferMethod::pipelined) return size;
+  if (options.method != TransferMethod::pipelined) return size;
   return (std::max<std::int64_t>(options.chunk, 1) + chunk_step - 1) / chunk_step * chunk_step;
 }
 
@@ -24,7 +24,7 @@ Flow::Flow(DevicePtr device, DeviceLayoutPtr device_layout, Address user, Direct
       device_layout_(std::move(device_layout)),
       user_(user),
       direction_(direction),
-      way_(options.way),
+      method_(options.method),
       kernel_options_(options.kernel),
       box_(box_of(*device_layout_, device_->max_pitch())),
       chunk_(chunk_of(options, device_layout_->size())) {
@@ -49,19 +49,19 @@ void Flow::wait() noexcept {
 Result<Done> Flow::prepare(void* host) noexcept {
   const std::int64_t size = device_layout_->size();
   if (size == 0) return Done{};
-  if (way_ == TransferMethod::copy_engine && !box_) return Error{"the copy engine can't move this datatype"};
+  if (method_ == TransferMethod::copy_engine && !box_) return Error{"the copy engine can't move this datatype"};
   host_address_ = reinterpret_cast<Address>(host);
-  if (way_ != TransferMethod::device && !host) {
+  if (method_ != TransferMethod::device && !host) {
     Result<Buffer> own = device_->pinned(size);
     if (!own) return own.error();
     host_ = std::move(*own);
     host_address_ = host_.address();
   }
   const bool through_scratch =
-      (way_ == TransferMethod::staged || way_ == TransferMethod::pipelined) && !contiguous(*device_layout_);
-  if (way_ == TransferMethod::device || through_scratch) {
+      (method_ == TransferMethod::staged || method_ == TransferMethod::pipelined) && !contiguous(*device_layout_);
+  if (method_ == TransferMethod::device || through_scratch) {
     const std::int64_t places = std::min<std::int64_t>(slots, (size + chunk_ - 1) / chunk_);
-    Result<Buffer> scratch = device_->scratch(way_ == TransferMethod::device ? size : places * chunk_);
+    Result<Buffer> scratch = device_->scratch(method_ == TransferMethod::device ? size : places * chunk_);
     if (!scratch) return scratch.error();
     scratch_ = std::move(*scratch);
   }
@@ -148,21 +148,21 @@ Result<Done> Flow::enqueue(std::int64_t first, std::int64_t last, int slot, std:
 
   if (contiguous(*device_layout_)) {
     const Address user = user_ + static_cast<Address>(device_layout_->layout()->offset() + first);
-    const bool on_device = way_ == TransferMethod::device;
+    const bool on_device = method_ == TransferMethod::device;
     const Address other = on_device ? scratch_.address() + static_cast<Address>(first) : host;
     return packing ? copy(user, other, bytes, !on_device, on_device, stream)
                    : copy(other, user, bytes, false, on_device, stream);
   }
-  if (way_ == TransferMethod::copy_engine && whole)
+  if (method_ == TransferMethod::copy_engine && whole)
     return device_->check("cuMemcpy2DAsync", copy_box(device_->driver(), *box_, user_, host, packing, stream));
-  if (way_ == TransferMethod::device)
+  if (method_ == TransferMethod::device)
     return kernel(first, last, scratch_.address() + static_cast<Address>(first), stream, batch);
   // A part of a box is not a box, so a short message uses the kernel.
-  if (way_ == TransferMethod::oneshot || way_ == TransferMethod::copy_engine)
+  if (method_ == TransferMethod::oneshot || method_ == TransferMethod::copy_engine)
     return kernel(first, last, host, stream, batch);
 
   const Address place =
-      scratch_.address() + static_cast<Address>(slot * (way_ == TransferMethod::pipelined ? chunk_ : 0));
+      scratch_.address() + static_cast<Address>(slot * (method_ == TransferMethod::pipelined ? chunk_ : 0));
   if (packing) {
     const Result<Done> packed = kernel(first, last, place, stream, batch);
     return packed ? copy(place, host, bytes, true, false, stream) : packed;

@@ -33,7 +33,7 @@ class Flow {
 
   std::int64_t finished() const noexcept { return finished_; }  ///< number of packed bytes at the start that are done
   void* data() const noexcept {
-    return way_ == TransferMethod::device ? scratch_.data() : reinterpret_cast<void*>(host_address_);
+    return method_ == TransferMethod::device ? scratch_.data() : reinterpret_cast<void*>(host_address_);
   }
   std::int64_t size() const noexcept { return device_layout_->size(); }
   const Error& error() const noexcept { return error_; }
@@ -62,7 +62,7 @@ class Flow {
   const DeviceLayoutPtr device_layout_;
   const Address user_;
   const Direction direction_;
-  const TransferMethod way_;
+  const TransferMethod method_;
   const KernelOptions kernel_options_;
   const std::optional<Box> box_;
   std::int64_t chunk_;

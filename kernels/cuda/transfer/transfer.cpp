@@ -12,8 +12,8 @@ struct UnpackTransfer::State : Flow {
   using Flow::Flow;
 };
 
-bool can_move(const DeviceLayout& device_layout, TransferMethod way, const Device& device) noexcept {
-  return way != TransferMethod::copy_engine || box_of(device_layout, device.max_pitch());
+bool can_move(const DeviceLayout& device_layout, TransferMethod method, const Device& device) noexcept {
+  return method != TransferMethod::copy_engine || box_of(device_layout, device.max_pitch());
 }
 
 PackTransfer::PackTransfer() = default;

@@ -20,21 +20,21 @@
 #include <optional>
 
 #include "kernels/cuda/launch/batch.hpp"
-#include "kernels/cuda/transfer/way.hpp"
+#include "kernels/cuda/transfer/transfer_method.hpp"
 
 namespace bestride::cuda {
 
 enum class Progress : std::uint8_t { pending, done, failed };
 
 struct TransferOptions {
-  TransferMethod way = TransferMethod::staged;
+  TransferMethod method = TransferMethod::staged;
   std::int64_t chunk = std::int64_t{1} << 20;  ///< bytes per chunk of `pipelined`; rounded up to a multiple of 256
   KernelOptions kernel = KernelOptions::from_settings();
 };
 
-/// True if the transfer method `way` can move this layout. copy_engine needs one block in at most two loops of positive
-/// strides; the other methods move every layout.
-bool can_move(const DeviceLayout& device_layout, TransferMethod way, const Device& device) noexcept;
+/// True if the transfer method `method` can move this layout. copy_engine needs one block in at most two loops of
+/// positive strides; the other methods move every layout.
+bool can_move(const DeviceLayout& device_layout, TransferMethod method, const Device& device) noexcept;
 
 /// From the user's buffer to data().
 class PackTransfer {

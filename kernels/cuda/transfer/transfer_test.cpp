@@ -16,8 +16,8 @@ namespace {
 using namespace test;
 using bestride::test::Trees;
 
-constexpr TransferMethod all_ways[] = {TransferMethod::oneshot, TransferMethod::staged, TransferMethod::pipelined,
-                                       TransferMethod::copy_engine, TransferMethod::device};
+constexpr TransferMethod all_methods[] = {TransferMethod::oneshot, TransferMethod::staged, TransferMethod::pipelined,
+                                          TransferMethod::copy_engine, TransferMethod::device};
 
 template <class Transfer>
 Progress run(Transfer& transfer) {
@@ -33,9 +33,9 @@ class Transfers : public OnDevice {
     if (!IsSkipped()) device_ = device();
   }
   /// data() of a transfer; device memory for the method `device`.
-  Bytes content(const void* data, std::int64_t size, TransferMethod way) const {
+  Bytes content(const void* data, std::int64_t size, TransferMethod method) const {
     Bytes bytes(static_cast<std::size_t>(size));
-    if (way == TransferMethod::device)
+    if (method == TransferMethod::device)
       EXPECT_EQ(app().call("cuMemcpyDtoH_v2", static_cast<void*>(bytes.data()), reinterpret_cast<Address>(data),
                            bytes.size()),
                 code::success);
@@ -43,9 +43,9 @@ class Transfers : public OnDevice {
       std::copy_n(static_cast<const unsigned char*>(data), bytes.size(), bytes.begin());
     return bytes;
   }
-  void fill(void* data, const Bytes& bytes, std::size_t from, std::size_t to, TransferMethod way) const {
+  void fill(void* data, const Bytes& bytes, std::size_t from, std::size_t to, TransferMethod method) const {
     if (from == to) return;
-    if (way == TransferMethod::device) {
+    if (method == TransferMethod::device) {
       EXPECT_EQ(app().call("cuMemcpyHtoD_v2", reinterpret_cast<Address>(data) + from,
                            static_cast<const void*>(bytes.data() + from), to - from),
                 code::success);
@@ -57,9 +57,9 @@ class Transfers : public OnDevice {
   }
 
   void check(const LayoutPtr& layout, const TransferOptions& options, Trees& draw) {
-    SCOPED_TRACE(layout->text() + " " + name(options.way));
+    SCOPED_TRACE(layout->text() + " " + name(options.method));
     const DeviceLayoutPtr device_layout = *device_->device_layout(layout);
-    if (!can_move(*device_layout, options.way, *device_)) return;
+    if (!can_move(*device_layout, options.method, *device_)) return;
     const Bytes content_before = noise(span_of(*layout), 1);
     const TestMemory user(MemoryKind::device, content_before.size());
     user.write(content_before);
@@ -69,7 +69,7 @@ class Transfers : public OnDevice {
       ASSERT_TRUE(packing) << packing.error().text;
       ASSERT_EQ(run(**packing), Progress::done);
       ASSERT_EQ((*packing)->ready(), layout->size());
-      ASSERT_EQ(content((*packing)->data(), layout->size(), options.way),
+      ASSERT_EQ(content((*packing)->data(), layout->size(), options.method),
                 packed_by_reference(layout, content_before, 0, layout->size()));
     }
     const Bytes sent = noise(static_cast<std::size_t>(layout->size()), 2);
@@ -78,7 +78,8 @@ class Transfers : public OnDevice {
     ASSERT_TRUE(unpacking) << unpacking.error().text;
     for (std::int64_t arrived = 0; arrived < arriving;) {
       const std::int64_t next = draw.between(arrived + 1, arriving);
-      fill((*unpacking)->data(), sent, static_cast<std::size_t>(arrived), static_cast<std::size_t>(next), options.way);
+      fill((*unpacking)->data(), sent, static_cast<std::size_t>(arrived), static_cast<std::size_t>(next),
+           options.method);
       ASSERT_TRUE((*unpacking)->deliver(next, false));
       (*unpacking)->poll();
       arrived = next;
@@ -97,8 +98,8 @@ TEST_F(Transfers, EveryWayEqualsTheReference) {
   Trees draw(21);
   for (int i = 0; i < 60; ++i) {
     const LayoutPtr layout = draw.draw(i % 6 == 0 ? 20000 : 2500);
-    for (const TransferMethod way : all_ways) {
-      check(layout, {way, draw.between(1, 900), {}}, draw);
+    for (const TransferMethod method : all_methods) {
+      check(layout, {method, draw.between(1, 900), {}}, draw);
       if (HasFatalFailure()) return;
     }
   }
@@ -125,10 +126,10 @@ TEST_F(Transfers, PendingUntilTheDeviceIsDone) {
   const LayoutPtr layout = intern(*make_repeat(*make_block(0, 16), 4000, 48));
   const DeviceLayoutPtr device_layout = *device_->device_layout(layout);
   const TestMemory user(MemoryKind::device, span_of(*layout));
-  for (const TransferMethod way : all_ways) {
+  for (const TransferMethod method : all_methods) {
     ASSERT_TRUE(device_->kernel("bestride_move_small"));
     app().hold(true);
-    auto packing = PackTransfer::start(device_, device_layout, user.data(), {way, 4096, {}});
+    auto packing = PackTransfer::start(device_, device_layout, user.data(), {method, 4096, {}});
     ASSERT_TRUE(packing) << packing.error().text;
     for (int i = 0; i < 20; ++i) EXPECT_EQ((*packing)->poll(), Progress::pending);
     EXPECT_EQ((*packing)->ready(), 0);
@@ -180,9 +181,9 @@ TEST_F(Transfers, DroppedWhileRunning) {
   const Bytes content_before = noise(span_of(*layout), 5);
   const TestMemory user(MemoryKind::device, content_before.size());
   user.write(content_before);
-  for (const TransferMethod way : all_ways) {
-    ASSERT_TRUE(PackTransfer::start(device_, *device_->device_layout(layout), user.data(), {way, 4096, {}}));
-    auto unpacking = UnpackTransfer::prepare(device_, *device_->device_layout(layout), user.data(), {way, 4096, {}});
+  for (const TransferMethod method : all_methods) {
+    ASSERT_TRUE(PackTransfer::start(device_, *device_->device_layout(layout), user.data(), {method, 4096, {}}));
+    auto unpacking = UnpackTransfer::prepare(device_, *device_->device_layout(layout), user.data(), {method, 4096, {}});
     ASSERT_TRUE(unpacking);
     ASSERT_TRUE((*unpacking)->deliver(layout->size(), true));
   }
@@ -194,15 +195,15 @@ TEST_F(Transfers, FromManagedAndPinnedMemory) {
   const LayoutPtr layout = intern(*make_repeat(*make_block(0, 12), 300, 40));
   const Bytes content_before = noise(span_of(*layout), 6);
   for (const MemoryKind kind : {MemoryKind::managed, MemoryKind::pinned})
-    for (const TransferMethod way : all_ways) {
+    for (const TransferMethod method : all_methods) {
       const TestMemory user(kind, content_before.size());
       std::copy(content_before.begin(), content_before.end(), user.data());
-      auto packing = PackTransfer::start(device_, *device_->device_layout(layout), user.data(), {way, 1024, {}});
+      auto packing = PackTransfer::start(device_, *device_->device_layout(layout), user.data(), {method, 1024, {}});
       ASSERT_TRUE(packing);
       ASSERT_EQ(run(**packing), Progress::done);
-      EXPECT_EQ(content((*packing)->data(), layout->size(), way),
+      EXPECT_EQ(content((*packing)->data(), layout->size(), method),
                 packed_by_reference(layout, content_before, 0, layout->size()))
-          << name(kind) << " " << name(way);
+          << name(kind) << " " << name(method);
     }
 }
 
@@ -214,7 +215,7 @@ TEST_F(Transfers, FromSeveralThreads) {
       Trees draw(100 + t);
       for (int i = 0; i < 12; ++i) {
         const LayoutPtr layout = draw.draw(1500);
-        for (const TransferMethod way : all_ways) check(layout, {way, 512, {}}, draw);
+        for (const TransferMethod method : all_methods) check(layout, {method, 512, {}}, draw);
       }
     });
   for (std::thread& thread : threads) thread.join();

@@ -105,7 +105,7 @@ template <NumberFormat format, bool adding>
 [[gnu::always_inline]] inline void put_number(Byte* to, BitsOf<format> number) {
   if constexpr (adding) {
     using Real = typename Number<format>::Real;
-    number = bits_as<BitsOf<format>>(sum(read<Real>(to), bits_as<Real>(number)));
+    number = bits_as<BitsOf<format>>(read<Real>(to) + bits_as<Real>(number));
   }
   write(to, number);
 }

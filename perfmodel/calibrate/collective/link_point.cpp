@@ -23,17 +23,17 @@ constexpr std::size_t copied = 8 << 20;  ///< larger than a rank's share of the 
 
 /// The time of the slowest rank in the best round: the capacity of a link is a limit, and every disturbance makes a
 /// round longer.
-double timed(const std::function<void()>& action, bool looks_on, double limit) {
+double timed(const std::function<void()>& action, bool idle, double limit) {
   std::vector<double> samples;
-  if (!looks_on) action();
+  if (!idle) action();
   const double start = PMPI_Wtime();
   for (int go_on = 1; go_on;) {
-    meet();
+    yielding_barrier();
     const double before = PMPI_Wtime();
-    if (!looks_on) action();
-    const double seconds = looks_on ? 0 : PMPI_Wtime() - before;
-    meet(looks_on);
-    samples.push_back(largest(seconds));
+    if (!idle) action();
+    const double seconds = idle ? 0 : PMPI_Wtime() - before;
+    yielding_barrier(idle);
+    samples.push_back(largest_of_all_ranks(seconds));
     go_on = samples.size() < least_rounds || (samples.size() < most_rounds && PMPI_Wtime() - start < limit);
     PMPI_Bcast(&go_on, 1, MPI_INT, 0, MPI_COMM_WORLD);
   }
@@ -77,7 +77,7 @@ double stream(const JobPlace& place, int streams, double limit) {
       MPI_Request both[2];
       PMPI_Irecv(in.data(), static_cast<int>(bytes), MPI_BYTE, peer, tag, MPI_COMM_WORLD, &both[0]);
       PMPI_Isend(out.data(), static_cast<int>(bytes), MPI_BYTE, peer, tag, MPI_COMM_WORLD, &both[1]);
-      finish(2, both);
+      wait_all(2, both);
     };
     const double seconds = timed(exchange, peer < 0, last ? limit : 0);
     if (seconds < stream_seconds && !last) continue;

@@ -74,20 +74,20 @@ class Exchange {
 
   /// Seconds of the slowest rank.
   double timed(std::int64_t bytes, std::int64_t piece) {
-    meet();
+    yielding_barrier();
     const double before = PMPI_Wtime();
     if (peer_ >= 0) run(bytes, piece);
     const double seconds = peer_ < 0 ? 0 : PMPI_Wtime() - before;
-    meet(peer_ < 0);
-    return largest(seconds);
+    yielding_barrier(peer_ < 0);
+    return largest_of_all_ranks(seconds);
   }
 
  private:
   void run(std::int64_t bytes, std::int64_t piece) {
     Stream sent(out_, bytes, piece, peer_, true), received(in_, bytes, piece, peer_, false);
-    for (bool through = false; !through; leave_processor()) {
+    for (bool complete = false; !complete; yield_processor()) {
       const bool one = received.step();
-      through = sent.step() && one;
+      complete = sent.step() && one;
     }
   }
 

@@ -24,7 +24,7 @@ constexpr double patience = 4;   ///< multiple of the limit if the noise stays a
 constexpr double rest = 20e-3;   ///< idle time of the link before each sample, in seconds
 
 /// `tested`: the library's nonblocking form in place of a blocking call.
-enum class Way { mpi, pmpi, tested };
+enum class Variant { mpi, pmpi, tested };
 
 /// One call on `count` integers for each rank (vectors that are divided) or in total (others). Integers, so that any
 /// order of additions gives the same result.
@@ -36,12 +36,12 @@ struct Call {
   int whole;  ///< integers of the complete vector
   int part;   ///< integers of the part of one rank
 
-  void operator()(Way way) const {
-    const bool library = way != Way::mpi;
-    if (blocking && way != Way::tested) return now(library);
+  void operator()(Variant variant) const {
+    const bool library = variant != Variant::mpi;
+    if (blocking && variant != Variant::tested) return now(library);
     MPI_Request request;
     later(library, &request);
-    test_in_turns(way == Way::mpi ? MPI_Test : PMPI_Test, &request);
+    test_in_turns(variant == Variant::mpi ? MPI_Test : PMPI_Test, &request);
   }
 
  private:
@@ -110,12 +110,12 @@ struct Call {
   }
 };
 
-double time_once(const Call& call, Way way, int turns) {
+double time_once(const Call& call, Variant variant, int turns) {
   ::usleep(static_cast<useconds_t>(rest * 1e6));
-  meet();
+  yielding_barrier();
   const double before = PMPI_Wtime();
-  for (int i = 0; i < turns; ++i) call(way);
-  return largest((PMPI_Wtime() - before) / turns);
+  for (int i = 0; i < turns; ++i) call(variant);
+  return largest_of_all_ranks((PMPI_Wtime() - before) / turns);
 }
 
 }  // namespace
@@ -127,7 +127,7 @@ struct CollectiveMeasurer::Buffers {
 CollectiveMeasurer::CollectiveMeasurer() : buffers_(std::make_unique<Buffers>()) {}
 CollectiveMeasurer::~CollectiveMeasurer() = default;
 
-BothWays CollectiveMeasurer::measure(const CollectivePoint& point, double limit) {
+VariantTimes CollectiveMeasurer::measure(const CollectivePoint& point, double limit) {
   int ranks = 1;
   PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
   const int whole = static_cast<int>(collective_bytes_at(point.size) / static_cast<std::int64_t>(sizeof(int))),
@@ -136,33 +136,33 @@ BothWays CollectiveMeasurer::measure(const CollectivePoint& point, double limit)
   buffers_->from.resize(std::max(buffers_->from.size(), room), 1);
   buffers_->to.resize(std::max(buffers_->to.size(), room), 1);
   const Call call{point.what, point.blocking, buffers_->from.data(), buffers_->to.data(), whole, part};
-  const int ways = point.blocking ? 3 : 2;
+  const int variants = point.blocking ? 3 : 2;
   // The first call of each kind creates connections and windows; for long calls this is negligible. All ranks have the
   // same times, so all make the same plan.
   double seconds = 0;
   for (int warm = 0; warm < 2 && seconds < limit; ++warm) {
     seconds = 0;
-    for (int way = 0; way < ways; ++way) seconds += time_once(call, Way{way}, 1);
+    for (int variant = 0; variant < variants; ++variant) seconds += time_once(call, Variant{variant}, 1);
   }
-  const int turns = static_cast<int>(std::clamp(ways * shortest_sample / seconds, 1.0, double{most_turns}));
+  const int turns = static_cast<int>(std::clamp(variants * shortest_sample / seconds, 1.0, double{most_turns}));
   std::array<std::vector<double>, 3> times;
-  BothWays both;
+  VariantTimes result;
   double spent = 0;
   for (int round = 1; round <= enough_rounds; ++round) {
     // The order alternates: each variant comes first in turn, and of two variants each precedes the other in turn,
     // because each call affects the next.
-    for (int place = 0; place < ways; ++place) {
-      const int way = (round + (round % 2 ? place : ways - place)) % ways;
-      times[static_cast<std::size_t>(way)].push_back(time_once(call, Way{way}, turns));
-      spent += times[static_cast<std::size_t>(way)].back() * turns + rest;
+    for (int place = 0; place < variants; ++place) {
+      const int variant = (round + (round % 2 ? place : variants - place)) % variants;
+      times[static_cast<std::size_t>(variant)].push_back(time_once(call, Variant{variant}, turns));
+      spent += times[static_cast<std::size_t>(variant)].back() * turns + rest;
     }
-    both = both_ways(times[0], times[1], times[2]);
+    result = compare_variants(times[0], times[1], times[2]);
     if (round < least_rounds) continue;
     if (spent >= patience * limit ||
-        (std::max(both.noise, both.tested_noise) <= steady && (round >= more_rounds || spent >= limit)))
+        (std::max(result.noise, result.tested_noise) <= steady && (round >= more_rounds || spent >= limit)))
       break;
   }
-  return both;
+  return result;
 }
 
 }  // namespace bestride

@@ -19,7 +19,7 @@ class CollectiveMeasurer {
   /// three rounds. The link is idle for 20 ms before each call: a traffic shaper or a queue lets single short calls
   /// through at once; without the pause each variant pays for the one before it, and all look alike. Throws
   /// std::bad_alloc.
-  BothWays measure(const CollectivePoint& point, double limit);
+  VariantTimes measure(const CollectivePoint& point, double limit);
 
  private:
   struct Buffers;

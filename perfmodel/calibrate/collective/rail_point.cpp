@@ -16,7 +16,7 @@ constexpr double enough_seconds = 200e-3;  // more than the buffer of a traffic 
 constexpr std::int64_t shortest = 64 << 10, longest = 64 << 20;
 
 /// The text of `rank`, on all ranks.
-std::string said_by(int rank, std::string text) {
+std::string broadcast_text(int rank, std::string text) {
   auto length = static_cast<int>(text.size());
   PMPI_Bcast(&length, 1, MPI_INT, rank, MPI_COMM_WORLD);
   text.resize(static_cast<std::size_t>(length));
@@ -24,9 +24,9 @@ std::string said_by(int rank, std::string text) {
   return text;
 }
 
-/// The lowest rank with `trouble`; the number of ranks if there is none.
-int first_with(bool trouble, const JobPlace& place) {
-  int first = trouble ? place.rank : place.topology.ranks();
+/// The lowest rank with a problem; the number of ranks if there is none.
+int first_rank_with(bool problem, const JobPlace& place) {
+  int first = problem ? place.rank : place.topology.ranks();
   PMPI_Allreduce(MPI_IN_PLACE, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
   return first;
 }
@@ -42,11 +42,11 @@ std::string on_this_host(const std::string& text) {
 Result<Rails> rails_of_all_hosts(const std::string& wanted, const JobPlace& place) {
   const Result<Rails> here = wanted == "auto" ? equal_rails(nics_here()) : named_rails(wanted, nics_here());
   const int nobody = place.topology.ranks();
-  if (const int first = first_with(!here, place); first < nobody)
-    return Error{said_by(first, here ? "" : on_this_host(here.error().text))};
-  const std::string mine = list_of(*here), of_first = said_by(0, mine);
-  if (const int other = first_with(mine != of_first, place); other < nobody)
-    return Error{said_by(other, on_this_host("the equal NICs are " + mine)) + ", another host's " + of_first +
+  if (const int first = first_rank_with(!here, place); first < nobody)
+    return Error{broadcast_text(first, here ? "" : on_this_host(here.error().text))};
+  const std::string mine = list_of(*here), of_first = broadcast_text(0, mine);
+  if (const int other = first_rank_with(mine != of_first, place); other < nobody)
+    return Error{broadcast_text(other, on_this_host("the equal NICs are " + mine)) + ", another host's " + of_first +
                  "; name some that all hosts have"};
   if (const int ranks = place.topology.least_on_a_node(); ranks < static_cast<int>(here->size()))
     return Error{"with " + std::to_string(ranks) + " ranks on a host some of " + of_first +
@@ -54,13 +54,13 @@ Result<Rails> rails_of_all_hosts(const std::string& wanted, const JobPlace& plac
   return here;
 }
 
-Result<bool> all_took(const Rails& rails, const JobPlace& place) {
+Result<bool> all_ranks_have(const Rails& rails, const JobPlace& place) {
   const char* const taken = std::getenv("UCX_NET_DEVICES");
   const bool took = taken && std::find(rails.begin(), rails.end(), taken) != rails.end();
-  const int first = first_with(!took, place);
+  const int first = first_rank_with(!took, place);
   if (first == place.topology.ranks()) return true;
-  return Error{said_by(first, on_this_host(taken ? "UCX_NET_DEVICES=" + std::string(taken) + " is set and stays"
-                                                 : "a rank was given none"))};
+  return Error{broadcast_text(first, on_this_host(taken ? "UCX_NET_DEVICES=" + std::string(taken) + " is set and stays"
+                                                        : "a rank was given none"))};
 }
 
 void reach_all(const JobPlace& place) {
@@ -70,7 +70,7 @@ void reach_all(const JobPlace& place) {
     MPI_Request both[2];
     PMPI_Irecv(in, sizeof in, MPI_BYTE, (place.rank + ranks - step) % ranks, tag, MPI_COMM_WORLD, &both[0]);
     PMPI_Isend(out, sizeof out, MPI_BYTE, (place.rank + step) % ranks, tag, MPI_COMM_WORLD, &both[1]);
-    finish(2, both);
+    wait_all(2, both);
   }
 }
 
@@ -81,18 +81,18 @@ int NodeExchange::across(int step) const {
 }
 
 std::vector<double> NodeExchange::seconds(std::int64_t bytes) {
-  const auto size = static_cast<std::size_t>(looks_on_ ? 0 : bytes);
+  const auto size = static_cast<std::size_t>(idle_ ? 0 : bytes);
   if (out_.size() < size) out_.resize(size, 1), in_.resize(size, 1);
-  meet();
+  yielding_barrier();
   const double before = PMPI_Wtime();
-  if (!looks_on_) {
+  if (!idle_) {
     MPI_Request both[2];
     PMPI_Irecv(in_.data(), static_cast<int>(bytes), MPI_BYTE, across(-1), tag, MPI_COMM_WORLD, &both[0]);
     PMPI_Isend(out_.data(), static_cast<int>(bytes), MPI_BYTE, across(1), tag, MPI_COMM_WORLD, &both[1]);
-    finish(2, both);
+    wait_all(2, both);
   }
-  const double mine = looks_on_ ? 0 : PMPI_Wtime() - before;
-  meet(looks_on_);
+  const double mine = idle_ ? 0 : PMPI_Wtime() - before;
+  yielding_barrier(idle_);
   const Topology& nodes = place_.topology;
   std::vector<double> of_rank(static_cast<std::size_t>(nodes.ranks())),
       of_node(static_cast<std::size_t>(nodes.nodes()));

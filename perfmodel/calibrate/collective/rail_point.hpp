@@ -18,7 +18,7 @@ namespace bestride {
 Result<Rails> rails_of_all_hosts(const std::string& wanted, const JobPlace& place);
 
 /// True if every rank was given one of `rails` as its UCX_NET_DEVICES. An error names a host where one was not.
-Result<bool> all_took(const Rails& rails, const JobPlace& place);
+Result<bool> all_ranks_have(const Rails& rails, const JobPlace& place);
 
 /// Sends a short message from every rank to every other. Returns when all have arrived; does not return if one can't
 /// arrive.
@@ -29,7 +29,7 @@ void reach_all(const JobPlace& place);
 class NodeExchange {
  public:
   explicit NodeExchange(const JobPlace& place)
-      : place_(place), looks_on_(place.my_local_rank() >= place.topology.least_on_a_node()) {}
+      : place_(place), idle_(place.my_local_rank() >= place.topology.least_on_a_node()) {}
   /// Seconds of each node. May throw std::bad_alloc.
   std::vector<double> seconds(std::int64_t bytes);
   /// The number of bytes for each rank with which an exchange takes a fifth of a second; 64 KiB to 64 MiB.
@@ -38,7 +38,7 @@ class NodeExchange {
  private:
   int across(int step) const;
   const JobPlace& place_;
-  const bool looks_on_;
+  const bool idle_;
   std::vector<char> out_, in_;
 };
 

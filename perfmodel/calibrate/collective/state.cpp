@@ -1,117 +1,117 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "perfmodel/calibrate/collective/state.hpp"
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
+#include <algorithm>
 #include <sstream>
 
 namespace bestride {
 namespace {
 
-constexpr const char* format = "bestride-collectives 3";
-
-std::string header(const std::string& configuration, const CollectiveSetting& place) {
-  std::ostringstream text;
-  text << format << ' ' << place.nodes << ' ' << place.ranks << ' ' << place.most_on_a_node << ' '
-       << place.least_on_a_node << ' ' << place.ring_entries << ' ' << configuration;
-  return text.str();
+/// Reads the setting of a subject. False if it is not a subject of this configuration.
+bool read_setting(const std::string& subject, const std::string& configuration, CollectiveSetting* setting) {
+  std::istringstream in(subject);
+  std::string part;
+  in >> part >> setting->nodes >> setting->ranks >> setting->most_on_a_node >> setting->least_on_a_node >>
+      setting->ring_entries;
+  return in && subject == collectives_subject(configuration, *setting);
 }
 
-/// Reads the place of a header. False unless the header is well-formed and of this configuration.
-bool read_header(const std::string& line, const std::string& configuration, CollectiveSetting* place) {
-  std::istringstream in(line);
-  std::string word, version;
-  in >> word >> version >> place->nodes >> place->ranks >> place->most_on_a_node >> place->least_on_a_node >>
-      place->ring_entries;
-  return in && line == header(configuration, *place);
+bool apply_link(std::istream& in, LinkCosts* link) {
+  std::string field_name;
+  double ns = 0;
+  if (!(in >> field_name >> ns) || !(ns > 0)) return false;
+  const auto field = std::find_if(link_fields.begin(), link_fields.end(),
+                                  [&](const LinkField& each) { return each.name == field_name; });
+  if (field == link_fields.end()) return false;
+  link->*field->value = ns * 1e-9;
+  return true;
 }
 
-void apply_line(const std::string& line, CollectiveState* state) {
-  std::istringstream in(line);
-  std::string what, id;
-  double first = 0, second = 0;
-  if (!(in >> what >> id >> first) || !(first > 0)) return;
-  if (what == "link") {
-    for (const LinkField& field : link_fields)
-      if (field.name == id) state->values.link.*field.value = first * 1e-9, state->done.insert(id);
-    return;
-  }
-  if (what == piece_id) {
-    if (first < least_piece_bytes || first > most_piece_bytes) return;
-    state->values.link.piece_bytes = static_cast<std::int64_t>(first);
-    state->done.insert(piece_id);
-    return;
-  }
-  if (what != "point" || !(in >> second) || !(second > 0)) return;
-  for (const CollectivePoint& point : make_collective_plan(false)) {
-    if (point.id() != id) continue;
-    CollectiveSetting& setting = state->values.settings.front();
-    const auto collective = static_cast<std::size_t>(point.what), size = static_cast<std::size_t>(point.size);
-    setting.hierarchical[collective][point.blocking][size] = static_cast<float>(first * 1e-9);
-    setting.library[collective][point.blocking][size] = static_cast<float>(second * 1e-9);
-    double noise = 0;
-    setting.noise[collective][point.blocking][size] =
-        in >> noise && noise >= 0 ? static_cast<float>(noise) : CollectiveSetting::unmeasured;
-    double tested = 0;
-    if (point.blocking) {
-      if (!(in >> tested >> noise) || !(tested > 0) || !(noise >= 0)) return;
-      setting.tested[collective][size] = static_cast<float>(tested * 1e-9);
-      setting.tested_noise[collective][size] = static_cast<float>(noise);
-    }
-    state->done.insert(id);
-    return;
-  }
+bool apply_piece(std::istream& in, LinkCosts* link) {
+  std::int64_t bytes = 0;
+  if (!(in >> bytes) || bytes < least_piece_bytes || bytes > most_piece_bytes) return false;
+  link->piece_bytes = bytes;
+  return true;
+}
+
+bool apply_point(std::istream& in, CollectiveSetting* setting) {
+  static const std::vector<CollectivePoint> plan = make_collective_plan(false);
+  std::string id;
+  double hierarchical = 0, library = 0, noise = 0, tested = 0, tested_noise = 0;
+  if (!(in >> id >> hierarchical >> library >> noise) || !(hierarchical > 0) || !(library > 0) || !(noise >= 0))
+    return false;
+  const auto point =
+      std::find_if(plan.begin(), plan.end(), [&](const CollectivePoint& each) { return each.id() == id; });
+  if (point == plan.end()) return false;
+  if (point->blocking && (!(in >> tested >> tested_noise) || !(tested > 0) || !(tested_noise >= 0))) return false;
+  const auto collective = static_cast<std::size_t>(point->what), size = static_cast<std::size_t>(point->size);
+  setting->hierarchical[collective][point->blocking][size] = static_cast<float>(hierarchical * 1e-9);
+  setting->library[collective][point->blocking][size] = static_cast<float>(library * 1e-9);
+  setting->noise[collective][point->blocking][size] = static_cast<float>(noise);
+  if (!point->blocking) return true;
+  setting->tested[collective][size] = static_cast<float>(tested * 1e-9);
+  setting->tested_noise[collective][size] = static_cast<float>(tested_noise);
+  return true;
+}
+
+bool apply_collective(const std::string& record, CollectiveMeasurements* values) {
+  std::istringstream in(record);
+  std::string what;
+  in >> what;
+  if (what == "link") return apply_link(in, &values->link);
+  if (what == "piece") return apply_piece(in, &values->link);
+  return what == "point" && apply_point(in, &values->settings.front());
 }
 
 }  // namespace
 
-CollectiveState read_collective_state(const std::string& path, const std::string& configuration,
-                                      const CollectiveSetting* place) {
-  CollectiveState state;
-  std::ifstream in(path);
-  std::string line;
-  CollectiveSetting setting;
-  if (!std::getline(in, line) || !read_header(line, configuration, &setting) || (place && !place->same_place(setting)))
+std::string collectives_subject(const std::string& configuration, const CollectiveSetting& setting) {
+  std::ostringstream text;
+  text << "collectives " << setting.nodes << ' ' << setting.ranks << ' ' << setting.most_on_a_node << ' '
+       << setting.least_on_a_node << ' ' << setting.ring_entries << ' ' << configuration;
+  return text.str();
+}
+
+CollectivesState read_collectives_state(const std::string& path, const std::string& configuration,
+                                        const CollectiveSetting* setting) {
+  CollectivesState state;
+  const StateFile file = read_state_file(path);
+  CollectiveSetting measured;
+  if (!read_setting(file.subject, configuration, &measured) || (setting && !setting->same_place(measured)))
     return state;
-  state.values.settings.push_back(setting);
-  while (std::getline(in, line) && !in.eof()) apply_line(line, &state);
+  state.values.settings.push_back(measured);
   bool points = false;
-  for (const std::string& id : state.done) points |= id.find('.') != std::string::npos;
+  for (const StatePoint& point : file.points) {
+    const bool complete = std::all_of(point.records.begin(), point.records.end(), [&](const std::string& record) {
+      return apply_collective(record, &state.values);
+    });
+    if (!complete) continue;
+    state.done.insert(point.id);
+    points |= point.id.find('.') != std::string::npos;
+  }
   if (!points) state.values.settings.clear();
   return state;
 }
 
-Result<CollectiveStateWriter> CollectiveStateWriter::open(const std::string& path, const std::string& configuration,
-                                                          const CollectiveSetting& place, bool anew) {
-  std::FILE* file = std::fopen(path.c_str(), anew ? "we" : "ae");
-  if (!file)
-    return Error{"can't write the state file '" + path + "': " + std::strerror(errno) +
-                 "; choose another place with --output"};
-  std::fseek(file, 0, SEEK_END);
-  if (std::ftell(file) == 0)
-    std::fprintf(file, "%s\n", header(configuration, place).c_str());
+void write_link(StateWriter& state, const LinkField& field, double seconds) {
+  const std::string id(field.name);
+  state.record("link %s %.6g", id.c_str(), seconds * 1e9);
+  state.done(id);
+}
+
+void write_piece(StateWriter& state, std::int64_t bytes) {
+  state.record("piece %lld", static_cast<long long>(bytes));
+  state.done(piece_id);
+}
+
+void write_point(StateWriter& state, const CollectivePoint& point, const VariantTimes& times) {
+  const std::string id = point.id();
+  if (point.blocking)
+    state.record("point %s %.6g %.6g %.3g %.6g %.3g", id.c_str(), times.mpi * 1e9, times.pmpi * 1e9, times.noise,
+                 times.tested * 1e9, times.tested_noise);
   else
-    std::fputc('\n', file);  // ends a line that was cut off
-  std::fflush(file);
-  return CollectiveStateWriter(file);
-}
-
-void CollectiveStateWriter::link(const LinkField& field, double seconds) {
-  std::fprintf(file_, "link %s %.6g\n", std::string(field.name).c_str(), seconds * 1e9);
-  std::fflush(file_);
-}
-
-void CollectiveStateWriter::piece(std::int64_t bytes) {
-  std::fprintf(file_, "%s link %lld\n", piece_id, static_cast<long long>(bytes));
-  std::fflush(file_);
-}
-
-void CollectiveStateWriter::point(const CollectivePoint& point, const BothWays& both) {
-  std::fprintf(file_, "point %s %.6g %.6g %.3g", point.id().c_str(), both.mpi * 1e9, both.pmpi * 1e9, both.noise);
-  if (both.tested > 0) std::fprintf(file_, " %.6g %.3g", both.tested * 1e9, both.tested_noise);
-  std::fputc('\n', file_);
-  std::fflush(file_);
+    state.record("point %s %.6g %.6g %.3g", id.c_str(), times.mpi * 1e9, times.pmpi * 1e9, times.noise);
+  state.done(id);
 }
 
 }  // namespace bestride

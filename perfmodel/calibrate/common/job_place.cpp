@@ -29,27 +29,27 @@ int JobPlace::across(int streams) const noexcept {
   return topology.ranks_on(1 - my_node())[static_cast<std::size_t>(my_local_rank())];
 }
 
-void finish(int count, MPI_Request* requests) {
+void wait_all(int count, MPI_Request* requests) {
   for (int all = 0;;) {
     PMPI_Testall(count, requests, &all, MPI_STATUSES_IGNORE);
     if (all) return;
-    leave_processor();
+    yield_processor();
   }
 }
 
-void leave_processor() { ::sched_yield(); }
+void yield_processor() { ::sched_yield(); }
 
-void meet(bool looks_on) {
+void yielding_barrier(bool idle) {
   MPI_Request request;
   PMPI_Ibarrier(MPI_COMM_WORLD, &request);
-  if (!looks_on) return finish(1, &request);
+  if (!idle) return wait_all(1, &request);
   for (int all = 0; !all; ::usleep(500)) PMPI_Test(&request, &all, MPI_STATUS_IGNORE);
 }
 
-double largest(double value) {
+double largest_of_all_ranks(double value) {
   MPI_Request request;
   PMPI_Iallreduce(MPI_IN_PLACE, &value, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD, &request);
-  finish(1, &request);
+  wait_all(1, &request);
   return value;
 }
 

@@ -31,13 +31,13 @@ JobPlace find_place();
 
 /// A barrier over all ranks of MPI_COMM_WORLD. Waiting ranks yield their processor. With MPI's own barrier, ranks that
 /// have left it start earlier than ranks that wait for a processor, by up to a scheduler time slice, and that would be
-/// measured. `looks_on`: this rank is not measured while the others are; it sleeps, to leave them its processor.
-void meet(bool looks_on = false);
+/// measured. `idle`: this rank is not measured while the others are; it sleeps, to leave them its processor.
+void yielding_barrier(bool idle = false);
 /// The largest value over all ranks of MPI_COMM_WORLD; waits in the same way.
-double largest(double value);
+double largest_of_all_ranks(double value);
 /// Yields the processor to ranks that are not waiting.
-void leave_processor();
+void yield_processor();
 /// Waits in the same way until all requests are complete.
-void finish(int count, MPI_Request* requests);
+void wait_all(int count, MPI_Request* requests);
 
 }  // namespace bestride

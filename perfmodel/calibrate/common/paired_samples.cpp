@@ -14,9 +14,9 @@ struct Ratio {
 };
 
 /// The ratio of alternating samples.
-Ratio ratio_of(const std::vector<double>& way, const std::vector<double>& reference) {
+Ratio ratio_of(const std::vector<double>& samples, const std::vector<double>& reference) {
   std::vector<double> ratios;
-  for (std::size_t i = 0; i < way.size(); ++i) ratios.push_back(way[i] / reference[i]);
+  for (std::size_t i = 0; i < samples.size(); ++i) ratios.push_back(samples[i] / reference[i]);
   std::sort(ratios.begin(), ratios.end());
   const double ratio = median_of(ratios);
   const std::size_t outside = ratios.size() / 8;
@@ -26,18 +26,19 @@ Ratio ratio_of(const std::vector<double>& way, const std::vector<double>& refere
 
 }  // namespace
 
-BothWays both_ways(const std::vector<double>& mpi, const std::vector<double>& pmpi, const std::vector<double>& tested) {
+VariantTimes compare_variants(const std::vector<double>& mpi, const std::vector<double>& pmpi,
+                              const std::vector<double>& tested) {
   const bool tested_is_better = !tested.empty() && median_of(tested) < median_of(pmpi);
   const std::vector<double>& better = tested_is_better ? tested : pmpi;
   const double seconds = median_of(better);
   const Ratio ours = ratio_of(mpi, better);
-  BothWays both{ours.value * seconds, seconds, ours.noise};
-  if (tested.empty()) return both;
+  VariantTimes times{ours.value * seconds, seconds, ours.noise};
+  if (tested.empty()) return times;
   const Ratio other = ratio_of(tested_is_better ? pmpi : tested, better);
-  (tested_is_better ? both.pmpi : both.tested) = other.value * seconds;
-  (tested_is_better ? both.tested : both.pmpi) = seconds;
-  both.tested_noise = other.noise;
-  return both;
+  (tested_is_better ? times.pmpi : times.tested) = other.value * seconds;
+  (tested_is_better ? times.tested : times.pmpi) = seconds;
+  times.tested_noise = other.noise;
+  return times;
 }
 
 }  // namespace bestride

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// BothWays: the result of alternating samples of one collective, for two variants, and for a third one if it is
+// VariantTimes: the result of alternating samples of one collective, for two variants, and for a third one if it is
 // blocking. Does not use MPI.
 #include <vector>
 
 namespace bestride {
 
-struct BothWays {
+struct VariantTimes {
   double mpi = 0;   ///< seconds, by its MPI_ name, which a preload library may intercept
   double pmpi = 0;  ///< seconds, by the library's own PMPI_ name (base/library_names.hpp)
   double noise =
@@ -21,7 +21,7 @@ struct BothWays {
 /// the ratios of all turns. noise: the width of the middle seven eighths of the ratios, divided by their median and by
 /// the square root of their number; 1 for a single turn. `tested`: empty, or the same number of samples. May throw
 /// std::bad_alloc.
-BothWays both_ways(const std::vector<double>& mpi, const std::vector<double>& pmpi,
-                   const std::vector<double>& tested = {});
+VariantTimes compare_variants(const std::vector<double>& mpi, const std::vector<double>& pmpi,
+                              const std::vector<double>& tested = {});
 
 }  // namespace bestride

@@ -56,6 +56,13 @@ std::string Point::id() const {
          std::to_string(bytes_index) + "." + std::to_string(block_index);
 }
 
+std::string Point::text() const {
+  const std::string start = std::string(name(lane)) + ", " + std::string(name(kind)) + ", ";
+  const std::string size = std::to_string(bytes()) + " B";
+  return kind == Shape::Class::contiguous ? start + size
+                                          : start + size + " in blocks of " + std::to_string(block()) + " B";
+}
+
 std::int64_t jump_of(Spread spread, std::int64_t block) noexcept {
   return spread == Spread::dense ? 2 * block : wide_stride;
 }
@@ -86,6 +93,9 @@ std::vector<Series> series_at(const Point& point) {
 std::vector<Point> make_plan(const PlanOptions& options) {
   std::vector<Point> plan;
   if (!options.messages) return plan;
+  const int levels = options.depth == Depth::quick      ? quick_levels
+                     : options.depth == Depth::standard ? standard_levels
+                                                        : level_count;
   const Lane send_peer = lane_of(CallKind::send, options.network ? Distance::network : Distance::node);
   const Lane exchange_peer = lane_of(CallKind::isend, options.network ? Distance::network : Distance::node);
   const auto wanted = [&](Lane lane) {
@@ -107,7 +117,7 @@ std::vector<Point> make_plan(const PlanOptions& options) {
             Point point{lane, static_cast<Shape::Class>(c), spread, i, k, 0};
             if (!exists(point)) continue;
             point.level = level_of(point);
-            if (!options.quick || point.level < quick_levels) plan.push_back(point);
+            if (point.level < levels) plan.push_back(point);
           }
   }
   std::stable_sort(plan.begin(), plan.end(), [](const Point& a, const Point& b) { return a.level < b.level; });

@@ -27,6 +27,8 @@ struct Point {
   std::int64_t block() const noexcept { return block_lengths[static_cast<std::size_t>(block_index)]; }
   /// One word: "send/node.vector.dense.5.1".
   std::string id() const;
+  /// In words: "send/node, vector, 65536 B in blocks of 8 B".
+  std::string text() const;
   bool operator==(const Point&) const = default;
 };
 
@@ -43,12 +45,16 @@ std::int64_t footprint_of(const Point& point);
 /// Average distance from the start of a block to the start of the next.
 std::int64_t jump_of(Spread spread, std::int64_t block) noexcept;
 
-/// Number of levels of the plan; `--quick` stops after the first two.
+/// How densely the points lie.
+enum class Depth : std::uint8_t { quick, standard, thorough };
+
+/// Number of levels of the plan: of all of it, and of the shallower depths.
 inline constexpr int level_count = 5;
+inline constexpr int standard_levels = 4;
 inline constexpr int quick_levels = 2;
 
 struct PlanOptions {
-  bool quick = false;
+  Depth depth = Depth::thorough;
   bool messages = true;          ///< false: the plan is empty (only the GPU is measured)
   std::vector<CallKind> only{};  ///< empty: all
   bool network = false;          ///< the two ranks are on different hosts; the lanes are those of `network` instead of

@@ -117,7 +117,7 @@ Result<Action> repeat(const cuda::DevicePtr& device, const cuda::DeviceLayoutPtr
   });
 }
 
-TransferMethod way_of(DeviceWork work) {
+TransferMethod method_of(DeviceWork work) {
   return work == DeviceWork::oneshot ? TransferMethod::oneshot
          : work == DeviceWork::copy  ? TransferMethod::copy_engine
                                      : TransferMethod::device;
@@ -170,9 +170,9 @@ Result<double> DeviceMeasurer::measure(const DevicePoint& point) {
   if (point.kind == DevicePoint::Kind::grid && point.key.work == DeviceWork::bulk)
     options.kernel.kernel = cuda::GpuKernel::bulk;
   if (point.kind == DevicePoint::Kind::grid)
-    options.way = way_of(point.key.work);
+    options.method = method_of(point.key.work);
   else if (is_floor)
-    options.way = point.floor == DeviceFloor::chunk ? TransferMethod::pipelined : TransferMethod::device;
+    options.method = point.floor == DeviceFloor::chunk ? TransferMethod::pipelined : TransferMethod::device;
   options.chunk = small_chunk;
   const Result<double> seconds = sample(transfer(device_, *plan, *memory, point.key.direction, options), limit_);
   if (!seconds || !is_floor || point.floor != DeviceFloor::chunk) return seconds;

@@ -15,7 +15,7 @@ using cuda::Code;
 /// The driver library, found as in kernels/cuda/driver/driver.cpp if it may load it.
 struct Library {
   void* handle = nullptr;
-  std::string trouble;
+  std::string problem;
   bool stand_in() const { return dlsym(handle, "fake_cuda_live") != nullptr; }  // tests/fake_cuda/control.h
   Code initialise() const {
     const auto init = reinterpret_cast<Code (*)(unsigned)>(dlsym(handle, "cuInit"));
@@ -33,17 +33,17 @@ Library find_library() {
           named.empty() ? "no CUDA driver (libcuda.so.1) here" : "BESTRIDE_CUDA_DRIVER=" + named + " can't be loaded"};
 }
 
-/// Number of devices; if 0, *trouble states the reason.
-int count_devices(const Library& library, const cuda::Driver& driver, std::string* trouble, bool* broken) {
+/// Number of devices; if 0, *problem states the reason.
+int count_devices(const Library& library, const cuda::Driver& driver, std::string* problem, bool* broken) {
   int count = 0;
   Code code = library.initialise();
   if (code == cuda::code::success) code = driver.cuDeviceGetCount(&count);
   if (code == cuda::code::no_device || (code == cuda::code::success && count == 0)) {
-    *trouble = "the CUDA driver sees no device";
+    *problem = "the CUDA driver sees no device";
     return 0;
   }
   if (code == cuda::code::success) return count;
-  *trouble = driver.error("cuInit", code).text;
+  *problem = driver.error("cuInit", code).text;
   *broken = true;
   return 0;
 }
@@ -63,19 +63,19 @@ std::string device_text(const cuda::Driver& driver, int device) {
 GpuSummary look_at_gpus() {
   GpuSummary summary;
   const Library library = find_library();
-  summary.trouble = library.trouble;
+  summary.problem = library.problem;
   summary.broken = !library.handle && !Settings::get().text("BESTRIDE_CUDA_DRIVER").empty() &&
                    Settings::get().text("BESTRIDE_GPU") != "off";
   if (!library.handle) return summary;
   const auto driver = cuda::Driver::bind(library.handle);
   if (!driver) {
-    summary.trouble = driver.error().text;
+    summary.problem = driver.error().text;
     summary.broken = true;
     return summary;
   }
   summary.version = (*driver)->version();
   summary.stand_in = library.stand_in();
-  const int count = count_devices(library, **driver, &summary.trouble, &summary.broken);
+  const int count = count_devices(library, **driver, &summary.problem, &summary.broken);
   for (int device = 0; device < count; ++device) summary.devices.push_back(device_text(**driver, device));
   if (count > 0) summary.name = gpu_name(**driver, 0);
   return summary;
@@ -84,14 +84,14 @@ GpuSummary look_at_gpus() {
 Result<GpuSession> GpuSession::open(int rank) {
   GpuSession session;
   const Library library = find_library();
-  if (!library.handle) return Error{library.trouble};
+  if (!library.handle) return Error{library.problem};
   session.driver_ = cuda::Driver::open();
   if (!session.driver_) return Error{"the CUDA driver can't be used"};
   session.stand_in_ = library.stand_in();
-  std::string trouble;
+  std::string problem;
   bool broken = false;
-  const int count = count_devices(library, *session.driver_, &trouble, &broken);
-  if (count == 0) return Error{trouble};
+  const int count = count_devices(library, *session.driver_, &problem, &broken);
+  if (count == 0) return Error{problem};
   session.ordinal_ = rank % count;
   const cuda::Driver& driver = *session.driver_;
   cuda::ContextHandle context = nullptr;

@@ -16,11 +16,11 @@ struct GpuSummary {
   bool stand_in = false;             ///< a test double of this repository without hardware
   std::string name;                  ///< of device 0, as returned by gpu_name(); "" if there is none
   std::vector<std::string> devices;  ///< "NVIDIA H100 80GB HBM3, capability 9.0"
-  std::string trouble;               ///< why there is no driver or no device; "" otherwise
+  std::string problem;               ///< why there is no driver or no device; "" otherwise
   bool broken = false;               ///< the driver is present but can't be used (as opposed to: there is no GPU)
 };
 /// Loads and initialises the driver, so call it only in a process that may crash. With BESTRIDE_GPU=off it does not
-/// load the driver, and `trouble` states this.
+/// load the driver, and `problem` states this.
 GpuSummary look_at_gpus();
 
 /// The primary context of a device, current in the calling thread until the session ends. At most one session in a

@@ -6,8 +6,10 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <stdexcept>
 
-#include "perfmodel/calibrate/messages/device_phase.hpp"
+#include "perfmodel/calibrate/messages/device_points.hpp"
+#include "perfmodel/calibrate/messages/state.hpp"
 #include "perfmodel/profile/gpu_machine.hpp"
 #include "perfmodel/profile/profile.hpp"
 
@@ -28,40 +30,38 @@ class Gpu : public testing::Test {
   std::string path_ = testing::TempDir() + "bestride_gpu_state_" + std::to_string(::getpid());
 };
 
+PointRun start_run(const PointSet& points, std::set<std::string> done, const std::string& path, double budget_s) {
+  auto state = StateWriter::open(path, messages_subject("here"), done.empty());
+  if (!state) throw std::runtime_error(state.error().text);
+  return PointRun({&points}, std::move(done), std::move(*state), budget_s);
+}
+
 TEST_F(Gpu, IsMeasuredKeptAndGoneOnWith) {
   auto session = GpuSession::open();
   ASSERT_TRUE(session) << session.error().text;
   EXPECT_EQ(session->stand_in(), std::getenv("BESTRIDE_CUDA_DRIVER") != nullptr);
   EXPECT_NE(session->name().find(", CUDA "), std::string::npos);
-  const std::vector<DevicePoint> plan = short_plan();
+  DevicePoints points(*session, short_plan(), 1e-4);
+  const int all = static_cast<int>(points.size());
   int seen = 0;
-  DevicePhase phase;
   {
-    auto writer = StateWriter::open(path_, "here", true);
-    ASSERT_TRUE(writer);
-    writer->gpu(session->name(), session->stand_in());
-    phase = measure_device(*session, plan, {}, *writer, 60, 1e-4, [&](const DevicePoint&) { ++seen; });
+    PointRun run = start_run(points, {}, path_, 60);
+    EXPECT_EQ(run.measure(points, 1, [&](std::size_t) { ++seen; }), "");
+    EXPECT_EQ(run.measured(), all);
+    EXPECT_EQ(run.left_out(), 0);
   }
-  EXPECT_EQ(phase.trouble, "");
-  EXPECT_EQ(seen, static_cast<int>(plan.size()));
-  EXPECT_EQ(phase.measured, seen);
-  EXPECT_EQ(phase.left_out, 0);
-  const MeasuredState state = read_state(path_, "here");
+  EXPECT_EQ(seen, all);
+  const MessagesState state = read_messages_state(path_, "here");
   EXPECT_EQ(state.gpu, session->name());
   EXPECT_EQ(state.device.stand_in, session->stand_in());
-  EXPECT_EQ(static_cast<int>(state.done.size()), phase.measured);
+  EXPECT_EQ(static_cast<int>(state.done.size()), all);
   for (const CostGrid& grid : state.device.grids)
     for (const auto& row : grid.log_seconds)
       for (float value : row) EXPECT_FALSE(std::isinf(value));
 
-  auto writer = StateWriter::open(path_, "here", false);
-  EXPECT_EQ(measure_device(*session, plan, state.done, *writer, 60, 1e-4,
-                           [](const DevicePoint&) { FAIL() << "all are known"; })
-                .measured,
-            0);
-  const DevicePhase late =
-      measure_device(*session, plan, {}, *writer, 0, 1e-4, [](const DevicePoint&) { FAIL() << "there is no time"; });
-  EXPECT_EQ(late.left_out, seen);
+  PointRun again = start_run(points, state.done, path_, 60);
+  EXPECT_EQ(again.measure(points, 1, [](std::size_t) { FAIL() << "all are known"; }), "");
+  EXPECT_EQ(again.measured(), 0);
 }
 
 TEST_F(Gpu, AfterTheSessionNothingIsLeft) {
@@ -88,7 +88,7 @@ TEST_F(Gpu, IsToldFromAnother) {
 
 TEST_F(Gpu, IsLookedAt) {
   const GpuSummary summary = look_at_gpus();
-  EXPECT_EQ(summary.trouble, "");
+  EXPECT_EQ(summary.problem, "");
   ASSERT_FALSE(summary.devices.empty());
   EXPECT_GE(summary.version, 12000);
   EXPECT_NE(summary.devices[0].find("capability "), std::string::npos);
@@ -104,14 +104,13 @@ TEST(GpuThatFails, IsSaidAndEndsItsPart) {
     return;
   }
   const std::string path = testing::TempDir() + "bestride_gpu_fails_" + std::to_string(::getpid());
-  auto writer = StateWriter::open(path, "here", true);
-  ASSERT_TRUE(writer);
-  const std::vector<DevicePoint> plan = short_plan();
-  const DevicePhase phase = measure_device(*session, plan, {}, *writer, 60, 1e-4, [](const DevicePoint&) {});
+  DevicePoints points(*session, short_plan(), 1e-4);
+  PointRun run = start_run(points, {}, path, 60);
+  const std::string error = run.measure(points, 1, [](std::size_t) {});
   ::unlink(path.c_str());
-  EXPECT_NE(phase.trouble, "");
-  EXPECT_EQ(phase.trouble.find('\n'), std::string::npos);
-  EXPECT_EQ(phase.measured + phase.left_out, static_cast<int>(plan.size()));
+  EXPECT_NE(error, "");
+  EXPECT_EQ(error.find('\n'), std::string::npos);
+  EXPECT_EQ(run.measured() + run.left_out(), static_cast<int>(points.size()));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <set>
 #include <sstream>
@@ -32,8 +33,12 @@ TEST(Plan, PointsAreDistinctCoarseFirstAndFitMemory) {
 }
 
 TEST(Plan, QuickIsASubsetThatSufficesForEveryClass) {
-  const std::vector<Point> all = make_plan({}), quick = make_plan({.quick = true});
+  const std::vector<Point> all = make_plan({}), quick = make_plan({.depth = Depth::quick});
   EXPECT_LT(quick.size() * 2, all.size());
+  const std::vector<Point> standard = make_plan({.depth = Depth::standard});
+  EXPECT_LT(quick.size(), standard.size());
+  EXPECT_LT(standard.size(), all.size());
+  EXPECT_TRUE(std::equal(standard.begin(), standard.end(), all.begin())) << "the points of all come after those";
   Measurements measured;
   for (const Point& point : quick) {
     EXPECT_NE(std::find(all.begin(), all.end(), point), all.end());
@@ -118,14 +123,13 @@ TEST(Sampling, IsBounded) {
 class State : public testing::Test {
  protected:
   void TearDown() override { ::unlink(path_.c_str()); }
-  void measure(const Point& point, double seconds, bool end = true) {
-    auto writer = StateWriter::open(path_, "here", false);
+  void measure(const Point& point, double seconds) {
+    auto writer = StateWriter::open(path_, messages_subject("here"), false);
     ASSERT_TRUE(writer);
-    for (const Series& series : series_at(point)) writer->value(point, series, seconds);
-    if (end) writer->done(point);
+    write_point(*writer, point, std::vector<double>(series_at(point).size(), seconds));
   }
   double broken(const Point& point) {
-    return std::exp2(read_state(path_, "here")
+    return std::exp2(read_messages_state(path_, "here")
                          .values[{point.lane, point.kind, Engine::broken, point.spread, Leaf::eight}]
                          .log_seconds[point.bytes_index][point.block_index]);
   }
@@ -137,7 +141,7 @@ class State : public testing::Test {
 TEST_F(State, GoesOnWhereItEnded) {
   measure(first_, 1e-6);
   measure(second_, 2e-6);
-  const MeasuredState state = read_state(path_, "here");
+  const MessagesState state = read_messages_state(path_, "here");
   EXPECT_EQ(state.done, (std::set<std::string>{first_.id(), second_.id()}));
   EXPECT_NEAR(broken(first_), 1e-6, 1e-11);
   EXPECT_NEAR(broken(second_), 2e-6, 1e-11);
@@ -145,8 +149,9 @@ TEST_F(State, GoesOnWhereItEnded) {
 
 TEST_F(State, APointWithoutItsEndIsVoid) {
   measure(first_, 1e-6);
-  measure(second_, 2e-6, false);
-  EXPECT_EQ(read_state(path_, "here").done.size(), 1u);
+  measure(second_, 2e-6);
+  std::filesystem::resize_file(path_, std::filesystem::file_size(path_) - 1);
+  EXPECT_EQ(read_messages_state(path_, "here").done.size(), 1u);
   EXPECT_TRUE(std::isnan(broken(second_)));
 }
 
@@ -158,8 +163,8 @@ TEST_F(State, CutAnywhereItReadsWhatIsWholeAndCanBeContinued) {
   const std::string whole = text.str();
   for (std::size_t length = 0; length < whole.size(); length += 7) {
     std::ofstream(path_, std::ios::trunc) << whole.substr(0, length);
-    EXPECT_LE(read_state(path_, "here").done.size(), 2u);
-    if (length == 0 || read_state(path_, "here").done.empty()) continue;
+    EXPECT_LE(read_messages_state(path_, "here").done.size(), 2u);
+    if (length == 0 || read_messages_state(path_, "here").done.empty()) continue;
     measure(second_, 3e-6);
     EXPECT_NEAR(broken(first_), 1e-6, 1e-11);
     EXPECT_NEAR(broken(second_), 3e-6, 1e-11);
@@ -170,29 +175,34 @@ TEST_F(State, AnotherGpuVoidsWhatWasMeasuredOfTheFirst) {
   const std::vector<DevicePoint> plan = make_device_plan(true);
   measure(first_, 1e-6);
   const auto gpu = [&](const std::string& name, const DevicePoint& point) {
-    auto writer = StateWriter::open(path_, "here", false);
+    auto writer = StateWriter::open(path_, messages_subject("here"), false);
     ASSERT_TRUE(writer);
-    writer->gpu(name, true);
-    writer->device(point, 3e-6);
+    write_device_point(*writer, point, 3e-6, name, true);
   };
   gpu("GPU A, CUDA 13.0", plan[0]);
   gpu("GPU A, CUDA 13.0", plan[1]);
-  MeasuredState state = read_state(path_, "here");
+  MessagesState state = read_messages_state(path_, "here");
   EXPECT_EQ(state.gpu, "GPU A, CUDA 13.0");
   EXPECT_TRUE(state.device.stand_in);
   EXPECT_EQ(state.done, (std::set<std::string>{first_.id(), plan[0].id(), plan[1].id()}));
   EXPECT_NEAR(state.device.seconds(plan[0].floor), 3e-6, 1e-11);
   gpu("GPU B, CUDA 13.0", plan[2]);
-  state = read_state(path_, "here");
+  state = read_messages_state(path_, "here");
   EXPECT_EQ(state.gpu, "GPU B, CUDA 13.0");
   EXPECT_EQ(state.done, (std::set<std::string>{first_.id(), plan[2].id()}));
   EXPECT_TRUE(std::isnan(state.device.seconds(plan[0].floor)));
 }
 
+TEST_F(State, APointWithADamagedRecordIsMeasuredAgain) {
+  std::ofstream(path_) << "bestride-measure 2 messages here\ngrid send/node vector broken\ndone " << first_.id()
+                       << "\n";
+  EXPECT_TRUE(read_messages_state(path_, "here").done.empty());
+}
+
 TEST_F(State, OfAnotherConfigurationIsEmpty) {
   measure(first_, 1e-6);
-  EXPECT_TRUE(read_state(path_, "elsewhere").done.empty());
-  EXPECT_TRUE(read_state("/nonexistent/file", "here").done.empty());
+  EXPECT_TRUE(read_messages_state(path_, "elsewhere").done.empty());
+  EXPECT_TRUE(read_messages_state("/nonexistent/file", "here").done.empty());
 }
 
 }  // namespace

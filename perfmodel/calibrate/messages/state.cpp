@@ -1,17 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "perfmodel/calibrate/messages/state.hpp"
 
-#include <cerrno>
-#include <cmath>
-#include <cstring>
-#include <fstream>
 #include <map>
 #include <sstream>
 
 namespace bestride {
 namespace {
-
-std::string header(const std::string& configuration) { return "bestride-measure 1 " + configuration; }
 
 template <class Enum>
 bool read_name(std::istream& in, int count, Enum* value) {
@@ -25,9 +19,9 @@ bool read_name(std::istream& in, int count, Enum* value) {
   return false;
 }
 
-/// Applies one value line; false if the line is not one.
-bool apply_line(const std::string& line, Measurements* values) {
-  std::istringstream in(line);
+/// False if the record is neither a curve nor a grid.
+bool apply_message(const std::string& record, Measurements* values) {
+  std::istringstream in(record);
   std::string what;
   in >> what;
   GridKey key;
@@ -61,17 +55,16 @@ bool apply_line(const std::string& line, Measurements* values) {
 }
 
 /// "gpu 0 NVIDIA H100 ...": discards the values of another GPU.
-void start_gpu(const std::string& line, MeasuredState* state) {
-  const std::string name = line.substr(std::min(line.size(), std::size_t{6}));
-  if (name != state->gpu) {
-    state->device = {};
-    std::erase_if(state->done, [](const std::string& id) { return id.rfind("gpu.", 0) == 0; });
-  }
+bool apply_gpu(const std::string& record, MessagesState* state) {
+  if (!record.starts_with("gpu ")) return false;
+  const std::string name = record.substr(std::min(record.size(), std::size_t{6}));
+  if (name != state->gpu) state->clear_device();
   state->gpu = name;
-  state->device.stand_in = line.rfind("gpu 1", 0) == 0;
+  state->device.stand_in = record.starts_with("gpu 1");
+  return true;
 }
 
-bool apply_device(const std::string& line, DeviceMeasurements* values) {
+bool apply_device(const std::string& record, DeviceMeasurements* values) {
   static const std::map<std::string, DevicePoint> points = [] {
     std::map<std::string, DevicePoint> all;
     for (const DevicePoint& point : make_device_plan(false)) all.emplace(point.id(), point);
@@ -79,7 +72,7 @@ bool apply_device(const std::string& line, DeviceMeasurements* values) {
       for (const DevicePoint& point : make_wire_plan(distance)) all.emplace(point.id(), point);
     return all;
   }();
-  std::istringstream in(line);
+  std::istringstream in(record);
   std::string what, id;
   double ns = 0;
   if (!(in >> what >> id >> ns) || what != "device" || !(ns > 0) || !points.count(id)) return false;
@@ -89,73 +82,47 @@ bool apply_device(const std::string& line, DeviceMeasurements* values) {
 
 }  // namespace
 
-MeasuredState read_state(const std::string& path, const std::string& configuration) {
-  MeasuredState state;
-  std::ifstream in(path);
-  std::string line;
-  if (!std::getline(in, line) || line != header(configuration)) return state;
-  std::vector<std::string> pending;
-  while (std::getline(in, line)) {
-    if (in.eof()) break;  // no newline: the line was cut off while being written
-    if (line == "start") {
-      pending.clear();
-      continue;
-    }
-    if (line.rfind("gpu ", 0) == 0) {
-      start_gpu(line, &state);
-      continue;
-    }
-    if (line.rfind("done ", 0) != 0) {
-      pending.push_back(line);
-      continue;
-    }
-    for (const std::string& value : pending)
-      if (!apply_device(value, &state.device)) apply_line(value, &state.values);
-    pending.clear();
-    state.done.insert(line.substr(5));
+void MessagesState::clear_device() {
+  device = {};
+  std::erase_if(done, [](const std::string& id) { return id.starts_with("gpu."); });
+}
+
+std::string messages_subject(const std::string& configuration) { return "messages " + configuration; }
+
+MessagesState read_messages_state(const std::string& path, const std::string& configuration) {
+  MessagesState state;
+  const StateFile file = read_state_file(path);
+  if (file.subject != messages_subject(configuration)) return state;
+  for (const StatePoint& point : file.points) {
+    bool complete = true;
+    for (const std::string& record : point.records)
+      complete &=
+          apply_gpu(record, &state) || apply_device(record, &state.device) || apply_message(record, &state.values);
+    if (complete) state.done.insert(point.id);
   }
   return state;
 }
 
-Result<StateWriter> StateWriter::open(const std::string& path, const std::string& configuration, bool anew) {
-  std::FILE* file = std::fopen(path.c_str(), anew ? "we" : "ae");
-  if (!file)
-    return Error{"can't write the state file '" + path + "': " + std::strerror(errno) +
-                 "; choose another place with --output"};
-  std::fseek(file, 0, SEEK_END);
-  if (std::ftell(file) == 0)
-    std::fprintf(file, "%s\n", header(configuration).c_str());
-  else
-    std::fputs("\nstart\n", file);  // ends a line that was cut off
-  std::fflush(file);
-  return StateWriter(file);
+void write_point(StateWriter& state, const Point& point, const std::vector<double>& seconds) {
+  const std::vector<Series> series = series_at(point);
+  for (std::size_t i = 0; i < seconds.size(); ++i) {
+    const double ns = seconds[i] * 1e9;
+    if (point.kind == Shape::Class::contiguous)
+      state.record("curve %s %s %d %.6g", name(point.lane).data(), name(static_cast<Wire>(i)).data(), point.bytes_index,
+                   ns);
+    else
+      state.record("grid %s %s %s %s %s %d %d %.6g", name(point.lane).data(), name(point.kind).data(),
+                   name(series[i].engine).data(), name(point.spread).data(), name(series[i].leaf).data(),
+                   point.bytes_index, point.block_index, ns);
+  }
+  state.done(point.id());
 }
 
-void StateWriter::curve(const Point& point, Wire wire, double seconds) {
-  std::fprintf(file_, "curve %s %s %d %.6g\n", name(point.lane).data(), name(wire).data(), point.bytes_index,
-               seconds * 1e9);
-}
-
-void StateWriter::value(const Point& point, const Series& series, double seconds) {
-  std::fprintf(file_, "grid %s %s %s %s %s %d %d %.6g\n", name(point.lane).data(), name(point.kind).data(),
-               name(series.engine).data(), name(point.spread).data(), name(series.leaf).data(), point.bytes_index,
-               point.block_index, seconds * 1e9);
-}
-
-void StateWriter::done(const Point& point) {
-  std::fprintf(file_, "done %s\n", point.id().c_str());
-  std::fflush(file_);
-}
-
-void StateWriter::gpu(const std::string& name, bool stand_in) {
-  std::fprintf(file_, "gpu %d %s\n", stand_in ? 1 : 0, name.c_str());
-  std::fflush(file_);
-}
-
-void StateWriter::device(const DevicePoint& point, double seconds) {
-  const std::string id = point.id();
-  std::fprintf(file_, "device %s %.6g\ndone %s\n", id.c_str(), seconds * 1e9, id.c_str());
-  std::fflush(file_);
+void write_device_point(StateWriter& state, const DevicePoint& point, double seconds, const std::string& gpu,
+                        bool stand_in) {
+  state.record("gpu %d %s", stand_in ? 1 : 0, gpu.c_str());
+  state.record("device %s %.6g", point.id().c_str(), seconds * 1e9);
+  state.done(point.id());
 }
 
 }  // namespace bestride

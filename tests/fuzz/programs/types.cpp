@@ -21,12 +21,6 @@ bool parts_sound(const TypeExpression& type) {
   return std::all_of(type.children.begin(), type.children.end(), parts_sound);
 }
 
-/// Contiguous in the type map's order: sent as it is, its fragments may end inside a basic element.
-bool dense(const Shape& shape) {
-  const Runs runs = shape.runs(1);
-  return runs.size() == 1 && shape.facts.size == shape.facts.extent;
-}
-
 const char* simple_name(Random& random) {
   static constexpr const char* names[] = {"int",   "int",   "double", "byte",          "float",
                                           "short", "int64", "char",   "double_complex"};

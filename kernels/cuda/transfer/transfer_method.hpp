@@ -8,10 +8,10 @@
 namespace bestride::cuda {
 
 enum class TransferMethod : std::uint8_t { oneshot, staged, pipelined, copy_engine, device };
-inline constexpr int transfer_way_count = 5;
+inline constexpr int transfer_method_count = 5;
 /// For example "copy-engine".
-const char* name(TransferMethod way) noexcept;
-/// "copy-engine" -> TransferMethod::copy_engine; if unknown, returns false and leaves *way unchanged.
-bool parse(std::string_view text, TransferMethod* way) noexcept;
+const char* name(TransferMethod method) noexcept;
+/// "copy-engine" -> TransferMethod::copy_engine; if unknown, returns false and leaves *method unchanged.
+bool parse(std::string_view text, TransferMethod* method) noexcept;
 
 }  // namespace bestride::cuda

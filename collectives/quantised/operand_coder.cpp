@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collectives/quantised/coded_ends.hpp"
+#include "collectives/quantised/operand_coder.hpp"
 
 #include "kernels/quantise/quantise.hpp"
 
 namespace bestride {
 
-void OperandEnds::encode(Range numbers, std::byte* codes) const noexcept {
+void OperandCoder::encode(Range numbers, std::byte* codes) const noexcept {
   const std::int64_t number = number_bytes(format_);
   const std::byte* from = own_.at(numbers.first * number);
   if (!from) {
@@ -15,7 +15,7 @@ void OperandEnds::encode(Range numbers, std::byte* codes) const noexcept {
   quantise(from, format_, numbers.length(), bits_, codes);
 }
 
-void OperandEnds::decode(int rank, Range numbers, const std::byte* codes) const noexcept {
+void OperandCoder::decode(int rank, Range numbers, const std::byte* codes) const noexcept {
   const std::int64_t number = number_bytes(format_);
   const Operand block = all_.of(rank);
   std::byte* to = block.at(numbers.first * number);

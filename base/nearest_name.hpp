@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace bestride {
+
+/// The candidate with the smallest edit distance (Levenshtein) from `name`, the first of several; "" if all distances
+/// are above `most_edits`. For "did you mean".
+std::string nearest_name(std::string_view name, const std::vector<std::string>& candidates, int most_edits);
+
+}  // namespace bestride

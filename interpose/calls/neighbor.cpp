@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// MPI_Neighbor_allgather, MPI_Neighbor_allgatherv, MPI_Neighbor_alltoall and MPI_Neighbor_alltoallv in all forms.
+#include <tuple>
+#include <type_traits>
+#include <vector>
+
+#include "interpose/calls/entry.hpp"
+#include "interpose/message/collective_exchange.hpp"
+#include "interpose/message/packed_blocks.hpp"
+#include "interpose/message/respelled_blocks.hpp"
+
+namespace bestride {
+namespace {
+
+// The two directions of such a call. For the arguments that the user gave (OneBlock, EqualBlocks, VaryingBlocks):
+// - prepare(given, ranks, comm, reused): true if MPI is given other arguments. May throw std::bad_alloc.
+// - arguments(given): what MPI is given.
+
+/// The send direction of an allgather: one message to all neighbours.
+template <class Count>
+class MessageToAll {
+ public:
+  using Given = OneBlock<const void*, Count>;
+
+  bool prepare(const Given& given, const std::vector<int>&, MPI_Comm comm, bool reused) noexcept {
+    TypeEntry* entry = gpu_runtime_detected() ? type_entry_or_opaque(given.type) : find_candidate(given.type);
+    if (!entry) return false;
+    if (reused) entry->expect_reuse();
+    return changed_ = endpoint_.prepare(given.buffer, given.count, entry, MPI_ANY_SOURCE, comm, largest_count<Count>);
+  }
+  auto arguments(const Given& given) const noexcept {
+    return changed_ ? std::tuple(static_cast<const void*>(endpoint_.buffer()), static_cast<Count>(endpoint_.count()),
+                                 endpoint_.type())
+                    : given.arguments();
+  }
+  void record_in_report(CallId id) const noexcept { record(id, endpoint_, 0); }
+  void fill() noexcept { endpoint_.fill(); }
+  void release() noexcept { endpoint_.release(); }
+  bool refused() const noexcept { return endpoint_.refused(); }
+  int raise_error() const { return endpoint_.raise_error(); }
+
+ private:
+  SendEndpoint endpoint_;
+  bool changed_ = false;
+};
+
+template <class Buffer>
+constexpr CallKind blocks_kind = std::is_same_v<Buffer, const void*> ? CallKind::send : CallKind::receive;
+
+/// One block for each neighbour, block i at i * count extents from the start of the buffer.
+template <class Buffer, class Count>
+class EqualNeighbourBlocks : public PackedBlocks<Count, std::int64_t> {
+ public:
+  using Given = EqualBlocks<Buffer, Count>;
+
+  bool prepare(const Given& given, const std::vector<int>& ranks, MPI_Comm comm, bool reused) {
+    const std::int64_t count = given.count;
+    return PackedBlocks<Count, std::int64_t>::prepare(
+        blocks_kind<Buffer>, given.buffer, [count](std::size_t) { return count; },
+        [count](std::size_t i) { return static_cast<std::int64_t>(i) * count; }, given.type, ranks, comm, reused);
+  }
+  auto arguments(const Given& given) const noexcept {
+    return *this ? std::tuple(static_cast<Buffer>(this->buffer()), this->counts()[0], this->type()) : given.arguments();
+  }
+};
+
+/// One block for each neighbour, each with a count and a displacement.
+template <class Buffer, class Count, class Displacement>
+class VaryingNeighbourBlocks : public PackedBlocks<Count, Displacement> {
+ public:
+  using Given = VaryingBlocks<Buffer, Count, Displacement>;
+
+  bool prepare(const Given& given, const std::vector<int>& ranks, MPI_Comm comm, bool reused) {
+    return PackedBlocks<Count, Displacement>::prepare(
+        blocks_kind<Buffer>, given.buffer, [&given](std::size_t i) { return std::int64_t{given.counts[i]}; },
+        [&given](std::size_t i) { return std::int64_t{given.at[i]}; }, given.type, ranks, comm, reused);
+  }
+  auto arguments(const Given& given) const noexcept {
+    return *this ? std::tuple(static_cast<Buffer>(this->buffer()), this->counts(), this->displacements(), this->type())
+                 : given.arguments();
+  }
+};
+
+template <class Given>
+bool has_arguments(const Given& given) noexcept {
+  if constexpr (Given::has_arrays) return given.counts && given.at;
+  return true;
+}
+
+template <auto slot, class Out, class In, class... Tail>
+int exchange(CallId id, const typename Out::Given& out, const typename In::Given& in, MPI_Comm comm, Tail... tail) {
+  using Work = CollectiveCompletion<Out, In>;
+  const auto call = [&](const auto& out_arguments, const auto& in_arguments) {
+    return std::apply([&](auto... arguments) { return (next.*slot)(arguments..., comm, tail...); },
+                      std::tuple_cat(out_arguments, in_arguments));
+  };
+  Work* prepared = nullptr;
+  bool no_memory = false;
+  const Neighbours* neighbours = neighbours_of(comm);
+  if (neighbours && has_arguments(out) && has_arguments(in) &&
+      (find_candidate(out.type) || find_candidate(in.type) || gpu_runtime_detected()) &&
+      (blocking<Tail...> || request_of(tail...)))
+    prepared = try_exchange<Work>(
+        [&](Work& work) {
+          const bool sends = work.out.prepare(out, neighbours->destinations, comm, persistent<Tail...>);
+          const bool receives = work.in.prepare(in, neighbours->sources, comm, persistent<Tail...>);
+          if (reporting()) [[unlikely]] {
+            work.out.record_in_report(id);
+            work.in.record_in_report(id);
+          }
+          return sends || receives || work.refused();
+        },
+        &no_memory);
+  if (prepared)
+    return call_and_complete(
+        prepared, [&](const Work& work) { return call(work.out.arguments(out), work.in.arguments(in)); }, tail...);
+  if (no_memory)
+    if (const int error = refuse_device_memory(comm, {{out.buffer, 1, out.type}, {in.buffer, 1, in.type}});
+        error != MPI_SUCCESS)
+      return error;
+  const int error = call(out.arguments(), in.arguments());
+  if (error == MPI_SUCCESS) runtime().comms.add_valid(comm);
+  return error;
+}
+
+template <auto slot, class Count, class... Tail>
+int allgather(CallId id, OneBlock<const void*, Count> out, EqualBlocks<void*, Count> in, MPI_Comm comm, Tail... tail) {
+  return exchange<slot, MessageToAll<Count>, EqualNeighbourBlocks<void*, Count>>(id, out, in, comm, tail...);
+}
+
+template <auto slot, class Count, class Displacement, class... Tail>
+int allgatherv(CallId id, OneBlock<const void*, Count> out, VaryingBlocks<void*, Count, Displacement> in, MPI_Comm comm,
+               Tail... tail) {
+  return exchange<slot, MessageToAll<Count>, VaryingNeighbourBlocks<void*, Count, Displacement>>(id, out, in, comm,
+                                                                                                 tail...);
+}
+
+template <auto slot, class Count, class... Tail>
+int alltoall(CallId id, EqualBlocks<const void*, Count> out, EqualBlocks<void*, Count> in, MPI_Comm comm,
+             Tail... tail) {
+  return exchange<slot, EqualNeighbourBlocks<const void*, Count>, EqualNeighbourBlocks<void*, Count>>(id, out, in, comm,
+                                                                                                      tail...);
+}
+
+template <auto slot, class Count, class Displacement, class... Tail>
+int alltoallv(CallId id, VaryingBlocks<const void*, Count, Displacement> out,
+              VaryingBlocks<void*, Count, Displacement> in, MPI_Comm comm, Tail... tail) {
+  return exchange<slot, VaryingNeighbourBlocks<const void*, Count, Displacement>,
+                  VaryingNeighbourBlocks<void*, Count, Displacement>>(id, out, in, comm, tail...);
+}
+
+}  // namespace
+}  // namespace bestride
+
+#define BESTRIDE_ALLGATHER_ENTRY(name, Count, Displacement, rest, rest_names)                                        \
+  BESTRIDE_ENTRY(                                                                                                    \
+      name, allgather,                                                                                               \
+      (const void* send_buffer, Count send_count, MPI_Datatype send_type, void* receive_buffer, Count receive_count, \
+       MPI_Datatype receive_type, MPI_Comm comm BESTRIDE_UNWRAP rest),                                               \
+      (OneBlock<const void*, Count>{send_buffer, send_count, send_type},                                             \
+       EqualBlocks<void*, Count>{receive_buffer, receive_count, receive_type}, comm BESTRIDE_UNWRAP rest_names))
+#define BESTRIDE_ALLGATHERV_ENTRY(name, Count, Displacement, rest, rest_names)                                         \
+  BESTRIDE_ENTRY(name, allgatherv,                                                                                     \
+                 (const void* send_buffer, Count send_count, MPI_Datatype send_type, void* receive_buffer,             \
+                  const Count* receive_counts, const Displacement* receive_at, MPI_Datatype receive_type,              \
+                  MPI_Comm comm BESTRIDE_UNWRAP rest),                                                                 \
+                 (OneBlock<const void*, Count>{send_buffer, send_count, send_type},                                    \
+                  VaryingBlocks<void*, Count, Displacement>{receive_buffer, receive_counts, receive_at, receive_type}, \
+                  comm BESTRIDE_UNWRAP rest_names))
+#define BESTRIDE_ALLTOALL_ENTRY(name, Count, Displacement, rest, rest_names)                                         \
+  BESTRIDE_ENTRY(                                                                                                    \
+      name, alltoall,                                                                                                \
+      (const void* send_buffer, Count send_count, MPI_Datatype send_type, void* receive_buffer, Count receive_count, \
+       MPI_Datatype receive_type, MPI_Comm comm BESTRIDE_UNWRAP rest),                                               \
+      (EqualBlocks<const void*, Count>{send_buffer, send_count, send_type},                                          \
+       EqualBlocks<void*, Count>{receive_buffer, receive_count, receive_type}, comm BESTRIDE_UNWRAP rest_names))
+#define BESTRIDE_ALLTOALLV_ENTRY(name, Count, Displacement, rest, rest_names)                                          \
+  BESTRIDE_ENTRY(name, alltoallv,                                                                                      \
+                 (const void* send_buffer, const Count* send_counts, const Displacement* send_at,                      \
+                  MPI_Datatype send_type, void* receive_buffer, const Count* receive_counts,                           \
+                  const Displacement* receive_at, MPI_Datatype receive_type, MPI_Comm comm BESTRIDE_UNWRAP rest),      \
+                 (VaryingBlocks<const void*, Count, Displacement>{send_buffer, send_counts, send_at, send_type},       \
+                  VaryingBlocks<void*, Count, Displacement>{receive_buffer, receive_counts, receive_at, receive_type}, \
+                  comm BESTRIDE_UNWRAP rest_names))
+
+BESTRIDE_COLLECTIVE_FORMS(BESTRIDE_ALLGATHER_ENTRY, Neighbor_allgather, Ineighbor_allgather)
+BESTRIDE_COLLECTIVE_FORMS(BESTRIDE_ALLGATHERV_ENTRY, Neighbor_allgatherv, Ineighbor_allgatherv)
+BESTRIDE_COLLECTIVE_FORMS(BESTRIDE_ALLTOALL_ENTRY, Neighbor_alltoall, Ineighbor_alltoall)
+BESTRIDE_COLLECTIVE_FORMS(BESTRIDE_ALLTOALLV_ENTRY, Neighbor_alltoallv, Ineighbor_alltoallv)
+BESTRIDE_PERSISTENT_FORMS(BESTRIDE_ALLGATHER_ENTRY, Neighbor_allgather)
+BESTRIDE_PERSISTENT_FORMS(BESTRIDE_ALLGATHERV_ENTRY, Neighbor_allgatherv)
+BESTRIDE_PERSISTENT_FORMS(BESTRIDE_ALLTOALL_ENTRY, Neighbor_alltoall)
+BESTRIDE_PERSISTENT_FORMS(BESTRIDE_ALLTOALLV_ENTRY, Neighbor_alltoallv)
