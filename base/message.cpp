@@ -16,7 +16,7 @@ namespace bestride {
 namespace {
 
 constexpr int line_limit = 16;
-std::atomic<std::uint64_t> said_keys[64];
+std::atomic<std::uint64_t> logged_keys[64];
 std::atomic<int> lines_written{0};
 
 enum class Level { quiet, warn, info };
@@ -39,7 +39,7 @@ std::uint64_t hash(const char* text) noexcept {
 /// True for the first caller with this key. False for later callers, and if the table is full.
 bool first_time(const char* key) noexcept {
   const std::uint64_t wanted = hash(key);
-  for (auto& slot : said_keys) {
+  for (auto& slot : logged_keys) {
     std::uint64_t seen = slot.load(std::memory_order_relaxed);
     if (seen == 0 && slot.compare_exchange_strong(seen, wanted)) return true;
     if (seen == wanted) return false;
@@ -65,7 +65,7 @@ void write_line(const char* format, va_list arguments) noexcept {
 
 }  // namespace
 
-void say_once(const char* once_key, const char* format, ...) noexcept {
+void warn_once(const char* once_key, const char* format, ...) noexcept {
   if (level() == Level::quiet || !first_time(once_key)) return;
   va_list arguments;
   va_start(arguments, format);
@@ -73,7 +73,7 @@ void say_once(const char* once_key, const char* format, ...) noexcept {
   va_end(arguments);
 }
 
-void say_once_per_job(const char* once_key, const char* format, ...) noexcept {
+void warn_once_per_job(const char* once_key, const char* format, ...) noexcept {
   if (level() == Level::quiet || (level() == Level::warn && launcher_rank() > 0) || !first_time(once_key)) return;
   va_list arguments;
   va_start(arguments, format);
@@ -81,7 +81,7 @@ void say_once_per_job(const char* once_key, const char* format, ...) noexcept {
   va_end(arguments);
 }
 
-void say_info(const char* once_key, const char* format, ...) noexcept {
+void log_info_once(const char* once_key, const char* format, ...) noexcept {
   if (level() != Level::info || !first_time(once_key)) return;
   va_list arguments;
   va_start(arguments, format);

@@ -10,13 +10,13 @@ namespace bestride {
 /// Writes "bestride: <text>\n" in one write(2). `once_key` identifies the message: a second call with an equal key
 /// (compared as a string) writes nothing. Thread-safe; allocates nothing; never fails. After 16 lines it writes a
 /// closing line and drops all further messages. BESTRIDE_LOG=quiet suppresses all of them.
-void say_once(const char* once_key, const char* format, ...) noexcept __attribute__((format(printf, 2, 3)));
+void warn_once(const char* once_key, const char* format, ...) noexcept __attribute__((format(printf, 2, 3)));
 
-/// As say_once(), for what is the same on all ranks: only rank 0 writes it, or each process if the launcher does not
+/// As warn_once(), for what is the same on all ranks: only rank 0 writes it, or each process if the launcher does not
 /// tell its rank (launcher_rank()). With BESTRIDE_LOG=info all ranks write it.
-void say_once_per_job(const char* once_key, const char* format, ...) noexcept __attribute__((format(printf, 2, 3)));
+void warn_once_per_job(const char* once_key, const char* format, ...) noexcept __attribute__((format(printf, 2, 3)));
 
-/// As say_once(), but only if BESTRIDE_LOG=info.
-void say_info(const char* once_key, const char* format, ...) noexcept __attribute__((format(printf, 2, 3)));
+/// As warn_once(), but only if BESTRIDE_LOG=info.
+void log_info_once(const char* once_key, const char* format, ...) noexcept __attribute__((format(printf, 2, 3)));
 
 }  // namespace bestride

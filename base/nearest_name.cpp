@@ -23,9 +23,9 @@ int edit_distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-std::string nearest_name(std::string_view name, const std::vector<std::string>& candidates, int most_edits) {
+std::string nearest_name(std::string_view name, const std::vector<std::string>& candidates, int max_edits) {
   std::string nearest;
-  int best = most_edits + 1;
+  int best = max_edits + 1;
   for (const std::string& candidate : candidates)
     if (const int distance = edit_distance(name, candidate); distance < best) best = distance, nearest = candidate;
   return nearest;

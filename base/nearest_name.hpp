@@ -7,7 +7,7 @@
 namespace bestride {
 
 /// The candidate with the smallest edit distance (Levenshtein) from `name`, the first of several; "" if all distances
-/// are above `most_edits`. For "did you mean".
-std::string nearest_name(std::string_view name, const std::vector<std::string>& candidates, int most_edits);
+/// are above `max_edits`. For "did you mean".
+std::string nearest_name(std::string_view name, const std::vector<std::string>& candidates, int max_edits);
 
 }  // namespace bestride

@@ -144,7 +144,7 @@ const Settings& Settings::first(bool saying) {
   static const Settings* const settings = [saying] {
     const auto* const made = new Settings(read());  // never destroyed: calls may come after static destructors
     if (saying)
-      for (const std::string& problem : made->problems_) say_once_per_job(problem.c_str(), "%s", problem.c_str());
+      for (const std::string& problem : made->problems_) warn_once_per_job(problem.c_str(), "%s", problem.c_str());
     return made;
   }();
   return *settings;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of all BESTRIDE_* variables. A new variable needs a line here and nowhere else.
+// The table of all BESTRIDE_* variables. A new variable needs a line here; then docs/variables.md is generated again
+// (its second line says how).
 #include "base/variables.hpp"
 
 namespace bestride {
@@ -7,7 +8,7 @@ namespace {
 
 using enum VariableType;
 constexpr Variable table[] = {
-    {"BESTRIDE_DISABLE", flag, "0", "", "1: engage nothing; every call goes straight to the MPI library"},
+    {"BESTRIDE_DISABLE", flag, "0", "", "1: intercept nothing; every call goes directly to the MPI library"},
     {"BESTRIDE_LOG", choice, "warn", "quiet|warn|info", "what the library writes to stderr"},
     {"BESTRIDE_REPORT", flag, "0", "",
      "1: at MPI_Finalize rank 0 prints what was done and what it saved, and writes both as JSON"},

@@ -26,7 +26,8 @@ using namespace bestride;
 constexpr double never = std::numeric_limits<double>::infinity();
 
 struct Measured {
-  std::array<double, strategy_count> seconds{never, never, never};
+  Measured() { seconds.fill(never); }
+  std::array<double, strategy_count> seconds;
   Shape shape;
   Allowed allowed;
 };
@@ -43,7 +44,7 @@ Measured measure(const RandomType& type, CallKind kind, Distance distance, const
   int leaf_size = 0;
   if (decoded->leaf != MPI_DATATYPE_NULL) MPI_Type_size(decoded->leaf, &leaf_size);
   Measured result;
-  result.shape = Shape::of(*layout, {decoded->unit_bytes, Spelling::leaf_of(leaf_size)});
+  result.shape = Shape::of(*layout, {decoded->unit_bytes, TypeRepresentation::leaf_of(leaf_size)});
   const int bytes = static_cast<int>(layout->size());
   const bool message = is_message(kind);
   result.allowed = {message && !layout->contiguous() && can_respell(*layout, decoded->leaf, leaf_size),
@@ -54,7 +55,7 @@ Measured measure(const RandomType& type, CallKind kind, Distance distance, const
   const OneWay one_way(MPI_COMM_WORLD, kind, distance, bytes, buffers.other.at_least(static_cast<std::size_t>(bytes)));
   const Packer packer(layout);
   const bool wire_respelled = message && chooser.wire(bytes, kind, distance) == Strategy::respell;
-  const SpelledType wire = make_respelled_bytes(bytes);
+  const CountedType wire = make_respelled_bytes(bytes);
   std::optional<Respelled> respelled;
   if (result.allowed.respell) respelled = respell(*layout, decoded->leaf, leaf_size, calls);
 

@@ -89,7 +89,7 @@ void run_hash(benchmark::State& state) {
 
 void run_encode(benchmark::State& state, const Change& change, Isa isa) {
   const Content content = newer(change);
-  Content out(static_cast<std::size_t>(delta::most_encoded_bytes(size)));
+  Content out(static_cast<std::size_t>(delta::max_encoded_bytes(size)));
   std::int64_t bytes = 0;
   for (auto _ : state)
     bytes = delta::encode(older().data(), content.data(), size, out.data(), static_cast<std::int64_t>(out.size()), isa);
@@ -99,7 +99,7 @@ void run_encode(benchmark::State& state, const Change& change, Isa isa) {
 
 void run_apply(benchmark::State& state, const Change& change, Isa isa) {
   const Content content = newer(change);
-  Content encoded(static_cast<std::size_t>(delta::most_encoded_bytes(size))), target = older();
+  Content encoded(static_cast<std::size_t>(delta::max_encoded_bytes(size))), target = older();
   const std::int64_t bytes =
       delta::encode(older().data(), content.data(), size, encoded.data(), static_cast<std::int64_t>(encoded.size()));
   for (auto _ : state) benchmark::DoNotOptimize(delta::apply(encoded.data(), bytes, target.data(), size, isa));

@@ -7,14 +7,14 @@ namespace bestride {
 namespace {
 
 /// A datatype under construction; each step frees the datatype of the previous one.
-class Spelling {
+class TypeBuilder {
  public:
-  Spelling(MPI_Datatype leaf, const DatatypeCalls& mpi) : mpi_(mpi), type_(leaf) {}
-  ~Spelling() {
+  TypeBuilder(MPI_Datatype leaf, const DatatypeCalls& mpi) : mpi_(mpi), type_(leaf) {}
+  ~TypeBuilder() {
     if (owned_) mpi_.free(&type_);
   }
-  Spelling(const Spelling&) = delete;
-  Spelling& operator=(const Spelling&) = delete;
+  TypeBuilder(const TypeBuilder&) = delete;
+  TypeBuilder& operator=(const TypeBuilder&) = delete;
 
   bool contiguous(std::int64_t count) {
     if (count == 1) return true;
@@ -57,9 +57,9 @@ class Spelling {
   bool owned_ = false;
 };
 
-bool spell(Spelling& spelling, const Node& node, std::int64_t leaf_size) {
-  if (node.kind == Node::Kind::block) return spelling.contiguous(node.size / leaf_size);
-  return spell(spelling, *node.body, leaf_size) && spelling.strided(node.count, node.stride);
+bool build(TypeBuilder& builder, const Node& node, std::int64_t leaf_size) {
+  if (node.kind == Node::Kind::block) return builder.contiguous(node.size / leaf_size);
+  return build(builder, *node.body, leaf_size) && builder.strided(node.count, node.stride);
 }
 
 }  // namespace
@@ -69,11 +69,11 @@ std::optional<Respelled> respell(const Layout& layout, MPI_Datatype leaf, std::i
   if (!can_respell(layout, leaf, leaf_size)) return std::nullopt;
   const Node& outer = *layout.root();
   const bool loop = outer.kind == Node::Kind::loop;
-  Spelling spelling(leaf, mpi);
-  if (!spell(spelling, loop ? *outer.body : outer, leaf_size)) return std::nullopt;
+  TypeBuilder builder(leaf, mpi);
+  if (!build(builder, loop ? *outer.body : outer, leaf_size)) return std::nullopt;
   const std::int64_t extent = loop ? outer.stride : outer.size + leaf_size;
-  if (!spelling.resized(extent)) return std::nullopt;
-  const MPI_Datatype type = spelling.commit();
+  if (!builder.resized(extent)) return std::nullopt;
+  const MPI_Datatype type = builder.commit();
   if (type == MPI_DATATYPE_NULL) return std::nullopt;
   return Respelled{loop ? outer.count : 1, type, extent};
 }

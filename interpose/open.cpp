@@ -49,7 +49,7 @@ extern "C" __attribute__((visibility("default"))) const bestride_backend* bestri
   try {
     set_injected_failures(Settings::get().text("BESTRIDE_TEST_FAIL"));
     if (!resolve_real_calls(services->library_symbol)) {
-      say_once("back.symbols", "the MPI library lacks functions every MPI library has; nothing is accelerated");
+      warn_once("backend.symbols", "the MPI library lacks required functions; nothing is accelerated");
       return nullptr;
     }
     if (inject_failure(FailPoint::start)) throw std::bad_alloc();
@@ -59,7 +59,7 @@ extern "C" __attribute__((visibility("default"))) const bestride_backend* bestri
     static const bestride_backend back = {BESTRIDE_SERVICES_VERSION, BESTRIDE_ABI_NAME, all.size(), all.data()};
     return &back;
   } catch (...) {
-    say_once("back.memory", "no memory to start; nothing is accelerated");
+    warn_once("backend.memory", "no memory to start; nothing is accelerated");
     return nullptr;
   }
 }

@@ -1,4 +1,4 @@
-# Modules back_compiles_<name>, one for each MPI header found in BESTRIDE_OTHER_MPI_HEADERS or in the standard package
+# Modules backend_compiles_<name>, one for each MPI header found in BESTRIDE_OTHER_MPI_HEADERS or in the standard package
 # locations.
 set(BESTRIDE_OTHER_MPI_HEADERS "" CACHE STRING "folders with other MPI libraries' mpi.h or mpi_abi.h, to compile the back against")
 if(NOT BESTRIDE_TESTS OR NOT TARGET bestride_datatype)
@@ -9,7 +9,7 @@ set(_names "")
 
 # _back_compiles(<name> <folder>)
 function(_back_compiles name folder)
-  set(_target back_compiles_${name})
+  set(_target backend_compiles_${name})
   set(_datatype ${CMAKE_SOURCE_DIR}/datatype)
   add_library(${_target} MODULE ${_sources} ${_datatype}/contents.cpp ${_datatype}/decode.cpp ${_datatype}/respell.cpp
     ${CMAKE_SOURCE_DIR}/model/discover.cpp)
@@ -59,12 +59,12 @@ foreach(_folder ${BESTRIDE_OTHER_MPI_HEADERS} ${_installed})
       configure_file(${_folder}/mpi_abi.h ${_from}/mpi.h COPYONLY)
     endif()
     _back_compiles(${_name} ${_from})
-    message(STATUS "The back is compiled against ${_folder} too: back_compiles_${_name}")
+    message(STATUS "The back is compiled against ${_folder} too: backend_compiles_${_name}")
   endforeach()
 endforeach()
 foreach(_kind openmpi mpi_abi)
   if(NOT _kind IN_LIST _names)
-    bestride_leave_out("back_compiles_${_kind}"
+    bestride_leave_out("backend_compiles_${_kind}"
       "no such header found (Debian: libopenmpi-dev, PyPI: mpich), BESTRIDE_OTHER_MPI_HEADERS names folders")
   endif()
 endforeach()

@@ -18,7 +18,7 @@ namespace bestride {
 namespace {
 
 /// What each rank sends to all others, as MPI_INT.
-using Record = std::array<int, 4>;  // of RankPlace: node, group, domain, core
+using Record = std::array<int, 4>;  // of RankLocation: node, group, domain, core
 constexpr int host_bytes = 256;
 using HostName = std::array<char, host_bytes>;
 
@@ -152,8 +152,8 @@ class Discoverer {
       if (file_ && file_->names_hosts()) hosts_.resize(static_cast<std::size_t>(ranks_));
       const Sourced<Binding> binding = find_binding(allowed_processors());
       mine_[1] = group_of_address(std::getenv("SLURM_TOPOLOGY_ADDR"), std::getenv("SLURM_TOPOLOGY_ADDR_PATTERN"));
-      mine_[2] = binding.known.domain.value_or(RankPlace::unknown);
-      mine_[3] = binding.known.core.value_or(RankPlace::unknown);
+      mine_[2] = binding.known.domain.value_or(RankLocation::unknown);
+      mine_[3] = binding.known.core.value_or(RankLocation::unknown);
       if (rank_ == 0 && !binding.by_sys_alone) found_.processors = binding.source;
       gethostname(host_.data(), host_.size() - 1);
     });
@@ -169,28 +169,28 @@ class Discoverer {
   }
 
   Topology build() {
-    std::vector<RankPlace> places;
+    std::vector<RankLocation> places;
     for (const Record& record : table_) places.push_back({record[0], record[1], record[2], record[3]});
     if (file_) {
       std::vector<std::string> hosts;
       for (const HostName& host : hosts_) hosts.emplace_back(host.data());
-      const Result<std::vector<RankPlace>> changed = file_->apply(places, hosts);
+      const Result<std::vector<RankLocation>> changed = file_->apply(places, hosts);
       if (changed)
         places = *changed;
       else if (rank_ == 0)
         found_.problem = changed.error().text;
     }
-    return Topology(std::span<const RankPlace>(places));
+    return Topology(std::span<const RankLocation>(places));
   }
 
-  static char buffer_[TopologyFile::most_bytes];
+  static char buffer_[TopologyFile::max_bytes];
 
   const DiscoverCalls& calls_;
   const DiscoverRequest& request_;
   bool sound_;
   int rank_ = 0;
   int ranks_ = 1;
-  Record mine_{RankPlace::unknown, RankPlace::unknown, RankPlace::unknown, RankPlace::unknown};
+  Record mine_{RankLocation::unknown, RankLocation::unknown, RankLocation::unknown, RankLocation::unknown};
   HostName host_{};
   std::vector<Record> table_;
   std::vector<HostName> hosts_;
@@ -198,7 +198,7 @@ class Discoverer {
   Discovery found_;
 };
 
-char Discoverer::buffer_[TopologyFile::most_bytes];
+char Discoverer::buffer_[TopologyFile::max_bytes];
 
 }  // namespace
 

@@ -14,7 +14,7 @@
 namespace bestride {
 namespace {
 
-constexpr int most_processing_units = 1 << 16;
+constexpr int max_processing_units = 1 << 16;
 
 struct Close {
   void operator()(void* library) const noexcept { dlclose(library); }
@@ -66,7 +66,7 @@ class Loaded {
     if (depth == hwloc::no_such_level) return parts;
     for (unsigned i = 0; const hwloc::Object* const object = calls_.get_obj_by_depth(topology_, depth, i); ++i) {
       HwlocMachine::Part part;
-      for (int cpu = -1; (cpu = calls_.bitmap_next(object->cpuset, cpu)) >= 0 && cpu < most_processing_units;)
+      for (int cpu = -1; (cpu = calls_.bitmap_next(object->cpuset, cpu)) >= 0 && cpu < max_processing_units;)
         part.processors.push_back(cpu);
       if (part.processors.empty()) continue;
       part.number = type == hwloc::core ? part.processors[0] : static_cast<int>(object->os_index);

@@ -14,7 +14,7 @@
 namespace bestride {
 namespace {
 
-constexpr int most_processors = 1 << 16;
+constexpr int max_processors = 1 << 16;
 
 bool holds_all(const std::vector<int>& set, std::span<const int> some) {
   return std::all_of(some.begin(), some.end(),
@@ -49,8 +49,8 @@ std::vector<int> parse_cpu_list(std::string_view text) {
     if (parsed.ec != std::errc() || first < 0) break;
     int last = first;
     if (parsed.ptr < end && *parsed.ptr == '-') parsed = std::from_chars(parsed.ptr + 1, end, last);
-    if (parsed.ec != std::errc() || last < first || last - first >= most_processors) break;
-    for (int number = first; number - first <= last - first && numbers.size() < most_processors; ++number) {
+    if (parsed.ec != std::errc() || last < first || last - first >= max_processors) break;
+    for (int number = first; number - first <= last - first && numbers.size() < max_processors; ++number) {
       numbers.insert(number);
       if (number == last) break;
     }
@@ -76,7 +76,7 @@ Binding binding_of(std::span<const int> allowed, const std::string& sys) {
 std::vector<int> allowed_processors() {
   std::vector<int> allowed;
   // The kernel refuses a set that is smaller than its own.
-  for (int most = 1024; most <= most_processors; most *= 2) {
+  for (int most = 1024; most <= max_processors; most *= 2) {
     const std::size_t bytes = CPU_ALLOC_SIZE(most);
     std::vector<cpu_set_t> set((bytes + sizeof(cpu_set_t) - 1) / sizeof(cpu_set_t));
     if (sched_getaffinity(0, bytes, set.data()) == 0) {

@@ -36,8 +36,8 @@ Result<Rails> rails_of_list(std::string_view list) {
     if (std::any_of(name.begin(), name.end(), [](unsigned char c) { return c <= ' ' || c == 0x7f; }))
       return Error{"a name has a blank in it; write NICs with commas alone between them, such as eth0,eth1"};
     rails.emplace_back(name);
-    if (rails.size() > most_rails)
-      return Error{"more than " + std::to_string(most_rails) + " NICs are named; name fewer"};
+    if (rails.size() > max_rails)
+      return Error{"more than " + std::to_string(max_rails) + " NICs are named; name fewer"};
   }
   return rails;
 }

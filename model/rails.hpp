@@ -24,7 +24,7 @@ using Rails = std::vector<std::string>;
 
 /// The largest number of NICs in a list, and the largest length of a name in bytes. A NIC may be in the list twice; it
 /// then gets twice as many ranks.
-inline constexpr std::size_t most_rails = 64, longest_rail_name = 64;
+inline constexpr std::size_t max_rails = 64, longest_rail_name = 64;
 
 /// The names in "dev0,dev1". Does not check that the host has them.
 Result<Rails> rails_of_list(std::string_view list);

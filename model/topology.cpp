@@ -7,16 +7,16 @@
 namespace bestride {
 namespace {
 
-std::vector<RankPlace> on_nodes(std::span<const int> identities) {
-  std::vector<RankPlace> places(identities.size());
+std::vector<RankLocation> on_nodes(std::span<const int> identities) {
+  std::vector<RankLocation> places(identities.size());
   for (std::size_t rank = 0; rank < identities.size(); ++rank) places[rank].node = identities[rank];
   return places;
 }
 
-Partition nodes_of(std::span<const RankPlace> places) {
+Partition nodes_of(std::span<const RankLocation> places) {
   std::vector<int> identities;
   identities.reserve(places.size());
-  for (const RankPlace& place : places) identities.push_back(place.node);
+  for (const RankLocation& place : places) identities.push_back(place.node);
   return Partition(identities);
 }
 
@@ -27,7 +27,7 @@ Partition split(const Partition& coarse, const std::vector<int>& names, bool alo
   std::vector<int> identities(names.size());
   int next = 0;
   for (std::size_t rank = 0; rank < names.size(); ++rank) {
-    if (alone && names[rank] == RankPlace::unknown) {
+    if (alone && names[rank] == RankLocation::unknown) {
       identities[rank] = next++;
       continue;
     }
@@ -51,9 +51,9 @@ Placement placement_of(const Partition& nodes) {
 
 }  // namespace
 
-Topology::Topology(std::span<const int> identities) : Topology(std::span<const RankPlace>(on_nodes(identities))) {}
+Topology::Topology(std::span<const int> identities) : Topology(std::span<const RankLocation>(on_nodes(identities))) {}
 
-Topology::Topology(std::span<const RankPlace> places) : nodes_(nodes_of(places)) {
+Topology::Topology(std::span<const RankLocation> places) : nodes_(nodes_of(places)) {
   std::vector<int> names(places.size());
   for (std::size_t rank = 0; rank < places.size(); ++rank) names[rank] = places[rank].domain;
   domains_ = split(nodes_, names, false);
@@ -67,14 +67,14 @@ Topology::Topology(std::span<const RankPlace> places) : nodes_(nodes_of(places))
 }
 
 std::optional<Topology> Topology::restricted(std::span<const int> ranks) const {
-  std::vector<RankPlace> places;
+  std::vector<RankLocation> places;
   places.reserve(ranks.size());
   for (const int rank : ranks) {
     if (rank < 0 || rank >= this->ranks()) return std::nullopt;
     const int node = node_of(rank);
     places.push_back({node, group_of(node), domains_.part_of(rank), cores_.part_of(rank)});
   }
-  return Topology(std::span<const RankPlace>(places));
+  return Topology(std::span<const RankLocation>(places));
 }
 
 }  // namespace bestride

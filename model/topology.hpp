@@ -17,14 +17,14 @@ namespace bestride {
 
 /// Where one rank runs. The numbers are names: equal numbers mean the same place, and the values have no other meaning;
 /// all ranks with `unknown` have the same name.
-struct RankPlace {
+struct RankLocation {
   static constexpr int unknown = -1;
   int node = unknown;    ///< ranks that share memory
   int group = unknown;   ///< nodes close to each other: a leaf switch, a chassis, a cell; the value of a node's lowest
                          ///< rank applies to all its ranks
   int domain = unknown;  ///< NUMA domain, numbered within its node; unknown: not bound to one
   int core = unknown;    ///< numbered within its node; unknown: not bound to one
-  bool operator==(const RankPlace&) const = default;
+  bool operator==(const RankLocation&) const = default;
 };
 
 /// How ranks are distributed over nodes.
@@ -42,7 +42,7 @@ class Topology {
   explicit Topology(std::span<const int> identities);
   /// Nodes of unknown group form one group; ranks of unknown domain form one domain on each node. A rank of unknown
   /// core is assumed to have a core of its own. May throw std::bad_alloc.
-  explicit Topology(std::span<const RankPlace> places);
+  explicit Topology(std::span<const RankLocation> places);
 
   /// The topology of a communicator whose rank i is rank `ranks[i]` of this one; any order. No communication. nullopt
   /// if one of them is not in this topology (a spawned process, MPI_UNDEFINED). May throw std::bad_alloc.
@@ -57,8 +57,8 @@ class Topology {
   /// Ascending.
   std::span<const int> ranks_on(int node) const noexcept { return nodes_.members(node); }
   /// Number of ranks on the fullest and on the emptiest node.
-  int most_on_a_node() const noexcept { return nodes_.largest(); }
-  int least_on_a_node() const noexcept { return nodes_.smallest(); }
+  int max_ranks_per_node() const noexcept { return nodes_.largest(); }
+  int min_ranks_per_node() const noexcept { return nodes_.smallest(); }
   Placement placement() const noexcept { return placement_; }
 
   int groups() const noexcept { return node_groups_.parts(); }

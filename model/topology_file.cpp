@@ -53,11 +53,11 @@ Result<std::string> TopologyFile::read(const std::string& path) {
   if (!file)
     return refused(std::string("can't be read (") + std::strerror(errno) +
                    "); set BESTRIDE_TOPOLOGY to one that rank 0 can read");
-  std::string text(most_bytes + 1, '\0');
+  std::string text(max_bytes + 1, '\0');
   text.resize(std::fread(text.data(), 1, text.size(), file.get()));
   if (std::ferror(file.get()))
     return refused(std::string("can't be read (") + std::strerror(errno) + "); set BESTRIDE_TOPOLOGY to a file");
-  if (text.size() > most_bytes) return refused("is longer than 64 KiB; name hosts by patterns, ranks by ranges");
+  if (text.size() > max_bytes) return refused("is longer than 64 KiB; name hosts by patterns, ranks by ranges");
   return text;
 }
 
@@ -128,10 +128,10 @@ Result<std::vector<int>> TopologyFile::members(const Line& line, int ranks, std:
   return members;
 }
 
-Result<bool> TopologyFile::apply_nodes(std::span<const std::string> hosts, std::vector<RankPlace>& places) const {
+Result<bool> TopologyFile::apply_nodes(std::span<const std::string> hosts, std::vector<RankLocation>& places) const {
   int next = 0;
-  for (const RankPlace& place : places) next = std::max(next, place.node + 1);
-  const std::vector<RankPlace> found = places;
+  for (const RankLocation& place : places) next = std::max(next, place.node + 1);
+  const std::vector<RankLocation> found = places;
   std::vector<int> named_by(places.size(), 0);
   for (const Line& line : lines_) {
     if (line.group) continue;
@@ -155,7 +155,7 @@ Result<bool> TopologyFile::apply_nodes(std::span<const std::string> hosts, std::
   return true;
 }
 
-Result<bool> TopologyFile::apply_groups(std::span<const std::string> hosts, std::vector<RankPlace>& places) const {
+Result<bool> TopologyFile::apply_groups(std::span<const std::string> hosts, std::vector<RankLocation>& places) const {
   if (std::none_of(lines_.begin(), lines_.end(), [](const Line& line) { return line.group; })) return true;
   struct Named {
     int rank, line;
@@ -174,16 +174,16 @@ Result<bool> TopologyFile::apply_groups(std::span<const std::string> hosts, std:
                                " put into another group; name each node in one group");
     }
   }
-  for (RankPlace& place : places) {
+  for (RankLocation& place : places) {
     const auto known = groups.find(place.node);
-    place.group = known == groups.end() ? RankPlace::unknown : known->second.line;
+    place.group = known == groups.end() ? RankLocation::unknown : known->second.line;
   }
   return true;
 }
 
-Result<std::vector<RankPlace>> TopologyFile::apply(std::span<const RankPlace> found,
-                                                   std::span<const std::string> hosts) const {
-  std::vector<RankPlace> places(found.begin(), found.end());
+Result<std::vector<RankLocation>> TopologyFile::apply(std::span<const RankLocation> found,
+                                                      std::span<const std::string> hosts) const {
+  std::vector<RankLocation> places(found.begin(), found.end());
   const Result<bool> nodes = apply_nodes(hosts, places);
   if (!nodes) return nodes.error();
   const Result<bool> groups = apply_groups(hosts, places);

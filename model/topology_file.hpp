@@ -19,8 +19,8 @@ namespace bestride {
 
 class TopologyFile {
  public:
-  static constexpr std::size_t most_bytes = 64 << 10;
-  /// The text of the file at `path`: at most most_bytes. May throw std::bad_alloc.
+  static constexpr std::size_t max_bytes = 64 << 10;
+  /// The text of the file at `path`: at most max_bytes. May throw std::bad_alloc.
   static Result<std::string> read(const std::string& path);
   /// `name`: the name of the file in error messages. An error states the line, its cause and the remedy. May throw
   /// std::bad_alloc.
@@ -31,7 +31,8 @@ class TopologyFile {
 
   /// Applies the file to the places `found`, one for each rank. `hosts[rank]` is the rank's host name; may be empty if
   /// !names_hosts(). Error: the file contradicts `found` or itself. May throw std::bad_alloc.
-  Result<std::vector<RankPlace>> apply(std::span<const RankPlace> found, std::span<const std::string> hosts) const;
+  Result<std::vector<RankLocation>> apply(std::span<const RankLocation> found,
+                                          std::span<const std::string> hosts) const;
 
  private:
   struct Ranks {
@@ -48,8 +49,8 @@ class TopologyFile {
   static bool parse_ranks(std::string_view word, std::vector<Ranks>& ranks);
   /// The ranks that the line names, ascending, each once.
   Result<std::vector<int>> members(const Line& line, int ranks, std::span<const std::string> hosts) const;
-  Result<bool> apply_nodes(std::span<const std::string> hosts, std::vector<RankPlace>& places) const;
-  Result<bool> apply_groups(std::span<const std::string> hosts, std::vector<RankPlace>& places) const;
+  Result<bool> apply_nodes(std::span<const std::string> hosts, std::vector<RankLocation>& places) const;
+  Result<bool> apply_groups(std::span<const std::string> hosts, std::vector<RankLocation>& places) const;
 
   std::string name_;
   std::vector<Line> lines_;

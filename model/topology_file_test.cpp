@@ -15,12 +15,12 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 /// Six ranks, two on each node, as the MPI library reports them.
-const std::vector<RankPlace> three_nodes = {{0, 7, 0, 0}, {0, 7, 0, 1}, {2, 7, 0, 0},
-                                            {2, 7, 0, 1}, {4, 8, 0, 0}, {4, 8, 0, 1}};
+const std::vector<RankLocation> three_nodes = {{0, 7, 0, 0}, {0, 7, 0, 1}, {2, 7, 0, 0},
+                                               {2, 7, 0, 1}, {4, 8, 0, 0}, {4, 8, 0, 1}};
 const std::vector<std::string> hosts = {"a1.cluster", "a1.cluster", "a2.cluster",
                                         "a2.cluster", "b1.cluster", "b1.cluster"};
 
-Result<std::vector<RankPlace>> applied(std::string_view text) {
+Result<std::vector<RankLocation>> applied(std::string_view text) {
   const Result<TopologyFile> file = TopologyFile::parse(text, "t");
   if (!file) return file.error();
   return file->apply(three_nodes, hosts);
@@ -28,11 +28,11 @@ Result<std::vector<RankPlace>> applied(std::string_view text) {
 
 /// The node of every rank or, if `groups`, its group.
 std::vector<int> by_rank(std::string_view text, bool groups) {
-  const Result<std::vector<RankPlace>> places = applied(text);
+  const Result<std::vector<RankLocation>> places = applied(text);
   EXPECT_TRUE(places) << places.error().text;
   std::vector<int> all;
   if (!places) return all;
-  const Topology topology{std::span<const RankPlace>(*places)};
+  const Topology topology{std::span<const RankLocation>(*places)};
   for (int rank = 0; rank < topology.ranks(); ++rank)
     all.push_back(groups ? topology.group_of(topology.node_of(rank)) : topology.node_of(rank));
   return all;
@@ -41,14 +41,14 @@ std::vector<int> nodes(std::string_view text) { return by_rank(text, false); }
 std::vector<int> groups(std::string_view text) { return by_rank(text, true); }
 
 std::string error(std::string_view text) {
-  const Result<std::vector<RankPlace>> places = applied(text);
+  const Result<std::vector<RankLocation>> places = applied(text);
   EXPECT_FALSE(places);
   return places ? "" : places.error().text;
 }
 
 TEST(TopologyFile, WithNothingInItChangesNothing) {
   for (const char* text : {"", "\n\n", "# a comment\n  \t\r\n"}) {
-    const Result<std::vector<RankPlace>> places = applied(text);
+    const Result<std::vector<RankLocation>> places = applied(text);
     ASSERT_TRUE(places);
     EXPECT_EQ(*places, three_nodes);
   }
@@ -105,15 +105,15 @@ TEST(TopologyFile, TellsWhetherHostNamesAreNeeded) {
   EXPECT_FALSE(TopologyFile::parse("node 0-3\ngroup 4", "t")->names_hosts());
   EXPECT_TRUE(TopologyFile::parse("node 0-3\ngroup 4 b1", "t")->names_hosts());
   EXPECT_THAT(groups("group 0-3"), ElementsAre(0, 0, 0, 0, 1, 1));
-  const Result<std::vector<RankPlace>> without = TopologyFile::parse("group 0-3", "t")->apply(three_nodes, {});
+  const Result<std::vector<RankLocation>> without = TopologyFile::parse("group 0-3", "t")->apply(three_nodes, {});
   ASSERT_TRUE(without);
-  EXPECT_EQ((*without)[4].group, RankPlace::unknown);
+  EXPECT_EQ((*without)[4].group, RankLocation::unknown);
 }
 
 TEST(TopologyFile, IsReadWhole) {
   test::SysTree tree;
   const auto read = [&tree](const char* name) { return TopologyFile::read(tree.root() + "/" + name); };
-  const std::string text(TopologyFile::most_bytes, '#');
+  const std::string text(TopologyFile::max_bytes, '#');
   tree.write("longest", text);
   tree.write("longer", text + "#");
   EXPECT_EQ(*read("longest"), text);
@@ -132,7 +132,7 @@ TEST(TopologyFile, RandomTextIsAnsweredAndNodesOnlyDivided) {
   for (int round = 0; round < 20000; ++round) {
     std::string text;
     for (unsigned n = random() % 12; n > 0; --n) text += pieces[random() % std::size(pieces)];
-    const Result<std::vector<RankPlace>> places = applied(text);
+    const Result<std::vector<RankLocation>> places = applied(text);
     if (!places) {
       ASSERT_THAT(places.error().text, HasSubstr("; the file is ignored")) << text;
       continue;

@@ -21,13 +21,13 @@ TEST(Topology, NumbersNodesByTheirLowestRank) {
   EXPECT_EQ(topology.node_of(1), 1);
   EXPECT_EQ(topology.local_rank_of(2), 1);
   EXPECT_THAT(topology.ranks_on(0), ElementsAre(0, 2));
-  EXPECT_EQ(topology.most_on_a_node(), 2);
-  EXPECT_EQ(topology.least_on_a_node(), 1);
+  EXPECT_EQ(topology.max_ranks_per_node(), 2);
+  EXPECT_EQ(topology.min_ranks_per_node(), 1);
 }
 
 TEST(Topology, OfNoRanksHasNoNodes) {
   EXPECT_EQ(Topology().nodes(), 0);
-  EXPECT_EQ(Topology(std::span<const RankPlace>()).groups(), 0);
+  EXPECT_EQ(Topology(std::span<const RankLocation>()).groups(), 0);
   EXPECT_EQ(Topology().restricted({})->ranks(), 0);
 }
 
@@ -41,14 +41,14 @@ TEST(Topology, WhatIsUnknown) {
 
 TEST(Topology, Levels) {
   // Domain and core numbers are unique only within their node.
-  const RankPlace places[] = {{0, 5, 0, 0},
-                              {0, 5, 0, 0},
-                              {0, 5, 1, 8},
-                              {1, 5, 0, 0},
-                              {1, 5, RankPlace::unknown, RankPlace::unknown},
-                              {1, 5, RankPlace::unknown, RankPlace::unknown},
-                              {2, 6, 0, 0}};
-  const Topology topology{std::span<const RankPlace>(places)};
+  const RankLocation places[] = {{0, 5, 0, 0},
+                                 {0, 5, 0, 0},
+                                 {0, 5, 1, 8},
+                                 {1, 5, 0, 0},
+                                 {1, 5, RankLocation::unknown, RankLocation::unknown},
+                                 {1, 5, RankLocation::unknown, RankLocation::unknown},
+                                 {2, 6, 0, 0}};
+  const Topology topology{std::span<const RankLocation>(places)};
   EXPECT_EQ(topology.nodes(), 3);
   EXPECT_EQ(topology.groups(), 2);
   EXPECT_THAT(topology.nodes_in(0), ElementsAre(0, 1));
@@ -71,9 +71,9 @@ TEST(Topology, Placements) {
 }
 
 TEST(Topology, RestrictedToRanksInAnotherOrder) {
-  const RankPlace places[] = {{0, 0, 0, 0}, {0, 0, 1, 1}, {1, 1, 0, 0}, {1, 1, 0, 1}, {2, 1, 0, 0}};
+  const RankLocation places[] = {{0, 0, 0, 0}, {0, 0, 1, 1}, {1, 1, 0, 0}, {1, 1, 0, 1}, {2, 1, 0, 0}};
   const int ranks[] = {4, 3, 1, 2};
-  const auto part = Topology(std::span<const RankPlace>(places)).restricted(ranks);
+  const auto part = Topology(std::span<const RankLocation>(places)).restricted(ranks);
   ASSERT_TRUE(part);
   EXPECT_EQ(part->nodes(), 3);
   EXPECT_EQ(part->node_of(0), 0);
@@ -117,12 +117,12 @@ TEST(Topology, RandomPlacementsKeepTheInvariants) {
   for (int round = 0; round < 300; ++round) {
     const int ranks = 1 + below(40);
     const int nodes = 1 + below(8);
-    std::vector<RankPlace> places;
+    std::vector<RankLocation> places;
     for (int rank = 0; rank < ranks; ++rank) {
       const int node = below(nodes) * 1000003;
       places.push_back({node, node % 3, below(3) - 1, below(4) - 1});
     }
-    const Topology topology{std::span<const RankPlace>(places)};
+    const Topology topology{std::span<const RankLocation>(places)};
     ASSERT_EQ(topology.ranks(), ranks);
     for (const Partition* level : {&topology.cores(), &topology.domains(), &topology.by_node()}) expect_whole(*level);
     for (int a = 0; a < ranks; ++a)
@@ -134,7 +134,7 @@ TEST(Topology, RandomPlacementsKeepTheInvariants) {
         ASSERT_EQ(topology.node_of(a) == topology.node_of(b), node);
         ASSERT_EQ(topology.domains().part_of(a) == topology.domains().part_of(b), domain);
         ASSERT_EQ(topology.cores().part_of(a) == topology.cores().part_of(b),
-                  domain && x.core == y.core && x.core != RankPlace::unknown);
+                  domain && x.core == y.core && x.core != RankLocation::unknown);
         ASSERT_EQ(topology.group_of(topology.node_of(a)) == topology.group_of(topology.node_of(b)), x.group == y.group);
       }
 
@@ -143,9 +143,9 @@ TEST(Topology, RandomPlacementsKeepTheInvariants) {
     std::iota(chosen.begin(), chosen.end(), 0);
     std::shuffle(chosen.begin(), chosen.end(), random);
     chosen.resize(static_cast<std::size_t>(1 + below(ranks)));
-    std::vector<RankPlace> of_chosen;
+    std::vector<RankLocation> of_chosen;
     for (const int rank : chosen) of_chosen.push_back(places[static_cast<std::size_t>(rank)]);
-    const Topology direct{std::span<const RankPlace>(of_chosen)};
+    const Topology direct{std::span<const RankLocation>(of_chosen)};
     const auto part = topology.restricted(chosen);
     ASSERT_TRUE(part);
     ASSERT_EQ(part->by_node(), direct.by_node());

@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::size_t width = 100;
 // 2 lines of heading, 3 + 20 for the table, 2 + 8 for calls left to MPI, 2 for the cache, 2 at the end: 39.
-constexpr std::size_t most_done = 20;
-constexpr std::size_t most_left = 8;
+constexpr std::size_t max_done = 20;
+constexpr std::size_t max_left = 8;
 
 struct Sum {
   std::uint64_t calls = 0, bytes = 0;
@@ -33,17 +33,17 @@ std::string explained(const std::string& reason) {
       {"predefined", "predefined: one of MPI's own types, nothing to pack"},
       {"nothing to move", "nothing to move: no bytes, or no peer"},
       {"model", "model: no gain is predicted"},
-      {"forced", "forced: BESTRIDE_STRATEGY asks for it"},
+      {"forced", "forced: BESTRIDE_STRATEGY requests it"},
       {"size", "size: larger than BESTRIDE_PACK_LIMIT"},
       {"opaque", "opaque: the type can't be represented"},
-      {"first use", "first use: the type could not be taken in"},
+      {"first use", "first use: the datatype could not be analysed at this call"},
       {"new communicator", "new communicator: it was not known yet"},
-      {"no spelling", "no spelling: no other datatype for the same bytes"},
-      {"count", "count: more elements than the call can say"},
-      {"extent", "extent: a collective's blocks would lie elsewhere, respelled"},
-      {"address", "address: buffer and type leave the address space"},
+      {"not respellable", "not respellable: there is no equivalent datatype"},
+      {"count", "count: too large for the call's count type"},
+      {"extent", "extent: the equivalent datatype's extent does not fit the displacements"},
+      {"address", "address: buffer and datatype exceed the address space"},
       {"bounds", "bounds: the packed buffer is too small"},
-      {"memory", "memory: none for the copy"},
+      {"memory", "memory: no memory for the packing buffer"},
   };
   const auto found = meanings.find(reason);
   return found == meanings.end() ? reason : found->second;
@@ -81,7 +81,7 @@ std::string row(const std::string& call, const std::string& layout, const std::s
 void put_done(Page& page, const std::vector<const LedgerLine*>& done) {
   page.line();
   page.line(row("call", "layout", "calls", "bytes", "strategy", "time", "saved"));
-  const std::size_t shown = done.size() <= most_done ? done.size() : most_done - 1;
+  const std::size_t shown = done.size() <= max_done ? done.size() : max_done - 1;
   Sum total, rest;
   for (std::size_t i = 0; i < done.size(); ++i) {
     total.add(*done[i]);
@@ -107,7 +107,7 @@ void put_left_alone(Page& page, const std::map<std::string, Sum>& reasons) {
     page.line(left(why, 51) + " " + right(calls, 8) + " " + right(bytes, 8) + std::string(14, ' ') + right(time, 8));
   };
   put_row("left to MPI, because", "calls", "bytes", "time");
-  const std::size_t shown = ordered.size() <= most_left ? ordered.size() : most_left - 1;
+  const std::size_t shown = ordered.size() <= max_left ? ordered.size() : max_left - 1;
   Sum rest;
   const auto put = [&](const std::string& why, const Sum& sum) {
     put_row("  " + why, count_text(sum.calls), bytes_text(sum.bytes), seconds_text(sum.seconds));

@@ -34,7 +34,7 @@ struct Spot {
   int z, y, x, quantity, direction;
 };
 
-HALO3D_EVERYWHERE Spot spot_at(const Job& job, std::uint64_t index) {
+HALO3D_HOST_DEVICE Spot spot_at(const Job& job, std::uint64_t index) {
   const std::uint64_t guard = std::uint64_t(job.guard);
   if (index < guard || index >= job.elements - guard) return {0, 0, 0, 0, -1};
   const std::uint64_t cell = (index - guard) / std::uint64_t(job.stride);
@@ -48,7 +48,7 @@ HALO3D_EVERYWHERE Spot spot_at(const Job& job, std::uint64_t index) {
   return at;
 }
 
-HALO3D_EVERYWHERE std::int32_t value_at(const Job& job, const Spot& at) {
+HALO3D_HOST_DEVICE std::int32_t value_at(const Job& job, const Spot& at) {
   if (at.direction < 0 || !filled(job.domain, at.direction, at.quantity)) return never_written;
   return value_of(row_seed(job.domain, at.z, at.y, at.quantity, job.exchange), x_term(job.domain, at.x));
 }
@@ -56,12 +56,12 @@ HALO3D_EVERYWHERE std::int32_t value_at(const Job& job, const Spot& at) {
 // Each function processes the elements first, first + step, ... of the array.
 
 template <class Real>
-HALO3D_EVERYWHERE void clear_elements(const Job& job, Real* array, std::uint64_t first, std::uint64_t step) {
+HALO3D_HOST_DEVICE void clear_elements(const Job& job, Real* array, std::uint64_t first, std::uint64_t step) {
   for (std::uint64_t i = first; i < job.elements; i += step) array[i] = Real(never_written);
 }
 
 template <class Real>
-HALO3D_EVERYWHERE void update_elements(const Job& job, Real* array, std::uint64_t first, std::uint64_t step) {
+HALO3D_HOST_DEVICE void update_elements(const Job& job, Real* array, std::uint64_t first, std::uint64_t step) {
   for (std::uint64_t i = first; i < job.elements; i += step) {
     const Spot at = spot_at(job, i);
     if (at.direction == interior_index) array[i] = Real(value_at(job, at));
@@ -69,8 +69,8 @@ HALO3D_EVERYWHERE void update_elements(const Job& job, Real* array, std::uint64_
 }
 
 template <class Real>
-HALO3D_EVERYWHERE void check_elements(const Job& job, const Real* array, std::uint64_t first, std::uint64_t step,
-                                      Tally& tally) {
+HALO3D_HOST_DEVICE void check_elements(const Job& job, const Real* array, std::uint64_t first, std::uint64_t step,
+                                       Tally& tally) {
   for (std::uint64_t i = first; i < job.elements; i += step) {
     const Spot at = spot_at(job, i);
     const bool from_neighbour =

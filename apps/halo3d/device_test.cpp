@@ -110,8 +110,8 @@ void run_case(const Options& options, bool periodic) {
 int run() {
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  if (const std::string complaint = Gpu::open(rank); !complaint.empty()) {
-    std::fprintf(stderr, "device_test: %s\n", complaint.c_str());
+  if (const std::string error = Gpu::open(rank); !error.empty()) {
+    std::fprintf(stderr, "device_test: %s\n", error.c_str());
     return 77;
   }
   int turn = 0;

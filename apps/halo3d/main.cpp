@@ -35,20 +35,20 @@ std::string complaint_about_device(bool force) {
   MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
   MPI_Comm_rank(node, &local_rank);
   MPI_Comm_free(&node);
-  std::string complaint = force || takes_device_pointers() ? ""
-                                                           : "this MPI is neither GPU-aware nor with the preload, so "
-                                                             "it can't take device pointers (--force: all the same)";
-  if (complaint.empty()) complaint = Gpu::open(local_rank);
+  std::string error = force || takes_device_pointers() ? ""
+                                                       : "this MPI is neither GPU-aware nor with the preload, so "
+                                                         "it can't take device pointers (--force: all the same)";
+  if (error.empty()) error = Gpu::open(local_rank);
   // All ranks stop; the first rank with an error prints it.
   int rank = 0, ranks = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  int first = complaint.empty() ? ranks : rank;
+  int first = error.empty() ? ranks : rank;
   MPI_Allreduce(MPI_IN_PLACE, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
   if (first == ranks) return "";
-  complaint.resize(512);
-  MPI_Bcast(complaint.data(), 512, MPI_CHAR, first, MPI_COMM_WORLD);
-  return "--device: " + std::string(complaint.c_str());
+  error.resize(512);
+  MPI_Bcast(error.data(), 512, MPI_CHAR, first, MPI_COMM_WORLD);
+  return "--device: " + std::string(error.c_str());
 }
 
 int run(const std::vector<std::string>& arguments) {
@@ -60,11 +60,10 @@ int run(const std::vector<std::string>& arguments) {
     if (rank == 0) write_text("-", usage());
     return good;
   }
-  if (parsed.options && !parsed.options->sweep) parsed.complaint = complaint_about(*parsed.options, ranks);
-  if (parsed.complaint.empty() && parsed.options->device)
-    parsed.complaint = complaint_about_device(parsed.options->force);
-  if (!parsed.complaint.empty()) {
-    if (rank == 0) std::fprintf(stderr, "halo3d: %s\n", parsed.complaint.c_str());
+  if (parsed.options && !parsed.options->sweep) parsed.error = validate(*parsed.options, ranks);
+  if (parsed.error.empty() && parsed.options->device) parsed.error = complaint_about_device(parsed.options->force);
+  if (!parsed.error.empty()) {
+    if (rank == 0) std::fprintf(stderr, "halo3d: %s\n", parsed.error.c_str());
     return bad_arguments;
   }
   if (parsed.options->sweep) return sweep(MPI_COMM_WORLD, *parsed.options) ? wrong_values : good;

@@ -136,7 +136,7 @@ Parsed parse(const std::vector<std::string>& arguments) {
   return {options, ""};
 }
 
-std::string complaint_about(const Options& options, int ranks) {
+std::string validate(const Options& options, int ranks) {
   for (int dimension = 0; dimension < 3; ++dimension)
     if (options.cells[dimension] < options.radius)
       return "--radius " + std::to_string(options.radius) + " is more than the " +

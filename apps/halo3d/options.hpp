@@ -49,12 +49,12 @@ struct Options {
 /// Exactly one of the two is set: the options, or a one-line error message.
 struct Parsed {
   std::optional<Options> options;
-  std::string complaint;
+  std::string error;
 };
 Parsed parse(const std::vector<std::string>& arguments);
 
 /// A one-line error message if the options cannot be combined, or an empty string.
-std::string complaint_about(const Options& options, int ranks);
+std::string validate(const Options& options, int ranks);
 
 std::string usage();
 

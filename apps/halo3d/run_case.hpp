@@ -29,7 +29,7 @@ struct CaseResult {
   double minimum_s() const;
 };
 
-/// Collective over the grid. `options` must have passed complaint_about().
+/// Collective over the grid. `options` must have passed validate().
 CaseResult run_case(const Options& options, const Grid& grid);
 
 }  // namespace halo3d

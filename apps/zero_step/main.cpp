@@ -24,9 +24,9 @@ int run(const std::vector<std::string>& arguments) {
     return good;
   }
   std::vector<Unit> units;
-  if (parsed.options) units = make_units(*parsed.options, ranks), parsed.complaint = complaint_about(units);
-  if (!parsed.complaint.empty()) {
-    if (rank == 0) std::fprintf(stderr, "zero_step: %s\n", parsed.complaint.c_str());
+  if (parsed.options) units = make_units(*parsed.options, ranks), parsed.error = validate(units);
+  if (!parsed.error.empty()) {
+    if (rank == 0) std::fprintf(stderr, "zero_step: %s\n", parsed.error.c_str());
     return bad_arguments;
   }
   const Options& options = *parsed.options;

@@ -42,7 +42,7 @@ std::size_t parameters_of(const std::vector<Unit>& units) {
   return sum;
 }
 
-std::string complaint_about(const std::vector<Unit>& units) {
+std::string validate(const std::vector<Unit>& units) {
   for (const Unit& unit : units)
     if (unit.share > INT_MAX)
       return unit.name + " has " + std::to_string(unit.share) +

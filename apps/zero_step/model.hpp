@@ -34,6 +34,6 @@ std::vector<Unit> make_units(const Options& options, int ranks);
 std::size_t parameters_of(const std::vector<Unit>& units);
 
 /// A one-line error message if a share is too large for one MPI call with an int count, or an empty string.
-std::string complaint_about(const std::vector<Unit>& units);
+std::string validate(const std::vector<Unit>& units);
 
 }  // namespace zero_step

@@ -29,7 +29,7 @@ struct Options {
 /// Exactly one of the two is set: the options, or a one-line error message.
 struct Parsed {
   std::optional<Options> options;
-  std::string complaint;
+  std::string error;
 };
 Parsed parse(const std::vector<std::string>& arguments);
 

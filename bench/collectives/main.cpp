@@ -43,7 +43,7 @@ int run(const std::vector<std::string>& arguments) {
   PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
   const Parsed parsed = parse(arguments);
   if (!parsed.options) {
-    if (rank == 0) std::fprintf(stderr, "collectives: %s\n", parsed.complaint.c_str());
+    if (rank == 0) std::fprintf(stderr, "collectives: %s\n", parsed.error.c_str());
     return bad_arguments;
   }
   const Options& options = *parsed.options;

@@ -43,7 +43,7 @@ struct Options {
 
 struct Parsed {
   std::optional<Options> options;
-  std::string complaint;
+  std::string error;
 };
 Parsed parse(const std::vector<std::string>& arguments);
 

@@ -13,7 +13,7 @@ namespace {
 constexpr std::int64_t page = 4096;
 /// More than any device's second-level cache, several times.
 constexpr std::int64_t beyond_caches = std::int64_t{512} << 20;
-constexpr int most_places = 16;
+constexpr int max_places = 16;
 
 std::int64_t in_pages(std::int64_t bytes) { return (bytes + page - 1) / page * page; }
 
@@ -21,16 +21,16 @@ std::int64_t in_pages(std::int64_t bytes) { return (bytes + page - 1) / page * p
 template <class Sample>
 std::vector<double> take_turns(std::size_t variants, double seconds, const Sample& sample) {
   constexpr double wanted_s = 1e-3;
-  constexpr int most_calls = 64, least_rounds = 5, most_rounds = 51;
+  constexpr int max_calls = 64, min_rounds = 5, max_rounds = 51;
   std::vector<int> calls(variants);
   double round_s = 0;
   for (std::size_t i = 0; i < variants; ++i) {
     sample(i, 1);
     const double once = std::max(sample(i, 2) / 2, 1e-7);
-    calls[i] = static_cast<int>(std::clamp(wanted_s / once, 1.0, double{most_calls}));
+    calls[i] = static_cast<int>(std::clamp(wanted_s / once, 1.0, double{max_calls}));
     round_s += once * calls[i];
   }
-  const int rounds = static_cast<int>(std::clamp(seconds / round_s, double{least_rounds}, double{most_rounds}));
+  const int rounds = static_cast<int>(std::clamp(seconds / round_s, double{min_rounds}, double{max_rounds}));
   std::vector<std::vector<double>> times(variants);
   for (int round = 0; round < rounds; ++round)
     for (std::size_t turn = 0; turn < variants; ++turn) {
@@ -68,7 +68,7 @@ DeviceLayoutPtr Bench::device_layout(const LayoutPtr& layout) const {
 int Bench::places(std::int64_t span, std::int64_t size) const {
   const std::int64_t have = std::min(user_bytes_ / in_pages(span), packed_bytes_ / in_pages(size));
   return static_cast<int>(
-      std::clamp(beyond_caches / (span + size) + 1, std::int64_t{1}, std::min<std::int64_t>(most_places, have)));
+      std::clamp(beyond_caches / (span + size) + 1, std::int64_t{1}, std::min<std::int64_t>(max_places, have)));
 }
 
 Batch Bench::batch(std::span<const BatchItem> items, const KernelOptions& options) const {

@@ -128,8 +128,8 @@ void check_kinds(const std::string& only) {
 
 void check_rails(const std::string& rails, bool collectives) {
   if (rails.empty() || rails == "off" || rails == "auto") return;
-  if (!collectives) fail("--rails is about collectives, which --only leaves out; add collectives to it");
-  if (const auto list = rails_of_list(rails); !list) fail("--rails '" + rails + "': " + list.error().text);
+  if (!collectives) fail("--nics is about collectives, which --only leaves out; add collectives to it");
+  if (const auto list = rails_of_list(rails); !list) fail("--nics '" + rails + "': " + list.error().text);
 }
 
 std::string joined(const std::vector<std::string>& words) {
@@ -262,7 +262,7 @@ int calibrate_command(const CalibrateOptions& options) {
 }
 
 void add_calibrate(CLI::App& app) {
-  CLI::App* const command = app.add_subcommand("calibrate", "measure this machine once, so that every choice fits it");
+  CLI::App* const command = app.add_subcommand("calibrate", "measure this machine and write its profile");
   static CalibrateOptions options;
   static bool resume = false;
   auto* const quick = command->add_flag("--quick", options.quick, "coarse curves, in half a minute");
@@ -272,7 +272,7 @@ void add_calibrate(CLI::App& app) {
       "what to measure, of pack,unpack,send,receive,isend,irecv,gpu,collectives; the rest stays as it is in the file");
   auto* const gpu = command->add_flag("--gpu", options.gpu,
                                       "measure the GPU, too, and fail if there is none (default: if there is one)");
-  command->add_flag("--no-gpu", options.no_gpu, "leave the GPU out; what the file has of it stays")->excludes(gpu);
+  command->add_flag("--no-gpu", options.no_gpu, "do not measure the GPU; keep the file's GPU values")->excludes(gpu);
   command->add_option("-o,--output", options.output, "file to write (default: ~/.config/bestride/profile.json)");
   command->add_option("--mpiexec", options.mpiexec,
                       "launcher with its arguments, e.g. 'mpiexec -hosts a,b' to measure between two hosts");
@@ -282,13 +282,14 @@ void add_calibrate(CLI::App& app) {
       ->check(CLI::PositiveNumber);
   command
       ->add_option("--ranks", options.ranks,
-                   "ranks that measure collectives, where --mpiexec names several hosts (default: 4)")
+                   "ranks that measure collectives, if --mpiexec names several hosts (default: 4)")
       ->check(CLI::Range(2, 1 << 20));
-  command->add_option("--rails", options.rails,
-                      "NICs to try with a rank each, where --mpiexec names several hosts, such as eth0,eth1 (default: "
-                      "equal ones); off: don't, what the file has stays");
-  auto* const go_on = command->add_flag("--resume", resume, "go on where an interrupted run ended (the default)");
-  command->add_flag("--restart", options.restart, "measure everything anew")->excludes(go_on);
+  command->add_option("--nics", options.rails,
+                      "NICs to try, one per local rank, if --mpiexec names several hosts, such as eth0,eth1 (default: "
+                      "equal ones); off: keep the file's values");
+  auto* const go_on = command->add_flag("--resume", resume, "continue an interrupted run (the default)");
+  command->add_flag("--restart", options.restart, "discard intermediate results and measure everything again")
+      ->excludes(go_on);
   command->callback([] {
     if (const int code = calibrate_command(options); code != exit_good) finish(code);
   });

@@ -15,14 +15,14 @@
 namespace bestride {
 namespace {
 
-constexpr std::size_t most_output = 1 << 20;
+constexpr std::size_t max_output = 1 << 20;
 
 bool executable(const std::string& path) {
   struct stat info;
   return ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) && ::access(path.c_str(), X_OK) == 0;
 }
 
-/// Reads until end of file, `most_output` bytes or the deadline; false at the deadline.
+/// Reads until end of file, `max_output` bytes or the deadline; false at the deadline.
 bool read_all(int fd, std::string& text, std::chrono::steady_clock::time_point deadline) {
   for (;;) {
     const auto rest =
@@ -34,7 +34,7 @@ bool read_all(int fd, std::string& text, std::chrono::steady_clock::time_point d
     if (ready <= 0) return false;
     char buffer[4096];
     const ssize_t got = ::read(fd, buffer, sizeof buffer);
-    if (got <= 0 || text.size() > most_output) return true;
+    if (got <= 0 || text.size() > max_output) return true;
     text.append(buffer, static_cast<std::size_t>(got));
   }
 }

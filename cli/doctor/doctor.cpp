@@ -62,8 +62,7 @@ void doctor(const DoctorOptions& options) {
 
 void add_doctor(CLI::App& app) {
   const auto options = std::make_shared<DoctorOptions>();
-  CLI::App* const command =
-      app.add_subcommand("doctor", "look for what would keep the library from working here, or with a program");
+  CLI::App* const command = app.add_subcommand("doctor", "check whether the library works here, or with a program");
   command->add_option("program", options->program, "program the job runs")->type_name("PROGRAM");
   command->add_flag("--json", options->json, "as JSON");
   command->callback([options] { doctor(*options); });

@@ -43,11 +43,11 @@ void check_rails(Findings& findings) {
         "off, and there are " + std::to_string(could->size()) + " equal NICs (" + nics_text() +
             "); 'bestride calibrate' with several hosts finds out whether jobs are faster with a rank on each");
   }
-  findings.ok("rails", "local ranks take in turn " + rails_text(*here));
+  findings.ok("rails", "local ranks use in turn " + rails_text(*here));
   for (const char* name : device_variables(here->rails[0]))
     if (const char* value = std::getenv(name); value && *value)
       findings.note("rails", std::string(name) + "=" + value + " is set and stays, so " +
-                                 (here->by_profile ? "the profile" : "BESTRIDE_NICS") + " has no say there; unset " +
+                                 (here->by_profile ? "the profile" : "BESTRIDE_NICS") + " has no effect on it; unset " +
                                  (here->by_profile ? "it" : "one of them"));
 }
 

@@ -6,7 +6,7 @@
 #include <fstream>
 
 #include "cli/common/elf_file.hpp"
-#include "cli/common/engaged.hpp"
+#include "cli/common/intercepted.hpp"
 #include "cli/common/mpi_library.hpp"
 #include "cli/common/shell.hpp"
 #include "cli/doctor/checks.hpp"

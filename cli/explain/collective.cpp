@@ -37,9 +37,9 @@ CollectiveShape shape_of(const CollectiveQuestion& question) {
          " nodes; --ranks counts those of all nodes");
   shape.nodes = question.nodes;
   shape.ranks = question.ranks;
-  shape.most_on_a_node = (question.ranks + question.nodes - 1) / question.nodes;
-  shape.least_on_a_node = question.ranks / question.nodes;
-  shape.ring_entries = question.cyclic ? shape.most_on_a_node : 1;
+  shape.max_ranks_per_node = (question.ranks + question.nodes - 1) / question.nodes;
+  shape.min_ranks_per_node = question.ranks / question.nodes;
+  shape.ring_entries = question.cyclic ? shape.max_ranks_per_node : 1;
   shape.blocking = !question.nonblocking;
   return shape;
 }
@@ -108,7 +108,7 @@ void print_text(const CollectiveQuestion& question, const Answer& it) {
   std::printf("collective %s, %s, %s\n", question.collective.c_str(),
               size_text(static_cast<double>(it.shape.bytes)).c_str(), it.shape.blocking ? "blocking" : "nonblocking");
   std::printf("ranks      %d on %d nodes, %s\n", it.shape.ranks, it.shape.nodes,
-              question.cyclic ? "dealt out in turn" : "consecutive on a node");
+              question.cyclic ? "placed round-robin" : "consecutive on a node");
   std::printf("profile    %s\n", it.profile.c_str());
   if (!it.problem.empty()) std::printf("           %s\n", it.problem.c_str());
   std::printf("link       %s/s a node, %s/s with one rank sending, latency %s\n",

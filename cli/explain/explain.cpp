@@ -150,7 +150,7 @@ void add_explain(CLI::App& app) {
   CLI::Option* const type =
       command->add_option("type", question->type, "datatype, as in 'vector(1000,1,2,double)'")->type_name("TYPE");
   const auto count = std::make_shared<std::string>("1");
-  command->add_option("count", *count, "how many of it, default 1")->type_name("COUNT");
+  command->add_option("count", *count, "number of elements, default 1")->type_name("COUNT");
   const std::map<std::string, CallKind> calls{{"send", CallKind::send},   {"receive", CallKind::receive},
                                               {"isend", CallKind::isend}, {"irecv", CallKind::irecv},
                                               {"pack", CallKind::pack},   {"unpack", CallKind::unpack}};
@@ -164,9 +164,9 @@ void add_explain(CLI::App& app) {
   CLI::Option* const device = command->add_flag("--device", question->device, "the buffer is in device memory");
   command
       ->add_flag("--aware", question->aware,
-                 "and the MPI library takes device memory; with pack and unpack: so is the packed buffer")
+                 "the MPI library is GPU-aware; with pack and unpack: the packed buffer is in device memory, too")
       ->needs(device);
-  command->add_flag("--json", *json, "for a program");
+  command->add_flag("--json", *json, "as JSON");
   const auto of_all = std::make_shared<CollectiveQuestion>();
   std::vector<std::string> names;
   for (int i = 0; i < collective_count; ++i) names.emplace_back(name(static_cast<Collective>(i)));
@@ -183,7 +183,7 @@ void add_explain(CLI::App& app) {
       ->needs(collective)
       ->check(CLI::Range(1, 1 << 24));
   command->add_flag("--nonblocking", of_all->nonblocking, "the nonblocking or persistent form")->needs(collective);
-  command->add_flag("--cyclic", of_all->cyclic, "ranks are dealt out to the nodes in turn")->needs(collective);
+  command->add_flag("--cyclic", of_all->cyclic, "ranks are placed round-robin")->needs(collective);
   command->callback([=] {
     if (!of_all->collective.empty()) return explain_collective(*of_all, *json);
     if (question->type.empty())

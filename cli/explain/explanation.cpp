@@ -120,7 +120,7 @@ Result<Explanation> explain(const Question& question) {
   it.layout = intern(*all);
   std::optional<std::string> seen;
   const std::int64_t leaf = leaf_bytes(*parsed, seen);
-  it.shape = Shape::of(*it.layout, {element->unit_bytes, Spelling::leaf_of(leaf)});
+  it.shape = Shape::of(*it.layout, {element->unit_bytes, TypeRepresentation::leaf_of(leaf)});
   it.allowed = allowed_for(it, question, leaf);
   it.kernels = Packer(it.layout).text();
 

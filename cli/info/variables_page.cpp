@@ -34,6 +34,7 @@ std::string variables_page() {
       "invalid, "
       "the library\n"
       "reports it on stderr and uses the default. For an unknown `BESTRIDE_` name it prints the nearest known one.\n"
+      "`BESTRIDE_DISABLE`, `BESTRIDE_LOG` and `BESTRIDE_CONFIG` are read from the environment only.\n"
       "`bestride info --env` prints the value of each variable and where it comes from.\n\n"
       "| variable | values | default | what it does |\n|---|---|---|---|\n";
   for (const Variable& variable : variables()) {

@@ -130,9 +130,8 @@ void add_run(CLI::App& app, std::vector<std::string>& words) {
       app.add_subcommand("run", "start a job with the library preloaded: bestride run mpiexec -n 4 ./program");
   command->add_flag("--report", options->report, "print and write what was done at the end of the job");
   command->add_flag("--disable", options->disable, "preload, but leave every call to the MPI library (to compare)");
-  command->add_flag(
-      "--all-ranks", options->all_ranks,
-      "every rank of the job gets the preload, also if the launcher can't tell: spread collectives over the nodes");
+  command->add_flag("--all-ranks", options->all_ranks,
+                    "every rank has the preload library (BESTRIDE_ALL_RANKS=1): permit hierarchical collectives");
   command->add_option("--profile", options->profile, "machine profile to use")->type_name("FILE");
   command->add_option("--strategy", options->strategy, "force one strategy")
       ->check(CLI::IsMember(choices_of("BESTRIDE_STRATEGY")));

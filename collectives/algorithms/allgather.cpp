@@ -13,30 +13,30 @@
 namespace bestride {
 namespace {
 
-constexpr int most_pairs_at_a_time = 16;
+constexpr int max_pairs_at_a_time = 16;
 /// Messages in flight per pair of ranks, if there are several pairs: messages queued for one pair delay the others.
 /// Measured with 4 MiB and pieces of 16 KiB, for 8, 4 and 2 messages: 3 x 2 ranks at 200 Mbit/s 1.10, 1.08 and 1.07
 /// times the limit; 3, 1 and 2 ranks 1.10, 1.06 and 1.06; 4 x 2 at 50 Mbit/s 1.14, 1.11 and 1.06.
-constexpr int most_in_flight = 2;
+constexpr int max_in_flight = 2;
 
 /// Pairs that a rank serves at the same time; the same on all members.
 int pairs_at_a_time(const Hierarchy& h) noexcept {
-  return std::clamp((h.nodes() - 1) * h.most_lanes(), 1, most_pairs_at_a_time);
+  return std::clamp((h.nodes() - 1) * h.max_lanes(), 1, max_pairs_at_a_time);
 }
 
 class Share {
  public:
-  Share(Hierarchy& hierarchy, const NodeVectors& strings, const RelayPlan& plan, PipelineSettings pipeline,
-        std::int64_t unit, Kept* kept, PieceCode* code)
+  Share(Hierarchy& hierarchy, const NodeVectors& vectors, const RelayPlan& plan, PipelineSettings pipeline,
+        std::int64_t unit, PieceObserver* kept, PieceCode* code)
       : h_(hierarchy),
-        strings_(strings),
+        vectors_(vectors),
         plan_(plan),
         kept_(kept),
         code_(code),
         in_flight_(pipeline.in_flight),
         pairs_(pairs_at_a_time(hierarchy)),
         cut_{hierarchy.lanes(), piece(pipeline, unit), unit},
-        own_(hierarchy, strings, cut_.piece),
+        own_(hierarchy, vectors, cut_.piece),
         to_(peers_of(hierarchy, hierarchy.local_rank(), true)),
         from_(peers_of(hierarchy, hierarchy.local_rank(), false)),
         sent_(to_.size()),
@@ -84,7 +84,7 @@ class Share {
     }
     std::size_t pair() const noexcept { return pair_; }
     PeerMessage leg() const noexcept { return leg_ % 2 ? PeerMessage::onward : PeerMessage::own; }
-    int node() const noexcept { return legs_[leg_].stretch().node; }
+    int node() const noexcept { return legs_[leg_].relayed_range().node; }
     Range range() const noexcept { return legs_[leg_].range; }
 
    private:
@@ -127,16 +127,16 @@ class Share {
       std::int64_t count = 0;
       for (; pieces.next(); ++count) {
         Transfer& transfer = sent[static_cast<std::size_t>(count % in_flight_)];
-        if (count >= in_flight_) co_await until([&] { return h_.wire().done(transfer); });
+        if (count >= in_flight_) co_await until([&] { return h_.transport().done(transfer); });
         co_await until([&] {
           return leg == PeerMessage::own ? own_.here(pieces.range)
-                                         : relayed_.reached(pieces.stretch(), pieces.lane(), pieces.range);
+                                         : relayed_.reached(pieces.relayed_range(), pieces.lane(), pieces.range);
         });
-        const int node = pieces.stretch().node;
-        const std::byte* data = strings_.at(node, pieces.range);
+        const int node = pieces.relayed_range().node;
+        const std::byte* data = vectors_.at(node, pieces.range);
         if (!data) {
           std::byte* room = staging(to_send, leg, turn, count);
-          strings_.read(node, pieces.range, room);
+          vectors_.read(node, pieces.range, room);
           data = room;
         }
         std::int64_t bytes = pieces.range.length();
@@ -147,10 +147,10 @@ class Share {
             bytes = size;
           }
         }
-        transfer = h_.wire().send(to_[pair].rank, data, bytes);
+        transfer = h_.transport().send(to_[pair].rank, data, bytes);
       }
       for (std::int64_t i = std::max<std::int64_t>(0, count - in_flight_); i < count; ++i)
-        co_await until([&] { return h_.wire().done(sent[static_cast<std::size_t>(i % in_flight_)]); });
+        co_await until([&] { return h_.transport().done(sent[static_cast<std::size_t>(i % in_flight_)]); });
       if (leg == PeerMessage::own) sent_[pair].own_over = true;
     }
   }
@@ -171,13 +171,13 @@ class Share {
       for (; pieces.next(); ++first) {
         for (; last - first < in_flight_ && ahead.next(); ++last) {
           Posted& place = posted[static_cast<std::size_t>(last % in_flight_)];
-          std::byte* direct = strings_.at(ahead.stretch().node, ahead.range);
+          std::byte* direct = vectors_.at(ahead.relayed_range().node, ahead.range);
           place.staged = !direct;
           place.place = direct ? direct : staging(to_receive, leg, turn, last);
-          place.transfer = h_.wire().receive(from_[pair].rank, place.place, ahead.range.length());
+          place.transfer = h_.transport().receive(from_[pair].rank, place.place, ahead.range.length());
         }
         Posted& place = posted[static_cast<std::size_t>(first % in_flight_)];
-        co_await until([&] { return h_.wire().done(place.transfer); });
+        co_await until([&] { return h_.transport().done(place.transfer); });
         arrive(pieces, place.transfer.bytes, place.place, place.staged);
         ++received_[pair].pieces[static_cast<int>(leg)];
       }
@@ -187,15 +187,15 @@ class Share {
 
   /// `bytes` of a piece have arrived at `place`: in staging if `staged`, else in the user's buffer.
   void arrive(const PeerPieces& pieces, std::int64_t bytes, std::byte* place, bool staged) {
-    const RelayedRange& stretch = pieces.stretch();
+    const RelayedRange& relayed_range = pieces.relayed_range();
     if (code_ && bytes < pieces.range.length()) {
       std::byte* shorter = h_.staging() + (rooms(pairs_, in_flight_, true) - 1) * cut_.piece;
       std::memcpy(shorter, place, static_cast<std::size_t>(bytes));
-      if (!code_->decode(stretch.node, pieces.range, shorter, bytes, place)) throw std::exception();
+      if (!code_->decode(relayed_range.node, pieces.range, shorter, bytes, place)) throw std::exception();
     }
-    if (staged) strings_.write(stretch.node, pieces.range, place);
-    if (kept_) kept_->keep(stretch.node, pieces.range, place);
-    if (stretch.relay == h_.node()) relayed_.reach(stretch, pieces.lane(), pieces.range);
+    if (staged) vectors_.write(relayed_range.node, pieces.range, place);
+    if (kept_) kept_->keep(relayed_range.node, pieces.range, place);
+    if (relayed_range.relay == h_.node()) relayed_.reach(relayed_range, pieces.lane(), pieces.range);
   }
 
   /// Passes received pieces on to the neighbours.
@@ -204,25 +204,26 @@ class Share {
     for (Arrivals arrivals(*this, from_); arrivals.next();) {
       const int leg = static_cast<int>(arrivals.leg());
       const std::int64_t number = passed[arrivals.pair()].pieces[leg]++;
-      co_await until(
-          [&] { return received_[arrivals.pair()].pieces[leg] > number && h_.channels().vacant(Stream::arrived); });
-      strings_.read(arrivals.node(), arrivals.range(), h_.channels().slot(Stream::arrived));
-      h_.channels().publish(Stream::arrived);
+      co_await until([&] {
+        return received_[arrivals.pair()].pieces[leg] > number && h_.channels().vacant(ChannelKind::arrived);
+      });
+      vectors_.read(arrivals.node(), arrivals.range(), h_.channels().slot(ChannelKind::arrived));
+      h_.channels().publish(ChannelKind::arrived);
     }
   }
 
   Task take_arrived(int q) {
     for (Arrivals arrivals(*this, peers_of(h_, q, false)); arrivals.next();) {
-      co_await until([&] { return h_.channels().arrived(q, Stream::arrived) != nullptr; });
-      strings_.write(arrivals.node(), arrivals.range(), h_.channels().arrived(q, Stream::arrived));
-      h_.channels().take(q, Stream::arrived);
+      co_await until([&] { return h_.channels().arrived(q, ChannelKind::arrived) != nullptr; });
+      vectors_.write(arrivals.node(), arrivals.range(), h_.channels().arrived(q, ChannelKind::arrived));
+      h_.channels().take(q, ChannelKind::arrived);
     }
   }
 
   Hierarchy& h_;
-  const NodeVectors& strings_;
+  const NodeVectors& vectors_;
   const RelayPlan& plan_;
-  Kept* const kept_;
+  PieceObserver* const kept_;
   PieceCode* const code_;
   const int in_flight_, pairs_;
   const PieceLayout cut_;
@@ -234,19 +235,19 @@ class Share {
 
 }  // namespace
 
-Task allgather(Hierarchy& hierarchy, const NodeVectors& strings, PipelineSettings pipeline, std::int64_t unit,
-               Kept* kept, PieceCode* code) {
-  const RelayPlan plan(bytes_of(strings, hierarchy.nodes()), unit, pipeline.uneven);
+Task allgather(Hierarchy& hierarchy, const NodeVectors& vectors, PipelineSettings pipeline, std::int64_t unit,
+               PieceObserver* kept, PieceCode* code) {
+  const RelayPlan plan(bytes_of(vectors, hierarchy.nodes()), unit, pipeline.uneven);
   if (hierarchy.nodes() > 2) {
-    pipeline.in_flight = std::min(pipeline.in_flight, most_in_flight);
+    pipeline.in_flight = std::min(pipeline.in_flight, max_in_flight);
     std::int64_t longest = 0;
     for (int node = 0; node < hierarchy.nodes(); ++node)
-      for (const RelayedRange& stretch : plan.of(node))
-        longest = std::max(longest, stretch.range.length() / hierarchy.lanes());
+      for (const RelayedRange& relayed_range : plan.of(node))
+        longest = std::max(longest, relayed_range.range.length() / hierarchy.lanes());
     // Encoded forms of short pieces are longer in total.
     if (!plan.even() || !code) pipeline = pipeline.finer(longest, plan.even() ? 32 : 10);
   }
-  Share work(hierarchy, strings, plan, pipeline, unit, kept, code);
+  Share work(hierarchy, vectors, plan, pipeline, unit, kept, code);
   co_await work.run();
 }
 

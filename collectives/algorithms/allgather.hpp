@@ -24,13 +24,13 @@
 namespace bestride {
 
 /// Receives a copy of what this rank receives, to keep it.
-class Kept {
+class PieceObserver {
  public:
   /// A piece of another node's vector. Pieces come in the order of their arrival. `data` is valid during the call only.
   virtual void keep(int node, Range range, const std::byte* data) noexcept = 0;
 
  protected:
-  ~Kept() = default;
+  ~PieceObserver() = default;
 };
 
 /// A shorter encoding of pieces for the network. A message shorter than its piece is encoded; a message of the same
@@ -49,10 +49,10 @@ class PieceCode {
   ~PieceCode() = default;
 };
 
-/// `strings`: on entry this rank's part of its own node's vector is filled in; the rest is filled in by the task. Cuts
+/// `vectors`: on entry this rank's part of its own node's vector is filled in; the rest is filled in by the task. Cuts
 /// are at multiples of `unit` bytes. `kept` may be nullptr. `code` may be nullptr, but then on all members. All
 /// arguments outlive the task. The task fails if a piece can't be decoded.
-Task allgather(Hierarchy& hierarchy, const NodeVectors& strings, PipelineSettings pipeline, std::int64_t unit = 1,
-               Kept* kept = nullptr, PieceCode* code = nullptr);
+Task allgather(Hierarchy& hierarchy, const NodeVectors& vectors, PipelineSettings pipeline, std::int64_t unit = 1,
+               PieceObserver* kept = nullptr, PieceCode* code = nullptr);
 
 }  // namespace bestride

@@ -18,7 +18,7 @@ struct Gathered {
     for (int rank = 0; rank < job.ranks(); ++rank) {
       blocks.push_back(std::make_unique<TestBlocks>(bytes, random() % 3 == 0));
       blocks.back()->fill(rank);
-      strings.push_back(std::make_unique<RankBlocks>(job.topology(), *blocks.back()));
+      vectors.push_back(std::make_unique<RankBlocks>(job.topology(), *blocks.back()));
     }
   }
   bool all_hold_all() const {
@@ -28,7 +28,7 @@ struct Gathered {
     return true;
   }
   std::vector<std::unique_ptr<TestBlocks>> blocks;
-  std::vector<std::unique_ptr<RankBlocks>> strings;
+  std::vector<std::unique_ptr<RankBlocks>> vectors;
 };
 
 /// Checks the bytes in and out of every node for one allgather of vectors of these sizes. The busiest direction carries
@@ -47,7 +47,7 @@ void expect_least_bytes(const SimulatedJob& job, const std::vector<std::int64_t>
   }
 }
 
-TEST(Share, GivesEveryRankEveryBlockAndCrossesEveryLinkOnce) {
+TEST(Allgather, GivesEveryRankEveryBlockAndCrossesEveryLinkOnce) {
   std::mt19937_64 random(1);
   for (int round = 0; round < 300; ++round) {
     const std::vector<int> nodes = random_placement(random);
@@ -59,20 +59,20 @@ TEST(Share, GivesEveryRankEveryBlockAndCrossesEveryLinkOnce) {
     for (int again = 0; again < 2; ++again) {
       std::vector<Task> tasks;
       for (int rank = 0; rank < job.ranks(); ++rank)
-        tasks.push_back(allgather(job.at(rank), *gathered.strings[static_cast<std::size_t>(rank)], pipeline));
+        tasks.push_back(allgather(job.at(rank), *gathered.vectors[static_cast<std::size_t>(rank)], pipeline));
       ASSERT_TRUE(job.run(std::move(tasks))) << "round " << round;
       ASSERT_TRUE(gathered.all_hold_all()) << "round " << round;
     }
-    const std::vector<std::int64_t> strings = node_bytes(job.topology(), bytes);
-    const std::int64_t all = std::accumulate(strings.begin(), strings.end(), std::int64_t{0});
+    const std::vector<std::int64_t> vectors = node_bytes(job.topology(), bytes);
+    const std::int64_t all = std::accumulate(vectors.begin(), vectors.end(), std::int64_t{0});
     for (int node = 0; node < job.topology().nodes(); ++node) {
-      EXPECT_EQ(job.bytes_in(node), 2 * (all - strings[static_cast<std::size_t>(node)]));
-      EXPECT_EQ(job.bytes_out(node), 2 * strings[static_cast<std::size_t>(node)] * (job.topology().nodes() - 1));
+      EXPECT_EQ(job.bytes_in(node), 2 * (all - vectors[static_cast<std::size_t>(node)]));
+      EXPECT_EQ(job.bytes_out(node), 2 * vectors[static_cast<std::size_t>(node)] * (job.topology().nodes() - 1));
     }
   }
 }
 
-TEST(Share, ANodeThatIsLateHoldsUpNothingThatComesBeforeIt) {
+TEST(Allgather, ANodeThatIsLateHoldsUpNothingThatComesBeforeIt) {
   std::vector<int> nodes;
   for (int rank = 0; rank < 40; ++rank) nodes.push_back(rank / 2);
   SimulatedJob job(nodes, 3);
@@ -82,7 +82,7 @@ TEST(Share, ANodeThatIsLateHoldsUpNothingThatComesBeforeIt) {
   for (int rank = 0; rank < job.ranks(); ++rank)
     if (nodes[static_cast<std::size_t>(rank)] != 2)
       tasks[static_cast<std::size_t>(rank)] =
-          allgather(job.at(rank), *gathered.strings[static_cast<std::size_t>(rank)], {50, 2});
+          allgather(job.at(rank), *gathered.vectors[static_cast<std::size_t>(rank)], {50, 2});
   ASSERT_FALSE(job.run(std::move(tasks)));
   // Node 0 receives from ranks 19, 18, ... 4 at the same time, and from rank 2 only after that.
   for (int rank : {0, 1})
@@ -91,14 +91,14 @@ TEST(Share, ANodeThatIsLateHoldsUpNothingThatComesBeforeIt) {
 }
 
 /// Marks every byte that it receives; counts bytes received twice.
-class Marked final : public Kept {
+class Marked final : public PieceObserver {
  public:
-  Marked(const std::vector<std::int64_t>& bytes, const NodeVectors& strings) : strings_(strings) {
+  Marked(const std::vector<std::int64_t>& bytes, const NodeVectors& vectors) : vectors_(vectors) {
     for (const std::int64_t b : bytes) seen_.emplace_back(static_cast<std::size_t>(b));
   }
   void keep(int node, Range range, const std::byte* data) noexcept override {
     std::vector<std::byte> there(static_cast<std::size_t>(range.length()));
-    strings_.read(node, range, there.data());
+    vectors_.read(node, range, there.data());
     if (range.length() > 0 && std::memcmp(there.data(), data, there.size()) != 0) ++wrong;
     for (std::int64_t i = range.first; i < range.last; ++i)
       seen_[static_cast<std::size_t>(node)][static_cast<std::size_t>(i)] += 1;
@@ -107,7 +107,7 @@ class Marked final : public Kept {
   int wrong = 0;
 
  private:
-  const NodeVectors& strings_;
+  const NodeVectors& vectors_;
   std::vector<std::vector<char>> seen_;
 };
 
@@ -138,7 +138,7 @@ class AsBefore final : public PieceCode {
   long* const onward_;
 };
 
-TEST(Share, OfUnequalNodesLoadsTheBusiestLinkWithWhatItMustCarry) {
+TEST(Allgather, OfUnequalNodesLoadsTheBusiestLinkWithWhatItMustCarry) {
   std::mt19937_64 random(2);
   int uneven = 0;
   long onward = 0;
@@ -148,11 +148,11 @@ TEST(Share, OfUnequalNodesLoadsTheBusiestLinkWithWhatItMustCarry) {
     const std::int64_t unit = static_cast<std::int64_t>(1 + random() % 8);
     const std::vector<std::int64_t> bytes =
         random_unequal_sizes(random, nodes.size(), random() % 2 ? 2000 : 30000, unit);
-    const std::vector<std::int64_t> strings = node_bytes(job.topology(), bytes);
+    const std::vector<std::int64_t> vectors = node_bytes(job.topology(), bytes);
     const PipelineSettings pipeline{static_cast<std::int64_t>(unit + random() % 4096),
                                     static_cast<int>(1 + random() % 4), 0,
                                     static_cast<std::int64_t>(random() % 3 * 1000)};
-    uneven += !RelayPlan(strings, unit, pipeline.uneven).even();
+    uneven += !RelayPlan(vectors, unit, pipeline.uneven).even();
     Gathered gathered(job, bytes, random), older(job, bytes, random);
     const bool coded = random() % 2;
     if (coded) job.allow_shorter_messages();
@@ -163,17 +163,17 @@ TEST(Share, OfUnequalNodesLoadsTheBusiestLinkWithWhatItMustCarry) {
     std::vector<Task> tasks;
     for (int rank = 0; rank < job.ranks(); ++rank) {
       const auto i = static_cast<std::size_t>(rank);
-      marked.push_back(std::make_unique<Marked>(strings, *gathered.strings[i]));
-      codes.push_back(std::make_unique<AsBefore>(*older.strings[i], job.topology().node_of(rank), &onward));
-      tasks.push_back(allgather(job.at(rank), *gathered.strings[i], pipeline, unit, marked.back().get(),
+      marked.push_back(std::make_unique<Marked>(vectors, *gathered.vectors[i]));
+      codes.push_back(std::make_unique<AsBefore>(*older.vectors[i], job.topology().node_of(rank), &onward));
+      tasks.push_back(allgather(job.at(rank), *gathered.vectors[i], pipeline, unit, marked.back().get(),
                                 coded ? codes.back().get() : nullptr));
     }
     ASSERT_TRUE(job.run(std::move(tasks))) << "round " << round;
     ASSERT_TRUE(gathered.all_hold_all()) << "round " << round;
-    if (!coded) expect_least_bytes(job, strings, unit, pipeline);
+    if (!coded) expect_least_bytes(job, vectors, unit, pipeline);
     for (int node = 0; node < job.topology().nodes(); ++node)
       for (int from = 0; from < job.topology().nodes(); ++from)
-        for (std::size_t byte = 0; byte < static_cast<std::size_t>(strings[static_cast<std::size_t>(from)]); ++byte) {
+        for (std::size_t byte = 0; byte < static_cast<std::size_t>(vectors[static_cast<std::size_t>(from)]); ++byte) {
           int seen = 0;
           for (const int rank : job.topology().ranks_on(node))
             seen += marked[static_cast<std::size_t>(rank)]->seen(from, byte);

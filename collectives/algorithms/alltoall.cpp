@@ -108,14 +108,14 @@ class Exchange {
   template <class Use>
   void blocks(int from, Range range, int q, Use use) const noexcept {
     for (const int rank : h_.topology().ranks_on(from)) {
-      const Range whole = block(rank, q), met = common(whole, range);
+      const Range whole = block(rank, q), met = intersection(whole, range);
       if (met.length() > 0) use(rank, Range{met.first - whole.first, met.last - whole.first}, met.first - range.first);
     }
   }
   /// True if local rank q receives a part of this range.
   bool any_for(int from, Range range, int q) const noexcept {
     for (const int rank : h_.topology().ranks_on(from))
-      if (common(block(rank, q), range).length() > 0) return true;
+      if (intersection(block(rank, q), range).length() > 0) return true;
     return false;
   }
 
@@ -135,7 +135,7 @@ class Exchange {
 
   /// True if local rank q hands a part of a sent piece to the carrier.
   bool hands(int q, const Turns& turn) const noexcept {
-    return q != turn.here && common(row(turn.node, q), turn.range).length() > 0;
+    return q != turn.here && intersection(row(turn.node, q), turn.range).length() > 0;
   }
   void count_ahead() noexcept {
     for (Turns turn(*this, true); turn.next();)
@@ -147,18 +147,18 @@ class Exchange {
   Task give() {
     for (Turns turn(*this, true); turn.next();) {
       if (!hands(h_.local_rank(), turn)) continue;
-      const Range own = row(turn.node, h_.local_rank()), met = common(own, turn.range);
-      co_await until([&] { return h_.channels().vacant(Stream::own); });
-      rows_.read(turn.node, {met.first - own.first, met.last - own.first}, h_.channels().slot(Stream::own));
-      h_.channels().publish(Stream::own, turn.here);
+      const Range own = row(turn.node, h_.local_rank()), met = intersection(own, turn.range);
+      co_await until([&] { return h_.channels().vacant(ChannelKind::own); });
+      rows_.read(turn.node, {met.first - own.first, met.last - own.first}, h_.channels().slot(ChannelKind::own));
+      h_.channels().publish(ChannelKind::own, turn.here);
     }
     for (std::int64_t i = 0; i < pieces_in(block_, piece_); ++i)
       for (int step = 1; step < h_.local_ranks(); ++step) {
         const int q = (h_.local_rank() + step) % h_.local_ranks();
         const Range range = piece_of({0, block_}, i, piece_);
-        co_await until([&] { return h_.channels().vacant(Stream::own); });
-        input_.of(rank_of(q)).read(h_.channels().slot(Stream::own), range.first, range.last);
-        h_.channels().publish(Stream::own, q);
+        co_await until([&] { return h_.channels().vacant(ChannelKind::own); });
+        input_.of(rank_of(q)).read(h_.channels().slot(ChannelKind::own), range.first, range.last);
+        h_.channels().publish(ChannelKind::own, q);
       }
   }
   Task take_local(int from) {
@@ -167,13 +167,13 @@ class Exchange {
       for (int step = 1; step < h_.local_ranks(); ++step) {
         const int q = (from + step) % h_.local_ranks();
         if (q != h_.local_rank()) {
-          h_.channels().skip(from, Stream::own);
+          h_.channels().skip(from, ChannelKind::own);
           continue;
         }
-        co_await until([&] { return h_.channels().arrived(from, Stream::own) != nullptr; });
+        co_await until([&] { return h_.channels().arrived(from, ChannelKind::own) != nullptr; });
         const Range range = piece_of({0, block_}, i, piece_);
-        output_.of(rank_of(from)).write(h_.channels().arrived(from, Stream::own), range.first, range.last);
-        h_.channels().take(from, Stream::own);
+        output_.of(rank_of(from)).write(h_.channels().arrived(from, ChannelKind::own), range.first, range.last);
+        h_.channels().take(from, ChannelKind::own);
       }
   }
 
@@ -185,38 +185,39 @@ class Exchange {
       if (turn.here != h_.local_rank()) {
         for (int q = 0; q < h_.local_ranks(); ++q) {
           if (q == h_.local_rank() || !hands(q, turn)) continue;
-          h_.channels().skip(q, Stream::own);
+          h_.channels().skip(q, ChannelKind::own);
           --ahead_[static_cast<std::size_t>(q)];
         }
         continue;
       }
       const int slot = count % in_flight_;
-      if (count >= in_flight_) co_await until([&] { return h_.wire().done(sent[static_cast<std::size_t>(slot)]); });
+      if (count >= in_flight_)
+        co_await until([&] { return h_.transport().done(sent[static_cast<std::size_t>(slot)]); });
       const Range own = row(turn.node, h_.local_rank());
       const std::byte* data = nullptr;
-      if (common(own, turn.range) == turn.range)
+      if (intersection(own, turn.range) == turn.range)
         data = rows_.at(turn.node, {turn.range.first - own.first, turn.range.last - own.first});
       if (!data) {
         for (int q = 0; q < h_.local_ranks(); ++q) {
-          const Range met = common(row(turn.node, q), turn.range);
+          const Range met = intersection(row(turn.node, q), turn.range);
           if (met.length() <= 0) continue;
           std::byte* place = staging(slot) + (met.first - turn.range.first);
           if (q == h_.local_rank()) {
             rows_.read(turn.node, {met.first - own.first, met.last - own.first}, place);
             continue;
           }
-          co_await until([&] { return h_.channels().arrived(q, Stream::own) != nullptr; });
-          std::memcpy(place, h_.channels().arrived(q, Stream::own), static_cast<std::size_t>(met.length()));
-          h_.channels().take(q, Stream::own);
+          co_await until([&] { return h_.channels().arrived(q, ChannelKind::own) != nullptr; });
+          std::memcpy(place, h_.channels().arrived(q, ChannelKind::own), static_cast<std::size_t>(met.length()));
+          h_.channels().take(q, ChannelKind::own);
           --ahead_[static_cast<std::size_t>(q)];
         }
         data = staging(slot);
       }
-      sent[static_cast<std::size_t>(slot)] = h_.wire().send(turn.there, data, turn.range.length());
+      sent[static_cast<std::size_t>(slot)] = h_.transport().send(turn.there, data, turn.range.length());
       ++count;
     }
     for (int i = std::max(0, count - in_flight_); i < count; ++i)
-      co_await until([&] { return h_.wire().done(sent[static_cast<std::size_t>(i % in_flight_)]); });
+      co_await until([&] { return h_.transport().done(sent[static_cast<std::size_t>(i % in_flight_)]); });
   }
 
   /// Receives what this rank carries, keeps its own blocks and hands the rest to their owners.
@@ -241,10 +242,10 @@ class Exchange {
           if (part.length() == ahead.range.length()) direct = output_.of(rank).at(part.first);
         });
         place.staged = direct ? nullptr : staging(in_flight_ + last % in_flight_);
-        place.transfer = h_.wire().receive(ahead.there, direct ? direct : place.staged, ahead.range.length());
+        place.transfer = h_.transport().receive(ahead.there, direct ? direct : place.staged, ahead.range.length());
       }
       Posted& place = posted[static_cast<std::size_t>(first % in_flight_)];
-      co_await until([&] { return h_.wire().done(place.transfer); });
+      co_await until([&] { return h_.transport().done(place.transfer); });
       for (int q = 0; place.staged && q < h_.local_ranks(); ++q) {
         if (q == h_.local_rank()) {
           blocks(turn.node, turn.range, q, [&](int rank, Range part, std::int64_t at) {
@@ -253,13 +254,13 @@ class Exchange {
           continue;
         }
         if (!any_for(turn.node, turn.range, q)) continue;
-        co_await until([&] { return h_.channels().vacant(Stream::arrived); });
-        std::byte* slot = h_.channels().slot(Stream::arrived);
+        co_await until([&] { return h_.channels().vacant(ChannelKind::arrived); });
+        std::byte* slot = h_.channels().slot(ChannelKind::arrived);
         blocks(turn.node, turn.range, q, [&](int, Range part, std::int64_t at) {
           std::memcpy(slot, place.staged + at, static_cast<std::size_t>(part.length()));
           slot += part.length();
         });
-        h_.channels().publish(Stream::arrived, q);
+        h_.channels().publish(ChannelKind::arrived, q);
       }
     }
   }
@@ -271,16 +272,16 @@ class Exchange {
       for (int q = 0; q < h_.local_ranks(); ++q) {
         if (q == from || !any_for(turn.node, turn.range, q)) continue;
         if (q != h_.local_rank()) {
-          h_.channels().skip(from, Stream::arrived);
+          h_.channels().skip(from, ChannelKind::arrived);
           continue;
         }
-        co_await until([&] { return h_.channels().arrived(from, Stream::arrived) != nullptr; });
-        const std::byte* data = h_.channels().arrived(from, Stream::arrived);
+        co_await until([&] { return h_.channels().arrived(from, ChannelKind::arrived) != nullptr; });
+        const std::byte* data = h_.channels().arrived(from, ChannelKind::arrived);
         blocks(turn.node, turn.range, q, [&](int rank, Range part, std::int64_t) {
           output_.of(rank).write(data, part.first, part.last);
           data += part.length();
         });
-        h_.channels().take(from, Stream::arrived);
+        h_.channels().take(from, ChannelKind::arrived);
       }
     }
   }

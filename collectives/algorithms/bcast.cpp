@@ -31,11 +31,12 @@ class Broadcast {
     if (previous_ >= 0) {
       tasks.push_back(receive());
       for (int q = 0; q < h_.local_ranks(); ++q)
-        if (q != h_.local_rank()) tasks.push_back(take(q, Stream::arrived, lanes_of(q, h_.local_ranks(), h_.lanes())));
+        if (q != h_.local_rank())
+          tasks.push_back(take(q, ChannelKind::arrived, lanes_of(q, h_.local_ranks(), h_.lanes())));
     } else if (h_.rank() == root_) {
       if (h_.local_ranks() > 1) tasks.push_back(give());
     } else {
-      tasks.push_back(take(h_.topology().local_rank_of(root_), Stream::own, {0, h_.lanes()}));
+      tasks.push_back(take(h_.topology().local_rank_of(root_), ChannelKind::own, {0, h_.lanes()}));
     }
     co_await all_of(tasks);
   }
@@ -47,13 +48,13 @@ class Broadcast {
   /// The root hands all data to its node.
   Task give() {
     for (LanePieces piece = pieces({0, h_.lanes()}); piece.next();) {
-      co_await until([&] { return h_.channels().vacant(Stream::own); });
-      data_.read(h_.channels().slot(Stream::own), piece.range.first, piece.range.last);
-      h_.channels().publish(Stream::own);
+      co_await until([&] { return h_.channels().vacant(ChannelKind::own); });
+      data_.read(h_.channels().slot(ChannelKind::own), piece.range.first, piece.range.last);
+      h_.channels().publish(ChannelKind::own);
     }
   }
 
-  Task take(int from, Stream stream, Lanes lanes) {
+  Task take(int from, ChannelKind stream, Lanes lanes) {
     for (LanePieces piece = pieces(lanes); piece.next();) {
       co_await until([&] { return h_.channels().arrived(from, stream) != nullptr; });
       data_.write(h_.channels().arrived(from, stream), piece.range.first, piece.range.last);
@@ -68,17 +69,17 @@ class Broadcast {
     for (LanePieces piece = pieces(h_.own_lanes()); piece.next(); ++count) {
       const int slot = count % in_flight_;
       Transfer& transfer = sent[static_cast<std::size_t>(slot)];
-      if (count >= in_flight_) co_await until([&] { return h_.wire().done(transfer); });
+      if (count >= in_flight_) co_await until([&] { return h_.transport().done(transfer); });
       co_await until([&] { return here_[static_cast<std::size_t>(piece.lane)] >= piece.range.last; });
       const std::byte* data = data_.at(piece.range.first);
       if (!data) {
         data_.read(staging(slot), piece.range.first, piece.range.last);
         data = staging(slot);
       }
-      transfer = h_.wire().send(h_.carrier(next_, piece.lane), data, piece.range.length());
+      transfer = h_.transport().send(h_.carrier(next_, piece.lane), data, piece.range.length());
     }
     for (int i = std::max(0, count - in_flight_); i < count; ++i)
-      co_await until([&] { return h_.wire().done(sent[static_cast<std::size_t>(i % in_flight_)]); });
+      co_await until([&] { return h_.transport().done(sent[static_cast<std::size_t>(i % in_flight_)]); });
   }
 
   Task receive() {
@@ -90,16 +91,16 @@ class Broadcast {
         std::byte* place = data_.at(ahead.range.first);
         if (!place) place = staging(in_flight_ + last % in_flight_);
         posted[static_cast<std::size_t>(last % in_flight_)] =
-            h_.wire().receive(h_.carrier(previous_, ahead.lane), place, ahead.range.length());
+            h_.transport().receive(h_.carrier(previous_, ahead.lane), place, ahead.range.length());
       }
-      co_await until([&] { return h_.wire().done(posted[static_cast<std::size_t>(first % in_flight_)]); });
+      co_await until([&] { return h_.transport().done(posted[static_cast<std::size_t>(first % in_flight_)]); });
       if (!data_.at(piece.range.first))
         data_.write(staging(in_flight_ + first % in_flight_), piece.range.first, piece.range.last);
       here_[static_cast<std::size_t>(piece.lane)] = piece.range.last;
       if (h_.local_ranks() == 1) continue;
-      co_await until([&] { return h_.channels().vacant(Stream::arrived); });
-      data_.read(h_.channels().slot(Stream::arrived), piece.range.first, piece.range.last);
-      h_.channels().publish(Stream::arrived);
+      co_await until([&] { return h_.channels().vacant(ChannelKind::arrived); });
+      data_.read(h_.channels().slot(ChannelKind::arrived), piece.range.first, piece.range.last);
+      h_.channels().publish(ChannelKind::arrived);
     }
   }
 

@@ -12,9 +12,9 @@ namespace {
 
 class Collect {
  public:
-  Collect(Hierarchy& hierarchy, const NodeVectors& strings, int root, PipelineSettings pipeline, std::int64_t unit)
+  Collect(Hierarchy& hierarchy, const NodeVectors& vectors, int root, PipelineSettings pipeline, std::int64_t unit)
       : h_(hierarchy),
-        strings_(strings),
+        vectors_(vectors),
         root_(root),
         root_node_(hierarchy.topology().node_of(root)),
         root_local_(hierarchy.topology().local_rank_of(root)),
@@ -43,22 +43,22 @@ class Collect {
   }
 
  private:
-  Range part(int local_rank) const noexcept { return strings_.part(h_.node(), local_rank); }
+  Range part(int local_rank) const noexcept { return vectors_.part(h_.node(), local_rank); }
   std::byte* staging(int index) noexcept { return h_.staging() + index * cut_.piece; }
   /// What local rank q of the root's node receives.
   OtherNodesPieces arriving(int q) const noexcept {
-    return {strings_, cut_, h_.nodes(), root_node_, lanes_of(q, h_.local_ranks(), h_.lanes())};
+    return {vectors_, cut_, h_.nodes(), root_node_, lanes_of(q, h_.local_ranks(), h_.lanes())};
   }
 
   /// Hands the carriers of this node what this rank has in their lanes.
   Task give_carriers() {
-    for (LanePieces piece(strings_, cut_, h_.node(), {0, h_.lanes()}); piece.next();) {
+    for (LanePieces piece(vectors_, cut_, h_.node(), {0, h_.lanes()}); piece.next();) {
       const int reader = h_.local_carrier(piece.lane);
-      const Range given = common(piece.range, part(h_.local_rank()));
+      const Range given = intersection(piece.range, part(h_.local_rank()));
       if (reader == h_.local_rank() || given.length() <= 0) continue;
-      co_await until([&] { return h_.channels().vacant(Stream::own); });
-      strings_.read(h_.node(), given, h_.channels().slot(Stream::own));
-      h_.channels().publish(Stream::own, reader);
+      co_await until([&] { return h_.channels().vacant(ChannelKind::own); });
+      vectors_.read(h_.node(), given, h_.channels().slot(ChannelKind::own));
+      h_.channels().publish(ChannelKind::own, reader);
     }
   }
 
@@ -67,38 +67,40 @@ class Collect {
     std::vector<Transfer> sent(static_cast<std::size_t>(in_flight_));
     const Range own = part(h_.local_rank());
     int count = 0;
-    for (LanePieces piece(strings_, cut_, h_.node(), {0, h_.lanes()}); piece.next();) {
+    for (LanePieces piece(vectors_, cut_, h_.node(), {0, h_.lanes()}); piece.next();) {
       const int carrier = h_.local_carrier(piece.lane);
       if (carrier != h_.local_rank()) {
         for (int q = 0; q < h_.local_ranks(); ++q)
-          if (q != h_.local_rank() && q != carrier && common(piece.range, part(q)).length() > 0)
-            h_.channels().skip(q, Stream::own);
+          if (q != h_.local_rank() && q != carrier && intersection(piece.range, part(q)).length() > 0)
+            h_.channels().skip(q, ChannelKind::own);
         continue;
       }
       const int slot = count % in_flight_;
-      if (count >= in_flight_) co_await until([&] { return h_.wire().done(sent[static_cast<std::size_t>(slot)]); });
-      const std::byte* data = common(piece.range, own) == piece.range ? strings_.at(h_.node(), piece.range) : nullptr;
+      if (count >= in_flight_)
+        co_await until([&] { return h_.transport().done(sent[static_cast<std::size_t>(slot)]); });
+      const std::byte* data =
+          intersection(piece.range, own) == piece.range ? vectors_.at(h_.node(), piece.range) : nullptr;
       if (!data) {
         for (int q = 0; q < h_.local_ranks(); ++q) {
-          const Range met = common(piece.range, part(q));
+          const Range met = intersection(piece.range, part(q));
           if (met.length() <= 0) continue;
           std::byte* place = staging(slot) + (met.first - piece.range.first);
           if (q == h_.local_rank()) {
-            strings_.read(h_.node(), met, place);
+            vectors_.read(h_.node(), met, place);
             continue;
           }
-          co_await until([&] { return h_.channels().arrived(q, Stream::own) != nullptr; });
-          std::memcpy(place, h_.channels().arrived(q, Stream::own), static_cast<std::size_t>(met.length()));
-          h_.channels().take(q, Stream::own);
+          co_await until([&] { return h_.channels().arrived(q, ChannelKind::own) != nullptr; });
+          std::memcpy(place, h_.channels().arrived(q, ChannelKind::own), static_cast<std::size_t>(met.length()));
+          h_.channels().take(q, ChannelKind::own);
         }
         data = staging(slot);
       }
       sent[static_cast<std::size_t>(slot)] =
-          h_.wire().send(h_.carrier(root_node_, piece.lane), data, piece.range.length());
+          h_.transport().send(h_.carrier(root_node_, piece.lane), data, piece.range.length());
       ++count;
     }
     for (int i = std::max(0, count - in_flight_); i < count; ++i)
-      co_await until([&] { return h_.wire().done(sent[static_cast<std::size_t>(i % in_flight_)]); });
+      co_await until([&] { return h_.transport().done(sent[static_cast<std::size_t>(i % in_flight_)]); });
   }
 
   /// On the root's node: receives the lanes of this rank. The root keeps what arrives; any other rank hands it to the
@@ -114,29 +116,30 @@ class Collect {
     for (; piece.next(); ++first) {
       for (; last - first < in_flight_ && ahead.next(); ++last) {
         Posted& place = posted[static_cast<std::size_t>(last % in_flight_)];
-        std::byte* direct = h_.rank() == root_ ? strings_.at(ahead.node(), ahead.range()) : nullptr;
+        std::byte* direct = h_.rank() == root_ ? vectors_.at(ahead.node(), ahead.range()) : nullptr;
         place.staged = direct ? nullptr : staging(last % in_flight_);
-        place.transfer = h_.wire().receive(h_.carrier(ahead.node(), ahead.lane()), direct ? direct : place.staged,
-                                           ahead.range().length());
+        place.transfer = h_.transport().receive(h_.carrier(ahead.node(), ahead.lane()), direct ? direct : place.staged,
+                                                ahead.range().length());
       }
       Posted& place = posted[static_cast<std::size_t>(first % in_flight_)];
-      co_await until([&] { return h_.wire().done(place.transfer); });
+      co_await until([&] { return h_.transport().done(place.transfer); });
       if (h_.rank() == root_) {
-        if (place.staged) strings_.write(piece.node(), piece.range(), place.staged);
+        if (place.staged) vectors_.write(piece.node(), piece.range(), place.staged);
         continue;
       }
-      co_await until([&] { return h_.channels().vacant(Stream::arrived); });
-      std::memcpy(h_.channels().slot(Stream::arrived), place.staged, static_cast<std::size_t>(piece.range().length()));
-      h_.channels().publish(Stream::arrived, root_local_);
+      co_await until([&] { return h_.channels().vacant(ChannelKind::arrived); });
+      std::memcpy(h_.channels().slot(ChannelKind::arrived), place.staged,
+                  static_cast<std::size_t>(piece.range().length()));
+      h_.channels().publish(ChannelKind::arrived, root_local_);
     }
   }
 
   Task give_root() {
     const Range own = part(h_.local_rank());
     for (std::int64_t i = 0; i < pieces_in(own.length(), cut_.piece); ++i) {
-      co_await until([&] { return h_.channels().vacant(Stream::own); });
-      strings_.read(h_.node(), piece_of(own, i, cut_.piece), h_.channels().slot(Stream::own));
-      h_.channels().publish(Stream::own, root_local_);
+      co_await until([&] { return h_.channels().vacant(ChannelKind::own); });
+      vectors_.read(h_.node(), piece_of(own, i, cut_.piece), h_.channels().slot(ChannelKind::own));
+      h_.channels().publish(ChannelKind::own, root_local_);
     }
   }
 
@@ -144,29 +147,29 @@ class Collect {
   void pass_over_neighbours() noexcept {
     for (int q = 0; q < h_.local_ranks(); ++q) {
       if (q == h_.local_rank() || q == root_local_) continue;
-      h_.channels().skip(q, Stream::own, pieces_in(part(q).length(), cut_.piece));
-      for (OtherNodesPieces piece = arriving(q); piece.next();) h_.channels().skip(q, Stream::arrived);
+      h_.channels().skip(q, ChannelKind::own, pieces_in(part(q).length(), cut_.piece));
+      for (OtherNodesPieces piece = arriving(q); piece.next();) h_.channels().skip(q, ChannelKind::arrived);
     }
   }
 
   Task take_own(int q) {
     for (std::int64_t i = 0; i < pieces_in(part(q).length(), cut_.piece); ++i) {
-      co_await until([&] { return h_.channels().arrived(q, Stream::own) != nullptr; });
-      strings_.write(h_.node(), piece_of(part(q), i, cut_.piece), h_.channels().arrived(q, Stream::own));
-      h_.channels().take(q, Stream::own);
+      co_await until([&] { return h_.channels().arrived(q, ChannelKind::own) != nullptr; });
+      vectors_.write(h_.node(), piece_of(part(q), i, cut_.piece), h_.channels().arrived(q, ChannelKind::own));
+      h_.channels().take(q, ChannelKind::own);
     }
   }
 
   Task take_arrived(int q) {
     for (OtherNodesPieces piece = arriving(q); piece.next();) {
-      co_await until([&] { return h_.channels().arrived(q, Stream::arrived) != nullptr; });
-      strings_.write(piece.node(), piece.range(), h_.channels().arrived(q, Stream::arrived));
-      h_.channels().take(q, Stream::arrived);
+      co_await until([&] { return h_.channels().arrived(q, ChannelKind::arrived) != nullptr; });
+      vectors_.write(piece.node(), piece.range(), h_.channels().arrived(q, ChannelKind::arrived));
+      h_.channels().take(q, ChannelKind::arrived);
     }
   }
 
   Hierarchy& h_;
-  const NodeVectors& strings_;
+  const NodeVectors& vectors_;
   const int root_, root_node_, root_local_;
   const PieceLayout cut_;
   const int in_flight_;
@@ -174,8 +177,8 @@ class Collect {
 
 }  // namespace
 
-Task gather(Hierarchy& hierarchy, const NodeVectors& strings, int root, PipelineSettings pipeline, std::int64_t unit) {
-  Collect work(hierarchy, strings, root, pipeline, unit);
+Task gather(Hierarchy& hierarchy, const NodeVectors& vectors, int root, PipelineSettings pipeline, std::int64_t unit) {
+  Collect work(hierarchy, vectors, root, pipeline, unit);
   co_await work.run();
 }
 

@@ -12,10 +12,10 @@
 
 namespace bestride {
 
-/// `strings`: on `root`, all vectors; on entry its own part is filled in, and the rest is filled in by the task. On
+/// `vectors`: on `root`, all vectors; on entry its own part is filled in, and the rest is filled in by the task. On
 /// every other rank, bytes() and part() are valid for all nodes, but only its own part has data; it is read, and
 /// nothing is written. Lanes are cut at multiples of `unit` bytes. Both outlive the task.
-Task gather(Hierarchy& hierarchy, const NodeVectors& strings, int root, PipelineSettings pipeline,
+Task gather(Hierarchy& hierarchy, const NodeVectors& vectors, int root, PipelineSettings pipeline,
             std::int64_t unit = 1);
 
 }  // namespace bestride

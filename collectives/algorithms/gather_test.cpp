@@ -10,7 +10,7 @@ namespace bestride {
 namespace {
 
 /// Two calls with different roots. Each rank begins the second as soon as it has completed the first.
-TEST(Collect, BringsTheRootEveryBlockAndEntersItsNodeOnce) {
+TEST(Gather, BringsTheRootEveryBlockAndEntersItsNodeOnce) {
   std::mt19937_64 random(6);
   for (int round = 0; round < 300; ++round) {
     const std::vector<int> nodes = random_placement(random);
@@ -24,12 +24,12 @@ TEST(Collect, BringsTheRootEveryBlockAndEntersItsNodeOnce) {
       Call(const Topology& topology, const std::vector<std::int64_t>& sizes, bool gaps, int rank, bool root)
           : blocks(sizes, gaps),
             own(blocks, rank),
-            strings(topology, root ? static_cast<const Operands&>(blocks) : own) {
+            vectors(topology, root ? static_cast<const Operands&>(blocks) : own) {
         blocks.fill(rank);
       }
       TestBlocks blocks;
       OnlyOwn own;
-      RankBlocks strings;
+      RankBlocks vectors;
     };
     std::vector<std::unique_ptr<Call>> calls;
     std::vector<Task> tasks;
@@ -37,7 +37,7 @@ TEST(Collect, BringsTheRootEveryBlockAndEntersItsNodeOnce) {
       std::vector<Task> both;
       for (const int root : roots) {
         calls.push_back(std::make_unique<Call>(job.topology(), bytes, random() % 3 == 0, rank, rank == root));
-        both.push_back(gather(job.at(rank), calls.back()->strings, root, pipeline));
+        both.push_back(gather(job.at(rank), calls.back()->vectors, root, pipeline));
       }
       tasks.push_back(in_turn(std::move(both)));
     }

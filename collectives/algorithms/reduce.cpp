@@ -10,7 +10,7 @@ namespace bestride {
 namespace {
 
 /// The result of a segment. On the root it is in the root's buffer; elsewhere it is the lanes of this rank, in the
-/// memory of Hierarchy::kept().
+/// memory of Hierarchy::intermediate().
 class SegmentResult final : public NodeVectors, public ResultSink {
  public:
   /// `shape`: how the segment is cut. `output`: nullptr except on the root. Both outlive this object.
@@ -41,7 +41,7 @@ class SegmentResult final : public NodeVectors, public ResultSink {
 
  private:
   std::byte* kept(Range range) const noexcept {
-    return h_.kept() + (range.first - part(h_.node(), h_.local_rank()).first);
+    return h_.intermediate() + (range.first - part(h_.node(), h_.local_rank()).first);
   }
 
   Hierarchy& h_;
@@ -52,7 +52,7 @@ class SegmentResult final : public NodeVectors, public ResultSink {
 }  // namespace
 
 std::int64_t reduce_segment(const Hierarchy& h, std::int64_t element_bytes) noexcept {
-  return Hierarchy::kept_bytes / h.most_lanes() / element_bytes * element_bytes * h.lanes() * h.nodes();
+  return Hierarchy::intermediate_bytes / h.max_lanes() / element_bytes * element_bytes * h.lanes() * h.nodes();
 }
 
 Task reduce(Hierarchy& hierarchy, Operand input, Operand output, int root, const Reduction& reduction,

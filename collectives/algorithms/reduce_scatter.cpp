@@ -22,33 +22,34 @@ constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
 /// second line of the transport, which is independent of other messages to that rank.
 class ResultDistributor final : public ResultSink {
  public:
-  /// `combined`: the vectors that are reduced, made from `strings`.
-  ResultDistributor(Hierarchy& hierarchy, const NodeVectors& strings, const RelayPlan& plan,
+  /// `combined`: the vectors that are reduced, made from `vectors`.
+  ResultDistributor(Hierarchy& hierarchy, const NodeVectors& vectors, const RelayPlan& plan,
                     const RelayedVectors& combined, const NodeVectors& output, std::int64_t piece, std::int64_t unit)
       : h_(hierarchy),
-        strings_(strings),
+        vectors_(vectors),
         plan_(plan),
         combined_(combined),
         output_(output),
         cut_{hierarchy.lanes(), piece, unit} {}
 
   Task deliver(int, Range range, const std::byte* data) override {
-    for (std::size_t i = 0; i < combined_.stretches(h_.node()); ++i) {
-      const RelayedVectors::Met met = combined_.meet(h_.node(), i, range);
+    for (std::size_t i = 0; i < combined_.relayed_ranges(h_.node()); ++i) {
+      const RelayedVectors::Overlap met = combined_.overlap(h_.node(), i, range);
       const auto owners = h_.topology().ranks_on(met.node);
       for (int owner = 0; owner < static_cast<int>(owners.size()); ++owner) {
-        const Range own = common(met.range, strings_.part(met.node, owner));
+        const Range own = intersection(met.range, vectors_.part(met.node, owner));
         if (own.length() <= 0) continue;
         const std::byte* part = data + met.offset + (own.first - met.range.first);
         if (met.node != h_.node()) {
-          Transfer sent = h_.wire().send(owners[static_cast<std::size_t>(owner)], part, own.length(), Line::second);
-          co_await until([&] { return h_.wire().done(sent); });
+          Transfer sent =
+              h_.transport().send(owners[static_cast<std::size_t>(owner)], part, own.length(), VirtualChannel::second);
+          co_await until([&] { return h_.transport().done(sent); });
         } else if (owner == h_.local_rank()) {
           output_.write(h_.node(), own, part);
         } else {
-          co_await until([&] { return h_.channels().vacant(Stream::arrived); });
-          std::memcpy(h_.channels().slot(Stream::arrived), part, static_cast<std::size_t>(own.length()));
-          h_.channels().publish(Stream::arrived, owner);
+          co_await until([&] { return h_.channels().vacant(ChannelKind::arrived); });
+          std::memcpy(h_.channels().slot(ChannelKind::arrived), part, static_cast<std::size_t>(own.length()));
+          h_.channels().publish(ChannelKind::arrived, owner);
         }
       }
     }
@@ -57,17 +58,17 @@ class ResultDistributor final : public ResultSink {
   /// Takes what a neighbour hands to this rank.
   Task take(int from) {
     for (LanePieces piece(combined_, cut_, h_.node(), lanes_of(from, h_.local_ranks(), h_.lanes())); piece.next();) {
-      const Range straight = combined_.meet(h_.node(), 0, piece.range).range;
+      const Range straight = combined_.overlap(h_.node(), 0, piece.range).range;
       for (int owner = 0; owner < h_.local_ranks(); ++owner) {
-        const Range own = common(straight, strings_.part(h_.node(), owner));
+        const Range own = intersection(straight, vectors_.part(h_.node(), owner));
         if (own.length() <= 0 || owner == from) continue;
         if (owner != h_.local_rank()) {
-          h_.channels().skip(from, Stream::arrived);
+          h_.channels().skip(from, ChannelKind::arrived);
           continue;
         }
-        co_await until([&] { return h_.channels().arrived(from, Stream::arrived) != nullptr; });
-        output_.write(h_.node(), own, h_.channels().arrived(from, Stream::arrived));
-        h_.channels().take(from, Stream::arrived);
+        co_await until([&] { return h_.channels().arrived(from, ChannelKind::arrived) != nullptr; });
+        output_.write(h_.node(), own, h_.channels().arrived(from, ChannelKind::arrived));
+        h_.channels().take(from, ChannelKind::arrived);
       }
     }
   }
@@ -79,7 +80,7 @@ class ResultDistributor final : public ResultSink {
   /// The pieces of a round wait for no later round.
   Task receive() {
     constexpr int in_flight = 2;
-    static_assert(in_flight * (Hierarchy::staging_bytes / 8) <= Hierarchy::kept_bytes,
+    static_assert(in_flight * (Hierarchy::staging_bytes / 8) <= Hierarchy::intermediate_bytes,
                   "combine() has room for eight pieces or more");
     struct Posted {
       Transfer transfer;
@@ -93,11 +94,11 @@ class ResultDistributor final : public ResultSink {
         Posted& place = posted[last % in_flight];
         std::byte* direct = output_.at(h_.node(), ahead.range);
         place.staged = !direct;
-        place.place = direct ? direct : h_.kept() + last % in_flight * cut_.piece;
-        place.transfer = h_.wire().receive(ahead.from, place.place, ahead.range.length(), Line::second);
+        place.place = direct ? direct : h_.intermediate() + last % in_flight * cut_.piece;
+        place.transfer = h_.transport().receive(ahead.from, place.place, ahead.range.length(), VirtualChannel::second);
       }
       Posted& place = posted[first % in_flight];
-      co_await until([&] { return h_.wire().done(place.transfer); });
+      co_await until([&] { return h_.transport().done(place.transfer); });
       if (place.staged) output_.write(h_.node(), parts.range, place.place);
     }
   }
@@ -108,20 +109,24 @@ class ResultDistributor final : public ResultSink {
   class Relayed {
    public:
     explicit Relayed(const ResultDistributor& to)
-        : to_(to), stretches_(to.plan_.of(to.h_.node())), own_(to.strings_.part(to.h_.node(), to.h_.local_rank())) {
-      stretches_ = stretches_.first(stretches_.size() - 1);
-      for (const RelayedRange& stretch : stretches_)
-        rounds_ = std::max(rounds_, pieces_in(lane(stretch.relay, 0).length(), to_.cut_.piece));
+        : to_(to),
+          relayed_ranges_(to.plan_.of(to.h_.node())),
+          own_(to.vectors_.part(to.h_.node(), to.h_.local_rank())) {
+      relayed_ranges_ = relayed_ranges_.first(relayed_ranges_.size() - 1);
+      for (const RelayedRange& relayed_range : relayed_ranges_)
+        rounds_ = std::max(rounds_, pieces_in(lane(relayed_range.relay, 0).length(), to_.cut_.piece));
     }
     bool next() noexcept {
-      for (; round_ < rounds_; ++round_, stretch_ = 0)
-        for (; stretch_ < stretches_.size(); ++stretch_, lane_ = 0)
+      for (; round_ < rounds_; ++round_, relayed_range_ = 0)
+        for (; relayed_range_ < relayed_ranges_.size(); ++relayed_range_, lane_ = 0)
           while (lane_ < to_.cut_.lanes) {
-            const RelayedRange& stretch = stretches_[stretch_];
-            from = to_.h_.carrier(stretch.relay, lane_);
-            const Range piece = piece_of(lane(stretch.relay, lane_++), round_, to_.cut_.piece);
-            range = common(to_.combined_.meet(stretch.relay, static_cast<std::size_t>(stretch.place) + 1, piece).range,
-                           own_);
+            const RelayedRange& relayed_range = relayed_ranges_[relayed_range_];
+            from = to_.h_.carrier(relayed_range.relay, lane_);
+            const Range piece = piece_of(lane(relayed_range.relay, lane_++), round_, to_.cut_.piece);
+            range = intersection(
+                to_.combined_.overlap(relayed_range.relay, static_cast<std::size_t>(relayed_range.place) + 1, piece)
+                    .range,
+                own_);
             if (range.length() > 0) return true;
           }
       return false;
@@ -135,15 +140,15 @@ class ResultDistributor final : public ResultSink {
     }
 
     const ResultDistributor& to_;
-    std::span<const RelayedRange> stretches_;
+    std::span<const RelayedRange> relayed_ranges_;
     Range own_;
     std::int64_t rounds_ = 0, round_ = 0;
-    std::size_t stretch_ = 0;
+    std::size_t relayed_range_ = 0;
     int lane_ = 0;
   };
 
   Hierarchy& h_;
-  const NodeVectors& strings_;
+  const NodeVectors& vectors_;
   const RelayPlan& plan_;
   const RelayedVectors& combined_;
   const NodeVectors& output_;
@@ -169,14 +174,14 @@ class IntoVectors final : public ResultSink {
 Task reduce_scatter(Hierarchy& hierarchy, const Operands& input, Operand output, const Reduction& reduction,
                     const ReductionOrder& order, PipelineSettings pipeline) {
   const SingleBlock own(input, hierarchy.rank(), output);
-  const RankBlocks strings(hierarchy.topology(), input), result(hierarchy.topology(), own);
-  co_await reduce_scatter(hierarchy, strings, result, reduction, order, pipeline);
+  const RankBlocks vectors(hierarchy.topology(), input), result(hierarchy.topology(), own);
+  co_await reduce_scatter(hierarchy, vectors, result, reduction, order, pipeline);
 }
 
 Task reduce_scatter(Hierarchy& hierarchy, const NodeVectors& input, const NodeVectors& output,
                     const Reduction& reduction, const ReductionOrder& order, PipelineSettings pipeline) {
   // A relayed result is not coded, and with several partial results per node it would be only one of them.
-  const bool relayed = !reduction.coding && order.most_partials() == 1;
+  const bool relayed = !reduction.coding && order.max_partials() == 1;
   const RelayPlan plan(bytes_of(input, hierarchy.nodes()), reduction.element_bytes, relayed ? pipeline.uneven : never,
                        RelayPlan::Copies::of_all);
   const RelayedVectors combined(input, plan, hierarchy.nodes());

@@ -138,7 +138,7 @@ void check_unequal(bool ordered, std::uint64_t seed) {
                                     0, static_cast<std::int64_t>(random() % 3 * 1000)};
     scatter_sum(job, input, expected, sum, order, pipeline, random() % 3 == 0);
     ASSERT_FALSE(testing::Test::HasFatalFailure()) << "round " << round;
-    if (order.most_partials() > 1) continue;
+    if (order.max_partials() > 1) continue;
     for (auto& count : counts) count *= static_cast<std::int64_t>(sizeof(Number));
     const std::vector<std::int64_t> bytes = node_bytes(job.topology(), counts);
     const std::int64_t bound =

@@ -115,11 +115,11 @@ void check(bool ordered, std::uint64_t seed) {
   }
 }
 
-TEST(ReduceToOne, WholeNumbersInAnyOrder) { check<std::uint32_t>(false, 11); }
-TEST(ReduceToOne, FloatsInTheOneOrderAtAnyPlacement) { check<float>(true, 12); }
-TEST(ReduceToOne, DoublesInTheOneOrderAtAnyPlacement) { check<double>(true, 13); }
+TEST(ReduceToRoot, WholeNumbersInAnyOrder) { check<std::uint32_t>(false, 11); }
+TEST(ReduceToRoot, FloatsInTheOneOrderAtAnyPlacement) { check<float>(true, 12); }
+TEST(ReduceToRoot, DoublesInTheOneOrderAtAnyPlacement) { check<double>(true, 13); }
 
-TEST(ReduceToOne, TheLongestSegmentsLanesFitIntoWhatIsKept) {
+TEST(ReduceToRoot, TheLongestSegmentsLanesFitIntoWhatIsKept) {
   for (const std::vector<int>& nodes : {std::vector<int>{0, 1}, {0, 0, 0, 1}, {0, 0, 0, 1, 1, 2}, {0, 0, 0, 0, 0}})
     for (const std::int64_t unit : {1, 3, 4, 16, 100000}) {
       SimulatedJob job(nodes, 14);
@@ -131,11 +131,11 @@ TEST(ReduceToOne, TheLongestSegmentsLanesFitIntoWhatIsKept) {
       for (int rank = 0; rank < job.ranks(); ++rank)
         longest =
             std::max(longest, parts.part(job.topology().node_of(rank), job.topology().local_rank_of(rank)).length());
-      EXPECT_LE(longest, Hierarchy::kept_bytes);
-      EXPECT_GT(longest, Hierarchy::kept_bytes - unit * job.at(0).lanes());
+      EXPECT_LE(longest, Hierarchy::intermediate_bytes);
+      EXPECT_GT(longest, Hierarchy::intermediate_bytes - unit * job.at(0).lanes());
     }
   SimulatedJob job({0, 0, 0, 1}, 14);
-  EXPECT_EQ(reduce_segment(job.at(0), Hierarchy::kept_bytes / 2), 0);
+  EXPECT_EQ(reduce_segment(job.at(0), Hierarchy::intermediate_bytes / 2), 0);
 }
 
 }  // namespace

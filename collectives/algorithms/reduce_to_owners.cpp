@@ -11,12 +11,12 @@ namespace {
 /// Buffers in staging: `in_flight` sent pieces per lane; two rounds of what the other nodes send for each lane of this
 /// rank; one round of this node's own pieces.
 int sent_buffers(const Hierarchy& h, const ReductionOrder& order, PipelineSettings pipeline) noexcept {
-  return h.most_lanes() * pipeline.in_flight * order.most_partials();
+  return h.max_lanes() * pipeline.in_flight * order.max_partials();
 }
 int round_buffers(const Hierarchy& h, const ReductionOrder& order) noexcept {
   int partials = 0;
   for (int node = 0; node < h.nodes(); ++node) partials += order.partials(node);
-  return partials * h.most_lanes();
+  return partials * h.max_lanes();
 }
 
 class Combine {
@@ -85,9 +85,9 @@ class Combine {
     for (CombineStep turn; next(&turn);) {
       const int reader = h_.local_carrier(turn.lane);
       if (reader == h_.local_rank()) continue;
-      co_await until([&] { return h_.channels().vacant(Stream::own); });
-      input_.read(turn.node, turn.range, h_.channels().slot(Stream::own));
-      h_.channels().publish(Stream::own, reader);
+      co_await until([&] { return h_.channels().vacant(ChannelKind::own); });
+      input_.read(turn.node, turn.range, h_.channels().slot(ChannelKind::own));
+      h_.channels().publish(ChannelKind::own, reader);
     }
   }
 
@@ -110,7 +110,7 @@ class Combine {
         const Range range = piece_of(lane_of(h_.node(), lane), round, piece_);
         for (int partial = 0; range.length() > 0 && partial < order_.partials(from); ++partial) {
           const std::size_t index = received_index(round, lane - own.first, from, partial);
-          received_[index] = h_.wire().receive(h_.carrier(from, lane), received_buffer(index), wire_bytes(range));
+          received_[index] = h_.transport().receive(h_.carrier(from, lane), received_buffer(index), wire_bytes(range));
         }
       }
     }
@@ -126,20 +126,20 @@ class Combine {
       const int carrier = h_.local_carrier(turn.lane);
       if (carrier != h_.local_rank()) {
         for (int q = 0; q < h_.local_ranks(); ++q)
-          if (q != h_.local_rank() && q != carrier) h_.channels().skip(q, Stream::own);
+          if (q != h_.local_rank() && q != carrier) h_.channels().skip(q, ChannelKind::own);
         continue;
       }
       const bool sent = turn.node != h_.node();
       const std::int64_t slot = sends % in_flight_ * partials;
       if (sent) {
         for (int i = 0; sends >= in_flight_ && i < partials; ++i)
-          co_await until([&] { return h_.wire().done(sent_[static_cast<std::size_t>(slot + i)]); });
+          co_await until([&] { return h_.transport().done(sent_[static_cast<std::size_t>(slot + i)]); });
       } else {
         co_await until([&] { return finished_ + 2 > turn.piece; });
       }
       co_await until([&] {
         for (int q = 0; q < h_.local_ranks(); ++q)
-          if (q != h_.local_rank() && !h_.channels().arrived(q, Stream::own)) return false;
+          if (q != h_.local_rank() && !h_.channels().arrived(q, ChannelKind::own)) return false;
         return true;
       });
       for (int i = 0; i < partials; ++i)
@@ -148,19 +148,20 @@ class Combine {
         else
           combine_here(turn, i, received_buffer(received_index(turn.piece, turn.lane - own.first, h_.node(), i)));
       for (int q = 0; q < h_.local_ranks(); ++q)
-        if (q != h_.local_rank()) h_.channels().take(q, Stream::own);
+        if (q != h_.local_rank()) h_.channels().take(q, ChannelKind::own);
       if (!sent) {
         kept_[static_cast<std::size_t>(turn.lane - own.first)] = turn.piece + 1;
         continue;
       }
       for (int i = 0; i < partials; ++i)
         sent_[static_cast<std::size_t>(slot + i)] =
-            h_.wire().send(h_.carrier(turn.node, turn.lane), sent_buffer(slot + i), wire_bytes(turn.range));
+            h_.transport().send(h_.carrier(turn.node, turn.lane), sent_buffer(slot + i), wire_bytes(turn.range));
       ++sends;
     }
     for (std::int64_t i = std::max<std::int64_t>(0, sends - in_flight_); i < sends; ++i)
       for (int k = 0; k < partials; ++k)
-        co_await until([&] { return h_.wire().done(sent_[static_cast<std::size_t>(i % in_flight_ * partials + k)]); });
+        co_await until(
+            [&] { return h_.transport().done(sent_[static_cast<std::size_t>(i % in_flight_ * partials + k)]); });
   }
 
   /// Reduces the contributions of all nodes to this node's lanes, and delivers the result.
@@ -174,7 +175,7 @@ class Combine {
         for (int node = 0; node < h_.nodes(); ++node)
           for (int i = 0; node != h_.node() && i < order_.partials(node); ++i)
             co_await until(
-                [&] { return h_.wire().done(received_[received_index(finished_, lane - own.first, node, i)]); });
+                [&] { return h_.transport().done(received_[received_index(finished_, lane - own.first, node, i)]); });
         co_await until([&] { return kept_[static_cast<std::size_t>(lane - own.first)] > finished_; });
         co_await sink_.deliver(lane, range, combine_all(range.length(), lane - own.first));
       }
@@ -202,7 +203,8 @@ class Combine {
     }
     input_.read(turn.node, turn.range, into);
     for (int q = 0; q < h_.local_ranks(); ++q)
-      if (q != h_.local_rank()) reduction_.combine(h_.channels().arrived(q, Stream::own), into, turn.range.length());
+      if (q != h_.local_rank())
+        reduction_.combine(h_.channels().arrived(q, ChannelKind::own), into, turn.range.length());
   }
   /// The right half is written to `into`. The left half is used in the slot of its rank if it is a single neighbour,
   /// else it is written to depth_buffer().
@@ -211,14 +213,14 @@ class Combine {
       if (first == h_.rank())
         input_.read(turn.node, turn.range, into);
       else
-        std::memcpy(into, h_.channels().arrived(h_.topology().local_rank_of(first), Stream::own),
+        std::memcpy(into, h_.channels().arrived(h_.topology().local_rank_of(first), ChannelKind::own),
                     static_cast<std::size_t>(turn.range.length()));
       return;
     }
     const int middle = ReductionOrder::cut(first, last);
     combine_tree(turn, middle, last, into);
     if (middle - first == 1 && first != h_.rank()) {
-      reduction_.combine(h_.channels().arrived(h_.topology().local_rank_of(first), Stream::own), into,
+      reduction_.combine(h_.channels().arrived(h_.topology().local_rank_of(first), ChannelKind::own), into,
                          turn.range.length());
       return;
     }

@@ -12,9 +12,9 @@ namespace {
 
 class Distribute {
  public:
-  Distribute(Hierarchy& hierarchy, const NodeVectors& strings, int root, PipelineSettings pipeline, std::int64_t unit)
+  Distribute(Hierarchy& hierarchy, const NodeVectors& vectors, int root, PipelineSettings pipeline, std::int64_t unit)
       : h_(hierarchy),
-        strings_(strings),
+        vectors_(vectors),
         root_(root),
         root_node_(hierarchy.topology().node_of(root)),
         root_local_(hierarchy.topology().local_rank_of(root)),
@@ -45,18 +45,18 @@ class Distribute {
   }
 
  private:
-  Range part(int local_rank) const noexcept { return strings_.part(h_.node(), local_rank); }
+  Range part(int local_rank) const noexcept { return vectors_.part(h_.node(), local_rank); }
   std::byte* staging(int index) noexcept { return h_.staging() + index * cut_.piece; }
   /// All that leaves the root's node.
-  OtherNodesPieces leaving() const noexcept { return {strings_, cut_, h_.nodes(), root_node_, {0, h_.lanes()}}; }
+  OtherNodesPieces leaving() const noexcept { return {vectors_, cut_, h_.nodes(), root_node_, {0, h_.lanes()}}; }
 
   Task give_carriers() {
     for (OtherNodesPieces piece = leaving(); piece.next();) {
       const int reader = h_.local_carrier(piece.lane());
       if (reader == root_local_) continue;
-      co_await until([&] { return h_.channels().vacant(Stream::own); });
-      strings_.read(piece.node(), piece.range(), h_.channels().slot(Stream::own));
-      h_.channels().publish(Stream::own, reader);
+      co_await until([&] { return h_.channels().vacant(ChannelKind::own); });
+      vectors_.read(piece.node(), piece.range(), h_.channels().slot(ChannelKind::own));
+      h_.channels().publish(ChannelKind::own, reader);
     }
   }
 
@@ -67,30 +67,31 @@ class Distribute {
     for (OtherNodesPieces piece = leaving(); piece.next();) {
       const int carrier = h_.local_carrier(piece.lane());
       if (carrier != h_.local_rank()) {
-        if (h_.rank() != root_ && carrier != root_local_) h_.channels().skip(root_local_, Stream::own);
+        if (h_.rank() != root_ && carrier != root_local_) h_.channels().skip(root_local_, ChannelKind::own);
         continue;
       }
       const int slot = count % in_flight_;
-      if (count >= in_flight_) co_await until([&] { return h_.wire().done(sent[static_cast<std::size_t>(slot)]); });
-      const std::byte* data = h_.rank() == root_ ? strings_.at(piece.node(), piece.range()) : nullptr;
+      if (count >= in_flight_)
+        co_await until([&] { return h_.transport().done(sent[static_cast<std::size_t>(slot)]); });
+      const std::byte* data = h_.rank() == root_ ? vectors_.at(piece.node(), piece.range()) : nullptr;
       if (!data) {
         data = staging(slot);
         if (h_.rank() == root_) {
-          strings_.read(piece.node(), piece.range(), staging(slot));
+          vectors_.read(piece.node(), piece.range(), staging(slot));
         } else {
           // Copied, not sent from the slot: four slots are too few for the pieces that all carriers have in flight.
-          co_await until([&] { return h_.channels().arrived(root_local_, Stream::own) != nullptr; });
-          std::memcpy(staging(slot), h_.channels().arrived(root_local_, Stream::own),
+          co_await until([&] { return h_.channels().arrived(root_local_, ChannelKind::own) != nullptr; });
+          std::memcpy(staging(slot), h_.channels().arrived(root_local_, ChannelKind::own),
                       static_cast<std::size_t>(piece.range().length()));
-          h_.channels().take(root_local_, Stream::own);
+          h_.channels().take(root_local_, ChannelKind::own);
         }
       }
       sent[static_cast<std::size_t>(slot)] =
-          h_.wire().send(h_.carrier(piece.node(), piece.lane()), data, piece.range().length());
+          h_.transport().send(h_.carrier(piece.node(), piece.lane()), data, piece.range().length());
       ++count;
     }
     for (int i = std::max(0, count - in_flight_); i < count; ++i)
-      co_await until([&] { return h_.wire().done(sent[static_cast<std::size_t>(i % in_flight_)]); });
+      co_await until([&] { return h_.transport().done(sent[static_cast<std::size_t>(i % in_flight_)]); });
   }
 
   /// Hands over the parts of the root's node. All neighbours advance together.
@@ -99,9 +100,9 @@ class Distribute {
       for (int q = 0; q < h_.local_ranks(); ++q) {
         const Range range = piece_of(part(q), i, cut_.piece);
         if (q == root_local_ || range.length() == 0) continue;
-        co_await until([&] { return h_.channels().vacant(Stream::arrived); });
-        strings_.read(h_.node(), range, h_.channels().slot(Stream::arrived));
-        h_.channels().publish(Stream::arrived, q);
+        co_await until([&] { return h_.channels().vacant(ChannelKind::arrived); });
+        vectors_.read(h_.node(), range, h_.channels().slot(ChannelKind::arrived));
+        h_.channels().publish(ChannelKind::arrived, q);
       }
   }
 
@@ -111,12 +112,12 @@ class Distribute {
         const Range range = piece_of(part(q), i, cut_.piece);
         if (q == root_local_ || range.length() == 0) continue;
         if (q != h_.local_rank()) {
-          h_.channels().skip(root_local_, Stream::arrived);
+          h_.channels().skip(root_local_, ChannelKind::arrived);
           continue;
         }
-        co_await until([&] { return h_.channels().arrived(root_local_, Stream::arrived) != nullptr; });
-        strings_.write(h_.node(), range, h_.channels().arrived(root_local_, Stream::arrived));
-        h_.channels().take(root_local_, Stream::arrived);
+        co_await until([&] { return h_.channels().arrived(root_local_, ChannelKind::arrived) != nullptr; });
+        vectors_.write(h_.node(), range, h_.channels().arrived(root_local_, ChannelKind::arrived));
+        h_.channels().take(root_local_, ChannelKind::arrived);
       }
   }
 
@@ -128,51 +129,52 @@ class Distribute {
     };
     std::vector<Posted> posted(static_cast<std::size_t>(in_flight_));
     const Range own = part(h_.local_rank());
-    LanePieces ahead(strings_, cut_, h_.node(), h_.own_lanes()), piece = ahead;
+    LanePieces ahead(vectors_, cut_, h_.node(), h_.own_lanes()), piece = ahead;
     int first = 0, last = 0;
     for (; piece.next(); ++first) {
       for (; last - first < in_flight_ && ahead.next(); ++last) {
         Posted& place = posted[static_cast<std::size_t>(last % in_flight_)];
-        std::byte* direct = common(ahead.range, own) == ahead.range ? strings_.at(h_.node(), ahead.range) : nullptr;
+        std::byte* direct =
+            intersection(ahead.range, own) == ahead.range ? vectors_.at(h_.node(), ahead.range) : nullptr;
         place.staged = direct ? nullptr : staging(last % in_flight_);
-        place.transfer =
-            h_.wire().receive(h_.carrier(root_node_, ahead.lane), direct ? direct : place.staged, ahead.range.length());
+        place.transfer = h_.transport().receive(h_.carrier(root_node_, ahead.lane), direct ? direct : place.staged,
+                                                ahead.range.length());
       }
       Posted& place = posted[static_cast<std::size_t>(first % in_flight_)];
-      co_await until([&] { return h_.wire().done(place.transfer); });
+      co_await until([&] { return h_.transport().done(place.transfer); });
       for (int q = 0; place.staged && q < h_.local_ranks(); ++q) {
-        const Range met = common(piece.range, part(q));
+        const Range met = intersection(piece.range, part(q));
         if (met.length() <= 0) continue;
         const std::byte* data = place.staged + (met.first - piece.range.first);
         if (q == h_.local_rank()) {
-          strings_.write(h_.node(), met, data);
+          vectors_.write(h_.node(), met, data);
           continue;
         }
-        co_await until([&] { return h_.channels().vacant(Stream::arrived); });
-        std::memcpy(h_.channels().slot(Stream::arrived), data, static_cast<std::size_t>(met.length()));
-        h_.channels().publish(Stream::arrived, q);
+        co_await until([&] { return h_.channels().vacant(ChannelKind::arrived); });
+        std::memcpy(h_.channels().slot(ChannelKind::arrived), data, static_cast<std::size_t>(met.length()));
+        h_.channels().publish(ChannelKind::arrived, q);
       }
     }
   }
 
   /// On another node than the root's: takes what a neighbour publishes of its lanes.
   Task take_arrived(int from) {
-    for (LanePieces piece(strings_, cut_, h_.node(), lanes_of(from, h_.local_ranks(), h_.lanes())); piece.next();)
+    for (LanePieces piece(vectors_, cut_, h_.node(), lanes_of(from, h_.local_ranks(), h_.lanes())); piece.next();)
       for (int q = 0; q < h_.local_ranks(); ++q) {
-        const Range met = common(piece.range, part(q));
+        const Range met = intersection(piece.range, part(q));
         if (met.length() <= 0 || q == from) continue;
         if (q != h_.local_rank()) {
-          h_.channels().skip(from, Stream::arrived);
+          h_.channels().skip(from, ChannelKind::arrived);
           continue;
         }
-        co_await until([&] { return h_.channels().arrived(from, Stream::arrived) != nullptr; });
-        strings_.write(h_.node(), met, h_.channels().arrived(from, Stream::arrived));
-        h_.channels().take(from, Stream::arrived);
+        co_await until([&] { return h_.channels().arrived(from, ChannelKind::arrived) != nullptr; });
+        vectors_.write(h_.node(), met, h_.channels().arrived(from, ChannelKind::arrived));
+        h_.channels().take(from, ChannelKind::arrived);
       }
   }
 
   Hierarchy& h_;
-  const NodeVectors& strings_;
+  const NodeVectors& vectors_;
   const int root_, root_node_, root_local_;
   const PieceLayout cut_;
   const int in_flight_;
@@ -181,8 +183,8 @@ class Distribute {
 
 }  // namespace
 
-Task scatter(Hierarchy& hierarchy, const NodeVectors& strings, int root, PipelineSettings pipeline, std::int64_t unit) {
-  Distribute work(hierarchy, strings, root, pipeline, unit);
+Task scatter(Hierarchy& hierarchy, const NodeVectors& vectors, int root, PipelineSettings pipeline, std::int64_t unit) {
+  Distribute work(hierarchy, vectors, root, pipeline, unit);
   co_await work.run();
 }
 

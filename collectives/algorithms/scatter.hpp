@@ -12,10 +12,10 @@
 
 namespace bestride {
 
-/// `strings`: on `root`, all vectors, which are read; the root's own part must already be in its place. On every other
+/// `vectors`: on `root`, all vectors, which are read; the root's own part must already be in its place. On every other
 /// rank, bytes() and part() are valid for all nodes, but only its own part has memory, and it is written. Lanes are cut
 /// at multiples of `unit` bytes. Both outlive the task.
-Task scatter(Hierarchy& hierarchy, const NodeVectors& strings, int root, PipelineSettings pipeline,
+Task scatter(Hierarchy& hierarchy, const NodeVectors& vectors, int root, PipelineSettings pipeline,
              std::int64_t unit = 1);
 
 }  // namespace bestride

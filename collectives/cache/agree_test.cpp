@@ -9,7 +9,7 @@
 namespace bestride {
 namespace {
 
-TEST(Agree, GivesTheConjunctionOfAllWithinReachForAFewBytes) {
+TEST(Agreement, GivesTheConjunctionOfAllWithinReachForAFewBytes) {
   std::mt19937_64 random(11);
   for (int round = 0; round < 300; ++round) {
     SimulatedJob job(random_placement(random), random());

@@ -16,23 +16,23 @@ namespace {
 /// pieces.
 constexpr std::int64_t long_piece = 128 << 10;
 
-class CachedAllgather final : public Kept {
+class CachedAllgather final : public PieceObserver {
  public:
-  CachedAllgather(Hierarchy& hierarchy, const RankBlocks& strings, CacheTable& table, Arena& arena,
+  CachedAllgather(Hierarchy& hierarchy, const RankBlocks& vectors, CacheTable& table, Arena& arena,
                   PipelineSettings pipeline)
       : h_(hierarchy),
-        strings_(strings),
+        vectors_(vectors),
         pipeline_(pipeline),
-        own_(strings.part(hierarchy.node(), hierarchy.local_rank())),
-        own_bytes_(strings, hierarchy.node(), hierarchy.local_rank(), hierarchy.staging()),
-        lookup_(hierarchy, strings, own_bytes_, table, arena, CacheTable::plain) {
+        own_(vectors.part(hierarchy.node(), hierarchy.local_rank())),
+        own_bytes_(vectors, hierarchy.node(), hierarchy.local_rank(), hierarchy.staging()),
+        lookup_(hierarchy, vectors, own_bytes_, table, arena, CacheTable::plain) {
     for (const std::int64_t bytes : table.blocks())
       if (bytes % 2) unit_ = 1;
   }
 
   Task run() {
     if (!lookup_.active()) {
-      co_await allgather(h_, strings_, pipeline_, unit_);
+      co_await allgather(h_, vectors_, pipeline_, unit_);
       co_return;
     }
     co_await lookup_.run();
@@ -50,11 +50,11 @@ class CachedAllgather final : public Kept {
   Task copy(const std::byte* result) {
     for (int node = 0; node < h_.nodes(); ++node) {
       const Range own = node == h_.node() ? own_ : Range{};
-      const Range parts[2] = {{0, own.first}, {own.last, strings_.bytes(node)}};
+      const Range parts[2] = {{0, own.first}, {own.last, vectors_.bytes(node)}};
       for (int part = 0; part < 2; ++part)
         for (std::int64_t i = 0; i < pieces_in(parts[part].length(), OwnBlock::step); ++i) {
           const Range range = piece_of(parts[part], i, OwnBlock::step);
-          strings_.write(node, range, result + lookup_.begins()[static_cast<std::size_t>(node)] + range.first);
+          vectors_.write(node, range, result + lookup_.begins()[static_cast<std::size_t>(node)] + range.first);
           co_await pause();
         }
     }
@@ -64,7 +64,7 @@ class CachedAllgather final : public Kept {
     const std::byte* const base = lookup_.base();
     DeltaCode code(base, lookup_.begins());
     std::vector<Task> tasks;
-    tasks.push_back(allgather(h_, strings_, base ? pipeline_of_differences() : pipeline_, unit_,
+    tasks.push_back(allgather(h_, vectors_, base ? pipeline_of_differences() : pipeline_, unit_,
                               lookup_.keeps() ? this : nullptr, base ? &code : nullptr));
     if (lookup_.keeps()) tasks.push_back(keep_own());
     co_await all_of(tasks);
@@ -76,7 +76,7 @@ class CachedAllgather final : public Kept {
   Task keep_own() {
     for (std::int64_t i = 0; i < pieces_in(own_.length(), pipeline_.piece); ++i) {
       const Range range = piece_of(own_, i, pipeline_.piece);
-      if (std::byte* to = lookup_.place(h_.node(), range)) strings_.read(h_.node(), range, to);
+      if (std::byte* to = lookup_.place(h_.node(), range)) vectors_.read(h_.node(), range, to);
       co_await pause();
     }
   }
@@ -90,7 +90,7 @@ class CachedAllgather final : public Kept {
   }
 
   Hierarchy& h_;
-  const RankBlocks& strings_;
+  const RankBlocks& vectors_;
   PipelineSettings pipeline_;
   const Range own_;
   const OwnBytes own_bytes_;
@@ -100,9 +100,9 @@ class CachedAllgather final : public Kept {
 
 }  // namespace
 
-Task cached_allgather(Hierarchy& hierarchy, const RankBlocks& strings, CacheTable& table, Arena& arena,
+Task cached_allgather(Hierarchy& hierarchy, const RankBlocks& vectors, CacheTable& table, Arena& arena,
                       PipelineSettings pipeline) {
-  CachedAllgather work(hierarchy, strings, table, arena, pipeline);
+  CachedAllgather work(hierarchy, vectors, table, arena, pipeline);
   co_await work.run();
 }
 

@@ -17,10 +17,10 @@
 
 namespace bestride {
 
-/// `strings`: as for allgather(), with this rank's block filled in. All members must call with tables that were made
+/// `vectors`: as for allgather(), with this rank's block filled in. All members must call with tables that were made
 /// alike and saw the same calls. Each arena has at least the table's budget, or is empty. All arguments outlive the
 /// task.
-Task cached_allgather(Hierarchy& hierarchy, const RankBlocks& strings, CacheTable& table, Arena& arena,
+Task cached_allgather(Hierarchy& hierarchy, const RankBlocks& vectors, CacheTable& table, Arena& arena,
                       PipelineSettings pipeline);
 
 }  // namespace bestride

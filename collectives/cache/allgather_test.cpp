@@ -46,8 +46,8 @@ TEST(CachedAllgather, GivesEveryRankEveryBlockWhateverIsCalled) {
         (largest + 64) * std::vector<std::int64_t>{1, 2, 3, 40}[random() % 4] / (random() % 8 ? 1 : 2);
     CachedJob job(nodes, random(), {budget, static_cast<std::int64_t>(random() % 3 ? 0 : 500), random() % 4 != 0});
     if (random() % 6 == 0)
-      job.take_arena_of_node(static_cast<int>(random() % static_cast<std::uint64_t>(job.job.topology().nodes())));
-    if (random() % 6 == 0) job.take_arena_of_rank(static_cast<int>(random() % nodes.size()));
+      job.remove_arena_of_node(static_cast<int>(random() % static_cast<std::uint64_t>(job.job.topology().nodes())));
+    if (random() % 6 == 0) job.remove_arena_of_rank(static_cast<int>(random() % nodes.size()));
     const std::uint64_t gaps = random() % 2 ? random() : 0;
     for (int call = 0; call < 24; ++call) {
       const std::size_t shape = random() % shapes.size();
@@ -255,9 +255,10 @@ TEST(CachedAllgather, AChangeCostsItsWordsAndASixteenth) {
           const std::int64_t plain = job.plain(node, content);
           std::int64_t new_bytes = 2 * changed[static_cast<std::size_t>(node)] * (nodes - 1);
           const RelayPlan plan = job.plan(content);
-          for (const RelayedRange& stretch : plan.through(node))
+          for (const RelayedRange& relayed_range : plan.through(node))
             new_bytes +=
-                std::min(2 * changed[static_cast<std::size_t>(stretch.node)], stretch.range.length()) * (nodes - 2);
+                std::min(2 * changed[static_cast<std::size_t>(relayed_range.node)], relayed_range.range.length()) *
+                (nodes - 2);
           const double bound = static_cast<double>(plain) / 16 + static_cast<double>(new_bytes) + 1024;
           EXPECT_LE(static_cast<double>(job.sent(node)), std::min(bound, 1.01 * static_cast<double>(plain)))
               << "f " << f << " how " << how << " node " << node << " of " << nodes << " deltas "
@@ -305,9 +306,9 @@ TEST(CachedAllgather, ANodeOrARankWithoutMemoryOnlyMeansNoFinds) {
   for (const bool whole_node : {true, false}) {
     CachedJob job(block_placement(3, 2), 6, {1 << 20, 0, true});
     if (whole_node)
-      job.take_arena_of_node(1);
+      job.remove_arena_of_node(1);
     else
-      job.take_arena_of_rank(3);
+      job.remove_arena_of_rank(3);
     const Content content = random_content(std::vector<std::int64_t>(6, 5000), random);
     for (int call = 0; call < 5; ++call) {
       ASSERT_TRUE(job.allgather(content));

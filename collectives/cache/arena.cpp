@@ -25,9 +25,9 @@ bool Arena::reserve(std::int64_t offset, std::int64_t bytes) noexcept {
     while ((result = fallocate(file_, 0, i * chunk, std::min(chunk, bytes_ - i * chunk))) != 0 && errno == EINTR) {
     }
     if (result != 0) {
-      say_once("arena",
-               "no memory to keep results of allgathers in; repeated ones cross the network again "
-               "(BESTRIDE_CACHE_BYTES sets how much is asked for)");
+      warn_once("arena",
+                "no memory to keep results of allgathers in; repeated ones cross the network again "
+                "(BESTRIDE_CACHE_BYTES sets how much is asked for)");
       return false;
     }
     reserved_[static_cast<std::size_t>(i)] = true;

@@ -11,7 +11,7 @@ namespace bestride {
 namespace {
 
 constexpr std::int64_t alignment = 64;
-constexpr int most_levels = 6;
+constexpr int max_levels = 6;
 /// Number of shapes remembered: as many as have 4 MiB of block sizes, but no more than shapes_at_most.
 constexpr std::size_t shapes_at_most = 64, key_bytes = 4 << 20;
 
@@ -22,15 +22,15 @@ constexpr std::int64_t rounded(std::int64_t bytes) noexcept { return (bytes + al
 CacheTable::CacheTable(CacheLimits limits, int ranks)
     : limits_(limits),
       blocks_(static_cast<std::size_t>(ranks)),
-      most_shapes_(std::clamp<std::size_t>(key_bytes / (sizeof(std::int64_t) * static_cast<std::size_t>(ranks)), 1,
-                                           shapes_at_most)),
-      keys_(most_shapes_ * static_cast<std::size_t>(ranks)),
-      entries_(most_entries),
-      samples_(std::make_unique_for_overwrite<std::uint16_t[]>(static_cast<std::size_t>(most_entries) * sample_words)) {
-  shapes_.reserve(most_shapes_);
-  free_.reserve(most_entries);
-  by_offset_.reserve(most_entries);
-  for (int id = most_entries; id-- > 0;) free_.push_back(static_cast<std::uint16_t>(id));
+      max_shapes_(std::clamp<std::size_t>(key_bytes / (sizeof(std::int64_t) * static_cast<std::size_t>(ranks)), 1,
+                                          shapes_at_most)),
+      keys_(max_shapes_ * static_cast<std::size_t>(ranks)),
+      entries_(max_entries),
+      samples_(std::make_unique_for_overwrite<std::uint16_t[]>(static_cast<std::size_t>(max_entries) * sample_words)) {
+  shapes_.reserve(max_shapes_);
+  free_.reserve(max_entries);
+  by_offset_.reserve(max_entries);
+  for (int id = max_entries; id-- > 0;) free_.push_back(static_cast<std::uint16_t>(id));
 }
 
 std::int64_t CacheTable::patience(std::int64_t bytes) const noexcept {
@@ -46,7 +46,7 @@ int CacheTable::shape_of_blocks(std::uint32_t coding) noexcept {
         std::equal(blocks_.begin(), blocks_.end(), keys_.begin() + static_cast<std::ptrdiff_t>(i * width)))
       return static_cast<int>(i);
   std::size_t place = shapes_.size();
-  if (place < most_shapes_) {
+  if (place < max_shapes_) {
     shapes_.emplace_back();
   } else {
     place = 0;
@@ -65,7 +65,7 @@ CacheTable::Call CacheTable::begin(std::uint32_t coding) noexcept {
   ++counts_.calls;
   Call call;
   for (const std::int64_t bytes : blocks_) call.bytes += bytes;
-  if (call.bytes < std::max<std::int64_t>(1, limits_.least_bytes) || rounded(call.bytes) > limits_.budget) return call;
+  if (call.bytes < std::max<std::int64_t>(1, limits_.min_bytes) || rounded(call.bytes) > limits_.budget) return call;
   call.shape = shape_of_blocks(coding);
   Shape& shape = shapes_[static_cast<std::size_t>(call.shape)];
   shape.last_use = counts_.calls;
@@ -89,7 +89,7 @@ void CacheTable::missed(Shape& shape, std::int64_t bytes) noexcept {
   if (++shape.misses < most) return;
   shape.misses = 0;
   shape.pause = most << shape.level;
-  shape.level = std::min(shape.level + 1, most_levels);
+  shape.level = std::min(shape.level + 1, max_levels);
 }
 
 CacheTable::Decision CacheTable::decide(const Call& call, const Agreed& agreed) noexcept {

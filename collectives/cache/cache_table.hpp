@@ -30,7 +30,7 @@ namespace bestride {
 /// The same on all members.
 struct CacheLimits {
   std::int64_t budget = 0;  ///< bytes of results kept at a time; each node's arena has this room
-  std::int64_t least_bytes =
+  std::int64_t min_bytes =
       256 * 1024;     ///< shorter results are not looked up: at 200 Mbit/s, agreement takes as long as 4 KiB, 0.16 ms
   bool delta = true;  ///< also look for results that differ in a part of their words
 };
@@ -59,7 +59,7 @@ struct CacheEntry {
 class CacheTable {
  public:
   static constexpr int candidates_of_a_shape = 64;  ///< one bit each in the agreed words
-  static constexpr int most_entries = 1024;
+  static constexpr int max_entries = 1024;
   static constexpr int sample_words = OwnBlock::sample_words;
 
   /// `ranks` of the communicator. All memory is allocated here. May throw std::bad_alloc.
@@ -146,7 +146,7 @@ class CacheTable {
   std::uint64_t contents_ = 0;
   std::vector<std::int64_t> blocks_;
   std::vector<Shape> shapes_;  ///< by number; the known ones
-  std::size_t most_shapes_;
+  std::size_t max_shapes_;
   std::vector<std::int64_t> keys_;  ///< blocks_ of each shape
   std::vector<CacheEntry> entries_;
   std::vector<std::uint16_t> free_;  ///< unused entries

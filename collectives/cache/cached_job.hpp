@@ -59,10 +59,10 @@ class CachedJob {
       arenas_.emplace_back(memory_[static_cast<std::size_t>(job.topology().node_of(rank))].data(), limits.budget);
     }
   }
-  void take_arena_of_rank(int rank) { set_arena_of_rank(rank, Arena()); }
+  void remove_arena_of_rank(int rank) { set_arena_of_rank(rank, Arena()); }
   void set_arena_of_rank(int rank, Arena arena) { arenas_[static_cast<std::size_t>(rank)] = std::move(arena); }
-  void take_arena_of_node(int node) {
-    for (const int rank : job.topology().ranks_on(node)) take_arena_of_rank(rank);
+  void remove_arena_of_node(int node) {
+    for (const int rank : job.topology().ranks_on(node)) remove_arena_of_rank(rank);
   }
   /// Runs one allgather of this content. False if it does not end, or if a rank misses a byte. `gaps(rank)`: blocks
   /// with gaps.
@@ -71,14 +71,14 @@ class CachedJob {
     const std::vector<std::int64_t> bytes = bytes_of(content);
     count_from_here();
     std::vector<std::unique_ptr<TestBlocks>> blocks;
-    std::vector<std::unique_ptr<RankBlocks>> strings;
+    std::vector<std::unique_ptr<RankBlocks>> vectors;
     std::vector<Task> tasks;
     for (int rank = 0; rank < job.ranks(); ++rank) {
       const std::size_t i = static_cast<std::size_t>(rank);
       blocks.push_back(std::make_unique<TestBlocks>(bytes, gaps(rank)));
       blocks.back()->fill(rank, content[i]);
-      strings.push_back(std::make_unique<RankBlocks>(job.topology(), *blocks.back()));
-      tasks.push_back(cached_allgather(job.at(rank), *strings.back(), *tables_[i], arenas_[i], pipeline));
+      vectors.push_back(std::make_unique<RankBlocks>(job.topology(), *blocks.back()));
+      tasks.push_back(cached_allgather(job.at(rank), *vectors.back(), *tables_[i], arenas_[i], pipeline));
     }
     if (!job.run(std::move(tasks))) return false;
     for (const auto& rank : blocks)
@@ -121,7 +121,7 @@ class CachedJob {
   bool allgathers(const std::vector<Content>& contents, PipelineSettings pipeline) {
     struct Buffers {
       std::vector<std::unique_ptr<TestBlocks>> blocks;
-      std::vector<std::unique_ptr<RankBlocks>> strings;
+      std::vector<std::unique_ptr<RankBlocks>> vectors;
     };
     std::vector<Buffers> buffers(static_cast<std::size_t>(job.ranks()));
     std::vector<Task> tasks;
@@ -130,9 +130,9 @@ class CachedJob {
       for (const Content& content : contents) {
         mine.blocks.push_back(std::make_unique<TestBlocks>(bytes_of(content), false));
         mine.blocks.back()->fill(rank, content[static_cast<std::size_t>(rank)]);
-        mine.strings.push_back(std::make_unique<RankBlocks>(job.topology(), *mine.blocks.back()));
+        mine.vectors.push_back(std::make_unique<RankBlocks>(job.topology(), *mine.blocks.back()));
       }
-      tasks.push_back(one_after_the_other(rank, mine.strings, pipeline));
+      tasks.push_back(one_after_the_other(rank, mine.vectors, pipeline));
     }
     if (!job.run(std::move(tasks))) return false;
     for (const Buffers& rank : buffers)
@@ -178,9 +178,9 @@ class CachedJob {
       if (!blocks.holds(from, content[static_cast<std::size_t>(from)])) return false;
     return true;
   }
-  Task one_after_the_other(int rank, const std::vector<std::unique_ptr<RankBlocks>>& strings,
+  Task one_after_the_other(int rank, const std::vector<std::unique_ptr<RankBlocks>>& vectors,
                            PipelineSettings pipeline) {
-    for (const auto& call : strings)
+    for (const auto& call : vectors)
       co_await cached_allgather(job.at(rank), *call, *tables_[static_cast<std::size_t>(rank)],
                                 arenas_[static_cast<std::size_t>(rank)], pipeline);
   }

@@ -7,19 +7,19 @@
 
 namespace bestride {
 
-Lookup::Lookup(Hierarchy& hierarchy, const NodeVectors& strings, const OwnBlock& own, CacheTable& table, Arena& arena,
+Lookup::Lookup(Hierarchy& hierarchy, const NodeVectors& vectors, const OwnBlock& own, CacheTable& table, Arena& arena,
                std::uint32_t coding)
     : h_(hierarchy), own_(own), table_(table), arena_(arena) {
   std::int64_t begin = 0;
   std::size_t i = 0;
   for (int node = 0; node < h_.nodes(); ++node) {
     begins_.push_back(begin);
-    begin += strings.bytes(node);
+    begin += vectors.bytes(node);
     for (int l = 0; l < static_cast<int>(h_.topology().ranks_on(node).size()); ++l)
-      table_.blocks()[i++] = strings.part(node, l).length();
+      table_.blocks()[i++] = vectors.part(node, l).length();
   }
-  other_nodes_bytes_ = begin - strings.bytes(h_.node());
-  own_begin_ = begins_[static_cast<std::size_t>(h_.node())] + strings.part(h_.node(), h_.local_rank()).first;
+  other_nodes_bytes_ = begin - vectors.bytes(h_.node());
+  own_begin_ = begins_[static_cast<std::size_t>(h_.node())] + vectors.part(h_.node(), h_.local_rank()).first;
   call_ = table_.begin(coding);
 }
 

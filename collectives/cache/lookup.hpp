@@ -15,9 +15,9 @@ namespace bestride {
 
 class Lookup {
  public:
-  /// `strings`: the kept data; only its sizes are used. A kept result consists of the node vectors, one after the
+  /// `vectors`: the kept data; only its sizes are used. A kept result consists of the node vectors, one after the
   /// other. `coding`: as for CacheTable::begin(). All arguments outlive this object. May throw std::bad_alloc.
-  Lookup(Hierarchy& hierarchy, const NodeVectors& strings, const OwnBlock& own, CacheTable& table, Arena& arena,
+  Lookup(Hierarchy& hierarchy, const NodeVectors& vectors, const OwnBlock& own, CacheTable& table, Arena& arena,
          std::uint32_t coding);
 
   /// False: nothing is looked up, agreed on or kept.

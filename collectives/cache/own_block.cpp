@@ -20,8 +20,8 @@ bool OwnBlock::equals(const std::byte* older, std::int64_t index) const noexcept
 
 const std::byte* OwnBytes::read(Range range) const noexcept {
   const Range there{begin_ + range.first, begin_ + range.last};
-  if (const std::byte* here = strings_.at(node_, there)) return here;
-  strings_.read(node_, there, room_);
+  if (const std::byte* here = vectors_.at(node_, there)) return here;
+  vectors_.read(node_, there, room_);
   return room_;
 }
 
@@ -33,7 +33,7 @@ void OwnBytes::sample(std::uint16_t* words) const noexcept {
     const Range stratum = part_of(bytes() / 2, count, i);
     const std::int64_t place = stratum.first + static_cast<std::int64_t>(scattered(static_cast<std::uint64_t>(i)) %
                                                                          static_cast<std::uint64_t>(stratum.length()));
-    strings_.read(node_, {begin_ + 2 * place, begin_ + 2 * place + 2}, words + i);
+    vectors_.read(node_, {begin_ + 2 * place, begin_ + 2 * place + 2}, words + i);
   }
 }
 

@@ -42,12 +42,12 @@ class OwnBlock {
 /// The bytes themselves.
 class OwnBytes final : public OwnBlock {
  public:
-  /// `strings` and `room` (of `step` bytes) outlive this object.
-  OwnBytes(const NodeVectors& strings, int node, int local_rank, std::byte* room) noexcept
-      : OwnBlock(strings.part(node, local_rank).length()),
-        strings_(strings),
+  /// `vectors` and `room` (of `step` bytes) outlive this object.
+  OwnBytes(const NodeVectors& vectors, int node, int local_rank, std::byte* room) noexcept
+      : OwnBlock(vectors.part(node, local_rank).length()),
+        vectors_(vectors),
         node_(node),
-        begin_(strings.part(node, local_rank).first),
+        begin_(vectors.part(node, local_rank).first),
         room_(room) {}
 
   int samples() const noexcept override;
@@ -56,7 +56,7 @@ class OwnBytes final : public OwnBlock {
  private:
   const std::byte* read(Range range) const noexcept override;
 
-  const NodeVectors& strings_;
+  const NodeVectors& vectors_;
   const int node_;
   const std::int64_t begin_;  ///< in the node's vector
   std::byte* room_;

@@ -54,20 +54,20 @@ class OwnCodes final : public OwnBlock {
 };
 
 /// Writes codes to their places in the arena.
-class Keeping final : public KeptCodes {
+class Keeping final : public CodeObserver {
  public:
-  Keeping(const Topology& topology, const NodeVectors& strings, Lookup& lookup) noexcept
-      : topology_(topology), strings_(strings), lookup_(lookup) {}
+  Keeping(const Topology& topology, const NodeVectors& vectors, Lookup& lookup) noexcept
+      : topology_(topology), vectors_(vectors), lookup_(lookup) {}
   void keep(int rank, Range range, const std::byte* codes) noexcept override {
     const int node = topology_.node_of(rank);
-    const std::int64_t begin = strings_.part(node, topology_.local_rank_of(rank)).first;
+    const std::int64_t begin = vectors_.part(node, topology_.local_rank_of(rank)).first;
     if (std::byte* to = lookup_.place(node, {begin + range.first, begin + range.last}))
       std::memcpy(to, codes, static_cast<std::size_t>(range.length()));
   }
 
  private:
   const Topology& topology_;
-  const NodeVectors& strings_;
+  const NodeVectors& vectors_;
   Lookup& lookup_;
 };
 
@@ -76,17 +76,17 @@ class Keeping final : public KeptCodes {
 Task cached_quantised_allgather(Hierarchy& h, Operand own, const Operands& all, NumberFormat format, CodeBits bits,
                                 CacheTable& table, Arena& arena, PipelineSettings pipeline) {
   const CodedRun sizes(h.topology(), all, format, bits, 0, all_numbers, nullptr);
-  const RankBlocks strings(h.topology(), sizes);
+  const RankBlocks vectors(h.topology(), sizes);
   const OperandCoder coder(own, all, format, bits, h.staging() + OwnBlock::step);
   const OwnCodes codes(coder, all.bytes(h.rank()) / number_bytes(format), format, bits, h.staging());
-  Lookup lookup(h, strings, codes, table, arena, coding_of(format, bits));
+  Lookup lookup(h, vectors, codes, table, arena, coding_of(format, bits));
   if (lookup.active()) co_await lookup.run();
   if (const std::byte* result = lookup.hit()) {
     const CodedRun kept(h.topology(), all, format, bits, 0, all_numbers, const_cast<std::byte*>(result));  // only read
     co_await kept.decode_all(coder);
     co_return;
   }
-  Keeping keeping(h.topology(), strings, lookup);
+  Keeping keeping(h.topology(), vectors, lookup);
   co_await quantised_allgather(h, own, all, format, bits, pipeline, lookup.keeps() ? &keeping : nullptr);
   lookup.written();
 }

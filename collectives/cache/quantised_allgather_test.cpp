@@ -33,7 +33,7 @@ TEST(CachedQuantisedAllgather, GivesTheSameBitsWhateverIsCalled) {
     std::int64_t sum = 0;
     for (const std::int64_t count : counts) sum += 8 * count;
     CachedJob job(nodes, random(), {(sum + 64) * static_cast<std::int64_t>(1 + random() % 4), 0, random() % 2 == 0});
-    if (random() % 6 == 0) job.take_arena_of_rank(static_cast<int>(random() % nodes.size()));
+    if (random() % 6 == 0) job.remove_arena_of_rank(static_cast<int>(random() % nodes.size()));
     const std::uint64_t gaps = random() % 2 ? random() : 0;
     struct Known {
       Content content;

@@ -35,11 +35,11 @@ TEST(CachedAllgatherThreads, RanksOfANodeStoreAndReadOneArena) {
         for (const auto& block : content) bytes.push_back(static_cast<std::int64_t>(block.size()));
         TestBlocks blocks(bytes, rank == 1);
         blocks.fill(rank, content[static_cast<std::size_t>(rank)]);
-        const RankBlocks strings(job.topology(), blocks);
+        const RankBlocks vectors(job.topology(), blocks);
         const bool quantised = bytes == sizes[1];
         Task task = quantised ? cached_quantised_allgather(job.at(rank), blocks.of(rank), blocks, NumberFormat::float32,
                                                            CodeBits::int8, table, arena, {1000, 2})
-                              : cached_allgather(job.at(rank), strings, table, arena, {1000, 2});
+                              : cached_allgather(job.at(rank), vectors, table, arena, {1000, 2});
         while (!task.step()) std::this_thread::yield();
         for (int from = 0; from < ranks; ++from) {
           const auto& given = content[static_cast<std::size_t>(from)];

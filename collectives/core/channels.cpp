@@ -30,7 +30,7 @@ std::byte* Channels::slot_of(std::size_t ring, std::uint64_t piece) const noexce
          (ring * ChannelShape::slots + piece % ChannelShape::slots) * static_cast<std::size_t>(shape_.slot_bytes);
 }
 
-bool Channels::vacant(Stream stream) const noexcept {
+bool Channels::vacant(ChannelKind stream) const noexcept {
   const std::size_t own = ring(rank_, stream);
   const std::uint64_t piece = cursors_[own];
   if (piece < ChannelShape::slots) return true;
@@ -43,24 +43,24 @@ bool Channels::vacant(Stream stream) const noexcept {
   return true;
 }
 
-std::byte* Channels::slot(Stream stream) const noexcept {
+std::byte* Channels::slot(ChannelKind stream) const noexcept {
   const std::size_t own = ring(rank_, stream);
   return slot_of(own, cursors_[own]);
 }
 
-void Channels::publish(Stream stream, int reader) noexcept {
+void Channels::publish(ChannelKind stream, int reader) noexcept {
   const std::size_t own = ring(rank_, stream);
   readers_[static_cast<int>(stream)][cursors_[own] % ChannelShape::slots] = reader;
   published(own).store(++cursors_[own], std::memory_order_release);
 }
 
-const std::byte* Channels::arrived(int from, Stream stream) const noexcept {
+const std::byte* Channels::arrived(int from, ChannelKind stream) const noexcept {
   const std::size_t other = ring(from, stream);
   const std::uint64_t piece = cursors_[other];
   return published(other).load(std::memory_order_acquire) > piece ? slot_of(other, piece) : nullptr;
 }
 
-void Channels::take(int from, Stream stream) noexcept {
+void Channels::take(int from, ChannelKind stream) noexcept {
   const std::size_t other = ring(from, stream);
   taken(other, rank_).store(++cursors_[other], std::memory_order_release);
 }

@@ -14,7 +14,7 @@
 
 namespace bestride {
 
-enum class Stream : int {
+enum class ChannelKind : int {
   own,      ///< what the rank had at the start of the collective, in the order of its pieces
   arrived,  ///< what it received or computed
 };
@@ -43,29 +43,29 @@ class Channels {
   std::int64_t slot_bytes() const noexcept { return shape_.slot_bytes; }
 
   /// True if the next slot may be filled.
-  bool vacant(Stream stream) const noexcept;
+  bool vacant(ChannelKind stream) const noexcept;
   /// The next slot, slot_bytes() long. The caller may write it until publish(). Valid only while vacant().
-  std::byte* slot(Stream stream) const noexcept;
+  std::byte* slot(ChannelKind stream) const noexcept;
   /// `reader`: a local rank, or `everyone`: all but this one.
-  void publish(Stream stream, int reader = everyone) noexcept;
+  void publish(ChannelKind stream, int reader = everyone) noexcept;
 
   /// The next piece of a neighbour's channel; nullptr if it is not there yet. It stays valid until take().
-  const std::byte* arrived(int from, Stream stream) const noexcept;
-  void take(int from, Stream stream) noexcept;
+  const std::byte* arrived(int from, ChannelKind stream) const noexcept;
+  void take(int from, ChannelKind stream) noexcept;
   /// Skips pieces that other ranks read.
-  void skip(int from, Stream stream, std::int64_t pieces = 1) noexcept {
+  void skip(int from, ChannelKind stream, std::int64_t pieces = 1) noexcept {
     cursor(from, stream) += static_cast<std::uint64_t>(pieces);
   }
 
  private:
   using Counter = std::atomic<std::uint64_t>;
-  std::size_t ring(int rank, Stream stream) const noexcept {
+  std::size_t ring(int rank, ChannelKind stream) const noexcept {
     return static_cast<std::size_t>(2 * rank + static_cast<int>(stream));
   }
   Counter& published(std::size_t ring) const noexcept;
   Counter& taken(std::size_t ring, int reader) const noexcept;
   std::byte* slot_of(std::size_t ring, std::uint64_t piece) const noexcept;
-  std::uint64_t& cursor(int from, Stream stream) noexcept { return cursors_[ring(from, stream)]; }
+  std::uint64_t& cursor(int from, ChannelKind stream) noexcept { return cursors_[ring(from, stream)]; }
 
   std::byte* memory_ = nullptr;
   ChannelShape shape_;

@@ -43,10 +43,10 @@ class Hierarchy {
   /// Staging memory in bytes. It is reserved once, so that an allocation failure can't stop a collective halfway. Pages
   /// are allocated on first use.
   static constexpr std::int64_t staging_bytes = 32 << 20;
-  static constexpr std::int64_t kept_bytes = 8 << 20;
+  static constexpr std::int64_t intermediate_bytes = 8 << 20;
 
-  /// `wire` and the memory of the channels outlive this object. May throw std::bad_alloc.
-  Hierarchy(Topology topology, int rank, Transport& wire, Channels channels);
+  /// `transport` and the memory of the channels outlive this object. May throw std::bad_alloc.
+  Hierarchy(Topology topology, int rank, Transport& transport, Channels channels);
   ~Hierarchy();
   Hierarchy(const Hierarchy&) = delete;
   Hierarchy& operator=(const Hierarchy&) = delete;
@@ -57,27 +57,29 @@ class Hierarchy {
   int node() const noexcept { return node_; }
   int local_rank() const noexcept { return local_rank_; }
   int local_ranks() const noexcept { return local_ranks_; }
-  int lanes() const noexcept { return topology_.most_on_a_node(); }
+  int lanes() const noexcept { return topology_.max_ranks_per_node(); }
   Lanes own_lanes() const noexcept { return lanes_of(local_rank_, local_ranks_, lanes()); }
   /// The largest number of lanes that any rank of any node carries.
-  int most_lanes() const noexcept { return (lanes() + topology_.least_on_a_node() - 1) / topology_.least_on_a_node(); }
+  int max_lanes() const noexcept {
+    return (lanes() + topology_.min_ranks_per_node() - 1) / topology_.min_ranks_per_node();
+  }
   /// carrier(): the rank of the communicator that carries `lane` on `node`. local_carrier(): the local rank that
   /// carries it on this node.
   int carrier(int node, int lane) const noexcept { return bestride::carrier(topology_, node, lane); }
   int local_carrier(int lane) const noexcept { return carrier_of(lane, local_ranks_, lanes()); }
 
-  Transport& wire() noexcept { return wire_; }
+  Transport& transport() noexcept { return transport_; }
   Channels& channels() noexcept { return channels_; }
   const Channels& channels() const noexcept { return channels_; }
   /// staging_bytes of memory for the current collective.
   std::byte* staging() noexcept { return staging_; }
-  /// kept_bytes of separate memory, for data that one half of a collective leaves for the other half.
-  std::byte* kept() noexcept { return staging_ + staging_bytes; }
+  /// intermediate_bytes of separate memory, for data that one half of a collective leaves for the other half.
+  std::byte* intermediate() noexcept { return staging_ + staging_bytes; }
 
  private:
   Topology topology_;
   int rank_, node_, local_rank_, local_ranks_;
-  Transport& wire_;
+  Transport& transport_;
   Channels channels_;
   std::byte* staging_;  ///< staging memory, followed by the kept memory
 };

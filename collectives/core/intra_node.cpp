@@ -5,10 +5,10 @@
 
 namespace bestride {
 
-IntraNodeExchange::IntraNodeExchange(Hierarchy& hierarchy, const NodeVectors& strings, std::int64_t piece)
-    : h_(hierarchy), strings_(strings), piece_(piece), taken_(static_cast<std::size_t>(hierarchy.local_ranks())) {
-  for (int q = 0; q < h_.local_ranks(); ++q) taken_[static_cast<std::size_t>(q)] = strings_.part(h_.node(), q).first;
-  taken_[static_cast<std::size_t>(h_.local_rank())] = strings_.part(h_.node(), h_.local_rank()).last;
+IntraNodeExchange::IntraNodeExchange(Hierarchy& hierarchy, const NodeVectors& vectors, std::int64_t piece)
+    : h_(hierarchy), vectors_(vectors), piece_(piece), taken_(static_cast<std::size_t>(hierarchy.local_ranks())) {
+  for (int q = 0; q < h_.local_ranks(); ++q) taken_[static_cast<std::size_t>(q)] = vectors_.part(h_.node(), q).first;
+  taken_[static_cast<std::size_t>(h_.local_rank())] = vectors_.part(h_.node(), h_.local_rank()).last;
 }
 
 void IntraNodeExchange::exchange(std::vector<Task>& tasks) {
@@ -19,7 +19,7 @@ void IntraNodeExchange::exchange(std::vector<Task>& tasks) {
 
 bool IntraNodeExchange::here(Range range) const noexcept {
   for (int q = 0; q < h_.local_ranks(); ++q) {
-    const Range part = strings_.part(h_.node(), q);
+    const Range part = vectors_.part(h_.node(), q);
     if (part.first < range.last && range.first < part.last &&
         taken_[static_cast<std::size_t>(q)] < std::min(part.last, range.last))
       return false;
@@ -28,21 +28,21 @@ bool IntraNodeExchange::here(Range range) const noexcept {
 }
 
 Task IntraNodeExchange::give() {
-  const Range own = strings_.part(h_.node(), h_.local_rank());
+  const Range own = vectors_.part(h_.node(), h_.local_rank());
   for (std::int64_t i = 0; i < pieces_in(own.length(), piece_); ++i) {
-    co_await until([&] { return h_.channels().vacant(Stream::own); });
-    strings_.read(h_.node(), piece_of(own, i, piece_), h_.channels().slot(Stream::own));
-    h_.channels().publish(Stream::own);
+    co_await until([&] { return h_.channels().vacant(ChannelKind::own); });
+    vectors_.read(h_.node(), piece_of(own, i, piece_), h_.channels().slot(ChannelKind::own));
+    h_.channels().publish(ChannelKind::own);
   }
 }
 
 Task IntraNodeExchange::take(int q) {
-  const Range part = strings_.part(h_.node(), q);
+  const Range part = vectors_.part(h_.node(), q);
   for (std::int64_t i = 0; i < pieces_in(part.length(), piece_); ++i) {
-    co_await until([&] { return h_.channels().arrived(q, Stream::own) != nullptr; });
+    co_await until([&] { return h_.channels().arrived(q, ChannelKind::own) != nullptr; });
     const Range range = piece_of(part, i, piece_);
-    strings_.write(h_.node(), range, h_.channels().arrived(q, Stream::own));
-    h_.channels().take(q, Stream::own);
+    vectors_.write(h_.node(), range, h_.channels().arrived(q, ChannelKind::own));
+    h_.channels().take(q, ChannelKind::own);
     taken_[static_cast<std::size_t>(q)] = range.last;
   }
 }

@@ -14,7 +14,7 @@ namespace bestride {
 class IntraNodeExchange {
  public:
   /// Both outlive this object. `piece`: bytes handed over at a time, at most a slot. May throw std::bad_alloc.
-  IntraNodeExchange(Hierarchy& hierarchy, const NodeVectors& strings, std::int64_t piece);
+  IntraNodeExchange(Hierarchy& hierarchy, const NodeVectors& vectors, std::int64_t piece);
 
   /// Adds the tasks that hand this rank's part to its neighbours and take theirs to `tasks`. These tasks must end
   /// before this object is destroyed.
@@ -27,7 +27,7 @@ class IntraNodeExchange {
   Task take(int q);
 
   Hierarchy& h_;
-  const NodeVectors& strings_;
+  const NodeVectors& vectors_;
   const std::int64_t piece_;
   std::vector<std::int64_t> taken_;  ///< by local rank: the offset up to which its part has arrived
 };

@@ -47,7 +47,8 @@ constexpr int carrier_of(int lane, int local_ranks, int lanes) noexcept { return
 /// The rank of the communicator that carries `lane` on `node`.
 inline int carrier(const Topology& topology, int node, int lane) noexcept {
   const auto ranks = topology.ranks_on(node);
-  return ranks[static_cast<std::size_t>(carrier_of(lane, static_cast<int>(ranks.size()), topology.most_on_a_node()))];
+  return ranks[static_cast<std::size_t>(
+      carrier_of(lane, static_cast<int>(ranks.size()), topology.max_ranks_per_node()))];
 }
 
 }  // namespace bestride

@@ -5,9 +5,9 @@
 
 namespace bestride {
 
-std::vector<std::int64_t> bytes_of(const NodeVectors& strings, int nodes) {
+std::vector<std::int64_t> bytes_of(const NodeVectors& vectors, int nodes) {
   std::vector<std::int64_t> bytes;
-  for (int node = 0; node < nodes; ++node) bytes.push_back(strings.bytes(node));
+  for (int node = 0; node < nodes; ++node) bytes.push_back(vectors.bytes(node));
   return bytes;
 }
 
@@ -65,7 +65,7 @@ void RankBlocks::write(int node, Range range, const void* from) const noexcept {
 }
 
 Range EvenParts::part(int node, int local_rank) const noexcept {
-  const int lanes = topology_.most_on_a_node();
+  const int lanes = topology_.max_ranks_per_node();
   const Lanes own = lanes_of(local_rank, static_cast<int>(topology_.ranks_on(node).size()), lanes);
   return {lane(node, own.first, lanes, unit_).first, lane(node, own.last - 1, lanes, unit_).last};
 }

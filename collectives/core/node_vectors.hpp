@@ -33,7 +33,7 @@ class NodeVectors {
 };
 
 /// The length of each node's vector. May throw std::bad_alloc.
-std::vector<std::int64_t> bytes_of(const NodeVectors& strings, int nodes);
+std::vector<std::int64_t> bytes_of(const NodeVectors& vectors, int nodes);
 
 /// One block per rank. A node's vector consists of the blocks of its ranks, in the order of local ranks.
 class RankBlocks final : public NodeVectors {

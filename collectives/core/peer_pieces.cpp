@@ -20,16 +20,16 @@ std::vector<Peer> peers_of(const Hierarchy& h, int local_rank, bool ahead) {
 }
 
 bool PeerPieces::next() noexcept {
-  for (; index_ < stretches_.size(); ++index_, lane_ = lanes_.first) {
-    const RelayedRange& stretch = stretches_[index_];
-    if (leg_ == PeerMessage::own ? stretch.relay != RelayedRange::straight && stretch.relay != to_
-                                 : stretch.node == to_)
+  for (; index_ < relayed_ranges_.size(); ++index_, lane_ = lanes_.first) {
+    const RelayedRange& relayed_range = relayed_ranges_[index_];
+    if (leg_ == PeerMessage::own ? relayed_range.relay != RelayedRange::straight && relayed_range.relay != to_
+                                 : relayed_range.node == to_)
       continue;
     for (; lane_ < lanes_.last; ++lane_, piece_ = 0) {
-      const Range part = part_of(stretch.range.length(), cut_.lanes, lane_, cut_.unit),
+      const Range part = part_of(relayed_range.range.length(), cut_.lanes, lane_, cut_.unit),
                   begun = piece_of(part, piece_, cut_.piece);
       if (begun.length() == 0) continue;
-      range = {stretch.range.first + begun.first, stretch.range.first + begun.last};
+      range = {relayed_range.range.first + begun.first, relayed_range.range.first + begun.last};
       ++piece_;
       return true;
     }

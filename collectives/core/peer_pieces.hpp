@@ -31,7 +31,7 @@ class PeerPieces {
  public:
   /// Lanes are common to both ends. The plan outlives this object.
   PeerPieces(const RelayPlan& plan, PieceLayout cut, int from, int to, Lanes lanes, PeerMessage leg) noexcept
-      : stretches_(leg == PeerMessage::own ? plan.of(from) : plan.through(from)),
+      : relayed_ranges_(leg == PeerMessage::own ? plan.of(from) : plan.through(from)),
         cut_(cut),
         to_(to),
         lanes_(lanes),
@@ -41,12 +41,12 @@ class PeerPieces {
   bool next() noexcept;
   bool none() const noexcept { return !PeerPieces(*this).next(); }
 
-  const RelayedRange& stretch() const noexcept { return stretches_[index_]; }
+  const RelayedRange& relayed_range() const noexcept { return relayed_ranges_[index_]; }
   int lane() const noexcept { return lane_; }
-  Range range;  ///< of the vector of stretch().node
+  Range range;  ///< of the vector of relayed_range().node
 
  private:
-  std::span<const RelayedRange> stretches_;
+  std::span<const RelayedRange> relayed_ranges_;
   PieceLayout cut_;
   int to_;
   Lanes lanes_;
@@ -61,18 +61,18 @@ class PeerPieces {
 class RelayProgress {
  public:
   /// May throw std::bad_alloc.
-  RelayProgress(std::size_t stretches, Lanes own)
-      : own_(own), reached_(stretches * static_cast<std::size_t>(own.last - own.first)) {}
-  void reach(const RelayedRange& stretch, int lane, Range range) noexcept {
-    reached_[index(stretch, lane)] = range.last;
+  RelayProgress(std::size_t relayed_ranges, Lanes own)
+      : own_(own), reached_(relayed_ranges * static_cast<std::size_t>(own.last - own.first)) {}
+  void reach(const RelayedRange& relayed_range, int lane, Range range) noexcept {
+    reached_[index(relayed_range, lane)] = range.last;
   }
-  bool reached(const RelayedRange& stretch, int lane, Range range) const noexcept {
-    return reached_[index(stretch, lane)] >= range.last;
+  bool reached(const RelayedRange& relayed_range, int lane, Range range) const noexcept {
+    return reached_[index(relayed_range, lane)] >= range.last;
   }
 
  private:
-  std::size_t index(const RelayedRange& stretch, int lane) const noexcept {
-    return static_cast<std::size_t>(stretch.place) * static_cast<std::size_t>(own_.last - own_.first) +
+  std::size_t index(const RelayedRange& relayed_range, int lane) const noexcept {
+    return static_cast<std::size_t>(relayed_range.place) * static_cast<std::size_t>(own_.last - own_.first) +
            static_cast<std::size_t>(lane - own_.first);
   }
   Lanes own_;

@@ -25,7 +25,7 @@ bool OtherNodesPieces::next() noexcept {
   while (node_ != but_) {
     if (piece_.next()) return true;
     node_ = (node_ + 1) % nodes_;
-    if (node_ != but_) piece_ = LanePieces(*strings_, cut_, node_, lanes_);
+    if (node_ != but_) piece_ = LanePieces(*vectors_, cut_, node_, lanes_);
   }
   return false;
 }

@@ -16,7 +16,9 @@ struct PieceLayout {
 };
 
 /// The intersection of two ranges; empty if bytes() <= 0.
-constexpr Range common(Range a, Range b) noexcept { return {std::max(a.first, b.first), std::min(a.last, b.last)}; }
+constexpr Range intersection(Range a, Range b) noexcept {
+  return {std::max(a.first, b.first), std::min(a.last, b.last)};
+}
 
 /// The pieces of some lanes of one vector: the first piece of each lane, then the second of each, so that all lanes
 /// advance together. No piece is empty.
@@ -24,8 +26,8 @@ class LanePieces {
  public:
   /// For a vector of `bytes` bytes, and for the vector of a node.
   LanePieces(std::int64_t bytes, PieceLayout cut, Lanes lanes) noexcept;
-  LanePieces(const NodeVectors& strings, PieceLayout cut, int node, Lanes lanes) noexcept
-      : LanePieces(strings.bytes(node), cut, lanes) {}
+  LanePieces(const NodeVectors& vectors, PieceLayout cut, int node, Lanes lanes) noexcept
+      : LanePieces(vectors.bytes(node), cut, lanes) {}
   /// False if there are no more pieces.
   bool next() noexcept;
 
@@ -46,15 +48,15 @@ class LanePieces {
 /// it, up to the previous node.
 class OtherNodesPieces {
  public:
-  /// `strings` outlives this object.
-  OtherNodesPieces(const NodeVectors& strings, PieceLayout cut, int nodes, int but, Lanes lanes) noexcept
-      : strings_(&strings),
+  /// `vectors` outlives this object.
+  OtherNodesPieces(const NodeVectors& vectors, PieceLayout cut, int nodes, int but, Lanes lanes) noexcept
+      : vectors_(&vectors),
         cut_(cut),
         nodes_(nodes),
         but_(but),
         lanes_(lanes),
         node_((but + 1) % nodes),
-        piece_(strings, cut, node_, lanes) {}
+        piece_(vectors, cut, node_, lanes) {}
   /// False if there are no more pieces.
   bool next() noexcept;
   int node() const noexcept { return node_; }
@@ -62,7 +64,7 @@ class OtherNodesPieces {
   Range range() const noexcept { return piece_.range; }
 
  private:
-  const NodeVectors* strings_;
+  const NodeVectors* vectors_;
   PieceLayout cut_;
   int nodes_, but_;
   Lanes lanes_;

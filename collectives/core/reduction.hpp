@@ -54,7 +54,7 @@ class ReductionOrder {
   int partials(int node) const noexcept {
     return begins_[static_cast<std::size_t>(node) + 1] - begins_[static_cast<std::size_t>(node)];
   }
-  int most_partials() const noexcept { return most_; }
+  int max_partials() const noexcept { return most_; }
   const Subtree& partial(int node, int index) const noexcept {
     return subtrees_[static_cast<std::size_t>(begins_[static_cast<std::size_t>(node)] + index)];
   }

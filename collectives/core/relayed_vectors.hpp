@@ -14,7 +14,7 @@ namespace bestride {
 class RelayedVectors final : public NodeVectors {
  public:
   /// Both outlive this object. The plan must be made from these vectors. May throw std::bad_alloc.
-  RelayedVectors(const NodeVectors& strings, const RelayPlan& plan, int nodes);
+  RelayedVectors(const NodeVectors& vectors, const RelayPlan& plan, int nodes);
 
   std::int64_t bytes(int node) const noexcept override { return begins_[static_cast<std::size_t>(node)].back(); }
   Range part(int, int) const noexcept override { return {}; }
@@ -24,17 +24,18 @@ class RelayedVectors final : public NodeVectors {
 
   /// The number of ranges in a node's vector. The first is what the node receives directly; number i + 1 is
   /// RelayPlan::through(node)[i].
-  std::size_t stretches(int node) const noexcept { return begins_[static_cast<std::size_t>(node)].size() - 1; }
-  struct Met {
+  std::size_t relayed_ranges(int node) const noexcept { return begins_[static_cast<std::size_t>(node)].size() - 1; }
+  struct Overlap {
     int node = 0;             ///< owner of the vector
     Range range;              ///< a range of it; empty if bytes() <= 0
     std::int64_t offset = 0;  ///< distance from the beginning of the requested range
   };
-  /// The intersection of a range of a node's vector with its range number `stretch`, as counted by stretches().
-  Met meet(int node, std::size_t stretch, Range range) const noexcept;
+  /// The intersection of a range of a node's vector with its range number `relayed_range`, as counted by
+  /// relayed_ranges().
+  Overlap overlap(int node, std::size_t relayed_range, Range range) const noexcept;
 
  private:
-  const NodeVectors& strings_;
+  const NodeVectors& vectors_;
   const RelayPlan& plan_;
   std::vector<std::vector<std::int64_t>> begins_;  ///< by node: where its ranges begin in its vector, and the end
 };

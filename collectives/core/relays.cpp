@@ -47,16 +47,17 @@ RelayPlan::RelayPlan(std::span<const std::int64_t> bytes, std::int64_t unit, std
   begins_.push_back(by_node_.size());
 
   relay_begins_.assign(static_cast<std::size_t>(nodes) + 1, 0);
-  for (const RelayedRange& stretch : by_node_)
-    if (stretch.relay != RelayedRange::straight) ++relay_begins_[static_cast<std::size_t>(stretch.relay) + 1];
+  for (const RelayedRange& relayed_range : by_node_)
+    if (relayed_range.relay != RelayedRange::straight)
+      ++relay_begins_[static_cast<std::size_t>(relayed_range.relay) + 1];
   std::partial_sum(relay_begins_.begin(), relay_begins_.end(), relay_begins_.begin());
   by_relay_.resize(relay_begins_.back());
   std::vector<std::size_t> next = relay_begins_;
-  for (RelayedRange& stretch : by_node_)
-    if (stretch.relay != RelayedRange::straight) {
-      const auto relay_index = static_cast<std::size_t>(stretch.relay);
-      stretch.place = static_cast<int>(next[relay_index] - relay_begins_[relay_index]);
-      by_relay_[next[relay_index]++] = stretch;
+  for (RelayedRange& relayed_range : by_node_)
+    if (relayed_range.relay != RelayedRange::straight) {
+      const auto relay_index = static_cast<std::size_t>(relayed_range.relay);
+      relayed_range.place = static_cast<int>(next[relay_index] - relay_begins_[relay_index]);
+      by_relay_[next[relay_index]++] = relayed_range;
     }
 }
 

@@ -39,23 +39,23 @@ TEST(RelayPlan, NoNodeSendsMoreThanTheBusiestLinkHasToCarry) {
       const std::int64_t all = bytes[static_cast<std::size_t>(node)];
       straight_over += (nodes - 1) * all > bound + left_alone;
       std::int64_t end = 0;
-      for (const RelayedRange& stretch : plan.of(node)) {
-        ASSERT_EQ(stretch.node, node);
-        ASSERT_EQ(stretch.range.first, end);
-        end = stretch.range.last;
+      for (const RelayedRange& relayed_range : plan.of(node)) {
+        ASSERT_EQ(relayed_range.node, node);
+        ASSERT_EQ(relayed_range.range.first, end);
+        end = relayed_range.range.last;
         ASSERT_EQ(end % unit, 0);
-        if (stretch.relay == RelayedRange::straight) {
-          out[static_cast<std::size_t>(node)] += (nodes - 1) * stretch.range.length();
+        if (relayed_range.relay == RelayedRange::straight) {
+          out[static_cast<std::size_t>(node)] += (nodes - 1) * relayed_range.range.length();
         } else {
           ++relayed;
-          ASSERT_NE(stretch.relay, node);
-          ASSERT_GT(stretch.range.length(), 0);
-          const auto there = plan.through(stretch.relay);
-          ASSERT_LT(static_cast<std::size_t>(stretch.place), there.size());
-          const RelayedRange& same = there[static_cast<std::size_t>(stretch.place)];
-          ASSERT_TRUE(same.node == node && same.range == stretch.range && same.place == stretch.place);
-          out[static_cast<std::size_t>(node)] += stretch.range.length();
-          out[static_cast<std::size_t>(stretch.relay)] += (nodes - 2 + reduces) * stretch.range.length();
+          ASSERT_NE(relayed_range.relay, node);
+          ASSERT_GT(relayed_range.range.length(), 0);
+          const auto there = plan.through(relayed_range.relay);
+          ASSERT_LT(static_cast<std::size_t>(relayed_range.place), there.size());
+          const RelayedRange& same = there[static_cast<std::size_t>(relayed_range.place)];
+          ASSERT_TRUE(same.node == node && same.range == relayed_range.range && same.place == relayed_range.place);
+          out[static_cast<std::size_t>(node)] += relayed_range.range.length();
+          out[static_cast<std::size_t>(relayed_range.relay)] += (nodes - 2 + reduces) * relayed_range.range.length();
         }
       }
       ASSERT_EQ(end, all);
@@ -67,8 +67,8 @@ TEST(RelayPlan, NoNodeSendsMoreThanTheBusiestLinkHasToCarry) {
     }
     for (int node = 0; node < nodes; ++node) {
       std::size_t before = 0;
-      for (const RelayedRange& stretch : plan.through(node))
-        ASSERT_EQ(static_cast<std::size_t>(stretch.place), before++);
+      for (const RelayedRange& relayed_range : plan.through(node))
+        ASSERT_EQ(static_cast<std::size_t>(relayed_range.place), before++);
       ASSERT_LE(out[static_cast<std::size_t>(node)], bound + std::max(left_alone, nodes * unit))
           << "round " << round << " node " << node;
     }

@@ -31,9 +31,9 @@ class [[nodiscard]] Task {
   struct promise_type {
     promise_type* root = this;       ///< promise of the stepped task: it stores what the innermost coroutine waits for
     std::coroutine_handle<> parent;  ///< resumes when this one ends; none: this one is the stepped task
-    Condition* waiting_for = nullptr;  // root only
-    std::coroutine_handle<> goes_on;   // root only
-    bool failed = false;               // root only: an exception ended it
+    Condition* waiting_for = nullptr;      // root only
+    std::coroutine_handle<> continuation;  // root only
+    bool failed = false;                   // root only: an exception ended it
 
     Task get_return_object() noexcept { return Task(Handle::from_promise(*this)); }
     std::suspend_always initial_suspend() noexcept { return {}; }
@@ -66,7 +66,7 @@ class [[nodiscard]] Task {
     if (!handle_ || handle_.done()) return true;
     promise_type& root = handle_.promise();
     if (root.waiting_for && !root.waiting_for->holds()) return false;
-    const std::coroutine_handle<> next = root.waiting_for ? root.goes_on : std::coroutine_handle<>(handle_);
+    const std::coroutine_handle<> next = root.waiting_for ? root.continuation : std::coroutine_handle<>(handle_);
     root.waiting_for = nullptr;
     next.resume();
     return handle_.done();
@@ -105,7 +105,7 @@ auto until(Holds holds) noexcept {
     bool await_ready() noexcept { return function(); }
     void await_suspend(Task::Handle waiting) noexcept {
       waiting.promise().root->waiting_for = this;
-      waiting.promise().root->goes_on = waiting;
+      waiting.promise().root->continuation = waiting;
     }
     void await_resume() noexcept {}
   };

@@ -14,14 +14,16 @@ struct Transfer {
 };
 
 /// Messages on different lines may overtake each other.
-enum class Line : int { first, second };
+enum class VirtualChannel : int { first, second };
 
 class Transport {
  public:
   /// Starts a message. `data` must not change until done(). 0 <= bytes < 2^31. Never waits.
-  virtual Transfer send(int rank, const void* data, std::int64_t bytes, Line line = Line::first) noexcept = 0;
+  virtual Transfer send(int rank, const void* data, std::int64_t bytes,
+                        VirtualChannel line = VirtualChannel::first) noexcept = 0;
   /// `bytes`: the maximum; the message may be shorter.
-  virtual Transfer receive(int rank, void* data, std::int64_t bytes, Line line = Line::first) noexcept = 0;
+  virtual Transfer receive(int rank, void* data, std::int64_t bytes,
+                           VirtualChannel line = VirtualChannel::first) noexcept = 0;
   /// True once the message is complete; a receive then has transfer.bytes set. The transfer is released and must not be
   /// passed again.
   virtual bool done(Transfer& transfer) noexcept = 0;

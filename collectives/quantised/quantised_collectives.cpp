@@ -16,19 +16,19 @@
 namespace bestride {
 namespace {
 
-constexpr std::int64_t room_bytes = Hierarchy::kept_bytes / 2;
-static_assert(most_quantised_ranks * (256 + 8) <= room_bytes, "one block a rank");
+constexpr std::int64_t room_bytes = Hierarchy::intermediate_bytes / 2;
+static_assert(max_quantised_ranks * (256 + 8) <= room_bytes, "one block a rank");
 
-/// Forwards the pieces that allgather() reports to KeptCodes, rank by rank, with positions among the codes of whole
+/// Forwards the pieces that allgather() reports to CodeObserver, rank by rank, with positions among the codes of whole
 /// blocks.
-class RunKept final : public Kept {
+class RunObserver final : public PieceObserver {
  public:
-  RunKept(const Hierarchy& hierarchy, const CodedRun& run, const RankBlocks& strings, KeptCodes& to) noexcept
-      : h_(hierarchy), run_(run), strings_(strings), to_(to) {}
+  RunObserver(const Hierarchy& hierarchy, const CodedRun& run, const RankBlocks& vectors, CodeObserver& to) noexcept
+      : h_(hierarchy), run_(run), vectors_(vectors), to_(to) {}
   void keep(int node, Range range, const std::byte* data) noexcept override {
     int local = 0;
     for (const int rank : h_.topology().ranks_on(node)) {
-      const Range part = strings_.part(node, local++), met = common(range, part);
+      const Range part = vectors_.part(node, local++), met = intersection(range, part);
       if (met.length() <= 0) continue;
       const std::int64_t begin = run_.begin() - part.first;
       to_.keep(rank, {begin + met.first, begin + met.last}, data + (met.first - range.first));
@@ -38,20 +38,20 @@ class RunKept final : public Kept {
  private:
   const Hierarchy& h_;
   const CodedRun& run_;
-  const RankBlocks& strings_;
-  KeptCodes& to_;
+  const RankBlocks& vectors_;
+  CodeObserver& to_;
 };
 
 /// By rank: its lanes of its node's part.
 std::vector<Range> sum_parts(const Topology& topology, std::int64_t bytes, NumberFormat format) {
   const std::int64_t number = number_bytes(format);
-  const EvenParts strings(topology, Operand(nullptr, bytes), number);
+  const EvenParts vectors(topology, Operand(nullptr, bytes), number);
   std::vector<Range> parts(static_cast<std::size_t>(topology.ranks()));
   for (int node = 0; node < topology.nodes(); ++node) {
     const std::int64_t begin = part_of(bytes, topology.nodes(), node, number).first;
     int local = 0;
     for (const int rank : topology.ranks_on(node)) {
-      const Range part = strings.part(node, local++);
+      const Range part = vectors.part(node, local++);
       parts[static_cast<std::size_t>(rank)] = {begin + part.first, begin + part.last};
     }
   }
@@ -80,7 +80,7 @@ NumberFormat accumulator_of(NumberFormat format) noexcept { return is_short(form
 }  // namespace
 
 Task quantised_allgather(Hierarchy& h, Operand own, const Operands& all, NumberFormat format, CodeBits bits,
-                         PipelineSettings pipeline, KeptCodes* kept) {
+                         PipelineSettings pipeline, CodeObserver* kept) {
   const OperandCoder coder(own, all, format, bits, h.staging());
   std::optional<CodedRun> runs[2];
   std::int64_t first = 0;
@@ -91,18 +91,19 @@ Task quantised_allgather(Hierarchy& h, Operand own, const Operands& all, NumberF
       if (before) co_await before->decode_all(coder);
       co_return;
     }
-    CodedRun& run = runs[turn].emplace(h.topology(), all, format, bits, first, length, h.kept() + turn * room_bytes);
+    CodedRun& run =
+        runs[turn].emplace(h.topology(), all, format, bits, first, length, h.intermediate() + turn * room_bytes);
     first += length;
     run.encode(h.rank(), coder);
-    const RankBlocks strings(h.topology(), run);
-    std::optional<RunKept> keeps;
+    const RankBlocks vectors(h.topology(), run);
+    std::optional<RunObserver> keeps;
     if (kept) {
-      keeps.emplace(h, run, strings, *kept);
-      const Range mine = strings.part(h.node(), h.local_rank());
-      keeps->keep(h.node(), mine, strings.at(h.node(), mine));
+      keeps.emplace(h, run, vectors, *kept);
+      const Range mine = vectors.part(h.node(), h.local_rank());
+      keeps->keep(h.node(), mine, vectors.at(h.node(), mine));
     }
     std::vector<Task> tasks;
-    tasks.push_back(allgather(h, strings, pipeline, 1, keeps ? &*keeps : nullptr));
+    tasks.push_back(allgather(h, vectors, pipeline, 1, keeps ? &*keeps : nullptr));
     if (before) tasks.push_back(before->decode_all(coder));
     co_await all_of(tasks);
   }

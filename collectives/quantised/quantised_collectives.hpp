@@ -16,32 +16,32 @@
 
 namespace bestride {
 
-/// The largest hierarchy for a quantised allgather: one code block per member must fit into Hierarchy::kept(). Sums
-/// have no such limit.
-inline constexpr int most_quantised_ranks = 8192;
+/// The largest hierarchy for a quantised allgather: one code block per member must fit into Hierarchy::intermediate().
+/// Sums have no such limit.
+inline constexpr int max_quantised_ranks = 8192;
 
 /// Keeps the codes that this rank makes, or receives from another node.
-class KeptCodes {
+class CodeObserver {
  public:
   /// `range`: of the codes of the rank's whole block. `codes` is valid during the call only.
   virtual void keep(int rank, Range range, const std::byte* codes) noexcept = 0;
 
  protected:
-  ~KeptCodes() = default;
+  ~CodeObserver() = default;
 };
 
 /// `own`: this rank's block; it may be the memory of its block in `all`. All blocks of `all` are written, and the own
 /// block gets the same values as on other ranks. Each operand is a whole number of numbers of `format`; its size is the
-/// same on all ranks. All arguments outlive the task. At most most_quantised_ranks members. `kept` may be nullptr.
+/// same on all ranks. All arguments outlive the task. At most max_quantised_ranks members. `kept` may be nullptr.
 Task quantised_allgather(Hierarchy& hierarchy, Operand own, const Operands& all, NumberFormat format, CodeBits bits,
-                         PipelineSettings pipeline, KeptCodes* kept = nullptr);
+                         PipelineSettings pipeline, CodeObserver* kept = nullptr);
 
 /// As reduce_scatter(), for a sum of numbers.
 Task quantised_reduce_scatter(Hierarchy& hierarchy, const Operands& input, Operand output, NumberFormat format,
                               CodeBits bits, PipelineSettings pipeline);
 
 /// As allreduce(), for a sum of contiguous numbers: quantised_reduce_scatter() and then quantised_allgather(), with
-/// `bits` for the summands and `result_bits` for the sums. All members get the same bits. At most most_quantised_ranks
+/// `bits` for the summands and `result_bits` for the sums. All members get the same bits. At most max_quantised_ranks
 /// members.
 Task quantised_allreduce(Hierarchy& hierarchy, Operand input, Operand output, NumberFormat format, CodeBits bits,
                          CodeBits result_bits, PipelineSettings pipeline);

@@ -17,12 +17,12 @@ using test::name_of;
 using test::shape_of;
 
 /// The top code of blocks that may hold a NaN: the weaker bound of docs/quantised.md.
-long double least_top(CodeBits bits) { return bits == CodeBits::int8 ? 126 : 6; }
+long double min_top(CodeBits bits) { return bits == CodeBits::int8 ? 126 : 6; }
 /// Half a unit in the last place of 1, or more: the largest relative error of one rounding.
 long double rounding(NumberFormat format) { return std::ldexp(1.0L, -shape_of(format).fraction - 1); }
 /// The largest error of one coding of a number in a block whose largest number is at most `largest`.
 long double coding_error(long double largest, CodeBits bits, NumberFormat format) {
-  return largest / (2 * least_top(bits)) + largest * (rounding(format) + std::ldexp(1.0L, -24));
+  return largest / (2 * min_top(bits)) + largest * (rounding(format) + std::ldexp(1.0L, -24));
 }
 
 std::vector<std::byte> content(const TestBlocks& blocks, int rank) {

@@ -30,9 +30,9 @@ using Sizes = std::vector<std::int64_t>;
 
 Call a_share(Job& job, int rank, Sizes sizes, PipelineSettings pipeline) {
   auto blocks = std::make_shared<TestBlocks>(sizes, false);
-  auto strings = std::make_shared<RankBlocks>(job.topology(), *blocks);
+  auto vectors = std::make_shared<RankBlocks>(job.topology(), *blocks);
   blocks->fill(rank);
-  return {allgather(job.at(rank), *strings, pipeline), [blocks, strings, ranks = job.ranks()] {
+  return {allgather(job.at(rank), *vectors, pipeline), [blocks, vectors, ranks = job.ranks()] {
             for (int from = 0; from < ranks; ++from)
               if (!blocks->holds(from)) return false;
             return true;
@@ -47,9 +47,9 @@ Call a_broadcast(Job& job, int rank, int root, Sizes sizes, PipelineSettings pip
 
 Call a_collect(Job& job, int rank, int root, Sizes sizes, PipelineSettings pipeline) {
   auto blocks = std::make_shared<TestBlocks>(sizes, false);
-  auto strings = std::make_shared<RankBlocks>(job.topology(), *blocks);
+  auto vectors = std::make_shared<RankBlocks>(job.topology(), *blocks);
   blocks->fill(rank);
-  return {gather(job.at(rank), *strings, root, pipeline), [blocks, strings, rank, root, ranks = job.ranks()] {
+  return {gather(job.at(rank), *vectors, root, pipeline), [blocks, vectors, rank, root, ranks = job.ranks()] {
             for (int from = 0; rank == root && from < ranks; ++from)
               if (!blocks->holds(from)) return false;
             return true;
@@ -58,9 +58,9 @@ Call a_collect(Job& job, int rank, int root, Sizes sizes, PipelineSettings pipel
 
 Call a_distribute(Job& job, int rank, int root, Sizes sizes, PipelineSettings pipeline) {
   auto blocks = std::make_shared<TestBlocks>(sizes, false);
-  auto strings = std::make_shared<RankBlocks>(job.topology(), *blocks);
+  auto vectors = std::make_shared<RankBlocks>(job.topology(), *blocks);
   for (int to = 0; rank == root && to < job.ranks(); ++to) blocks->fill(to);
-  return {scatter(job.at(rank), *strings, root, pipeline), [blocks, strings, rank] { return blocks->holds(rank); }};
+  return {scatter(job.at(rank), *vectors, root, pipeline), [blocks, vectors, rank] { return blocks->holds(rank); }};
 }
 
 Call an_exchange(Job& job, int rank, std::int64_t bytes, PipelineSettings pipeline) {

@@ -32,9 +32,9 @@ class SimulatedJob {
     }
     for (int rank = 0; rank < ranks; ++rank) {
       const int node = topology_.node_of(rank);
-      wires_.push_back(std::make_unique<MemoryTransport>(*this, rank));
+      transports_.push_back(std::make_unique<MemoryTransport>(*this, rank));
       hierarchies_.push_back(std::make_unique<Hierarchy>(
-          topology_, rank, *wires_.back(),
+          topology_, rank, *transports_.back(),
           Channels(windows_[static_cast<std::size_t>(node)].get(),
                    {static_cast<int>(topology_.ranks_on(node).size()), slot_bytes}, topology_.local_rank_of(rank))));
     }
@@ -96,7 +96,7 @@ class SimulatedJob {
     bool done = false;
     bool is_send = false;
     int peer = -1;
-    Line line = Line::first;
+    VirtualChannel line = VirtualChannel::first;
     void* into = nullptr;
     std::int64_t bytes = 0;
   };
@@ -104,7 +104,7 @@ class SimulatedJob {
    public:
     MemoryTransport(SimulatedJob& job, int rank)
         : job_(job), rank_(rank), receives_(2 * static_cast<std::size_t>(job.topology_.ranks())) {}
-    Transfer send(int rank, const void* data, std::int64_t bytes, Line line) noexcept override {
+    Transfer send(int rank, const void* data, std::int64_t bytes, VirtualChannel line) noexcept override {
       const std::uint64_t id = add({false, true, rank, line, nullptr, bytes});
       Message message{{}, id};
       message.data.assign(static_cast<const std::byte*>(data), static_cast<const std::byte*>(data) + bytes);
@@ -116,7 +116,7 @@ class SimulatedJob {
       ++job_.events_;
       return {id, 0};
     }
-    Transfer receive(int rank, void* data, std::int64_t bytes, Line line) noexcept override {
+    Transfer receive(int rank, void* data, std::int64_t bytes, VirtualChannel line) noexcept override {
       const std::uint64_t id = add({false, false, rank, line, data, bytes});
       receives_[index(rank, line)].push_back(id);
       ++job_.events_;
@@ -137,10 +137,10 @@ class SimulatedJob {
       pending_.push_back(pending);
       return pending_.size() - 1;
     }
-    static std::size_t index(int rank, Line line) {
+    static std::size_t index(int rank, VirtualChannel line) {
       return static_cast<std::size_t>(2 * rank + static_cast<int>(line));
     }
-    void deliver(int from, Line line) {
+    void deliver(int from, VirtualChannel line) {
       auto& waiting = receives_[index(from, line)];
       auto& queue = job_.queue(from, rank_, line);
       if (waiting.empty() || queue.empty()) return;
@@ -150,7 +150,7 @@ class SimulatedJob {
       receive.bytes = came;
       std::memcpy(receive.into, queue.front().data.data(), queue.front().data.size());
       receive.done = true;
-      job_.wires_[static_cast<std::size_t>(from)]->pending_[queue.front().send].done = true;
+      job_.transports_[static_cast<std::size_t>(from)]->pending_[queue.front().send].done = true;
       waiting.pop_front();
       queue.pop_front();
       --job_.messages_waiting_;
@@ -166,7 +166,7 @@ class SimulatedJob {
     void operator()(std::byte* memory) const { ::operator delete[](memory, std::align_val_t(64)); }
   };
 
-  std::deque<Message>& queue(int from, int to, Line line) {
+  std::deque<Message>& queue(int from, int to, VirtualChannel line) {
     if (queues_.empty()) queues_.resize(static_cast<std::size_t>(2 * ranks() * ranks()));
     return queues_[static_cast<std::size_t>(2 * (from * ranks() + to) + static_cast<int>(line))];
   }
@@ -174,7 +174,7 @@ class SimulatedJob {
   std::mt19937_64 random_;
   Topology topology_;
   std::vector<std::unique_ptr<std::byte[], Aligned>> windows_;
-  std::vector<std::unique_ptr<MemoryTransport>> wires_;
+  std::vector<std::unique_ptr<MemoryTransport>> transports_;
   std::vector<std::unique_ptr<Hierarchy>> hierarchies_;
   std::vector<std::deque<Message>> queues_;
   std::vector<std::int64_t> bytes_between_, messages_;

@@ -128,9 +128,9 @@ inline std::vector<std::int64_t> node_bytes(const Topology& topology, const std:
 inline std::int64_t sent_by(const RelayPlan& plan, int nodes, int node) {
   const std::int64_t others = nodes - 1;
   std::int64_t sent = 0;
-  for (const RelayedRange& stretch : plan.of(node))
-    sent += stretch.range.length() * (stretch.relay == RelayedRange::straight ? others : 1);
-  for (const RelayedRange& stretch : plan.through(node)) sent += stretch.range.length() * (others - 1);
+  for (const RelayedRange& relayed_range : plan.of(node))
+    sent += relayed_range.range.length() * (relayed_range.relay == RelayedRange::straight ? others : 1);
+  for (const RelayedRange& relayed_range : plan.through(node)) sent += relayed_range.range.length() * (others - 1);
   return sent;
 }
 

@@ -40,7 +40,7 @@ class Collective {
       sends_ = out && out_.prepare(*out, comm, known.size());
       receives_ = in && in_.prepare(*in, comm, known.size());
     } catch (...) {
-      say_once("arrays", "no memory to rewrite a collective's arguments; it is left to the MPI library");
+      warn_once("arrays", "no memory to rewrite a collective's arguments; it is left to the MPI library");
       return sends_ = receives_ = false;
     }
     return sends_ || receives_;
@@ -77,8 +77,8 @@ class Collective {
 /// Keeps the rewritten counts and displacements of a call until its request is complete, because the library may read
 /// them until then.
 template <class Work>
-struct Kept final : Completion {
-  explicit Kept(Work&& given) noexcept : work(std::move(given)) {}
+struct ArgumentKeeper final : Completion {
+  explicit ArgumentKeeper(Work&& given) noexcept : work(std::move(given)) {}
   void fill() noexcept override {}
   void complete(bool, const MPI_Status*) noexcept override {}
   bool wants_status() const noexcept override { return false; }
@@ -87,10 +87,10 @@ struct Kept final : Completion {
 
 /// nullptr: no memory, which is reported.
 template <class Work>
-Kept<Work>* keep(Work&& work) noexcept {
-  auto* kept = inject_failure(FailPoint::completion) ? nullptr : new (std::nothrow) Kept<Work>(std::move(work));
-  if (!kept)
-    say_once("completion", "no memory to remember what a request owes; such calls are left to the MPI library");
+ArgumentKeeper<Work>* keep(Work&& work) noexcept {
+  auto* kept =
+      inject_failure(FailPoint::completion) ? nullptr : new (std::nothrow) ArgumentKeeper<Work>(std::move(work));
+  if (!kept) warn_once("completion", "no memory for a completion record; such calls are left to the MPI library");
   return kept;
 }
 
@@ -138,10 +138,11 @@ int collective(CallId id, const Out& out, const In& in, int root, MPI_Comm comm,
   using Work = Collective<Out, In>;
   const Stopwatch watch(reporting());
   Work work(out, in);
-  std::unique_ptr<Kept<Work>> kept;
+  std::unique_ptr<ArgumentKeeper<Work>> kept;
   int error;
   if (work.prepare(*known, comm, out_entry, in_entry) &&
-      (blocking<Tail...> || !work.keeps_arguments() || (kept = std::unique_ptr<Kept<Work>>(keep(std::move(work))))))
+      (blocking<Tail...> || !work.keeps_arguments() ||
+       (kept = std::unique_ptr<ArgumentKeeper<Work>>(keep(std::move(work))))))
     error = kept ? kept->work.call_and_complete(call) : work.call_and_complete(call);
   else
     error = call(out.arguments(), in.arguments());

@@ -27,10 +27,10 @@ int made(int error, const MPI_Comm* comm) noexcept {
 template <class Call>
 int free_with(MPI_Comm* comm, Call call) {
   const MPI_Comm freed = comm ? *comm : MPI_COMM_NULL;
-  struct Kept {
+  struct ExtractedEntry {
     MPI_Comm comm;
     CommEntry* entry;
-    ~Kept() {
+    ~ExtractedEntry() {
       if (entry) runtime().comms.put_back(comm, entry);
     }
   } kept{freed, comm ? runtime().comms.extract(freed) : nullptr};
@@ -71,7 +71,7 @@ int register_on_completion(int error, MPI_Comm* comm, const CommHints& hints, MP
           inject_failure(FailPoint::completion) ? nullptr : new (std::nothrow) CommunicatorCompletion(comm, hints))
     attach(completion, *request);
   else
-    runtime().comms.lose();
+    runtime().comms.mark_incomplete();
   return error;
 }
 template <Calls& via>

@@ -42,9 +42,9 @@ void count_contents(std::int64_t types, const MPI_Datatype* contents) noexcept {
   for (std::int64_t i = 0; i < types && !runtime().ended(); ++i) runtime().types.add_handle(contents[i], false);
 }
 template <Calls& via>
-int type_get_contents(MPI_Datatype type, int most_integers, int most_addresses, int most_types, int* integers,
+int type_get_contents(MPI_Datatype type, int max_integers, int max_addresses, int max_types, int* integers,
                       MPI_Aint* addresses, MPI_Datatype* types) {
-  const int error = via.Type_get_contents(type, most_integers, most_addresses, most_types, integers, addresses, types);
+  const int error = via.Type_get_contents(type, max_integers, max_addresses, max_types, integers, addresses, types);
   int integer_count = 0, address_count = 0, type_count = 0, combiner = 0;
   if (error == MPI_SUCCESS &&
       real.Type_get_envelope(type, &integer_count, &address_count, &type_count, &combiner) == MPI_SUCCESS)
@@ -53,10 +53,10 @@ int type_get_contents(MPI_Datatype type, int most_integers, int most_addresses, 
 }
 #if MPI_VERSION >= 4
 template <Calls& via>
-int type_get_contents_c(MPI_Datatype type, MPI_Count most_integers, MPI_Count most_addresses, MPI_Count most_counts,
-                        MPI_Count most_types, int* integers, MPI_Aint* addresses, MPI_Count* counts,
+int type_get_contents_c(MPI_Datatype type, MPI_Count max_integers, MPI_Count max_addresses, MPI_Count max_counts,
+                        MPI_Count max_types, int* integers, MPI_Aint* addresses, MPI_Count* counts,
                         MPI_Datatype* types) {
-  const int error = via.Type_get_contents_c(type, most_integers, most_addresses, most_counts, most_types, integers,
+  const int error = via.Type_get_contents_c(type, max_integers, max_addresses, max_counts, max_types, integers,
                                             addresses, counts, types);
   MPI_Count integer_count = 0, address_count = 0, count_count = 0, type_count = 0;
   int combiner = 0;
@@ -130,17 +130,15 @@ BESTRIDE_BOTH_ENTRIES(Type_commit, (MPI_Datatype * type), type_commit, (type))
 BESTRIDE_BOTH_ENTRIES(Type_dup, (MPI_Datatype type, MPI_Datatype* copy), type_dup, (type, copy))
 BESTRIDE_BOTH_ENTRIES(Type_free, (MPI_Datatype * type), type_free, (type))
 BESTRIDE_BOTH_ENTRIES(Type_get_contents,
-                      (MPI_Datatype type, int most_integers, int most_addresses, int most_types, int* integers,
+                      (MPI_Datatype type, int max_integers, int max_addresses, int max_types, int* integers,
                        MPI_Aint* addresses, MPI_Datatype* types),
-                      type_get_contents, (type, most_integers, most_addresses, most_types, integers, addresses, types))
+                      type_get_contents, (type, max_integers, max_addresses, max_types, integers, addresses, types))
 #if MPI_VERSION >= 4
 BESTRIDE_BOTH_ENTRIES(Type_get_contents_c,
-                      (MPI_Datatype type, MPI_Count most_integers, MPI_Count most_addresses, MPI_Count most_counts,
-                       MPI_Count most_types, int* integers, MPI_Aint* addresses, MPI_Count* counts,
-                       MPI_Datatype* types),
+                      (MPI_Datatype type, MPI_Count max_integers, MPI_Count max_addresses, MPI_Count max_counts,
+                       MPI_Count max_types, int* integers, MPI_Aint* addresses, MPI_Count* counts, MPI_Datatype* types),
                       type_get_contents_c,
-                      (type, most_integers, most_addresses, most_counts, most_types, integers, addresses, counts,
-                       types))
+                      (type, max_integers, max_addresses, max_counts, max_types, integers, addresses, counts, types))
 #endif
 BESTRIDE_BOTH_ENTRIES(Type_create_f90_real, (int precision, int range, MPI_Datatype* type), type_create_f90_real,
                       (precision, range, type))

@@ -74,18 +74,18 @@ template <Owner owner, ArgumentShape shape, class Arguments>
 int refuse(const char* name, const Arguments& arguments) {
   constexpr std::size_t last = std::tuple_size_v<Arguments> - 1;
   if constexpr (owner == Owner::file)
-    return raise_device_error_on_file(std::get<0>(arguments), DeviceError::refused, name);
+    return raise_device_error_on_file(std::get<0>(arguments), DeviceError::unsupported, name);
   else if constexpr (owner == Owner::nobody)
-    return raise_device_error(MPI_COMM_SELF, DeviceError::refused, name);
+    return raise_device_error(MPI_COMM_SELF, DeviceError::unsupported, name);
   else if constexpr (owner == Owner::comm)
-    return raise_device_error(std::get < shape == ArgumentShape::partitions ? 6 : 4 > (arguments), DeviceError::refused,
-                              name);
+    return raise_device_error(std::get < shape == ArgumentShape::partitions ? 6 : 4 > (arguments),
+                              DeviceError::unsupported, name);
   else if constexpr (shape == ArgumentShape::bytes)
-    return raise_device_error_on_window(std::get<0>(arguments), DeviceError::refused, name);
+    return raise_device_error_on_window(std::get<0>(arguments), DeviceError::unsupported, name);
   else
     // The argument before the request, if there is a request.
     return raise_device_error_on_window(
-        std::get<last - std::is_pointer_v<std::tuple_element_t<last, Arguments>>>(arguments), DeviceError::refused,
+        std::get<last - std::is_pointer_v<std::tuple_element_t<last, Arguments>>>(arguments), DeviceError::unsupported,
         name);
 }
 

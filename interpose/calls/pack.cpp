@@ -61,7 +61,7 @@ PackingCall decide(CallKind kind, const void* user, std::int64_t count, TypeEntr
   call.offset = layout->offset();
   if (!packed || position < 0 || position > packed_size || packed_size - position < call.bytes)
     return forward_because("bounds");
-  if (!address_is_sound(user, *layout)) return forward_because("address");
+  if (!address_is_plausible(user, *layout)) return forward_because("address");
   // One block is one memcpy, here and in MPI; in MPI it comes after 10 to 60 ns of checks and dispatch.
   const std::optional<Strategy>& forced = runtime().options().forced;
   const Strategy chosen = !layout->contiguous()         ? call.plan->choose(kind, Distance::self)

@@ -28,7 +28,7 @@ class CacheShare {
 
   /// Bytes for the next queue.
   static std::int64_t next(const Job& job) noexcept {
-    return (job.settings.cache_bytes / job.topology.most_on_a_node() - given.load(std::memory_order_relaxed)) / 2;
+    return (job.settings.cache_bytes / job.topology.max_ranks_per_node() - given.load(std::memory_order_relaxed)) / 2;
   }
 
  private:

@@ -31,7 +31,7 @@ int next_tags = 1;  ///< number of a pair of tags; guarded by `agreeing`
 /// only if it is slower still.
 CacheLimits cache_limits(const LinkCosts& link, std::int64_t budget, int nodes) noexcept {
   CacheLimits limits;
-  if (link.wire_byte_s < 2 * link.copy_byte_s || budget < 2 * limits.least_bytes) return limits;
+  if (link.wire_byte_s < 2 * link.copy_byte_s || budget < 2 * limits.min_bytes) return limits;
   limits.budget = budget / 4096 * 4096;
   limits.delta = link.wire_byte_s > nodes * link.copy_byte_s;
   return limits;
@@ -66,7 +66,7 @@ bool on_several_nodes(const Job& job, MPI_Comm comm, int size) noexcept {
 
 /// none: permanently; failed: some member could not, perhaps only this time.
 enum class Agreement { reached, none, failed };
-constexpr long most_persistent = 64;  ///< at a time
+constexpr long max_persistent = 64;  ///< at a time
 
 std::shared_ptr<CollectiveQueue> agree_on_queue(const Job& all, MPI_Comm comm, CommEntry& entry, bool for_persistent,
                                                 Agreement* agreement) noexcept {
@@ -86,11 +86,11 @@ std::shared_ptr<CollectiveQueue> agree_on_queue(const Job& all, MPI_Comm comm, C
     if (for_persistent && !collectives.persistent_collectives)
       collectives.persistent_collectives = std::make_shared<char>();
     if (!topology || !collectives.remembered ||
-        (for_persistent && collectives.persistent_collectives.use_count() > most_persistent))
+        (for_persistent && collectives.persistent_collectives.use_count() > max_persistent))
       throw std::bad_alloc();
     const std::int64_t window_limit = all.settings.window_limit / (for_persistent ? 8 : 1);
-    queue = std::make_shared<CollectiveQueue>(std::move(*topology), entry.rank(), all.wire, std::move(world_ranks),
-                                              window_limit);
+    queue = std::make_shared<CollectiveQueue>(std::move(*topology), entry.rank(), all.private_comm,
+                                              std::move(world_ranks), window_limit);
   } catch (...) {
     mine[0] = 1;
   }
@@ -104,14 +104,14 @@ std::shared_ptr<CollectiveQueue> agree_on_queue(const Job& all, MPI_Comm comm, C
   apply_agreed(collectives.hints, most + 3);
   next_tags = static_cast<int>(most[1]) + 1;
   if (most[1] > (all.largest_tag - 1) / 2) {
-    say_once("tags",
-             "too many communicators for hierarchical collectives; those of newer ones are left to the MPI library");
+    warn_once("tags",
+              "too many communicators for hierarchical collectives; those of newer ones are left to the MPI library");
     *agreement = Agreement::none;
     return nullptr;
   }
   queue->set_tags(static_cast<int>(most[1]));
   // Divided by the size of the smallest node: arenas have the same size on all nodes.
-  const int givers = queue->topology().least_on_a_node();
+  const int givers = queue->topology().min_ranks_per_node();
   const CacheLimits cache = cache_limits(all.settings.parameters.link, -most[2] * givers, queue->topology().nodes());
   queue->set_cache(cache, CacheShare((cache.budget + givers - 1) / givers));
   *agreement = Agreement::reached;
@@ -137,7 +137,7 @@ void agree_on_collectives(MPI_Comm comm, CommEntry& entry) noexcept {
       CollectiveShape shape = collectives.shape;
       shape.what = static_cast<Collective>(what);
       shape.blocking = form == 1;
-      std::int64_t& least = collectives.least_bytes[what][form];
+      std::int64_t& least = collectives.min_bytes[what][form];
       least = std::numeric_limits<std::int64_t>::max();
       for (shape.bytes = 1; shape.bytes <= std::int64_t{1} << 40; shape.bytes *= 2)
         if (all->chooser.choose(shape, false).hierarchical || all->chooser.choose(shape).tested) {
@@ -161,7 +161,7 @@ std::shared_ptr<CollectiveQueue> make_persistent_queue(MPI_Comm comm, CommEntry&
 CollectiveQueue* choose_queue(const CommCollectives& collectives, Collective what, std::int64_t bytes, bool blocking,
                               bool may_test, CollectiveChoice* choice) noexcept {
   if (!collectives.agreed.load(std::memory_order_acquire) || !collectives.queue) return nullptr;
-  if (bytes < collectives.least_bytes[static_cast<int>(what)][blocking] || collectives.queue->refused()) return nullptr;
+  if (bytes < collectives.min_bytes[static_cast<int>(what)][blocking] || collectives.queue->refused()) return nullptr;
   const FloatEnvironment floats;
   CollectiveShape shape = collectives.shape;
   shape.what = what;

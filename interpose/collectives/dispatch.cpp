@@ -38,7 +38,7 @@ int execute_collective(const Route& route, MPI_Comm comm, const char* call, std:
     if (batch.flush()) return raise_error(comm);
   }
   if (request) {
-    const int error = give_request(route.owner, std::move(operation), persistent, request);
+    const int error = make_request(route.owner, std::move(operation), persistent, request);
     if (error != MPI_SUCCESS) return raise_error(comm, error);
   } else {
     if (!route.queue->add(*operation) || !route.queue->run(*operation)) return raise_error(comm);
@@ -60,17 +60,17 @@ bool may_be_quantised(const CommEntry& entry) noexcept {
 DispatchedReduction dispatch_reduction(const CommEntry& entry, MPI_Op op, MPI_Datatype type, std::int64_t element_bytes,
                                        bool blocking) noexcept {
   if (element_bytes > 4096 || !MpiReduction::possible(type)) return {};
-  switch (how_applied(op, type)) {
-    case Applied::in_any_order: return {true, false};
-    case Applied::in_one_order_in_the_call:
+  switch (reassociation_of(op, type)) {
+    case Reassociation::in_any_order: return {true, false};
+    case Reassociation::in_one_order_in_the_call:
       if (!blocking) return {};
       [[fallthrough]];
-    case Applied::in_one_order: {
+    case Reassociation::in_one_order: {
       const Job* all = job();
       const int hint = entry.collectives.hints.reassociate;
       return {all && (hint != CommHints::none ? hint : all->settings.reassociate), true};
     }
-    case Applied::by_mpi: break;
+    case Reassociation::by_mpi: break;
   }
   return {};
 }

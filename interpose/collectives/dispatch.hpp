@@ -296,7 +296,8 @@ std::optional<int> dispatch_reduce_scatter(const char* call, LibraryForm* left, 
         UserBlocks input(in_place ? receive : send, blocks, type, Access::read, staged);
         const Range result{0, count_of(entry->rank())};
         UserBlocks output(receive, {&result, 1}, type, Access::written, staged);
-        KeptResult kept = in_place ? KeptResult(runtime().pool, output.bytes(0)) : KeptResult();
+        ReduceScatterResult kept =
+            in_place ? ReduceScatterResult(runtime().pool, output.bytes(0)) : ReduceScatterResult();
         if (codes)
           return std::make_unique<QuantisedReduceScatter>(std::move(input), std::move(output), std::move(kept), *codes);
         return std::make_unique<ReduceScatterOperation>(std::move(input), std::move(output), std::move(kept),

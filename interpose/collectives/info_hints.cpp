@@ -43,7 +43,7 @@ int read(MPI_Info info, const Key& key) noexcept {
     return CommHints::none;
   for (const HintValue& choice : key.choices)
     if (std::string_view(choice.text) == text) return choice.value;
-  say_once(key.name, "info key %s='%s' is not %s; it is ignored", key.name, text, key.remedy);
+  warn_once(key.name, "info key %s='%s' is not %s; it is ignored", key.name, text, key.remedy);
   return CommHints::none;
 }
 
@@ -65,7 +65,7 @@ void write_words(const CommHints& hints, std::int64_t* words) noexcept {
 void apply_agreed(CommHints& hints, const std::int64_t* greatest) noexcept {
   for (const Key& key : keys) {
     if (greatest[0] != -greatest[1]) {
-      say_once(
+      warn_once(
           "hints",
           "the members of a communicator give the info key %s different values; it is off there: give all the same",
           key.name);

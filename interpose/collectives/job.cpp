@@ -60,29 +60,29 @@ void join_job(const CollectiveMeasurements* measured) noexcept {
   const Topology* world = world_topology();
   if (!world || world->nodes() < 2) return;
   JobSettings settings = settings_here(measured);
-  MPI_Comm wire = MPI_COMM_NULL;
-  int bad = real.Comm_dup(MPI_COMM_WORLD, &wire) != MPI_SUCCESS || !runtime().comms.find(MPI_COMM_WORLD);
+  MPI_Comm private_comm = MPI_COMM_NULL;
+  int bad = real.Comm_dup(MPI_COMM_WORLD, &private_comm) != MPI_SUCCESS || !runtime().comms.find(MPI_COMM_WORLD);
   if (device_memory_unseen()) {
     bad = 1;
-    say_once_per_job(
+    warn_once_per_job(
         "gpu.unseen",
         "BESTRIDE_GPU=off: collectives of all ranks are left to the MPI library, which takes device memory, too");
   }
-  if (wire != MPI_COMM_NULL) real.Comm_set_errhandler(wire, MPI_ERRORS_RETURN);
+  if (private_comm != MPI_COMM_NULL) real.Comm_set_errhandler(private_comm, MPI_ERRORS_RETURN);
   int* largest = nullptr;
   int found = 0;
-  if (!bad) bad = real.Comm_get_attr(wire, MPI_TAG_UB, &largest, &found) != MPI_SUCCESS || !found;
+  if (!bad) bad = real.Comm_get_attr(private_comm, MPI_TAG_UB, &largest, &found) != MPI_SUCCESS || !found;
   // All ranks take the same path, also if one of them has failed.
   const int mine[2] = {bad, !start_progress_thread()};
   int any[2] = {1, 1};
   if (real.Allreduce(mine, any, 2, MPI_INT, MPI_MAX, MPI_COMM_WORLD) != MPI_SUCCESS || any[0])
     return end_progress_thread();
-  if (real.Bcast(&settings, sizeof settings, MPI_BYTE, 0, wire) != MPI_SUCCESS) return end_progress_thread();
+  if (real.Bcast(&settings, sizeof settings, MPI_BYTE, 0, private_comm) != MPI_SUCCESS) return end_progress_thread();
   if (!settings.parameters.intact() || settings.parameters.mode == CollectiveMode::library)
     return end_progress_thread();
   if (!open_requests()) return end_progress_thread();
   auto* all = new (storage) Joined(*world, settings);
-  all->job.wire = wire;
+  all->job.private_comm = private_comm;
   all->job.largest_tag = *largest;
   all->job.nonblocking = !any[1];
   joined.store(&all->job, std::memory_order_release);
@@ -95,8 +95,8 @@ void leave_job() noexcept {
   if (!all) return;
   end_progress_thread();
   close_requests();
-  MPI_Comm wire = all->wire;
-  real.Comm_free(&wire);
+  MPI_Comm private_comm = all->private_comm;
+  real.Comm_free(&private_comm);
 }
 
 }  // namespace bestride

@@ -27,7 +27,7 @@ struct Job {
   const Topology& topology;  ///< of MPI_COMM_WORLD
   const JobSettings& settings;
   const CollectiveChooser& chooser;
-  MPI_Comm wire;  ///< a private duplicate of MPI_COMM_WORLD; errors on it are returned
+  MPI_Comm private_comm;  ///< a private duplicate of MPI_COMM_WORLD; errors on it are returned
   int largest_tag;
   bool nonblocking;  ///< every rank has a progress thread, so nonblocking and persistent collectives may go through the
                      ///< hierarchy

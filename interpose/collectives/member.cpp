@@ -11,7 +11,7 @@ CommMember::CommMember(MPI_Comm comm, bool may_wait) noexcept {
   CommRegistry& known = runtime().comms;
   CommEntry* entry = known.find(comm);
   // Invalid, or made in a way that no member has seen.
-  if (!known.lost() && (!entry || !entry->made())) return;
+  if (!known.incomplete() && (!entry || !entry->made())) return;
   if (!entry) {
     known.add_valid(comm);
     entry = known.find(comm);

@@ -17,19 +17,19 @@ Transfer transfer_of(MPI_Request request) noexcept {
 
 }  // namespace
 
-Transfer MpiTransport::send(int rank, const void* data, std::int64_t bytes, Line line) noexcept {
+Transfer MpiTransport::send(int rank, const void* data, std::int64_t bytes, VirtualChannel line) noexcept {
   MPI_Request request = MPI_REQUEST_NULL;
   const auto to = static_cast<std::size_t>(rank);
   const auto start = unacknowledged_[to].synchronous(bytes) ? real.Issend : real.Isend;
-  if (start(data, static_cast<int>(bytes), MPI_BYTE, world_ranks_[to], tag(line), wire_, &request) != MPI_SUCCESS)
+  if (start(data, static_cast<int>(bytes), MPI_BYTE, world_ranks_[to], tag(line), comm_, &request) != MPI_SUCCESS)
     broken_ = true;
   return transfer_of(request);
 }
 
-Transfer MpiTransport::receive(int rank, void* data, std::int64_t bytes, Line line) noexcept {
+Transfer MpiTransport::receive(int rank, void* data, std::int64_t bytes, VirtualChannel line) noexcept {
   MPI_Request request = MPI_REQUEST_NULL;
   if (real.Irecv(data, static_cast<int>(bytes), MPI_BYTE, world_ranks_[static_cast<std::size_t>(rank)], tag(line),
-                 wire_, &request) != MPI_SUCCESS)
+                 comm_, &request) != MPI_SUCCESS)
     broken_ = true;
   return transfer_of(request);
 }
@@ -50,7 +50,7 @@ bool MpiTransport::done(Transfer& transfer) noexcept {
 void MpiTransport::poll() noexcept {
   // MPICH makes progress only if it finds no message.
   int flag = 0;
-  real.Iprobe(MPI_ANY_SOURCE, no_messages_tag, wire_, &flag, MPI_STATUS_IGNORE);
+  real.Iprobe(MPI_ANY_SOURCE, no_messages_tag, comm_, &flag, MPI_STATUS_IGNORE);
 }
 
 }  // namespace bestride

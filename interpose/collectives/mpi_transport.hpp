@@ -13,24 +13,24 @@ namespace bestride {
 class MpiTransport final : public Transport {
  public:
   /// `world_ranks`: world ranks of the communicator's members.
-  MpiTransport(MPI_Comm wire, std::vector<int> world_ranks)
-      : wire_(wire), world_ranks_(std::move(world_ranks)), unacknowledged_(world_ranks_.size()) {}
+  MpiTransport(MPI_Comm comm, std::vector<int> world_ranks)
+      : comm_(comm), world_ranks_(std::move(world_ranks)), unacknowledged_(world_ranks_.size()) {}
   /// `pair` > 0: no other communicator has the same number, and 2 pair + 1 is a valid tag.
   void set_tags(int pair) noexcept { tag_ = 2 * pair; }
 
   /// Some sends are synchronous (Unacknowledged), so that messages don't pile up at a late receiver.
-  Transfer send(int rank, const void* data, std::int64_t bytes, Line line) noexcept override;
-  Transfer receive(int rank, void* data, std::int64_t bytes, Line line) noexcept override;
+  Transfer send(int rank, const void* data, std::int64_t bytes, VirtualChannel line) noexcept override;
+  Transfer receive(int rank, void* data, std::int64_t bytes, VirtualChannel line) noexcept override;
   bool done(Transfer& transfer) noexcept override;
   /// Lets the MPI library make progress when no operation of ours calls it: a neighbour may wait for a message that the
   /// application sent before this call.
   void poll() noexcept;
 
  private:
-  int tag(Line line) const noexcept { return tag_ + static_cast<int>(line); }
+  int tag(VirtualChannel line) const noexcept { return tag_ + static_cast<int>(line); }
 
   static constexpr int no_messages_tag = 0;  ///< a tag of no pair
-  const MPI_Comm wire_;
+  const MPI_Comm comm_;
   int tag_ = 0;  ///< of the first line
   const std::vector<int> world_ranks_;
   std::vector<Unacknowledged> unacknowledged_;  ///< by rank

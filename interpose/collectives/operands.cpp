@@ -15,7 +15,7 @@ namespace bestride {
 namespace {
 
 /// The most elements per MPI_Pack call, whose counts and sizes are ints.
-std::int64_t most_elements(std::int64_t element_bytes) noexcept {
+std::int64_t max_elements(std::int64_t element_bytes) noexcept {
   return std::max<std::int64_t>(1, (1 << 30) / std::max<std::int64_t>(1, element_bytes));
 }
 
@@ -24,7 +24,7 @@ std::int64_t most_elements(std::int64_t element_bytes) noexcept {
 ElementSize element_size(MPI_Datatype type) noexcept {
   if (const Predefined* known = predefined(type)) return {known->size, known->size};
   TypeEntry* entry = runtime().types.find(type);
-  if (!entry && (!runtime().types.lost() || type == MPI_DATATYPE_NULL)) return {};  // uncommitted or invalid
+  if (!entry && (!runtime().types.incomplete() || type == MPI_DATATYPE_NULL)) return {};  // uncommitted or invalid
   if (entry) {
     const TypeEntry::State state = entry->decoded_state();
     if (state != TypeEntry::State::opaque && state != TypeEntry::State::undecoded)
@@ -122,7 +122,7 @@ void UserBlocks::add(const void* buffer, std::int64_t elements, std::int64_t cou
 bool UserBlocks::fill() noexcept {
   if (access_ == Access::written) return true;
   for (MpiOrdered& block : by_mpi_) {
-    const std::int64_t most = most_elements(element_.packed);
+    const std::int64_t most = max_elements(element_.packed);
     for (std::int64_t first = 0; first < block.count; first += most) {
       const int count = static_cast<int>(std::min(most, block.count - first));
       int at = 0;
@@ -137,7 +137,7 @@ bool UserBlocks::fill() noexcept {
 
 void UserBlocks::complete() noexcept {
   if (access_ == Access::read) return;
-  const std::int64_t most = most_elements(element_.packed);
+  const std::int64_t most = max_elements(element_.packed);
   for (MpiOrdered& block : by_mpi_)
     for (std::int64_t first = 0; first < block.count; first += most) {
       const int count = static_cast<int>(std::min(most, block.count - first));

@@ -29,11 +29,11 @@ void copy(Operand from, Operand to, std::byte* staging, std::int64_t staging_byt
 }
 
 Task allgather(Hierarchy& hierarchy, const UserBlocks& all, CollectiveCache* cache, PipelineSettings pipeline) {
-  const RankBlocks strings(hierarchy.topology(), all);
+  const RankBlocks vectors(hierarchy.topology(), all);
   if (cache)
-    co_await cached_allgather(hierarchy, strings, cache->table, cache->arena, pipeline);
+    co_await cached_allgather(hierarchy, vectors, cache->table, cache->arena, pipeline);
   else
-    co_await allgather(hierarchy, strings, pipeline);
+    co_await allgather(hierarchy, vectors, pipeline);
 }
 
 Task reduce_scatter_of(Hierarchy& hierarchy, const UserBlocks& input, Operand output, const MpiReduction& reduction,
@@ -73,13 +73,13 @@ class EqualOperands final : public Operands {
 };
 
 Task gather_of(Hierarchy& hierarchy, EqualOperands blocks, int root, PipelineSettings pipeline) {
-  const RankBlocks strings(hierarchy.topology(), blocks);
-  co_await gather(hierarchy, strings, root, pipeline);
+  const RankBlocks vectors(hierarchy.topology(), blocks);
+  co_await gather(hierarchy, vectors, root, pipeline);
 }
 
 Task scatter_of(Hierarchy& hierarchy, EqualOperands blocks, int root, PipelineSettings pipeline) {
-  const RankBlocks strings(hierarchy.topology(), blocks);
-  co_await scatter(hierarchy, strings, root, pipeline);
+  const RankBlocks vectors(hierarchy.topology(), blocks);
+  co_await scatter(hierarchy, vectors, root, pipeline);
 }
 
 }  // namespace

@@ -5,10 +5,10 @@
 #include <optional>
 
 #include "collectives/core/reduction.hpp"
-#include "interpose/collectives/kept_result.hpp"
 #include "interpose/collectives/mpi_reduction.hpp"
 #include "interpose/collectives/operands.hpp"
 #include "interpose/collectives/operation.hpp"
+#include "interpose/collectives/reduce_scatter_result.hpp"
 
 namespace bestride {
 
@@ -41,7 +41,7 @@ class BroadcastOperation final : public Operation {
 class ReduceScatterOperation final : public Operation {
  public:
   /// `input`: a block for each rank. `kept`: where the result is assembled.
-  ReduceScatterOperation(UserBlocks input, UserBlocks output, KeptResult kept, MpiReduction reduction) noexcept
+  ReduceScatterOperation(UserBlocks input, UserBlocks output, ReduceScatterResult kept, MpiReduction reduction) noexcept
       : input_(std::move(input)),
         output_(std::move(output)),
         kept_(std::move(kept)),
@@ -51,7 +51,7 @@ class ReduceScatterOperation final : public Operation {
 
  private:
   UserBlocks input_, output_;
-  KeptResult kept_;
+  ReduceScatterResult kept_;
   MpiReduction reduction_;
 };
 

@@ -100,7 +100,7 @@ bool wants_thread_multiple() noexcept {
   const Settings& settings = Settings::get();
   if (mode() == Mode::thread) return true;
   if (mode() == Mode::calls || settings.text("BESTRIDE_ALL_RANKS") == "0") return false;
-  return !settings.text("BESTRIDE_TOPOLOGY").empty() || pretended_nodes() || !launched_on_one_host();
+  return !settings.text("BESTRIDE_TOPOLOGY").empty() || simulated_nodes() || !launched_on_one_host();
 }
 
 bool start_progress_thread() noexcept {
@@ -112,7 +112,7 @@ bool start_progress_thread() noexcept {
   const bool granted = real.Query_thread(&level) == MPI_SUCCESS && level == MPI_THREAD_MULTIPLE;
   self.started = granted && start(self);
   if (!self.started)
-    (mode() == Mode::thread ? say_once : say_info)(
+    (mode() == Mode::thread ? warn_once : log_info_once)(
         "progress", "%s; nonblocking collectives are left to the MPI library",
         granted ? "the progress thread could not be started"
                 : "the MPI library does not grant MPI_THREAD_MULTIPLE, which the progress thread takes");

@@ -20,7 +20,7 @@ int bits_asked(const CommEntry& entry) noexcept {
   const Job* all = job();
   const int hint = entry.collectives.hints.quantise;
   const int bits = !all ? 0 : hint != CommHints::none ? hint : all->settings.quantise;
-  return entry.size() <= most_quantised_ranks ? bits : 0;
+  return entry.size() <= max_quantised_ranks ? bits : 0;
 }
 
 std::optional<NumberFormat> format_of(const CommEntry& entry, const Predefined* basic) noexcept {
@@ -35,9 +35,10 @@ std::optional<NumberFormat> format_of(const CommEntry& entry, const Predefined* 
 std::optional<Codes> codes_of(int bits, std::optional<NumberFormat> format) noexcept {
   if (!format) return std::nullopt;
   if (runtime().locality().rank == 0)
-    say_info("quantised",
-             "allgathers and sums of floating-point numbers between nodes are approximate, as BESTRIDE_QUANTIZE or an "
-             "info key asks");
+    log_info_once(
+        "quantised",
+        "allgathers and sums of floating-point numbers between nodes are approximate, as BESTRIDE_QUANTIZE or an "
+        "info key asks");
   return Codes{*format, CodeBits::int8, bits == 4 ? CodeBits::int4 : CodeBits::int8};
 }
 
@@ -56,8 +57,9 @@ std::optional<Codes> quantised_sum(CommEntry& entry, MPI_Op op, MPI_Datatype typ
   const Predefined* basic = bits ? predefined(type) : nullptr;
   if (!basic) return std::nullopt;
   // MPI_SUM of integers is exact, so an operation on integers that is limited to one order is user-defined.
-  const bool sum =
-      basic->kind == NumberKind::floating ? op == MPI_SUM : how_applied(op, type) == Applied::in_one_order_in_the_call;
+  const bool sum = basic->kind == NumberKind::floating
+                       ? op == MPI_SUM
+                       : reassociation_of(op, type) == Reassociation::in_one_order_in_the_call;
   return sum ? codes_of(bits, format_of(entry, basic)) : std::nullopt;
 }
 

@@ -6,9 +6,9 @@
 
 #include <optional>
 
-#include "interpose/collectives/kept_result.hpp"
 #include "interpose/collectives/operands.hpp"
 #include "interpose/collectives/operation.hpp"
+#include "interpose/collectives/reduce_scatter_result.hpp"
 #include "kernels/quantise/format.hpp"
 
 namespace bestride {
@@ -47,7 +47,7 @@ class QuantisedAllgather final : public Operation {
 class QuantisedReduceScatter final : public Operation {
  public:
   /// `kept`: where the result is assembled.
-  QuantisedReduceScatter(UserBlocks input, UserBlocks output, KeptResult kept, Codes codes) noexcept
+  QuantisedReduceScatter(UserBlocks input, UserBlocks output, ReduceScatterResult kept, Codes codes) noexcept
       : input_(std::move(input)), output_(std::move(output)), kept_(std::move(kept)), codes_(codes) {}
   Task begin(Hierarchy& hierarchy) override;
   void finish() noexcept override;
@@ -55,7 +55,7 @@ class QuantisedReduceScatter final : public Operation {
 
  private:
   UserBlocks input_, output_;
-  KeptResult kept_;
+  ReduceScatterResult kept_;
   const Codes codes_;
 };
 

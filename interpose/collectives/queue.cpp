@@ -37,7 +37,7 @@ Busy& busy() noexcept {
 thread_local constinit bool stepping __attribute__((tls_model("initial-exec"))) = false;
 
 std::int64_t slot_bytes_of(const Topology& topology, std::int64_t window_limit) noexcept {
-  const std::int64_t fit = window_limit / (2 * ChannelShape::slots * topology.most_on_a_node());
+  const std::int64_t fit = window_limit / (2 * ChannelShape::slots * topology.max_ranks_per_node());
   return std::clamp<std::int64_t>(fit, 4096, 1 << 20) / 4096 * 4096;
 }
 
@@ -48,23 +48,23 @@ std::vector<int> all_apart(int ranks) {
 }
 
 /// One message.
-Task send_small(Transport& wire, int rank, const void* data, std::int64_t bytes) {
-  Transfer transfer = wire.send(rank, data, bytes);
-  co_await until([&] { return wire.done(transfer); });
+Task send_small(Transport& transport, int rank, const void* data, std::int64_t bytes) {
+  Transfer transfer = transport.send(rank, data, bytes);
+  co_await until([&] { return transport.done(transfer); });
 }
-Task receive_small(Transport& wire, int rank, void* data, std::int64_t bytes) {
-  Transfer transfer = wire.receive(rank, data, bytes);
-  co_await until([&] { return wire.done(transfer); });
+Task receive_small(Transport& transport, int rank, void* data, std::int64_t bytes) {
+  Transfer transfer = transport.receive(rank, data, bytes);
+  co_await until([&] { return transport.done(transfer); });
 }
 
 }  // namespace
 
-CollectiveQueue::CollectiveQueue(Topology topology, int rank, MPI_Comm wire, std::vector<int> world_ranks,
+CollectiveQueue::CollectiveQueue(Topology topology, int rank, MPI_Comm private_comm, std::vector<int> world_ranks,
                                  std::int64_t window_limit)
     : topology_(std::move(topology)),
       rank_(rank),
       slot_bytes_(slot_bytes_of(topology_, window_limit)),
-      wire_(wire, std::move(world_ranks)) {}
+      transport_(private_comm, std::move(world_ranks)) {}
 
 Task CollectiveQueue::make_hierarchy() {
   const int node = topology_.node_of(rank_), local = topology_.local_rank_of(rank_);
@@ -81,43 +81,43 @@ Task CollectiveQueue::make_hierarchy() {
     if (!inject_failure(FailPoint::window)) window_ = Window::create(shape.bytes());
     key[0] = window_.key();
     key[1] = arena_.key();
-    for (std::size_t i = 1; i < here.size(); ++i) co_await send_small(wire_, here[i], key, sizeof key);
+    for (std::size_t i = 1; i < here.size(); ++i) co_await send_small(transport_, here[i], key, sizeof key);
     good = window_.data() != nullptr;
     for (std::size_t i = 1; i < here.size(); ++i) {
       std::int32_t theirs = 0;
-      co_await receive_small(wire_, here[i], &theirs, sizeof theirs);
+      co_await receive_small(transport_, here[i], &theirs, sizeof theirs);
       good = good && theirs;
     }
     window_.close_descriptor();
   } else if (!alone) {
-    co_await receive_small(wire_, here[0], key, sizeof key);
+    co_await receive_small(transport_, here[0], key, sizeof key);
     window_ = Window::open(key[0]);
     if (keeps) arena_ = Window::open(key[1], Window::Pages::on_demand);
     good = window_.data() != nullptr;
-    co_await send_small(wire_, here[0], &good, sizeof good);
+    co_await send_small(transport_, here[0], &good, sizeof good);
   }
   // The first rank of each node reports to the first of all, which replies.
   if (leads && node == 0) {
     for (int other = 1; other < topology_.nodes(); ++other) {
       std::int32_t theirs = 0;
-      co_await receive_small(wire_, topology_.ranks_on(other)[0], &theirs, sizeof theirs);
+      co_await receive_small(transport_, topology_.ranks_on(other)[0], &theirs, sizeof theirs);
       good = good && theirs;
     }
     for (int other = 1; other < topology_.nodes(); ++other)
-      co_await send_small(wire_, topology_.ranks_on(other)[0], &good, sizeof good);
+      co_await send_small(transport_, topology_.ranks_on(other)[0], &good, sizeof good);
   } else if (leads) {
     const int first = topology_.ranks_on(0)[0];
-    co_await send_small(wire_, first, &good, sizeof good);
-    co_await receive_small(wire_, first, &good, sizeof good);
+    co_await send_small(transport_, first, &good, sizeof good);
+    co_await receive_small(transport_, first, &good, sizeof good);
   }
   if (!alone) {
     if (leads)
-      for (std::size_t i = 1; i < here.size(); ++i) co_await send_small(wire_, here[i], &good, sizeof good);
+      for (std::size_t i = 1; i < here.size(); ++i) co_await send_small(transport_, here[i], &good, sizeof good);
     else
-      co_await receive_small(wire_, here[0], &good, sizeof good);
+      co_await receive_small(transport_, here[0], &good, sizeof good);
   }
   if (good) {
-    hierarchy_ = std::make_unique<Hierarchy>(topology_, rank_, wire_, Channels(window_.data(), shape, local));
+    hierarchy_ = std::make_unique<Hierarchy>(topology_, rank_, transport_, Channels(window_.data(), shape, local));
     // A member without an arena keeps nothing, so nothing is found; but it must take part in each agreement.
     if (keeps)
       cache_ = std::make_unique<CollectiveCache>(
@@ -127,10 +127,10 @@ Task CollectiveQueue::make_hierarchy() {
     refused_ = true;
     window_ = Window();
     arena_ = Window();
-    say_once(
+    warn_once(
         "window",
         "no shared memory between the ranks of a node; collectives of its communicators are left to the MPI library");
-    hierarchy_ = std::make_unique<Hierarchy>(Topology(all_apart(topology_.ranks())), rank_, wire_,
+    hierarchy_ = std::make_unique<Hierarchy>(Topology(all_apart(topology_.ranks())), rank_, transport_,
                                              Channels(nullptr, {1, slot_bytes_}, 0));
   }
 }
@@ -149,9 +149,9 @@ bool CollectiveQueue::add(Operation& operation) noexcept {
     collectives_pending.fetch_add(1, std::memory_order_relaxed);
     return true;
   } catch (...) {
-    say_once("operation",
-             "no memory to carry out a collective: the call that completes it returns MPI_ERR_OTHER, and other ranks "
-             "may wait for this one");
+    warn_once("operation",
+              "no memory to carry out a collective: the call that completes it returns MPI_ERR_OTHER, and other ranks "
+              "may wait for this one");
     return false;
   }
 }
@@ -188,7 +188,7 @@ void CollectiveQueue::step_locked() noexcept {
       }
     }
     const bool ended = current_.step();
-    if (!ended && !wire_.broken()) return;
+    if (!ended && !transport_.broken()) return;
     under_way_ = false;
     const bool good = ended && !current_.failed();
     if (!making_ || !good) end_first(good);
@@ -212,7 +212,7 @@ bool CollectiveQueue::run(Operation& operation) noexcept {
     if (operation.ended.load(std::memory_order_acquire)) break;
     if (turn % 8 == 7) {
       progress_by_calls.fetch_add(1, std::memory_order_relaxed);
-      wire_.poll();
+      transport_.poll();
       progress_collectives();
     }
     sched_yield();
@@ -223,7 +223,7 @@ bool CollectiveQueue::run(Operation& operation) noexcept {
 
 void CollectiveQueue::finish() noexcept {
   poll_until_complete([this](int* flag) {
-    wire_.poll();
+    transport_.poll();
     *flag = !step();
     return MPI_SUCCESS;
   });

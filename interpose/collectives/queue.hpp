@@ -27,9 +27,10 @@ namespace bestride {
 class CollectiveQueue : public std::enable_shared_from_this<CollectiveQueue> {
  public:
   /// May throw std::bad_alloc. `window_limit`: bytes of shared memory on a node.
-  CollectiveQueue(Topology topology, int rank, MPI_Comm wire, std::vector<int> world_ranks, std::int64_t window_limit);
+  CollectiveQueue(Topology topology, int rank, MPI_Comm private_comm, std::vector<int> world_ranks,
+                  std::int64_t window_limit);
   /// Called once, before anything is added.
-  void set_tags(int pair) noexcept { wire_.set_tags(pair); }
+  void set_tags(int pair) noexcept { transport_.set_tags(pair); }
   /// Same arguments on all members; called once, before anything is added. Without a budget nothing is kept.
   void set_cache(const CacheLimits& limits, CacheShare share) noexcept {
     cache_limits_ = limits;
@@ -52,7 +53,7 @@ class CollectiveQueue : public std::enable_shared_from_this<CollectiveQueue> {
   /// Completes an added operation, and all before it. True: it succeeded.
   bool run(Operation& operation) noexcept;
   /// Lets the MPI library make progress.
-  void poll() noexcept { wire_.poll(); }
+  void poll() noexcept { transport_.poll(); }
   /// Runs until nothing is left.
   void finish() noexcept;
 
@@ -64,7 +65,7 @@ class CollectiveQueue : public std::enable_shared_from_this<CollectiveQueue> {
   const Topology topology_;
   const int rank_;
   const std::int64_t slot_bytes_;
-  MpiTransport wire_;
+  MpiTransport transport_;
   std::mutex mutex_;
   std::deque<Operation*> operations_;
   Task current_;            ///< of the first operation, or of the setup that makes the hierarchy for it

@@ -34,7 +34,7 @@ enum class ChosenBy { by_user, by_nics, by_profile };
 struct RailChoice {
   ChosenBy chosen;
   std::string rails;  ///< the list; by_nics: "auto"
-  auto say() const noexcept { return chosen == ChosenBy::by_nics ? say_info : say_once; }
+  auto say() const noexcept { return chosen == ChosenBy::by_nics ? log_info_once : warn_once; }
   std::string text() const {
     return (chosen == ChosenBy::by_profile ? "the profile's rails " : "BESTRIDE_NICS=") + rails;
   }
@@ -43,10 +43,10 @@ struct RailChoice {
 void take_one_of(const Rails& rails, const Locality& here, const RailChoice& choice) {
   const std::string& rail = rails[static_cast<std::size_t>(rail_of(here.local_rank, static_cast<int>(rails.size())))];
   if (hand_over(rail) > 0)
-    say_info("rails.taken", "local rank %d takes rail %s%s", here.local_rank, rail.c_str(),
-             choice.chosen == ChosenBy::by_profile ? ", as the profile says" : "");
+    log_info_once("rails.taken", "local rank %d uses NIC %s%s", here.local_rank, rail.c_str(),
+                  choice.chosen == ChosenBy::by_profile ? " (from the profile)" : "");
   else if (choice.chosen == ChosenBy::by_user && here.local_rank == 0)
-    say_once("rails", "BESTRIDE_NICS is not used: %s is set; unset one of them", device_variables(rail)[0]);
+    warn_once("rails", "BESTRIDE_NICS is not used: %s is set; unset one of them", device_variables(rail)[0]);
 }
 
 void take(const RailChoice& choice) {
@@ -55,9 +55,9 @@ void take(const RailChoice& choice) {
   const Locality here = Locality::from_environment(0, std::numeric_limits<int>::max());
   if (here.local_ranks == 0) {
     if (named)
-      say_once_per_job("rails",
-                       "BESTRIDE_NICS is not used: this launcher does not tell ranks their number on their host; set "
-                       "UCX_NET_DEVICES for each");
+      warn_once_per_job("rails",
+                        "BESTRIDE_NICS is not used: the launcher does not provide the local rank; set UCX_NET_DEVICES "
+                        "for each rank");
     return;
   }
   if (!named && ranks_of_job() <= here.local_ranks) return;
@@ -66,7 +66,7 @@ void take(const RailChoice& choice) {
   if (!rails) {
     if (here.local_rank == 0)
       choice.say()(
-          "rails", "%s: %s; the MPI library's own choice stands%s", choice.text().c_str(), rails.error().text.c_str(),
+          "rails", "%s: %s; the MPI library chooses the NIC%s", choice.text().c_str(), rails.error().text.c_str(),
           choice.chosen == ChosenBy::by_profile ? "; if the job can't connect, set BESTRIDE_NICS=off or calibrate again"
                                                 : "");
     return;
@@ -94,7 +94,7 @@ void select_rail() noexcept {
   try {
     if (const auto choice = choice_of(Settings::get().text("BESTRIDE_NICS"))) take(*choice);
   } catch (...) {
-    say_once("rails", "no memory to choose a rail; the MPI library's own choice stands");
+    warn_once("rails", "no memory to choose a NIC; the MPI library chooses the NIC");
   }
 }
 

@@ -18,22 +18,23 @@ bool is_one_of(MPI_Op op, std::initializer_list<MPI_Op> ops) noexcept {
 
 }  // namespace
 
-Applied how_applied(MPI_Op op, MPI_Datatype type) noexcept {
+Reassociation reassociation_of(MPI_Op op, MPI_Datatype type) noexcept {
   const Predefined* known = predefined(type);
   const bool pair = known ? known->kind == NumberKind::pair : is_pair_with_gaps(type);
-  if (is_one_of(op, {MPI_MINLOC, MPI_MAXLOC})) return pair ? Applied::in_any_order : Applied::by_mpi;
+  if (is_one_of(op, {MPI_MINLOC, MPI_MAXLOC})) return pair ? Reassociation::in_any_order : Reassociation::by_mpi;
   const auto is = [known](std::initializer_list<NumberKind> kinds) {
-    return known && std::find(kinds.begin(), kinds.end(), known->kind) != kinds.end() ? Applied::in_any_order
-                                                                                      : Applied::by_mpi;
+    return known && std::find(kinds.begin(), kinds.end(), known->kind) != kinds.end() ? Reassociation::in_any_order
+                                                                                      : Reassociation::by_mpi;
   };
   if (is_one_of(op, {MPI_MAX, MPI_MIN})) return is({NumberKind::integer, NumberKind::floating});
   if (is_one_of(op, {MPI_LAND, MPI_LOR, MPI_LXOR})) return is({NumberKind::integer, NumberKind::logical});
   if (is_one_of(op, {MPI_BAND, MPI_BOR, MPI_BXOR})) return is({NumberKind::integer, NumberKind::bytes});
   if (is_one_of(op, {MPI_SUM, MPI_PROD})) {
-    if (is({NumberKind::floating, NumberKind::complex}) == Applied::in_any_order) return Applied::in_one_order;
+    if (is({NumberKind::floating, NumberKind::complex}) == Reassociation::in_any_order)
+      return Reassociation::in_one_order;
     return is({NumberKind::integer});
   }
-  return runtime().ops.commutative(op) ? Applied::in_one_order_in_the_call : Applied::by_mpi;
+  return runtime().ops.commutative(op) ? Reassociation::in_one_order_in_the_call : Reassociation::by_mpi;
 }
 
 }  // namespace bestride

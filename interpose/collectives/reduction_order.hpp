@@ -6,7 +6,7 @@
 namespace bestride {
 
 /// In which order a reduction may be applied.
-enum class Applied : unsigned char {
+enum class Reassociation : unsigned char {
   in_any_order,
   in_one_order,              ///< only if the user permits different bits (BESTRIDE_REASSOCIATE)
   in_one_order_in_the_call,  ///< the same, but the application may free the operation after a nonblocking call has
@@ -16,6 +16,6 @@ enum class Applied : unsigned char {
 /// Any order: all operations on integers; minimum, maximum, logical and bitwise operations on any numbers. Minimum and
 /// maximum of floating-point numbers follow the library as far as its order is defined; for -0 and NaN it is not. If
 /// the operation does not fit the type, the MPI library reports it. `op` may be any handle.
-Applied how_applied(MPI_Op op, MPI_Datatype type) noexcept;
+Reassociation reassociation_of(MPI_Op op, MPI_Datatype type) noexcept;
 
 }  // namespace bestride

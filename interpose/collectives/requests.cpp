@@ -63,7 +63,7 @@ void complete_request(int tag, bool good) noexcept {
   real.Send(&more_than_fits, good ? 0 : 1, MPI_BYTE, 0, tag, self);
 }
 
-int give_request(std::shared_ptr<CollectiveQueue> queue, std::unique_ptr<Operation> operation, bool persistent,
+int make_request(std::shared_ptr<CollectiveQueue> queue, std::unique_ptr<Operation> operation, bool persistent,
                  MPI_Request* request) noexcept {
   const Job* all = job();
   const int tag =

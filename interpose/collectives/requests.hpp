@@ -18,7 +18,7 @@ bool open_requests() noexcept;
 void close_requests() noexcept;
 
 /// Takes over an operation; starts it, or makes a persistent request of it. Returns MPI's error code.
-int give_request(std::shared_ptr<CollectiveQueue> queue, std::unique_ptr<Operation> operation, bool persistent,
+int make_request(std::shared_ptr<CollectiveQueue> queue, std::unique_ptr<Operation> operation, bool persistent,
                  MPI_Request* request) noexcept;
 
 /// Called when an operation with this Operation::request_tag has ended. If not `good`, the request completes with an

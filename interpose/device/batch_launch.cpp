@@ -157,7 +157,7 @@ bool launch_all(const cuda::DevicePtr& device, std::span<TransferPart* const> pa
   launch.drain();
   // If the device is lost, the block-by-block copies fail, too, and that failure is reported there.
   if (device->alive())
-    say_once("gpu.launch", "%s: messages in device memory are copied block by block", ok.error().text.c_str());
+    warn_once("gpu.launch", "%s: messages in device memory are copied block by block", ok.error().text.c_str());
   return false;
 } catch (...) {
   return false;

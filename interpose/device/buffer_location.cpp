@@ -37,7 +37,7 @@ bool readable(const void* pointer) noexcept {
 /// True for an address that the driver does not know and the CPU can't read, within the range where device memory was
 /// seen. Costs one load and two compares for host memory outside of this range, and a system call for host memory
 /// inside it. If the driver is unusable, costs the system call for every buffer.
-bool is_gone(const void* pointer) noexcept {
+bool is_context_lost(const void* pointer) noexcept {
   const auto address = reinterpret_cast<std::uint64_t>(pointer);
   if (cuda::Driver::unusable()) return !readable(pointer);
   if (address < device_low.load(std::memory_order_relaxed) || address >= device_high.load(std::memory_order_relaxed))
@@ -51,7 +51,7 @@ BufferLocation classify(LayoutPtr layout, const void* buffer) noexcept {
   place.memory = layout ? cuda::where(*layout, buffer) : cuda::where(buffer);
   switch (place.memory.kind) {
     case cuda::MemoryKind::host:
-      if (is_gone(first)) {
+      if (is_context_lost(first)) {
         place.memory.kind = cuda::MemoryKind::device;
         place.needs_device = true;
       }
@@ -85,7 +85,7 @@ BufferLocation locate_buffer(const void* buffer, std::int64_t count, TypeEntry* 
 
 BufferLocation locate_buffer(const void* buffer, LayoutPtr layout) noexcept {
   if (!layout) return buffer && buffer != MPI_IN_PLACE ? classify(nullptr, buffer) : BufferLocation{};
-  if (layout->size() == 0 || !address_is_sound(buffer, *layout)) return {};
+  if (layout->size() == 0 || !address_is_plausible(buffer, *layout)) return {};
   return classify(std::move(layout), buffer);
 }
 

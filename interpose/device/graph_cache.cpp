@@ -15,12 +15,12 @@ namespace {
 using cuda::Sequence;
 
 /// Number of cached message sets: the packs and unpacks of a few exchanges that a program repeats.
-constexpr std::size_t most_kept = 16;
+constexpr std::size_t max_kept = 16;
 
 struct Sequences {
   std::mutex mutex;
   /// The items keep their device layouts alive, so their addresses are not reused.
-  std::array<std::shared_ptr<Sequence>, most_kept> kept;
+  std::array<std::shared_ptr<Sequence>, max_kept> kept;
   std::size_t next = 0;
 };
 Sequences& sequences() {
@@ -60,7 +60,7 @@ Result<std::shared_ptr<Sequence>> find_or_make_graph(const cuda::DevicePtr& devi
   std::shared_ptr<Sequence> dropped = *made;  // destroyed outside of the lock
   {
     const std::lock_guard lock(all.mutex);
-    std::swap(all.kept[all.next++ % most_kept], dropped);
+    std::swap(all.kept[all.next++ % max_kept], dropped);
   }
   return made;
 } catch (...) {
@@ -68,7 +68,7 @@ Result<std::shared_ptr<Sequence>> find_or_make_graph(const cuda::DevicePtr& devi
 }
 
 void clear_graphs() noexcept {
-  std::array<std::shared_ptr<Sequence>, most_kept> gone;
+  std::array<std::shared_ptr<Sequence>, max_kept> gone;
   const std::lock_guard lock(sequences().mutex);
   gone.swap(sequences().kept);
 }

@@ -25,8 +25,8 @@ void intercept(std::initializer_list<std::span<const LazyEntry>> groups) noexcep
         if (*each.library) all.push_back(each.engagement);
     preload_services->engage(all.data(), all.size());
   } catch (...) {
-    say_once("gpu.late",
-             "no memory to intercept collectives, one-sided calls and files: they are left to the MPI library");
+    warn_once("gpu.late",
+              "no memory to intercept collectives, one-sided calls and files: they are left to the MPI library");
   }
 }
 

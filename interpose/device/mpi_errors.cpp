@@ -9,11 +9,11 @@ namespace bestride {
 
 void report_transfer_failure(const Error& why) noexcept {
   if (cuda::Driver::unusable()) return;  // already reported when the driver failed
-  say_once(why.text.c_str(),
-           "device memory of an MPI call can't be moved: %s; the call returns MPI_ERR_OTHER: copy the data to host "
-           "memory first, or "
-           "use a GPU-aware MPI library with BESTRIDE_GPU_AWARE=yes",
-           why.text.c_str());
+  warn_once(why.text.c_str(),
+            "device memory of an MPI call can't be moved: %s; the call returns MPI_ERR_OTHER: copy the data to host "
+            "memory first, or "
+            "use a GPU-aware MPI library with BESTRIDE_GPU_AWARE=yes",
+            why.text.c_str());
 }
 
 int raise_error(MPI_Comm comm, int error) {

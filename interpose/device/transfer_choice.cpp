@@ -25,7 +25,7 @@ bool is_other_gpu(const cuda::Device& device) noexcept try {
   std::atomic<std::uint8_t>& here = known[static_cast<std::size_t>(device.ordinal()) % known.size()];
   if (here.load(std::memory_order_relaxed) == unknown) {
     const std::string why = why_other_gpu(runtime().chooser().profile().fingerprint, device.driver(), device.ordinal());
-    if (!why.empty()) say_once("gpu.profile", "%s", why.c_str());
+    if (!why.empty()) warn_once("gpu.profile", "%s", why.c_str());
     here.store(why.empty() ? same : other, std::memory_order_relaxed);
   }
   return here.load(std::memory_order_relaxed) == other;

@@ -32,11 +32,11 @@ const Kind& kind_of(DeviceError device_error) noexcept {
 
 void say(DeviceError device_error, const std::string& cause) noexcept {
   const Kind& kind = kind_of(device_error);
-  if (device_error == DeviceError::refused)
-    say_once(kind.key, "%s was given device memory, which this MPI library can't reach: it returns an MPI error; %s",
-             cause.c_str(), remedy);
+  if (device_error == DeviceError::unsupported)
+    warn_once(kind.key, "%s was given device memory, which this MPI library can't reach: it returns an MPI error; %s",
+              cause.c_str(), remedy);
   else
-    say_once(kind.key, "%s (%s): the call returns an MPI error", kind.text, cause.c_str());
+    warn_once(kind.key, "%s (%s): the call returns an MPI error", kind.text, cause.c_str());
 }
 
 }  // namespace

@@ -11,8 +11,8 @@
 namespace bestride {
 
 enum class DeviceError : std::uint8_t {
-  refused,  ///< a one-sided call, a file operation, a partitioned message
-  unknown,  ///< a datatype for which the accessed bytes can't be determined
+  unsupported,  ///< a one-sided call, a file operation, a partitioned message
+  unknown,      ///< a datatype for which the accessed bytes can't be determined
 };
 inline constexpr int device_error_count = 2;
 

@@ -27,7 +27,7 @@ void warn_about_lone_tasks() noexcept {
   const char* const task = std::getenv("SLURM_PROCID");
   if (!tasks || !task || !std::getenv("SLURM_STEP_ID") || std::getenv("PMI_RANK") || std::getenv("PMIX_RANK")) return;
   if (std::atoi(tasks) > 1 && std::atoi(task) == 0)
-    say_once(
+    warn_once(
         "slurm",
         "srun started %s tasks, but this task's MPI_COMM_WORLD has one rank, as if each were a job of its own; try "
         "srun --mpi=pmi2 ('srun --mpi=list' shows the choices)",
@@ -42,22 +42,22 @@ double now() noexcept {
 
 void Lifetime::announce(Runtime& runtime) noexcept {
   // With another forced strategy this rank could not receive packed, so it must not announce itself.
-  if (!runtime.options_.forced || *runtime.options_.forced == Strategy::pack) runtime.presence_.announce();
+  if (!runtime.options_.forced || *runtime.options_.forced == Strategy::pack) runtime.peer_discovery_.announce();
   runtime.participants_.announce(
       {runtime.options_.all_ranks != RuntimeOptions::AllRanks::no, runtime.options_.reporting},
       runtime.options_.all_ranks == RuntimeOptions::AllRanks::yes);
 }
 
 void Lifetime::begin(Runtime& runtime) noexcept {
-  if (runtime.begun_.exchange(true)) return;
+  if (runtime.initialized_.exchange(true)) return;
   const FloatEnvironment floats;
   int rank = 0;
   int ranks = 1;
   if (real.Comm_rank(MPI_COMM_WORLD, &rank) != MPI_SUCCESS || real.Comm_size(MPI_COMM_WORLD, &ranks) != MPI_SUCCESS)
     return;
   runtime.locality_ = Locality::from_environment(rank, ranks);
-  runtime.presence_.confirm(rank, ranks);
-  runtime.began_ = now();
+  runtime.peer_discovery_.confirm(rank, ranks);
+  runtime.start_time_ = now();
   read_predefined();
   if (runtime.respell_contiguous_from_ < std::numeric_limits<std::int64_t>::max())
     for (MPI_Datatype type : {MPI_BYTE,
@@ -111,14 +111,14 @@ void Lifetime::begin(Runtime& runtime) noexcept {
 
 void Lifetime::warn_about_settings(Runtime& runtime) noexcept {
   try {
-    if (!runtime.profile_problem_.empty()) say_once("profile", "%s", runtime.profile_problem_.c_str());
+    if (!runtime.profile_problem_.empty()) warn_once("profile", "%s", runtime.profile_problem_.c_str());
     for (const UnknownVariable& unknown : unknown_variables())
       if (unknown.nearest.empty())
-        say_once(unknown.name.c_str(), "there is no variable %s; 'bestride info --env' lists them",
-                 unknown.name.c_str());
+        warn_once(unknown.name.c_str(), "there is no variable %s; 'bestride info --env' lists them",
+                  unknown.name.c_str());
       else
-        say_once(unknown.name.c_str(), "there is no variable %s; the nearest one is %s", unknown.name.c_str(),
-                 unknown.nearest.c_str());
+        warn_once(unknown.name.c_str(), "there is no variable %s; the nearest one is %s", unknown.name.c_str(),
+                  unknown.nearest.c_str());
   } catch (...) {
   }
 }
@@ -128,15 +128,15 @@ void Lifetime::end(Runtime& runtime) {
   const FloatEnvironment floats;
   finish_freed_requests();
   leave_job();
-  say_info("end",
-           "at MPI_Finalize: %zu types, %zu requests, %zu layouts and %lld bytes of idle buffers are "
-           "remembered",
-           runtime.types.size(), runtime.requests.size(), interned_layouts(),
-           static_cast<long long>(runtime.pool.idle_bytes()));
+  log_info_once("end",
+                "at MPI_Finalize: %zu types, %zu requests, %zu layouts and %lld bytes of idle buffers are "
+                "remembered",
+                runtime.types.size(), runtime.requests.size(), interned_layouts(),
+                static_cast<long long>(runtime.pool.idle_bytes()));
   if (runtime.options_.reporting) report(runtime);
   if (MPI_Comm comm = std::exchange(runtime.paranoid_comm_, MPI_COMM_NULL); comm != MPI_COMM_NULL)
     real.Comm_free(&comm);
-  if (runtime.sessions_.load(std::memory_order_acquire) == 0) end_for_good(runtime);
+  if (runtime.sessions_.load(std::memory_order_acquire) == 0) shut_down(runtime);
 }
 
 void Lifetime::report(Runtime& runtime) noexcept {
@@ -148,14 +148,14 @@ void Lifetime::report(Runtime& runtime) noexcept {
     header.mpi_library = short_mpi_version(version);
     header.profile = runtime.loaded_ ? runtime.loaded_->path : "built-in";
     header.ranks = 1;
-    header.job_seconds = now() - runtime.began_;
+    header.job_seconds = now() - runtime.start_time_;
     gather_and_write(runtime.participants_, runtime.locality_.rank, header, runtime.tally.ledger());
   } catch (...) {
-    say_once("report", "no memory for the report; nothing is reported");
+    warn_once("report", "no memory for the report; nothing is reported");
   }
 }
 
-void Lifetime::end_for_good(Runtime& runtime) noexcept {
+void Lifetime::shut_down(Runtime& runtime) noexcept {
   runtime.forget_handles();
   if (gpu_runtime_detected()) {
     clear_graphs();
@@ -171,9 +171,9 @@ void Lifetime::session_begins(Runtime& runtime) noexcept {
 
 void Lifetime::session_ends(Runtime& runtime) {
   if (runtime.sessions_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  if (runtime.begun_.load() && !runtime.finalized_.load()) return;
+  if (runtime.initialized_.load() && !runtime.finalized_.load()) return;
   finish_freed_requests();
-  if (runtime.finalized_.load()) return end_for_good(runtime);
+  if (runtime.finalized_.load()) return shut_down(runtime);
   runtime.forget_handles();
   runtime.comms.clear();
   runtime.ops.clear();

@@ -26,7 +26,7 @@ class Lifetime {
   static void warn_about_settings(Runtime& runtime) noexcept;
   static void report(Runtime& runtime) noexcept;
   /// After this every call is forwarded.
-  static void end_for_good(Runtime& runtime) noexcept;
+  static void shut_down(Runtime& runtime) noexcept;
 };
 
 }  // namespace bestride

@@ -81,7 +81,7 @@ Work* try_exchange(Prepare prepare, bool* no_memory = nullptr) noexcept {
     if (prepare(*exchange)) return exchange;
   } catch (...) {
     if (no_memory) *no_memory = true;
-    say_once("arrays", "no memory to rewrite a collective's arguments; it is left to the MPI library");
+    warn_once("arrays", "no memory to rewrite a collective's arguments; it is left to the MPI library");
   }
   delete exchange;
   return nullptr;

@@ -49,8 +49,7 @@ void put_back_freed_requests(Completion* list) noexcept {
 
 MessageCompletion* new_message_completion() noexcept {
   auto* completion = inject_failure(FailPoint::completion) ? nullptr : new (std::nothrow) MessageCompletion;
-  if (!completion)
-    say_once("completion", "no memory to remember what a request owes; such calls are left to the MPI library");
+  if (!completion) warn_once("completion", "no memory for a completion record; such calls are left to the MPI library");
   return completion;
 }
 

@@ -32,7 +32,7 @@ bool Endpoint::prepare(CallKind kind, const void* user, std::int64_t count, Type
                                                                      : "first use");
   plan_ = PlanRef(plan);
   if (plan->forward_only()) return forward_because(plan->layout() ? "contiguous" : "opaque");
-  if (!address_is_sound(user, *plan->layout())) return forward_because("address");
+  if (!address_is_plausible(user, *plan->layout())) return forward_because("address");
   distance_ = runtime().distance(comm, peer);
   if (!traits.packing)
     packing_ = Packing::never;
@@ -49,7 +49,7 @@ bool Endpoint::prepare(CallKind kind, const void* user, std::int64_t count, Type
                                                                               : "model");
     case Strategy::respell: {
       const Respelled* spelled = traits.allows_respelling ? plan->respelled() : nullptr;
-      if (!spelled) return forward_because("no spelling");
+      if (!spelled) return forward_because("not respellable");
       if (spelled->count > largest) return forward_because("count");
       mpi_buffer_ = static_cast<std::byte*>(user_) + plan->layout()->offset();
       count_ = spelled->count;
@@ -62,8 +62,8 @@ bool Endpoint::prepare(CallKind kind, const void* user, std::int64_t count, Type
       if (!packer_) return forward_because("memory");
       lease_ = BufferLease(runtime().pool, plan->bytes());
       if (!lease_) {
-        say_once("lease", "no memory for a packing buffer of %lld bytes; such messages are left to the MPI library",
-                 static_cast<long long>(plan->bytes()));
+        warn_once("lease", "no memory for a packing buffer of %lld bytes; such messages are left to the MPI library",
+                  static_cast<long long>(plan->bytes()));
         return forward_because("memory");
       }
       mpi_buffer_ = lease_.data();
@@ -131,7 +131,7 @@ bool ReceiveEndpoint::may_split_elements(std::int64_t count, TypeEntry& type) co
 }
 
 bool ReceiveEndpoint::receive_as_bytes(void* user, const LayoutPtr& layout, std::int64_t largest) noexcept {
-  if (!layout || !address_is_sound(user, *layout)) return false;
+  if (!layout || !address_is_plausible(user, *layout)) return false;
   if (layout->contiguous() && layout->size() <= largest) {
     count_ = layout->size();
     type_ = MPI_BYTE;

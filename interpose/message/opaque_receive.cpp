@@ -54,7 +54,7 @@ void OpaqueReceive::unpack(const std::byte* packed, std::int64_t arrived, void* 
   int at = 0;
   if (!last || real.Pack(to + whole * extent_, 1, type_, last.get(), static_cast<int>(element_bytes_), &at, comm_) !=
                    MPI_SUCCESS)
-    return say_once("opaque", "no memory for a part of an element that was received; it is lost");
+    return warn_once("opaque", "no memory for a part of an element that was received; it is lost");
   std::memcpy(last.get(), packed + whole * element_bytes_, static_cast<std::size_t>(rest));
   at = 0;
   real.Unpack(last.get(), static_cast<int>(element_bytes_), &at, to + whole * extent_, 1, type_, comm_);

@@ -49,7 +49,7 @@ class PackedBlocks {
         block.plan = PlanRef(plan);
         block.bytes = plan->bytes();
         block.user = const_cast<char*>(static_cast<const char*>(base)) + displacement(i) * entry->extent();
-        if (!address_is_sound(block.user, *plan->layout())) return false;
+        if (!address_is_plausible(block.user, *plan->layout())) return false;
         // One strategy for all blocks: packing must pay for every block that moves.
         if (block.live && plan->choose(in_exchange(kind), runtime().distance(comm, ranks[i])) != Strategy::pack)
           return false;

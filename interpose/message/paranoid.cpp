@@ -26,9 +26,9 @@ BufferLease packed_by_mpi(std::int64_t bytes, const void* user, std::int64_t cou
 }
 
 void say_difference(const char* what) noexcept {
-  say_once(what,
-           "%s differs from the MPI library's own for a datatype; the MPI library's bytes are used; please report it",
-           what);
+  warn_once(what,
+            "%s differs from the MPI library's own for a datatype; the MPI library's bytes are used; please report it",
+            what);
 }
 
 }  // namespace

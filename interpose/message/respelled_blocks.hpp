@@ -133,7 +133,7 @@ class RespelledBlocks<VaryingBlocks<Buffer, Count, Displacement>> {
     if (!equal && !(plan = find_plan(entry, 1))) return forward_because("first use");
     respelled_plan_ = PlanRef(plan);
     const Respelled* spelled = plan->respelled();
-    if (!spelled) return forward_because("no spelling");
+    if (!spelled) return forward_because("not respellable");
     std::int64_t length = 0;
     if (!equal && (__builtin_mul_overflow(spelled->count, spelled->extent, &length) || length != entry.extent()))
       return forward_because("extent");

@@ -27,8 +27,8 @@ class ShadowedCall final : public Completion {
   void* in() const noexcept { return in_ ? in_.address() : user_in_; }
   /// For the report: records the shadowed buffers.
   void record(const char* call_name, double seconds) const noexcept {
-    if (out_) record_device_buffer(call_name, "mirror", out_.layout(), seconds);
-    if (in_) record_device_buffer(call_name, "mirror", in_.layout(), out_ ? 0 : seconds);
+    if (out_) record_device_buffer(call_name, "shadow", out_.layout(), seconds);
+    if (in_) record_device_buffer(call_name, "shadow", in_.layout(), out_ ? 0 : seconds);
   }
   /// Copies out what MPI has written. Returns MPI_SUCCESS, or the error that was raised.
   int finish();

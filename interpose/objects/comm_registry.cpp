@@ -126,13 +126,13 @@ void CommRegistry::insert(MPI_Comm comm, bool made) noexcept {
   // Two threads may insert the same communicator at once.
   CommEntry* known = entry ? table_.insert_if_absent(comm, entry) : nullptr;
   if (known != entry) delete entry;
-  if (!known) lose();
+  if (!known) mark_incomplete();
 }
 
 void CommRegistry::put_back(MPI_Comm comm, CommEntry* entry) noexcept {
   if (table_.insert_if_absent(comm, entry) == entry) return;
   delete entry;
-  lose();
+  mark_incomplete();
 }
 
 }  // namespace bestride

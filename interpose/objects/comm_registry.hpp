@@ -87,13 +87,13 @@ class CommRegistry {
   }
   /// True if there was no memory for some communicator. Then a communicator that this rank does not know, or whose
   /// creation it did not record, may be known to its other members.
-  bool lost() const noexcept { return lost_.load(std::memory_order_relaxed); }
-  void lose() noexcept { lost_.store(true, std::memory_order_relaxed); }
+  bool incomplete() const noexcept { return incomplete_.load(std::memory_order_relaxed); }
+  void mark_incomplete() noexcept { incomplete_.store(true, std::memory_order_relaxed); }
 
  private:
   void insert(MPI_Comm comm, bool made) noexcept;
   HandleTable<MPI_Comm, CommEntry> table_;
-  std::atomic<bool> lost_{false};
+  std::atomic<bool> incomplete_{false};
 };
 
 }  // namespace bestride

@@ -16,13 +16,13 @@ bool OpRegistry::commutative(MPI_Op op) const noexcept {
   if (const bool* known = table_.find(op)) return *known;
   // Other ranks may have the operation in their registries although this rank had no memory for it.
   int answer = 0;
-  return lost_.load(std::memory_order_relaxed) && real.Op_commutative(op, &answer) == MPI_SUCCESS && answer;
+  return incomplete_.load(std::memory_order_relaxed) && real.Op_commutative(op, &answer) == MPI_SUCCESS && answer;
 }
 
 void OpRegistry::made(MPI_Op op, bool commutative) noexcept {
   const bool* replaced = nullptr;
   if (!table_.insert(op, commutative ? &commutes : &does_not_commute, &replaced))
-    lost_.store(true, std::memory_order_relaxed);
+    incomplete_.store(true, std::memory_order_relaxed);
 }
 
 bool OpRegistry::remove(MPI_Op op, bool* commutative) noexcept {

@@ -27,7 +27,7 @@ class OpRegistry {
 
  private:
   HandleTable<MPI_Op, const bool> table_;
-  std::atomic<bool> lost_{false};  ///< there was no memory for some operation
+  std::atomic<bool> incomplete_{false};  ///< there was no memory for some operation
 };
 
 }  // namespace bestride

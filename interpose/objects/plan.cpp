@@ -26,11 +26,11 @@ constexpr std::int64_t split_limit = 4096;
 }  // namespace
 
 Plan::Plan(LayoutPtr layout, MPI_Datatype leaf, std::int64_t leaf_size, std::int64_t unit_bytes) noexcept
-    : leave_alone_(!layout || (layout->contiguous() && !can_respell(*layout, leaf, leaf_size))),
+    : forward_only_(!layout || (layout->contiguous() && !can_respell(*layout, leaf, leaf_size))),
       layout_(std::move(layout)),
       leaf_(leaf),
       leaf_size_(leaf_size) {
-  if (layout_) shape_ = Shape::of(*layout_, {unit_bytes, Spelling::leaf_of(leaf_size)});
+  if (layout_) shape_ = Shape::of(*layout_, {unit_bytes, TypeRepresentation::leaf_of(leaf_size)});
 }
 
 Plan::~Plan() { delete packer_.load(std::memory_order_acquire); }
@@ -51,7 +51,7 @@ Plan::Possible Plan::possible(CallKind kind, Distance distance, Packing packing)
 Strategy Plan::choose_first(CallKind kind, Distance distance, Packing packing) noexcept {
   const FloatEnvironment floats;
   Strategy strategy = Strategy::forward;
-  if (!leave_alone_ && (!contiguous() || shape_.bytes >= runtime().respell_contiguous_from())) {
+  if (!forward_only_ && (!contiguous() || shape_.bytes >= runtime().respell_contiguous_from())) {
     const Possible can = possible(kind, distance, packing);
     const RuntimeOptions& options = runtime().options();
     if (is_message(kind) && !is_sending(kind) && packing != Packing::never && !contiguous() &&
@@ -81,7 +81,7 @@ unsigned Plan::forwarded_at(CallKind kind) noexcept {
 double Plan::saved_seconds(CallKind kind, Distance distance, Packing packing) noexcept {
   const FloatEnvironment floats;
   const Strategy taken = choose(kind, distance, packing);
-  if (leave_alone_ || taken == Strategy::forward) return 0;
+  if (forward_only_ || taken == Strategy::forward) return 0;
   const Choice choice = runtime().chooser().choose(shape_, kind, distance, {true, true});
   return choice.seconds[static_cast<int>(Strategy::forward)] - choice.seconds[static_cast<int>(taken)];
 }
@@ -102,14 +102,14 @@ const Packer* Plan::compile() noexcept {
     packer_.store(made_now, std::memory_order_release);
     return made_now;
   } catch (...) {
-    say_once("packer", "no memory to compile a datatype; its calls are left to the MPI library");
+    warn_once("packer", "no memory to compile a datatype; its calls are left to the MPI library");
     return nullptr;
   }
 }
 
 /// `layout`: nullptr means plan.bytes() contiguous bytes.
-const Respelled* Plan::Spelled::make(Plan& plan, const LayoutPtr& layout, MPI_Datatype leaf,
-                                     std::int64_t leaf_size) noexcept {
+const Respelled* Plan::LazyRespelledType::make(Plan& plan, const LayoutPtr& layout, MPI_Datatype leaf,
+                                               std::int64_t leaf_size) noexcept {
   const std::lock_guard lock(plan.mutex_);
   const int state = state_.load(std::memory_order_acquire);
   if (state != unknown) return state == made ? type_.get() : nullptr;

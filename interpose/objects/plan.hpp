@@ -38,7 +38,7 @@ class Plan {
   Plan& operator=(const Plan&) = delete;
 
   /// True if no call gains by this plan: the layout is empty or opaque, or contiguous without a second spelling.
-  bool forward_only() const noexcept { return leave_alone_; }
+  bool forward_only() const noexcept { return forward_only_; }
   /// True if the layout is one block: nothing to pack, but a respelled type may be faster.
   bool contiguous() const noexcept { return layout_ && layout_->contiguous(); }
   std::int64_t bytes() const noexcept { return shape_.bytes; }
@@ -81,7 +81,7 @@ class Plan {
 
  private:
   /// A type from RespelledTypes, created at the first call that needs it.
-  class Spelled {
+  class LazyRespelledType {
    public:
     const Respelled* get(Plan& plan, const LayoutPtr& layout, MPI_Datatype leaf, std::int64_t leaf_size) noexcept {
       const int state = state_.load(std::memory_order_acquire);
@@ -106,14 +106,14 @@ class Plan {
 
   // Members in the order of use: those that a packed message reads come first.
   std::atomic<std::uint32_t> references_{0};
-  bool leave_alone_;
+  bool forward_only_;
   std::atomic<std::uint8_t> choices_[call_kind_count][distance_count][packing_count] = {};
   std::atomic<const Packer*> packer_{nullptr};
   LayoutPtr layout_;
   Shape shape_;
   MPI_Datatype leaf_;
   std::int64_t leaf_size_;
-  Spelled typed_, packed_send_, packed_receive_;
+  LazyRespelledType typed_, packed_send_, packed_receive_;
   std::mutex mutex_;
 };
 

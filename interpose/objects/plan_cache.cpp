@@ -26,7 +26,7 @@ PlanCache* make_cache() noexcept {
   auto* cache = thread_key_made && !inject_failure(FailPoint::thread) ? new (std::nothrow) PlanCache : nullptr;
   if (!cache || pthread_setspecific(thread_key, cache) != 0) {
     delete cache;
-    say_once("thread", "no memory for a thread's plans; its calls are left to the MPI library");
+    warn_once("thread", "no memory for a thread's plans; its calls are left to the MPI library");
     return nullptr;
   }
   return thread_cache = cache;

@@ -37,9 +37,9 @@ RespelledTypeRef RespelledTypes::get(const LayoutPtr& layout, MPI_Datatype leaf,
   };
   auto at = place();
   if (at == types_.end() || key(*at) != wanted) {
-    if (inject_failure(FailPoint::respell) || made_ >= most_made) return {};
-    if (types_.size() >= most_kept) make_room();
-    if (types_.size() >= most_kept) return {};
+    if (inject_failure(FailPoint::respell) || made_ >= max_made) return {};
+    if (types_.size() >= max_kept) make_room();
+    if (types_.size() >= max_kept) return {};
     types_.reserve(types_.size() + 1);
     std::unique_ptr<RespelledType> type(new RespelledType);
     const std::optional<Respelled> spelled = make();
@@ -64,7 +64,7 @@ RespelledTypeRef RespelledTypes::respelled(const LayoutPtr& layout, MPI_Datatype
 }
 
 RespelledTypeRef RespelledTypes::as_bytes(const LayoutPtr& layout) noexcept {
-  return get(layout, MPI_BYTE, true, [&] { return spell_as_bytes(*layout, datatype_calls); });
+  return get(layout, MPI_BYTE, true, [&] { return respell_as_bytes(*layout, datatype_calls); });
 }
 
 void RespelledTypes::make_room() noexcept {

@@ -59,7 +59,7 @@ class RespelledTypes {
   /// The type that respell(*layout, leaf, leaf_size) creates. Empty if it can't be created, or if too many types were
   /// created. Any thread, within an MPI call.
   RespelledTypeRef respelled(const LayoutPtr& layout, MPI_Datatype leaf, std::int64_t leaf_size) noexcept;
-  /// The type that spell_as_bytes(*layout) creates. Errors and threads as above.
+  /// The type that respell_as_bytes(*layout) creates. Errors and threads as above.
   RespelledTypeRef as_bytes(const LayoutPtr& layout) noexcept;
   /// Frees all types, because MPI is about to end or may be initialised again. Remaining references must not be used
   /// any more.
@@ -69,8 +69,8 @@ class RespelledTypes {
   /// MPICH 4.0.2 rounds the number of bytes that MPI_Pack and MPI_Bsend move of a contiguous type to a multiple of the
   /// second byte of its handle (measured). This is harmless for up to 512 types at a time; with this limit only a
   /// program with that many types of its own exceeds it.
-  static constexpr std::size_t most_kept = 256;
-  static constexpr std::uint64_t most_made = 65536;  ///< with 128 bytes lost for each: 8 MiB
+  static constexpr std::size_t max_kept = 256;
+  static constexpr std::uint64_t max_made = 65536;  ///< with 128 bytes lost for each: 8 MiB
   template <class Make>
   RespelledTypeRef get(const LayoutPtr& layout, MPI_Datatype leaf, bool as_bytes, Make make) noexcept;
   /// Frees the least recently used half of the types that are not referenced.

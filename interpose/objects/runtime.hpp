@@ -77,10 +77,10 @@ class Runtime {
   bool receives_packed(MPI_Comm comm, int peer) noexcept {
     if (all_ranks_take_part()) return true;
     CommEntry* known = comms.find(comm);
-    return known && presence_.has(known->world_rank(peer));
+    return known && peer_discovery_.has(known->world_rank(peer));
   }
   /// True if other ranks rely on this rank to receive packed what may_be_split().
-  bool promises_to_receive_packed() const noexcept { return all_ranks_take_part() || presence_.announced(); }
+  bool promises_to_receive_packed() const noexcept { return all_ranks_take_part() || peer_discovery_.announced(); }
   /// True if every rank is known to have the preload and to take part in Bestride's own collectives; the same on all of
   /// them.
   bool all_ranks_take_part() const noexcept { return participants_.all().all_ranks; }
@@ -102,12 +102,12 @@ class Runtime {
   Chooser chooser_;
   std::int64_t respell_contiguous_from_;
   Locality locality_;
-  PeerDiscovery presence_;
+  PeerDiscovery peer_discovery_;
   Participants participants_;
   MPI_Comm paranoid_comm_ = MPI_COMM_NULL;
-  double began_ = 0;
+  double start_time_ = 0;
   std::atomic<int> sessions_{0};
-  std::atomic<bool> begun_{false};
+  std::atomic<bool> initialized_{false};
   std::atomic<bool> finalized_{false};  ///< MPI_Finalize was called
   std::atomic<bool> ended_{false};
 };

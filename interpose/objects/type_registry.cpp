@@ -69,7 +69,7 @@ void TypeEntry::decode_locked() noexcept {
         respell_from_.store((from + layout.size() - 1) / layout.size(), std::memory_order_relaxed);
     }
   } catch (...) {
-    say_once("decode", "no memory to decode a datatype; its calls are left to the MPI library");
+    warn_once("decode", "no memory to decode a datatype; its calls are left to the MPI library");
   }
   // Other ranks rely on this rank to receive packed also types that it can't represent, so each receive must be checked
   // (message/endpoint.hpp).
@@ -117,7 +117,7 @@ PlanRef TypeEntry::plan(std::int64_t count) noexcept {
     }
     return plan;
   } catch (...) {
-    say_once("plan", "no memory to plan a datatype's messages; they are left to the MPI library");
+    warn_once("plan", "no memory to plan a datatype's messages; they are left to the MPI library");
     return {};
   }
 }
@@ -149,20 +149,20 @@ bool TypeRegistry::set_mark(MPI_Datatype type, std::uint64_t id) noexcept {
   return real.Type_set_attr(type, keyval_, reinterpret_cast<void*>(id)) == MPI_SUCCESS;
 }
 
-void TypeRegistry::lose() noexcept {
-  lost_.store(true, std::memory_order_relaxed);
-  say_once("type", "no memory to remember a datatype; its calls are left to the MPI library");
+void TypeRegistry::mark_incomplete() noexcept {
+  incomplete_.store(true, std::memory_order_relaxed);
+  warn_once("type", "no memory to remember a datatype; its calls are left to the MPI library");
 }
 
 void TypeRegistry::add(MPI_Datatype type, TypeEntry::Life life, std::int64_t handles) noexcept {
   auto* entry = new (std::nothrow) TypeEntry(type, ++last_id_, life);
-  if (!entry) return lose();
+  if (!entry) return mark_incomplete();
   entry->handles_ = handles;
   // The attribute is set first: once the entry is in the table other threads use it.
   TypeEntry* replaced = nullptr;
   if ((life == TypeEntry::Life::counted && !set_mark(type, entry->id_)) || !table_.insert(type, entry, &replaced)) {
     delete entry;
-    lose();
+    mark_incomplete();
   }
 }
 
@@ -218,7 +218,7 @@ void TypeRegistry::add_handle(MPI_Datatype type, bool committed) noexcept {
     try {
       uncommitted_.push_back({type, 1});
     } catch (...) {
-      lose();
+      mark_incomplete();
     }
   }
 }
@@ -250,14 +250,14 @@ void TypeRegistry::not_freed(const Released& released) noexcept {
     try {
       uncommitted_.push_back({released.type, 1});
     } catch (...) {
-      lose();
+      mark_incomplete();
     }
   } else if (entry) {
     entry->handles_ = 1;
     TypeEntry* replaced = nullptr;
     if (table_.insert(released.type, entry, &replaced)) return;
     delete entry;
-    lose();
+    mark_incomplete();
   }
 }
 

@@ -141,14 +141,14 @@ class TypeEntry {
 class TypeRegistry {
  public:
   TypeEntry* find(MPI_Datatype type) const noexcept { return table_.find(type); }
-  /// True if the handle may be used in communication. If lost(), false may be wrong.
+  /// True if the handle may be used in communication. If incomplete(), false may be wrong.
   bool committed(MPI_Datatype type) const noexcept { return predefined(type) || find(type); }
   /// True if there was no memory for some type: then a type that is not known may have been committed.
-  bool lost() const noexcept { return lost_.load(std::memory_order_relaxed); }
+  bool incomplete() const noexcept { return incomplete_.load(std::memory_order_relaxed); }
   std::size_t size() const noexcept { return table_.size(); }
 
   // The following functions may be called from any thread within an MPI call. If there is no memory, a type is left to
-  // MPI, and lost() is true from then on.
+  // MPI, and incomplete() is true from then on.
   /// The derived type `type` is committed. Does nothing if it is known.
   void insert(MPI_Datatype type) noexcept;
   /// The same for a type that is never freed: a pair type, or one of MPI_Type_create_f90_*.
@@ -182,7 +182,7 @@ class TypeRegistry {
   bool set_mark(MPI_Datatype type, std::uint64_t id) noexcept;
   /// The entry of this type; an entry of an earlier type with the same handle is removed.
   TypeEntry* current(MPI_Datatype type) noexcept;
-  void lose() noexcept;
+  void mark_incomplete() noexcept;
 
   /// Handles of uncommitted types that MPI_Type_get_contents has returned. There are few at a time.
   struct Uncommitted {
@@ -192,7 +192,7 @@ class TypeRegistry {
   std::vector<Uncommitted>::iterator uncommitted(MPI_Datatype type) noexcept;
 
   HandleTable<MPI_Datatype, TypeEntry> table_;
-  std::atomic<bool> lost_{false};
+  std::atomic<bool> incomplete_{false};
   std::mutex mutex_;  ///< protects the members below and changes to the table
   std::uint64_t last_id_ = 0;
   int keyval_ = MPI_KEYVAL_INVALID;

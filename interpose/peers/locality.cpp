@@ -55,7 +55,7 @@ bool launched_on_one_host() noexcept {
   return ranks > 0 && Locality::from_environment(0, std::numeric_limits<int>::max()).local_ranks == ranks;
 }
 
-bool pretended_nodes() noexcept {
+bool simulated_nodes() noexcept {
   for (const char* name : {"MPIR_CVAR_NUM_CLIQUES", "MPIR_CVAR_ODD_EVEN_CLIQUES"})
     if (const char* text = std::getenv(name); text && *text) return true;
   return false;

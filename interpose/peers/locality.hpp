@@ -30,6 +30,6 @@ int ranks_of_job() noexcept;
 /// True if the launcher says that all ranks are on this host. May be called before MPI_Init.
 bool launched_on_one_host() noexcept;
 /// True if MPICH's own test variables make it treat one host as several nodes.
-bool pretended_nodes() noexcept;
+bool simulated_nodes() noexcept;
 
 }  // namespace bestride

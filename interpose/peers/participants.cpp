@@ -21,10 +21,10 @@ std::string key_of(int rank) { return "bestride-" + std::to_string(rank); }
 
 }  // namespace
 
-void Participants::announce(Parts wanted, bool on_his_word) noexcept try {
+void Participants::announce(Parts wanted, bool user_asserts_all_ranks) noexcept try {
   if (!wanted.all_ranks && !wanted.reporting) return;
   wanted_ = wanted;
-  on_his_word_ = on_his_word;
+  user_asserts_all_ranks_ = user_asserts_all_ranks;
   const char* rank = std::getenv("PMI_RANK");
   announced_ = pmi_.open() && rank && pmi_.put(key_of(std::atoi(rank)), "1");
 } catch (...) {
@@ -33,7 +33,7 @@ void Participants::announce(Parts wanted, bool on_his_word) noexcept try {
 
 bool Participants::present(int rank) noexcept try {
   std::string value;
-  return pmi_ ? pmi_.get(key_of(rank), &value) : on_his_word_;
+  return pmi_ ? pmi_.get(key_of(rank), &value) : user_asserts_all_ranks_;
 } catch (...) {
   return false;
 }
@@ -50,10 +50,10 @@ bool Participants::receive(int from, Answer* answer) noexcept {
   if (done) return true;
   real.Cancel(&request);
   real.Request_free(&request);
-  say_once("participants",
-           "rank %d has not answered for %d s: does it have the preload and BESTRIDE_ALL_RANKS=1? Collectives are left "
-           "to the MPI library",
-           from, static_cast<int>(patience.count()));
+  warn_once("participants",
+            "no answer from rank %d for %d s; check the preload and BESTRIDE_ALL_RANKS=1 there. Collectives are left "
+            "to the MPI library",
+            from, static_cast<int>(patience.count()));
   return false;
 }
 
@@ -62,7 +62,7 @@ void Participants::send(int to, const Answer& answer) noexcept {
 }
 
 void Participants::meet(int rank, int ranks) noexcept {
-  met_ = ranks == 1 || announced_ || (on_his_word_ && !pmi_);
+  met_ = ranks == 1 || announced_ || (user_asserts_all_ranks_ && !pmi_);
   if (ranks == 1) all_ = wanted_;
   if (ranks == 1 || !met_) return;
   Answer answer{wanted_.all_ranks, wanted_.reporting, wanted_.reporting, -1};
@@ -70,9 +70,9 @@ void Participants::meet(int rank, int ranks) noexcept {
     answer.all_ranks = answer.reporting = 0;
     answer.missing = answer.missing < 0 ? which : std::min(answer.missing, which);
   };
-  int children[most_children] = {-1, -1};
-  for (int i = 0; i < most_children; ++i) {
-    const int child = most_children * rank + 1 + i;
+  int children[max_children] = {-1, -1};
+  for (int i = 0; i < max_children; ++i) {
+    const int child = max_children * rank + 1 + i;
     if (child >= ranks) continue;
     Answer theirs;
     if (!present(child) || !receive(child, &theirs)) {
@@ -85,7 +85,7 @@ void Participants::meet(int rank, int ranks) noexcept {
     answer.reporting &= theirs.reporting;
     if (theirs.missing >= 0) miss(theirs.missing);
   }
-  const int parent = rank > 0 ? (rank - 1) / most_children : -1;
+  const int parent = rank > 0 ? (rank - 1) / max_children : -1;
   if (parent >= 0 && present(parent)) {
     send(parent, answer);
     Answer theirs;
@@ -102,10 +102,10 @@ void Participants::meet(int rank, int ranks) noexcept {
     if (child >= 0) send(child, answer);
   all_ = {answer.all_ranks != 0, answer.reporting != 0};
   if (rank == 0 && answer.missing >= 0 && wanted_.all_ranks)
-    say_once("participants",
-             "rank %d does not take part (no preload there, BESTRIDE_DISABLE, or other settings): collectives over "
-             "several nodes are left to the MPI library",
-             answer.missing);
+    warn_once("participants",
+              "rank %d does not take part (no preload there, BESTRIDE_DISABLE, or other settings): collectives over "
+              "several nodes are left to the MPI library",
+              answer.missing);
 }
 
 }  // namespace bestride

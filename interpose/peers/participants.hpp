@@ -23,9 +23,9 @@ class Participants {
     bool all_ranks = false;  ///< Bestride's own collectives among all ranks
     bool reporting = false;  ///< the end-of-job report
   };
-  /// Before MPI_Init. Does nothing if `wanted` is empty. `on_his_word`: the user says that every rank has the same
-  /// settings as this one.
-  void announce(Parts wanted, bool on_his_word) noexcept;
+  /// Before MPI_Init. Does nothing if `wanted` is empty. `user_asserts_all_ranks`: the user says that every rank has
+  /// the same settings as this one.
+  void announce(Parts wanted, bool user_asserts_all_ranks) noexcept;
   /// After MPI_Init, while no other thread calls MPI. Waits only for ranks that have announced themselves.
   void meet(int rank, int ranks) noexcept;
 
@@ -36,7 +36,7 @@ class Participants {
   const int* reporting_children() const noexcept { return reporting_children_; }
   /// False if this rank knows nothing of other ranks, and so does not know which of them report.
   bool met() const noexcept { return met_; }
-  static constexpr int most_children = 2;
+  static constexpr int max_children = 2;
 
  private:
   struct Answer {
@@ -49,9 +49,9 @@ class Participants {
   void send(int to, const Answer& answer) noexcept;
 
   Pmi pmi_;
-  bool announced_ = false, on_his_word_ = false, met_ = false;
+  bool announced_ = false, user_asserts_all_ranks_ = false, met_ = false;
   Parts wanted_, all_;
-  int reporting_parent_ = -1, reporting_children_[most_children] = {-1, -1};
+  int reporting_parent_ = -1, reporting_children_[max_children] = {-1, -1};
 };
 
 }  // namespace bestride

@@ -60,8 +60,7 @@ bool backend_path(const char* abi, char (&path)[PATH_MAX]) noexcept {
 
 // MPI_X and PMPI_X names are treated alike. Which of them carry the application's calls depends on the ABI (the Fortran
 // bindings of Open MPI call PMPI_X), so the backend of that ABI names them. Calls that the MPI library makes to itself
-// then pass through the same entries. The depth guard that lets them through is in the entries, because only they see
-// the call return.
+// then pass through the same entries (README.md, "Invariants and limits").
 void engage_slots(const bestride_engagement* engagements, std::size_t count) noexcept {
   for (std::size_t i = 0; i < count; ++i) *engagements[i].next = next_symbol(engagements[i].name);
   for (std::size_t i = 0; i < count; ++i) {
@@ -76,21 +75,22 @@ void engage_slots(const bestride_engagement* engagements, std::size_t count) noe
 void open_backend(const char* abi, const char* path) noexcept {
   if (std::strcmp(abi, "mpich") != 0 && access(path, F_OK) != 0) {
     if (launcher_rank() <= 0)
-      say_info("preload.backend", "MPI libraries with the ABI %s are not supported yet: nothing is accelerated", abi);
+      log_info_once("preload.backend", "MPI libraries with the ABI %s are not supported yet: nothing is accelerated",
+                    abi);
     return;
   }
   void* object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (!object) {
     const char* why = dlerror();
-    say_once_per_job("preload.backend",
-                     "the %s backend can't be opened (%s): nothing is accelerated; install it beside libbestride.so",
-                     abi, why ? why : path);
+    warn_once_per_job("preload.backend",
+                      "the %s backend can't be opened (%s): nothing is accelerated; install it beside libbestride.so",
+                      abi, why ? why : path);
     return;
   }
   const auto open = reinterpret_cast<bestride_backend_open_fn>(dlsym(object, BESTRIDE_BACKEND_OPEN));
   if (!open) {
     dlerror();
-    say_once_per_job(
+    warn_once_per_job(
         "preload.backend",
         "%s has no " BESTRIDE_BACKEND_OPEN ": nothing is accelerated; install the one built with libbestride.so", path);
     return;
@@ -103,14 +103,15 @@ void open_backend(const char* abi, const char* path) noexcept {
                                                          &engage_slots};
   const bestride_backend* back = open(&services);
   if (!back) {
-    say_once_per_job("preload.backend", "the %s backend does not serve %s: nothing is accelerated", abi,
-                     mpi_library_path());
+    warn_once_per_job("preload.backend", "the %s backend does not support %s: nothing is accelerated", abi,
+                      mpi_library_path());
     return;
   }
   if (back->version != BESTRIDE_SERVICES_VERSION) {
-    say_once_per_job("preload.backend",
-                     "%s speaks version %u and libbestride.so %d: nothing is accelerated; install both from one build",
-                     path, back->version, BESTRIDE_SERVICES_VERSION);
+    warn_once_per_job(
+        "preload.backend",
+        "%s has interface version %u, libbestride.so has %d: nothing is accelerated; install both from one build", path,
+        back->version, BESTRIDE_SERVICES_VERSION);
     return;
   }
   engage_slots(back->engagements, back->count);
@@ -122,15 +123,15 @@ void engage_backend() noexcept {
   if (disabled() || another_copy_is_in_front()) return;
   const char* abi = mpi_library_abi();
   if (!abi) {
-    say_once_per_job("preload.abi", "%s has none of the known ABIs (mpich, openmpi, mpi_abi): nothing is accelerated",
-                     mpi_library_path());
+    warn_once_per_job("preload.abi", "%s has none of the known ABIs (mpich, openmpi, mpi_abi): nothing is accelerated",
+                      mpi_library_path());
     return;
   }
   char path[PATH_MAX];
   if (!find_own_path() || !backend_path(abi, path)) {
-    say_once_per_job(
+    warn_once_per_job(
         "preload.path",
-        "the directory of libbestride.so can't be found: nothing is accelerated; preload it by a shorter path");
+        "the directory of libbestride.so can't be determined: nothing is accelerated; preload it by a shorter path");
     return;
   }
   open_backend(abi, path);

@@ -38,13 +38,13 @@ bool FirstCall::run(bool (*work)()) noexcept {
 }
 
 bool FirstCall::wait_for(int inside) noexcept {
-  if (waited_in_vain_.load(std::memory_order_relaxed)) return false;
+  if (timed_out_.load(std::memory_order_relaxed)) return false;
   timespec until;
   clock_gettime(CLOCK_MONOTONIC, &until);
   until.tv_sec += patience_seconds;
   while (state_.load(std::memory_order_acquire) == inside) {
     if (futex(&state_, FUTEX_WAIT_BITSET, inside, &until) == 0 || errno != ETIMEDOUT) continue;
-    waited_in_vain_.store(true, std::memory_order_relaxed);
+    timed_out_.store(true, std::memory_order_relaxed);
     return false;
   }
   return true;

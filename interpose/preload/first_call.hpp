@@ -25,7 +25,7 @@ class FirstCall {
   bool wait_for(int inside) noexcept;
 
   std::atomic<int> state_{untouched};
-  std::atomic<bool> waited_in_vain_{false};
+  std::atomic<bool> timed_out_{false};
 };
 
 }  // namespace bestride::preload

@@ -18,5 +18,5 @@ BESTRIDE_EXPORT void* bestride_slot_target(const char* name) {
   const unsigned slot = name ? slot_of(name) : no_slot;
   if (slot == no_slot) return nullptr;
   void* const target = slot_target(slot);
-  return target ? target : watched_target(slot);
+  return target ? target : hooked_target(slot);
 }

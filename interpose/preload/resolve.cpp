@@ -35,16 +35,17 @@ int no(int* flag) noexcept {
 void* absent_function(const char* name) noexcept {
   const char* function = name[0] == 'P' ? name + 1 : name;
   if (mpi_library()) {
-    say_once(name, "%s was called, which %s does not have: the call returns an error; use an MPI library that has it",
-             name, mpi_library_path());
+    warn_once(name, "%s was called, which %s does not have: the call returns an error; use an MPI library that has it",
+              name, mpi_library_path());
   } else if (std::strcmp(function, "MPI_Initialized") == 0 || std::strcmp(function, "MPI_Finalized") == 0) {
     return reinterpret_cast<void*>(&no);
   } else {
-    say_once("preload.no_mpi",
-             "no MPI library is loaded in this process: %s was called and returns an error; link the program with MPI, "
-             "or load the "
-             "MPI library before the call",
-             name);
+    warn_once(
+        "preload.no_mpi",
+        "no MPI library is loaded in this process: %s was called and returns an error; link the program with MPI, "
+        "or load the "
+        "MPI library before the call",
+        name);
   }
   return reinterpret_cast<void*>(&bestride_absent);
 }
@@ -56,7 +57,7 @@ void* target_of(unsigned index) noexcept {
   void* target = next_symbol(name);
   if (!target) return absent_function(name);
   // Until the first call has completed, the backend may still intercept this slot.
-  if (settled) settle_slot(index, target);
+  if (settled) resolve_slot(index, target);
   return target;
 }
 
@@ -66,12 +67,12 @@ void* target_of(unsigned index) noexcept {
 extern "C" [[gnu::visibility("hidden")]] void* bestride_resolve(unsigned index) {
   using namespace bestride::preload;
   const int error = errno;
-  void* target = watched_target(index);
+  void* target = hooked_target(index);
   if (!target) {
     target = target_of(index);
     dlerror();  // a failed lookup of ours must not appear as the program's own dlerror()
   }
-  tell_watcher(index);
+  call_hook(index);
   errno = error;
   return target;
 }

@@ -23,7 +23,7 @@ struct bestride_preload_services {
      application would reach without the preload. NULL if there is none. */
   void* (*next_symbol)(const char* name);
   /* Path of the preload library. */
-  const char* front_path;
+  const char* preload_path;
   /* Installs a pre-call hook. From now on a thread that calls a function which the backend has not intercepted and
      functions.tsv does not list as local, under its MPI_ or PMPI_ name, calls `before` first; then the call goes on to
      the MPI library. `before` may call MPI. Calls that it makes, and calls that the MPI library makes to itself, also

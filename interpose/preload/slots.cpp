@@ -18,7 +18,7 @@ namespace {
 }  // namespace
 
 static_assert(sizeof(std::atomic<void*>) == sizeof(void*), "a slot is one word that a stub jumps through");
-static_assert(2 * function_count <= most_slots);
+static_assert(2 * function_count <= max_slots);
 
 unsigned slot_count() noexcept { return 2 * function_count; }
 
@@ -52,7 +52,7 @@ void* slot_target(unsigned index) noexcept {
 // Both stores are sequentially consistent: watch.cpp relies on their order relative to its own flag.
 void set_slot_target(unsigned index, void* target) noexcept { bestride_slots[index].store(target); }
 
-void lead_slot_back(unsigned index) noexcept {
+void reset_slot(unsigned index) noexcept {
   constexpr unsigned thunk_bytes = 16;  // stubs_*.in
   bestride_slots[index].store(const_cast<char*>(bestride_thunks_begin) + thunk_bytes * index);
 }

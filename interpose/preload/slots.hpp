@@ -11,7 +11,7 @@ namespace bestride::preload {
 inline constexpr unsigned no_slot = ~0u;
 
 /// Upper bound of slot_count(), for arrays indexed by slot.
-inline constexpr unsigned most_slots = 1536;
+inline constexpr unsigned max_slots = 1536;
 
 /// The number of slots: MPI_X and PMPI_X together.
 unsigned slot_count() noexcept;
@@ -29,7 +29,7 @@ void* slot_target(unsigned index) noexcept;
 void set_slot_target(unsigned index, void* target) noexcept;
 
 /// From now on the stub jumps to its lazy thunk again.
-void lead_slot_back(unsigned index) noexcept;
+void reset_slot(unsigned index) noexcept;
 
 /// True if functions.tsv lists the function as local.
 bool slot_is_local(unsigned index) noexcept;

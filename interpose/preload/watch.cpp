@@ -9,10 +9,10 @@ namespace bestride::preload {
 namespace {
 
 std::atomic<void (*)()> watcher{nullptr};
-std::atomic<void*> engaged[most_slots];  ///< the backend's entry, or null
-std::atomic<void*> targets[most_slots];
+std::atomic<void*> engaged[max_slots];  ///< the backend's entry, or null
+std::atomic<void*> targets[max_slots];
 
-bool may_be_watched(unsigned index) noexcept { return !engaged[index].load() && !slot_is_local(index); }
+bool is_hookable(unsigned index) noexcept { return !engaged[index].load() && !slot_is_local(index); }
 
 /// Called after a slot was changed. If the backend has intercepted it meanwhile, restores the backend's entry. The
 /// accesses here and in engage_slot() are sequentially consistent, so one of the two threads sees the other's store.
@@ -31,28 +31,28 @@ void watch(void (*before)()) noexcept {
   void (*nobody)() = nullptr;
   if (!watcher.compare_exchange_strong(nobody, before)) return;
   for (unsigned index = 0; index < slot_count(); ++index)
-    if (may_be_watched(index)) {
+    if (is_hookable(index)) {
       if (void* target = slot_target(index)) targets[index].store(target, std::memory_order_release);
-      lead_slot_back(index);
+      reset_slot(index);
       keep_engaged(index);
     }
 }
 
-void settle_slot(unsigned index, void* target) noexcept {
-  if (may_be_watched(index)) targets[index].store(target, std::memory_order_release);
-  if (!watcher.load() || !may_be_watched(index)) set_slot_target(index, target);
+void resolve_slot(unsigned index, void* target) noexcept {
+  if (is_hookable(index)) targets[index].store(target, std::memory_order_release);
+  if (!watcher.load() || !is_hookable(index)) set_slot_target(index, target);
   // Either this thread sees the hook now, or watch() will still reset this slot to its thunk.
-  if (watcher.load() && may_be_watched(index)) lead_slot_back(index);
+  if (watcher.load() && is_hookable(index)) reset_slot(index);
   keep_engaged(index);
 }
 
-void* watched_target(unsigned index) noexcept {
+void* hooked_target(unsigned index) noexcept {
   if (void* entry = engaged[index].load()) return entry;
   return targets[index].load(std::memory_order_acquire);
 }
 
-void tell_watcher(unsigned index) noexcept {
-  if (void (*before)() = watcher.load(); before && may_be_watched(index)) before();
+void call_hook(unsigned index) noexcept {
+  if (void (*before)() = watcher.load(); before && is_hookable(index)) before();
 }
 
 }  // namespace bestride::preload

@@ -17,13 +17,13 @@ void watch(void (*before)()) noexcept;
 
 /// Called when a slot that is not intercepted was resolved. Stores `target` into the slot; if a hook is installed,
 /// keeps `target` here instead.
-void settle_slot(unsigned index, void* target) noexcept;
+void resolve_slot(unsigned index, void* target) noexcept;
 
-/// The target of a call that came through the lazy thunk: the backend's entry or the target that settle_slot() kept;
+/// The target of a call that came through the lazy thunk: the backend's entry or the target that resolve_slot() kept;
 /// nullptr if there is none.
-void* watched_target(unsigned index) noexcept;
+void* hooked_target(unsigned index) noexcept;
 
 /// Calls the hook, if one is installed and applies to this slot.
-void tell_watcher(unsigned index) noexcept;
+void call_hook(unsigned index) noexcept;
 
 }  // namespace bestride::preload

@@ -47,8 +47,8 @@ void write_report(const ReportHeader& header, const Ledger& ledger, int rank, bo
   bool good = file && std::fwrite(json.data(), 1, json.size(), file) == json.size();
   if (file) good &= std::fclose(file) == 0;
   if (!good)
-    say_once("report.file", "the report can't be written to %s (%s); set BESTRIDE_REPORT_FILE", path.c_str(),
-             std::strerror(errno));
+    warn_once("report.file", "the report can't be written to %s (%s); set BESTRIDE_REPORT_FILE", path.c_str(),
+              std::strerror(errno));
 }
 
 /// Sent before a ledger: the number of bytes that follow and the number of ranks it covers.
@@ -101,21 +101,21 @@ bool receive(int from, std::int64_t* ranks, Ledger& ledger) noexcept {
 void gather_and_write(const Participants& participants, int rank, ReportHeader& header, Ledger& ledger) noexcept {
   std::int64_t ranks = 1;
   bool all = true;
-  for (int i = 0; i < Participants::most_children; ++i)
+  for (int i = 0; i < Participants::max_children; ++i)
     if (const int child = participants.reporting_children()[i]; child >= 0) all &= receive(child, &ranks, ledger);
-  if (!all) say_once("report.rank", "the report of some ranks is missing: no memory for it");
+  if (!all) warn_once("report.rank", "the report of some ranks is missing: no memory for it");
   if (const int parent = participants.reporting_parent(); parent >= 0)
     return send_up(parent, static_cast<int>(ranks), ledger);
   if (rank == 0 && !participants.met())
-    say_once("report.alone",
-             "this launcher does not tell which ranks report: each writes a file of its own; set BESTRIDE_ALL_RANKS=1 "
-             "on all ranks for one report, or give "
-             "'bestride report' all files");
+    warn_once("report.alone",
+              "the launcher does not say which ranks report: each rank writes its own file; set BESTRIDE_ALL_RANKS=1 "
+              "on all ranks for one report, or give "
+              "'bestride report' all files");
   header.ranks = static_cast<int>(ranks);
   try {
     write_report(header, ledger, rank, !participants.met());
   } catch (...) {
-    say_once("report", "no memory for the report; nothing is reported");
+    warn_once("report", "no memory for the report; nothing is reported");
   }
 }
 

@@ -22,10 +22,10 @@ const DeltaKernels& kernels_of(Isa isa) noexcept {
 enum Kind : std::uint32_t { unchanged = 0, sparse = 1, full = 2 };
 using RunHeader = std::uint32_t;
 constexpr int kind_shift = 30;
-constexpr RunHeader most_groups = (RunHeader{1} << kind_shift) - 1;
+constexpr RunHeader max_groups = (RunHeader{1} << kind_shift) - 1;
 
 constexpr std::int64_t map_bytes = 8;
-constexpr std::int64_t most_group_bytes = map_bytes + 8 * group_chunks + group_bytes;
+constexpr std::int64_t max_group_bytes = map_bytes + 8 * group_chunks + group_bytes;
 
 constexpr std::int64_t chunks_of(std::int64_t bytes) { return (bytes + chunk_bytes - 1) / chunk_bytes; }
 
@@ -46,7 +46,7 @@ class Writer {
 
   /// Appends a group of this kind to the current run, or starts a new run. Returns false if there is no room.
   bool join(Kind kind) noexcept {
-    if (groups_ == 0 || kind != kind_ || groups_ == most_groups) {
+    if (groups_ == 0 || kind != kind_ || groups_ == max_groups) {
       if (end_ - at_ < static_cast<std::int64_t>(sizeof(RunHeader))) return false;
       run_ = at_;
       at_ += sizeof(RunHeader);
@@ -61,11 +61,11 @@ class Writer {
   /// Appends the bytes of a group. `map`: the chunks that have a mask in the stream.
   bool put(const DeltaKernels& kernels, const Byte* group, Kind kind, std::uint64_t map,
            const std::uint64_t* masks) noexcept {
-    if (end_ - at_ >= most_group_bytes + slack) {
+    if (end_ - at_ >= max_group_bytes + slack) {
       at_ = write(kernels, group, kind, map, masks, at_);
       return true;
     }
-    Byte buffer[most_group_bytes + slack];
+    Byte buffer[max_group_bytes + slack];
     const std::int64_t size = write(kernels, group, kind, map, masks, buffer) - buffer;
     if (size > end_ - at_) return false;
     std::memcpy(at_, buffer, length(size));
@@ -171,7 +171,7 @@ bool apply_group(const DeltaKernels& kernels, Reader& reader, Kind kind, Byte* c
 
 }  // namespace
 
-std::int64_t most_encoded_bytes(std::int64_t bytes) noexcept { return bytes <= 0 ? 0 : bytes + bytes / 16 + 17; }
+std::int64_t max_encoded_bytes(std::int64_t bytes) noexcept { return bytes <= 0 ? 0 : bytes + bytes / 16 + 17; }
 
 std::int64_t encode(const void* older, const void* newer, std::int64_t bytes, void* out, std::int64_t limit,
                     Isa isa) noexcept {
@@ -200,7 +200,7 @@ bool apply(const void* encoded, std::int64_t size, void* content, std::int64_t b
     RunHeader header = 0;
     if (!reader.take(&header)) return false;
     const auto kind = static_cast<Kind>(header >> kind_shift);
-    const std::int64_t groups = header & most_groups;
+    const std::int64_t groups = header & max_groups;
     if (kind > full || groups == 0 || groups > (bytes - at + group_bytes - 1) / group_bytes) return false;
     if (kind == unchanged) {
       at += groups * group_bytes;

@@ -38,7 +38,7 @@ inline bool equal(const void* a, const void* b, std::int64_t bytes) noexcept {
 }
 
 /// Upper bound of the size that encode() returns for content of this size.
-std::int64_t most_encoded_bytes(std::int64_t bytes) noexcept;
+std::int64_t max_encoded_bytes(std::int64_t bytes) noexcept;
 
 /// Writes the delta that turns `older` into `newer` and returns its size, or `dense` if the size exceeds `limit` bytes
 /// (returned as soon as this is known). `out` has room for `limit` bytes, and no more are written; after `dense` its

@@ -97,7 +97,7 @@ void check(std::int64_t bytes, Change way, Random& random) {
   const Guarded room(most, Guarded::Side::before_wall);
   const std::int64_t size = delta::encode(older.data(), newer.data(), bytes, room.data(), most, Isa::scalar);
   ASSERT_GE(size, 0) << "more than " << most << " bytes for " << words << " words";
-  ASSERT_LE(size, delta::most_encoded_bytes(bytes));
+  ASSERT_LE(size, delta::max_encoded_bytes(bytes));
   if (words == 0) {
     ASSERT_LE(size, 4);
   }
@@ -160,7 +160,7 @@ TEST(Delta, DamagedOnesDoNoHarm) {
     fill(older, random);
     copy(newer, older);
     change(newer, random.pick(all_changes), random);
-    std::vector<unsigned char> good(static_cast<std::size_t>(delta::most_encoded_bytes(bytes)));
+    std::vector<unsigned char> good(static_cast<std::size_t>(delta::max_encoded_bytes(bytes)));
     const std::int64_t size =
         delta::encode(older.data(), newer.data(), bytes, good.data(), static_cast<std::int64_t>(good.size()));
     ASSERT_GE(size, 0);

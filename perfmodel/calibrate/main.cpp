@@ -26,7 +26,7 @@ std::string configuration(const std::string& rails) {
 }
 
 void measure(const MeasureOptions& options) {
-  const JobPlace place = find_place();
+  const JobTopology place = find_job_topology();
   const std::string config = configuration(options.rails);
   if (place.rank == 0) {
     print_event("config %s", config.c_str());

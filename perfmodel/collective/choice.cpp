@@ -23,9 +23,9 @@ static_assert(sizeof(CollectiveCorrections) ==
               4 * sizeof(std::int32_t) + 2 * sizeof(CollectiveTable<float>) + sizeof(BlockingTable<float>) +
                   collective_count * (sizeof(std::uint16_t) + 2 * sizeof(std::uint8_t)));
 static_assert(collective_sizes <= 8, "bits of hierarchy_loses");
-static_assert(sizeof(CollectiveParameters) ==
-              4 * sizeof(std::uint32_t) + sizeof(LinkCosts) + sizeof(double) + sizeof(std::uint64_t) +
-                  CollectiveMeasurements::most_settings * sizeof(CollectiveCorrections));
+static_assert(sizeof(CollectiveParameters) == 4 * sizeof(std::uint32_t) + sizeof(LinkCosts) + sizeof(double) +
+                                                  sizeof(std::uint64_t) +
+                                                  CollectiveMeasurements::max_settings * sizeof(CollectiveCorrections));
 
 /// log2, linear between powers of two: exact arithmetic, so the result is the same on every CPU.
 double octaves(double value) noexcept {
@@ -40,7 +40,7 @@ double apart(double a, double b) noexcept { return a < b ? b - a : a - b; }
 /// How different two communicators are, in factors of two of nodes, of ranks per node, and of the order of ranks.
 double unlikeness(const CollectiveCorrections& setting, const CollectiveShape& shape) noexcept {
   return apart(octaves(setting.nodes), octaves(shape.nodes)) +
-         apart(octaves(setting.most_on_a_node), octaves(shape.most_on_a_node)) +
+         apart(octaves(setting.max_ranks_per_node), octaves(shape.max_ranks_per_node)) +
          apart(octaves(setting.ring_entries), octaves(shape.ring_entries)) / 2;
 }
 
@@ -129,7 +129,7 @@ TestedRatio tested_at(const CollectiveParameters& parameters, const CollectiveSh
   for (int i = parameters.settings - 1; i >= 0; --i) {
     const CollectiveCorrections& setting = parameters.corrections[static_cast<std::size_t>(i)];
     if (setting.nodes != shape.nodes || setting.ranks != shape.ranks ||
-        setting.most_on_a_node != shape.most_on_a_node || setting.ring_entries != shape.ring_entries)
+        setting.max_ranks_per_node != shape.max_ranks_per_node || setting.ring_entries != shape.ring_entries)
       continue;
     const double at = (octaves(static_cast<double>(shape.bytes)) - 12) / 2;
     int below = -1, above = -1;
@@ -197,8 +197,7 @@ void CollectiveParameters::seal() noexcept {
 bool CollectiveParameters::intact() const noexcept {
   if (magic != magic_number || version != current_version || checksum != checksum_of(*this)) return false;
   if (settings < 0 || settings > static_cast<std::int32_t>(corrections.size())) return false;
-  if (link.piece_bytes != 0 && (link.piece_bytes < least_piece_bytes || link.piece_bytes > most_piece_bytes))
-    return false;
+  if (link.piece_bytes != 0 && (link.piece_bytes < min_piece_bytes || link.piece_bytes > max_piece_bytes)) return false;
   return std::all_of(link_fields.begin(), link_fields.end(),
                      [&](const LinkField& field) { return link.*field.value > 0; });
 }
@@ -212,7 +211,7 @@ CollectiveParameters parameters_of(const CollectiveMeasurements& measured, Colle
     CollectiveCorrections& corrections = parameters.corrections[static_cast<std::size_t>(parameters.settings++)];
     corrections.nodes = setting.nodes;
     corrections.ranks = setting.ranks;
-    corrections.most_on_a_node = setting.most_on_a_node;
+    corrections.max_ranks_per_node = setting.max_ranks_per_node;
     corrections.ring_entries = setting.ring_entries;
     for (std::size_t what = 0; what < collective_count; ++what)
       for (std::size_t form = 0; form < 2; ++form)

@@ -24,7 +24,7 @@ CollectiveMode collective_mode(std::string_view text) noexcept;
 
 /// Measured time over predicted time at the points of one CollectiveSetting; 0 if not measured.
 struct CollectiveCorrections {
-  std::int32_t nodes = 0, ranks = 0, most_on_a_node = 0, ring_entries = 0;
+  std::int32_t nodes = 0, ranks = 0, max_ranks_per_node = 0, ring_entries = 0;
   CollectiveTable<float> hierarchical{};
   CollectiveTable<float> library{};
   /// Measured time of the library's nonblocking form, polled until it completes, over the predicted time of the
@@ -47,7 +47,7 @@ struct CollectiveParameters {
   double margin = 0.05;
   CollectiveMode mode = CollectiveMode::automatic;
   std::int32_t settings = 0;  ///< number of valid entries in `corrections`
-  std::array<CollectiveCorrections, CollectiveMeasurements::most_settings> corrections{};
+  std::array<CollectiveCorrections, CollectiveMeasurements::max_settings> corrections{};
   std::uint64_t checksum = 0;  ///< FNV-1a, 64 bit, of all bytes before it
 
   /// Sets magic, version and checksum.

@@ -8,9 +8,9 @@ namespace bestride {
 namespace {
 
 constexpr double delay = 20e-3;  ///< seconds of link traffic that a chunk may hold
-constexpr std::int64_t least_chunk = 64 * 1024, most_chunk = 4 << 20;
+constexpr std::int64_t min_chunk = 64 * 1024, max_chunk = 4 << 20;
 constexpr std::int64_t window = 128 * 1024;  ///< bytes that a rank has in flight
-constexpr std::int64_t least_piece = 4096;   ///< of a short slice that goes through a chain
+constexpr std::int64_t min_piece = 4096;     ///< of a short slice that goes through a chain
 
 bool is_chain(Collective what) noexcept { return what == Collective::broadcast || what == Collective::reduce; }
 
@@ -28,7 +28,7 @@ double steps_of(const CollectiveShape& shape) noexcept {
 /// Bytes that the busiest rank copies within the node, or reads to reduce them.
 double copied_bytes(const CollectiveShape& shape) noexcept {
   const double all = static_cast<double>(shape.bytes), own = all / shape.ranks;
-  if (shape.most_on_a_node == 1) {
+  if (shape.max_ranks_per_node == 1) {
     // Without a window the network transfers go directly to the user's buffer. The contributions to a reduction must
     // still be read.
     const bool reduces = shape.what == Collective::reduce_scatter || shape.what == Collective::allreduce ||
@@ -53,7 +53,7 @@ double copied_bytes(const CollectiveShape& shape) noexcept {
 
 /// Bytes of an undivided message between two nodes: the part of one rank in a step.
 double step_bytes(const CollectiveShape& shape) noexcept {
-  const double slice = wire_lower_bound(shape) / shape.most_on_a_node;
+  const double slice = wire_lower_bound(shape) / shape.max_ranks_per_node;
   return is_chain(shape.what) ? slice : slice / steps_of(shape);
 }
 
@@ -70,13 +70,13 @@ LinkCosts LinkCosts::built_in() noexcept {
 
 double wire_lower_bound(const CollectiveShape& shape) noexcept {
   if (shape.nodes < 2) return 0;
-  const double all = static_cast<double>(shape.bytes), nodes = shape.nodes, most = shape.most_on_a_node;
+  const double all = static_cast<double>(shape.bytes), nodes = shape.nodes, most = shape.max_ranks_per_node;
   switch (shape.what) {
     case Collective::allgather:
     case Collective::allgatherv:
     case Collective::reduce_scatter: {
       // The bytes that are not on the emptiest node.
-      const double ranks = shape.ranks, least = shape.least_on_a_node > 0 ? shape.least_on_a_node : ranks / nodes;
+      const double ranks = shape.ranks, least = shape.min_ranks_per_node > 0 ? shape.min_ranks_per_node : ranks / nodes;
       return (ranks - least) / ranks * all;
     }
     case Collective::broadcast:
@@ -93,16 +93,16 @@ int messages_in_flight(std::int64_t bytes) noexcept {
 
 ChunkPlan plan_chunks(const CollectiveShape& shape, const LinkCosts& link) noexcept {
   const double slice = step_bytes(shape);
-  const double share = delay / (link.wire_of(shape.most_on_a_node) * shape.most_on_a_node);
-  const double clamped = std::clamp(share, static_cast<double>(least_chunk), static_cast<double>(most_chunk));
+  const double share = delay / (link.wire_of(shape.max_ranks_per_node) * shape.max_ranks_per_node);
+  const double clamped = std::clamp(share, static_cast<double>(min_chunk), static_cast<double>(max_chunk));
   auto chunk = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(clamped)));
   if (link.piece_bytes > 0) chunk = std::min(chunk, link.piece_bytes);
-  const auto whole = static_cast<std::int64_t>(slice < 1 ? 1 : slice > most_chunk * 4.0 ? most_chunk * 4.0 : slice);
+  const auto whole = static_cast<std::int64_t>(slice < 1 ? 1 : slice > max_chunk * 4.0 ? max_chunk * 4.0 : slice);
   if (!is_chain(shape.what)) {
     chunk = std::min(chunk, whole);
   } else {
     const std::int64_t parts = std::max(4, 8 * (shape.nodes - 2));
-    chunk = std::min(chunk, std::max({whole / parts, std::min<std::int64_t>(whole / 4, least_chunk), least_piece}));
+    chunk = std::min(chunk, std::max({whole / parts, std::min<std::int64_t>(whole / 4, min_chunk), min_piece}));
   }
   // Round up to whole cache lines.
   chunk = std::max<std::int64_t>(64, (chunk + 63) / 64 * 64);
@@ -114,7 +114,7 @@ CollectiveCost hierarchical_cost(const CollectiveShape& shape, const LinkCosts& 
   // A reduce combines on all nodes and then collects: the root's node gets its part of the partial results, and then
   // the results of the other nodes.
   const double more = shape.what == Collective::reduce && shape.nodes > 1 ? 2.0 * (shape.nodes - 1) / shape.nodes : 1;
-  const double bytes = more * wire_lower_bound(shape), ranks = shape.most_on_a_node, wire = link.wire_of(ranks);
+  const double bytes = more * wire_lower_bound(shape), ranks = shape.max_ranks_per_node, wire = link.wire_of(ranks);
   const double copying = copied_bytes(shape) * link.copy_byte_s;
   // One synchronisation each: window filled, network transfer complete, window read.
   const double waiting = ranks > 1 ? 3 * link.node_sync_s : 0;

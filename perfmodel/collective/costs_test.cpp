@@ -32,8 +32,8 @@ TEST(CollectiveShape, OfATopology) {
   EXPECT_EQ(of(mixed).ring_entries, 2) << "node 0 is entered before ranks 3 and 0";
   EXPECT_EQ(of(mixed).nodes, 3);
   EXPECT_EQ(of(mixed).ranks, 6);
-  EXPECT_EQ(of(mixed).most_on_a_node, 3);
-  EXPECT_EQ(of(mixed).least_on_a_node, 1);
+  EXPECT_EQ(of(mixed).max_ranks_per_node, 3);
+  EXPECT_EQ(of(mixed).min_ranks_per_node, 1);
   EXPECT_FALSE(of(mixed).blocking);
 }
 
@@ -91,8 +91,8 @@ TEST(CollectiveCosts, OfUnequalNodesTheEmptiestReceivesMost) {
   for (Collective what : {allgather, allgatherv, reduce_scatter}) {
     CollectiveShape shape = on(what, 6 * MiB, 3, 2);
     EXPECT_DOUBLE_EQ(hierarchical_cost(shape, ethernet(200)).wire_bytes, 4.0 * MiB);
-    shape.most_on_a_node = 3;
-    shape.least_on_a_node = 1;
+    shape.max_ranks_per_node = 3;
+    shape.min_ranks_per_node = 1;
     EXPECT_DOUBLE_EQ(hierarchical_cost(shape, ethernet(200)).wire_bytes, 5.0 * MiB);
   }
 }

@@ -21,12 +21,12 @@ class Library {
         all_(static_cast<double>(shape.bytes)),
         ranks_(shape.ranks),
         nodes_(shape.nodes),
-        local_(shape.most_on_a_node),
+        local_(shape.max_ranks_per_node),
         entries_(shape.ring_entries),
         spread_(local_ > 1 ? std::clamp((entries_ - 1) / (local_ - 1), 0.0, 1.0) : 0),
         levels_(std::bit_width(static_cast<unsigned>(shape.ranks) - 1u)),
         node_levels_(std::bit_width(static_cast<unsigned>(shape.nodes) - 1u)),
-        local_levels_(std::bit_width(static_cast<unsigned>(shape.most_on_a_node) - 1u)),
+        local_levels_(std::bit_width(static_cast<unsigned>(shape.max_ranks_per_node) - 1u)),
         power_(std::bit_floor(static_cast<unsigned>(shape.ranks))),
         node_power_(std::bit_floor(static_cast<unsigned>(shape.nodes))) {}
 

@@ -53,8 +53,8 @@ void CollectiveMeasurements::merge(const CollectiveMeasurements& newer) {
       std::rotate(known, known + 1, settings.end());
     }
   }
-  if (settings.size() > most_settings)
-    settings.erase(settings.begin(), settings.end() - static_cast<std::ptrdiff_t>(most_settings));
+  if (settings.size() > max_settings)
+    settings.erase(settings.begin(), settings.end() - static_cast<std::ptrdiff_t>(max_settings));
 }
 
 }  // namespace bestride

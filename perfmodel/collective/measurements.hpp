@@ -29,7 +29,7 @@ inline constexpr std::array<LinkField, 6> link_fields{{{"latency", &LinkCosts::l
                                                        {"node_sync", &LinkCosts::node_sync_s}}};
 
 /// Bounds of LinkCosts::piece_bytes if it is not 0.
-inline constexpr std::int64_t least_piece_bytes = 4096, most_piece_bytes = 4 << 20;
+inline constexpr std::int64_t min_piece_bytes = 4096, max_piece_bytes = 4 << 20;
 
 /// One value for each collective, form (0 nonblocking, 1 blocking) and size.
 template <class Value>
@@ -54,17 +54,18 @@ struct CollectiveSetting {
             .bytes = collective_bytes_at(size),
             .nodes = nodes,
             .ranks = ranks,
-            .most_on_a_node = most_on_a_node,
-            .least_on_a_node = least_on_a_node,
+            .max_ranks_per_node = max_ranks_per_node,
+            .min_ranks_per_node = min_ranks_per_node,
             .ring_entries = ring_entries,
             .blocking = blocking};
   }
   bool same_place(const CollectiveSetting& other) const noexcept {
-    return nodes == other.nodes && ranks == other.ranks && most_on_a_node == other.most_on_a_node &&
-           least_on_a_node == other.least_on_a_node && ring_entries == other.ring_entries;
+    return nodes == other.nodes && ranks == other.ranks && max_ranks_per_node == other.max_ranks_per_node &&
+           min_ranks_per_node == other.min_ranks_per_node && ring_entries == other.ring_entries;
   }
-  int nodes = 1, ranks = 1, most_on_a_node = 1, least_on_a_node = 0, ring_entries = 1;  ///< as in CollectiveShape
-  CollectiveTable<float> hierarchical;                                                  ///< seconds, NaN: not measured
+  int nodes = 1, ranks = 1, max_ranks_per_node = 1, min_ranks_per_node = 0,
+      ring_entries = 1;                 ///< as in CollectiveShape
+  CollectiveTable<float> hierarchical;  ///< seconds, NaN: not measured
   CollectiveTable<float> library;
   CollectiveTable<float>
       noise;  ///< relative error of the ratio of hierarchical to the smaller of library and tested; NaN: unknown
@@ -76,7 +77,7 @@ struct CollectiveSetting {
 struct CollectiveMeasurements {
   /// The number of settings that are sent with a communicator (CollectiveParameters). If there are more, the oldest is
   /// dropped.
-  static constexpr std::size_t most_settings = 3;
+  static constexpr std::size_t max_settings = 3;
   static constexpr double unmeasured = std::numeric_limits<double>::quiet_NaN();
   LinkCosts link{unmeasured, unmeasured, unmeasured, unmeasured, unmeasured, unmeasured};
   std::vector<CollectiveSetting> settings;  ///< oldest first

@@ -26,8 +26,8 @@ CollectiveShape shape_of(Collective what, std::int64_t bytes, bool blocking, con
                         .bytes = bytes,
                         .nodes = std::max(1, topology.nodes()),
                         .ranks = std::max(1, topology.ranks()),
-                        .most_on_a_node = std::max(1, topology.most_on_a_node()),
-                        .least_on_a_node = std::max(1, topology.least_on_a_node()),
+                        .max_ranks_per_node = std::max(1, topology.max_ranks_per_node()),
+                        .min_ranks_per_node = std::max(1, topology.min_ranks_per_node()),
                         .ring_entries = 1,
                         .blocking = blocking};
   for (int node = 0; node < topology.nodes(); ++node) {

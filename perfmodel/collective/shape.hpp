@@ -31,13 +31,13 @@ struct CollectiveShape {
   /// Bytes of the whole vector, 0 or more. allgather(v), gather: the result; broadcast, allreduce, reduce: the buffer;
   /// reduce_scatter: the input of one rank; scatter: the buffer of the root; alltoall: what one rank sends to all.
   std::int64_t bytes = 0;
-  int nodes = 1;            ///< 1 or more
-  int ranks = 1;            ///< of the communicator, `nodes` or more
-  int most_on_a_node = 1;   ///< ranks on the fullest node
-  int least_on_a_node = 0;  ///< ranks on the emptiest node; 0: unknown, assumed equal to the other nodes
+  int nodes = 1;               ///< 1 or more
+  int ranks = 1;               ///< of the communicator, `nodes` or more
+  int max_ranks_per_node = 1;  ///< ranks on the fullest node
+  int min_ranks_per_node = 0;  ///< ranks on the emptiest node; 0: unknown, assumed equal to the other nodes
   /// The number of ranks of one node whose predecessor in rank order is on another node, for the node that has most of
-  /// them. 1: the ranks of every node are consecutive (block); most_on_a_node: no two are consecutive (cyclic). A flat
-  /// ring enters a node this many times.
+  /// them. 1: the ranks of every node are consecutive (block); max_ranks_per_node: no two are consecutive (cyclic). A
+  /// flat ring enters a node this many times.
   int ring_entries = 1;
   bool blocking =
       true;  ///< false: the nonblocking and the persistent form, for which MPI libraries use other algorithms

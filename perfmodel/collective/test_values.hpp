@@ -16,7 +16,7 @@ inline CollectiveShape on(Collective what, std::int64_t bytes, int nodes, int pe
           .bytes = bytes,
           .nodes = nodes,
           .ranks = nodes * per_node,
-          .most_on_a_node = per_node,
+          .max_ranks_per_node = per_node,
           .ring_entries = cyclic ? per_node : 1,
           .blocking = blocking};
 }
@@ -33,7 +33,7 @@ inline CollectiveMeasurements measured_as(double hierarchical, double library, i
                                           Collective what = allgather) {
   CollectiveMeasurements measured;
   CollectiveSetting setting;
-  setting.nodes = nodes, setting.ranks = nodes * per_node, setting.most_on_a_node = per_node;
+  setting.nodes = nodes, setting.ranks = nodes * per_node, setting.max_ranks_per_node = per_node;
   for (int size = 0; size < collective_sizes; size += 2) {
     const CollectiveShape shape = setting.shape(what, true, size);
     const auto at = static_cast<std::size_t>(size);
@@ -50,7 +50,7 @@ inline CollectiveMeasurements measured_as(double hierarchical, double library, i
 /// the factor `faster`.
 inline CollectiveSetting everywhere_faster(double faster, float noise, int nodes, int per_node, const LinkCosts& link) {
   CollectiveSetting setting;
-  setting.nodes = nodes, setting.ranks = nodes * per_node, setting.most_on_a_node = per_node;
+  setting.nodes = nodes, setting.ranks = nodes * per_node, setting.max_ranks_per_node = per_node;
   for (Collective what : all_collectives)
     for (int size = 0; size < collective_sizes; ++size) {
       const auto row = static_cast<std::size_t>(what), at = static_cast<std::size_t>(size);

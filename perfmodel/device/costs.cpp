@@ -28,14 +28,14 @@ int measured_points(const Axis& values) noexcept {
 /// As complete() for host memory: removes noise and fills missing points. With too few points, `fallback` is used.
 void complete_curve(CostCurve& curve, const CostCurve& fallback) noexcept {
   smooth(&curve);
-  if (measured_points(curve.log_seconds) < least_points || !fill(&curve)) curve = fallback;
+  if (measured_points(curve.log_seconds) < min_points || !fill(&curve)) curve = fallback;
 }
 
 void complete_grids(DeviceMeasurements& costs, const DeviceMeasurements& fallback, DeviceWork work,
                     Direction direction) noexcept {
   CostGrid& dense = costs[{work, direction, DeviceWalk::dense}];
   smooth(&dense);
-  if (dense.measured() < least_points) {
+  if (dense.measured() < min_points) {
     dense = fallback[{work, direction, DeviceWalk::dense}];
     for (DeviceWalk walk : {DeviceWalk::wide, DeviceWalk::listed})
       if (has_walks(work)) costs[{work, direction, walk}] = fallback[{work, direction, walk}];
@@ -64,7 +64,7 @@ void complete(DeviceMeasurements& costs, const DeviceMeasurements& fallback) noe
 }
 
 /// The shortest block length from which on the bulk copy engine was faster for every measured message.
-std::int64_t least_bulk(const CostGrid& bulk, const CostGrid& words) noexcept {
+std::int64_t min_bulk(const CostGrid& bulk, const CostGrid& words) noexcept {
   std::int64_t from = 0;
   for (std::size_t k = block_points; k-- > 0;) {
     bool measured = false, faster = true;
@@ -124,7 +124,7 @@ DeviceCosts DeviceCosts::from(DeviceMeasurements measured) {
     for (int d = 0; d < device_direction_count; ++d) {
       const auto direction = static_cast<Direction>(d);
       costs.bulk_from_[static_cast<std::size_t>(d)] =
-          least_bulk(measured[{DeviceWork::bulk, direction}], measured[{DeviceWork::kernel, direction}]);
+          min_bulk(measured[{DeviceWork::bulk, direction}], measured[{DeviceWork::kernel, direction}]);
     }
     costs.finish();
   }

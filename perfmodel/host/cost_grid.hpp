@@ -70,6 +70,6 @@ void smooth(CostGrid* grid) noexcept;
 void smooth(CostCurve* curve) noexcept;
 
 /// The number of measured points that a curve or a dense grid needs to be used.
-inline constexpr int least_points = 6;
+inline constexpr int min_points = 6;
 
 }  // namespace bestride

@@ -96,7 +96,7 @@ void classify(const Node& node, Shape* shape) noexcept {
 
 }  // namespace
 
-Shape Shape::of(const Layout& layout, const Spelling& spelling) noexcept {
+Shape Shape::of(const Layout& layout, const TypeRepresentation& spelling) noexcept {
   Shape shape;
   shape.leaf = spelling.leaf;
   shape.bytes = layout.size();

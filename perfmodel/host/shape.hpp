@@ -22,7 +22,7 @@ enum class Leaf : std::uint8_t {
 inline constexpr int leaf_count = 3;
 
 /// How the datatype of the call represents its bytes.
-struct Spelling {
+struct TypeRepresentation {
   std::int64_t unit_bytes = 0;  ///< packed bytes of the innermost loop or list of the datatype (DecodedType); 0: all of
                                 ///< it
   Leaf leaf = Leaf::eight;
@@ -52,10 +52,10 @@ struct Shape {
   std::int64_t jump = 0;        ///< geometric mean of the distances between the starts of consecutive blocks, in bytes;
                                 ///< 0 if there is one block
   std::int64_t footprint = 0;   ///< high - low: the range of memory that is accessed
-  std::int64_t unit_bytes = 0;  ///< as in Spelling; not 0 if there are bytes
+  std::int64_t unit_bytes = 0;  ///< as in TypeRepresentation; not 0 if there are bytes
 
   /// Visits the tree, with at most 64 entries of each list. Allocates nothing.
-  static Shape of(const Layout& layout, const Spelling& spelling = {}) noexcept;
+  static Shape of(const Layout& layout, const TypeRepresentation& spelling = {}) noexcept;
 };
 
 }  // namespace bestride

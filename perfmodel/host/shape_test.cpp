@@ -9,7 +9,7 @@
 namespace bestride {
 namespace {
 
-Shape shape_of(const char* type, const Spelling& spelling = {}) {
+Shape shape_of(const char* type, const TypeRepresentation& spelling = {}) {
   auto parsed = parse_type(type);
   EXPECT_TRUE(parsed) << parsed.error().text;
   auto evaluated = evaluate(*parsed);
@@ -55,12 +55,12 @@ TEST(Shape, JumpIsTheGeometricMeanAlsoForListsAndBackwards) {
 }
 
 TEST(Shape, SpellingIsKept) {
-  const Shape shape = shape_of("vector(100,1,2,int)", {.unit_bytes = 4, .leaf = Spelling::leaf_of(4)});
+  const Shape shape = shape_of("vector(100,1,2,int)", {.unit_bytes = 4, .leaf = TypeRepresentation::leaf_of(4)});
   EXPECT_EQ(shape.unit_bytes, 4);
   EXPECT_EQ(shape.leaf, Leaf::four);
-  EXPECT_EQ(Spelling::leaf_of(0), Leaf::mixed);
-  EXPECT_EQ(Spelling::leaf_of(1), Leaf::four);
-  EXPECT_EQ(Spelling::leaf_of(16), Leaf::eight);
+  EXPECT_EQ(TypeRepresentation::leaf_of(0), Leaf::mixed);
+  EXPECT_EQ(TypeRepresentation::leaf_of(1), Leaf::four);
+  EXPECT_EQ(TypeRepresentation::leaf_of(16), Leaf::eight);
 }
 
 TEST(Shape, UnitIsTheInnermostLoopAsSpelled) {

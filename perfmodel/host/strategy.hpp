@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What can be done with one (buffer, count, type) of one call. A new strategy needs one enumerator here and one line in
-// the table of strategy.cpp.
+// What can be done with one (buffer, count, type) of one call. CONTRIBUTING.md, "Add a strategy", lists every place
+// that a new strategy needs.
 #include <cstdint>
 #include <string_view>
 

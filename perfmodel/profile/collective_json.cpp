@@ -6,7 +6,7 @@ namespace {
 
 /// The version of this section. A file with another version of it is refused.
 constexpr int collectives_version = 1;
-constexpr int most_ranks = 1 << 24;
+constexpr int max_ranks = 1 << 24;
 /// For blocking curves; older files lack them.
 constexpr const char *tested_key = "library_nonblocking_ns", *tested_noise_key = "library_nonblocking_noise";
 
@@ -88,12 +88,12 @@ bool any(const Row& values) {
 }
 
 bool read_setting(const Json& entry, CollectiveSetting* setting) {
-  if (!read_count(entry.at("ranks"), 2, most_ranks, &setting->ranks) ||
+  if (!read_count(entry.at("ranks"), 2, max_ranks, &setting->ranks) ||
       !read_count(entry.at("nodes"), 2, setting->ranks, &setting->nodes) ||
-      !read_count(entry.at("most_on_a_node"), 1, setting->ranks, &setting->most_on_a_node) ||
+      !read_count(entry.at("most_on_a_node"), 1, setting->ranks, &setting->max_ranks_per_node) ||
       (entry.contains("least_on_a_node") &&
-       !read_count(entry.at("least_on_a_node"), 0, setting->most_on_a_node, &setting->least_on_a_node)) ||
-      !read_count(entry.at("ring_entries"), 1, setting->most_on_a_node, &setting->ring_entries))
+       !read_count(entry.at("least_on_a_node"), 0, setting->max_ranks_per_node, &setting->min_ranks_per_node)) ||
+      !read_count(entry.at("ring_entries"), 1, setting->max_ranks_per_node, &setting->ring_entries))
     return false;
   for (const Json& curve : entry.at("curves")) {
     Collective what;
@@ -134,8 +134,8 @@ Json json_of(const CollectiveMeasurements& measured) {
         }
     section["settings"].push_back({{"nodes", setting.nodes},
                                    {"ranks", setting.ranks},
-                                   {"most_on_a_node", setting.most_on_a_node},
-                                   {"least_on_a_node", setting.least_on_a_node},
+                                   {"most_on_a_node", setting.max_ranks_per_node},
+                                   {"least_on_a_node", setting.min_ranks_per_node},
                                    {"ring_entries", setting.ring_entries},
                                    {"curves", std::move(curves)}});
   }
@@ -150,10 +150,10 @@ std::string read_collectives(const Json& section, CollectiveMeasurements* measur
       return "the link's '" + std::string(field.name) + "' has a bad value";
   // Older files lack it.
   if (section.contains("piece") &&
-      !read_count(section.at("piece"), least_piece_bytes, most_piece_bytes, &measured->link.piece_bytes))
+      !read_count(section.at("piece"), min_piece_bytes, max_piece_bytes, &measured->link.piece_bytes))
     return "the link's 'piece' has a bad value";
   const Json& settings = section.at("settings");
-  if (!settings.is_array() || settings.size() > CollectiveMeasurements::most_settings)
+  if (!settings.is_array() || settings.size() > CollectiveMeasurements::max_settings)
     return "it has more measured sets of collectives than this version's";
   for (const Json& entry : settings)
     if (!read_setting(entry, &measured->settings.emplace_back()))

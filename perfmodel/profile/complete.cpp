@@ -85,7 +85,7 @@ bool usable(const CostCurve& curve) noexcept {
   int points = 0, first = curve_points;
   for (int i = curve_points - 1; i >= 0; --i)
     if (!std::isnan(curve.log_seconds[i])) ++points, first = i;
-  return points >= least_points && curve_bytes_at(first) <= 1024;
+  return points >= min_points && curve_bytes_at(first) <= 1024;
 }
 
 }  // namespace
@@ -170,8 +170,8 @@ void complete(Measurements* measured, const Measurements& fallback) noexcept {
     for (int c = 1; c <= class_count; ++c) {
       const auto kind = static_cast<Shape::Class>(c);
       const bool enough = (has_curve || !is_message(kind_of(lane))) &&
-                          (*measured)[{lane, kind, Engine::broken}].measured() >= least_points &&
-                          (*measured)[{lane, kind, Engine::kernel}].measured() >= least_points;
+                          (*measured)[{lane, kind, Engine::broken}].measured() >= min_points &&
+                          (*measured)[{lane, kind, Engine::kernel}].measured() >= min_points;
       if (enough) {
         complete_class(*measured, lane, kind);
         node |= is_message(kind_of(lane)) && distance_of(lane) == Distance::node;

@@ -74,7 +74,9 @@ double MachineProfile::contiguous_seconds(double bytes, Wire wire, Lane lane) co
 std::array<double, strategy_count> MachineProfile::seconds(const Shape& shape, CallKind kind,
                                                            Distance distance) const noexcept {
   constexpr double never = std::numeric_limits<double>::infinity();
-  std::array<double, strategy_count> result{0, never, never};
+  std::array<double, strategy_count> result;
+  result.fill(never);
+  result[static_cast<int>(Strategy::forward)] = 0;
   const Lane lane = lane_of(kind, distance);
   if (filled_.grids.empty() || shape.bytes <= 0) return result;
   const AxisPosition on_curve = on_curve_axis(static_cast<double>(shape.bytes));

@@ -181,14 +181,14 @@ TEST_F(ProfileFile, BadRailsAreRefusedWithTheFile) {
   EXPECT_NE(with(Json{"eth0", "eth 1"}).find("blank"), std::string::npos);
   EXPECT_NE(with(Json{"eth0", "eth1\n"}).find("blank"), std::string::npos);
   EXPECT_NE(with(Json{std::string(longest_rail_name + 1, 'e')}).find("longer than"), std::string::npos);
-  EXPECT_NE(with(Json(std::vector<std::string>(most_rails + 1, "eth0"))).find("more than 64"), std::string::npos);
+  EXPECT_NE(with(Json(std::vector<std::string>(max_rails + 1, "eth0"))).find("more than 64"), std::string::npos);
   // The maximum number and length.
   Json file = Json::parse(text());
-  file["rails"] = std::vector<std::string>(most_rails, std::string(longest_rail_name, 'e'));
+  file["rails"] = std::vector<std::string>(max_rails, std::string(longest_rail_name, 'e'));
   write(sealed(std::move(file)));
   const auto loaded = MachineProfile::load(path_);
   ASSERT_TRUE(loaded) << loaded.error().text;
-  EXPECT_EQ(loaded->rails.size(), most_rails);
+  EXPECT_EQ(loaded->rails.size(), max_rails);
 }
 
 TEST_F(ProfileFile, LeavesNothingBesideIt) {

@@ -137,7 +137,7 @@ printf '%s\\n' "config a | b | c | d$rails" "hosts different" "preload yes" "end
 
     def test_rails_that_are_faster_are_kept_and_measured_with(self):
         found = self.job("rails eth0,eth1", "bytes 4096", "exchange 0.3 0.4", "exchange 0.3 0.4")
-        said, profile, jobs = self.collectives("--rails", "eth0,eth1", with_rails=self.job("exchange 0.2 0.2"), without=found)
+        said, profile, jobs = self.collectives("--nics", "eth0,eth1", with_rails=self.job("exchange 0.2 0.2"), without=found)
         self.assertIn("\nrails eth0,eth1 are 1.50 times as fast as the MPI library's own choice: each local rank", said)
         self.assertEqual(profile["rails"], ["eth0", "eth1"])
         self.assertEqual([" exchange " in job for job in jobs], [True] * 4 + [False] * 2)
@@ -146,7 +146,7 @@ printf '%s\\n' "config a | b | c | d$rails" "hosts different" "preload yes" "end
         self.assertIn(" --candidates eth0,eth1 ", jobs[0])
         self.assertEqual([name for name, ns in profile["collectives"]["link_ns"].items() if ns], ["latency"])
         # They stay while nothing is found out about them: told not to, or with nothing to try.
-        _, profile, jobs = self.collectives("--rails", "off")
+        _, profile, jobs = self.collectives("--nics", "off")
         self.assertEqual((profile["rails"], [" exchange " in job for job in jobs]), (["eth0", "eth1"], [False, False]))
         said, profile, jobs = self.collectives(without=self.job("no-rails h0: one NIC"))
         self.assertIn("\nrails were not tried: h0: one NIC\n", said)
@@ -172,7 +172,7 @@ printf '%s\\n' "config a | b | c | d$rails" "hosts different" "preload yes" "end
     def test_rails_of_this_host(self):
         # Real jobs, that find them, hand them out and get through; how fast is not looked at.
         hosts = {"MPIR_CVAR_NUM_CLIQUES": "2"}
-        done = self.calibrate("--quick", "--budget", "1", "--only", "collectives", "--rails", "lo,lo", **hosts)
+        done = self.calibrate("--quick", "--budget", "1", "--only", "collectives", "--nics", "lo,lo", **hosts)
         self.assertRegex(done.stdout, r"\nrails lo,lo are (not used: )?\d+\.\d\d times as fast as the MPI library's own choice", done.stderr)
         program = [MPIEXEC, "-n", "4", os.path.join(os.path.dirname(COMMAND), "bestride-measure-mpich"), "exchange"]
         for words, line, more in ((["--candidates", "lo,none0"], r"no-rails [^ ]+: this host has no 'none0'; what is up here: ", {}),
@@ -251,8 +251,8 @@ printf '%s\\n' "config a | b | c | d$rails" "hosts different" "preload yes" "end
 
     def test_says_what_is_wrong(self):
         self.assertIn("unknown call kind 'sned'", self.refused("--only", "sned"))
-        self.assertIn("--rails 'eth0,': a name is missing", self.refused("--rails", "eth0,"))
-        self.assertIn("--rails is about collectives", self.refused("--rails", "eth0,eth1", "--only", "pack"))
+        self.assertIn("--nics 'eth0,': a name is missing", self.refused("--nics", "eth0,"))
+        self.assertIn("--nics is about collectives", self.refused("--nics", "eth0,eth1", "--only", "pack"))
         self.refused("--only", "collectives", "--ranks", "1")
         self.assertIn("can't find the launcher", self.refused("--mpiexec", "/nonexistent/mpiexec"))
         self.assertIn("is a folder", self.refused("--output", self.folder))

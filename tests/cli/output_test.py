@@ -210,7 +210,7 @@ class Info(CommandTest):
         text = self.good("info", "--env", BESTRIDE_CONFIG=config, BESTRIDE_STRATEGY="pack")
         self.assertIn("BESTRIDE_STRATEGY=pack\n    from environment; default 'auto'; one of auto|", text)
         self.assertIn(f"BESTRIDE_POOL_LIMIT=1M\n    from {config}; default '128M'\n", text)
-        self.assertIn("BESTRIDE_DISABLE=0\n    from default; default '0'\n    1: engage nothing", text)
+        self.assertIn("BESTRIDE_DISABLE=0\n    from default; default '0'\n    1: intercept nothing", text)
 
     def test_the_committed_page_is_the_table(self):
         with open(f"{SOURCE}/docs/variables.md", encoding="utf-8") as page:
@@ -472,14 +472,14 @@ class Doctor(CommandTest):
 
     def test_rails(self):
         self.assertRegex(self.findings("/bin/true", code=0), r"\n(ok|note) +rails     off[;,] ")
-        self.assertIn("ok       rails     local ranks take in turn lo\n", self.findings("/bin/true", code=0, BESTRIDE_NICS="lo"))
-        self.assertIn("note     rails     UCX_NET_DEVICES=lo is set and stays, so BESTRIDE_NICS has no say there; unset one of them\n",
+        self.assertIn("ok       rails     local ranks use in turn lo\n", self.findings("/bin/true", code=0, BESTRIDE_NICS="lo"))
+        self.assertIn("note     rails     UCX_NET_DEVICES=lo is set and stays, so BESTRIDE_NICS has no effect on it; unset one of them\n",
                       self.findings("/bin/true", code=0, BESTRIDE_NICS="lo", UCX_NET_DEVICES="lo"))
         path = f"{self.prefix}/rails.json"
         subprocess.run([PROGRAM["WRITE_PROFILE"], path, "here", "rails", "lo,lo"], check=True)
-        self.assertIn("ok       rails     local ranks take in turn lo lo (of the profile)\n", self.findings("/bin/true", code=0, BESTRIDE_PROFILE=path))
+        self.assertIn("ok       rails     local ranks use in turn lo lo (of the profile)\n", self.findings("/bin/true", code=0, BESTRIDE_PROFILE=path))
         self.assertIn("ok       rails     off; ", self.findings("/bin/true", code=0, BESTRIDE_PROFILE=path, BESTRIDE_NICS="off"))
-        self.assertIn("note     rails     UCX_NET_DEVICES=lo is set and stays, so the profile has no say there; unset it\n",
+        self.assertIn("note     rails     UCX_NET_DEVICES=lo is set and stays, so the profile has no effect on it; unset it\n",
                       self.findings("/bin/true", code=0, BESTRIDE_PROFILE=path, UCX_NET_DEVICES="lo"))
         subprocess.run([PROGRAM["WRITE_PROFILE"], path, "here", "rails", "lo,no"], check=True)
         self.assertIn("note     rails     the profile's rails lo,no: this host has no 'no'; what is up here: ",
@@ -493,6 +493,9 @@ class Doctor(CommandTest):
         self.assertIn("problem  variable  BESTRIDE_REPROT is not known; did you mean BESTRIDE_REPORT?\n", text)
         self.assertIn("problem  variable  BESTRIDE_XYZZY_PLUGH is not known; 'bestride info --env' lists what is\n", text)
         self.assertIn("problem  variable  BESTRIDE_POOL_LIMIT='plenty' is not a size such as 64K; '128M' is used\n", text)
+        config = self.write("disabling", "BESTRIDE_DISABLE = 1\n")
+        self.assertIn(f"problem  variable  BESTRIDE_DISABLE in {config} has no effect; set it in the environment\n",
+                      self.findings("/bin/true", code=1, BESTRIDE_CONFIG=config))
         self.assertIn("note     variable  BESTRIDE_DISABLE=1", self.findings("/bin/true", code=0, BESTRIDE_DISABLE="1"))
 
     def test_broken_installations(self):

@@ -131,8 +131,8 @@ void write_again() {
 }
 
 int rounds = 0, left_out = 0, errors = 0, spread = 0;
-/// Collectives that have reached the MPI library, where tests/hierarchical/witness.c counts them: what can be spread
-/// over the job's nodes then must not.
+/// Collectives that have reached the MPI library, where tests/hierarchical/call_counter.c counts them: what can be
+/// spread over the job's nodes then must not.
 const std::atomic<int>* reached = nullptr;
 bool can_be_spread(const Collective& call, Form form, const TypeCase& type, const Group& group, bool in_place) {
   const std::string name = call.name;
@@ -323,6 +323,6 @@ MPI_CASE(freed_memory) {
 int main(int argc, char** argv) {
   if (argc < 2 || std::strcmp(argv[1], "--list") != 0)
     if (!start_cuda()) return 1;
-  reached = static_cast<const std::atomic<int>*>(dlsym(RTLD_DEFAULT, "hierarchical_witness_calls"));
+  reached = static_cast<const std::atomic<int>*>(dlsym(RTLD_DEFAULT, "hierarchical_call_counter_calls"));
   return run_cases(argc, argv);
 }

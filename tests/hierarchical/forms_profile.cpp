@@ -21,7 +21,7 @@ int main(int argc, char** argv) {
   const CollectiveShape shape = shape_of(Collective::allgather, 1, true, Topology(nodes));
   CollectiveMeasurements measured;
   CollectiveSetting& setting = measured.settings.emplace_back();
-  setting.nodes = shape.nodes, setting.ranks = shape.ranks, setting.most_on_a_node = shape.most_on_a_node,
+  setting.nodes = shape.nodes, setting.ranks = shape.ranks, setting.max_ranks_per_node = shape.max_ranks_per_node,
   setting.ring_entries = shape.ring_entries;
   for (std::size_t what = 0; what < collective_count; ++what)
     for (std::size_t size = 0; size < 5 && what != static_cast<std::size_t>(Collective::allgatherv); ++size) {

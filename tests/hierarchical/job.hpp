@@ -19,7 +19,7 @@ bool reassociates();
 enum class Expectation { nothing, hierarchical, library };
 Expectation expectation();
 
-/// Collectives that have reached the MPI library by their MPI_ names. Counted by witness.c; without it the program
+/// Collectives that have reached the MPI library by their MPI_ names. Counted by call_counter.c; without it the program
 /// ends: a test that expects something can't say anything then.
 int calls_seen_by_library();
 /// The nonblocking ones among them.

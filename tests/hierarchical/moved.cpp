@@ -50,7 +50,7 @@ struct Side {
   }
 };
 
-constexpr std::int64_t most_bytes = 1 << 20;
+constexpr std::int64_t max_bytes = 1 << 20;
 
 TypeExpression basic_type(Random& random) {
   constexpr const char* words[] = {"char", "short", "int", "long", "float", "double", "byte"};
@@ -78,7 +78,7 @@ int any_count(Random& random, const TypeExpression& type, int least) {
   const std::int64_t bytes =
       type.combiner == Combiner::named ? facts.size : std::max(std::abs(facts.extent), facts.high - facts.low) + 100;
   constexpr int counts[] = {0, 1, 1, 2, 3, 7, 13, 101, 997, 4099, 100003};
-  const std::int64_t most = std::min<std::int64_t>(100003, most_bytes / bytes);
+  const std::int64_t most = std::min<std::int64_t>(100003, max_bytes / bytes);
   return static_cast<int>(std::min<std::int64_t>(
       std::max<std::int64_t>(least, random.chance(70) ? random.pick(counts) : random.between(0, 50)), most));
 }

@@ -37,7 +37,7 @@ def calibrated(bed, command, folder):
     with open(launcher, "w", encoding="utf-8") as file:
         file.write(LAUNCHER.format(run=tool("run.sh")))
     os.chmod(launcher, 0o755)
-    done = subprocess.run([command, "calibrate", "--quick", "--budget", "1", "--only", "collectives", "--rails", RAILS, "--mpiexec", launcher, "--output", profile],
+    done = subprocess.run([command, "calibrate", "--quick", "--budget", "1", "--only", "collectives", "--nics", RAILS, "--mpiexec", launcher, "--output", profile],
                           env={**os.environ, "TB": bed.name}, text=True, capture_output=True, timeout=150, check=False, stdin=subprocess.DEVNULL)
     print(done.stdout, done.stderr, flush=True)
     with open(profile, encoding="utf-8") as file:

@@ -15,11 +15,11 @@ struct Blocks {
 };
 
 /// Longer block lists stay as they are: a list of thousands of hindexed blocks tests nothing more.
-constexpr std::int64_t most_blocks = 48;
+constexpr std::int64_t max_blocks = 48;
 
 /// A struct repeats its member types: every repetition is a handle, and some MPI libraries go wrong with hundreds of
 /// them.
-constexpr std::int64_t most_nodes = 100;
+constexpr std::int64_t max_nodes = 100;
 
 std::int64_t nodes_of(const TypeExpression& type) {
   std::int64_t nodes = 1;
@@ -71,7 +71,7 @@ class Respeller {
   static std::optional<Blocks> blocks_of(const TypeExpression& type, std::int64_t extent) {
     Blocks blocks;
     const auto run = [&](std::int64_t count, std::int64_t length, std::int64_t stride) {
-      if (count > most_blocks) return false;
+      if (count > max_blocks) return false;
       for (std::int64_t i = 0; i < count; ++i) {
         blocks.lengths.push_back(length);
         blocks.bytes.push_back(i * stride);
@@ -91,7 +91,7 @@ class Respeller {
       case Combiner::hindexed: blocks = {type.a, type.b}; break;
       default: blocks = {Numbers(type.a.size(), type.integers[0]), type.a};
     }
-    if (static_cast<std::int64_t>(blocks.size()) > most_blocks) return std::nullopt;
+    if (static_cast<std::int64_t>(blocks.size()) > max_blocks) return std::nullopt;
     if (in_elements)
       for (auto& byte : blocks.bytes) byte *= extent;
     return blocks;
@@ -100,7 +100,7 @@ class Respeller {
   TypeExpression spell_blocks(Blocks blocks, const TypeExpression& child, std::int64_t extent) {
     split(blocks, extent);
     insert_empty(blocks);
-    if (blocks.size() >= 4 && nodes_of(child) < most_nodes && random_.chance(20)) return halves(blocks, child, extent);
+    if (blocks.size() >= 4 && nodes_of(child) < max_nodes && random_.chance(20)) return halves(blocks, child, extent);
     const bool uniform =
         std::adjacent_find(blocks.lengths.begin(), blocks.lengths.end(), std::not_equal_to<>()) == blocks.lengths.end();
     const bool in_elements = extent != 0 && std::all_of(blocks.bytes.begin(), blocks.bytes.end(),
@@ -120,7 +120,7 @@ class Respeller {
           if (uniform && in_elements && blocks.size() > 0) return indexed_block(blocks.lengths[0], elements, child);
           break;
         case 4:
-          if (nodes_of(child) * static_cast<std::int64_t>(blocks.size()) <= most_nodes)
+          if (nodes_of(child) * static_cast<std::int64_t>(blocks.size()) <= max_nodes)
             return structure(blocks.lengths, blocks.bytes, std::vector<TypeExpression>(blocks.size(), child));
           break;
         default:

@@ -17,7 +17,7 @@ int main(int argc, char** argv) {
   bestride::CollectiveMeasurements collectives;
   if (argc == 4 && std::string(argv[3]) == "collectives") {
     bestride::CollectiveSetting& setting = collectives.settings.emplace_back();
-    setting.nodes = 2, setting.ranks = 4, setting.most_on_a_node = 2;
+    setting.nodes = 2, setting.ranks = 4, setting.max_ranks_per_node = 2;
     constexpr auto what = static_cast<std::size_t>(bestride::Collective::broadcast);
     setting.library[what][1].fill(3e-3f);
     setting.hierarchical[what][1].fill(9e-3f);

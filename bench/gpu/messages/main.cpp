@@ -207,14 +207,14 @@ int run(const Options& options, int rank) {
 }
 
 int guarded(const Options& options, int rank, int ranks) {
-  const char* complaint = !options.understood ? "gpu_messages [--by-hand] [--seconds S] [--json FILE]"
-                          : ranks != 2        ? "runs on 2 ranks"
-                          : options.typed && !takes_device_pointers()
-                              ? "this MPI is neither GPU-aware nor with the preload: it can't take device pointers "
-                                "(--by-hand leaves that out)"
-                              : nullptr;
-  if (complaint) {
-    if (rank == 0) std::fprintf(stderr, "gpu_messages: %s\n", complaint);
+  const char* error = !options.understood ? "gpu_messages [--by-hand] [--seconds S] [--json FILE]"
+                      : ranks != 2        ? "runs on 2 ranks"
+                      : options.typed && !takes_device_pointers()
+                          ? "this MPI is neither GPU-aware nor with the preload: it can't take device pointers "
+                            "(--by-hand leaves that out)"
+                          : nullptr;
+  if (error) {
+    if (rank == 0) std::fprintf(stderr, "gpu_messages: %s\n", error);
     return 2;
   }
   try {

@@ -10,8 +10,8 @@ namespace bestride::BESTRIDE_TARGET {
 
 /// Moves rows [row, row + deep) of all columns, one block at a time.
 template <class Move, bool packing>
-[[gnu::always_inline]] inline void deal_lines(const Piece& piece, Byte* packed, Byte* user, Int row, Int deep,
-                                              Int first_column) {
+[[gnu::always_inline]] inline void scatter_lines(const Piece& piece, Byte* packed, Byte* user, Int row, Int deep,
+                                                 Int first_column) {
   const Int width = Move::width(piece.width);
   const Int row_bytes = piece.count * width;
   for (Int column = first_column; column < piece.count; ++column) {
@@ -35,9 +35,9 @@ void transpose(const Piece& piece, Byte* packed, Byte* user) {
   const Int width = Move::width(piece.width);
   const Int tile = width < 64 ? 64 / width : 1;
   Int row = rows_to_line(piece, user, width);
-  deal_lines<Move, packing>(piece, packed, user, 0, row, 0);
+  scatter_lines<Move, packing>(piece, packed, user, 0, row, 0);
   for (; row < piece.rows; row += tile)
-    deal_lines<Move, packing>(piece, packed, user, row, tile < piece.rows - row ? tile : piece.rows - row, 0);
+    scatter_lines<Move, packing>(piece, packed, user, row, tile < piece.rows - row ? tile : piece.rows - row, 0);
 }
 
 template <class Move>

@@ -66,7 +66,7 @@ void transpose_squares(const Piece& piece, Byte* packed, Byte* user) {
   const Int stride = piece.stride;
   const Int row_bytes = piece.count * W;
   Int row = rows_to_line(piece, user, W);
-  deal_lines<WordMove<W>, packing>(piece, packed, user, 0, row, 0);
+  scatter_lines<WordMove<W>, packing>(piece, packed, user, 0, row, 0);
   for (; row + tile <= piece.rows; row += tile) {
     Int column = 0;
     for (; column + tile <= piece.count; column += tile) {
@@ -83,9 +83,9 @@ void transpose_squares(const Piece& piece, Byte* packed, Byte* user) {
           store_512(lines + i * stride, square[i]);
       }
     }
-    deal_lines<WordMove<W>, packing>(piece, packed, user, row, tile, column);
+    scatter_lines<WordMove<W>, packing>(piece, packed, user, row, tile, column);
   }
-  if (row < piece.rows) deal_lines<WordMove<W>, packing>(piece, packed, user, row, piece.rows - row, 0);
+  if (row < piece.rows) scatter_lines<WordMove<W>, packing>(piece, packed, user, row, piece.rows - row, 0);
 }
 
 template <int W>

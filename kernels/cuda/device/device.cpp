@@ -13,7 +13,7 @@ namespace {
 
 /// Number of device layouts kept without an owner: the halo types of a program. Each holds its layout and, rarely, a
 /// table in device memory.
-constexpr std::size_t most_recent_plans = 64;
+constexpr std::size_t max_recent_plans = 64;
 
 struct Registry {
   std::mutex mutex;
@@ -113,7 +113,7 @@ void Device::lose(const char* call, Code code) noexcept {
   scratch_->close();
   try {
     const std::lock_guard lock(lost_mutex_);
-    lost_by_ = driver_.error(call, code).text;
+    lost_cause_ = driver_.error(call, code).text;
   } catch (...) {
   }
 }
@@ -121,14 +121,14 @@ void Device::lose(const char* call, Code code) noexcept {
 Error Device::gone() const noexcept try {
   const std::lock_guard lock(lost_mutex_);
   return {"the CUDA context of device " + std::to_string(ordinal_) + " is gone" +
-          (lost_by_.empty() ? "" : " (" + lost_by_ + ")")};
+          (lost_cause_.empty() ? "" : " (" + lost_cause_ + ")")};
 } catch (...) {
   return {"out of memory"};
 }
 
 Result<Done> Device::check(const char* call, Code code) noexcept {
   if (code == code::success) return Done{};
-  if (is_gone(code)) lose(call, code);
+  if (is_context_lost(code)) lose(call, code);
   return driver_.error(call, code);
 }
 
@@ -173,7 +173,7 @@ Result<FunctionHandle> Device::kernel(const char* name) noexcept try {
     if (!loaded) {
       module_ = nullptr;
       if (!has_kernels()) return Error{"this build has no GPU kernels: nvcc was not found when it was made"};
-      say_once("gpu.launch", "%s: messages in device memory are copied without them", loaded.error().text.c_str());
+      warn_once("gpu.launch", "%s: messages in device memory are copied without them", loaded.error().text.c_str());
       return loaded.error();
     }
   }
@@ -201,13 +201,13 @@ Result<DeviceLayoutPtr> Device::device_layout(const LayoutPtr& layout) noexcept 
   DeviceLayoutPtr dropped;  // released outside the lock, because its buffer returns to a pool
   const std::lock_guard lock(mutex_);
   // A layout's address may be reused, so an entry whose device layout has expired is invalid.
-  if (device_layouts_.size() > 4 * most_recent_plans)
+  if (device_layouts_.size() > 4 * max_recent_plans)
     std::erase_if(device_layouts_, [](const auto& entry) { return entry.second.expired(); });
   device_layouts_[layout.get()] = device_layout;
   if (!recent_plans_.empty() && recent_plans_.front() == device_layout) return device_layout;
   recent_plans_.remove(device_layout);
   recent_plans_.push_front(device_layout);
-  if (recent_plans_.size() > most_recent_plans) {
+  if (recent_plans_.size() > max_recent_plans) {
     dropped = std::move(recent_plans_.back());
     recent_plans_.pop_back();
   }

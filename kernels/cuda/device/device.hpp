@@ -139,7 +139,7 @@ class Device : public std::enable_shared_from_this<Device> {
   std::int64_t max_pitch_ = 0;
   std::atomic<bool> alive_{true};
   mutable std::mutex lost_mutex_;
-  std::string lost_by_;  ///< guarded by lost_mutex_
+  std::string lost_cause_;  ///< guarded by lost_mutex_
   std::array<StreamHandle, stream_count> streams_{};
   StreamHandle upload_stream_ = nullptr;
   std::atomic<unsigned> next_stream_{0};

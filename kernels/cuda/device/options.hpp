@@ -32,7 +32,7 @@ struct KernelOptions {
   /// Blocks of at least this many bytes use the bulk copy engine, if they and their distances are multiples of 16. 0:
   /// only if forced or if BatchItem::bulk_from says so. Measured by `bestride calibrate`.
   std::int64_t bulk_from = 0;
-  /// Maximum words per thread in flight, a power of two up to work.hpp's most_rounds; 0: most_rounds.
+  /// Maximum words per thread in flight, a power of two up to work.hpp's max_rounds; 0: max_rounds.
   int rounds = 0;
   /// Reads BESTRIDE_GPU_KERNEL.
   static KernelOptions from_settings();

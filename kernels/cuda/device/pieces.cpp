@@ -11,7 +11,7 @@
 namespace bestride::cuda {
 namespace {
 
-constexpr std::size_t most_pieces = 65536;
+constexpr std::size_t max_pieces = 65536;
 /// A repeated record of short blocks, of up to this many bytes, becomes one list, not one piece per field: its fields
 /// share sectors and are adjacent when packed. Longer blocks are better moved as pieces, in wide words.
 constexpr std::int64_t record_bytes = 2048;
@@ -60,7 +60,7 @@ class Builder {
  private:
   bool loop(const Node& node, Frame frame) {
     if (node.stride == 0 && node.count >= piece_limit) return false;
-    if (frame.loops.size() == most_loops) {  // deeper than the kernels support: the rest becomes a list
+    if (frame.loops.size() == max_loops) {  // deeper than the kernels support: the rest becomes a list
       if (node.blocks > ordered_block_limit) return false;
       return list(list_of(node), std::move(frame));
     }
@@ -113,7 +113,7 @@ class Builder {
 
   /// Cuts the loops, outermost first, until what is inside is below the limit.
   bool leaf(std::int64_t bytes, int list, Frame frame) {
-    if (out_.pieces.size() >= most_pieces) return false;
+    if (out_.pieces.size() >= max_pieces) return false;
     for (std::size_t depth = frame.loops.size(); depth-- > 0;) {
       const std::int64_t count = frame.loops[depth].count;
       if (bytes >= piece_limit || count > (piece_limit - 1) / bytes) return cut(depth, bytes, list, frame);

@@ -27,7 +27,7 @@ struct Piece {
   std::int64_t packed = 0;       ///< of the first byte, relative to the start of the packed buffer
   std::int64_t block = 0;        ///< bytes of the block; with a list, of all its blocks together
   int list = -1;                 ///< index in Pieces::lists, or -1
-  std::vector<PieceLoop> loops;  ///< inner to outer, at most most_loops
+  std::vector<PieceLoop> loops;  ///< inner to outer, at most max_loops
   std::int64_t bytes() const noexcept;
 };
 

@@ -59,7 +59,7 @@ void expect_type_map(const LayoutPtr& layout) {
   });
   EXPECT_EQ(bytes_of(*pieces), expected);
   EXPECT_EQ(pieces->overlaps, named.size() != expected.size());
-  for (const Piece& piece : pieces->pieces) EXPECT_LE(piece.loops.size(), static_cast<std::size_t>(most_loops));
+  for (const Piece& piece : pieces->pieces) EXPECT_LE(piece.loops.size(), static_cast<std::size_t>(max_loops));
 }
 
 TEST(Pieces, AreTheTypeMap) {
@@ -72,7 +72,7 @@ TEST(Pieces, AreTheTypeMap) {
 TEST(Pieces, DeeperThanTheKernelsGo) {
   Placed nest = *make_block(0, 3);
   std::int64_t stride = 7;
-  for (int depth = 0; depth < most_loops + 3; ++depth, stride = stride * 3 + 1) nest = *make_repeat(nest, 2, stride);
+  for (int depth = 0; depth < max_loops + 3; ++depth, stride = stride * 3 + 1) nest = *make_repeat(nest, 2, stride);
   expect_type_map(intern(nest));
 }
 

@@ -26,7 +26,7 @@ static_assert(code::illegal_address == CUDA_ERROR_ILLEGAL_ADDRESS &&
 static_assert(code::launch_failed == CUDA_ERROR_LAUNCH_FAILED && code::not_supported == CUDA_ERROR_NOT_SUPPORTED &&
               code::unknown == CUDA_ERROR_UNKNOWN);
 static_assert(CUDA_ERROR_LAUNCH_TIMEOUT == 702 && CUDA_ERROR_HARDWARE_STACK_ERROR == 714 &&
-              CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE == 720);  // is_gone
+              CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE == 720);  // is_context_lost
 
 static_assert(attribute::context == CU_POINTER_ATTRIBUTE_CONTEXT &&
               attribute::memory_type == CU_POINTER_ATTRIBUTE_MEMORY_TYPE);

@@ -128,14 +128,14 @@ const Driver* look(bool load) noexcept try {
                                : dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
   if (!library) {
     if (path.empty()) return nullptr;
-    say_once("cuda driver", "BESTRIDE_CUDA_DRIVER=%s can't be loaded (%s): device memory is left to the MPI library",
-             path.c_str(), dlerror());
+    warn_once("cuda driver", "BESTRIDE_CUDA_DRIVER=%s can't be loaded (%s): device memory is left to the MPI library",
+              path.c_str(), dlerror());
     all.settled = true;
     return nullptr;
   }
   Result<std::unique_ptr<const Driver>> bound = Driver::bind(library);
   if (!bound) {
-    say_once("cuda driver", "%s", bound.error().text.c_str());
+    warn_once("cuda driver", "%s", bound.error().text.c_str());
     all.unusable = true;
     all.settled = true;
     return nullptr;
@@ -192,7 +192,7 @@ Error Driver::error(const char* call, Code code) const {
   return {std::move(line)};
 }
 
-bool is_gone(Code code) noexcept {
+bool is_context_lost(Code code) noexcept {
   return code == code::deinitialized || code == code::invalid_context || code == code::context_is_destroyed ||
          code == code::illegal_address || code == 702 ||
          (code >= 714 && code <= 720);  // launch timeout, and kernel faults, which make their context unusable

@@ -100,6 +100,6 @@ class Driver : public DriverCalls {
 
 /// True if the driver or the context is gone or unusable for good. Resources made in it must then be abandoned, not
 /// freed.
-bool is_gone(Code code) noexcept;
+bool is_context_lost(Code code) noexcept;
 
 }  // namespace bestride::cuda

@@ -55,10 +55,10 @@ TEST(Driver, ErrorsNameTheCallAndTheRemedy) {
   EXPECT_EQ(driver->error("cuMemAlloc", code::out_of_memory).text,
             "cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY; lower BESTRIDE_GPU_LIMIT or BESTRIDE_POOL_LIMIT to leave the "
             "application more");
-  EXPECT_TRUE(is_gone(code::context_is_destroyed));
-  EXPECT_TRUE(is_gone(code::deinitialized));
-  EXPECT_FALSE(is_gone(code::out_of_memory));
-  EXPECT_FALSE(is_gone(code::not_initialized));
+  EXPECT_TRUE(is_context_lost(code::context_is_destroyed));
+  EXPECT_TRUE(is_context_lost(code::deinitialized));
+  EXPECT_FALSE(is_context_lost(code::out_of_memory));
+  EXPECT_FALSE(is_context_lost(code::not_initialized));
 }
 
 TEST(Options, NamesAreReadBack) {

@@ -10,18 +10,18 @@ namespace {
 
 /// Number of blocks queried one by one if a layout extends beyond its first allocation. Layouts of absolute addresses
 /// with more blocks are `mixed`.
-constexpr int most_questions = 4096;
+constexpr int max_questions = 4096;
 
 bool holds(const Memory& memory, Address address) {
   return memory.base <= address && address - memory.base < memory.size;
 }
 
 /// The most recent allocations of this thread. A buffer id is never reused, so an entry is either correct or not found.
-struct Kept {
+struct RecentAllocations {
   std::array<Memory, 8> entries;
   unsigned next = 0;
 };
-thread_local Kept kept;
+thread_local RecentAllocations kept;
 
 /// Memory from pools and memory mapped by hand may belong to no context. The primary context of its device can access
 /// it, if the application has activated that context. The context is not kept: it is retained and released at once, and
@@ -129,7 +129,7 @@ Memory where(const Layout& layout, const void* user) noexcept {
   int questions = 0;
   const auto same = [&](Address address) {
     if (current.size == 0 || !holds(current, address)) {
-      if (++questions > most_questions) return false;
+      if (++questions > max_questions) return false;
       current = where_on(*driver, address);
     }
     return current.kind == common.kind && current.context == common.context && current.to_device == common.to_device;

@@ -11,10 +11,10 @@
 #include <cstdint>
 
 #ifdef __CUDACC__
-#define BESTRIDE_ON_DEVICE __host__ __device__ __forceinline__
+#define BESTRIDE_HOST_DEVICE __host__ __device__ __forceinline__
 #define BESTRIDE_UNROLL _Pragma("unroll")
 #else
-#define BESTRIDE_ON_DEVICE inline
+#define BESTRIDE_HOST_DEVICE inline
 #define BESTRIDE_UNROLL
 #endif
 
@@ -37,7 +37,7 @@ inline Divisor divisor_of(Number divisor) noexcept {
   return {divisor, static_cast<Number>((numerator + divisor - 1) / divisor), shift - 1};
 }
 
-BESTRIDE_ON_DEVICE Number high_product(Number x, Number y) noexcept {
+BESTRIDE_HOST_DEVICE Number high_product(Number x, Number y) noexcept {
 #ifdef __CUDA_ARCH__
   return __umulhi(x, y);
 #else
@@ -46,7 +46,7 @@ BESTRIDE_ON_DEVICE Number high_product(Number x, Number y) noexcept {
 }
 
 /// n / divisor.
-BESTRIDE_ON_DEVICE Number quotient(Number n, Divisor by) noexcept {
+BESTRIDE_HOST_DEVICE Number quotient(Number n, Divisor by) noexcept {
   return by.divisor == 1 ? n : high_product(n, by.magic) >> by.shift;
 }
 
@@ -67,7 +67,7 @@ struct Position {
 /// Adds the offset of iteration `turn` of `loop` to `position`. If `narrow`, all strides fit 32 bits, and an iteration
 /// costs two 32 x 32 multiplications instead of two 64 x 32.
 template <bool narrow>
-BESTRIDE_ON_DEVICE void add_loop(Position& position, const WorkLoop& loop, Number turn) noexcept {
+BESTRIDE_HOST_DEVICE void add_loop(Position& position, const WorkLoop& loop, Number turn) noexcept {
   if (narrow) {
     position.user +=
         static_cast<std::int64_t>(static_cast<std::int32_t>(loop.user_stride)) * static_cast<std::int32_t>(turn);
@@ -83,7 +83,7 @@ BESTRIDE_ON_DEVICE void add_loop(Position& position, const WorkLoop& loop, Numbe
 /// is `fixed`, known at compile time; otherwise it is `loop_count`. The outermost loop needs no division: what remains
 /// is its iteration.
 template <bool narrow, int fixed>
-BESTRIDE_ON_DEVICE void add_loops(Position& position, const WorkLoop* loops, int loop_count, Number number) noexcept {
+BESTRIDE_HOST_DEVICE void add_loops(Position& position, const WorkLoop* loops, int loop_count, Number number) noexcept {
   if (fixed >= 0) {
     BESTRIDE_UNROLL
     for (int k = 0; k < fixed; ++k) {

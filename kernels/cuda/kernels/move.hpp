@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Move: the pack and unpack kernels, written as the code of one thread block. `Team` is the block: its threads on the
-// device (move.cu), a loop over them on the host (the tests' stand-in driver). Both run the code below.
+// Move: the pack and unpack kernels, written as the code of one thread block. `ThreadBlock` is the block: its threads
+// on the device (move.cu), a loop over them on the host (the tests' stand-in driver). Both run the code below.
 //
 //   team.each(f)         f(thread) for all threads, then a barrier; free_running(f): without a barrier
 //   team.load<Word>(a)   the word at an address; team.store<Word>(a, value)
@@ -23,7 +23,7 @@ struct Record {
   const WorkLoop* loops;
 };
 
-BESTRIDE_ON_DEVICE Record record_at(const std::uint64_t* data, Number word) {
+BESTRIDE_HOST_DEVICE Record record_at(const std::uint64_t* data, Number word) {
   const WorkPiece& piece = *reinterpret_cast<const WorkPiece*>(data + word);
   const bool listed = piece.kind != WorkKind::words && piece.kind != WorkKind::bulk;
   const std::uint64_t* after = data + word + sizeof(WorkPiece) / 8;
@@ -32,7 +32,7 @@ BESTRIDE_ON_DEVICE Record record_at(const std::uint64_t* data, Number word) {
 }
 
 /// The piece that contains a tile: the last piece whose first tile is <= `tile`.
-BESTRIDE_ON_DEVICE Number piece_of_tile(const std::uint64_t* data, Number tile) {
+BESTRIDE_HOST_DEVICE Number piece_of_tile(const std::uint64_t* data, Number tile) {
   Number low = 0, high = static_cast<Number>(data[0]);
   while (high - low > 1) {
     const Number middle = (low + high) / 2;
@@ -47,7 +47,7 @@ BESTRIDE_ON_DEVICE Number piece_of_tile(const std::uint64_t* data, Number tile) 
 // ---- Address of a word
 
 template <bool narrow, int fixed>
-BESTRIDE_ON_DEVICE Position strided_position(const Record& record, Number word) {
+BESTRIDE_HOST_DEVICE Position strided_position(const Record& record, Number word) {
   const Number block = quotient(word, record.piece.block);
   const std::int64_t within = static_cast<std::int64_t>(word - block * record.piece.block.divisor)
                               << record.piece.width;
@@ -57,20 +57,20 @@ BESTRIDE_ON_DEVICE Position strided_position(const Record& record, Number word) 
 }
 
 /// List tables are in device memory, like the user's bytes.
-template <class T, class Team>
-BESTRIDE_ON_DEVICE T entry_at(Team& team, std::uint64_t table, Number index) {
+template <class T, class ThreadBlock>
+BESTRIDE_HOST_DEVICE T entry_at(ThreadBlock& team, std::uint64_t table, Number index) {
   return team.template load<T>(table + std::uint64_t{index} * sizeof(T));
 }
 
-template <class Team>
-BESTRIDE_ON_DEVICE std::int64_t list_offset(Team& team, const WorkList& list, Number entry) {
+template <class ThreadBlock>
+BESTRIDE_HOST_DEVICE std::int64_t list_offset(ThreadBlock& team, const WorkList& list, Number entry) {
   return list.wide_offsets ? entry_at<std::int64_t>(team, list.offsets, entry)
                            : entry_at<std::int32_t>(team, list.offsets, entry);
 }
 
 /// The block of a mixed list that contains a packed byte: a binary search among the blocks of its granule.
-template <class Team>
-BESTRIDE_ON_DEVICE Number entry_of(Team& team, const WorkList& list, Number position) {
+template <class ThreadBlock>
+BESTRIDE_HOST_DEVICE Number entry_of(ThreadBlock& team, const WorkList& list, Number position) {
   const Number granule = position >> granule_shift;
   Number low = entry_at<Number>(team, list.granules, granule),
          high = entry_at<Number>(team, list.granules, granule + 1) + 1;
@@ -84,8 +84,8 @@ BESTRIDE_ON_DEVICE Number entry_of(Team& team, const WorkList& list, Number posi
   return low;
 }
 
-template <class Team>
-BESTRIDE_ON_DEVICE Position list_position(Team& team, const Record& record, Number word) {
+template <class ThreadBlock>
+BESTRIDE_HOST_DEVICE Position list_position(ThreadBlock& team, const Record& record, Number word) {
   const WorkPiece& piece = record.piece;
   const WorkList& list = *record.list;
   Position position;
@@ -108,20 +108,20 @@ BESTRIDE_ON_DEVICE Position list_position(Team& team, const Record& record, Numb
 }
 
 struct StridedNarrow {
-  template <class Team>
-  BESTRIDE_ON_DEVICE static Position at(Team& team, const Record& record, Number word) {
+  template <class ThreadBlock>
+  BESTRIDE_HOST_DEVICE static Position at(ThreadBlock& team, const Record& record, Number word) {
     return strided_position<true, narrow_loops>(record, word);
   }
 };
 struct StridedAny {
-  template <class Team>
-  BESTRIDE_ON_DEVICE static Position at(Team& team, const Record& record, Number word) {
+  template <class ThreadBlock>
+  BESTRIDE_HOST_DEVICE static Position at(ThreadBlock& team, const Record& record, Number word) {
     return strided_position<false, -1>(record, word);
   }
 };
 struct Listed {
-  template <class Team>
-  BESTRIDE_ON_DEVICE static Position at(Team& team, const Record& record, Number word) {
+  template <class ThreadBlock>
+  BESTRIDE_HOST_DEVICE static Position at(ThreadBlock& team, const Record& record, Number word) {
     return list_position(team, record, word);
   }
 };
@@ -130,17 +130,17 @@ struct Listed {
 
 /// Neighbouring threads move neighbouring words of the packed buffer. Each thread issues all its loads before its first
 /// store.
-template <class Word, class Where, class Team>
-BESTRIDE_ON_DEVICE void move_words(Team& team, const Record& record, Number tile) {
+template <class Word, class Where, class ThreadBlock>
+BESTRIDE_HOST_DEVICE void move_words(ThreadBlock& team, const Record& record, Number tile) {
   const WorkPiece& piece = record.piece;
   const Number first = tile * piece.tile_words;
   const Number end = first + piece.tile_words < piece.words ? first + piece.tile_words : piece.words;
   const bool unpack = piece.unpack;
   team.free_running([&](Number thread) {
-    Word value[most_rounds];
-    std::uint64_t target[most_rounds];
+    Word value[max_rounds];
+    std::uint64_t target[max_rounds];
     BESTRIDE_UNROLL
-    for (Number k = 0; k < most_rounds; ++k) {
+    for (Number k = 0; k < max_rounds; ++k) {
       const Number word = first + thread + k * threads_per_block;
       if (word < end) {
         const Position position = Where::at(team, record, piece.first_word + word);
@@ -151,15 +151,15 @@ BESTRIDE_ON_DEVICE void move_words(Team& team, const Record& record, Number tile
       }
     }
     BESTRIDE_UNROLL
-    for (Number k = 0; k < most_rounds; ++k)
+    for (Number k = 0; k < max_rounds; ++k)
       if (first + thread + k * threads_per_block < end) team.template store<Word>(target[k], value[k]);
   });
 }
 
 /// Moves a tile of tile_edge x tile_edge words. Loop 0 is contiguous in the packed buffer, loop 1 in the user's buffer.
 /// Both buffers are accessed in whole rows; the transpose happens in shared memory.
-template <class Word, class Team>
-BESTRIDE_ON_DEVICE void move_transposed(Team& team, const Record& record, Number tile) {
+template <class Word, class ThreadBlock>
+BESTRIDE_HOST_DEVICE void move_transposed(ThreadBlock& team, const Record& record, Number tile) {
   const WorkPiece& piece = record.piece;
   const WorkLoop& across = record.loops[0];
   const WorkLoop& along = record.loops[1];
@@ -199,8 +199,8 @@ BESTRIDE_ON_DEVICE void move_transposed(Team& team, const Record& record, Number
 }
 
 /// Moves one chunk of a long block by the bulk copy engine, or in words of 16 bytes if there is none.
-template <class Team>
-BESTRIDE_ON_DEVICE void move_bulk(Team& team, const Record& record, Number tile) {
+template <class ThreadBlock>
+BESTRIDE_HOST_DEVICE void move_bulk(ThreadBlock& team, const Record& record, Number tile) {
   const WorkPiece& piece = record.piece;
   const Number block = quotient(tile, piece.block);
   const Number from = (tile - block * piece.block.divisor) * bulk_bytes;
@@ -220,8 +220,8 @@ BESTRIDE_ON_DEVICE void move_bulk(Team& team, const Record& record, Number tile)
 
 /// Moves all blocks of a layout one after the other, with a barrier between them: if two blocks contain the same byte,
 /// the later one determines its value.
-template <class Word, class Team>
-BESTRIDE_ON_DEVICE void move_in_order(Team& team, const Record& record) {
+template <class Word, class ThreadBlock>
+BESTRIDE_HOST_DEVICE void move_in_order(ThreadBlock& team, const Record& record) {
   const WorkPiece& piece = record.piece;
   const WorkList& list = *record.list;
   const Number range_end = piece.first_word + piece.words;
@@ -246,8 +246,8 @@ BESTRIDE_ON_DEVICE void move_in_order(Team& team, const Record& record) {
 
 // ---- Selecting the kernel
 
-template <class Word, class Team>
-BESTRIDE_ON_DEVICE void move_tile_of(Team& team, const Record& record, Number tile) {
+template <class Word, class ThreadBlock>
+BESTRIDE_HOST_DEVICE void move_tile_of(ThreadBlock& team, const Record& record, Number tile) {
   const WorkPiece& piece = record.piece;
   switch (piece.kind) {
     case WorkKind::words:
@@ -264,8 +264,8 @@ BESTRIDE_ON_DEVICE void move_tile_of(Team& team, const Record& record, Number ti
 }
 
 /// Executes all tiles of one thread block. `data`: see Work.
-template <class Team>
-BESTRIDE_ON_DEVICE void move(Team& team, const std::uint64_t* data, Number block, Number grid) {
+template <class ThreadBlock>
+BESTRIDE_HOST_DEVICE void move(ThreadBlock& team, const std::uint64_t* data, Number block, Number grid) {
   const Number tiles = static_cast<Number>(data[0] >> 32);
   for (Number tile = block; tile < tiles; tile += grid) {
     const std::uint64_t entry = data[1 + piece_of_tile(data, tile)];

@@ -21,8 +21,8 @@ inline constexpr Number blocks_per_multiprocessor = 3;
 /// Words that a thread has in flight. An H100 needs 32 KiB in flight per multiprocessor to saturate its memory; 768
 /// resident threads with four words of 16 bytes have 48 KiB. Isolated words of 4 bytes or less each need a sector of 32
 /// bytes, and the sectors are what is in flight.
-inline constexpr Number most_rounds = 4;
-inline constexpr int most_loops = 8;
+inline constexpr Number max_rounds = 4;
+inline constexpr int max_loops = 8;
 /// Loops of the fast path, in which all strides fit 32 bits. Pieces with fewer loops are filled up with loops that stay
 /// at iteration 0.
 inline constexpr int narrow_loops = 2;

@@ -9,7 +9,7 @@
 namespace bestride::cuda {
 namespace {
 
-constexpr std::uint64_t most_tiles = std::uint64_t{1} << 31;
+constexpr std::uint64_t max_tiles = std::uint64_t{1} << 31;
 
 }  // namespace
 
@@ -44,7 +44,7 @@ Result<Batch> Batch::make(DevicePtr device, std::span<const BatchItem> items, co
   if (pieces.empty()) return batch;
   std::uint64_t tiles = 0;
   batch.parameters_ = assemble(pieces, batch.device_->multiprocessors(), options, &tiles);
-  if (tiles >= most_tiles) return Error{"too much for one GPU launch"};
+  if (tiles >= max_tiles) return Error{"too much for one GPU launch"};
   const Number each = options.blocks_per_multiprocessor > 0 ? static_cast<Number>(options.blocks_per_multiprocessor)
                                                             : blocks_per_multiprocessor;
   batch.grid_ = static_cast<unsigned>(std::min<std::uint64_t>(

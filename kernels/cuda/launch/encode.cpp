@@ -221,7 +221,7 @@ std::vector<std::uint64_t> assemble(std::vector<EncodedPiece>& pieces, int multi
   std::uint64_t all = 0;
   for (const EncodedPiece& one : pieces) all += one.tiles;
   const std::uint64_t enough = static_cast<std::uint64_t>(multiprocessors) * blocks_per_multiprocessor;
-  const Number most = options.rounds > 0 ? std::min(most_rounds, static_cast<Number>(options.rounds)) : most_rounds;
+  const Number most = options.rounds > 0 ? std::min(max_rounds, static_cast<Number>(options.rounds)) : max_rounds;
   Number rounds = 1;
   while (rounds < most && all / (2 * rounds) >= enough) rounds *= 2;
 

@@ -101,7 +101,7 @@ bool Flow::fail(const Result<Done>& result) noexcept {
 }
 
 Result<Done> Flow::pump() noexcept {
-  while (issued_ < allowed_ && in_flight_.size() < most_in_flight) {
+  while (issued_ < allowed_ && in_flight_.size() < max_in_flight) {
     const std::int64_t end = std::min(allowed_, issued_ + chunk_);
     if (end - issued_ < chunk_ && !last_) break;  // the rest of this chunk may still arrive
     const Result<Done> ok = issue(issued_, end);

@@ -55,7 +55,7 @@ class Flow {
   bool fail(const Result<Done>& result) noexcept;
 
   static constexpr int slots = Device::stream_count;
-  static constexpr std::size_t most_in_flight =
+  static constexpr std::size_t max_in_flight =
       4 * slots;  ///< chunks; the driver's queue must never fill up, because enqueueing would then block
 
   const DevicePtr device_;

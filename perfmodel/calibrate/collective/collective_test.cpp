@@ -98,7 +98,7 @@ TEST(VariantTimes, WhatSlowsBothDownDoesNotCount) {
 /// MPI.
 TEST(VariantTimes, OnABusyMachineTheChoiceIsStillTheFasterOne) {
   CollectiveSetting place;
-  place.nodes = 4, place.ranks = 8, place.most_on_a_node = 2;
+  place.nodes = 4, place.ranks = 8, place.max_ranks_per_node = 2;
   const CollectiveShape shape = place.shape(Collective::allgather, true, 5);
   LinkCosts link = LinkCosts::built_in();
   link.wire_byte_s = link.stream_byte_s = 8 / (0.956 * 50e6);
@@ -125,7 +125,7 @@ class CollectiveStateFile : public testing::Test {
  protected:
   void SetUp() override {
     path_ = testing::TempDir() + "bestride_collective_state_" + std::to_string(::getpid());
-    place_.nodes = 3, place_.ranks = 6, place_.most_on_a_node = 2, place_.ring_entries = 1;
+    place_.nodes = 3, place_.ranks = 6, place_.max_ranks_per_node = 2, place_.ring_entries = 1;
   }
   void TearDown() override { std::remove(path_.c_str()); }
   void write(bool anew, double scale) const {

@@ -18,7 +18,7 @@ constexpr int burst = 64;
 /// Minimum duration of a stream, so that the buffer of a traffic shaper or a switch does not make it look faster.
 constexpr double stream_seconds = 100e-3;
 constexpr std::size_t first_stream = 64 << 10, longest_stream = 64 << 20;
-constexpr std::size_t least_rounds = 8;
+constexpr std::size_t min_rounds = 8;
 constexpr std::size_t copied = 8 << 20;  ///< larger than a rank's share of the caches
 
 /// The time of the slowest rank in the best round: the capacity of a link is a limit, and every disturbance makes a
@@ -34,7 +34,7 @@ double timed(const std::function<void()>& action, bool idle, double limit) {
     const double seconds = idle ? 0 : PMPI_Wtime() - before;
     yielding_barrier(idle);
     samples.push_back(largest_of_all_ranks(seconds));
-    go_on = samples.size() < least_rounds || (samples.size() < most_rounds && PMPI_Wtime() - start < limit);
+    go_on = samples.size() < min_rounds || (samples.size() < max_rounds && PMPI_Wtime() - start < limit);
     PMPI_Bcast(&go_on, 1, MPI_INT, 0, MPI_COMM_WORLD);
   }
   return *std::min_element(samples.begin(), samples.end());
@@ -53,7 +53,7 @@ void send_many(int peer, bool sends, int count) {
 }
 
 /// A round trip: `count` short messages in one direction, an empty one back.
-double round_trip(const JobPlace& place, int count, double limit) {
+double round_trip(const JobTopology& place, int count, double limit) {
   const int peer = place.across(1);
   return timed(
       [&] {
@@ -68,7 +68,7 @@ double round_trip(const JobPlace& place, int count, double limit) {
 }
 
 /// Seconds per byte over a node's link while `streams` ranks of each node exchange.
-double stream(const JobPlace& place, int streams, double limit) {
+double stream(const JobTopology& place, int streams, double limit) {
   const int peer = place.across(streams);
   std::vector<char> out(peer < 0 ? 0 : longest_stream, 1), in(out);
   for (std::size_t bytes = first_stream;; bytes *= 2) {
@@ -87,7 +87,7 @@ double stream(const JobPlace& place, int streams, double limit) {
 
 }  // namespace
 
-double measure_link(const LinkField& field, const JobPlace& place, double limit) {
+double measure_link(const LinkField& field, const JobTopology& place, double limit) {
   const int both = place.lanes_across();
   if (field.name == "latency") return round_trip(place, 1, limit) / 2;
   if (field.name == "overhead") {
@@ -100,7 +100,7 @@ double measure_link(const LinkField& field, const JobPlace& place, double limit)
     std::vector<char> from(copied, 1), to(copied, 2);
     return timed([&] { std::memcpy(to.data(), from.data(), copied); }, false, limit) / static_cast<double>(copied);
   }
-  if (place.topology.most_on_a_node() == 1) return 0;
+  if (place.topology.max_ranks_per_node() == 1) return 0;
   constexpr int turns = 16;
   return timed(
              [&] {

@@ -19,11 +19,11 @@
 namespace bestride {
 namespace {
 
-CollectiveSetting setting_of(const JobPlace& place) {
+CollectiveSetting setting_of(const JobTopology& place) {
   const CollectiveShape shape = shape_of(Collective::allgather, 1, true, place.topology);
   CollectiveSetting setting;
-  setting.nodes = shape.nodes, setting.ranks = shape.ranks, setting.most_on_a_node = shape.most_on_a_node;
-  setting.least_on_a_node = shape.least_on_a_node, setting.ring_entries = shape.ring_entries;
+  setting.nodes = shape.nodes, setting.ranks = shape.ranks, setting.max_ranks_per_node = shape.max_ranks_per_node;
+  setting.min_ranks_per_node = shape.min_ranks_per_node, setting.ring_entries = shape.ring_entries;
   return setting;
 }
 
@@ -31,7 +31,7 @@ CollectiveSetting setting_of(const JobPlace& place) {
 /// measured without them.
 class LinkPoints : public PointSet {
  public:
-  LinkPoints(const JobPlace& place, double limit, int piece_rounds)
+  LinkPoints(const JobTopology& place, double limit, int piece_rounds)
       : place_(place), limit_(limit), piece_rounds_(piece_rounds) {}
   std::size_t size() const override { return link_fields.size() + 1; }
   std::string id(std::size_t i) const override {
@@ -50,7 +50,7 @@ class LinkPoints : public PointSet {
   }
 
  private:
-  const JobPlace& place_;
+  const JobTopology& place_;
   const double limit_;
   const int piece_rounds_;
 };
@@ -72,7 +72,7 @@ class CollectivePoints : public PointSet {
   CollectiveMeasurer measurer_;
 };
 
-void measure_points(PointSet& points, const MeasureOptions& options, const JobPlace& place,
+void measure_points(PointSet& points, const MeasureOptions& options, const JobTopology& place,
                     const std::string& configuration) {
   if (place.rank != 0) return measure_together(points, nullptr);
   const CollectiveSetting setting = setting_of(place);
@@ -86,7 +86,7 @@ void measure_points(PointSet& points, const MeasureOptions& options, const JobPl
 }
 
 /// False if there are no rails to compare; the reason is printed.
-bool has_rails(const MeasureOptions& options, const JobPlace& place) {
+bool has_rails(const MeasureOptions& options, const JobTopology& place) {
   const bool prints = place.rank == 0;
   if (options.rails == "off") {
     const Result<Rails> found = rails_of_all_hosts(options.candidates, place);
@@ -100,13 +100,13 @@ bool has_rails(const MeasureOptions& options, const JobPlace& place) {
   return static_cast<bool>(taken);
 }
 
-void print_nothing_measured(const JobPlace& place) {
+void print_nothing_measured(const JobTopology& place) {
   if (place.rank == 0) print_event("end 0 0 0");
 }
 
 }  // namespace
 
-void measure_collectives(const MeasureOptions& options, const JobPlace& place, const std::string& configuration) {
+void measure_collectives(const MeasureOptions& options, const JobTopology& place, const std::string& configuration) {
   const bool links = options.part == MeasuredPart::links;
   int possible = links || preloaded();
   PMPI_Allreduce(MPI_IN_PLACE, &possible, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
@@ -121,7 +121,7 @@ void measure_collectives(const MeasureOptions& options, const JobPlace& place, c
   measure_points(points, options, place, configuration);
 }
 
-void measure_exchange(const MeasureOptions& options, const JobPlace& place) {
+void measure_exchange(const MeasureOptions& options, const JobTopology& place) {
   if (place.topology.nodes() < 2 || !has_rails(options, place)) return print_nothing_measured(place);
   const int rounds = options.quick() ? 3 : 5;
   const double start = PMPI_Wtime();

@@ -4,15 +4,15 @@
 // MPI_COMM_WORLD; they measure nothing if all ranks are on one host.
 #include <string>
 
-#include "perfmodel/calibrate/common/job_place.hpp"
+#include "perfmodel/calibrate/common/job_topology.hpp"
 #include "perfmodel/calibrate/common/options.hpp"
 
 namespace bestride {
 
 /// The links, or the variants of each collective. Throws if the state file can't be written.
-void measure_collectives(const MeasureOptions& options, const JobPlace& place, const std::string& configuration);
+void measure_collectives(const MeasureOptions& options, const JobTopology& place, const std::string& configuration);
 
 /// An exchange between nodes, several times, or which NICs could be rails.
-void measure_exchange(const MeasureOptions& options, const JobPlace& place);
+void measure_exchange(const MeasureOptions& options, const JobTopology& place);
 
 }  // namespace bestride

@@ -16,7 +16,7 @@ constexpr int tag = 3;
 constexpr std::int64_t shortest_piece = 16 << 10, longest_piece = 4 << 20, longest = 64 << 20;
 /// Long enough that the buffer of a traffic shaper or a switch does not make it look faster.
 constexpr double exchange_seconds = 200e-3;
-constexpr int least_pieces = 8;
+constexpr int min_pieces = 8;
 constexpr double near = 1.03;
 
 /// One direction of the exchange between two ranks, as collectives send and receive: several messages at a time, in
@@ -69,7 +69,7 @@ class Stream {
 
 class Exchange {
  public:
-  explicit Exchange(const JobPlace& place)
+  explicit Exchange(const JobTopology& place)
       : peer_(place.across(place.lanes_across())), out_(peer_ < 0 ? 0 : longest, 1), in_(out_) {}
 
   /// Seconds of the slowest rank.
@@ -97,13 +97,13 @@ class Exchange {
 
 }  // namespace
 
-std::int64_t measure_piece(const JobPlace& place, int rounds) {
+std::int64_t measure_piece(const JobTopology& place, int rounds) {
   Exchange exchange(place);
-  std::int64_t bytes = least_pieces * shortest_piece;
+  std::int64_t bytes = min_pieces * shortest_piece;
   exchange.timed(bytes, shortest_piece);
   while (bytes < longest && exchange.timed(bytes, shortest_piece) < exchange_seconds) bytes *= 2;
   std::vector<std::int64_t> pieces;
-  for (std::int64_t piece = shortest_piece; piece <= std::min(longest_piece, bytes / least_pieces); piece *= 2)
+  for (std::int64_t piece = shortest_piece; piece <= std::min(longest_piece, bytes / min_pieces); piece *= 2)
     pieces.push_back(piece);
   std::vector<std::vector<double>> samples(pieces.size());
   for (int round = 0; round < rounds; ++round)

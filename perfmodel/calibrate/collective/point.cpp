@@ -9,7 +9,7 @@
 #include <array>
 #include <vector>
 
-#include "perfmodel/calibrate/common/job_place.hpp"
+#include "perfmodel/calibrate/common/job_topology.hpp"
 #include "perfmodel/calibrate/common/sampling.hpp"
 
 #include "base/library_names.hpp"  // after mpi.h
@@ -18,7 +18,7 @@ namespace bestride {
 namespace {
 
 constexpr double shortest_sample = 200e-6;
-constexpr int most_turns = 100, least_rounds = 3, more_rounds = 5, enough_rounds = 30;
+constexpr int max_turns = 100, min_rounds = 3, more_rounds = 5, enough_rounds = 30;
 constexpr double steady = 0.02;  ///< no more samples are needed if the noise of the ratios is below this
 constexpr double patience = 4;   ///< multiple of the limit if the noise stays above it
 constexpr double rest = 20e-3;   ///< idle time of the link before each sample, in seconds
@@ -144,7 +144,7 @@ VariantTimes CollectiveMeasurer::measure(const CollectivePoint& point, double li
     seconds = 0;
     for (int variant = 0; variant < variants; ++variant) seconds += time_once(call, Variant{variant}, 1);
   }
-  const int turns = static_cast<int>(std::clamp(variants * shortest_sample / seconds, 1.0, double{most_turns}));
+  const int turns = static_cast<int>(std::clamp(variants * shortest_sample / seconds, 1.0, double{max_turns}));
   std::array<std::vector<double>, 3> times;
   VariantTimes result;
   double spent = 0;
@@ -157,7 +157,7 @@ VariantTimes CollectiveMeasurer::measure(const CollectivePoint& point, double li
       spent += times[static_cast<std::size_t>(variant)].back() * turns + rest;
     }
     result = compare_variants(times[0], times[1], times[2]);
-    if (round < least_rounds) continue;
+    if (round < min_rounds) continue;
     if (spent >= patience * limit ||
         (std::max(result.noise, result.tested_noise) <= steady && (round >= more_rounds || spent >= limit)))
       break;

@@ -25,7 +25,7 @@ std::string broadcast_text(int rank, std::string text) {
 }
 
 /// The lowest rank with a problem; the number of ranks if there is none.
-int first_rank_with(bool problem, const JobPlace& place) {
+int first_rank_with(bool problem, const JobTopology& place) {
   int first = problem ? place.rank : place.topology.ranks();
   PMPI_Allreduce(MPI_IN_PLACE, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
   return first;
@@ -39,7 +39,7 @@ std::string on_this_host(const std::string& text) {
 
 }  // namespace
 
-Result<Rails> rails_of_all_hosts(const std::string& wanted, const JobPlace& place) {
+Result<Rails> rails_of_all_hosts(const std::string& wanted, const JobTopology& place) {
   const Result<Rails> here = wanted == "auto" ? equal_rails(nics_here()) : named_rails(wanted, nics_here());
   const int nobody = place.topology.ranks();
   if (const int first = first_rank_with(!here, place); first < nobody)
@@ -48,13 +48,13 @@ Result<Rails> rails_of_all_hosts(const std::string& wanted, const JobPlace& plac
   if (const int other = first_rank_with(mine != of_first, place); other < nobody)
     return Error{broadcast_text(other, on_this_host("the equal NICs are " + mine)) + ", another host's " + of_first +
                  "; name some that all hosts have"};
-  if (const int ranks = place.topology.least_on_a_node(); ranks < static_cast<int>(here->size()))
+  if (const int ranks = place.topology.min_ranks_per_node(); ranks < static_cast<int>(here->size()))
     return Error{"with " + std::to_string(ranks) + " ranks on a host some of " + of_first +
                  " would lie idle; start more with --ranks"};
   return here;
 }
 
-Result<bool> all_ranks_have(const Rails& rails, const JobPlace& place) {
+Result<bool> all_ranks_have(const Rails& rails, const JobTopology& place) {
   const char* const taken = std::getenv("UCX_NET_DEVICES");
   const bool took = taken && std::find(rails.begin(), rails.end(), taken) != rails.end();
   const int first = first_rank_with(!took, place);
@@ -63,7 +63,7 @@ Result<bool> all_ranks_have(const Rails& rails, const JobPlace& place) {
                                                         : "a rank was given none"))};
 }
 
-void reach_all(const JobPlace& place) {
+void reach_all(const JobTopology& place) {
   const int ranks = place.topology.ranks();
   for (int step = 1; step < ranks; ++step) {
     char out[8]{}, in[8];

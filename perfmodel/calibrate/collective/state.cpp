@@ -11,7 +11,7 @@ namespace {
 bool read_setting(const std::string& subject, const std::string& configuration, CollectiveSetting* setting) {
   std::istringstream in(subject);
   std::string part;
-  in >> part >> setting->nodes >> setting->ranks >> setting->most_on_a_node >> setting->least_on_a_node >>
+  in >> part >> setting->nodes >> setting->ranks >> setting->max_ranks_per_node >> setting->min_ranks_per_node >>
       setting->ring_entries;
   return in && subject == collectives_subject(configuration, *setting);
 }
@@ -29,7 +29,7 @@ bool apply_link(std::istream& in, LinkCosts* link) {
 
 bool apply_piece(std::istream& in, LinkCosts* link) {
   std::int64_t bytes = 0;
-  if (!(in >> bytes) || bytes < least_piece_bytes || bytes > most_piece_bytes) return false;
+  if (!(in >> bytes) || bytes < min_piece_bytes || bytes > max_piece_bytes) return false;
   link->piece_bytes = bytes;
   return true;
 }
@@ -67,8 +67,8 @@ bool apply_collective(const std::string& record, CollectiveMeasurements* values)
 
 std::string collectives_subject(const std::string& configuration, const CollectiveSetting& setting) {
   std::ostringstream text;
-  text << "collectives " << setting.nodes << ' ' << setting.ranks << ' ' << setting.most_on_a_node << ' '
-       << setting.least_on_a_node << ' ' << setting.ring_entries << ' ' << configuration;
+  text << "collectives " << setting.nodes << ' ' << setting.ranks << ' ' << setting.max_ranks_per_node << ' '
+       << setting.min_ranks_per_node << ' ' << setting.ring_entries << ' ' << configuration;
   return text.str();
 }
 

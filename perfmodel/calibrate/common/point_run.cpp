@@ -6,7 +6,7 @@
 namespace bestride {
 namespace {
 
-constexpr int most_attempts = 3;
+constexpr int max_attempts = 3;
 
 }  // namespace
 
@@ -27,7 +27,7 @@ std::string PointRun::measure(PointSet& points, double share, const std::functio
   for (std::size_t i = 0; i < points.size(); ++i)
     if (!done_.count(points.id(i))) missing.push_back(i);
   // A disturbed point is measured again at the end, when the machine may be less busy.
-  for (int attempt = 0; attempt < most_attempts && !missing.empty(); ++attempt) {
+  for (int attempt = 0; attempt < max_attempts && !missing.empty(); ++attempt) {
     std::vector<std::size_t> again;
     for (std::size_t i : missing) {
       if (!error.empty() || (seconds() > share * budget_s_ && !points.required(i))) {

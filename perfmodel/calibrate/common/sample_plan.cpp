@@ -11,7 +11,7 @@ constexpr std::int64_t largest_list = 1 << 20;
 /// Not a power of two, because equally spaced blocks at such a distance use only few sets of the caches.
 constexpr std::int64_t wide_stride = wide_jump + 64;
 /// Two iterations of the outer loop over the 8 of the inner loop that nests are measured with.
-constexpr std::int64_t least_nest_blocks = 16;
+constexpr std::int64_t min_nest_blocks = 16;
 
 bool contains(std::initializer_list<int> values, int value) {
   return std::find(values.begin(), values.end(), value) != values.end();
@@ -43,7 +43,7 @@ int level_of(const Point& p) {
 bool exists(const Point& p) {
   const std::int64_t blocks = p.bytes() / p.block();
   if (blocks < 2 || footprint_of(p) > largest_footprint) return false;
-  if (p.kind == Shape::Class::nest && blocks < least_nest_blocks) return false;
+  if (p.kind == Shape::Class::nest && blocks < min_nest_blocks) return false;
   if (p.kind == Shape::Class::record && blocks < 6) return false;
   if (p.kind == Shape::Class::list && (blocks < 16 || blocks > largest_list)) return false;
   return p.spread == Spread::dense || 2 * p.block() < wide_jump;

@@ -15,7 +15,7 @@
 
 namespace bestride {
 
-inline constexpr int most_rounds = 15;
+inline constexpr int max_rounds = 15;
 
 struct SamplePlan {
   std::int32_t turns = 1;   ///< calls in a sample
@@ -28,14 +28,14 @@ inline SamplePlan plan_samples(double seconds, double limit) {
   SamplePlan plan;
   plan.turns = static_cast<std::int32_t>(std::clamp(20e-6 / std::max(seconds, 1e-9), 1.0, 2000.0));
   plan.rounds =
-      static_cast<std::int32_t>(std::clamp(limit / (std::max(seconds, 1e-9) * plan.turns), 5.0, double{most_rounds}));
+      static_cast<std::int32_t>(std::clamp(limit / (std::max(seconds, 1e-9) * plan.turns), 5.0, double{max_rounds}));
   return plan;
 }
 
 /// The number of undisturbed samples that a series needs.
 inline constexpr std::size_t enough_samples = 4;
 /// The number of batches after which a series is given up.
-inline constexpr int most_batches = 8;
+inline constexpr int max_batches = 8;
 
 /// 0 if there are no samples.
 inline double lower_quartile(std::vector<double> samples) {

@@ -10,11 +10,11 @@ namespace bestride {
 namespace {
 
 constexpr std::int64_t largest_device_footprint = std::int64_t{256} << 20;
-constexpr std::int64_t most_listed = std::int64_t{1} << 20;
-constexpr std::int64_t least_bulk = std::int64_t{1} << 20;  ///< for shorter ones the launches take more time than the
-                                                            ///< copies
-constexpr std::int64_t least_bulk_block = 256;
-constexpr std::int64_t most_rows = std::int64_t{1} << 18;  ///< of a 2-D copy; more and shorter rows are never chosen
+constexpr std::int64_t max_listed = std::int64_t{1} << 20;
+constexpr std::int64_t min_bulk = std::int64_t{1} << 20;  ///< for shorter ones the launches take more time than the
+                                                          ///< copies
+constexpr std::int64_t min_bulk_block = 256;
+constexpr std::int64_t max_rows = std::int64_t{1} << 18;  ///< of a 2-D copy; more and shorter rows are never chosen
 
 std::int64_t jump_of(const DevicePoint& p) {
   if (p.key.walk == DeviceWalk::listed) return 3 * p.block();
@@ -24,10 +24,10 @@ std::int64_t jump_of(const DevicePoint& p) {
 bool exists(const DevicePoint& p) {
   const std::int64_t blocks = p.bytes() / p.block();
   if (blocks < 2 || blocks * jump_of(p) > largest_device_footprint) return false;
-  if (p.key.work == DeviceWork::copy) return blocks <= most_rows;
+  if (p.key.work == DeviceWork::copy) return blocks <= max_rows;
   if (p.key.work == DeviceWork::bulk)
-    return p.bytes() >= least_bulk && p.block() >= least_bulk_block && p.bytes_index % 2 == 1;
-  if (p.key.walk == DeviceWalk::listed) return blocks >= 16 && blocks <= most_listed;
+    return p.bytes() >= min_bulk && p.block() >= min_bulk_block && p.bytes_index % 2 == 1;
+  if (p.key.walk == DeviceWalk::listed) return blocks >= 16 && blocks <= max_listed;
   return p.key.walk == DeviceWalk::dense || 2 * p.block() < wide_jump;
 }
 

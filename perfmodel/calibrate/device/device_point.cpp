@@ -44,8 +44,8 @@ Result<double> sample(const Action& action, double limit) {
   std::vector<double> good;
   double least = *first;
   const double start = now();
-  for (int batch = 0; batch < most_batches && good.size() < enough_samples && now() - start < patience * limit; ++batch)
-    for (int round = 0; round < plan.rounds && good.size() < most_rounds; ++round) {
+  for (int batch = 0; batch < max_batches && good.size() < enough_samples && now() - start < patience * limit; ++batch)
+    for (int round = 0; round < plan.rounds && good.size() < max_rounds; ++round) {
       const long before = preemptions();
       const Result<double> seconds = time_once(action, plan.turns);
       if (!seconds) return seconds;

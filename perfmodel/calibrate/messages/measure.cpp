@@ -115,7 +115,7 @@ void run_plan(const MeasureOptions& options, const std::string& configuration, c
 
 }  // namespace
 
-void measure_messages(const MeasureOptions& options, const JobPlace& place, const std::string& configuration) {
+void measure_messages(const MeasureOptions& options, const JobTopology& place, const std::string& configuration) {
   if (place.topology.ranks() != 2)
     throw std::runtime_error("needs two ranks, but sees " + std::to_string(place.topology.ranks()) +
                              " (another MPI's launcher starts ranks that do not see each other)");

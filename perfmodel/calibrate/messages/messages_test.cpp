@@ -51,7 +51,7 @@ TEST(Plan, QuickIsASubsetThatSufficesForEveryClass) {
                     Lane::exchange_self})
     for (int c = 1; c <= class_count; ++c)
       for (Engine engine : {Engine::broken, Engine::kernel})
-        EXPECT_GE((measured[{lane, static_cast<Shape::Class>(c), engine}].measured()), least_points)
+        EXPECT_GE((measured[{lane, static_cast<Shape::Class>(c), engine}].measured()), min_points)
             << name(lane) << " " << c;
 }
 
@@ -94,7 +94,7 @@ TEST(DevicePlan, QuickSufficesForEveryGrid) {
   for (const DevicePoint& point : make_device_plan(true)) store(point, 1e-5, &measured);
   for (DeviceWork work : {DeviceWork::kernel, DeviceWork::oneshot, DeviceWork::copy})
     for (Direction direction : {Direction::pack, Direction::unpack}) {
-      EXPECT_GE((measured[{work, direction, DeviceWalk::dense}].measured()), least_points) << name(work);
+      EXPECT_GE((measured[{work, direction, DeviceWalk::dense}].measured()), min_points) << name(work);
       EXPECT_GT((measured[{DeviceWork::kernel, direction, DeviceWalk::listed}].measured()), 0);
     }
   for (float floor : measured.log_floors) EXPECT_FALSE(std::isnan(floor));
@@ -113,7 +113,7 @@ TEST(Sampling, IsBounded) {
   for (double seconds : {0.0, 1e-9, 1e-6, 1e-4, 1e-2, 1.0}) {
     const SamplePlan plan = plan_samples(seconds, 4e-3);
     EXPECT_GE(plan.rounds, 5);
-    EXPECT_LE(plan.rounds, most_rounds);
+    EXPECT_LE(plan.rounds, max_rounds);
     EXPECT_GE(plan.turns, 1);
     EXPECT_LE(plan.turns, 2000);
   }

@@ -37,12 +37,12 @@ std::vector<double> sample(MPI_Comm pair, const std::vector<Action>& actions, do
   int rank = 0;
   MPI_Comm_rank(pair, &rank);
   const double start = MPI_Wtime();
-  for (int batch = 0; batch < most_batches; ++batch) {
+  for (int batch = 0; batch < max_batches; ++batch) {
     // Both ranks take every sample and then exchange which samples were disturbed on either of them.
     std::vector<double> seconds;
     std::vector<std::size_t> series;
     std::vector<unsigned char> disturbed;
-    for (int round = 0; round < most_rounds; ++round)
+    for (int round = 0; round < max_rounds; ++round)
       for (std::size_t s = 0; s < actions.size(); ++s) {
         if (round >= plans[s].rounds || good[s].size() >= enough_samples) continue;
         const long before = preemptions();

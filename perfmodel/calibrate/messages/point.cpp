@@ -14,7 +14,7 @@ namespace {
 
 /// The packer for a point.
 Packer make_packer(const Point& point) {
-  const SpelledType first = make_type(point, Engine::broken, point.block_index == 0 ? Leaf::four : Leaf::eight);
+  const CountedType first = make_type(point, Engine::broken, point.block_index == 0 ? Leaf::four : Leaf::eight);
   const auto decoded = decode(first.type(), linked_calls());
   if (!decoded) throw std::runtime_error("a calibration type could not be decoded");
   return Packer(decoded->layout);
@@ -29,7 +29,7 @@ std::vector<double> PointMeasurer::measure_contiguous(const Point& point) {
   const OneWay one_way(pair_, kind_of(point.lane), distance_of(point.lane), bytes,
                        other_.at_least(static_cast<std::size_t>(bytes)));
   const bool message = is_message(one_way.kind());
-  const SpelledType respelled = make_respelled_bytes(bytes);
+  const CountedType respelled = make_respelled_bytes(bytes);
   const bool both = one_way.answered();
   std::vector<std::function<void()>> actions;
   for (Wire wire : {Wire::plain, Wire::respelled}) {
@@ -53,7 +53,7 @@ std::vector<double> PointMeasurer::measure_exchange(const Point& point) {
   if (point.kind == Shape::Class::contiguous) {
     const int bytes = static_cast<int>(point.bytes());
     Rotation from(user_, static_cast<std::size_t>(bytes)), to(other_, static_cast<std::size_t>(bytes));
-    const SpelledType respelled = make_respelled_bytes(bytes);
+    const CountedType respelled = make_respelled_bytes(bytes);
     std::vector<std::function<void()>> actions;
     for (Wire wire : {Wire::plain, Wire::respelled})
       actions.push_back([&, wire] {
@@ -70,7 +70,7 @@ std::vector<double> PointMeasurer::measure_exchange(const Point& point) {
   const auto span = static_cast<std::size_t>(packer.layout()->high());
   Rotation from(user_, span), to(other_, span);
   Rotation out(packed_, static_cast<std::size_t>(bytes)), in(other_packed_, static_cast<std::size_t>(bytes));
-  std::vector<SpelledType> types;
+  std::vector<CountedType> types;
   const std::vector<Series> all = series_at(point);
   types.reserve(all.size());
   std::vector<std::function<void()>> actions;
@@ -110,7 +110,7 @@ std::vector<double> PointMeasurer::measure(const Point& point) {
   const bool both = one_way.answered();
   const CallKind role = !both ? kind : one_way.rank() == 0 ? CallKind::send : CallKind::receive;
 
-  std::vector<SpelledType> types;
+  std::vector<CountedType> types;
   const std::vector<Series> all = series_at(point);
   types.reserve(all.size());
   std::vector<std::function<void()>> actions;

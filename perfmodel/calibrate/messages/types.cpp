@@ -86,7 +86,7 @@ std::vector<MPI_Aint> list_displacements(const Point& point, std::int64_t count)
 
 }  // namespace
 
-SpelledType make_type(const Point& point, Engine engine, Leaf leaf) {
+CountedType make_type(const Point& point, Engine engine, Leaf leaf) {
   const std::int64_t bytes = point.bytes(), block_bytes = point.block(), jump = jump_of(point.spread, block_bytes);
   Handle element;  // the element that `whole` repeats
   MPI_Aint extent = jump;
@@ -110,7 +110,7 @@ SpelledType make_type(const Point& point, Engine engine, Leaf leaf) {
       const std::vector<MPI_Aint> at = list_displacements(point, count);
       MPI_Type_create_hindexed_block(static_cast<int>(count), 1, at.data(), block, &element);
       MPI_Type_commit(&element);
-      return SpelledType(element.release(), 1);
+      return CountedType(element.release(), 1);
     }
     default: make_leaf_block(block_bytes, leaf, element); break;
   }
@@ -125,13 +125,13 @@ SpelledType make_type(const Point& point, Engine engine, Leaf leaf) {
     MPI_Type_create_hvector(static_cast<int>(count), 1, extent, element, &result);
   }
   MPI_Type_commit(&result);
-  return SpelledType(result.release(), engine == Engine::whole ? static_cast<int>(count) : 1);
+  return CountedType(result.release(), engine == Engine::whole ? static_cast<int>(count) : 1);
 }
 
-SpelledType make_respelled_bytes(std::int64_t bytes) {
+CountedType make_respelled_bytes(std::int64_t bytes) {
   const auto respelled = respell(*intern(*make_block(0, bytes)), MPI_BYTE, 1, linked_calls());
   if (!respelled) throw std::runtime_error("contiguous bytes could not be respelled");
-  return SpelledType(respelled->type, static_cast<int>(respelled->count));
+  return CountedType(respelled->type, static_cast<int>(respelled->count));
 }
 
 DatatypeCalls linked_calls() {

@@ -12,14 +12,14 @@
 namespace bestride {
 
 /// A committed datatype and the count with which it is sent. Frees the type.
-class SpelledType {
+class CountedType {
  public:
-  SpelledType(MPI_Datatype type, int count) : type_(type), count_(count) {}
-  SpelledType(SpelledType&& other) noexcept : type_(other.type_), count_(other.count_) {
+  CountedType(MPI_Datatype type, int count) : type_(type), count_(count) {}
+  CountedType(CountedType&& other) noexcept : type_(other.type_), count_(other.count_) {
     other.type_ = MPI_DATATYPE_NULL;
   }
-  SpelledType& operator=(SpelledType&&) = delete;
-  ~SpelledType() {
+  CountedType& operator=(CountedType&&) = delete;
+  ~CountedType() {
     if (type_ != MPI_DATATYPE_NULL) MPI_Type_free(&type_);
   }
   MPI_Datatype type() const noexcept { return type_; }
@@ -32,10 +32,10 @@ class SpelledType {
 
 /// The bytes of `point` with this leaf, as one element (Engine::broken) or as many small elements (Engine::whole). All
 /// of these datatypes of a point have the same layout. Not for contiguous points; Engine::whole not for lists.
-SpelledType make_type(const Point& point, Engine engine, Leaf leaf);
+CountedType make_type(const Point& point, Engine engine, Leaf leaf);
 
 /// `bytes` contiguous bytes as the equivalent datatype that respell() makes.
-SpelledType make_respelled_bytes(std::int64_t bytes);
+CountedType make_respelled_bytes(std::int64_t bytes);
 
 /// The functions that decode() calls, from the MPI library that this program is linked to.
 DatatypeCalls linked_calls();

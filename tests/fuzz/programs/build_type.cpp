@@ -58,7 +58,7 @@ int construct(Caller& caller, const TypeExpression& type, const std::vector<int>
   }
 }
 
-constexpr int most_alive = 300;  // well below 512: types freed while a request uses them are not counted
+constexpr int max_alive = 300;  // well below 512: types freed while a request uses them are not counted
 
 int derived_parts(const TypeExpression& type) {
   int n = type.combiner == Combiner::named ? 0 : 1;
@@ -95,7 +95,7 @@ Handle build(Caller& caller, const TypeExpression& type, bool commit, bool dup_n
     return result;
   }
   // The parts of a committed type are built below with `commit` off: decided once, for the whole.
-  if (const int parts = derived_parts(type); commit && parts > 2 && caller.types_alive + parts > most_alive)
+  if (const int parts = derived_parts(type); commit && parts > 2 && caller.types_alive + parts > max_alive)
     return build(caller, flattened(type), commit);
   std::vector<Handle> parts;
   std::vector<int> children;

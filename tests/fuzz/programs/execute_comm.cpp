@@ -9,7 +9,7 @@
 namespace bestride::fuzz {
 namespace {
 
-constexpr std::size_t most_comms = 7;
+constexpr std::size_t max_comms = 7;
 
 std::vector<int> identity(int n) {
   std::vector<int> list(static_cast<std::size_t>(n));
@@ -243,7 +243,7 @@ CommSlot& Context::pick_comm(Random& common, int members) {
 void make_comm(Context& context, const Step& step) {
   const auto open =
       std::count_if(context.comms.begin(), context.comms.end(), [](const CommSlot& slot) { return !slot.closed; });
-  if (open >= static_cast<std::ptrdiff_t>(most_comms)) return;
+  if (open >= static_cast<std::ptrdiff_t>(max_comms)) return;
   Random common(seed_of(step, 1));
   CommSlot& parent = context.pick_comm(common);
   const std::int64_t way = common.between(0, 13);

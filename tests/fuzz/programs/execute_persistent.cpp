@@ -8,7 +8,7 @@
 namespace bestride::fuzz {
 namespace {
 
-constexpr std::size_t most_sets = 4;
+constexpr std::size_t max_sets = 4;
 
 void collectives(Context& context, const Step& step, const CommSlot& slot, int n, PersistentSet& set) {
   for (int i = 0; i < n; ++i) {
@@ -98,7 +98,7 @@ void complete_started(Context& context, const PersistentSet& set) {
 }  // namespace
 
 void make_persistent(Context& context, const Step& step) {
-  if (context.persistent.size() >= most_sets) return;
+  if (context.persistent.size() >= max_sets) return;
   Random common(seed_of(step, 1));
   const bool collective = common.chance(60);
   CommSlot& slot = context.pick_comm(common, collective ? 1 : 2);

@@ -23,7 +23,7 @@ MODES = {mode.name: mode for mode in (
     Mode("respell", {"BESTRIDE_STRATEGY": "respell"}),
     Mode("forward", {"BESTRIDE_STRATEGY": "forward"}),
     Mode("paranoid", {"BESTRIDE_PARANOID": "1"}),
-    Mode("everywhere", {"BESTRIDE_ALL_RANKS": "1"}),
+    Mode("all_ranks", {"BESTRIDE_ALL_RANKS": "1"}),
     Mode("nodes2", HIERARCHICAL, nodes=2),
     Mode("nodes3", HIERARCHICAL, nodes=3),
     Mode("nodes2_small_cache", dict(HIERARCHICAL, BESTRIDE_CACHE_BYTES="64K"), nodes=2),

@@ -12,8 +12,8 @@ namespace {
 
 using test::Combiner;
 
-constexpr std::size_t most_leaves = 3000;  // of one element
-constexpr std::int64_t most_runs = 60000;  // of a message
+constexpr std::size_t max_leaves = 3000;  // of one element
+constexpr std::int64_t max_runs = 60000;  // of a message
 
 bool parts_sound(const TypeExpression& type) {
   const auto facts = test::facts_of(type);
@@ -67,7 +67,7 @@ std::int64_t Shape::high(std::int64_t times) const {
 bool sound(const TypeExpression& type, std::int64_t times) {
   if (!parts_sound(type)) return false;
   const auto shape = Shape::of(type, times);
-  if (!shape || static_cast<std::int64_t>(shape->map->size()) * times > most_runs) return false;
+  if (!shape || static_cast<std::int64_t>(shape->map->size()) * times > max_runs) return false;
   for (const test::Leaf& leaf : *shape->map)
     if (leaf.type->name == "packed" || leaf.type->name.starts_with("long_double")) return false;
   const bool separate = shape->facts.low >= 0 && shape->facts.high <= shape->facts.extent;
@@ -110,7 +110,7 @@ Shape draw_shape(Random& random, const ShapeLimits& limits) {
       if (!shape || shape->facts.low < 0) continue;
     }
     shape->count = std::max<std::int64_t>(
-        1, std::min(limits.bytes / shape->facts.size, most_runs / static_cast<std::int64_t>(shape->map->size())));
+        1, std::min(limits.bytes / shape->facts.size, max_runs / static_cast<std::int64_t>(shape->map->size())));
     if (!sound(shape->type, shape->count + 3)) continue;
     if (!uniform(*shape) && shape->bytes() > 4000) shape->count = std::max<std::int64_t>(1, 4000 / shape->facts.size);
     if (!uniform(*shape) && shape->bytes() > 4000) continue;
@@ -126,7 +126,7 @@ Shape respell(Random& random, const Shape& shape, int types, bool same_count) {
     std::int64_t count = shape.count;
     const std::int64_t way = random.between(0, types >= 3 ? 3 : 2);
     if (way == 0 && !same_count && shape.count > 0 &&
-        static_cast<std::int64_t>(shape.map->size()) * shape.count < static_cast<std::int64_t>(most_leaves)) {
+        static_cast<std::int64_t>(shape.map->size()) * shape.count < static_cast<std::int64_t>(max_leaves)) {
       type = test::respell_counted(random, shape.type, shape.count);
       count = 1;
     } else if (way == 3) {

@@ -9,14 +9,14 @@
 #include "interpose/preload/services.h"
 
 #define EXPORT __attribute__((visibility("default")))
-#ifndef BACK_VERSION
-#define BACK_VERSION BESTRIDE_SERVICES_VERSION
+#ifndef BACKEND_VERSION
+#define BACKEND_VERSION BESTRIDE_SERVICES_VERSION
 #endif
 
 static int (*next_commit)(void*);
 static int (*next_profiling_commit)(void*);
 
-#ifdef BACK_WATCHES
+#ifdef BACKEND_WATCHES
 /* From the first MPI_Type_commit on. What it does must not reach the arguments of the call it is told of. */
 static const struct bestride_preload_services* services;
 EXPORT int stub_back_told = 0;
@@ -46,12 +46,12 @@ static const struct bestride_engagement engagements[] = {
     {"MPI_Type_free", (void*)commit, &next_free},
     {"MPI_Nothing", (void*)commit, &next_nothing},
 };
-static const struct bestride_backend back = {BACK_VERSION, BACK_ABI, sizeof engagements / sizeof *engagements,
+static const struct bestride_backend back = {BACKEND_VERSION, BACKEND_ABI, sizeof engagements / sizeof *engagements,
                                              engagements};
 
 EXPORT int stub_back_opened = 0;
 
-#ifdef BACK_WAITS_FOR_A_CALL
+#ifdef BACKEND_WAITS_FOR_A_CALL
 static int other_called;
 static void* call_mpi(void* unused) {
   other_called = MPI_Comm_size(5) == 5;
@@ -59,20 +59,20 @@ static void* call_mpi(void* unused) {
 }
 #endif
 
-#ifdef BACK_WITHOUT_SYMBOL
+#ifdef BACKEND_WITHOUT_SYMBOL
 #define bestride_backend_open something_else
 #endif
 
 EXPORT const struct bestride_backend* bestride_backend_open(const struct bestride_preload_services* front) {
   __atomic_fetch_add(&stub_back_opened, 1, __ATOMIC_RELAXED);
   if (front->version != BESTRIDE_SERVICES_VERSION) return NULL;
-#ifdef BACK_WATCHES
+#ifdef BACKEND_WATCHES
   services = front;
 #endif
-#ifdef BACK_REFUSES
+#ifdef BACKEND_REFUSES
   return NULL;
 #endif
-#ifdef BACK_CALLS_MPI
+#ifdef BACKEND_CALLS_MPI
   /* None of these may wait for the opening they are part of. Through our own stubs, and through a library function that
    * calls another one by its global name. */
   struct timespec before, after;
@@ -83,11 +83,11 @@ EXPORT const struct bestride_backend* bestride_backend_open(const struct bestrid
   clock_gettime(CLOCK_MONOTONIC, &after);
   if (after.tv_sec - before.tv_sec > 3) return NULL;
 #endif
-#ifdef BACK_SLEEPS
+#ifdef BACKEND_SLEEPS
   const struct timespec pause = {0, 100 * 1000 * 1000};
   nanosleep(&pause, NULL);
 #endif
-#ifdef BACK_WAITS_FOR_A_CALL
+#ifdef BACKEND_WAITS_FOR_A_CALL
   pthread_t other;
   pthread_create(&other, NULL, call_mpi, NULL);
   pthread_join(other, NULL);

@@ -10,7 +10,7 @@
 
 namespace bestride {
 
-struct JobPlace {
+struct JobTopology {
   MPI_Comm node = MPI_COMM_NULL;  ///< the ranks of this rank's node
   int rank = 0;                   ///< in MPI_COMM_WORLD
   Topology topology;              ///< of MPI_COMM_WORLD
@@ -27,7 +27,7 @@ struct JobPlace {
 };
 
 /// Collective over MPI_COMM_WORLD. The communicator lives until MPI_Finalize.
-JobPlace find_place();
+JobTopology find_job_topology();
 
 /// A barrier over all ranks of MPI_COMM_WORLD. Waiting ranks yield their processor. With MPI's own barrier, ranks that
 /// have left it start earlier than ranks that wait for a processor, by up to a scheduler time slice, and that would be

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// KeptResult: where the result of a reduce-scatter is assembled. If the call is in place, the result must not overwrite
-// input that is still to be read. So it is kept in a separate buffer, or, if there is no memory for one, in this rank's
-// own block of the input. Each byte of that block has been read before its result arrives.
+// ReduceScatterResult: where the result of a reduce-scatter is assembled. If the call is in place, the result must not
+// overwrite input that is still to be read. So it is kept in a separate buffer, or, if there is no memory for one, in
+// this rank's own block of the input. Each byte of that block has been read before its result arrives.
 #include <algorithm>
 #include <utility>
 
@@ -11,12 +11,12 @@
 
 namespace bestride {
 
-class KeptResult {
+class ReduceScatterResult {
  public:
   /// Not in place: the result is written to the output at once.
-  KeptResult() = default;
+  ReduceScatterResult() = default;
   /// In place, with a result of `bytes` bytes. `pool` outlives this object.
-  KeptResult(BufferPool& pool, std::int64_t bytes) noexcept : in_place_(bytes > 0) {
+  ReduceScatterResult(BufferPool& pool, std::int64_t bytes) noexcept : in_place_(bytes > 0) {
     if (in_place_) buffer_ = BufferLease(pool, bytes);
   }
 

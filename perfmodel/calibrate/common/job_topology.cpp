@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "perfmodel/calibrate/common/job_place.hpp"
+#include "perfmodel/calibrate/common/job_topology.hpp"
 
 #include <sched.h>
 #include <unistd.h>
@@ -10,8 +10,8 @@
 
 namespace bestride {
 
-JobPlace find_place() {
-  JobPlace place;
+JobTopology find_job_topology() {
+  JobTopology place;
   int ranks = 0;
   PMPI_Comm_rank(MPI_COMM_WORLD, &place.rank);
   PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
@@ -24,7 +24,7 @@ JobPlace find_place() {
   return place;
 }
 
-int JobPlace::across(int streams) const noexcept {
+int JobTopology::across(int streams) const noexcept {
   if (my_node() > 1 || my_local_rank() >= streams) return -1;
   return topology.ranks_on(1 - my_node())[static_cast<std::size_t>(my_local_rank())];
 }

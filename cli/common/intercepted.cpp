@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/common/engaged.hpp"
+#include "cli/common/intercepted.hpp"
 
 #include <strings.h>
 
@@ -14,7 +14,7 @@ struct Engaged {
   const char* handling;
 };
 constexpr Engaged table[] = {
-#include "engaged_functions.inc"
+#include "intercepted_functions.inc"
 };
 
 }  // namespace

@@ -4,14 +4,14 @@
 #include <mpi.h>
 #include <stdatomic.h>
 
-atomic_int hierarchical_witness_calls, hierarchical_witness_nonblocking;
+atomic_int hierarchical_call_counter_calls, hierarchical_call_counter_nonblocking;
 
 #define LIST(...) __VA_ARGS__
-#define ONE(Name, nonblocking, parameters, arguments) \
-  int MPI_##Name(LIST parameters) {                   \
-    ++hierarchical_witness_calls;                     \
-    hierarchical_witness_nonblocking += nonblocking;  \
-    return PMPI_##Name(LIST arguments);               \
+#define ONE(Name, nonblocking, parameters, arguments)     \
+  int MPI_##Name(LIST parameters) {                       \
+    ++hierarchical_call_counter_calls;                    \
+    hierarchical_call_counter_nonblocking += nonblocking; \
+    return PMPI_##Name(LIST arguments);                   \
   }
 #define FORMS(Name, Iname, c, parameters, arguments)                                                         \
   ONE(Name##c, 0, (LIST parameters, MPI_Comm comm), (LIST arguments, comm))                                  \

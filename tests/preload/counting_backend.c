@@ -59,7 +59,7 @@ __attribute__((visibility("default"))) const struct bestride_backend* bestride_b
   /* What the front promises: the library's own symbol and the next one, for names of both kinds. */
   if (front->version != BESTRIDE_SERVICES_VERSION || !front->library_symbol("PMPI_Send") ||
       !front->next_symbol("MPI_Send") || front->library_symbol("MPI_No_such_function") ||
-      !strstr(front->front_path, "/libbestride.so"))
+      !strstr(front->preload_path, "/libbestride.so"))
     return NULL;
   return &back;
 }

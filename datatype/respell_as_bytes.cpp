@@ -24,13 +24,13 @@ class Made {
   const DatatypeCalls& mpi_;
   MPI_Datatype type_ = MPI_DATATYPE_NULL;
 };
-using Spelled = std::optional<Made>;
+using BuiltType = std::optional<Made>;
 
-class ByteSpeller {
+class ByteTypeBuilder {
  public:
-  explicit ByteSpeller(const DatatypeCalls& mpi) : mpi_(mpi) {}
+  explicit ByteTypeBuilder(const DatatypeCalls& mpi) : mpi_(mpi) {}
 
-  Spelled spell(const Node& node) {
+  BuiltType spell(const Node& node) {
     switch (node.kind) {
       case Node::Kind::block: return block(node.size);
       case Node::Kind::loop: return loop(node);
@@ -41,9 +41,9 @@ class ByteSpeller {
   }
 
  private:
-  Spelled kept(int error, Made& made) { return error == MPI_SUCCESS ? Spelled(std::move(made)) : std::nullopt; }
+  BuiltType kept(int error, Made& made) { return error == MPI_SUCCESS ? BuiltType(std::move(made)) : std::nullopt; }
 
-  Spelled block(std::int64_t bytes) {
+  BuiltType block(std::int64_t bytes) {
     Made made(mpi_);
     if (bytes <= INT_MAX) return kept(mpi_.contiguous(static_cast<int>(bytes), MPI_BYTE, made.place()), made);
 #if MPI_VERSION >= 4
@@ -51,8 +51,8 @@ class ByteSpeller {
 #endif
     return std::nullopt;
   }
-  Spelled loop(const Node& node) {
-    const Spelled body = spell(*node.body);
+  BuiltType loop(const Node& node) {
+    const BuiltType body = spell(*node.body);
     if (!body) return std::nullopt;
     Made made(mpi_);
     if (node.count <= INT_MAX)
@@ -63,14 +63,14 @@ class ByteSpeller {
 #endif
     return std::nullopt;
   }
-  Spelled sequence(const Node& node) {
+  BuiltType sequence(const Node& node) {
     if (node.items.size() > INT_MAX) return std::nullopt;
     std::vector<Made> parts;
     std::vector<int> lengths(node.items.size(), 1);
     std::vector<MPI_Aint> offsets;
     std::vector<MPI_Datatype> types;
     for (const Item& item : node.items) {
-      Spelled part = spell(*item.node);
+      BuiltType part = spell(*item.node);
       if (!part) return std::nullopt;
       offsets.push_back(item.offset);
       types.push_back(part->get());
@@ -81,7 +81,7 @@ class ByteSpeller {
         mpi_.create_struct(static_cast<int>(types.size()), lengths.data(), offsets.data(), types.data(), made.place()),
         made);
   }
-  Spelled list(const Node& node) {
+  BuiltType list(const Node& node) {
     if (node.offsets.size() > INT_MAX) return std::nullopt;
     std::vector<int> lengths;
     lengths.reserve(node.offsets.size());
@@ -102,13 +102,13 @@ class ByteSpeller {
 
 }  // namespace
 
-std::optional<Respelled> spell_as_bytes(const Layout& layout, const DatatypeCalls& mpi) {
+std::optional<Respelled> respell_as_bytes(const Layout& layout, const DatatypeCalls& mpi) {
   const Node* outer = layout.root();
   if (!outer) return std::nullopt;
   // The outermost loop becomes the count, as in respell(): the library handles many short elements faster than a long
   // one.
   const bool loop = outer->kind == Node::Kind::loop && outer->stride > 0;
-  Spelled body = ByteSpeller(mpi).spell(loop ? *outer->body : *outer);
+  BuiltType body = ByteTypeBuilder(mpi).spell(loop ? *outer->body : *outer);
   if (!body) return std::nullopt;
   Made type(mpi);
   const std::int64_t extent = loop ? outer->stride : outer->size;

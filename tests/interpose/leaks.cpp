@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// interpose_leftovers TYPES REQUESTS: that many types made, used and freed, and that many requests, nonblocking and
+// interpose_leaks TYPES REQUESTS: that many types made, used and freed, and that many requests, nonblocking and
 // persistent, leave the process as large as it was. What the library itself still remembers it says at MPI_Finalize
 // (BESTRIDE_LOG=info).
 #include <mpi.h>

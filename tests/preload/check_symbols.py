@@ -15,14 +15,14 @@ import generate
 
 # libdl and libpthread: empty or absent where glibc is 2.34 or newer.
 FRONT_NEEDS = r"libc\.so\.6|libdl\.so\.2|ld-linux.*"
-BACK_NEEDS = FRONT_NEEDS + r"|libm\.so\.6|libpthread\.so\.0|librt\.so\.1"
+BACKEND_NEEDS = FRONT_NEEDS + r"|libm\.so\.6|libpthread\.so\.0|librt\.so\.1"
 FRONT_UNDEFINED = set("""
     __cxa_finalize __errno_location __gmon_start__ _ITM_deregisterTMCloneTable _ITM_registerTMCloneTable __stack_chk_fail
     __snprintf_chk __vsnprintf_chk __strcpy_chk
     access clock_gettime mprotect pthread_setcancelstate sysconf dl_iterate_phdr dladdr dladdr1 dlclose dlerror dlinfo dlopen dlsym getenv memcpy snprintf strchr strcmp strcpy
     strlen strncmp strrchr syscall vsnprintf write""".split())
 # A back is C++: its runtime is inside it. What may not be left to the process is MPI, CUDA and the C++ library.
-BACK_UNDEFINED_NEVER = r"P?MPIX?_|mpi_|ompi_|MPIR_|cu[A-Z]|cuda|_ZNSt|_ZNKSt|_ZSt|__cxa_throw|__gxx_personality"
+BACKEND_UNDEFINED_NEVER = r"P?MPIX?_|mpi_|ompi_|MPIR_|cu[A-Z]|cuda|_ZNSt|_ZNKSt|_ZSt|__cxa_throw|__gxx_personality"
 
 
 def nm(library, which):
@@ -44,8 +44,8 @@ def main(kind, library, table=None):
         needs = FRONT_NEEDS
     else:
         expected = {"bestride_backend_open"}
-        wrong += [f"may not be undefined: {name}" for name in sorted(undefined) if re.match(BACK_UNDEFINED_NEVER, name)]
-        needs = BACK_NEEDS
+        wrong += [f"may not be undefined: {name}" for name in sorted(undefined) if re.match(BACKEND_UNDEFINED_NEVER, name)]
+        needs = BACKEND_NEEDS
     wrong += [f"exported and not expected: {name}" for name in sorted(exported - expected)]
     wrong += [f"expected and not exported: {name}" for name in sorted(expected - exported)]
     wrong += [f"needs {name}" for name in sorted(needed(library)) if not re.fullmatch(needs, name)]

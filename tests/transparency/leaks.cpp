@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// transparency_leftovers MODE ROUNDS: objects made, used once and freed. Prints how much larger the heap is per round
-// at the end than after a tenth of the rounds. leftovers.py compares that with the same program without the preload.
+// transparency_leaks MODE ROUNDS: objects made, used once and freed. Prints how much larger the heap is per round
+// at the end than after a tenth of the rounds. leaks.py compares that with the same program without the preload.
 // Two ranks.
 #include <malloc.h>
 #include <mpi.h>

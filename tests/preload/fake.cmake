@@ -9,38 +9,38 @@ function(_fake_mpi target folder soname definition)
   target_compile_options(${target}_program PRIVATE -Wall -Wextra)
   set_target_properties(${target}_program PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${_build}/${folder})
 endfunction()
-_fake_mpi(front_fake_mpich fake libmpi.so.12 FAKE_MPICH)
-_fake_mpi(front_fake_openmpi fake libmpi.so.40 FAKE_OPENMPI)
-_fake_mpi(front_fake_abi fake libmpi_abi.so.1 FAKE_ABI)
-_fake_mpi(front_fake_vendor fake libmpi_vendor.so.12 FAKE_MPICH)
-_fake_mpi(front_fake_foreign fake libmpi.so FAKE_FOREIGN)
+_fake_mpi(preload_fake_mpich fake libmpi.so.12 FAKE_MPICH)
+_fake_mpi(preload_fake_openmpi fake libmpi.so.40 FAKE_OPENMPI)
+_fake_mpi(preload_fake_abi fake libmpi_abi.so.1 FAKE_ABI)
+_fake_mpi(preload_fake_vendor fake libmpi_vendor.so.12 FAKE_MPICH)
+_fake_mpi(preload_fake_foreign fake libmpi.so FAKE_FOREIGN)
 
-add_executable(front_plugin_host plugin_host.c)
-target_link_libraries(front_plugin_host PRIVATE ${CMAKE_DL_LIBS})
+add_executable(preload_plugin_host plugin_host.c)
+target_link_libraries(preload_plugin_host PRIVATE ${CMAKE_DL_LIBS})
 
-# _stub_back(<folder> <abi> [definition]...): a folder's back for that ABI.
-function(_stub_back folder abi)
-  _module(front_stub_${folder}_${abi} ${folder} libbestride-${abi} stub_back.c)
-  target_compile_definitions(front_stub_${folder}_${abi} PRIVATE BACK_ABI="${abi}" ${ARGN})
+# _stub_backend(<folder> <abi> [definition]...): a folder's back for that ABI.
+function(_stub_backend folder abi)
+  _module(preload_stub_${folder}_${abi} ${folder} libbestride-${abi} stub_backend.c)
+  target_compile_definitions(preload_stub_${folder}_${abi} PRIVATE BACKEND_ABI="${abi}" ${ARGN})
 endfunction()
-_front_copy(stub)
+_preload_copy(stub)
 foreach(abi mpich openmpi mpi_abi)
-  _stub_back(stub ${abi})
+  _stub_backend(stub ${abi})
 endforeach()
 foreach(kind REFUSES VERSION=7 WITHOUT_SYMBOL CALLS_MPI SLEEPS WAITS_FOR_A_CALL WATCHES)
   string(REGEX REPLACE "=.*" "" folder ${kind})
   string(TOLOWER stub_${folder} folder)
-  _front_copy(${folder})
-  _stub_back(${folder} mpich BACK_${kind})
+  _preload_copy(${folder})
+  _stub_backend(${folder} mpich BACKEND_${kind})
 endforeach()
-_front_copy(stub_missing)
+_preload_copy(stub_missing)
 
 
 # Arguments and results in every register and on the stack, through the lazy thunk, the slot, and nothing at all.
-_expect(arguments_without_preload -- $<TARGET_FILE:front_fake_mpich_program> arguments)
-_expect(arguments --env LD_PRELOAD=${_build}/stub/libbestride.so -- $<TARGET_FILE:front_fake_mpich_program> arguments)
+_expect(arguments_without_preload -- $<TARGET_FILE:preload_fake_mpich_program> arguments)
+_expect(arguments --env LD_PRELOAD=${_build}/stub/libbestride.so -- $<TARGET_FILE:preload_fake_mpich_program> arguments)
 _expect(arguments_disabled --env LD_PRELOAD=${_build}/stub/libbestride.so --env BESTRIDE_DISABLE=on
-  -- $<TARGET_FILE:front_fake_mpich_program> arguments)
+  -- $<TARGET_FILE:preload_fake_mpich_program> arguments)
 
 # The ABI decides which back is opened; MPI_X and PMPI_X are both engaged where the back asks for it.
 set(_library_lacks_it --match "^MPI_Type_free is left alone$")
@@ -51,80 +51,80 @@ foreach(pair mpich/mpich openmpi/openmpi abi/mpi_abi vendor/mpich)
   list(GET pair 1 abi)
   _expect(abi_${library} --env LD_PRELOAD=${_build}/stub/libbestride.so ${_engaged}
     --match "^MPI_Type_commit is in libbestride-${abi}.so$" ${_library_lacks_it}
-    -- $<TARGET_FILE:front_fake_${library}_program> engaged)
+    -- $<TARGET_FILE:preload_fake_${library}_program> engaged)
 endforeach()
 set(_passed --match "^first call: MPI_Type_commit 1$" --match "^first call: PMPI_Type_commit 1$"
   --match "^MPI_Type_commit is in libmpi.so" --lines)
 # A plugin brings the library with RTLD_LOCAL, where RTLD_NEXT finds nothing; under a name we know, and under one we don't.
 foreach(library mpich vendor)
-  _module(front_fake_plugin_${library} fake fake_plugin_${library} fake_program.c)
-  target_link_libraries(front_fake_plugin_${library} PRIVATE front_fake_${library})
+  _module(preload_fake_plugin_${library} fake fake_plugin_${library} fake_program.c)
+  target_link_libraries(preload_fake_plugin_${library} PRIVATE preload_fake_${library})
   _expect(local_plugin_fake_${library} --env LD_PRELOAD=${_build}/stub/libbestride.so ${_engaged}
-    -- $<TARGET_FILE:front_plugin_host> $<TARGET_FILE:front_fake_plugin_${library}> engaged)
+    -- $<TARGET_FILE:preload_plugin_host> $<TARGET_FILE:preload_fake_plugin_${library}> engaged)
 endforeach()
 _expect(abi_foreign --env LD_PRELOAD=${_build}/stub/libbestride.so
-  --match "^bestride: .*/libmpi.so has none of the known ABIs" ${_passed} 1 -- $<TARGET_FILE:front_fake_foreign_program> engaged)
+  --match "^bestride: .*/libmpi.so has none of the known ABIs" ${_passed} 1 -- $<TARGET_FILE:preload_fake_foreign_program> engaged)
 _expect(back_engages_relative_path --cwd ${_build} --env LD_PRELOAD=stub/libbestride.so ${_engaged}
-  -- $<TARGET_FILE:front_fake_mpich_program> elsewhere)
+  -- $<TARGET_FILE:preload_fake_mpich_program> elsewhere)
 _expect(back_calls_mpi --env LD_PRELOAD=${_build}/stub_calls_mpi/libbestride.so ${_engaged}
-  -- $<TARGET_FILE:front_fake_mpich_program> engaged)
+  -- $<TARGET_FILE:preload_fake_mpich_program> engaged)
 _expect(back_waits_for_a_call --env LD_PRELOAD=${_build}/stub_waits_for_a_call/libbestride.so ${_engaged}
-  -- $<TARGET_FILE:front_fake_mpich_program> engaged)
+  -- $<TARGET_FILE:preload_fake_mpich_program> engaged)
 
-# The back hears of what it has not engaged, from when it wants to.
+# The hook is called for functions that are not intercepted.
 foreach(mode watched watched_threads)
-  _expect(${mode} --env LD_PRELOAD=${_build}/stub_watches/libbestride.so -- $<TARGET_FILE:front_fake_mpich_program> ${mode})
+  _expect(${mode} --env LD_PRELOAD=${_build}/stub_watches/libbestride.so -- $<TARGET_FILE:preload_fake_mpich_program> ${mode})
 endforeach()
 
-# Every way a back can be wrong: the program runs on, one line.
+# Each failure of a backend: one message, and the program continues.
 _expect(back_missing --env LD_PRELOAD=${_build}/stub_missing/libbestride.so ${_passed} 1
   --match "^bestride: the mpich backend can't be opened .*libbestride-mpich.so: .*: nothing is accelerated.*install"
-  -- $<TARGET_FILE:front_fake_mpich_program> engaged)
-# What is the same on all ranks is written by rank 0 only; by all of them for BESTRIDE_LOG=info.
+  -- $<TARGET_FILE:preload_fake_mpich_program> engaged)
+# Messages about the job are written by rank 0 only; with BESTRIDE_LOG=info by all ranks.
 foreach(variable PMI_RANK PMIX_RANK SLURM_PROCID)
   foreach(rank 0 1)
     math(EXPR lines "1 - ${rank}")
     _expect(back_missing_${variable}_${rank} --env LD_PRELOAD=${_build}/stub_missing/libbestride.so --env ${variable}=${rank} ${_passed} ${lines}
-      -- $<TARGET_FILE:front_fake_mpich_program> engaged)
+      -- $<TARGET_FILE:preload_fake_mpich_program> engaged)
   endforeach()
 endforeach()
 _expect(back_missing_info_on_rank_1 --env LD_PRELOAD=${_build}/stub_missing/libbestride.so --env PMI_RANK=1 --env BESTRIDE_LOG=info ${_passed} 1
-  -- $<TARGET_FILE:front_fake_mpich_program> engaged)
-# No installation has a back for these ABIs yet, so there is nothing that the user could do.
+  -- $<TARGET_FILE:preload_fake_mpich_program> engaged)
+# No installation has a backend for these ABIs yet, so there is no remedy.
 foreach(pair openmpi/openmpi abi/mpi_abi)
   string(REPLACE "/" ";" pair ${pair})
   list(GET pair 0 library)
   list(GET pair 1 abi)
   _expect(not_supported_${abi} --env LD_PRELOAD=${_build}/stub_missing/libbestride.so --match "^first call: MPI_Type_commit 1$"
-    -- $<TARGET_FILE:front_fake_${library}_program> engaged)
+    -- $<TARGET_FILE:preload_fake_${library}_program> engaged)
   _expect(not_supported_${abi}_info --env LD_PRELOAD=${_build}/stub_missing/libbestride.so --env BESTRIDE_LOG=info --lines 1
     --match "^first call: MPI_Type_commit 1$" --match "^bestride: MPI libraries with the ABI ${abi} are not supported yet: nothing is accelerated$"
-    -- $<TARGET_FILE:front_fake_${library}_program> engaged)
+    -- $<TARGET_FILE:preload_fake_${library}_program> engaged)
 endforeach()
 _expect(back_refuses --env LD_PRELOAD=${_build}/stub_refuses/libbestride.so ${_passed} 1
-  --match "^bestride: the mpich backend does not serve .*/libmpi.so.12" -- $<TARGET_FILE:front_fake_mpich_program> engaged)
+  --match "^bestride: the mpich backend does not support .*/libmpi.so.12" -- $<TARGET_FILE:preload_fake_mpich_program> engaged)
 _expect(back_version --env LD_PRELOAD=${_build}/stub_version/libbestride.so ${_passed} 1
-  --match "^bestride: .*/stub_version/libbestride-mpich.so speaks version 7" -- $<TARGET_FILE:front_fake_mpich_program> engaged)
+  --match "^bestride: .*/stub_version/libbestride-mpich.so has interface version 7" -- $<TARGET_FILE:preload_fake_mpich_program> engaged)
 _expect(back_without_symbol --env LD_PRELOAD=${_build}/stub_without_symbol/libbestride.so ${_passed} 1
-  --match "^bestride: .*has no bestride_backend_open" -- $<TARGET_FILE:front_fake_mpich_program> engaged)
+  --match "^bestride: .*has no bestride_backend_open" -- $<TARGET_FILE:preload_fake_mpich_program> engaged)
 _expect(back_missing_quiet --env LD_PRELOAD=${_build}/stub_missing/libbestride.so --env BESTRIDE_LOG=quiet ${_passed} 0
-  -- $<TARGET_FILE:front_fake_mpich_program> engaged)
+  -- $<TARGET_FILE:preload_fake_mpich_program> engaged)
 foreach(word 1 on yes true)
   _expect(disabled_${word} --env LD_PRELOAD=${_build}/stub/libbestride.so --env BESTRIDE_DISABLE=${word} ${_passed} 0
-    -- $<TARGET_FILE:front_fake_mpich_program> engaged)
+    -- $<TARGET_FILE:preload_fake_mpich_program> engaged)
 endforeach()
 _expect(disabled_0 --env LD_PRELOAD=${_build}/stub/libbestride.so --env BESTRIDE_DISABLE=0 ${_engaged}
-  -- $<TARGET_FILE:front_fake_mpich_program> engaged)
+  -- $<TARGET_FILE:preload_fake_mpich_program> engaged)
 
 # Preloaded twice, from two installations: the first copy alone engages.
 _expect(two_copies --env "LD_PRELOAD=${_build}/stub/libbestride.so ${_build}/stub_sleeps/libbestride.so" ${_engaged}
-  -- $<TARGET_FILE:front_fake_mpich_program> engaged)
+  -- $<TARGET_FILE:preload_fake_mpich_program> engaged)
 _expect(first_call_by_many_threads --env LD_PRELOAD=${_build}/stub_sleeps/libbestride.so
-  -- $<TARGET_FILE:front_fake_mpich_program> threads)
+  -- $<TARGET_FILE:preload_fake_mpich_program> threads)
 _expect(function_the_library_lacks --env LD_PRELOAD=${_build}/stub/libbestride.so --lines 2
   --match "^bestride: MPI_Comm_spawn was called, which .*/libmpi.so.12 does not have"
   --match "^bestride: MPI_Win_wait was called, which .*/libmpi.so.12 does not have"
-  -- $<TARGET_FILE:front_fake_mpich_program> missing)
+  -- $<TARGET_FILE:preload_fake_mpich_program> missing)
 
 find_program(BESTRIDE_VALGRIND valgrind)
 if(BESTRIDE_VALGRIND)
@@ -133,8 +133,8 @@ if(BESTRIDE_VALGRIND)
   if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
     set(_limit 5)
   endif()
-  _front_test(instructions ${_python} ${_here}/count_instructions.py ${_build}/stub/libbestride.so ${_limit}
-    -- $<TARGET_FILE:front_fake_mpich_program> spin)
+  _preload_test(instructions ${_python} ${_here}/count_instructions.py ${_build}/stub/libbestride.so ${_limit}
+    -- $<TARGET_FILE:preload_fake_mpich_program> spin)
 else()
   bestride_leave_out("preload.instructions" "valgrind is not installed (Debian: valgrind)")
 endif()
