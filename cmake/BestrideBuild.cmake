@@ -1,7 +1,8 @@
 # How every room, tool and test of the project is built.
 
 add_library(bestride_flags INTERFACE)
-target_compile_options(bestride_flags INTERFACE -Wall -Wextra -Wno-unused-parameter -Wno-restrict)  # -Wrestrict: false positives of GCC 12 on std::string
+target_compile_options(bestride_flags INTERFACE -Wall -Wextra -Wno-unused-parameter
+  $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-restrict>)  # -Wrestrict: false positives of GCC 12 on std::string
 target_include_directories(bestride_flags INTERFACE ${CMAKE_SOURCE_DIR})
 target_compile_definitions(bestride_flags INTERFACE BESTRIDE_VERSION="${PROJECT_VERSION}")
 if(BESTRIDE_SANITIZE)
@@ -15,7 +16,7 @@ option(BESTRIDE_UNITY "compile the library and the command in unity batches" ON)
 # bestride_unity(<target>...): these are compiled so.
 function(bestride_unity)
   set_target_properties(${ARGV} PROPERTIES UNITY_BUILD ${BESTRIDE_UNITY} UNITY_BUILD_BATCH_SIZE 10)
-  if(BESTRIDE_UNITY)
+  if(BESTRIDE_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # GCC takes what lies in an anonymous namespace of an included source for a mistake.
     foreach(target ${ARGV})
       target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
