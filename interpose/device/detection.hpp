@@ -43,7 +43,7 @@ bool detect_gpu_runtime() noexcept;
 void start_gpu_detection(const LibraryLoadScope& loads) noexcept;
 
 /// Thread-safe, never throws.
-inline bool gpu_runtime_detected() noexcept {
+[[gnu::always_inline]] inline bool gpu_runtime_detected() noexcept {
   const GpuDetection known = gpu_detection.load(std::memory_order_relaxed);
   if (known != GpuDetection::not_yet) return known == GpuDetection::yes;
   if (!library_loaded_since_init()) [[likely]]

@@ -28,12 +28,13 @@ template <class Count>
 constexpr std::int64_t largest_count = std::is_same_v<Count, int> ? INT_MAX : INT64_MAX;
 
 /// The entry of a type whose messages may gain from packing or respelling; nullptr: forward the call. This is the one
-/// look-up that every call makes.
-inline TypeEntry* find_candidate(MPI_Datatype type) noexcept {
+/// look-up that every call makes, so it is inlined into every entry: a unity batch has more callers than GCC would
+/// inline it into.
+[[gnu::always_inline]] inline TypeEntry* find_candidate(MPI_Datatype type) noexcept {
   TypeEntry* entry = runtime().types.find(type);
   return entry && !entry->forward_only() ? entry : nullptr;
 }
-inline TypeEntry* find_candidate_on_host(MPI_Datatype type, std::int64_t count) noexcept {
+[[gnu::always_inline]] inline TypeEntry* find_candidate_on_host(MPI_Datatype type, std::int64_t count) noexcept {
   TypeEntry* entry = runtime().types.find(type);
   return entry && (!entry->forward_only() || count >= entry->respell_from()) ? entry : nullptr;
 }
@@ -41,14 +42,14 @@ inline TypeEntry* find_candidate_on_host(MPI_Datatype type, std::int64_t count) 
 /// has an opaque entry.
 TypeEntry* type_entry_or_opaque(MPI_Datatype type) noexcept;
 /// The same for calls that may also gain from respelling many contiguous bytes, and for device memory.
-inline TypeEntry* find_candidate(MPI_Datatype type, std::int64_t count) noexcept {
+[[gnu::always_inline]] inline TypeEntry* find_candidate(MPI_Datatype type, std::int64_t count) noexcept {
   if (gpu_runtime_detected()) [[unlikely]]
     return type_entry_or_opaque(type);
   return find_candidate_on_host(type, count);
 }
 /// The same for one message.
-inline TypeEntry* find_candidate(MPI_Datatype type, std::int64_t count, CallKind kind, int peer,
-                                 MPI_Comm comm) noexcept {
+[[gnu::always_inline]] inline TypeEntry* find_candidate(MPI_Datatype type, std::int64_t count, CallKind kind, int peer,
+                                                        MPI_Comm comm) noexcept {
   if (gpu_runtime_detected()) [[unlikely]]
     return type_entry_or_opaque(type);
   TypeEntry* entry = find_candidate_on_host(type, count);

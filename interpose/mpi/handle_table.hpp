@@ -34,7 +34,7 @@ class HandleTable {
   HandleTable(const HandleTable&) = delete;
   HandleTable& operator=(const HandleTable&) = delete;
 
-  Value* find(Handle handle) const noexcept {
+  [[gnu::always_inline]] Value* find(Handle handle) const noexcept {
     const std::uint64_t key = bits(handle);
     const Table* table = table_.load(std::memory_order_acquire);
     for (std::uint64_t i = hash(key);; ++i) {
