@@ -54,7 +54,7 @@ Measured measure(const RandomType& type, CallKind kind, Distance distance, const
   char* const packed = buffers.packed.at_least(static_cast<std::size_t>(bytes));
   const OneWay one_way(MPI_COMM_WORLD, kind, distance, bytes, buffers.other.at_least(static_cast<std::size_t>(bytes)));
   const Packer packer(layout);
-  const bool wire_respelled = message && chooser.wire(bytes, kind, distance) == Strategy::respell;
+  const bool wire_respelled = message && chooser.contiguous_strategy(bytes, kind, distance) == Strategy::respell;
   const CountedType wire = make_respelled_bytes(bytes);
   std::optional<Respelled> respelled;
   if (result.allowed.respell) respelled = respell(*layout, decoded->leaf, leaf_size, calls);

@@ -8,7 +8,7 @@
 
 #include "datatype/layout.hpp"
 
-namespace bestride {
+namespace bestride::inline datatype {
 
 /// A node placed at an offset; the builders take and return it. node == nullptr: no bytes.
 struct Placed {
@@ -63,4 +63,4 @@ bool for_each_block(const Node& node, std::int64_t offset, Visit&& visit) {
   return true;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline datatype

@@ -10,7 +10,7 @@
 
 #include "datatype/node.hpp"
 
-namespace bestride {
+namespace bestride::inline datatype {
 namespace {
 
 using Runs = std::vector<std::pair<std::int64_t, std::int64_t>>;  // offset, length; adjacent runs merged
@@ -159,4 +159,4 @@ TEST(Build, OverflowIsRefused) {
 }
 
 }  // namespace
-}  // namespace bestride
+}  // namespace bestride::inline datatype

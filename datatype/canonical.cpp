@@ -7,7 +7,7 @@
 #include "datatype/node.hpp"
 #include "datatype/period.hpp"
 
-namespace bestride {
+namespace bestride::inline datatype {
 namespace {
 
 /// Up to this many irregular blocks are kept as a sequence (the fields of a record); more become a block list.
@@ -206,4 +206,4 @@ Built make_blocks(std::span<const std::int64_t> offsets, std::span<const std::in
   return placed(origin, list_node(std::move(at), std::move(length), block_length));
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline datatype

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "datatype/contents.hpp"
 
-namespace bestride {
+namespace bestride::inline datatype {
 
 bool is_leaf_combiner(int combiner) noexcept {
   return combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_REAL || combiner == MPI_COMBINER_F90_COMPLEX ||
@@ -59,4 +59,4 @@ TypeContents::~TypeContents() {
   }
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline datatype

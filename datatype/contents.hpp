@@ -9,7 +9,7 @@
 
 #include "datatype/mpi_calls.hpp"
 
-namespace bestride {
+namespace bestride::inline datatype {
 
 class TypeContents {
  public:
@@ -50,4 +50,4 @@ class TypeContents {
 /// freed.
 bool is_leaf_combiner(int combiner) noexcept;
 
-}  // namespace bestride
+}  // namespace bestride::inline datatype

@@ -11,7 +11,7 @@
 #include "datatype/contents.hpp"
 #include "datatype/node.hpp"
 
-namespace bestride {
+namespace bestride::inline datatype {
 namespace {
 
 constexpr int deepest = 1000;  // deeper nested structs are left to MPI, because decoding them could overflow the stack
@@ -397,4 +397,4 @@ LayoutPtr counted(const DecodedType& type, std::int64_t count) {
   return all ? intern(*all) : nullptr;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline datatype

@@ -13,7 +13,7 @@
 #include "datatype/layout.hpp"
 #include "datatype/mpi_calls.hpp"
 
-namespace bestride {
+namespace bestride::inline datatype {
 
 /// One element of a datatype, as the MPI library describes it.
 struct DecodedType {
@@ -37,4 +37,4 @@ std::optional<DecodedType> decode(MPI_Datatype type, const DatatypeCalls& mpi);
 /// Layout of `count` elements; element i is displaced by i * extent. nullptr on overflow. count >= 0.
 LayoutPtr counted(const DecodedType& type, std::int64_t count);
 
-}  // namespace bestride
+}  // namespace bestride::inline datatype

@@ -7,7 +7,7 @@
 #include "datatype/expression.hpp"
 #include "datatype/named.hpp"
 
-namespace bestride {
+namespace bestride::inline datatype {
 namespace {
 
 using Combiner = TypeExpression::Combiner;
@@ -369,4 +369,4 @@ Result<EvaluatedType> evaluate(const TypeExpression& type) {
   }
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline datatype

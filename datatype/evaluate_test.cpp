@@ -6,7 +6,7 @@
 
 #include "datatype/expression.hpp"
 
-namespace bestride {
+namespace bestride::inline datatype {
 namespace {
 
 using Runs = std::vector<std::pair<std::int64_t, std::int64_t>>;
@@ -126,4 +126,4 @@ TEST(Evaluate, OverflowIsAnErrorNotAWrap) {
 }
 
 }  // namespace
-}  // namespace bestride
+}  // namespace bestride::inline datatype

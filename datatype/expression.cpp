@@ -8,7 +8,7 @@
 
 #include "datatype/named.hpp"
 
-namespace bestride {
+namespace bestride::inline datatype {
 namespace {
 
 using Combiner = TypeExpression::Combiner;
@@ -413,4 +413,4 @@ Result<TypeExpression> parse_type(std::string_view text) { return Parser(text).r
 
 Result<std::int64_t> parse_number(std::string_view text) { return Parser(text).run_number(); }
 
-}  // namespace bestride
+}  // namespace bestride::inline datatype

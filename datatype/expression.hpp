@@ -30,7 +30,7 @@
 #include "datatype/build.hpp"
 #include "datatype/layout.hpp"
 
-namespace bestride {
+namespace bestride::inline datatype {
 
 /// A parsed type: a tree that does not depend on MPI. Immutable.
 struct TypeExpression {
@@ -85,4 +85,4 @@ struct EvaluatedType {
 /// subarray, overflow.
 Result<EvaluatedType> evaluate(const TypeExpression& type);
 
-}  // namespace bestride
+}  // namespace bestride::inline datatype

@@ -7,7 +7,7 @@
 
 #include "datatype/named.hpp"
 
-namespace bestride {
+namespace bestride::inline datatype {
 namespace {
 
 using Combiner = TypeExpression::Combiner;
@@ -238,4 +238,4 @@ TEST(Named, SizesFollowTheCompiler) {
 }
 
 }  // namespace
-}  // namespace bestride
+}  // namespace bestride::inline datatype

@@ -3,7 +3,7 @@
 
 #include <array>
 
-namespace bestride {
+namespace bestride::inline datatype {
 namespace {
 
 constexpr std::uint64_t prime = (std::uint64_t{1} << 61) - 1;
@@ -119,4 +119,4 @@ void FingerprintSequence::append(const Fingerprint& part, std::int64_t size) noe
   power_.b = multiply(power_.b, byte_sums(table_b, size).power);
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline datatype

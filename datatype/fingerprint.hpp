@@ -11,7 +11,7 @@
 
 #include "datatype/layout.hpp"
 
-namespace bestride {
+namespace bestride::inline datatype {
 
 /// H of `length` contiguous bytes at offset 0.
 Fingerprint block_fingerprint(std::int64_t length) noexcept;
@@ -35,4 +35,4 @@ class FingerprintSequence {
   Fingerprint power_{1, 1};
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline datatype

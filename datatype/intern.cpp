@@ -5,7 +5,7 @@
 
 #include "datatype/build.hpp"
 
-namespace bestride {
+namespace bestride::inline datatype {
 namespace {
 
 struct Key {
@@ -67,4 +67,4 @@ std::size_t interned_layouts() {
   return all.layouts.size();
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline datatype

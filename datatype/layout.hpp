@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-namespace bestride {
+namespace bestride::inline datatype {
 
 /// 61-bit polynomial hashes of the sequence of byte offsets, at two independent points (see datatype/fingerprint.hpp).
 struct Fingerprint {
@@ -89,4 +89,4 @@ class Layout {
 };
 using LayoutPtr = std::shared_ptr<const Layout>;
 
-}  // namespace bestride
+}  // namespace bestride::inline datatype

@@ -7,7 +7,7 @@
 
 #include <type_traits>
 
-namespace bestride {
+namespace bestride::inline datatype {
 
 struct DatatypeCalls {
   decltype(&PMPI_Type_get_envelope) get_envelope = nullptr;
@@ -67,4 +67,4 @@ struct DatatypeCalls {
   }
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline datatype

@@ -7,7 +7,7 @@
 #include <cwchar>
 #include <type_traits>
 
-namespace bestride {
+namespace bestride::inline datatype {
 namespace {
 
 template <class First, class Second>
@@ -80,4 +80,4 @@ const NamedType* find_named_type(std::string_view name) noexcept {
   return nullptr;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline datatype

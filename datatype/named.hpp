@@ -5,7 +5,7 @@
 #include <span>
 #include <string_view>
 
-namespace bestride {
+namespace bestride::inline datatype {
 
 struct NamedType {
   std::string_view name;  ///< the name in the language
@@ -20,4 +20,4 @@ std::span<const NamedType> named_types() noexcept;
 /// nullptr if there is no such name.
 const NamedType* find_named_type(std::string_view name) noexcept;
 
-}  // namespace bestride
+}  // namespace bestride::inline datatype

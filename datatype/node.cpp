@@ -6,7 +6,7 @@
 
 #include "datatype/fingerprint.hpp"
 
-namespace bestride {
+namespace bestride::inline datatype {
 
 NodePtr block_node(std::int64_t length) {
   if (length > offset_limit) return nullptr;
@@ -73,4 +73,4 @@ NodePtr list_node(std::vector<std::int64_t> offsets, std::vector<std::int64_t> l
   return node;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline datatype

@@ -7,7 +7,7 @@
 
 #include "datatype/build.hpp"
 
-namespace bestride {
+namespace bestride::inline datatype {
 
 inline constexpr std::int64_t offset_limit = std::int64_t{1} << 61;
 
@@ -29,4 +29,4 @@ NodePtr list_node(std::vector<std::int64_t> offsets, std::vector<std::int64_t> l
 /// True if both have the same bytes in the same order.
 inline bool same_content(const Node& x, const Node& y) noexcept { return x.size == y.size && x.content == y.content; }
 
-}  // namespace bestride
+}  // namespace bestride::inline datatype

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace bestride {
+namespace bestride::inline datatype {
 
 /// Pieces 0 .. turns * period - 1 are `turns` (>= 2) copies of the first `period` pieces. The remaining pieces are an
 /// incomplete copy, or there are none. turns == 0: nothing repeats.
@@ -37,4 +37,4 @@ Period find_period(std::size_t n, Same&& same, Offset&& offset) {
   return {period, n / period};
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline datatype

@@ -3,7 +3,7 @@
 
 #include <climits>
 
-namespace bestride {
+namespace bestride::inline datatype {
 namespace {
 
 /// A datatype under construction; each step frees the datatype of the previous one.
@@ -78,4 +78,4 @@ std::optional<Respelled> respell(const Layout& layout, MPI_Datatype leaf, std::i
   return Respelled{loop ? outer.count : 1, type, extent};
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline datatype

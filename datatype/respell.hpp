@@ -20,7 +20,7 @@
 #include "datatype/mpi_calls.hpp"
 #include "datatype/respellable.hpp"
 
-namespace bestride {
+namespace bestride::inline datatype {
 
 /// A committed datatype owned by the caller, to be sent `count` times from buffer + layout.offset(). It has the same
 /// bytes in the same order and the same signature as the original (type, count). With MPI_BOTTOM the address is
@@ -46,4 +46,4 @@ std::optional<Respelled> respell(const Layout& layout, MPI_Datatype leaf, std::i
 /// respell(). May throw std::bad_alloc.
 std::optional<Respelled> respell_as_bytes(const Layout& layout, const DatatypeCalls& mpi);
 
-}  // namespace bestride
+}  // namespace bestride::inline datatype

@@ -5,7 +5,7 @@
 
 #include "datatype/respell.hpp"
 
-namespace bestride {
+namespace bestride::inline datatype {
 namespace {
 
 /// A datatype under construction; freed by the destructor.
@@ -118,4 +118,4 @@ std::optional<Respelled> respell_as_bytes(const Layout& layout, const DatatypeCa
   return Respelled{loop ? outer->count : 1, type.take(), extent};
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline datatype

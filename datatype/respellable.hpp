@@ -5,7 +5,7 @@
 
 #include "datatype/layout.hpp"
 
-namespace bestride {
+namespace bestride::inline datatype {
 
 /// True if the layout is one block, or consists only of loops of positive stride over one block, and `leaf_size`
 /// divides the block. `leaf_size`: size of the only basic type in bytes; 0 if there are several.
@@ -17,4 +17,4 @@ inline bool respellable(const Layout& layout, std::int64_t leaf_size) noexcept {
   return node->kind == Node::Kind::block && node->size % leaf_size == 0;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline datatype

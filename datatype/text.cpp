@@ -4,7 +4,7 @@
 
 #include "datatype/layout.hpp"
 
-namespace bestride {
+namespace bestride::inline datatype {
 namespace {
 
 constexpr std::size_t longest_line = 240;
@@ -52,4 +52,4 @@ std::string Layout::text() const {
   return out;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline datatype

@@ -13,7 +13,7 @@
 #include "interpose/mpi/services.hpp"
 #include "interpose/objects/runtime.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 constinit const bestride_preload_services* preload_services = nullptr;
 
@@ -37,7 +37,7 @@ std::vector<bestride_engagement> engagements() {
 }
 
 }  // namespace
-}  // namespace bestride
+}  // namespace bestride::inline interpose
 
 extern "C" __attribute__((visibility("default"))) const bestride_backend* bestride_backend_open(
     const bestride_preload_services* services) {

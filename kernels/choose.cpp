@@ -6,7 +6,7 @@
 #include <bit>
 #include <cstdlib>
 
-namespace bestride {
+namespace bestride::inline kernels {
 namespace {
 
 /// True for blocks that the C library's memcpy moves faster than the wide kernel: long blocks, and medium blocks of
@@ -180,4 +180,4 @@ void Choose::list(Op& op) const {
   if (op.any_order) set(op.whole[unpacking], table_.sorted_list, unpacking);
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline kernels

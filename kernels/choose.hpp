@@ -3,7 +3,7 @@
 // Choose: selects the kernel for a piece, in each direction.
 #include "kernels/program.hpp"
 
-namespace bestride {
+namespace bestride::inline kernels {
 
 class Choose {
  public:
@@ -27,4 +27,4 @@ class Choose {
   KernelFamily family_;
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline kernels

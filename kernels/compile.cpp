@@ -9,7 +9,7 @@
 #include "kernels/choose.hpp"
 #include "kernels/program.hpp"
 
-namespace bestride {
+namespace bestride::inline kernels {
 namespace {
 
 constexpr std::int64_t line = 64;
@@ -325,4 +325,4 @@ std::unique_ptr<Op> compile(const Layout& layout, const PackerOptions& options) 
   return op;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline kernels

@@ -2,7 +2,7 @@
 // Describes a program in one line, outer to inner: "16 x (word8 32 x 256)", sequences in braces.
 #include "kernels/program.hpp"
 
-namespace bestride {
+namespace bestride::inline kernels {
 
 std::string text(const Op& op) {
   if (op.kind == Op::Kind::loop) return std::to_string(op.count) + " x (" + text(*op.body) + ")";
@@ -22,4 +22,4 @@ std::string text(const Op& op) {
   return line;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline kernels

@@ -2,9 +2,9 @@
 #pragma once
 #include <cstdint>
 
-namespace bestride {
+namespace bestride::inline kernels {
 
 /// pack: from the user's buffer to contiguous bytes; unpack: the reverse.
 enum class Direction : std::uint8_t { pack, unpack };
 
-}  // namespace bestride
+}  // namespace bestride::inline kernels

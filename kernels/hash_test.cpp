@@ -7,7 +7,7 @@
 #include <set>
 #include <vector>
 
-namespace bestride {
+namespace bestride::inline kernels {
 namespace {
 
 TEST(ContentHash, IsXxh3) {
@@ -40,4 +40,4 @@ TEST(ContentHash, SeesEveryBitAndTheLength) {
 }
 
 }  // namespace
-}  // namespace bestride
+}  // namespace bestride::inline kernels

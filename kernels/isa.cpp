@@ -9,7 +9,7 @@
 
 #include "base/variables.hpp"
 
-namespace bestride {
+namespace bestride::inline kernels {
 namespace {
 
 constexpr std::string_view names[] = {"scalar", "avx2", "avx512"};
@@ -65,4 +65,4 @@ Isa chosen_isa() noexcept {
   return chosen;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline kernels

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace bestride {
+namespace bestride::inline kernels {
 
 /// The widest set of the CPU is used unless BESTRIDE_KERNEL_ISA or an argument selects another one. `scalar` is plain
 /// C++, the reference for the others.
@@ -18,4 +18,4 @@ Isa widest_isa() noexcept;
 /// widest_isa(), or the narrower one that BESTRIDE_KERNEL_ISA names. Thread-safe; one load after the first call.
 Isa chosen_isa() noexcept;
 
-}  // namespace bestride
+}  // namespace bestride::inline kernels

@@ -3,7 +3,7 @@
 #include "base/variables.hpp"
 #include "kernels/program.hpp"
 
-namespace bestride {
+namespace bestride::inline kernels {
 namespace {
 
 constexpr std::string_view family_names[] = {"automatic", "reference", "block_copy", "word",      "overlap",  "wide",
@@ -47,4 +47,4 @@ PackerOptions PackerOptions::from_settings() {
   return options;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline kernels

@@ -8,7 +8,7 @@
 
 #include "kernels/program.hpp"
 
-namespace bestride {
+namespace bestride::inline kernels {
 
 namespace {
 
@@ -133,4 +133,4 @@ std::string Packer::text() const {
   return bestride::text(program_->streaming_op ? *program_->streaming_op : *program_->op) + isa;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline kernels

@@ -14,7 +14,7 @@
 #include "datatype/layout.hpp"
 #include "kernels/isa.hpp"
 
-namespace bestride {
+namespace bestride::inline kernels {
 
 /// Kernel families. `automatic` chooses by shape. A named family is used for every shape that it supports, and
 /// `automatic` for the others (BESTRIDE_KERNEL, tests and benchmarks).
@@ -75,4 +75,4 @@ class Packer {
   std::unique_ptr<Program> program_;
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline kernels

@@ -6,25 +6,27 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "kernels/test_memory.hpp"
 #include "kernels/test_trees.hpp"
 
-namespace bestride {
+namespace bestride::inline kernels {
 namespace {
 
 using test::Guarded;
 using test::Trees;
 
-unsigned char noise(std::size_t i, unsigned seed) {
-  const std::uint64_t x = (i + 1) * 0x9E3779B97F4A7C15ull + seed * 0xD1B54A32D192ED03ull;
-  return static_cast<unsigned char>(x >> 56 ^ x >> 23);
+/// Different bytes for each `seed`.
+void fill(void* memory, std::size_t size, unsigned seed) {
+  for (std::size_t at = 0; at < size; at += 8) {
+    const std::uint64_t x = (at + 1) * 0x9E3779B97F4A7C15ull + seed * 0xD1B54A32D192ED03ull;
+    const std::uint64_t word = x ^ x >> 29;
+    std::memcpy(static_cast<char*>(memory) + at, &word, std::min<std::size_t>(8, size - at));
+  }
 }
-
-void fill(const Guarded& memory, unsigned seed) {
-  for (std::size_t i = 0; i < memory.size(); ++i) memory.data()[i] = noise(i, seed);
-}
+void fill(const Guarded& memory, unsigned seed) { fill(memory.data(), memory.size(), seed); }
 
 bool equal(const Guarded& a, const Guarded& b) { return std::memcmp(a.data(), b.data(), a.size()) == 0; }
 
@@ -157,7 +159,7 @@ TEST(Packer, NothingIsPackedFromTheEmptyLayout) {
 
 TEST(Packer, AbsoluteAddressesFromANullBase) {
   std::vector<char> user(4096), packed(96), expected;
-  for (std::size_t i = 0; i < user.size(); ++i) user[i] = static_cast<char>(noise(i, 1));
+  fill(user.data(), user.size(), 1);
   const std::int64_t at = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(user.data()));
   const Built layout =
       make_sequence(std::vector<Placed>{*make_repeat(*make_block(at, 8), 10, 24), *make_block(at + 1000, 16)});
@@ -188,7 +190,7 @@ TEST(Packer, OffsetsBeyondThirtyTwoBits) {
       const Packer packer(layout, options), oracle(layout, {Isa::scalar, KernelFamily::reference, 0});
       std::vector<unsigned char> sent(static_cast<std::size_t>(layout->size())), back(sent.size()),
           expected(sent.size());
-      for (std::size_t i = 0; i < sent.size(); ++i) sent[i] = noise(i, static_cast<unsigned>(options.family));
+      fill(sent.data(), sent.size(), static_cast<unsigned>(options.family));
       packer.unpack(user, sent.data());
       oracle.pack(expected.data(), user);
       packer.pack(back.data(), user);
@@ -252,4 +254,4 @@ TEST(Packer, ForcedFamiliesAreUsed) {
 }
 
 }  // namespace
-}  // namespace bestride
+}  // namespace bestride::inline kernels

@@ -16,7 +16,7 @@
 #include "kernels/cpu/kernel_table.hpp"
 #include "kernels/packer.hpp"
 
-namespace bestride {
+namespace bestride::inline kernels {
 
 enum Direction : int { packing = 0, unpacking = 1 };
 
@@ -86,4 +86,4 @@ const KernelTable& kernels_for(Isa isa) noexcept;
 
 std::string text(const Op& op);
 
-}  // namespace bestride
+}  // namespace bestride::inline kernels

@@ -6,7 +6,7 @@
 #include "datatype/build.hpp"
 #include "kernels/program.hpp"
 
-namespace bestride {
+namespace bestride::inline kernels {
 
 template <Direction direction>
 void run_reference(const Node& node, Byte* packed, Byte* user, std::int64_t first, std::int64_t last) noexcept {
@@ -29,4 +29,4 @@ void run_reference(const Node& node, Byte* packed, Byte* user, std::int64_t firs
 template void run_reference<packing>(const Node&, Byte*, Byte*, std::int64_t, std::int64_t) noexcept;
 template void run_reference<unpacking>(const Node&, Byte*, Byte*, std::int64_t, std::int64_t) noexcept;
 
-}  // namespace bestride
+}  // namespace bestride::inline kernels

@@ -5,7 +5,7 @@
 
 #include "kernels/program.hpp"
 
-namespace bestride {
+namespace bestride::inline kernels {
 namespace {
 
 template <Direction direction>
@@ -179,4 +179,4 @@ template void run<unpacking>(const Op&, Byte*, Byte*) noexcept;
 template void run_range<packing>(const Op&, Byte*, Byte*, std::int64_t, std::int64_t) noexcept;
 template void run_range<unpacking>(const Op&, Byte*, Byte*, std::int64_t, std::int64_t) noexcept;
 
-}  // namespace bestride
+}  // namespace bestride::inline kernels

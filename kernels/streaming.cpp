@@ -7,7 +7,7 @@
 
 #include "kernels/program.hpp"
 
-namespace bestride {
+namespace bestride::inline kernels {
 namespace {
 
 constexpr std::int64_t stretch = 8192;  // at most a quarter of any L1 cache
@@ -41,4 +41,4 @@ bool has_streaming_kernels(const Op& op) {
   return std::string_view(op.whole[packing].name).substr(0, 9) == "streaming";
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline kernels

@@ -14,7 +14,7 @@
 #include "model/processor_sources.hpp"
 #include "model/topology_file.hpp"
 
-namespace bestride {
+namespace bestride::inline model {
 namespace {
 
 /// What each rank sends to all others, as MPI_INT.
@@ -207,4 +207,4 @@ Discovery discover(const DiscoverCalls& calls, const DiscoverRequest& request) n
   return Discoverer(calls, request).run();
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline model

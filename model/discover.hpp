@@ -12,7 +12,7 @@
 #include "model/discover_calls.hpp"
 #include "model/topology.hpp"
 
-namespace bestride {
+namespace bestride::inline model {
 
 struct DiscoverRequest {
   bool wanted = false;    ///< discovery runs if it is wanted on at least one rank
@@ -32,4 +32,4 @@ struct Discovery {
 /// the file is reported in `problem`, and the file is ignored.
 Discovery discover(const DiscoverCalls& calls, const DiscoverRequest& request) noexcept;
 
-}  // namespace bestride
+}  // namespace bestride::inline model

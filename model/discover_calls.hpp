@@ -7,7 +7,7 @@
 
 #include <type_traits>
 
-namespace bestride {
+namespace bestride::inline model {
 
 struct DiscoverCalls {
   decltype(&PMPI_Comm_rank) comm_rank = nullptr;
@@ -42,4 +42,4 @@ struct DiscoverCalls {
   }
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline model

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace bestride {
+namespace bestride::inline model {
 
 enum class Distance : std::uint8_t {
   self,     ///< the rank itself
@@ -18,4 +18,4 @@ constexpr std::string_view name(Distance distance) noexcept {
   return names[static_cast<int>(distance)];
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline model

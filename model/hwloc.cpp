@@ -11,7 +11,7 @@
 
 #include "model/hwloc_abi.hpp"
 
-namespace bestride {
+namespace bestride::inline model {
 namespace {
 
 constexpr int max_processing_units = 1 << 16;
@@ -113,4 +113,4 @@ const char* hwloc_description() noexcept {
   return nullptr;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline model

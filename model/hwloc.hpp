@@ -10,7 +10,7 @@
 
 #include "base/result.hpp"
 
-namespace bestride {
+namespace bestride::inline model {
 
 struct HwlocMachine {
   struct Part {
@@ -34,4 +34,4 @@ Result<HwlocMachine> hwloc_machine(const char* library = hwloc_library);
 /// nullptr if none is set.
 const char* hwloc_description() noexcept;
 
-}  // namespace bestride
+}  // namespace bestride::inline model

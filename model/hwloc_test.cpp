@@ -12,7 +12,7 @@
 #include "model/processors.hpp"
 #include "model/sys_tree.hpp"
 
-namespace bestride {
+namespace bestride::inline model {
 namespace {
 
 using testing::ElementsAre;
@@ -126,4 +126,4 @@ TEST_F(RealHwloc, OfThisMachine) {
 }
 
 }  // namespace
-}  // namespace bestride
+}  // namespace bestride::inline model

@@ -11,7 +11,7 @@
 
 #include "model/sys_file.hpp"
 
-namespace bestride {
+namespace bestride::inline model {
 namespace {
 
 bool is_address(const sockaddr* address) noexcept {
@@ -78,4 +78,4 @@ std::vector<Nic> nics_of(std::span<const InterfaceState> states, const std::stri
 
 std::vector<Nic> nics_here() { return nics_of(interface_states()); }
 
-}  // namespace bestride
+}  // namespace bestride::inline model

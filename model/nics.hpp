@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace bestride {
+namespace bestride::inline model {
 
 struct Nic {
   std::string name;      ///< as the transport's device variable expects it: "eth1"; for an RDMA port "mlx5_0:1"
@@ -36,4 +36,4 @@ std::vector<Nic> nics_of(std::span<const InterfaceState> states, const std::stri
 /// The NICs of this host. May throw std::bad_alloc.
 std::vector<Nic> nics_here();
 
-}  // namespace bestride
+}  // namespace bestride::inline model

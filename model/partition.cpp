@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-namespace bestride {
+namespace bestride::inline model {
 
 Partition::Partition(std::span<const int> identities)
     : part_(identities.size()), place_(identities.size()), by_part_(identities.size()) {
@@ -27,4 +27,4 @@ Partition::Partition(std::span<const int> identities)
   }
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline model

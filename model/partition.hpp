@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-namespace bestride {
+namespace bestride::inline model {
 
 class Partition {
  public:
@@ -43,4 +43,4 @@ class Partition {
   int largest_ = 0, smallest_ = 0;
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline model

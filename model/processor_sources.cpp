@@ -5,7 +5,7 @@
 #include <array>
 #include <set>
 
-namespace bestride {
+namespace bestride::inline model {
 namespace {
 
 auto facts(Binding& binding) { return std::array{&binding.core, &binding.domain}; }
@@ -84,4 +84,4 @@ Sourced<Processors> find_processors(const ProcessorSources& sources) {
       sources.hwloc, [&] { return processors_here(sources.sys); }, counted);
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline model

@@ -14,7 +14,7 @@
 #include "model/hwloc.hpp"
 #include "model/processors.hpp"
 
-namespace bestride {
+namespace bestride::inline model {
 
 /// The locations of the sources, for tests.
 struct ProcessorSources {
@@ -35,4 +35,4 @@ Sourced<Binding> find_binding(std::span<const int> allowed, const ProcessorSourc
 /// The number of processors, cores and domains of this host. May throw std::bad_alloc.
 Sourced<Processors> find_processors(const ProcessorSources& sources = {});
 
-}  // namespace bestride
+}  // namespace bestride::inline model

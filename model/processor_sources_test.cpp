@@ -9,7 +9,7 @@
 #include "model/hwloc_environment.hpp"
 #include "model/sys_tree.hpp"
 
-namespace bestride {
+namespace bestride::inline model {
 namespace {
 
 constexpr const char* no_library = "/nowhere/libhwloc.so.15";
@@ -109,4 +109,4 @@ TEST_F(Sources, Counted) {
 }
 
 }  // namespace
-}  // namespace bestride
+}  // namespace bestride::inline model

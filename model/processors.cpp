@@ -11,7 +11,7 @@
 
 #include "model/sys_file.hpp"
 
-namespace bestride {
+namespace bestride::inline model {
 namespace {
 
 constexpr int max_processors = 1 << 16;
@@ -112,4 +112,4 @@ int group_of_address(const char* address, const char* pattern) noexcept {
   return static_cast<int>((hash >> 33) & 0x7fffffff);
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline model

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace bestride {
+namespace bestride::inline model {
 
 /// The numbers of a list in the kernel's format, such as "0-3,8": ascending, each once. Malformed text ends the list.
 /// At most 65536 numbers. May throw std::bad_alloc.
@@ -43,4 +43,4 @@ Processors processors_here(const std::string& sys = "/sys");
 /// null.
 int group_of_address(const char* address, const char* pattern) noexcept;
 
-}  // namespace bestride
+}  // namespace bestride::inline model

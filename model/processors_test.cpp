@@ -7,7 +7,7 @@
 
 #include "model/sys_tree.hpp"
 
-namespace bestride {
+namespace bestride::inline model {
 namespace {
 
 using testing::ElementsAre;
@@ -99,4 +99,4 @@ TEST(Processors, GroupsOfSlurmsAddresses) {
 }
 
 }  // namespace
-}  // namespace bestride
+}  // namespace bestride::inline model

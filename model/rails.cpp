@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace bestride {
+namespace bestride::inline model {
 namespace {
 
 std::string names_of(std::span<const Nic> nics) {
@@ -91,4 +91,4 @@ std::span<const char* const> device_variables(std::string_view rail) noexcept {
   return std::span(all).first(rdma ? 1 : 3);
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline model

@@ -16,7 +16,7 @@
 #include "base/result.hpp"
 #include "model/nics.hpp"
 
-namespace bestride {
+namespace bestride::inline model {
 
 /// The names of the rails, in order. In the functions below, an error states why there are no rails, and the remedy.
 /// Functions without noexcept may throw std::bad_alloc.
@@ -45,4 +45,4 @@ constexpr int rail_of(int local_rank, int rails) noexcept { return local_rank % 
 /// of libfabric's providers tcp and sockets.
 std::span<const char* const> device_variables(std::string_view rail) noexcept;
 
-}  // namespace bestride
+}  // namespace bestride::inline model

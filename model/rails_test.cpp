@@ -9,7 +9,7 @@
 
 #include "model/sys_tree.hpp"
 
-namespace bestride {
+namespace bestride::inline model {
 namespace {
 
 using testing::ElementsAre;
@@ -176,4 +176,4 @@ TEST(Nics, OfThisHost) {
 }
 
 }  // namespace
-}  // namespace bestride
+}  // namespace bestride::inline model

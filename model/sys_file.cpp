@@ -10,7 +10,7 @@
 #include <climits>
 #include <memory>
 
-namespace bestride {
+namespace bestride::inline model {
 
 std::string sys_line(const std::string& path) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -48,4 +48,4 @@ std::string sys_link(const std::string& path) {
   return target.substr(target.rfind('/') + 1);
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline model

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace bestride {
+namespace bestride::inline model {
 
 /// The first line without its newline; at most 4 KiB. May throw std::bad_alloc.
 std::string sys_line(const std::string& path);
@@ -16,4 +16,4 @@ bool sys_has(const std::string& path) noexcept;
 /// The last component of a link's target.
 std::string sys_link(const std::string& path);
 
-}  // namespace bestride
+}  // namespace bestride::inline model

@@ -4,7 +4,7 @@
 #include <map>
 #include <utility>
 
-namespace bestride {
+namespace bestride::inline model {
 namespace {
 
 std::vector<RankLocation> on_nodes(std::span<const int> identities) {
@@ -77,4 +77,4 @@ std::optional<Topology> Topology::restricted(std::span<const int> ranks) const {
   return Topology(std::span<const RankLocation>(places));
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline model

@@ -13,7 +13,7 @@
 
 #include "model/partition.hpp"
 
-namespace bestride {
+namespace bestride::inline model {
 
 /// Where one rank runs. The numbers are names: equal numbers mean the same place, and the values have no other meaning;
 /// all ranks with `unknown` have the same name.
@@ -81,4 +81,4 @@ class Topology {
   Placement placement_ = Placement::block;
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline model

@@ -11,7 +11,7 @@
 #include <map>
 #include <memory>
 
-namespace bestride {
+namespace bestride::inline model {
 namespace {
 
 constexpr std::string_view blanks = " \t\r";
@@ -191,4 +191,4 @@ Result<std::vector<RankLocation>> TopologyFile::apply(std::span<const RankLocati
   return places;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline model

@@ -15,7 +15,7 @@
 #include "base/result.hpp"
 #include "model/topology.hpp"
 
-namespace bestride {
+namespace bestride::inline model {
 
 class TopologyFile {
  public:
@@ -56,4 +56,4 @@ class TopologyFile {
   std::vector<Line> lines_;
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline model

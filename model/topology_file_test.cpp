@@ -8,7 +8,7 @@
 
 #include "model/sys_tree.hpp"
 
-namespace bestride {
+namespace bestride::inline model {
 namespace {
 
 using testing::ElementsAre;
@@ -150,4 +150,4 @@ TEST(TopologyFile, RandomTextIsAnsweredAndNodesOnlyDivided) {
 }
 
 }  // namespace
-}  // namespace bestride
+}  // namespace bestride::inline model

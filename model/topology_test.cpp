@@ -8,7 +8,7 @@
 #include <numeric>
 #include <random>
 
-namespace bestride {
+namespace bestride::inline model {
 namespace {
 
 using testing::ElementsAre;
@@ -161,4 +161,4 @@ TEST(Topology, RandomPlacementsKeepTheInvariants) {
 }
 
 }  // namespace
-}  // namespace bestride
+}  // namespace bestride::inline model

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdio>
 
-namespace bestride {
+namespace bestride::inline telemetry {
 namespace {
 
 /// Length of the well-formed UTF-8 sequence at the front of `text` (Unicode 15, table 3-7), 0 if there is none.
@@ -115,4 +115,4 @@ void JsonWriter::put_string(std::string_view text) {
   out_ += '"';
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline telemetry

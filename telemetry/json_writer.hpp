@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace bestride {
+namespace bestride::inline telemetry {
 
 /// The caller opens and closes in the right order; this is not checked. In an object every value follows a key().
 class JsonWriter {
@@ -49,4 +49,4 @@ class JsonWriter {
   bool after_key_ = false;
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline telemetry

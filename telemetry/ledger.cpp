@@ -5,7 +5,7 @@
 #include <limits>
 #include <tuple>
 
-namespace bestride {
+namespace bestride::inline telemetry {
 namespace {
 
 std::string key_of(const LedgerLine& line) {
@@ -74,4 +74,4 @@ std::vector<LedgerLine> Ledger::lines() const {
   return all;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline telemetry

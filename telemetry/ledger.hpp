@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-namespace bestride {
+namespace bestride::inline telemetry {
 
 struct LedgerLine {
   std::string call;      ///< "MPI_Isend"
@@ -70,4 +70,4 @@ std::string report_text(const ReportHeader&, const std::vector<LedgerLine>&, con
 /// The complete report as JSON, including what report_text() omits (schema in docs/report.md).
 std::string report_json(const ReportHeader&, const std::vector<LedgerLine>&, const CacheSums& = {});
 
-}  // namespace bestride
+}  // namespace bestride::inline telemetry

@@ -16,7 +16,7 @@
 
 #include "telemetry/ledger.hpp"
 
-namespace bestride {
+namespace bestride::inline telemetry {
 namespace {
 
 constexpr std::string_view magic = "bestride-ledger 2 ";
@@ -155,4 +155,4 @@ bool Ledger::merge(std::string_view blob) noexcept try {
   return false;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline telemetry

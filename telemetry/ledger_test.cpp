@@ -8,7 +8,7 @@
 #include <random>
 #include <thread>
 
-namespace bestride {
+namespace bestride::inline telemetry {
 namespace {
 
 LedgerLine line(std::string call, std::uint64_t bytes, std::string reason = "") {
@@ -190,4 +190,4 @@ TEST(LedgerBlob, RandomSealedBodiesNeverHarm) {
 }
 
 }  // namespace
-}  // namespace bestride
+}  // namespace bestride::inline telemetry

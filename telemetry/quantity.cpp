@@ -4,7 +4,7 @@
 #include <charconv>
 #include <cmath>
 
-namespace bestride {
+namespace bestride::inline telemetry {
 namespace {
 
 /// Three significant digits, 0 <= value < 1024.
@@ -57,4 +57,4 @@ std::string fitted(const std::string& text, std::size_t width) {
   return clean;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline telemetry

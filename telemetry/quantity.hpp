@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-namespace bestride {
+namespace bestride::inline telemetry {
 
 std::string bytes_text(std::uint64_t bytes);  ///< "812 B", "3.21 GiB"
 std::string count_text(std::uint64_t count);  ///< "812", "12.5 k", "3.21 M"
@@ -13,4 +13,4 @@ std::string seconds_text(double seconds);  ///< "3.21 s", "45.0 ms", "812 ns"; n
 /// `text` with control characters replaced by '?'; longer text is cut to `width` columns, including "..." at its end.
 std::string fitted(const std::string& text, std::size_t width);
 
-}  // namespace bestride
+}  // namespace bestride::inline telemetry

@@ -3,7 +3,7 @@
 #include "telemetry/json_writer.hpp"
 #include "telemetry/ledger.hpp"
 
-namespace bestride {
+namespace bestride::inline telemetry {
 
 std::string report_json(const ReportHeader& header, const std::vector<LedgerLine>& lines, const CacheSums& cache) {
   JsonWriter json;
@@ -31,4 +31,4 @@ std::string report_json(const ReportHeader& header, const std::vector<LedgerLine
   return json.text();
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline telemetry

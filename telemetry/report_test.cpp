@@ -12,7 +12,7 @@
 #include "telemetry/ledger.hpp"
 #include "telemetry/quantity.hpp"
 
-namespace bestride {
+namespace bestride::inline telemetry {
 namespace {
 
 using testing::HasSubstr;
@@ -151,4 +151,4 @@ TEST(Quantity, IgnoresTheApplicationsLocale) {
 }
 
 }  // namespace
-}  // namespace bestride
+}  // namespace bestride::inline telemetry

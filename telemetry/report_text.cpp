@@ -6,7 +6,7 @@
 #include "telemetry/ledger.hpp"
 #include "telemetry/quantity.hpp"
 
-namespace bestride {
+namespace bestride::inline telemetry {
 namespace {
 
 constexpr std::size_t width = 100;
@@ -164,4 +164,4 @@ std::string report_text(const ReportHeader& header, const std::vector<LedgerLine
   return page.text();
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline telemetry

@@ -93,15 +93,16 @@ Timing measure(const Case& chosen, double seconds) {
   timing.block = double(message.send.size()) / double(message.send.blocks().size());
   Bytes sent(span(message.send, message.send_count) + 2 * margin),
       received(span(message.receive, message.receive_count) + 2 * margin);
-  Bytes flat_sent(timing.payload, 1), flat_received(timing.payload, 2);
   const End typed = {sent.data() + margin,     message.send_count,    message.send.type(),
                      received.data() + margin, message.receive_count, message.receive.type()};
-  const End flat = {flat_sent.data(),     int(timing.payload), MPI_BYTE,
-                    flat_received.data(), int(timing.payload), MPI_BYTE};
   timing.right = arrives_whole(message, sent, received, typed, rank);
   message.send.forget_blocks();
   message.receive.forget_blocks();
   if (seconds <= 0) return timing;
+
+  Bytes flat_sent(timing.payload, 1), flat_received(timing.payload, 2);
+  const End flat = {flat_sent.data(),     int(timing.payload), MPI_BYTE,
+                    flat_received.data(), int(timing.payload), MPI_BYTE};
 
   // Typed and contiguous take turns in short runs: whatever disturbs the machine disturbs both.
   constexpr int run = 8;

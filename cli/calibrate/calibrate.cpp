@@ -21,7 +21,7 @@
 #include "perfmodel/calibrate/messages/state.hpp"
 #include "perfmodel/profile/profile.hpp"
 
-namespace bestride {
+namespace bestride::inline cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -83,9 +83,9 @@ void keep_older(Measurements* newer, const Measurements& older) {
     for (std::size_t i = 0; i < points.size(); ++i)
       if (std::isnan(points[i])) points[i] = from[i];
   };
-  for (std::size_t wire = 0; wire < newer->contiguous.size(); ++wire)
-    for (std::size_t lane = 0; lane < newer->contiguous[wire].size(); ++lane)
-      keep(newer->contiguous[wire][lane].log_seconds, older.contiguous[wire][lane].log_seconds);
+  for (std::size_t form = 0; form < newer->contiguous.size(); ++form)
+    for (std::size_t call_class = 0; call_class < newer->contiguous[form].size(); ++call_class)
+      keep(newer->contiguous[form][call_class].log_seconds, older.contiguous[form][call_class].log_seconds);
   for (std::size_t grid = 0; grid < newer->grids.size(); ++grid)
     for (std::size_t row = 0; row < newer->grids[grid].log_seconds.size(); ++row)
       keep(newer->grids[grid].log_seconds[row], older.grids[grid].log_seconds[row]);
@@ -112,7 +112,8 @@ void keep_older_device(DeviceMeasurements* newer, std::string* gpu, const Machin
   };
   keep(newer->log_floors, from.log_floors);
   for (std::size_t i = 0; i < newer->dma.size(); ++i) keep(newer->dma[i].log_seconds, from.dma[i].log_seconds);
-  for (std::size_t i = 0; i < newer->wire.size(); ++i) keep(newer->wire[i].log_seconds, from.wire[i].log_seconds);
+  for (std::size_t i = 0; i < newer->contiguous.size(); ++i)
+    keep(newer->contiguous[i].log_seconds, from.contiguous[i].log_seconds);
   for (std::size_t i = 0; i < newer->grids.size(); ++i)
     for (std::size_t row = 0; row < newer->grids[i].log_seconds.size(); ++row)
       keep(newer->grids[i].log_seconds[row], from.grids[i].log_seconds[row]);
@@ -295,4 +296,4 @@ void add_calibrate(CLI::App& app) {
   });
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline cli

@@ -7,7 +7,7 @@ namespace CLI {
 class App;
 }
 
-namespace bestride {
+namespace bestride::inline cli {
 
 struct CalibrateOptions {
   bool quick = false, thorough = false;
@@ -28,4 +28,4 @@ struct CalibrateOptions {
 int calibrate_command(const CalibrateOptions& options);
 void add_calibrate(CLI::App& app);
 
-}  // namespace bestride
+}  // namespace bestride::inline cli

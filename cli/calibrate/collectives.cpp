@@ -9,7 +9,7 @@
 #include "perfmodel/collective/choice.hpp"
 #include "telemetry/quantity.hpp"
 
-namespace bestride {
+namespace bestride::inline cli {
 
 std::string collective_state_path(const std::string& profile) { return profile + ".collectives.state"; }
 
@@ -74,4 +74,4 @@ void print_collectives(const CollectiveRun& run) {
   }
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline cli

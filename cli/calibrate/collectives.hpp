@@ -8,7 +8,7 @@
 #include "cli/calibrate/measure.hpp"
 #include "perfmodel/profile/profile.hpp"
 
-namespace bestride {
+namespace bestride::inline cli {
 
 /// `links`: only the links. `points`: all methods of each collective; the library must find the links in its profile.
 enum class CollectivePart { links, points };
@@ -31,4 +31,4 @@ std::string collective_state_path(const std::string& profile);
 /// Prints a few lines: the link, and what would be chosen for the measured number of nodes and ranks.
 void print_collectives(const CollectiveRun& run);
 
-}  // namespace bestride
+}  // namespace bestride::inline cli

@@ -19,7 +19,7 @@
 
 #include "cli/common/command.hpp"
 
-namespace bestride {
+namespace bestride::inline cli {
 namespace {
 
 volatile std::sig_atomic_t interrupt_seen = 0;
@@ -215,4 +215,4 @@ void end_if_incomplete(const MeasureRun& run, const std::string& what, const std
     fail(what + " failed: " + run.error + "; is '" + launcher + "' the launcher of MPICH?", exit_attention);
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline cli

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace bestride {
+namespace bestride::inline cli {
 
 struct MeasureRun {
   std::string configuration;  ///< "cpu | mpi library | host class | version"; empty: the program did not report it
@@ -39,4 +39,4 @@ void end_if_interrupted(const MeasureRun& run);
 /// Ends the command if the program did not run to its end. `what`: for example "measuring". `launcher`: its first word.
 void end_if_incomplete(const MeasureRun& run, const std::string& what, const std::string& launcher);
 
-}  // namespace bestride
+}  // namespace bestride::inline cli

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstdio>
 
-namespace bestride {
+namespace bestride::inline cli {
 namespace {
 
 /// Columns of the terminal; 80 if it does not tell.
@@ -80,4 +80,4 @@ void Progress::clear() {
   drawn_ = false;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline cli

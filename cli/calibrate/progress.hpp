@@ -4,7 +4,7 @@
 #include <chrono>
 #include <string>
 
-namespace bestride {
+namespace bestride::inline cli {
 
 class Progress {
  public:
@@ -35,4 +35,4 @@ class Progress {
 std::string progress_line(const std::string& what, double part, double seconds, const std::string& at,
                           std::size_t width);
 
-}  // namespace bestride
+}  // namespace bestride::inline cli

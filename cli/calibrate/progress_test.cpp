@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace bestride {
+namespace bestride::inline cli {
 namespace {
 
 TEST(ProgressLine, FitsEveryWidth) {
@@ -23,4 +23,4 @@ TEST(ProgressLine, ShowsBarFiguresAndItem) {
 }
 
 }  // namespace
-}  // namespace bestride
+}  // namespace bestride::inline cli

@@ -9,7 +9,7 @@
 #include "cli/common/installation.hpp"
 #include "perfmodel/calibrate/collective/rails_gain.hpp"
 
-namespace bestride {
+namespace bestride::inline cli {
 namespace {
 
 /// Time limit of a job with rails, seconds: patience_times the duration without rails, plus patience_s for giving up a
@@ -123,4 +123,4 @@ RailsRun measure_rails(const CalibrateOptions& options, const std::vector<std::s
   return result;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline cli

@@ -10,7 +10,7 @@
 #include "cli/calibrate/calibrate.hpp"
 #include "model/rails.hpp"
 
-namespace bestride {
+namespace bestride::inline cli {
 
 struct RailsRun {
   bool two_hosts = false;  ///< if false, nothing was measured
@@ -25,4 +25,4 @@ struct RailsRun {
 RailsRun measure_rails(const CalibrateOptions& options, const std::vector<std::string>& launcher,
                        const std::string& program);
 
-}  // namespace bestride
+}  // namespace bestride::inline cli

@@ -6,7 +6,7 @@
 
 #include "perfmodel/choose/chooser.hpp"
 
-namespace bestride {
+namespace bestride::inline cli {
 namespace {
 
 std::string measured_time_text(double seconds) {
@@ -55,8 +55,8 @@ void print_gpu(const MeasureRun& run, const MachineProfile& profile) {
     std::printf("GPU: this is a stand-in driver: its curves are for tests and are not used\n");
   if (!costs.calibrated()) return;
   std::printf("\n%-36s", "send from device memory, this host");
-  for (int way = 0; way < cuda::transfer_method_count; ++way)
-    std::printf(" %11s", cuda::name(static_cast<cuda::TransferMethod>(way)));
+  for (int method = 0; method < cuda::transfer_method_count; ++method)
+    std::printf(" %11s", cuda::name(static_cast<cuda::TransferMethod>(method)));
   std::printf("  chosen\n");
   for (const DeviceExample& example : device_examples) {
     Shape shape;
@@ -114,4 +114,4 @@ void print_summary(const MeasureRun& run, const MachineProfile& profile) {
   print_gpu(run, profile);
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline cli

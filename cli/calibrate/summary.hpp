@@ -4,6 +4,6 @@
 #include "cli/calibrate/measure.hpp"
 #include "perfmodel/profile/profile.hpp"
 
-namespace bestride {
+namespace bestride::inline cli {
 void print_summary(const MeasureRun& run, const MachineProfile& profile);
 }

@@ -4,7 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
-namespace bestride {
+namespace bestride::inline cli {
 
 void fail(const std::string& text, int code) {
   std::fflush(stdout);
@@ -14,4 +14,4 @@ void fail(const std::string& text, int code) {
 
 void finish(int code) { throw CLI::RuntimeError(code); }
 
-}  // namespace bestride
+}  // namespace bestride::inline cli

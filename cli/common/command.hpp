@@ -4,7 +4,7 @@
 // exception to the process's exit code.
 #include <string>
 
-namespace bestride {
+namespace bestride::inline cli {
 
 enum ExitCode : int {
   exit_good = 0,
@@ -18,4 +18,4 @@ enum ExitCode : int {
 /// Ends the command without a message.
 [[noreturn]] void finish(int code);
 
-}  // namespace bestride
+}  // namespace bestride::inline cli

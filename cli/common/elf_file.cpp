@@ -11,7 +11,7 @@
 #include <cstring>
 #include <string_view>
 
-namespace bestride {
+namespace bestride::inline cli {
 namespace {
 
 #if defined(__x86_64__)
@@ -168,4 +168,4 @@ Result<ElfFile> ElfFile::read(const std::string& path) {
   return file;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline cli

@@ -8,7 +8,7 @@
 
 #include "base/result.hpp"
 
-namespace bestride {
+namespace bestride::inline cli {
 
 struct ElfFile {
   std::string interpreter;          ///< the dynamic linker; empty: the file is statically linked
@@ -24,4 +24,4 @@ struct ElfFile {
   static Result<ElfFile> read(const std::string& path);
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline cli

@@ -10,7 +10,7 @@
 
 extern "C" __attribute__((visibility("default"), used)) int MPI_Only_in_the_elf_test() { return 0; }
 
-namespace bestride {
+namespace bestride::inline cli {
 namespace {
 
 std::string contents(const std::string& path) {
@@ -58,4 +58,4 @@ TEST(ElfFile, StandsBrokenFiles) {
 }
 
 }  // namespace
-}  // namespace bestride
+}  // namespace bestride::inline cli

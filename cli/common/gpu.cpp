@@ -8,7 +8,7 @@
 #include "cli/common/shell.hpp"
 #include "perfmodel/profile/gpu_machine.hpp"
 
-namespace bestride {
+namespace bestride::inline cli {
 
 GpuSummary ask_about_gpus() {
   constexpr int patience = 30;  // seconds: initialising a driver takes long on a node with many GPUs
@@ -60,4 +60,4 @@ std::string gpu_text(const GpuSummary& summary) {
   return text;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline cli

@@ -5,11 +5,11 @@
 
 #include "perfmodel/calibrate/device/gpu_session.hpp"
 
-namespace bestride {
+namespace bestride::inline cli {
 
 GpuSummary ask_about_gpus();
 
 /// "CUDA 13.0, 2 devices: NVIDIA H100 80GB HBM3, capability 9.0; ...", or why there is none.
 std::string gpu_text(const GpuSummary& summary);
 
-}  // namespace bestride
+}  // namespace bestride::inline cli

@@ -6,7 +6,7 @@
 #include "perfmodel/profile/machine.hpp"
 #include "perfmodel/profile/profile.hpp"
 
-namespace bestride {
+namespace bestride::inline cli {
 namespace {
 
 std::string counted(int number, const std::string& what) {
@@ -63,4 +63,4 @@ std::string rails_text(const RailsHere& here) {
   return text.empty() ? "off" : here.by_profile ? text + " (of the profile)" : text;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline cli

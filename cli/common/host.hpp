@@ -6,7 +6,7 @@
 #include "base/result.hpp"
 #include "model/rails.hpp"
 
-namespace bestride {
+namespace bestride::inline cli {
 
 /// "64 cores (128 hardware threads) in 2 NUMA domains, from /sys"; unknown parts are omitted.
 std::string processors_text();
@@ -22,4 +22,4 @@ Result<RailsHere> rails_here();
 /// "off", "eth0 eth1", "eth0 eth1 (of the profile)".
 std::string rails_text(const RailsHere& here);
 
-}  // namespace bestride
+}  // namespace bestride::inline cli

@@ -9,7 +9,7 @@
 
 #include "cli/common/shell.hpp"
 
-namespace bestride {
+namespace bestride::inline cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -87,4 +87,4 @@ std::string why_no_backend(const std::string& abi) {
          "MVAPICH, Cray MPICH)";
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline cli

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace bestride {
+namespace bestride::inline cli {
 
 struct Backend {
   std::string abi;  ///< "mpich", "openmpi", "mpi_abi"
@@ -30,4 +30,4 @@ struct Installation {
 /// Why an installation has no backend for an ABI, and the remedy.
 std::string why_no_backend(const std::string& abi);
 
-}  // namespace bestride
+}  // namespace bestride::inline cli

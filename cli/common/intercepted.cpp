@@ -6,7 +6,7 @@
 #include <iterator>
 #include <string_view>
 
-namespace bestride {
+namespace bestride::inline cli {
 namespace {
 
 struct Engaged {
@@ -27,4 +27,4 @@ std::string handling_of(const std::string& name) {
   return "";
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline cli

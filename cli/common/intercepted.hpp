@@ -4,10 +4,10 @@
 // the doctor does not need to load a backend.
 #include <string>
 
-namespace bestride {
+namespace bestride::inline cli {
 
 /// How the library handles a call of `name` (MPI_X or PMPI_X): "accelerate", "complete" (starts or completes requests),
 /// "track" (creates or frees a handle); "" if the call goes directly to the MPI library.
 std::string handling_of(const std::string& name);
 
-}  // namespace bestride
+}  // namespace bestride::inline cli

@@ -5,7 +5,7 @@
 
 #include "cli/common/shell.hpp"
 
-namespace bestride {
+namespace bestride::inline cli {
 namespace {
 
 /// True if srun takes the next word as this option's value. Long options that take none, or only one after '=', are
@@ -137,4 +137,4 @@ std::vector<std::string> prepare_launcher(const std::string& path, const std::ve
   return {};
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline cli

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace bestride {
+namespace bestride::inline cli {
 
 using Environment = std::vector<std::pair<std::string, std::string>>;
 
@@ -22,4 +22,4 @@ std::string name(LauncherKind kind);
 std::vector<std::string> prepare_launcher(const std::string& path, const std::vector<std::string>& command,
                                           Environment& set);
 
-}  // namespace bestride
+}  // namespace bestride::inline cli

@@ -10,7 +10,7 @@
 
 #include "cli/common/shell.hpp"
 
-namespace bestride {
+namespace bestride::inline cli {
 namespace {
 
 struct KnownSoname {
@@ -101,4 +101,4 @@ std::map<std::string, std::string> loaded_libraries(const std::string& interpret
   return libraries;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline cli

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace bestride {
+namespace bestride::inline cli {
 
 struct MpiLibrary {
   std::string soname;  ///< "libmpich.so.12"
@@ -30,4 +30,4 @@ std::vector<MpiLibrary> installed_mpi_libraries();
 /// program's own dynamic linker; no code of the program runs. Empty if that fails.
 std::map<std::string, std::string> loaded_libraries(const std::string& interpreter, const std::string& program);
 
-}  // namespace bestride
+}  // namespace bestride::inline cli

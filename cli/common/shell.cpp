@@ -12,7 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 
-namespace bestride {
+namespace bestride::inline cli {
 namespace {
 
 constexpr std::size_t max_output = 1 << 20;
@@ -115,4 +115,4 @@ std::optional<Output> output_of(const std::vector<std::string>& command, int sec
       seconds);
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline cli

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace bestride {
+namespace bestride::inline cli {
 
 /// `word` quoted for a POSIX shell; unchanged if it needs no quotes.
 std::string shell_quoted(const std::string& word);
@@ -29,4 +29,4 @@ std::optional<Output> in_child(const std::function<void(int fd)>& in_child, int 
 /// Runs a program, searched as by execvp.
 std::optional<Output> output_of(const std::vector<std::string>& command, int seconds = 10);
 
-}  // namespace bestride
+}  // namespace bestride::inline cli

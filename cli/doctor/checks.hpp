@@ -7,7 +7,7 @@
 #include "cli/common/launcher.hpp"
 #include "cli/doctor/findings.hpp"
 
-namespace bestride {
+namespace bestride::inline cli {
 
 /// The preload library and its backends exist and have this command's version.
 void check_installation(Findings& findings, const Installation& installation);
@@ -31,4 +31,4 @@ void check_rails(Findings& findings);
 /// BESTRIDE_* variables: unknown names, invalid values, disabled features.
 void check_settings(Findings& findings);
 
-}  // namespace bestride
+}  // namespace bestride::inline cli

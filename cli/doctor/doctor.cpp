@@ -10,7 +10,7 @@
 #include "cli/doctor/checks.hpp"
 #include "telemetry/json_writer.hpp"
 
-namespace bestride {
+namespace bestride::inline cli {
 namespace {
 
 struct DoctorOptions {
@@ -68,4 +68,4 @@ void add_doctor(CLI::App& app) {
   command->callback([options] { doctor(*options); });
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline cli

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <string_view>
 
-namespace bestride {
+namespace bestride::inline cli {
 namespace {
 
 /// The escape sequence of a severity (ECMA-48, SGR).
@@ -37,4 +37,4 @@ void Findings::add(const char* severity, const std::string& check, const std::st
               check.c_str(), text.c_str());
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline cli

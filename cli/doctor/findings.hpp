@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace bestride {
+namespace bestride::inline cli {
 
 struct Finding {
   std::string severity;  ///< "ok", "note", "problem"
@@ -31,4 +31,4 @@ class Findings {
   std::vector<Finding> all_;
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline cli

@@ -5,7 +5,7 @@
 #include "kernels/cuda/driver/image.hpp"
 #include "perfmodel/profile/profile.hpp"
 
-namespace bestride {
+namespace bestride::inline cli {
 namespace {
 
 constexpr const char* gpu_check = "gpu";
@@ -48,4 +48,4 @@ void check_gpu(Findings& findings) {
   check_curves(findings, summary);
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline cli

@@ -8,7 +8,7 @@
 #include "model/rails.hpp"
 #include "model/topology_file.hpp"
 
-namespace bestride {
+namespace bestride::inline cli {
 
 void check_topology(Findings& findings) {
   findings.ok("topology", processors_text());
@@ -51,4 +51,4 @@ void check_rails(Findings& findings) {
                                  (here->by_profile ? "it" : "one of them"));
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline cli

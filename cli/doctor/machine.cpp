@@ -8,7 +8,7 @@
 #include "cli/doctor/checks.hpp"
 #include "perfmodel/profile/machine.hpp"
 
-namespace bestride {
+namespace bestride::inline cli {
 namespace {
 
 /// "4.0.2" from the output of mpiexec --version; "" if not found.
@@ -105,4 +105,4 @@ void check_settings(Findings& findings) {
   if (all_good) findings.ok("variable", "no unknown or bad BESTRIDE_ variable");
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline cli

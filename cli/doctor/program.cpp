@@ -12,7 +12,7 @@
 #include "cli/doctor/checks.hpp"
 #include "perfmodel/profile/machine.hpp"
 
-namespace bestride {
+namespace bestride::inline cli {
 namespace {
 
 constexpr const char* program_check = "program";
@@ -161,4 +161,4 @@ std::string check_program(Findings& findings, const Installation& installation, 
   return "";
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline cli

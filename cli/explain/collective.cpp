@@ -11,7 +11,7 @@
 #include "telemetry/json_writer.hpp"
 #include "telemetry/quantity.hpp"
 
-namespace bestride {
+namespace bestride::inline cli {
 namespace {
 
 struct Answer {
@@ -94,7 +94,7 @@ const char* way_of(const CollectiveChoice& choice) {
   return choice.hierarchical ? "hierarchical" : choice.tested ? "nonblocking" : "library";
 }
 
-void print_way(const char* what, double seconds, double wire, const Answer& it) {
+void print_alternative(const char* what, double seconds, double wire, const Answer& it) {
   char ratio[64] = "";
   if (it.bound > 0)
     std::snprintf(ratio, sizeof ratio, ", %s on a link, %.2f of the lower bound", size_text(wire).c_str(),
@@ -119,9 +119,9 @@ void print_text(const CollectiveQuestion& question, const Answer& it) {
   if (it.choice.hierarchical)
     std::printf("chunks     %s of each rank's slice, %d in flight\n",
                 size_text(static_cast<double>(it.choice.chunk_bytes)).c_str(), it.choice.in_flight);
-  print_way("library", it.choice.library_s, it.library_wire, it);
-  if (it.choice.tested_s > 0) print_way("nonblocking", it.choice.tested_s, it.tested_wire, it);
-  print_way("hierarchical", it.choice.hierarchical_s, it.hierarchical_wire, it);
+  print_alternative("library", it.choice.library_s, it.library_wire, it);
+  if (it.choice.tested_s > 0) print_alternative("nonblocking", it.choice.tested_s, it.tested_wire, it);
+  print_alternative("hierarchical", it.choice.hierarchical_s, it.hierarchical_wire, it);
 }
 
 void print_json(const CollectiveQuestion& question, const Answer& it) {
@@ -159,4 +159,4 @@ void explain_collective(const CollectiveQuestion& question, bool json) {
   json ? print_json(question, it) : print_text(question, it);
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline cli

@@ -3,7 +3,7 @@
 // `bestride explain --collective NAME ...`: whether a collective would be hierarchical here, and why.
 #include <string>
 
-namespace bestride {
+namespace bestride::inline cli {
 
 struct CollectiveQuestion {
   std::string collective;    ///< as name(Collective) prints it; empty: no question about a collective
@@ -16,4 +16,4 @@ struct CollectiveQuestion {
 /// Prints the answer; ends the command if the question is invalid.
 void explain_collective(const CollectiveQuestion& question, bool json);
 
-}  // namespace bestride
+}  // namespace bestride::inline cli

@@ -16,7 +16,7 @@
 #include "telemetry/json_writer.hpp"
 #include "telemetry/quantity.hpp"
 
-namespace bestride {
+namespace bestride::inline cli {
 namespace {
 
 void say(const char* what, const std::string& text) { std::printf("%-10s %s\n", what, text.c_str()); }
@@ -199,4 +199,4 @@ void add_explain(CLI::App& app) {
   });
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline cli

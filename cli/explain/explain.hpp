@@ -5,6 +5,6 @@ namespace CLI {
 class App;
 }
 
-namespace bestride {
+namespace bestride::inline cli {
 void add_explain(CLI::App& app);
 }

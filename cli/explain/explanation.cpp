@@ -12,7 +12,7 @@
 #include "kernels/cuda/launch/sketch.hpp"
 #include "kernels/packer.hpp"
 
-namespace bestride {
+namespace bestride::inline cli {
 namespace {
 
 /// Size in bytes of the basic type of all leaves of a tree; 0 if the leaves differ or are pair types.
@@ -150,4 +150,4 @@ Result<Explanation> explain(const Question& question) {
   return it;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline cli

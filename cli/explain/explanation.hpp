@@ -7,7 +7,7 @@
 #include "datatype/expression.hpp"
 #include "perfmodel/choose/chooser.hpp"
 
-namespace bestride {
+namespace bestride::inline cli {
 
 struct Question {
   std::string type;  ///< in the syntax of datatype/expression.hpp
@@ -39,4 +39,4 @@ struct Explanation {
 /// Errors: in the type expression (with its column), in the count, or a size beyond 62 bits.
 Result<Explanation> explain(const Question& question);
 
-}  // namespace bestride
+}  // namespace bestride::inline cli

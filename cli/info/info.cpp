@@ -19,7 +19,7 @@
 #include "perfmodel/profile/profile.hpp"
 #include "telemetry/json_writer.hpp"
 
-namespace bestride {
+namespace bestride::inline cli {
 namespace {
 
 struct InfoOptions {
@@ -142,4 +142,4 @@ void add_info(CLI::App& app) {
   });
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline cli

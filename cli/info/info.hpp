@@ -8,8 +8,8 @@ namespace CLI {
 class App;
 }
 
-namespace bestride {
+namespace bestride::inline cli {
 void add_info(CLI::App& app);
 /// The text of docs/variables.md, from the table in base/.
 std::string variables_page();
-}  // namespace bestride
+}  // namespace bestride::inline cli

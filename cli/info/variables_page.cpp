@@ -2,7 +2,7 @@
 #include "base/variables.hpp"
 #include "cli/info/info.hpp"
 
-namespace bestride {
+namespace bestride::inline cli {
 namespace {
 
 std::string type_text(const Variable& variable) {
@@ -45,4 +45,4 @@ std::string variables_page() {
   return page;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline cli

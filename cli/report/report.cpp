@@ -17,7 +17,7 @@
 #include "cli/common/command.hpp"
 #include "telemetry/ledger.hpp"
 
-namespace bestride {
+namespace bestride::inline cli {
 namespace {
 
 using Json = nlohmann::json;
@@ -89,4 +89,4 @@ void add_report(CLI::App& app) {
   command->callback([paths] { report(*paths); });
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline cli

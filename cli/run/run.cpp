@@ -18,7 +18,7 @@
 #include "cli/common/shell.hpp"
 #include "perfmodel/profile/profile.hpp"
 
-namespace bestride {
+namespace bestride::inline cli {
 namespace {
 
 struct RunOptions {
@@ -141,4 +141,4 @@ void add_run(CLI::App& app, std::vector<std::string>& words) {
   command->callback([options] { run(*options); });
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline cli

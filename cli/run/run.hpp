@@ -9,8 +9,8 @@ namespace CLI {
 class App;
 }
 
-namespace bestride {
+namespace bestride::inline cli {
 /// Removes the job's command (the words from the first "--" on) from `words`, because CLI11 would parse the launcher's
 /// options as options of this command.
 void add_run(CLI::App& app, std::vector<std::string>& words);
-}  // namespace bestride
+}  // namespace bestride::inline cli

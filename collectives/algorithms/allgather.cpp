@@ -10,7 +10,7 @@
 #include "collectives/core/peer_pieces.hpp"
 #include "collectives/core/relays.hpp"
 
-namespace bestride {
+namespace bestride::inline collectives {
 namespace {
 
 constexpr int max_pairs_at_a_time = 16;
@@ -24,10 +24,10 @@ int pairs_at_a_time(const Hierarchy& h) noexcept {
   return std::clamp((h.nodes() - 1) * h.max_lanes(), 1, max_pairs_at_a_time);
 }
 
-class Share {
+class AllgatherAlgorithm {
  public:
-  Share(Hierarchy& hierarchy, const NodeVectors& vectors, const RelayPlan& plan, PipelineSettings pipeline,
-        std::int64_t unit, PieceObserver* kept, PieceCode* code)
+  AllgatherAlgorithm(Hierarchy& hierarchy, const NodeVectors& vectors, const RelayPlan& plan, PipelineSettings pipeline,
+                     std::int64_t unit, PieceObserver* kept, PieceCode* code)
       : h_(hierarchy),
         vectors_(vectors),
         plan_(plan),
@@ -63,7 +63,8 @@ class Share {
   /// group of pairs follows.
   class Arrivals {
    public:
-    Arrivals(const Share& share, const std::vector<Peer>& from) : together_(static_cast<std::size_t>(share.pairs_)) {
+    Arrivals(const AllgatherAlgorithm& share, const std::vector<Peer>& from)
+        : together_(static_cast<std::size_t>(share.pairs_)) {
       for (const Peer& peer : from)
         for (const PeerMessage leg : {PeerMessage::own, PeerMessage::onward})
           legs_.emplace_back(share.plan_, share.cut_, peer.node, share.h_.node(), peer.lanes, leg);
@@ -247,8 +248,8 @@ Task allgather(Hierarchy& hierarchy, const NodeVectors& vectors, PipelineSetting
     // Encoded forms of short pieces are longer in total.
     if (!plan.even() || !code) pipeline = pipeline.finer(longest, plan.even() ? 32 : 10);
   }
-  Share work(hierarchy, vectors, plan, pipeline, unit, kept, code);
+  AllgatherAlgorithm work(hierarchy, vectors, plan, pipeline, unit, kept, code);
   co_await work.run();
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline collectives

@@ -21,7 +21,7 @@
 #include "collectives/core/node_vectors.hpp"
 #include "collectives/core/task.hpp"
 
-namespace bestride {
+namespace bestride::inline collectives {
 
 /// Receives a copy of what this rank receives, to keep it.
 class PieceObserver {
@@ -55,4 +55,4 @@ class PieceCode {
 Task allgather(Hierarchy& hierarchy, const NodeVectors& vectors, PipelineSettings pipeline, std::int64_t unit = 1,
                PieceObserver* kept = nullptr, PieceCode* code = nullptr);
 
-}  // namespace bestride
+}  // namespace bestride::inline collectives

@@ -9,7 +9,7 @@
 #include "collectives/testing/simulated_job.hpp"
 #include "collectives/testing/test_blocks.hpp"
 
-namespace bestride {
+namespace bestride::inline collectives {
 namespace {
 
 /// The blocks of every rank as node vectors.
@@ -187,4 +187,4 @@ TEST(Allgather, OfUnequalNodesLoadsTheBusiestLinkWithWhatItMustCarry) {
 }
 
 }  // namespace
-}  // namespace bestride
+}  // namespace bestride::inline collectives

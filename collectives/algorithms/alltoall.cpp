@@ -8,12 +8,12 @@
 #include "collectives/core/node_vectors.hpp"
 #include "collectives/core/pieces.hpp"
 
-namespace bestride {
+namespace bestride::inline collectives {
 namespace {
 
-class Exchange {
+class AlltoallAlgorithm {
  public:
-  Exchange(Hierarchy& hierarchy, const Operands& input, const Operands& output, PipelineSettings pipeline)
+  AlltoallAlgorithm(Hierarchy& hierarchy, const Operands& input, const Operands& output, PipelineSettings pipeline)
       : h_(hierarchy),
         input_(input),
         output_(output),
@@ -45,7 +45,7 @@ class Exchange {
   /// ends compute the same order.
   class Turns {
    public:
-    Turns(const Exchange& of, bool sent) noexcept : of_(of), sent_(sent) {}
+    Turns(const AlltoallAlgorithm& of, bool sent) noexcept : of_(of), sent_(sent) {}
     bool next() noexcept {
       const int nodes = of_.h_.nodes();
       for (;;) {
@@ -79,7 +79,7 @@ class Exchange {
       return parts_ == 1 ? (step_ - 1) % ranks : carrier_of(part, ranks, parts_);
     }
 
-    const Exchange& of_;
+    const AlltoallAlgorithm& of_;
     const bool sent_;
     int step_ = 0, parts_ = 0, part_ = 0;
     std::int64_t bytes_ = 0, pieces_ = 0, index_ = 0;
@@ -301,8 +301,8 @@ class Exchange {
 }  // namespace
 
 Task alltoall(Hierarchy& hierarchy, const Operands& input, const Operands& output, PipelineSettings pipeline) {
-  Exchange work(hierarchy, input, output, pipeline);
+  AlltoallAlgorithm work(hierarchy, input, output, pipeline);
   co_await work.run();
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline collectives

@@ -13,10 +13,10 @@
 #include "collectives/core/operand.hpp"
 #include "collectives/core/task.hpp"
 
-namespace bestride {
+namespace bestride::inline collectives {
 
 /// `input.of(r)` goes to rank r, `output.of(r)` comes from rank r. Input and output must not overlap. All arguments
 /// outlive the task.
 Task alltoall(Hierarchy& hierarchy, const Operands& input, const Operands& output, PipelineSettings pipeline);
 
-}  // namespace bestride
+}  // namespace bestride::inline collectives

@@ -6,7 +6,7 @@
 #include "collectives/testing/simulated_job.hpp"
 #include "collectives/testing/test_blocks.hpp"
 
-namespace bestride {
+namespace bestride::inline collectives {
 namespace {
 
 /// One rank in a call with blocks of `bytes`.
@@ -90,4 +90,4 @@ TEST(Alltoall, WhatIsShortGoesInOneMessageForEachPairOfNodesSpreadOverTheRanks) 
 }
 
 }  // namespace
-}  // namespace bestride
+}  // namespace bestride::inline collectives

@@ -6,12 +6,12 @@
 
 #include "collectives/core/pieces.hpp"
 
-namespace bestride {
+namespace bestride::inline collectives {
 namespace {
 
-class Broadcast {
+class BcastAlgorithm {
  public:
-  Broadcast(Hierarchy& hierarchy, Operand data, int root, PipelineSettings pipeline)
+  BcastAlgorithm(Hierarchy& hierarchy, Operand data, int root, PipelineSettings pipeline)
       : h_(hierarchy),
         data_(data),
         root_(root),
@@ -116,8 +116,8 @@ class Broadcast {
 }  // namespace
 
 Task bcast(Hierarchy& hierarchy, Operand data, int root, PipelineSettings pipeline) {
-  Broadcast work(hierarchy, data, root, pipeline);
+  BcastAlgorithm work(hierarchy, data, root, pipeline);
   co_await work.run();
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline collectives

@@ -11,9 +11,9 @@
 #include "collectives/core/operand.hpp"
 #include "collectives/core/task.hpp"
 
-namespace bestride {
+namespace bestride::inline collectives {
 
 /// `data` has the same size on all ranks. It is read on `root` and written on the others.
 Task bcast(Hierarchy& hierarchy, Operand data, int root, PipelineSettings pipeline);
 
-}  // namespace bestride
+}  // namespace bestride::inline collectives

@@ -6,7 +6,7 @@
 #include "collectives/testing/simulated_job.hpp"
 #include "collectives/testing/test_blocks.hpp"
 
-namespace bestride {
+namespace bestride::inline collectives {
 namespace {
 
 TEST(Broadcast, GivesEveryRankTheRootsBytesAndCrossesEveryLinkOnce) {
@@ -38,4 +38,4 @@ TEST(Broadcast, GivesEveryRankTheRootsBytesAndCrossesEveryLinkOnce) {
 }
 
 }  // namespace
-}  // namespace bestride
+}  // namespace bestride::inline collectives

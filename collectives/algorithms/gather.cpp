@@ -7,12 +7,13 @@
 
 #include "collectives/core/pieces.hpp"
 
-namespace bestride {
+namespace bestride::inline collectives {
 namespace {
 
-class Collect {
+class GatherAlgorithm {
  public:
-  Collect(Hierarchy& hierarchy, const NodeVectors& vectors, int root, PipelineSettings pipeline, std::int64_t unit)
+  GatherAlgorithm(Hierarchy& hierarchy, const NodeVectors& vectors, int root, PipelineSettings pipeline,
+                  std::int64_t unit)
       : h_(hierarchy),
         vectors_(vectors),
         root_(root),
@@ -178,8 +179,8 @@ class Collect {
 }  // namespace
 
 Task gather(Hierarchy& hierarchy, const NodeVectors& vectors, int root, PipelineSettings pipeline, std::int64_t unit) {
-  Collect work(hierarchy, vectors, root, pipeline, unit);
+  GatherAlgorithm work(hierarchy, vectors, root, pipeline, unit);
   co_await work.run();
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline collectives

@@ -10,7 +10,7 @@
 #include "collectives/core/node_vectors.hpp"
 #include "collectives/core/task.hpp"
 
-namespace bestride {
+namespace bestride::inline collectives {
 
 /// `vectors`: on `root`, all vectors; on entry its own part is filled in, and the rest is filled in by the task. On
 /// every other rank, bytes() and part() are valid for all nodes, but only its own part has data; it is read, and
@@ -18,4 +18,4 @@ namespace bestride {
 Task gather(Hierarchy& hierarchy, const NodeVectors& vectors, int root, PipelineSettings pipeline,
             std::int64_t unit = 1);
 
-}  // namespace bestride
+}  // namespace bestride::inline collectives

@@ -6,7 +6,7 @@
 
 #include "collectives/algorithms/gather.hpp"
 
-namespace bestride {
+namespace bestride::inline collectives {
 namespace {
 
 /// The result of a segment. On the root it is in the root's buffer; elsewhere it is the lanes of this rank, in the
@@ -67,4 +67,4 @@ Task reduce(Hierarchy& hierarchy, Operand input, Operand output, int root, const
   }
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline collectives

@@ -9,7 +9,7 @@
 #include "collectives/algorithms/reduce_to_owners.hpp"
 #include "collectives/core/operand.hpp"
 
-namespace bestride {
+namespace bestride::inline collectives {
 
 /// The largest segment in bytes, a multiple of an element; the same on all members. 0: an element does not fit.
 std::int64_t reduce_segment(const Hierarchy& hierarchy, std::int64_t element_bytes) noexcept;
@@ -20,4 +20,4 @@ std::int64_t reduce_segment(const Hierarchy& hierarchy, std::int64_t element_byt
 Task reduce(Hierarchy& hierarchy, Operand input, Operand output, int root, const Reduction& reduction,
             const ReductionOrder& order, PipelineSettings pipeline, std::int64_t segment);
 
-}  // namespace bestride
+}  // namespace bestride::inline collectives

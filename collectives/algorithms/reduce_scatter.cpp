@@ -12,7 +12,7 @@
 #include "collectives/core/relayed_vectors.hpp"
 #include "collectives/core/relays.hpp"
 
-namespace bestride {
+namespace bestride::inline collectives {
 namespace {
 
 /// A threshold that no difference between nodes reaches: nothing is relayed.
@@ -213,4 +213,4 @@ Task allreduce(Hierarchy& hierarchy, Operand input, Operand output, const Reduct
   co_await allgather(hierarchy, result, pipeline, reduction.element_bytes);
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline collectives

@@ -3,7 +3,7 @@
 // Reduce-scatter and allreduce, built from reduce_to_owners() and allgather().
 #include "collectives/algorithms/reduce_to_owners.hpp"
 
-namespace bestride {
+namespace bestride::inline collectives {
 
 /// Every rank has a block for every rank (`input`). At the end `output` holds the reduction of all ranks' blocks for
 /// this rank. The block for a given rank has the same size on all ranks. `output` is this rank's block, and may be the
@@ -23,4 +23,4 @@ Task reduce_to_lanes(Hierarchy& hierarchy, const NodeVectors& input, const NodeV
 Task allreduce(Hierarchy& hierarchy, Operand input, Operand output, const Reduction& reduction,
                const ReductionOrder& order, PipelineSettings pipeline);
 
-}  // namespace bestride
+}  // namespace bestride::inline collectives

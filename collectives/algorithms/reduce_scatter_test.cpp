@@ -9,7 +9,7 @@
 #include "collectives/testing/test_blocks.hpp"
 #include "collectives/testing/test_sums.hpp"
 
-namespace bestride {
+namespace bestride::inline collectives {
 namespace {
 
 /// Contiguous blocks of numbers.
@@ -169,4 +169,4 @@ TEST(ReductionOrder, ANodeOfAnAlignedRunSendsOnePartialResult) {
 }
 
 }  // namespace
-}  // namespace bestride
+}  // namespace bestride::inline collectives

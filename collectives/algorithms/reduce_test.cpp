@@ -7,7 +7,7 @@
 #include "collectives/testing/test_blocks.hpp"
 #include "collectives/testing/test_sums.hpp"
 
-namespace bestride {
+namespace bestride::inline collectives {
 namespace {
 
 /// Numbers that are contiguous, or every second one of an array.
@@ -139,4 +139,4 @@ TEST(ReduceToRoot, TheLongestSegmentsLanesFitIntoWhatIsKept) {
 }
 
 }  // namespace
-}  // namespace bestride
+}  // namespace bestride::inline collectives

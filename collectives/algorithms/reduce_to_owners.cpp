@@ -5,7 +5,7 @@
 #include <cstring>
 #include <vector>
 
-namespace bestride {
+namespace bestride::inline collectives {
 namespace {
 
 /// Buffers in staging: `in_flight` sent pieces per lane; two rounds of what the other nodes send for each lane of this
@@ -19,10 +19,10 @@ int round_buffers(const Hierarchy& h, const ReductionOrder& order) noexcept {
   return partials * h.max_lanes();
 }
 
-class Combine {
+class ReduceToOwnersAlgorithm {
  public:
-  Combine(Hierarchy& hierarchy, const NodeVectors& input, const Reduction& reduction, const ReductionOrder& order,
-          ResultSink& sink, PipelineSettings pipeline)
+  ReduceToOwnersAlgorithm(Hierarchy& hierarchy, const NodeVectors& input, const Reduction& reduction,
+                          const ReductionOrder& order, ResultSink& sink, PipelineSettings pipeline)
       : h_(hierarchy),
         input_(input),
         reduction_(reduction),
@@ -301,8 +301,8 @@ std::int64_t combine_piece(const Hierarchy& h, const ReductionOrder& order, std:
 
 Task reduce_to_owners(Hierarchy& hierarchy, const NodeVectors& input, const Reduction& reduction,
                       const ReductionOrder& order, ResultSink& sink, PipelineSettings pipeline) {
-  Combine work(hierarchy, input, reduction, order, sink, pipeline);
+  ReduceToOwnersAlgorithm work(hierarchy, input, reduction, order, sink, pipeline);
   co_await work.run();
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline collectives

@@ -11,7 +11,7 @@
 #include "collectives/core/reduction.hpp"
 #include "collectives/core/task.hpp"
 
-namespace bestride {
+namespace bestride::inline collectives {
 
 /// Takes the result piece by piece: the lanes of this rank, in the order of LanePieces.
 class ResultSink {
@@ -33,4 +33,4 @@ std::int64_t combine_piece(const Hierarchy& hierarchy, const ReductionOrder& ord
 Task reduce_to_owners(Hierarchy& hierarchy, const NodeVectors& input, const Reduction& reduction,
                       const ReductionOrder& order, ResultSink& sink, PipelineSettings pipeline);
 
-}  // namespace bestride
+}  // namespace bestride::inline collectives

@@ -7,12 +7,13 @@
 
 #include "collectives/core/pieces.hpp"
 
-namespace bestride {
+namespace bestride::inline collectives {
 namespace {
 
-class Distribute {
+class ScatterAlgorithm {
  public:
-  Distribute(Hierarchy& hierarchy, const NodeVectors& vectors, int root, PipelineSettings pipeline, std::int64_t unit)
+  ScatterAlgorithm(Hierarchy& hierarchy, const NodeVectors& vectors, int root, PipelineSettings pipeline,
+                   std::int64_t unit)
       : h_(hierarchy),
         vectors_(vectors),
         root_(root),
@@ -184,8 +185,8 @@ class Distribute {
 }  // namespace
 
 Task scatter(Hierarchy& hierarchy, const NodeVectors& vectors, int root, PipelineSettings pipeline, std::int64_t unit) {
-  Distribute work(hierarchy, vectors, root, pipeline, unit);
+  ScatterAlgorithm work(hierarchy, vectors, root, pipeline, unit);
   co_await work.run();
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline collectives

@@ -10,7 +10,7 @@
 #include "collectives/core/node_vectors.hpp"
 #include "collectives/core/task.hpp"
 
-namespace bestride {
+namespace bestride::inline collectives {
 
 /// `vectors`: on `root`, all vectors, which are read; the root's own part must already be in its place. On every other
 /// rank, bytes() and part() are valid for all nodes, but only its own part has memory, and it is written. Lanes are cut
@@ -18,4 +18,4 @@ namespace bestride {
 Task scatter(Hierarchy& hierarchy, const NodeVectors& vectors, int root, PipelineSettings pipeline,
              std::int64_t unit = 1);
 
-}  // namespace bestride
+}  // namespace bestride::inline collectives

@@ -6,7 +6,7 @@
 #include "collectives/testing/simulated_job.hpp"
 #include "collectives/testing/test_blocks.hpp"
 
-namespace bestride {
+namespace bestride::inline collectives {
 namespace {
 
 /// Two calls with different roots. Each rank begins the second as soon as it has completed the first.
@@ -61,4 +61,4 @@ TEST(Scatter, BringsEveryRankItsBlockAndLeavesTheRootsNodeOnce) {
 }
 
 }  // namespace
-}  // namespace bestride
+}  // namespace bestride::inline collectives

@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-namespace bestride {
+namespace bestride::inline collectives {
 namespace {
 
 constexpr std::int64_t words_bytes = sizeof(AgreedWords);
@@ -55,4 +55,4 @@ Task agree(Hierarchy& h, AgreedWords& words, AgreementScope reach) {
   channels.publish(ChannelKind::own);
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline collectives

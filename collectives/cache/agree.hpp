@@ -10,7 +10,7 @@
 #include "collectives/core/hierarchy.hpp"
 #include "collectives/core/task.hpp"
 
-namespace bestride {
+namespace bestride::inline collectives {
 
 struct AgreedWords {
   std::uint64_t word[4] = {};
@@ -29,4 +29,4 @@ enum class AgreementScope {
 /// The task ends only after all ranks in scope have begun.
 Task agree(Hierarchy& hierarchy, AgreedWords& words, AgreementScope reach);
 
-}  // namespace bestride
+}  // namespace bestride::inline collectives

@@ -6,7 +6,7 @@
 #include "collectives/testing/simulated_job.hpp"
 #include "collectives/testing/test_blocks.hpp"
 
-namespace bestride {
+namespace bestride::inline collectives {
 namespace {
 
 TEST(Agreement, GivesTheConjunctionOfAllWithinReachForAFewBytes) {
@@ -47,4 +47,4 @@ TEST(Agreement, GivesTheConjunctionOfAllWithinReachForAFewBytes) {
 }
 
 }  // namespace
-}  // namespace bestride
+}  // namespace bestride::inline collectives

@@ -9,7 +9,7 @@
 #include "collectives/cache/delta_code.hpp"
 #include "collectives/cache/lookup.hpp"
 
-namespace bestride {
+namespace bestride::inline collectives {
 namespace {
 
 /// Piece size for differences. With 5 % of the words changed, 16 KiB pieces sent 1.05 times the bytes of 128 KiB
@@ -106,4 +106,4 @@ Task cached_allgather(Hierarchy& hierarchy, const RankBlocks& vectors, CacheTabl
   co_await work.run();
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline collectives

@@ -15,7 +15,7 @@
 #include "collectives/core/node_vectors.hpp"
 #include "collectives/core/task.hpp"
 
-namespace bestride {
+namespace bestride::inline collectives {
 
 /// `vectors`: as for allgather(), with this rank's block filled in. All members must call with tables that were made
 /// alike and saw the same calls. Each arena has at least the table's budget, or is empty. All arguments outlive the
@@ -23,4 +23,4 @@ namespace bestride {
 Task cached_allgather(Hierarchy& hierarchy, const RankBlocks& vectors, CacheTable& table, Arena& arena,
                       PipelineSettings pipeline);
 
-}  // namespace bestride
+}  // namespace bestride::inline collectives

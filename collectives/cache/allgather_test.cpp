@@ -10,7 +10,7 @@
 
 #include "collectives/cache/cached_job.hpp"
 
-namespace bestride {
+namespace bestride::inline collectives {
 namespace {
 
 constexpr std::int64_t kibibyte = 1024;
@@ -343,4 +343,4 @@ TEST(CachedAllgather, ARankThatCantHaveMorePagesFindsWhatItHas) {
 }
 
 }  // namespace
-}  // namespace bestride
+}  // namespace bestride::inline collectives

@@ -8,7 +8,7 @@
 
 #include "base/message.hpp"
 
-namespace bestride {
+namespace bestride::inline collectives {
 
 Arena::Arena(std::byte* memory, std::int64_t bytes, int file)
     : memory_(memory),
@@ -35,4 +35,4 @@ bool Arena::reserve(std::int64_t offset, std::int64_t bytes) noexcept {
   return true;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline collectives

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace bestride {
+namespace bestride::inline collectives {
 
 /// The view of one rank; owns nothing. Used by one thread at a time.
 class Arena {
@@ -39,4 +39,4 @@ class Arena {
   std::vector<bool> reserved_;  ///< by chunk of a file: reserved by this rank; never released
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline collectives

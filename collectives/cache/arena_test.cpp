@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace bestride {
+namespace bestride::inline collectives {
 namespace {
 
 constexpr std::int64_t page = 4096, chunk = Arena::chunk;
@@ -79,4 +79,4 @@ TEST(Arena, PagesThatCantBeHadAreNoMemory) {
 }
 
 }  // namespace
-}  // namespace bestride
+}  // namespace bestride::inline collectives

@@ -7,7 +7,7 @@
 
 #include "kernels/hash.hpp"
 
-namespace bestride {
+namespace bestride::inline collectives {
 namespace {
 
 constexpr std::int64_t alignment = 64;
@@ -188,4 +188,4 @@ void CacheTable::evict(std::uint16_t id) noexcept {
   free_.push_back(id);
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline collectives

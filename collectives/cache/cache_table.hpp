@@ -25,7 +25,7 @@
 
 #include "collectives/cache/own_block.hpp"
 
-namespace bestride {
+namespace bestride::inline collectives {
 
 /// The same on all members.
 struct CacheLimits {
@@ -154,4 +154,4 @@ class CacheTable {
   std::unique_ptr<std::uint16_t[]> samples_;  ///< not touched before its first use
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline collectives

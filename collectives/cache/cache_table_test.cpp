@@ -6,7 +6,7 @@
 #include <map>
 #include <random>
 
-namespace bestride {
+namespace bestride::inline collectives {
 namespace {
 
 CacheTable::Call call_of(CacheTable& table, std::vector<std::int64_t> blocks) {
@@ -163,4 +163,4 @@ TEST(CacheTable, EntriesNeverOverlap) {
 }
 
 }  // namespace
-}  // namespace bestride
+}  // namespace bestride::inline collectives

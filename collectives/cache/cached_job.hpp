@@ -8,7 +8,7 @@
 #include "collectives/testing/test_blocks.hpp"
 #include "collectives/testing/test_codes.hpp"
 
-namespace bestride {
+namespace bestride::inline collectives {
 
 inline constexpr std::int64_t agreement = 6 * 32;  ///< bytes that a node sends for it, at most, with up to 64 nodes
 
@@ -191,4 +191,4 @@ class CachedJob {
   std::vector<std::int64_t> before_;
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline collectives

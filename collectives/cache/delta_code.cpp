@@ -6,7 +6,7 @@
 #include "collectives/cache/own_block.hpp"
 #include "kernels/delta/delta.hpp"
 
-namespace bestride {
+namespace bestride::inline collectives {
 namespace {
 
 /// True if so much of the piece has changed that a delta would not be shorter. It is estimated from a sample, because
@@ -46,4 +46,4 @@ bool DeltaCode::decode(int node, Range range, const std::byte* encoded, std::int
   return delta::apply(encoded, bytes, piece, range.length());
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline collectives

@@ -5,7 +5,7 @@
 
 #include "collectives/algorithms/allgather.hpp"
 
-namespace bestride {
+namespace bestride::inline collectives {
 
 /// Reads `base` during the allgather; it must not change.
 class DeltaCode final : public PieceCode {
@@ -30,4 +30,4 @@ class DeltaCode final : public PieceCode {
   std::int64_t saved_ = 0;
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline collectives

@@ -5,7 +5,7 @@
 
 #include "collectives/cache/agree.hpp"
 
-namespace bestride {
+namespace bestride::inline collectives {
 
 Lookup::Lookup(Hierarchy& hierarchy, const NodeVectors& vectors, const OwnBlock& own, CacheTable& table, Arena& arena,
                std::uint32_t coding)
@@ -93,4 +93,4 @@ void Lookup::written() noexcept {
   entry->held = true;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline collectives

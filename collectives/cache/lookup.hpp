@@ -11,7 +11,7 @@
 #include "collectives/core/node_vectors.hpp"
 #include "collectives/core/task.hpp"
 
-namespace bestride {
+namespace bestride::inline collectives {
 
 class Lookup {
  public:
@@ -62,4 +62,4 @@ class Lookup {
   std::uint16_t sample_[OwnBlock::sample_words];
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline collectives

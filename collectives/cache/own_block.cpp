@@ -6,7 +6,7 @@
 
 #include "kernels/hash.hpp"
 
-namespace bestride {
+namespace bestride::inline collectives {
 
 std::uint64_t OwnBlock::hash_on(std::uint64_t before, std::int64_t index) const noexcept {
   const Range range = piece_of({0, bytes_}, index, step_);
@@ -21,8 +21,8 @@ bool OwnBlock::equals(const std::byte* older, std::int64_t index) const noexcept
 const std::byte* OwnBytes::read(Range range) const noexcept {
   const Range there{begin_ + range.first, begin_ + range.last};
   if (const std::byte* here = vectors_.at(node_, there)) return here;
-  vectors_.read(node_, there, room_);
-  return room_;
+  vectors_.read(node_, there, buffer_);
+  return buffer_;
 }
 
 int OwnBytes::samples() const noexcept { return static_cast<int>(std::min<std::int64_t>(sample_words, bytes() / 2)); }
@@ -37,4 +37,4 @@ void OwnBytes::sample(std::uint16_t* words) const noexcept {
   }
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline collectives

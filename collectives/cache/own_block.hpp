@@ -7,7 +7,7 @@
 
 #include "collectives/core/node_vectors.hpp"
 
-namespace bestride {
+namespace bestride::inline collectives {
 
 class OwnBlock {
  public:
@@ -42,13 +42,13 @@ class OwnBlock {
 /// The bytes themselves.
 class OwnBytes final : public OwnBlock {
  public:
-  /// `vectors` and `room` (of `step` bytes) outlive this object.
-  OwnBytes(const NodeVectors& vectors, int node, int local_rank, std::byte* room) noexcept
+  /// `vectors` and `buffer` (of `step` bytes) outlive this object.
+  OwnBytes(const NodeVectors& vectors, int node, int local_rank, std::byte* buffer) noexcept
       : OwnBlock(vectors.part(node, local_rank).length()),
         vectors_(vectors),
         node_(node),
         begin_(vectors.part(node, local_rank).first),
-        room_(room) {}
+        buffer_(buffer) {}
 
   int samples() const noexcept override;
   void sample(std::uint16_t* words) const noexcept override;
@@ -59,7 +59,7 @@ class OwnBytes final : public OwnBlock {
   const NodeVectors& vectors_;
   const int node_;
   const std::int64_t begin_;  ///< in the node's vector
-  std::byte* room_;
+  std::byte* buffer_;
 };
 
 /// A pseudo-random number for each i, the same on every machine (the finaliser of SplitMix64). Sample places follow no
@@ -71,4 +71,4 @@ constexpr std::uint64_t scattered(std::uint64_t i) noexcept {
   return i ^ (i >> 31);
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline collectives

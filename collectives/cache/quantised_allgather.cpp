@@ -10,7 +10,7 @@
 #include "collectives/quantised/operand_coder.hpp"
 #include "kernels/quantise/quantise.hpp"
 
-namespace bestride {
+namespace bestride::inline collectives {
 namespace {
 
 constexpr std::int64_t all_numbers = std::numeric_limits<std::int64_t>::max();
@@ -91,4 +91,4 @@ Task cached_quantised_allgather(Hierarchy& h, Operand own, const Operands& all, 
   lookup.written();
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline collectives

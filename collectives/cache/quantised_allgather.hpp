@@ -9,10 +9,10 @@
 #include "collectives/cache/cache_table.hpp"
 #include "collectives/quantised/quantised_collectives.hpp"
 
-namespace bestride {
+namespace bestride::inline collectives {
 
 /// As quantised_allgather(), with the tables and arenas of cached_allgather(). Calls of both may be mixed.
 Task cached_quantised_allgather(Hierarchy& hierarchy, Operand own, const Operands& all, NumberFormat format,
                                 CodeBits bits, CacheTable& table, Arena& arena, PipelineSettings pipeline);
 
-}  // namespace bestride
+}  // namespace bestride::inline collectives

@@ -7,7 +7,7 @@
 
 #include "collectives/cache/cached_job.hpp"
 
-namespace bestride {
+namespace bestride::inline collectives {
 namespace {
 
 using test::all_bits;
@@ -179,4 +179,4 @@ TEST(CachedQuantisedAllgather, LongBlocksTogetherOrNot) {
 }
 
 }  // namespace
-}  // namespace bestride
+}  // namespace bestride::inline collectives

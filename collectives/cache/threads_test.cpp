@@ -8,7 +8,7 @@
 
 #include "collectives/cache/cached_job.hpp"
 
-namespace bestride {
+namespace bestride::inline collectives {
 namespace {
 
 TEST(CachedAllgatherThreads, RanksOfANodeStoreAndReadOneArena) {
@@ -54,4 +54,4 @@ TEST(CachedAllgatherThreads, RanksOfANodeStoreAndReadOneArena) {
 }
 
 }  // namespace
-}  // namespace bestride
+}  // namespace bestride::inline collectives

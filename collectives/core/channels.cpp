@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collectives/core/channels.hpp"
 
-namespace bestride {
+namespace bestride::inline collectives {
 namespace {
 constexpr std::size_t line = 64;
 }
@@ -65,4 +65,4 @@ void Channels::take(int from, ChannelKind stream) noexcept {
   taken(other, rank_).store(++cursors_[other], std::memory_order_release);
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline collectives

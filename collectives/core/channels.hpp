@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace bestride {
+namespace bestride::inline collectives {
 
 enum class ChannelKind : int {
   own,      ///< what the rank had at the start of the collective, in the order of its pieces
@@ -74,4 +74,4 @@ class Channels {
   int readers_[2][ChannelShape::slots] = {};
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline collectives

@@ -6,7 +6,7 @@
 #include <new>
 #include <utility>
 
-namespace bestride {
+namespace bestride::inline collectives {
 
 Hierarchy::Hierarchy(Topology topology, int rank, Transport& transport, Channels channels)
     : topology_(std::move(topology)),
@@ -24,4 +24,4 @@ Hierarchy::Hierarchy(Topology topology, int rank, Transport& transport, Channels
 
 Hierarchy::~Hierarchy() { munmap(staging_, staging_bytes + intermediate_bytes); }
 
-}  // namespace bestride
+}  // namespace bestride::inline collectives

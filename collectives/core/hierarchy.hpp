@@ -15,7 +15,7 @@
 #include "collectives/core/transport.hpp"
 #include "model/topology.hpp"
 
-namespace bestride {
+namespace bestride::inline collectives {
 
 /// Piece size and number of messages in flight. Equal on all members.
 struct PipelineSettings {
@@ -84,4 +84,4 @@ class Hierarchy {
   std::byte* staging_;  ///< staging memory, followed by the kept memory
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline collectives

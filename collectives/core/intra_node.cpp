@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace bestride {
+namespace bestride::inline collectives {
 
 IntraNodeExchange::IntraNodeExchange(Hierarchy& hierarchy, const NodeVectors& vectors, std::int64_t piece)
     : h_(hierarchy), vectors_(vectors), piece_(piece), taken_(static_cast<std::size_t>(hierarchy.local_ranks())) {
@@ -47,4 +47,4 @@ Task IntraNodeExchange::take(int q) {
   }
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline collectives

@@ -9,7 +9,7 @@
 #include "collectives/core/node_vectors.hpp"
 #include "collectives/core/task.hpp"
 
-namespace bestride {
+namespace bestride::inline collectives {
 
 class IntraNodeExchange {
  public:
@@ -32,4 +32,4 @@ class IntraNodeExchange {
   std::vector<std::int64_t> taken_;  ///< by local rank: the offset up to which its part has arrived
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline collectives

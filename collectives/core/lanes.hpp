@@ -10,7 +10,7 @@
 
 #include "model/topology.hpp"
 
-namespace bestride {
+namespace bestride::inline collectives {
 
 struct Range {
   std::int64_t first = 0, last = 0;
@@ -51,4 +51,4 @@ inline int carrier(const Topology& topology, int node, int lane) noexcept {
       carrier_of(lane, static_cast<int>(ranks.size()), topology.max_ranks_per_node()))];
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline collectives

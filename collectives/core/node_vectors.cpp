@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace bestride {
+namespace bestride::inline collectives {
 
 std::vector<std::int64_t> bytes_of(const NodeVectors& vectors, int nodes) {
   std::vector<std::int64_t> bytes;
@@ -70,4 +70,4 @@ Range EvenParts::part(int node, int local_rank) const noexcept {
   return {lane(node, own.first, lanes, unit_).first, lane(node, own.last - 1, lanes, unit_).last};
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline collectives

@@ -9,7 +9,7 @@
 #include "collectives/core/operand.hpp"
 #include "model/topology.hpp"
 
-namespace bestride {
+namespace bestride::inline collectives {
 
 class NodeVectors {
  public:
@@ -90,4 +90,4 @@ class EvenParts final : public NodeVectors {
   Range segment_;
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline collectives

@@ -8,7 +8,7 @@
 
 #include "kernels/packer.hpp"
 
-namespace bestride {
+namespace bestride::inline collectives {
 
 /// A view: it owns neither the buffer nor the packer.
 class Operand {
@@ -75,4 +75,4 @@ class SingleBlock final : public Operands {
   const Operand own_;
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline collectives

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace bestride {
+namespace bestride::inline collectives {
 
 std::vector<Peer> peers_of(const Hierarchy& h, int local_rank, bool ahead) {
   std::vector<Peer> peers;
@@ -37,4 +37,4 @@ bool PeerPieces::next() noexcept {
   return false;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline collectives

@@ -11,7 +11,7 @@
 #include "collectives/core/pieces.hpp"
 #include "collectives/core/relays.hpp"
 
-namespace bestride {
+namespace bestride::inline collectives {
 
 /// A rank of another node, and the lanes that both this rank and that one carry.
 struct Peer {
@@ -79,4 +79,4 @@ class RelayProgress {
   std::vector<std::int64_t> reached_;
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline collectives

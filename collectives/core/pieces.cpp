@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace bestride {
+namespace bestride::inline collectives {
 
 LanePieces::LanePieces(std::int64_t bytes, PieceLayout cut, Lanes lanes) noexcept
     : bytes_(bytes), cut_(cut), lanes_(lanes), lane_(lanes.first) {
@@ -30,4 +30,4 @@ bool OtherNodesPieces::next() noexcept {
   return false;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline collectives

@@ -6,7 +6,7 @@
 #include "collectives/core/lanes.hpp"
 #include "collectives/core/node_vectors.hpp"
 
-namespace bestride {
+namespace bestride::inline collectives {
 
 /// How node vectors are cut into pieces. Equal on all ranks.
 struct PieceLayout {
@@ -72,4 +72,4 @@ class OtherNodesPieces {
   LanePieces piece_;
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline collectives

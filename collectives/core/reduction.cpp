@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <bit>
 
-namespace bestride {
+namespace bestride::inline collectives {
 
 ReductionOrder::ReductionOrder(const Topology& topology, bool ordered) : ordered_(ordered) {
   std::vector<std::vector<Subtree>> by_node(static_cast<std::size_t>(topology.nodes()));
@@ -38,4 +38,4 @@ void ReductionOrder::add(const Topology& topology, int first, int last, std::vec
   add(topology, middle, last, by_node);
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline collectives

@@ -14,7 +14,7 @@
 #include "collectives/core/wire_coding.hpp"
 #include "model/topology.hpp"
 
-namespace bestride {
+namespace bestride::inline collectives {
 
 class Reduction {
  public:
@@ -69,4 +69,4 @@ class ReductionOrder {
   std::vector<int> begins_;
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline collectives

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace bestride {
+namespace bestride::inline collectives {
 
 RelayedVectors::RelayedVectors(const NodeVectors& vectors, const RelayPlan& plan, int nodes)
     : vectors_(vectors), plan_(plan), begins_(static_cast<std::size_t>(nodes)) {
@@ -35,4 +35,4 @@ void RelayedVectors::write(int node, Range range, const void* from) const noexce
       vectors_.write(met.node, met.range, static_cast<const std::byte*>(from) + met.offset);
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline collectives

@@ -8,7 +8,7 @@
 #include "collectives/core/node_vectors.hpp"
 #include "collectives/core/relays.hpp"
 
-namespace bestride {
+namespace bestride::inline collectives {
 
 /// A view of the vectors. It has no parts: the original vectors say which rank gets what.
 class RelayedVectors final : public NodeVectors {
@@ -40,4 +40,4 @@ class RelayedVectors final : public NodeVectors {
   std::vector<std::vector<std::int64_t>> begins_;  ///< by node: where its ranges begin in its vector, and the end
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline collectives

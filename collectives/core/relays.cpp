@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
-namespace bestride {
+namespace bestride::inline collectives {
 
 RelayPlan::RelayPlan(std::span<const std::int64_t> bytes, std::int64_t unit, std::int64_t worth, Copies copies) {
   const auto nodes = static_cast<std::int64_t>(bytes.size());
@@ -61,4 +61,4 @@ RelayPlan::RelayPlan(std::span<const std::int64_t> bytes, std::int64_t unit, std
     }
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline collectives

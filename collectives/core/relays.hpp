@@ -20,7 +20,7 @@
 
 #include "collectives/core/lanes.hpp"
 
-namespace bestride {
+namespace bestride::inline collectives {
 
 /// A range of a node's vector.
 struct RelayedRange {
@@ -63,4 +63,4 @@ class RelayPlan {
   std::vector<std::size_t> begins_, relay_begins_;  ///< by node, and the end
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline collectives

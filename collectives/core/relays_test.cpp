@@ -7,7 +7,7 @@
 #include <numeric>
 #include <random>
 
-namespace bestride {
+namespace bestride::inline collectives {
 namespace {
 
 using Sizes = std::vector<std::int64_t>;
@@ -99,4 +99,4 @@ TEST(RelayPlan, LeavesAloneWhatIsNearlyEqual) {
 }
 
 }  // namespace
-}  // namespace bestride
+}  // namespace bestride::inline collectives

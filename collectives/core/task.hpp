@@ -12,7 +12,7 @@
 #include <span>
 #include <utility>
 
-namespace bestride {
+namespace bestride::inline collectives {
 
 /// What a task waits for. Checked at every step. holds() must have no side effects once it returns true.
 struct Condition {
@@ -128,4 +128,4 @@ inline Task all_of(std::span<Task> tasks) {
     if (task.failed()) throw std::exception();
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline collectives

@@ -5,7 +5,7 @@
 // is the MPI library over a private communicator (interpose/collectives/mpi_transport); in tests, it is memory.
 #include <cstdint>
 
-namespace bestride {
+namespace bestride::inline collectives {
 
 /// A message in flight; belongs to the transport that made it.
 struct Transfer {
@@ -36,4 +36,4 @@ class Transport {
   bool broken_ = false;
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline collectives

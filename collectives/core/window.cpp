@@ -13,7 +13,7 @@
 #include <cstring>
 #include <utility>
 
-namespace bestride {
+namespace bestride::inline collectives {
 namespace {
 
 /// The magic number has a page of its own behind the data.
@@ -108,4 +108,4 @@ void Window::close_descriptor() noexcept {
   key_.descriptor = -1;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline collectives

@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace bestride {
+namespace bestride::inline collectives {
 
 /// What another rank needs to open a window.
 struct WindowKey {
@@ -51,4 +51,4 @@ class Window {
   WindowKey key_;
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline collectives

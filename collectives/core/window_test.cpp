@@ -5,7 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-namespace bestride {
+namespace bestride::inline collectives {
 namespace {
 
 TEST(Window, IsSharedWithAProcessThatKnowsItsKey) {
@@ -50,4 +50,4 @@ TEST(Window, PagesTakenOnDemandAreShared) {
 TEST(Window, MoreThanTheMachineHasIsNoWindow) { EXPECT_EQ(Window::create(std::size_t{1} << 50).data(), nullptr); }
 
 }  // namespace
-}  // namespace bestride
+}  // namespace bestride::inline collectives

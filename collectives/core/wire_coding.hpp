@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace bestride {
+namespace bestride::inline collectives {
 
 /// Pure: the same input gives the same output on every rank. No allocation, no failure.
 class WireCoding {
@@ -24,4 +24,4 @@ class WireCoding {
   ~WireCoding() = default;
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline collectives

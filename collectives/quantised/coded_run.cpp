@@ -6,12 +6,12 @@
 #include "collectives/core/hierarchy.hpp"
 #include "kernels/quantise/quantise.hpp"
 
-namespace bestride {
+namespace bestride::inline collectives {
 
 static_assert(CodedRun::part * 8 <= Hierarchy::staging_bytes);
 
 CodedRun::CodedRun(const Topology& topology, const Operands& blocks, NumberFormat format, CodeBits bits,
-                   std::int64_t first, std::int64_t length, std::byte* room)
+                   std::int64_t first, std::int64_t length, std::byte* buffer)
     : blocks_(blocks),
       format_(format),
       bits_(bits),
@@ -22,8 +22,8 @@ CodedRun::CodedRun(const Topology& topology, const Operands& blocks, NumberForma
   for (int node = 0; node < topology.nodes(); ++node)
     for (const int rank : topology.ranks_on(node)) {
       const std::int64_t bytes = quantised_bytes(here(rank), format, bits);
-      codes_[static_cast<std::size_t>(rank)] = Operand(room, bytes);
-      if (room) room += bytes;
+      codes_[static_cast<std::size_t>(rank)] = Operand(buffer, bytes);
+      if (buffer) buffer += bytes;
     }
 }
 
@@ -63,4 +63,4 @@ Task CodedRun::decode_all(const OperandCoder& coder) const {
     }
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline collectives

@@ -15,7 +15,7 @@
 #include "kernels/quantise/format.hpp"
 #include "model/topology.hpp"
 
-namespace bestride {
+namespace bestride::inline collectives {
 
 class CodedRun final : public Operands {
  public:
@@ -23,10 +23,10 @@ class CodedRun final : public Operands {
   static constexpr std::int64_t part = 256 * 1024;
 
   /// Numbers [first, first + length) of each block, as far as the block has them. Only the sizes of `blocks` are used.
-  /// `room` takes all their codes; nullptr: only sizes will be requested. `blocks` and `room` outlive this object. May
-  /// throw std::bad_alloc.
+  /// `buffer` takes all their codes; nullptr: only sizes will be requested. `blocks` and `buffer` outlive this object.
+  /// May throw std::bad_alloc.
   CodedRun(const Topology& topology, const Operands& blocks, NumberFormat format, CodeBits bits, std::int64_t first,
-           std::int64_t length, std::byte* room);
+           std::int64_t length, std::byte* buffer);
   /// The length of a run whose codes fit into `room_bytes`. 0: all blocks have ended.
   static std::int64_t length_within(std::int64_t room_bytes, const Operands& blocks, int ranks, NumberFormat format,
                                     CodeBits bits, std::int64_t first) noexcept;
@@ -61,4 +61,4 @@ class CodedRun final : public Operands {
   std::vector<Operand> codes_;
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline collectives

@@ -3,7 +3,7 @@
 
 #include "kernels/quantise/quantise.hpp"
 
-namespace bestride {
+namespace bestride::inline collectives {
 
 void OperandCoder::encode(Range numbers, std::byte* codes) const noexcept {
   const std::int64_t number = number_bytes(format_);
@@ -23,4 +23,4 @@ void OperandCoder::decode(int rank, Range numbers, const std::byte* codes) const
   if (!to) block.write(staging_, numbers.first * number, numbers.last * number);
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline collectives

@@ -7,7 +7,7 @@
 #include "collectives/core/operand.hpp"
 #include "kernels/quantise/format.hpp"
 
-namespace bestride {
+namespace bestride::inline collectives {
 
 class OperandCoder {
  public:
@@ -29,4 +29,4 @@ class OperandCoder {
   std::byte* const staging_;
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline collectives

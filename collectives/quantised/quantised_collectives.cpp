@@ -13,7 +13,7 @@
 #include "collectives/quantised/quantised_sum.hpp"
 #include "kernels/quantise/quantise.hpp"
 
-namespace bestride {
+namespace bestride::inline collectives {
 namespace {
 
 constexpr std::int64_t room_bytes = Hierarchy::intermediate_bytes / 2;
@@ -142,4 +142,4 @@ Task quantised_allreduce(Hierarchy& h, Operand input, Operand output, NumberForm
   co_await quantised_allgather(h, blocks.of(h.rank()), blocks, format, result_bits, pipeline);
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline collectives

@@ -14,7 +14,7 @@
 #include "collectives/core/task.hpp"
 #include "kernels/quantise/format.hpp"
 
-namespace bestride {
+namespace bestride::inline collectives {
 
 /// The largest hierarchy for a quantised allgather: one code block per member must fit into Hierarchy::intermediate().
 /// Sums have no such limit.
@@ -46,4 +46,4 @@ Task quantised_reduce_scatter(Hierarchy& hierarchy, const Operands& input, Opera
 Task quantised_allreduce(Hierarchy& hierarchy, Operand input, Operand output, NumberFormat format, CodeBits bits,
                          CodeBits result_bits, PipelineSettings pipeline);
 
-}  // namespace bestride
+}  // namespace bestride::inline collectives

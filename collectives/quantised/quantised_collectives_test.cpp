@@ -8,7 +8,7 @@
 #include "collectives/testing/test_blocks.hpp"
 #include "collectives/testing/test_codes.hpp"
 
-namespace bestride {
+namespace bestride::inline collectives {
 namespace {
 
 using test::all_bits;
@@ -341,4 +341,4 @@ TEST(Quantised, BytesOnTheWire) {
 }
 
 }  // namespace
-}  // namespace bestride
+}  // namespace bestride::inline collectives

@@ -6,7 +6,7 @@
 #include "kernels/quantise/quantise.hpp"
 #include "kernels/quantise/widen.hpp"
 
-namespace bestride {
+namespace bestride::inline collectives {
 namespace {
 
 /// Staging and slots are aligned for all number formats, and pieces begin at a whole number.
@@ -67,4 +67,4 @@ void WidenedVectors::write(int node, Range range, const void* from) const noexce
   }
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline collectives

@@ -5,7 +5,7 @@
 #include "collectives/core/reduction.hpp"
 #include "kernels/quantise/format.hpp"
 
-namespace bestride {
+namespace bestride::inline collectives {
 
 /// Codes of the accumulator: float64, or float32, which also accumulates 16-bit numbers.
 class QuantisedCoding final : public WireCoding {
@@ -50,4 +50,4 @@ class WidenedVectors final : public NodeVectors {
   const NumberFormat format_;
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline collectives

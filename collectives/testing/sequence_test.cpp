@@ -16,7 +16,7 @@
 #include "collectives/testing/test_blocks.hpp"
 #include "collectives/testing/test_sums.hpp"
 
-namespace bestride {
+namespace bestride::inline collectives {
 namespace {
 
 /// One rank in a call: its task, and the check at the end. Owns what the task works on.
@@ -130,4 +130,4 @@ TEST(Sequence, CollectivesOfAllKindsFollowOneAnotherWithoutWaitingForAllRanks) {
 }
 
 }  // namespace
-}  // namespace bestride
+}  // namespace bestride::inline collectives

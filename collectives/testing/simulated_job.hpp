@@ -11,7 +11,7 @@
 #include "collectives/core/hierarchy.hpp"
 #include "collectives/core/task.hpp"
 
-namespace bestride {
+namespace bestride::inline collectives {
 
 /// One rank's calls, each begun when the one before it has ended on this rank.
 inline Task in_turn(std::vector<Task> calls) {
@@ -183,4 +183,4 @@ class SimulatedJob {
   bool shorter_ = false;
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline collectives

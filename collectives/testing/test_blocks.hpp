@@ -11,7 +11,7 @@
 #include "datatype/expression.hpp"
 #include "model/topology.hpp"
 
-namespace bestride {
+namespace bestride::inline collectives {
 
 /// 1 to 5 nodes of 1 to 4 ranks, in block, cyclic or random order.
 inline std::vector<int> random_placement(std::mt19937_64& random) {
@@ -149,4 +149,4 @@ class OnlyOwn final : public Operands {
   int rank_;
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline collectives

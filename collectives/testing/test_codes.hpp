@@ -7,7 +7,7 @@
 #include "kernels/quantise/quantise.hpp"
 #include "kernels/quantise/test_numbers.hpp"
 
-namespace bestride {
+namespace bestride::inline collectives {
 
 /// Numbers whose magnitude changes along the vector, occasionally a NaN or an infinity.
 inline std::vector<std::byte> random_numbers(std::int64_t count, NumberFormat format, bool finite,
@@ -37,4 +37,4 @@ inline std::vector<std::byte> coded_once(const std::vector<std::byte>& numbers, 
   return back;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline collectives

@@ -8,7 +8,7 @@
 
 #include "collectives/core/reduction.hpp"
 
-namespace bestride {
+namespace bestride::inline collectives {
 
 template <class Number>
 struct Sum final : Reduction {
@@ -41,4 +41,4 @@ Number random_summand(std::mt19937_64& random) {
   return static_cast<Number>(std::ldexp(number, static_cast<int>(random() % (std::is_integral_v<Number> ? 1 : 40))));
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline collectives

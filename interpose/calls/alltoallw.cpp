@@ -7,7 +7,7 @@
 #include "interpose/message/shadowed_collective.hpp"
 #include "interpose/message/typed_blocks.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 namespace {
 
 template <class Blocks>
@@ -32,6 +32,15 @@ struct Given {
           return true;
     return false;
   }
+  /// As bestride::refuse_device_memory(), for all blocks.
+  int refuse_device_memory(const void* base, const Peers& peers, MPI_Comm comm) const {
+    for (std::size_t i = 0; i < peers.count; ++i)
+      if (const int error =
+              bestride::refuse_device_memory(comm, {{static_cast<const char*>(base) + at[i], counts[i], types[i]}});
+          error != MPI_SUCCESS)
+        return error;
+    return MPI_SUCCESS;
+  }
 };
 
 /// `known`: nullptr: the call is forwarded.
@@ -41,48 +50,34 @@ int exchange_typed(CallId id, CommEntry* known, Peers to, Peers from, CallTraits
                    Tail... tail) {
   using Work = CollectiveCompletion<TypedBlocks<SendEndpoint, Count, Displacement>,
                                     TypedBlocks<ReceiveEndpoint, Count, Displacement>>;
-  Work* exchange = nullptr;
-  bool no_memory = false;
   const bool all = persistent<Tail...> || reporting();
-  if (known && out.whole() && in.whole() && (blocking<Tail...> || request_of(tail...)) &&
-      (out.may_gain(CallKind::send, to, *known, traits, all) ||
-       in.may_gain(CallKind::receive, from, *known, traits, all)))
-    exchange = try_exchange<Work>(
-        [&](Work& work) {
-          const bool sends =
-              work.out.prepare(send_buffer, out.counts, out.at, out.types, to, comm, traits, persistent<Tail...>);
-          const bool receives =
-              work.in.prepare(receive_buffer, in.counts, in.at, in.types, from, comm, traits, persistent<Tail...>);
-          if (reporting()) [[unlikely]] {
-            record_all(id, work.out);
-            record_all(id, work.in);
-          }
-          return sends || receives || work.refused();
-        },
-        &no_memory);
-  if (!exchange) {
-    if (no_memory) {
-      const auto blocks_of = [](const void* base, const auto& given, std::size_t i) {
-        return std::tuple(static_cast<const void*>(static_cast<const char*>(base) + given.at[i]),
-                          std::int64_t{given.counts[i]}, given.types[i]);
-      };
-      for (std::size_t i = 0; i < to.count; ++i)
-        if (const int error = refuse_device_memory(comm, {blocks_of(send_buffer, out, i)}); error != MPI_SUCCESS)
-          return error;
-      for (std::size_t i = 0; i < from.count; ++i)
-        if (const int error = refuse_device_memory(comm, {blocks_of(receive_buffer, in, i)}); error != MPI_SUCCESS)
-          return error;
-    }
-    const int error = (next.*slot)(send_buffer, out.counts, out.at, out.types, receive_buffer, in.counts, in.at,
-                                   in.types, comm, tail...);
-    if (error == MPI_SUCCESS) runtime().comms.add_valid(comm);
-    return error;
-  }
-  return call_and_complete(
-      exchange,
+  return exchange_or_forward<Work>(
+      known && out.whole() && in.whole() &&
+          (out.may_gain(CallKind::send, to, *known, traits, all) ||
+           in.may_gain(CallKind::receive, from, *known, traits, all)),
+      comm,
+      [&](Work& work) {
+        const bool sends =
+            work.out.prepare(send_buffer, out.counts, out.at, out.types, to, comm, traits, persistent<Tail...>);
+        const bool receives =
+            work.in.prepare(receive_buffer, in.counts, in.at, in.types, from, comm, traits, persistent<Tail...>);
+        if (reporting()) [[unlikely]] {
+          record_all(id, work.out);
+          record_all(id, work.in);
+        }
+        return sends || receives || work.failed();
+      },
       [&](const Work& work) {
         return (next.*slot)(send_buffer, work.out.counts(), work.out.displacements(), work.out.types(), receive_buffer,
                             work.in.counts(), work.in.displacements(), work.in.types(), comm, tail...);
+      },
+      [&] {
+        return (next.*slot)(send_buffer, out.counts, out.at, out.types, receive_buffer, in.counts, in.at, in.types,
+                            comm, tail...);
+      },
+      [&] {
+        const int error = out.refuse_device_memory(send_buffer, to, comm);
+        return error != MPI_SUCCESS ? error : in.refuse_device_memory(receive_buffer, from, comm);
       },
       tail...);
 }
@@ -128,7 +123,7 @@ int alltoallw(CallId id, const void* send_buffer, Given<Count, Displacement> out
 }
 
 }  // namespace
-}  // namespace bestride
+}  // namespace bestride::inline interpose
 
 #define BESTRIDE_W_ENTRY(name, body, Count, Displacement, rest, rest_names)                                            \
   BESTRIDE_ENTRY(                                                                                                      \

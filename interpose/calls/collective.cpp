@@ -16,7 +16,7 @@
 #include "interpose/message/respelled_blocks.hpp"
 #include "interpose/message/shadowed_collective.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 namespace {
 
 /// One call, and which of its directions are respelled.
@@ -166,7 +166,7 @@ int among_all(CallId id, const Out& out, const In& in, MPI_Comm comm, Tail... ta
 }
 
 }  // namespace
-}  // namespace bestride
+}  // namespace bestride::inline interpose
 
 // The parameters of a direction, with one count and with an array of counts, and their names.
 #define BESTRIDE_SEND(Count) const void *send_buffer, Count send_count, MPI_Datatype send_type

@@ -8,7 +8,7 @@
 #include "interpose/device/lazy_interception.hpp"
 #include "interpose/message/shadowed_collective.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 namespace {
 
 template <Calls& via, auto slot, class Count, class... Tail>
@@ -149,4 +149,4 @@ std::span<const LazyEntry> lazy_data_movement() noexcept {
   return all;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

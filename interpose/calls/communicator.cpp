@@ -10,7 +10,7 @@
 #include "interpose/message/completion.hpp"
 #include "interpose/objects/runtime.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 namespace {
 
 /// Called after a call that created `comm`, in which the members may wait for each other.
@@ -106,7 +106,7 @@ int comm_set_info(MPI_Comm comm, MPI_Info info) {
 }
 
 }  // namespace
-}  // namespace bestride
+}  // namespace bestride::inline interpose
 
 BESTRIDE_BOTH_ENTRIES(Comm_free, (MPI_Comm * comm), comm_free, (comm))
 BESTRIDE_BOTH_ENTRIES(Comm_disconnect, (MPI_Comm * comm), comm_disconnect, (comm))

@@ -7,7 +7,7 @@
 #include "interpose/device/transfer_batch.hpp"
 #include "interpose/message/completion.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 namespace {
 
 int class_of(int error) noexcept {
@@ -54,14 +54,14 @@ int flush(TransferBatch& batch, const Faults& faults, int error, int count, MPI_
   return error == MPI_SUCCESS ? raise_error(lost->staging->comm(), MPI_ERR_IN_STATUS) : error;
 }
 
-/// Completes all emulates_nonblocking requests in the list that were refused, as if the call had completed only these,
+/// Completes all emulates_nonblocking requests in the list that failed, as if the call had completed only these,
 /// and puts the others back. Returns their number; their indices are in `indices` and their errors in `statuses`,
 /// unless these are null or MPI_STATUSES_IGNORE.
-int complete_refused(Completion* completion, MPI_Request* requests, int* indices, MPI_Status* statuses) {
+int complete_failed(Completion* completion, MPI_Request* requests, int* indices, MPI_Status* statuses) {
   int done = 0;
   while (completion) {
     Completion* following = completion->chain;
-    if (completion->emulates_nonblocking && completion->refused()) {
+    if (completion->emulates_nonblocking && completion->failed()) {
       const int index = completion->index;
       const int error = finish_failed(completion, &requests[index], MPI_STATUS_IGNORE);
       if (statuses != MPI_STATUSES_IGNORE) statuses[indices ? done : index].MPI_ERROR = error;
@@ -159,13 +159,13 @@ int waitall_in_pieces(int count, MPI_Request* requests) {
   return result;
 }
 
-/// The refused requests complete with an error of Bestride's own. The others stay pending, which MPI allows in this
+/// The failed requests complete with an error of Bestride's own. The others stay pending, which MPI allows in this
 /// case: they may wait for a message that could not be sent.
-int waitall_refused(Completion* completion, int count, MPI_Request* requests, MPI_Status* statuses) {
+int waitall_failed(Completion* completion, int count, MPI_Request* requests, MPI_Status* statuses) {
   if (statuses != MPI_STATUSES_IGNORE)
     for (int i = 0; i < count; ++i)
       statuses[i].MPI_ERROR = requests[i] == MPI_REQUEST_NULL ? MPI_SUCCESS : MPI_ERR_PENDING;
-  complete_refused(completion, requests, nullptr, statuses);
+  complete_failed(completion, requests, nullptr, statuses);
   return MPI_ERR_IN_STATUS;
 }
 
@@ -199,7 +199,7 @@ int waitall_attached(int count, MPI_Request* requests, MPI_Status* statuses) {
   if (!completion) return via.Waitall(count, requests, statuses);
   started(completion);
   if (find_failed(completion)) [[unlikely]]
-    return waitall_refused(completion, count, requests, statuses);
+    return waitall_failed(completion, count, requests, statuses);
   if (any_collective_pending()) [[unlikely]]
     progress_until_ended(completion);
   OwnStatuses own;
@@ -230,7 +230,7 @@ int testall_attached(int count, MPI_Request* requests, int* flag, MPI_Status* st
   started(completion);
   if (find_failed(completion)) [[unlikely]] {
     *flag = 1;
-    return waitall_refused(completion, count, requests, statuses);
+    return waitall_failed(completion, count, requests, statuses);
   }
   OwnStatuses own;
   if (statuses == MPI_STATUSES_IGNORE && any_wants_status(completion) && !(statuses = own.make(count))) {
@@ -277,7 +277,7 @@ int some(Some call, int count, MPI_Request* requests, int* done, int* indices, M
   if (!completion) return call(count, requests, done, indices, statuses);
   started(completion);
   if (find_failed(completion)) [[unlikely]] {
-    *done = complete_refused(completion, requests, indices, statuses);
+    *done = complete_failed(completion, requests, indices, statuses);
     return MPI_ERR_IN_STATUS;
   }
   OwnStatuses own;
@@ -314,7 +314,7 @@ int testsome(int count, MPI_Request* requests, int* done, int* indices, MPI_Stat
 }
 
 }  // namespace
-}  // namespace bestride
+}  // namespace bestride::inline interpose
 
 BESTRIDE_BOTH_ENTRIES(Waitall, (int count, MPI_Request* requests, MPI_Status* statuses), waitall,
                       (count, requests, statuses))

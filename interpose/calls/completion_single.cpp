@@ -7,7 +7,7 @@
 #include "interpose/device/transfer_batch.hpp"
 #include "interpose/message/completion.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 namespace {
 
 bool nothing_attached() noexcept { return runtime().requests.empty(); }
@@ -41,16 +41,15 @@ void after_exception(Completion* completion, MPI_Request* requests) noexcept {
   }
 }
 
-/// Completes `refused`, one of the entries extracted for a completion call, with its error, and puts the others back.
-int complete_refused(Completion* completion, Completion* refused, MPI_Request* requests, int* index,
-                     MPI_Status* status) {
+/// Completes `failed`, one of the entries extracted for a completion call, with its error, and puts the others back.
+int complete_failed(Completion* completion, Completion* failed, MPI_Request* requests, int* index, MPI_Status* status) {
   while (completion) {
     Completion* following = completion->chain;
-    if (completion != refused) runtime().requests.put_back(completion);
+    if (completion != failed) runtime().requests.put_back(completion);
     completion = following;
   }
-  *index = refused->index;
-  return finish_failed(refused, &requests[*index], status);
+  *index = failed->index;
+  return finish_failed(failed, &requests[*index], status);
 }
 
 /// The library's call, whose error handler may throw.
@@ -155,8 +154,8 @@ int waitany_attached(int count, MPI_Request* requests, int* index, MPI_Status* s
   Completion* completion = runtime().requests.extract_all(requests, count);
   if (!completion) return via.Waitany(count, requests, index, status);
   started(completion);
-  if (Completion* refused = find_failed(completion)) [[unlikely]]
-    return complete_refused(completion, refused, requests, index, status);
+  if (Completion* failed = find_failed(completion)) [[unlikely]]
+    return complete_failed(completion, failed, requests, index, status);
   MPI_Status own;
   if (status == MPI_STATUS_IGNORE) status = &own;
   *index = MPI_UNDEFINED;
@@ -180,9 +179,9 @@ int testany_attached(int count, MPI_Request* requests, int* index, int* flag, MP
   Completion* completion = runtime().requests.extract_all(requests, count);
   if (!completion) return via.Testany(count, requests, index, flag, status);
   started(completion);
-  if (Completion* refused = find_failed(completion)) [[unlikely]] {
+  if (Completion* failed = find_failed(completion)) [[unlikely]] {
     *flag = 1;
-    return complete_refused(completion, refused, requests, index, status);
+    return complete_failed(completion, failed, requests, index, status);
   }
   MPI_Status own;
   if (status == MPI_STATUS_IGNORE) status = &own;
@@ -305,7 +304,7 @@ int barrier(MPI_Comm comm) {
 }
 
 }  // namespace
-}  // namespace bestride
+}  // namespace bestride::inline interpose
 
 BESTRIDE_BOTH_ENTRIES(Probe, (int source, int tag, MPI_Comm comm, MPI_Status* status), probe,
                       (source, tag, comm, status))

@@ -3,7 +3,7 @@
 #include "interpose/calls/entry.hpp"
 #include "interpose/objects/runtime.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 namespace {
 
 template <Calls& via>
@@ -124,7 +124,7 @@ int op_create_large(MPI_User_function_c* function, int commutes, MPI_Op* op) {
 #endif
 
 }  // namespace
-}  // namespace bestride
+}  // namespace bestride::inline interpose
 
 BESTRIDE_BOTH_ENTRIES(Type_commit, (MPI_Datatype * type), type_commit, (type))
 BESTRIDE_BOTH_ENTRIES(Type_dup, (MPI_Datatype type, MPI_Datatype* copy), type_dup, (type, copy))

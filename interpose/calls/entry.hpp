@@ -19,7 +19,7 @@ extern "C" {
 
 #define BESTRIDE_UNWRAP(...) __VA_ARGS__
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 /// True for calls before which deferred sends (interpose/device/deferred_sends.hpp) need not be started: local calls,
 /// receives, and sends, which start them themselves if needed.
@@ -75,7 +75,7 @@ inline void before_either_call() noexcept {
       start_deferred_sends_unless_busy();
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose
 
 /// Defines the entry of a function that is intercepted by its MPI_ name. `body` is a function template on the pointer
 /// in Calls to which the call is forwarded. `parameters` and `arguments` are in parentheses.

@@ -12,7 +12,7 @@
 #include "interpose/device/detection.hpp"
 #include "interpose/lifetime/lifetime.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 namespace {
 
 /// The thread level that the application is told if the library was asked for MPI_THREAD_MULTIPLE instead; -1: the
@@ -112,7 +112,7 @@ int session_finalize(MPI_Session* session) {
 #endif
 
 }  // namespace
-}  // namespace bestride
+}  // namespace bestride::inline interpose
 
 BESTRIDE_BOTH_ENTRIES(Init, (int* argc, char*** argv), init, (argc, argv))
 BESTRIDE_BOTH_ENTRIES(Init_thread, (int* argc, char*** argv, int required, int* provided), init_thread,

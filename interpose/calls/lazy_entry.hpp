@@ -7,7 +7,7 @@
 #include "interpose/device/lazy_interception.hpp"
 #include "interpose/mpi/functions.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 /// Call at the start of each entry: starts the deferred sends, because the preload library no longer does it for these
 /// functions. Returns true if a buffer may be device memory.
@@ -29,4 +29,4 @@ inline bool start_lazy_interception() noexcept {
         reinterpret_cast<void**>(&real.name)},                                                                 \
        reinterpret_cast<void**>(&real.name)},
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

@@ -9,7 +9,7 @@
 #include "interpose/message/packed_blocks.hpp"
 #include "interpose/message/respelled_blocks.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 namespace {
 
 // The two directions of such a call. For the arguments that the user gave (OneBlock, EqualBlocks, VaryingBlocks):
@@ -36,7 +36,7 @@ class MessageToAll {
   void record_in_report(CallId id) const noexcept { record(id, endpoint_, 0); }
   void fill() noexcept { endpoint_.fill(); }
   void release() noexcept { endpoint_.release(); }
-  bool refused() const noexcept { return endpoint_.refused(); }
+  bool failed() const noexcept { return endpoint_.failed(); }
   int raise_error() const { return endpoint_.raise_error(); }
 
  private:
@@ -94,33 +94,26 @@ int exchange(CallId id, const typename Out::Given& out, const typename In::Given
     return std::apply([&](auto... arguments) { return (next.*slot)(arguments..., comm, tail...); },
                       std::tuple_cat(out_arguments, in_arguments));
   };
-  Work* prepared = nullptr;
-  bool no_memory = false;
   const Neighbours* neighbours = neighbours_of(comm);
-  if (neighbours && has_arguments(out) && has_arguments(in) &&
-      (find_candidate(out.type) || find_candidate(in.type) || gpu_runtime_detected()) &&
-      (blocking<Tail...> || request_of(tail...)))
-    prepared = try_exchange<Work>(
-        [&](Work& work) {
-          const bool sends = work.out.prepare(out, neighbours->destinations, comm, persistent<Tail...>);
-          const bool receives = work.in.prepare(in, neighbours->sources, comm, persistent<Tail...>);
-          if (reporting()) [[unlikely]] {
-            work.out.record_in_report(id);
-            work.in.record_in_report(id);
-          }
-          return sends || receives || work.refused();
-        },
-        &no_memory);
-  if (prepared)
-    return call_and_complete(
-        prepared, [&](const Work& work) { return call(work.out.arguments(out), work.in.arguments(in)); }, tail...);
-  if (no_memory)
-    if (const int error = refuse_device_memory(comm, {{out.buffer, 1, out.type}, {in.buffer, 1, in.type}});
-        error != MPI_SUCCESS)
-      return error;
-  const int error = call(out.arguments(), in.arguments());
-  if (error == MPI_SUCCESS) runtime().comms.add_valid(comm);
-  return error;
+  return exchange_or_forward<Work>(
+      neighbours && has_arguments(out) && has_arguments(in) &&
+          (find_candidate(out.type) || find_candidate(in.type) || gpu_runtime_detected()),
+      comm,
+      [&](Work& work) {
+        const bool sends = work.out.prepare(out, neighbours->destinations, comm, persistent<Tail...>);
+        const bool receives = work.in.prepare(in, neighbours->sources, comm, persistent<Tail...>);
+        if (reporting()) [[unlikely]] {
+          work.out.record_in_report(id);
+          work.in.record_in_report(id);
+        }
+        return sends || receives || work.failed();
+      },
+      [&](const Work& work) { return call(work.out.arguments(out), work.in.arguments(in)); },
+      [&] { return call(out.arguments(), in.arguments()); },
+      [&] {
+        return refuse_device_memory(comm, {{out.buffer, 1, out.type}, {in.buffer, 1, in.type}});
+      },
+      tail...);
 }
 
 template <auto slot, class Count, class... Tail>
@@ -150,7 +143,7 @@ int alltoallv(CallId id, VaryingBlocks<const void*, Count, Displacement> out,
 }
 
 }  // namespace
-}  // namespace bestride
+}  // namespace bestride::inline interpose
 
 #define BESTRIDE_ALLGATHER_ENTRY(name, Count, Displacement, rest, rest_names)                                        \
   BESTRIDE_ENTRY(                                                                                                    \

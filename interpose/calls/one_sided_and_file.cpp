@@ -13,7 +13,7 @@
 #include "interpose/device/transfer_choice.hpp"
 #include "interpose/device/unsupported.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 namespace {
 
 enum class Owner { window, file, comm, nobody };
@@ -71,7 +71,7 @@ bool any_argument_on_device(const Arguments& arguments, std::index_sequence<i...
 }
 
 template <Owner owner, ArgumentShape shape, class Arguments>
-int refuse(const char* name, const Arguments& arguments) {
+int reject_device_memory(const char* name, const Arguments& arguments) {
   constexpr std::size_t last = std::tuple_size_v<Arguments> - 1;
   if constexpr (owner == Owner::file)
     return raise_device_error_on_file(std::get<0>(arguments), DeviceError::unsupported, name);
@@ -91,11 +91,11 @@ int refuse(const char* name, const Arguments& arguments) {
 
 /// The entry of the function called through `slot`.
 template <auto slot, Owner owner, ArgumentShape shape, class... Arguments>
-int refused(Arguments... arguments) {
+int forward_unless_on_device(Arguments... arguments) {
   if (start_lazy_interception() && !gpu_aware()) {
     const std::tuple<Arguments...> all(arguments...);
     if (any_argument_on_device<shape>(all, std::index_sequence_for<Arguments...>()))
-      return refuse<owner, shape>(call_name<slot>, all);
+      return reject_device_memory<owner, shape>(call_name<slot>, all);
   }
   return (next.*slot)(arguments...);
 }
@@ -104,15 +104,15 @@ int refused(Arguments... arguments) {
 
 std::span<const LazyEntry> lazy_unsupported() noexcept {
   static const LazyEntry all[] = {
-#define BESTRIDE_LAZY_UNSUPPORTED(name, owner, shape)                                                    \
-  {{"MPI_" #name,                                                                                        \
-    reinterpret_cast<void*>(                                                                             \
-        static_cast<decltype(Calls::name)>(&refused<&Calls::name, Owner::owner, ArgumentShape::shape>)), \
-    reinterpret_cast<void**>(&next.name)},                                                               \
+#define BESTRIDE_LAZY_UNSUPPORTED(name, owner, shape)                                  \
+  {{"MPI_" #name,                                                                      \
+    reinterpret_cast<void*>(static_cast<decltype(Calls::name)>(                        \
+        &forward_unless_on_device<&Calls::name, Owner::owner, ArgumentShape::shape>)), \
+    reinterpret_cast<void**>(&next.name)},                                             \
    reinterpret_cast<void**>(&real.name)},
 #include "interpose/mpi/lazily_intercepted.def"
   };
   return all;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

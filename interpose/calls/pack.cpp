@@ -8,7 +8,7 @@
 #include "interpose/message/record.hpp"
 #include "interpose/objects/plan_cache.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 namespace {
 
 /// The decision for one call of either function.
@@ -156,7 +156,7 @@ int unpack(CallId id, const void* packed, Count packed_size, Count* position, vo
 }
 
 }  // namespace
-}  // namespace bestride
+}  // namespace bestride::inline interpose
 
 #define BESTRIDE_PACK_ENTRIES(suffix, Count)                                                                        \
   extern "C" int bestride_entry_Pack##suffix(const void* in, Count count, MPI_Datatype type, void* out, Count size, \

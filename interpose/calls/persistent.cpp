@@ -8,7 +8,7 @@
 #include "interpose/message/completion.hpp"
 #include "interpose/message/record.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 namespace {
 
 MessageCompletion* new_persistent_message() noexcept {
@@ -40,7 +40,7 @@ int init(CallId id, OneEndpoint MessageCompletion::*member, Buffer* buffer, Coun
   if constexpr (std::is_same_v<OneEndpoint, ReceiveEndpoint>)
     kept = kept || (ours && endpoint.receive_without_completion(buffer, count, entry, largest_count<Count>));
   if (!kept) endpoint.refuse_device_memory();
-  if (endpoint.refused()) [[unlikely]]
+  if (endpoint.failed()) [[unlikely]]
     return endpoint.raise_error();
   if (kept) {
     buffer = static_cast<Buffer*>(endpoint.buffer());
@@ -88,7 +88,7 @@ int fill_batch(int count, MPI_Request* requests) noexcept {
   int error = MPI_SUCCESS;
   for (int i = 0; i < count; ++i)
     if (Completion* completion = runtime().requests.find(requests[i]);
-        completion && completion->persistent && completion->refused() && error == MPI_SUCCESS)
+        completion && completion->persistent && completion->failed() && error == MPI_SUCCESS)
       error = completion->raise_error();
   if (error != MPI_SUCCESS)
     for (int i = 0; i < count; ++i)
@@ -103,7 +103,7 @@ int start(MPI_Request* request) {
     return via.Start(request);
   progress_freed_requests();
   Completion* completion = before_start(*request);
-  if (completion && completion->refused()) [[unlikely]] {
+  if (completion && completion->failed()) [[unlikely]] {
     completion->pending = false;
     return completion->raise_error();
   }
@@ -139,7 +139,7 @@ int startall(int count, MPI_Request* requests) {
 }
 
 }  // namespace
-}  // namespace bestride
+}  // namespace bestride::inline interpose
 
 BESTRIDE_BOTH_ENTRIES(Start, (MPI_Request * request), start, (request))
 BESTRIDE_BOTH_ENTRIES(Startall, (int count, MPI_Request* requests), startall, (count, requests))

@@ -8,7 +8,7 @@
 #include "interpose/message/endpoint.hpp"
 #include "interpose/message/record.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 namespace {
 
 constexpr CallTraits blocks_alone{.blocks_alone = true};
@@ -77,7 +77,7 @@ int send(CallId id, const void* buffer, Count count, MPI_Datatype type, int peer
   int error;
   const bool ours = out.prepare(buffer, count, entry, peer, comm, largest_count<Count>, blocks_alone);
   if (ours) out.fill();
-  if (out.refused()) [[unlikely]]
+  if (out.failed()) [[unlikely]]
     return out.raise_error();
   if (ours) {
     error = (next.*slot)(out.buffer(), static_cast<Count>(out.count()), out.type(), peer, tag, comm);
@@ -103,9 +103,9 @@ int receive(CallId id, void* buffer, Count count, TypeEntry* entry, int peer, MP
     if (in.wants_status() && status == MPI_STATUS_IGNORE) status = &own;
     error = call(in.buffer(), static_cast<Count>(in.count()), in.type(), status);
     if (error == MPI_SUCCESS && in.wants_status()) in.complete(*status);
-    if (in.refused()) [[unlikely]]
+    if (in.failed()) [[unlikely]]
       error = in.raise_error();
-  } else if (in.refused()) {
+  } else if (in.failed()) {
     return in.raise_error();
   } else {
     error = call(buffer, count, type, status);
@@ -176,14 +176,14 @@ int sendrecv(CallId id, const void* send_buffer, Count send_count, MPI_Datatype 
     receive_type = in.type();
     if (in.wants_status() && status == MPI_STATUS_IGNORE) status = &own;
   }
-  if (out.refused() || in.refused()) [[unlikely]]
-    return out.refused() ? out.raise_error() : in.raise_error();
+  if (out.failed() || in.failed()) [[unlikely]]
+    return out.failed() ? out.raise_error() : in.raise_error();
   int error = (via.*slot)(send_buffer, send_count, send_type, to, send_tag, receive_buffer, receive_count, receive_type,
                           from, receive_tag, comm, status);
   if (error == MPI_SUCCESS) {
     if (in.wants_status()) in.complete(*status);
     runtime().comms.add_valid(comm);
-    if (in.refused()) [[unlikely]]
+    if (in.failed()) [[unlikely]]
       error = in.raise_error();
   }
   if (reporting()) [[unlikely]] {
@@ -220,7 +220,7 @@ int sendrecv_replace(CallId id, void* buffer, Count count, MPI_Datatype type, in
   // The non-null peer determines the distance.
   const bool ours = in.prepare(buffer, count, entry, from == MPI_PROC_NULL ? to : from, comm, largest_count<Count>,
                                {.relies_on_announcements = false});
-  if (in.refused()) [[unlikely]]
+  if (in.failed()) [[unlikely]]
     return in.raise_error();
   if (ours && in.packs()) {
     const void* sent = buffer;
@@ -232,7 +232,7 @@ int sendrecv_replace(CallId id, void* buffer, Count count, MPI_Datatype type, in
       sent_count = static_cast<Count>(out.count());
       sent_type = out.type();
     }
-    if (out.refused()) [[unlikely]]
+    if (out.failed()) [[unlikely]]
       return out.raise_error();
     if (status == MPI_STATUS_IGNORE) status = &own;
     error = (via.*with_two_buffers<slot>)(sent, sent_count, sent_type, to, send_tag, in.buffer(),
@@ -245,7 +245,7 @@ int sendrecv_replace(CallId id, void* buffer, Count count, MPI_Datatype type, in
     error = (via.*slot)(buffer, count, type, to, send_tag, from, receive_tag, comm, status);
   }
   if (error == MPI_SUCCESS) runtime().comms.add_valid(comm);
-  if (error == MPI_SUCCESS && in.refused()) [[unlikely]]
+  if (error == MPI_SUCCESS && in.failed()) [[unlikely]]
     error = in.raise_error();
   if (reporting()) [[unlikely]] {
     record(id, in, watch.seconds());
@@ -255,7 +255,7 @@ int sendrecv_replace(CallId id, void* buffer, Count count, MPI_Datatype type, in
 }
 
 }  // namespace
-}  // namespace bestride
+}  // namespace bestride::inline interpose
 
 #define BESTRIDE_BLOCKING_ENTRIES(suffix, Count)                                                       \
   BESTRIDE_MESSAGE_ENTRY(Send##suffix, send, const void*, Count, (), ())                               \

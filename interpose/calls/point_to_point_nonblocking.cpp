@@ -11,7 +11,7 @@
 #include "interpose/message/completion.hpp"
 #include "interpose/message/record.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 namespace {
 
 /// Call after the MPI call: attaches the completion to the request if one is needed, else deletes it.
@@ -49,7 +49,7 @@ int defer_device_send(std::unique_ptr<MessageCompletion> completion, int peer, i
   runtime().comms.add_valid(comm);
   completion->emulates_nonblocking = true;
   const StagingPtr staging = out.staging();
-  // Attach the completion first: once the send is queued, another thread may start it, and it may be refused.
+  // Attach the completion first: once the send is queued, another thread may start it, and it may fail.
   attach(completion.release(), *request);
   if (defer_send(*request, staging)) return MPI_SUCCESS;
   TransferBatch::move(staging, Direction::pack, 0, staging->size());
@@ -75,7 +75,7 @@ int isend(CallId id, const void* buffer, Count count, MPI_Datatype type, int pee
       ours && (!out.packs() || (completion = std::unique_ptr<MessageCompletion>(new_message_completion())));
   if (!kept) out.refuse_device_memory();
   if constexpr (!std::is_null_pointer_v<std::remove_const_t<decltype(persistent_form<slot>)>>) {
-    if (kept && !out.refused() && out.staging() && out.staging()->size() <= longest_deferred_bytes) [[unlikely]] {
+    if (kept && !out.failed() && out.staging() && out.staging()->size() <= longest_deferred_bytes) [[unlikely]] {
       if (reporting()) record(id, out, watch.seconds());
       completion->out = std::move(out);
       return defer_device_send<persistent_form<slot>, Count>(std::move(completion), peer, tag, comm, request);
@@ -84,7 +84,7 @@ int isend(CallId id, const void* buffer, Count count, MPI_Datatype type, int pee
   // Keeps the order of the calls.
   start_deferred_sends();
   if (kept) out.fill();
-  if (out.refused()) [[unlikely]]
+  if (out.failed()) [[unlikely]]
     return out.raise_error();
   if (kept) {
     buffer = out.buffer();
@@ -112,7 +112,7 @@ int ireceive(CallId id, void* buffer, Count count, TypeEntry* entry, MPI_Datatyp
       ours && (!in.packs() || (completion = std::unique_ptr<MessageCompletion>(new_message_completion())) ||
                in.receive_without_completion(buffer, count, entry, largest_count<Count>));
   if (!kept) in.refuse_device_memory();
-  if (in.refused()) [[unlikely]]
+  if (in.failed()) [[unlikely]]
     return in.raise_error();
   if (kept) {
     buffer = in.buffer();
@@ -188,7 +188,7 @@ int isendrecv(CallId id, const void* send_buffer, Count send_count, MPI_Datatype
       receive_count = static_cast<Count>(completion->in.count());
       receive_type = completion->in.type();
     }
-    if (completion->refused()) [[unlikely]]
+    if (completion->failed()) [[unlikely]]
       return completion->raise_error();
   } else if (gpu_runtime_detected()) {
     for (const BufferLocation& place : {locate_buffer(send_buffer, send_count, send_entry),
@@ -235,7 +235,7 @@ int isendrecv_replace(CallId id, void* buffer, Count count, MPI_Datatype type, i
                     completion->in.prepare(buffer, count, entry, from == MPI_PROC_NULL ? to : from, comm,
                                            largest_count<Count>, no_respelling) &&
                     completion->in.packs();
-  if (completion && completion->refused()) [[unlikely]]
+  if (completion && completion->failed()) [[unlikely]]
     return completion->raise_error();
   if (!completion && request && gpu_runtime_detected() && locate_buffer(buffer, count, entry).needs_device)
     return raise_error(comm);
@@ -252,7 +252,7 @@ int isendrecv_replace(CallId id, void* buffer, Count count, MPI_Datatype type, i
     }
     completion->in.fill();
     completion->whole = true;
-    if (completion->refused()) [[unlikely]]
+    if (completion->failed()) [[unlikely]]
       return completion->raise_error();
     error =
         (via.*nonblocking_with_two_buffers<slot>)(sent, sent_count, sent_type, to, send_tag, completion->in.buffer(),
@@ -269,7 +269,7 @@ int isendrecv_replace(CallId id, void* buffer, Count count, MPI_Datatype type, i
 }
 
 }  // namespace
-}  // namespace bestride
+}  // namespace bestride::inline interpose
 
 #define BESTRIDE_NONBLOCKING_ENTRIES(suffix, Count)                                                         \
   BESTRIDE_MESSAGE_ENTRY(Isend##suffix, isend, const void*, Count, (, MPI_Request * request), (, request))  \

@@ -6,7 +6,7 @@
 #include "interpose/message/buffer_regions.hpp"
 #include "interpose/message/shadowed_call.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 namespace {
 
 /// The region that is reduced: empty if the operands are in the receive buffer.
@@ -179,4 +179,4 @@ std::span<const LazyEntry> lazy_reductions() noexcept {
   return all;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

@@ -8,7 +8,7 @@
 
 #include "interpose/mpi/fault_injection.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 class OwnStatuses {
  public:
@@ -35,4 +35,4 @@ class OwnStatuses {
 /// The number of requests completed in one piece if there is no memory for the statuses of all of them.
 inline constexpr int requests_per_piece = 16;
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

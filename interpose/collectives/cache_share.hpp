@@ -11,7 +11,7 @@
 
 #include "interpose/collectives/job.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 class CacheShare {
  public:
@@ -36,4 +36,4 @@ class CacheShare {
   std::int64_t bytes_ = 0;
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

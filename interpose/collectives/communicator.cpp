@@ -19,7 +19,7 @@
 #include "interpose/mpi/functions.hpp"
 #include "interpose/objects/comm_registry.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 namespace {
 
 /// One agreement at a time in a process; otherwise two communicators could get the same tags. A member that finds it
@@ -161,7 +161,7 @@ std::shared_ptr<CollectiveQueue> make_persistent_queue(MPI_Comm comm, CommEntry&
 CollectiveQueue* choose_queue(const CommCollectives& collectives, Collective what, std::int64_t bytes, bool blocking,
                               bool may_test, CollectiveChoice* choice) noexcept {
   if (!collectives.agreed.load(std::memory_order_acquire) || !collectives.queue) return nullptr;
-  if (bytes < collectives.min_bytes[static_cast<int>(what)][blocking] || collectives.queue->refused()) return nullptr;
+  if (bytes < collectives.min_bytes[static_cast<int>(what)][blocking] || collectives.queue->failed()) return nullptr;
   const FloatEnvironment floats;
   CollectiveShape shape = collectives.shape;
   shape.what = what;
@@ -171,4 +171,4 @@ CollectiveQueue* choose_queue(const CommCollectives& collectives, Collective wha
   return choice->hierarchical ? collectives.queue.get() : nullptr;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

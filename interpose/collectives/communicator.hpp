@@ -13,7 +13,7 @@
 #include "interpose/objects/comm_registry.hpp"
 #include "perfmodel/collective/choice.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 class CollectiveQueue;
 
@@ -32,4 +32,4 @@ CollectiveQueue* choose_queue(const CommCollectives& collectives, Collective wha
 /// this includes the case that some member has too many. Collective.
 std::shared_ptr<CollectiveQueue> make_persistent_queue(MPI_Comm comm, CommEntry& entry) noexcept;
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

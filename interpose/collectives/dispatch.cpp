@@ -7,7 +7,7 @@
 #include "interpose/message/record.hpp"
 #include "interpose/objects/runtime.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 Route route(CommEntry& entry, Collective what, std::int64_t bytes, bool blocking, bool may_test,
             LibraryForm* left) noexcept {
@@ -75,4 +75,4 @@ DispatchedReduction dispatch_reduction(const CommEntry& entry, MPI_Op op, MPI_Da
   return {};
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

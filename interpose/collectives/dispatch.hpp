@@ -23,7 +23,7 @@
 #include "interpose/message/shadowed_collective.hpp"
 #include "interpose/objects/predefined_types.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 /// True if a communicator of this job may have a hierarchy. Costs one load.
 inline bool hierarchy_possible() noexcept { return job() != nullptr; }
@@ -430,4 +430,4 @@ std::optional<int> dispatch_moved(const char* call, LibraryForm* left, const Out
     return dispatch_alltoall(call, left, out, in, comm, tail...);
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

@@ -10,7 +10,7 @@
 #include "interpose/mpi/functions.hpp"
 #include "kernels/quantise/format.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 namespace {
 
 struct HintValue {
@@ -95,4 +95,4 @@ void apply_hints(MPI_Comm comm, MPI_Info info) noexcept {
   }
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

@@ -15,7 +15,7 @@
 
 #include "interpose/objects/comm_collectives.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 /// Reads `info` (or MPI_INFO_NULL). An invalid value is reported and ignored.
 CommHints read_hints(MPI_Info info) noexcept;
@@ -30,4 +30,4 @@ void apply_agreed(CommHints& hints, const std::int64_t* greatest) noexcept;
 /// job has no hierarchical collectives. A key that is not given keeps its previous value.
 void apply_hints(MPI_Comm comm, MPI_Info info) noexcept;
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

@@ -18,7 +18,7 @@
 #include "interpose/objects/runtime.hpp"
 #include "interpose/peers/world_topology.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 namespace {
 
 /// Never destroyed: destructors of other libraries may call MPI.
@@ -99,4 +99,4 @@ void leave_job() noexcept {
   real.Comm_free(&private_comm);
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

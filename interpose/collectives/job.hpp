@@ -11,7 +11,7 @@
 #include "model/topology.hpp"
 #include "perfmodel/collective/choice.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 /// Rank 0's settings, sent to all ranks as plain bytes.
 struct JobSettings {
@@ -43,4 +43,4 @@ void join_job(const CollectiveMeasurements* measured) noexcept;
 /// At MPI_Finalize: nothing is started after this.
 void leave_job() noexcept;
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

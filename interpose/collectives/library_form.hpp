@@ -13,7 +13,7 @@
 #include "interpose/collectives/pending.hpp"
 #include "interpose/mpi/functions.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 enum class LibraryForm : bool { as_called, tested };
 
@@ -55,4 +55,4 @@ int by_library([[maybe_unused]] LibraryForm form, Arguments... arguments) {
   return (via.*slot)(arguments...);
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

@@ -4,7 +4,7 @@
 #include "interpose/collectives/communicator.hpp"
 #include "interpose/objects/runtime.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 CommMember::CommMember(MPI_Comm comm, bool may_wait) noexcept {
   if (comm == MPI_COMM_NULL) return;
@@ -25,4 +25,4 @@ CommMember::CommMember(MPI_Comm comm, bool may_wait) noexcept {
   if (may_wait) agree_on_collectives(comm, *entry);
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

@@ -12,7 +12,7 @@
 
 #include "interpose/objects/comm_registry.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 class CommMember {
  public:
@@ -29,4 +29,4 @@ class CommMember {
   std::optional<CommEntry> for_this_call_;
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

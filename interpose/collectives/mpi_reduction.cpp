@@ -8,7 +8,7 @@
 #include "interpose/objects/predefined_types.hpp"
 #include "interpose/objects/runtime.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 bool MpiReduction::possible(MPI_Datatype type) noexcept {
   if (predefined(type) || is_pair_with_gaps(type)) return true;
@@ -69,4 +69,4 @@ void MpiReduction::combine(const std::byte* in, std::byte* inout, std::int64_t b
   }
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

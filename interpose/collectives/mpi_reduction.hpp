@@ -9,7 +9,7 @@
 #include "collectives/core/reduction.hpp"
 #include "interpose/objects/plan.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 class MpiReduction final : public Reduction {
  public:
@@ -34,4 +34,4 @@ class MpiReduction final : public Reduction {
   std::unique_ptr<std::byte[]> places_;  ///< two halves
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

@@ -5,7 +5,7 @@
 
 #include "interpose/mpi/functions.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 namespace {
 
 static_assert(sizeof(MPI_Request) <= sizeof(Transfer::handle));
@@ -53,4 +53,4 @@ void MpiTransport::poll() noexcept {
   real.Iprobe(MPI_ANY_SOURCE, no_messages_tag, comm_, &flag, MPI_STATUS_IGNORE);
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

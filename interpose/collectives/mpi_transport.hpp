@@ -8,7 +8,7 @@
 #include "collectives/core/transport.hpp"
 #include "perfmodel/collective/costs.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 class MpiTransport final : public Transport {
  public:
@@ -36,4 +36,4 @@ class MpiTransport final : public Transport {
   std::vector<Unacknowledged> unacknowledged_;  ///< by rank
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

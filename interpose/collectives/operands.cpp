@@ -11,7 +11,7 @@
 #include "interpose/objects/predefined_types.hpp"
 #include "interpose/objects/runtime.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 namespace {
 
 /// The most elements per MPI_Pack call, whose counts and sizes are ints.
@@ -147,4 +147,4 @@ void UserBlocks::complete() noexcept {
     }
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

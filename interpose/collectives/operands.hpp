@@ -14,7 +14,7 @@
 #include "interpose/collectives/staged_blocks.hpp"
 #include "interpose/objects/plan.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 /// Throws std::bad_alloc if MPI could not pack a send buffer; the operation then fails on all members.
 inline void require_packed(bool packed) {
@@ -78,4 +78,4 @@ class UserBlocks final : public Operands {
   std::vector<MpiOrdered> by_mpi_;
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

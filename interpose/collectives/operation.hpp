@@ -11,7 +11,7 @@
 #include "collectives/core/task.hpp"
 #include "interpose/collectives/staged_blocks.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 /// What a communicator keeps of past allgathers.
 struct CollectiveCache {
@@ -44,4 +44,4 @@ class Operation {
   bool failed = false;             ///< valid once it has ended
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

@@ -13,7 +13,7 @@
 #include "collectives/algorithms/scatter.hpp"
 #include "collectives/cache/allgather.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 namespace {
 
 /// Copies an operand to another one of the same size; through `staging` if neither is contiguous.
@@ -144,4 +144,4 @@ Task AllreduceOperation::begin(Hierarchy& hierarchy) {
   return allreduce_of(hierarchy, input.of(0), output_.of(0), reduction_, pipeline);
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

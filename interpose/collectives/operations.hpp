@@ -10,7 +10,7 @@
 #include "interpose/collectives/operation.hpp"
 #include "interpose/collectives/reduce_scatter_result.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 /// MPI_Allgather, MPI_Allgatherv.
 class AllgatherOperation final : public Operation {
@@ -133,4 +133,4 @@ class AlltoallOperation final : public Operation {
   UserBlocks input_, output_;
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

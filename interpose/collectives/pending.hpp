@@ -11,7 +11,7 @@
 
 #include <atomic>
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 /// Operations, in all queues of the process, that have not ended or whose requests are not complete.
 extern constinit std::atomic<int> collectives_pending;
@@ -52,4 +52,4 @@ int poll_until_complete(Test test) {
   }
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

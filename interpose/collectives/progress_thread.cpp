@@ -19,7 +19,7 @@
 #include "interpose/mpi/functions.hpp"
 #include "interpose/peers/locality.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -136,4 +136,4 @@ void end_progress_thread() noexcept {
   pthread_join(self.thread, nullptr);
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

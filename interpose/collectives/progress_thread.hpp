@@ -14,7 +14,7 @@
 // (windows and files have none, and all members of a collective must take the same form); completing all that is
 // pending before such a call, which may wait for a member that first needs this call.
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 /// Before MPI_Init: true if this process must request MPI_THREAD_MULTIPLE.
 bool wants_thread_multiple() noexcept;
@@ -28,4 +28,4 @@ void wake_progress_thread() noexcept;
 /// Called at MPI_Finalize. When it returns, the thread is in no MPI call and will make none.
 void end_progress_thread() noexcept;
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

@@ -12,7 +12,7 @@
 #include "interpose/objects/predefined_types.hpp"
 #include "interpose/objects/runtime.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 namespace {
 
 /// Bits that the user has requested for this communicator; 0: none.
@@ -90,4 +90,4 @@ Task QuantisedAllreduce::begin(Hierarchy& hierarchy) {
                              pipeline);
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

@@ -11,7 +11,7 @@
 #include "interpose/collectives/reduce_scatter_result.hpp"
 #include "kernels/quantise/format.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 class CommEntry;
 
@@ -74,4 +74,4 @@ class QuantisedAllreduce final : public Operation {
   const Codes codes_;
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

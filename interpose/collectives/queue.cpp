@@ -16,7 +16,7 @@
 #include "interpose/mpi/fault_injection.hpp"
 #include "interpose/objects/runtime.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 constinit std::atomic<int> collectives_pending{0};
 constinit std::atomic<unsigned> progress_by_calls{0};
@@ -124,7 +124,7 @@ Task CollectiveQueue::make_hierarchy() {
           CollectiveCache{CacheTable(cache_limits_, topology_.ranks()),
                           arena_.data() ? Arena(arena_.data(), cache_limits_.budget, arena_.descriptor()) : Arena()});
   } else {
-    refused_ = true;
+    failed_ = true;
     window_ = Window();
     arena_ = Window();
     warn_once(
@@ -217,7 +217,7 @@ bool CollectiveQueue::run(Operation& operation) noexcept {
     }
     sched_yield();
   }
-  refused_known_ = refused_;
+  shared_memory_failed_ = failed_;
   return !operation.failed;
 }
 
@@ -251,4 +251,4 @@ void progress_collectives() noexcept {
   }
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

@@ -22,7 +22,7 @@
 #include "interpose/collectives/operation.hpp"
 #include "interpose/collectives/pending.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 class CollectiveQueue : public std::enable_shared_from_this<CollectiveQueue> {
  public:
@@ -42,7 +42,7 @@ class CollectiveQueue : public std::enable_shared_from_this<CollectiveQueue> {
 
   const Topology& topology() const noexcept { return topology_; }
   /// True, on all members alike, if shared memory failed on some node: leave the call to MPI.
-  bool refused() const noexcept { return refused_known_; }
+  bool failed() const noexcept { return shared_memory_failed_; }
 
   /// Appends an operation, which must live until it has ended. False: there is no memory, which is reported once;
   /// nothing has happened.
@@ -79,8 +79,9 @@ class CollectiveQueue : public std::enable_shared_from_this<CollectiveQueue> {
   std::unique_ptr<CollectiveCache> cache_;
   CacheCounts noted_;  ///< of cache_, for the report
   std::unique_ptr<Hierarchy> hierarchy_;
-  bool refused_ = false;        ///< as far as this rank knows
-  bool refused_known_ = false;  ///< set since a blocking collective has ended on this rank, so all ranks know it by now
+  bool failed_ = false;  ///< as far as this rank knows
+  bool shared_memory_failed_ =
+      false;  ///< set since a blocking collective has ended on this rank, so all ranks know it by now
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

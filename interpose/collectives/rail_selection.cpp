@@ -13,7 +13,7 @@
 #include "interpose/peers/locality.hpp"
 #include "model/rails.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 namespace {
 
 /// Returns the number of variables that were not set before.
@@ -98,4 +98,4 @@ void select_rail() noexcept {
   }
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

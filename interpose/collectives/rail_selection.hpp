@@ -3,7 +3,7 @@
 // Selects the NIC for this rank's messages to other hosts, through the environment variable of the MPI library's
 // network layer (docs/topology.md).
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 /// Called before MPI_Init or MPI_Session_init. Follows BESTRIDE_NICS or the profile, which the runtime has read before.
 /// Only the first call has an effect, and only if the launcher gives this rank's local rank on its host. Variables that
@@ -11,4 +11,4 @@ namespace bestride {
 /// threads would race with their reads.
 void select_rail() noexcept;
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

@@ -9,7 +9,7 @@
 #include "collectives/core/operand.hpp"
 #include "interpose/objects/buffer_pool.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 class ReduceScatterResult {
  public:
@@ -45,4 +45,4 @@ class ReduceScatterResult {
   Operand place_;
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

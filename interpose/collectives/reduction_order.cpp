@@ -7,7 +7,7 @@
 #include "interpose/objects/predefined_types.hpp"
 #include "interpose/objects/runtime.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 namespace {
 
 bool is_one_of(MPI_Op op, std::initializer_list<MPI_Op> ops) noexcept {
@@ -37,4 +37,4 @@ Reassociation reassociation_of(MPI_Op op, MPI_Datatype type) noexcept {
   return runtime().ops.commutative(op) ? Reassociation::in_one_order_in_the_call : Reassociation::by_mpi;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

@@ -3,7 +3,7 @@
 // Which reductions give the same bits in any order of application.
 #include <mpi.h>
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 /// In which order a reduction may be applied.
 enum class Reassociation : unsigned char {
@@ -18,4 +18,4 @@ enum class Reassociation : unsigned char {
 /// the operation does not fit the type, the MPI library reports it. `op` may be any handle.
 Reassociation reassociation_of(MPI_Op op, MPI_Datatype type) noexcept;
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

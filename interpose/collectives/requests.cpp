@@ -10,7 +10,7 @@
 #include "interpose/device/mpi_errors.hpp"
 #include "interpose/mpi/functions.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 namespace {
 
 MPI_Comm self = MPI_COMM_NULL;
@@ -21,7 +21,7 @@ struct HierarchicalCompletion final : Completion {
   HierarchicalCompletion(std::shared_ptr<CollectiveQueue> of, std::unique_ptr<Operation> given) noexcept
       : queue(std::move(of)), operation(std::move(given)) {}
   void fill() noexcept override { operation->staged.copy_in(); }
-  bool refused() const noexcept override { return operation->staged.refused(); }
+  bool failed() const noexcept override { return operation->staged.failed(); }
   int raise_error() const override { return bestride::raise_error(operation->comm); }
   void complete(bool, const MPI_Status*) noexcept override {
     if (!operation->failed) operation->staged.copy_out();
@@ -84,4 +84,4 @@ int make_request(std::shared_ptr<CollectiveQueue> queue, std::unique_ptr<Operati
   return MPI_SUCCESS;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

@@ -11,7 +11,7 @@
 #include "interpose/collectives/queue.hpp"
 #include "interpose/message/completion.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 /// Called in MPI_Init and MPI_Finalize.
 bool open_requests() noexcept;
@@ -25,4 +25,4 @@ int make_request(std::shared_ptr<CollectiveQueue> queue, std::unique_ptr<Operati
 /// error of the library, so every completion function reports it. Local: the receive has been posted.
 void complete_request(int tag, bool good) noexcept;
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

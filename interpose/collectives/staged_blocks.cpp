@@ -4,7 +4,7 @@
 #include "interpose/device/transfer_batch.hpp"
 #include "interpose/message/buffer_regions.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 std::byte* StagedBlocks::add(const void* buffer, std::span<const Range> blocks, MPI_Datatype type, Access access,
                              int only) {
@@ -40,10 +40,10 @@ void StagedBlocks::copy_out() const noexcept {
     if (group.written) TransferBatch::move(group.staging, Direction::unpack, 0, group.staging->size());
 }
 
-bool StagedBlocks::refused() const noexcept {
+bool StagedBlocks::failed() const noexcept {
   for (const Group& group : groups_)
     if (group.read.length() > 0 && group.staging->failed()) return true;
   return false;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

@@ -16,7 +16,7 @@
 #include "collectives/core/lanes.hpp"
 #include "interpose/device/staging.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 enum class Access : unsigned char { read, written, both };
 
@@ -36,7 +36,7 @@ class StagedBlocks {
   void copy_in() const noexcept;
   void copy_out() const noexcept;
   /// After copy_in(): true if a copy failed, which has been reported. The operation must not be started.
-  bool refused() const noexcept;
+  bool failed() const noexcept;
 
  private:
   struct Group {
@@ -48,4 +48,4 @@ class StagedBlocks {
   std::vector<Group> groups_;
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

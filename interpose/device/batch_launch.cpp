@@ -8,7 +8,7 @@
 #include "interpose/device/graph_cache.hpp"
 #include "kernels/cuda/transfer/flow.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 namespace {
 
 using cuda::Address;
@@ -75,20 +75,20 @@ class Launch {
       pipelined_.push_back(&part);
       return Done{};
     }
-    Address place = packed;
+    Address address = packed;
     if (choice.method == TransferMethod::staged || choice.method == TransferMethod::pipelined) {
       Result<cuda::Buffer> scratch = device_->scratch(bytes);
       if (!scratch) return scratch.error();
-      place = scratch->address();
+      address = scratch->address();
       scratch_.push_back(std::move(*scratch));
       if (packing)
-        items_.after.push_back({place, packed, bytes, CopyKind::to_host});
+        items_.after.push_back({address, packed, bytes, CopyKind::to_host});
       else
-        items_.before.push_back({packed, place, bytes, CopyKind::to_device});
+        items_.before.push_back({packed, address, bytes, CopyKind::to_device});
     }
     const std::int64_t bulk_from = choice.method == TransferMethod::oneshot ? 0 : bulk_from_of(part.direction);
     items_.kernels.push_back(
-        {staging.device_layout(), staging.user_address(), place, part.direction, part.first, part.last, bulk_from});
+        {staging.device_layout(), staging.user_address(), address, part.direction, part.first, part.last, bulk_from});
     return Done{};
   }
 
@@ -163,4 +163,4 @@ bool launch_all(const cuda::DevicePtr& device, std::span<TransferPart* const> pa
   return false;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

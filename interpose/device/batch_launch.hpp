@@ -5,7 +5,7 @@
 
 #include "interpose/device/transfer_batch.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 /// Moves the parts and waits. All parts must be on `device` and fast(). All parts but the pipelined ones share one
 /// launch. Returns false after an error, which is reported: no transfer is in flight then, and it is not known which
@@ -15,4 +15,4 @@ bool launch_all(const cuda::DevicePtr& device, std::span<TransferPart* const> pa
 /// Drops the cached sequences (graph_cache.hpp). Call at the end of the MPI job.
 void clear_graphs() noexcept;
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

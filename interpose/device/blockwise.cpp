@@ -6,7 +6,7 @@
 #include "datatype/build.hpp"
 #include "interpose/device/staging.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 namespace {
 
 using cuda::Address;
@@ -97,4 +97,4 @@ Result<cuda::Done> move_blockwise(const Staging& staging, Direction direction, s
   return Error{"out of memory"};
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

@@ -11,7 +11,7 @@
 #include "interpose/objects/address.hpp"
 #include "interpose/objects/runtime.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 namespace {
 
 /// The range [low, high) covers all addresses that have been classified as device memory.
@@ -46,25 +46,25 @@ bool is_context_lost(const void* pointer) noexcept {
 }
 
 BufferLocation classify(LayoutPtr layout, const void* buffer) noexcept {
-  BufferLocation place;
+  BufferLocation location;
   const void* first = layout ? static_cast<const std::byte*>(buffer) + layout->offset() : buffer;
-  place.memory = layout ? cuda::where(*layout, buffer) : cuda::where(buffer);
-  switch (place.memory.kind) {
+  location.memory = layout ? cuda::where(*layout, buffer) : cuda::where(buffer);
+  switch (location.memory.kind) {
     case cuda::MemoryKind::host:
       if (is_context_lost(first)) {
-        place.memory.kind = cuda::MemoryKind::device;
-        place.needs_device = true;
+        location.memory.kind = cuda::MemoryKind::device;
+        location.needs_device = true;
       }
       break;
-    case cuda::MemoryKind::device: remember_device(place.memory); [[fallthrough]];
-    case cuda::MemoryKind::mixed: place.needs_device = true; break;
+    case cuda::MemoryKind::device: remember_device(location.memory); [[fallthrough]];
+    case cuda::MemoryKind::mixed: location.needs_device = true; break;
     case cuda::MemoryKind::managed:
-      place.needs_device = layout && cuda::moved_by_gpu(place.memory, *layout, buffer);
+      location.needs_device = layout && cuda::moved_by_gpu(location.memory, *layout, buffer);
       break;
     case cuda::MemoryKind::pinned: break;
   }
-  place.layout = std::move(layout);
-  return place;
+  location.layout = std::move(layout);
+  return location;
 }
 
 }  // namespace
@@ -102,4 +102,4 @@ cuda::Memory memory_of(const void* buffer, std::int64_t count, MPI_Datatype type
   return gpu_runtime_detected() ? locate_buffer(buffer, count, find_or_add_type(type)).memory : cuda::Memory{};
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

@@ -9,7 +9,7 @@
 #include "interpose/objects/type_registry.hpp"
 #include "kernels/cuda/driver/memory.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 /// The entry of a type whose messages may be in device memory. This includes predefined types, which are registered at
 /// their first use here. nullptr: MPI_DATATYPE_NULL, a handle of unknown origin, or out of memory. Call only if
@@ -37,4 +37,4 @@ BufferLocation locate_buffer(const void* buffer, std::int64_t bytes) noexcept;
 /// The memory that (buffer, count, type) refers to. Host memory if no GPU runtime is detected.
 cuda::Memory memory_of(const void* buffer, std::int64_t count, MPI_Datatype type) noexcept;
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

@@ -5,7 +5,7 @@
 
 #include "interpose/mpi/functions.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 struct CollectiveMembers {
   bool known = false;  ///< false: not a valid communicator; MPI raises the error
@@ -34,4 +34,4 @@ inline CollectiveMembers members_of(MPI_Comm comm) noexcept {
   return members;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

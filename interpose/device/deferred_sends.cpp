@@ -8,7 +8,7 @@
 #include "interpose/device/transfer_batch.hpp"
 #include "interpose/mpi/functions.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 constinit std::atomic<int> deferred_send_count{0};
 
@@ -77,4 +77,4 @@ void start_deferred_sends_unless_busy() noexcept {
   if (lock) start_locked(all.posts);
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

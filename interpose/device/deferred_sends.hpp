@@ -18,7 +18,7 @@
 
 #include "interpose/device/staging.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 extern constinit std::atomic<int> deferred_send_count;
 
@@ -40,4 +40,4 @@ inline void start_deferred_sends() noexcept {
 /// library may make internally while it holds a lock that the other thread needs.
 void start_deferred_sends_unless_busy() noexcept;
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

@@ -5,7 +5,7 @@
 #include "interpose/device/lazy_interception.hpp"
 #include "kernels/cuda/driver/driver.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 constinit std::atomic<GpuDetection> gpu_detection{GpuDetection::not_yet};
 constinit std::atomic<std::uint64_t> gpu_last_check{0};
@@ -50,4 +50,4 @@ void start_gpu_detection(const LibraryLoadScope& loads) noexcept {
   if (!detect_gpu_runtime() && last) last_link_map.store(last, std::memory_order_release);
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

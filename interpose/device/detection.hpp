@@ -16,7 +16,7 @@
 
 #include "interpose/device/library_loads.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 enum class GpuDetection : std::uint8_t { not_yet, yes, never };
 
@@ -54,4 +54,4 @@ void start_gpu_detection(const LibraryLoadScope& loads) noexcept;
   return detect_gpu_runtime();
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

@@ -9,7 +9,7 @@
 #include "interpose/device/batch_launch.hpp"
 #include "interpose/device/transfer_choice.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 namespace {
 
 using cuda::Sequence;
@@ -73,4 +73,4 @@ void clear_graphs() noexcept {
   gone.swap(sequences().kept);
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

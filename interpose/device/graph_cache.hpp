@@ -6,10 +6,10 @@
 
 #include "kernels/cuda/launch/sequence.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 /// The sequence for these items, from the cache or newly made. Thread-safe.
 Result<std::shared_ptr<cuda::Sequence>> find_or_make_graph(const cuda::DevicePtr& device,
                                                            cuda::SequenceItems items) noexcept;
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

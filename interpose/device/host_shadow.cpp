@@ -11,7 +11,7 @@
 #include "interpose/objects/runtime.hpp"
 #include "kernels/cuda/device/device.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 namespace {
 
 /// A span of at least this many bytes is mapped separately: pages in its gaps take no memory, and the system's
@@ -59,13 +59,13 @@ void HostSpan::release() noexcept {
   mapped_ = 0;
 }
 
-Result<HostShadow::ShadowDirection> HostShadow::make_direction(const BufferLocation& place, void* user, MPI_Comm comm,
-                                                               CallKind kind,
+Result<HostShadow::ShadowDirection> HostShadow::make_direction(const BufferLocation& location, void* user,
+                                                               MPI_Comm comm, CallKind kind,
                                                                const std::shared_ptr<StagingBuffer>& shared,
                                                                std::int64_t at) {
   ShadowDirection direction;
-  if (!place.layout) return direction;
-  BufferLocation there = place;
+  if (!location.layout) return direction;
+  BufferLocation there = location;
   // This part of the region is in host memory while the other part is in device memory: it is moved block by block, as
   // memory of mixed kinds.
   if (!there.needs_device) there.memory.kind = cuda::MemoryKind::mixed;
@@ -105,10 +105,10 @@ Result<cuda::Done> HostShadow::prepare(const BufferRegion& region, MPI_Comm comm
       memory = span_.data();
     }
     if (!memory) return Error{"no memory for " + std::to_string(bytes) + " bytes of a collective"};
-    for (const auto& [direction, place] : {std::pair(&reads_, &reads), std::pair(&writes_, &writes)}) {
+    for (const auto& [direction, location] : {std::pair(&reads_, &reads), std::pair(&writes_, &writes)}) {
       const CallKind kind = direction == &reads_ ? CallKind::isend : CallKind::irecv;
-      Result<ShadowDirection> made = make_direction(*place, user, comm, kind, staging_buffer,
-                                                    place->layout ? place->layout->low() - low + off : 0);
+      Result<ShadowDirection> made = make_direction(*location, user, comm, kind, staging_buffer,
+                                                    location->layout ? location->layout->low() - low + off : 0);
       if (!made) return made.error();
       *direction = std::move(*made);
     }
@@ -134,4 +134,4 @@ void HostShadow::copy_out() noexcept {
   TransferBatch::move(writes_.staging, Direction::unpack, 0, writes_.staging->size());
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

@@ -17,7 +17,7 @@
 #include "interpose/objects/buffer_pool.hpp"
 #include "kernels/packer.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 /// What MPI reads and writes through one buffer argument of a call.
 struct BufferRegion {
@@ -65,7 +65,7 @@ class HostShadow {
     return one ? one->layout_pointer() : nullptr;
   }
   /// The last copy_in() failed.
-  bool refused() const noexcept { return reads_.staging && reads_.staging->failed(); }
+  bool failed() const noexcept { return reads_.staging && reads_.staging->failed(); }
 
  private:
   /// One direction. Device operations move packed bytes between the device and the staging; the packer moves them
@@ -74,7 +74,7 @@ class HostShadow {
     StagingPtr staging;
     std::unique_ptr<const Packer> packer;
   };
-  Result<ShadowDirection> make_direction(const BufferLocation& place, void* user, MPI_Comm comm, CallKind kind,
+  Result<ShadowDirection> make_direction(const BufferLocation& location, void* user, MPI_Comm comm, CallKind kind,
                                          const std::shared_ptr<StagingBuffer>& shared, std::int64_t at);
 
   ShadowDirection reads_, writes_;
@@ -82,4 +82,4 @@ class HostShadow {
   HostSpan span_;
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

@@ -11,7 +11,7 @@
 #include "base/message.hpp"
 #include "base/variables.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 namespace {
 
 std::atomic<bool> collectives_intercepted{false};
@@ -59,4 +59,4 @@ void intercept_lazily() noexcept {
   intercept({lazy_unsupported()});
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

@@ -12,7 +12,7 @@
 
 #include "interpose/mpi/services.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 /// One function: its interception, and where the pointer to the library's own function is stored.
 struct LazyEntry {
@@ -30,4 +30,4 @@ void intercept_lazily() noexcept;
 /// Intercepts only the collectives among them: for a job that may use hierarchical collectives.
 void intercept_collectives_lazily() noexcept;
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

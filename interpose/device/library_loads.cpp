@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstring>
 
-namespace bestride {
+namespace bestride::inline interpose {
 namespace {
 
 constinit link_map nothing_known{
@@ -61,4 +61,4 @@ const link_map* LibraryLoadScope::hold_last_object() const noexcept {
   return nullptr;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

@@ -14,7 +14,7 @@
 
 #include <atomic>
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 /// The object whose successor is tested. Never null. Until such an object is known, it is an entry that has a
 /// successor.
@@ -37,4 +37,4 @@ class LibraryLoadScope {
   const link_map* before_;  ///< the last object at construction; only compared, never dereferenced
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

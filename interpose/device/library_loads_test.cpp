@@ -8,7 +8,7 @@
 
 // FIRST_LIBRARY, SECOND_LIBRARY: two libraries without dependencies that no other code has loaded.
 
-namespace bestride {
+namespace bestride::inline interpose {
 namespace {
 
 struct Close {
@@ -57,4 +57,4 @@ TEST(Loaded, WhatTheCallLoadedIsHeldAndWhatComesAfterItIsSeen) {
 }
 
 }  // namespace
-}  // namespace bestride
+}  // namespace bestride::inline interpose

@@ -5,7 +5,7 @@
 #include "interpose/objects/runtime.hpp"
 #include "kernels/cuda/driver/driver.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 void report_transfer_failure(const Error& why) noexcept {
   if (cuda::Driver::unusable()) return;  // already reported when the driver failed
@@ -21,4 +21,4 @@ int raise_error(MPI_Comm comm, int error) {
   return error;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

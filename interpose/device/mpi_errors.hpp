@@ -5,7 +5,7 @@
 
 #include "base/result.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 /// Reports once why device memory could not be moved, and what the user can do.
 void report_transfer_failure(const Error& why) noexcept;
@@ -14,4 +14,4 @@ void report_transfer_failure(const Error& why) noexcept;
 /// `comm` is MPI_COMM_NULL (MPI_Mrecv). Returns `error` if the handler returns.
 int raise_error(MPI_Comm comm, int error = MPI_ERR_OTHER);
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

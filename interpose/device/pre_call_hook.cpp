@@ -6,11 +6,11 @@
 #include "interpose/device/deferred_sends.hpp"
 #include "interpose/mpi/services.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 void install_pre_call_hook() noexcept {
   static constinit std::atomic<bool> watching{false};
   if (!watching.exchange(true)) preload_services->watch([] { start_deferred_sends_unless_busy(); });
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

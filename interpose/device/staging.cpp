@@ -4,7 +4,7 @@
 #include "base/message.hpp"
 #include "interpose/objects/runtime.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 std::shared_ptr<StagingBuffer> StagingBuffer::make(const cuda::DevicePtr& device, std::int64_t bytes,
                                                    bool aware) noexcept try {
@@ -34,24 +34,24 @@ std::shared_ptr<StagingBuffer> StagingBuffer::of(std::byte* theirs, bool on_devi
   return nullptr;
 }
 
-Result<StagingPtr> Staging::make(const BufferLocation& place, void* user, MPI_Comm comm, TransferPurpose purpose,
+Result<StagingPtr> Staging::make(const BufferLocation& location, void* user, MPI_Comm comm, TransferPurpose purpose,
                                  std::shared_ptr<StagingBuffer> staging_buffer, std::int64_t at) noexcept try {
-  auto staging = std::make_shared<Staging>(place, user, comm);
-  if (place.memory.kind != cuda::MemoryKind::mixed) {
-    Result<cuda::DevicePtr> device = cuda::Device::of(place.memory);
+  auto staging = std::make_shared<Staging>(location, user, comm);
+  if (location.memory.kind != cuda::MemoryKind::mixed) {
+    Result<cuda::DevicePtr> device = cuda::Device::of(location.memory);
     if (!device) return device.error();
     staging->device_ = std::move(*device);
     // Without a device layout (no memory for its lists, or too irregular) the message is moved block by block.
-    if (Result<cuda::DeviceLayoutPtr> uploaded = staging->device_->device_layout(place.layout))
+    if (Result<cuda::DeviceLayoutPtr> uploaded = staging->device_->device_layout(location.layout))
       staging->device_layout_ = std::move(*uploaded);
   }
   if (staging->device_layout_)
     staging->choice_ = choose_transfer(*staging->device_layout_, *staging->device_, purpose,
                                        staging_buffer ? staging_buffer->on_device() : gpu_aware());
   if (!staging_buffer)
-    staging_buffer = StagingBuffer::make(staging->device_, place.layout->size(),
+    staging_buffer = StagingBuffer::make(staging->device_, location.layout->size(),
                                          staging->choice_.method == cuda::TransferMethod::device);
-  if (!staging_buffer) return Error{"no memory for a message of " + std::to_string(place.layout->size()) + " bytes"};
+  if (!staging_buffer) return Error{"no memory for a message of " + std::to_string(location.layout->size()) + " bytes"};
   staging->packed_ = staging_buffer->data() + at;
   staging->staging_buffer_ = std::move(staging_buffer);
   return staging;
@@ -59,15 +59,15 @@ Result<StagingPtr> Staging::make(const BufferLocation& place, void* user, MPI_Co
   return Error{"out of memory"};
 }
 
-Result<StagingPtr> Staging::make_on_host(const BufferLocation& place, void* user, MPI_Comm comm,
+Result<StagingPtr> Staging::make_on_host(const BufferLocation& location, void* user, MPI_Comm comm,
                                          CallKind kind) noexcept {
-  Result<cuda::DevicePtr> device = place.memory.kind == cuda::MemoryKind::mixed
+  Result<cuda::DevicePtr> device = location.memory.kind == cuda::MemoryKind::mixed
                                        ? Result<cuda::DevicePtr>(cuda::DevicePtr())
-                                       : cuda::Device::of(place.memory);
+                                       : cuda::Device::of(location.memory);
   if (!device) return device.error();
-  std::shared_ptr<StagingBuffer> staging_buffer = StagingBuffer::make(*device, place.layout->size(), false);
-  if (!staging_buffer) return Error{"no memory for a message of " + std::to_string(place.layout->size()) + " bytes"};
-  return make(place, user, comm, {kind, Distance::node}, std::move(staging_buffer));
+  std::shared_ptr<StagingBuffer> staging_buffer = StagingBuffer::make(*device, location.layout->size(), false);
+  if (!staging_buffer) return Error{"no memory for a message of " + std::to_string(location.layout->size()) + " bytes"};
+  return make(location, user, comm, {kind, Distance::node}, std::move(staging_buffer));
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

@@ -17,7 +17,7 @@
 #include "kernels/cuda/device/device_layout.hpp"
 #include "kernels/cuda/launch/batch.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 /// Contiguous bytes that MPI is given. May hold several messages.
 class StagingBuffer {
@@ -47,27 +47,27 @@ class StagingBuffer {
 /// Shared by the endpoint of the call and the transfer in flight. Not thread-safe, except for failed().
 class Staging {
  public:
-  /// `place`: must have needs_device and a known layout. `room` and `at`: the buffer for the packed bytes and the byte
-  /// offset in it; null: allocates one. `comm`: the communicator whose error handler gets the errors. Error: no device
-  /// can access the memory, or out of memory.
-  static Result<std::shared_ptr<Staging>> make(const BufferLocation& place, void* user, MPI_Comm comm,
+  /// `location`: must have needs_device and a known layout. `staging_buffer` and `at`: the buffer for the packed bytes
+  /// and the byte offset in it; null: allocates one. `comm`: the communicator whose error handler gets the errors.
+  /// Error: no device can access the memory, or out of memory.
+  static Result<std::shared_ptr<Staging>> make(const BufferLocation& location, void* user, MPI_Comm comm,
                                                TransferPurpose purpose,
                                                std::shared_ptr<StagingBuffer> staging_buffer = nullptr,
                                                std::int64_t at = 0) noexcept;
   /// The same in host memory of its own, also for a GPU-aware MPI. Memory that no single device can access is accepted,
   /// too: it is moved block by block.
-  static Result<std::shared_ptr<Staging>> make_on_host(const BufferLocation& place, void* user, MPI_Comm comm,
+  static Result<std::shared_ptr<Staging>> make_on_host(const BufferLocation& location, void* user, MPI_Comm comm,
                                                        CallKind kind) noexcept;
 
   std::byte* packed() const noexcept { return packed_; }
-  std::int64_t size() const noexcept { return place_.layout->size(); }
-  const Layout& layout() const noexcept { return *place_.layout; }
-  const LayoutPtr& layout_pointer() const noexcept { return place_.layout; }
-  const cuda::Memory& memory() const noexcept { return place_.memory; }
+  std::int64_t size() const noexcept { return location_.layout->size(); }
+  const Layout& layout() const noexcept { return *location_.layout; }
+  const LayoutPtr& layout_pointer() const noexcept { return location_.layout; }
+  const cuda::Memory& memory() const noexcept { return location_.memory; }
   void* user() const noexcept { return user_; }
   /// The user's address as kernels see it.
   cuda::Address user_address() const noexcept {
-    return reinterpret_cast<cuda::Address>(user_) + static_cast<cuda::Address>(place_.memory.to_device);
+    return reinterpret_cast<cuda::Address>(user_) + static_cast<cuda::Address>(location_.memory.to_device);
   }
   const cuda::DevicePtr& device() const noexcept { return device_; }
   const cuda::DeviceLayoutPtr& device_layout() const noexcept { return device_layout_; }
@@ -85,10 +85,11 @@ class Staging {
   void set_failed(bool failed) noexcept { failed_.store(failed, std::memory_order_release); }
 
   /// Public only because make_shared needs it; call make() instead.
-  Staging(const BufferLocation& place, void* user, MPI_Comm comm) noexcept : place_(place), user_(user), comm_(comm) {}
+  Staging(const BufferLocation& location, void* user, MPI_Comm comm) noexcept
+      : location_(location), user_(user), comm_(comm) {}
 
  private:
-  BufferLocation place_;
+  BufferLocation location_;
   void* user_;
   MPI_Comm comm_;
   cuda::DevicePtr device_;
@@ -105,4 +106,4 @@ using StagingPtr = std::shared_ptr<Staging>;
 Result<cuda::Done> move_blockwise(const Staging& staging, Direction direction, std::int64_t first,
                                   std::int64_t last) noexcept;
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

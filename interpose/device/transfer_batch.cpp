@@ -4,7 +4,7 @@
 #include "interpose/device/batch_launch.hpp"
 #include "interpose/device/mpi_errors.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 namespace {
 
 thread_local constinit TransferBatch* innermost __attribute__((tls_model("initial-exec"))) = nullptr;
@@ -79,4 +79,4 @@ void TransferBatch::move(StagingPtr staging, Direction direction, std::int64_t f
   }
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

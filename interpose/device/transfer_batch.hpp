@@ -13,7 +13,7 @@
 
 #include "interpose/device/staging.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 /// Packed bytes [first, last) of one message.
 struct TransferPart {
@@ -68,4 +68,4 @@ class TransferBatch {
   std::vector<TransferPart> parts_;
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

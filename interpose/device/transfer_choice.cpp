@@ -14,7 +14,7 @@
 #include "kernels/cuda/transfer/transfer.hpp"
 #include "perfmodel/profile/gpu_machine.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 namespace {
 
 /// True if the profile's GPU measurements are of another GPU or driver than this one; reported once. The driver is
@@ -73,4 +73,4 @@ TransferChoice choose_transfer(const cuda::DeviceLayout& plan, cuda::Device& dev
   return {};
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

@@ -10,7 +10,7 @@
 #include "perfmodel/device/costs.hpp"
 #include "perfmodel/host/strategy.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 /// True if the MPI library accepts device pointers: BESTRIDE_GPU_AWARE, else the library's own answer
 /// (MPIX_Query_cuda_support, MPIX_GPU_query_support). Queried once.
@@ -35,4 +35,4 @@ struct TransferChoice {
 TransferChoice choose_transfer(const cuda::DeviceLayout& plan, cuda::Device& device, TransferPurpose purpose,
                                bool aware) noexcept;
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

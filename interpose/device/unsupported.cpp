@@ -6,7 +6,7 @@
 #include "base/message.hpp"
 #include "interpose/mpi/functions.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 namespace {
 
 struct Kind {
@@ -18,7 +18,7 @@ constexpr const char* remedy =
 
 const Kind& kind_of(DeviceError device_error) noexcept {
   static const Kind kinds[device_error_count] = {
-      {"gpu.refused",
+      {"gpu.unsupported",
        "device memory in a one-sided, file or partitioned call, which this MPI library can't reach: copy it to host "
        "memory before the call, or use "
        "a GPU-aware MPI library and set BESTRIDE_GPU_AWARE=yes"},
@@ -77,4 +77,4 @@ int raise_device_error_on_file(MPI_File file, DeviceError device_error, const st
   return code;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <string>
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 enum class DeviceError : std::uint8_t {
   unsupported,  ///< a one-sided call, a file operation, a partitioned message
@@ -26,4 +26,4 @@ int raise_device_error(MPI_Comm comm, DeviceError device_error, const std::strin
 int raise_device_error_on_window(MPI_Win window, DeviceError device_error, const std::string& cause);
 int raise_device_error_on_file(MPI_File file, DeviceError device_error, const std::string& cause);
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

@@ -13,11 +13,12 @@
 #include "interpose/collectives/job.hpp"
 #include "interpose/device/batch_launch.hpp"
 #include "interpose/message/completion.hpp"
+#include "interpose/objects/predefined_types.hpp"
 #include "interpose/peers/world_topology.hpp"
 #include "interpose/report/gather.hpp"
 #include "perfmodel/profile/machine.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 namespace {
 
 /// srun starts tasks that do not find each other if its --mpi does not fit the MPI library: each is then a job of one
@@ -60,42 +61,7 @@ void Lifetime::begin(Runtime& runtime) noexcept {
   runtime.start_time_ = now();
   read_predefined();
   if (runtime.respell_contiguous_from_ < std::numeric_limits<std::int64_t>::max())
-    for (MPI_Datatype type : {MPI_BYTE,
-                              MPI_CHAR,
-                              MPI_SIGNED_CHAR,
-                              MPI_UNSIGNED_CHAR,
-                              MPI_SHORT,
-                              MPI_UNSIGNED_SHORT,
-                              MPI_INT,
-                              MPI_UNSIGNED,
-                              MPI_LONG,
-                              MPI_UNSIGNED_LONG,
-                              MPI_LONG_LONG,
-                              MPI_UNSIGNED_LONG_LONG,
-                              MPI_FLOAT,
-                              MPI_DOUBLE,
-                              MPI_INT8_T,
-                              MPI_INT16_T,
-                              MPI_INT32_T,
-                              MPI_INT64_T,
-                              MPI_UINT8_T,
-                              MPI_UINT16_T,
-                              MPI_UINT32_T,
-                              MPI_UINT64_T,
-                              MPI_C_BOOL,
-                              MPI_C_FLOAT_COMPLEX,
-                              MPI_C_DOUBLE_COMPLEX,
-                              MPI_AINT,
-                              MPI_COUNT,
-                              MPI_OFFSET,
-                              MPI_CHARACTER,
-                              MPI_INTEGER,
-                              MPI_REAL,
-                              MPI_DOUBLE_PRECISION,
-                              MPI_COMPLEX,
-                              MPI_DOUBLE_COMPLEX,
-                              MPI_LOGICAL})
-      runtime.types.insert_predefined(type);
+    for_each_predefined_number([](MPI_Datatype type) { bestride::runtime().types.insert_predefined(type); });
   runtime.comms.add_valid(MPI_COMM_WORLD);
   runtime.comms.add_valid(MPI_COMM_SELF);
   if (rank == 0) warn_about_settings(runtime);
@@ -180,4 +146,4 @@ void Lifetime::session_ends(Runtime& runtime) {
   runtime.insert_pair_types();
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

@@ -3,7 +3,7 @@
 // What happens to the runtime at MPI_Init, at MPI_Finalize and with MPI sessions.
 #include "interpose/objects/runtime.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 /// All functions: any thread.
 class Lifetime {
@@ -29,4 +29,4 @@ class Lifetime {
   static void shut_down(Runtime& runtime) noexcept;
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interpose/lifetime/unwinder.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 namespace {
 
 struct Nothing {};
@@ -16,4 +16,4 @@ void prepare_unwinder() noexcept {
   }
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

@@ -8,8 +8,8 @@
 // the backend is opened. If an error handler leaves by longjmp() instead, the memory that the call has allocated is
 // leaked; nothing else is affected.
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 void prepare_unwinder() noexcept;
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

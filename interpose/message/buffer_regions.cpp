@@ -3,7 +3,7 @@
 
 #include "interpose/device/buffer_location.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 void BufferRegionBuilder::add(std::int64_t count, std::int64_t displacement, MPI_Datatype type, BufferUse use) {
   if (count < 0 || type == MPI_DATATYPE_NULL) sound_ = false;
@@ -11,9 +11,9 @@ void BufferRegionBuilder::add(std::int64_t count, std::int64_t displacement, MPI
   TypeEntry* entry = find_or_add_type(type);
   if (checks_first_byte_ && entry && entry->decoded_state() != TypeEntry::State::opaque) {
     checks_first_byte_ = false;
-    const BufferLocation place = locate_buffer(
+    const BufferLocation location = locate_buffer(
         static_cast<const char*>(region_.user) + displacement + entry->element().offset(), std::int64_t{1});
-    host_ = place.memory.kind == cuda::MemoryKind::host || place.memory.kind == cuda::MemoryKind::pinned;
+    host_ = location.memory.kind == cuda::MemoryKind::host || location.memory.kind == cuda::MemoryKind::pinned;
     if (host_) return;
   }
   const LayoutPtr layout = entry ? entry->layout(count) : nullptr;
@@ -64,4 +64,4 @@ BufferRegion region_of(const void* buffer, std::int64_t count, MPI_Datatype type
   }
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

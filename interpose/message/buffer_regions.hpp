@@ -13,7 +13,7 @@
 #include "interpose/device/host_shadow.hpp"
 #include "interpose/message/respelled_blocks.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 enum class BufferUse : std::uint8_t { read, written, both };
 
@@ -92,4 +92,4 @@ BufferRegion region_of(const void* buffer, const Count* counts, const Displaceme
   }
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

@@ -17,7 +17,7 @@
 #include "interpose/mpi/fault_injection.hpp"
 #include "interpose/objects/plan_cache.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 inline MPI_Request* request_of() noexcept { return nullptr; }
 inline MPI_Request* request_of(MPI_Request* request) noexcept { return request; }
@@ -42,8 +42,8 @@ struct CollectiveCompletion final : Completion {
     }
   }
   bool wants_status() const noexcept override { return false; }
-  bool refused() const noexcept override { return out.refused() || in.refused(); }
-  int raise_error() const override { return out.refused() ? out.raise_error() : in.raise_error(); }
+  bool failed() const noexcept override { return out.failed() || in.failed(); }
+  int raise_error() const override { return out.failed() ? out.raise_error() : in.raise_error(); }
 };
 
 /// Makes the call with the rewritten arguments. The completion runs after a blocking call; otherwise it is attached to
@@ -58,7 +58,7 @@ int call_and_complete(Work* given, Call call, Tail... tail) {
     TransferBatch batch;
     exchange->fill();
   }
-  if (exchange->refused()) return exchange->raise_error();
+  if (exchange->failed()) return exchange->raise_error();
   int error = call(*exchange);
   if (error != MPI_SUCCESS) return error;
   if constexpr (blocking<Tail...>) {
@@ -74,17 +74,33 @@ int call_and_complete(Work* given, Call call, Tail... tail) {
 
 /// A new exchange for which `prepare` returned true, or nullptr. *no_memory is set to true if memory is missing.
 template <class Work, class Prepare>
-Work* try_exchange(Prepare prepare, bool* no_memory = nullptr) noexcept {
+Work* try_exchange(Prepare prepare, bool* no_memory) noexcept {
   auto* exchange = inject_failure(FailPoint::arrays) ? nullptr : new (std::nothrow) Work;
   try {
     if (!exchange) throw std::bad_alloc();
     if (prepare(*exchange)) return exchange;
   } catch (...) {
-    if (no_memory) *no_memory = true;
+    *no_memory = true;
     warn_once("arrays", "no memory to rewrite a collective's arguments; it is left to the MPI library");
   }
   delete exchange;
   return nullptr;
+}
+
+/// A collective in any form. If `may_gain`, prepare(work) decides whether call(work) is made with rewritten arguments.
+/// Otherwise forward() makes the call unchanged; if that is because memory is missing, after refuse(), which does what
+/// refuse_device_memory() does for every buffer of the call.
+template <class Work, class Prepare, class Call, class Forward, class Refuse, class... Tail>
+int exchange_or_forward(bool may_gain, MPI_Comm comm, Prepare prepare, Call call, Forward forward, Refuse refuse,
+                        Tail... tail) {
+  bool no_memory = false;
+  if (may_gain && (blocking<Tail...> || request_of(tail...)))
+    if (Work* exchange = try_exchange<Work>(prepare, &no_memory)) return call_and_complete(exchange, call, tail...);
+  if (no_memory)
+    if (const int error = refuse(); error != MPI_SUCCESS) return error;
+  const int error = forward();
+  if (error == MPI_SUCCESS) runtime().comms.add_valid(comm);
+  return error;
 }
 
 /// The neighbours of `comm`, or nullptr if it is not known to be a valid communicator with a topology.
@@ -125,4 +141,4 @@ inline bool may_gain(TypeEntry& type, std::int64_t count, CallKind kind, int pee
              Strategy::forward;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

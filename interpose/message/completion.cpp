@@ -9,7 +9,7 @@
 #include "interpose/device/mpi_errors.hpp"
 #include "interpose/mpi/fault_injection.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 namespace {
 
 /// Requests with a completion that the application has freed while they were active. Bestride owns them now.
@@ -118,16 +118,16 @@ void progress_freed_requests() {
     ~Left() { put_back_freed_requests(list); }
   } left{take_orphans()};
   CompletionError first;
-  for (Completion** place = &left.list; *place;) {
-    Completion* completion = *place;
+  for (Completion** link = &left.list; *link;) {
+    Completion* completion = *link;
     Completion* following = completion->chain;
     CompletionError fault;
     if (test_freed_request(completion, &fault)) {
-      *place = following;
+      *link = following;
       orphan_count.fetch_sub(1, std::memory_order_relaxed);
       if (first.error == MPI_SUCCESS) first = fault;
     } else {
-      place = &completion->chain;
+      link = &completion->chain;
     }
   }
   put_back_freed_requests(std::exchange(left.list, nullptr));
@@ -142,4 +142,4 @@ void finish_freed_requests() {
   while (orphan_count.load(std::memory_order_relaxed) > 0 && Clock::now() < patience) progress_freed_requests();
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

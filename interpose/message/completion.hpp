@@ -9,7 +9,7 @@
 #include "interpose/mpi/functions.hpp"
 #include "interpose/report/tally.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 /// An error of Bestride's own with which a request completes; MPI_SUCCESS: none.
 struct CompletionError {
@@ -23,7 +23,7 @@ struct Completion {
   int index = 0;
   bool persistent = false;
   /// A persistent request that the application uses as a nonblocking one: freed when it completes. It may still be
-  /// queued (interpose/device/deferred_sends.hpp), and it stays inactive if it was refused.
+  /// queued (interpose/device/deferred_sends.hpp), and it stays inactive if it failed.
   bool emulates_nonblocking = false;
   /// Started and not completed yet. A persistent request that is not pending is inactive, or complete but not yet
   /// waited for.
@@ -47,7 +47,7 @@ struct Completion {
   virtual void poll() noexcept {}
   /// Call after fill(): true if device memory could not be moved, so the MPI call must not be made. raise_error()
   /// raises and returns its error.
-  virtual bool refused() const noexcept { return false; }
+  virtual bool failed() const noexcept { return false; }
   virtual int raise_error() const { return MPI_ERR_OTHER; }
 };
 
@@ -71,8 +71,8 @@ struct MessageCompletion final : Completion {
     }
   }
   bool wants_status() const noexcept override { return !whole && in.wants_status(); }
-  bool refused() const noexcept override { return out.refused() || in.refused(); }
-  int raise_error() const override { return out.refused() ? out.raise_error() : in.raise_error(); }
+  bool failed() const noexcept override { return out.failed() || in.failed(); }
+  int raise_error() const override { return out.failed() ? out.raise_error() : in.raise_error(); }
 };
 
 /// nullptr if there is no memory, which is reported; forward the call unchanged then.
@@ -99,10 +99,10 @@ inline void started(const Completion* completion) noexcept {
     if (completion->emulates_nonblocking) [[unlikely]]
       return start_deferred_sends();
 }
-/// In such a list, an emulates_nonblocking request that was refused and so can't complete; nullptr if there is none.
+/// In such a list, an emulates_nonblocking request that failed and so can't complete; nullptr if there is none.
 inline Completion* find_failed(Completion* completion) noexcept {
   for (; completion; completion = completion->chain)
-    if (completion->emulates_nonblocking && completion->refused()) [[unlikely]]
+    if (completion->emulates_nonblocking && completion->failed()) [[unlikely]]
       return completion;
   return nullptr;
 }
@@ -119,4 +119,4 @@ void progress_freed_requests();
 /// Call in MPI_Finalize.
 void finish_freed_requests();
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

@@ -5,7 +5,7 @@
 #include "interpose/device/mpi_errors.hpp"
 #include "interpose/message/endpoint.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 TypeEntry* type_entry_or_opaque(MPI_Datatype type) noexcept {
   if (TypeEntry* entry = find_or_add_type(type)) return entry;
@@ -20,17 +20,17 @@ int Endpoint::raise_error() const { return bestride::raise_error(comm_); }
 
 Endpoint::DeviceDecision Endpoint::prepare_device(const void* user, std::int64_t count, TypeEntry* type, int peer,
                                                   MPI_Comm comm, std::int64_t largest) noexcept {
-  const BufferLocation place = locate_buffer(user, count, type);
-  if (!place.needs_device) return DeviceDecision::no;
+  const BufferLocation location = locate_buffer(user, count, type);
+  if (!location.needs_device) return DeviceDecision::no;
   comm_ = comm;
   const auto refuse = [this](const Error& why) {
     report_transfer_failure(why);
     reason_ = "device memory";
-    refused_ = true;
-    return DeviceDecision::refused;
+    failed_ = true;
+    return DeviceDecision::failed;
   };
-  if (!place.layout) return refuse({"its datatype is not known, or can't be represented"});
-  const Layout& layout = *place.layout;
+  if (!location.layout) return refuse({"its datatype is not known, or can't be represented"});
+  const Layout& layout = *location.layout;
   if (layout.contiguous() && gpu_aware()) {
     reason_ = "gpu-aware";
     return DeviceDecision::untouched;
@@ -40,7 +40,7 @@ Endpoint::DeviceDecision Endpoint::prepare_device(const void* user, std::int64_t
     return refuse({"a count of " + std::to_string(layout.size() / leaf) +
                    " does not fit this call; the MPI_Count form (_c) takes it"});
   Result<StagingPtr> staging =
-      Staging::make(place, const_cast<void*>(user), comm, {kind_, runtime().distance(comm, peer)});
+      Staging::make(location, const_cast<void*>(user), comm, {kind_, runtime().distance(comm, peer)});
   if (!staging) return refuse(staging.error());
   staging_ = std::move(*staging);
   strategy_ = Strategy::pack;
@@ -60,4 +60,4 @@ Endpoint::DeviceDecision Endpoint::prepare_device(const void* user, std::int64_t
   return DeviceDecision::staged;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

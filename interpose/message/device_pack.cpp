@@ -9,7 +9,7 @@
 #include "interpose/objects/plan_cache.hpp"
 #include "interpose/objects/runtime.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 namespace {
 
 bool move_now(const StagingPtr& staging, Direction direction) noexcept {
@@ -116,4 +116,4 @@ std::optional<int> pack_on_gpu(const char* call_name, Direction direction, void*
   return MPI_SUCCESS;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

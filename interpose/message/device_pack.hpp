@@ -9,7 +9,7 @@
 
 #include "interpose/device/staging.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 /// Moves `count` elements between `user` and `packed` + `position`. nullopt: no device memory, or an argument that MPI
 /// has to reject; the call continues on the host path. Otherwise the call's error, already raised; on MPI_SUCCESS
@@ -18,4 +18,4 @@ std::optional<int> pack_on_gpu(const char* call_name, Direction direction, void*
                                MPI_Datatype type, void* packed, std::int64_t packed_size, std::int64_t position,
                                MPI_Comm comm, std::int64_t* bytes) noexcept;
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

@@ -9,7 +9,7 @@
 #include "interpose/message/paranoid.hpp"
 #include "interpose/objects/plan_cache.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 bool Endpoint::prepare(CallKind kind, const void* user, std::int64_t count, TypeEntry* type, int peer, MPI_Comm comm,
                        std::int64_t largest, CallTraits traits) noexcept {
@@ -99,7 +99,7 @@ bool ReceiveEndpoint::prepare(void* user, std::int64_t count, TypeEntry* type, i
                               std::int64_t largest, CallTraits traits) noexcept {
   if (Endpoint::prepare(CallKind::receive, user, count, type, peer, comm, largest, traits)) return true;
   if (!traits.relies_on_announcements || !traits.packing || !traits.allows_respelling || peer == MPI_PROC_NULL ||
-      refused() || !may_split_elements(count, *type)) [[likely]]
+      failed() || !may_split_elements(count, *type)) [[likely]]
     return false;
   if (type->state() == TypeEntry::State::opaque) return receive_opaque_type(user, count, *type, comm, largest);
   return receive_as_bytes(user, type->layout(count), largest);
@@ -108,7 +108,7 @@ bool ReceiveEndpoint::prepare(void* user, std::int64_t count, TypeEntry* type, i
 bool ReceiveEndpoint::receive_without_completion(void* user, std::int64_t count, TypeEntry* type,
                                                  std::int64_t largest) noexcept {
   forward_because("memory");
-  return !refused() && may_split_elements(count, *type) && type->state() != TypeEntry::State::opaque &&
+  return !failed() && may_split_elements(count, *type) && type->state() != TypeEntry::State::opaque &&
          receive_as_bytes(user, type->layout(count), largest);
 }
 
@@ -201,4 +201,4 @@ void ReceiveEndpoint::complete_whole() noexcept {
   if (runtime().options().paranoid) check_unpacked(lease_.data(), packer_->size(), user_, user_count_, user_type());
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

@@ -21,7 +21,7 @@
 #include "interpose/objects/runtime.hpp"
 #include "interpose/objects/type_registry.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 /// The largest count that an MPI function with this count type accepts.
 template <class Count>
@@ -86,12 +86,12 @@ class Endpoint {
   const StagingPtr& staging() const noexcept { return staging_; }
   /// Device memory that could not be moved: MPI must not be called with this endpoint. raise_error() raises and returns
   /// the call's error.
-  bool refused() const noexcept { return refused_ || (staging_ && staging_->failed()); }
+  bool failed() const noexcept { return failed_ || (staging_ && staging_->failed()); }
   int raise_error() const;
   /// Call if an allocation other than the data buffer fails: MPI must not be called with this endpoint if it is device
   /// memory.
   void refuse_device_memory() noexcept {
-    if (staging_) refused_ = true;
+    if (staging_) failed_ = true;
   }
   /// After prepare() returned true: forward the user's own arguments after all.
   void forward_because(const char* why) noexcept {
@@ -110,11 +110,11 @@ class Endpoint {
 
  protected:
   /// Chooses a strategy and allocates what it needs. Returns false if the call is to be forwarded unchanged, or if
-  /// refused(); reason() tells why.
+  /// failed(); reason() tells why.
   bool prepare(CallKind kind, const void* user, std::int64_t count, TypeEntry* type, int peer, MPI_Comm comm,
                std::int64_t largest, CallTraits traits) noexcept;
 
-  enum class DeviceDecision : std::uint8_t { no, untouched, staged, refused };
+  enum class DeviceDecision : std::uint8_t { no, untouched, staged, failed };
   /// Device memory is staged, or forwarded to an MPI that accepts it.
   DeviceDecision prepare_device(const void* user, std::int64_t count, TypeEntry* type, int peer, MPI_Comm comm,
                                 std::int64_t largest) noexcept;
@@ -128,7 +128,7 @@ class Endpoint {
   BufferLease lease_;
   StagingPtr staging_;
   MPI_Comm comm_ = MPI_COMM_NULL;
-  bool refused_ = false;
+  bool failed_ = false;
   void* user_ = nullptr;
   void* mpi_buffer_ = nullptr;
   std::int64_t count_ = 0;
@@ -183,4 +183,4 @@ class ReceiveEndpoint : public Endpoint {
   OpaqueReceive opaque_;
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

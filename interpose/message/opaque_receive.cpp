@@ -12,7 +12,7 @@
 #include "interpose/mpi/functions.hpp"
 #include "interpose/objects/runtime.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 OpaqueReceive::OpaqueReceive(OpaqueReceive&& other) noexcept { *this = std::move(other); }
 
@@ -60,4 +60,4 @@ void OpaqueReceive::unpack(const std::byte* packed, std::int64_t arrived, void* 
   real.Unpack(last.get(), static_cast<int>(element_bytes_), &at, to + whole * extent_, 1, type_, comm_);
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

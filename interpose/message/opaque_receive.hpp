@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 class OpaqueReceive {
  public:
@@ -30,4 +30,4 @@ class OpaqueReceive {
   MPI_Comm comm_ = MPI_COMM_NULL;
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

@@ -15,7 +15,7 @@
 #include "interpose/message/record.hpp"
 #include "interpose/objects/plan_cache.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 /// One direction of such a call: all blocks packed one after the other in one buffer.
 template <class Count, class Displacement>
@@ -28,7 +28,7 @@ class PackedBlocks {
                const std::vector<int>& ranks, MPI_Comm comm, bool reused) {
     if (gpu_runtime_detected()) [[unlikely]] {
       if (prepare_device(kind, base, count, displacement, type, ranks, comm)) return true;
-      if (refused_) return false;
+      if (failed_) return false;
       blocks_.clear();
       counts_.clear();
       displacements_.clear();
@@ -89,8 +89,8 @@ class PackedBlocks {
   /// The type that MPI is given; counts() and displacements() are in units of it.
   MPI_Datatype type() const noexcept { return type_; }
   /// Device memory that could not be moved, or for which there is no memory: the call must not be made.
-  bool refused() const noexcept {
-    if (refused_) return true;
+  bool failed() const noexcept {
+    if (failed_) return true;
     for (const Block& block : blocks_)
       if (block.staging && block.staging->failed()) return true;
     return false;
@@ -104,7 +104,7 @@ class PackedBlocks {
   }
 
  private:
-  /// Stages blocks in device memory, all in one staging buffer. Returns false if there are none, or if refused_ is set.
+  /// Stages blocks in device memory, all in one staging buffer. Returns false if there are none, or if failed_ is set.
   template <class CountOf, class DisplacementOf>
   bool prepare_device(CallKind kind, const void* base, CountOf count, DisplacementOf displacement, MPI_Datatype type,
                       const std::vector<int>& ranks, MPI_Comm comm) {
@@ -130,7 +130,7 @@ class PackedBlocks {
     }
     if (!any || (gpu_aware() && all_alike && entry->decoded_state() == TypeEntry::State::contiguous)) return false;
     comm_ = comm;
-    refused_ = true;  // until everything has succeeded
+    failed_ = true;  // until everything has succeeded
     const std::int64_t unit = entry->leaf_size() != 0 ? entry->leaf_size() : 1;
     type_ = entry->leaf_size() != 0 ? entry->leaf() : MPI_BYTE;
     for (Block& block : blocks_) {
@@ -165,7 +165,7 @@ class PackedBlocks {
       }
       block.staging = std::move(*staging);
     }
-    refused_ = false;
+    failed_ = false;
     return true;
   }
 
@@ -185,7 +185,7 @@ class PackedBlocks {
   std::shared_ptr<StagingBuffer> staging_buffer_;
   MPI_Datatype type_ = MPI_BYTE;
   MPI_Comm comm_ = MPI_COMM_NULL;
-  bool refused_ = false;
+  bool failed_ = false;
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

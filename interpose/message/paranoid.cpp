@@ -7,7 +7,7 @@
 #include "base/message.hpp"
 #include "interpose/objects/runtime.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 namespace {
 
 /// What MPI packs from `user`, in a pooled buffer; empty on failure.
@@ -50,4 +50,4 @@ void check_unpacked(std::byte* packed, std::int64_t bytes, void* user, std::int6
   say_difference("unpacking");
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

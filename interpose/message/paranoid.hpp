@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 /// `packed` was packed by Bestride from `user`. If MPI packs different bytes, they replace those in `packed`. Does
 /// nothing for MPI_DATATYPE_NULL, for sizes beyond an int, and without memory.
@@ -17,4 +17,4 @@ void check_packed(std::byte* packed, std::int64_t bytes, const void* user, std::
 /// `packed` was unpacked by Bestride into `user`. If MPI packs `user` to different bytes, MPI unpacks `packed`.
 void check_unpacked(std::byte* packed, std::int64_t bytes, void* user, std::int64_t count, MPI_Datatype type) noexcept;
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

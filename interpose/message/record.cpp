@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interpose/message/record.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 void record(CallId call, Plan* plan, Strategy strategy, const char* reason, double seconds) noexcept {
   CallRecord call_record{name(call), name(strategy).data(), reason, {}, 0, seconds, 0};
@@ -57,4 +57,4 @@ void record_forwarded(CallId call, std::int64_t count, MPI_Datatype type) noexce
   runtime().tally.add(call_record);
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

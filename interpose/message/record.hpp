@@ -5,7 +5,7 @@
 #include "interpose/message/endpoint.hpp"
 #include "interpose/report/tally.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 inline bool reporting() noexcept { return runtime().options().reporting; }
 
@@ -26,4 +26,4 @@ void record_forwarded(CallId call, std::int64_t count, MPI_Datatype type) noexce
 /// MPI_Pack and MPI_Unpack.
 void record(CallId call, Plan* plan, Strategy strategy, const char* reason, double seconds) noexcept;
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

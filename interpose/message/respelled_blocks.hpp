@@ -19,7 +19,7 @@
 #include "interpose/message/endpoint.hpp"
 #include "interpose/objects/plan_cache.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 /// Arguments as the user gave them. Buffer: const void* for a send buffer, void* for a receive buffer.
 template <class Buffer, class Count>
@@ -172,4 +172,4 @@ class RespelledBlocks<VaryingBlocks<Buffer, Count, Displacement>> {
   std::vector<Displacement> at_;
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

@@ -4,7 +4,7 @@
 #include "interpose/device/transfer_batch.hpp"
 #include "interpose/device/transfer_choice.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 namespace {
 
 bool needs_device(const BufferRegion& region) noexcept {
@@ -46,4 +46,4 @@ int ShadowedCall::finish() {
   return batch.flush() ? bestride::raise_error(comm_) : MPI_SUCCESS;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

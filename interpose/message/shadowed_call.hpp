@@ -15,7 +15,7 @@
 #include "interpose/message/completion.hpp"
 #include "interpose/message/record.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 /// The two buffers of a call in flight.
 class ShadowedCall final : public Completion {
@@ -38,7 +38,7 @@ class ShadowedCall final : public Completion {
     if (good) in_.copy_out();
   }
   bool wants_status() const noexcept override { return false; }
-  bool refused() const noexcept override { return out_.refused() || in_.refused(); }
+  bool failed() const noexcept override { return out_.failed() || in_.failed(); }
   int raise_error() const override { return bestride::raise_error(comm_); }
 
  private:
@@ -80,7 +80,7 @@ std::optional<int> call_with_shadows(const char* call_name, const BufferRegion& 
   // Also when a persistent request is only created: MPICH 4.0.2 copies a rank's own block of persistent gathers and
   // scatters then, not at the start.
   staged->fill();
-  if (staged->refused()) return staged->raise_error();
+  if (staged->failed()) return staged->raise_error();
   const int error = call(staged->out(), staged->in());
   if (reporting()) [[unlikely]]
     staged->record(call_name, watch.seconds());
@@ -90,4 +90,4 @@ std::optional<int> call_with_shadows(const char* call_name, const BufferRegion& 
   return error;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

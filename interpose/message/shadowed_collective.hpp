@@ -8,7 +8,7 @@
 #include "interpose/message/buffer_regions.hpp"
 #include "interpose/message/shadowed_call.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 /// The direction that is significant only at the root.
 enum class AtRoot { neither, out, in };
@@ -62,4 +62,4 @@ std::optional<int> call_with_shadowed_types(const char* call_name, const void* s
   return call_with_shadows(call_name, from, to, comm, call, tail...);
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

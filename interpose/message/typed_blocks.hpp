@@ -10,7 +10,7 @@
 
 #include "interpose/message/endpoint.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 /// The ranks that the blocks are sent to or received from.
 struct Peers {
@@ -63,14 +63,14 @@ class TypedBlocks {
   void release() noexcept {
     for (Kind& endpoint : endpoints_) endpoint.release();
   }
-  bool refused() const noexcept {
+  bool failed() const noexcept {
     for (const Kind& endpoint : endpoints_)
-      if (endpoint.refused()) return true;
+      if (endpoint.failed()) return true;
     return false;
   }
   int raise_error() const {
     for (const Kind& endpoint : endpoints_)
-      if (endpoint.refused()) return endpoint.raise_error();
+      if (endpoint.failed()) return endpoint.raise_error();
     return MPI_ERR_OTHER;
   }
   const std::vector<Kind>& endpoints() const noexcept { return endpoints_; }
@@ -85,4 +85,4 @@ class TypedBlocks {
   std::vector<MPI_Datatype> types_;
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

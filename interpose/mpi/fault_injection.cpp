@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interpose/mpi/fault_injection.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 void set_injected_failures(std::string_view names) noexcept {
   constexpr std::string_view known[] = {"thread", "type",       "decode",   "plan",   "packer",       "respell",
@@ -21,4 +21,4 @@ void set_injected_failures(std::string_view names) noexcept {
   injected_failures.store(bits, std::memory_order_relaxed);
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 enum class FailPoint : std::uint8_t {
   thread,        ///< the per-thread plan cache
@@ -46,4 +46,4 @@ inline bool inject_failure(FailPoint point) noexcept {
 /// Sets `injected_failures` from the text of BESTRIDE_TEST_FAIL. Unknown names are ignored.
 void set_injected_failures(std::string_view names) noexcept;
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

@@ -3,7 +3,7 @@
 
 #include "interpose/mpi/fault_injection.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 constinit Calls next;
 constinit Calls real;
@@ -46,4 +46,4 @@ bool resolve_real_calls(void* (*library_symbol)(const char*)) noexcept {
          real.Finalize;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

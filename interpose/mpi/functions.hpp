@@ -23,7 +23,7 @@ int PMPI_Request_get_status_some(int, const MPI_Request[], int*, int[], MPI_Stat
 }
 #endif
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 struct Calls {
 #define BESTRIDE_INTERCEPT(name) decltype(&PMPI_##name) name = nullptr;
@@ -61,4 +61,4 @@ inline constexpr const char* call_name = "";
 /// Fills `real` and `datatype_calls`. False if a required function is missing.
 bool resolve_real_calls(void* (*library_symbol)(const char*)) noexcept;
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

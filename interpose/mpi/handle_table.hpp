@@ -15,7 +15,7 @@
 
 #include "interpose/mpi/fault_injection.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 /// Handle: an integer or a pointer. A handle whose bits are all zero can't be inserted. The table does not own its
 /// values.
@@ -174,4 +174,4 @@ class HandleTable {
   mutable std::mutex mutex_;
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-namespace bestride {
+namespace bestride::inline interpose {
 namespace {
 
 TEST(HandleTable, FindsWhatWasInsertedUntilItIsRemoved) {
@@ -107,4 +107,4 @@ TEST(HandleTable, WithoutMemoryKeepsWhatItHas) {
 }
 
 }  // namespace
-}  // namespace bestride
+}  // namespace bestride::inline interpose

@@ -3,9 +3,9 @@
 // The services that the preload library gave this backend when it opened it (interpose/preload/services.h).
 #include "interpose/preload/services.h"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 /// Set in bestride_backend_open before any function is intercepted; read-only afterwards.
 extern constinit const bestride_preload_services* preload_services;
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

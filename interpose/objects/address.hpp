@@ -7,7 +7,7 @@
 
 #include "datatype/layout.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 /// True if the memory that MPI would read or write has a plausible address: `user` is not a null pointer with a
 /// relative type, nor one of MPI's special addresses.
@@ -16,4 +16,4 @@ inline bool address_is_plausible(const void* user, const Layout& layout) noexcep
   return user != MPI_IN_PLACE && reinterpret_cast<std::int64_t>(user) + layout.low() >= first_page;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

@@ -6,7 +6,7 @@
 
 #include "interpose/mpi/fault_injection.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 int BufferPool::class_of(std::int64_t bytes) noexcept {
   const int log = std::bit_width(static_cast<std::uint64_t>(bytes - 1));
@@ -55,4 +55,4 @@ void BufferPool::give_back(void* buffer, std::int64_t bytes) noexcept {
   here.first = free;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

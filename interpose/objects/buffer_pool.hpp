@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <mutex>
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 class BufferPool {
  public:
@@ -76,4 +76,4 @@ class BufferLease {
   void* data_ = nullptr;
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

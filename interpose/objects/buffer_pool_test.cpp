@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-namespace bestride {
+namespace bestride::inline interpose {
 namespace {
 
 TEST(BufferPool, ReusesAndAligns) {
@@ -72,4 +72,4 @@ TEST(BufferPool, BuffersWanderBetweenThreads) {
 }
 
 }  // namespace
-}  // namespace bestride
+}  // namespace bestride::inline interpose

@@ -9,7 +9,7 @@
 
 #include "perfmodel/collective/choice.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 class CollectiveQueue;
 
@@ -35,4 +35,4 @@ struct CommCollectives {
   std::int64_t min_bytes[collective_count][2] = {};
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

@@ -10,7 +10,7 @@
 #include "interpose/mpi/functions.hpp"
 #include "interpose/objects/runtime.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 CommEntry::CommEntry(MPI_Comm comm, const Locality& locality, bool made) noexcept
     : comm_(comm), locality_(locality), made_(made) {
@@ -135,4 +135,4 @@ void CommRegistry::put_back(MPI_Comm comm, CommEntry* entry) noexcept {
   mark_incomplete();
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

@@ -15,7 +15,7 @@
 #include "interpose/objects/comm_collectives.hpp"
 #include "interpose/peers/locality.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 struct Neighbours {
   bool known = false;  ///< the communicator has a virtual topology and it could be read
@@ -96,4 +96,4 @@ class CommRegistry {
   std::atomic<bool> incomplete_{false};
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

@@ -3,7 +3,7 @@
 
 #include "interpose/mpi/functions.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 namespace {
 
 constexpr bool commutes = true,
@@ -31,4 +31,4 @@ bool OpRegistry::remove(MPI_Op op, bool* commutative) noexcept {
   return known != nullptr;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

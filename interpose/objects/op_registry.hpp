@@ -9,7 +9,7 @@
 
 #include "interpose/mpi/handle_table.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 class OpRegistry {
  public:
@@ -30,4 +30,4 @@ class OpRegistry {
   std::atomic<bool> incomplete_{false};  ///< there was no memory for some operation
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

@@ -11,7 +11,7 @@
 #include "interpose/mpi/functions.hpp"
 #include "interpose/objects/runtime.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 namespace {
 
 /// Largest packed message, in bytes, of a type whose basic elements a fragment may split: a type of several basic
@@ -88,7 +88,8 @@ double Plan::saved_seconds(CallKind kind, Distance distance, Packing packing) no
 
 const Respelled* Plan::wire(CallKind kind, Distance distance) noexcept {
   const RuntimeOptions& options = runtime().options();
-  if (options.forced || runtime().chooser().wire(shape_.bytes, kind, distance) != Strategy::respell) return nullptr;
+  if (options.forced || runtime().chooser().contiguous_strategy(shape_.bytes, kind, distance) != Strategy::respell)
+    return nullptr;
   if (is_sending(kind) && leaf_size_ != 0) return packed_send_.get(*this, nullptr, leaf_, leaf_size_);
   return packed_receive_.get(*this, nullptr, MPI_BYTE, 1);
 }
@@ -124,4 +125,4 @@ const Respelled* Plan::LazyRespelledType::make(Plan& plan, const LayoutPtr& layo
   return type_.get();
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

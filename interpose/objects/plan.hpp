@@ -18,7 +18,7 @@
 #include "perfmodel/host/shape.hpp"
 #include "perfmodel/host/strategy.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 /// Whether one endpoint of a call may be packed.
 enum class Packing : std::uint8_t {
@@ -141,4 +141,4 @@ class PlanRef {
   Plan* plan_ = nullptr;
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

@@ -8,7 +8,7 @@
 #include "base/message.hpp"
 #include "interpose/mpi/fault_injection.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 thread_local constinit PlanCache* thread_cache __attribute__((tls_model("initial-exec"))) = nullptr;
 
@@ -46,4 +46,4 @@ Plan* find_plan_slowly(TypeEntry& type, std::int64_t count) noexcept {
   return slot.plan.get();
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

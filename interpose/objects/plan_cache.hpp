@@ -12,7 +12,7 @@
 #include "interpose/objects/plan.hpp"
 #include "interpose/objects/type_registry.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 struct PlanCache {
   static constexpr unsigned slots_log = 6;
@@ -42,4 +42,4 @@ inline Plan* find_plan(TypeEntry& type, std::int64_t count) noexcept {
   return find_plan_slowly(type, count);
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

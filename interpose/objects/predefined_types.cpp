@@ -7,7 +7,7 @@
 
 #include "interpose/mpi/functions.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 namespace {
 
 struct Entry {
@@ -100,6 +100,12 @@ const Predefined* predefined(MPI_Datatype type) noexcept {
   return nullptr;
 }
 
+void for_each_predefined_number(void (*visit)(MPI_Datatype)) noexcept {
+  for (const Entry& entry : table)
+    if (!entry.vacant() && entry.known.kind != NumberKind::other && entry.known.kind != NumberKind::pair)
+      visit(entry.type);
+}
+
 void read_predefined() noexcept {
   static std::once_flag once;
   try {
@@ -108,4 +114,4 @@ void read_predefined() noexcept {
   }
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

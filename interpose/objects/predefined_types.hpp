@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 enum class NumberKind : unsigned char {
   integer,  ///< includes MPI_CHAR, MPI_AINT, MPI_COUNT and MPI_OFFSET
@@ -25,9 +25,11 @@ struct Predefined {
 };
 /// nullptr: `type` is not predefined, or has gaps and is in the TypeRegistry. After read_predefined(); any thread.
 const Predefined* predefined(MPI_Datatype type) noexcept;
+/// Calls `visit` with every type of the kinds integer, floating, complex, logical and bytes. After read_predefined().
+void for_each_predefined_number(void (*visit)(MPI_Datatype)) noexcept;
 /// True for MPI_DOUBLE_INT and the other pair types with gaps.
 bool is_pair_with_gaps(MPI_Datatype type) noexcept;
 /// Queries the sizes from the library, once: at the end of MPI_Init or MPI_Session_init.
 void read_predefined() noexcept;
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

@@ -19,7 +19,7 @@
 
 #include "interpose/mpi/fault_injection.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 /// `Entry` has members: Handle request; Entry* chain; int index.
 template <class Handle, class Entry>
@@ -110,10 +110,10 @@ class RequestTable {
     return nullptr;
   }
   Entry* extract_locked(Handle request) noexcept {
-    for (Entry** place = bucket(request); *place; place = &(*place)->chain)
-      if ((*place)->request == request) {
-        Entry* entry = *place;
-        *place = entry->chain;
+    for (Entry** link = bucket(request); *link; link = &(*link)->chain)
+      if ((*link)->request == request) {
+        Entry* entry = *link;
+        *link = entry->chain;
         entry->chain = nullptr;
         --linked_;
         return entry;
@@ -122,9 +122,9 @@ class RequestTable {
   }
   void link(Entry* entry) noexcept {
     if (++linked_ > (std::size_t{2} << log_buckets_)) grow();
-    Entry** place = bucket(entry->request);
-    entry->chain = *place;
-    *place = entry;
+    Entry** link = bucket(entry->request);
+    entry->chain = *link;
+    *link = entry;
   }
   void grow() noexcept {
     const std::size_t old_count = std::size_t{1} << log_buckets_;
@@ -137,9 +137,9 @@ class RequestTable {
     for (std::size_t i = 0; i < old_count; ++i)
       for (Entry* entry = old[i]; entry;) {
         Entry* following = entry->chain;
-        Entry** place = bucket(entry->request);
-        entry->chain = *place;
-        *place = entry;
+        Entry** link = bucket(entry->request);
+        entry->chain = *link;
+        *link = entry;
         entry = following;
       }
     if (old != first_) std::free(old);
@@ -154,4 +154,4 @@ class RequestTable {
   Entry** buckets_ = first_;
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

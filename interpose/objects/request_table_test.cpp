@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-namespace bestride {
+namespace bestride::inline interpose {
 namespace {
 
 struct Entry {
@@ -102,4 +102,4 @@ TEST(RequestTable, ManyThreadsEachFindTheirOwn) {
 }
 
 }  // namespace
-}  // namespace bestride
+}  // namespace bestride::inline interpose

@@ -11,7 +11,7 @@
 #include "interpose/mpi/fault_injection.hpp"
 #include "interpose/mpi/functions.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 namespace {
 
 std::uint64_t bits(MPI_Datatype type) noexcept {
@@ -99,4 +99,4 @@ void RespelledTypes::clear() noexcept {
   made_ = 0;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

@@ -18,7 +18,7 @@
 
 #include "datatype/respell.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 struct RespelledType {
   LayoutPtr layout;
@@ -81,4 +81,4 @@ class RespelledTypes {
   std::uint64_t made_ = 0, uses_ = 0;
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

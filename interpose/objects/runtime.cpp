@@ -7,7 +7,7 @@
 #include "base/variables.hpp"
 #include "perfmodel/profile/machine.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 constinit RuntimeStorage runtime_storage;
 
@@ -40,7 +40,7 @@ std::int64_t find_respell_contiguous_from(const Chooser& chooser, const RuntimeO
   for (std::int64_t bytes = 1024; bytes <= std::int64_t{1} << 30; bytes += bytes / 4)
     for (CallKind kind : {CallKind::send, CallKind::receive, CallKind::isend})
       for (Distance distance : {Distance::self, Distance::node, Distance::network})
-        if (chooser.wire(bytes, kind, distance) == Strategy::respell) return bytes;
+        if (chooser.contiguous_strategy(bytes, kind, distance) == Strategy::respell) return bytes;
   return never;
 }
 
@@ -82,4 +82,4 @@ void Runtime::forget_handles() noexcept {
   spelled.clear();
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

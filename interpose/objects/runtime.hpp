@@ -25,7 +25,7 @@
 #include "perfmodel/choose/chooser.hpp"
 #include "perfmodel/profile/profile.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 struct Completion;
 
@@ -122,4 +122,4 @@ union RuntimeStorage {
 extern constinit RuntimeStorage runtime_storage;
 inline Runtime& runtime() noexcept { return runtime_storage.runtime; }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

@@ -13,7 +13,7 @@
 #include "interpose/objects/plan_cache.hpp"
 #include "interpose/objects/runtime.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 namespace {
 
 /// Message size in bytes from which the first use of a (type, count) is worth decoding and planning (1 to 10 us).
@@ -270,4 +270,4 @@ void TypeRegistry::clear() noexcept {
   if (keyval_ != MPI_KEYVAL_INVALID) real.Type_free_keyval(&keyval_);
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

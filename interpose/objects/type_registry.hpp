@@ -31,7 +31,7 @@
 #include "interpose/objects/plan.hpp"
 #include "interpose/objects/predefined_types.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 /// One committed type, from its commit to its free. Decoded at the first use that may gain by it.
 ///
@@ -200,4 +200,4 @@ class TypeRegistry {
   TypeEntry* forgotten_ = nullptr;  ///< entries that are no longer in the table but may be in use
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

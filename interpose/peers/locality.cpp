@@ -5,7 +5,7 @@
 #include <cstring>
 #include <limits>
 
-namespace bestride {
+namespace bestride::inline interpose {
 namespace {
 
 /// -1 if the variable is missing or not a number. "4(x2)" (Slurm) is read as 4.
@@ -73,4 +73,4 @@ Distance Locality::to(int world_rank) const noexcept {
   return world_rank >= first && world_rank < first + local_ranks ? Distance::node : Distance::network;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

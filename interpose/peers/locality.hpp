@@ -9,7 +9,7 @@
 // considered: MPI_Comm_split_type(MPI_COMM_TYPE_SHARED) in MPI_Init, which is exact but collective.
 #include "model/distance.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 struct Locality {
   int rank = 0;  ///< in MPI_COMM_WORLD
@@ -32,4 +32,4 @@ bool launched_on_one_host() noexcept;
 /// True if MPICH's own test variables make it treat one host as several nodes.
 bool simulated_nodes() noexcept;
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

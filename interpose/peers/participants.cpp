@@ -11,7 +11,7 @@
 #include "base/message.hpp"
 #include "interpose/mpi/functions.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 namespace {
 
 constexpr int tag = 32'000;  // within every library's MPI_TAG_UB
@@ -108,4 +108,4 @@ void Participants::meet(int rank, int ranks) noexcept {
               answer.missing);
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

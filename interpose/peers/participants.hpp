@@ -14,7 +14,7 @@
 
 #include "interpose/peers/pmi.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 class Participants {
  public:
@@ -54,4 +54,4 @@ class Participants {
   int reporting_parent_ = -1, reporting_children_[max_children] = {-1, -1};
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

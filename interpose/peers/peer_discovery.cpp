@@ -13,7 +13,7 @@
 #include "base/launcher_rank.hpp"
 #include "interpose/mpi/fault_injection.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 namespace {
 
 /// -1 if the variable is missing or not a number.
@@ -99,4 +99,4 @@ bool PeerDiscovery::has(int world_rank) noexcept {
   return answer.load(std::memory_order_relaxed) == present;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <memory>
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 class PeerDiscovery {
  public:
@@ -45,4 +45,4 @@ class PeerDiscovery {
   std::unique_ptr<std::atomic<std::uint8_t>[]> answers_;
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 
-namespace bestride {
+namespace bestride::inline interpose {
 namespace {
 
 constexpr std::size_t longest_answer = 4096;
@@ -89,4 +89,4 @@ bool Pmi::get(const std::string& key, std::string* value) {
   return true;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

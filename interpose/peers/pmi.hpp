@@ -9,7 +9,7 @@
 // session again, which Hydra allows.
 #include <string>
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 class Pmi {
  public:
@@ -28,4 +28,4 @@ class Pmi {
   std::string space_;
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

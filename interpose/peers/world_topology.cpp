@@ -14,7 +14,7 @@
 #include "interpose/mpi/services.hpp"
 #include "model/discover.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 namespace {
 
 /// Static storage rather than the heap: an allocation could fail on one rank only. Never destroyed: MPI may be called
@@ -61,4 +61,4 @@ void learn_world_topology(const Locality& locality, bool all_ranks) noexcept {
                   held.topology.max_ranks_per_node());
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

@@ -6,7 +6,7 @@
 #include "interpose/peers/locality.hpp"
 #include "model/topology.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 /// nullptr: unknown, on every rank alike; then whatever needs it is left to the MPI library. Valid until the process
 /// ends. May be called from any thread once MPI_Init has returned.
@@ -18,4 +18,4 @@ const Topology* world_topology() noexcept;
 /// several nodes.
 void learn_world_topology(const Locality& locality, bool all_ranks) noexcept;
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

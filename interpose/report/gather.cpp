@@ -16,7 +16,7 @@
 #include "interpose/mpi/fault_injection.hpp"
 #include "interpose/mpi/functions.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 namespace {
 
 void write_all(const std::string& text) noexcept {
@@ -119,4 +119,4 @@ void gather_and_write(const Participants& participants, int rank, ReportHeader& 
   }
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

@@ -6,10 +6,10 @@
 #include "interpose/peers/participants.hpp"
 #include "telemetry/ledger.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 /// Called at MPI_Finalize by every rank that reports. On entry `header.ranks` is 1. If a rank has no memory, its lines
 /// are missing.
 void gather_and_write(const Participants& participants, int rank, ReportHeader& header, Ledger& ledger) noexcept;
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interpose/report/tally.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 namespace {
 constexpr std::size_t sums_kept = 256;
@@ -43,4 +43,4 @@ Ledger& Tally::ledger() noexcept {
   return ledger_;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

@@ -15,7 +15,7 @@
 #include "perfmodel/host/strategy.hpp"
 #include "telemetry/ledger.hpp"
 
-namespace bestride {
+namespace bestride::inline interpose {
 
 struct CallRecord {
   const char* call = "";      ///< static text: compared by address
@@ -61,4 +61,4 @@ class Stopwatch {
   std::chrono::steady_clock::time_point start_;
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline interpose

@@ -5,7 +5,7 @@
 // linked into baseline code.
 #include "kernels/cpu/piece.hpp"
 
-namespace bestride {
+namespace bestride::inline kernels {
 
 /// A pair of kernels with the name that `Packer::text` shows; names start with the family. A missing kernel is null.
 struct Kernels {
@@ -51,4 +51,4 @@ const KernelTable& avx2_kernels();
 const KernelTable& avx512_kernels();
 #endif
 
-}  // namespace bestride
+}  // namespace bestride::inline kernels

@@ -9,7 +9,7 @@
 // header is included by sources compiled for wider instruction sets than the baseline: no std:: code here.
 #include <cstdint>
 
-namespace bestride {
+namespace bestride::inline kernels {
 
 using Byte = unsigned char;
 
@@ -55,4 +55,4 @@ struct Piece {
 /// throw nor allocate.
 using Kernel = void (*)(const Piece& piece, Byte* packed, Byte* user);
 
-}  // namespace bestride
+}  // namespace bestride::inline kernels

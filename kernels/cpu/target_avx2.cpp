@@ -5,7 +5,7 @@
 #include "kernels/cpu/target/gather.hpp"
 #include "kernels/cpu/target/permute_avx2.hpp"
 
-namespace bestride {
+namespace bestride::inline kernels {
 
 namespace avx2 {
 namespace {
@@ -29,4 +29,4 @@ const KernelTable& avx2_kernels() {
   return table;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline kernels

@@ -9,7 +9,7 @@
 #include "kernels/cpu/target/stream_strided.hpp"
 #include "kernels/cpu/target/transpose_avx512.hpp"
 
-namespace bestride {
+namespace bestride::inline kernels {
 
 namespace avx512 {
 namespace {
@@ -43,4 +43,4 @@ const KernelTable& avx512_kernels() {
   return table;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline kernels

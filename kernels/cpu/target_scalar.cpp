@@ -3,11 +3,11 @@
 #define BESTRIDE_TARGET scalar
 #include "kernels/cpu/target/common_table.hpp"
 
-namespace bestride {
+namespace bestride::inline kernels {
 
 const KernelTable& scalar_kernels() {
   static constexpr KernelTable table = scalar::common_table();
   return table;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline kernels

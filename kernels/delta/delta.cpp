@@ -7,7 +7,7 @@
 
 #include "kernels/delta/kernel_table.hpp"
 
-namespace bestride::delta {
+namespace bestride::inline kernels::delta {
 namespace {
 
 const DeltaKernels& kernels_of(Isa isa) noexcept {
@@ -212,4 +212,4 @@ bool apply(const void* encoded, std::int64_t size, void* content, std::int64_t b
   return reader.left() == 0;
 }
 
-}  // namespace bestride::delta
+}  // namespace bestride::inline kernels::delta

@@ -27,7 +27,7 @@
 
 #include "kernels/isa.hpp"
 
-namespace bestride::delta {
+namespace bestride::inline kernels::delta {
 
 /// Returned by encode() if sending the plain bytes is better.
 inline constexpr std::int64_t dense = -1;
@@ -52,4 +52,4 @@ std::int64_t encode(const void* older, const void* newer, std::int64_t bytes, vo
 /// is unspecified.
 bool apply(const void* encoded, std::int64_t size, void* content, std::int64_t bytes, Isa isa = chosen_isa()) noexcept;
 
-}  // namespace bestride::delta
+}  // namespace bestride::inline kernels::delta

@@ -11,7 +11,7 @@
 #include "kernels/test_memory.hpp"
 #include "tests/support/random.hpp"
 
-namespace bestride {
+namespace bestride::inline kernels {
 namespace {
 
 using test::Guarded;
@@ -38,7 +38,7 @@ void copy(const Guarded& to, const Guarded& from) {
   if (from.size() > 0) std::memcpy(to.data(), from.data(), from.size());
 }
 
-void change(const Guarded& content, Change way, Random& random) {
+void change(const Guarded& content, Change kind, Random& random) {
   const auto bytes = static_cast<std::int64_t>(content.size());
   const auto touch = [&](std::int64_t byte) {
     if (byte >= 0 && byte < bytes)
@@ -48,7 +48,7 @@ void change(const Guarded& content, Change way, Random& random) {
     for (std::int64_t byte = 0; byte < bytes; byte += 2)
       if (random.between(0, 999) < per_mille) touch(byte + random.between(0, 1));
   };
-  switch (way) {
+  switch (kind) {
     case Change::none: break;
     case Change::few: some(2); break;
     case Change::tenth: some(100); break;
@@ -85,14 +85,14 @@ bool same(const Guarded& a, const Guarded& b) {
   return delta::equal(a.data(), b.data(), static_cast<std::int64_t>(a.size()));
 }
 
-void check(std::int64_t bytes, Change way, Random& random) {
-  SCOPED_TRACE("change " + std::to_string(static_cast<int>(way)) + " of " + std::to_string(bytes) + " bytes");
+void check(std::int64_t bytes, Change kind, Random& random) {
+  SCOPED_TRACE("change " + std::to_string(static_cast<int>(kind)) + " of " + std::to_string(bytes) + " bytes");
   const auto side = random.chance(50) ? Guarded::Side::before_wall : Guarded::Side::after_wall;
   const std::int64_t slack = random.chance(50) ? 0 : random.between(1, 63);
   const Guarded older(bytes, side, slack), newer(bytes, side);
   fill(older, random);
   copy(newer, older);
-  change(newer, way, random);
+  change(newer, kind, random);
   const std::int64_t words = changed_words(older, newer), most = bytes / 16 + 2 * words + 16;
   const Guarded room(most, Guarded::Side::before_wall);
   const std::int64_t size = delta::encode(older.data(), newer.data(), bytes, room.data(), most, Isa::scalar);
@@ -127,11 +127,11 @@ void check(std::int64_t bytes, Change way, Random& random) {
 
 TEST(Delta, GivesTheNewerContentWithinItsBound) {
   Random random(1);
-  for (const Change way : all_changes)
+  for (const Change kind : all_changes)
     for (const std::int64_t bytes :
          {0,    1,    2,    3,    63,   64,   126,  127,  128,   129,   130,   255,   256,   257,
           1000, 8063, 8064, 8065, 8191, 8192, 8193, 8320, 16384, 16500, 24577, 40000, 65536, 100001}) {
-      check(bytes, way, random);
+      check(bytes, kind, random);
       if (::testing::Test::HasFatalFailure()) return;
     }
 }
@@ -236,4 +236,4 @@ TEST(Delta, EqualComparesBits) {
 }
 
 }  // namespace
-}  // namespace bestride
+}  // namespace bestride::inline kernels

@@ -6,7 +6,7 @@
 
 #include "kernels/cpu/piece.hpp"
 
-namespace bestride::delta {
+namespace bestride::inline kernels::delta {
 
 inline constexpr std::int64_t chunk_bytes = 128;  ///< 64 words, one mask bit each
 inline constexpr std::int64_t group_chunks = 64;
@@ -31,4 +31,4 @@ const DeltaKernels& avx2_delta_kernels();
 const DeltaKernels& avx512_delta_kernels();
 #endif
 
-}  // namespace bestride::delta
+}  // namespace bestride::inline kernels::delta

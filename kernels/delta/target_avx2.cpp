@@ -4,7 +4,7 @@
 
 #include "kernels/delta/kernel_table.hpp"
 
-namespace bestride::delta {
+namespace bestride::inline kernels::delta {
 namespace {
 
 /// For each mask of eight words: the bytes to compact, and for each position the collected byte that belongs there.
@@ -92,4 +92,4 @@ const DeltaKernels& avx2_delta_kernels() {
   return table;
 }
 
-}  // namespace bestride::delta
+}  // namespace bestride::inline kernels::delta

@@ -4,7 +4,7 @@
 
 #include "kernels/delta/kernel_table.hpp"
 
-namespace bestride::delta {
+namespace bestride::inline kernels::delta {
 namespace {
 
 std::uint64_t compare(const Byte* older, const Byte* newer, std::uint64_t* masks) {
@@ -53,4 +53,4 @@ const DeltaKernels& avx512_delta_kernels() {
   return table;
 }
 
-}  // namespace bestride::delta
+}  // namespace bestride::inline kernels::delta

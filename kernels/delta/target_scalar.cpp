@@ -2,7 +2,7 @@
 // Deltas for the baseline machine: the reference for all other targets.
 #include "kernels/delta/kernel_table.hpp"
 
-namespace bestride::delta {
+namespace bestride::inline kernels::delta {
 namespace {
 
 template <class T>
@@ -56,4 +56,4 @@ const DeltaKernels& scalar_delta_kernels() {
   return table;
 }
 
-}  // namespace bestride::delta
+}  // namespace bestride::inline kernels::delta

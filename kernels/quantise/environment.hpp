@@ -10,7 +10,7 @@
 #include <xmmintrin.h>
 #endif
 
-namespace bestride {
+namespace bestride::inline kernels {
 
 /// Restores the previous settings, including sticky exception flags. The arithmetic must be in a function call that the
 /// compiler cannot inline or analyse.
@@ -40,4 +40,4 @@ class StandardArithmetic {
   [[maybe_unused]] std::uint64_t flags_ = 0;
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline kernels

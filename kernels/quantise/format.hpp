@@ -4,7 +4,7 @@
 // wider instruction sets than the baseline: no std:: code here.
 #include <cstdint>
 
-namespace bestride {
+namespace bestride::inline kernels {
 
 enum class NumberFormat : std::uint8_t { float32, float64, float16, bfloat16 };  // float16: IEEE binary16
 enum class CodeBits : std::uint8_t { int4 = 4, int8 = 8 };
@@ -24,4 +24,4 @@ inline constexpr std::int64_t scale_bytes = format == NumberFormat::float64 ? 8 
 template <CodeBits bits>
 inline constexpr int top_code = bits == CodeBits::int8 ? 127 : 7;
 
-}  // namespace bestride
+}  // namespace bestride::inline kernels

@@ -5,7 +5,7 @@
 
 #include "kernels/cpu/piece.hpp"
 
-namespace bestride {
+namespace bestride::inline kernels {
 
 struct QuantiseKernels {
   using Kernel = void (*)(const Byte* in, std::int64_t count, Byte* out);
@@ -21,4 +21,4 @@ const QuantiseKernels& avx2_quantise_kernels();
 const QuantiseKernels& avx512_quantise_kernels();
 #endif
 
-}  // namespace bestride
+}  // namespace bestride::inline kernels

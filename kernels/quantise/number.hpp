@@ -7,7 +7,7 @@
 
 #include "kernels/quantise/format.hpp"
 
-namespace bestride::BESTRIDE_TARGET {
+namespace bestride::inline kernels::BESTRIDE_TARGET {
 
 using Int = std::int64_t;
 
@@ -156,4 +156,4 @@ template <NumberFormat format>
 inline constexpr NumberFormat scale_format =
     format == NumberFormat::float64 ? NumberFormat::float64 : NumberFormat::float32;
 
-}  // namespace bestride::BESTRIDE_TARGET
+}  // namespace bestride::inline kernels::BESTRIDE_TARGET

@@ -4,7 +4,7 @@
 #include "kernels/quantise/environment.hpp"
 #include "kernels/quantise/kernel_table.hpp"
 
-namespace bestride {
+namespace bestride::inline kernels {
 namespace {
 
 const QuantiseKernels& kernels_of(Isa isa) noexcept {
@@ -61,4 +61,4 @@ void dequantise_add(const void* quantised, CodeBits bits, std::int64_t count, do
   run(kernels_of(isa).add[1][index(bits)], quantised, count, accumulator);
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline kernels

@@ -23,7 +23,7 @@
 #include "kernels/isa.hpp"
 #include "kernels/quantise/format.hpp"
 
-namespace bestride {
+namespace bestride::inline kernels {
 
 /// Bytes of `count` quantised numbers: an exact size, independent of the values. A multiple of the block length takes a
 /// multiple of the block's bytes, so a message can be cut there and each part quantised separately.
@@ -52,4 +52,4 @@ void dequantise_add(const void* quantised, CodeBits bits, std::int64_t count, fl
 void dequantise_add(const void* quantised, CodeBits bits, std::int64_t count, double* accumulator,
                     Isa isa = chosen_isa()) noexcept;
 
-}  // namespace bestride
+}  // namespace bestride::inline kernels

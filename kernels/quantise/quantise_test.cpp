@@ -10,7 +10,7 @@
 #include "kernels/quantise/test_numbers.hpp"
 #include "kernels/test_memory.hpp"
 
-namespace bestride {
+namespace bestride::inline kernels {
 namespace {
 
 using namespace test;
@@ -269,4 +269,4 @@ TEST(QuantiseBytes, AreThoseOfTheDescription) {
 }
 
 }  // namespace
-}  // namespace bestride
+}  // namespace bestride::inline kernels

@@ -6,7 +6,7 @@
 
 #include "kernels/quantise/target/blocks.hpp"
 
-namespace bestride {
+namespace bestride::inline kernels {
 
 namespace avx2 {
 namespace {
@@ -142,4 +142,4 @@ const QuantiseKernels& avx2_quantise_kernels() {
   return table;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline kernels

@@ -6,7 +6,7 @@
 
 #include "kernels/quantise/target/blocks.hpp"
 
-namespace bestride {
+namespace bestride::inline kernels {
 
 namespace avx512 {
 namespace {
@@ -135,4 +135,4 @@ const QuantiseKernels& avx512_quantise_kernels() {
   return table;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline kernels

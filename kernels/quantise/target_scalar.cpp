@@ -3,7 +3,7 @@
 #define BESTRIDE_TARGET scalar
 #include "kernels/quantise/target/blocks.hpp"
 
-namespace bestride {
+namespace bestride::inline kernels {
 
 namespace scalar {
 namespace {
@@ -60,4 +60,4 @@ const QuantiseKernels& scalar_quantise_kernels() {
   return table;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline kernels

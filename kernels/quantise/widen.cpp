@@ -5,7 +5,7 @@
 #include "kernels/quantise/environment.hpp"
 #include "kernels/quantise/number.hpp"
 
-namespace bestride {
+namespace bestride::inline kernels {
 namespace {
 
 using Float = widening::Number<NumberFormat::float32>;
@@ -63,4 +63,4 @@ void narrow(const void* numbers, NumberFormat format, std::int64_t count, void* 
   run(static_cast<const unsigned char*>(numbers), count, static_cast<unsigned char*>(out));
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline kernels

@@ -8,7 +8,7 @@
 
 #include "kernels/quantise/format.hpp"
 
-namespace bestride {
+namespace bestride::inline kernels {
 
 /// Exact; NaN becomes a quiet NaN. `numbers` may be the second half of `out`.
 void widen(const void* numbers, NumberFormat format, std::int64_t count, void* out) noexcept;
@@ -17,4 +17,4 @@ void widen(const void* numbers, NumberFormat format, std::int64_t count, void* o
 /// `numbers`.
 void narrow(const void* numbers, NumberFormat format, std::int64_t count, void* out) noexcept;
 
-}  // namespace bestride
+}  // namespace bestride::inline kernels

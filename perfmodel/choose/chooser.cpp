@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <limits>
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 
 namespace {
 
@@ -49,8 +49,9 @@ double Chooser::margin(const Shape& shape, CallKind kind, Distance distance) con
   if (!is_message(kind)) return std::min(margin_, local_margin);
   const bool middling = shape.kind != Shape::Class::contiguous && distance != Distance::self &&
                         shape.bytes > eager_bytes && shape.block_bytes >= middling_block;
-  return middling && wire(shape.bytes, kind, distance) == Strategy::forward ? std::max(margin_, middling_margin)
-                                                                            : margin_;
+  return middling && contiguous_strategy(shape.bytes, kind, distance) == Strategy::forward
+             ? std::max(margin_, middling_margin)
+             : margin_;
 }
 
 Choice Chooser::choose(const Shape& shape, CallKind kind, Distance distance, Allowed allowed) const noexcept {
@@ -62,7 +63,7 @@ Choice Chooser::choose(const Shape& shape, CallKind kind, Distance distance, All
   const bool gaps = shape.kind != Shape::Class::contiguous, far = is_message(kind) && distance != Distance::self;
   if (!allowed.respell || (gaps ? shape.block_bytes >= long_block : shape.bytes <= eager_bytes)) respell = never;
   if (gaps && far && shape.bytes > eager_bytes && shape.block_bytes >= long_block &&
-      wire(shape.bytes, kind, distance) == Strategy::forward)
+      contiguous_strategy(shape.bytes, kind, distance) == Strategy::forward)
     pack = never;
   if (far && kind != in_exchange(kind) && bound_by_memory(shape)) pack = respell = never;
   pack += overhead_seconds(Strategy::pack, kind);
@@ -77,10 +78,10 @@ Choice Chooser::choose(const Shape& shape, CallKind kind, Distance distance, All
   return choice;
 }
 
-Strategy Chooser::wire(std::int64_t bytes, CallKind kind, Distance distance) const noexcept {
+Strategy Chooser::contiguous_strategy(std::int64_t bytes, CallKind kind, Distance distance) const noexcept {
   Shape shape;
   shape.bytes = shape.unit_bytes = bytes;
   return choose(shape, kind, distance, {.respell = true, .pack = false}).strategy;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

@@ -12,7 +12,7 @@
 #include "perfmodel/host/strategy.hpp"
 #include "perfmodel/profile/profile.hpp"
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 
 /// The strategies that may be chosen. respell needs a respellable() layout. pack needs memory for a copy and a receiver
 /// that is known to receive packed data (interpose/objects/plan.cpp).
@@ -53,7 +53,7 @@ class Chooser {
                              const DeviceAllowed& allowed) const noexcept;
   /// The form in which a packed buffer, or any contiguous bytes, are passed to MPI: forward (as bytes) or respell (as
   /// an equivalent datatype). The prediction for Strategy::pack assumes this form.
-  Strategy wire(std::int64_t bytes, CallKind kind, Distance distance) const noexcept;
+  Strategy contiguous_strategy(std::int64_t bytes, CallKind kind, Distance distance) const noexcept;
   const MachineProfile& profile() const noexcept { return *profile_; }
 
  private:
@@ -61,4 +61,4 @@ class Chooser {
   double margin_;
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

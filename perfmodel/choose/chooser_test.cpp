@@ -10,7 +10,7 @@
 #include "datatype/expression.hpp"
 #include "perfmodel/choose/test_allocations.hpp"
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 namespace {
 
 Shape make_shape(Shape::Class kind, std::int64_t bytes, std::int64_t block, std::int64_t jump = 0) {
@@ -137,4 +137,4 @@ TEST(Chooser, LeavesToMpiWhatMemoryBounds) {
 }
 
 }  // namespace
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

@@ -6,7 +6,7 @@
 #include "base/variables.hpp"
 #include "perfmodel/choose/chooser.hpp"
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 
 std::optional<cuda::TransferMethod> forced_device_method() {
   cuda::TransferMethod method;
@@ -23,11 +23,11 @@ DeviceChoice Chooser::choose_device(const Shape& shape, CallKind kind, Distance 
   const bool message = is_message(kind);
   // For MPI_Pack and MPI_Unpack the message is replaced by the copy between the library's buffer and the caller's;
   // there is no copy if the caller's buffer is device memory.
-  const double host_wire = profile_->contiguous_seconds(bytes, Wire::plain, lane_of(kind, distance));
-  const double device_wire = !allowed.aware ? never : message ? costs.wire_seconds(bytes, distance) : 0;
+  const double host_message = profile_->contiguous_seconds(bytes, ContiguousForm::plain, call_class_of(kind, distance));
+  const double device_message = !allowed.aware ? never : message ? costs.message_seconds(bytes, distance) : 0;
   const bool packs = kind == CallKind::pack || is_sending(kind);
   const DevicePrediction predicted =
-      costs.predict(shape, packs ? Direction::pack : Direction::unpack, host_wire, device_wire);
+      costs.predict(shape, packs ? Direction::pack : Direction::unpack, host_message, device_message);
 
   DeviceChoice choice;
   choice.seconds = predicted.seconds;
@@ -48,4 +48,4 @@ DeviceChoice Chooser::choose_device(const Shape& shape, CallKind kind, Distance 
   return choice;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

@@ -9,7 +9,7 @@
 
 #include "kernels/cuda/transfer/transfer_method.hpp"
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 
 /// What may be chosen.
 struct DeviceAllowed {
@@ -41,4 +41,4 @@ struct DeviceChoice {
 /// chooses the method.
 std::optional<cuda::TransferMethod> forced_device_method();
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

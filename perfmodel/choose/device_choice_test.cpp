@@ -7,7 +7,7 @@
 #include "perfmodel/choose/chooser.hpp"
 #include "perfmodel/choose/test_allocations.hpp"
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 namespace {
 
 using cuda::TransferMethod;
@@ -167,7 +167,7 @@ TEST(DeviceCosts, HaveNoHoles) {
     for (const CostGrid& grid : costs->filled().grids) EXPECT_EQ(grid.measured(), bytes_points * block_points);
     for (const CostCurve& curve : costs->filled().dma)
       for (float value : curve.log_seconds) EXPECT_FALSE(std::isnan(value));
-    for (const CostCurve& curve : costs->filled().wire)
+    for (const CostCurve& curve : costs->filled().contiguous)
       for (float value : curve.log_seconds) EXPECT_FALSE(std::isnan(value));
     for (float value : costs->filled().log_floors) EXPECT_FALSE(std::isnan(value));
   }
@@ -199,12 +199,12 @@ TEST(DeviceCosts, OfAStandInAreKeptButNotUsed) {
 
 TEST(DeviceChooser, UsesTheProfilesCurvesUnlessTheyAreOfAnotherGpu) {
   DeviceMeasurements measured = uniform(1.0, 1e-6);
-  for (int i = 0; i < curve_points; ++i) measured.wire[static_cast<std::size_t>(Distance::node)].set(i, 0.5);
+  for (int i = 0; i < curve_points; ++i) measured.contiguous[static_cast<std::size_t>(Distance::node)].set(i, 0.5);
   const MachineProfile profile = MachineProfile::from(Measurements(), {}, measured);
   const Shape shape = make_shape(64 * KiB, 32);
   const DeviceChoice mine = Chooser(profile).choose_device(shape, CallKind::send, Distance::node, {.aware = true});
-  EXPECT_NEAR(at(mine, device), 1.5, 1e-3) << "kernel and wire";
-  EXPECT_NEAR(at(mine, staged), 1.0, 1e-3) << "kernel, copy and the host's wire";
+  EXPECT_NEAR(at(mine, device), 1.5, 1e-3) << "kernel and message";
+  EXPECT_NEAR(at(mine, staged), 1.0, 1e-3) << "kernel, copy and the host's message";
   const DeviceChoice theirs =
       Chooser(profile).choose_device(shape, CallKind::send, Distance::node, {.aware = true, .other_gpu = true});
   EXPECT_EQ(theirs.seconds, built_in.choose_device(shape, CallKind::send, Distance::node, {.aware = true}).seconds);
@@ -277,4 +277,4 @@ TEST(DeviceCosts, APipelineHidesTheShorterStage) {
 }
 
 }  // namespace
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstring>
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 namespace {
 
 constexpr std::uint32_t magic_number = 0x42434f4c;
@@ -247,4 +247,4 @@ CollectiveChoice CollectiveChooser::choose(const CollectiveShape& shape, bool ma
   return choice;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

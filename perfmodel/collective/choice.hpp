@@ -14,7 +14,7 @@
 
 #include "perfmodel/collective/measurements.hpp"
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 
 /// BESTRIDE_COLLECTIVES. automatic: the prediction decides; library: never hierarchical; hierarchical: wherever there
 /// is more than one node.
@@ -87,4 +87,4 @@ class CollectiveChooser {
   bool usable_;
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

@@ -8,7 +8,7 @@
 #include "perfmodel/choose/test_allocations.hpp"
 #include "perfmodel/collective/test_values.hpp"
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 namespace {
 
 const CollectiveChooser built_in(parameters_of({}));
@@ -365,4 +365,4 @@ TEST(CollectiveChooser, AllocatesNothing) {
 }
 
 }  // namespace
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

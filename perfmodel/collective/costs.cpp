@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <bit>
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 namespace {
 
 constexpr double delay = 20e-3;  ///< seconds of link traffic that a chunk may hold
@@ -129,4 +129,4 @@ CollectiveCost hierarchical_cost(const CollectiveShape& shape, const LinkCosts& 
   return {std::max(sending, copying) + hidden * chunk / slice + waiting, bytes};
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

@@ -11,7 +11,7 @@
 
 #include "perfmodel/collective/shape.hpp"
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 
 /// Seconds, or seconds per byte; positive.
 struct LinkCosts {
@@ -93,4 +93,4 @@ CollectiveCost hierarchical_cost(const CollectiveShape& shape, const LinkCosts& 
 /// over the network (perfmodel/collective/library_costs.cpp).
 CollectiveCost library_cost(const CollectiveShape& shape, const LinkCosts& link) noexcept;
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

@@ -7,7 +7,7 @@
 
 #include "perfmodel/collective/test_values.hpp"
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 namespace {
 
 double bytes_ratio(const CollectiveShape& shape) {
@@ -160,4 +160,4 @@ TEST(CollectiveCosts, ChunksAreOfTheMeasuredLength) {
 }
 
 }  // namespace
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

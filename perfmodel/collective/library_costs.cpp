@@ -9,7 +9,7 @@
 
 #include "perfmodel/collective/costs.hpp"
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 namespace {
 
 constexpr double kibibyte = 1024;
@@ -228,4 +228,4 @@ CollectiveCost library_cost(const CollectiveShape& shape, const LinkCosts& link)
   return library.cost();
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

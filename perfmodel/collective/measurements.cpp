@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 namespace {
 
 /// Each point is replaced together with its noise and everything that was measured alternately with it.
@@ -57,4 +57,4 @@ void CollectiveMeasurements::merge(const CollectiveMeasurements& newer) {
     settings.erase(settings.begin(), settings.end() - static_cast<std::ptrdiff_t>(max_settings));
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

@@ -10,7 +10,7 @@
 
 #include "perfmodel/collective/costs.hpp"
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 
 /// The measured sizes: 4 KiB to 16 MiB by factors of 4, as CollectiveShape::bytes.
 inline constexpr int collective_sizes = 7;
@@ -89,4 +89,4 @@ struct CollectiveMeasurements {
   void merge(const CollectiveMeasurements& newer);
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

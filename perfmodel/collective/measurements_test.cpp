@@ -11,7 +11,7 @@
 #include "perfmodel/collective/test_values.hpp"
 #include "perfmodel/profile/profile.hpp"
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 namespace {
 
 TEST(CollectiveMeasurements, ANewerPointBringsItsNoise) {
@@ -150,4 +150,4 @@ TEST_F(CollectivesInAProfile, ABadSectionIsRefusedWhole) {
 }
 
 }  // namespace
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 namespace {
 
 constexpr std::array<std::string_view, collective_count> names{
@@ -39,4 +39,4 @@ CollectiveShape shape_of(Collective what, std::int64_t bytes, bool blocking, con
   return shape;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

@@ -7,7 +7,7 @@
 
 #include "model/topology.hpp"
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 
 /// Each stands for the blocking and the nonblocking form. reduce_scatter includes MPI_Reduce_scatter_block.
 enum class Collective : std::uint8_t {
@@ -46,4 +46,4 @@ struct CollectiveShape {
 /// Allocates nothing. Takes time proportional to the number of ranks, so it is called once for each communicator.
 CollectiveShape shape_of(Collective what, std::int64_t bytes, bool blocking, const Topology& topology) noexcept;
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

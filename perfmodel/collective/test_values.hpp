@@ -3,7 +3,7 @@
 // Shapes, links and measured settings for tests of the choice for collectives.
 #include "perfmodel/collective/choice.hpp"
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 
 using enum Collective;
 inline constexpr std::int64_t KiB = 1024, MiB = 1024 * 1024;
@@ -78,4 +78,4 @@ inline CollectiveMeasurements three_ways(double hierarchy_faster, double tested_
   return measured;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

@@ -26,7 +26,7 @@
 #include "perfmodel/device/costs.hpp"
 #include "perfmodel/host/position.hpp"
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 namespace {
 
 constexpr double us = 1e-6;
@@ -64,7 +64,7 @@ double seconds(const DeviceGridKey& key, double bytes, double block) noexcept {
   return dma(bytes) + std::max(1.0, bytes / block) * row;
 }
 
-double wire(Distance distance, double bytes) noexcept {
+double contiguous_message(Distance distance, double bytes) noexcept {
   switch (distance) {
     case Distance::self: return launch + 2 * bytes / memory;
     case Distance::node: return 8 * us + bytes / 20e9;
@@ -89,7 +89,8 @@ DeviceCosts make_built_in_device_costs() noexcept {
     const auto bytes = static_cast<double>(curve_bytes_at(i));
     for (CostCurve& curve : filled.dma) curve.set(i, dma(bytes));
     for (int distance = 0; distance < distance_count; ++distance)
-      filled.wire[static_cast<std::size_t>(distance)].set(i, wire(static_cast<Distance>(distance), bytes));
+      filled.contiguous[static_cast<std::size_t>(distance)].set(
+          i, contiguous_message(static_cast<Distance>(distance), bytes));
   }
   filled.set(DeviceFloor::launch, launch);
   filled.set(DeviceFloor::sync, sync);
@@ -108,4 +109,4 @@ const DeviceCosts& DeviceCosts::built_in() noexcept {
   return *costs;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

@@ -8,7 +8,7 @@
 #include "base/variables.hpp"
 #include "perfmodel/host/position.hpp"
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 namespace {
 
 constexpr float log_first_chunk = 18;
@@ -57,8 +57,8 @@ void complete(DeviceMeasurements& costs, const DeviceMeasurements& fallback) noe
       complete_grids(costs, fallback, work, direction);
     complete_curve(costs.dma[static_cast<std::size_t>(d)], fallback.dma[static_cast<std::size_t>(d)]);
   }
-  for (std::size_t distance = 0; distance < costs.wire.size(); ++distance)
-    complete_curve(costs.wire[distance], fallback.wire[distance]);
+  for (std::size_t distance = 0; distance < costs.contiguous.size(); ++distance)
+    complete_curve(costs.contiguous[distance], fallback.contiguous[distance]);
   for (std::size_t floor = 0; floor < costs.log_floors.size(); ++floor)
     if (std::isnan(costs.log_floors[floor])) costs.log_floors[floor] = fallback.log_floors[floor];
 }
@@ -110,7 +110,7 @@ bool DeviceMeasurements::any() const noexcept {
   int points = measured_points(log_floors);
   for (const CostGrid& grid : grids) points += grid.measured();
   for (const CostCurve& curve : dma) points += measured_points(curve.log_seconds);
-  for (const CostCurve& curve : wire) points += measured_points(curve.log_seconds);
+  for (const CostCurve& curve : contiguous) points += measured_points(curve.log_seconds);
   return points > 0;
 }
 
@@ -164,8 +164,8 @@ double DeviceCosts::kernel_seconds(DeviceWork work, Direction direction, const S
   return std::exp2(log);
 }
 
-DevicePrediction DeviceCosts::predict(const Shape& shape, Direction direction, double host_wire,
-                                      double device_wire) const noexcept {
+DevicePrediction DeviceCosts::predict(const Shape& shape, Direction direction, double host_message,
+                                      double device_message) const noexcept {
   using enum cuda::TransferMethod;
   const auto d = static_cast<std::size_t>(direction);
   const auto bytes = static_cast<double>(shape.bytes);
@@ -185,15 +185,15 @@ DevicePrediction DeviceCosts::predict(const Shape& shape, Direction direction, d
   const double kernel = kernel_at(DeviceWork::kernel, position.bytes);
   // Contiguous bytes use the copy engine with every method (kernels/cuda/transfer/flow.cpp).
   const double staged_alone = contiguous ? dma : std::max(dma, kernel + dma - sync_);
-  set(staged, staged_alone + host_wire);
-  set(oneshot, (contiguous ? dma : kernel_at(DeviceWork::oneshot, position.bytes)) + host_wire);
-  set(device, kernel + device_wire);
+  set(staged, staged_alone + host_message);
+  set(oneshot, (contiguous ? dma : kernel_at(DeviceWork::oneshot, position.bytes)) + host_message);
+  set(device, kernel + device_message);
 
   // The cost of rows beyond their bytes is constant for each row; rows longer than the longest measured one are fewer.
   const double rows = std::exp2(filled_[{DeviceWork::copy, direction}].log_at(position.bytes, position.block));
   const double longest = static_cast<double>(block_lengths.back());
   const double fewer = std::min(1.0, longest / static_cast<double>(shape.block_bytes));
-  set(copy_engine, (contiguous ? dma : dma + std::max(0.0, rows - dma) * fewer) + host_wire);
+  set(copy_engine, (contiguous ? dma : dma + std::max(0.0, rows - dma) * fewer) + host_message);
 
   // The first chunk passes both stages; after that the slower stage, or enqueueing, determines the pace. Larger chunks
   // take longer to fill the pipeline and reduce the cost of chunks. Once larger chunks are slower, the following ones
@@ -210,8 +210,8 @@ DevicePrediction DeviceCosts::predict(const Shape& shape, Direction direction, d
     before = all;
     if (all < least) least = all, result.chunk = chunk_at(i);
   }
-  set(pipelined, least + host_wire);
+  set(pipelined, least + host_message);
   return result;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

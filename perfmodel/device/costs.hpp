@@ -19,7 +19,7 @@
 #include "perfmodel/host/position.hpp"
 #include "perfmodel/host/shape.hpp"
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 
 /// What is timed, from the call until it is known to be complete.
 enum class DeviceWork : std::uint8_t {
@@ -83,7 +83,7 @@ struct DeviceMeasurements {
   std::array<CostGrid, device_grid_count> grids;
   std::array<CostCurve, device_direction_count> dma;  ///< contiguous bytes to (pack) and from (unpack) page-locked host
                                                       ///< memory
-  std::array<CostCurve, distance_count> wire;         ///< contiguous device memory passed to a GPU-aware MPI library,
+  std::array<CostCurve, distance_count> contiguous;   ///< contiguous device memory passed to a GPU-aware MPI library,
                                                       ///< one message
   std::array<float, device_floor_count> log_floors;   ///< log2 of seconds
   bool stand_in = false;                              ///< measured on a stand-in driver: the values describe no GPU
@@ -110,17 +110,17 @@ class DeviceCosts {
   /// points. Measurements on a stand-in are stored but not used, unless BESTRIDE_TEST_STAND_IN is set.
   static DeviceCosts from(DeviceMeasurements measured);
 
-  /// The times of all methods for one message. `host_wire` and `device_wire`: the seconds that MPI needs for the
+  /// The times of all methods for one message. `host_message` and `device_message`: the seconds that MPI needs for the
   /// contiguous bytes from host and from device memory. No allocation, no lock; at most 200 ns.
-  DevicePrediction predict(const Shape& shape, Direction direction, double host_wire,
-                           double device_wire) const noexcept;
+  DevicePrediction predict(const Shape& shape, Direction direction, double host_message,
+                           double device_message) const noexcept;
   /// The block length in bytes from which the bulk copy engine was measured to be faster; 0: none, or not measured.
   std::int64_t bulk_from(Direction direction) const noexcept { return bulk_from_[static_cast<std::size_t>(direction)]; }
   /// True if a repeated sequence of `operations` driver calls was measured to be faster as a CUDA graph.
   bool graph_is_faster(int operations) const noexcept;
   /// Seconds for a message of contiguous device memory through a GPU-aware MPI library.
-  double wire_seconds(double bytes, Distance distance) const noexcept {
-    return filled_.wire[static_cast<std::size_t>(distance)].at(bytes);
+  double message_seconds(double bytes, Distance distance) const noexcept {
+    return filled_.contiguous[static_cast<std::size_t>(distance)].at(bytes);
   }
 
   const DeviceMeasurements& measured() const noexcept { return measured_; }
@@ -144,4 +144,4 @@ class DeviceCosts {
   bool calibrated_ = false;
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 namespace {
 
 constexpr float log_factor = 2;  ///< log2 of the step of the bytes axis
@@ -155,4 +155,4 @@ void smooth(CostCurve* curve) noexcept {
     if (float& value = curve->log_seconds[i]; !std::isnan(value)) value = least = std::min(least, value);
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

@@ -9,7 +9,7 @@
 #include <array>
 #include <cstdint>
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 
 inline constexpr int bytes_points = 10;  ///< 64 B, 256 B, ... 16 MiB
 inline constexpr int block_points = 8;
@@ -72,4 +72,4 @@ void smooth(CostCurve* curve) noexcept;
 /// The number of measured points that a curve or a dense grid needs to be used.
 inline constexpr int min_points = 6;
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

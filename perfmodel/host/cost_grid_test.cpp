@@ -6,7 +6,7 @@
 #include <cmath>
 #include <random>
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 namespace {
 
 /// A cost function like a machine's: a constant, bytes and blocks.
@@ -115,4 +115,4 @@ TEST(Smooth, NoiseThatMoreBytesRefuteIsTakenOff) {
 }
 
 }  // namespace
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

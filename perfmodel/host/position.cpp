@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 
 Position position_of(const Shape& shape) noexcept {
   Position position;
@@ -23,4 +23,4 @@ Position position_of(const Shape& shape) noexcept {
   return position;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

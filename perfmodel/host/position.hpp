@@ -4,7 +4,7 @@
 #include "perfmodel/host/cost_grid.hpp"
 #include "perfmodel/host/shape.hpp"
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 
 /// Blocks at this distance or more count as wide apart.
 inline constexpr std::int64_t wide_jump = 2048;
@@ -19,4 +19,4 @@ struct Position {
 
 Position position_of(const Shape& shape) noexcept;
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdlib>
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 namespace {
 
 constexpr std::size_t list_sample = 64;
@@ -113,4 +113,4 @@ Shape Shape::of(const Layout& layout, const TypeRepresentation& spelling) noexce
   return shape;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

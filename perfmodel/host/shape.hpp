@@ -11,7 +11,7 @@
 
 #include "datatype/layout.hpp"
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 
 /// The basic types of the elements, as far as MPI engines distinguish them.
 enum class Leaf : std::uint8_t {
@@ -58,4 +58,4 @@ struct Shape {
   static Shape of(const Layout& layout, const TypeRepresentation& spelling = {}) noexcept;
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

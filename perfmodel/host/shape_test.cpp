@@ -6,7 +6,7 @@
 #include "datatype/build.hpp"
 #include "datatype/expression.hpp"
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 namespace {
 
 Shape shape_of(const char* type, const TypeRepresentation& spelling = {}) {
@@ -85,4 +85,4 @@ TEST(Shape, OfNothing) {
 }
 
 }  // namespace
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

@@ -3,7 +3,7 @@
 
 #include <array>
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 namespace {
 
 constexpr std::array<std::string_view, strategy_count> strategies{"forward", "respell", "pack"};
@@ -26,4 +26,4 @@ std::string_view name(CallKind kind) noexcept { return kinds[static_cast<std::si
 bool parse(std::string_view text, Strategy* strategy) noexcept { return find(strategies, text, strategy); }
 bool parse(std::string_view text, CallKind* kind) noexcept { return find(kinds, text, kind); }
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

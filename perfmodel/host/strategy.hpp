@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 
 enum class Strategy : std::uint8_t {
   forward,  ///< leave the call unchanged to the MPI library
@@ -39,4 +39,4 @@ constexpr CallKind in_exchange(CallKind message) noexcept {
   return is_sending(message) ? CallKind::isend : CallKind::irecv;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

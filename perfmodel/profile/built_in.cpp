@@ -10,7 +10,7 @@
 #include "perfmodel/profile/complete.hpp"
 #include "perfmodel/profile/profile.hpp"
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 namespace {
 
 constexpr double ns = 1e-9;
@@ -43,20 +43,20 @@ double mpi_pack(const Case& of) noexcept {
          (one_call_a_block ? of.blocks() * 13 * ns : elements * per_element);
 }
 
-double contiguous(Lane lane, double bytes) noexcept {
-  if (!is_message(kind_of(lane))) return 5 * ns + move(bytes);
-  return distance_of(lane) == Distance::self ? 300 * ns + move(bytes) : 700 * ns + bytes * 0.11 * ns;
+double contiguous(CallClass call_class, double bytes) noexcept {
+  if (!is_message(kind_of(call_class))) return 5 * ns + move(bytes);
+  return distance_of(call_class) == Distance::self ? 300 * ns + move(bytes) : 700 * ns + bytes * 0.11 * ns;
 }
 
 double seconds(const Case& of) noexcept {
-  const bool message = is_message(kind_of(of.key.lane));
+  const bool message = is_message(kind_of(of.key.call_class));
   if (!message) return of.key.engine == Engine::kernel ? kernel_pack(of) : mpi_pack(of);
-  const double transfer = contiguous(of.key.lane, of.bytes);
+  const double transfer = contiguous(of.key.call_class, of.bytes);
   switch (of.key.engine) {
     case Engine::kernel: return transfer + 2 * kernel_pack(of) + std::max(0.0, of.bytes - 512 * KiB) * 0.085 * ns;
-    case Engine::whole:
+    case Engine::unsplit:
       return transfer + (of.key.leaf == Leaf::mixed ? of.blocks() * 13 * ns : 100 * ns + move(of.bytes)) + misses(of);
-    case Engine::broken: return transfer + (of.bytes <= 8 * KiB ? mpi_pack(of) : of.blocks() * 13 * ns + misses(of));
+    case Engine::split: return transfer + (of.bytes <= 8 * KiB ? mpi_pack(of) : of.blocks() * 13 * ns + misses(of));
   }
   return transfer;
 }
@@ -68,9 +68,9 @@ struct Region {
 };
 
 Region gains(const Case& of) noexcept {
-  const CallKind call = kind_of(of.key.lane);
+  const CallKind call = kind_of(of.key.call_class);
   if (!is_message(call)) return {false, true};  // long blocks are copied by memcpy in both, and ours has less overhead
-  if (distance_of(of.key.lane) != Distance::node || of.block > 64) return {};
+  if (distance_of(of.key.call_class) != Distance::node || of.block > 64) return {};
   const bool fits = of.bytes <= (of.block < 64 ? 4 * MiB : 256 * KiB);
   switch (of.key.kind) {
     case Shape::Class::vector:
@@ -78,26 +78,27 @@ Region gains(const Case& of) noexcept {
               of.bytes >= 8 * KiB && fits && of.key.spread == Spread::dense};
     case Shape::Class::record: return {false, of.bytes >= 256 && fits};
     case Shape::Class::list: return {false, of.bytes >= (of.key.leaf == Leaf::mixed ? 256 : 8 * KiB) && fits};
-    case Shape::Class::nest: return {false, is_exchange(of.key.lane) && of.block <= 32 && of.bytes >= 32 * KiB && fits};
+    case Shape::Class::nest:
+      return {false, is_exchange(of.key.call_class) && of.block <= 32 && of.bytes >= 32 * KiB && fits};
     default: return {};
   }
 }
 
 /// The costs of the three engines for one case, such that nothing is faster than `forward` outside the region.
 struct Costs {
-  double broken, whole, kernel;
+  double split, unsplit, kernel;
 };
 Costs costs(Case of) noexcept {
   const auto with = [&](Engine engine) noexcept {
     of.key.engine = engine;
     return seconds(of);
   };
-  Costs result{with(Engine::broken), with(Engine::whole), with(Engine::kernel)};
+  Costs result{with(Engine::split), with(Engine::unsplit), with(Engine::kernel)};
   const Region region = gains(of);
-  if (!region.respell && !region.kernel) result.broken = std::min({result.broken, result.whole, result.kernel});
-  if (!region.respell) result.whole = result.broken;
-  if (!region.kernel) result.kernel = std::max({result.kernel, result.broken, result.whole});
-  if (is_message(kind_of(of.key.lane))) result.kernel -= contiguous(of.key.lane, of.bytes);
+  if (!region.respell && !region.kernel) result.split = std::min({result.split, result.unsplit, result.kernel});
+  if (!region.respell) result.unsplit = result.split;
+  if (!region.kernel) result.kernel = std::max({result.kernel, result.split, result.unsplit});
+  if (is_message(kind_of(of.key.call_class))) result.kernel -= contiguous(of.key.call_class, of.bytes);
   return result;
 }
 
@@ -113,17 +114,18 @@ MachineProfile make_built_in() {
         const Case of{key, static_cast<double>(bytes_at(i)), static_cast<double>(block_lengths[k])};
         const Costs all = costs(of);
         filled.grids[static_cast<std::size_t>(index)].set(i, k,
-                                                          key.engine == Engine::broken  ? all.broken
-                                                          : key.engine == Engine::whole ? all.whole
-                                                                                        : all.kernel);
+                                                          key.engine == Engine::split     ? all.split
+                                                          : key.engine == Engine::unsplit ? all.unsplit
+                                                                                          : all.kernel);
       }
   }
-  for (Wire wire :
-       {Wire::plain, Wire::respelled})  // no gain from respelling contiguous bytes, because it depends on the machine
-    for (int l = 0; l < lane_count; ++l)
+  for (ContiguousForm form :
+       {ContiguousForm::plain,
+        ContiguousForm::respelled})  // no gain from respelling contiguous bytes, because it depends on the machine
+    for (int l = 0; l < call_class_count; ++l)
       for (int i = 0; i < curve_points; ++i) {
-        const Lane lane = static_cast<Lane>(l);
-        filled.curve(wire, lane).set(i, contiguous(lane, static_cast<double>(curve_bytes_at(i))));
+        const CallClass call_class = static_cast<CallClass>(l);
+        filled.curve(form, call_class).set(i, contiguous(call_class, static_cast<double>(curve_bytes_at(i))));
       }
   derive_network(&filled);
   return profile;
@@ -155,4 +157,4 @@ MachineProfile MachineProfile::from(Measurements measured, MachineFingerprint fi
   return profile;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "perfmodel/profile/collective_json.hpp"
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 namespace {
 
 /// The version of this section. A file with another version of it is refused.
@@ -161,4 +161,4 @@ std::string read_collectives(const Json& section, CollectiveMeasurements* measur
   return "";
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

@@ -6,10 +6,10 @@
 #include "perfmodel/collective/measurements.hpp"
 #include "perfmodel/profile/json_points.hpp"
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 
 Json json_of(const CollectiveMeasurements& measured);
 /// Returns "" or what is wrong with an entry.
 std::string read_collectives(const Json& section, CollectiveMeasurements* measured);
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <iterator>
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 namespace {
 
 constexpr double wire_latency = 2e-6;
@@ -32,46 +32,46 @@ void take_off(CostGrid& grid, const CostCurve& transfer) noexcept {
     }
 }
 
-/// Completes one (lane, class) that has the minimum of points.
-void complete_class(Measurements& measured, Lane lane, Shape::Class kind) noexcept {
+/// Completes one (call class, class) that has the minimum of points.
+void complete_class(Measurements& measured, CallClass call_class, Shape::Class kind) noexcept {
   const auto at = [&](Engine engine, Spread spread, Leaf leaf) -> CostGrid& {
-    return measured[{lane, kind, engine, spread, leaf}];
+    return measured[{call_class, kind, engine, spread, leaf}];
   };
   using enum Spread;
-  if (is_message(kind_of(lane)))
+  if (is_message(kind_of(call_class)))
     for (Spread spread : {dense, wide})
-      take_off(at(Engine::kernel, spread, Leaf::eight), measured.curve(Wire::plain, lane));
+      take_off(at(Engine::kernel, spread, Leaf::eight), measured.curve(ContiguousForm::plain, call_class));
   fill(&at(Engine::kernel, dense, Leaf::eight));
   fill(&at(Engine::kernel, wide, Leaf::eight), &at(Engine::kernel, dense, Leaf::eight));
-  fill(&at(Engine::broken, dense, Leaf::eight));
+  fill(&at(Engine::split, dense, Leaf::eight));
   for (Leaf leaf : {Leaf::four, Leaf::mixed})
-    fill(&at(Engine::broken, dense, leaf), &at(Engine::broken, dense, Leaf::eight));
-  fill(&at(Engine::broken, wide, Leaf::eight), &at(Engine::broken, dense, Leaf::eight));
+    fill(&at(Engine::split, dense, leaf), &at(Engine::split, dense, Leaf::eight));
+  fill(&at(Engine::split, wide, Leaf::eight), &at(Engine::split, dense, Leaf::eight));
   for (Leaf leaf : {Leaf::four, Leaf::mixed}) {
-    CostGrid& grid = at(Engine::broken, wide, leaf);
-    const CostGrid guess = shifted(at(Engine::broken, wide, Leaf::eight), at(Engine::broken, dense, leaf),
-                                   at(Engine::broken, dense, Leaf::eight));
+    CostGrid& grid = at(Engine::split, wide, leaf);
+    const CostGrid guess = shifted(at(Engine::split, wide, Leaf::eight), at(Engine::split, dense, leaf),
+                                   at(Engine::split, dense, Leaf::eight));
     fill(&grid, &guess);
   }
-  // Missing points of `whole` are assumed to be no better than `broken`, so that respelling is not chosen there.
+  // Missing points of `unsplit` are assumed to be no better than `split`, so that respelling is not chosen there.
   for (Spread spread : {dense, wide})
     for (Leaf leaf : {Leaf::four, Leaf::eight, Leaf::mixed}) {
-      CostGrid& grid = at(Engine::whole, spread, leaf);
-      if (spread == wide && grid.measured() == 0 && at(Engine::whole, dense, leaf).measured() > 0) {
+      CostGrid& grid = at(Engine::unsplit, spread, leaf);
+      if (spread == wide && grid.measured() == 0 && at(Engine::unsplit, dense, leaf).measured() > 0) {
         const CostGrid guess =
-            shifted(at(Engine::broken, wide, leaf), at(Engine::whole, dense, leaf), at(Engine::broken, dense, leaf));
+            shifted(at(Engine::split, wide, leaf), at(Engine::unsplit, dense, leaf), at(Engine::split, dense, leaf));
         grid = guess;
       }
-      fill(&grid, &at(Engine::broken, spread, leaf));
+      fill(&grid, &at(Engine::split, spread, leaf));
     }
 }
 
-/// A plain message between two ranks is one experiment that is measured in the lanes of both endpoints. Each lane gets
-/// the smaller value, and the other lane's value if its own is missing.
+/// A plain message between two ranks is one experiment that is measured in the call classes of both endpoints. Each
+/// call class gets the smaller value, and the other call class's value if its own is missing.
 void share_plain_curves(Measurements& measured) noexcept {
   for (Distance distance : {Distance::self, Distance::node, Distance::network}) {
-    CostCurve& send = measured.curve(Wire::plain, lane_of(CallKind::send, distance));
-    CostCurve& receive = measured.curve(Wire::plain, lane_of(CallKind::receive, distance));
+    CostCurve& send = measured.curve(ContiguousForm::plain, call_class_of(CallKind::send, distance));
+    CostCurve& receive = measured.curve(ContiguousForm::plain, call_class_of(CallKind::receive, distance));
     for (int i = 0; i < curve_points; ++i) {
       const float least = std::fmin(send.log_seconds[i], receive.log_seconds[i]);  // fmin of a number and NaN is the
                                                                                    // number
@@ -92,17 +92,17 @@ bool usable(const CostCurve& curve) noexcept {
 
 void derive_network(Measurements* measured) noexcept {
   for (CallKind call : {CallKind::send, CallKind::receive, CallKind::isend}) {
-    const Lane node = lane_of(call, Distance::node), network = lane_of(call, Distance::network);
+    const CallClass node = call_class_of(call, Distance::node), network = call_class_of(call, Distance::network);
     measured->nests_scale[static_cast<std::size_t>(network)] = measured->nests_scale[static_cast<std::size_t>(node)];
-    const CostCurve& shared = measured->curve(Wire::plain, node);
-    for (Wire wire : {Wire::plain, Wire::respelled})
+    const CostCurve& shared = measured->curve(ContiguousForm::plain, node);
+    for (ContiguousForm form : {ContiguousForm::plain, ContiguousForm::respelled})
       for (int i = 0; i < curve_points; ++i)
-        measured->curve(wire, network)
+        measured->curve(form, network)
             .set(i, wire_latency + static_cast<double>(curve_bytes_at(i)) * wire_seconds_per_byte);
     for (int index = 0; index < grid_count; ++index) {
       GridKey key = grid_key(index);
-      if (key.lane != network) continue;
-      key.lane = node;
+      if (key.call_class != network) continue;
+      key.call_class = node;
       const CostGrid& from = (*measured)[key];
       CostGrid& to = measured->grids[static_cast<std::size_t>(index)];
       if (key.engine == Engine::kernel) {
@@ -121,21 +121,22 @@ void derive_network(Measurements* measured) noexcept {
 
 namespace {
 
-/// Between two ranks both lanes of a message are the same experiment, measured twice; the faster measurement was
+/// Between two ranks both call classes of a message are the same experiment, measured twice; the faster measurement was
 /// disturbed less. Equal curves also let both endpoints of an exchange make the same choice.
 void join_sides(Measurements* measured) noexcept {
   for (Distance distance : {Distance::node, Distance::network}) {
-    const Lane send = lane_of(CallKind::send, distance), receive = lane_of(CallKind::receive, distance);
+    const CallClass send = call_class_of(CallKind::send, distance),
+                    receive = call_class_of(CallKind::receive, distance);
     const auto join = [](float& x, float& y) noexcept { x = y = std::fmin(x, y); };  // fmin of a number and NaN is the
                                                                                      // number
-    for (Wire wire : {Wire::plain, Wire::respelled})
-      for (std::size_t i = 0; i < std::size(measured->curve(wire, send).log_seconds); ++i)
-        join(measured->curve(wire, send).log_seconds[i], measured->curve(wire, receive).log_seconds[i]);
+    for (ContiguousForm form : {ContiguousForm::plain, ContiguousForm::respelled})
+      for (std::size_t i = 0; i < std::size(measured->curve(form, send).log_seconds); ++i)
+        join(measured->curve(form, send).log_seconds[i], measured->curve(form, receive).log_seconds[i]);
     for (int index = 0; index < grid_count; ++index) {
       GridKey key = grid_key(index);
-      if (key.lane != send) continue;
+      if (key.call_class != send) continue;
       CostGrid& one = (*measured)[key];
-      key.lane = receive;
+      key.call_class = receive;
       CostGrid& other = (*measured)[key];
       for (int i = 0; i < bytes_points; ++i)
         for (int k = 0; k < block_points; ++k) join(one.log_seconds[i][k], other.log_seconds[i][k]);
@@ -150,16 +151,16 @@ void complete(Measurements* measured, const Measurements& fallback) noexcept {
   for (CostGrid& grid : measured->grids) smooth(&grid);
   share_plain_curves(*measured);
   bool node = false, network = false;
-  for (int l = 0; l < lane_count; ++l) {
-    const Lane lane = static_cast<Lane>(l);
-    CostCurve& plain = measured->curve(Wire::plain, lane);
-    CostCurve& respelled = measured->curve(Wire::respelled, lane);
+  for (int l = 0; l < call_class_count; ++l) {
+    const CallClass call_class = static_cast<CallClass>(l);
+    CostCurve& plain = measured->curve(ContiguousForm::plain, call_class);
+    CostCurve& respelled = measured->curve(ContiguousForm::respelled, call_class);
     smooth(&plain);
     smooth(&respelled);
     const bool has_curve = usable(plain);
     if (!has_curve) {
-      plain = fallback.curve(Wire::plain, lane);
-      respelled = fallback.curve(Wire::respelled, lane);
+      plain = fallback.curve(ContiguousForm::plain, call_class);
+      respelled = fallback.curve(ContiguousForm::respelled, call_class);
     }
     fill(&plain);
     if (usable(respelled))
@@ -169,19 +170,19 @@ void complete(Measurements* measured, const Measurements& fallback) noexcept {
     bool loops = true;  ///< vectors and nests were both measured
     for (int c = 1; c <= class_count; ++c) {
       const auto kind = static_cast<Shape::Class>(c);
-      const bool enough = (has_curve || !is_message(kind_of(lane))) &&
-                          (*measured)[{lane, kind, Engine::broken}].measured() >= min_points &&
-                          (*measured)[{lane, kind, Engine::kernel}].measured() >= min_points;
+      const bool enough = (has_curve || !is_message(kind_of(call_class))) &&
+                          (*measured)[{call_class, kind, Engine::split}].measured() >= min_points &&
+                          (*measured)[{call_class, kind, Engine::kernel}].measured() >= min_points;
       if (enough) {
-        complete_class(*measured, lane, kind);
-        node |= is_message(kind_of(lane)) && distance_of(lane) == Distance::node;
-        network |= is_message(kind_of(lane)) && distance_of(lane) == Distance::network;
+        complete_class(*measured, call_class, kind);
+        node |= is_message(kind_of(call_class)) && distance_of(call_class) == Distance::node;
+        network |= is_message(kind_of(call_class)) && distance_of(call_class) == Distance::network;
         continue;
       }
       if (kind == Shape::Class::vector || kind == Shape::Class::nest) loops = false;
       for (int index = 0; index < grid_count; ++index) {
         const GridKey key = grid_key(index);
-        if (key.lane == lane && key.kind == kind)
+        if (key.call_class == call_class && key.kind == kind)
           measured->grids[static_cast<std::size_t>(index)] = fallback.grids[static_cast<std::size_t>(index)];
       }
     }
@@ -190,4 +191,4 @@ void complete(Measurements* measured, const Measurements& fallback) noexcept {
   if (node && !network) derive_network(measured);
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

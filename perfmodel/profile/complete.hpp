@@ -3,14 +3,14 @@
 // Completes a set of measurements, so that a prediction never needs a missing point. docs/profile.md has the rules.
 #include "perfmodel/profile/profile.hpp"
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 
 /// `fallback` must be complete. Afterwards no point of `measured` is NaN.
 void complete(Measurements* measured, const Measurements& fallback) noexcept;
 
-/// Fills the lanes of Distance::network from those of Distance::node, for profiles measured on one host. It assumes a
-/// slow network (25 Gbit/s, 2 us), that MPI's engines overlap with it completely, and that our kernels do not overlap;
-/// both assumptions favour `forward`.
+/// Fills the call classes of Distance::network from those of Distance::node, for profiles measured on one host. It
+/// assumes a slow network (25 Gbit/s, 2 us), that MPI's engines overlap with it completely, and that our kernels do not
+/// overlap; both assumptions favour `forward`.
 void derive_network(Measurements* measured) noexcept;
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 namespace {
 
 /// The version of this section. A file with another version of it is refused.
@@ -25,10 +25,11 @@ Json json_of(const DeviceMeasurements& measured) {
   for (int i = 0; i < device_direction_count; ++i)
     if (const CostCurve& curve = measured.dma[static_cast<std::size_t>(i)]; any(curve))
       section["copies"].push_back({{"direction", name(static_cast<Direction>(i))}, {"ns", row_of(curve.log_seconds)}});
-  section["wire"] = Json::array();
+  section["contiguous"] = Json::array();
   for (int i = 0; i < distance_count; ++i)
-    if (const CostCurve& curve = measured.wire[static_cast<std::size_t>(i)]; any(curve))
-      section["wire"].push_back({{"distance", name(static_cast<Distance>(i))}, {"ns", row_of(curve.log_seconds)}});
+    if (const CostCurve& curve = measured.contiguous[static_cast<std::size_t>(i)]; any(curve))
+      section["contiguous"].push_back(
+          {{"distance", name(static_cast<Distance>(i))}, {"ns", row_of(curve.log_seconds)}});
   section["grids"] = Json::array();
   for (int index = 0; index < device_grid_count; ++index) {
     const CostGrid& grid = measured.grids[static_cast<std::size_t>(index)];
@@ -58,12 +59,12 @@ std::string read_device(const Json& section, DeviceMeasurements* measured) {
     if (!read_row(entry.at("ns"), &measured->dma[static_cast<std::size_t>(direction)].log_seconds))
       return "a copy curve of the GPU has a bad entry";
   }
-  for (const Json& entry : section.at("wire")) {
+  for (const Json& entry : section.at("contiguous")) {
     Distance distance;
     if (!named(entry.at("distance"), distance_count, &distance))
-      return "a wire curve of the GPU has an unknown distance";
-    if (!read_row(entry.at("ns"), &measured->wire[static_cast<std::size_t>(distance)].log_seconds))
-      return "a wire curve of the GPU has a bad entry";
+      return "a contiguous curve of the GPU has an unknown distance";
+    if (!read_row(entry.at("ns"), &measured->contiguous[static_cast<std::size_t>(distance)].log_seconds))
+      return "a contiguous curve of the GPU has a bad entry";
   }
   for (const Json& entry : section.at("grids")) {
     DeviceGridKey key;
@@ -79,4 +80,4 @@ std::string read_device(const Json& section, DeviceMeasurements* measured) {
   return "";
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

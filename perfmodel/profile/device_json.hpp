@@ -6,10 +6,10 @@
 #include "perfmodel/device/costs.hpp"
 #include "perfmodel/profile/json_points.hpp"
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 
 Json json_of(const DeviceMeasurements& measured);
 /// Returns "" or what is wrong with an entry.
 std::string read_device(const Json& section, DeviceMeasurements* measured);
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

@@ -16,11 +16,11 @@
 #include "perfmodel/profile/json_points.hpp"
 #include "perfmodel/profile/profile.hpp"
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 namespace {
 
 constexpr const char* format_name = "bestride-profile";
-constexpr int format_version = 1;
+constexpr int format_version = 2;
 constexpr std::size_t largest_file = 8 << 20;
 
 /// FNV-1a, 64 bit, of the canonical dump without the signature. Detects damage and edits; it is no protection against
@@ -54,14 +54,15 @@ Json json_of(const MachineProfile& profile) {
   file["axes"] = axes();
   const Measurements& measured = profile.measured();
   Json curves = Json::array();
-  for (Wire wire : {Wire::plain, Wire::respelled})
-    for (int lane = 0; lane < lane_count; ++lane) {
-      const CostCurve& curve = measured.curve(wire, static_cast<Lane>(lane));
+  for (ContiguousForm form : {ContiguousForm::plain, ContiguousForm::respelled})
+    for (int call_class = 0; call_class < call_class_count; ++call_class) {
+      const CostCurve& curve = measured.curve(form, static_cast<CallClass>(call_class));
       bool any = false;
       for (float value : curve.log_seconds) any |= !std::isnan(value);
       if (any)
-        curves.push_back(
-            {{"lane", name(static_cast<Lane>(lane))}, {"wire", name(wire)}, {"ns", row_of(curve.log_seconds)}});
+        curves.push_back({{"call", name(static_cast<CallClass>(call_class))},
+                          {"form", name(form)},
+                          {"ns", row_of(curve.log_seconds)}});
     }
   file["contiguous"] = std::move(curves);
   Json grids = Json::array();
@@ -71,7 +72,7 @@ Json json_of(const MachineProfile& profile) {
     const GridKey key = grid_key(index);
     Json rows = Json::array();
     for (const auto& row : grid.log_seconds) rows.push_back(row_of(row));
-    grids.push_back({{"lane", name(key.lane)},
+    grids.push_back({{"call", name(key.call_class)},
                      {"class", name(key.kind)},
                      {"engine", name(key.engine)},
                      {"spread", name(key.spread)},
@@ -90,24 +91,26 @@ Json json_of(const MachineProfile& profile) {
 std::string read_measurements(const Json& file, Measurements* measured) {
   if (file.at("axes") != axes()) return "its axes are not this version's";
   for (const Json& entry : file.at("contiguous")) {
-    Lane lane;
-    Wire wire;
-    if (!named(entry.at("lane"), lane_count, &lane) || !named(entry.at("wire"), wire_count, &wire))
-      return "a curve has an unknown lane or wire";
-    if (!read_row(entry.at("ns"), &measured->curve(wire, lane).log_seconds))
-      return "the contiguous curve of '" + std::string(name(lane)) + "' has a bad entry";
+    CallClass call_class;
+    ContiguousForm form;
+    if (!named(entry.at("call"), call_class_count, &call_class) ||
+        !named(entry.at("form"), contiguous_form_count, &form))
+      return "a curve has an unknown call class or form";
+    if (!read_row(entry.at("ns"), &measured->curve(form, call_class).log_seconds))
+      return "the contiguous curve of '" + std::string(name(call_class)) + "' has a bad entry";
   }
   for (const Json& entry : file.at("grids")) {
     GridKey key;
-    if (!named(entry.at("lane"), lane_count, &key.lane) || !named(entry.at("class"), class_count + 1, &key.kind, 1) ||
+    if (!named(entry.at("call"), call_class_count, &key.call_class) ||
+        !named(entry.at("class"), class_count + 1, &key.kind, 1) ||
         !named(entry.at("engine"), engine_count, &key.engine) ||
         !named(entry.at("spread"), spread_count, &key.spread) || !named(entry.at("leaf"), leaf_count, &key.leaf))
-      return "a grid has an unknown lane, class, engine, spread or leaf";
+      return "a grid has an unknown call class, class, engine, spread or leaf";
     const Json& rows = entry.at("ns");
     bool good = rows.is_array() && rows.size() == bytes_points;
     for (std::size_t i = 0; good && i < rows.size(); ++i) good = read_row(rows[i], &(*measured)[key].log_seconds[i]);
     if (!good)
-      return "the grid " + std::string(name(key.lane)) + " " + std::string(name(key.kind)) + " " +
+      return "the grid " + std::string(name(key.call_class)) + " " + std::string(name(key.kind)) + " " +
              std::string(name(key.engine)) + " has a bad entry";
   }
   return "";
@@ -227,4 +230,4 @@ Result<bool> MachineProfile::save(const std::string& path) const {
   }
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

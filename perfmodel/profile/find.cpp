@@ -7,7 +7,7 @@
 #include "base/variables.hpp"
 #include "perfmodel/profile/profile.hpp"
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 
 std::string user_profile_path() {
   const char* config = std::getenv("XDG_CONFIG_HOME");
@@ -42,4 +42,4 @@ std::string why_stale(const MachineFingerprint& profile, const MachineFingerprin
   return "";
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

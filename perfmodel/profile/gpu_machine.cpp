@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "perfmodel/profile/gpu_machine.hpp"
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 
 std::string cuda_version_text(int version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
@@ -21,4 +21,4 @@ std::string why_other_gpu(const MachineFingerprint& profile, const cuda::Driver&
   return why_stale(measured, here);
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

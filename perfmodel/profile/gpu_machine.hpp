@@ -6,7 +6,7 @@
 #include "kernels/cuda/driver/driver.hpp"
 #include "perfmodel/profile/profile.hpp"
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 
 /// "NVIDIA H100 80GB HBM3, CUDA 13.0": the name of the device and the CUDA version of the driver. The application must
 /// have initialised the driver. Returns "" if it has not, or if the device can't be queried.
@@ -20,4 +20,4 @@ std::string why_other_gpu(const MachineFingerprint& profile, const cuda::Driver&
 /// "13.0" for 13000.
 std::string cuda_version_text(int version);
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

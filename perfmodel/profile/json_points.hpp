@@ -9,7 +9,7 @@
 
 #include "perfmodel/host/cost_grid.hpp"
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 
 using Json = nlohmann::json;  // objects are sorted by key: dump() is the canonical form that is signed
 
@@ -59,4 +59,4 @@ bool named(const Json& text, int count, Enum* value, int first = 0) {
   return false;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

@@ -7,7 +7,7 @@
 
 #include "kernels/packer.hpp"
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 namespace {
 
 /// The value of the first line "<key>...: <value>" of a text.
@@ -67,4 +67,4 @@ MachineFingerprint fingerprint_here(std::string_view mpi_library_version) {
   return here;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

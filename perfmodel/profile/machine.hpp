@@ -6,7 +6,7 @@
 
 #include "perfmodel/profile/profile.hpp"
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 
 /// The fingerprint of this host. `mpi_library_version`: the text from MPI_Get_library_version, or "" if unknown.
 MachineFingerprint fingerprint_here(std::string_view mpi_library_version);
@@ -14,4 +14,4 @@ MachineFingerprint fingerprint_here(std::string_view mpi_library_version);
 /// The parts of an MPI version text that determine speed: for MPICH "MPICH 4.0.2 ch4:ucx", for others the first line.
 std::string short_mpi_version(std::string_view mpi_library_version);
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

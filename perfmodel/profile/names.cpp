@@ -4,23 +4,23 @@
 
 #include "perfmodel/profile/profile.hpp"
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 
-std::string_view name(Lane lane) noexcept {
-  constexpr std::array<std::string_view, lane_count> names{
+std::string_view name(CallClass call_class) noexcept {
+  constexpr std::array<std::string_view, call_class_count> names{
       "pack",         "unpack",          "send/self",     "send/node",     "send/network",    "receive/self",
       "receive/node", "receive/network", "exchange/self", "exchange/node", "exchange/network"};
-  return names[static_cast<std::size_t>(lane)];
+  return names[static_cast<std::size_t>(call_class)];
 }
 
 std::string_view name(Engine engine) noexcept {
-  constexpr std::array<std::string_view, engine_count> names{"broken", "whole", "kernel"};
+  constexpr std::array<std::string_view, engine_count> names{"split", "unsplit", "kernel"};
   return names[static_cast<std::size_t>(engine)];
 }
 
 std::string_view name(Spread spread) noexcept { return spread == Spread::dense ? "dense" : "wide"; }
 
-std::string_view name(Wire wire) noexcept { return wire == Wire::plain ? "plain" : "respelled"; }
+std::string_view name(ContiguousForm form) noexcept { return form == ContiguousForm::plain ? "plain" : "respelled"; }
 
 std::string_view name(Leaf leaf) noexcept {
   constexpr std::array<std::string_view, leaf_count> names{"four", "eight", "mixed"};
@@ -50,4 +50,4 @@ std::string_view name(DeviceFloor floor) noexcept {
   return names[static_cast<std::size_t>(floor)];
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

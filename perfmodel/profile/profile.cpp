@@ -7,7 +7,7 @@
 
 #include "perfmodel/host/position.hpp"
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 namespace {
 
 /// A loop of at least this many bytes is divided by every fragment. For MPICH over UCX; inferred from the size at which
@@ -19,35 +19,39 @@ constexpr double measured_inner_count = 8;
 
 }  // namespace
 
-Lane lane_of(CallKind kind, Distance distance) noexcept {
+CallClass call_class_of(CallKind kind, Distance distance) noexcept {
   switch (kind) {
-    case CallKind::pack: return Lane::pack;
-    case CallKind::unpack: return Lane::unpack;
-    case CallKind::send: return static_cast<Lane>(static_cast<int>(Lane::send_self) + static_cast<int>(distance));
-    case CallKind::receive: return static_cast<Lane>(static_cast<int>(Lane::receive_self) + static_cast<int>(distance));
+    case CallKind::pack: return CallClass::pack;
+    case CallKind::unpack: return CallClass::unpack;
+    case CallKind::send:
+      return static_cast<CallClass>(static_cast<int>(CallClass::send_self) + static_cast<int>(distance));
+    case CallKind::receive:
+      return static_cast<CallClass>(static_cast<int>(CallClass::receive_self) + static_cast<int>(distance));
     case CallKind::isend:
-    case CallKind::irecv: return static_cast<Lane>(static_cast<int>(Lane::exchange_self) + static_cast<int>(distance));
+    case CallKind::irecv:
+      return static_cast<CallClass>(static_cast<int>(CallClass::exchange_self) + static_cast<int>(distance));
   }
-  return Lane::pack;
+  return CallClass::pack;
 }
 
-CallKind kind_of(Lane lane) noexcept {
-  return lane == Lane::pack          ? CallKind::pack
-         : lane == Lane::unpack      ? CallKind::unpack
-         : lane < Lane::receive_self ? CallKind::send
-         : is_exchange(lane)         ? CallKind::isend
-                                     : CallKind::receive;
+CallKind kind_of(CallClass call_class) noexcept {
+  return call_class == CallClass::pack          ? CallKind::pack
+         : call_class == CallClass::unpack      ? CallKind::unpack
+         : call_class < CallClass::receive_self ? CallKind::send
+         : is_exchange(call_class)              ? CallKind::isend
+                                                : CallKind::receive;
 }
 
-Distance distance_of(Lane lane) noexcept {
-  return lane < Lane::send_self
+Distance distance_of(CallClass call_class) noexcept {
+  return call_class < CallClass::send_self
              ? Distance::self
-             : static_cast<Distance>((static_cast<int>(lane) - static_cast<int>(Lane::send_self)) % distance_count);
+             : static_cast<Distance>((static_cast<int>(call_class) - static_cast<int>(CallClass::send_self)) %
+                                     distance_count);
 }
 
 int grid_index(const GridKey& key) noexcept {
   const int leaf = key.engine == Engine::kernel ? static_cast<int>(Leaf::eight) : static_cast<int>(key.leaf);
-  int index = static_cast<int>(key.lane);
+  int index = static_cast<int>(key.call_class);
   index = index * class_count + static_cast<int>(key.kind) - 1;
   index = index * spread_count + static_cast<int>(key.spread);
   index = index * engine_count + static_cast<int>(key.engine);
@@ -63,12 +67,12 @@ GridKey grid_key(int index) noexcept {
   key.spread = static_cast<Spread>(index % spread_count);
   index /= spread_count;
   key.kind = static_cast<Shape::Class>(index % class_count + 1);
-  key.lane = static_cast<Lane>(index / class_count);
+  key.call_class = static_cast<CallClass>(index / class_count);
   return key;
 }
 
-double MachineProfile::contiguous_seconds(double bytes, Wire wire, Lane lane) const noexcept {
-  return filled_.curve(wire, lane).at(bytes);
+double MachineProfile::contiguous_seconds(double bytes, ContiguousForm form, CallClass call_class) const noexcept {
+  return filled_.curve(form, call_class).at(bytes);
 }
 
 std::array<double, strategy_count> MachineProfile::seconds(const Shape& shape, CallKind kind,
@@ -77,11 +81,12 @@ std::array<double, strategy_count> MachineProfile::seconds(const Shape& shape, C
   std::array<double, strategy_count> result;
   result.fill(never);
   result[static_cast<int>(Strategy::forward)] = 0;
-  const Lane lane = lane_of(kind, distance);
+  const CallClass call_class = call_class_of(kind, distance);
   if (filled_.grids.empty() || shape.bytes <= 0) return result;
   const AxisPosition on_curve = on_curve_axis(static_cast<double>(shape.bytes));
-  const double plain = std::exp2(filled_.curve(Wire::plain, lane).log_at(on_curve));
-  const double respelled = is_message(kind) ? std::exp2(filled_.curve(Wire::respelled, lane).log_at(on_curve)) : never;
+  const double plain = std::exp2(filled_.curve(ContiguousForm::plain, call_class).log_at(on_curve));
+  const double respelled =
+      is_message(kind) ? std::exp2(filled_.curve(ContiguousForm::respelled, call_class).log_at(on_curve)) : never;
   if (shape.kind == Shape::Class::contiguous) {
     result[static_cast<int>(Strategy::forward)] = plain;
     result[static_cast<int>(Strategy::respell)] = respelled;
@@ -89,13 +94,13 @@ std::array<double, strategy_count> MachineProfile::seconds(const Shape& shape, C
   }
   const Position position = position_of(shape);
   const auto measured = [&](Shape::Class of, Engine engine, Leaf leaf) noexcept {
-    const float dense = grid({lane, of, engine, Spread::dense, leaf}).log_at(position.bytes, position.block);
+    const float dense = grid({call_class, of, engine, Spread::dense, leaf}).log_at(position.bytes, position.block);
     if (position.wide == 0) return std::exp2(dense);
-    const float wide = grid({lane, of, engine, Spread::wide, leaf}).log_at(position.bytes, position.block);
+    const float wide = grid({call_class, of, engine, Spread::wide, leaf}).log_at(position.bytes, position.block);
     return std::exp2(dense + (wide - dense) * position.wide);
   };
   const auto engine_seconds = [&](Engine engine, Leaf leaf) noexcept -> double {
-    if (shape.kind != Shape::Class::nest || !filled_.nests_scale[static_cast<std::size_t>(lane)])
+    if (shape.kind != Shape::Class::nest || !filled_.nests_scale[static_cast<std::size_t>(call_class)])
       return measured(shape.kind, engine, leaf);
     const double vector = measured(Shape::Class::vector, engine, leaf);
     const double nest = measured(Shape::Class::nest, engine, leaf);
@@ -105,15 +110,15 @@ std::array<double, strategy_count> MachineProfile::seconds(const Shape& shape, C
   const auto positive = [](double seconds) noexcept { return std::max(seconds, 1e-9); };
 
   result[static_cast<int>(Strategy::pack)] = positive(engine_seconds(Engine::kernel, Leaf::eight));
-  const double broken = positive(engine_seconds(Engine::broken, shape.leaf));
+  const double split = positive(engine_seconds(Engine::split, shape.leaf));
   if (!is_message(kind)) {
-    result[static_cast<int>(Strategy::forward)] = broken;
+    result[static_cast<int>(Strategy::forward)] = split;
     return result;
   }
   result[static_cast<int>(Strategy::pack)] += std::min(plain, respelled);
-  const double whole = positive(engine_seconds(Engine::whole, shape.leaf));
+  const double unsplit = positive(engine_seconds(Engine::unsplit, shape.leaf));
   const auto of_units = [&](double unit_bytes) noexcept {
-    return whole + (broken - whole) * std::min(1.0, unit_bytes / fragment_bytes);
+    return unsplit + (split - unsplit) * std::min(1.0, unit_bytes / fragment_bytes);
   };
   result[static_cast<int>(Strategy::forward)] = of_units(static_cast<double>(shape.unit_bytes));
   result[static_cast<int>(Strategy::respell)] =
@@ -121,4 +126,4 @@ std::array<double, strategy_count> MachineProfile::seconds(const Shape& shape, C
   return result;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

@@ -21,7 +21,7 @@
 #include "perfmodel/host/shape.hpp"
 #include "perfmodel/host/strategy.hpp"
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 
 /// The configuration that a profile was measured on.
 struct MachineFingerprint {
@@ -37,13 +37,13 @@ struct MachineFingerprint {
 std::string why_stale(const MachineFingerprint& profile, const MachineFingerprint& here);
 
 /// A call kind at a distance; each has its own set of curves. MPI_Pack and MPI_Unpack have no distance. Both endpoints
-/// of an exchange share a lane.
+/// of an exchange share a call class.
 ///
 /// A single message and an exchange are measured separately. In a single message, MPI's engines overlap the work of
 /// both endpoints, fragment by fragment, which is impossible with a packed message. In an exchange both ranks work all
 /// the time, and there is nothing to overlap with. Faces with blocks of 3 doubles, 384 KiB, two ranks: packing gains
 /// 1.2 in a single message and 1.6 in an exchange.
-enum class Lane : std::uint8_t {
+enum class CallClass : std::uint8_t {
   pack,
   unpack,
   send_self,
@@ -56,17 +56,17 @@ enum class Lane : std::uint8_t {
   exchange_node,
   exchange_network,
 };
-inline constexpr int lane_count = 11;
-constexpr bool is_exchange(Lane lane) noexcept { return lane >= Lane::exchange_self; }
-Lane lane_of(CallKind kind, Distance distance) noexcept;
+inline constexpr int call_class_count = 11;
+constexpr bool is_exchange(CallClass call_class) noexcept { return call_class >= CallClass::exchange_self; }
+CallClass call_class_of(CallKind kind, Distance distance) noexcept;
 /// For an exchange: isend.
-CallKind kind_of(Lane lane) noexcept;
-Distance distance_of(Lane lane) noexcept;
+CallKind kind_of(CallClass call_class) noexcept;
+Distance distance_of(CallClass call_class) noexcept;
 
-/// How the bytes are moved. `broken` and `whole` are the two extremes of an MPI engine: the whole message is one loop
+/// How the bytes are moved. `split` and `unsplit` are the two extremes of an MPI engine: the whole message is one loop
 /// or list that fragment boundaries divide, or it consists of many short ones that each fit a fragment. The costs of
 /// forward and respell are between the two.
-enum class Engine : std::uint8_t { broken, whole, kernel };
+enum class Engine : std::uint8_t { split, unsplit, kernel };
 inline constexpr int engine_count = 3;
 
 /// The distance between blocks: twice their length, or at least wide_jump (perfmodel/host/position.hpp).
@@ -77,16 +77,16 @@ inline constexpr int spread_count = 2;
 inline constexpr int class_count = 4;
 
 struct GridKey {
-  Lane lane = Lane::pack;
+  CallClass call_class = CallClass::pack;
   Shape::Class kind = Shape::Class::vector;  ///< not `contiguous`
   Engine engine = Engine::kernel;
   Spread spread = Spread::dense;
   Leaf leaf = Leaf::eight;  ///< always Leaf::eight for `kernel`, which does not depend on it
 };
-inline constexpr int grid_count = lane_count * class_count * engine_count * spread_count * leaf_count;
+inline constexpr int grid_count = call_class_count * class_count * engine_count * spread_count * leaf_count;
 int grid_index(const GridKey& key) noexcept;
 GridKey grid_key(int index) noexcept;
-std::string_view name(Lane) noexcept;
+std::string_view name(CallClass) noexcept;
 std::string_view name(Engine) noexcept;
 std::string_view name(Spread) noexcept;
 std::string_view name(Leaf) noexcept;
@@ -94,25 +94,25 @@ std::string_view name(Shape::Class) noexcept;
 
 /// How contiguous bytes are passed to MPI: as they are, or as one element with an extent larger than its size, for
 /// which the library uses another protocol (datatype/respell.hpp).
-enum class Wire : std::uint8_t { plain, respelled };
-inline constexpr int wire_count = 2;
-std::string_view name(Wire) noexcept;
+enum class ContiguousForm : std::uint8_t { plain, respelled };
+inline constexpr int contiguous_form_count = 2;
+std::string_view name(ContiguousForm) noexcept;
 
 /// The measured values, NaN where not measured. Calibration collects them and the file stores them.
 struct Measurements {
   Measurements() : Measurements(grid_count) {}
   explicit Measurements(int grid_number) : grids(static_cast<std::size_t>(grid_number)) {}
-  std::array<std::array<CostCurve, lane_count>, wire_count> contiguous;
-  CostCurve& curve(Wire wire, Lane lane) {
-    return contiguous[static_cast<std::size_t>(wire)][static_cast<std::size_t>(lane)];
+  std::array<std::array<CostCurve, call_class_count>, contiguous_form_count> contiguous;
+  CostCurve& curve(ContiguousForm form, CallClass call_class) {
+    return contiguous[static_cast<std::size_t>(form)][static_cast<std::size_t>(call_class)];
   }
-  const CostCurve& curve(Wire wire, Lane lane) const {
-    return contiguous[static_cast<std::size_t>(wire)][static_cast<std::size_t>(lane)];
+  const CostCurve& curve(ContiguousForm form, CallClass call_class) const {
+    return contiguous[static_cast<std::size_t>(form)][static_cast<std::size_t>(call_class)];
   }
   std::vector<CostGrid> grids;
-  /// Set by complete(): vectors and nests of this lane were both measured, so their difference is the cost of starting
-  /// inner loops.
-  std::array<bool, lane_count> nests_scale{};
+  /// Set by complete(): vectors and nests of this call class were both measured, so their difference is the cost of
+  /// starting inner loops.
+  std::array<bool, call_class_count> nests_scale{};
   CostGrid& operator[](const GridKey& key) { return grids[static_cast<std::size_t>(grid_index(key))]; }
   const CostGrid& operator[](const GridKey& key) const { return grids[static_cast<std::size_t>(grid_index(key))]; }
 };
@@ -129,18 +129,19 @@ class MachineProfile {
   Result<bool> save(const std::string& path) const;
 
   /// Completes the measurements: missing points by interpolation; leaves and spreads that were not measured by the
-  /// ratio to those that were; a (lane, class) with too few points from the built-in profile; `network` without points
-  /// from `node`, assuming a slow network.
+  /// ratio to those that were; a (call class, class) with too few points from the built-in profile; `network` without
+  /// points from `node`, assuming a slow network.
   static MachineProfile from(Measurements measured, MachineFingerprint fingerprint, DeviceMeasurements device = {},
                              CollectiveMeasurements collectives = {});
 
   /// Seconds of each strategy for one endpoint of a call, transfer included.
   std::array<double, strategy_count> seconds(const Shape&, CallKind, Distance) const noexcept;
 
-  /// Seconds of a contiguous message, or of a copy for the lanes without a message.
-  double contiguous_seconds(double bytes, Wire wire, Lane lane) const noexcept;
+  /// Seconds of a contiguous message, or of a copy for the call classes without a message.
+  double contiguous_seconds(double bytes, ContiguousForm form, CallClass call_class) const noexcept;
 
-  /// For Engine::kernel in the lanes of messages: the work besides the contiguous transfer. Else the complete time.
+  /// For Engine::kernel in the call classes of messages: the work besides the contiguous transfer. Else the complete
+  /// time.
   const CostGrid& grid(const GridKey& key) const noexcept {
     return filled_.grids[static_cast<std::size_t>(grid_index(key))];
   }
@@ -171,4 +172,4 @@ std::string find_profile_path();
 /// no home directory.
 std::string user_profile_path();
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

@@ -15,27 +15,28 @@
 #include "perfmodel/profile/json_points.hpp"
 #include "perfmodel/profile/machine.hpp"
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 namespace {
 
 const MachineFingerprint somewhere{"Example CPU, avx2", "MPICH 4.0.2 ch4:ucx", "2 cores, L2 2048 KiB, L3 32768 KiB",
                                    "0.1.0"};
 
-/// Measurements of two lanes at every second point; forward costs `ratio` times as much as our kernels.
+/// Measurements of two call classes at every second point; forward costs `ratio` times as much as our kernels.
 Measurements some_measurements(double ratio) {
   Measurements measured;
-  for (Lane lane : {Lane::pack, Lane::send_node})
+  for (CallClass call_class : {CallClass::pack, CallClass::send_node})
     for (int c = 1; c <= class_count; ++c)
-      for (Engine engine : {Engine::broken, Engine::whole, Engine::kernel})
+      for (Engine engine : {Engine::split, Engine::unsplit, Engine::kernel})
         for (int i = 0; i < bytes_points; i += 2)
           for (int k = 0; k < block_points; k += 2) {
             const double bytes = static_cast<double>(bytes_at(i));
             const double seconds = 1e-7 + bytes * 1e-10 + bytes / static_cast<double>(block_lengths[k]) * 1e-9;
-            measured[{lane, static_cast<Shape::Class>(c), engine}].set(
-                i, k, engine == Engine::broken ? ratio * seconds : seconds);
+            measured[{call_class, static_cast<Shape::Class>(c), engine}].set(
+                i, k, engine == Engine::split ? ratio * seconds : seconds);
           }
   for (int i = 0; i < curve_points; ++i)
-    measured.curve(Wire::plain, Lane::send_node).set(i, 5e-8 + static_cast<double>(curve_bytes_at(i)) * 5e-11);
+    measured.curve(ContiguousForm::plain, CallClass::send_node)
+        .set(i, 5e-8 + static_cast<double>(curve_bytes_at(i)) * 5e-11);
   return measured;
 }
 
@@ -107,7 +108,7 @@ DeviceMeasurements some_device() {
   DeviceMeasurements device;
   for (int i = 0; i < device_floor_count; ++i) device.set(static_cast<DeviceFloor>(i), 1e-6 * (i + 1));
   device.dma[1].set(4, 5e-6);
-  device.wire[2].set(8, 6e-6);
+  device.contiguous[2].set(8, 6e-6);
   for (int index = 0; index < device_grid_count; ++index)
     device.grids[static_cast<std::size_t>(index)].set(2, 3, 1e-6 * (index + 7));
   return device;
@@ -128,7 +129,7 @@ TEST_F(ProfileFile, TheGpuComesBackAsItWas) {
   for (std::size_t i = 0; i < before.log_floors.size(); ++i)
     EXPECT_NEAR(read.log_floors[i], before.log_floors[i], 2e-3);
   EXPECT_NEAR(read.dma[1].log_seconds[4], before.dma[1].log_seconds[4], 2e-3);
-  EXPECT_NEAR(read.wire[2].log_seconds[8], before.wire[2].log_seconds[8], 2e-3);
+  EXPECT_NEAR(read.contiguous[2].log_seconds[8], before.contiguous[2].log_seconds[8], 2e-3);
   EXPECT_FALSE(read.stand_in);
   const std::string first = text();
   ASSERT_TRUE(after->save(path_));
@@ -229,8 +230,8 @@ TEST_F(ProfileFile, WhitespaceIsNoChange) {
 }
 
 TEST_F(ProfileFile, OfAnotherVersion) {
-  replace("\"version\":1", "\"version\":2");
-  EXPECT_NE(refusal().find("another version of bestride (format 2"), std::string::npos);
+  replace("\"version\":2", "\"version\":3");
+  EXPECT_NE(refusal().find("another version of bestride (format 3"), std::string::npos);
 }
 
 TEST_F(ProfileFile, SomethingElse) {
@@ -289,8 +290,8 @@ TEST(Fingerprint, OfThisMachine) {
 
 TEST(Complete, AClassWithTooFewPointsIsTheBuiltIns) {
   Measurements measured;
-  measured[{Lane::send_node, Shape::Class::vector, Engine::broken}].set(2, 2, 1e-3);
-  measured[{Lane::send_node, Shape::Class::vector, Engine::kernel}].set(2, 2, 1e-3);
+  measured[{CallClass::send_node, Shape::Class::vector, Engine::split}].set(2, 2, 1e-3);
+  measured[{CallClass::send_node, Shape::Class::vector, Engine::kernel}].set(2, 2, 1e-3);
   const MachineProfile profile = MachineProfile::from(measured, somewhere);
   for (int index = 0; index < grid_count; ++index)
     EXPECT_EQ(profile.grid(grid_key(index)).log_seconds, MachineProfile::built_in().grid(grid_key(index)).log_seconds);
@@ -306,20 +307,21 @@ TEST(Complete, LeavesNoHole) {
 
 TEST(Complete, PlainMessagesOfBothSidesAreOneExperiment) {
   Measurements measured = some_measurements(3);
-  measured.curve(Wire::plain, Lane::receive_node).set(6, 1e-3);  // noise; all other points were disturbed
+  measured.curve(ContiguousForm::plain, CallClass::receive_node)
+      .set(6, 1e-3);  // noise; all other points were disturbed
   const MachineProfile profile = MachineProfile::from(measured, somewhere);
   for (double bytes : {64.0, 512.0, 1e5})
-    EXPECT_DOUBLE_EQ(profile.contiguous_seconds(bytes, Wire::plain, Lane::receive_node),
-                     profile.contiguous_seconds(bytes, Wire::plain, Lane::send_node));
-  EXPECT_LT(profile.contiguous_seconds(512, Wire::plain, Lane::receive_node), 1e-6);
+    EXPECT_DOUBLE_EQ(profile.contiguous_seconds(bytes, ContiguousForm::plain, CallClass::receive_node),
+                     profile.contiguous_seconds(bytes, ContiguousForm::plain, CallClass::send_node));
+  EXPECT_LT(profile.contiguous_seconds(512, ContiguousForm::plain, CallClass::receive_node), 1e-6);
 }
 
 TEST(Complete, WithoutACurveOfShortMessagesALaneIsTheBuiltIns) {
   Measurements measured = some_measurements(3);
-  CostCurve& curve = measured.curve(Wire::plain, Lane::send_node);
+  CostCurve& curve = measured.curve(ContiguousForm::plain, CallClass::send_node);
   for (int i = 0; i < 30; ++i) curve.log_seconds[static_cast<std::size_t>(i)] = CostCurve::unmeasured;
   const MachineProfile profile = MachineProfile::from(measured, somewhere);
-  const GridKey key{Lane::send_node, Shape::Class::vector, Engine::broken};
+  const GridKey key{CallClass::send_node, Shape::Class::vector, Engine::split};
   EXPECT_EQ(profile.grid(key).log_seconds, MachineProfile::built_in().grid(key).log_seconds);
 }
 
@@ -337,4 +339,4 @@ TEST(Complete, NetworkIsDerivedWithLessToGain) {
 }
 
 }  // namespace
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

@@ -53,7 +53,7 @@ class CalibrateTest(unittest.TestCase):
         with open(self.profile, encoding="utf-8") as file:
             profile = json.load(file)
         self.assertEqual(profile["format"], "bestride-profile")
-        self.assertEqual({grid["lane"] for grid in profile["grids"]} - {"pack", "unpack"}, set())
+        self.assertEqual({grid["call"] for grid in profile["grids"]} - {"pack", "unpack"}, set())
         self.assertIn("MPICH", profile["fingerprint"]["mpi_library"])
         second = self.calibrate("--budget", "1", "--only", "pack,unpack")
         self.assertIn("were known", second.stdout)
@@ -224,7 +224,7 @@ printf '%s\\n' "config a | b | c | d$rails" "hosts different" "preload yes" "end
         self.calibrate("--quick", "--budget", "1", "--only", "pack", "--no-gpu", **gpu)
         self.assertGreaterEqual(points(self.read()), points(profile))
         self.assertEqual(self.read()["fingerprint"]["gpu"], "Stand-in, CUDA 13.0")
-        self.assertEqual({grid["lane"] for grid in self.read()["grids"]}, {"pack"})
+        self.assertEqual({grid["call"] for grid in self.read()["grids"]}, {"pack"})
 
     @unittest.skipUnless(STAND_IN, "the stand-in driver is not run here")
     def test_a_gpu_that_fails_is_said_and_the_rest_is_measured(self):
@@ -239,7 +239,7 @@ printf '%s\\n' "config a | b | c | d$rails" "hosts different" "preload yes" "end
             done = self.calibrate("--quick", "--budget", "3", "--only", "gpu", "--mpiexec", f"{MPIEXEC} -genv LD_PRELOAD {os.environ['AWARE_MPI']}",
                                   BESTRIDE_GPU="auto", BESTRIDE_CUDA_DRIVER=STAND_IN)
             self.assertEqual(done.returncode, 0, done.stderr)
-            distances = {curve["distance"] for curve in self.read()["gpu"]["wire"]}
+            distances = {curve["distance"] for curve in self.read()["gpu"]["contiguous"]}
             if "node" in distances:
                 break
         self.assertIn("node", distances)

@@ -91,9 +91,9 @@ constexpr struct {
   const char* name;
   Completed (*complete)(MPI_Request*);
   bool many;
-} ways[] = {{"Wait", wait, false},        {"Test", test, false},       {"Waitany", waitany, false},
-            {"Testany", testany, false},  {"Waitall", waitall, true},  {"Testall", testall, true},
-            {"Waitsome", waitsome, true}, {"Testsome", testsome, true}};
+} procedures[] = {{"Wait", wait, false},        {"Test", test, false},       {"Waitany", waitany, false},
+                  {"Testany", testany, false},  {"Waitall", waitall, true},  {"Testall", testall, true},
+                  {"Waitsome", waitsome, true}, {"Testsome", testsome, true}};
 
 }  // namespace
 
@@ -107,7 +107,7 @@ MPI_CASE(every_completion_function_gives_it) {
   MPI_Comm_create_errhandler(handle, &handler);
   MPI_Comm_set_errhandler(comm, handler);
   for (const Wait form : {Wait::nonblocking, Wait::persistent})
-    for (const auto& way : ways) {
+    for (const auto& procedure : procedures) {
       const std::vector<long> given(4, rank);
       std::vector<long> got(given.size() * static_cast<std::size_t>(ranks), -1);
       Arguments a;
@@ -124,8 +124,8 @@ MPI_CASE(every_completion_function_gives_it) {
       if (form == Wait::persistent) CHECK_EQUAL(MPI_SUCCESS, MPI_Start(&requests[0]));
       MPI_Irecv(&received, 1, MPI_INT, rank, 5, MPI_COMM_WORLD, &requests[1]);
       MPI_Send(&sent, 1, MPI_INT, rank, 5, MPI_COMM_WORLD);
-      const Completed done = way.complete(requests);
-      const std::string where = std::string(form == Wait::persistent ? "persistent, " : "") + way.name;
+      const Completed done = procedure.complete(requests);
+      const std::string where = std::string(form == Wait::persistent ? "persistent, " : "") + procedure.name;
       const auto check = [&](const char* what, int right, int is) {
         if (right != is)
           fail_check(__FILE__, __LINE__,
@@ -133,9 +133,9 @@ MPI_CASE(every_completion_function_gives_it) {
       };
       check("class of the collective", MPI_ERR_OTHER, done.of_first);
       check("class of the message", MPI_SUCCESS, done.of_second);
-      check("class of the call", way.many ? MPI_ERR_IN_STATUS : MPI_ERR_OTHER, done.of_call);
+      check("class of the call", procedure.many ? MPI_ERR_IN_STATUS : MPI_ERR_OTHER, done.of_call);
       check("calls of the error handler", 1, handled);
-      check("class it was given", way.many ? MPI_ERR_IN_STATUS : MPI_ERR_OTHER, handled_class);
+      check("class it was given", procedure.many ? MPI_ERR_IN_STATUS : MPI_ERR_OTHER, handled_class);
       check("the message", rank, received);
       if (form == Wait::persistent) MPI_Request_free(&persistent);
       MPI_Barrier(MPI_COMM_WORLD);

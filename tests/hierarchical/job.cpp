@@ -19,7 +19,7 @@ std::string_view variable(const char* name) {
   return text ? text : "";
 }
 
-const std::atomic<int>& witness(const char* name) {
+const std::atomic<int>& call_counter(const char* name) {
   const auto* counter = static_cast<std::atomic<int>*>(dlsym(RTLD_DEFAULT, name));
   if (!counter) {
     std::fprintf(stderr, "hierarchical_call_counter is not preloaded\n");
@@ -96,12 +96,12 @@ Expectation expectation() {
 }
 
 int calls_seen_by_library() {
-  static const auto& counter = witness("hierarchical_call_counter_calls");
+  static const auto& counter = call_counter("hierarchical_call_counter_calls");
   return counter;
 }
 
 int nonblocking_calls_seen_by_library() {
-  static const auto& counter = witness("hierarchical_call_counter_nonblocking");
+  static const auto& counter = call_counter("hierarchical_call_counter_nonblocking");
   return counter;
 }
 

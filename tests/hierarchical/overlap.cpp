@@ -205,18 +205,18 @@ MPI_CASE(some_of_them) {
 }
 
 MPI_CASE(tested) {
-  for (int way = 0; way < 4; ++way) {
+  for (int operation = 0; operation < 4; ++operation) {
     Many many(1);
     std::vector<int> indices(many.requests.size());
     for (int left = many.count(); left > 0;) {
       int flag = 0, found = 0;
-      if (way == 0) {
+      if (operation == 0) {
         MPI_Testall(many.count(), many.requests.data(), &flag, MPI_STATUSES_IGNORE);
         if (flag) left = 0;
-      } else if (way == 1) {
+      } else if (operation == 1) {
         MPI_Testany(many.count(), many.requests.data(), &found, &flag, MPI_STATUS_IGNORE);
         if (flag) --left;
-      } else if (way == 2) {
+      } else if (operation == 2) {
         MPI_Testsome(many.count(), many.requests.data(), &found, indices.data(), MPI_STATUSES_IGNORE);
         left -= std::max(found, 0);
       } else {

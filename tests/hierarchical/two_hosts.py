@@ -19,12 +19,12 @@ def main():
     if reason:
         print(reason)
         return SKIPPED
-    library, witness, program = map(os.path.abspath, sys.argv[1:])
+    library, call_counter, program = map(os.path.abspath, sys.argv[1:])
     with Bed(2, "1gbit") as bed:
         for nodes, options in (("0011", ()), ("0101", ("-c",))):
             settings = {"BESTRIDE_ALL_RANKS": 1, "BESTRIDE_COLLECTIVES": "hierarchical", "TEST_NODES": nodes, "TEST_EXPECT": "hierarchical"}
             words = [word for name, value in settings.items() for word in ("-e", f"{name}={value}")]
-            print(nodes, bed.call("run.sh", *options, "-p", 2, "-l", library, "-l", witness, *words, program, "--seconds", SECONDS), flush=True)
+            print(nodes, bed.call("run.sh", *options, "-p", 2, "-l", library, "-l", call_counter, *words, program, "--seconds", SECONDS), flush=True)
     return 0
 
 

@@ -82,6 +82,14 @@ class Rules(unittest.TestCase):
             self.write(f"interpose/{name}/a.cpp", SPDX)
         self.expect("there is no interpose/objects/", "interpose/other/:1")
 
+    def test_namespaces(self):
+        self.write("base/a.cpp", SPDX + "namespace bestride {\n")
+        self.write("kernels/a.cpp", SPDX + "namespace bestride::inline kernels {\nnamespace bestride::avx2 {\n")
+        self.write("kernels/b.cpp", SPDX + "namespace bestride {\n")
+        self.write("cli/a.cpp", SPDX + "namespace bestride::inline kernels {\n")
+        self.expect("kernels/b.cpp:2: the namespace of kernels/ is bestride::inline kernels",
+                    "cli/a.cpp:2: the namespace of cli/ is bestride::inline cli")
+
     def test_length(self):
         self.write("base/a.cpp", SPDX + "\n" * 599)
         self.expect()

@@ -15,6 +15,7 @@ TEXT = CODE + (".md", ".txt", ".cmake", ".json", ".yml", ".yaml")
 TABLES = (".tsv", ".json")  # as long as what they list
 MARKER = re.compile(r"\b(" + "|".join(("TO" + "DO", "FIX" + "ME", "XX" + "X", "HA" + "CK")) + r")\b")
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"')
+NAMESPACE = re.compile(r"^namespace bestride(?:::inline (\w+))? \{")
 ROW = re.compile(r"^\|\s*`(\w+)/`\s*\|[^|]*\|\s*([^|]*?)\s*\|")
 SUB_ROW = re.compile(r"^\|\s*`((?:\w+/)+)(\w+)/`\s*\|[^|]*\|\s*([^|]*?)\s*\|")
 
@@ -90,6 +91,9 @@ def check_file(path, lines, rooms, sub_rooms, root):
             yield number, "a marker of unfinished work: finish it, or write what is left into the docs"
         if root in line:
             yield number, "names the folder it was developed in"
+        namespace = NAMESPACE.match(line)
+        if namespace and room in rooms and (namespace.group(1) or "base") != room:
+            yield number, f"the namespace of {room}/ is " + ("bestride" if room == "base" else f"bestride::inline {room}")
         include = INCLUDE.match(line)
         if include and room in rooms:
             target = include.group(1).split("/")[0]

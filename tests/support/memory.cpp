@@ -69,14 +69,14 @@ void Buffer::scatter(const std::vector<ByteRun>& runs, const Bytes& packed) {
 }
 
 std::optional<std::string> Buffer::difference(const Buffer& expected) const {
-  const std::int64_t shift = static_cast<std::int64_t>(origin_);
-  for (std::int64_t i = 0; i < static_cast<std::int64_t>(bytes_.size()); ++i) {
-    const std::int64_t j = i - shift + static_cast<std::int64_t>(expected.origin_);
-    if (j < 0 || j >= static_cast<std::int64_t>(expected.bytes_.size())) continue;
-    if (bytes_[static_cast<std::size_t>(i)] != expected.bytes_[static_cast<std::size_t>(j)])
-      return describe(i - shift, expected.bytes_[static_cast<std::size_t>(j)], bytes_[static_cast<std::size_t>(i)]);
-  }
-  return std::nullopt;
+  // The bytes around the origin that both have.
+  const std::size_t before = std::min(origin_, expected.origin_);
+  const std::size_t length = before + std::min(bytes_.size() - origin_, expected.bytes_.size() - expected.origin_);
+  const auto ours = bytes_.begin() + static_cast<std::ptrdiff_t>(origin_ - before);
+  const auto theirs = expected.bytes_.begin() + static_cast<std::ptrdiff_t>(expected.origin_ - before);
+  if (std::memcmp(&*ours, &*theirs, length) == 0) return std::nullopt;
+  const auto [got, wanted] = std::mismatch(ours, ours + static_cast<std::ptrdiff_t>(length), theirs);
+  return describe(got - ours - static_cast<std::int64_t>(before), *wanted, *got);
 }
 
 VastSpace::VastSpace(std::size_t size)
@@ -102,9 +102,9 @@ std::int64_t resident_kib() {
 std::optional<std::string> difference(const Bytes& expected, const Bytes& got) {
   if (expected.size() != got.size())
     return "expected " + std::to_string(expected.size()) + " bytes, got " + std::to_string(got.size());
-  for (std::size_t i = 0; i < got.size(); ++i)
-    if (expected[i] != got[i]) return describe(static_cast<std::int64_t>(i), expected[i], got[i]);
-  return std::nullopt;
+  const auto [at, wanted] = std::mismatch(got.begin(), got.end(), expected.begin());
+  if (at == got.end()) return std::nullopt;
+  return describe(at - got.begin(), *wanted, *at);
 }
 
 }  // namespace bestride::test

@@ -8,7 +8,7 @@
 #include "kernels/cpu/target/strided.hpp"
 #include "kernels/cpu/target/transpose.hpp"
 
-namespace bestride::BESTRIDE_TARGET {
+namespace bestride::inline kernels::BESTRIDE_TARGET {
 
 inline constexpr KernelTable common_table() {
   KernelTable table;
@@ -80,4 +80,4 @@ inline constexpr KernelTable common_table() {
   return table;
 }
 
-}  // namespace bestride::BESTRIDE_TARGET
+}  // namespace bestride::inline kernels::BESTRIDE_TARGET

@@ -6,7 +6,7 @@
 // These kernels change the order of writes, so they require that no two moves write different values to the same byte.
 #include "kernels/cpu/target/moves.hpp"
 
-namespace bestride::BESTRIDE_TARGET {
+namespace bestride::inline kernels::BESTRIDE_TARGET {
 
 template <int W, bool packing>
 [[gnu::always_inline]] inline void move_word(Byte* packed, Byte* user) {
@@ -91,4 +91,4 @@ void sorted_list(const Piece& piece, Byte* packed, Byte* user) {
   }
 }
 
-}  // namespace bestride::BESTRIDE_TARGET
+}  // namespace bestride::inline kernels::BESTRIDE_TARGET

@@ -7,7 +7,7 @@
 
 #include "kernels/cpu/target/moves.hpp"
 
-namespace bestride::BESTRIDE_TARGET {
+namespace bestride::inline kernels::BESTRIDE_TARGET {
 
 #if defined(__AVX512F__)
 
@@ -93,4 +93,4 @@ inline void gather16_pack(const Piece& piece, Byte* packed, Byte* user) {
   }
 }
 
-}  // namespace bestride::BESTRIDE_TARGET
+}  // namespace bestride::inline kernels::BESTRIDE_TARGET

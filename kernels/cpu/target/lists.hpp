@@ -4,7 +4,7 @@
 // row. Offsets are 32-bit if they fit: for 4-byte blocks a 64-bit list is twice as large as the payload.
 #include "kernels/cpu/target/strided.hpp"
 
-namespace bestride::BESTRIDE_TARGET {
+namespace bestride::inline kernels::BESTRIDE_TARGET {
 
 template <class Move, bool packing, class Offset>
 [[gnu::always_inline]] inline void walk_list(const Piece& piece, const Offset* offsets, Byte* packed, Byte* user) {
@@ -51,4 +51,4 @@ constexpr Kernels list_kernels(const char* name) {
   return {name, list<Move, true>, list<Move, false>};
 }
 
-}  // namespace bestride::BESTRIDE_TARGET
+}  // namespace bestride::inline kernels::BESTRIDE_TARGET

@@ -4,7 +4,7 @@
 // GCC vector types, not intrinsics: the same line compiles to one zmm move, two ymm, four xmm or four NEON moves.
 #include "kernels/cpu/piece.hpp"
 
-namespace bestride::BESTRIDE_TARGET {
+namespace bestride::inline kernels::BESTRIDE_TARGET {
 
 using Int = std::int64_t;
 
@@ -155,4 +155,4 @@ struct AnyMove {
   }
 };
 
-}  // namespace bestride::BESTRIDE_TARGET
+}  // namespace bestride::inline kernels::BESTRIDE_TARGET

@@ -6,7 +6,7 @@
 
 #include "kernels/cpu/target/moves.hpp"
 
-namespace bestride::BESTRIDE_TARGET {
+namespace bestride::inline kernels::BESTRIDE_TARGET {
 
 template <int W>
 void permute_pack(const Piece& piece, Byte* packed, Byte* user) {
@@ -38,4 +38,4 @@ void permute_pack(const Piece& piece, Byte* packed, Byte* user) {
   }
 }
 
-}  // namespace bestride::BESTRIDE_TARGET
+}  // namespace bestride::inline kernels::BESTRIDE_TARGET

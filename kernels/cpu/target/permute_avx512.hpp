@@ -7,7 +7,7 @@
 
 #include "kernels/cpu/target/record_avx512.hpp"
 
-namespace bestride::BESTRIDE_TARGET {
+namespace bestride::inline kernels::BESTRIDE_TARGET {
 
 template <int W>
 [[gnu::always_inline]] inline __m512i even_words() {
@@ -73,4 +73,4 @@ constexpr Kernels permute_kernels(const char* name) {
   return {name, permute_pack<W>, permute_unpack<W>};
 }
 
-}  // namespace bestride::BESTRIDE_TARGET
+}  // namespace bestride::inline kernels::BESTRIDE_TARGET

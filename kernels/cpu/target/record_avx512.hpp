@@ -8,7 +8,7 @@
 
 #include "kernels/cpu/target/moves.hpp"
 
-namespace bestride::BESTRIDE_TARGET {
+namespace bestride::inline kernels::BESTRIDE_TARGET {
 
 [[gnu::always_inline]] inline __mmask64 first_bytes(Int n) { return n >= 64 ? ~__mmask64{0} : (__mmask64{1} << n) - 1; }
 
@@ -75,4 +75,4 @@ inline void record_unpack(const Piece& piece, Byte* packed, Byte* user) {
   }
 }
 
-}  // namespace bestride::BESTRIDE_TARGET
+}  // namespace bestride::inline kernels::BESTRIDE_TARGET

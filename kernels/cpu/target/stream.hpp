@@ -7,7 +7,7 @@
 
 #include "kernels/cpu/target/moves.hpp"
 
-namespace bestride::BESTRIDE_TARGET {
+namespace bestride::inline kernels::BESTRIDE_TARGET {
 
 [[gnu::always_inline]] inline void stream_line(Byte* to, const Byte* from) {
 #if defined(__AVX512F__)
@@ -40,4 +40,4 @@ inline void stream_fence() {
 #endif
 }
 
-}  // namespace bestride::BESTRIDE_TARGET
+}  // namespace bestride::inline kernels::BESTRIDE_TARGET

@@ -10,7 +10,7 @@
 #include "kernels/cpu/target/stream.hpp"
 #include "kernels/cpu/target/strided.hpp"
 
-namespace bestride::BESTRIDE_TARGET {
+namespace bestride::inline kernels::BESTRIDE_TARGET {
 
 /// The next 64 packed bytes: 64 / W blocks at `stride`. 4- and 8-byte blocks only at stride = 2 blocks.
 template <int W>
@@ -61,4 +61,4 @@ inline void stream_wide(const Piece& piece, Byte* packed, Byte* user) {
   stream_fence();
 }
 
-}  // namespace bestride::BESTRIDE_TARGET
+}  // namespace bestride::inline kernels::BESTRIDE_TARGET

@@ -5,7 +5,7 @@
 // loop without unrolling costs 1.4x in L1.
 #include "kernels/cpu/target/moves.hpp"
 
-namespace bestride::BESTRIDE_TARGET {
+namespace bestride::inline kernels::BESTRIDE_TARGET {
 
 template <class Move, bool packing>
 [[gnu::always_inline]] inline void move_block(Byte* packed, Byte* user, Int width) {
@@ -48,4 +48,4 @@ constexpr Kernels paced_kernels(const char* name) {
   return {name, nullptr, strided<PacedMove<Move, K>, false>};
 }
 
-}  // namespace bestride::BESTRIDE_TARGET
+}  // namespace bestride::inline kernels::BESTRIDE_TARGET

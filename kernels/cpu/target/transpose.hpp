@@ -6,7 +6,7 @@
 // once per block in it and is 2-9x slower. Requires that no two blocks share a byte: |stride| >= rows * width.
 #include "kernels/cpu/target/strided.hpp"
 
-namespace bestride::BESTRIDE_TARGET {
+namespace bestride::inline kernels::BESTRIDE_TARGET {
 
 /// Moves rows [row, row + deep) of all columns, one block at a time.
 template <class Move, bool packing>
@@ -45,4 +45,4 @@ constexpr Kernels transpose_kernels(const char* name) {
   return {name, transpose<Move, true>, transpose<Move, false>};
 }
 
-}  // namespace bestride::BESTRIDE_TARGET
+}  // namespace bestride::inline kernels::BESTRIDE_TARGET

@@ -7,7 +7,7 @@
 #include "kernels/cpu/target/record_avx512.hpp"
 #include "kernels/cpu/target/transpose.hpp"
 
-namespace bestride::BESTRIDE_TARGET {
+namespace bestride::inline kernels::BESTRIDE_TARGET {
 
 /// Transposes 4 x 4 quarters: quarter j of v[i] <-> quarter i of v[j].
 [[gnu::always_inline]] inline void transpose_quarters(__m512i& a, __m512i& b, __m512i& c, __m512i& d) {
@@ -93,4 +93,4 @@ constexpr Kernels transpose_square_kernels(const char* name) {
   return {name, transpose_squares<W, true>, transpose_squares<W, false>};
 }
 
-}  // namespace bestride::BESTRIDE_TARGET
+}  // namespace bestride::inline kernels::BESTRIDE_TARGET

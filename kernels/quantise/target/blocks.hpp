@@ -13,7 +13,7 @@
 #include "kernels/quantise/kernel_table.hpp"
 #include "kernels/quantise/number.hpp"
 
-namespace bestride::BESTRIDE_TARGET {
+namespace bestride::inline kernels::BESTRIDE_TARGET {
 
 template <NumberFormat format>
 using BitsOf = typename Number<format>::Bits;
@@ -184,4 +184,4 @@ constexpr QuantiseKernels quantise_table() {
            {dequantise<Vector, float64, int4, true>, dequantise<Vector, float64, int8, true>}}};
 }
 
-}  // namespace bestride::BESTRIDE_TARGET
+}  // namespace bestride::inline kernels::BESTRIDE_TARGET

@@ -11,7 +11,7 @@
 #include "perfmodel/calibrate/common/paired_samples.hpp"
 #include "perfmodel/collective/choice.hpp"
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 namespace {
 
 TEST(CollectivePlan, PointsAreDistinctAndCoarseFirst) {
@@ -214,4 +214,4 @@ TEST_F(CollectiveStateFile, LinksAloneAreNoSetting) {
 }
 
 }  // namespace
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

@@ -10,7 +10,7 @@
 
 #include "base/library_names.hpp"  // after mpi.h
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 namespace {
 
 constexpr int tag = 1, answer_tag = 2;
@@ -110,4 +110,4 @@ double measure_link(const LinkField& field, const JobTopology& place, double lim
          turns;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

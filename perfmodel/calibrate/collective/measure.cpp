@@ -16,7 +16,7 @@
 
 #include "base/library_names.hpp"  // after mpi.h
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 namespace {
 
 CollectiveSetting setting_of(const JobTopology& place) {
@@ -138,4 +138,4 @@ void measure_exchange(const MeasureOptions& options, const JobTopology& place) {
   if (place.rank == 0) print_event("end %d 0 %.1f", rounds, PMPI_Wtime() - start);
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

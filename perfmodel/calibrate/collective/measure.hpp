@@ -7,7 +7,7 @@
 #include "perfmodel/calibrate/common/job_topology.hpp"
 #include "perfmodel/calibrate/common/options.hpp"
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 
 /// The links, or the variants of each collective. Throws if the state file can't be written.
 void measure_collectives(const MeasureOptions& options, const JobTopology& place, const std::string& configuration);
@@ -15,4 +15,4 @@ void measure_collectives(const MeasureOptions& options, const JobTopology& place
 /// An exchange between nodes, several times, or which NICs could be rails.
 void measure_exchange(const MeasureOptions& options, const JobTopology& place);
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

@@ -9,7 +9,7 @@
 #include "base/median.hpp"
 #include "perfmodel/collective/costs.hpp"
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 namespace {
 
 constexpr int tag = 3;
@@ -115,4 +115,4 @@ std::int64_t measure_piece(const JobTopology& place, int rounds) {
   return pieces[static_cast<std::size_t>(first - seconds.begin())];
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

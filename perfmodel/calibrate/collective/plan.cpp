@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "perfmodel/calibrate/collective/plan.hpp"
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 
 std::string CollectivePoint::id() const {
   return std::string(name(what)) + (blocking ? ".blocking." : ".nonblocking.") + std::to_string(size);
@@ -19,4 +19,4 @@ std::vector<CollectivePoint> make_collective_plan(bool quick) {
   return plan;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

@@ -7,7 +7,7 @@
 
 #include "perfmodel/collective/measurements.hpp"
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 
 struct CollectivePoint {
   Collective what = Collective::allgather;
@@ -23,4 +23,4 @@ struct CollectivePoint {
 /// allgather. `quick`: the first four sizes.
 std::vector<CollectivePoint> make_collective_plan(bool quick);
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

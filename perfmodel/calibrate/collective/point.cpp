@@ -14,7 +14,7 @@
 
 #include "base/library_names.hpp"  // after mpi.h
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 namespace {
 
 constexpr double shortest_sample = 200e-6;
@@ -165,4 +165,4 @@ VariantTimes CollectiveMeasurer::measure(const CollectivePoint& point, double li
   return result;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

@@ -7,7 +7,7 @@
 #include "perfmodel/calibrate/collective/plan.hpp"
 #include "perfmodel/calibrate/common/paired_samples.hpp"
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 
 class CollectiveMeasurer {
  public:
@@ -26,4 +26,4 @@ class CollectiveMeasurer {
   std::unique_ptr<Buffers> buffers_;
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

@@ -10,7 +10,7 @@
 
 #include "perfmodel/calibrate/common/events.hpp"
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 
 bool restart_preloaded(const MeasureOptions& options, int argc, char** argv) {
   if (::access(options.preload.c_str(), R_OK) != 0) {
@@ -39,4 +39,4 @@ bool preloaded() {
   return outer && ::dladdr(outer, &mpi) && mpi.dli_fname && std::strstr(mpi.dli_fname, "libbestride");
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

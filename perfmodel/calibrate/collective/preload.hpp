@@ -3,7 +3,7 @@
 // The preload library in the measuring program.
 #include "perfmodel/calibrate/common/options.hpp"
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 
 /// Restarts the program with the library in LD_PRELOAD. Called on every host before MPI_Init, because launchers differ
 /// in which environment variables they pass on. Returns false, after printing the event `error`, if the library is
@@ -14,4 +14,4 @@ bool restart_preloaded(const MeasureOptions& options, int argc, char** argv);
 /// True if the MPI_ names refer to the preload library.
 bool preloaded();
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

@@ -8,7 +8,7 @@
 
 #include "base/library_names.hpp"  // after mpi.h
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 namespace {
 
 constexpr int tag = 4;
@@ -113,4 +113,4 @@ std::int64_t NodeExchange::enough_bytes() {
   return bytes;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

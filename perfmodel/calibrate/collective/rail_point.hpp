@@ -11,7 +11,7 @@
 #include "model/rails.hpp"
 #include "perfmodel/calibrate/common/job_topology.hpp"
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 
 /// The NICs of the list `wanted` or, for "auto", a set of equal NICs, if every host has them and every node has a rank
 /// for each. An error names the host.
@@ -42,4 +42,4 @@ class NodeExchange {
   std::vector<char> out_, in_;
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

@@ -9,7 +9,7 @@
 
 #include "base/median.hpp"
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 
 bool RailSamples::add(bool rails, std::string_view seconds) {
   std::vector<double> nodes;
@@ -36,4 +36,4 @@ std::optional<double> rails_gain(const RailSamples& samples) {
   return least;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 
 /// The speedup from which rails are used. Useful rails have a speedup close to their number, up to what a host can
 /// deliver. A smaller one comes from an MPI library that uses several NICs itself, from NICs that share a link, or from
@@ -28,4 +28,4 @@ std::optional<double> rails_gain(const RailSamples& samples);
 
 inline bool rails_are_faster(const RailSamples& samples) { return rails_gain(samples).value_or(0) >= rails_margin; }
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 namespace {
 
 /// Exchanges of two nodes, in seconds.
@@ -51,4 +51,4 @@ TEST(RailsGain, TakesNothingElse) {
 }
 
 }  // namespace
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <sstream>
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 namespace {
 
 /// Reads the setting of a subject. False if it is not a subject of this configuration.
@@ -114,4 +114,4 @@ void write_point(StateWriter& state, const CollectivePoint& point, const Variant
   state.done(id);
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

@@ -13,7 +13,7 @@
 #include "perfmodel/calibrate/common/paired_samples.hpp"
 #include "perfmodel/calibrate/common/state_file.hpp"
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 
 /// The id of LinkCosts::piece_bytes among the names of link fields.
 inline constexpr const char* piece_id = "piece";
@@ -34,4 +34,4 @@ void write_link(StateWriter& state, const LinkField& field, double seconds);
 void write_piece(StateWriter& state, std::int64_t bytes);
 void write_point(StateWriter& state, const CollectivePoint& point, const VariantTimes& times);
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

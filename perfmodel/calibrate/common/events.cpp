@@ -4,7 +4,7 @@
 #include <cstdarg>
 #include <cstdio>
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 
 void print_event(const char* format, ...) {
   std::va_list values;
@@ -15,4 +15,4 @@ void print_event(const char* format, ...) {
   std::fflush(stdout);
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

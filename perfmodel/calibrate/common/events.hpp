@@ -17,9 +17,9 @@
 //   end <measured now> <left out for time> <seconds>
 //   error <text>
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 
 /// Prints a line and flushes stdout.
 [[gnu::format(printf, 1, 2)]] void print_event(const char* format, ...);
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

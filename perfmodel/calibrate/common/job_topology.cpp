@@ -8,7 +8,7 @@
 
 #include "base/library_names.hpp"  // after mpi.h
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 
 JobTopology find_job_topology() {
   JobTopology place;
@@ -53,4 +53,4 @@ double largest_of_all_ranks(double value) {
   return value;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

@@ -8,7 +8,7 @@
 
 #include "model/topology.hpp"
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 
 struct JobTopology {
   MPI_Comm node = MPI_COMM_NULL;  ///< the ranks of this rank's node
@@ -40,4 +40,4 @@ void yield_processor();
 /// Waits in the same way until all requests are complete.
 void wait_all(int count, MPI_Request* requests);
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

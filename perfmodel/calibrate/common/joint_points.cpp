@@ -7,7 +7,7 @@
 
 #include "base/library_names.hpp"  // after mpi.h
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 namespace {
 
 constexpr int no_more_points = -1;
@@ -31,4 +31,4 @@ void measure_together(PointSet& points, PointRun* run) {
     (void)points.measure(static_cast<std::size_t>(i), nullptr);
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

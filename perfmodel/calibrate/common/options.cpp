@@ -6,7 +6,7 @@
 #include <sstream>
 #include <string_view>
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 
 Result<MeasureOptions> parse_options(int argc, char** argv) {
   static const std::map<std::string_view, MeasuredPart> parts{{"messages", MeasuredPart::messages},
@@ -63,4 +63,4 @@ Result<MeasureOptions> parse_options(int argc, char** argv) {
   return options;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

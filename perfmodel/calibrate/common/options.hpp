@@ -9,7 +9,7 @@
 #include "perfmodel/calibrate/common/sample_plan.hpp"
 #include "perfmodel/host/strategy.hpp"
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 
 enum class MeasuredPart {
   messages,     ///< two ranks: packing, messages, the GPU
@@ -46,4 +46,4 @@ struct MeasureOptions {
 /// An error names the argument.
 Result<MeasureOptions> parse_options(int argc, char** argv);
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 namespace {
 
 Result<MeasureOptions> parsed(std::vector<std::string> words) {
@@ -58,4 +58,4 @@ TEST(MeasureOptions, ErrorsNameTheArgument) {
 }
 
 }  // namespace
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

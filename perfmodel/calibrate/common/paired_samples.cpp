@@ -6,7 +6,7 @@
 
 #include "base/median.hpp"
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 namespace {
 
 struct Ratio {
@@ -41,4 +41,4 @@ VariantTimes compare_variants(const std::vector<double>& mpi, const std::vector<
   return times;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

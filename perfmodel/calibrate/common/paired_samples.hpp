@@ -4,7 +4,7 @@
 // blocking. Does not use MPI.
 #include <vector>
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 
 struct VariantTimes {
   double mpi = 0;   ///< seconds, by its MPI_ name, which a preload library may intercept
@@ -24,4 +24,4 @@ struct VariantTimes {
 VariantTimes compare_variants(const std::vector<double>& mpi, const std::vector<double>& pmpi,
                               const std::vector<double>& tested = {});
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

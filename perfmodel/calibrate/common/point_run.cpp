@@ -3,7 +3,7 @@
 
 #include "perfmodel/calibrate/common/events.hpp"
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 namespace {
 
 constexpr int max_attempts = 3;
@@ -55,4 +55,4 @@ double PointRun::seconds() const {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

@@ -12,7 +12,7 @@
 #include "base/result.hpp"
 #include "perfmodel/calibrate/common/state_file.hpp"
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 
 /// Points that are measured one after the other.
 class PointSet {
@@ -52,4 +52,4 @@ class PointRun {
   int known_ = 0, measured_ = 0, left_out_ = 0;
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

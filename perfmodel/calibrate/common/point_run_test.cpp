@@ -6,7 +6,7 @@
 
 #include <map>
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 namespace {
 
 /// Points "0", "1", ... that behave as told.
@@ -73,4 +73,4 @@ TEST_F(PointRunTest, AnErrorEndsTheSet) {
 }
 
 }  // namespace
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 namespace {
 
 constexpr std::int64_t largest_footprint = std::int64_t{256} << 20;
@@ -19,7 +19,7 @@ bool contains(std::initializer_list<int> values, int value) {
 
 /// Indices on the axes: bytes 0..9 are 64 B..16 MiB; blocks 0..7 are 4, 8, 16, 32, 64, 256, 1024, 4096 B.
 int level_of(const Point& p) {
-  const bool self = is_message(kind_of(p.lane)) && distance_of(p.lane) == Distance::self;
+  const bool self = is_message(kind_of(p.call_class)) && distance_of(p.call_class) == Distance::self;
   const bool coarse_bytes = contains({1, 3, 5, 7}, p.bytes_index), coarse_block = contains({1, 4, 6}, p.block_index);
   int level = 4;
   if (p.kind == Shape::Class::contiguous) return 0;
@@ -52,12 +52,12 @@ bool exists(const Point& p) {
 }  // namespace
 
 std::string Point::id() const {
-  return std::string(name(lane)) + "." + std::string(name(kind)) + "." + std::string(name(spread)) + "." +
+  return std::string(name(call_class)) + "." + std::string(name(kind)) + "." + std::string(name(spread)) + "." +
          std::to_string(bytes_index) + "." + std::to_string(block_index);
 }
 
 std::string Point::text() const {
-  const std::string start = std::string(name(lane)) + ", " + std::string(name(kind)) + ", ";
+  const std::string start = std::string(name(call_class)) + ", " + std::string(name(kind)) + ", ";
   const std::string size = std::to_string(bytes()) + " B";
   return kind == Shape::Class::contiguous ? start + size
                                           : start + size + " in blocks of " + std::to_string(block()) + " B";
@@ -79,10 +79,10 @@ std::vector<Series> series_at(const Point& point) {
   const bool eight = point.block() >= 8;
   const bool four = point.block_index == 0 || contains({2, 4, 6}, point.block_index);
   const bool mixed = contains({1, 2, 4}, point.block_index);
-  const bool elements = is_message(kind_of(point.lane)) && point.kind != Shape::Class::list;
+  const bool elements = is_message(kind_of(point.call_class)) && point.kind != Shape::Class::list;
   const auto add = [&](Leaf leaf) {
-    series.push_back({Engine::broken, leaf});
-    if (elements) series.push_back({Engine::whole, leaf});
+    series.push_back({Engine::split, leaf});
+    if (elements) series.push_back({Engine::unsplit, leaf});
   };
   if (eight) add(Leaf::eight);
   if (four) add(Leaf::four);
@@ -96,25 +96,26 @@ std::vector<Point> make_plan(const PlanOptions& options) {
   const int levels = options.depth == Depth::quick      ? quick_levels
                      : options.depth == Depth::standard ? standard_levels
                                                         : level_count;
-  const Lane send_peer = lane_of(CallKind::send, options.network ? Distance::network : Distance::node);
-  const Lane exchange_peer = lane_of(CallKind::isend, options.network ? Distance::network : Distance::node);
-  const auto wanted = [&](Lane lane) {
+  const CallClass send_peer = call_class_of(CallKind::send, options.network ? Distance::network : Distance::node);
+  const CallClass exchange_peer = call_class_of(CallKind::isend, options.network ? Distance::network : Distance::node);
+  const auto wanted = [&](CallClass call_class) {
     if (options.only.empty()) return true;
     return std::any_of(options.only.begin(), options.only.end(), [&](CallKind kind) {
       // Between two ranks one measurement serves both endpoints.
-      return kind == kind_of(lane) || (kind == CallKind::receive && lane == send_peer) ||
-             (kind == CallKind::irecv && is_exchange(lane));
+      return kind == kind_of(call_class) || (kind == CallKind::receive && call_class == send_peer) ||
+             (kind == CallKind::irecv && is_exchange(call_class));
     });
   };
-  for (Lane lane :
-       {Lane::pack, Lane::unpack, send_peer, exchange_peer, Lane::send_self, Lane::receive_self, Lane::exchange_self}) {
-    if (!wanted(lane)) continue;
-    for (int i = 0; i < curve_points; ++i) plan.push_back({lane, Shape::Class::contiguous, Spread::dense, i, 0, 0});
+  for (CallClass call_class : {CallClass::pack, CallClass::unpack, send_peer, exchange_peer, CallClass::send_self,
+                               CallClass::receive_self, CallClass::exchange_self}) {
+    if (!wanted(call_class)) continue;
+    for (int i = 0; i < curve_points; ++i)
+      plan.push_back({call_class, Shape::Class::contiguous, Spread::dense, i, 0, 0});
     for (int c = 1; c <= class_count; ++c)
       for (Spread spread : {Spread::dense, Spread::wide})
         for (int i = 0; i < bytes_points; ++i)
           for (int k = 0; k < block_points; ++k) {
-            Point point{lane, static_cast<Shape::Class>(c), spread, i, k, 0};
+            Point point{call_class, static_cast<Shape::Class>(c), spread, i, k, 0};
             if (!exists(point)) continue;
             point.level = level_of(point);
             if (point.level < levels) plan.push_back(point);
@@ -124,4 +125,4 @@ std::vector<Point> make_plan(const PlanOptions& options) {
   return plan;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

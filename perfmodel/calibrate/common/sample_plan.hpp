@@ -9,13 +9,13 @@
 
 #include "perfmodel/profile/profile.hpp"
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 
 /// One point of the plan. All engines and leaves that exist at the point are measured together, interleaved, so that a
 /// burst of noise affects all of them.
 struct Point {
-  Lane lane = Lane::pack;
-  Shape::Class kind = Shape::Class::vector;  ///< contiguous: a point of the lane's curve
+  CallClass call_class = CallClass::pack;
+  Shape::Class kind = Shape::Class::vector;  ///< contiguous: a point of the call_class's curve
   Spread spread = Spread::dense;
   int bytes_index = 0;  ///< on the curve's axis for contiguous points, else on the grids'
   int block_index = 0;
@@ -57,9 +57,9 @@ struct PlanOptions {
   Depth depth = Depth::thorough;
   bool messages = true;          ///< false: the plan is empty (only the GPU is measured)
   std::vector<CallKind> only{};  ///< empty: all
-  bool network = false;          ///< the two ranks are on different hosts; the lanes are those of `network` instead of
-                                 ///< `node`
+  bool network = false;  ///< the two ranks are on different hosts; the call classes are those of `network` instead of
+                         ///< `node`
 };
 std::vector<Point> make_plan(const PlanOptions& options);
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

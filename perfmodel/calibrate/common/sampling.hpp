@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 
 inline constexpr int max_rounds = 15;
 
@@ -52,4 +52,4 @@ inline long preemptions() noexcept {
   return usage.ru_nivcsw;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 namespace {
 
 constexpr std::string_view state_format = "bestride-measure 2 ";
@@ -62,4 +62,4 @@ void StateWriter::done(const std::string& id) {
   std::fflush(file_);
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

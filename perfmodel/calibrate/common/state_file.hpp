@@ -15,7 +15,7 @@
 
 #include "base/result.hpp"
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 
 struct StatePoint {
   std::string id;
@@ -49,4 +49,4 @@ class StateWriter {
   std::FILE* file_;
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

@@ -6,7 +6,7 @@
 #include "datatype/build.hpp"
 #include "perfmodel/calibrate/common/sample_plan.hpp"
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 namespace {
 
 constexpr std::int64_t largest_device_footprint = std::int64_t{256} << 20;
@@ -44,12 +44,12 @@ int level_of(const DevicePoint& p) {
 }  // namespace
 
 std::int64_t DevicePoint::bytes() const noexcept {
-  return kind == Kind::copy || kind == Kind::wire ? curve_bytes_at(bytes_index) : bytes_at(bytes_index);
+  return kind == Kind::copy || kind == Kind::message ? curve_bytes_at(bytes_index) : bytes_at(bytes_index);
 }
 
 std::string DevicePoint::id() const {
   if (kind == Kind::floor) return "gpu.floor." + std::string(name(floor));
-  if (kind == Kind::wire) return "gpu.wire." + std::string(name(distance)) + "." + std::to_string(bytes_index);
+  if (kind == Kind::message) return "gpu.contiguous." + std::string(name(distance)) + "." + std::to_string(bytes_index);
   const std::string direction(name(key.direction));
   if (kind == Kind::copy) return "gpu.contiguous." + direction + "." + std::to_string(bytes_index);
   return "gpu." + std::string(name(key.work)) + "." + direction + "." + std::string(name(key.walk)) + "." +
@@ -79,7 +79,7 @@ std::vector<DevicePoint> make_device_plan(bool quick) {
 std::vector<DevicePoint> make_wire_plan(Distance peer) {
   std::vector<DevicePoint> plan;
   for (Distance distance : {peer, Distance::self})
-    for (int i = 0; i < curve_points; ++i) plan.push_back({DevicePoint::Kind::wire, {}, {}, i, 0, 0, distance});
+    for (int i = 0; i < curve_points; ++i) plan.push_back({DevicePoint::Kind::message, {}, {}, i, 0, 0, distance});
   return plan;
 }
 
@@ -102,10 +102,10 @@ void store(const DevicePoint& point, double seconds, DeviceMeasurements* measure
     case DevicePoint::Kind::floor: return measured->set(point.floor, seconds);
     case DevicePoint::Kind::copy:
       return measured->dma[static_cast<std::size_t>(point.key.direction)].set(point.bytes_index, seconds);
-    case DevicePoint::Kind::wire:
-      return measured->wire[static_cast<std::size_t>(point.distance)].set(point.bytes_index, seconds);
+    case DevicePoint::Kind::message:
+      return measured->contiguous[static_cast<std::size_t>(point.distance)].set(point.bytes_index, seconds);
     case DevicePoint::Kind::grid: return (*measured)[point.key].set(point.bytes_index, point.block_index, seconds);
   }
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

@@ -8,17 +8,17 @@
 #include "datatype/layout.hpp"
 #include "perfmodel/device/costs.hpp"
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 
 struct DevicePoint {
-  enum class Kind : std::uint8_t { floor, copy, grid, wire };
+  enum class Kind : std::uint8_t { floor, copy, grid, message };
   Kind kind = Kind::floor;
   DeviceFloor floor = DeviceFloor::launch;  ///< floor
   DeviceGridKey key;                        ///< grid; for a copy only the direction
-  int bytes_index = 0;                      ///< copy, wire: on the curve's axis; grid: on the grids'
+  int bytes_index = 0;                      ///< copy, message: on the curve's axis; grid: on the grids'
   int block_index = 0;                      ///< grid
   int level = 0;                            ///< 0: coarsest
-  Distance distance = Distance::node;       ///< wire
+  Distance distance = Distance::node;       ///< message
 
   std::int64_t bytes() const noexcept;
   std::int64_t block() const noexcept { return block_lengths[static_cast<std::size_t>(block_index)]; }
@@ -40,4 +40,4 @@ LayoutPtr layout_of(const DevicePoint& point);
 
 void store(const DevicePoint& point, double seconds, DeviceMeasurements* measured) noexcept;
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

@@ -11,7 +11,7 @@
 #include "kernels/cuda/transfer/transfer.hpp"
 #include "perfmodel/calibrate/common/sampling.hpp"
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 namespace {
 
 using cuda::Done;
@@ -179,4 +179,4 @@ Result<double> DeviceMeasurer::measure(const DevicePoint& point) {
   return *seconds / small_chunks;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

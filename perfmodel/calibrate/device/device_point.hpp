@@ -4,7 +4,7 @@
 #include "perfmodel/calibrate/device/device_plan.hpp"
 #include "perfmodel/calibrate/device/gpu_session.hpp"
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 
 class DeviceMeasurer {
  public:
@@ -24,4 +24,4 @@ class DeviceMeasurer {
   std::int64_t user_bytes_ = 0;
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

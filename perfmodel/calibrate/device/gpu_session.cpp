@@ -7,7 +7,7 @@
 #include "kernels/cuda/kernels/work.hpp"
 #include "perfmodel/profile/gpu_machine.hpp"
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 namespace {
 
 using cuda::Code;
@@ -131,4 +131,4 @@ GpuSession::~GpuSession() {
   driver_->cuDevicePrimaryCtxRelease(ordinal_);
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

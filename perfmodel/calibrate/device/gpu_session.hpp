@@ -8,7 +8,7 @@
 #include "base/result.hpp"
 #include "kernels/cuda/device/device.hpp"
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 
 /// The GPUs of this host, for display.
 struct GpuSummary {
@@ -48,4 +48,4 @@ class GpuSession {
   bool stand_in_ = false;
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

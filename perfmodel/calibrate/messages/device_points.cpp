@@ -3,7 +3,7 @@
 
 #include "perfmodel/calibrate/messages/state.hpp"
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 
 Result<bool> DevicePoints::measure(std::size_t i, StateWriter* state) {
   const Result<double> seconds = measurer_.measure(plan_[i]);
@@ -12,4 +12,4 @@ Result<bool> DevicePoints::measure(std::size_t i, StateWriter* state) {
   return true;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

@@ -4,7 +4,7 @@
 #include "perfmodel/calibrate/common/point_run.hpp"
 #include "perfmodel/calibrate/device/device_point.hpp"
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 
 class DevicePoints : public PointSet {
  public:
@@ -21,4 +21,4 @@ class DevicePoints : public PointSet {
   DeviceMeasurer measurer_;
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

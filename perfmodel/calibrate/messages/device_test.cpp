@@ -13,7 +13,7 @@
 #include "perfmodel/profile/gpu_machine.hpp"
 #include "perfmodel/profile/profile.hpp"
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 namespace {
 
 /// Points up to 16 KiB, which include every kind.
@@ -114,4 +114,4 @@ TEST(GpuThatFails, IsSaidAndEndsItsPart) {
 }
 
 }  // namespace
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

@@ -9,12 +9,12 @@
 
 #include "perfmodel/calibrate/common/events.hpp"
 #include "perfmodel/calibrate/common/joint_points.hpp"
+#include "perfmodel/calibrate/messages/device_messages.hpp"
 #include "perfmodel/calibrate/messages/device_points.hpp"
-#include "perfmodel/calibrate/messages/device_wire.hpp"
 #include "perfmodel/calibrate/messages/point.hpp"
 #include "perfmodel/calibrate/messages/state.hpp"
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 namespace {
 
 /// The GPU's share of the time if both messages and the GPU are measured. Its points are short; on a fast GPU a tenth
@@ -87,7 +87,7 @@ class MessagePoints : public PointSet {
   PointMeasurer measurer_;
   const GpuSession* gpu_ = nullptr;
   std::vector<DevicePoint> wire_;
-  std::optional<WireMeasurer> wire_measurer_;
+  std::optional<MessageMeasurer> wire_measurer_;
 };
 
 /// On rank 0.
@@ -130,4 +130,4 @@ void measure_messages(const MeasureOptions& options, const JobTopology& place, c
   measure_together(messages, nullptr);
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

@@ -6,9 +6,9 @@
 #include "perfmodel/calibrate/common/job_topology.hpp"
 #include "perfmodel/calibrate/common/options.hpp"
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 
 /// Collective over MPI_COMM_WORLD. Throws if the measurement is not possible.
 void measure_messages(const MeasureOptions& options, const JobTopology& place, const std::string& configuration);
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

@@ -14,7 +14,7 @@
 #include "perfmodel/calibrate/messages/state.hpp"
 #include "perfmodel/profile/complete.hpp"
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 namespace {
 
 TEST(Plan, PointsAreDistinctCoarseFirstAndFitMemory) {
@@ -44,20 +44,20 @@ TEST(Plan, QuickIsASubsetThatSufficesForEveryClass) {
     EXPECT_NE(std::find(all.begin(), all.end(), point), all.end());
     if (point.kind == Shape::Class::contiguous) continue;
     for (const Series& series : series_at(point))
-      measured[{point.lane, point.kind, series.engine, point.spread, series.leaf}].set(point.bytes_index,
-                                                                                       point.block_index, 1e-6);
+      measured[{point.call_class, point.kind, series.engine, point.spread, series.leaf}].set(point.bytes_index,
+                                                                                             point.block_index, 1e-6);
   }
-  for (Lane lane : {Lane::pack, Lane::unpack, Lane::send_node, Lane::exchange_node, Lane::send_self, Lane::receive_self,
-                    Lane::exchange_self})
+  for (CallClass call_class : {CallClass::pack, CallClass::unpack, CallClass::send_node, CallClass::exchange_node,
+                               CallClass::send_self, CallClass::receive_self, CallClass::exchange_self})
     for (int c = 1; c <= class_count; ++c)
-      for (Engine engine : {Engine::broken, Engine::kernel})
-        EXPECT_GE((measured[{lane, static_cast<Shape::Class>(c), engine}].measured()), min_points)
-            << name(lane) << " " << c;
+      for (Engine engine : {Engine::split, Engine::kernel})
+        EXPECT_GE((measured[{call_class, static_cast<Shape::Class>(c), engine}].measured()), min_points)
+            << name(call_class) << " " << c;
 }
 
 TEST(Plan, OnlySomeCallsAndTwoHosts) {
-  for (const Point& point : make_plan({.only = {CallKind::unpack}})) EXPECT_EQ(point.lane, Lane::unpack);
-  for (const Point& point : make_plan({.network = true})) EXPECT_NE(point.lane, Lane::send_node);
+  for (const Point& point : make_plan({.only = {CallKind::unpack}})) EXPECT_EQ(point.call_class, CallClass::unpack);
+  for (const Point& point : make_plan({.network = true})) EXPECT_NE(point.call_class, CallClass::send_node);
 }
 
 TEST(DevicePlan, PointsAreDistinctCoarseFirstFitMemoryAndAreWhatTheySay) {
@@ -84,7 +84,8 @@ TEST(DevicePlan, WiresAreTheOtherRanksAndOnesOwn) {
   for (const DevicePoint& point : make_wire_plan(Distance::network)) store(point, 1e-5, &measured);
   for (Distance distance : {Distance::self, Distance::node, Distance::network}) {
     int points = 0;
-    for (float value : measured.wire[static_cast<std::size_t>(distance)].log_seconds) points += !std::isnan(value);
+    for (float value : measured.contiguous[static_cast<std::size_t>(distance)].log_seconds)
+      points += !std::isnan(value);
     EXPECT_EQ(points, distance == Distance::node ? 0 : curve_points);
   }
 }
@@ -130,12 +131,12 @@ class State : public testing::Test {
   }
   double broken(const Point& point) {
     return std::exp2(read_messages_state(path_, "here")
-                         .values[{point.lane, point.kind, Engine::broken, point.spread, Leaf::eight}]
+                         .values[{point.call_class, point.kind, Engine::split, point.spread, Leaf::eight}]
                          .log_seconds[point.bytes_index][point.block_index]);
   }
   std::string path_ = testing::TempDir() + "bestride_state_" + std::to_string(::getpid());
-  Point first_{Lane::send_node, Shape::Class::vector, Spread::dense, 3, 1, 0};
-  Point second_{Lane::pack, Shape::Class::list, Spread::wide, 4, 2, 0};
+  Point first_{CallClass::send_node, Shape::Class::vector, Spread::dense, 3, 1, 0};
+  Point second_{CallClass::pack, Shape::Class::list, Spread::wide, 4, 2, 0};
 };
 
 TEST_F(State, GoesOnWhereItEnded) {
@@ -206,4 +207,4 @@ TEST_F(State, OfAnotherConfigurationIsEmpty) {
 }
 
 }  // namespace
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

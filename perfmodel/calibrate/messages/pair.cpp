@@ -8,7 +8,7 @@
 
 #include "perfmodel/calibrate/common/sampling.hpp"
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 namespace {
 
 /// If batches take this many times their planned duration, the remaining samples are given up.
@@ -152,4 +152,4 @@ std::vector<double> time_actions(MPI_Comm pair, std::vector<Action> actions, boo
   return seconds;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

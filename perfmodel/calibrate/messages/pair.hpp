@@ -10,7 +10,7 @@
 #include "model/distance.hpp"
 #include "perfmodel/host/strategy.hpp"
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 
 /// Memory of one rank. Grows with the points and is never freed before destruction; every page has been touched.
 class Arena {
@@ -89,4 +89,4 @@ class Exchange {
 std::vector<double> time_actions(MPI_Comm pair, std::vector<std::function<void()>> actions, bool answered,
                                  double limit);
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

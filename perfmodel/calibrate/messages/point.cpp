@@ -9,12 +9,12 @@
 #include "kernels/packer.hpp"
 #include "perfmodel/calibrate/messages/types.hpp"
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 namespace {
 
 /// The packer for a point.
 Packer make_packer(const Point& point) {
-  const CountedType first = make_type(point, Engine::broken, point.block_index == 0 ? Leaf::four : Leaf::eight);
+  const CountedType first = make_type(point, Engine::split, point.block_index == 0 ? Leaf::four : Leaf::eight);
   const auto decoded = decode(first.type(), linked_calls());
   if (!decoded) throw std::runtime_error("a calibration type could not be decoded");
   return Packer(decoded->layout);
@@ -26,19 +26,19 @@ std::vector<double> PointMeasurer::measure_contiguous(const Point& point) {
   const int bytes = static_cast<int>(point.bytes());
   char* const user = user_.at_least(static_cast<std::size_t>(bytes) + 64);
   char* const packed = packed_.at_least(static_cast<std::size_t>(bytes));
-  const OneWay one_way(pair_, kind_of(point.lane), distance_of(point.lane), bytes,
+  const OneWay one_way(pair_, kind_of(point.call_class), distance_of(point.call_class), bytes,
                        other_.at_least(static_cast<std::size_t>(bytes)));
   const bool message = is_message(one_way.kind());
   const CountedType respelled = make_respelled_bytes(bytes);
   const bool both = one_way.answered();
   std::vector<std::function<void()>> actions;
-  for (Wire wire : {Wire::plain, Wire::respelled}) {
-    if (!message && wire == Wire::respelled) break;
+  for (ContiguousForm form : {ContiguousForm::plain, ContiguousForm::respelled}) {
+    if (!message && form == ContiguousForm::respelled) break;
     actions.push_back([=, &one_way, &respelled] {
       if (!both && !one_way.works()) return one_way.idle();
       if (!message)
         std::memcpy(packed, user, static_cast<std::size_t>(bytes));
-      else if (wire == Wire::plain)
+      else if (form == ContiguousForm::plain)
         one_way.transfer(user, bytes, MPI_BYTE);
       else
         one_way.transfer(user, respelled.count(), respelled.type());
@@ -49,16 +49,16 @@ std::vector<double> PointMeasurer::measure_contiguous(const Point& point) {
 }
 
 std::vector<double> PointMeasurer::measure_exchange(const Point& point) {
-  const Exchange exchange(pair_, distance_of(point.lane));
+  const Exchange exchange(pair_, distance_of(point.call_class));
   if (point.kind == Shape::Class::contiguous) {
     const int bytes = static_cast<int>(point.bytes());
     Rotation from(user_, static_cast<std::size_t>(bytes)), to(other_, static_cast<std::size_t>(bytes));
     const CountedType respelled = make_respelled_bytes(bytes);
     std::vector<std::function<void()>> actions;
-    for (Wire wire : {Wire::plain, Wire::respelled})
-      actions.push_back([&, wire] {
+    for (ContiguousForm form : {ContiguousForm::plain, ContiguousForm::respelled})
+      actions.push_back([&, form] {
         if (!exchange.works()) return;
-        if (wire == Wire::plain)
+        if (form == ContiguousForm::plain)
           exchange.transfer(from.next(), to.next(), bytes, MPI_BYTE);
         else
           exchange.transfer(from.next(), to.next(), respelled.count(), respelled.type());
@@ -95,13 +95,13 @@ std::vector<double> PointMeasurer::measure_exchange(const Point& point) {
 }
 
 std::vector<double> PointMeasurer::measure(const Point& point) {
-  if (is_exchange(point.lane)) return measure_exchange(point);
+  if (is_exchange(point.call_class)) return measure_exchange(point);
   if (point.kind == Shape::Class::contiguous) return measure_contiguous(point);
   const Packer packer = make_packer(point);
   const int bytes = static_cast<int>(packer.size());
   char* const user = user_.at_least(static_cast<std::size_t>(packer.layout()->high()));
   char* const packed = packed_.at_least(static_cast<std::size_t>(bytes));
-  const OneWay one_way(pair_, kind_of(point.lane), distance_of(point.lane), bytes,
+  const OneWay one_way(pair_, kind_of(point.call_class), distance_of(point.call_class), bytes,
                        other_.at_least(static_cast<std::size_t>(bytes)));
   const CallKind kind = one_way.kind();
   // Between two ranks both endpoints do the same, as in an exchange of halos. With a contiguous peer the measurement
@@ -141,4 +141,4 @@ std::vector<double> PointMeasurer::measure(const Point& point) {
   return time_actions(pair_, std::move(actions), one_way.answered(), limit_);
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

@@ -8,14 +8,14 @@
 #include "perfmodel/calibrate/common/sample_plan.hpp"
 #include "perfmodel/calibrate/messages/pair.hpp"
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 
 class PointMeasurer {
  public:
   /// `pair`: two ranks. `limit`: maximum duration of a batch of samples of one series, in seconds.
   PointMeasurer(MPI_Comm pair, double limit) : pair_(pair), limit_(limit) {}
-  /// Seconds, valid on rank 0, in the order of series_at(point); for a contiguous point, in the order of Wire. 0 if
-  /// every sample was disturbed. Throws if a type can't be decoded.
+  /// Seconds, valid on rank 0, in the order of series_at(point); for a contiguous point, in the order of
+  /// ContiguousForm. 0 if every sample was disturbed. Throws if a type can't be decoded.
   std::vector<double> measure(const Point& point);
 
  private:
@@ -27,4 +27,4 @@ class PointMeasurer {
   Arena user_, packed_, other_, other_packed_;
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

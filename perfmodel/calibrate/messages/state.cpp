@@ -4,7 +4,7 @@
 #include <map>
 #include <sstream>
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 namespace {
 
 template <class Enum>
@@ -25,12 +25,12 @@ bool apply_message(const std::string& record, Measurements* values) {
   std::string what;
   in >> what;
   GridKey key;
-  Wire wire = Wire::plain;
+  ContiguousForm form = ContiguousForm::plain;
   int i = -1, k = 0;
   double ns = 0;
-  if (!read_name(in, lane_count, &key.lane)) return false;
+  if (!read_name(in, call_class_count, &key.call_class)) return false;
   if (what == "curve") {
-    if (!read_name(in, wire_count, &wire)) return false;
+    if (!read_name(in, contiguous_form_count, &form)) return false;
     in >> i >> ns;
   } else if (what == "grid") {
     if (!read_name(in, class_count + 1, &key.kind) || !read_name(in, engine_count, &key.engine) ||
@@ -41,7 +41,7 @@ bool apply_message(const std::string& record, Measurements* values) {
   if (!in || i < 0 || i >= (what == "curve" ? curve_points : bytes_points) || k < 0 || k >= block_points || !(ns > 0))
     return false;
   if (what == "curve") {
-    values->curve(wire, key.lane).set(i, ns * 1e-9);
+    values->curve(form, key.call_class).set(i, ns * 1e-9);
     return true;
   }
   (*values)[key].set(i, k, ns * 1e-9);
@@ -108,10 +108,10 @@ void write_point(StateWriter& state, const Point& point, const std::vector<doubl
   for (std::size_t i = 0; i < seconds.size(); ++i) {
     const double ns = seconds[i] * 1e9;
     if (point.kind == Shape::Class::contiguous)
-      state.record("curve %s %s %d %.6g", name(point.lane).data(), name(static_cast<Wire>(i)).data(), point.bytes_index,
-                   ns);
+      state.record("curve %s %s %d %.6g", name(point.call_class).data(), name(static_cast<ContiguousForm>(i)).data(),
+                   point.bytes_index, ns);
     else
-      state.record("grid %s %s %s %s %s %d %d %.6g", name(point.lane).data(), name(point.kind).data(),
+      state.record("grid %s %s %s %s %s %d %d %.6g", name(point.call_class).data(), name(point.kind).data(),
                    name(series[i].engine).data(), name(point.spread).data(), name(series[i].leaf).data(),
                    point.bytes_index, point.block_index, ns);
   }
@@ -125,4 +125,4 @@ void write_device_point(StateWriter& state, const DevicePoint& point, double sec
   state.done(point.id());
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

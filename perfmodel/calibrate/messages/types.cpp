@@ -11,7 +11,7 @@
 #include "datatype/build.hpp"
 #include "datatype/respell.hpp"
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 namespace {
 
 constexpr int inner_turns = 8;
@@ -88,7 +88,7 @@ std::vector<MPI_Aint> list_displacements(const Point& point, std::int64_t count)
 
 CountedType make_type(const Point& point, Engine engine, Leaf leaf) {
   const std::int64_t bytes = point.bytes(), block_bytes = point.block(), jump = jump_of(point.spread, block_bytes);
-  Handle element;  // the element that `whole` repeats
+  Handle element;  // the element that `unsplit` repeats
   MPI_Aint extent = jump;
   std::int64_t count = bytes / block_bytes;
   switch (point.kind) {
@@ -115,7 +115,7 @@ CountedType make_type(const Point& point, Engine engine, Leaf leaf) {
     default: make_leaf_block(block_bytes, leaf, element); break;
   }
   Handle result;
-  if (engine == Engine::whole) {
+  if (engine == Engine::unsplit) {
     MPI_Type_create_resized(element, 0, extent, &result);
   } else if (point.kind == Shape::Class::record) {
     Handle resized;
@@ -125,7 +125,7 @@ CountedType make_type(const Point& point, Engine engine, Leaf leaf) {
     MPI_Type_create_hvector(static_cast<int>(count), 1, extent, element, &result);
   }
   MPI_Type_commit(&result);
-  return CountedType(result.release(), engine == Engine::whole ? static_cast<int>(count) : 1);
+  return CountedType(result.release(), engine == Engine::unsplit ? static_cast<int>(count) : 1);
 }
 
 CountedType make_respelled_bytes(std::int64_t bytes) {
@@ -140,4 +140,4 @@ DatatypeCalls linked_calls() {
   return calls;
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

@@ -9,7 +9,7 @@
 #include "datatype/mpi_calls.hpp"
 #include "perfmodel/calibrate/common/sample_plan.hpp"
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 
 /// A committed datatype and the count with which it is sent. Frees the type.
 class CountedType {
@@ -30,8 +30,8 @@ class CountedType {
   int count_;
 };
 
-/// The bytes of `point` with this leaf, as one element (Engine::broken) or as many small elements (Engine::whole). All
-/// of these datatypes of a point have the same layout. Not for contiguous points; Engine::whole not for lists.
+/// The bytes of `point` with this leaf, as one element (Engine::split) or as many small elements (Engine::unsplit). All
+/// of these datatypes of a point have the same layout. Not for contiguous points; Engine::unsplit not for lists.
 CountedType make_type(const Point& point, Engine engine, Leaf leaf);
 
 /// `bytes` contiguous bytes as the equivalent datatype that respell() makes.
@@ -40,4 +40,4 @@ CountedType make_respelled_bytes(std::int64_t bytes);
 /// The functions that decode() calls, from the MPI library that this program is linked to.
 DatatypeCalls linked_calls();
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

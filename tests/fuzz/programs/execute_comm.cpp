@@ -32,8 +32,8 @@ void neighbours_of_cart(Group& group) {
       int below = 1;
       for (int e = d + 1; e < dimensions; ++e) below *= group.dims[static_cast<std::size_t>(e)];
       const int size = group.dims[static_cast<std::size_t>(d)], at = r / below % size;
-      for (const int way : {-1, 1}) {
-        const int there = at + way;
+      for (const int step : {-1, 1}) {
+        const int there = at + step;
         const bool outside = there < 0 || there >= size;
         const int other = outside && !group.periods[static_cast<std::size_t>(d)]
                               ? MPI_PROC_NULL
@@ -202,21 +202,21 @@ struct Maker {
     CALL(context, Graph_create, parent.h, group.size(), index, edges, 0, result());
   }
 
-  void dup(std::int64_t way) {
+  void dup(std::int64_t choice) {
     same();
     if (!member()) return;
     Request request;
     request.id = ++context.operations;
     MPI_Info info = MPI_INFO_NULL;
-    if (way == 1 || way == 3) {
+    if (choice == 1 || choice == 3) {
       CALL(context, Info_create, (New{&info, "info"}));
       CALL(context, Info_set, info, (const char*)"fuzz_key", (const char*)"value");
     }
-    if (way == 0) CALL(context, Comm_dup, parent.h, result());
-    if (way == 1) CALL(context, Comm_dup_with_info, parent.h, info, result());
-    if (way == 2) CALL(context, Comm_idup, parent.h, result(), request);
-    if (way == 3) CALL(context, Comm_idup_with_info, parent.h, info, result(), request);
-    if (way >= 2) {
+    if (choice == 0) CALL(context, Comm_dup, parent.h, result());
+    if (choice == 1) CALL(context, Comm_dup_with_info, parent.h, info, result());
+    if (choice == 2) CALL(context, Comm_idup, parent.h, result(), request);
+    if (choice == 3) CALL(context, Comm_idup_with_info, parent.h, info, result(), request);
+    if (choice >= 2) {
       if (common.chance(50)) CALL(context, Barrier, parent.h);
       const int value_before = made.h;
       Status status;
@@ -246,21 +246,21 @@ void make_comm(Context& context, const Step& step) {
   if (open >= static_cast<std::ptrdiff_t>(max_comms)) return;
   Random common(seed_of(step, 1));
   CommSlot& parent = context.pick_comm(common);
-  const std::int64_t way = common.between(0, 13);
+  const std::int64_t choice = common.between(0, 13);
   Maker maker{context, step, parent, Random(seed_of(step, 2))};
-  if (way <= 3)
-    maker.dup(way);
-  else if (way <= 5)
+  if (choice <= 3)
+    maker.dup(choice);
+  else if (choice <= 5)
     maker.split(false);
-  else if (way == 6)
+  else if (choice == 6)
     maker.split(true);
-  else if (way == 7)
+  else if (choice == 7)
     maker.create(false);
-  else if (way == 8)
+  else if (choice == 8)
     maker.create(true);
-  else if (way <= 10)
+  else if (choice <= 10)
     maker.cart();
-  else if (way == 11)
+  else if (choice == 11)
     maker.graph(false);
   else
     maker.graph(true);

@@ -135,11 +135,11 @@ void complete_part(Context& context, Set& set) {
     case 5: return some_of(context, set, true);
     default:
       for (auto& operation : set) {
-        const std::int64_t way = context.own.between(0, 2);
-        if (way == 0)
+        const std::int64_t choice = context.own.between(0, 2);
+        if (choice == 0)
           wait_one(context, *operation);
         else
-          test_one(context, *operation, way == 1);
+          test_one(context, *operation, choice == 1);
       }
   }
 }

@@ -12,7 +12,7 @@
 namespace bestride::fuzz {
 namespace {
 
-enum Way { allgather, allgatherv, alltoall, alltoallv, alltoallw };
+enum Procedure { allgather, allgatherv, alltoall, alltoallv, alltoallw };
 
 struct Blocks {
   std::vector<Shape> shapes;
@@ -24,13 +24,13 @@ struct Blocks {
 struct Call {
   const Step& step;
   const Group& group;
-  Way way;
+  Procedure procedure;
   Shape base;
   std::uint64_t seed;
 
-  bool varies() const { return way == allgatherv || way >= alltoallv; }
+  bool varies() const { return procedure == allgatherv || procedure >= alltoallv; }
   std::int64_t count(int from, int to) const {
-    return varies() ? base.count * ((from + (way == allgatherv ? 0 : 2 * to)) % 3) / 2 : base.count;
+    return varies() ? base.count * ((from + (procedure == allgatherv ? 0 : 2 * to)) % 3) / 2 : base.count;
   }
   const std::vector<int>& peers(int rank, bool out) const {
     return (out ? group.targets : group.sources)[static_cast<std::size_t>(rank)];
@@ -40,11 +40,11 @@ struct Call {
     Random random(seed + static_cast<std::uint64_t>(rank * 2 + out));
     Blocks result;
     Shape one = respell(random, base, step.types, true);
-    const bool single = out && way <= allgatherv;
+    const bool single = out && procedure <= allgatherv;
     std::int64_t at = 0;
     const auto& list = peers(rank, out);
     for (std::size_t k = 0; k < (single ? 1 : list.size()); ++k) {
-      if (way == alltoallw) one = respell(random, base, step.types, true);
+      if (procedure == alltoallw) one = respell(random, base, step.types, true);
       Shape block = one;
       const int peer = single ? 0 : std::max(0, list[k]);
       block.count = out ? count(rank, peer) : count(peer, rank);
@@ -52,10 +52,10 @@ struct Call {
       result.at.push_back(at);
       result.high = std::max(result.high, at + block.high(block.count));
       // Blocks of other types begin at another distance from their addresses.
-      at += way == alltoallw ? std::max(block.count * block.facts.extent, block.high(block.count))
-                             : block.count * block.facts.extent;
-      if (varies() && random.chance(50)) at += way == alltoallw ? 8 : block.facts.extent;
-      if (way == alltoallw) at = (at + 15) / 16 * 16;
+      at += procedure == alltoallw ? std::max(block.count * block.facts.extent, block.high(block.count))
+                                   : block.count * block.facts.extent;
+      if (varies() && random.chance(50)) at += procedure == alltoallw ? 8 : block.facts.extent;
+      if (procedure == alltoallw) at = (at + 15) / 16 * 16;
     }
     result.high = std::max(result.high, at);
     return result;
@@ -79,7 +79,7 @@ struct Given {
     buffer = std::make_shared<Buffer>(context, call.image(rank, out));
     buffer->expected();
     for (std::size_t k = 0; k < blocks.shapes.size(); ++k) {
-      if (k == 0 || call.way == alltoallw) handles.push_back(build(context, blocks.shapes[k].type));
+      if (k == 0 || call.procedure == alltoallw) handles.push_back(build(context, blocks.shapes[k].type));
       type = handles.back().h;
       types.push_back(type);
       count = static_cast<int>(blocks.shapes[k].count);
@@ -103,7 +103,7 @@ void neighbor(Context& context, const Step& step) {
       fit.push_back(i);
   if (fit.empty()) return;
   CommSlot& slot = context.comms[common.pick(fit)];
-  Way way = static_cast<Way>(common.between(0, 4));
+  Procedure procedure = static_cast<Procedure>(common.between(0, 4));
   const bool nonblocking = common.chance(50);
   Shape base = draw_shape(common, {block_bytes(common, step.size), step.types, true});
   if (slot.mine < 0) return;
@@ -112,9 +112,10 @@ void neighbor(Context& context, const Step& step) {
   const auto same_degree = [](const std::vector<int>& in, const std::vector<int>& out) {
     return in.size() == out.size();
   };
-  if (way == alltoallw && !std::equal(group.sources.begin(), group.sources.end(), group.targets.begin(), same_degree))
-    way = alltoallv;
-  const Call call{step, group, way, base, seed_of(step, 2, static_cast<std::uint64_t>(slot.mine))};
+  if (procedure == alltoallw &&
+      !std::equal(group.sources.begin(), group.sources.end(), group.targets.begin(), same_degree))
+    procedure = alltoallv;
+  const Call call{step, group, procedure, base, seed_of(step, 2, static_cast<std::uint64_t>(slot.mine))};
   auto out = std::make_shared<Given>(context, call, slot.rank, true),
        in = std::make_shared<Given>(context, call, slot.rank, false);
   const auto& sources = call.peers(slot.rank, false);
@@ -126,17 +127,17 @@ void neighbor(Context& context, const Step& step) {
     // Which block goes where between two ranks that are neighbours twice is left to the library.
     known &= std::count(targets.begin(), targets.end(), slot.rank) == 1 &&
              std::count(sources.begin(), sources.end(), sources[j]) == 1;
-    const auto k = way <= allgatherv ? 0 : std::find(targets.begin(), targets.end(), slot.rank) - targets.begin();
+    const auto k = procedure <= allgatherv ? 0 : std::find(targets.begin(), targets.end(), slot.rank) - targets.begin();
     const Image image = call.image(sources[j], true);
     scatter(in->buffer->expected(), in->buffer->image().origin(), mine.runs(j),
             gather(image.bytes(), image.origin(), call.blocks(sources[j], true).runs(static_cast<std::size_t>(k))));
   }
   if (!known) in->buffer->expect_nothing_known();
-  auto operation = context.add("n" + std::to_string(way));
+  auto operation = context.add("n" + std::to_string(procedure));
   operation->collective = true;
   const void* from = out->buffer->at();
   void* to = in->buffer->at();
-  switch (way) {
+  switch (procedure) {
     case allgather: IN_FORM(Allgather, allgather, from, out->count, out->type, to, in->count, in->type, slot.h); break;
     case allgatherv:
       IN_FORM(Allgatherv, allgatherv, from, out->count, out->type, to, in->counts, in->at, in->type, slot.h);

@@ -8,8 +8,8 @@ namespace bestride::fuzz {
 void pack(Context& context, const Step& step) {
   Random mine(seed_of(step, 1, static_cast<std::uint64_t>(context.rank)));
   Shape shape = draw_shape(mine, {block_bytes(mine, step.size), step.types});
-  const std::int64_t way = mine.between(0, 2);
-  if (way == 2) {
+  const std::int64_t choice = mine.between(0, 2);
+  if (choice == 2) {
     const int n = static_cast<int>(shape.bytes() / 8);
     Buffer in(context, {seed_of(step, 2), 1, 0, 8 * n}), inout(context, {seed_of(step, 3), 1, 0, 8 * n});
     CALL(context, Reduce_local, static_cast<const void*>(in.at()), static_cast<void*>(inout.at()), n, MPI_DOUBLE,
@@ -26,7 +26,7 @@ void pack(Context& context, const Step& step) {
   auto from = make_buffer(context, shape, shape.count, seed_of(step, 4));
   auto to = make_buffer(context, other, other.count, seed_of(step, 5));
   Buffer packed(context, {seed_of(step, 6), 0, 0, bytes + 40});
-  const bool external = way == 1;
+  const bool external = choice == 1;
   // external32 swaps the bytes; long double and the like have another size there.
   if (external) {
     bool plain = uniform(shape) && elements_known(shape.type) && elements_known(other.type);

@@ -134,7 +134,7 @@ class Launcher:
         return path
 
     def command(self, mode, ranks, arguments):
-        settings = {"FUZZ_FOLDER": self.folder, "HOME": self.folder, **mode.environment}
+        settings = {"FUZZ_FOLDER": self.folder, "HOME": self.folder, "TEST_YIELD": "1", **mode.environment}
         if mode.nodes:
             settings["BESTRIDE_TOPOLOGY"] = self.topology(ranks, mode.nodes)
         if mode.environment.get("BESTRIDE_REPORT"):

@@ -124,12 +124,12 @@ Shape respell(Random& random, const Shape& shape, int types, bool same_count) {
   for (int attempt = 0; attempt < 3; ++attempt) {
     TypeExpression type;
     std::int64_t count = shape.count;
-    const std::int64_t way = random.between(0, types >= 3 ? 3 : 2);
-    if (way == 0 && !same_count && shape.count > 0 &&
+    const std::int64_t choice = random.between(0, types >= 3 ? 3 : 2);
+    if (choice == 0 && !same_count && shape.count > 0 &&
         static_cast<std::int64_t>(shape.map->size()) * shape.count < static_cast<std::int64_t>(max_leaves)) {
       type = test::respell_counted(random, shape.type, shape.count);
       count = 1;
-    } else if (way == 3) {
+    } else if (choice == 3) {
       type = test::relocate_type(random, test::signature_of(*shape.map));
     } else {
       type = test::respell_type(random, shape.type);

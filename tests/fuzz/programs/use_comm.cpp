@@ -86,13 +86,13 @@ void topology(Context& context, CommSlot& slot) {
 void use_comm(Context& context, const Step& step) {
   Random common(seed_of(step, 1));
   CommSlot& slot = context.pick_comm(common);
-  const std::int64_t way = common.between(0, 3);
+  const std::int64_t choice = common.between(0, 3);
   if (slot.mine < 0) return;
-  if (way == 0)
+  if (choice == 0)
     name_and_hints(context, step, slot);
-  else if (way == 1)
+  else if (choice == 1)
     attributes(context, slot);
-  else if (way == 2)
+  else if (choice == 2)
     topology(context, slot);
   else
     CALL(context, Barrier, slot.h);

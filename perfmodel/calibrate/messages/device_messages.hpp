@@ -7,18 +7,18 @@
 #include "perfmodel/calibrate/device/device_plan.hpp"
 #include "perfmodel/calibrate/device/gpu_session.hpp"
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 
 /// True if the MPI library that this program is linked to reports that it accepts CUDA device memory, by
 /// MPIX_GPU_query_support (MPICH) or MPIX_Query_cuda_support (MPICH, Open MPI). False if it has neither function.
 bool mpi_takes_device_memory();
 
-class WireMeasurer {
+class MessageMeasurer {
  public:
   /// `pair`: two ranks, each with its own session, which must outlive the measurer. Throws if out of memory.
-  WireMeasurer(MPI_Comm pair, const GpuSession& session, double limit);
-  ~WireMeasurer();
-  WireMeasurer(const WireMeasurer&) = delete;
+  MessageMeasurer(MPI_Comm pair, const GpuSession& session, double limit);
+  ~MessageMeasurer();
+  MessageMeasurer(const MessageMeasurer&) = delete;
   /// Seconds, valid on rank 0; 0 if every sample was disturbed.
   double measure(const DevicePoint& point);
 
@@ -29,4 +29,4 @@ class WireMeasurer {
   cuda::Address memory_ = 0, other_ = 0;
 };
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "perfmodel/calibrate/messages/device_wire.hpp"
+#include "perfmodel/calibrate/messages/device_messages.hpp"
 
 #include <dlfcn.h>
 
@@ -8,7 +8,7 @@
 #include "base/variables.hpp"
 #include "perfmodel/calibrate/messages/pair.hpp"
 
-namespace bestride {
+namespace bestride::inline perfmodel {
 namespace {
 
 constexpr std::size_t largest = static_cast<std::size_t>(curve_bytes_at(curve_points - 1));
@@ -28,19 +28,19 @@ bool mpi_takes_device_memory() {
   return query && query() == 1;
 }
 
-WireMeasurer::WireMeasurer(MPI_Comm pair, const GpuSession& session, double limit)
+MessageMeasurer::MessageMeasurer(MPI_Comm pair, const GpuSession& session, double limit)
     : pair_(pair), driver_(session.device()->driver()), limit_(limit) {
   for (cuda::Address* address : {&memory_, &other_})
     if (const cuda::Code code = driver_.cuMemAlloc(address, largest))
       throw std::runtime_error(driver_.error("cuMemAlloc", code).text);
 }
 
-WireMeasurer::~WireMeasurer() {
+MessageMeasurer::~MessageMeasurer() {
   driver_.cuMemFree(memory_);
   driver_.cuMemFree(other_);
 }
 
-double WireMeasurer::measure(const DevicePoint& point) {
+double MessageMeasurer::measure(const DevicePoint& point) {
   const int bytes = static_cast<int>(point.bytes());
   const OneWay one_way(pair_, CallKind::send, point.distance, bytes, pointer(other_));
   const auto action = [&] {
@@ -51,4 +51,4 @@ double WireMeasurer::measure(const DevicePoint& point) {
   return time_actions(pair_, {action}, one_way.answered(), limit_)[0];
 }
 
-}  // namespace bestride
+}  // namespace bestride::inline perfmodel
