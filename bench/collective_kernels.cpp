@@ -106,18 +106,18 @@ void run_apply(benchmark::State& state, const Change& change, Isa isa) {
   finish(state);
 }
 
-enum class Way { quantise, dequantise, add };
+enum class CoderOperation { quantise, dequantise, add };
 
-void run_quantised(benchmark::State& state, Way way, NumberFormat format, CodeBits bits, Isa isa) {
+void run_quantised(benchmark::State& state, CoderOperation operation, NumberFormat format, CodeBits bits, Isa isa) {
   const std::int64_t count = size / number_bytes(format);
   Content codes(static_cast<std::size_t>(quantised_bytes(count, format, bits)));
   const Content source = numbers_of(format);
   Content numbers = source;
   quantise(source.data(), format, count, bits, codes.data());
   for (auto _ : state) {
-    if (way == Way::quantise)
+    if (operation == CoderOperation::quantise)
       quantise(source.data(), format, count, bits, codes.data(), isa);
-    else if (way == Way::dequantise)
+    else if (operation == CoderOperation::dequantise)
       dequantise(codes.data(), bits, count, format, numbers.data(), isa);
     else
       dequantise_add(codes.data(), bits, count, reinterpret_cast<float*>(numbers.data()), isa);
@@ -134,15 +134,15 @@ void register_all(Isa isa) {
                                  [=](benchmark::State& state) { run_apply(state, change, isa); });
   }
   constexpr const char* formats[] = {"float32", "float64", "float16", "bfloat16"};
-  for (const Way way : {Way::quantise, Way::dequantise, Way::add})
+  for (const CoderOperation operation : {CoderOperation::quantise, CoderOperation::dequantise, CoderOperation::add})
     for (int format = 0; format < 4; ++format)
       for (const CodeBits bits : {CodeBits::int4, CodeBits::int8}) {
-        if (way == Way::add && format != 0) continue;
-        constexpr const char* ways[] = {"quantise/", "dequantise/", "dequantise_add/"};
-        const std::string start =
-            std::string(ways[static_cast<int>(way)]) + formats[format] + (bits == CodeBits::int4 ? "/int4" : "/int8");
+        if (operation == CoderOperation::add && format != 0) continue;
+        constexpr const char* operations[] = {"quantise/", "dequantise/", "dequantise_add/"};
+        const std::string start = std::string(operations[static_cast<int>(operation)]) + formats[format] +
+                                  (bits == CodeBits::int4 ? "/int4" : "/int8");
         benchmark::RegisterBenchmark((start + end).c_str(), [=](benchmark::State& state) {
-          run_quantised(state, way, static_cast<NumberFormat>(format), bits, isa);
+          run_quantised(state, operation, static_cast<NumberFormat>(format), bits, isa);
         });
       }
 }

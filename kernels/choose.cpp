@@ -92,8 +92,8 @@ const Kernels& Choose::fastest(const Piece& piece, Direction direction) const {
   // If there are fewer columns than blocks per line, the columns are separate streams, and words in order read them
   // well (0.7x).
   if (piece.count * width >= 64 && transpose(piece).pack) return transpose(piece);
-  if (direction == packing && piece.stride == 2 * width && gather(piece).pack) return gather(piece);
-  if (direction == unpacking && paced(piece).unpack) return paced(piece);
+  if (direction == Direction::pack && piece.stride == 2 * width && gather(piece).pack) return gather(piece);
+  if (direction == Direction::unpack && paced(piece).unpack) return paced(piece);
   if (piece.group >= grouped_from && grouped(piece).pack) return grouped(piece);
   return plain(piece);
 }
@@ -101,12 +101,12 @@ const Kernels& Choose::fastest(const Piece& piece, Direction direction) const {
 namespace {
 
 void set(Step& step, const Kernels& kernels, Direction direction) {
-  step = {kernels.name, direction == packing ? kernels.pack : kernels.unpack};
+  step = {kernels.name, direction == Direction::pack ? kernels.pack : kernels.unpack};
 }
 
 /// Sets the step if the kernels have one for this direction.
 bool set_if(Step& step, const Kernels& kernels, Direction direction) {
-  if (!(direction == packing ? kernels.pack : kernels.unpack)) return false;
+  if (!(direction == Direction::pack ? kernels.pack : kernels.unpack)) return false;
   set(step, kernels, direction);
   return true;
 }
@@ -114,7 +114,7 @@ bool set_if(Step& step, const Kernels& kernels, Direction direction) {
 }  // namespace
 
 void Choose::strided(Op& op) const {
-  for (const Direction direction : {packing, unpacking}) {
+  for (const Direction direction : {Direction::pack, Direction::unpack}) {
     const Piece& piece = op.piece;
     Step& whole = op.whole[direction];
     Step& row = op.row[direction];
@@ -150,7 +150,7 @@ void Choose::strided(Op& op) const {
 }
 
 void Choose::record(Op& op) const {
-  for (const Direction direction : {packing, unpacking}) {
+  for (const Direction direction : {Direction::pack, Direction::unpack}) {
     const bool masked = table_.record.pack && op.piece.mask;
     const bool few = op.piece.rows * op.piece.count <= mask_up_to;
     const bool by_mask = masked && (few || family_ == KernelFamily::record);
@@ -172,12 +172,12 @@ void Choose::list(Op& op) const {
     kernels = &table_.list_overlap[log2(width) - 1];
   else if (!memcpy_is_better(width, op.size))
     kernels = &table_.list_wide;
-  for (const Direction direction : {packing, unpacking}) set(op.whole[direction], *kernels, direction);
+  for (const Direction direction : {Direction::pack, Direction::unpack}) set(op.whole[direction], *kernels, direction);
   op.row = op.whole;
   // A list sorted by width is no longer in order, so only whole rows can use it.
   if (!op.piece.sorted || family_ == KernelFamily::list) return;
-  set(op.whole[packing], table_.sorted_list, packing);
-  if (op.any_order) set(op.whole[unpacking], table_.sorted_list, unpacking);
+  set(op.whole[Direction::pack], table_.sorted_list, Direction::pack);
+  if (op.any_order) set(op.whole[Direction::unpack], table_.sorted_list, Direction::unpack);
 }
 
 }  // namespace bestride::inline kernels

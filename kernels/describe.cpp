@@ -13,9 +13,9 @@ std::string text(const Op& op) {
     if (op.parts.size() > shown) line += ", and " + std::to_string(op.parts.size() - shown) + " more";
     return line + "}";
   }
-  std::string line = op.whole[packing].name;
-  if (op.whole[packing].kernel && std::string(op.whole[unpacking].name) != line)
-    line += "+" + std::string(op.whole[unpacking].name);
+  std::string line = op.whole[Direction::pack].name;
+  if (op.whole[Direction::pack].kernel && std::string(op.whole[Direction::unpack].name) != line)
+    line += "+" + std::string(op.whole[Direction::unpack].name);
   if (op.piece.rows != 1) line += " " + std::to_string(op.piece.rows) + " x";
   line += " " + std::to_string(op.piece.count);
   if (!op.piece.lengths) line += " of " + std::to_string(op.piece.width) + " B";

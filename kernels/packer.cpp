@@ -47,8 +47,10 @@ struct Packer::Program {
 
   void set_runs() {
     const bool piece = op->kind == Op::Kind::piece;
-    pack = reference ? run_oracle<packing> : piece ? run_piece<packing> : run_whole<packing>;
-    unpack = reference ? run_oracle<unpacking> : piece ? run_piece<unpacking> : run_whole<unpacking>;
+    pack = reference ? run_oracle<Direction::pack> : piece ? run_piece<Direction::pack> : run_whole<Direction::pack>;
+    unpack = reference ? run_oracle<Direction::unpack>
+             : piece   ? run_piece<Direction::unpack>
+                       : run_whole<Direction::unpack>;
     if (streaming_op || stretches) pack = run_past_caches;
   }
 
@@ -69,16 +71,16 @@ struct Packer::Program {
   }
 
   void pack_range(Byte* packed, Byte* user, std::int64_t first, std::int64_t last) const {
-    if (reference) return run_reference<packing>(*node, packed, user, first, last);
+    if (reference) return run_reference<Direction::pack>(*node, packed, user, first, last);
     if (last - first >= streaming_from) {
       if (stretches) return run_streaming(*op, *stretches, packed, user, first, last);
-      if (streaming_op) return run_range<packing>(*streaming_op, packed, user, first, last);
+      if (streaming_op) return run_range<Direction::pack>(*streaming_op, packed, user, first, last);
     }
-    run_range<packing>(*op, packed, user, first, last);
+    run_range<Direction::pack>(*op, packed, user, first, last);
   }
   void unpack_range(Byte* packed, Byte* user, std::int64_t first, std::int64_t last) const {
-    if (reference) return run_reference<unpacking>(*node, packed, user, first, last);
-    run_range<unpacking>(*op, packed, user, first, last);
+    if (reference) return run_reference<Direction::unpack>(*node, packed, user, first, last);
+    run_range<Direction::unpack>(*op, packed, user, first, last);
   }
 
   Run pack;

@@ -6,7 +6,6 @@
 // The innermost one or two loops, records and block lists become pieces. The loops and sequences above them remain and
 // are walked recursively. Alternative considered: a flat list of (kernel, arguments) for every iteration, whose length
 // grows with the counts, not with the type.
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -14,16 +13,20 @@
 
 #include "datatype/layout.hpp"
 #include "kernels/cpu/kernel_table.hpp"
+#include "kernels/direction.hpp"
 #include "kernels/packer.hpp"
 
 namespace bestride::inline kernels {
-
-enum Direction : int { packing = 0, unpacking = 1 };
 
 /// A chosen kernel and its name.
 struct Step {
   const char* name = nullptr;
   Kernel kernel = nullptr;
+};
+struct Steps {
+  Step pack, unpack;
+  Step& operator[](Direction direction) noexcept { return direction == Direction::pack ? pack : unpack; }
+  const Step& operator[](Direction direction) const noexcept { return direction == Direction::pack ? pack : unpack; }
 };
 
 struct Op {
@@ -37,10 +40,10 @@ struct Op {
   Kind kind = Kind::piece;
   std::int64_t size = 0;  ///< packed bytes
 
-  // piece: kernels for whole rows and for a part of one row; both indexed by Direction
+  // piece: kernels for whole rows and for a part of one row
   Piece piece;
-  std::array<Step, 2> whole;
-  std::array<Step, 2> row;
+  Steps whole;
+  Steps row;
   const std::int64_t* starts = nullptr;  ///< mixed list: packed position of each unit in its row
 
   // loop

@@ -16,7 +16,7 @@ void run_reference(const Node& node, Byte* packed, Byte* user, std::int64_t firs
     const std::int64_t to = std::min(last, start + length);
     if (from < to) {
       Byte* at = user + offset + (from - start);
-      if constexpr (direction == packing)
+      if constexpr (direction == Direction::pack)
         std::memcpy(packed + (from - first), at, static_cast<std::size_t>(to - from));
       else
         std::memcpy(at, packed + (from - first), static_cast<std::size_t>(to - from));
@@ -26,7 +26,7 @@ void run_reference(const Node& node, Byte* packed, Byte* user, std::int64_t firs
   });
 }
 
-template void run_reference<packing>(const Node&, Byte*, Byte*, std::int64_t, std::int64_t) noexcept;
-template void run_reference<unpacking>(const Node&, Byte*, Byte*, std::int64_t, std::int64_t) noexcept;
+template void run_reference<Direction::pack>(const Node&, Byte*, Byte*, std::int64_t, std::int64_t) noexcept;
+template void run_reference<Direction::unpack>(const Node&, Byte*, Byte*, std::int64_t, std::int64_t) noexcept;
 
 }  // namespace bestride::inline kernels

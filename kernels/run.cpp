@@ -10,7 +10,7 @@ namespace {
 
 template <Direction direction>
 void copy(Byte* packed, Byte* user, std::int64_t size) noexcept {
-  if constexpr (direction == packing)
+  if constexpr (direction == Direction::pack)
     std::memcpy(packed, user, static_cast<std::size_t>(size));
   else
     std::memcpy(user, packed, static_cast<std::size_t>(size));
@@ -174,9 +174,9 @@ void run_range(const Op& op, Byte* packed, Byte* user, std::int64_t first, std::
   }
 }
 
-template void run<packing>(const Op&, Byte*, Byte*) noexcept;
-template void run<unpacking>(const Op&, Byte*, Byte*) noexcept;
-template void run_range<packing>(const Op&, Byte*, Byte*, std::int64_t, std::int64_t) noexcept;
-template void run_range<unpacking>(const Op&, Byte*, Byte*, std::int64_t, std::int64_t) noexcept;
+template void run<Direction::pack>(const Op&, Byte*, Byte*) noexcept;
+template void run<Direction::unpack>(const Op&, Byte*, Byte*) noexcept;
+template void run_range<Direction::pack>(const Op&, Byte*, Byte*, std::int64_t, std::int64_t) noexcept;
+template void run_range<Direction::unpack>(const Op&, Byte*, Byte*, std::int64_t, std::int64_t) noexcept;
 
 }  // namespace bestride::inline kernels

@@ -21,7 +21,7 @@ void run_streaming(const Op& op, const KernelTable& table, Byte* packed, Byte* u
   std::int64_t size = stretch - static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(packed) & 63);
   while (first < last) {
     size = std::min(size, last - first);
-    run_range<packing>(op, buffer, user, first, first + size);
+    run_range<Direction::pack>(op, buffer, user, first, first + size);
     table.stream(packed, buffer, size);
     packed += size;
     first += size;
@@ -38,7 +38,7 @@ bool has_streaming_kernels(const Op& op) {
                          [](const Op::Part& part) { return has_streaming_kernels(*part.op); });
     case Op::Kind::piece: break;
   }
-  return std::string_view(op.whole[packing].name).substr(0, 9) == "streaming";
+  return std::string_view(op.whole[Direction::pack].name).substr(0, 9) == "streaming";
 }
 
 }  // namespace bestride::inline kernels

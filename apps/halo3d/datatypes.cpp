@@ -43,14 +43,14 @@ MPI_Aint offset_of(const Field& field, const Triple& cell, MPI_Aint cell_bytes) 
   return ((MPI_Aint(cell[0]) * extents[1] + cell[1]) * extents[2] + cell[2]) * cell_bytes;
 }
 
-Place as_subarray(const Field& field, const Region& region, const Part& part) {
+FaceType as_subarray(const Field& field, const Region& region, const Part& part) {
   MPI_Datatype made = MPI_DATATYPE_NULL;
   MPI_Type_create_subarray(3, field.extents().data(), region.size.data(), region.start.data(), MPI_ORDER_C,
                            part.cell.get(), &made);
   return {part.base, 0, Datatype(made)};
 }
 
-Place as_vector(const Field& field, const Region& region, const Part& part) {
+FaceType as_vector(const Field& field, const Region& region, const Part& part) {
   MPI_Datatype plane = MPI_DATATYPE_NULL, box = MPI_DATATYPE_NULL;
   MPI_Type_vector(region.size[1], region.size[2], field.extents()[2], part.cell.get(), &plane);
   const Datatype owned(plane);
@@ -58,7 +58,7 @@ Place as_vector(const Field& field, const Region& region, const Part& part) {
   return {part.base, offset_of(field, region.start, part.cell_bytes), Datatype(box)};
 }
 
-Place as_hindexed(const Field& field, const Region& region, const Part& part) {
+FaceType as_hindexed(const Field& field, const Region& region, const Part& part) {
   std::vector<int> lengths;
   std::vector<MPI_Aint> displacements;
   for (int z = 0; z < region.size[0]; ++z)
@@ -71,19 +71,19 @@ Place as_hindexed(const Field& field, const Region& region, const Part& part) {
   return {part.base, offset_of(field, region.start, part.cell_bytes), Datatype(made)};
 }
 
-Place join(const std::vector<Place>& places) {
+FaceType join(const std::vector<FaceType>& faces) {
   std::vector<MPI_Aint> addresses;
   std::vector<MPI_Datatype> types;
-  for (const Place& place : places) {
-    addresses.push_back(place.absolute());
-    types.push_back(place.type.get());
+  for (const FaceType& face : faces) {
+    addresses.push_back(face.absolute());
+    types.push_back(face.type.get());
   }
   return {MPI_BOTTOM, 0, struct_of(addresses, types)};
 }
 
 }  // namespace
 
-MPI_Aint Place::absolute() const {
+MPI_Aint FaceType::absolute() const {
   MPI_Aint address = 0;
   if (base != MPI_BOTTOM) MPI_Get_address(this->address(), &address);
   return address;
@@ -96,22 +96,22 @@ Datatype struct_of(const std::vector<MPI_Aint>& displacements, const std::vector
   return Datatype(made);
 }
 
-std::vector<Place> places_of(Field& field, const Region& region, const Options& options) {
-  std::vector<Place> places;
+std::vector<FaceType> face_types_of(Field& field, const Region& region, const Options& options) {
+  std::vector<FaceType> faces;
   for (const Part& part : parts_of(field, options)) {
     switch (options.spelling) {
-      case Spelling::subarray: places.push_back(as_subarray(field, region, part)); break;
-      case Spelling::vector: places.push_back(as_vector(field, region, part)); break;
-      case Spelling::hindexed: places.push_back(as_hindexed(field, region, part)); break;
+      case Spelling::subarray: faces.push_back(as_subarray(field, region, part)); break;
+      case Spelling::vector: faces.push_back(as_vector(field, region, part)); break;
+      case Spelling::hindexed: faces.push_back(as_hindexed(field, region, part)); break;
     }
   }
-  if (options.messages == Messages::joined && places.size() > 1) {
-    Place joined = join(places);
-    places.clear();
-    places.push_back(std::move(joined));
+  if (options.messages == Messages::joined && faces.size() > 1) {
+    FaceType joined = join(faces);
+    faces.clear();
+    faces.push_back(std::move(joined));
   }
-  for (Place& place : places) place.type.commit();
-  return places;
+  for (FaceType& face : faces) face.type.commit();
+  return faces;
 }
 
 }  // namespace halo3d

@@ -29,7 +29,7 @@ class Datatype {
 };
 
 /// The cells of one region in one array, or in all arrays at once (base MPI_BOTTOM).
-struct Place {
+struct FaceType {
   void* base;
   MPI_Aint displacement;  ///< bytes from base
   Datatype type;          ///< committed
@@ -41,7 +41,7 @@ struct Place {
 /// A struct with one element of each type at these displacements; not committed.
 Datatype struct_of(const std::vector<MPI_Aint>& displacements, const std::vector<MPI_Datatype>& types);
 
-/// One place per message to a neighbour: one in total (Messages::joined) or one per exchanged quantity.
-std::vector<Place> places_of(Field& field, const Region& region, const Options& options);
+/// One type per message to a neighbour: one in total (Messages::joined) or one per exchanged quantity.
+std::vector<FaceType> face_types_of(Field& field, const Region& region, const Options& options);
 
 }  // namespace halo3d

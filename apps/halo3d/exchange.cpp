@@ -83,8 +83,8 @@ class Persistent : public PointToPoint {
 std::vector<Channel> channels_of(const Grid& grid, Field& field, const Options& options) {
   std::vector<Channel> channels;
   for (const Triple& direction : directions(options.neighbours)) {
-    auto sends = places_of(field, field.inner_edge(direction), options);
-    auto receives = places_of(field, field.halo(opposite(direction)), options);
+    auto sends = face_types_of(field, field.inner_edge(direction), options);
+    auto receives = face_types_of(field, field.halo(opposite(direction)), options);
     for (std::size_t part = 0; part < sends.size(); ++part)
       channels.push_back({direction, int(channels.size()), int(part), grid.neighbour(direction), std::move(sends[part]),
                           grid.neighbour(opposite(direction)), std::move(receives[part])});

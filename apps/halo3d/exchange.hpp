@@ -16,9 +16,9 @@ struct Channel {
   int tag;
   int part;  ///< index among the messages to the same neighbour
   int to;
-  Place send;
+  FaceType send;
   int from;
-  Place receive;
+  FaceType receive;
 };
 
 /// All channels of the exchange; the parts of a direction are adjacent. Creates and commits the types.

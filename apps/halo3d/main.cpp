@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <exception>
 
+#include "apps/common/text.hpp"
 #include "gpu.hpp"
 #include "report.hpp"
 #include "sweep.hpp"
@@ -20,8 +21,8 @@ int run_one(const Options& options, int rank) {
   const CaseResult result = run_case(options, Grid(MPI_COMM_WORLD, options.grid, options.periodic));
   if (!result.first_wrong.empty()) std::fprintf(stderr, "halo3d: %s\n", result.first_wrong.c_str());
   if (rank == 0) {
-    if (options.json != "-") write_text("-", as_text(options, result));
-    if (!options.json.empty() && !write_text(options.json, as_json(options, result)))
+    if (options.json != "-") apps::write_text("-", as_text(options, result));
+    if (!options.json.empty() && !apps::write_text(options.json, as_json(options, result)))
       std::fprintf(stderr, "halo3d: cannot write %s\n", options.json.c_str());
   }
   return result.wrong ? wrong_values : good;
@@ -57,7 +58,7 @@ int run(const std::vector<std::string>& arguments) {
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   Parsed parsed = parse(arguments);
   if (parsed.options && parsed.options->help) {
-    if (rank == 0) write_text("-", usage());
+    if (rank == 0) apps::write_text("-", usage());
     return good;
   }
   if (parsed.options && !parsed.options->sweep) parsed.error = validate(*parsed.options, ranks);

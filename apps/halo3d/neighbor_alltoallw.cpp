@@ -57,9 +57,9 @@ bool has_rank_twice(const Grid& grid) {
 /// MPI_PROC_NULL and stays in the list.
 std::unique_ptr<Exchange> on_cartesian(const Grid& grid, const std::vector<Channel>& channels, int parts) {
   std::vector<Call> calls(parts);
-  const auto add = [](Side& side, int rank, const Place& place) {
-    side.base = place.base;
-    side.add(rank, place.displacement, place.type.get());
+  const auto add = [](Side& side, int rank, const FaceType& face) {
+    side.base = face.base;
+    side.add(rank, face.displacement, face.type.get());
   };
   for (int dimension = 0; dimension < 3; ++dimension)
     for (const int step : {-1, 1}) {
@@ -73,22 +73,22 @@ std::unique_ptr<Exchange> on_cartesian(const Grid& grid, const std::vector<Chann
   return std::make_unique<NeighborAlltoallw>(grid.communicator(), false, std::move(calls), std::vector<Datatype>());
 }
 
-/// Adds `place` to the data sent to (or received from) `rank`, all in absolute addresses.
-void gather(std::map<int, std::vector<const Place*>>& by_rank, int rank, const Place& place) {
-  if (rank != MPI_PROC_NULL) by_rank[rank].push_back(&place);
+/// Adds `face` to the data sent to (or received from) `rank`, all in absolute addresses.
+void gather(std::map<int, std::vector<const FaceType*>>& by_rank, int rank, const FaceType& face) {
+  if (rank != MPI_PROC_NULL) by_rank[rank].push_back(&face);
 }
 
-Side side_of(const std::map<int, std::vector<const Place*>>& by_rank, std::vector<Datatype>& joined) {
+Side side_of(const std::map<int, std::vector<const FaceType*>>& by_rank, std::vector<Datatype>& joined) {
   Side side;
   side.base = MPI_BOTTOM;
-  for (const auto& [rank, places] : by_rank) {
+  for (const auto& [rank, faces] : by_rank) {
     std::vector<MPI_Aint> addresses;
     std::vector<MPI_Datatype> types;
-    for (const Place* place : places) {
-      addresses.push_back(place->absolute());
-      types.push_back(place->type.get());
+    for (const FaceType* face : faces) {
+      addresses.push_back(face->absolute());
+      types.push_back(face->type.get());
     }
-    if (places.size() == 1) {
+    if (faces.size() == 1) {
       side.add(rank, addresses[0], types[0]);
       continue;
     }
@@ -106,7 +106,7 @@ std::unique_ptr<Exchange> on_graph(const Grid& grid, const std::vector<Channel>&
   std::vector<Call> calls(parts);
   std::vector<Datatype> joined;
   for (int part = 0; part < parts; ++part) {
-    std::map<int, std::vector<const Place*>> sends, receives;
+    std::map<int, std::vector<const FaceType*>> sends, receives;
     for (const Channel& channel : channels) {
       if (channel.part != part) continue;
       gather(sends, channel.to, channel.send);

@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "options.hpp"
 
-#include <charconv>
 #include <cstdio>
-#include <functional>
-#include <map>
+
+#include "apps/common/command_line.hpp"
 
 namespace halo3d {
 namespace {
 
-template <class Enum>
-struct Named {
-  Enum value;
-  const char* name;
-};
+using namespace command_line;
+
 constexpr Named<Method> methods[] = {{Method::isend_waitall, "isend-waitall"},
                                      {Method::isend_waitany, "isend-waitany"},
                                      {Method::sendrecv, "sendrecv"},
@@ -24,41 +20,6 @@ constexpr Named<Spelling> spellings[] = {
 constexpr Named<Element> elements[] = {{Element::float32, "float"}, {Element::float64, "double"}};
 constexpr Named<Storage> storages[] = {{Storage::separate, "separate"}, {Storage::interleaved, "interleaved"}};
 constexpr Named<Messages> messagings[] = {{Messages::joined, "joined"}, {Messages::separate, "separate"}};
-
-template <class Enum, std::size_t count>
-const char* find_name(const Named<Enum> (&table)[count], Enum value) {
-  for (const auto& entry : table)
-    if (entry.value == value) return entry.name;
-  return "?";
-}
-
-/// Parses the text of a value. Returns a description of acceptable values if it is invalid, or an empty string.
-using Setter = std::function<std::string(const std::string&)>;
-
-template <class Enum, std::size_t count>
-Setter one_of(Enum& target, const Named<Enum> (&table)[count]) {
-  return [&](const std::string& text) {
-    std::string choices;
-    for (const auto& entry : table) {
-      if (text == entry.name) return target = entry.value, std::string();
-      choices += (choices.empty() ? "" : ", ") + std::string(entry.name);
-    }
-    return "one of " + choices;
-  };
-}
-
-bool read_whole(const std::string& text, int& number) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size();
-}
-
-Setter whole(int& target, int least, int most) {
-  return [&target, least, most](const std::string& text) {
-    int number = 0;
-    if (read_whole(text, number) && number >= least && number <= most) return target = number, std::string();
-    return "a whole number from " + std::to_string(least) + " to " + std::to_string(most);
-  };
-}
 
 Setter neighbour_count(int& target) {
   return [&target](const std::string& text) {
@@ -79,17 +40,11 @@ Setter rank_grid(Triple& target) {
   };
 }
 
-Setter any_text(std::string& target) {
-  return [&target](const std::string& text) {
-    return target = text, std::string(text.empty() ? "a file name, or -" : "");
-  };
-}
-
 }  // namespace
 
 Parsed parse(const std::vector<std::string>& arguments) {
   Options options;
-  const std::map<std::string, Setter> valued = {
+  const command_line::Valued valued = {
       {"--nx", whole(options.cells[2], 1, 1 << 20)},
       {"--ny", whole(options.cells[1], 1, 1 << 20)},
       {"--nz", whole(options.cells[0], 1, 1 << 20)},
@@ -106,9 +61,9 @@ Parsed parse(const std::vector<std::string>& arguments) {
       {"--method", one_of(options.method, methods)},
       {"--spelling", one_of(options.spelling, spellings)},
       {"--neighbours", neighbour_count(options.neighbours)},
-      {"--json", any_text(options.json)},
+      {"--json", file_name(options.json)},
   };
-  const std::map<std::string, std::function<void()>> bare = {
+  const command_line::Flags flags = {
       {"--periodic", [&] { options.periodic = true; }},
       {"--open", [&] { options.periodic = false; }},
       {"--device", [&] { options.device = true; }},
@@ -117,22 +72,7 @@ Parsed parse(const std::vector<std::string>& arguments) {
       {"--help", [&] { options.help = true; }},
       {"-h", [&] { options.help = true; }},
   };
-  for (std::size_t at = 0; at < arguments.size(); ++at) {
-    std::string key = arguments[at];
-    if (const auto found = bare.find(key); found != bare.end()) {
-      found->second();
-      continue;
-    }
-    const auto equals = key.find('=');
-    std::optional<std::string> value;
-    if (equals != std::string::npos) value = key.substr(equals + 1), key = key.substr(0, equals);
-    const auto found = valued.find(key);
-    if (found == valued.end()) return {{}, "there is no option '" + arguments[at] + "' (--help lists them)"};
-    if (!value && ++at < arguments.size()) value = arguments[at];
-    if (!value) return {{}, key + " wants a value"};
-    if (const auto wanted = found->second(*value); !wanted.empty())
-      return {{}, key + " wants " + wanted + ", not '" + *value + "'"};
-  }
+  if (std::string problem = command_line::parse(arguments, valued, flags); !problem.empty()) return {{}, problem};
   return {options, ""};
 }
 
@@ -176,10 +116,10 @@ std::string usage() {
          "  --damage N                spoil N received cells after each exchange, to see the check find them\n";
 }
 
-const char* name_of(Method value) { return find_name(methods, value); }
-const char* name_of(Spelling value) { return find_name(spellings, value); }
-const char* name_of(Element value) { return find_name(elements, value); }
-const char* name_of(Storage value) { return find_name(storages, value); }
-const char* name_of(Messages value) { return find_name(messagings, value); }
+const char* name_of(Method value) { return name_in(methods, value); }
+const char* name_of(Spelling value) { return name_in(spellings, value); }
+const char* name_of(Element value) { return name_in(elements, value); }
+const char* name_of(Storage value) { return name_in(storages, value); }
+const char* name_of(Messages value) { return name_in(messagings, value); }
 
 }  // namespace halo3d

@@ -1,22 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report.hpp"
 
-#include <cstdarg>
-#include <cstdio>
+#include "apps/common/text.hpp"
 
 #include "gpu.hpp"
 
 namespace halo3d {
 namespace {
 
-__attribute__((format(printf, 1, 2))) std::string format(const char* pattern, ...) {
-  char buffer[512];
-  va_list arguments;
-  va_start(arguments, pattern);
-  std::vsnprintf(buffer, sizeof buffer, pattern, arguments);
-  va_end(arguments);
-  return buffer;
-}
+using apps::format;
 
 double gigabytes_per_second(const CaseResult& result) { return double(result.bytes_sent) / result.median_s() / 1e9; }
 
@@ -79,13 +71,6 @@ std::string as_json(const Options& options, const CaseResult& result) {
   for (std::size_t at = 0; at < result.exchange_s.size(); ++at)
     text += format("%s%.3f", at ? ", " : "", result.exchange_s[at] * 1e6);
   return text + "]\n}\n";
-}
-
-bool write_text(const std::string& path, const std::string& text) {
-  std::FILE* file = path == "-" ? stdout : std::fopen(path.c_str(), "w");
-  if (!file) return false;
-  const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  return (file == stdout ? std::fflush(file) : std::fclose(file)) == 0 && written;
 }
 
 }  // namespace halo3d

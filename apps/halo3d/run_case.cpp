@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/median.hpp"
 #include "exchange.hpp"
 #include "pattern.hpp"
 
@@ -43,12 +44,7 @@ void combine(CaseResult& result, MPI_Comm communicator) {
 
 }  // namespace
 
-double CaseResult::median_s() const {
-  std::vector<double> sorted = exchange_s;
-  std::sort(sorted.begin(), sorted.end());
-  const std::size_t middle = sorted.size() / 2;
-  return sorted.size() % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
-}
+double CaseResult::median_s() const { return bestride::median_of(exchange_s); }
 
 double CaseResult::minimum_s() const { return *std::min_element(exchange_s.begin(), exchange_s.end()); }
 

@@ -29,7 +29,7 @@ class Complaints(unittest.TestCase):
         self.complains("--hidden wants a whole number from 4 to 16384, not '2x'", "--hidden", "2x")
         self.complains("--type wants one of bf16, float32, not 'int8'", "--type=int8")
         self.complains("--form wants one of blocking, nonblocking, persistent, not 'lazy'", "--form", "lazy")
-        self.complains("--rate wants a number between 0 and 1, not '2'", "--rate", "2")
+        self.complains("--rate wants a number from 1e-09 to 1, not '2'", "--rate", "2")
         self.complains("--damage is only seen with --verify", "--damage", "1")
 
     def test_a_share_that_one_call_cannot_take(self):

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <exception>
 
+#include "apps/common/text.hpp"
 #include "report.hpp"
 
 namespace {
@@ -20,7 +21,7 @@ int run(const std::vector<std::string>& arguments) {
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   Parsed parsed = parse(arguments);
   if (parsed.options && parsed.options->help) {
-    if (rank == 0) write_text("-", usage());
+    if (rank == 0) apps::write_text("-", usage());
     return good;
   }
   std::vector<Unit> units;
@@ -36,8 +37,8 @@ int run(const std::vector<std::string>& arguments) {
   if (!comparison.first_wrong.empty()) std::fprintf(stderr, "zero_step: %s\n", comparison.first_wrong.c_str());
   const Summary summary = summarize(units, outcome, comparison);
   if (rank == 0) {
-    if (options.json != "-") write_text("-", as_text(options, summary));
-    if (!options.json.empty() && !write_text(options.json, as_json(options, summary)))
+    if (options.json != "-") apps::write_text("-", as_text(options, summary));
+    if (!options.json.empty() && !apps::write_text(options.json, as_json(options, summary)))
       std::fprintf(stderr, "zero_step: cannot write %s\n", options.json.c_str());
   }
   return summary.comparison.wrong ? wrong_values : good;

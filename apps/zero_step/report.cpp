@@ -4,27 +4,13 @@
 #include <mpi.h>
 
 #include <algorithm>
-#include <cstdarg>
-#include <cstdio>
+
+#include "apps/common/text.hpp"
+#include "base/median.hpp"
 
 namespace zero_step {
-namespace {
 
-__attribute__((format(printf, 1, 2))) std::string format(const char* pattern, ...) {
-  char buffer[512];
-  va_list arguments;
-  va_start(arguments, pattern);
-  std::vsnprintf(buffer, sizeof buffer, pattern, arguments);
-  va_end(arguments);
-  return buffer;
-}
-
-double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + std::ptrdiff_t(values.size() / 2), values.end());
-  return values[values.size() / 2];
-}
-
-}  // namespace
+using apps::format;
 
 Summary summarize(const std::vector<Unit>& units, const Outcome& outcome, const Comparison& comparison) {
   Summary summary;
@@ -52,7 +38,7 @@ std::string as_text(const Options& options, const Summary& summary) {
              options.layers, options.hidden, summary.parameters, name_of(options.element), summary.units, summary.ranks,
              name_of(options.form), options.exact ? ", exact sums" : "");
   text += format("  %d steps of %d micro-batches, %.3f ms a step (median); of all steps, slowest rank:\n",
-                 options.steps, options.micro, median(summary.step_s) * 1e3);
+                 options.steps, options.micro, bestride::median_of(summary.step_s) * 1e3);
   for (int phase = 0; phase < phase_count; ++phase) {
     const PhaseTotal& total = summary.phases[phase];
     text += format("  %-16s %12.3f ms", name_of(Phase(phase)), total.seconds * 1e3);
@@ -88,13 +74,6 @@ std::string as_json(const Options& options, const Summary& summary) {
                  options.verify ? "true" : "false", summary.comparison.values, summary.comparison.activations,
                  summary.comparison.wrong);
   return text;
-}
-
-bool write_text(const std::string& path, const std::string& text) {
-  std::FILE* const file = path == "-" ? stdout : std::fopen(path.c_str(), "w");
-  if (!file) return false;
-  const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  return (file == stdout ? std::fflush(file) : std::fclose(file)) == 0 && written;
 }
 
 }  // namespace zero_step

@@ -22,7 +22,5 @@ Summary summarize(const std::vector<Unit>& units, const Outcome& outcome, const 
 
 std::string as_text(const Options& options, const Summary& summary);
 std::string as_json(const Options& options, const Summary& summary);
-/// Writes to a file, or to standard output for "-". Returns false if the file cannot be written.
-bool write_text(const std::string& path, const std::string& text);
 
 }  // namespace zero_step

@@ -50,11 +50,12 @@ void compare(const Bench& bench, const std::string& name, const std::string& ker
   const bool right = bench.right(small) && same<Shape>(bench, kernel + "_pack", small);
   const int places = bench.places(layout->high(), layout->size());
   for (const Direction direction : {Direction::pack, Direction::unpack}) {
-    const std::string way = direction == Direction::pack ? "pack" : "unpack";
-    const std::vector<double> took = bench.medians({bench.in_turn(bench.batches(layout, direction)),
-                                                    by_hand_in_turn<Shape>(bench, kernel + "_" + way, layout, places)});
+    const std::string suffix = direction == Direction::pack ? "pack" : "unpack";
+    const std::vector<double> took =
+        bench.medians({bench.in_turn(bench.batches(layout, direction)),
+                       by_hand_in_turn<Shape>(bench, kernel + "_" + suffix, layout, places)});
     bench.results().add({"by hand over ours",
-                         name + ", " + way,
+                         name + ", " + suffix,
                          took[1] / took[0],
                          1,
                          true,

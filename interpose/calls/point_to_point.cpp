@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Blocking sends and receives: prepare the endpoints, make the call, complete the endpoints.
 #include <cstddef>
-#include <optional>
 #include <type_traits>
 
 #include "interpose/calls/entry.hpp"
@@ -46,48 +45,54 @@ template <>
 constexpr bool is_persistent_form<&Calls::Recv_c> = true;
 #endif
 
-/// nullopt if the call may wait in the library. If an error handler throws, the persistent request is not freed: MPICH
-/// 4.0.2 holds a lock then, and freeing the request would hang.
+template <auto slot>
+constexpr bool has_nonblocking_entry = !std::is_same_v<decltype(nonblocking_entry<slot>), const std::nullptr_t>;
+
+/// Makes the call while collectives are pending. Not inlined, so that the usual path needs no stack frame for it. If an
+/// error handler throws, the persistent request is not freed: MPICH 4.0.2 holds a lock then, and freeing the request
+/// would hang.
 template <auto slot, class... Arguments>
-std::optional<int> poll_nonblocking_form(MPI_Status* status, Arguments... arguments) {
-  if constexpr (!std::is_same_v<decltype(nonblocking_entry<slot>), const std::nullptr_t>)
-    if (any_collective_pending()) [[unlikely]] {
-      MPI_Request request = MPI_REQUEST_NULL;
-      int error = nonblocking_entry<slot>(arguments..., &request);
-      if (is_persistent_form<slot> && error == MPI_SUCCESS) error = bestride_entry_Start(&request);
-      if (error == MPI_SUCCESS) error = bestride_entry_Wait(&request, status);
-      if (is_persistent_form<slot> && request != MPI_REQUEST_NULL) bestride_entry_Request_free(&request);
-      return error;
-    }
-  return std::nullopt;
+[[gnu::noinline, gnu::cold]] int poll_nonblocking_form(MPI_Status* status, Arguments... arguments) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  int error = nonblocking_entry<slot>(arguments..., &request);
+  if (is_persistent_form<slot> && error == MPI_SUCCESS) error = bestride_entry_Start(&request);
+  if (error == MPI_SUCCESS) error = bestride_entry_Wait(&request, status);
+  if (is_persistent_form<slot> && request != MPI_REQUEST_NULL) bestride_entry_Request_free(&request);
+  return error;
+}
+
+template <auto slot, class Count>
+[[gnu::noinline]] int send_by_endpoint(CallId id, const void* buffer, Count count, TypeEntry* entry, MPI_Datatype type,
+                                       int peer, int tag, MPI_Comm comm) {
+  const Stopwatch watch(reporting());
+  SendEndpoint out;
+  if (out.prepare(buffer, count, entry, peer, comm, largest_count<Count>, blocks_alone)) {
+    out.fill();
+    buffer = out.buffer();
+    count = static_cast<Count>(out.count());
+    type = out.type();
+  }
+  if (out.failed()) [[unlikely]]
+    return out.raise_error();
+  const int error = (next.*slot)(buffer, count, type, peer, tag, comm);
+  if (error == MPI_SUCCESS) runtime().comms.add_valid(comm);
+  if (reporting()) [[unlikely]]
+    record(id, out, watch.seconds());
+  return error;
 }
 
 template <auto slot, class Count>
 int send(CallId id, const void* buffer, Count count, MPI_Datatype type, int peer, int tag, MPI_Comm comm) {
-  if (const auto done = poll_nonblocking_form<slot>(MPI_STATUS_IGNORE, buffer, count, type, peer, tag, comm))
-    return *done;
+  if constexpr (has_nonblocking_entry<slot>)
+    if (any_collective_pending()) [[unlikely]]
+      return poll_nonblocking_form<slot>(MPI_STATUS_IGNORE, buffer, count, type, peer, tag, comm);
   TypeEntry* entry = find_candidate(type, count, CallKind::send, peer, comm);
   if (!entry) [[likely]] {
     if (reporting()) [[unlikely]]
       record_forwarded(id, count, type);
     return (next.*slot)(buffer, count, type, peer, tag, comm);
   }
-  const Stopwatch watch(reporting());
-  SendEndpoint out;
-  int error;
-  const bool ours = out.prepare(buffer, count, entry, peer, comm, largest_count<Count>, blocks_alone);
-  if (ours) out.fill();
-  if (out.failed()) [[unlikely]]
-    return out.raise_error();
-  if (ours) {
-    error = (next.*slot)(out.buffer(), static_cast<Count>(out.count()), out.type(), peer, tag, comm);
-  } else {
-    error = (next.*slot)(buffer, count, type, peer, tag, comm);
-  }
-  if (error == MPI_SUCCESS) runtime().comms.add_valid(comm);
-  if (reporting()) [[unlikely]]
-    record(id, out, watch.seconds());
-  return error;
+  return send_by_endpoint<slot>(id, buffer, count, entry, type, peer, tag, comm);
 }
 
 /// MPI_Recv and MPI_Mrecv differ only in how they name the message: `call` makes the call with (buffer, count, type,
@@ -121,8 +126,8 @@ int recv(CallId id, void* buffer, Count count, MPI_Datatype type, int peer, int 
          MPI_Status* status) {
   // A receive from MPI_PROC_NULL does not wait. MPICH 4.0.2 does not fill in the status of MPI_Irecv from MPI_PROC_NULL
   // (measured).
-  if (peer != MPI_PROC_NULL)
-    if (const auto done = poll_nonblocking_form<slot>(status, buffer, count, type, peer, tag, comm)) return *done;
+  if (any_collective_pending() && peer != MPI_PROC_NULL) [[unlikely]]
+    return poll_nonblocking_form<slot>(status, buffer, count, type, peer, tag, comm);
   TypeEntry* entry = find_candidate(type, count, CallKind::receive, peer, comm);
   if (!entry) [[likely]] {
     if (reporting()) [[unlikely]]
@@ -136,8 +141,8 @@ int recv(CallId id, void* buffer, Count count, MPI_Datatype type, int peer, int 
 
 template <Calls& via, auto slot, class Count>
 int mrecv(CallId id, void* buffer, Count count, MPI_Datatype type, MPI_Message* message, MPI_Status* status) {
-  if (message && *message != MPI_MESSAGE_NO_PROC)
-    if (const auto done = poll_nonblocking_form<slot>(status, buffer, count, type, message)) return *done;
+  if (any_collective_pending() && message && *message != MPI_MESSAGE_NO_PROC) [[unlikely]]
+    return poll_nonblocking_form<slot>(status, buffer, count, type, message);
   TypeEntry* entry = find_candidate(type, count, CallKind::receive, MPI_ANY_SOURCE, MPI_COMM_NULL);
   if (!entry) [[likely]] {
     if (reporting()) [[unlikely]]

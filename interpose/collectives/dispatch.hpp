@@ -60,9 +60,19 @@ bool has_request(Tail... tail) noexcept {
   return blocking<Tail...> || request_of(tail...);
 }
 
-/// A persistent collective has a queue of its own.
+inline bool valid_root(const CommEntry& entry, int root) noexcept { return root >= 0 && root < entry.size(); }
+
+/// Packed bytes of `count` elements; -1: the type is not known, or `count` is negative or too large.
+inline std::int64_t packed_bytes(const ElementSize& element, std::int64_t count) noexcept {
+  std::int64_t bytes = 0;
+  return element.packed < 0 || count < 0 || __builtin_mul_overflow(element.packed, count, &bytes) ? -1 : bytes;
+}
+
+/// As route(). A persistent collective has a queue of its own.
 template <class... Tail>
-Route with_persistent_queue(Route to, MPI_Comm comm, CommEntry& entry) noexcept {
+Route route_call(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t bytes, bool may_test,
+                 LibraryForm* left) noexcept {
+  Route to = route(entry, what, bytes, blocking<Tail...>, may_test, left);
   if constexpr (persistent<Tail...>)
     if (to.queue) to.queue = (to.owner = make_persistent_queue(comm, entry)).get();
   return to;
@@ -169,18 +179,13 @@ std::optional<int> dispatch_allgather(const char* call, LibraryForm* left, const
   if (bytes <= 0 || no_buffer(in.buffer, in.type)) return std::nullopt;
   // This rank sends as many bytes as its block has; if not, MPI reports it.
   if (!in_place) {
-    const ElementSize sent = element_size(out.type);
-    std::int64_t own = 0;
-    if (sent.packed < 0 || out.count < 0 || __builtin_mul_overflow(sent.packed, std::int64_t{out.count}, &own))
-      return std::nullopt;
+    const std::int64_t own = packed_bytes(element_size(out.type), out.count);
     if (own != block_bytes(in, element.packed, entry->rank()) || (own > 0 && no_buffer(out.buffer, out.type)))
       return std::nullopt;
     if (same_place(out, in, element, entry->rank())) return std::nullopt;
   }
-  const Route to =
-      with_persistent_queue<Tail...>(route(*entry, In::has_arrays ? Collective::allgatherv : Collective::allgather,
-                                           bytes, blocking<Tail...>, !may_be_quantised(*entry), left),
-                                     comm, *entry);
+  const Route to = route_call<Tail...>(comm, *entry, In::has_arrays ? Collective::allgatherv : Collective::allgather,
+                                       bytes, !may_be_quantised(*entry), left);
   if (!to.queue) return std::nullopt;
   return carry(
       to, comm, call,
@@ -200,13 +205,10 @@ std::optional<int> dispatch_bcast(const char* call, LibraryForm* left, void* buf
                                   int root, MPI_Comm comm, Tail... tail) {
   using namespace dispatch_detail;
   const CommMember entry = member_of<Tail...>(comm);
-  const ElementSize element = element_size(type);
-  std::int64_t bytes = 0;
-  if (!entry || element.packed < 0 || count <= 0 || root < 0 || root >= entry->size() || !has_request(tail...) ||
-      __builtin_mul_overflow(element.packed, std::int64_t{count}, &bytes) || bytes == 0 || no_buffer(buffer, type))
+  const std::int64_t bytes = packed_bytes(element_size(type), count);
+  if (!entry || bytes <= 0 || !valid_root(*entry, root) || !has_request(tail...) || no_buffer(buffer, type))
     return std::nullopt;
-  const Route to = with_persistent_queue<Tail...>(
-      route(*entry, Collective::broadcast, bytes, blocking<Tail...>, true, left), comm, *entry);
+  const Route to = route_call<Tail...>(comm, *entry, Collective::broadcast, bytes, true, left);
   if (!to.queue) return std::nullopt;
   return carry(
       to, comm, call,
@@ -235,16 +237,14 @@ std::optional<int> dispatch_allreduce(const char* call, LibraryForm* left, const
   using namespace dispatch_detail;
   const CommMember entry = member_of<Tail...>(comm);
   const ElementSize element = element_size(type);
-  std::int64_t bytes = 0;
-  if (!entry || element.packed <= 0 || count <= 0 || receive == MPI_IN_PLACE || send == receive ||
-      !has_request(tail...) || __builtin_mul_overflow(element.packed, std::int64_t{count}, &bytes) ||
+  const std::int64_t bytes = packed_bytes(element, count);
+  if (!entry || bytes <= 0 || receive == MPI_IN_PLACE || send == receive || !has_request(tail...) ||
       no_buffer(send, type) || no_buffer(receive, type))
     return std::nullopt;
   const DispatchedReduction how = dispatch_reduction(*entry, op, type, element.packed, blocking<Tail...>);
   const auto codes = quantised_sum(*entry, op, type);
   if (!how.possible && !codes) return std::nullopt;
-  const Route to = with_persistent_queue<Tail...>(
-      route(*entry, Collective::allreduce, bytes, blocking<Tail...>, how.exact(), left), comm, *entry);
+  const Route to = route_call<Tail...>(comm, *entry, Collective::allreduce, bytes, how.exact(), left);
   if (!to.queue) return std::nullopt;
   return carry(
       to, comm, call,
@@ -269,21 +269,19 @@ std::optional<int> dispatch_reduce_scatter(const char* call, LibraryForm* left, 
   using namespace dispatch_detail;
   const CommMember entry = member_of<Tail...>(comm);
   const ElementSize element = element_size(type);
-  if (!entry || element.packed <= 0 || receive == MPI_IN_PLACE || send == receive || !has_request(tail...))
-    return std::nullopt;
-  std::int64_t elements = 0, bytes = 0;
+  if (!entry || receive == MPI_IN_PLACE || send == receive || !has_request(tail...)) return std::nullopt;
+  std::int64_t elements = 0;
   for (int rank = 0; rank < entry->size(); ++rank) {
     const std::int64_t count = count_of(rank);
     if (count < 0 || __builtin_add_overflow(elements, count, &elements)) return std::nullopt;
   }
-  if (elements == 0 || __builtin_mul_overflow(element.packed, elements, &bytes) || no_buffer(send, type))
+  const std::int64_t bytes = packed_bytes(element, elements);
+  if (bytes <= 0 || no_buffer(send, type) || (count_of(entry->rank()) > 0 && no_buffer(receive, type)))
     return std::nullopt;
-  if (count_of(entry->rank()) > 0 && no_buffer(receive, type)) return std::nullopt;
   const DispatchedReduction how = dispatch_reduction(*entry, op, type, element.packed, blocking<Tail...>);
   const auto codes = quantised_sum(*entry, op, type);
   if (!how.possible && !codes) return std::nullopt;
-  const Route to = with_persistent_queue<Tail...>(
-      route(*entry, Collective::reduce_scatter, bytes, blocking<Tail...>, how.exact(), left), comm, *entry);
+  const Route to = route_call<Tail...>(comm, *entry, Collective::reduce_scatter, bytes, how.exact(), left);
   if (!to.queue) return std::nullopt;
   return carry(
       to, comm, call,
@@ -312,18 +310,15 @@ std::optional<int> dispatch_reduce(const char* call, LibraryForm* left, const vo
   using namespace dispatch_detail;
   const CommMember entry = member_of<Tail...>(comm);
   const ElementSize element = element_size(type);
-  std::int64_t bytes = 0;
-  if (!entry || element.packed <= 0 || count <= 0 || root < 0 || root >= entry->size() || !has_request(tail...) ||
-      __builtin_mul_overflow(element.packed, std::int64_t{count}, &bytes))
-    return std::nullopt;
+  const std::int64_t bytes = packed_bytes(element, count);
+  if (!entry || bytes <= 0 || !valid_root(*entry, root) || !has_request(tail...)) return std::nullopt;
   const bool at_root = entry->rank() == root;
   if (at_root ? receive == MPI_IN_PLACE || send == receive || no_buffer(receive, type) : send == MPI_IN_PLACE)
     return std::nullopt;
   if (no_buffer(send, type)) return std::nullopt;
   const DispatchedReduction how = dispatch_reduction(*entry, op, type, element.packed, blocking<Tail...>);
   if (!how.possible) return std::nullopt;
-  const Route to = with_persistent_queue<Tail...>(
-      route(*entry, Collective::reduce, bytes, blocking<Tail...>, how.exact(), left), comm, *entry);
+  const Route to = route_call<Tail...>(comm, *entry, Collective::reduce, bytes, how.exact(), left);
   if (!to.queue) return std::nullopt;
   return carry(
       to, comm, call,
@@ -347,28 +342,19 @@ std::optional<int> dispatch_rooted(const char* call, LibraryForm* left, const On
                                    MPI_Comm comm, Tail... tail) {
   using namespace dispatch_detail;
   const CommMember entry = member_of<Tail...>(comm);
-  if (!entry || root < 0 || root >= entry->size() || !has_request(tail...)) return std::nullopt;
+  if (!entry || !valid_root(*entry, root) || !has_request(tail...)) return std::nullopt;
   const bool at_root = entry->rank() == root, in_place = at_root && one.buffer == MPI_IN_PLACE;
   if (!at_root && one.buffer == MPI_IN_PLACE) return std::nullopt;
   const ElementSize element = element_size(at_root ? all.type : one.type);
-  const std::int64_t count = at_root ? all.count : one.count;
-  std::int64_t block = 0, bytes = 0;
-  if (element.packed <= 0 || count <= 0 || __builtin_mul_overflow(element.packed, count, &block) ||
-      __builtin_mul_overflow(block, std::int64_t{entry->size()}, &bytes))
-    return std::nullopt;
+  const std::int64_t block = packed_bytes(element, at_root ? all.count : one.count);
+  std::int64_t bytes = 0;
+  if (block <= 0 || __builtin_mul_overflow(block, std::int64_t{entry->size()}, &bytes)) return std::nullopt;
   if (!in_place && no_buffer(one.buffer, one.type)) return std::nullopt;
   if (at_root && (no_buffer(all.buffer, all.type) || (!in_place && same_place(one, all, element, root))))
     return std::nullopt;
-  if (at_root && !in_place) {
-    const ElementSize own = element_size(one.type);
-    std::int64_t own_bytes = 0;
-    if (own.packed < 0 || one.count < 0 || __builtin_mul_overflow(own.packed, std::int64_t{one.count}, &own_bytes) ||
-        own_bytes != block)
-      return std::nullopt;
-  }
-  const Route to = with_persistent_queue<Tail...>(
-      route(*entry, gathers ? Collective::gather : Collective::scatter, bytes, blocking<Tail...>, true, left), comm,
-      *entry);
+  if (at_root && !in_place && packed_bytes(element_size(one.type), one.count) != block) return std::nullopt;
+  const Route to =
+      route_call<Tail...>(comm, *entry, gathers ? Collective::gather : Collective::scatter, bytes, true, left);
   if (!to.queue) return std::nullopt;
   return carry(
       to, comm, call,
@@ -393,16 +379,15 @@ std::optional<int> dispatch_alltoall(const char* call, LibraryForm* left, const 
   using namespace dispatch_detail;
   const CommMember entry = member_of<Tail...>(comm);
   const ElementSize sent = element_size(out.type), received = element_size(in.type);
-  if (!entry || out.buffer == MPI_IN_PLACE || in.buffer == MPI_IN_PLACE || sent.packed <= 0 || received.packed <= 0 ||
-      out.count <= 0 || in.count <= 0 || !has_request(tail...))
+  if (!entry || out.buffer == MPI_IN_PLACE || in.buffer == MPI_IN_PLACE || sent.packed < 0 || received.packed < 0 ||
+      !has_request(tail...))
     return std::nullopt;
   const std::int64_t bytes = all_bytes(out, sent.packed, entry->size());
   if (bytes <= 0 || bytes != all_bytes(in, received.packed, entry->size()) ||
       (out.buffer == in.buffer && out.type == in.type && out.count == in.count))
     return std::nullopt;
   if (no_buffer(out.buffer, out.type) || no_buffer(in.buffer, in.type)) return std::nullopt;
-  const Route to = with_persistent_queue<Tail...>(
-      route(*entry, Collective::alltoall, bytes, blocking<Tail...>, true, left), comm, *entry);
+  const Route to = route_call<Tail...>(comm, *entry, Collective::alltoall, bytes, true, left);
   if (!to.queue) return std::nullopt;
   return carry(
       to, comm, call,

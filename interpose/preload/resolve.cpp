@@ -19,7 +19,7 @@ namespace {
 
 FirstCall first_call;
 
-bool settle() noexcept {
+bool resolve_all() noexcept {
   if (!mpi_library()) return false;
   engage_backend();
   return true;
@@ -51,13 +51,13 @@ void* absent_function(const char* name) noexcept {
 }
 
 void* target_of(unsigned index) noexcept {
-  const bool settled = first_call.done(settle);
+  const bool resolved = first_call.done(resolve_all);
   if (void* engaged = slot_target(index)) return engaged;
   const char* name = slot_name(index);
   void* target = next_symbol(name);
   if (!target) return absent_function(name);
   // Until the first call has completed, the backend may still intercept this slot.
-  if (settled) resolve_slot(index, target);
+  if (resolved) resolve_slot(index, target);
   return target;
 }
 

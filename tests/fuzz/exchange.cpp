@@ -132,7 +132,7 @@ void packed_by_hand(Exchange& x, Random&) {
                          x.in.type(), world_rank(), x.tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
 }
 
-const Way all_ways[] = {
+const ExchangeCall all_exchanges[] = {
     {"send", blocking<MPI_Send>, false, false},
     {"ssend", blocking<MPI_Ssend>, false, false},
     {"rsend", blocking<MPI_Rsend>, false, false},
@@ -152,7 +152,7 @@ const Way all_ways[] = {
 
 }  // namespace
 
-std::span<const Way> ways() { return all_ways; }
+std::span<const ExchangeCall> exchanges() { return all_exchanges; }
 
 MPI_Comm neighbours() {
   if (pair_of_neighbours == MPI_COMM_NULL) {
@@ -169,11 +169,11 @@ void free_neighbours() {
 
 int complete(std::vector<MPI_Request>& requests, std::vector<MPI_Status>& statuses, Random& random) {
   const int n = static_cast<int>(requests.size());
-  const int way = static_cast<int>(random.between(0, 7));
+  const int completion = static_cast<int>(random.between(0, 7));
   int error = MPI_SUCCESS, done = 0, index = 0, some = 0;
   const auto at = [](int i) { return static_cast<std::size_t>(i); };
   // Every loop ends at the first error; what is still open is finished below, so that no message outlives its buffer.
-  switch (way) {
+  switch (completion) {
     case 0:
       for (int i = 0; i < n && error == MPI_SUCCESS; ++i) error = MPI_Wait(&requests[at(i)], &statuses[at(i)]);
       break;
@@ -215,7 +215,7 @@ int complete(std::vector<MPI_Request>& requests, std::vector<MPI_Status>& status
       break;
     default: break;
   }
-  const int rest = MPI_Waitall(n, requests.data(), way < 6 ? MPI_STATUSES_IGNORE : statuses.data());
+  const int rest = MPI_Waitall(n, requests.data(), completion < 6 ? MPI_STATUSES_IGNORE : statuses.data());
   return error != MPI_SUCCESS ? error : rest;
 }
 

@@ -19,13 +19,13 @@ struct Exchange {
 };
 
 /// A way by name. Every rank calls the same ways in the same order.
-struct Way {
+struct ExchangeCall {
   const char* name;
   void (*run)(Exchange&, Random&);
   bool library_packs;  ///< the MPI library itself sends a contiguous copy: only for short messages, see typed_data.hpp
   bool collective;     ///< the signatures must be equal: no short messages
 };
-std::span<const Way> ways();
+std::span<const ExchangeCall> exchanges();
 
 /// Completes all requests by a random mixture of the completion calls; statuses in the order of the requests.
 int complete(std::vector<MPI_Request>& requests, std::vector<MPI_Status>& statuses, Random& random);

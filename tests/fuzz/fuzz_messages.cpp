@@ -76,20 +76,20 @@ Complaint exchange_once(const TypeExpression& type, std::uint64_t seed) {
   static constexpr int counts[] = {1, 1, 1, 2, 3, 7, 20};
   const Facts facts = *facts_of(type);
   const int count = facts.size > 20000 ? 1 : random.pick(counts);
-  const Way& way = random.pick(ways());
-  const auto receive = receive_for(type, count, !way.collective, random);
+  const ExchangeCall& exchange = random.pick(exchanges());
+  const auto receive = receive_for(type, count, !exchange.collective, random);
   const int rank = world_rank(), peer = 1 - rank;
-  if (!receive || has_empty_part(receive->type) || (way.library_packs && facts.size * count > 4096))
+  if (!receive || has_empty_part(receive->type) || (exchange.library_packs && facts.size * count > 4096))
     return std::nullopt;
   const std::size_t misaligned = random.bits() % 64;
   const Constructors constructors = random.chance(30) ? Constructors::large : Constructors::plain;
   TypedData out(type, count, outgoing_seed(rank), misaligned, constructors),
       in(receive->type, receive->count, incoming_seed);
   Exchange x{out, in, peer, static_cast<int>(random.between(0, 30000))};
-  way.run(x, random);
+  exchange.run(x, random);
   const Bytes expected = TypedData(type, count, outgoing_seed(peer)).packed();
   if (auto complaint = check_arrived(x, *receive, expected))
-    return std::string(way.name) + ": " + *complaint + "; received as " + std::to_string(receive->count) + " x " +
+    return std::string(exchange.name) + ": " + *complaint + "; received as " + std::to_string(receive->count) + " x " +
            receive->type.text();
   out.expect_untouched();
   return std::nullopt;

@@ -148,8 +148,8 @@ const char* const failing = std::getenv("TEST_FAILING_CALLS");
 
 /// What MPICH 4.0.2 does right at the second start, in host memory: some of its persistent collectives copy the own
 /// block only once. All ranks get the same answer.
-template <class Place>
-bool works_without(const Collective& call, Form form, Arguments arguments, Place place,
+template <class Position>
+bool works_without(const Collective& call, Form form, Arguments arguments, Position place,
                    const std::vector<char>& out_bytes, const std::vector<char>& in_bytes,
                    const std::vector<char>& expected) {
   DeviceBuffer out(Kind::host, buffer_bytes), in(Kind::host, buffer_bytes);

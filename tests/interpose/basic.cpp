@@ -4,24 +4,14 @@
 #include <mpi.h>
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <numeric>
 #include <vector>
+
+#include "tests/support/harness.hpp"
 
 namespace {
 
-int rank, ranks;
-int failures = 0;
-
-#define CHECK(condition)                                                                  \
-  do {                                                                                    \
-    if (!(condition)) {                                                                   \
-      ++failures;                                                                         \
-      std::fprintf(stderr, "rank %d: %s:%d: %s\n", rank, __FILE__, __LINE__, #condition); \
-    }                                                                                     \
-  } while (0)
+using namespace bestride::test;
 
 /// `count` x vector(blocks, length, stride, double) with room for it.
 struct Case {
@@ -76,8 +66,9 @@ struct Case {
 };
 
 void blocking(const Case& c, int count) {
-  const int to = (rank + 1) % ranks, from = (rank + ranks - 1) % ranks;
-  const auto sent = c.buffer(count, static_cast<unsigned>(rank)), theirs = c.buffer(count, static_cast<unsigned>(from));
+  const int to = (world_rank() + 1) % world_size(), from = (world_rank() + world_size() - 1) % world_size();
+  const auto sent = c.buffer(count, static_cast<unsigned>(world_rank())),
+             theirs = c.buffer(count, static_cast<unsigned>(from));
   auto got = c.buffer(count, 99), expected = got;
   c.deliver(theirs, expected, count, c.size * count);
   MPI_Status status;
@@ -98,8 +89,8 @@ void blocking(const Case& c, int count) {
   CHECK(position == c.size * count);
   c.deliver(theirs, expected, count, part);
   MPI_Request request;
-  MPI_Irecv(got.data(), count, c.type, rank, 2, MPI_COMM_WORLD, &request);
-  MPI_Send(bytes.data(), part, MPI_PACKED, rank, 2, MPI_COMM_WORLD);
+  MPI_Irecv(got.data(), count, c.type, world_rank(), 2, MPI_COMM_WORLD, &request);
+  MPI_Send(bytes.data(), part, MPI_PACKED, world_rank(), 2, MPI_COMM_WORLD);
   MPI_Wait(&request, MPI_STATUS_IGNORE);
   CHECK(request == MPI_REQUEST_NULL);
   CHECK(got == expected);
@@ -126,11 +117,11 @@ void blocking(const Case& c, int count) {
 }
 
 /// Ways to complete `n` requests, some of which are null by then.
-void complete(int way, std::vector<MPI_Request>& requests, std::vector<MPI_Status>& statuses) {
+void complete(int completion, std::vector<MPI_Request>& requests, std::vector<MPI_Status>& statuses) {
   const int n = static_cast<int>(requests.size());
   int flag = 0, index = 0, done = 0;
   std::vector<int> indices(requests.size());
-  switch (way) {
+  switch (completion) {
     case 0: MPI_Waitall(n, requests.data(), statuses.data()); break;
     case 1: MPI_Waitall(n, requests.data(), MPI_STATUSES_IGNORE); break;
     case 2:
@@ -173,11 +164,12 @@ void complete(int way, std::vector<MPI_Request>& requests, std::vector<MPI_Statu
       break;
   }
 }
-constexpr int ways = 11;
+constexpr int completions = 11;
 
-void nonblocking(const Case& c, int count, int way, int messages) {
-  const int to = (rank + 1) % ranks, from = (rank + ranks - 1) % ranks;
-  const auto theirs = c.buffer(count, static_cast<unsigned>(from)), sent = c.buffer(count, static_cast<unsigned>(rank));
+void nonblocking(const Case& c, int count, int completion, int messages) {
+  const int to = (world_rank() + 1) % world_size(), from = (world_rank() + world_size() - 1) % world_size();
+  const auto theirs = c.buffer(count, static_cast<unsigned>(from)),
+             sent = c.buffer(count, static_cast<unsigned>(world_rank()));
   std::vector<std::vector<unsigned char>> got(static_cast<std::size_t>(messages), c.buffer(count, 77));
   auto expected = got[0];
   c.deliver(theirs, expected, count, c.size * count);
@@ -189,10 +181,10 @@ void nonblocking(const Case& c, int count, int way, int messages) {
     (m % 3 ? MPI_Isend : MPI_Issend)(sent.data(), count, c.type, to, m, MPI_COMM_WORLD,
                                      &requests[static_cast<std::size_t>(2 * m + 1)]);
   }
-  complete(way, requests, statuses);
+  complete(completion, requests, statuses);
   for (MPI_Request r : requests) CHECK(r == MPI_REQUEST_NULL);
   for (auto& each : got) CHECK(each == expected);
-  if (way == 0 || way == 9) {
+  if (completion == 0 || completion == 9) {
     int n = -1;
     MPI_Get_count(&statuses[0], c.type, &n);
     CHECK(n == count && statuses[0].MPI_SOURCE == from);
@@ -204,15 +196,15 @@ void refill(std::vector<unsigned char>& buffer, const std::vector<unsigned char>
   std::copy(bytes.begin(), bytes.end(), buffer.begin());
 }
 
-void persistent(const Case& c, int count, int way) {
-  const int to = (rank + 1) % ranks, from = (rank + ranks - 1) % ranks;
+void persistent(const Case& c, int count, int completion) {
+  const int to = (world_rank() + 1) % world_size(), from = (world_rank() + world_size() - 1) % world_size();
   auto sent = c.buffer(count, 0), got = c.buffer(count, 0);
   std::vector<MPI_Request> requests(2);
   MPI_Recv_init(got.data(), count, c.type, from, 5, MPI_COMM_WORLD, &requests[0]);
   MPI_Send_init(sent.data(), count, c.type, to, 5, MPI_COMM_WORLD, &requests[1]);
   MPI_Wait(&requests[0], MPI_STATUS_IGNORE);  // inactive: returns at once
   for (unsigned turn = 0; turn < 3; ++turn) {
-    refill(sent, c.buffer(count, static_cast<unsigned>(rank) + turn * 10));
+    refill(sent, c.buffer(count, static_cast<unsigned>(world_rank()) + turn * 10));
     refill(got, c.buffer(count, 200));
     auto expected = got;
     c.deliver(c.buffer(count, static_cast<unsigned>(from) + turn * 10), expected, count, c.size * count);
@@ -223,10 +215,10 @@ void persistent(const Case& c, int count, int way) {
       MPI_Startall(2, requests.data());
     }
     std::vector<MPI_Status> statuses(2);
-    if (way == 3) {
+    if (completion == 3) {
       MPI_Waitall(2, requests.data(), MPI_STATUSES_IGNORE);
     } else {
-      complete(way, requests, statuses);
+      complete(completion, requests, statuses);
     }
     CHECK(got == expected);
     got[0] ^= 1;  // a later wait on the inactive request delivers nothing again
@@ -250,12 +242,12 @@ void persistent(const Case& c, int count, int way) {
 void neighbours(const Case& c, int count) {
   for (int periodic = 0; periodic < 2; ++periodic) {
     MPI_Comm line;
-    const int sizes[] = {ranks}, periods[] = {periodic};
+    const int sizes[] = {world_size()}, periods[] = {periodic};
     MPI_Cart_create(MPI_COMM_WORLD, 1, sizes, periods, 0, &line);
     int around[2];
     MPI_Cart_shift(line, 0, 1, &around[0], &around[1]);
     const std::size_t block = static_cast<std::size_t>(c.extent) * static_cast<std::size_t>(count);
-    auto sent = c.buffer(2 * count, static_cast<unsigned>(rank));
+    auto sent = c.buffer(2 * count, static_cast<unsigned>(world_rank()));
     for (int form = 0; form < 6; ++form) {
       auto got = c.buffer(2 * count, 60), expected = got;
       for (std::size_t side = 0; side < 2; ++side)
@@ -291,7 +283,7 @@ void neighbours(const Case& c, int count) {
           break;
         case 5: MPI_Neighbor_alltoallv(sent.data(), counts, at, c.type, got.data(), counts, at, c.type, line); break;
       }
-      const bool ambiguous = periodic && ranks < 3;
+      const bool ambiguous = periodic && world_size() < 3;
       if (!ambiguous) CHECK(got == expected);
       CHECK(request == MPI_REQUEST_NULL);
     }
@@ -306,7 +298,7 @@ void neighbours(const Case& c, int count) {
       MPI_Neighbor_alltoallw_init(sent.data(), counts, bytes_at, types, got.data(), counts, bytes_at, types, line,
                                   MPI_INFO_NULL, &request);
       for (int turn = 0; turn < 3; ++turn) {
-        refill(sent, c.buffer(2 * count, static_cast<unsigned>(rank + turn)));
+        refill(sent, c.buffer(2 * count, static_cast<unsigned>(world_rank() + turn)));
         refill(got, c.buffer(2 * count, 61));
         refill(reference, got);
         MPI_Start(&request);
@@ -321,29 +313,34 @@ void neighbours(const Case& c, int count) {
   }
 }
 
+/// Calls check(type, count) for types that are forwarded, respelled and packed.
+template <class Check>
+void for_each_case(Check check) {
+  const Case cases[] = {{1, 1, 1, false},    {7, 1, 2, false}, {100, 3, 5, false},
+                        {4000, 1, 2, false}, {5, 2, 3, true},  {3000, 1, 2, true}};
+  for (const Case& c : cases)
+    for (int count : {1, 3}) check(c, count);
+}
+
+MPI_CASE(blocking_calls) {
+  for_each_case([](const Case& c, int count) {
+    for (int repeat = 0; repeat < 3; ++repeat) blocking(c, count);
+  });
+}
+MPI_CASE(nonblocking_calls) {
+  for_each_case([](const Case& c, int count) {
+    for (int completion = 0; completion < completions; ++completion) nonblocking(c, count, completion, 5);
+    if (c.size < 10000)
+      for (int completion : {1, 6, 7, 8}) nonblocking(c, count, completion, 70);
+  });
+}
+MPI_CASE(persistent_requests) {
+  for_each_case([](const Case& c, int count) {
+    for (int completion : {0, 1, 2, 3, 8, 9, 10}) persistent(c, count, completion);
+  });
+}
+MPI_CASE(neighbour_collectives) { for_each_case(neighbours); }
+
 }  // namespace
 
-int main(int argc, char** argv) {
-  int provided;
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  {
-    const Case cases[] = {{1, 1, 1, false},    {7, 1, 2, false}, {100, 3, 5, false},
-                          {4000, 1, 2, false}, {5, 2, 3, true},  {3000, 1, 2, true}};
-    for (const Case& c : cases)
-      for (int count : {1, 3}) {
-        for (int repeat = 0; repeat < 3; ++repeat) blocking(c, count);
-        for (int way = 0; way < ways; ++way) nonblocking(c, count, way, 5);
-        if (c.size < 10000)
-          for (int way : {1, 6, 7, 8}) nonblocking(c, count, way, 70);
-        for (int way : {0, 1, 2, 3, 8, 9, 10}) persistent(c, count, way);
-        neighbours(c, count);
-      }
-  }
-  int all = 0;
-  MPI_Allreduce(&failures, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-  if (rank == 0) std::printf("%s: %d failures\n", all ? "FAILED" : "passed", all);
-  MPI_Finalize();
-  return all != 0;
-}
+int main(int argc, char** argv) { return run_cases(argc, argv, MPI_THREAD_MULTIPLE); }

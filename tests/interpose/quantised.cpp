@@ -83,30 +83,30 @@ std::vector<Number> own_vector() {
 /// One coding of numbers of which the largest is `most`.
 constexpr double coding(double most, int top) { return most / (2 * top) * 1.001; }
 
-enum class Way { blocking, in_place, nonblocking, varying, strided };
+enum class AllgatherForm { blocking, in_place, nonblocking, varying, strided };
 
 template <class Number>
-void allgather(Wanted wanted, MPI_Comm comm, Way way = Way::blocking) {
+void allgather(Wanted wanted, MPI_Comm comm, AllgatherForm form = AllgatherForm::blocking) {
   const MPI_Datatype type = type_of<Number>();
   const std::vector<Number> own = own_block<Number>();
   std::vector<Number> exact(own.size() * static_cast<std::size_t>(world_size())), got(exact.size());
   PMPI_Allgather(own.data(), count, type, exact.data(), count, type, comm);
-  if (way == Way::blocking) MPI_Allgather(own.data(), count, type, got.data(), count, type, comm);
-  if (way == Way::in_place) {
+  if (form == AllgatherForm::blocking) MPI_Allgather(own.data(), count, type, got.data(), count, type, comm);
+  if (form == AllgatherForm::in_place) {
     std::copy(own.begin(), own.end(), got.begin() + world_rank() * count);
     MPI_Allgather(MPI_IN_PLACE, 0, type, got.data(), count, type, comm);
   }
-  if (way == Way::nonblocking) {
+  if (form == AllgatherForm::nonblocking) {
     MPI_Request request;
     MPI_Iallgather(own.data(), count, type, got.data(), count, type, comm, &request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
   }
-  if (way == Way::varying) {
+  if (form == AllgatherForm::varying) {
     std::vector<int> counts(static_cast<std::size_t>(world_size()), count), at;
     for (int rank = 0; rank < world_size(); ++rank) at.push_back(rank * count);
     MPI_Allgatherv(own.data(), count, type, got.data(), counts.data(), at.data(), type, comm);
   }
-  if (way == Way::strided) {
+  if (form == AllgatherForm::strided) {
     // Every second number, on odd ranks only: what is sent, and so whether it is coded, is the same everywhere.
     if (world_rank() % 2) {
       MPI_Datatype strided, spaced;
@@ -174,9 +174,10 @@ void exact_calls(MPI_Comm comm) {
 }
 
 void all_calls(Wanted wanted, MPI_Comm comm, int top) {
-  for (const Way way : {Way::blocking, Way::in_place, Way::nonblocking, Way::varying, Way::strided}) {
-    allgather<float>(wanted, comm, way);
-    allgather<double>(wanted, comm, way);
+  for (const AllgatherForm form : {AllgatherForm::blocking, AllgatherForm::in_place, AllgatherForm::nonblocking,
+                                   AllgatherForm::varying, AllgatherForm::strided}) {
+    allgather<float>(wanted, comm, form);
+    allgather<double>(wanted, comm, form);
   }
   for (const bool in_place : {false, true}) {
     reduce_scatter<float>(wanted, comm, top, in_place);

@@ -69,14 +69,17 @@ void Buffer::scatter(const std::vector<ByteRun>& runs, const Bytes& packed) {
 }
 
 std::optional<std::string> Buffer::difference(const Buffer& expected) const {
-  // The bytes around the origin that both have.
-  const std::size_t before = std::min(origin_, expected.origin_);
-  const std::size_t length = before + std::min(bytes_.size() - origin_, expected.bytes_.size() - expected.origin_);
-  const auto ours = bytes_.begin() + static_cast<std::ptrdiff_t>(origin_ - before);
-  const auto theirs = expected.bytes_.begin() + static_cast<std::ptrdiff_t>(expected.origin_ - before);
-  if (std::memcmp(&*ours, &*theirs, length) == 0) return std::nullopt;
-  const auto [got, wanted] = std::mismatch(ours, ours + static_cast<std::ptrdiff_t>(length), theirs);
-  return describe(got - ours - static_cast<std::int64_t>(before), *wanted, *got);
+  // The bytes that both have, from the origin, which may lie outside of the buffers.
+  const auto our_origin = static_cast<std::ptrdiff_t>(origin_),
+             their_origin = static_cast<std::ptrdiff_t>(expected.origin_);
+  const std::ptrdiff_t first = -std::min(our_origin, their_origin);
+  const std::ptrdiff_t last = std::min(static_cast<std::ptrdiff_t>(bytes_.size()) - our_origin,
+                                       static_cast<std::ptrdiff_t>(expected.bytes_.size()) - their_origin);
+  if (last <= first) return std::nullopt;
+  const auto *ours = bytes_.data() + our_origin + first, *theirs = expected.bytes_.data() + their_origin + first;
+  if (std::memcmp(ours, theirs, static_cast<std::size_t>(last - first)) == 0) return std::nullopt;
+  const auto [got, wanted] = std::mismatch(ours, ours + (last - first), theirs);
+  return describe(first + (got - ours), *wanted, *got);
 }
 
 VastSpace::VastSpace(std::size_t size)

@@ -36,14 +36,14 @@ void send_records(Sender how, int count, MPI_Datatype type, int answer) {
   MPI_Wait(&answered, MPI_STATUS_IGNORE);
 }
 
-struct Place {
+struct Target {
   Record* at;
   int count;
   MPI_Datatype type;
   MPI_Status* status;
 };
 
-using Receiver = int (*)(const Place&);
+using Receiver = int (*)(const Target&);
 enum class Answer { none, token, records };
 
 /// Rank 1 receives with `receiver` what rank 0 sends in every way.
@@ -91,35 +91,35 @@ char token = 1;
 
 // The cases of one family of names: MPI or PMPI, count type int or MPI_Count.
 #define RECEIVERS(prefix, P, C)                                                                                       \
-  int prefix##recv(const Place& p) { return P##_Recv##C(p.at, p.count, p.type, 0, 0, MPI_COMM_WORLD, p.status); }     \
-  int prefix##irecv(const Place& p) {                                                                                 \
+  int prefix##recv(const Target& p) { return P##_Recv##C(p.at, p.count, p.type, 0, 0, MPI_COMM_WORLD, p.status); }    \
+  int prefix##irecv(const Target& p) {                                                                                \
     MPI_Request request;                                                                                              \
     return waited(P##_Irecv##C(p.at, p.count, p.type, 0, 0, MPI_COMM_WORLD, &request), &request, p.status);           \
   }                                                                                                                   \
-  int prefix##recv_init(const Place& p) {                                                                             \
+  int prefix##recv_init(const Target& p) {                                                                            \
     MPI_Request request;                                                                                              \
     return started_and_waited(P##_Recv_init##C(p.at, p.count, p.type, 0, 0, MPI_COMM_WORLD, &request), &request,      \
                               p.status);                                                                              \
   }                                                                                                                   \
-  int prefix##mrecv(const Place& p) {                                                                                 \
+  int prefix##mrecv(const Target& p) {                                                                                \
     MPI_Message message;                                                                                              \
     P##_Mprobe(0, 0, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE);                                                    \
     return P##_Mrecv##C(p.at, p.count, p.type, &message, p.status);                                                   \
   }                                                                                                                   \
-  int prefix##imrecv(const Place& p) {                                                                                \
+  int prefix##imrecv(const Target& p) {                                                                               \
     MPI_Message message;                                                                                              \
     MPI_Request request;                                                                                              \
     for (int found = 0; !found;)                                                                                      \
       P##_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &found, &message, MPI_STATUS_IGNORE);                  \
     return waited(P##_Imrecv##C(p.at, p.count, p.type, &message, &request), &request, p.status);                      \
   }                                                                                                                   \
-  int prefix##sendrecv(const Place& p) {                                                                              \
+  int prefix##sendrecv(const Target& p) {                                                                             \
     return P##_Sendrecv##C(&token, 1, MPI_CHAR, 0, 1, p.at, p.count, p.type, 0, 0, MPI_COMM_WORLD, p.status);         \
   }                                                                                                                   \
-  int prefix##sendrecv_replace(const Place& p) {                                                                      \
+  int prefix##sendrecv_replace(const Target& p) {                                                                     \
     return P##_Sendrecv_replace##C(p.at, p.count, p.type, 0, 1, 0, 0, MPI_COMM_WORLD, p.status);                      \
   }                                                                                                                   \
-  int prefix##isendrecv(const Place& p) {                                                                             \
+  int prefix##isendrecv(const Target& p) {                                                                            \
     /* MPICH 4.0.2 does not fill in the status of MPI_Isendrecv. */                                                   \
     MPI_Request request;                                                                                              \
     return waited(P##_Isendrecv##C(&token, 1, MPI_CHAR, 0, 1, p.at, p.count, p.type, 0, 0, MPI_COMM_WORLD, &request), \

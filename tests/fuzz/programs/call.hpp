@@ -192,7 +192,7 @@ class Caller {
     }
     const int code = (by_pmpi ? pmpi : mpi)(raw(arguments)...);
     finish(name, code, text);
-    if (recorder) (settle(arguments, after), ...);
+    if (recorder) (write_result(arguments, after), ...);
     return code;
   }
   /// Adds "key=value" to the running step's line.
@@ -226,17 +226,17 @@ class Caller {
     return "&" + after.back();
   }
   template <class T>
-  void settle(T&, std::vector<std::string>&) {}
-  void settle(New& x, std::vector<std::string>& after) {
+  void write_result(T&, std::vector<std::string>&) {}
+  void write_result(New& x, std::vector<std::string>& after) {
     recorder->bind(*x.at, after.front());
     after.erase(after.begin());
   }
-  void settle(NewFile& x, std::vector<std::string>& after) {
+  void write_result(NewFile& x, std::vector<std::string>& after) {
     recorder->bind_file(*x.at, after.front());
     after.erase(after.begin());
   }
   template <class T>
-  void settle(Out<T>& x, std::vector<std::string>& after) {
+  void write_result(Out<T>& x, std::vector<std::string>& after) {
     if constexpr (std::is_integral_v<T>)
       recorder->line("is(\"" + after.front() + "\", " + after.front() + ", " + show(*recorder, *x.at) + ");");
     after.erase(after.begin());

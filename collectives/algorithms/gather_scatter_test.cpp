@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collectives/algorithms/scatter.hpp"
-
+// Gather and scatter: the same test in both directions.
 #include <gtest/gtest.h>
 
+#include "collectives/algorithms/gather.hpp"
+#include "collectives/algorithms/scatter.hpp"
 #include "collectives/testing/simulated_job.hpp"
 #include "collectives/testing/test_blocks.hpp"
 
@@ -10,8 +11,10 @@ namespace bestride::inline collectives {
 namespace {
 
 /// Two calls with different roots. Each rank begins the second as soon as it has completed the first.
-TEST(Scatter, BringsEveryRankItsBlockAndLeavesTheRootsNodeOnce) {
-  std::mt19937_64 random(7);
+/// Every block arrives, and crosses the link between two nodes once.
+template <bool gathers>
+void two_calls() {
+  std::mt19937_64 random(gathers ? 6 : 7);
   for (int round = 0; round < 300; ++round) {
     const std::vector<int> nodes = random_placement(random);
     SimulatedJob job(nodes, random());
@@ -25,7 +28,8 @@ TEST(Scatter, BringsEveryRankItsBlockAndLeavesTheRootsNodeOnce) {
           : blocks(sizes, gaps),
             own(blocks, rank),
             vectors(topology, root ? static_cast<const Operands&>(blocks) : own) {
-        for (int to = 0; root && to < topology.ranks(); ++to) blocks.fill(to);
+        for (int r = 0; r < topology.ranks(); ++r)
+          if (gathers ? r == rank : root) blocks.fill(r);
       }
       TestBlocks blocks;
       OnlyOwn own;
@@ -37,7 +41,7 @@ TEST(Scatter, BringsEveryRankItsBlockAndLeavesTheRootsNodeOnce) {
       std::vector<Task> both;
       for (const int root : roots) {
         calls.push_back(std::make_unique<Call>(job.topology(), bytes, random() % 3 == 0, rank, rank == root));
-        both.push_back(scatter(job.at(rank), calls.back()->vectors, root, pipeline));
+        both.push_back((gathers ? gather : scatter)(job.at(rank), calls.back()->vectors, root, pipeline, 1));
       }
       tasks.push_back(in_turn(std::move(both)));
     }
@@ -47,11 +51,11 @@ TEST(Scatter, BringsEveryRankItsBlockAndLeavesTheRootsNodeOnce) {
     for (int call = 0; call < 2; ++call)
       for (int rank = 0; rank < job.ranks(); ++rank) {
         const int node = job.topology().node_of(rank), root_node = job.topology().node_of(roots[call]);
-        const Call& here = *calls[static_cast<std::size_t>(2 * rank + call)];
-        ASSERT_TRUE(here.blocks.holds(rank)) << "round " << round << " call " << call << " rank " << rank;
+        const Call& receiver = *calls[static_cast<std::size_t>(2 * (gathers ? roots[call] : rank) + call)];
+        ASSERT_TRUE(receiver.blocks.holds(rank)) << "round " << round << " call " << call << " rank " << rank;
         if (node == root_node) continue;
-        out[static_cast<std::size_t>(root_node)] += bytes[static_cast<std::size_t>(rank)];
-        in[static_cast<std::size_t>(node)] += bytes[static_cast<std::size_t>(rank)];
+        out[static_cast<std::size_t>(gathers ? node : root_node)] += bytes[static_cast<std::size_t>(rank)];
+        in[static_cast<std::size_t>(gathers ? root_node : node)] += bytes[static_cast<std::size_t>(rank)];
       }
     for (int node = 0; node < job.topology().nodes(); ++node) {
       EXPECT_EQ(job.bytes_in(node), in[static_cast<std::size_t>(node)]);
@@ -59,6 +63,9 @@ TEST(Scatter, BringsEveryRankItsBlockAndLeavesTheRootsNodeOnce) {
     }
   }
 }
+
+TEST(Gather, BringsTheRootEveryBlockAndEntersItsNodeOnce) { two_calls<true>(); }
+TEST(Scatter, BringsEveryRankItsBlockAndLeavesTheRootsNodeOnce) { two_calls<false>(); }
 
 }  // namespace
 }  // namespace bestride::inline collectives

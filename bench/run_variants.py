@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Our collectives on several hosts (tests/testbed) under different settings: the ways take turns in one bed, results are not compared.
+"""Our collectives on several hosts (tests/testbed) under different settings: the variants take turns in one bed, results are not compared.
 
-  --way NAME=ARGUMENTS   for tests/testbed/run.sh: -e NAME=VALUE, -d DEVICES, ...; the first one is the baseline
+  --variant NAME=ARGUMENTS   for tests/testbed/run.sh: -e NAME=VALUE, -d DEVICES, ...; the first one is the baseline
 
 Two links a host against one, and the content cache where nothing ever repeats:
 
-  bench/run_ways.py --rails 2 --rate 50mbit --way 'one=-d data0' --way "two=-d '' -e BESTRIDE_NICS=data0,data1" --way 'spread=-d data0,data1'
-  bench/run_ways.py --collectives allgather --rounds 12 --turns 8 --way 'none=-e BESTRIDE_CACHE_BYTES=0' --way cache=
+  bench/run_variants.py --rails 2 --rate 50mbit --variant 'one=-d data0' --variant "two=-d '' -e BESTRIDE_NICS=data0,data1" --variant 'spread=-d data0,data1'
+  bench/run_variants.py --collectives allgather --rounds 12 --turns 8 --variant 'none=-e BESTRIDE_CACHE_BYTES=0' --variant cache=
 
-Printed: the baseline's time over the way's (the quartiles of its calls beside it), and the way's over what its links need for the least bytes.
+Printed: the baseline's time over the variant's (the quartiles of its calls beside it), and the variant's over what its links need for the least bytes.
 """
 import argparse
 import json
@@ -22,7 +22,7 @@ from run_collectives import Bed, bits_per_second, least_bytes, leave_if_impossib
 
 
 def measure(bed, options):
-    """{(collective, way): seconds of each call}, {collective: its bytes}"""
+    """{(collective, variant): seconds of each call}, {collective: its bytes}"""
     build = os.path.abspath(options.build)
     common = ["-p", options.ranks, "-l", os.path.join(build, "lib", "libbestride.so"), "-e", "BESTRIDE_ALL_RANKS=1",
               "-e", "BESTRIDE_COLLECTIVES=hierarchical"]
@@ -31,27 +31,27 @@ def measure(bed, options):
     program = [os.path.join(build, "bin", "collectives"), "--only", "ours", "--bytes", options.bytes, "--rounds", options.rounds]
     seconds, sizes = {}, {}
     for turn in range(options.turns):
-        for way in options.ways if turn % 2 == 0 else reversed(options.ways):
-            text = bed.call("run.sh", *common, *options.ways[way], *program, "--collectives", options.collectives, timeout=1800)
+        for variant in options.variants if turn % 2 == 0 else reversed(options.variants):
+            text = bed.call("run.sh", *common, *options.variants[variant], *program, "--collectives", options.collectives, timeout=1800)
             for case in map(json.loads, text.splitlines()):
-                seconds.setdefault((case["collective"], way), []).extend(case["ours_s"])
+                seconds.setdefault((case["collective"], variant), []).extend(case["ours_s"])
                 sizes[case["collective"]] = case["bytes"]
     return seconds, sizes
 
 
 def case_of(collective, size, seconds, options):
-    """`seconds`: {way: of each call}."""
-    base = statistics.median(seconds[next(iter(options.ways))])
+    """`seconds`: {variant: of each call}."""
+    base = statistics.median(seconds[next(iter(options.variants))])
     least = least_bytes(collective, size, place([options.ranks] * options.hosts, "block", 1))
     limit = least * 8 / bits_per_second(options.rate) / options.rails
-    ratios = {way: [base / bound for bound in reversed(statistics.quantiles(of, n=4))] for way, of in seconds.items()}
+    ratios = {variant: [base / bound for bound in reversed(statistics.quantiles(of, n=4))] for variant, of in seconds.items()}
     return {"collective": collective, "bytes": size, "seconds": seconds, "baseline_over": ratios,
-            "over_limit": {way: statistics.median(of) / limit for way, of in seconds.items()}}
+            "over_limit": {variant: statistics.median(of) / limit for variant, of in seconds.items()}}
 
 
 def options_of(arguments):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--way", action="append", default=[], metavar="NAME=ARGUMENTS", help="two or more")
+    parser.add_argument("--variant", action="append", default=[], metavar="NAME=ARGUMENTS", help="two or more")
     parser.add_argument("--hosts", type=int, default=2, help="number of hosts (2)")
     parser.add_argument("--ranks", type=int, default=2, help="ranks a host (2)")
     parser.add_argument("--rails", type=int, default=1, help="links a host (1)")
@@ -64,9 +64,9 @@ def options_of(arguments):
     parser.add_argument("--environment", action="append", default=[], metavar="NAME=VALUE", help="for the ranks; may be repeated")
     parser.add_argument("--json", help="keep raw times in this file")
     options = parser.parse_args(arguments)
-    options.ways = {name: shlex.split(rest) for name, equals, rest in (way.partition("=") for way in options.way) if equals}
-    if len(options.ways) < 2 or len(options.ways) != len(options.way):
-        parser.error("--way NAME=ARGUMENTS is wanted twice or more, with different names")
+    options.variants = {name: shlex.split(rest) for name, equals, rest in (variant.partition("=") for variant in options.variant) if equals}
+    if len(options.variants) < 2 or len(options.variants) != len(options.variant):
+        parser.error("--variant NAME=ARGUMENTS is wanted twice or more, with different names")
     if not bits_per_second(options.rate):
         parser.error(f"--rate wants a number with kbit, mbit or gbit, not '{options.rate}'")
     if options.rounds * options.turns < 2:
@@ -79,12 +79,12 @@ def main():
     leave_if_impossible()
     with Bed(options.hosts, options.rate, options.rails) as bed:
         seconds, sizes = measure(bed, options)
-    print(f"{options.hosts} hosts with {options.ranks} ranks, {options.rails} rail(s) of {options.rate} each way; baseline: {next(iter(options.ways))}\n")
+    print(f"{options.hosts} hosts with {options.ranks} ranks, {options.rails} rail(s) of {options.rate} each way; baseline: {next(iter(options.variants))}\n")
     cases = []
     for collective, size in sizes.items():
-        cases.append(case_of(collective, size, {way: seconds[collective, way] for way in options.ways}, options))
-        for way, (low, middle, high) in cases[-1]["baseline_over"].items():
-            print(f"{collective:22} {size:9} {way:12} {middle:6.2f} ({low:.2f} to {high:.2f})   t/limit {cases[-1]['over_limit'][way]:5.2f}")
+        cases.append(case_of(collective, size, {variant: seconds[collective, variant] for variant in options.variants}, options))
+        for variant, (low, middle, high) in cases[-1]["baseline_over"].items():
+            print(f"{collective:22} {size:9} {variant:12} {middle:6.2f} ({low:.2f} to {high:.2f})   t/limit {cases[-1]['over_limit'][variant]:5.2f}")
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
             json.dump({"options": vars(options), "cases": cases}, file, indent=1)
