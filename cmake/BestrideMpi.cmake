@@ -91,8 +91,12 @@ function(bestride_mpi_run name)
     if(ARG_PRELOAD)
       list(APPEND _launch -genv LD_PRELOAD $<TARGET_FILE:bestride>)
     endif()
+    set(_cores 2)
+    if(ranks EQUAL 1)
+      set(_cores 1)
+    endif()
     add_test(NAME ${name}.np${ranks} COMMAND ${_launch} $<TARGET_FILE:${ARG_PROGRAM}> ${ARG_ARGUMENTS})
-    set_tests_properties(${name}.np${ranks} PROPERTIES TIMEOUT ${ARG_TIMEOUT} PROCESSORS 2 LABELS "${_labels}"
+    set_tests_properties(${name}.np${ranks} PROPERTIES TIMEOUT ${ARG_TIMEOUT} PROCESSORS ${_cores} LABELS "${_labels}"
       ENVIRONMENT "${ARG_ENVIRONMENT};${BESTRIDE_SANITIZER_ENVIRONMENT}")
   endforeach()
 endfunction()
