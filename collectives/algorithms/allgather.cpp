@@ -45,10 +45,10 @@ class AllgatherAlgorithm {
 
   Task run() {
     std::vector<Task> tasks;
-    for (const PeerMessage leg : {PeerMessage::own, PeerMessage::onward})
+    for (const PeerMessage message : {PeerMessage::own, PeerMessage::onward})
       for (int turn = 0; turn < pairs_; ++turn) {
-        tasks.push_back(send(turn, leg));
-        tasks.push_back(receive(turn, leg));
+        tasks.push_back(send(turn, message));
+        tasks.push_back(receive(turn, message));
       }
     own_.exchange(tasks);
     if (h_.local_ranks() > 1) tasks.push_back(pass_on());
@@ -66,17 +66,17 @@ class AllgatherAlgorithm {
     Arrivals(const AllgatherAlgorithm& share, const std::vector<Peer>& from)
         : together_(static_cast<std::size_t>(share.pairs_)) {
       for (const Peer& peer : from)
-        for (const PeerMessage leg : {PeerMessage::own, PeerMessage::onward})
-          legs_.emplace_back(share.plan_, share.cut_, peer.node, share.h_.node(), peer.lanes, leg);
+        for (const PeerMessage message : {PeerMessage::own, PeerMessage::onward})
+          legs_.emplace_back(share.plan_, share.cut_, peer.node, share.h_.node(), peer.lanes, message);
     }
     bool next() noexcept {
       for (; begin_ < pairs(); begin_ += together_) {
         const std::size_t together = std::min(together_, pairs() - begin_);
         for (std::size_t tried = 0; tried < together; ++tried) {
           pair_ = begin_ + ++turn_ % together;
-          for (const std::size_t leg : {2 * pair_, 2 * pair_ + 1})
-            if (legs_[leg].next()) {
-              leg_ = leg;
+          for (const std::size_t message : {2 * pair_, 2 * pair_ + 1})
+            if (legs_[message].next()) {
+              message_ = message;
               return true;
             }
         }
@@ -84,16 +84,16 @@ class AllgatherAlgorithm {
       return false;
     }
     std::size_t pair() const noexcept { return pair_; }
-    PeerMessage leg() const noexcept { return leg_ % 2 ? PeerMessage::onward : PeerMessage::own; }
-    int node() const noexcept { return legs_[leg_].relayed_range().node; }
-    Range range() const noexcept { return legs_[leg_].range; }
+    PeerMessage message() const noexcept { return message_ % 2 ? PeerMessage::onward : PeerMessage::own; }
+    int node() const noexcept { return legs_[message_].relayed_range().node; }
+    Range range() const noexcept { return legs_[message_].range; }
 
    private:
     std::size_t pairs() const noexcept { return legs_.size() / 2; }
 
     const std::size_t together_;
     std::vector<PeerPieces> legs_;  ///< two per pair
-    std::size_t begin_ = 0, turn_ = 0, pair_ = 0, leg_ = 0;
+    std::size_t begin_ = 0, turn_ = 0, pair_ = 0, message_ = 0;
   };
 
   struct Progress {
@@ -112,37 +112,37 @@ class AllgatherAlgorithm {
     return std::max(unit, most / unit * unit);
   }
   enum Use { to_send, to_receive, coded };
-  std::byte* staging(Use use, PeerMessage leg, int turn, std::int64_t index) noexcept {
+  std::byte* staging(Use use, PeerMessage message, int turn, std::int64_t index) noexcept {
     return h_.staging() +
-           (((2 * use + static_cast<int>(leg)) * pairs_ + turn) * in_flight_ + index % in_flight_) * cut_.piece;
+           (((2 * use + static_cast<int>(message)) * pairs_ + turn) * in_flight_ + index % in_flight_) * cut_.piece;
   }
 
   /// Serves the pairs `turn`, turn + pairs_, ... one after the other.
-  Task send(int turn, PeerMessage leg) {
+  Task send(int turn, PeerMessage message) {
     std::vector<Transfer> sent(static_cast<std::size_t>(in_flight_));
     for (std::size_t pair = static_cast<std::size_t>(turn); pair < to_.size();
          pair += static_cast<std::size_t>(pairs_)) {
-      PeerPieces pieces(plan_, cut_, h_.node(), to_[pair].node, to_[pair].lanes, leg);
-      if (leg == PeerMessage::onward && pieces.none()) continue;
-      if (leg == PeerMessage::onward) co_await until([&] { return sent_[pair].own_over; });
+      PeerPieces pieces(plan_, cut_, h_.node(), to_[pair].node, to_[pair].lanes, message);
+      if (message == PeerMessage::onward && pieces.none()) continue;
+      if (message == PeerMessage::onward) co_await until([&] { return sent_[pair].own_over; });
       std::int64_t count = 0;
       for (; pieces.next(); ++count) {
         Transfer& transfer = sent[static_cast<std::size_t>(count % in_flight_)];
         if (count >= in_flight_) co_await until([&] { return h_.transport().done(transfer); });
         co_await until([&] {
-          return leg == PeerMessage::own ? own_.here(pieces.range)
-                                         : relayed_.reached(pieces.relayed_range(), pieces.lane(), pieces.range);
+          return message == PeerMessage::own ? own_.here(pieces.range)
+                                             : relayed_.reached(pieces.relayed_range(), pieces.lane(), pieces.range);
         });
         const int node = pieces.relayed_range().node;
         const std::byte* data = vectors_.at(node, pieces.range);
         if (!data) {
-          std::byte* room = staging(to_send, leg, turn, count);
-          vectors_.read(node, pieces.range, room);
-          data = room;
+          std::byte* staged = staging(to_send, message, turn, count);
+          vectors_.read(node, pieces.range, staged);
+          data = staged;
         }
         std::int64_t bytes = pieces.range.length();
         if (code_) {
-          std::byte* shorter = staging(coded, leg, turn, count);
+          std::byte* shorter = staging(coded, message, turn, count);
           if (const std::int64_t size = code_->encode(node, pieces.range, data, shorter)) {
             data = shorter;
             bytes = size;
@@ -152,50 +152,50 @@ class AllgatherAlgorithm {
       }
       for (std::int64_t i = std::max<std::int64_t>(0, count - in_flight_); i < count; ++i)
         co_await until([&] { return h_.transport().done(sent[static_cast<std::size_t>(i % in_flight_)]); });
-      if (leg == PeerMessage::own) sent_[pair].own_over = true;
+      if (message == PeerMessage::own) sent_[pair].own_over = true;
     }
   }
 
-  Task receive(int turn, PeerMessage leg) {
-    struct Posted {
+  Task receive(int turn, PeerMessage message) {
+    struct PendingReceive {
       Transfer transfer;
-      std::byte* place = nullptr;
+      std::byte* memory = nullptr;
       bool staged = false;
     };
-    std::vector<Posted> posted(static_cast<std::size_t>(in_flight_));
+    std::vector<PendingReceive> posted(static_cast<std::size_t>(in_flight_));
     for (std::size_t pair = static_cast<std::size_t>(turn); pair < from_.size();
          pair += static_cast<std::size_t>(pairs_)) {
-      PeerPieces pieces(plan_, cut_, from_[pair].node, h_.node(), from_[pair].lanes, leg), ahead = pieces;
-      if (leg == PeerMessage::onward && pieces.none()) continue;
-      if (leg == PeerMessage::onward) co_await until([&] { return received_[pair].own_over; });
+      PeerPieces pieces(plan_, cut_, from_[pair].node, h_.node(), from_[pair].lanes, message), ahead = pieces;
+      if (message == PeerMessage::onward && pieces.none()) continue;
+      if (message == PeerMessage::onward) co_await until([&] { return received_[pair].own_over; });
       std::int64_t first = 0, last = 0;
       for (; pieces.next(); ++first) {
         for (; last - first < in_flight_ && ahead.next(); ++last) {
-          Posted& place = posted[static_cast<std::size_t>(last % in_flight_)];
+          PendingReceive& pending = posted[static_cast<std::size_t>(last % in_flight_)];
           std::byte* direct = vectors_.at(ahead.relayed_range().node, ahead.range);
-          place.staged = !direct;
-          place.place = direct ? direct : staging(to_receive, leg, turn, last);
-          place.transfer = h_.transport().receive(from_[pair].rank, place.place, ahead.range.length());
+          pending.staged = !direct;
+          pending.memory = direct ? direct : staging(to_receive, message, turn, last);
+          pending.transfer = h_.transport().receive(from_[pair].rank, pending.memory, ahead.range.length());
         }
-        Posted& place = posted[static_cast<std::size_t>(first % in_flight_)];
-        co_await until([&] { return h_.transport().done(place.transfer); });
-        arrive(pieces, place.transfer.bytes, place.place, place.staged);
-        ++received_[pair].pieces[static_cast<int>(leg)];
+        PendingReceive& pending = posted[static_cast<std::size_t>(first % in_flight_)];
+        co_await until([&] { return h_.transport().done(pending.transfer); });
+        arrive(pieces, pending.transfer.bytes, pending.memory, pending.staged);
+        ++received_[pair].pieces[static_cast<int>(message)];
       }
-      if (leg == PeerMessage::own) received_[pair].own_over = true;
+      if (message == PeerMessage::own) received_[pair].own_over = true;
     }
   }
 
-  /// `bytes` of a piece have arrived at `place`: in staging if `staged`, else in the user's buffer.
-  void arrive(const PeerPieces& pieces, std::int64_t bytes, std::byte* place, bool staged) {
+  /// `bytes` of a piece have arrived in `memory`: in staging if `staged`, else in the user's buffer.
+  void arrive(const PeerPieces& pieces, std::int64_t bytes, std::byte* memory, bool staged) {
     const RelayedRange& relayed_range = pieces.relayed_range();
     if (code_ && bytes < pieces.range.length()) {
       std::byte* shorter = h_.staging() + (rooms(pairs_, in_flight_, true) - 1) * cut_.piece;
-      std::memcpy(shorter, place, static_cast<std::size_t>(bytes));
-      if (!code_->decode(relayed_range.node, pieces.range, shorter, bytes, place)) throw std::exception();
+      std::memcpy(shorter, memory, static_cast<std::size_t>(bytes));
+      if (!code_->decode(relayed_range.node, pieces.range, shorter, bytes, memory)) throw std::exception();
     }
-    if (staged) vectors_.write(relayed_range.node, pieces.range, place);
-    if (kept_) kept_->keep(relayed_range.node, pieces.range, place);
+    if (staged) vectors_.write(relayed_range.node, pieces.range, memory);
+    if (kept_) kept_->keep(relayed_range.node, pieces.range, memory);
     if (relayed_range.relay == h_.node()) relayed_.reach(relayed_range, pieces.lane(), pieces.range);
   }
 
@@ -203,10 +203,10 @@ class AllgatherAlgorithm {
   Task pass_on() {
     std::vector<Progress> passed(from_.size());
     for (Arrivals arrivals(*this, from_); arrivals.next();) {
-      const int leg = static_cast<int>(arrivals.leg());
-      const std::int64_t number = passed[arrivals.pair()].pieces[leg]++;
+      const int message = static_cast<int>(arrivals.message());
+      const std::int64_t number = passed[arrivals.pair()].pieces[message]++;
       co_await until([&] {
-        return received_[arrivals.pair()].pieces[leg] > number && h_.channels().vacant(ChannelKind::arrived);
+        return received_[arrivals.pair()].pieces[message] > number && h_.channels().vacant(ChannelKind::arrived);
       });
       vectors_.read(arrivals.node(), arrivals.range(), h_.channels().slot(ChannelKind::arrived));
       h_.channels().publish(ChannelKind::arrived);

@@ -201,13 +201,13 @@ class AlltoallAlgorithm {
         for (int q = 0; q < h_.local_ranks(); ++q) {
           const Range met = intersection(row(turn.node, q), turn.range);
           if (met.length() <= 0) continue;
-          std::byte* place = staging(slot) + (met.first - turn.range.first);
+          std::byte* destination = staging(slot) + (met.first - turn.range.first);
           if (q == h_.local_rank()) {
-            rows_.read(turn.node, {met.first - own.first, met.last - own.first}, place);
+            rows_.read(turn.node, {met.first - own.first, met.last - own.first}, destination);
             continue;
           }
           co_await until([&] { return h_.channels().arrived(q, ChannelKind::own) != nullptr; });
-          std::memcpy(place, h_.channels().arrived(q, ChannelKind::own), static_cast<std::size_t>(met.length()));
+          std::memcpy(destination, h_.channels().arrived(q, ChannelKind::own), static_cast<std::size_t>(met.length()));
           h_.channels().take(q, ChannelKind::own);
           --ahead_[static_cast<std::size_t>(q)];
         }
@@ -222,11 +222,11 @@ class AlltoallAlgorithm {
 
   /// Receives what this rank carries, keeps its own blocks and hands the rest to their owners.
   Task receive() {
-    struct Posted {
+    struct PendingReceive {
       Transfer transfer;
       std::byte* staged = nullptr;
     };
-    std::vector<Posted> posted(static_cast<std::size_t>(in_flight_));
+    std::vector<PendingReceive> posted(static_cast<std::size_t>(in_flight_));
     Turns ahead(*this, false), turn(*this, false);
     const auto next_own = [this](Turns* turns) {
       while (turns->next())
@@ -236,20 +236,20 @@ class AlltoallAlgorithm {
     int first = 0, last = 0;
     for (; next_own(&turn); ++first) {
       for (; last - first < in_flight_ && next_own(&ahead); ++last) {
-        Posted& place = posted[static_cast<std::size_t>(last % in_flight_)];
+        PendingReceive& pending = posted[static_cast<std::size_t>(last % in_flight_)];
         std::byte* direct = nullptr;
         blocks(ahead.node, ahead.range, h_.local_rank(), [&](int rank, Range part, std::int64_t) {
           if (part.length() == ahead.range.length()) direct = output_.of(rank).at(part.first);
         });
-        place.staged = direct ? nullptr : staging(in_flight_ + last % in_flight_);
-        place.transfer = h_.transport().receive(ahead.there, direct ? direct : place.staged, ahead.range.length());
+        pending.staged = direct ? nullptr : staging(in_flight_ + last % in_flight_);
+        pending.transfer = h_.transport().receive(ahead.there, direct ? direct : pending.staged, ahead.range.length());
       }
-      Posted& place = posted[static_cast<std::size_t>(first % in_flight_)];
-      co_await until([&] { return h_.transport().done(place.transfer); });
-      for (int q = 0; place.staged && q < h_.local_ranks(); ++q) {
+      PendingReceive& pending = posted[static_cast<std::size_t>(first % in_flight_)];
+      co_await until([&] { return h_.transport().done(pending.transfer); });
+      for (int q = 0; pending.staged && q < h_.local_ranks(); ++q) {
         if (q == h_.local_rank()) {
           blocks(turn.node, turn.range, q, [&](int rank, Range part, std::int64_t at) {
-            output_.of(rank).write(place.staged + at, part.first, part.last);
+            output_.of(rank).write(pending.staged + at, part.first, part.last);
           });
           continue;
         }
@@ -257,7 +257,7 @@ class AlltoallAlgorithm {
         co_await until([&] { return h_.channels().vacant(ChannelKind::arrived); });
         std::byte* slot = h_.channels().slot(ChannelKind::arrived);
         blocks(turn.node, turn.range, q, [&](int, Range part, std::int64_t at) {
-          std::memcpy(slot, place.staged + at, static_cast<std::size_t>(part.length()));
+          std::memcpy(slot, pending.staged + at, static_cast<std::size_t>(part.length()));
           slot += part.length();
         });
         h_.channels().publish(ChannelKind::arrived, q);

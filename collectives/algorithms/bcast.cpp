@@ -19,9 +19,9 @@ class BcastAlgorithm {
         in_flight_(pipeline.in_flight),
         here_(static_cast<std::size_t>(hierarchy.lanes())) {
     const int nodes = h_.nodes(), first = h_.topology().node_of(root);
-    const int place = (h_.node() - first + nodes) % nodes;  // position in the chain
-    previous_ = place == 0 ? -1 : (h_.node() + nodes - 1) % nodes;
-    next_ = place == nodes - 1 ? -1 : (h_.node() + 1) % nodes;
+    const int position = (h_.node() - first + nodes) % nodes;  // position in the chain
+    previous_ = position == 0 ? -1 : (h_.node() + nodes - 1) % nodes;
+    next_ = position == nodes - 1 ? -1 : (h_.node() + 1) % nodes;
     if (h_.rank() == root) std::fill(here_.begin(), here_.end(), data_.bytes());
   }
 
@@ -88,10 +88,10 @@ class BcastAlgorithm {
     int first = 0, last = 0;
     for (LanePieces piece = pieces(h_.own_lanes()); piece.next(); ++first) {
       for (; last - first < in_flight_ && ahead.next(); ++last) {
-        std::byte* place = data_.at(ahead.range.first);
-        if (!place) place = staging(in_flight_ + last % in_flight_);
+        std::byte* memory = data_.at(ahead.range.first);
+        if (!memory) memory = staging(in_flight_ + last % in_flight_);
         posted[static_cast<std::size_t>(last % in_flight_)] =
-            h_.transport().receive(h_.carrier(previous_, ahead.lane), place, ahead.range.length());
+            h_.transport().receive(h_.carrier(previous_, ahead.lane), memory, ahead.range.length());
       }
       co_await until([&] { return h_.transport().done(posted[static_cast<std::size_t>(first % in_flight_)]); });
       if (!data_.at(piece.range.first))

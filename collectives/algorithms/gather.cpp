@@ -85,13 +85,13 @@ class GatherAlgorithm {
         for (int q = 0; q < h_.local_ranks(); ++q) {
           const Range met = intersection(piece.range, part(q));
           if (met.length() <= 0) continue;
-          std::byte* place = staging(slot) + (met.first - piece.range.first);
+          std::byte* destination = staging(slot) + (met.first - piece.range.first);
           if (q == h_.local_rank()) {
-            vectors_.read(h_.node(), met, place);
+            vectors_.read(h_.node(), met, destination);
             continue;
           }
           co_await until([&] { return h_.channels().arrived(q, ChannelKind::own) != nullptr; });
-          std::memcpy(place, h_.channels().arrived(q, ChannelKind::own), static_cast<std::size_t>(met.length()));
+          std::memcpy(destination, h_.channels().arrived(q, ChannelKind::own), static_cast<std::size_t>(met.length()));
           h_.channels().take(q, ChannelKind::own);
         }
         data = staging(slot);
@@ -107,29 +107,29 @@ class GatherAlgorithm {
   /// On the root's node: receives the lanes of this rank. The root keeps what arrives; any other rank hands it to the
   /// root.
   Task receive() {
-    struct Posted {
+    struct PendingReceive {
       Transfer transfer;
       std::byte* staged = nullptr;
     };
-    std::vector<Posted> posted(static_cast<std::size_t>(in_flight_));
+    std::vector<PendingReceive> posted(static_cast<std::size_t>(in_flight_));
     OtherNodesPieces ahead = arriving(h_.local_rank()), piece = arriving(h_.local_rank());
     int first = 0, last = 0;
     for (; piece.next(); ++first) {
       for (; last - first < in_flight_ && ahead.next(); ++last) {
-        Posted& place = posted[static_cast<std::size_t>(last % in_flight_)];
+        PendingReceive& pending = posted[static_cast<std::size_t>(last % in_flight_)];
         std::byte* direct = h_.rank() == root_ ? vectors_.at(ahead.node(), ahead.range()) : nullptr;
-        place.staged = direct ? nullptr : staging(last % in_flight_);
-        place.transfer = h_.transport().receive(h_.carrier(ahead.node(), ahead.lane()), direct ? direct : place.staged,
-                                                ahead.range().length());
+        pending.staged = direct ? nullptr : staging(last % in_flight_);
+        pending.transfer = h_.transport().receive(h_.carrier(ahead.node(), ahead.lane()),
+                                                  direct ? direct : pending.staged, ahead.range().length());
       }
-      Posted& place = posted[static_cast<std::size_t>(first % in_flight_)];
-      co_await until([&] { return h_.transport().done(place.transfer); });
+      PendingReceive& pending = posted[static_cast<std::size_t>(first % in_flight_)];
+      co_await until([&] { return h_.transport().done(pending.transfer); });
       if (h_.rank() == root_) {
-        if (place.staged) vectors_.write(piece.node(), piece.range(), place.staged);
+        if (pending.staged) vectors_.write(piece.node(), piece.range(), pending.staged);
         continue;
       }
       co_await until([&] { return h_.channels().vacant(ChannelKind::arrived); });
-      std::memcpy(h_.channels().slot(ChannelKind::arrived), place.staged,
+      std::memcpy(h_.channels().slot(ChannelKind::arrived), pending.staged,
                   static_cast<std::size_t>(piece.range().length()));
       h_.channels().publish(ChannelKind::arrived, root_local_);
     }

@@ -58,9 +58,9 @@ class ResultDistributor final : public ResultSink {
   /// Takes what a neighbour hands to this rank.
   Task take(int from) {
     for (LanePieces piece(combined_, cut_, h_.node(), lanes_of(from, h_.local_ranks(), h_.lanes())); piece.next();) {
-      const Range straight = combined_.overlap(h_.node(), 0, piece.range).range;
+      const Range combined = combined_.overlap(h_.node(), 0, piece.range).range;
       for (int owner = 0; owner < h_.local_ranks(); ++owner) {
-        const Range own = intersection(straight, vectors_.part(h_.node(), owner));
+        const Range own = intersection(combined, vectors_.part(h_.node(), owner));
         if (own.length() <= 0 || owner == from) continue;
         if (owner != h_.local_rank()) {
           h_.channels().skip(from, ChannelKind::arrived);
@@ -82,24 +82,25 @@ class ResultDistributor final : public ResultSink {
     constexpr int in_flight = 2;
     static_assert(in_flight * (Hierarchy::staging_bytes / 8) <= Hierarchy::intermediate_bytes,
                   "combine() has room for eight pieces or more");
-    struct Posted {
+    struct PendingReceive {
       Transfer transfer;
-      std::byte* place = nullptr;
+      std::byte* memory = nullptr;
       bool staged = false;
     } posted[in_flight];
     std::int64_t first = 0, last = 0;
     Relayed parts(*this), ahead(*this);
     for (; parts.next(); ++first) {
       for (; last - first < in_flight && ahead.next(); ++last) {
-        Posted& place = posted[last % in_flight];
+        PendingReceive& pending = posted[last % in_flight];
         std::byte* direct = output_.at(h_.node(), ahead.range);
-        place.staged = !direct;
-        place.place = direct ? direct : h_.intermediate() + last % in_flight * cut_.piece;
-        place.transfer = h_.transport().receive(ahead.from, place.place, ahead.range.length(), VirtualChannel::second);
+        pending.staged = !direct;
+        pending.memory = direct ? direct : h_.intermediate() + last % in_flight * cut_.piece;
+        pending.transfer =
+            h_.transport().receive(ahead.from, pending.memory, ahead.range.length(), VirtualChannel::second);
       }
-      Posted& place = posted[first % in_flight];
-      co_await until([&] { return h_.transport().done(place.transfer); });
-      if (place.staged) output_.write(h_.node(), parts.range, place.place);
+      PendingReceive& pending = posted[first % in_flight];
+      co_await until([&] { return h_.transport().done(pending.transfer); });
+      if (pending.staged) output_.write(h_.node(), parts.range, pending.memory);
     }
   }
 
@@ -124,7 +125,7 @@ class ResultDistributor final : public ResultSink {
             from = to_.h_.carrier(relayed_range.relay, lane_);
             const Range piece = piece_of(lane(relayed_range.relay, lane_++), round_, to_.cut_.piece);
             range = intersection(
-                to_.combined_.overlap(relayed_range.relay, static_cast<std::size_t>(relayed_range.place) + 1, piece)
+                to_.combined_.overlap(relayed_range.relay, static_cast<std::size_t>(relayed_range.index) + 1, piece)
                     .range,
                 own_);
             if (range.length() > 0) return true;

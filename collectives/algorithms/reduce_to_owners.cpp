@@ -293,9 +293,9 @@ std::int64_t combine_piece(const Hierarchy& h, const ReductionOrder& order, std:
                            PipelineSettings pipeline) noexcept {
   int depths = 1;
   while ((1 << depths) < h.topology().ranks()) ++depths;
-  const std::int64_t room =
+  const std::int64_t available =
       Hierarchy::staging_bytes / (sent_buffers(h, order, pipeline) + 2 * round_buffers(h, order) + depths);
-  const std::int64_t most = std::min(room, h.channels().slot_bytes());
+  const std::int64_t most = std::min(available, h.channels().slot_bytes());
   return unit > most ? 0 : std::clamp(pipeline.piece, unit, most) / unit * unit;
 }
 

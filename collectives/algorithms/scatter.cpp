@@ -124,29 +124,29 @@ class ScatterAlgorithm {
 
   /// On another node: receives the lanes of this rank, keeps its own part and hands the rest to its owners.
   Task receive() {
-    struct Posted {
+    struct PendingReceive {
       Transfer transfer;
       std::byte* staged = nullptr;
     };
-    std::vector<Posted> posted(static_cast<std::size_t>(in_flight_));
+    std::vector<PendingReceive> posted(static_cast<std::size_t>(in_flight_));
     const Range own = part(h_.local_rank());
     LanePieces ahead(vectors_, cut_, h_.node(), h_.own_lanes()), piece = ahead;
     int first = 0, last = 0;
     for (; piece.next(); ++first) {
       for (; last - first < in_flight_ && ahead.next(); ++last) {
-        Posted& place = posted[static_cast<std::size_t>(last % in_flight_)];
+        PendingReceive& pending = posted[static_cast<std::size_t>(last % in_flight_)];
         std::byte* direct =
             intersection(ahead.range, own) == ahead.range ? vectors_.at(h_.node(), ahead.range) : nullptr;
-        place.staged = direct ? nullptr : staging(last % in_flight_);
-        place.transfer = h_.transport().receive(h_.carrier(root_node_, ahead.lane), direct ? direct : place.staged,
-                                                ahead.range.length());
+        pending.staged = direct ? nullptr : staging(last % in_flight_);
+        pending.transfer = h_.transport().receive(h_.carrier(root_node_, ahead.lane), direct ? direct : pending.staged,
+                                                  ahead.range.length());
       }
-      Posted& place = posted[static_cast<std::size_t>(first % in_flight_)];
-      co_await until([&] { return h_.transport().done(place.transfer); });
-      for (int q = 0; place.staged && q < h_.local_ranks(); ++q) {
+      PendingReceive& pending = posted[static_cast<std::size_t>(first % in_flight_)];
+      co_await until([&] { return h_.transport().done(pending.transfer); });
+      for (int q = 0; pending.staged && q < h_.local_ranks(); ++q) {
         const Range met = intersection(piece.range, part(q));
         if (met.length() <= 0) continue;
-        const std::byte* data = place.staged + (met.first - piece.range.first);
+        const std::byte* data = pending.staged + (met.first - piece.range.first);
         if (q == h_.local_rank()) {
           vectors_.write(h_.node(), met, data);
           continue;

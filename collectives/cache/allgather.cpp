@@ -43,7 +43,8 @@ class CachedAllgather final : public PieceObserver {
   }
 
   void keep(int node, Range range, const std::byte* data) noexcept override {
-    if (std::byte* to = lookup_.place(node, range)) std::memcpy(to, data, static_cast<std::size_t>(range.length()));
+    if (std::byte* to = lookup_.memory_for(node, range))
+      std::memcpy(to, data, static_cast<std::size_t>(range.length()));
   }
 
  private:
@@ -76,7 +77,7 @@ class CachedAllgather final : public PieceObserver {
   Task keep_own() {
     for (std::int64_t i = 0; i < pieces_in(own_.length(), pipeline_.piece); ++i) {
       const Range range = piece_of(own_, i, pipeline_.piece);
-      if (std::byte* to = lookup_.place(h_.node(), range)) vectors_.read(h_.node(), range, to);
+      if (std::byte* to = lookup_.memory_for(h_.node(), range)) vectors_.read(h_.node(), range, to);
       co_await pause();
     }
   }

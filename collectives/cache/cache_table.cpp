@@ -45,20 +45,20 @@ int CacheTable::shape_of_blocks(std::uint32_t coding) noexcept {
     if (shapes_[i].hash == hash && shapes_[i].coding == coding &&
         std::equal(blocks_.begin(), blocks_.end(), keys_.begin() + static_cast<std::ptrdiff_t>(i * width)))
       return static_cast<int>(i);
-  std::size_t place = shapes_.size();
-  if (place < max_shapes_) {
+  std::size_t index = shapes_.size();
+  if (index < max_shapes_) {
     shapes_.emplace_back();
   } else {
-    place = 0;
+    index = 0;
     for (std::size_t i = 1; i < shapes_.size(); ++i)
-      if (shapes_[i].last_use < shapes_[place].last_use) place = i;
-    while (shapes_[place].count > 0) evict(shapes_[place].ids[0]);
-    shapes_[place] = Shape{};
+      if (shapes_[i].last_use < shapes_[index].last_use) index = i;
+    while (shapes_[index].count > 0) evict(shapes_[index].ids[0]);
+    shapes_[index] = Shape{};
   }
-  shapes_[place].hash = hash;
-  shapes_[place].coding = coding;
-  std::copy(blocks_.begin(), blocks_.end(), keys_.begin() + static_cast<std::ptrdiff_t>(place * width));
-  return static_cast<int>(place);
+  shapes_[index].hash = hash;
+  shapes_[index].coding = coding;
+  std::copy(blocks_.begin(), blocks_.end(), keys_.begin() + static_cast<std::ptrdiff_t>(index * width));
+  return static_cast<int>(index);
 }
 
 CacheTable::Call CacheTable::begin(std::uint32_t coding) noexcept {
@@ -119,12 +119,12 @@ CacheTable::Decision CacheTable::decide(const Call& call, const Agreed& agreed) 
     missed(shape, call.bytes);
     ++counts_.misses;
   }
-  decision.store = place(call, base);
+  decision.store = allocate(call, base);
   if (decision.store && base) base->superseded = true;
   return decision;
 }
 
-CacheEntry* CacheTable::place(const Call& call, const CacheEntry* base) noexcept {
+CacheEntry* CacheTable::allocate(const Call& call, const CacheEntry* base) noexcept {
   const std::int64_t bytes = rounded(call.bytes);
   // If there is no room beside the base even after all evictions, the base stays.
   if (base && std::max(base->offset, limits_.budget - base->offset - base->bytes) < bytes) return nullptr;

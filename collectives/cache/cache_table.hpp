@@ -136,7 +136,7 @@ class CacheTable {
   int shape_of_blocks(std::uint32_t coding) noexcept;
   void touch(Shape& shape, int index) noexcept;
   void missed(Shape& shape, std::int64_t bytes) noexcept;
-  CacheEntry* place(const Call& call, const CacheEntry* base) noexcept;
+  CacheEntry* allocate(const Call& call, const CacheEntry* base) noexcept;
   bool find_hole(std::int64_t bytes, std::int64_t* offset, std::size_t* before) const noexcept;
   bool evict_one(const CacheEntry* base, int only_shape) noexcept;
   void evict(std::uint16_t id) noexcept;

@@ -78,7 +78,7 @@ void Lookup::resemble() noexcept {
     if (shared[i] > count / 32 && shared[i] >= best - count / 16) mine_.resembled |= std::uint64_t{1} << i;
 }
 
-std::byte* Lookup::place(int node, Range range) noexcept {
+std::byte* Lookup::memory_for(int node, Range range) noexcept {
   const std::int64_t offset = decision_.store->offset + begins_[static_cast<std::size_t>(node)] + range.first;
   whole_ = whole_ && arena_.reserve(offset, range.length());
   return whole_ ? arena_.at(offset) : nullptr;

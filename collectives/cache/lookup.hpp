@@ -38,8 +38,8 @@ class Lookup {
   /// True if this rank is to write its share of the new result.
   bool keeps() const noexcept { return decision_.store && arena_.has(decision_.store->offset, decision_.store->bytes); }
   /// Where to write a piece of the new result, if keeps(). nullptr: it can't be kept completely.
-  std::byte* place(int node, Range range) noexcept;
-  /// Call when all of this rank's share has been written, as far as place() gave memory.
+  std::byte* memory_for(int node, Range range) noexcept;
+  /// Call when all of this rank's share has been written, as far as memory_for() gave memory.
   void written() noexcept;
 
  private:
@@ -56,7 +56,7 @@ class Lookup {
   CacheTable::Call call_;
   CacheTable::Agreed mine_;
   CacheTable::Decision decision_;
-  bool whole_ = true;  ///< every piece had a place
+  bool whole_ = true;  ///< every piece had memory
   std::uint64_t hash_ = 0;
   std::uint64_t content_ = 0;  ///< that of a result to which this rank contributed the same block; 0: none
   std::uint16_t sample_[OwnBlock::sample_words];

@@ -26,13 +26,14 @@ std::uint32_t coding_of(NumberFormat format, CodeBits bits) noexcept {
 class OwnCodes final : public OwnBlock {
  public:
   /// `count`: numbers in the block. `coder` and `room`, which takes the codes of a step, outlive this object.
-  OwnCodes(const OperandCoder& coder, std::int64_t count, NumberFormat format, CodeBits bits, std::byte* room) noexcept
+  OwnCodes(const OperandCoder& coder, std::int64_t count, NumberFormat format, CodeBits bits,
+           std::byte* buffer) noexcept
       : OwnBlock(quantised_bytes(count, format, bits), step / block_bytes(format, bits) * block_bytes(format, bits)),
         coder_(coder),
         count_(count),
         format_(format),
         bits_(bits),
-        room_(room) {}
+        buffer_(buffer) {}
 
  private:
   static std::int64_t block_bytes(NumberFormat format, CodeBits bits) noexcept {
@@ -42,15 +43,15 @@ class OwnCodes final : public OwnBlock {
   const std::byte* read(Range range) const noexcept override {
     const std::int64_t block = quantised_block_size(bits_), bytes = block_bytes(format_, bits_),
                        first = range.first / bytes * block;
-    coder_.encode({first, std::min(count_, first + pieces_in(range.length(), bytes) * block)}, room_);
-    return room_;
+    coder_.encode({first, std::min(count_, first + pieces_in(range.length(), bytes) * block)}, buffer_);
+    return buffer_;
   }
 
   const OperandCoder& coder_;
   const std::int64_t count_;
   const NumberFormat format_;
   const CodeBits bits_;
-  std::byte* const room_;
+  std::byte* const buffer_;
 };
 
 /// Writes codes to their places in the arena.
@@ -61,7 +62,7 @@ class Keeping final : public CodeObserver {
   void keep(int rank, Range range, const std::byte* codes) noexcept override {
     const int node = topology_.node_of(rank);
     const std::int64_t begin = vectors_.part(node, topology_.local_rank_of(rank)).first;
-    if (std::byte* to = lookup_.place(node, {begin + range.first, begin + range.last}))
+    if (std::byte* to = lookup_.memory_for(node, {begin + range.first, begin + range.last}))
       std::memcpy(to, codes, static_cast<std::size_t>(range.length()));
   }
 

@@ -22,8 +22,8 @@ std::vector<Peer> peers_of(const Hierarchy& h, int local_rank, bool ahead) {
 bool PeerPieces::next() noexcept {
   for (; index_ < relayed_ranges_.size(); ++index_, lane_ = lanes_.first) {
     const RelayedRange& relayed_range = relayed_ranges_[index_];
-    if (leg_ == PeerMessage::own ? relayed_range.relay != RelayedRange::straight && relayed_range.relay != to_
-                                 : relayed_range.node == to_)
+    if (message_ == PeerMessage::own ? relayed_range.relay != RelayedRange::direct && relayed_range.relay != to_
+                                     : relayed_range.node == to_)
       continue;
     for (; lane_ < lanes_.last; ++lane_, piece_ = 0) {
       const Range part = part_of(relayed_range.range.length(), cut_.lanes, lane_, cut_.unit),

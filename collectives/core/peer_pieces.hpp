@@ -30,12 +30,12 @@ enum class PeerMessage { own, onward };
 class PeerPieces {
  public:
   /// Lanes are common to both ends. The plan outlives this object.
-  PeerPieces(const RelayPlan& plan, PieceLayout cut, int from, int to, Lanes lanes, PeerMessage leg) noexcept
-      : relayed_ranges_(leg == PeerMessage::own ? plan.of(from) : plan.through(from)),
+  PeerPieces(const RelayPlan& plan, PieceLayout cut, int from, int to, Lanes lanes, PeerMessage message) noexcept
+      : relayed_ranges_(message == PeerMessage::own ? plan.of(from) : plan.through(from)),
         cut_(cut),
         to_(to),
         lanes_(lanes),
-        leg_(leg),
+        message_(message),
         lane_(lanes.first) {}
   /// False if there are no more pieces. No piece is empty.
   bool next() noexcept;
@@ -50,7 +50,7 @@ class PeerPieces {
   PieceLayout cut_;
   int to_;
   Lanes lanes_;
-  PeerMessage leg_;
+  PeerMessage message_;
   std::size_t index_ = 0;
   int lane_;
   std::int64_t piece_ = 0;
@@ -72,7 +72,7 @@ class RelayProgress {
 
  private:
   std::size_t index(const RelayedRange& relayed_range, int lane) const noexcept {
-    return static_cast<std::size_t>(relayed_range.place) * static_cast<std::size_t>(own_.last - own_.first) +
+    return static_cast<std::size_t>(relayed_range.index) * static_cast<std::size_t>(own_.last - own_.first) +
            static_cast<std::size_t>(lane - own_.first);
   }
   Lanes own_;

@@ -18,7 +18,7 @@ RelayPlan::RelayPlan(std::span<const std::int64_t> bytes, std::int64_t unit, std
 
   struct Relay {
     int node;
-    std::int64_t room;  ///< bytes that can go through it
+    std::int64_t capacity;  ///< bytes that can go through it
   };
   const std::int64_t others = (nodes - 2) * unit, relayed = copies == Copies::of_all ? others + unit : others;
   std::vector<Relay> relays;
@@ -26,8 +26,9 @@ RelayPlan::RelayPlan(std::span<const std::int64_t> bytes, std::int64_t unit, std
     const std::int64_t spare = bound - (nodes - 1) * bytes[static_cast<std::size_t>(node)];
     if (spare > 0) relays.push_back({node, (spare + relayed - 1) / relayed * unit});
   }
-  std::sort(relays.begin(), relays.end(),
-            [](const Relay& a, const Relay& b) { return a.room != b.room ? a.room > b.room : a.node < b.node; });
+  std::sort(relays.begin(), relays.end(), [](const Relay& a, const Relay& b) {
+    return a.capacity != b.capacity ? a.capacity > b.capacity : a.node < b.node;
+  });
 
   auto relay = relays.begin();
   for (int node = 0; node < nodes; ++node) {
@@ -36,27 +37,26 @@ RelayPlan::RelayPlan(std::span<const std::int64_t> bytes, std::int64_t unit, std
     begins_.push_back(by_node_.size());
     // Rooms are rounded up and this is rounded down, so there is a relay for all of it.
     for (std::int64_t left = !even_ && excess >= worth ? excess / others * unit : 0; left > 0;) {
-      const std::int64_t part = std::min(left, relay->room);
+      const std::int64_t part = std::min(left, relay->capacity);
       by_node_.push_back({node, relay->node, 0, {begin, begin + part}});
       begin += part;
       left -= part;
-      if ((relay->room -= part) == 0) ++relay;
+      if ((relay->capacity -= part) == 0) ++relay;
     }
-    by_node_.push_back({node, RelayedRange::straight, 0, {begin, all}});
+    by_node_.push_back({node, RelayedRange::direct, 0, {begin, all}});
   }
   begins_.push_back(by_node_.size());
 
   relay_begins_.assign(static_cast<std::size_t>(nodes) + 1, 0);
   for (const RelayedRange& relayed_range : by_node_)
-    if (relayed_range.relay != RelayedRange::straight)
-      ++relay_begins_[static_cast<std::size_t>(relayed_range.relay) + 1];
+    if (relayed_range.relay != RelayedRange::direct) ++relay_begins_[static_cast<std::size_t>(relayed_range.relay) + 1];
   std::partial_sum(relay_begins_.begin(), relay_begins_.end(), relay_begins_.begin());
   by_relay_.resize(relay_begins_.back());
   std::vector<std::size_t> next = relay_begins_;
   for (RelayedRange& relayed_range : by_node_)
-    if (relayed_range.relay != RelayedRange::straight) {
+    if (relayed_range.relay != RelayedRange::direct) {
       const auto relay_index = static_cast<std::size_t>(relayed_range.relay);
-      relayed_range.place = static_cast<int>(next[relay_index] - relay_begins_[relay_index]);
+      relayed_range.index = static_cast<int>(next[relay_index] - relay_begins_[relay_index]);
       by_relay_[next[relay_index]++] = relayed_range;
     }
 }

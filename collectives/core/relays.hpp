@@ -24,10 +24,10 @@ namespace bestride::inline collectives {
 
 /// A range of a node's vector.
 struct RelayedRange {
-  static constexpr int straight = -1;
+  static constexpr int direct = -1;
   int node = 0;
-  int relay = straight;  ///< the node that it goes through
-  int place = 0;         ///< if it has a relay: its index in through(relay)
+  int relay = direct;  ///< the node that it goes through
+  int index = 0;       ///< if it has a relay: its index in through(relay)
   Range range;
 };
 

@@ -44,22 +44,22 @@ TEST(RelayPlan, NoNodeSendsMoreThanTheBusiestLinkHasToCarry) {
         ASSERT_EQ(relayed_range.range.first, end);
         end = relayed_range.range.last;
         ASSERT_EQ(end % unit, 0);
-        if (relayed_range.relay == RelayedRange::straight) {
+        if (relayed_range.relay == RelayedRange::direct) {
           out[static_cast<std::size_t>(node)] += (nodes - 1) * relayed_range.range.length();
         } else {
           ++relayed;
           ASSERT_NE(relayed_range.relay, node);
           ASSERT_GT(relayed_range.range.length(), 0);
           const auto there = plan.through(relayed_range.relay);
-          ASSERT_LT(static_cast<std::size_t>(relayed_range.place), there.size());
-          const RelayedRange& same = there[static_cast<std::size_t>(relayed_range.place)];
-          ASSERT_TRUE(same.node == node && same.range == relayed_range.range && same.place == relayed_range.place);
+          ASSERT_LT(static_cast<std::size_t>(relayed_range.index), there.size());
+          const RelayedRange& same = there[static_cast<std::size_t>(relayed_range.index)];
+          ASSERT_TRUE(same.node == node && same.range == relayed_range.range && same.index == relayed_range.index);
           out[static_cast<std::size_t>(node)] += relayed_range.range.length();
           out[static_cast<std::size_t>(relayed_range.relay)] += (nodes - 2 + reduces) * relayed_range.range.length();
         }
       }
       ASSERT_EQ(end, all);
-      ASSERT_EQ(plan.of(node).back().relay, RelayedRange::straight);
+      ASSERT_EQ(plan.of(node).back().relay, RelayedRange::direct);
       // In a reduction, a node sends its data for the others, and for the relays.
       ASSERT_LE(std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0}) - plan.of(node).back().range.length(),
                 bound)
@@ -68,7 +68,7 @@ TEST(RelayPlan, NoNodeSendsMoreThanTheBusiestLinkHasToCarry) {
     for (int node = 0; node < nodes; ++node) {
       std::size_t before = 0;
       for (const RelayedRange& relayed_range : plan.through(node))
-        ASSERT_EQ(static_cast<std::size_t>(relayed_range.place), before++);
+        ASSERT_EQ(static_cast<std::size_t>(relayed_range.index), before++);
       ASSERT_LE(out[static_cast<std::size_t>(node)], bound + std::max(left_alone, nodes * unit))
           << "round " << round << " node " << node;
     }

@@ -129,7 +129,7 @@ inline std::int64_t sent_by(const RelayPlan& plan, int nodes, int node) {
   const std::int64_t others = nodes - 1;
   std::int64_t sent = 0;
   for (const RelayedRange& relayed_range : plan.of(node))
-    sent += relayed_range.range.length() * (relayed_range.relay == RelayedRange::straight ? others : 1);
+    sent += relayed_range.range.length() * (relayed_range.relay == RelayedRange::direct ? others : 1);
   for (const RelayedRange& relayed_range : plan.through(node)) sent += relayed_range.range.length() * (others - 1);
   return sent;
 }

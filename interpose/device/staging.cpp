@@ -16,7 +16,7 @@ std::shared_ptr<StagingBuffer> StagingBuffer::make(const cuda::DevicePtr& device
       staging_buffer->on_device_ = aware;
       return staging_buffer;
     }
-    warn_once("gpu.room", "%s: messages in device memory go through ordinary host memory, block by block",
+    warn_once("gpu.memory", "%s: messages in device memory go through ordinary host memory, block by block",
               buffer.error().text.c_str());
   }
   staging_buffer->lease_ = BufferLease(runtime().pool, bytes);

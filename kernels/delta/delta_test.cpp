@@ -94,8 +94,8 @@ void check(std::int64_t bytes, Change kind, Random& random) {
   copy(newer, older);
   change(newer, kind, random);
   const std::int64_t words = changed_words(older, newer), most = bytes / 16 + 2 * words + 16;
-  const Guarded room(most, Guarded::Side::before_wall);
-  const std::int64_t size = delta::encode(older.data(), newer.data(), bytes, room.data(), most, Isa::scalar);
+  const Guarded output(most, Guarded::Side::before_wall);
+  const std::int64_t size = delta::encode(older.data(), newer.data(), bytes, output.data(), most, Isa::scalar);
   ASSERT_GE(size, 0) << "more than " << most << " bytes for " << words << " words";
   ASSERT_LE(size, delta::max_encoded_bytes(bytes));
   if (words == 0) {
@@ -105,14 +105,14 @@ void check(std::int64_t bytes, Change kind, Random& random) {
     SCOPED_TRACE(name(isa));
     const Guarded exact(size, Guarded::Side::before_wall), content(bytes, side, slack);
     ASSERT_EQ(delta::encode(older.data(), newer.data(), bytes, exact.data(), size, isa), size);
-    ASSERT_TRUE(delta::equal(exact.data(), room.data(), size));
+    ASSERT_TRUE(delta::equal(exact.data(), output.data(), size));
     copy(content, older);
     ASSERT_TRUE(delta::apply(exact.data(), size, content.data(), bytes, isa));
     ASSERT_TRUE(same(content, newer));
-    // With room to spare the bytes are the same, and the kernels may write after the end.
+    // With output to spare the bytes are the same, and the kernels may write after the end.
     const Guarded wide(most + 20000, Guarded::Side::after_wall);
     ASSERT_EQ(delta::encode(older.data(), newer.data(), bytes, wide.data(), most + 20000, isa), size);
-    ASSERT_TRUE(delta::equal(wide.data(), room.data(), size));
+    ASSERT_TRUE(delta::equal(wide.data(), output.data(), size));
     copy(content, older);
     ASSERT_TRUE(delta::apply(wide.data(), size, content.data(), bytes, isa));
     ASSERT_TRUE(same(content, newer));
@@ -143,10 +143,10 @@ TEST(Delta, IsSmallWhereChangesAreTogether) {
   fill(older, random);
   copy(newer, older);
   for (std::int64_t byte = 300000; byte < 300000 + 4096; ++byte) newer.data()[byte] ^= 1;
-  const Guarded room(bytes, Guarded::Side::before_wall);
+  const Guarded output(bytes, Guarded::Side::before_wall);
   // 4096 bytes of words, a mask for each of 33 chunks, maps of at most 2 groups, 3 runs.
-  EXPECT_LE(delta::encode(older.data(), newer.data(), bytes, room.data(), bytes), 4096 + 33 * 8 + 2 * 8 + 3 * 4);
-  EXPECT_EQ(delta::encode(older.data(), older.data(), bytes, room.data(), bytes), 4);
+  EXPECT_LE(delta::encode(older.data(), newer.data(), bytes, output.data(), bytes), 4096 + 33 * 8 + 2 * 8 + 3 * 4);
+  EXPECT_EQ(delta::encode(older.data(), older.data(), bytes, output.data(), bytes), 4);
 }
 
 /// For arbitrary bytes: no access outside the buffers (guard pages), and the same result and content on every

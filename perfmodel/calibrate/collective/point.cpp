@@ -132,9 +132,9 @@ VariantTimes CollectiveMeasurer::measure(const CollectivePoint& point, double li
   PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
   const int whole = static_cast<int>(collective_bytes_at(point.size) / static_cast<std::int64_t>(sizeof(int))),
             part = std::max(1, whole / ranks);
-  const auto room = static_cast<std::size_t>(std::max(whole, part * ranks));
-  buffers_->from.resize(std::max(buffers_->from.size(), room), 1);
-  buffers_->to.resize(std::max(buffers_->to.size(), room), 1);
+  const auto buffer_elements = static_cast<std::size_t>(std::max(whole, part * ranks));
+  buffers_->from.resize(std::max(buffers_->from.size(), buffer_elements), 1);
+  buffers_->to.resize(std::max(buffers_->to.size(), buffer_elements), 1);
   const Call call{point.what, point.blocking, buffers_->from.data(), buffers_->to.data(), whole, part};
   const int variants = point.blocking ? 3 : 2;
   // The first call of each kind creates connections and windows; for long calls this is negligible. All ranks have the
