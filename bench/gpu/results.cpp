@@ -2,20 +2,14 @@
 #include "bench/gpu/results.hpp"
 
 #include <algorithm>
-#include <cstdarg>
 #include <cstdio>
+
+#include "apps/common/text.hpp"
 
 namespace gpu {
 namespace {
 
-__attribute__((format(printf, 1, 2))) std::string format(const char* pattern, ...) {
-  char buffer[512];
-  va_list arguments;
-  va_start(arguments, pattern);
-  std::vsnprintf(buffer, sizeof buffer, pattern, arguments);
-  va_end(arguments);
-  return buffer;
-}
+using apps::format;
 
 std::string quoted(const std::string& text) {
   std::string out = "\"";

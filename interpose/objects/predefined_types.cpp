@@ -102,7 +102,8 @@ const Predefined* predefined(MPI_Datatype type) noexcept {
 
 void for_each_predefined_number(void (*visit)(MPI_Datatype)) noexcept {
   for (const Entry& entry : table)
-    if (!entry.vacant() && entry.known.kind != NumberKind::other && entry.known.kind != NumberKind::pair)
+    if (!entry.vacant() && (entry.type == MPI_CHARACTER ||
+                            (entry.known.kind != NumberKind::other && entry.known.kind != NumberKind::pair)))
       visit(entry.type);
 }
 

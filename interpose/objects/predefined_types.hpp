@@ -25,7 +25,8 @@ struct Predefined {
 };
 /// nullptr: `type` is not predefined, or has gaps and is in the TypeRegistry. After read_predefined(); any thread.
 const Predefined* predefined(MPI_Datatype type) noexcept;
-/// Calls `visit` with every type of the kinds integer, floating, complex, logical and bytes. After read_predefined().
+/// Calls `visit` with every type of the kinds integer, floating, complex, logical and bytes, and with MPI_CHARACTER.
+/// After read_predefined().
 void for_each_predefined_number(void (*visit)(MPI_Datatype)) noexcept;
 /// True for MPI_DOUBLE_INT and the other pair types with gaps.
 bool is_pair_with_gaps(MPI_Datatype type) noexcept;
