@@ -12,7 +12,7 @@ if(BESTRIDE_SANITIZE)
 endif()
 
 # Several sources in one translation unit: a third of the time for a whole build, more for a change of one file.
-option(BESTRIDE_UNITY "compile the library and the command in unity batches" ON)
+option(BESTRIDE_UNITY "compile the library, the command and larger programs in unity batches" ON)
 # bestride_unity(<target>...): these are compiled so.
 function(bestride_unity)
   set_target_properties(${ARGV} PROPERTIES UNITY_BUILD ${BESTRIDE_UNITY} UNITY_BUILD_BATCH_SIZE 10)
