@@ -10,7 +10,6 @@ namespace {
 
 using bestride::Built;
 using bestride::intern;
-using bestride::make_block;
 using bestride::make_blocks;
 using bestride::make_repeat;
 

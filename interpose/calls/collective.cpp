@@ -85,9 +85,9 @@ struct ArgumentKeeper final : Completion {
   Work work;
 };
 
-/// nullptr: no memory, which is reported.
+/// Takes `work`, except if there is no memory: nullptr, which is reported.
 template <class Work>
-ArgumentKeeper<Work>* keep(Work&& work) noexcept {
+ArgumentKeeper<Work>* keep(Work& work) noexcept {
   auto* kept =
       inject_failure(FailPoint::completion) ? nullptr : new (std::nothrow) ArgumentKeeper<Work>(std::move(work));
   if (!kept) warn_once("completion", "no memory for a completion record; such calls are left to the MPI library");
@@ -141,8 +141,7 @@ int collective(CallId id, const Out& out, const In& in, int root, MPI_Comm comm,
   std::unique_ptr<ArgumentKeeper<Work>> kept;
   int error;
   if (work.prepare(*known, comm, out_entry, in_entry) &&
-      (blocking<Tail...> || !work.keeps_arguments() ||
-       (kept = std::unique_ptr<ArgumentKeeper<Work>>(keep(std::move(work))))))
+      (blocking<Tail...> || !work.keeps_arguments() || (kept = std::unique_ptr<ArgumentKeeper<Work>>(keep(work)))))
     error = kept ? kept->work.call_and_complete(call) : work.call_and_complete(call);
   else
     error = call(out.arguments(), in.arguments());

@@ -3,13 +3,15 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
-#include <time.h>
 
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <csignal>
+#include <cstddef>
+#include <ctime>
 #include <mutex>
+#include <new>
 #include <utility>
 
 #include "base/message.hpp"
@@ -43,7 +45,8 @@ struct Worker {
   bool started = false;
 };
 Worker& worker() noexcept {
-  static Worker* const one = new Worker;  // never destroyed: the thread may outlive static objects
+  alignas(Worker) static std::byte storage[sizeof(Worker)];
+  static Worker* const one = new (storage) Worker;  // never destroyed: the thread may outlive static objects
   return *one;
 }
 

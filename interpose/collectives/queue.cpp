@@ -4,6 +4,8 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <new>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -29,7 +31,8 @@ struct Busy {
   std::vector<std::shared_ptr<CollectiveQueue>> queues;
 };
 Busy& busy() noexcept {
-  static Busy* const one = new Busy;
+  alignas(Busy) static std::byte storage[sizeof(Busy)];
+  static Busy* const one = new (storage) Busy;
   return *one;
 }
 

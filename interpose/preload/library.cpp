@@ -11,8 +11,8 @@
 
 // From the linker: where this shared object begins and ends in memory.
 extern "C" {
-extern const char __ehdr_start[] __attribute__((visibility("hidden")));
-extern const char _end[] __attribute__((visibility("hidden")));
+extern const char object_begin[] __asm__("__ehdr_start") __attribute__((visibility("hidden")));
+extern const char object_end[] __asm__("_end") __attribute__((visibility("hidden")));
 }
 
 namespace bestride::preload {
@@ -86,7 +86,7 @@ void* search_mapped(bool by_name) noexcept {
 }  // namespace
 
 // dladdr() would search the symbols of an object for each of some thousand addresses: 3 ms at the start of a process.
-bool is_ours(const void* address) noexcept { return address >= __ehdr_start && address < _end; }
+bool is_ours(const void* address) noexcept { return address >= object_begin && address < object_end; }
 
 void* mpi_library() noexcept {
   void* handle = library_handle.load(std::memory_order_acquire);
