@@ -148,8 +148,7 @@ int main(int argc, char** argv) {
   }
   for (int i = 2; i < argc; ++i) {
     current = argv[i];
-    // The last is larger than one piece of the staging buffer.
-    for (const char* type : {small_type, large_type, record_type, list_type, "double", "vector(6000,100,200,double)"}) {
+    for (const char* type : {small_type, large_type, record_type, list_type, "double", "vector(600000,1,2,double)"}) {
       blocking(argv[i], type, comm);
       nonblocking(argv[i], type, comm);
       one_by_one(argv[i], type, comm);

@@ -11,7 +11,7 @@
 
 namespace bestride::test {
 
-/// MPI_Iallgather of 1 MiB a rank, and the check of what it gave.
+/// MPI_Iallgather of 4 MiB a rank, and the check of what it gave.
 class Gather {
  public:
   explicit Gather(MPI_Comm comm) {
@@ -31,7 +31,7 @@ class Gather {
   }
 
  private:
-  static constexpr std::size_t bytes = std::size_t{1} << 20;
+  static constexpr std::size_t bytes = std::size_t{1} << 22;
   std::vector<char> out_, in_;
   MPI_Request request_ = MPI_REQUEST_NULL;
   int rank_ = 0, size_ = 1;
