@@ -282,18 +282,16 @@ void free_comm(Context& context, const Step& step) {
   Random common(seed_of(step, 1));
   std::vector<std::size_t> fit;
   for (std::size_t i = 1; i < context.comms.size(); ++i) {
-    const auto uses = [&](const PersistentSet& set) { return set.comm == i && !set.members.empty(); };
     // Sets are known to all ranks by their communicator, also where this rank is no member.
     if (!context.comms[i].closed && !context.comms[i].world &&
         std::none_of(context.persistent.begin(), context.persistent.end(),
                      [&](const PersistentSet& set) { return set.comm == i; }))
       fit.push_back(i);
-    (void)uses;
   }
   if (fit.empty()) return;
   CommSlot& slot = context.comms[common.pick(fit)];
   slot.closed = true;
-  const bool disconnect = common.chance(20);
+  const bool disconnect = common.chance(20) && !context.program->buffer;
   if (slot.mine < 0) return;
   if (disconnect) {
     auto all = std::move(context.pending);
