@@ -43,6 +43,8 @@ class TypeBuilder {
     owned_ = false;
     return type_;
   }
+  /// The types made so far: the current one and its components.
+  int types_alive() const noexcept { return types_alive_; }
 
  private:
   bool take(int error, const MPI_Datatype& next) {  // by reference: read after the call that sets it
@@ -50,11 +52,13 @@ class TypeBuilder {
     if (owned_) mpi_.free(&type_);
     type_ = next;
     owned_ = true;
+    ++types_alive_;
     return true;
   }
   const DatatypeCalls& mpi_;
   MPI_Datatype type_;
   bool owned_ = false;
+  int types_alive_ = 0;
 };
 
 bool build(TypeBuilder& builder, const Node& node, std::int64_t leaf_size) {
@@ -75,7 +79,7 @@ std::optional<Respelled> respell(const Layout& layout, MPI_Datatype leaf, std::i
   if (!builder.resized(extent)) return std::nullopt;
   const MPI_Datatype type = builder.commit();
   if (type == MPI_DATATYPE_NULL) return std::nullopt;
-  return Respelled{loop ? outer.count : 1, type, extent};
+  return Respelled{loop ? outer.count : 1, type, extent, builder.types_alive()};
 }
 
 }  // namespace bestride::inline datatype

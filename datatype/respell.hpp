@@ -29,6 +29,7 @@ struct Respelled {
   std::int64_t count = 0;
   MPI_Datatype type = MPI_DATATYPE_NULL;
   std::int64_t extent = 0;  ///< of `type`, in bytes; its lower bound is 0
+  int types_alive = 0;      ///< derived types that the MPI library keeps until `type` is freed: it and its components
 };
 
 /// True if an equivalent datatype exists: the layout is respellable() and its basic type is known.

@@ -40,8 +40,15 @@ class ByteTypeBuilder {
     return std::nullopt;
   }
 
+  /// The types made so far.
+  int types_alive() const noexcept { return types_alive_; }
+
  private:
-  BuiltType kept(int error, Made& made) { return error == MPI_SUCCESS ? BuiltType(std::move(made)) : std::nullopt; }
+  BuiltType kept(int error, Made& made) {
+    if (error != MPI_SUCCESS) return std::nullopt;
+    ++types_alive_;
+    return BuiltType(std::move(made));
+  }
 
   BuiltType block(std::int64_t bytes) {
     Made made(mpi_);
@@ -98,6 +105,7 @@ class ByteTypeBuilder {
   }
 
   const DatatypeCalls& mpi_;
+  int types_alive_ = 0;
 };
 
 }  // namespace
@@ -108,14 +116,15 @@ std::optional<Respelled> respell_as_bytes(const Layout& layout, const DatatypeCa
   // The outermost loop becomes the count, as in respell(): the library handles many short elements faster than a long
   // one.
   const bool loop = outer->kind == Node::Kind::loop && outer->stride > 0;
-  BuiltType body = ByteTypeBuilder(mpi).spell(loop ? *outer->body : *outer);
+  ByteTypeBuilder builder(mpi);
+  BuiltType body = builder.spell(loop ? *outer->body : *outer);
   if (!body) return std::nullopt;
   Made type(mpi);
   const std::int64_t extent = loop ? outer->stride : outer->size;
   if (mpi.create_resized(body->get(), 0, extent, type.place()) != MPI_SUCCESS ||
       mpi.commit(type.place()) != MPI_SUCCESS)
     return std::nullopt;
-  return Respelled{loop ? outer->count : 1, type.take(), extent};
+  return Respelled{loop ? outer->count : 1, type.take(), extent, builder.types_alive() + 1};
 }
 
 }  // namespace bestride::inline datatype

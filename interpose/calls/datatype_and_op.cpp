@@ -6,10 +6,16 @@
 namespace bestride::inline interpose {
 namespace {
 
+/// A derived type that the application may use in communication from now on.
+void committed(MPI_Datatype type) noexcept {
+  runtime().types.insert(type);
+  runtime().spelled.leave_room_for(type);
+}
+
 template <Calls& via>
 int type_commit(MPI_Datatype* type) {
   const int error = via.Type_commit(type);
-  if (error == MPI_SUCCESS && !runtime().ended() && !predefined(*type)) runtime().types.insert(*type);
+  if (error == MPI_SUCCESS && !runtime().ended() && !predefined(*type)) committed(*type);
   return error;
 }
 
@@ -17,7 +23,7 @@ int type_commit(MPI_Datatype* type) {
 template <Calls& via>
 int type_dup(MPI_Datatype type, MPI_Datatype* copy) {
   const int error = via.Type_dup(type, copy);
-  if (error == MPI_SUCCESS && !runtime().ended() && runtime().types.committed(type)) runtime().types.insert(*copy);
+  if (error == MPI_SUCCESS && !runtime().ended() && runtime().types.committed(type)) committed(*copy);
   return error;
 }
 
@@ -39,7 +45,7 @@ int type_free(MPI_Datatype* type) {
 
 /// Each handle in a type's contents is one more handle that the application owns.
 void count_contents(std::int64_t types, const MPI_Datatype* contents) noexcept {
-  for (std::int64_t i = 0; i < types && !runtime().ended(); ++i) runtime().types.add_handle(contents[i], false);
+  for (std::int64_t i = 0; i < types && !runtime().ended(); ++i) runtime().types.add_handle(contents[i]);
 }
 template <Calls& via>
 int type_get_contents(MPI_Datatype type, int max_integers, int max_addresses, int max_types, int* integers,
@@ -85,13 +91,15 @@ int type_create_f90_integer(int range, MPI_Datatype* type) {
   return never_freed(via.Type_create_f90_integer(range, type), type);
 }
 
-/// Both types are committed (MPI-4.0, 14.3); each is predefined or a separate handle.
+/// Both types are committed (MPI-4.0, 14.3); each is predefined or a new type, whose commit within the library was
+/// intercepted if the library commits through its own symbols.
 template <Calls& via>
 int file_get_view(MPI_File file, MPI_Offset* displacement, MPI_Datatype* elementary, MPI_Datatype* view,
                   char* representation) {
   const int error = via.File_get_view(file, displacement, elementary, view, representation);
   if (error == MPI_SUCCESS && !runtime().ended())
-    for (const MPI_Datatype type : {*elementary, *view}) runtime().types.add_handle(type, true);
+    for (const MPI_Datatype type : {*elementary, *view})
+      if (!predefined(type) && !is_pair_with_gaps(type)) runtime().types.insert(type);
   return error;
 }
 

@@ -67,6 +67,7 @@ class PackedBlocks {
     return static_cast<bool>(lease_);
   }
   void fill() noexcept {
+    if (!*this) return;  // prepare() may have returned false after some blocks
     for (const Block& block : blocks_)
       if (block.live) {
         if (block.staging)

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <new>
 #include <tuple>
@@ -37,14 +38,20 @@ RespelledTypeRef RespelledTypes::get(const LayoutPtr& layout, MPI_Datatype leaf,
   };
   auto at = place();
   if (at == types_.end() || key(*at) != wanted) {
-    if (inject_failure(FailPoint::respell) || made_ >= max_made) return {};
-    if (types_.size() >= max_kept) make_room();
-    if (types_.size() >= max_kept) return {};
+    if (inject_failure(FailPoint::respell) || (!as_bytes && made_ >= max_made)) return {};
+    if (alive_ >= max_alive) make_room();
+    if (alive_ >= max_alive && !as_bytes) return {};
     types_.reserve(types_.size() + 1);
     std::unique_ptr<RespelledType> type(new RespelledType);
-    const std::optional<Respelled> spelled = make();
+    std::optional<Respelled> spelled = make();
     if (!spelled) return {};
     ++made_;
+    if (alive_ + spelled->types_alive > max_alive) make_room();
+    if (!as_bytes && (alive_ + spelled->types_alive > max_alive || is_crowded(spelled->type))) {
+      datatype_calls.free(&spelled->type);
+      return {};
+    }
+    alive_ += spelled->types_alive;
     type->layout = layout;
     type->leaf = leaf;
     type->as_bytes = as_bytes;
@@ -68,21 +75,28 @@ RespelledTypeRef RespelledTypes::as_bytes(const LayoutPtr& layout) noexcept {
 }
 
 void RespelledTypes::make_room() noexcept {
-  // No thread can take a new reference meanwhile, since that needs the mutex.
-  const auto idle = [](const RespelledType* type) { return type->references.load(std::memory_order_acquire) == 1; };
   std::vector<std::uint64_t> used;
   try {
     for (const RespelledType* type : types_)
-      if (idle(type)) used.push_back(type->last_used);
+      if (idle(*type)) used.push_back(type->last_used);
   } catch (...) {
     return;
   }
   if (used.empty()) return;
   const auto middle = used.begin() + static_cast<std::ptrdiff_t>(used.size() / 2);
   std::nth_element(used.begin(), middle, used.end());
-  const std::uint64_t newest = *middle;
+  free_idle_until(*middle);
+}
+
+void RespelledTypes::free_idle() noexcept {
+  const std::lock_guard lock(mutex_);
+  free_idle_until(std::numeric_limits<std::uint64_t>::max());
+}
+
+void RespelledTypes::free_idle_until(std::uint64_t last_used) noexcept {
   std::erase_if(types_, [&](RespelledType* type) {
-    if (!idle(type) || type->last_used > newest) return false;
+    if (!idle(*type) || type->last_used > last_used) return false;
+    alive_ -= type->respelled.types_alive;
     datatype_calls.free(&type->respelled.type);
     type->drop();
     return true;
@@ -97,6 +111,7 @@ void RespelledTypes::clear() noexcept {
   }
   types_.clear();
   made_ = 0;
+  alive_ = 0;
 }
 
 }  // namespace bestride::inline interpose

@@ -8,11 +8,19 @@
 // each iteration would grow. Memory that MPICH does not give back is bounded by a limit on the number of types created.
 // Types are created and freed only within MPI calls of the application. A reference may be dropped anywhere, also at
 // the end of a thread.
+//
+// The number of types alive is limited, too, because an application that works with MPICH 4.0.2 alone must not fail for
+// the types created here. MPICH takes the second byte of a contiguous type's handle for the size of a basic type, and
+// rounds the bytes that MPI_Pack, MPI_Bsend and MPI_Sendrecv_replace move down to a multiple of it (measured). Handles
+// are numbered as they are needed, so this byte is 0 or 1 up to 512 types and 2 beyond: one byte is then not moved at
+// all. Types are created only while there are fewer than `crowded` and kept up to the rest, so applications with up to
+// `crowded` types are safe. Beyond that only types in use are kept.
 #include <mpi.h>
 
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -59,26 +67,47 @@ class RespelledTypes {
   /// The type that respell(*layout, leaf, leaf_size) creates. Empty if it can't be created, or if too many types were
   /// created. Any thread, within an MPI call.
   RespelledTypeRef respelled(const LayoutPtr& layout, MPI_Datatype leaf, std::int64_t leaf_size) noexcept;
-  /// The type that respell_as_bytes(*layout) creates. Errors and threads as above.
+  /// The type that respell_as_bytes(*layout) creates, however many there are: a receive that other ranks rely on needs
+  /// it. Empty if it can't be created. Threads as above.
   RespelledTypeRef as_bytes(const LayoutPtr& layout) noexcept;
+  /// The application has committed `type`. If many types are alive, frees those that are not referenced. Any thread,
+  /// within an MPI call.
+  void leave_room_for(MPI_Datatype type) noexcept {
+    if (is_crowded(type)) [[unlikely]]
+      free_idle();
+  }
   /// Frees all types, because MPI is about to end or may be initialised again. Remaining references must not be used
   /// any more.
   void clear() noexcept;
 
  private:
-  /// MPICH 4.0.2 rounds the number of bytes that MPI_Pack and MPI_Bsend move of a contiguous type to a multiple of the
-  /// second byte of its handle (measured). This is harmless for up to 512 types at a time; with this limit only a
-  /// program with that many types of its own exceeds it.
-  static constexpr std::size_t max_kept = 256;
-  static constexpr std::uint64_t max_made = 65536;  ///< with 128 bytes lost for each: 8 MiB
+  static constexpr unsigned max_harmless = 512;
+  static constexpr unsigned crowded = 384;
+  static constexpr int max_alive = max_harmless - crowded;  ///< types of this class and their components
+  static constexpr std::uint64_t max_made = 65536;          ///< with 128 bytes lost for each: 8 MiB
+  /// True if this is MPICH's handle of a type that was created while `crowded` others were alive.
+  static bool is_crowded(MPI_Datatype type) noexcept {
+    if constexpr (std::is_integral_v<MPI_Datatype>) {
+      const auto handle = static_cast<std::uint32_t>(type);  // 2 bits: 3 for all but the first types; 26 bits: number
+      return handle >> 30 == 3 && (handle & 0x3ffffff) >= crowded;
+    }
+    return false;
+  }
   template <class Make>
   RespelledTypeRef get(const LayoutPtr& layout, MPI_Datatype leaf, bool as_bytes, Make make) noexcept;
   /// Frees the least recently used half of the types that are not referenced.
   void make_room() noexcept;
+  void free_idle_until(std::uint64_t last_used) noexcept;
+  static bool idle(const RespelledType& type) noexcept {
+    return type.references.load(std::memory_order_acquire) == 1;  // a new reference would need the mutex
+  }
+  /// Frees all types that are not referenced. The functions above are called with the mutex held, this one is not.
+  void free_idle() noexcept;
 
   std::mutex mutex_;
   std::vector<RespelledType*> types_;  ///< sorted by key
   std::uint64_t made_ = 0, uses_ = 0;
+  int alive_ = 0;  ///< sum of types_alive
 };
 
 }  // namespace bestride::inline interpose

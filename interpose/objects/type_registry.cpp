@@ -205,12 +205,12 @@ void TypeRegistry::insert_predefined(MPI_Datatype type) noexcept {
   if (TypeEntry* entry = table_.find(type)) entry->decoded_state();
 }
 
-void TypeRegistry::add_handle(MPI_Datatype type, bool committed) noexcept {
+void TypeRegistry::add_handle(MPI_Datatype type) noexcept {
   if (predefined(type) || is_pair_with_gaps(type)) return;
   const std::lock_guard lock(mutex_);
   if (TypeEntry* entry = current(type)) {
     ++entry->handles_;
-  } else if (committed || mark_of(type) != 0) {
+  } else if (mark_of(type) != 0) {
     add(type, TypeEntry::Life::counted, 1);
   } else if (const auto known = uncommitted(type); known != uncommitted_.end()) {
     ++known->handles;

@@ -8,9 +8,10 @@
 // an uncommitted type.
 //
 // References are counted as MPI counts handles: one for a committed type, one more for each time MPI_Type_get_contents
-// returns its handle, one less for each MPI_Type_free. The last one removes the entry. A count that is too high (an
-// MPI_Type_free that was not intercepted) does no harm: each type carries the number of its entry as an attribute, by
-// which a later commit distinguishes a type from an earlier one with the same handle. The attribute also tells
+// returns its handle, one less for each MPI_Type_free. The last one removes the entry. If a count is too high (an
+// MPI_Type_free that was not intercepted), correct programs don't see it: each type carries the number of its entry as
+// an attribute, by which a later commit distinguishes a type from an earlier one with the same handle. Only an
+// uncommitted type that has the handle by then is taken for a committed one. The attribute also tells
 // MPI_Type_get_contents whether a type is committed if all its handles had been freed.
 //
 // Alternative considered: the delete callback of that attribute, which runs exactly at the end of the type. If a type
@@ -155,9 +156,8 @@ class TypeRegistry {
   void insert_permanent(MPI_Datatype type) noexcept;
   /// A predefined type for which this rank uses an entry: for contiguous messages that may gain, and for device memory.
   void insert_predefined(MPI_Datatype type) noexcept;
-  /// The application received this handle of an existing type and must free it if it is a derived type. `committed`:
-  /// the type is known to be committed.
-  void add_handle(MPI_Datatype type, bool committed) noexcept;
+  /// The application received this handle of an existing type and must free it if it is a derived type.
+  void add_handle(MPI_Datatype type) noexcept;
 
   /// What release() removed; kept until it is known whether the library has freed the handle.
   struct Released {

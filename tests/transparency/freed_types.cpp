@@ -50,9 +50,9 @@ struct ReturnAllErrors {
   ReturnErrors world{MPI_COMM_WORLD}, self{MPI_COMM_SELF};
 };
 
-/// A type of other bytes than Record's that has this handle value; MPI_DATATYPE_NULL if the MPI library gives none.
-/// Frees the others.
-MPI_Datatype other_type_with_value(MPI_Datatype value) {
+/// An uncommitted type of other bytes than Record's that has this handle value; MPI_DATATYPE_NULL if the MPI library
+/// gives none. Frees the others.
+MPI_Datatype uncommitted_type_with_value(MPI_Datatype value) {
   std::vector<MPI_Datatype> others;
   MPI_Datatype found = MPI_DATATYPE_NULL;
   for (int i = 0; i < 500 && found == MPI_DATATYPE_NULL; ++i) {
@@ -64,6 +64,11 @@ MPI_Datatype other_type_with_value(MPI_Datatype value) {
       others.push_back(type);
   }
   for (MPI_Datatype& type : others) MPI_Type_free(&type);
+  return found;
+}
+
+MPI_Datatype other_type_with_value(MPI_Datatype value) {
+  MPI_Datatype found = uncommitted_type_with_value(value);
   if (found != MPI_DATATYPE_NULL) MPI_Type_commit(&found);
   return found;
 }
@@ -258,6 +263,31 @@ MPI_CASE(type_of_a_file_view_received_with) {
   MPI_File_close(&file);
   check_record_type(view);
   MPI_Type_free(&view);
+}
+
+MPI_CASE(uncommitted_type_with_the_value_of_a_file_views) {
+  const ReturnAllErrors returned;
+  const int rank = world_rank();
+  int checked = 0;
+  for (int round = 0; round < 20; ++round) {
+    MPI_Datatype type = make_record_type(), unit, view;
+    MPI_File file = open_own_file();
+    MPI_File_set_view(file, 0, MPI_BYTE, type, "native", MPI_INFO_NULL);
+    MPI_Offset displacement;
+    char representation[MPI_MAX_DATAREP_STRING];
+    MPI_File_get_view(file, &displacement, &unit, &view, representation);
+    const MPI_Datatype value = view;
+    MPI_Type_free(&view);
+    if (MPI_Datatype other = uncommitted_type_with_value(value); other != MPI_DATATYPE_NULL) {
+      ++checked;
+      std::vector<int> data(8000);
+      CHECK_EQUAL(MPI_ERR_TYPE, error_class(MPI_Send(data.data(), 4, other, 1 - rank, 0, MPI_COMM_WORLD)));
+      MPI_Type_free(&other);
+    }
+    MPI_File_close(&file);
+    MPI_Type_free(&type);
+  }
+  CHECK(checked > 0);
 }
 
 MPI_CASE(type_of_a_file_view_freed) {
