@@ -250,19 +250,29 @@ MPI_File open_own_file() {
   return file;
 }
 
+/// What MPI_File_get_view gives after the view was set to these types; the caller frees it.
+struct View {
+  MPI_Datatype unit, type;
+};
+View set_and_get_view(MPI_File file, MPI_Datatype unit, MPI_Datatype type) {
+  MPI_File_set_view(file, 0, unit, type, "native", MPI_INFO_NULL);
+  View view;
+  MPI_Offset displacement;
+  char representation[MPI_MAX_DATAREP_STRING];
+  MPI_File_get_view(file, &displacement, &view.unit, &view.type, representation);
+  return view;
+}
+
 }  // namespace
 
 MPI_CASE(type_of_a_file_view_received_with) {
-  MPI_Datatype type = make_record_type(), unit, view;
+  MPI_Datatype type = make_record_type();
   MPI_File file = open_own_file();
-  MPI_File_set_view(file, 0, MPI_BYTE, type, "native", MPI_INFO_NULL);
-  MPI_Offset displacement;
-  char representation[MPI_MAX_DATAREP_STRING];
-  MPI_File_get_view(file, &displacement, &unit, &view, representation);
+  View view = set_and_get_view(file, MPI_BYTE, type);
   MPI_Type_free(&type);
   MPI_File_close(&file);
-  check_record_type(view);
-  MPI_Type_free(&view);
+  check_record_type(view.type);
+  MPI_Type_free(&view.type);
 }
 
 MPI_CASE(uncommitted_type_with_the_value_of_a_file_views) {
@@ -270,14 +280,11 @@ MPI_CASE(uncommitted_type_with_the_value_of_a_file_views) {
   const int rank = world_rank();
   int checked = 0;
   for (int round = 0; round < 20; ++round) {
-    MPI_Datatype type = make_record_type(), unit, view;
+    MPI_Datatype type = make_record_type();
     MPI_File file = open_own_file();
-    MPI_File_set_view(file, 0, MPI_BYTE, type, "native", MPI_INFO_NULL);
-    MPI_Offset displacement;
-    char representation[MPI_MAX_DATAREP_STRING];
-    MPI_File_get_view(file, &displacement, &unit, &view, representation);
-    const MPI_Datatype value = view;
-    MPI_Type_free(&view);
+    View view = set_and_get_view(file, MPI_BYTE, type);
+    const MPI_Datatype value = view.type;
+    MPI_Type_free(&view.type);
     if (MPI_Datatype other = uncommitted_type_with_value(value); other != MPI_DATATYPE_NULL) {
       ++checked;
       std::vector<int> data(8000);
@@ -291,15 +298,12 @@ MPI_CASE(uncommitted_type_with_the_value_of_a_file_views) {
 }
 
 MPI_CASE(type_of_a_file_view_freed) {
-  MPI_Datatype type = make_record_type(), unit, view;
+  MPI_Datatype type = make_record_type();
   MPI_File file = open_own_file();
-  MPI_File_set_view(file, 0, type, type, "native", MPI_INFO_NULL);
-  MPI_Offset displacement;
-  char representation[MPI_MAX_DATAREP_STRING];
-  MPI_File_get_view(file, &displacement, &unit, &view, representation);
-  MPI_Type_free(&view);
-  check_record_type(unit);
-  MPI_Type_free(&unit);
+  View view = set_and_get_view(file, type, type);
+  MPI_Type_free(&view.type);
+  check_record_type(view.unit);
+  MPI_Type_free(&view.unit);
   MPI_File_close(&file);
   check_record_type(type);
   MPI_Type_free(&type);
