@@ -78,6 +78,7 @@ class Context : public Caller {
   int operations = 0;           ///< counter of numbers and request slots
   Random own{0};                ///< this rank's decisions in the running step
   int depth = 0;
+  std::function<void()> alive;  ///< tells the watchdog that a step of a thread began, which the trace shows later
 
   /// A communicator of at least `members` ranks (in each of its groups), the same on all ranks.
   CommSlot& pick_comm(Random& common, int members = 1);

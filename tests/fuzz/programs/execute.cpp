@@ -98,6 +98,7 @@ void region(Context& context, const std::vector<Step>& steps) {
     side.comms.push_back(ring_of_world(context, context.comms[0]));
     side.operations = 10000 * (t + 1) + context.operations * 30 % 5000;
     side.depth = 1;
+    side.alive = context.alive;
     // Read only in both threads: what one thread commits again while the other communicates with it.
     for (const LiveType& type : context.types) {
       side.types.push_back(type);
@@ -115,10 +116,12 @@ void region(Context& context, const std::vector<Step>& steps) {
     threads[t] = std::thread([&side, &steps, t] {
       for (const Step& step : steps)
         if (step.thread == t + 1) {
+          side.alive();
           side.say("[" + std::to_string(step.number) + " " + name_of(step.kind));
           execute(side, step);
           side.say("]");
         }
+      side.alive();
       finish(side);
     });
   }

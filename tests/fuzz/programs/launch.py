@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """One launch of fuzz_programs: bare or under a mode, watched."""
+import glob
 import os
 import re
 import shutil
@@ -162,21 +163,26 @@ class Launcher:
         with open(prefix + ".out", "w", encoding="utf-8") as output:
             process = subprocess.Popen(self.command(mode, ranks, call), stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
                                        cwd=self.folder, start_new_session=True)
-        size, moved, stacks, status = -1, time.monotonic(), "", None
+        seen, moved, stacks, status = None, time.monotonic(), "", None
         pause = 0.01
         while status is None:
             try:
                 status = process.wait(timeout=pause)
+                stacks = ""
                 break
             except subprocess.TimeoutExpired:
                 pause = min(0.2, pause * 2)
-            now = sum(os.path.getsize(f"{prefix}.{r}") for r in range(ranks) if os.path.exists(f"{prefix}.{r}"))
-            if now != size:
-                size, moved = now, time.monotonic()
+            now = [(stat.st_size, stat.st_mtime_ns) for stat in map(os.stat, sorted(glob.glob(prefix + ".[0-9]*")))]
+            if now != seen:
+                seen, moved, stacks = now, time.monotonic(), ""
             elif time.monotonic() - moved > self.stall:
-                stacks = stacks_of(children_of(process.pid), program or self.program)
-                end(process)
-                status = "hang"
+                # On a busy machine the ranks can be slow for so long: they get the same time again behind the stacks.
+                if stacks:
+                    end(process)
+                    status = "hang"
+                else:
+                    stacks = stacks_of(children_of(process.pid), program or self.program) or "no stacks\n"
+                    moved = time.monotonic()
         with open(prefix + ".out", encoding="utf-8", errors="replace") as output:
             text = output.read()
         return Outcome(prefix, ranks, status, text, time.monotonic() - started, stacks)

@@ -11,6 +11,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <cstdio>
 #include <cstdlib>
@@ -103,6 +104,10 @@ struct Trace {
   void write(const std::string& text) {
     if (::write(file, text.data(), text.size()) < 0) std::_Exit(3);
   }
+  /// Changes its time, not its contents.
+  void touch() {
+    if (futimens(file, nullptr) != 0) std::_Exit(3);
+  }
 };
 
 }  // namespace
@@ -134,6 +139,7 @@ int main(int argc, char** argv) {
     Context context;
     context.rank = rank;
     context.ranks = ranks;
+    context.alive = [&trace] { trace.touch(); };
     Recorder recorder("_" + std::to_string(rank) + (i ? "p" + std::to_string(i) : "") + "_");
     if (!options.emit.empty()) context.recorder = &recorder;
     trace.write("= " + std::to_string(options.first + i) + "\n");
