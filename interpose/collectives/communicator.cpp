@@ -68,7 +68,17 @@ bool on_several_nodes(const Job& job, MPI_Comm comm, int size) noexcept {
 enum class Agreement { reached, none, failed };
 constexpr long max_persistent = 64;  ///< at a time
 
-std::shared_ptr<CollectiveQueue> agree_on_queue(const Job& all, MPI_Comm comm, CommEntry& entry, bool for_persistent,
+/// Shared memory of one persistent collective on a node: a piece is never longer than all data.
+std::int64_t persistent_window(const Job& all, const Topology& topology, std::int64_t bytes) noexcept {
+  const std::int64_t most = all.settings.window_limit / 8,
+                     slots = 2 * ChannelShape::slots * topology.max_ranks_per_node();
+  if (bytes >= most / topology.ranks()) return most;
+  return std::min(most, slots * ((bytes * topology.ranks() + 4095) / 4096 * 4096));
+}
+
+/// `persistent_bytes`: the queue is that of one persistent collective, whose size is this (as in CollectiveShape).
+std::shared_ptr<CollectiveQueue> agree_on_queue(const Job& all, MPI_Comm comm, CommEntry& entry,
+                                                std::optional<std::int64_t> persistent_bytes,
                                                 Agreement* agreement) noexcept {
   CommCollectives& collectives = entry.collectives;
   *agreement = Agreement::failed;
@@ -83,12 +93,13 @@ std::shared_ptr<CollectiveQueue> agree_on_queue(const Job& all, MPI_Comm comm, C
     std::vector<int> world_ranks;
     for (int rank = 0; rank < entry.size(); ++rank) world_ranks.push_back(entry.world_rank(rank));
     std::optional<Topology> topology = all.topology.restricted(world_ranks);
-    if (for_persistent && !collectives.persistent_collectives)
+    if (persistent_bytes && !collectives.persistent_collectives)
       collectives.persistent_collectives = std::make_shared<char>();
     if (!topology || !collectives.remembered ||
-        (for_persistent && collectives.persistent_collectives.use_count() > max_persistent))
+        (persistent_bytes && collectives.persistent_collectives.use_count() > max_persistent))
       throw std::bad_alloc();
-    const std::int64_t window_limit = all.settings.window_limit / (for_persistent ? 8 : 1);
+    const std::int64_t window_limit =
+        persistent_bytes ? persistent_window(all, *topology, *persistent_bytes) : all.settings.window_limit;
     queue = std::make_shared<CollectiveQueue>(std::move(*topology), entry.rank(), all.private_comm,
                                               std::move(world_ranks), window_limit);
   } catch (...) {
@@ -127,7 +138,7 @@ void agree_on_collectives(MPI_Comm comm, CommEntry& entry) noexcept {
   if (entry.size() < 2) return collectives.agreed.store(true, std::memory_order_release);  // also an inter-communicator
   if (!on_several_nodes(*all, comm, entry.size())) return collectives.agreed.store(true, std::memory_order_release);
   Agreement agreement;
-  std::shared_ptr<CollectiveQueue> queue = agree_on_queue(*all, comm, entry, false, &agreement);
+  std::shared_ptr<CollectiveQueue> queue = agree_on_queue(*all, comm, entry, std::nullopt, &agreement);
   if (agreement == Agreement::failed) return;
   if (agreement == Agreement::none) return collectives.agreed.store(true, std::memory_order_release);
   const FloatEnvironment floats;
@@ -149,11 +160,11 @@ void agree_on_collectives(MPI_Comm comm, CommEntry& entry) noexcept {
   collectives.agreed.store(true, std::memory_order_release);
 }
 
-std::shared_ptr<CollectiveQueue> make_persistent_queue(MPI_Comm comm, CommEntry& entry) noexcept {
+std::shared_ptr<CollectiveQueue> make_persistent_queue(MPI_Comm comm, CommEntry& entry, std::int64_t bytes) noexcept {
   const Job* all = job();
   if (!all) return nullptr;
   Agreement agreement;
-  std::shared_ptr<CollectiveQueue> queue = agree_on_queue(*all, comm, entry, true, &agreement);
+  std::shared_ptr<CollectiveQueue> queue = agree_on_queue(*all, comm, entry, bytes, &agreement);
   if (queue) queue->count_in(entry.collectives.persistent_collectives);
   return queue;
 }

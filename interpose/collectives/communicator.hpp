@@ -28,8 +28,8 @@ CollectiveQueue* choose_queue(const CommCollectives& collectives, Collective wha
 
 /// Makes a queue for one persistent collective; its members agree on it in the initialisation call. Members may start
 /// their persistent collectives in any order and wait for any of them first, so each has its own queue. Each queue has
-/// shared memory of its own, so their number is limited. nullptr on all members alike: leave the collective to MPI;
-/// this includes the case that some member has too many. Collective.
-std::shared_ptr<CollectiveQueue> make_persistent_queue(MPI_Comm comm, CommEntry& entry) noexcept;
+/// shared memory of its own, as much as `bytes` needs (as for choose_queue()), and their number is limited. nullptr on
+/// all members alike: leave the collective to MPI; this includes the case that some member has too many. Collective.
+std::shared_ptr<CollectiveQueue> make_persistent_queue(MPI_Comm comm, CommEntry& entry, std::int64_t bytes) noexcept;
 
 }  // namespace bestride::inline interpose

@@ -74,7 +74,7 @@ Route route_call(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t 
                  LibraryForm* left) noexcept {
   Route to = route(entry, what, bytes, blocking<Tail...>, may_test, left);
   if constexpr (persistent<Tail...>)
-    if (to.queue) to.queue = (to.owner = make_persistent_queue(comm, entry)).get();
+    if (to.queue) to.queue = (to.owner = make_persistent_queue(comm, entry, bytes)).get();
   return to;
 }
 
