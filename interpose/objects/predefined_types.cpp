@@ -77,7 +77,8 @@ void read() noexcept {
     add(type, NumberKind::complex);
   for (MPI_Datatype type : {MPI_C_BOOL, MPI_CXX_BOOL, MPI_LOGICAL}) add(type, NumberKind::logical);
   add(MPI_BYTE, NumberKind::bytes);
-  for (MPI_Datatype type : {MPI_WCHAR, MPI_CHARACTER, MPI_PACKED}) add(type, NumberKind::other);
+  add(MPI_CHARACTER, NumberKind::character);
+  for (MPI_Datatype type : {MPI_WCHAR, MPI_PACKED}) add(type, NumberKind::other);
   for (MPI_Datatype type : {MPI_INTEGER16, MPI_REAL16, MPI_COMPLEX32}) add(type, NumberKind::other);
 #ifdef MPIX_C_FLOAT16
   add(MPIX_C_FLOAT16, NumberKind::other);
@@ -102,8 +103,7 @@ const Predefined* predefined(MPI_Datatype type) noexcept {
 
 void for_each_predefined_number(void (*visit)(MPI_Datatype)) noexcept {
   for (const Entry& entry : table)
-    if (!entry.vacant() && (entry.type == MPI_CHARACTER ||
-                            (entry.known.kind != NumberKind::other && entry.known.kind != NumberKind::pair)))
+    if (!entry.vacant() && entry.known.kind != NumberKind::other && entry.known.kind != NumberKind::pair)
       visit(entry.type);
 }
 

@@ -13,10 +13,10 @@ enum class NumberKind : unsigned char {
   floating,
   complex,
   logical,
-  bytes,  ///< MPI_BYTE
-  other,  ///< MPI_WCHAR, MPI_CHARACTER, MPI_PACKED, numbers of unusual sizes: their reductions are left to the MPI
-          ///< library
-  pair,   ///< a value and an index, without gaps
+  bytes,      ///< MPI_BYTE
+  character,  ///< MPI_CHARACTER: its reductions are left to the MPI library, as those of the kinds below
+  other,      ///< MPI_WCHAR, MPI_PACKED, numbers of unusual sizes
+  pair,       ///< a value and an index, without gaps
 };
 
 struct Predefined {
@@ -25,8 +25,7 @@ struct Predefined {
 };
 /// nullptr: `type` is not predefined, or has gaps and is in the TypeRegistry. After read_predefined(); any thread.
 const Predefined* predefined(MPI_Datatype type) noexcept;
-/// Calls `visit` with every type of the kinds integer, floating, complex, logical and bytes, and with MPI_CHARACTER.
-/// After read_predefined().
+/// Calls `visit` with every type but those of the kinds other and pair. After read_predefined().
 void for_each_predefined_number(void (*visit)(MPI_Datatype)) noexcept;
 /// True for MPI_DOUBLE_INT and the other pair types with gaps.
 bool is_pair_with_gaps(MPI_Datatype type) noexcept;
