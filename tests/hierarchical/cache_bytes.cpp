@@ -1,33 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the communicators of a node keep of past allgathers stays within BESTRIDE_CACHE_BYTES, whichever ranks they
-// have. The rank's part of a shared mapping is its size over the ranks of the node that share it.
+// The allgather caches of all communicators of a node stay within BESTRIDE_CACHE_BYTES, whichever ranks they have. A
+// rank's part of a shared mapping is its size divided by the ranks of the node that share it.
 //   cache_bytes LIMIT COMMUNICATORS
 #include <mpi.h>
 
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
-#include <string>
 #include <vector>
 
 #include "base/library_names.hpp"  // behind mpi.h
-
-namespace {
-
-/// Bytes of all mappings of ours.
-long long mapped() {
-  long long sum = 0;
-  std::ifstream maps("/proc/self/maps");
-  for (std::string line; std::getline(maps, line);)
-    if (line.find("memfd:bestride") != std::string::npos) {
-      unsigned long long from = 0, to = 0;
-      std::sscanf(line.c_str(), "%llx-%llx", &from, &to);
-      sum += static_cast<long long>(to - from);
-    }
-  return sum;
-}
-
-}  // namespace
+#include "tests/hierarchical/job.hpp"
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
@@ -48,11 +30,11 @@ int main(int argc, char** argv) {
       MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     int size = 0;
     MPI_Comm_size(comm, &size);
-    const long long before = mapped();
+    const long long before = bestride::test::mapped_bytes();
     std::vector<long> given(20000, rank), all(given.size() * static_cast<std::size_t>(size));
     for (int again = 0; again < 2; ++again)
       MPI_Allgather(given.data(), 20000, MPI_LONG, all.data(), 20000, MPI_LONG, comm);
-    mine += static_cast<double>(mapped() - before) / (i % 2 ? 1 : 2);
+    mine += static_cast<double>(bestride::test::mapped_bytes() - before) / (i % 2 ? 1 : 2);
     if (i > 0) comms.push_back(comm);
   }
   double node[2] = {0, 0}, most = 0;

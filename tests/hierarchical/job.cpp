@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <numeric>
 #include <string_view>
 
@@ -103,6 +104,18 @@ int calls_seen_by_library() {
 int nonblocking_calls_seen_by_library() {
   static const auto& counter = call_counter("hierarchical_call_counter_nonblocking");
   return counter;
+}
+
+long long mapped_bytes() {
+  long long sum = 0;
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);)
+    if (line.find("memfd:bestride") != std::string::npos) {
+      unsigned long long from = 0, to = 0;
+      std::sscanf(line.c_str(), "%llx-%llx", &from, &to);
+      sum += static_cast<long long>(to - from);
+    }
+  return sum;
 }
 
 Group group_of(std::string name, MPI_Comm comm, bool known) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What a test knows of the job it runs in: where its ranks are, and what has to go through the hierarchy.
+// What a test knows of its job: the nodes of the ranks, and which collectives must use the hierarchy.
 //
-// TEST_NODES=0101: the node of each rank of MPI_COMM_WORLD, as the topology file that the job was given has them.
-// TEST_EXPECT=hierarchical: what can go through the hierarchy must not reach the MPI library; library: all must; else
-// it does not matter. TEST_REASSOCIATE=1: so may reductions whose order counts.
+// TEST_NODES=0101: the node of each rank of MPI_COMM_WORLD, as in the job's topology file. TEST_EXPECT=hierarchical:
+// what can use the hierarchy must not reach the MPI library; library: all collectives must reach it; unset: either.
+// TEST_REASSOCIATE=1: reductions whose order matters may use the hierarchy, too.
 #include <mpi.h>
 
 #include <string>
@@ -24,6 +24,9 @@ Expectation expectation();
 int calls_seen_by_library();
 /// The nonblocking ones among them.
 int nonblocking_calls_seen_by_library();
+
+/// Bytes of all shared mappings of the preloaded library.
+long long mapped_bytes();
 
 /// A communicator and what follows from who is in it.
 struct Group {

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Each persistent collective has shared memory of its own: as much as its size needs, and an eighth of
+// BESTRIDE_WINDOW_LIMIT at most. Two ranks a node.
+#include <vector>
+
+#include "tests/hierarchical/job.hpp"
+#include "tests/support/harness.hpp"
+
+using namespace bestride::test;
+
+namespace {
+
+/// What the first start of a persistent allgather of `ints` from each rank maps. Its result is checked.
+long long mapped_by_allgather(int ints) {
+  const int rank = world_rank(), ranks = world_size(), calls = calls_seen_by_library();
+  const long long before = mapped_bytes();
+  std::vector<int> out(static_cast<std::size_t>(ints), rank), in(out.size() * static_cast<std::size_t>(ranks), -1),
+      expected;
+  for (int from = 0; from < ranks; ++from) expected.insert(expected.end(), out.size(), from);
+  MPI_Request request;
+  MPI_Allgather_init(out.data(), ints, MPI_INT, in.data(), ints, MPI_INT, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+  MPI_Start(&request);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  CHECK(in == expected);
+  CHECK_EQUAL(calls, calls_seen_by_library());
+  const long long mapped = mapped_bytes() - before;
+  MPI_Request_free(&request);
+  return mapped;
+}
+
+}  // namespace
+
+MPI_CASE(fits_the_size) {
+  // 1 KiB in all: two rings of four pages for each of the node's two ranks, and counters.
+  const long long small = mapped_by_allgather(64);
+  CHECK(small >= 4 * 16 * 1024);
+  CHECK(small < 2 * 4 * 16 * 1024);
+}
+
+MPI_CASE(is_limited) {
+  const long long large = mapped_by_allgather(1 << 20);
+  CHECK(large > 4 << 20);
+  CHECK(large < 9 << 20);
+}
+
+int main(int argc, char** argv) { return run_cases(argc, argv); }
