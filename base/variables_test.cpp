@@ -11,7 +11,7 @@
 namespace bestride {
 namespace {
 
-TEST(ParseSize, TakesSuffixesAndRefusesTheRest) {
+TEST(ParseSize, AcceptsSuffixesAndRejectsOtherText) {
   bool ok = false;
   EXPECT_EQ(parse_size("64K", &ok), 65536);
   EXPECT_TRUE(ok);
@@ -22,7 +22,7 @@ TEST(ParseSize, TakesSuffixesAndRefusesTheRest) {
   }
 }
 
-TEST(Settings, EnvironmentBeatsFileAndABadValueLeavesTheDefault) {
+TEST(Settings, EnvironmentOverridesFileAndInvalidValueKeepsDefault) {
   const std::string path = testing::TempDir() + "bestride_settings_test";
   std::FILE* file = std::fopen(path.c_str(), "w");
   std::fputs("# comment\nBESTRIDE_PACK_LIMIT = 1M # why\nBESTRIDE_STRATEGY=pack\nnonsense\n", file);
@@ -43,7 +43,7 @@ TEST(Settings, EnvironmentBeatsFileAndABadValueLeavesTheDefault) {
   unsetenv("BESTRIDE_POOL_LIMIT");
 }
 
-TEST(UnknownVariables, NamesTheNearest) {
+TEST(UnknownVariables, SuggestsNearestName) {
   setenv("BESTRIDE_REPROT", "1", 1);
   setenv("BESTRIDE_SOMETHING_ELSE_ALTOGETHER", "1", 1);
   bool near = false, far = false;

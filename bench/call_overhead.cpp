@@ -58,8 +58,8 @@ struct Case {
   void (*run)();
 };
 constexpr Case cases[] = {
-    {"Comm_rank (not engaged)", 1, comm_rank},
-    {"Type_size (not engaged)", 1, type_size},
+    {"Comm_rank (not intercepted)", 1, comm_rank},
+    {"Type_size (not intercepted)", 1, type_size},
     {"Pack 1 double", 1, pack_double},
     {"Test of a null request", 1, test_null},
     {"Send to PROC_NULL", 1, send_proc_null},

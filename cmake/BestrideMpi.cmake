@@ -1,4 +1,4 @@
-# Finds the MPI libraries a back can be compiled for. Each found one becomes an imported target bestride_mpi_<abi> (headers and
+# Finds the MPI libraries a backend can be compiled for. Each found one becomes an imported target bestride_mpi_<abi> (headers and
 # library) and is listed in BESTRIDE_ABIS; what is not found is said, not an error.
 
 set(BESTRIDE_ABIS "")
@@ -38,7 +38,7 @@ if(BESTRIDE_MPICH_CC)
   find_program(BESTRIDE_MPIEXEC_MPICH NAMES mpiexec.mpich mpiexec.hydra mpiexec HINTS ${_bin})
   find_program(BESTRIDE_MPIFORT_MPICH NAMES mpifort.mpich mpif90.mpich HINTS ${_bin})
 else()
-  bestride_leave_out("the MPICH back and every test that runs MPI" "no MPICH compiler wrapper found (Debian: libmpich-dev, mpich)")
+  bestride_leave_out("the MPICH backend and every test that runs MPI" "no MPICH compiler wrapper found (Debian: libmpich-dev, mpich)")
 endif()
 
 # bestride_mpi_test(<name> SOURCES ... RANKS 1 2 ... [LIBRARIES ...] [ARGUMENTS ...] [ENVIRONMENT A=1 ...] [PRELOAD] [TIMEOUT s])

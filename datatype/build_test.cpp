@@ -80,7 +80,7 @@ Case random_case(std::mt19937& rng, int depth) {
   return result;
 }
 
-TEST(Build, RandomTreesKeepTheirBytesInOrder) {
+TEST(Build, RandomTreesKeepTheByteOrder) {
   std::mt19937 rng(20260101);
   for (int i = 0; i < 30000; ++i) {
     const Case one = random_case(rng, 4);
@@ -98,7 +98,7 @@ TEST(Build, RandomTreesKeepTheirBytesInOrder) {
   }
 }
 
-TEST(Build, TwoSpellingsAreOneLayout) {
+TEST(Build, EqualTypeMapsShareALayout) {
   std::mt19937 rng(7);
   for (int i = 0; i < 30000; ++i) {
     const Case one = random_case(rng, 4);
@@ -110,7 +110,7 @@ TEST(Build, TwoSpellingsAreOneLayout) {
   }
 }
 
-TEST(Build, DifferentBytesAreDifferentLayouts) {
+TEST(Build, DifferentTypeMapsHaveDifferentLayouts) {
   std::mt19937 rng(11);
   for (int i = 0; i < 5000; ++i) {
     const Case one = random_case(rng, 3), other = random_case(rng, 3);
@@ -120,7 +120,7 @@ TEST(Build, DifferentBytesAreDifferentLayouts) {
   }
 }
 
-TEST(Build, LayoutsAreForgottenWithTheirLastHolder) {
+TEST(Build, LayoutsAreFreedWithTheLastReference) {
   const std::size_t before = interned_layouts();
   {
     const LayoutPtr layout = intern(*make_repeat(*make_block(0, 3), 1000, 7));
@@ -151,7 +151,7 @@ TEST(Build, LoopsFoldAndKeepTheirOffset) {
   EXPECT_EQ(intern(*make_repeat(row, 0, 64))->text(), "empty");
 }
 
-TEST(Build, OverflowIsRefused) {
+TEST(Build, RejectsOverflow) {
   EXPECT_FALSE(make_repeat(*make_block(0, 8), std::int64_t{1} << 40, std::int64_t{1} << 40));
   EXPECT_FALSE(make_block(std::int64_t{1} << 62, 8));
   EXPECT_FALSE(make_repeat(*make_repeat(*make_block(0, 1), std::int64_t{1} << 40, 2), std::int64_t{1} << 40, 0));

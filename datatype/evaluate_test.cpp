@@ -109,7 +109,7 @@ TEST(Evaluate, TransposeKeepsItsOrder) {
   expect("hvector(2,1,1,vector(3,1,2,byte))", {{0, 1}, {2, 1}, {4, 1}, {1, 1}, {3, 1}, {5, 1}}, 0, 6);
 }
 
-TEST(Evaluate, WhatMpiRefusesIsRefused) {
+TEST(Evaluate, RejectsWhatMpiRejects) {
   for (const char* text :
        {"contiguous(-1,int)", "vector(1,-1,0,int)", "indexed([1],[0,1],int)", "indexed([-1],[0],int)",
         "subarray([4],[3],[2],c,int)", "subarray([4],[5],[0],c,int)", "subarray([],[],[],c,int)",
@@ -118,7 +118,7 @@ TEST(Evaluate, WhatMpiRefusesIsRefused) {
     EXPECT_NE(flat(text).error, "") << text;
 }
 
-TEST(Evaluate, OverflowIsAnErrorNotAWrap) {
+TEST(Evaluate, RejectsOverflow) {
   for (const char* text : {"hvector(3,1,9000000000000000000,int)", "contiguous(9000000000000000000,int)",
                            "contiguous(1G,contiguous(1G,contiguous(1G,int)))", "vector(1G,1,9000000000000000000,int)",
                            "resized(9000000000000000000,9000000000000000000,int)"})

@@ -17,7 +17,7 @@ std::string error_of(std::string_view text) {
   return parsed ? "no error" : parsed.error().text;
 }
 
-TEST(Parse, EveryConstructorAndBackToText) {
+TEST(Parse, RoundTripOfEveryConstructor) {
   for (const char* text : {
            "byte",
            "2int",
@@ -92,7 +92,7 @@ TEST(Parse, CallsOfMpiConstructors) {
 }
 
 /// What evaluate() gives for a layout's text has that text again.
-TEST(Parse, LayoutsAsReportsPrintThem) {
+TEST(Parse, LayoutsAsInReports) {
   for (const char* text : {
            "8 B",
            "1000 x 16 | 8 B",
@@ -112,7 +112,7 @@ TEST(Parse, LayoutsAsReportsPrintThem) {
   EXPECT_EQ(error_of("16 x | 8 B"), "column 6: expected a number, found '|'");
 }
 
-TEST(Parse, ErrorsNameTheColumnAndWhatWasExpected) {
+TEST(Parse, ErrorsNameColumnAndExpectation) {
   EXPECT_EQ(error_of(""), "column 1: expected a type, found the end");
   EXPECT_EQ(error_of("doubel"), "column 1: expected a type, found 'doubel'");
   EXPECT_EQ(error_of("vector(3,1,2"), "column 13: expected ',', found the end");
@@ -128,7 +128,7 @@ TEST(Parse, ErrorsNameTheColumnAndWhatWasExpected) {
   EXPECT_EQ(error_of("darray(1,0,[4],[block],[def],[1],c,int)"), "column 25: expected 'dflt' or a number, found 'def'");
 }
 
-TEST(Parse, NumbersThatDoNotFitAreRefused) {
+TEST(Parse, RejectsNumbersOutOfRange) {
   EXPECT_EQ(error_of("contiguous(9223372036854775808,int)"), "column 12: number does not fit 64 bits");
   EXPECT_EQ(error_of("contiguous(-9223372036854775808,int)"), "column 12: number does not fit 64 bits");
   EXPECT_EQ(error_of("contiguous(9007199254740992K,int)"), "column 12: number does not fit 64 bits");
@@ -201,7 +201,7 @@ TypeExpression random_tree(std::mt19937_64& random, int depth) {
   return type;
 }
 
-TEST(Parse, TextOfAnyTreeParsesToTheSameTree) {
+TEST(Parse, RoundTripOfRandomTrees) {
   std::mt19937_64 random(7);
   for (int i = 0; i < 20000; ++i) {
     const TypeExpression tree = random_tree(random, 5);
@@ -211,7 +211,7 @@ TEST(Parse, TextOfAnyTreeParsesToTheSameTree) {
   }
 }
 
-TEST(Parse, DamagedTextNeverDoesMoreThanFail) {
+TEST(Parse, DamagedTextFails) {
   std::mt19937_64 random(11);
   for (int i = 0; i < 20000; ++i) {
     std::string text = random_tree(random, 4).text();

@@ -20,8 +20,8 @@ constinit const bestride_preload_services* preload_services = nullptr;
 namespace {
 
 /// The functions of intercepted.def that the MPI library has. May throw std::bad_alloc.
-std::vector<bestride_engagement> engagements() {
-  std::vector<bestride_engagement> all;
+std::vector<bestride_interception> interceptions() {
+  std::vector<bestride_interception> all;
   const auto intercept = [&all](const char* name, void* entry, void** next_slot, bool in_library) {
     if (in_library) all.push_back({name, entry, next_slot});
   };
@@ -53,7 +53,7 @@ extern "C" __attribute__((visibility("default"))) const bestride_backend* bestri
       return nullptr;
     }
     if (inject_failure(FailPoint::start)) throw std::bad_alloc();
-    static std::vector<bestride_engagement> all = engagements();
+    static std::vector<bestride_interception> all = interceptions();
     new (&runtime_storage.runtime) Runtime;
     if (gpu_possible()) intercept_lazily();
     static const bestride_backend back = {BESTRIDE_SERVICES_VERSION, BESTRIDE_ABI_NAME, all.size(), all.data()};

@@ -1,6 +1,6 @@
 # Modules backend_compiles_<name>, one for each MPI header found in BESTRIDE_OTHER_MPI_HEADERS or in the standard package
 # locations.
-set(BESTRIDE_OTHER_MPI_HEADERS "" CACHE STRING "folders with other MPI libraries' mpi.h or mpi_abi.h, to compile the back against")
+set(BESTRIDE_OTHER_MPI_HEADERS "" CACHE STRING "folders with other MPI libraries' mpi.h or mpi_abi.h, to compile the backend against")
 if(NOT BESTRIDE_TESTS OR NOT TARGET bestride_datatype)
   return()
 endif()
@@ -59,7 +59,7 @@ foreach(_folder ${BESTRIDE_OTHER_MPI_HEADERS} ${_installed})
       configure_file(${_folder}/mpi_abi.h ${_from}/mpi.h COPYONLY)
     endif()
     _back_compiles(${_name} ${_from})
-    message(STATUS "The back is compiled against ${_folder} too: backend_compiles_${_name}")
+    message(STATUS "The backend is compiled against ${_folder} too: backend_compiles_${_name}")
   endforeach()
 endforeach()
 foreach(_kind openmpi mpi_abi)

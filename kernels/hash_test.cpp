@@ -14,7 +14,7 @@ TEST(ContentHash, IsXxh3) {
   EXPECT_EQ(content_hash(nullptr, 0), 0x2d06800538d394c2u);  // xxHash specification: XXH3_64bits of an empty input
 }
 
-TEST(ContentHash, FollowsContentAloneNotItsPlace) {
+TEST(ContentHash, DependsOnContentNotAddress) {
   std::vector<unsigned char> memory(5000);
   for (std::size_t i = 0; i < 4000; ++i) memory[i] = static_cast<unsigned char>(i * i >> 3);
   for (const std::int64_t bytes : {1, 7, 16, 100, 240, 241, 1024, 4000}) {
@@ -27,7 +27,7 @@ TEST(ContentHash, FollowsContentAloneNotItsPlace) {
   }
 }
 
-TEST(ContentHash, SeesEveryBitAndTheLength) {
+TEST(ContentHash, DependsOnEveryBitAndTheLength) {
   std::vector<unsigned char> content(600);
   std::set<std::uint64_t> seen;
   for (std::int64_t bytes = 0; bytes <= 600; ++bytes) seen.insert(content_hash(content.data(), bytes));

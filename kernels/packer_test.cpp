@@ -135,7 +135,7 @@ std::vector<LayoutPtr> particular_layouts() {
   return all;
 }
 
-TEST(Packer, ParticularLayoutsEqualTheOracle) {
+TEST(Packer, SelectedLayoutsEqualTheOracle) {
   Trees draw(99);
   const std::vector<PackerOptions> all = all_options();
   for (const LayoutPtr& layout : particular_layouts())
@@ -145,7 +145,7 @@ TEST(Packer, ParticularLayoutsEqualTheOracle) {
     }
 }
 
-TEST(Packer, NothingIsPackedFromTheEmptyLayout) {
+TEST(Packer, EmptyLayout) {
   const LayoutPtr empty = intern(Placed{});
   for (const PackerOptions& options : all_options()) {
     const Packer packer(empty, options);
@@ -201,7 +201,7 @@ TEST(Packer, OffsetsBeyondThirtyTwoBits) {
   munmap(mapped, span);
 }
 
-TEST(Packer, StreamingTakesItsThreshold) {
+TEST(Packer, StreamingThreshold) {
   const LayoutPtr layout = intern(*make_repeat(*make_block(0, 16), 1000, 48));
   EXPECT_NE(Packer(layout, {widest_isa(), KernelFamily::automatic, 16000}).text().find("streaming"),
             widest_isa() == Isa::avx512 ? std::string::npos : 0);

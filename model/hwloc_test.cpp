@@ -47,7 +47,7 @@ TEST_F(HwlocStandIn, LeavesNothingBehind) {
   EXPECT_EQ(dlopen(BESTRIDE_FAKE_HWLOC, RTLD_LAZY | RTLD_NOLOAD), nullptr);
 }
 
-TEST_F(HwlocStandIn, SaysWhyNothingIsKnown) {
+TEST_F(HwlocStandIn, ReportsWhyNothingIsKnown) {
   EXPECT_EQ(hwloc_machine("/nowhere/libhwloc.so.15").error().text, "/nowhere/libhwloc.so.15 can't be loaded");
   EXPECT_EQ(hwloc_machine("libm.so.6").error().text, "libm.so.6 is not hwloc 2.1 or a later 2");
   set("FAKE_HWLOC", "version");
@@ -56,7 +56,7 @@ TEST_F(HwlocStandIn, SaysWhyNothingIsKnown) {
   EXPECT_EQ(hwloc_machine(BESTRIDE_FAKE_HWLOC).error().text, "hwloc could not load a topology");
 }
 
-TEST_F(HwlocStandIn, TheOneThatIsLoadedIsTaken) {
+TEST_F(HwlocStandIn, UsesTheLoadedLibrary) {
   const test::Library held(BESTRIDE_FAKE_HWLOC);
   const Result<HwlocMachine> machine = hwloc_machine();
   ASSERT_TRUE(machine);

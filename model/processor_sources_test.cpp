@@ -42,7 +42,7 @@ class Sources : public test::HwlocEnvironment {
   test::SysTree tree_;
 };
 
-TEST_F(Sources, SysAloneWhereItSaysAll) {
+TEST_F(Sources, SysIsEnoughIfComplete) {
   write_cores();
   write_domains();
   set("FAKE_HWLOC", "load");
@@ -50,7 +50,7 @@ TEST_F(Sources, SysAloneWhereItSaysAll) {
   expect(bound({1, 3}), -1, 2, "from /sys");
 }
 
-TEST_F(Sources, HwlocWhereSysSaysNothing) {
+TEST_F(Sources, HwlocIfSysHasNothing) {
   expect(bound({2}), 0, 5, "from hwloc");
   expect(bound({1, 3}), 1, 7, "from hwloc");
   expect(bound({0, 1}), -1, 5, "from hwloc");
@@ -59,12 +59,12 @@ TEST_F(Sources, HwlocWhereSysSaysNothing) {
   expect(bound({}), std::nullopt, std::nullopt, "neither from /sys nor from hwloc");
 }
 
-TEST_F(Sources, HwlocForWhatSysDoesNotSay) {
+TEST_F(Sources, HwlocFillsGapsOfSys) {
   write_cores();
   expect(bound({3}), 3, 7, "from /sys and hwloc");
 }
 
-TEST_F(Sources, AsWithoutHwlocWhereItFails) {
+TEST_F(Sources, FailedHwlocChangesNothing) {
   expect(bound({3}, no_library), std::nullopt, std::nullopt,
          "neither from /sys nor from hwloc; /nowhere/libhwloc.so.15 can't be loaded");
   write_cores();
@@ -73,7 +73,7 @@ TEST_F(Sources, AsWithoutHwlocWhereItFails) {
   expect(bound({3}), 3, std::nullopt, "from /sys; hwloc could not load a topology");
 }
 
-TEST_F(Sources, HwlocFirstWhereTheUserDescribesAMachineToIt) {
+TEST_F(Sources, HwlocFirstForAUserSuppliedMachine) {
   write_cores();
   write_domains();
   for (const char* name : {"HWLOC_XMLFILE", "HWLOC_SYNTHETIC", "HWLOC_FSROOT"}) {
@@ -86,7 +86,7 @@ TEST_F(Sources, HwlocFirstWhereTheUserDescribesAMachineToIt) {
   expect(bound({3}, no_library), 3, 2, "from /sys (HWLOC_SYNTHETIC is set); /nowhere/libhwloc.so.15 can't be loaded");
 }
 
-TEST_F(Sources, SysForWhatADescriptionLacks) {
+TEST_F(Sources, SysFillsGapsOfAUserSuppliedMachine) {
   tree_.write("devices/system/cpu/cpu9/topology/core_cpus_list", "8-9\n");
   set("HWLOC_SYNTHETIC", "something");
   expect(bound({9}), 8, std::nullopt, "from /sys (HWLOC_SYNTHETIC is set)");

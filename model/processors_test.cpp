@@ -46,7 +46,7 @@ TEST_F(Host, BoundToADomainOrNothing) {
   EXPECT_EQ(bound({0, 1, 2, 3, 4, 5, 6, 7}).domain, -1);
 }
 
-TEST_F(Host, SaysNothingOfOtherProcessors) {
+TEST_F(Host, OtherProcessorsAreUnknown) {
   for (const std::vector<int>& allowed : {std::vector<int>{}, {8}, {8, 9}}) {
     EXPECT_EQ(bound(allowed).core, std::nullopt);
     EXPECT_EQ(bound(allowed).domain, std::nullopt);
@@ -60,7 +60,7 @@ TEST_F(Host, IsCounted) {
   EXPECT_EQ(here.domains, 2);
 }
 
-TEST(Processors, OfAHostThatSaysNothing) {
+TEST(Processors, OfAHostWithoutInformation) {
   const test::SysTree empty;
   const int allowed[] = {0};
   EXPECT_EQ(binding_of(allowed, empty.root()).core, std::nullopt);
@@ -68,7 +68,7 @@ TEST(Processors, OfAHostThatSaysNothing) {
   EXPECT_EQ(processors_here(empty.root()).threads, std::nullopt);
 }
 
-TEST(Processors, AllowedAreTheKernels) {
+TEST(Processors, AllowedAsInTheKernel) {
   cpu_set_t set;
   ASSERT_EQ(sched_getaffinity(0, sizeof set, &set), 0);
   const std::vector<int> allowed = allowed_processors();

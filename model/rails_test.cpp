@@ -37,7 +37,7 @@ Rails chosen(std::vector<Nic> nics) {
   return rails ? *rails : Rails{};
 }
 
-TEST(Rails, AreTheFastestEqualOnes) {
+TEST(Rails, AreTheFastestEqualNics) {
   EXPECT_THAT(chosen({ethernet("eth0", 1000), ethernet("eth1", 25000), ethernet("eth2", 25000)}),
               ElementsAre("eth1", "eth2"));
   EXPECT_THAT(chosen({ethernet("eth0", 25000), ethernet("eth1", 10000), ethernet("eth2", 10000)}), ElementsAre());
@@ -63,7 +63,7 @@ TEST(Rails, MustBeAlike) {
               HasSubstr("eth0 and eth1 are of the same speed but not alike; name the rails"));
 }
 
-TEST(Rails, AreRdmaPortsWhereThereIsOne) {
+TEST(Rails, PreferRdmaPorts) {
   const std::vector<Nic> interfaces = {ethernet("eth0", 400000), ethernet("eth1", 400000)};
   std::vector<Nic> nics = interfaces;
   nics.push_back(infiniband("mlx5_0:1", 100000));
@@ -114,7 +114,7 @@ TEST(Rails, OfAList) {
   EXPECT_THAT(error(many + ",eth0"), HasSubstr("more than 64"));
 }
 
-TEST(Rails, AreDealtAlikeOnEveryHost) {
+TEST(Rails, AreAssignedAlikeOnEveryHost) {
   for (int rails = 1; rails <= 5; ++rails)
     for (int local_ranks = 1; local_ranks <= 17; ++local_ranks) {
       std::vector<int> load(static_cast<std::size_t>(rails));

@@ -46,7 +46,7 @@ std::string error(std::string_view text) {
   return places ? "" : places.error().text;
 }
 
-TEST(TopologyFile, WithNothingInItChangesNothing) {
+TEST(TopologyFile, EmptyFileChangesNothing) {
   for (const char* text : {"", "\n\n", "# a comment\n  \t\r\n"}) {
     const Result<std::vector<RankLocation>> places = applied(text);
     ASSERT_TRUE(places);
@@ -86,12 +86,12 @@ TEST(TopologyFile, ContradictsItself) {
               HasSubstr("line 3: rank 1 is on the node of rank 0, which line 1 put into another group;"));
 }
 
-TEST(TopologyFile, NamesRanksTheJobLacks) {
+TEST(TopologyFile, NamesUnknownRanks) {
   EXPECT_THAT(error("node 0,6\n"), HasSubstr("line 1: rank 6 is not among the job's 6 ranks; take it out;"));
   EXPECT_THAT(error("group 0-2147483647:2147483647\n"), HasSubstr("rank 2147483647 is not among"));
 }
 
-TEST(TopologyFile, IsNoTopology) {
+TEST(TopologyFile, InvalidText) {
   EXPECT_THAT(error("nodes 0-1\n"), HasSubstr("line 1: 'nodes' is not known; a line begins with node or group;"));
   EXPECT_THAT(error("\ngroup # 0-1\n"),
               HasSubstr("line 2: nothing is named; write ranks (0-3,8) or hosts after 'group';"));
@@ -101,7 +101,7 @@ TEST(TopologyFile, IsNoTopology) {
         << word;
 }
 
-TEST(TopologyFile, TellsWhetherHostNamesAreNeeded) {
+TEST(TopologyFile, ReportsWhetherHostNamesAreNeeded) {
   EXPECT_FALSE(TopologyFile::parse("node 0-3\ngroup 4", "t")->names_hosts());
   EXPECT_TRUE(TopologyFile::parse("node 0-3\ngroup 4 b1", "t")->names_hosts());
   EXPECT_THAT(groups("group 0-3"), ElementsAre(0, 0, 0, 0, 1, 1));
@@ -110,7 +110,7 @@ TEST(TopologyFile, TellsWhetherHostNamesAreNeeded) {
   EXPECT_EQ((*without)[4].group, RankLocation::unknown);
 }
 
-TEST(TopologyFile, IsReadWhole) {
+TEST(TopologyFile, IsReadCompletely) {
   test::SysTree tree;
   const auto read = [&tree](const char* name) { return TopologyFile::read(tree.root() + "/" + name); };
   const std::string text(TopologyFile::max_bytes, '#');
@@ -124,7 +124,7 @@ TEST(TopologyFile, IsReadWhole) {
               HasSubstr("can't be read (Is a directory); set BESTRIDE_TOPOLOGY to a file"));
 }
 
-TEST(TopologyFile, RandomTextIsAnsweredAndNodesOnlyDivided) {
+TEST(TopologyFile, RandomTextOnlyDividesNodes) {
   std::mt19937 random(99);
   const std::string_view pieces[] = {"node ", "group ", "0",  "1", "2-3", "4",  "5", ",", "-",
                                      ":",     "a1",     "b*", "[", "\n",  "\n", " ", "#"};

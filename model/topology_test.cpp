@@ -31,7 +31,7 @@ TEST(Topology, OfNoRanksHasNoNodes) {
   EXPECT_EQ(Topology().restricted({})->ranks(), 0);
 }
 
-TEST(Topology, WhatIsUnknown) {
+TEST(Topology, UnknownValues) {
   const int identities[] = {0, 0, 1, 1};
   const Topology topology(identities);
   EXPECT_EQ(topology.groups(), 1);
@@ -82,7 +82,7 @@ TEST(Topology, RestrictedToRanksInAnotherOrder) {
   EXPECT_THAT(part->nodes_in(0), ElementsAre(0, 1));
 }
 
-TEST(Topology, RestrictedToAStranger) {
+TEST(Topology, RestrictedToAnUnknownRank) {
   const int identities[] = {0, 1};
   for (const int stranger : {-32766, -1, 2}) EXPECT_FALSE(Topology(identities).restricted(std::span(&stranger, 1)));
 }

@@ -30,7 +30,7 @@ void expect_equal(const std::vector<LedgerLine>& a, const std::vector<LedgerLine
   }
 }
 
-TEST(Ledger, AddsEqualKeysAndOrdersByBytes) {
+TEST(Ledger, AddsEqualKeysAndSortsByBytes) {
   Ledger ledger;
   ledger.post(line("MPI_Send", 10));
   ledger.post(line("MPI_Isend", 100));
@@ -45,14 +45,14 @@ TEST(Ledger, AddsEqualKeysAndOrdersByBytes) {
   EXPECT_EQ(lines[2].reason, "model");
 }
 
-TEST(Ledger, KeysDontRunTogether) {
+TEST(Ledger, KeysAreUnambiguous) {
   Ledger ledger;
   ledger.post({"a", "bc", "", "", 1, 1, 0, 0});
   ledger.post({"ab", "c", "", "", 1, 1, 0, 0});
   EXPECT_EQ(ledger.lines().size(), 2u);
 }
 
-TEST(Ledger, WhatComesAfterTheCapacityIsCountedTogether) {
+TEST(Ledger, EntriesBeyondTheCapacityAreMerged) {
   Ledger ledger(3);
   for (int i = 0; i < 1000; ++i) ledger.post(line("MPI_Call" + std::to_string(i), 1));
   ledger.post(line("MPI_Call0", 1));  // a known line still grows
@@ -64,14 +64,14 @@ TEST(Ledger, WhatComesAfterTheCapacityIsCountedTogether) {
   EXPECT_EQ(lines[1].bytes, 2u);
 }
 
-TEST(Ledger, SumsStopAtTheLargestNumber) {
+TEST(Ledger, SumsSaturate) {
   Ledger ledger;
   ledger.post(line("MPI_Send", std::numeric_limits<std::uint64_t>::max() - 1));
   ledger.post(line("MPI_Send", 10));
   EXPECT_EQ(ledger.lines()[0].bytes, std::numeric_limits<std::uint64_t>::max());
 }
 
-TEST(Ledger, PostsFromManyThreadsAllCount) {
+TEST(Ledger, CountsFromManyThreads) {
   Ledger ledger;
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t)
@@ -82,7 +82,7 @@ TEST(Ledger, PostsFromManyThreadsAllCount) {
   EXPECT_EQ(ledger.lines()[0].calls + ledger.lines()[1].calls, 4000u);
 }
 
-TEST(Ledger, AddsWhatTheCacheDid) {
+TEST(Ledger, AddsCacheCounts) {
   constexpr std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
   Ledger here, there;
   here.post(CacheSums{1, 20, 3, 40, 5, 6});
@@ -97,7 +97,7 @@ TEST(Ledger, AddsWhatTheCacheDid) {
   EXPECT_EQ(sums.paused, most);
 }
 
-TEST(LedgerBlob, CarriesEveryByteAndBit) {
+TEST(LedgerBlob, RoundTrip) {
   Ledger sent;
   sent.post({std::string("nul\0 and \n 3:abc", 16), "", "\xff", "\"", std::numeric_limits<std::uint64_t>::max(), 7, 0.1,
              -1e-300});
@@ -111,7 +111,7 @@ TEST(LedgerBlob, CarriesEveryByteAndBit) {
   EXPECT_EQ(received.lines()[0].bytes, 20u);
 }
 
-TEST(LedgerBlob, AMalformedOneAddsNothing) {
+TEST(LedgerBlob, MalformedBlobAddsNothing) {
   Ledger sent;
   for (int i = 0; i < 20; ++i) sent.post(line("MPI_Call" + std::to_string(i), 1u << i));
   const std::string good = sent.serialise();
@@ -138,7 +138,7 @@ std::string sealed(const std::string& body) {
   return body + end;
 }
 
-TEST(LedgerBlob, ASealedLieAddsNothing) {
+TEST(LedgerBlob, InconsistentBlobWithValidChecksumAddsNothing) {
   const std::string zeros(16, '0'), infinity = "7ff0000000000000";
   Ledger target;
   const std::string sums = zeros + zeros + zeros + zeros + zeros + zeros;
@@ -160,7 +160,7 @@ TEST(LedgerBlob, ASealedLieAddsNothing) {
   EXPECT_TRUE(target.lines().empty());
 }
 
-TEST(LedgerBlob, RandomSealedBodiesNeverHarm) {
+TEST(LedgerBlob, RandomBodiesWithValidChecksumDoNoHarm) {
   Ledger sent;
   for (int i = 0; i < 5; ++i) sent.post(line("MPI_Call" + std::to_string(i), 1u << i));
   const std::string good = sent.serialise();

@@ -26,7 +26,7 @@ std::vector<std::string> split(const std::string& text) {
   return lines;
 }
 
-TEST(ReportText, SaysWhatWasDoneAndWhatWasLeftAlone) {
+TEST(ReportText, ListsStrategiesAndForwardedCalls) {
   const std::string text =
       report_text(header, {{"MPI_Isend", "16 x 8192 | 8 B", "pack", "", 1200, 3u << 30, 1.5, 4.5},
                            {"MPI_Recv", "8 B", "forward", "contiguous", 7, 56, 0.001, 0},
@@ -39,7 +39,7 @@ TEST(ReportText, SaysWhatWasDoneAndWhatWasLeftAlone) {
   EXPECT_THAT(text, HasSubstr("saved is the model's estimate against leaving the call to MPI, not a measurement\n"));
 }
 
-TEST(ReportText, SaysWhatTheCacheSaved) {
+TEST(ReportText, ListsCacheSavings) {
   const std::vector<LedgerLine> lines = {{"MPI_Allgather", "", "hierarchical", "", 100, 1, 1, 0}};
   EXPECT_THAT(report_text(header, lines, {80, 3u << 30, 12, 300u << 20, 4, 16}),
               HasSubstr("\n\ncache: 80 hits saved 3.00 GiB on the wire, 12 deltas 300 MiB; 4 misses, 16 paused\n\n"));
@@ -48,7 +48,7 @@ TEST(ReportText, SaysWhatTheCacheSaved) {
   EXPECT_THAT(report_text(header, lines), testing::Not(HasSubstr("cache")));
 }
 
-TEST(ReportText, FitsAPageWhateverTheJobDid) {
+TEST(ReportText, FitsAPage) {
   std::vector<LedgerLine> lines;
   for (int i = 0; i < 5000; ++i)
     lines.push_back({"MPI_Neighbor_alltoallw_c_" + std::to_string(i), std::string(300, 'x'),
@@ -63,17 +63,17 @@ TEST(ReportText, FitsAPageWhateverTheJobDid) {
   for (const std::string& line : page) EXPECT_LE(line.size(), 100u) << line;
 }
 
-TEST(ReportText, ControlCharactersDontReachTheTerminal) {
+TEST(ReportText, RemovesControlCharacters) {
   const std::string text = report_text(header, {{"MPI_Send", "\x1b[2J\n", "pack", "", 1, 1, 1, 1}});
   EXPECT_EQ(text.find('\x1b'), std::string::npos);
   EXPECT_THAT(text, HasSubstr("?[2J?"));
 }
 
-TEST(ReportText, AnEmptyJobIsSaidToBeEmpty) {
+TEST(ReportText, EmptyJob) {
   EXPECT_THAT(report_text(header, {}), HasSubstr("no call with a buffer and a datatype was seen"));
 }
 
-TEST(ReportJson, EscapesAndKeepsEveryNumber) {
+TEST(ReportJson, EscapesTextAndKeepsNumbers) {
   const std::string json =
       report_json({"a\"b\\c\n", "\xc3\xa9\xff", 2, 0.1},
                   {{"MPI_Send", "8 B", "pack", "", std::numeric_limits<std::uint64_t>::max(), 1, 1e-9, INFINITY}});
@@ -83,7 +83,7 @@ TEST(ReportJson, EscapesAndKeepsEveryNumber) {
   EXPECT_THAT(json, HasSubstr(R"("job_seconds": 0.1)"));
 }
 
-TEST(ReportJson, AnotherParserReadsTheSame) {
+TEST(ReportJson, AnotherParserAgrees) {
   std::string every_byte;
   for (int c = 0; c < 128; ++c) every_byte += static_cast<char>(c);
   Ledger ledger;
@@ -99,7 +99,7 @@ TEST(ReportJson, AnotherParserReadsTheSame) {
   EXPECT_EQ(nlohmann::json::parse(report_json(header, {})).at("lines").size(), 0u);
 }
 
-TEST(ReportJson, SaysWhatTheCacheDid) {
+TEST(ReportJson, HasCacheCounts) {
   const auto cache =
       nlohmann::json::parse(report_json(header, {}, {1, 2, 3, 4, 5, std::numeric_limits<std::uint64_t>::max()}))
           .at("cache");
@@ -109,7 +109,7 @@ TEST(ReportJson, SaysWhatTheCacheDid) {
   EXPECT_EQ(cache, expected);
 }
 
-TEST(JsonWriter, WritesNestedAndEmptyThings) {
+TEST(JsonWriter, WritesNestedAndEmptyValues) {
   JsonWriter json;
   json.open_object().key("a").open_array().close_array().key("b").open_object().close_object();
   json.key("c").open_array().value(1).value("x").value(true).close_array().close_object();
@@ -119,7 +119,7 @@ TEST(JsonWriter, WritesNestedAndEmptyThings) {
   EXPECT_EQ(flat, R"({"a":[],"b":{},"c":[1,"x",true]})");
 }
 
-TEST(JsonWriter, RefusesWhatIsNotUtf8) {
+TEST(JsonWriter, ReplacesInvalidUtf8) {
   for (const char* bad : {"\x80", "\xc0\x80", "\xc3", "\xe0\x80\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xf8"})
     EXPECT_THAT(JsonWriter().value(bad).text(), HasSubstr("\\ufffd")) << bad;
   for (const char* good : {"\xc2\xa0", "\xe2\x82\xac", "\xf0\x9f\x98\x80"})

@@ -34,7 +34,7 @@ TEST(ElfFile, ReadsThisProgram) {
   EXPECT_FALSE(file->imports.contains("MPI_Only_in_the_elf_test"));
 }
 
-TEST(ElfFile, RefusesWhatIsNoProgram) {
+TEST(ElfFile, RejectsOtherFiles) {
   EXPECT_NE(ElfFile::read("/nonexistent").error().text.find("No such file"), std::string::npos);
   EXPECT_NE(ElfFile::read("/tmp").error().text.find("directory"), std::string::npos);
   for (const char* text : {"", "\177ELF", "#!/bin/sh\n"})
@@ -45,7 +45,7 @@ TEST(ElfFile, RefusesWhatIsNoProgram) {
 }
 
 /// Meaningful under AddressSanitizer: a broken file may give wrong results, but must not cause reads outside of it.
-TEST(ElfFile, StandsBrokenFiles) {
+TEST(ElfFile, SurvivesDamagedFiles) {
   std::string good = contents("/proc/self/exe");
   std::mt19937 random(7);
   for (int round = 0; round < 60; ++round) {

@@ -9,11 +9,11 @@
 namespace bestride::inline cli {
 namespace {
 
-struct Engaged {
+struct Intercepted {
   std::string_view name;
   const char* handling;
 };
-constexpr Engaged table[] = {
+constexpr Intercepted table[] = {
 #include "intercepted_functions.inc"
 };
 
@@ -21,7 +21,7 @@ constexpr Engaged table[] = {
 
 std::string handling_of(const std::string& name) {
   const std::string_view wanted = name.starts_with("PMPI_") ? std::string_view(name).substr(1) : name;
-  for (const Engaged& function : table)
+  for (const Intercepted& function : table)
     if (function.name.size() == wanted.size() && ::strncasecmp(function.name.data(), wanted.data(), wanted.size()) == 0)
       return function.handling;
   return "";

@@ -49,7 +49,7 @@ void expect_least_bytes(const SimulatedJob& job, const std::vector<std::int64_t>
   }
 }
 
-TEST(Allgather, GivesEveryRankEveryBlockAndCrossesEveryLinkOnce) {
+TEST(Allgather, EveryRankGetsEveryBlockAndEveryByteCrossesEachLinkOnce) {
   std::mt19937_64 random(1);
   for (int round = 0; round < 300; ++round) {
     const std::vector<int> nodes = random_placement(random);
@@ -74,7 +74,7 @@ TEST(Allgather, GivesEveryRankEveryBlockAndCrossesEveryLinkOnce) {
   }
 }
 
-TEST(Allgather, ANodeThatIsLateHoldsUpNothingThatComesBeforeIt) {
+TEST(Allgather, LateNodeDelaysNoEarlierPiece) {
   std::vector<int> nodes;
   for (int rank = 0; rank < 40; ++rank) nodes.push_back(rank / 2);
   SimulatedJob job(nodes, 3);
@@ -141,7 +141,7 @@ class AsBefore final : public PieceCode {
   long* const onward_;
 };
 
-TEST(Allgather, OfUnequalNodesLoadsTheBusiestLinkWithWhatItMustCarry) {
+TEST(Allgather, UnequalNodesLoadTheBusiestLinkMinimally) {
   std::mt19937_64 random(2);
   int uneven = 0;
   long onward = 0;

@@ -31,7 +31,7 @@ struct Side {
 };
 
 /// Two calls. Each rank begins the second as soon as it has completed the first.
-TEST(Alltoall, BlocksReachTheirRanksAndCrossTheWireOnce) {
+TEST(Alltoall, BlocksArriveAndCrossTheLinkOnce) {
   std::mt19937_64 random(8);
   for (int round = 0; round < 400; ++round) {
     const std::vector<int> nodes = random_placement(random);
@@ -67,7 +67,7 @@ TEST(Alltoall, BlocksReachTheirRanksAndCrossTheWireOnce) {
   }
 }
 
-TEST(Alltoall, WhatIsShortGoesInOneMessageForEachPairOfNodesSpreadOverTheRanks) {
+TEST(Alltoall, ShortBlocksTakeOneMessagePerPairOfNodes) {
   SimulatedJob job({0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3}, 10);
   std::vector<std::unique_ptr<Side>> sides;
   std::vector<Task> tasks;

@@ -9,7 +9,7 @@
 namespace bestride::inline collectives {
 namespace {
 
-TEST(Broadcast, GivesEveryRankTheRootsBytesAndCrossesEveryLinkOnce) {
+TEST(Broadcast, EveryRankGetsTheDataAndEveryByteCrossesEachLinkOnce) {
   std::mt19937_64 random(2);
   for (int round = 0; round < 300; ++round) {
     const std::vector<int> nodes = random_placement(random);

@@ -64,8 +64,8 @@ void two_calls() {
   }
 }
 
-TEST(Gather, BringsTheRootEveryBlockAndEntersItsNodeOnce) { two_calls<true>(); }
-TEST(Scatter, BringsEveryRankItsBlockAndLeavesTheRootsNodeOnce) { two_calls<false>(); }
+TEST(Gather, RootGetsEveryBlockAndEveryByteEntersItsNodeOnce) { two_calls<true>(); }
+TEST(Scatter, EveryRankGetsItsBlockAndEveryByteLeavesTheNodeOnce) { two_calls<false>(); }
 
 }  // namespace
 }  // namespace bestride::inline collectives

@@ -155,12 +155,12 @@ void check_unequal(bool ordered, std::uint64_t seed) {
 }
 
 TEST(Reduce, UnequalNodesInAnyOrder) { check_unequal<std::uint32_t>(false, 6); }
-TEST(Reduce, UnequalNodesInTheOneOrder) { check_unequal<float>(true, 7); }
-TEST(Reduce, WholeNumbersInAnyOrder) { check<std::uint32_t>(false, 3); }
-TEST(Reduce, FloatsInTheOneOrderAtAnyPlacement) { check<float>(true, 4); }
-TEST(Reduce, DoublesInTheOneOrderAtAnyPlacement) { check<double>(true, 5); }
+TEST(Reduce, UnequalNodesInFixedOrder) { check_unequal<float>(true, 7); }
+TEST(Reduce, IntegersInAnyOrder) { check<std::uint32_t>(false, 3); }
+TEST(Reduce, FloatsInFixedOrderForAnyPlacement) { check<float>(true, 4); }
+TEST(Reduce, DoublesInFixedOrderForAnyPlacement) { check<double>(true, 5); }
 
-TEST(ReductionOrder, ANodeOfAnAlignedRunSendsOnePartialResult) {
+TEST(ReductionOrder, NodeWithAlignedRanksSendsOnePartialResult) {
   const ReductionOrder block(Topology(std::vector<int>{0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2}), true);
   for (int node = 0; node < 3; ++node) EXPECT_EQ(block.partials(node), 1);
   const ReductionOrder dealt(Topology(std::vector<int>{0, 1, 0, 1}), true);

@@ -115,11 +115,11 @@ void check(bool ordered, std::uint64_t seed) {
   }
 }
 
-TEST(ReduceToRoot, WholeNumbersInAnyOrder) { check<std::uint32_t>(false, 11); }
-TEST(ReduceToRoot, FloatsInTheOneOrderAtAnyPlacement) { check<float>(true, 12); }
-TEST(ReduceToRoot, DoublesInTheOneOrderAtAnyPlacement) { check<double>(true, 13); }
+TEST(ReduceToRoot, IntegersInAnyOrder) { check<std::uint32_t>(false, 11); }
+TEST(ReduceToRoot, FloatsInFixedOrderForAnyPlacement) { check<float>(true, 12); }
+TEST(ReduceToRoot, DoublesInFixedOrderForAnyPlacement) { check<double>(true, 13); }
 
-TEST(ReduceToRoot, TheLongestSegmentsLanesFitIntoWhatIsKept) {
+TEST(ReduceToRoot, LongestSegmentFitsTheBuffer) {
   for (const std::vector<int>& nodes : {std::vector<int>{0, 1}, {0, 0, 0, 1}, {0, 0, 0, 1, 1, 2}, {0, 0, 0, 0, 0}})
     for (const std::int64_t unit : {1, 3, 4, 16, 100000}) {
       SimulatedJob job(nodes, 14);

@@ -9,7 +9,7 @@
 namespace bestride::inline collectives {
 namespace {
 
-TEST(Agreement, GivesTheConjunctionOfAllWithinReachForAFewBytes) {
+TEST(Agreement, IsTheConjunctionOfAllVotesAndTakesFewBytes) {
   std::mt19937_64 random(11);
   for (int round = 0; round < 300; ++round) {
     SimulatedJob job(random_placement(random), random());

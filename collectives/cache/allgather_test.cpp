@@ -23,7 +23,7 @@ std::vector<int> block_placement(int nodes, int each) {
 
 /// Any sequence of contents, shapes, budgets and missing arenas. The result always has every byte; a node never sends
 /// more than a plain allgather and the agreement, and only the agreement if no data has changed.
-TEST(CachedAllgather, GivesEveryRankEveryBlockWhateverIsCalled) {
+TEST(CachedAllgather, EveryRankGetsEveryBlockInRandomSequences) {
   std::mt19937_64 random(21);
   CacheCounts all;
   for (int round = 0; round < 200; ++round) {
@@ -95,7 +95,7 @@ TEST(CachedAllgather, GivesEveryRankEveryBlockWhateverIsCalled) {
 
 /// A rank that is ahead never overwrites what a neighbour still reads. Room for one result or two, and calls that a
 /// rank may end early because it contributes nothing.
-TEST(CachedAllgather, RanksRunAheadOfTheirNeighbours) {
+TEST(CachedAllgather, RanksMayRunAhead) {
   std::mt19937_64 random(29);
   CacheCounts all;
   for (int round = 0; round < 60; ++round) {
@@ -134,7 +134,7 @@ TEST(CachedAllgather, RanksRunAheadOfTheirNeighbours) {
 }
 
 /// The counted savings equal, to the byte, what the simulated network did not carry.
-TEST(CachedAllgather, CountsWhatWasNotSent) {
+TEST(CachedAllgather, CountsSavedBytes) {
   std::mt19937_64 random(23);
   for (const std::vector<int>& nodes :
        {block_placement(3, 2), block_placement(2, 1), std::vector<int>{0, 1, 1, 2, 0, 1}}) {
@@ -166,7 +166,7 @@ TEST(CachedAllgather, CountsWhatWasNotSent) {
   }
 }
 
-TEST(CachedAllgather, WhatNobodyChangedCrossesNoWire) {
+TEST(CachedAllgather, UnchangedDataIsNotSent) {
   std::mt19937_64 random(22);
   CachedJob job(block_placement(4, 2), 1, {1 << 20, 0, true});
   const std::vector<std::int64_t> bytes(8, 10000);
@@ -189,7 +189,7 @@ TEST(CachedAllgather, WhatNobodyChangedCrossesNoWire) {
   EXPECT_EQ(job.counts().hits, 60u);
 }
 
-TEST(CachedAllgather, OneChangedByteAnywhereIsSeen) {
+TEST(CachedAllgather, DetectsAnyChangedByte) {
   std::mt19937_64 random(23);
   CachedJob job({0, 1, 0, 1, 2}, 2, {1 << 20, 0, false});
   const std::vector<std::int64_t> bytes{700, 0, 1, 3000, 64};
@@ -208,7 +208,7 @@ TEST(CachedAllgather, OneChangedByteAnywhereIsSeen) {
 }
 
 /// Blocks of several steps of hashing and comparing, contiguous on one rank and not on the other.
-TEST(CachedAllgather, LongBlocksTogetherOrNot) {
+TEST(CachedAllgather, LongBlocks) {
   std::mt19937_64 random(24);
   CachedJob job({0, 1}, 3, {16 << 20, 0, true}, 256 * kibibyte);
   const std::int64_t bytes = OwnBlock::step * 2 + 12346;
@@ -225,7 +225,7 @@ TEST(CachedAllgather, LongBlocksTogetherOrNot) {
 
 /// With a fraction f of words changed: at most 1/16 + f of the plain bytes and 1 KiB, and never more than 1.01 of
 /// plain.
-TEST(CachedAllgather, AChangeCostsItsWordsAndASixteenth) {
+TEST(CachedAllgather, ChangeSendsItsWordsAndABitmap) {
   std::mt19937_64 random(25);
   for (const auto& placement : {block_placement(2, 1), std::vector<int>{0, 1, 2, 0, 1, 0}}) {
     CachedJob job(placement, random(), {64 << 20, 0, true}, 256 * kibibyte);
@@ -268,7 +268,7 @@ TEST(CachedAllgather, AChangeCostsItsWordsAndASixteenth) {
   }
 }
 
-TEST(CachedAllgather, WeightsThatChangeALittleAtEveryStepStayInABudgetOfOneModelAndALayer) {
+TEST(CachedAllgather, SlowlyChangingWeightsFitABudgetOfOneModelAndALayer) {
   std::mt19937_64 random(26);
   const std::vector<std::int64_t> bytes(6, 20000);
   CachedJob job(block_placement(3, 2), 4, {7 * (6 * 20000 + 64), 0, true});
@@ -285,7 +285,7 @@ TEST(CachedAllgather, WeightsThatChangeALittleAtEveryStepStayInABudgetOfOneModel
   }
 }
 
-TEST(CachedAllgather, ContentThatIsAlwaysNewIsLeftAlone) {
+TEST(CachedAllgather, AlwaysNewContentIsNotCached) {
   std::mt19937_64 random(27);
   const std::vector<std::int64_t> bytes(4, 300);
   CachedJob job(block_placement(2, 2), 5, {4 * 1280, 0, true});
@@ -301,7 +301,7 @@ TEST(CachedAllgather, ContentThatIsAlwaysNewIsLeftAlone) {
   EXPECT_EQ(job.counts().paused, 340u);
 }
 
-TEST(CachedAllgather, ANodeOrARankWithoutMemoryOnlyMeansNoFinds) {
+TEST(CachedAllgather, WithoutMemoryOnANodeOrRankThereAreNoHits) {
   std::mt19937_64 random(28);
   for (const bool whole_node : {true, false}) {
     CachedJob job(block_placement(3, 2), 6, {1 << 20, 0, true});
@@ -319,7 +319,7 @@ TEST(CachedAllgather, ANodeOrARankWithoutMemoryOnlyMeansNoFinds) {
 }
 
 /// The file ends in the middle of the second result: what is before the end is found, what is behind it is not.
-TEST(CachedAllgather, ARankThatCantHaveMorePagesFindsWhatItHas) {
+TEST(CachedAllgather, WithoutMorePagesOldEntriesAreStillFound) {
   std::mt19937_64 random(30);
   const std::int64_t block = 100000;
   CachedJob job({0, 0, 1, 1}, 7, {1 << 20, 0, true});

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::int64_t page = 4096, chunk = Arena::chunk;
 
-TEST(Arena, NoneAndTooSmallAreNoMemory) {
+TEST(Arena, TooSmallArenaHoldsNothing) {
   Arena none;
   EXPECT_FALSE(none.reserve(0, 1));
   std::vector<std::byte> memory(100);
@@ -50,7 +50,7 @@ struct File {
   std::byte* memory;
 };
 
-TEST(Arena, TakesPagesOfAFileBeforeTheyAreWritten) {
+TEST(Arena, ReservesPagesBeforeWriting) {
   const std::int64_t bytes = 10 * chunk + page;
   const File file(bytes, bytes);
   Arena arena(file.memory, bytes, file.number);
@@ -65,7 +65,7 @@ TEST(Arena, TakesPagesOfAFileBeforeTheyAreWritten) {
   EXPECT_EQ(file.pages(), 2 * chunk / page + 1);
 }
 
-TEST(Arena, PagesThatCantBeHadAreNoMemory) {
+TEST(Arena, FailsIfPagesCantBeReserved) {
   const File file(chunk, 3 * chunk);
   ASSERT_EQ(fcntl(file.number, F_ADD_SEALS, F_SEAL_GROW), 0);  // pages behind the end can't be allocated
   Arena arena(file.memory, 3 * chunk, file.number);

@@ -34,7 +34,7 @@ TEST(CacheTable, KeepsTheMostRecentlyUsedWithinTheBudget) {
   EXPECT_EQ(call_of(table, {320}).candidates, 0);
 }
 
-TEST(CacheTable, LooksAtNothingTooShortOrLongerThanTheBudget) {
+TEST(CacheTable, IgnoresTooShortAndTooLongEntries) {
   CacheTable table({1024, 100, true}, 2);
   EXPECT_FALSE(call_of(table, {49, 50}).active);
   EXPECT_TRUE(call_of(table, {50, 50}).active);
@@ -45,14 +45,14 @@ TEST(CacheTable, LooksAtNothingTooShortOrLongerThanTheBudget) {
   EXPECT_FALSE(call_of(none, {1, 1}).active);
 }
 
-TEST(CacheTable, TellsShapesApartThatHaveTheSameSum) {
+TEST(CacheTable, DistinguishesShapesOfEqualSum) {
   CacheTable table(kilobyte, 2);
   miss(table, {10, 20});
   EXPECT_EQ(call_of(table, {20, 10}).candidates, 0);
   EXPECT_EQ(call_of(table, {10, 20}).candidates, 1);
 }
 
-TEST(CacheTable, TakesDifferencesFromTheOneThatAllChoseElseFromTheNewestThatSomeoneKnows) {
+TEST(CacheTable, DeltaBaseIsTheAgreedEntryElseTheNewest) {
   CacheTable table({1 << 20, 1, true}, 1);
   std::vector<std::int64_t> at;
   for (int i = 0; i < 3; ++i) at.push_back(miss(table, {640}).store->offset);
@@ -71,7 +71,7 @@ TEST(CacheTable, TakesDifferencesFromTheOneThatAllChoseElseFromTheNewestThatSome
   EXPECT_EQ(without.decide(call_of(without, {640}), {0, 1, 1, 1}).base, -1);
 }
 
-TEST(CacheTable, WhatWasSupersededGoesFirstAndABaseStaysForItsCall) {
+TEST(CacheTable, EvictsSupersededEntriesFirstAndPinsTheBase) {
   CacheTable table({3 * 256, 1, true}, 1);
   const std::int64_t first = miss(table, {256}).store->offset;
   const std::int64_t second = miss(table, {256}).store->offset;
@@ -88,7 +88,7 @@ TEST(CacheTable, WhatWasSupersededGoesFirstAndABaseStaysForItsCall) {
   EXPECT_EQ(first, 0);
 }
 
-TEST(CacheTable, AShapeThatFindsNothingPausesLongerAndLongerUntilItFinds) {
+TEST(CacheTable, ShapeWithoutHitsBacksOff) {
   CacheTable table(kilobyte, 1);
   const std::int64_t patience = table.patience(256);
   EXPECT_EQ(patience, 4 + 2 * 4);
@@ -109,7 +109,7 @@ TEST(CacheTable, AShapeThatFindsNothingPausesLongerAndLongerUntilItFinds) {
   EXPECT_TRUE(call_of(table, {256}).active);
 }
 
-TEST(CacheTable, SixtyFourCandidatesAShape) {
+TEST(CacheTable, KeepsSixtyFourCandidatesPerShape) {
   CacheTable table({1 << 20, 1, true}, 1);
   for (int i = 0; i < 100; ++i) EXPECT_NE(miss(table, {100}).store, nullptr);
   auto call = call_of(table, {100});

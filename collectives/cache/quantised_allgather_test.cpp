@@ -24,7 +24,7 @@ Content random_numbers_of(const std::vector<std::int64_t>& counts, NumberFormat 
 
 /// Any sequence of contents, codings, plain calls in between, budgets and missing arenas. The result always has the
 /// bits of a quantised allgather without a cache, and only the agreement crosses the network if no codes have changed.
-TEST(CachedQuantisedAllgather, GivesTheSameBitsWhateverIsCalled) {
+TEST(CachedQuantisedAllgather, SameBitsInRandomSequences) {
   std::mt19937_64 random(41);
   CacheCounts all;
   for (int round = 0; round < 150; ++round) {
@@ -84,7 +84,7 @@ TEST(CachedQuantisedAllgather, GivesTheSameBitsWhateverIsCalled) {
   EXPECT_GT(all.paused, 20u);
 }
 
-TEST(CachedQuantisedAllgather, WhatNobodyChangedCrossesNoWire) {
+TEST(CachedQuantisedAllgather, UnchangedDataIsNotSent) {
   std::mt19937_64 random(42);
   for (const NumberFormat format : all_formats)
     for (const CodeBits bits : all_bits) {
@@ -104,7 +104,7 @@ TEST(CachedQuantisedAllgather, WhatNobodyChangedCrossesNoWire) {
     }
 }
 
-TEST(CachedQuantisedAllgather, OneChangedBitInOneRanksContributionIsSeen) {
+TEST(CachedQuantisedAllgather, DetectsOneChangedBit) {
   std::mt19937_64 random(43);
   CachedJob job({0, 1, 0, 1, 2}, 2, {1 << 20, 0, false});
   const std::vector<std::int64_t> counts{700, 0, 1, 3000, 64};
@@ -124,7 +124,7 @@ TEST(CachedQuantisedAllgather, OneChangedBitInOneRanksContributionIsSeen) {
 }
 
 /// Changes the last bit of a number that is far from the largest: its code stays the same.
-TEST(CachedQuantisedAllgather, AChangeThatNoCodeTellsIsNone) {
+TEST(CachedQuantisedAllgather, ChangeBelowQuantisationIsAHit) {
   CachedJob job({0, 1}, 3, {1 << 20, 0, true});
   Content content(2);
   for (auto& block : content)
@@ -140,7 +140,7 @@ TEST(CachedQuantisedAllgather, AChangeThatNoCodeTellsIsNone) {
 }
 
 /// The same codes of the same size, read as other numbers: in another format, and as plain bytes.
-TEST(CachedQuantisedAllgather, ResultsOfOneCodingAreNotFoundForAnother) {
+TEST(CachedQuantisedAllgather, ResultsOfAnotherFormatAreNotFound) {
   std::mt19937_64 random(44);
   CachedJob job({0, 1}, 4, {1 << 20, 0, true});
   const Content halves = random_numbers_of({512, 512}, NumberFormat::bfloat16, random);
@@ -161,7 +161,7 @@ TEST(CachedQuantisedAllgather, ResultsOfOneCodingAreNotFoundForAnother) {
 }
 
 /// Blocks of several runs, steps of hashing and parts of decoding, contiguous on one rank and not on the other.
-TEST(CachedQuantisedAllgather, LongBlocksTogetherOrNot) {
+TEST(CachedQuantisedAllgather, LongBlocks) {
   std::mt19937_64 random(45);
   for (const Coding coding :
        {Coding{NumberFormat::float32, CodeBits::int8}, Coding{NumberFormat::float64, CodeBits::int4}}) {

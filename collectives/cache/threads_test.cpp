@@ -11,7 +11,7 @@
 namespace bestride::inline collectives {
 namespace {
 
-TEST(CachedAllgatherThreads, RanksOfANodeStoreAndReadOneArena) {
+TEST(CachedAllgatherThreads, RanksOfANodeShareOneArena) {
   constexpr int ranks = 3;
   std::mt19937_64 random(31);
   const std::vector<int> node(ranks, 0);

@@ -16,7 +16,7 @@ std::int64_t bound_of(const Sizes& bytes) {
   return std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0}) - *std::min_element(bytes.begin(), bytes.end());
 }
 
-TEST(RelayPlan, NoNodeSendsMoreThanTheBusiestLinkHasToCarry) {
+TEST(RelayPlan, NoNodeExceedsTheBusiestLink) {
   std::mt19937_64 random(1);
   int relayed = 0, straight_over = 0;
   for (int round = 0; round < 20000; ++round) {
@@ -77,7 +77,7 @@ TEST(RelayPlan, NoNodeSendsMoreThanTheBusiestLinkHasToCarry) {
   EXPECT_GT(straight_over, 1000);
 }
 
-TEST(RelayPlan, OfThreeOneAndTwo) {
+TEST(RelayPlan, NodesOfThreeOneAndTwoRanks) {
   const Sizes bytes{3 << 20, 1 << 20, 2 << 20};
   const RelayPlan plan(bytes, 1, 32 * 1024);
   ASSERT_FALSE(plan.even());
@@ -88,7 +88,7 @@ TEST(RelayPlan, OfThreeOneAndTwo) {
   for (int node : {1, 2}) EXPECT_EQ(plan.of(node).size(), 1u);
 }
 
-TEST(RelayPlan, LeavesAloneWhatIsNearlyEqual) {
+TEST(RelayPlan, NearlyEqualNodesDoNotRelay) {
   EXPECT_TRUE(RelayPlan(Sizes{}, 1, 0).even());
   EXPECT_TRUE(RelayPlan(Sizes{100, 0}, 1, 0).even()) << "two nodes";
   EXPECT_TRUE(RelayPlan(Sizes{1 << 20, 1 << 20, 1 << 20}, 1, 0).even());

@@ -8,7 +8,7 @@
 namespace bestride::inline collectives {
 namespace {
 
-TEST(Window, IsSharedWithAProcessThatKnowsItsKey) {
+TEST(Window, IsSharedByKey) {
   Window window = Window::create(10000);
   ASSERT_NE(window.data(), nullptr);
   window.data()[9999] = std::byte{0};
@@ -26,7 +26,7 @@ TEST(Window, IsSharedWithAProcessThatKnowsItsKey) {
   EXPECT_EQ(window.data()[9999], std::byte{7});
 }
 
-TEST(Window, IsNotOpenedByAWrongKey) {
+TEST(Window, WrongKeyDoesNotOpenIt) {
   Window window = Window::create(10000);
   WindowKey key = window.key();
   ++key.magic;
@@ -37,7 +37,7 @@ TEST(Window, IsNotOpenedByAWrongKey) {
   EXPECT_EQ(Window::open({}).data(), nullptr);
 }
 
-TEST(Window, PagesTakenOnDemandAreShared) {
+TEST(Window, PagesOnDemandAreShared) {
   Window window = Window::create(std::size_t{1} << 30, Window::Pages::on_demand);
   ASSERT_NE(window.data(), nullptr);
   Window again = Window::open(window.key(), Window::Pages::on_demand);
@@ -47,7 +47,7 @@ TEST(Window, PagesTakenOnDemandAreShared) {
   EXPECT_EQ(window.data()[123456789], std::byte{5});
 }
 
-TEST(Window, MoreThanTheMachineHasIsNoWindow) { EXPECT_EQ(Window::create(std::size_t{1} << 50).data(), nullptr); }
+TEST(Window, FailsBeyondTheMemoryOfTheMachine) { EXPECT_EQ(Window::create(std::size_t{1} << 50).data(), nullptr); }
 
 }  // namespace
 }  // namespace bestride::inline collectives

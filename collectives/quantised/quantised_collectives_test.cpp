@@ -88,7 +88,7 @@ void gather(const Case& given, std::mt19937_64& random) {
   }
 }
 
-TEST(QuantisedAllgather, EveryRankHasOfEveryBlockWhatOneCodingLeaves) {
+TEST(QuantisedAllgather, EveryBlockIsQuantisedOnce) {
   std::mt19937_64 random(11);
   for (int round = 0; round < 150; ++round) {
     gather(Case(random, std::vector<std::int64_t>{0, 1, 255, 700, 5000}[random() % 5]), random);
@@ -96,7 +96,7 @@ TEST(QuantisedAllgather, EveryRankHasOfEveryBlockWhatOneCodingLeaves) {
   }
 }
 
-TEST(QuantisedAllgather, LongBlocksGoInRunsThatFitTheMemory) {
+TEST(QuantisedAllgather, LongBlocksAreSplit) {
   std::mt19937_64 random(12);
   Case given(random, 1);
   given.nodes = {0, 1, 0};
@@ -107,7 +107,7 @@ TEST(QuantisedAllgather, LongBlocksGoInRunsThatFitTheMemory) {
   gather(given, random);
 }
 
-TEST(QuantisedAllgather, KeepsTheBoundOfOneCoding) {
+TEST(QuantisedAllgather, ErrorBoundOfOneQuantisation) {
   std::mt19937_64 random(13);
   for (const NumberFormat format : all_formats)
     for (const CodeBits bits : all_bits) {
@@ -240,7 +240,7 @@ Results scattered(const Case& given, SimulatedJob& job, Summands& summands) {
   return results;
 }
 
-TEST(QuantisedReduceScatter, IsOffByOneCodingOfEachOtherNodesSum) {
+TEST(QuantisedReduceScatter, ErrorBoundOfOneQuantisationPerNode) {
   std::mt19937_64 random(14);
   for (int round = 0; round < 60; ++round) {
     const Case given(random, std::vector<std::int64_t>{0, 1, 70, 700, 1500}[random() % 5]);
@@ -271,7 +271,7 @@ TEST(QuantisedReduceScatter, IsOffByOneCodingOfEachOtherNodesSum) {
   }
 }
 
-TEST(QuantisedAllreduce, AllHaveTheSameBitsOffByOneMoreCoding) {
+TEST(QuantisedAllreduce, SameBitsOnAllRanksWithinTheErrorBound) {
   std::mt19937_64 random(15);
   for (int round = 0; round < 60; ++round) {
     const Case given(random, 1);

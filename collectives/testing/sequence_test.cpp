@@ -95,7 +95,7 @@ Call a_sum(Job& job, int rank, int root, bool to_all, Sizes sizes, PipelineSetti
           }};
 }
 
-TEST(Sequence, CollectivesOfAllKindsFollowOneAnotherWithoutWaitingForAllRanks) {
+TEST(Sequence, MixedCollectivesWithoutBarriers) {
   std::mt19937_64 random(15);
   for (int round = 0; round < 150; ++round) {
     const std::vector<int> nodes = random_placement(random);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Pending collectives make progress step by step: from every engaged MPI call while there are any, and from the
+// Pending collectives make progress step by step: from every intercepted MPI call while there are any, and from the
 // progress thread.
 //
 // If a rank waits inside the MPI library, its pending collectives make progress only in that thread, which is slow. So

@@ -19,11 +19,11 @@ std::atomic<bool> intercepted{false};
 
 void intercept(std::initializer_list<std::span<const LazyEntry>> groups) noexcept {
   try {
-    std::vector<bestride_engagement> all;
+    std::vector<bestride_interception> all;
     for (const std::span<const LazyEntry> some : groups)
       for (const LazyEntry& each : some)
-        if (*each.library) all.push_back(each.engagement);
-    preload_services->engage(all.data(), all.size());
+        if (*each.library) all.push_back(each.interception);
+    preload_services->intercept(all.data(), all.size());
   } catch (...) {
     warn_once("gpu.late",
               "no memory to intercept collectives, one-sided calls and files: they are left to the MPI library");

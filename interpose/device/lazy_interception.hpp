@@ -16,7 +16,7 @@ namespace bestride::inline interpose {
 
 /// One function: its interception, and where the pointer to the library's own function is stored.
 struct LazyEntry {
-  bestride_engagement engagement;
+  bestride_interception interception;
   void** library;
 };
 std::span<const LazyEntry> lazy_data_movement() noexcept;

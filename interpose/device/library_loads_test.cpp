@@ -19,16 +19,16 @@ using Library = std::unique_ptr<void, Close>;
 Library load(const char* path) { return Library(dlopen(path, RTLD_NOW | RTLD_LOCAL)); }
 bool is_loaded(const char* path) { return Library(dlopen(path, RTLD_NOW | RTLD_NOLOAD)) != nullptr; }
 
-TEST(Loaded, UntilThereIsAnObjectToLookBehindSomethingMayHaveBeen) { EXPECT_TRUE(library_loaded_since_init()); }
+TEST(Loaded, WithoutABaseObjectAnythingMayBeNew) { EXPECT_TRUE(library_loaded_since_init()); }
 
-TEST(Loaded, WhatTheCallDidNotLoadIsNotHeld) {
+TEST(Loaded, DoesNotHoldOtherLibraries) {
   const Library of_the_application = load(FIRST_LIBRARY);
   ASSERT_TRUE(of_the_application);
   const LibraryLoadScope nothing;
   EXPECT_EQ(nothing.hold_last_object(), nullptr);
 }
 
-TEST(Loaded, WhatTheApplicationLoadedIsUnloadedAsBefore) {
+TEST(Loaded, ApplicationCanUnloadItsLibraries) {
   {
     const Library of_the_application = load(FIRST_LIBRARY);
     LibraryLoadScope().hold_last_object();
@@ -37,7 +37,7 @@ TEST(Loaded, WhatTheApplicationLoadedIsUnloadedAsBefore) {
   EXPECT_FALSE(is_loaded(FIRST_LIBRARY));
 }
 
-TEST(Loaded, WhatTheCallLoadedIsHeldAndWhatComesAfterItIsSeen) {
+TEST(Loaded, HoldsNewLibraryAndDetectsLaterOnes) {
   const LibraryLoadScope loads;
   Library of_the_call = load(FIRST_LIBRARY);
   const link_map* last = loads.hold_last_object();

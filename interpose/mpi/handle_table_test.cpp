@@ -11,7 +11,7 @@
 namespace bestride::inline interpose {
 namespace {
 
-TEST(HandleTable, FindsWhatWasInsertedUntilItIsRemoved) {
+TEST(HandleTable, FindsEntriesUntilRemoved) {
   HandleTable<int, int> table;
   int a = 1, b = 2;
   int* replaced = nullptr;
@@ -26,14 +26,14 @@ TEST(HandleTable, FindsWhatWasInsertedUntilItIsRemoved) {
   EXPECT_EQ(table.find(5), nullptr);
 }
 
-TEST(HandleTable, RefusesTheHandleThatMeansNone) {
+TEST(HandleTable, RejectsTheNullHandle) {
   HandleTable<int, int> table;
   int a = 1;
   int* replaced = nullptr;
   EXPECT_FALSE(table.insert(0, &a, &replaced));
 }
 
-TEST(HandleTable, BehavesAsAMapUnderChurn) {
+TEST(HandleTable, MatchesAMapUnderChurn) {
   HandleTable<int, int> table;
   std::map<int, int*> expected;
   std::vector<int> values(5000);
@@ -58,7 +58,7 @@ TEST(HandleTable, BehavesAsAMapUnderChurn) {
   }
 }
 
-TEST(HandleTable, HandlesThatComeBackDoNotFillIt) {
+TEST(HandleTable, ReusedHandlesDoNotFillIt) {
   HandleTable<void*, int> table;
   int value = 1;
   int* replaced = nullptr;
@@ -70,7 +70,7 @@ TEST(HandleTable, HandlesThatComeBackDoNotFillIt) {
   EXPECT_EQ(table.size(), 0u);
 }
 
-TEST(HandleTable, ReadersNeverMissWhatStays) {
+TEST(HandleTable, ReadersFindEntriesDuringChanges) {
   HandleTable<int, int> table;
   int stays = 1, comes_and_goes = 2;
   int* replaced = nullptr;
@@ -90,7 +90,7 @@ TEST(HandleTable, ReadersNeverMissWhatStays) {
   for (std::thread& reader : readers) reader.join();
 }
 
-TEST(HandleTable, WithoutMemoryKeepsWhatItHas) {
+TEST(HandleTable, KeepsEntriesIfAllocationFails) {
   HandleTable<int, int> table;
   int value = 1;
   int* replaced = nullptr;

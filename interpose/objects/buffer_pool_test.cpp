@@ -31,7 +31,7 @@ TEST(BufferPool, HasRoomForEverySize) {
   }
 }
 
-TEST(BufferPool, KeepsNoMoreThanItsLimit) {
+TEST(BufferPool, KeepsAtMostItsLimit) {
   BufferPool pool(4096);
   std::vector<BufferLease> leases;
   for (int i = 0; i < 10; ++i) leases.emplace_back(pool, 1024);
@@ -39,12 +39,12 @@ TEST(BufferPool, KeepsNoMoreThanItsLimit) {
   EXPECT_EQ(pool.idle_bytes(), 4096);
 }
 
-TEST(BufferPool, SaysNoToTheImpossible) {
+TEST(BufferPool, RejectsImpossibleSizes) {
   BufferPool pool(0);
   EXPECT_EQ(pool.take(std::int64_t{1} << 60), nullptr);
 }
 
-TEST(BufferPool, ALeaseMovesAndReleasesOnce) {
+TEST(BufferPool, LeaseIsMovableAndReleasedOnce) {
   BufferPool pool(1 << 20);
   BufferLease a(pool, 300);
   BufferLease b(std::move(a));
@@ -56,7 +56,7 @@ TEST(BufferPool, ALeaseMovesAndReleasesOnce) {
   EXPECT_EQ(pool.idle_bytes(), 512);
 }
 
-TEST(BufferPool, BuffersWanderBetweenThreads) {
+TEST(BufferPool, BuffersMoveBetweenThreads) {
   BufferPool pool(1 << 20);
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t)

@@ -17,7 +17,7 @@ struct Entry {
 };
 using Table = RequestTable<int, Entry>;
 
-TEST(RequestTable, IsEmptyUntilSomethingIsOwed) {
+TEST(RequestTable, IsEmptyAtFirst) {
   Table table;
   EXPECT_TRUE(table.empty());
   Entry entry{7};
@@ -29,7 +29,7 @@ TEST(RequestTable, IsEmptyUntilSomethingIsOwed) {
   EXPECT_TRUE(table.empty());
 }
 
-TEST(RequestTable, RefusesASecondEntryOnOneHandle) {
+TEST(RequestTable, RejectsASecondEntryForAHandle) {
   Table table;
   Entry first{7}, second{7};
   EXPECT_TRUE(table.insert(&first));
@@ -54,7 +54,7 @@ TEST(RequestTable, ExtractAllKeepsTheOrderAndTheIndices) {
   EXPECT_EQ(table.extract(10), nullptr);
 }
 
-TEST(RequestTable, ExtractAllStopsWhereTheTableIsEmpty) {
+TEST(RequestTable, ExtractAllStopsWhenTheTableIsEmpty) {
   Table table;
   Entry only{10};
   table.insert(&only);
@@ -65,7 +65,7 @@ TEST(RequestTable, ExtractAllStopsWhereTheTableIsEmpty) {
   EXPECT_EQ(only.chain, nullptr);
 }
 
-TEST(RequestTable, WithLeavesOrTakes) {
+TEST(RequestTable, WithKeepsOrRemoves) {
   Table table;
   Entry entry{7};
   table.insert(&entry);
@@ -83,7 +83,7 @@ TEST(RequestTable, GrowsAndFindsAll) {
   for (Entry& entry : entries) ASSERT_EQ(table.extract(entry.request), &entry);
 }
 
-TEST(RequestTable, ManyThreadsEachFindTheirOwn) {
+TEST(RequestTable, ThreadsFindTheirOwnEntries) {
   Table table;
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "interpose/preload/engage.hpp"
+#include "interpose/preload/open_backend.hpp"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -44,7 +44,7 @@ bool find_own_path() noexcept {
   Dl_info info;
   link_map* map = nullptr;
   char directory[PATH_MAX];
-  if (!dladdr1(reinterpret_cast<void*>(&engage_backend), &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) ||
+  if (!dladdr1(reinterpret_cast<void*>(&open_backend), &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) ||
       dlinfo(map, RTLD_DI_ORIGIN, directory) != 0)
     return false;
   const char* slash = std::strrchr(info.dli_fname, '/');
@@ -61,14 +61,14 @@ bool backend_path(const char* abi, char (&path)[PATH_MAX]) noexcept {
 // MPI_X and PMPI_X names are treated alike. Which of them carry the application's calls depends on the ABI (the Fortran
 // bindings of Open MPI call PMPI_X), so the backend of that ABI names them. Calls that the MPI library makes to itself
 // then pass through the same entries (README.md, "Invariants and limits").
-void engage_slots(const bestride_engagement* engagements, std::size_t count) noexcept {
-  for (std::size_t i = 0; i < count; ++i) *engagements[i].next = next_symbol(engagements[i].name);
+void intercept_slots(const bestride_interception* interceptions, std::size_t count) noexcept {
+  for (std::size_t i = 0; i < count; ++i) *interceptions[i].next = next_symbol(interceptions[i].name);
   for (std::size_t i = 0; i < count; ++i) {
-    const bestride_engagement& engagement = engagements[i];
-    const unsigned slot = slot_of(engagement.name);
+    const bestride_interception& interception = interceptions[i];
+    const unsigned slot = slot_of(interception.name);
     // Without a next definition there is nothing to intercept: the slot stays unresolved, and resolving it reports the
     // missing function.
-    if (slot != no_slot && *engagement.next) engage_slot(slot, engagement.entry);
+    if (slot != no_slot && *interception.next) intercept_slot(slot, interception.entry);
   }
 }
 
@@ -100,7 +100,7 @@ void open_backend(const char* abi, const char* path) noexcept {
                                                          [](const char* name) { return next_symbol(name); },
                                                          own_path,
                                                          &watch,
-                                                         &engage_slots};
+                                                         &intercept_slots};
   const bestride_backend* back = open(&services);
   if (!back) {
     warn_once_per_job("preload.backend", "the %s backend does not support %s: nothing is accelerated", abi,
@@ -114,12 +114,12 @@ void open_backend(const char* abi, const char* path) noexcept {
         back->version, BESTRIDE_SERVICES_VERSION);
     return;
   }
-  engage_slots(back->engagements, back->count);
+  intercept_slots(back->interceptions, back->count);
 }
 
 }  // namespace
 
-void engage_backend() noexcept {
+void open_backend() noexcept {
   if (disabled() || another_copy_is_in_front()) return;
   const char* abi = mpi_library_abi();
   if (!abi) {

@@ -6,6 +6,6 @@
 namespace bestride::preload {
 
 /// Called once, with an MPI library mapped. Honours BESTRIDE_DISABLE (1, on, yes, true).
-void engage_backend() noexcept;
+void open_backend() noexcept;
 
 }  // namespace bestride::preload

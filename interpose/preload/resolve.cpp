@@ -6,9 +6,9 @@
 #include <cstring>
 
 #include "base/message.hpp"
-#include "interpose/preload/engage.hpp"
 #include "interpose/preload/first_call.hpp"
 #include "interpose/preload/library.hpp"
+#include "interpose/preload/open_backend.hpp"
 #include "interpose/preload/slots.hpp"
 #include "interpose/preload/watch.hpp"
 
@@ -21,7 +21,7 @@ FirstCall first_call;
 
 bool resolve_all() noexcept {
   if (!mpi_library()) return false;
-  engage_backend();
+  open_backend();
   return true;
 }
 
@@ -52,7 +52,7 @@ void* absent_function(const char* name) noexcept {
 
 void* target_of(unsigned index) noexcept {
   const bool resolved = first_call.done(resolve_all);
-  if (void* engaged = slot_target(index)) return engaged;
+  if (void* intercepted = slot_target(index)) return intercepted;
   const char* name = slot_name(index);
   void* target = next_symbol(name);
   if (!target) return absent_function(name);

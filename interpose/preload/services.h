@@ -12,7 +12,7 @@ extern "C" {
 
 #define BESTRIDE_SERVICES_VERSION 2
 
-struct bestride_engagement;
+struct bestride_interception;
 
 /* Functions that the preload library provides to the backend. All pointers stay valid until the process ends. */
 struct bestride_preload_services {
@@ -32,12 +32,12 @@ struct bestride_preload_services {
   void (*watch)(void (*before)(void));
   /* Intercepts more functions. May be called at any time from any thread; each function may be named once. The array is
      read before the call returns. A call that another thread is making meanwhile may still go to the MPI library. */
-  void (*engage)(const struct bestride_engagement* engagements, size_t count);
+  void (*intercept)(const struct bestride_interception* interceptions, size_t count);
 };
 
 /* One function that the backend intercepts. Before the entry can be called, the preload library stores into *next what
    it would have jumped to without the backend; then it lets the slot of `name` point at `entry`. */
-struct bestride_engagement {
+struct bestride_interception {
   const char* name;
   void* entry;
   void** next;
@@ -47,7 +47,7 @@ struct bestride_backend {
   unsigned version;
   const char* abi; /* "mpich", "openmpi", "mpi_abi" */
   size_t count;
-  const struct bestride_engagement* engagements;
+  const struct bestride_interception* interceptions;
 };
 
 /* The only symbol that a backend exports. Called once, on the first MPI call, by the thread that makes it; the first

@@ -9,21 +9,21 @@ namespace bestride::preload {
 namespace {
 
 std::atomic<void (*)()> watcher{nullptr};
-std::atomic<void*> engaged[max_slots];  ///< the backend's entry, or null
+std::atomic<void*> entries[max_slots];  ///< the backend's entry, or null
 std::atomic<void*> targets[max_slots];
 
-bool is_hookable(unsigned index) noexcept { return !engaged[index].load() && !slot_is_local(index); }
+bool is_hookable(unsigned index) noexcept { return !entries[index].load() && !slot_is_local(index); }
 
 /// Called after a slot was changed. If the backend has intercepted it meanwhile, restores the backend's entry. The
-/// accesses here and in engage_slot() are sequentially consistent, so one of the two threads sees the other's store.
-void keep_engaged(unsigned index) noexcept {
-  if (void* entry = engaged[index].load()) set_slot_target(index, entry);
+/// accesses here and in intercept_slot() are sequentially consistent, so one of the two threads sees the other's store.
+void keep_intercepted(unsigned index) noexcept {
+  if (void* entry = entries[index].load()) set_slot_target(index, entry);
 }
 
 }  // namespace
 
-void engage_slot(unsigned index, void* entry) noexcept {
-  engaged[index].store(entry);
+void intercept_slot(unsigned index, void* entry) noexcept {
+  entries[index].store(entry);
   set_slot_target(index, entry);
 }
 
@@ -34,7 +34,7 @@ void watch(void (*before)()) noexcept {
     if (is_hookable(index)) {
       if (void* target = slot_target(index)) targets[index].store(target, std::memory_order_release);
       reset_slot(index);
-      keep_engaged(index);
+      keep_intercepted(index);
     }
 }
 
@@ -43,11 +43,11 @@ void resolve_slot(unsigned index, void* target) noexcept {
   if (!watcher.load() || !is_hookable(index)) set_slot_target(index, target);
   // Either this thread sees the hook now, or watch() will still reset this slot to its thunk.
   if (watcher.load() && is_hookable(index)) reset_slot(index);
-  keep_engaged(index);
+  keep_intercepted(index);
 }
 
 void* hooked_target(unsigned index) noexcept {
-  if (void* entry = engaged[index].load()) return entry;
+  if (void* entry = entries[index].load()) return entry;
   return targets[index].load(std::memory_order_acquire);
 }
 

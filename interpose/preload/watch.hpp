@@ -10,7 +10,7 @@ namespace bestride::preload {
 
 /// From now on the slot leads to the backend's entry, and the hook is no longer called for it. May be called at any
 /// time.
-void engage_slot(unsigned index, void* entry) noexcept;
+void intercept_slot(unsigned index, void* entry) noexcept;
 
 /// Installs the hook (services.h, watch).
 void watch(void (*before)()) noexcept;

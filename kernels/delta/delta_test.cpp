@@ -125,7 +125,7 @@ void check(std::int64_t bytes, Change kind, Random& random) {
   }
 }
 
-TEST(Delta, GivesTheNewerContentWithinItsBound) {
+TEST(Delta, RestoresTheNewContentWithinItsSizeBound) {
   Random random(1);
   for (const Change kind : all_changes)
     for (const std::int64_t bytes :
@@ -136,7 +136,7 @@ TEST(Delta, GivesTheNewerContentWithinItsBound) {
     }
 }
 
-TEST(Delta, IsSmallWhereChangesAreTogether) {
+TEST(Delta, IsSmallForClusteredChanges) {
   Random random(2);
   const std::int64_t bytes = std::int64_t{1} << 20;
   const Guarded older(bytes, Guarded::Side::before_wall), newer(bytes, Guarded::Side::before_wall);
@@ -151,7 +151,7 @@ TEST(Delta, IsSmallWhereChangesAreTogether) {
 
 /// For arbitrary bytes: no access outside the buffers (guard pages), and the same result and content on every
 /// instruction set.
-TEST(Delta, DamagedOnesDoNoHarm) {
+TEST(Delta, DamagedDeltasDoNoHarm) {
   Random random(3);
   int refused = 0;
   for (int i = 0; i < 1500; ++i) {
@@ -189,7 +189,7 @@ TEST(Delta, DamagedOnesDoNoHarm) {
 }
 
 /// The stream as delta.hpp describes it, and invalid streams.
-TEST(Delta, StreamIsThatOfTheDescription) {
+TEST(Delta, StreamMatchesItsDescription) {
   std::vector<unsigned char> older(group + 200, 7), newer = older;  // one whole group; two chunks, the last of 36 words
   newer[chunk + 4] = 1;                                             // word 2 of chunk 1
   newer[group + 199] = 2;                                           // the last word, 35 of its chunk

@@ -112,7 +112,7 @@ TEST_P(Quantise, KeepsItsBoundOnEveryInstructionSet) {
       }
 }
 
-TEST_P(Quantise, TakesTheBytesItSays) {
+TEST_P(Quantise, HasTheDocumentedSize) {
   const auto [format, bits] = GetParam();
   EXPECT_EQ(quantised_bytes(0, format, bits), 0);
   const std::int64_t scale = format == NumberFormat::float64 ? 8 : 4, many = std::int64_t{1} << 40;
@@ -126,7 +126,7 @@ TEST_P(Quantise, TakesTheBytesItSays) {
 }
 
 /// A message may be cut at the end of a block.
-TEST_P(Quantise, BlocksStandAlone) {
+TEST_P(Quantise, BlocksAreIndependent) {
   const auto [format, bits] = GetParam();
   Random random(3);
   const std::int64_t block = quantised_block_size(bits), count = 3 * block + 5,
@@ -141,7 +141,7 @@ TEST_P(Quantise, BlocksStandAlone) {
   EXPECT_EQ(whole, parts);
 }
 
-TEST_P(Quantise, ReadsBytesOfAnyContent) {
+TEST_P(Quantise, AcceptsAnyBytes) {
   const auto [format, bits] = GetParam();
   Random random(4);
   for (int i = 0; i < 200; ++i) {
@@ -156,7 +156,7 @@ TEST_P(Quantise, ReadsBytesOfAnyContent) {
 
 #if defined(__x86_64__)
 /// Flush to zero, denormals are zero, round up, trap on everything: settings that a program may have made.
-TEST_P(Quantise, DoesNotDependOnTheThreadsSettings) {
+TEST_P(Quantise, DoesNotDependOnTheFloatEnvironment) {
   const auto [format, bits] = GetParam();
   Random random(5);
   const std::int64_t count = 300;
@@ -249,13 +249,13 @@ void check_add(NumberFormat format) {
       }
 }
 
-TEST(QuantiseAdd, IsDequantiseAndOneAddition) {
+TEST(QuantiseAdd, EqualsDequantiseAndAdd) {
   check_add<float>(NumberFormat::float32);
   check_add<double>(NumberFormat::float64);
 }
 
 /// The exact bytes, as docs/quantised.md describes them.
-TEST(QuantiseBytes, AreThoseOfTheDescription) {
+TEST(QuantiseBytes, MatchTheirDescription) {
   const float numbers[] = {2, -1, 0.5f, -0.0f, -2};
   std::vector<unsigned char> codes(static_cast<std::size_t>(quantised_bytes(5, NumberFormat::float32, CodeBits::int8)));
   quantise(numbers, NumberFormat::float32, 5, CodeBits::int8, codes.data());

@@ -21,7 +21,7 @@ std::uint16_t narrowed(float value, NumberFormat format) {
   return out;
 }
 
-TEST(Widen, EveryNumberComesBack) {
+TEST(Widen, RoundTripOfEveryNumber) {
   for (const NumberFormat format : halves) {
     const Shape shape = shape_of(format);
     // In place, as a piece is widened: the numbers are in the second half of the buffer.

@@ -57,7 +57,7 @@ TEST(Chooser, TakesTheLeastBeyondTheMargin) {
   EXPECT_GT(others, 500);
 }
 
-TEST(Chooser, WhatIsNotAllowedIsInfinite) {
+TEST(Chooser, DisallowedStrategiesAreInfinite) {
   const Chooser chooser(MachineProfile::built_in());
   const Shape shape = make_shape(Shape::Class::vector, 65536, 8);
   const Choice none = chooser.choose(shape, CallKind::send, Distance::node, {.respell = false, .pack = false});
@@ -77,7 +77,7 @@ TEST(Chooser, AllocatesNothing) {
   EXPECT_GT(sum, 0);
 }
 
-TEST(BuiltIn, ForwardsWhereNoGainIsClear) {
+TEST(BuiltIn, ForwardsWithoutAClearGain) {
   const Chooser chooser(MachineProfile::built_in());
   for (CallKind kind : {CallKind::send, CallKind::receive}) {
     const auto choose = [&](Shape::Class of, std::int64_t bytes, std::int64_t block, std::int64_t jump = 0) {
@@ -99,7 +99,7 @@ TEST(BuiltIn, ForwardsWhereNoGainIsClear) {
   }
 }
 
-TEST(BuiltIn, ElementsThatFitAFragmentNeedNoHelp) {
+TEST(BuiltIn, ForwardsElementsThatFitAFragment) {
   // resized(double, 0, 24) x 8192 is what respelling produces; MPICH moved it as fast as contiguous bytes.
   Shape shape = make_shape(Shape::Class::vector, 65536, 8);
   shape.unit_bytes = 8;
@@ -107,7 +107,7 @@ TEST(BuiltIn, ElementsThatFitAFragmentNeedNoHelp) {
             Strategy::forward);
 }
 
-TEST(BuiltIn, PacksByItselfWhateverTheBlocks) {
+TEST(BuiltIn, PacksForMpiPackWithAnyBlocks) {
   const Chooser chooser(MachineProfile::built_in());
   for (CallKind kind : {CallKind::pack, CallKind::unpack})
     for (Shape::Class of : classes) {
@@ -119,7 +119,7 @@ TEST(BuiltIn, PacksByItselfWhateverTheBlocks) {
     }
 }
 
-TEST(Chooser, LeavesToMpiWhatMemoryBounds) {
+TEST(Chooser, ForwardsMemoryBoundTypes) {
   const Chooser chooser(MachineProfile::built_in());
   const auto strategy = [&](const char* type, CallKind kind) {
     const auto evaluated = evaluate(*parse_type(type));

@@ -35,7 +35,7 @@ TransferMethod method_of(const Shape& shape, const DeviceAllowed& allowed, Dista
   return built_in.choose_device(shape, CallKind::send, distance, allowed).method;
 }
 
-TEST(DeviceChooser, TakesEachWayWhereItIsForAndOnlyWhatIsAllowed) {
+TEST(DeviceChooser, ChoosesTheSuitableAllowedMethod) {
   const DeviceAllowed host{.copy_engine = false}, boxes{.copy_engine = true}, aware{.aware = true, .copy_engine = true};
   EXPECT_EQ(method_of(make_shape(1 * KiB, 8), host), oneshot);
   EXPECT_EQ(method_of(make_shape(64 * KiB, 64), boxes), oneshot);
@@ -56,7 +56,7 @@ TEST(DeviceChooser, TakesEachWayWhereItIsForAndOnlyWhatIsAllowed) {
   EXPECT_TRUE(boxed.possible());
 }
 
-TEST(DeviceChooser, TakesTheLeastAndSaysWhatIsNotPossible) {
+TEST(DeviceChooser, ChoosesTheLeastAndMarksImpossibleMethods) {
   for (std::int64_t bytes = 64; bytes <= 256 * MiB; bytes *= 4)
     for (std::int64_t block : {1, 3, 8, 24, 256, 5000, 1 << 20})
       for (bool is_aware : {false, true})
@@ -107,7 +107,7 @@ TEST(DeviceChooser, ShorterBlocksFartherApartAndListsCostMore) {
   EXPECT_GT(staged_seconds(make_shape(16 * MiB, 64, Shape::Class::list)), plain);
 }
 
-TEST(DeviceChooser, AForcedWayIsTakenWhereItIsPossible) {
+TEST(DeviceChooser, UsesAForcedMethodIfPossible) {
   const Shape shape = make_shape(1 * KiB, 8);
   EXPECT_EQ(method_of(shape, {.forced = pipelined}), pipelined);
   EXPECT_EQ(method_of(shape, {.forced = copy_engine}), oneshot) << "no box";
@@ -176,7 +176,7 @@ TEST(DeviceCosts, HaveNoHoles) {
       2e-5, 1e-8);
 }
 
-TEST(DeviceCosts, WithTooFewPointsTheBuiltInStands) {
+TEST(DeviceCosts, WithTooFewPointsTheBuiltInProfileIsUsed) {
   DeviceMeasurements measured;
   measured[{DeviceWork::kernel, Direction::pack, DeviceWalk::dense}].set(3, 3, 1.0);
   measured.dma[0].set(0, 1.0);
@@ -187,7 +187,7 @@ TEST(DeviceCosts, WithTooFewPointsTheBuiltInStands) {
   EXPECT_EQ(mine.seconds, theirs.seconds);
 }
 
-TEST(DeviceCosts, OfAStandInAreKeptButNotUsed) {
+TEST(DeviceCosts, OfAStandInDriverAreStoredButNotUsed) {
   DeviceMeasurements measured = uniform(1.0, 1.0);
   measured.stand_in = true;
   const DeviceCosts costs = DeviceCosts::from(measured);
@@ -224,7 +224,7 @@ DeviceCosts with_bulk(double kernel, const Bulk& bulk) {
   return DeviceCosts::from(measured);
 }
 
-TEST(DeviceCosts, BulkCopiesBeginWhereAllLongerBlocksAreFaster) {
+TEST(DeviceCosts, BulkCopiesStartWhereAllLongerBlocksAreFaster) {
   const auto from = [](const DeviceCosts& costs) { return costs.bulk_from(Direction::pack); };
   EXPECT_EQ(from(DeviceCosts::built_in()), 0);
   EXPECT_EQ(from(with_bulk(1e-5, [](int, std::int64_t) { return 0.97e-5; })), 0) << "by too little";
@@ -239,7 +239,7 @@ TEST(DeviceCosts, BulkCopiesBeginWhereAllLongerBlocksAreFaster) {
       << "not measured";
 }
 
-TEST(DeviceCosts, GraphsWhereTheyWereMeasuredToBeFaster) {
+TEST(DeviceCosts, GraphsIfMeasuredFaster) {
   const auto costs = [](double graph, double graph_many, bool whole = true) {
     DeviceMeasurements measured;
     measured.set(DeviceFloor::again, 10e-6);
@@ -261,7 +261,7 @@ TEST(DeviceCosts, GraphsWhereTheyWereMeasuredToBeFaster) {
   EXPECT_FALSE(costs(1e-6, 0, false).graph_is_faster(27)) << "half of it was not measured";
 }
 
-TEST(DeviceCosts, APipelineHidesTheShorterStage) {
+TEST(DeviceCosts, PipelineHidesTheShorterStage) {
   DeviceMeasurements measured;
   for (int i = 0; i < bytes_points; ++i)
     for (int k = 0; k < block_points; k += 7)

@@ -13,7 +13,7 @@ namespace {
 
 const CollectiveChooser built_in(parameters_of({}));
 
-TEST(CollectiveChooser, OnOneNodeNothingIsChosen) {
+TEST(CollectiveChooser, LeavesOneNodeToTheLibrary) {
   for (CollectiveMode mode : {CollectiveMode::automatic, CollectiveMode::library, CollectiveMode::hierarchical}) {
     const CollectiveChooser chooser(parameters_of({}, mode));
     for (Collective what : all_collectives)
@@ -22,7 +22,7 @@ TEST(CollectiveChooser, OnOneNodeNothingIsChosen) {
   }
 }
 
-TEST(CollectiveChooser, TakesTheHierarchyWhereItSavesBytesAndNotForShortOnes) {
+TEST(CollectiveChooser, UsesTheHierarchyIfItSavesBytesAndNotForShortMessages) {
   for (double mbit : {50.0, 200.0, 1000.0}) {
     CollectiveMeasurements measured;
     measured.link = ethernet(mbit);
@@ -63,7 +63,7 @@ TEST(CollectiveChooser, NeedsTheMargin) {
   EXPECT_GT(close, 10) << "faster, but not by enough";
 }
 
-TEST(CollectiveChooser, AModeForcesWherePossible) {
+TEST(CollectiveChooser, ForcedModeIsUsedIfPossible) {
   const CollectiveShape shortest = on(broadcast, 1, 2, 2), longest = on(reduce_scatter, 64 * MiB, 4, 2);
   EXPECT_TRUE(CollectiveChooser(parameters_of({}, collective_mode("hierarchical"))).choose(shortest).hierarchical);
   EXPECT_FALSE(CollectiveChooser(parameters_of({}, collective_mode("library"))).choose(longest).hierarchical);
@@ -84,7 +84,7 @@ TEST(CollectiveChooser, MeasuredPointsCorrectThePrediction) {
                      built_in.choose(other).hierarchical_s);
 }
 
-TEST(CollectiveChooser, BetweenSizesRatiosAreMixedAndTheNearestSettingCounts) {
+TEST(CollectiveChooser, InterpolatesRatiosAndUsesTheNearestSetting) {
   CollectiveMeasurements measured = measured_as(2, 1, 2, 2);
   // Four times as long from one measured size to the next (16 times the bytes).
   measured.settings[0].hierarchical[0][1][4] *= 2;
@@ -102,7 +102,7 @@ TEST(CollectiveChooser, BetweenSizesRatiosAreMixedAndTheNearestSettingCounts) {
   EXPECT_NEAR(ratio(on(allgather, 64 * KiB, 3, 2)), at_64K, 1e-3);
 }
 
-TEST(CollectiveChooser, OfACorrectionOnlyWhatIsBeyondItsNoiseCounts) {
+TEST(CollectiveChooser, IgnoresCorrectionsWithinTheNoise) {
   const CollectiveShape shape = on(allgather, 1 * MiB, 2, 2);
   const auto with_noise = [&](double hierarchical, double library, float noise) {
     CollectiveMeasurements measured = measured_as(hierarchical, library);
@@ -120,7 +120,7 @@ TEST(CollectiveChooser, OfACorrectionOnlyWhatIsBeyondItsNoiseCounts) {
   EXPECT_NEAR(with_noise(2, 4, 1.5f), 1, 1e-3);
 }
 
-TEST(CollectiveChooser, AtMeasuredSizesTheHierarchyIsNeverTakenWhereItLoses) {
+TEST(CollectiveChooser, AtMeasuredSizesTheHierarchyNeverLoses) {
   int taken = 0, left = 0;
   for (auto [nodes, per_node] : {std::pair{2, 1}, {2, 2}, {3, 2}, {2, 4}, {8, 4}})
     for (double mbit : {50.0, 1000.0, 100000.0})
@@ -145,7 +145,7 @@ TEST(CollectiveChooser, AtMeasuredSizesTheHierarchyIsNeverTakenWhereItLoses) {
   EXPECT_GT(left, 1000);
 }
 
-TEST(CollectiveChooser, AtMeasuredSizesWhatIsTakenInPlaceOfTheBlockingFormIsTheBestOfThree) {
+TEST(CollectiveChooser, AtMeasuredSizesTheFastestOfThreeReplacesTheBlockingForm) {
   int counts[3] = {};  // unchanged, tested, hierarchical
   for (auto [nodes, per_node] : {std::pair{2, 1}, {2, 2}, {3, 2}, {8, 4}})
     for (double mbit : {50.0, 1000.0, 100000.0})
@@ -180,7 +180,7 @@ TEST(CollectiveChooser, AtMeasuredSizesWhatIsTakenInPlaceOfTheBlockingFormIsTheB
 }
 
 /// For any noise; otherwise the prediction alone would decide.
-TEST(CollectiveChooser, WhereTheHierarchyWasMeasuredNotToBeTheFastestItIsLeft) {
+TEST(CollectiveChooser, DoesNotUseTheHierarchyIfMeasuredSlower) {
   int taken = 0, left = 0;
   for (float noise : {0.0f, 0.1f, 1.0f, 9.0f})
     for (double mbit : {50.0, 1000.0})
@@ -210,7 +210,7 @@ TEST(CollectiveChooser, WhereTheHierarchyWasMeasuredNotToBeTheFastestItIsLeft) {
   EXPECT_GT(left, 1000);
 }
 
-TEST(CollectiveChooser, WhatIsBeyondTheNoiseFasterNeedsNoPrediction) {
+TEST(CollectiveChooser, UsesAMeasuredGainBeyondTheNoiseWithoutAPrediction) {
   const auto takes = [](double faster, float noise, const CollectiveShape& shape) {
     return CollectiveChooser(parameters_of(three_ways(faster, 1.1, noise, 2, 2, 200))).choose(shape).hierarchical;
   };
@@ -221,7 +221,7 @@ TEST(CollectiveChooser, WhatIsBeyondTheNoiseFasterNeedsNoPrediction) {
   EXPECT_TRUE(takes(1.5, 0.35f, on(broadcast, 512 * KiB, 2, 2))) << "between two such sizes";
 }
 
-TEST(CollectiveChooser, BetweenSizesOfWhichOneSpeaksAgainstItTheHierarchyIsLeft) {
+TEST(CollectiveChooser, BetweenSizesBothMustFavourTheHierarchy) {
   CollectiveMeasurements measured = three_ways(2, 1.5, 0.01f, 2, 2, 200);
   measured.settings[0].hierarchical[static_cast<std::size_t>(allgather)][1][3] *= 1.4f;  // 1.43 against 1.5
   const CollectiveChooser chooser(parameters_of(measured));
@@ -237,7 +237,7 @@ TEST(CollectiveChooser, BetweenSizesOfWhichOneSpeaksAgainstItTheHierarchyIsLeft)
 }
 
 /// At 64 KiB the measurement is unstable and took a hundred times as long; at 1 MiB 1.1 times.
-TEST(CollectiveChooser, BetweenSizesTheNonblockingFormIsNotMeasuredByTheBlockingOne) {
+TEST(CollectiveChooser, BetweenSizesTheNonblockingFormHasItsOwnCorrection) {
   CollectiveMeasurements measured = three_ways(1, 1.1, 0.01f, 2, 2, 200);
   const CollectiveShape between = on(broadcast, 256 * KiB, 2, 2);
   for (auto& curve : measured.settings[0].tested) curve[3] = CollectiveSetting::unmeasured;
@@ -248,7 +248,7 @@ TEST(CollectiveChooser, BetweenSizesTheNonblockingFormIsNotMeasuredByTheBlocking
   EXPECT_NEAR(CollectiveChooser(parameters_of(measured)).choose(between).tested_s / before, 1, 1e-3);
 }
 
-TEST(CollectiveChooser, TheNonblockingFormIsTakenOnlyWhereItWasMeasured) {
+TEST(CollectiveChooser, UsesTheNonblockingFormOnlyIfMeasured) {
   CollectiveMeasurements measured = three_ways(0.5, 3, 0.01f, 2, 2, 200);
   const auto tested = [&](const CollectiveShape& shape, bool may_test = true) {
     const CollectiveChoice choice = CollectiveChooser(parameters_of(measured)).choose(shape, may_test);
@@ -286,7 +286,7 @@ TEST(CollectiveChooser, TheNonblockingFormIsTakenOnlyWhereItWasMeasured) {
         << mode;
 }
 
-TEST(CollectiveChooser, WhatWasWaitingAtTheLongestMeasuredSizeIsNotMultiplied) {
+TEST(CollectiveChooser, ExtrapolationDoesNotScaleWaitingTime) {
   const CollectiveShape shape = on(allgather, 1 * MiB, 2, 2), longer = on(allgather, 16 * MiB, 2, 2),
                         longest = on(allgather, 256 * MiB, 2, 2);
   CollectiveMeasurements measured = measured_as(5, 1);
@@ -301,7 +301,7 @@ TEST(CollectiveChooser, WhatWasWaitingAtTheLongestMeasuredSizeIsNotMultiplied) {
   EXPECT_NEAR(ratio(longest), 1.25, 1e-3);
 }
 
-TEST(CollectiveParameters, TravelAsBytesAndDecideAlike) {
+TEST(CollectiveParameters, RoundTripGivesTheSameChoices) {
   CollectiveMeasurements measured = three_ways(0.9, 1.3, 0.01f, 3, 2, 333);
   const CollectiveParameters sent = parameters_of(measured);
   ASSERT_TRUE(sent.intact());
@@ -324,7 +324,7 @@ TEST(CollectiveParameters, TravelAsBytesAndDecideAlike) {
     }
 }
 
-TEST(CollectiveParameters, DamagedOnesLeaveAllToTheLibrary) {
+TEST(CollectiveParameters, DamagedParametersLeaveAllToTheLibrary) {
   const CollectiveParameters good = parameters_of({});
   const CollectiveShape shape = on(reduce_scatter, 64 * MiB, 4, 2);
   ASSERT_TRUE(CollectiveChooser(good).choose(shape).hierarchical);

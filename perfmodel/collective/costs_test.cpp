@@ -38,7 +38,7 @@ TEST(CollectiveShape, OfATopology) {
 }
 
 /// Counted bytes that MPICH 4.0.2 sends over the fullest link, relative to the lower bound (4 MiB; 3 x 2: 1 MiB).
-TEST(LibraryCost, PutsOnTheWireWhatWasCounted) {
+TEST(LibraryCost, BytesMatchTheCountedOnes) {
   EXPECT_NEAR(bytes_ratio(on(allgather, 4 * MiB, 2, 2)), 1.50, 0.02);
   EXPECT_NEAR(bytes_ratio(on(allgather, 4 * MiB, 4, 2)), 1.17, 0.02);
   EXPECT_NEAR(bytes_ratio(on(allgather, 4 * MiB, 4, 2, true)), 2.34, 0.02);
@@ -66,7 +66,7 @@ TEST(LibraryCost, PutsOnTheWireWhatWasCounted) {
   EXPECT_NEAR(bytes_ratio(on(broadcast, 4 * MiB, 2, 4, false, false)), 1.00, 0.02);
 }
 
-TEST(CollectiveCosts, NothingGoesBelowTheLowerBoundOrTheWire) {
+TEST(CollectiveCosts, NeverBelowTheLowerBound) {
   for (Collective what : all_collectives)
     for (int nodes : {2, 3, 4, 5, 8, 100})
       for (int per_node : {1, 2, 3, 4, 48})
@@ -87,7 +87,7 @@ TEST(CollectiveCosts, NothingGoesBelowTheLowerBoundOrTheWire) {
             }
 }
 
-TEST(CollectiveCosts, OfUnequalNodesTheEmptiestReceivesMost) {
+TEST(CollectiveCosts, SmallestOfUnequalNodesReceivesMost) {
   for (Collective what : {allgather, allgatherv, reduce_scatter}) {
     CollectiveShape shape = on(what, 6 * MiB, 3, 2);
     EXPECT_DOUBLE_EQ(hierarchical_cost(shape, ethernet(200)).wire_bytes, 4.0 * MiB);
@@ -143,7 +143,7 @@ TEST(CollectiveCosts, ChunksFollowTheRate) {
   EXPECT_EQ(plan_chunks(on(allgather, std::int64_t{1} << 62, 2, 2), ethernet(1)).in_flight, 2);
 }
 
-TEST(CollectiveCosts, ChunksAreOfTheMeasuredLength) {
+TEST(CollectiveCosts, ChunksHaveTheMeasuredLength) {
   LinkCosts link = ethernet(1000);
   link.piece_bytes = 16 * KiB;
   const auto plan = [&](Collective what, std::int64_t bytes) { return plan_chunks(on(what, bytes, 2, 2), link); };

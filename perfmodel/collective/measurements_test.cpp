@@ -14,7 +14,7 @@
 namespace bestride::inline perfmodel {
 namespace {
 
-TEST(CollectiveMeasurements, ANewerPointBringsItsNoise) {
+TEST(CollectiveMeasurements, NewerPointReplacesTheNoise) {
   CollectiveMeasurements measured = measured_as(1, 1);
   measured.settings[0].noise[0][1].fill(0.5f);
   CollectiveMeasurements newer = measured_as(2, 1);
@@ -26,7 +26,7 @@ TEST(CollectiveMeasurements, ANewerPointBringsItsNoise) {
   EXPECT_TRUE(std::isnan(measured.settings[0].noise[0][1][6])) << "measured again by who knows none";
 }
 
-TEST(CollectiveMeasurements, AllWaysOfAPointComeFromOneRun) {
+TEST(CollectiveMeasurements, AllFormsOfAPointAreFromOneRun) {
   CollectiveMeasurements measured = three_ways(1, 2, 0.01f, 2, 2, 200), newer = three_ways(1, 4, 0.02f, 2, 2, 200);
   newer.settings[0].library[1][1][3] = CollectiveSetting::unmeasured;
   newer.settings[0].tested[1][4] = newer.settings[0].tested_noise[1][4] = CollectiveSetting::unmeasured;
@@ -39,7 +39,7 @@ TEST(CollectiveMeasurements, AllWaysOfAPointComeFromOneRun) {
   EXPECT_TRUE(std::isnan(after.tested[1][4])) << "measured again two ways";
 }
 
-TEST(CollectiveMeasurements, TheNewestSettingsStay) {
+TEST(CollectiveMeasurements, KeepsTheNewestSettings) {
   CollectiveMeasurements measured;
   for (int nodes : {2, 3, 4, 5, 3}) measured.merge(measured_as(nodes, 1, nodes, 2));
   ASSERT_EQ(measured.settings.size(), 3u);
@@ -78,7 +78,7 @@ class CollectivesInAProfile : public testing::Test {
   std::string folder_, path_;
 };
 
-TEST_F(CollectivesInAProfile, ComeBackAsTheyWere) {
+TEST_F(CollectivesInAProfile, RoundTrip) {
   CollectiveMeasurements before = measured_as(2, 3, 3, 2, reduce_scatter);
   before.link.latency_s = 12.34e-6;
   before.link.wire_byte_s = 41.8e-9;
@@ -114,7 +114,7 @@ TEST_F(CollectivesInAProfile, ComeBackAsTheyWere) {
   EXPECT_EQ(std::filesystem::file_size(path_), std::filesystem::file_size(path_ + "2"));
 }
 
-TEST_F(CollectivesInAProfile, ABadSectionIsRefusedWhole) {
+TEST_F(CollectivesInAProfile, InvalidSectionIsRejected) {
   const auto expect_one_line = [](const std::string& text, const char* cause) {
     EXPECT_NE(text.find(cause), std::string::npos) << text;
     EXPECT_NE(text.find("the built-in profile is used"), std::string::npos) << text;

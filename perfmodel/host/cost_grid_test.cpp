@@ -29,7 +29,7 @@ TEST(CostGrid, ExactOnItsPoints) {
     }
 }
 
-TEST(CostGrid, BetweenPointsCloseToASumOfTermsAndMonotonous) {
+TEST(CostGrid, InterpolationIsMonotonicAndCloseToASumOfTerms) {
   const CostGrid grid = full_grid();
   std::mt19937 random(1);
   std::uniform_real_distribution<double> log_bytes(6, 24), log_block(2, 12);
@@ -51,7 +51,7 @@ TEST(CostGrid, ClampedBelowProportionalAbove) {
   EXPECT_NEAR(grid.at(last * 100, 16) / grid.at(last, 16), 100, 0.01);
 }
 
-TEST(Fill, KeepsWhatWasMeasuredAndInterpolatesTheRest) {
+TEST(Fill, KeepsMeasurementsAndInterpolatesTheRest) {
   CostGrid sparse;
   for (int i : {1, 3, 5, 7})
     for (int k : {1, 4, 6})
@@ -80,7 +80,7 @@ TEST(Fill, AFewPointsOfARatioSuffice) {
   EXPECT_FALSE(fill(&nothing));
 }
 
-TEST(Axis, WeightsMeetTheGeneralFormula) {
+TEST(Axis, WeightsMatchTheGeneralFormula) {
   for (double block : {5.0, 12.0, 24.0, 48.0, 100.0, 500.0, 2000.0}) {
     const AxisPosition at = on_block_axis(block);
     const double low = static_cast<double>(block_lengths[at.index]),
@@ -89,7 +89,7 @@ TEST(Axis, WeightsMeetTheGeneralFormula) {
   }
 }
 
-TEST(CostCurve, FollowsALeapAtAPowerOfTwo) {
+TEST(CostCurve, FollowsAStepAtAPowerOfTwo) {
   const auto leaping = [](double bytes) { return bytes <= 8192 ? 3e-7 : 2e-6 + bytes * 1e-10; };
   CostCurve curve;
   for (int i = 0; i < curve_points; ++i) curve.set(i, leaping(static_cast<double>(curve_bytes_at(i))));
@@ -102,7 +102,7 @@ TEST(CostCurve, FollowsALeapAtAPowerOfTwo) {
   EXPECT_NEAR(curve.at(1e9) / curve.at(1e8), 10, 0.01);
 }
 
-TEST(Smooth, NoiseThatMoreBytesRefuteIsTakenOff) {
+TEST(Smooth, RemovesNonMonotonicNoise) {
   CostGrid grid = full_grid(), noisy = grid;
   noisy.set(2, 3, 1e-3);
   smooth(&noisy);

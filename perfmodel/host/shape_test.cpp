@@ -28,7 +28,7 @@ TEST(Shape, NamesTheClasses) {
       << "two vectors side by side cost what loops cost, not what lists cost";
 }
 
-TEST(Shape, CountsAndMeasures) {
+TEST(Shape, CountsAndLengths) {
   const Shape vector = shape_of("vector(100,3,8,double)");
   EXPECT_EQ(vector.bytes, 2400);
   EXPECT_EQ(vector.blocks, 100);
@@ -46,7 +46,7 @@ TEST(Shape, CountsAndMeasures) {
   EXPECT_NEAR(static_cast<double>(face.jump), 512, 16);
 }
 
-TEST(Shape, JumpIsTheGeometricMeanAlsoForListsAndBackwards) {
+TEST(Shape, JumpIsTheGeometricMean) {
   const Shape list = shape_of("indexed_block(1,[0,8,1,9,3,11,4,12,2,10,30],double)");
   EXPECT_EQ(list.kind, Shape::Class::list);
   EXPECT_NEAR(static_cast<double>(list.jump), 64, 8) << "steps of 7, 8 and one of 20 doubles, forth and back";
@@ -54,7 +54,7 @@ TEST(Shape, JumpIsTheGeometricMeanAlsoForListsAndBackwards) {
   EXPECT_EQ(shape_of("hvector(50,1,0,double)").jump, 1) << "overlapping blocks: no distance at all";
 }
 
-TEST(Shape, SpellingIsKept) {
+TEST(Shape, KeepsTheTypesStructure) {
   const Shape shape = shape_of("vector(100,1,2,int)", {.unit_bytes = 4, .leaf = TypeRepresentation::leaf_of(4)});
   EXPECT_EQ(shape.unit_bytes, 4);
   EXPECT_EQ(shape.leaf, Leaf::four);
@@ -78,7 +78,7 @@ TEST(Shape, UnitIsTheInnermostLoopAsSpelled) {
   EXPECT_EQ(unit_of("struct([1,1],[0,100000],[vector(100,1,2,double),vector(200,1,3,double)])"), 1600);
 }
 
-TEST(Shape, OfNothing) {
+TEST(Shape, Empty) {
   const Shape shape = Shape::of(Layout(0, nullptr));
   EXPECT_EQ(shape.bytes, 0);
   EXPECT_EQ(shape.kind, Shape::Class::contiguous);

@@ -75,7 +75,7 @@ class ProfileFile : public testing::Test {
   std::string folder_, path_;
 };
 
-TEST_F(ProfileFile, ComesBackAsItWas) {
+TEST_F(ProfileFile, RoundTrip) {
   const MachineProfile before = MachineProfile::from(some_measurements(3), somewhere);
   const auto after = MachineProfile::load(path_);
   ASSERT_TRUE(after) << after.error().text;
@@ -114,7 +114,7 @@ DeviceMeasurements some_device() {
   return device;
 }
 
-TEST_F(ProfileFile, TheGpuComesBackAsItWas) {
+TEST_F(ProfileFile, RoundTripOfTheGpu) {
   EXPECT_EQ(text().find("gpu"), std::string::npos) << "a profile without one does not mention it";
   MachineFingerprint with_gpu = somewhere;
   with_gpu.gpu = "Example GPU, CUDA 13.0";
@@ -138,7 +138,7 @@ TEST_F(ProfileFile, TheGpuComesBackAsItWas) {
   EXPECT_NE(refusal().find("signature"), std::string::npos) << "the GPU's section is signed like the rest";
 }
 
-TEST_F(ProfileFile, OfAStandInIsMarkedAndNotUsed) {
+TEST_F(ProfileFile, StandInDriverIsMarkedAndNotUsed) {
   DeviceMeasurements device = some_device();
   device.stand_in = true;
   ASSERT_TRUE(MachineProfile::from(some_measurements(3), somewhere, device).save(path_));
@@ -148,7 +148,7 @@ TEST_F(ProfileFile, OfAStandInIsMarkedAndNotUsed) {
   EXPECT_FALSE(after->device().calibrated());
 }
 
-TEST_F(ProfileFile, RailsComeBackAsTheyWere) {
+TEST_F(ProfileFile, RoundTripOfRails) {
   EXPECT_EQ(text().find("rails"), std::string::npos) << "a profile without them does not mention them";
   const auto without = MachineProfile::load(path_);
   ASSERT_TRUE(without);
@@ -166,7 +166,7 @@ TEST_F(ProfileFile, RailsComeBackAsTheyWere) {
   EXPECT_NE(refusal().find("signature"), std::string::npos);
 }
 
-TEST_F(ProfileFile, BadRailsAreRefusedWithTheFile) {
+TEST_F(ProfileFile, InvalidRailsRejectTheFile) {
   const auto with = [this](const Json& rails) {
     Json file = Json::parse(text());
     file["rails"] = rails;
@@ -192,13 +192,13 @@ TEST_F(ProfileFile, BadRailsAreRefusedWithTheFile) {
   EXPECT_EQ(loaded->rails.size(), max_rails);
 }
 
-TEST_F(ProfileFile, LeavesNothingBesideIt) {
+TEST_F(ProfileFile, LeavesNoTemporaryFile) {
   int files = 0;
   for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder_ + "/deep")) ++files;
   EXPECT_EQ(files, 1);
 }
 
-TEST_F(ProfileFile, CutShort) {
+TEST_F(ProfileFile, Truncated) {
   const std::string whole = text();
   for (std::size_t length : {std::size_t{0}, std::size_t{1}, whole.size() / 2, whole.size() - 3}) {
     write(whole.substr(0, length));
@@ -206,7 +206,7 @@ TEST_F(ProfileFile, CutShort) {
   }
 }
 
-TEST_F(ProfileFile, EveryChangedDigitIsNoticed) {
+TEST_F(ProfileFile, DetectsEveryChangedDigit) {
   const std::string whole = text();
   std::mt19937 random(3);
   for (int i = 0; i < 200; ++i) {
@@ -219,7 +219,7 @@ TEST_F(ProfileFile, EveryChangedDigitIsNoticed) {
   }
 }
 
-TEST_F(ProfileFile, ChangedByHand) {
+TEST_F(ProfileFile, EditedByHand) {
   replace("Example CPU", "Another CPU");
   EXPECT_NE(refusal().find("signature"), std::string::npos);
 }
@@ -234,7 +234,7 @@ TEST_F(ProfileFile, OfAnotherVersion) {
   EXPECT_NE(refusal().find("another version of bestride (format 3"), std::string::npos);
 }
 
-TEST_F(ProfileFile, SomethingElse) {
+TEST_F(ProfileFile, OtherJson) {
   write("{\"hello\": [1, 2, 3]}");
   EXPECT_NE(refusal().find("not a bestride profile"), std::string::npos);
   write(
@@ -255,7 +255,7 @@ TEST_F(ProfileFile, Unreadable) {
   EXPECT_NE(refusal().find("not a file"), std::string::npos) << "and does not wait for a writer";
 }
 
-TEST_F(ProfileFile, CantBeWritten) {
+TEST_F(ProfileFile, NotWritable) {
   const auto saved = MachineProfile::from(some_measurements(3), somewhere).save(path_ + "/below/a/file");
   ASSERT_FALSE(saved);
   EXPECT_NE(saved.error().text.find("--output"), std::string::npos);
@@ -288,7 +288,7 @@ TEST(Fingerprint, OfThisMachine) {
   EXPECT_EQ(short_mpi_version("Open MPI v4.1.4, package: x\nmore"), "Open MPI v4.1.4, package: x");
 }
 
-TEST(Complete, AClassWithTooFewPointsIsTheBuiltIns) {
+TEST(Complete, ClassWithTooFewPointsIsTheBuiltInOne) {
   Measurements measured;
   measured[{CallClass::send_node, Shape::Class::vector, Engine::split}].set(2, 2, 1e-3);
   measured[{CallClass::send_node, Shape::Class::vector, Engine::kernel}].set(2, 2, 1e-3);
@@ -305,7 +305,7 @@ TEST(Complete, LeavesNoHole) {
   }
 }
 
-TEST(Complete, PlainMessagesOfBothSidesAreOneExperiment) {
+TEST(Complete, ContiguousMessagesOfBothSidesAreMeasuredOnce) {
   Measurements measured = some_measurements(3);
   measured.curve(ContiguousForm::plain, CallClass::receive_node)
       .set(6, 1e-3);  // noise; all other points were disturbed
@@ -316,7 +316,7 @@ TEST(Complete, PlainMessagesOfBothSidesAreOneExperiment) {
   EXPECT_LT(profile.contiguous_seconds(512, ContiguousForm::plain, CallClass::receive_node), 1e-6);
 }
 
-TEST(Complete, WithoutACurveOfShortMessagesALaneIsTheBuiltIns) {
+TEST(Complete, WithoutShortMessagesTheBuiltInCurveIsUsed) {
   Measurements measured = some_measurements(3);
   CostCurve& curve = measured.curve(ContiguousForm::plain, CallClass::send_node);
   for (int i = 0; i < 30; ++i) curve.log_seconds[static_cast<std::size_t>(i)] = CostCurve::unmeasured;
@@ -325,7 +325,7 @@ TEST(Complete, WithoutACurveOfShortMessagesALaneIsTheBuiltIns) {
   EXPECT_EQ(profile.grid(key).log_seconds, MachineProfile::built_in().grid(key).log_seconds);
 }
 
-TEST(Complete, NetworkIsDerivedWithLessToGain) {
+TEST(Complete, NetworkIsDerivedWithSmallerGains) {
   const MachineProfile profile = MachineProfile::from(some_measurements(3), somewhere);
   Shape shape;
   shape.kind = Shape::Class::vector;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs `bestride calibrate` on this machine, for a second or two at a time: what it writes, says, refuses and goes on with."""
+"""Runs `bestride calibrate` on this machine for a second or two at a time: the files it writes, its messages, invalid input, and resuming."""
 import json
 import os
 import shutil

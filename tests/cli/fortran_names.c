@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls MPI_Init, and three functions by the names of Fortran bindings; only looked at, never run. With
- * FORTRAN_BINDINGS it is the library of these three. */
+/* Calls MPI_Init, and three functions by the names of Fortran bindings. It is inspected, never run. With
+ * FORTRAN_BINDINGS it is the library that defines these three. */
 #include <mpi.h>
 
 #ifdef FORTRAN_BINDINGS

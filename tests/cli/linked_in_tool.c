@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a profiling tool linked into the program looks like. */
+/* A profiling tool that is linked into the program. */
 #include <mpi.h>
 
 int MPI_Barrier(MPI_Comm communicator) { return PMPI_Barrier(communicator); }

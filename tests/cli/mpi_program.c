@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls five MPI functions: one that is accelerated, two that are watched, two that are left alone. */
+/* Calls five MPI functions: one that is accelerated, two that are observed, two that are not intercepted. */
 #include <mpi.h>
 
 int main(int argc, char** argv) {

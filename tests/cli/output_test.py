@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the real bestride command, copied into a prefix of its own, and compares what it prints.
 
-The prefix is what an installation looks like: bin/bestride, lib/libbestride.so, and an empty file where the MPICH back lies (the
-command only looks whether it is there). HOME and PATH lead into the same folder, so nothing of this machine is seen but its MPI.
+The prefix is what an installation looks like: bin/bestride, lib/libbestride.so, and an empty file in place of the MPICH backend (the
+command only checks that it exists). HOME and PATH point into the same folder, so that only the MPI library of this machine is found.
 """
 import glob
 import json

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Looks like a program with an MPI library linked into it: it defines MPI_Init and PMPI_Init itself. */
+/* Has the symbols of a program with a statically linked MPI library: it defines MPI_Init and PMPI_Init. */
 int PMPI_Init(int* argc, char*** argv) { return argc == 0 && argv == 0; }
 int MPI_Init(int* argc, char*** argv) __attribute__((weak, alias("PMPI_Init")));
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocking sends and receives of derived types: status, short messages, MPI_PROC_NULL, MPI_ANY_SOURCE, the send modes.
+// Blocking sends and receives of derived types: statuses, short messages, MPI_PROC_NULL, MPI_ANY_SOURCE, the send
+// modes.
 #include <cstdlib>
 
 #include "tests/support/typed_data.hpp"
@@ -74,7 +75,7 @@ MPI_CASE(status_ignored) {
   in.expect(outgoing(list_type, 3, ring.previous).packed());
 }
 
-MPI_CASE(sender_and_receiver_spell_it_differently) {
+MPI_CASE(sender_and_receiver_build_the_type_differently) {
   const Ring ring;
   TypedData out = outgoing("contiguous(900,double)", 1, ring.rank), in = incoming("vector(450,1,3,double)", 2);
   MPI_Status status;

@@ -219,7 +219,7 @@ MPI_CASE(nonblocking_broadcast_and_point_to_point_together) {
   }
 }
 
-MPI_CASE(reduce_keeps_its_bits) {
+MPI_CASE(reduce_gives_the_same_bits) {
   const Ring ring;
   std::vector<double> mine(1000), sum(1000), again(1000);
   for (std::size_t i = 0; i < mine.size(); ++i) mine[i] = 1.0 / (1.0 + static_cast<double>(i) + 1000.0 * ring.rank);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Derived types on every kind of communicator.
+// Messages of derived types on every kind of communicator.
 #include <array>
 
 #include "tests/support/typed_data.hpp"

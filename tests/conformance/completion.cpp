@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every way to complete a request of a derived type leaves the same data and the same status.
+// Whichever call completes a request of a derived type, data and status are the same.
 #include <array>
 #include <functional>
 #include <memory>
@@ -204,7 +204,7 @@ MPI_CASE(request_get_status) {
   exchange.finish_sends();
 }
 
-MPI_CASE(data_is_there_when_get_status_says_so) {
+MPI_CASE(data_has_arrived_when_get_status_is_true) {
   const Ring ring;
   for (const char* type : every_type) {
     TypedData out = outgoing(type, 1, ring.rank), in = incoming(type, 1);

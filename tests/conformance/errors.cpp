@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mistakes of the application give the MPI library's error class, through the communicator's error handler, and leave
-// the job able to go on. Two ranks; run plain, the cases say what the library does.
+// An invalid call returns the MPI library's error class through the communicator's error handler, and the job
+// continues. Two ranks. Without the preload library the cases check what MPI itself does.
 #include "tests/support/typed_data.hpp"
 
 using namespace bestride::test;
@@ -143,7 +143,7 @@ MPI_CASE(truncated_blocking_receive) {
   MPI_Wait(&send, MPI_STATUS_IGNORE);
 }
 
-MPI_CASE(the_communicators_own_handler_is_called_once) {
+MPI_CASE(handler_of_the_communicator_is_called_once) {
   MPI_Comm comm;
   MPI_Comm_dup(MPI_COMM_WORLD, &comm);
   MPI_Errhandler own;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Offsets, extents and counts beyond 32 bits. The address space is reserved, not used: a few pages are touched.
+// Offsets, extents and counts beyond 32 bits. Address space is reserved, but only a few pages are touched.
 #include <cstring>
 
 #include "tests/support/typed_data.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Types that are freed, and whose handles come back, while messages that use them are under way.
+// Types are freed, and their handle values used again, while messages that use them are in flight.
 #include <array>
 #include <memory>
 
@@ -21,7 +21,7 @@ MPI_CASE(type_freed_before_wait) {
   }
 }
 
-MPI_CASE(handle_reused_while_a_message_is_under_way) {
+MPI_CASE(handle_reused_while_a_message_is_in_flight) {
   const Ring ring;
   for (const char* type : every_type) {
     TypedData out = outgoing(type, 1, ring.rank), in = incoming(type, 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Probing, and receiving what a probe matched.
+// Probes, and matched receives of what a probe found.
 #include "tests/support/typed_data.hpp"
 
 using namespace bestride::test;
@@ -64,7 +64,7 @@ MPI_CASE(improbe_and_imrecv) {
     });
 }
 
-MPI_CASE(mrecv_of_no_process) {
+MPI_CASE(mrecv_from_proc_null) {
   TypedData in = incoming(small_type, 2);
   MPI_Message message;
   MPI_Status status;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Persistent requests of derived types: started again and again with new contents.
+// Persistent requests of derived types, started repeatedly with new buffer contents.
 #include <array>
 
 #include "tests/support/typed_data.hpp"
@@ -86,7 +86,7 @@ MPI_CASE(ready) {
   MPI_Request_free(&send);
 }
 
-MPI_CASE(inactive_requests_complete_at_once) {
+MPI_CASE(inactive_requests_complete_immediately) {
   const Ring ring;
   TypedData out = outgoing(small_type, 1, ring.rank), in = incoming(small_type, 1);
   MPI_Request send, receive;

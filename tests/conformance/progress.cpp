@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Orders of calls in which a message must progress without a further call on its own request, and bounded memory over
-// very many messages. Two ranks.
+// Orders of calls in which a message must make progress without another call on its own request, and bounded memory
+// over very many messages. Two ranks.
 #include <array>
 
 #include "tests/support/typed_data.hpp"

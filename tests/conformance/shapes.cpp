@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shapes of datatypes that have broken datatype engines: each is packed, unpacked, and sent round the ring.
+// Datatypes that have broken datatype engines: each one is packed, unpacked and sent around the ring.
 #include <cstring>
 
 #include "tests/support/typed_data.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// MPI_THREAD_MULTIPLE: threads send, receive, and make and free types at the same time. Skipped where the library gives
-// less.
+// MPI_THREAD_MULTIPLE: several threads send, receive, create and free types at the same time. Skipped if the MPI
+// library grants a lower level.
 #include <atomic>
 #include <string>
 #include <thread>
@@ -29,7 +29,7 @@ void in_threads(Work&& work) {
 
 }  // namespace
 
-MPI_CASE(every_thread_with_its_own_types) {
+MPI_CASE(threads_with_their_own_types) {
   const Ring ring;
   in_threads([&](int t) {
     for (int round = 0; round < rounds; ++round) {
@@ -74,7 +74,7 @@ MPI_CASE(one_thread_completes_what_another_started) {
   }
 }
 
-MPI_CASE(types_made_and_freed_in_all_threads) {
+MPI_CASE(types_created_and_freed_in_all_threads) {
   in_threads([&](int t) {
     for (int round = 0; round < 200; ++round) {
       TypedData data("hvector(" + std::to_string(2 + round % 50) + ",3," + std::to_string(5 + t) + ",byte)", 1, 9);
@@ -145,7 +145,7 @@ MPI_CASE(sends_freed_before_they_complete) {
   });
 }
 
-MPI_CASE(every_thread_with_its_own_communicators) {
+MPI_CASE(threads_with_their_own_communicators) {
   in_threads([&](int) {
     for (int round = 0; round < rounds; ++round) {
       MPI_Comm comm;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Driver entries: allocations and what a pointer is.
+// Driver entries: allocations and pointer attributes.
 #include "tests/fake_cuda/memory.hpp"
 #include "tests/fake_cuda/stream.hpp"
 

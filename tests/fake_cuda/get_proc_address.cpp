@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuGetProcAddress: from a name and a driver version to the form of the entry that version has.
+// cuGetProcAddress: maps a name and a driver version to the entry with the ABI of that version.
 #include <dlfcn.h>
 
 #include <string>

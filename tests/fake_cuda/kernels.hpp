@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Kernels run on the CPU: the library's, from the source the device runs, one thread block after the other; and those a
-// program exports for its own modules (control.h).
+// Kernels on the CPU: the library's, from the source that the device runs, one thread block after the other; and those
+// that a program exports for its own modules (control.h).
 #include "tests/fake_cuda/control.h"
 #include "tests/fake_cuda/state.hpp"
 

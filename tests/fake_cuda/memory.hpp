@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Allocations of the stand-in. Device memory has two addresses: the one programs see lies in a range no one may touch,
-// the bytes lie at the same distance into a second range, which kernels and copies use.
+// Allocations of the stand-in driver. Device memory has two addresses: programs see one in a range without access
+// rights; the bytes lie at the same offset of a second range, which kernels and copies use.
 #include <shared_mutex>
 
 #include "tests/fake_cuda/state.hpp"

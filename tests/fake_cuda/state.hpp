@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The stand-in's state: configuration, forced failures, contexts. Objects are never freed, so that a handle used after
-// its end is seen, and nothing is destroyed at exit.
+// State of the stand-in driver: configuration, injected failures, contexts. Objects are never freed, so that the use
+// of a destroyed handle is detected, and nothing is destroyed at exit.
 #include <atomic>
 #include <cstdint>
 #include <map>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Streams of the stand-in: a queue and a thread each; work runs in order, and waits where the driver's rules say so.
+// Streams of the stand-in driver: one queue and one thread each. Work runs in order and waits where the driver's rules
+// require it.
 #include <condition_variable>
 #include <deque>
 #include <functional>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stand-in for libhwloc.so.15 that does as FAKE_HWLOC says: "version": it is hwloc 3; "init", "components", "flags",
-// "filter", "load": that function fails; else all is well. Its machine: cores of processors 0, 2 and 1, 3; NUMA domains
-// 5 over all of them, 7 over 1, 3, 8 over the same, 6 over none. A call that hwloc forbids at that time ends the
-// process.
+// A stand-in for libhwloc.so.15. FAKE_HWLOC selects what it does: "version": it is hwloc 3; "init", "components",
+// "flags", "filter", "load": that function fails; otherwise all succeed. Its machine has cores of processors 0, 2 and
+// 1, 3, and the NUMA domains 5 (all processors), 7 (1, 3), 8 (the same) and 6 (none). A call that hwloc does not allow
+// at that time ends the process.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

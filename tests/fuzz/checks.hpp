@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What must hold for every datatype, each as one function. A check gives nullopt if it holds, else one line that says
-// what did not.
+// Properties that hold for every datatype, one function each. A check returns nullopt if the property holds, otherwise
+// one line that describes the violation.
 #include <mpi.h>
 
 #include <optional>

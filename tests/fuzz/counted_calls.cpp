@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The datatype room's MPI calls, with every handle that is obtained and freed counted.
+// The MPI calls of datatype/, with a count of the handles that are obtained and freed.
 #include <dlfcn.h>
 
 #include <atomic>

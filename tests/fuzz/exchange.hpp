@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Every way MPI has to bring one typed buffer of each of two ranks to the other rank.
+// Every way in which MPI can exchange one typed buffer between two ranks.
 #include <string>
 
 #include "tests/support/random.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A GPU-aware MPI, played by aware_tool.c: what is contiguous goes to it untouched, derived types are packed into
-// device memory, and it is handed that. Two ranks.
+// A GPU-aware MPI library, simulated by aware_tool.c, gets contiguous device memory unchanged. Derived types are
+// packed into device memory, and the library gets the packed buffer. Two ranks.
 #include <dlfcn.h>
 
 #include "tests/support/typed_data.hpp"
@@ -35,7 +35,7 @@ void message(const char* type, int count, MemoryPlace from, MemoryPlace to, int 
 
 }  // namespace
 
-MPI_CASE(device_memory_goes_to_the_library) {
+MPI_CASE(device_memory_is_passed_to_the_library) {
   CHECK(given() >= 0);
   for (const char* type : {"double", "contiguous(7,float)", small_type, large_type, record_type, list_type})
     message(type, 3, MemoryPlace::device, MemoryPlace::device, 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stands in for a GPU-aware MPI: preloaded behind libbestride.so, it takes device memory in a few calls, by copies
- * through host memory, and counts how often it was given some. Device memory is what the driver says. */
+/* Simulates a GPU-aware MPI library. Preloaded after libbestride.so, it accepts device memory in a few calls, copies it
+ * through host memory, and counts the calls that got some. The driver tells which memory is device memory. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>

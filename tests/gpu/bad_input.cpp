@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Buffers that can't be moved, or only in an odd way: an MPI error by the communicator's handler, or the right bytes;
-// never a crash. One rank, which sends to itself; two where one hands the other an address.
+// Device buffers that can't be moved, or only in an unusual way: the call returns an MPI error through the
+// communicator's handler, or moves the right bytes. It never crashes. One rank that sends to itself; two ranks in the
+// cases in which one gives the other an address.
 #include <cstring>
 
 #include "tests/support/typed_data.hpp"
@@ -43,7 +44,7 @@ MPI_CASE(freed_device_memory) {
   CHECK_EQUAL(MPI_ERR_OTHER, MPI_Pack(gone, 4, MPI_DOUBLE, packed, 64, &position, MPI_COMM_SELF));
 }
 
-MPI_CASE(memory_of_a_context_that_is_gone) {
+MPI_CASE(memory_of_a_destroyed_context) {
   const ReturnErrors returned(MPI_COMM_SELF);
   const Device primary;  // and the driver is there
   const auto create = driver_entry_as<int (*)(void**, unsigned, int)>("cuCtxCreate_v2");
@@ -181,7 +182,7 @@ MPI_CASE(managed_memory_of_a_lost_device) {
               MPI_Sendrecv(here, 4, MPI_DOUBLE, 0, 1, there, 4, MPI_DOUBLE, 0, 1, MPI_COMM_SELF, MPI_STATUS_IGNORE));
 }
 
-MPI_CASE(errors_of_mpi_stay_mpis) {
+MPI_CASE(mpi_errors_are_unchanged) {
   const ReturnErrors returned(MPI_COMM_SELF);
   Device device;
   MPI_Request request;

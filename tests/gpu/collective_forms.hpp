@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Every collective that has a buffer, in all its forms, by one signature; and as the MPI library's own (PMPI_) for
-// comparison.
+// Every collective that has a buffer, in all its forms, with one signature; and the MPI library's own function (PMPI_)
+// for comparison.
 #include <mpi.h>
 
 #include <vector>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every collective in every form, with device, managed and host memory on either side and other kinds on other ranks,
-// against what the MPI library gives for the same bytes in host memory: gaps, margins and buffers that do not matter on
-// a rank included.
+// Every collective in every form, with device, managed and host memory on either side and other kinds of memory on
+// other ranks. All bytes are compared with the MPI library's result for the same data in host memory, including gaps,
+// margins and buffers that are not significant on a rank.
 #include <dlfcn.h>
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The application of MPI tests with device memory: it loads the CUDA driver as it would load the real one, makes the
-// primary context of device 0 current, and has memory of every kind, written and read by copies of its own.
+// What an application does with device memory: it loads the CUDA driver as it would load the real one, makes the
+// primary context of device 0 current, allocates memory of every kind, and copies to and from it.
 #include <cstddef>
 #include <vector>
 

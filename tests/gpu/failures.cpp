@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Driver calls that fail, one at a time and for good: the message still arrives, or the call returns an MPI error by
-// the communicator's handler; never wrong bytes, a hang or the end of the process. The argument says what fails, as
-// FAKE_CUDA_FAIL does; by comma several, one after the other. One rank, which sends to itself. "spoilt": what fails
-// spoils the device for good; one message then, which can't arrive.
+// Driver calls fail, once or permanently: the message arrives nevertheless, or the call returns an MPI error through
+// the communicator's handler; never wrong bytes, a hang or the end of the process. The argument says what fails, in
+// the form of FAKE_CUDA_FAIL; a comma separates failures that are injected one after the other. One rank that sends to
+// itself. "spoilt": the failure leaves the device unusable; one message, which can't arrive.
 #include <array>
 #include <cstdio>
 #include <cstring>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nothing but MPI_Finalize after MPI_Isend of device memory: the message gets through. Two ranks. With an argument the
-// request is freed first, as MPI asks of a correct program; then the library holds nothing of the driver's any more.
+// MPI_Finalize directly after MPI_Isend of device memory: the message is delivered. Two ranks. With an argument the
+// request is freed first, as MPI requires of a correct program; afterwards the library holds no object of the driver.
 #include <cstdio>
 
 #include "tests/support/typed_data.hpp"

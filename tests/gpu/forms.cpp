@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocking collectives that go to the MPI library in its nonblocking form (tests/hierarchical/forms_profile.cpp), of
-// buffers in every kind of memory: where they lie changes nothing of the form, which all ranks have to take alike.
+// Blocking collectives that go to the MPI library in its nonblocking form (tests/hierarchical/forms_profile.cpp), with
+// buffers in every kind of memory. All ranks must use the same form, wherever their buffers are.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -65,7 +65,7 @@ MPI_CASE(any_memory) {
       }
 }
 
-MPI_CASE(one_rank_alone_has_device_memory) {
+MPI_CASE(only_one_rank_has_device_memory) {
   for (const What what : {What::allgather, What::broadcast, What::allreduce, What::gather})
     for (int alone = 0; alone < world_size(); ++alone) {
       const Kind kind = world_rank() == alone ? Kind::device : Kind::host;

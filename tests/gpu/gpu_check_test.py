@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The logic of scripts/gpu-check, without building anything: a step that fails loses no other's result, the JSON is always left, what is
-absent is said, time that is not there is not taken.
+"""Tests the logic of scripts/gpu-check without building anything: a failed step keeps the results of the others, the JSON is always
+written, missing parts are reported, and the time limit is respected.
 
 Usage: gpu_check_test.py SCRIPT
 """

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program that loads the CUDA driver long after MPI_Init: the very next call that is handed device memory sees it.
-// With an argument a plugin of that name is loaded before, unloaded, loaded again and kept.
+// A program loads the CUDA driver long after MPI_Init: the next call with a device pointer detects it. With an
+// argument, a plugin of that name is loaded before, unloaded, and loaded again.
 #include <dlfcn.h>
 #include <mpi.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many kernels are launched: one for all messages of a set. On the stand-in driver, which counts.
+// The number of kernel launches: one for all messages of a call. The stand-in driver counts them.
 #include <array>
 #include <cstdlib>
 #include <cstring>
@@ -156,7 +156,7 @@ MPI_CASE(repeated_starts_are_one_graph_each) {
 }
 
 // An address that is freed and given out again is other memory: what was kept of the first is not replayed.
-MPI_CASE(memory_given_out_again_is_no_repetition) {
+MPI_CASE(reused_address_is_not_a_repeated_call) {
   // Where in its memory a case lies depends on where the memory of its reference does.
   std::set<std::pair<void*, void*>> before;
   int same = 0;
@@ -251,7 +251,7 @@ MPI_CASE(long_messages_are_packed_at_once) {
   in.expect(out.packed());
 }
 
-MPI_CASE(contiguous_messages_need_none_alone) {
+MPI_CASE(single_contiguous_messages_need_no_launch) {
   TypedData out("double", 1000, 1), in("double", 1000, 2);
   void *from = out.address(), *to = in.address();
   count_from_here();
@@ -262,7 +262,7 @@ MPI_CASE(contiguous_messages_need_none_alone) {
 }
 
 // With BESTRIDE_STRATEGY=pipelined one a chunk, of 256 KiB at least; with staged one.
-MPI_CASE(a_long_message_takes_one_or_one_a_chunk) {
+MPI_CASE(a_long_message_takes_one_launch_or_one_per_chunk) {
   const char* forced = std::getenv("BESTRIDE_STRATEGY");
   if (!forced) return;
   const char* type = "vector(700000,1,2,double)";  // 5.6 MB
@@ -278,7 +278,7 @@ MPI_CASE(a_long_message_takes_one_or_one_a_chunk) {
   in.expect(out.packed());
 }
 
-MPI_CASE(host_memory_asks_and_launches_nothing) {
+MPI_CASE(host_memory_needs_no_query_and_no_launch) {
   std::vector<double> from(200, 1.5), to(200);
   CommittedType type("vector(100,1,2,double)");
   count_from_here();

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages of device memory leave nothing behind: however many there were, the process is as large as after the first
-// few. Two ranks.
+// Messages of device memory leave nothing behind: the size of the process does not depend on their number. Two ranks.
 #include <unistd.h>
 
 #include <array>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Neighbour collectives with device memory on either side, in every form, against the same call with host memory; on a
-// ring and on a line, whose ends have no neighbour.
+// Neighbour collectives with device memory on either side, in every form, compared with the same call with host
+// memory; on a ring and on a line, whose ends lack a neighbour.
 #include <functional>
 
 #include "tests/support/typed_data.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// MPI_Pack and MPI_Unpack between every two kinds of memory, against what is packed from host memory.
+// MPI_Pack and MPI_Unpack between every two kinds of memory, compared with packing from host memory.
 #include "tests/support/typed_data.hpp"
 
 using namespace bestride::test;
@@ -72,7 +72,7 @@ MPI_CASE(unpack) {
       }
 }
 
-MPI_CASE(a_buffer_too_small) {
+MPI_CASE(buffer_too_small) {
   set_memory_place(MemoryPlace::device);
   TypedData out(small_type, 2, 1);
   Packed packed(MemoryPlace::device, noise(static_cast<std::size_t>(out.packed_size()), 3));
@@ -83,7 +83,7 @@ MPI_CASE(a_buffer_too_small) {
   CHECK_EQUAL(1, position);
 }
 
-MPI_CASE(a_communicator_never_used) {
+MPI_CASE(unused_communicator) {
   set_memory_place(MemoryPlace::device);
   MPI_Group world;
   MPI_Comm comm;

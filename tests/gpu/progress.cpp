@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whatever is called after MPI_Isend of device memory, the message gets through: each order of calls that has hung
-// GPU-aware libraries, and calls this library has no entry for. Two ranks. A message that is not sent is a hang, seen
-// by the time limit.
+// After MPI_Isend of device memory, any sequence of calls delivers the message: the orders that have made GPU-aware
+// libraries hang, and calls that are not intercepted. Two ranks. A message that is not sent shows as a hang and runs
+// into the time limit.
 #include <array>
 #include <functional>
 
@@ -84,7 +84,7 @@ MPI_CASE(isend_test_loop) {
   }
 }
 
-MPI_CASE(isend_test_loop_of_the_send_alone) {
+MPI_CASE(isend_test_loop_of_the_send_only) {
   // The peer receives meanwhile: a synchronous send completes only when it has been matched.
   TypedData out = outgoing(small_type, 1, 0), in = incoming(small_type, 1);
   if (world_rank() == 0) {
@@ -142,7 +142,7 @@ MPI_CASE(isend_then_freed) {
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
-MPI_CASE(isend_then_calls_without_an_entry) {
+MPI_CASE(isend_then_calls_that_are_not_intercepted) {
   send_then([] { MPI_Allreduce(MPI_IN_PLACE, std::array{1}.data(), 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD); });
   send_then([] {
     int number = 0;

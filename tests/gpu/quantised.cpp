@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantised collectives of numbers in device memory give the bits that buffers in host memory give, whichever ranks
-// have which, in every form.
+// Quantised collectives give the same bits for buffers in device memory as in host memory, in every form and whichever
+// ranks have which.
 #include <algorithm>
 #include <cstring>
 #include <functional>
@@ -232,7 +232,7 @@ void for_every_coding(const std::function<void(const Coded&)>& use) {
 
 }  // namespace
 
-MPI_CASE(the_bits_of_host_memory) {
+MPI_CASE(same_bits_as_host_memory) {
   int salt = 0;
   for_every_coding([&](const Coded& coded) {
     for (const What what : whats)
@@ -252,7 +252,7 @@ MPI_CASE(the_bits_of_host_memory) {
   });
 }
 
-MPI_CASE(every_placing) {
+MPI_CASE(every_placement) {
   const Coded coded(NumberFormat::float32, CodeBits::int8);
   for (const What what : whats)
     for (const bool in_place : {false, true})
@@ -260,7 +260,7 @@ MPI_CASE(every_placing) {
         compare({.what = what, .count = 300, .in_place = in_place, .salt = which}, coded, which);
 }
 
-MPI_CASE(strided_and_misplaced_numbers) {
+MPI_CASE(strided_and_misaligned_numbers) {
   int salt = 0;
   for_every_coding([&](const Coded& coded) {
     for (const What what : gathers)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One-sided calls, files, partitioned messages, external data and attached buffers with device memory: an error of a
-// class of its own through the window's, file's or communicator's own error handler, whose text names the remedy; with
-// host memory the same calls work.
+// One-sided calls, files, partitioned messages, external data and attached buffers with device memory: an error of its
+// own class through the error handler of the window, file or communicator, whose text names the remedy. With host
+// memory the same calls work.
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -151,8 +151,8 @@ void expect_all(const Call (&calls)[n], bool host_too) {
 
 }  // namespace
 
-// With TEST_LATE the program has called MPI before it loads the driver: a call that is engaged sees it, and what is
-// engaged late is there from then on.
+// With TEST_LATE the program has called MPI before it loads the driver: a call that is intercepted sees it, and what is
+// intercepted late is there from then on.
 MPI_CASE(driver_after_mpi) {
   if (!std::getenv("TEST_LATE")) return;
   int out = 1, in = 0;

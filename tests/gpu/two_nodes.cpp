@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives over several nodes with device memory on some ranks and other memory on others, all of which must go
-// through the hierarchy: many under way at a time, persistent ones started again, quantised ones; and when the driver
-// fails on all ranks alike. Contiguous types only, so that they run with a library said to be GPU-aware, too. What
-// every form, type and pair of memories gives is collectives.cpp's.
+// Hierarchical collectives with device memory on some ranks and other memory on others: many at a time, persistent
+// ones that are started again, quantised ones, and driver failures on all ranks. All must use the hierarchy.
+// Contiguous types only, so that they also run with a library that is declared GPU-aware. collectives.cpp has every
+// form, type and pair of memories.
 #include <algorithm>
 #include <cstring>
 #include <deque>
@@ -212,7 +212,7 @@ MPI_CASE(all_waited_for_together) {
   many.check();
 }
 
-MPI_CASE(waited_for_from_the_last_to_the_first) {
+MPI_CASE(waited_for_in_reverse_order) {
   Many many;
   for (int i = many.count() - 1; i >= 0; --i) MPI_Wait(&many.requests[static_cast<std::size_t>(i)], MPI_STATUS_IGNORE);
   many.check();

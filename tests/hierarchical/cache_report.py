@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the report says of a gather that is repeated: one that finds nothing, REPETITIONS that find it, one with a number changed.
+"""Checks the report of a repeated allgather: one cache miss, REPETITIONS hits, one with a changed number.
 
   cache_report.py COMMAND...    hierarchical_repeated on four ranks of two nodes
 """

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Preloaded behind the library under test: counts the collectives that it hands on to the MPI library, and the
- * nonblocking ones among them. */
+/* Preloaded after the library under test: counts the collectives that reach the MPI library, and the nonblocking ones
+ * among them. */
 #include <mpi.h>
 #include <stdatomic.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The collectives that may go through the hierarchy, and three that are left to the MPI library, each in all its forms,
-// by the name that the preload sees and by the one that it doesn't.
+// The collectives that may use the hierarchy, and three that are left to the MPI library, in all their forms: by the
+// name that is intercepted and by the one that is not.
 #include <mpi.h>
 
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arguments that are not sound, on all ranks alike: the error class is the MPI library's, in every form, and the next
-// collective works. And sound ones that to one rank look otherwise.
+// Invalid arguments on all ranks give the MPI library's error class, in every form, and the next collective works. So
+// do valid ones that look invalid to one rank.
 #include <algorithm>
 #include <cstddef>
 #include <functional>
@@ -72,7 +72,7 @@ bool always(What) { return true; }
 
 /// No error, and to one rank alone it looks like one: what it gives is nothing, and lies where its block is; or has the
 /// place, but not the type.
-MPI_CASE(what_one_rank_alone_might_leave_to_the_library) {
+MPI_CASE(arguments_that_look_invalid_to_one_rank) {
   const int ranks = world_size(), rank = world_rank();
   std::vector<int> counts(static_cast<std::size_t>(ranks), 4), at;
   counts[0] = 0;
@@ -104,7 +104,7 @@ MPI_CASE(negative_counts) {
       });
 }
 
-MPI_CASE(no_type) {
+MPI_CASE(null_type) {
   compare("MPI_DATATYPE_NULL", always, [](Arguments& a) { a.out_type = a.in_type = MPI_DATATYPE_NULL; });
 }
 
@@ -117,19 +117,19 @@ MPI_CASE(uncommitted_type) {
   MPI_Type_free(&type);
 }
 
-MPI_CASE(bad_root) {
+MPI_CASE(invalid_root) {
   for (const int root : {-7, world_size()}) compare("a bad root", rooted, [root](Arguments& a) { a.root = root; });
 }
 
-MPI_CASE(no_communicator) {
+MPI_CASE(null_communicator) {
   compare("MPI_COMM_NULL", always, [](Arguments& a) { a.comm = MPI_COMM_NULL; });
 }
 
-MPI_CASE(no_operation) {
+MPI_CASE(null_operation) {
   compare("MPI_OP_NULL", reduces, [](Arguments& a) { a.op = MPI_OP_NULL; });
 }
 
-MPI_CASE(operations_that_do_not_go_with_the_type) {
+MPI_CASE(operations_invalid_for_the_type) {
   const struct {
     const char* text;
     MPI_Op op;
@@ -166,7 +166,7 @@ MPI_CASE(every_operation_with_every_type) {
     }
 }
 
-MPI_CASE(one_buffer_for_both) {
+MPI_CASE(aliased_buffers) {
   // Where all ranks find it: an allreduce, and what is gathered from a rank's own place.
   compare(
       "the same buffer", [](What what) { return what == What::allreduce || what == What::reduce_scatter_block; },

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives that complete with an error of ours, because no rank has memory for them (BESTRIDE_TEST_FAIL=operation):
-// every completion function gives it, for that request alone, and the communicator's error handler is called once.
+// Collectives that complete with an error of Bestride because no rank has memory for them
+// (BESTRIDE_TEST_FAIL=operation): every completion function returns it for that request alone, and the communicator's
+// error handler is called once.
 #include <string>
 #include <vector>
 
@@ -98,7 +99,7 @@ constexpr struct {
 }  // namespace
 
 /// Beside it each rank has a message to itself.
-MPI_CASE(every_completion_function_gives_it) {
+MPI_CASE(every_completion_function_returns_the_error) {
   const ReturnErrors returned(MPI_COMM_WORLD), returned_here(MPI_COMM_SELF);
   const int ranks = world_size(), rank = world_rank();
   MPI_Comm comm = MPI_COMM_NULL;

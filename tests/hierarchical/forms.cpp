@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocking collectives that go to the MPI library in its nonblocking form, where a profile says so (forms_profile.cpp):
-// on all ranks or on none, with the bytes and the errors of the blocking form. With TEST_EXPECT=library none does, and
-// where they go does not matter.
+// Blocking collectives that go to the MPI library in its nonblocking form if the profile says so (forms_profile.cpp):
+// on all ranks or on none, with the bytes and errors of the blocking form. With TEST_EXPECT=library none goes through
+// the hierarchy, and the form does not matter.
 #include <algorithm>
 #include <functional>
 #include <string>
@@ -175,7 +175,7 @@ MPI_CASE(operations) {
   }
 }
 
-MPI_CASE(what_was_not_measured) {
+MPI_CASE(sizes_that_were_not_measured) {
   for (const What what : {What::allgatherv, What::gatherv, What::scatterv, What::alltoallv})
     check({.what = what}, Went::as_called);
   for (const What what : measured) {
@@ -201,7 +201,7 @@ MPI_CASE(other_communicators_of_the_shape) {
   MPI_Comm_free(&comm);
 }
 
-MPI_CASE(nonblocking_and_persistent_calls_go_as_they_are_called) {
+MPI_CASE(nonblocking_and_persistent_calls_keep_their_form) {
   std::vector<int> out(16 * KiB, 1), in(out.size());
   for (const Wait wait : {Wait::nonblocking, Wait::persistent}) {
     Arguments a;
@@ -244,7 +244,7 @@ MPI_CASE(while_others_are_pending) {
   MPI_Comm_free(&other);
 }
 
-MPI_CASE(errors_are_the_blocking_form_s) {
+MPI_CASE(errors_as_in_the_blocking_form) {
   MPI_Errhandler handler;
   MPI_Comm_create_errhandler(handle, &handler);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);

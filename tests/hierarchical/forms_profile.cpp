@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// hierarchical_forms_profile FILE NODES: a profile of this machine, in which on ranks that are placed so (a digit a
-// rank, its node) the library's nonblocking form, tested until it ends, is the fastest of every blocking collective
-// that was measured, from 4 KiB to 1 MiB; of nonblocking calls, of allgathers the hierarchy and of all others the
-// library's.
+// hierarchical_forms_profile FILE NODES: writes a profile of this machine. NODES has one digit for each rank, its
+// node. In this profile the nonblocking form of the MPI library, tested until it completes, is the fastest form of
+// every measured blocking collective from 4 KiB to 1 MiB; for nonblocking calls the hierarchy is fastest for
+// allgathers, and the library for all others.
 #include <mpi.h>
 
 #include <cstdio>

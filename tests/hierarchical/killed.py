@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Kills all ranks of a job at once, in the middle of its collectives: no shared memory of the library's stays.
+"""Kills all ranks of a job in the middle of its collectives and checks that no shared memory of the library remains.
 
-Usage: killed.py LAUNCHER ARGUMENTS...    a job whose ranks share memory and that goes on for a while
+Usage: killed.py LAUNCHER ARGUMENTS...    a job whose ranks share memory and that runs for a while
 """
 import os
 import signal

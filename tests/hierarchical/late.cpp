@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A root that is ahead does not fill the memory of a receiver that is late: what it sends in short messages ends only
-// when they are taken.
+// A root that is ahead of a receiver does not fill the receiver's memory: its short messages complete only when they
+// are received.
 #include <vector>
 
 #include "tests/support/harness.hpp"
@@ -41,7 +41,7 @@ void late() {
 
 }  // namespace
 
-MPI_CASE(a_root_waits_for_who_is_late) {
+MPI_CASE(root_waits_for_a_late_receiver) {
   std::vector<char> first(bytes);
   MPI_Bcast(first.data(), bytes, MPI_CHAR, 0, MPI_COMM_WORLD);  // what is made once
   world_rank() == 0 ? root() : late();

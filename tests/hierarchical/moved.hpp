@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Random collectives that move data, their results known beforehand: each block's packed bytes follow from the ranks it
-// goes between.
+// Random collectives that move data. Their results are known beforehand: the packed bytes of each block follow from
+// its source and target rank.
 #include <cstdint>
 #include <functional>
 #include <string>

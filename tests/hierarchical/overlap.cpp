@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives over several nodes while other things are under way: more of them, messages, blocking calls that only end
-// when another rank has got on. Whoever waits in any MPI call has to carry its part of the pending collectives on, or
-// these cases never end.
+// Hierarchical collectives at the same time as others, messages, and blocking calls that complete only after another
+// rank has made progress. A rank that waits in any MPI call must advance its pending collectives, or these cases hang.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -170,7 +169,7 @@ MPI_CASE(all_waited_for_together) {
   many.check();
 }
 
-MPI_CASE(waited_for_from_the_last_to_the_first) {
+MPI_CASE(waited_for_in_reverse_order) {
   Many many(2);
   for (int i = many.count() - 1; i >= 0; --i) MPI_Wait(&many.requests[static_cast<std::size_t>(i)], MPI_STATUS_IGNORE);
   many.check();
@@ -322,7 +321,7 @@ MPI_CASE(a_blocking_collective_while_pending) {
   MPI_Comm_free(&other);
 }
 
-MPI_CASE(a_long_message_outstanding_in_a_blocking_collective) {
+MPI_CASE(long_message_pending_in_a_blocking_collective) {
   if (world_size() % 2) return;
   for (const bool odd : {false, true}) {
     std::vector<int> message(1 << 20, world_rank());

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Rails from calibration to a job: two hosts with three links, of which the MPI library takes the slow one by itself. Calibration finds that the other
-two are faster, and a job that is told nothing uses both; once a host can't be reached over one of them, calibration takes them back.
+"""Rails from calibration to a job: two hosts with three links, of which the MPI library chooses the slow one by default. Calibration finds that the
+other two are faster, and a job without settings uses both. If a host can't be reached over one of them, calibration removes them again.
 
-The slow link is slower by so much that no busy machine hides it: 5 Mbit/s against what memory does. Bytes are counted, times are not compared.
+The slow link has 5 Mbit/s, the others the speed of memory, so that a busy machine does not hide the difference. The test counts bytes and
+compares no times.
 
 Usage: rails_calibrated.py LIBRARY COMMAND PROGRAM
 """

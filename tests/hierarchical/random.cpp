@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives over several nodes at random: what is drawn for a case follows from its number alone.
+// Random hierarchical collectives. The number of a case determines all its random values.
 //
 //   hierarchical_random [--seed N] [--cases N | --seconds N] [--least N] [--verbose]
-// --least: no fewer elements than this, where that is not too much.
-// A failure is printed with the arguments that show it again.
+// --least: no fewer elements than this, unless that is too much data.
+// A failure is printed with the arguments that reproduce it.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>

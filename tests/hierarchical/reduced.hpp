@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Random reductions. What goes through the hierarchy is compared with the fixed tree of collectives/core/reduction.hpp,
-// worked out here by MPI_Reduce_local; what does not, with the MPI library's own call of the same form, bit by bit.
+// Random reductions. Those that use the hierarchy are compared with the fixed tree of collectives/core/reduction.hpp,
+// computed here by MPI_Reduce_local; all others, bit by bit, with the MPI library's own call of the same form.
 #include <cstdint>
 #include <functional>
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same allgather again and again, in all its forms, then one with a number changed. Every repetition gives the bits
-// of the first one, and the change is seen. What crosses the wire meanwhile is counted by who runs this.
+// The same allgather several times, in all its forms, then one with a changed number. Every repetition gives the bits
+// of the first one, and the change arrives. The caller counts the bytes on the wire.
 //   repeated COUNT REPETITIONS    numbers (float) of a rank
 #include <mpi.h>
 

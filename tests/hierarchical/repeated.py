@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Bytes between two hosts of two ranks when an allgather is repeated, plain and quantised: those of the first call, and of the one that brings
-something new.
+"""Counts the bytes between two hosts of two ranks when an allgather is repeated, plain and quantised: only the first call and the one with
+changed data may send any.
 
 Usage: repeated.py LIBRARY PROGRAM
 """

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads that each have a communicator of their own, all calling collectives at once, and one that only sends and
-// receives. Compared with what the library makes of the same arguments.
+// Several threads call collectives at the same time, each on a communicator of its own, and one thread only sends and
+// receives. Results are compared with the MPI library's.
 #include <atomic>
 #include <mutex>
 #include <string>
@@ -76,7 +76,7 @@ void messages() {
 
 }  // namespace
 
-MPI_CASE(every_thread_with_a_communicator) {
+MPI_CASE(threads_with_a_communicator_each) {
   std::vector<MPI_Comm> comms(threads);
   // In the order of the ranks, and the other way round.
   for (int t = 0; t < threads; ++t)
@@ -92,7 +92,7 @@ MPI_CASE(every_thread_with_a_communicator) {
 }
 
 // Made, used and freed by each thread while the others are at theirs.
-MPI_CASE(communicators_made_by_threads) {
+MPI_CASE(communicators_created_by_threads) {
   std::vector<MPI_Comm> parents(threads);
   for (MPI_Comm& parent : parents) MPI_Comm_dup(MPI_COMM_WORLD, &parent);
   std::vector<std::thread> running;

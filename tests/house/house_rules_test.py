@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Each house rule finds its violation in a small house made for it, and nothing where there is none."""
+"""Each house rule finds its violation in a small source tree made for it, and nothing in one without a violation."""
 import os
 import tempfile
 import unittest

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""house_test.py ROOT: what the house rules forbid, one line each as file:line: rule; exit code 1 if there is any.
+"""house_test.py ROOT: prints violations of the house rules, one line each as file:line: rule; exit code 1 if there are any.
 
 The rooms, their sub-rooms and what each may include are read from the tables in docs/architecture.md, so the page and the check
-can't differ. A few rules, all fatal, no way to switch one off for a line.
+agree. All rules are fatal; none can be disabled for a line.
 """
 import os
 import re

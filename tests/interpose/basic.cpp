@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every kind of call the back engages, in one process or several, checked against what MPI promises: the bytes of the
-// layout arrive, no other byte changes, statuses are the library's, requests end as null.
+// Every kind of intercepted call, in one process or several: the bytes of the layout arrive, no other byte changes,
+// statuses are the MPI library's, requests become MPI_REQUEST_NULL.
 #include <mpi.h>
 
 #include <algorithm>

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The collectives that the back engages, each in all its forms and as the MPI library's own (PMPI_) for comparison.
+// The intercepted collectives, each in all its forms, and the MPI library's own function (PMPI_) for comparison.
 #include <mpi.h>
 
 #include <vector>
 
 namespace bestride::test {
 
-/// Persistent collectives are not engaged, and MPICH 4.0.2 breaks derived types that are given to one and started
+/// Persistent collectives are not intercepted, and MPICH 4.0.2 breaks derived types that are given to one and started
 /// twice.
 enum class Form { library, blocking, nonblocking, blocking_c, nonblocking_c };
-inline constexpr Form engaged_forms[] = {Form::blocking, Form::nonblocking, Form::blocking_c, Form::nonblocking_c};
+inline constexpr Form intercepted_forms[] = {Form::blocking, Form::nonblocking, Form::blocking_c, Form::nonblocking_c};
 const char* name(Form form);
 
 /// One direction. `counts` and `at` (in extents, in bytes for w) are used by v- and w-forms, `types` by w-forms.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every collective that the back engages, in every form, against the MPI library's own: the same call through MPI_ and
-// PMPI_, the receive buffers compared whole, gaps and margins included. Under BESTRIDE_STRATEGY=respell all that can be
-// respelled is.
+// Every intercepted collective, in every form, compared with the MPI library's own: the same call through MPI_ and
+// PMPI_, and all bytes of the receive buffers, including gaps and margins. BESTRIDE_STRATEGY=respell respells every
+// type that can be respelled.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -37,7 +37,7 @@ std::vector<const char*> chosen_types() {
   return {types[0], types[2], types[6], types[9]};
 }
 std::vector<Form> chosen_forms() {
-  if (world_size() <= 2) return {std::begin(engaged_forms), std::end(engaged_forms)};
+  if (world_size() <= 2) return {std::begin(intercepted_forms), std::end(intercepted_forms)};
   return {Form::blocking, Form::nonblocking_c};
 }
 
@@ -214,7 +214,7 @@ MPI_CASE(in_place) {
     }
 }
 
-MPI_CASE(nothing_at_all) {
+MPI_CASE(zero_counts) {
   const Type type(types[0]);
   for (const CollectiveCall& call : collective_calls) {
     Blocks out = make(call, true, type, 1, Lengths::equal, 1, world_rank(), world_size());
@@ -263,7 +263,7 @@ MPI_CASE(between_two_groups) {
   MPI_Comm_free(&half);
 }
 
-MPI_CASE(errors_stay_the_library_s) {
+MPI_CASE(errors_are_the_librarys) {
   const Type type(types[0]);
   for (const CollectiveCall& call : collective_calls) {
     const auto blocks = [&](bool out) {
@@ -286,7 +286,7 @@ MPI_CASE(errors_stay_the_library_s) {
   }
 }
 
-MPI_CASE(one_buffer_for_both_is_the_library_s_error) {
+MPI_CASE(aliased_buffers_give_the_librarys_error) {
   // MPICH compares what is sent with the buffer, or with rank * count * size bytes in it: a place where every rank
   // finds the error, so that no one is left waiting.
   for (const char* text : {types[0], types[1]}) {
@@ -300,7 +300,7 @@ MPI_CASE(one_buffer_for_both_is_the_library_s_error) {
       if (!call.many_out) out.buffer = data.origin() + world_rank() * type.facts.size;
       const int own = call.run(Form::library, out, in, 0, MPI_COMM_WORLD);
       CHECK(own != MPI_SUCCESS);
-      for (const Form form : engaged_forms)
+      for (const Form form : intercepted_forms)
         CHECK_EQUAL(error_class(own), error_class(call.run(form, out, in, 0, MPI_COMM_WORLD)));
     }
   }

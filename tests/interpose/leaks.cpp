@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// interpose_leaks TYPES REQUESTS: that many types made, used and freed, and that many requests, nonblocking and
-// persistent, leave the process as large as it was. What the library itself still remembers it says at MPI_Finalize
-// (BESTRIDE_LOG=info).
+// interpose_leaks TYPES REQUESTS: creates, uses and frees as many types and requests, nonblocking and persistent, and
+// checks that the process has not grown. With BESTRIDE_LOG=info the library prints at MPI_Finalize what it still
+// remembers.
 #include <mpi.h>
 
 #include <cstdio>

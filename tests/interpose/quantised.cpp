@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantised collectives in a job of several nodes: which calls are, how far results are off, and that nothing is that
-// was not asked for. Four ranks, dealt to two nodes in turn.
+// Quantised collectives in a job of several nodes: which calls are quantised, the error of the results, and that
+// nothing is quantised unless requested. Four ranks on two nodes, round robin.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -238,13 +238,13 @@ Off as_bfloat16(MPI_Comm comm, MPI_Op op) {
 
 }  // namespace
 
-MPI_CASE(off_is_off) { all_calls(Wanted::exact, MPI_COMM_WORLD, 0); }
+MPI_CASE(off_by_default) { all_calls(Wanted::exact, MPI_COMM_WORLD, 0); }
 
 MPI_CASE(int4_by_variable) { all_calls(Wanted::approximate, MPI_COMM_WORLD, 7); }
 
 MPI_CASE(int8_by_variable) { all_calls(Wanted::approximate, MPI_COMM_WORLD, 127); }
 
-MPI_CASE(a_key_counts_for_its_communicator) {
+MPI_CASE(info_key_applies_to_its_communicator) {
   const Info info("bestride_quantize", "int4");
   MPI_Comm coded, plain;
   MPI_Comm_dup_with_info(MPI_COMM_WORLD, info.handle, &coded);
@@ -265,7 +265,7 @@ MPI_CASE(a_key_counts_for_its_communicator) {
   MPI_Comm_free(&plain);
 }
 
-MPI_CASE(members_that_differ_are_exact) {
+MPI_CASE(members_with_different_keys_are_exact) {
   MPI_Comm comm;
   MPI_Comm_dup(MPI_COMM_WORLD, &comm);
   set(comm, world_rank() == 2 ? "bestride_quantize" : "no_such_key", "int8");
@@ -284,7 +284,7 @@ MPI_CASE(members_that_differ_are_exact) {
   MPI_Comm_free(&comm);
 }
 
-MPI_CASE(integers_that_are_bfloat16) {
+MPI_CASE(bfloat16_in_integers) {
   MPI_Comm comm;
   MPI_Comm_dup(MPI_COMM_WORLD, &comm);
   MPI_Op op;
@@ -323,7 +323,7 @@ void check_order(MPI_Comm comm, bool reassociated) {
     CHECK(got == exact);
 }
 
-MPI_CASE(reassociate_by_key) {
+MPI_CASE(reassociate_by_info_key) {
   MPI_Comm comm;
   MPI_Comm_dup(MPI_COMM_WORLD, &comm);
   set(comm, "bestride_reassociate", "1");
@@ -334,7 +334,7 @@ MPI_CASE(reassociate_by_key) {
 
 #if MPI_VERSION >= 4
 /// Members learn of each other's keys in the first collective that waits; where one has none, none has.
-MPI_CASE(reassociate_by_key_of_idup) {
+MPI_CASE(reassociate_by_info_key_of_idup) {
   for (const bool all : {true, false}) {
     const Info info("bestride_reassociate", "1");
     MPI_Comm comm;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A run of every engaged collective has respelled each of them: by the report, against the table of functions.
+"""Checks that a run of every intercepted collective respelled each of them: compares the report with the table of functions.
 
   respelled_calls.py FUNCTIONS_TSV -- command...
 """

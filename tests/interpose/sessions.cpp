@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// MPI through sessions alone, without MPI_Init: messages and packing of derived types arrive, and nothing of ours is
-// called back into the MPI library once the last session is gone.
+// MPI through sessions only, without MPI_Init: messages and packing of derived types work, and no MPI function is
+// called after the end of the last session.
 #include <mpi.h>
 
 #include <cstdio>

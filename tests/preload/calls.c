@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each call of counted.h once, to this process itself, with its result checked. Compiled into a program and into a
- * plugin. */
+/* Makes each call of counted.h once, with this process as its peer, and checks the result. Compiled into a program and
+ * into a plugin. */
 #include "calls.h"
 
 #include <mpi.h>

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The generator: the stubs of every machine assemble (where an assembler for it is found) and define what the table says; a bad
-table is refused with its line."""
+"""Tests the generator: the stubs of every architecture assemble (if an assembler for it is found) and define what the table says; an
+invalid table is rejected with its line number."""
 import os
 import re
 import shutil

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Where the slots lead in a running program (slots_report), against what the table says.
+"""Compares the targets of the slots in a running program (slots_report) with the table.
 
   check_slots.py disabled FUNCTIONS_TSV -- command...    BESTRIDE_DISABLE is set: to the MPI library's own address, every one
-  check_slots.py engaged FUNCTIONS_TSV -- command...     into the back: what is not `pass` or `local` and the library has, nothing else;
+  check_slots.py intercepted FUNCTIONS_TSV -- command...     into the backend: what is not `pass` or `local` and the library has, nothing else;
                                                          what is `gpu` may
   check_slots.py gpu FUNCTIONS_TSV -- command...         the same where a GPU may come into play: what is `gpu`, too
 """
@@ -38,11 +38,11 @@ def main(kind, table, dashes, *command):
     else:
         for f in functions:
             if leads.get(f.name, "").startswith("libbestride-") and f.handling in ("pass", "local"):
-                wrong.append(f"{f.name} is engaged, and the table says {f.handling}")
+                wrong.append(f"{f.name} is intercepted, and the table says {f.handling}")
             names = [f.name] if f.handling in ("accelerate", "gpu") or f.name in MAY_BE_MISSED else [f.name, "P" + f.name]
-            for name in names if f.handling not in ("pass", "local") + (("gpu",) if kind == "engaged" else ()) else []:
+            for name in names if f.handling not in ("pass", "local") + (("gpu",) if kind == "intercepted" else ()) else []:
                 if not leads.get(name, "").startswith("libbestride-") and leads.get(name) != "lacks":
-                    wrong.append(f"{name} is not engaged ({leads.get(name)}), and the table says {f.handling}")
+                    wrong.append(f"{name} is not intercepted ({leads.get(name)}), and the table says {f.handling}")
     print("\n".join(wrong))
     return 1 if wrong else 0
 

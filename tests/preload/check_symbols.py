@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What an object exports, leaves undefined and needs, against short lists.
+"""Compares what an object exports, leaves undefined and needs with short lists.
 
-  check_symbols.py front LIBRARY FUNCTIONS_TSV     libbestride.so: exactly the table, its twins and its own two symbols
-  check_symbols.py back LIBRARY                    a back: one symbol, no MPI symbol undefined
+  check_symbols.py preload LIBRARY FUNCTIONS_TSV   libbestride.so: exactly the table, its twins and its own two symbols
+  check_symbols.py backend LIBRARY                 a backend: one symbol, no undefined MPI symbol
 """
 import os
 import re
@@ -14,14 +14,14 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "interpos
 import generate
 
 # libdl and libpthread: empty or absent where glibc is 2.34 or newer.
-FRONT_NEEDS = r"libc\.so\.6|libdl\.so\.2|ld-linux.*"
-BACKEND_NEEDS = FRONT_NEEDS + r"|libm\.so\.6|libpthread\.so\.0|librt\.so\.1"
-FRONT_UNDEFINED = set("""
+PRELOAD_NEEDS = r"libc\.so\.6|libdl\.so\.2|ld-linux.*"
+BACKEND_NEEDS = PRELOAD_NEEDS + r"|libm\.so\.6|libpthread\.so\.0|librt\.so\.1"
+PRELOAD_UNDEFINED = set("""
     __cxa_finalize __errno_location __gmon_start__ _ITM_deregisterTMCloneTable _ITM_registerTMCloneTable __stack_chk_fail
     __snprintf_chk __vsnprintf_chk __strcpy_chk
     access clock_gettime mprotect pthread_setcancelstate sysconf dl_iterate_phdr dladdr dladdr1 dlclose dlerror dlinfo dlopen dlsym getenv memcpy snprintf strchr strcmp strcpy
     strlen strncmp strrchr syscall vsnprintf write""".split())
-# A back is C++: its runtime is inside it. What may not be left to the process is MPI, CUDA and the C++ library.
+# A backend is C++: its runtime is inside it. What may not be left to the process is MPI, CUDA and the C++ library.
 BACKEND_UNDEFINED_NEVER = r"P?MPIX?_|mpi_|ompi_|MPIR_|cu[A-Z]|cuda|_ZNSt|_ZNKSt|_ZSt|__cxa_throw|__gxx_personality"
 
 
@@ -38,10 +38,10 @@ def needed(library):
 def main(kind, library, table=None):
     wrong = []
     exported, undefined = nm(library, "--defined-only"), nm(library, "--undefined-only")
-    if kind == "front":
+    if kind == "preload":
         expected = set(generate.symbols(generate.read_table(table))) | {"bestride_version", "bestride_slot_target"}
-        wrong += [f"undefined and not on the list: {name}" for name in sorted(undefined - FRONT_UNDEFINED)]
-        needs = FRONT_NEEDS
+        wrong += [f"undefined and not on the list: {name}" for name in sorted(undefined - PRELOAD_UNDEFINED)]
+        needs = PRELOAD_NEEDS
     else:
         expected = {"bestride_backend_open"}
         wrong += [f"may not be undefined: {name}" for name in sorted(undefined) if re.match(BACKEND_UNDEFINED_NEVER, name)]

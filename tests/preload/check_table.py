@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The table against what it must hold: the counts of MPI-5.0, and every function an installed MPI declares and exports.
+"""Checks the table of functions: the counts of MPI-5.0, and every function that an installed MPI library declares and exports.
 
   check_table.py FUNCTIONS_TSV counts
   check_table.py FUNCTIONS_TSV header DIRECTORY...     every function declared in the directories' mpi*.h

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How many instructions a call gains by going through a resolved, un-engaged stub: counted by callgrind, so the same on a busy
-machine. Start-up and the lazy call cancel in the difference of two runs.
+"""Counts with callgrind how many instructions a resolved stub adds to a call that is not intercepted. The count does not depend on the
+load of the machine. Start-up and the first call cancel in the difference of two runs.
 
   count_instructions.py LIBBESTRIDE LIMIT -- program spin        (the number of calls is appended)
 """

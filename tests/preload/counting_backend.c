@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A back that does nothing but count: engaged by the front in place of the real one. */
+/* A backend that only counts calls. The preload library opens it in place of the real one. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -44,7 +44,7 @@ __attribute__((destructor)) static void report(void) {
   if (write(1, line, strlen(line)) < 0) _exit(3);
 }
 
-static const struct bestride_engagement engagements[] = {
+static const struct bestride_interception interceptions[] = {
 #define COUNTED(name, parameters, arguments) \
   {#name, (void*)enter_##name, (void**)&next_##name}, {"P" #name, (void*)enter_P##name, (void**)&next_P##name},
     COUNTED_CALLS
@@ -52,14 +52,14 @@ static const struct bestride_engagement engagements[] = {
 };
 
 static const struct bestride_backend back = {BESTRIDE_SERVICES_VERSION, "mpich",
-                                             sizeof engagements / sizeof *engagements, engagements};
+                                             sizeof interceptions / sizeof *interceptions, interceptions};
 
 __attribute__((visibility("default"))) const struct bestride_backend* bestride_backend_open(
-    const struct bestride_preload_services* front) {
-  /* What the front promises: the library's own symbol and the next one, for names of both kinds. */
-  if (front->version != BESTRIDE_SERVICES_VERSION || !front->library_symbol("PMPI_Send") ||
-      !front->next_symbol("MPI_Send") || front->library_symbol("MPI_No_such_function") ||
-      !strstr(front->preload_path, "/libbestride.so"))
+    const struct bestride_preload_services* preload) {
+  /* What the preload library promises: the library's own symbol and the next one, for names of both kinds. */
+  if (preload->version != BESTRIDE_SERVICES_VERSION || !preload->library_symbol("PMPI_Send") ||
+      !preload->next_symbol("MPI_Send") || preload->library_symbol("MPI_No_such_function") ||
+      !strstr(preload->preload_path, "/libbestride.so"))
     return NULL;
   return &back;
 }

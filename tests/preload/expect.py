@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a command and compares what it says.
+"""Runs a command and compares its output.
 
   expect.py [--env NAME=VALUE]... [--cwd DIR] [--status N] [--match REGEX]... [--times N] [--lines N] -- command...
 

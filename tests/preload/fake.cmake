@@ -1,4 +1,4 @@
-# The stubs, the resolver and the engagement against a fake MPI library: every ABI, without any MPI installed.
+# The stubs, the resolver and the interception against a fake MPI library: every ABI, without any MPI installed.
 function(_fake_mpi target folder soname definition)
   add_library(${target} SHARED fake_mpi.c)
   target_compile_definitions(${target} PRIVATE ${definition})
@@ -42,16 +42,16 @@ _expect(arguments --env LD_PRELOAD=${_build}/stub/libbestride.so -- $<TARGET_FIL
 _expect(arguments_disabled --env LD_PRELOAD=${_build}/stub/libbestride.so --env BESTRIDE_DISABLE=on
   -- $<TARGET_FILE:preload_fake_mpich_program> arguments)
 
-# The ABI decides which back is opened; MPI_X and PMPI_X are both engaged where the back asks for it.
+# The ABI decides which backend is opened; MPI_X and PMPI_X are both intercepted where the backend asks for it.
 set(_library_lacks_it --match "^MPI_Type_free is left alone$")
-set(_engaged --match "^first call: MPI_Type_commit 77$" --match "^first call: PMPI_Type_commit 78$")
+set(_intercepted --match "^first call: MPI_Type_commit 77$" --match "^first call: PMPI_Type_commit 78$")
 foreach(pair mpich/mpich openmpi/openmpi abi/mpi_abi vendor/mpich)
   string(REPLACE "/" ";" pair ${pair})
   list(GET pair 0 library)
   list(GET pair 1 abi)
-  _expect(abi_${library} --env LD_PRELOAD=${_build}/stub/libbestride.so ${_engaged}
+  _expect(abi_${library} --env LD_PRELOAD=${_build}/stub/libbestride.so ${_intercepted}
     --match "^MPI_Type_commit is in libbestride-${abi}.so$" ${_library_lacks_it}
-    -- $<TARGET_FILE:preload_fake_${library}_program> engaged)
+    -- $<TARGET_FILE:preload_fake_${library}_program> intercepted)
 endforeach()
 set(_passed --match "^first call: MPI_Type_commit 1$" --match "^first call: PMPI_Type_commit 1$"
   --match "^MPI_Type_commit is in libmpi.so" --lines)
@@ -59,17 +59,17 @@ set(_passed --match "^first call: MPI_Type_commit 1$" --match "^first call: PMPI
 foreach(library mpich vendor)
   _module(preload_fake_plugin_${library} fake fake_plugin_${library} fake_program.c)
   target_link_libraries(preload_fake_plugin_${library} PRIVATE preload_fake_${library})
-  _expect(local_plugin_fake_${library} --env LD_PRELOAD=${_build}/stub/libbestride.so ${_engaged}
-    -- $<TARGET_FILE:preload_plugin_host> $<TARGET_FILE:preload_fake_plugin_${library}> engaged)
+  _expect(local_plugin_fake_${library} --env LD_PRELOAD=${_build}/stub/libbestride.so ${_intercepted}
+    -- $<TARGET_FILE:preload_plugin_host> $<TARGET_FILE:preload_fake_plugin_${library}> intercepted)
 endforeach()
 _expect(abi_foreign --env LD_PRELOAD=${_build}/stub/libbestride.so
-  --match "^bestride: .*/libmpi.so has none of the known ABIs" ${_passed} 1 -- $<TARGET_FILE:preload_fake_foreign_program> engaged)
-_expect(back_engages_relative_path --cwd ${_build} --env LD_PRELOAD=stub/libbestride.so ${_engaged}
+  --match "^bestride: .*/libmpi.so has none of the known ABIs" ${_passed} 1 -- $<TARGET_FILE:preload_fake_foreign_program> intercepted)
+_expect(backend_in_relative_path --cwd ${_build} --env LD_PRELOAD=stub/libbestride.so ${_intercepted}
   -- $<TARGET_FILE:preload_fake_mpich_program> elsewhere)
-_expect(back_calls_mpi --env LD_PRELOAD=${_build}/stub_calls_mpi/libbestride.so ${_engaged}
-  -- $<TARGET_FILE:preload_fake_mpich_program> engaged)
-_expect(back_waits_for_a_call --env LD_PRELOAD=${_build}/stub_waits_for_a_call/libbestride.so ${_engaged}
-  -- $<TARGET_FILE:preload_fake_mpich_program> engaged)
+_expect(backend_calls_mpi --env LD_PRELOAD=${_build}/stub_calls_mpi/libbestride.so ${_intercepted}
+  -- $<TARGET_FILE:preload_fake_mpich_program> intercepted)
+_expect(backend_waits_for_a_call --env LD_PRELOAD=${_build}/stub_waits_for_a_call/libbestride.so ${_intercepted}
+  -- $<TARGET_FILE:preload_fake_mpich_program> intercepted)
 
 # The hook is called for functions that are not intercepted.
 foreach(mode watched watched_threads)
@@ -77,48 +77,48 @@ foreach(mode watched watched_threads)
 endforeach()
 
 # Each failure of a backend: one message, and the program continues.
-_expect(back_missing --env LD_PRELOAD=${_build}/stub_missing/libbestride.so ${_passed} 1
+_expect(backend_missing --env LD_PRELOAD=${_build}/stub_missing/libbestride.so ${_passed} 1
   --match "^bestride: the mpich backend can't be opened .*libbestride-mpich.so: .*: nothing is accelerated.*install"
-  -- $<TARGET_FILE:preload_fake_mpich_program> engaged)
+  -- $<TARGET_FILE:preload_fake_mpich_program> intercepted)
 # Messages about the job are written by rank 0 only; with BESTRIDE_LOG=info by all ranks.
 foreach(variable PMI_RANK PMIX_RANK SLURM_PROCID)
   foreach(rank 0 1)
     math(EXPR lines "1 - ${rank}")
-    _expect(back_missing_${variable}_${rank} --env LD_PRELOAD=${_build}/stub_missing/libbestride.so --env ${variable}=${rank} ${_passed} ${lines}
-      -- $<TARGET_FILE:preload_fake_mpich_program> engaged)
+    _expect(backend_missing_${variable}_${rank} --env LD_PRELOAD=${_build}/stub_missing/libbestride.so --env ${variable}=${rank} ${_passed} ${lines}
+      -- $<TARGET_FILE:preload_fake_mpich_program> intercepted)
   endforeach()
 endforeach()
-_expect(back_missing_info_on_rank_1 --env LD_PRELOAD=${_build}/stub_missing/libbestride.so --env PMI_RANK=1 --env BESTRIDE_LOG=info ${_passed} 1
-  -- $<TARGET_FILE:preload_fake_mpich_program> engaged)
+_expect(backend_missing_info_on_rank_1 --env LD_PRELOAD=${_build}/stub_missing/libbestride.so --env PMI_RANK=1 --env BESTRIDE_LOG=info ${_passed} 1
+  -- $<TARGET_FILE:preload_fake_mpich_program> intercepted)
 # No installation has a backend for these ABIs yet, so there is no remedy.
 foreach(pair openmpi/openmpi abi/mpi_abi)
   string(REPLACE "/" ";" pair ${pair})
   list(GET pair 0 library)
   list(GET pair 1 abi)
   _expect(not_supported_${abi} --env LD_PRELOAD=${_build}/stub_missing/libbestride.so --match "^first call: MPI_Type_commit 1$"
-    -- $<TARGET_FILE:preload_fake_${library}_program> engaged)
+    -- $<TARGET_FILE:preload_fake_${library}_program> intercepted)
   _expect(not_supported_${abi}_info --env LD_PRELOAD=${_build}/stub_missing/libbestride.so --env BESTRIDE_LOG=info --lines 1
     --match "^first call: MPI_Type_commit 1$" --match "^bestride: MPI libraries with the ABI ${abi} are not supported yet: nothing is accelerated$"
-    -- $<TARGET_FILE:preload_fake_${library}_program> engaged)
+    -- $<TARGET_FILE:preload_fake_${library}_program> intercepted)
 endforeach()
-_expect(back_refuses --env LD_PRELOAD=${_build}/stub_refuses/libbestride.so ${_passed} 1
-  --match "^bestride: the mpich backend does not support .*/libmpi.so.12" -- $<TARGET_FILE:preload_fake_mpich_program> engaged)
-_expect(back_version --env LD_PRELOAD=${_build}/stub_version/libbestride.so ${_passed} 1
-  --match "^bestride: .*/stub_version/libbestride-mpich.so has interface version 7" -- $<TARGET_FILE:preload_fake_mpich_program> engaged)
-_expect(back_without_symbol --env LD_PRELOAD=${_build}/stub_without_symbol/libbestride.so ${_passed} 1
-  --match "^bestride: .*has no bestride_backend_open" -- $<TARGET_FILE:preload_fake_mpich_program> engaged)
-_expect(back_missing_quiet --env LD_PRELOAD=${_build}/stub_missing/libbestride.so --env BESTRIDE_LOG=quiet ${_passed} 0
-  -- $<TARGET_FILE:preload_fake_mpich_program> engaged)
+_expect(backend_refuses --env LD_PRELOAD=${_build}/stub_refuses/libbestride.so ${_passed} 1
+  --match "^bestride: the mpich backend does not support .*/libmpi.so.12" -- $<TARGET_FILE:preload_fake_mpich_program> intercepted)
+_expect(backend_version --env LD_PRELOAD=${_build}/stub_version/libbestride.so ${_passed} 1
+  --match "^bestride: .*/stub_version/libbestride-mpich.so has interface version 7" -- $<TARGET_FILE:preload_fake_mpich_program> intercepted)
+_expect(backend_without_symbol --env LD_PRELOAD=${_build}/stub_without_symbol/libbestride.so ${_passed} 1
+  --match "^bestride: .*has no bestride_backend_open" -- $<TARGET_FILE:preload_fake_mpich_program> intercepted)
+_expect(backend_missing_quiet --env LD_PRELOAD=${_build}/stub_missing/libbestride.so --env BESTRIDE_LOG=quiet ${_passed} 0
+  -- $<TARGET_FILE:preload_fake_mpich_program> intercepted)
 foreach(word 1 on yes true)
   _expect(disabled_${word} --env LD_PRELOAD=${_build}/stub/libbestride.so --env BESTRIDE_DISABLE=${word} ${_passed} 0
-    -- $<TARGET_FILE:preload_fake_mpich_program> engaged)
+    -- $<TARGET_FILE:preload_fake_mpich_program> intercepted)
 endforeach()
-_expect(disabled_0 --env LD_PRELOAD=${_build}/stub/libbestride.so --env BESTRIDE_DISABLE=0 ${_engaged}
-  -- $<TARGET_FILE:preload_fake_mpich_program> engaged)
+_expect(disabled_0 --env LD_PRELOAD=${_build}/stub/libbestride.so --env BESTRIDE_DISABLE=0 ${_intercepted}
+  -- $<TARGET_FILE:preload_fake_mpich_program> intercepted)
 
-# Preloaded twice, from two installations: the first copy alone engages.
-_expect(two_copies --env "LD_PRELOAD=${_build}/stub/libbestride.so ${_build}/stub_sleeps/libbestride.so" ${_engaged}
-  -- $<TARGET_FILE:preload_fake_mpich_program> engaged)
+# Preloaded twice, from two installations: the first copy alone intercepts.
+_expect(two_copies --env "LD_PRELOAD=${_build}/stub/libbestride.so ${_build}/stub_sleeps/libbestride.so" ${_intercepted}
+  -- $<TARGET_FILE:preload_fake_mpich_program> intercepted)
 _expect(first_call_by_many_threads --env LD_PRELOAD=${_build}/stub_sleeps/libbestride.so
   -- $<TARGET_FILE:preload_fake_mpich_program> threads)
 _expect(function_the_library_lacks --env LD_PRELOAD=${_build}/stub/libbestride.so --lines 2

@@ -14,7 +14,7 @@ int MPI_Pcontrol(const int level, ...); /* three doubles and a long follow */
 int MPI_T_event_copy(int, ...);         /* how many vector registers the caller says it uses (x86-64), else 3 */
 double MPI_Wtime(void);                 /* 12.25 */
 long MPI_Aint_add(long, long);          /* 64 bits come back */
-int MPI_Type_commit(void*);             /* 1; a test back answers 77 */
+int MPI_Type_commit(void*);             /* 1; a test backend answers 77 */
 int MPI_Comm_rank(int);                 /* the argument; calls MPI_Comm_size by its global name, as libraries do */
 int MPI_Comm_size(int);                 /* the argument */
 

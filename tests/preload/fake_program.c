@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fake_program MODE [REPEATS]: linked with the fake MPI library as an application is with the real one. Prints what it
- * finds; expect.py compares. */
+/* fake_program MODE [REPEATS]: linked with the fake MPI library as an application is with a real one. Prints its
+ * results, which expect.py compares. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -30,8 +30,8 @@ static int arguments(void) {
   return 0;
 }
 
-/* Which back is engaged. */
-static int engaged(void) {
+/* Which backend is open. */
+static int intercepted(void) {
   int (*profiling_commit)(void*) = (int (*)(void*))dlsym(RTLD_DEFAULT, "PMPI_Type_commit");
   void* (*slot_target)(const char*) = (void* (*)(const char*))dlsym(RTLD_DEFAULT, "bestride_slot_target");
   Dl_info info;
@@ -40,7 +40,7 @@ static int engaged(void) {
   printf("first call: MPI_Type_commit %d\n", MPI_Type_commit(&type));
   printf("first call: PMPI_Type_commit %d\n", profiling_commit(&type));
   REQUIRE(dladdr(slot_target("MPI_Type_commit"), &info))
-  printf("MPI_Type_free is %s\n", slot_target("MPI_Type_free") ? "engaged" : "left alone");
+  printf("MPI_Type_free is %s\n", slot_target("MPI_Type_free") ? "intercepted" : "left alone");
   printf("MPI_Type_commit is in %s\n", strrchr(info.dli_fname, '/') + 1);
   return 0;
 }
@@ -52,7 +52,7 @@ static int wrong;
 static void* first_calls(void* number) {
   int type = 0;
   pthread_barrier_wait(&start);
-  /* Half of them come to the engaged function by way of another first call. */
+  /* Half of them come to the intercepted function by way of another first call. */
   if ((long)number % 2) arguments();
   if (MPI_Type_commit(&type) != 77) __atomic_fetch_add(&wrong, 1, __ATOMIC_RELAXED);
   return NULL;
@@ -72,8 +72,8 @@ static int many_threads(void) {
   return 0;
 }
 
-/* While the back watches it is told of every call it has not engaged, under both names, but not of local ones; the
- * arguments and the result stay what they were. */
+/* While the backend watches it is told of every call it has not intercepted, under both names, but not of local ones;
+ * the arguments and the result stay what they were. */
 static const int* told_count(void) {
   void* (*slot_target)(const char*) = (void* (*)(const char*))dlsym(RTLD_DEFAULT, "bestride_slot_target");
   Dl_info info;
@@ -132,8 +132,8 @@ static int watched_by_many_threads(void) {
   return 0;
 }
 
-/* A preload by a relative path must find its back after this. */
-static int elsewhere(void) { return chdir("/") == 0 ? engaged() : 1; }
+/* A preload by a relative path must find its backend after this. */
+static int elsewhere(void) { return chdir("/") == 0 ? intercepted() : 1; }
 
 /* MPI functions that the library lacks, defined by the preload alone. dlsym() does not find them. Weak references are
  * bound before that can be seen to: an error to the caller, a line to the person. */
@@ -155,7 +155,7 @@ static int spin(long repeats) {
 int main(int argc, char** argv) {
   const char* mode = argc > 1 ? argv[1] : "";
   if (strcmp(mode, "arguments") == 0) return arguments();
-  if (strcmp(mode, "engaged") == 0) return engaged();
+  if (strcmp(mode, "intercepted") == 0) return intercepted();
   if (strcmp(mode, "threads") == 0) return many_threads();
   if (strcmp(mode, "watched") == 0) return watched();
   if (strcmp(mode, "watched_threads") == 0) return watched_by_many_threads();

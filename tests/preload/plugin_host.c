@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A host that knows nothing of MPI, as Python is: it opens the plugin named by its argument with RTLD_LOCAL and calls
- * it. */
+/* A program that is not linked with MPI, as Python: it opens the plugin named by its argument with RTLD_LOCAL and
+ * calls it. */
 #include <dlfcn.h>
 #include <stdio.h>
 

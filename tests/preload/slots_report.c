@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* After each call of counted.h: where every slot leads, one "slot NAME OBJECT" line each ("-": not resolved, "same": to
- * what the MPI library itself defines). The argument is functions.tsv. */
+/* Prints the target of every slot after each call of counted.h, one "slot NAME OBJECT" line each ("-": not resolved,
+ * "same": the MPI library's own definition). The argument is functions.tsv. */
 #include <dlfcn.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@ static void report(const char* name) {
   if (target) {
     object = target == dlsym(library, name) ? "same" : dladdr(target, &info) ? strrchr(info.dli_fname, '/') + 1 : "?";
   }
-  /* "lacks": the MPI library has no such function, so nothing can engage it. */
+  /* "lacks": the MPI library has no such function, so nothing can intercept it. */
   printf("slot %s %s\n", name, target || dlsym(library, name) ? object : "lacks");
 }
 
@@ -27,7 +27,7 @@ int main(int argc, char** argv) {
   slot_target = (void* (*)(const char*))dlsym(RTLD_DEFAULT, "bestride_slot_target");
   FILE* table = fopen(argv[1], "r");
   if (!slot_target || !table || make_calls(&argc, &argv) != 0) return 2;
-  /* No back has a use for MPI_Wtick: its slot leads to the MPI library. */
+  /* No backend has a use for MPI_Wtick: its slot leads to the MPI library. */
   Dl_info info;
   if (!dladdr(slot_target("MPI_Wtick"), &info) || !(library = dlopen(info.dli_fname, RTLD_NOLOAD | RTLD_LAZY)))
     return 3;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Backs of every kind for the fake MPI library. -DBACK_ABI="...", and one of -DBACK_REFUSES, -DBACK_VERSION=n,
- * -DBACK_WITHOUT_SYMBOL, -DBACK_CALLS_MPI, -DBACK_SLEEPS, -DBACK_WAITS_FOR_A_CALL, -DBACK_WATCHES. */
+/* Backends of every kind for the fake MPI library. -DBACKEND_ABI="...", and one of -DBACKEND_REFUSES,
+ * -DBACKEND_VERSION=n, -DBACKEND_WITHOUT_SYMBOL, -DBACKEND_CALLS_MPI, -DBACKEND_SLEEPS, -DBACKEND_WAITS_FOR_A_CALL,
+ * -DBACKEND_WATCHES. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <time.h>
@@ -36,18 +37,18 @@ static int commit(void* type) { return next_commit && next_commit(type) == 1 ? 7
 #endif
 static int profiling_commit(void* type) { return next_profiling_commit && next_profiling_commit(type) == 1 ? 78 : -1; }
 
-/* The fake library has no MPI_Type_free: that engagement must leave its slot alone. It has an MPI_Nothing,
+/* The fake library has no MPI_Type_free: that interception must leave its slot alone. It has an MPI_Nothing,
  * but no slot has. */
 static void* next_free;
 static void* next_nothing;
-static const struct bestride_engagement engagements[] = {
+static const struct bestride_interception interceptions[] = {
     {"MPI_Type_commit", (void*)commit, (void**)&next_commit},
     {"PMPI_Type_commit", (void*)profiling_commit, (void**)&next_profiling_commit},
     {"MPI_Type_free", (void*)commit, &next_free},
     {"MPI_Nothing", (void*)commit, &next_nothing},
 };
-static const struct bestride_backend back = {BACKEND_VERSION, BACKEND_ABI, sizeof engagements / sizeof *engagements,
-                                             engagements};
+static const struct bestride_backend back = {BACKEND_VERSION, BACKEND_ABI, sizeof interceptions / sizeof *interceptions,
+                                             interceptions};
 
 EXPORT int stub_back_opened = 0;
 
@@ -63,11 +64,11 @@ static void* call_mpi(void* unused) {
 #define bestride_backend_open something_else
 #endif
 
-EXPORT const struct bestride_backend* bestride_backend_open(const struct bestride_preload_services* front) {
+EXPORT const struct bestride_backend* bestride_backend_open(const struct bestride_preload_services* preload) {
   __atomic_fetch_add(&stub_back_opened, 1, __ATOMIC_RELAXED);
-  if (front->version != BESTRIDE_SERVICES_VERSION) return NULL;
+  if (preload->version != BESTRIDE_SERVICES_VERSION) return NULL;
 #ifdef BACKEND_WATCHES
-  services = front;
+  services = preload;
 #endif
 #ifdef BACKEND_REFUSES
   return NULL;
@@ -77,7 +78,7 @@ EXPORT const struct bestride_backend* bestride_backend_open(const struct bestrid
    * calls another one by its global name. */
   struct timespec before, after;
   clock_gettime(CLOCK_MONOTONIC, &before);
-  int (*rank)(int) = (int (*)(int))front->library_symbol("PMPI_Comm_rank");
+  int (*rank)(int) = (int (*)(int))preload->library_symbol("PMPI_Comm_rank");
   int (*commit_by_name)(void*) = (int (*)(void*))dlsym(RTLD_DEFAULT, "MPI_Type_commit");
   if (!rank || rank(9) != 9 || !commit_by_name || commit_by_name(&next_free) != 1) return NULL;
   clock_gettime(CLOCK_MONOTONIC, &after);

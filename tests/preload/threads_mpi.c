@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The process's first MPI calls are made by many threads at once; then, under MPI_THREAD_MULTIPLE, the first call of
- * each of the functions that move data. */
+/* Several threads make the first MPI calls of the process at the same time; then, with MPI_THREAD_MULTIPLE, the first
+ * call of each function that moves data. */
 #include <mpi.h>
 #include <pthread.h>
 #include <stdio.h>

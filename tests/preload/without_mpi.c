@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program without MPI that calls MPI nevertheless: by weak references, as libraries do to learn whether MPI is there.
- */
+/* A program that is not linked with MPI and tests weak references to MPI functions, as libraries do to find out whether
+ * MPI is present. */
 #include <dlfcn.h>
 #include <stdio.h>
 

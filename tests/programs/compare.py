@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a run under the preload is one that a bare run could be.
+"""Decides whether a run with the preload library could be one without it.
 
-A bare run is repeated only where something differs. What all bare runs have in common is demanded of the other; what varies among them may
-vary in the same lines, which are known by their text with the numbers taken out.
+A run without the library is repeated only if something differs. Whatever all runs without the library have in common must be the same;
+lines that vary among them may vary. A line is identified by its text without the numbers.
 """
 import collections
 import re

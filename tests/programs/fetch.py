@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the programs come from: packages that are installed, packages that are only unpacked, package sources, and a virtual environment.
+"""Gets the programs: packages that are installed, packages that are only unpacked, package sources, and a virtual environment.
 
-A package that would bring another MPI library with it is unpacked under the build folder and not installed: its maintainer scripts would
-change what mpicc and mpiexec are for everyone on the machine.
+A package that depends on another MPI library is unpacked in the build folder and not installed: its maintainer scripts would change
+mpicc and mpiexec for all users of the machine.
 """
 import glob
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One MPI job: start it in a folder of its own, wait, end it if it takes too long, collect what it leaves.
+"""One MPI job: starts it in a folder of its own, waits, ends it at its time limit, and collects the files it wrote.
 
 Every rank's stdout and stderr go to files of their own, so the order of ranks in a terminal makes no difference between two runs.
 Every process of a job carries a variable with a unique value; processes that outlive the job are found by it in /proc and ended by pid.

@@ -4,8 +4,8 @@
 
     tests/programs/run.py --lib build/release/lib [--suites mpich,hdf5] [--modes default,two-node] [--only REGEX] [--jobs 2]
 
-A case is run bare once, then once in every mode. Where something differs, it is run bare twice more, to learn what varies by itself, and
-in that mode twice more; a difference counts if it is there in two of three runs. The exit status is 1 if there is one.
+A case runs once without the library, then once in every mode. If something differs, it runs twice more without the library, to find what
+varies by itself, and twice more in that mode; a difference counts if two of three runs have it. The exit status is 1 if there is one.
 """
 import argparse
 import collections

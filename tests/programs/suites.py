@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of suites. One entry: how the programs are had, and the commands that are run."""
+"""The table of suites. One entry: how to get the programs, and the commands to run."""
 import dataclasses
 import glob
 import os

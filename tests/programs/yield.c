@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Preloaded last in every mode, bare ones included: a rank that polls without finding anything yields its core. MPICH's
-// ch4:ucx polls without yielding, so four ranks on two cores wait a scheduler's time slice for every message.
+// Preloaded last in every mode, also without Bestride: a rank that polls without a result yields its core. MPICH's
+// ch4:ucx polls without yielding, so with four ranks on two cores every message would wait for a time slice.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <sched.h>

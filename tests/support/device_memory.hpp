@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Memory of a CUDA device for tests that are MPI programs: allocated, written and read through the driver as an
-// application does it, with the stand-in driver as with a real one.
+// CUDA device memory for tests that are MPI programs: allocated and copied through the driver as an application does
+// it, with the stand-in driver or a real one.
 #include <cstddef>
 #include <string_view>
 

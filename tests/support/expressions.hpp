@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Short names for making TypeExpressions in code, and the few questions the generators ask about one.
+// Short names for building TypeExpressions in code, and queries that the generators need.
 #include <cstdint>
 #include <string>
 #include <utility>

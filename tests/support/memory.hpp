@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Memory whose every byte is known, so that a byte written by mistake is seen: data, gaps, and a margin around both.
+// Memory in which every byte is known, so that any byte written by mistake is detected: data, gaps, and a margin
+// around both.
 #include <cstddef>
 #include <cstdint>
 #include <optional>

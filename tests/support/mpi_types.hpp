@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// From a TypeExpression to a real MPI datatype, by MPI's constructors.
+// Builds the MPI datatype of a TypeExpression with MPI's constructors.
 #include <mpi.h>
 
 #include "tests/support/expressions.hpp"

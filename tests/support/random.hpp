@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Seeded random numbers with the same sequence on every platform and at every rank (the distributions of <random> are
-// not).
+// Seeded random numbers with the same sequence on every platform and every rank. The distributions of <random> do not
+// guarantee that.
 #include <cstdint>
 #include <span>
 

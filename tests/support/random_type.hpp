@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Random valid types over all combiners, biased to what breaks datatype engines: zero counts and lengths, negative
-// strides and lower bounds, extents smaller than the data, pair types, unaligned displacements, deep nests.
+// Random valid types over all combiners, biased towards what breaks datatype engines: zero counts and lengths,
+// negative strides and lower bounds, extents smaller than the data, pair types, unaligned displacements, deep nesting.
 #include "tests/support/expressions.hpp"
 #include "tests/support/random.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The same type signature at other addresses: what the receiver of a message may describe its buffer with.
+// The same type signature at other addresses: a type that the receiver of a message may use.
 #include "tests/support/expressions.hpp"
 #include "tests/support/random.hpp"
 #include "tests/support/type_map.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The same type map by other constructors.
+// The same type map built by other constructors.
 #include <optional>
 
 #include "tests/support/expressions.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// From a type that fails a test to a small one that still fails it.
+// Reduces a type that fails a test to a small one that still fails it.
 #include <functional>
 
 #include "tests/support/expressions.hpp"

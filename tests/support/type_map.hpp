@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The type map of an expression, element by element, straight from the definitions in the standard: the oracle that
-// shares no code with the layouts (only the extents, which are compared with the MPI library's).
+// The type map of an expression, element by element, directly from the definitions of the standard: an oracle that
+// shares no code with the layouts except the extents, which are compared with the MPI library's.
 #include <cstdint>
 #include <optional>
 #include <utility>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// A message's data on one side: type, count, and a buffer of which every byte is known.
+// One side of a message: type, count, and a buffer in which every byte is known.
 //
-// Conventions of the conformance tests: the ranks form a ring; what rank r sends is made from seed r, so the receiver
-// knows every byte of it without being told.
+// Conventions of the conformance tests: the ranks form a ring, and the seed of the data is the sender's rank, so the
+// receiver knows every byte.
 #include <mpi.h>
 
 #include <memory>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The generators keep what they promise; without MPI.
+// Tests of the generators, without MPI.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -54,7 +54,7 @@ TEST(RandomType, LayoutHasTheBytesOfTheTypeMap) {
   }
 }
 
-TEST(RespellType, KeepsTheTypeMapAndTheBounds) {
+TEST(RespellType, KeepsTypeMapAndBounds) {
   std::uint64_t changed = 0;
   for (std::uint64_t seed = 0; seed < seeds; ++seed) {
     Random random(seed);
@@ -70,7 +70,7 @@ TEST(RespellType, KeepsTheTypeMapAndTheBounds) {
   EXPECT_GT(changed, seeds / 2);
 }
 
-TEST(RelocateType, KeepsTheSignatureAndNamesNoByteTwice) {
+TEST(RelocateType, KeepsTheSignatureWithoutOverlap) {
   for (std::uint64_t seed = 0; seed < seeds; ++seed) {
     Random random(seed);
     const auto map = type_map(random_type(random, {}));
@@ -85,7 +85,7 @@ TEST(RelocateType, KeepsTheSignatureAndNamesNoByteTwice) {
   }
 }
 
-TEST(Shrink, FindsTheSmallCore) {
+TEST(Shrink, FindsTheMinimalExample) {
   const TypeExpression type =
       type_from("struct([1,2,1],[0,64,512],[vector(9,3,5,double_int),contiguous(7,short_int),hvector(3,1,-100,int)])");
   const TypeExpression core =

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// write_profile FILE here|elsewhere [collectives | rails NAMES | GPU [options]]: a whole profile, of this machine or of
-// another, without measurements but one of the GPU; with "options" such that bulk copies of 1 KiB and more, and CUDA
-// graphs, are faster; with "collectives" of broadcasts on 2 x 2 ranks, of which the library's nonblocking form is three
-// times as fast as its blocking one; with "rails" such that local ranks take them.
+// write_profile FILE here|elsewhere [collectives | rails NAMES | GPU [options]]: writes a complete profile of this
+// machine or of another one. Only a GPU's values are measured. "options": bulk copies from 1 KiB on, and CUDA graphs,
+// are faster. "collectives": broadcasts on 2 x 2 ranks, with a nonblocking form that is three times as fast as the
+// blocking one. "rails": local ranks use these NICs.
 #include <cstdio>
 #include <string>
 

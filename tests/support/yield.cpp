@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// More ranks than cores: MPICH spins without giving the core away, so each blocking call would cost whole time slices
-// (8 ms a barrier of four ranks on two cores; 25 us with this). The program's own ucp_worker_progress precedes UCX's
-// and yields where nothing moved. As many ranks as cores, or fewer: nothing changes, unless TEST_YIELD is set.
+// With more ranks than cores, MPICH spins without yielding, so each blocking call would take whole time slices (8 ms
+// for a barrier of four ranks on two cores; 25 us with this file). The program's own ucp_worker_progress precedes
+// UCX's and yields if nothing moved. With at most as many ranks as cores nothing changes, unless TEST_YIELD is set.
 #include <dlfcn.h>
 #include <sched.h>
 #include <sys/syscall.h>

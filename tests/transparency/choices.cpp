@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ranks of a collective describe the same signature in different ways. All must take the same way through it. Four
+// The ranks of a collective describe the same signature in different ways. All of them must make the same choice. Four
 // ranks.
 #include <cstdio>
 #include <cstdlib>

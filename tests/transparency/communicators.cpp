@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A communicator works on after a failed MPI_Comm_free, and a new one whose handle value was used before. An even
-// number of ranks.
+// A communicator still works after a failed MPI_Comm_free, and so does a new one that has the handle value of an
+// earlier one. An even number of ranks.
 #include "tests/support/typed_data.hpp"
 #include "tests/transparency/watchdog.hpp"
 
@@ -53,7 +53,7 @@ void check_communicator(MPI_Comm comm) {
 
 }  // namespace
 
-MPI_CASE(refused_free_then_used_then_freed) {
+MPI_CASE(failed_free_then_used_then_freed) {
   const ReturnErrors returned(MPI_COMM_WORLD), returned_by_self(MPI_COMM_SELF);
   int callback = key();
   MPI_Comm comm;
@@ -71,7 +71,7 @@ MPI_CASE(refused_free_then_used_then_freed) {
   MPI_Comm_free_keyval(&callback);
 }
 
-MPI_CASE(refused_free_of_a_communicator_not_used_before) {
+MPI_CASE(failed_free_of_an_unused_communicator) {
   const ReturnErrors returned(MPI_COMM_WORLD), returned_by_self(MPI_COMM_SELF);
   int callback = key();
   MPI_Comm comm;
@@ -86,7 +86,7 @@ MPI_CASE(refused_free_of_a_communicator_not_used_before) {
   MPI_Comm_free_keyval(&callback);
 }
 
-MPI_CASE(refused_disconnect) {
+MPI_CASE(failed_disconnect) {
   const ReturnErrors returned(MPI_COMM_WORLD), returned_by_self(MPI_COMM_SELF);
   int callback = key();
   MPI_Comm comm;
@@ -101,7 +101,7 @@ MPI_CASE(refused_disconnect) {
   MPI_Comm_free_keyval(&callback);
 }
 
-MPI_CASE(refused_free_of_a_predefined_communicator) {
+MPI_CASE(failed_free_of_a_predefined_communicator) {
   const ReturnErrors returned(MPI_COMM_WORLD), returned_by_self(MPI_COMM_SELF);
   MPI_Comm world = MPI_COMM_WORLD, self = MPI_COMM_SELF;
   CHECK(MPI_Comm_free(&world) != MPI_SUCCESS);
@@ -156,7 +156,7 @@ MPI_CASE(invalid_handle_then_valid_with_its_value) {
   }
 }
 
-MPI_CASE(value_used_again_for_other_members) {
+MPI_CASE(handle_value_reused_for_other_members) {
   // The handle value of a duplicate of the world is used again for halves of it, then in another order of ranks.
   for (int round = 0; round < 6; ++round) {
     MPI_Comm comm;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// MPI_Type_free: refused, called from a delete callback, called while a message is pending, and a handle value used
-// again. Two ranks.
+// MPI_Type_free: one that fails, one called from a delete callback, one called while a message is pending; and handle
+// values that are used again. Two ranks.
 #include <cstdio>
 #include <string>
 
@@ -110,7 +110,7 @@ void check_pairs(MPI_Datatype type) {
 
 }  // namespace
 
-MPI_CASE(free_of_a_pair_type_is_refused) {
+MPI_CASE(free_of_a_pair_type_fails) {
   const ReturnAllErrors returned;
   check_pairs(MPI_DOUBLE_INT);
   MPI_Datatype copy = MPI_DOUBLE_INT;
@@ -118,7 +118,7 @@ MPI_CASE(free_of_a_pair_type_is_refused) {
   check_pairs(MPI_DOUBLE_INT);
 }
 
-MPI_CASE(free_of_a_pair_type_is_refused_on_one_rank) {
+MPI_CASE(free_of_a_pair_type_fails_on_one_rank) {
   const ReturnAllErrors returned;
   if (world_rank() == 1) {
     MPI_Datatype copy = MPI_DOUBLE_INT;
@@ -127,7 +127,7 @@ MPI_CASE(free_of_a_pair_type_is_refused_on_one_rank) {
   check_pairs(MPI_DOUBLE_INT);
 }
 
-MPI_CASE(free_of_a_basic_type_is_refused) {
+MPI_CASE(free_of_a_basic_type_fails) {
   const ReturnAllErrors returned;
   MPI_Datatype integer = MPI_INT, real = MPI_DOUBLE;
   CHECK(MPI_Type_free(&integer) != MPI_SUCCESS);
@@ -138,7 +138,7 @@ MPI_CASE(free_of_a_basic_type_is_refused) {
 }
 
 // MPICH 4.0.2 ignores that a delete callback errs: the type is freed. So it is not used on.
-MPI_CASE(delete_callback_errs) {
+MPI_CASE(delete_callback_returns_an_error) {
   const ReturnAllErrors returned;
   int callback = key(errs);
   for (int round = 0; round < 5; ++round) {
@@ -155,7 +155,7 @@ MPI_CASE(delete_callback_errs) {
   MPI_Type_free_keyval(&callback);
 }
 
-MPI_CASE(delete_callback_called_when_the_last_user_is_gone) {
+MPI_CASE(delete_callback_called_after_the_last_use) {
   // A type in use by another is deleted with that one.
   int callback = key(counts);
   MPI_Datatype type = make_record_type(), outer;
@@ -181,7 +181,7 @@ MPI_CASE(used_in_its_delete_callback) {
   MPI_Type_free_keyval(&callback);
 }
 
-MPI_CASE(handle_value_used_again_after_a_free) {
+MPI_CASE(handle_value_reused_after_a_free) {
   for (int round = 0; round < 20; ++round) {
     MPI_Datatype type = make_record_type();
     const MPI_Datatype value = type;
@@ -219,7 +219,7 @@ MPI_CASE(freed_while_a_message_is_pending) {
   }
 }
 
-MPI_CASE(freed_while_a_persistent_request_has_it) {
+MPI_CASE(freed_while_a_persistent_request_uses_it) {
   const int peer = 1 - world_rank(), count = 5000;
   MPI_Datatype type = make_record_type();
   const MPI_Datatype value = type;
@@ -265,7 +265,7 @@ View set_and_get_view(MPI_File file, MPI_Datatype unit, MPI_Datatype type) {
 
 }  // namespace
 
-MPI_CASE(type_of_a_file_view_received_with) {
+MPI_CASE(type_of_a_file_view_used_to_receive) {
   MPI_Datatype type = make_record_type();
   MPI_File file = open_own_file();
   View view = set_and_get_view(file, MPI_BYTE, type);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A wrong call of a collective calls the error handler once, of the right communicator, with the right error class.
-// MPICH 4.0.2 takes errors that belong to no communicator to MPI_COMM_WORLD's.
+// An invalid collective call calls the error handler once, with the right communicator and error class. MPICH 4.0.2
+// raises errors that belong to no communicator on MPI_COMM_WORLD.
 #include <cstdint>
 #include <vector>
 
@@ -122,7 +122,7 @@ MPI_CASE(reductions_and_rooted) {
   BY_OWN(MPI_ERR_COUNT, MPI_Alltoall(h.x, -1, MPI_INT, h.y, 1, MPI_INT, h.own));
 }
 
-MPI_CASE(handles_that_cant_be_freed) {
+MPI_CASE(handles_that_can_not_be_freed) {
   Handlers h;
   MPI_Comm no_comm = MPI_COMM_NULL;
   MPI_Datatype no_type = MPI_DATATYPE_NULL, integer = MPI_INT;

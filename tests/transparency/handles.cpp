@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A datatype means the same whatever its handle has gone through: inspected, duplicated, committed again, freed without
+// A datatype keeps its meaning whatever is done with its handle: inspected, duplicated, committed again, freed without
 // success. Two ranks.
 #include <string>
 
@@ -72,7 +72,7 @@ MPI_CASE(contents_handle_freed_several_times) {
   MPI_Type_free(&type);
 }
 
-MPI_CASE(contents_handle_used_after_the_users_is_freed) {
+MPI_CASE(contents_handle_used_after_the_application_freed_the_type) {
   MPI_Datatype type = make_record_type(), outer = contiguous(3, type), inner = inner_of(outer);
   MPI_Type_free(&type);
   MPI_Type_commit(&inner);
@@ -82,7 +82,7 @@ MPI_CASE(contents_handle_used_after_the_users_is_freed) {
   MPI_Type_free(&inner);
 }
 
-MPI_CASE(contents_handle_freed_after_the_users) {
+MPI_CASE(contents_handle_freed_after_the_applications) {
   MPI_Datatype type = make_record_type(), outer = contiguous(1, type), inner = inner_of(outer);
   MPI_Type_free(&type);
   MPI_Type_free(&inner);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signals and cancellation. A signal handler of the application runs in the middle of everything, MPI_Init included:
-// calls of the system return early. A thread that is cancelled ends at a cancellation point of its own, not within an
-// MPI call. Four ranks.
+// Signals and cancellation. A signal handler of the application interrupts every call, including MPI_Init, so that
+// system calls return early. A cancelled thread ends at a cancellation point of its own, not in an MPI call. Four
+// ranks.
 #include <pthread.h>
 #include <signal.h>
 #include <sys/time.h>

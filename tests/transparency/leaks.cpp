@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// transparency_leaks MODE ROUNDS: objects made, used once and freed. Prints how much larger the heap is per round
-// at the end than after a tenth of the rounds. leaks.py compares that with the same program without the preload.
-// Two ranks.
+// transparency_leaks MODE ROUNDS: creates, uses once and frees objects. Prints the growth of the heap per round since
+// the first tenth of the rounds; leaks.py compares it with the same program without the preload library. Two ranks.
 #include <malloc.h>
 #include <mpi.h>
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""leaks.py LIBRARY command...: per round of the command the heap grows with LIBRARY preloaded as it does without.
+"""leaks.py LIBRARY command...: checks that the heap grows no more per round of the command with LIBRARY preloaded than without.
 
 The command prints "grown X bytes a round". MPICH 4.0.2 itself keeps 64 bytes of each datatype in about half of all runs and nothing in the others
-(measured, without the preload); so the least of several runs counts. What is allowed beyond that is less than the smallest block that malloc
-gives, once in two rounds.
+(measured, without the preload); so the least of several runs counts. The tolerance is less than the smallest block of malloc once in two
+rounds.
 """
 import os
 import re

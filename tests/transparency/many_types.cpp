@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs with many datatypes. MPICH 4.0.2 alone moves too few bytes of contiguous types from 512 types alive on. A
-// program with up to 384 must not notice that the library beneath it has types, too (interpose/objects/
-// respelled_types.hpp). Two ranks.
+// Programs with many datatypes. With 512 types alive, MPICH 4.0.2 moves too few bytes of contiguous types. A program
+// with up to 384 types must not be affected by the types that the library creates itself
+// (interpose/objects/respelled_types.hpp). Two ranks.
 #include <numeric>
 #include <string>
 #include <vector>

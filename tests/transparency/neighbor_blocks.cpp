@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Neighbour collectives of strided types in which one direction is packed and the other, whose blocks together are
-// longer than BESTRIDE_PACK_LIMIT, is not. Two ranks: 1 sends three blocks to 0 and receives one.
+// Neighbour collectives of strided types in which one direction is packed and the other is not, because its blocks
+// together exceed BESTRIDE_PACK_LIMIT. Two ranks: rank 1 sends three blocks to rank 0 and receives one.
 #include <array>
 #include <functional>
 #include <vector>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// One signature, described by each rank in its own way: blocks of ints as an operand of a collective.
+// One signature that each rank describes in its own way: blocks of ints as an operand of a collective.
 #include <mpi.h>
 
 #include <vector>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// transparency_partial [forks]: a job of whose ranks not all have the same settings. Messages, collectives, a second
-// communicator, MPI_Finalize. forks: before MPI_Init a helper process is made that asks MPI_Initialized and stays until
-// its parent ends.
+// transparency_partial [forks]: a job whose ranks have different settings. Messages, collectives, a second
+// communicator, MPI_Finalize. forks: a helper process is forked before MPI_Init; it calls MPI_Initialized and lives
+// until its parent ends.
 #include <mpi.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// While a nonblocking collective is pending, every call that may wait for another rank carries it on: messages and
-// collectives. pending_objects.cpp has the calls that make and free objects. Four ranks.
+// While a nonblocking collective is pending, every call that may wait for another rank advances it: messages and
+// collectives. pending_objects.cpp has the calls that create and free objects. Four ranks.
 #include <unistd.h>
 
 #include "tests/support/typed_data.hpp"
@@ -121,7 +121,7 @@ MPI_CASE(probe) {
   });
 }
 
-MPI_CASE(nothing_from_nobody) {
+MPI_CASE(receive_and_probe_from_proc_null) {
   while_pending(MPI_COMM_WORLD, [] {
     int in = 5, none = 0;
     const auto check = [&](const MPI_Status& status) {

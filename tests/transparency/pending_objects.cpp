@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// While a nonblocking collective is pending: the calls that make and free communicators, windows and files carry it on.
-// Four ranks.
+// While a nonblocking collective is pending, the calls that create and free communicators, windows and files advance
+// it. Four ranks.
 #include "tests/transparency/under_way.hpp"
 
 using namespace bestride::test;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which MPI functions a program finds at run time, by dlsym, does not depend on the preload. Prints them.
- * (Weak references are bound before the preload can take a symbol back: interpose/README.md.) */
+/* Prints the MPI functions that dlsym finds, which must not depend on the preload library. Weak references are bound
+ * before the preload library can hide a symbol (interpose/README.md). */
 #include <dlfcn.h>
 #include <mpi.h>
 #include <stdio.h>

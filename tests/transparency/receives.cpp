@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every call that receives, by both names and in both count types, gets what any call has sent. Two ranks: 0 sends, 1
-// receives.
+// Every receiving call, under both names and with both count types, receives what any sending call sent. Two ranks: 0
+// sends, 1 receives.
 //
-// A rank may tell its peers that it receives packed data; then every receiving call must be able to.
+// A rank may announce that it receives packed messages; then every receiving call must be able to.
 #include "tests/support/memory.hpp"
 #include "tests/transparency/records.hpp"
 #include "tests/transparency/watchdog.hpp"

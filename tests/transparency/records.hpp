@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Messages of structs with gaps, and the check that a datatype still describes them.
+// Messages of structs with gaps, and a check that a datatype still describes them.
 #include <mpi.h>
 
 #include <vector>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One handle in several threads at once: a repeated MPI_Type_commit does nothing, and the first use of a communicator
-// happens once. MPI_THREAD_MULTIPLE.
+// Several threads use one handle at the same time: a repeated MPI_Type_commit has no effect, and the first use of a
+// communicator is handled once. MPI_THREAD_MULTIPLE.
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -87,7 +87,7 @@ MPI_CASE(contents_freed_while_a_thread_sends) {
   MPI_Type_free(&type);
 }
 
-MPI_CASE(eight_threads_make_use_and_free_types) {
+MPI_CASE(eight_threads_create_use_and_free_types) {
   // Every thread commits, inspects, duplicates, sends with and frees its own types, the type that all share, and the
   // one that its neighbour made last.
   constexpr int threads_count = 8, rounds = 60, records_count = 300;

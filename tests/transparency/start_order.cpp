@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Persistent collectives are paired by the order in which they are initialised, whatever the order of their starts
+// Persistent collectives match in the order of their initialisation, whatever the order in which they are started
 // (MPI-4, 6.13).
 #include <string>
 #include <vector>
@@ -166,7 +166,7 @@ MPI_CASE(mixed_with_nonblocking_collectives) {
   MPI_Request_free(&second);
 }
 
-MPI_CASE(some_freed_and_made_again) {
+MPI_CASE(some_freed_and_initialised_again) {
   const int size = world_size();
   std::vector<int> out[2], in[2];
   MPI_Request requests[2];

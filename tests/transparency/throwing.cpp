@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// transparency_throwing CASE: an error handler leaves by an exception or by longjmp, as MPI::ERRORS_THROW_EXCEPTIONS
-// did, through the call that failed. The caller goes on. Each case is a process of its own: MPICH 4.0.2 promises
-// nothing after that, so only what works bare is used afterwards, and the process ends without MPI_Finalize. It runs
-// without the launcher, which would kill a process that closes its connection without MPI_Finalize before it has ended.
+// transparency_throwing CASE: an error handler leaves the failed call by an exception, as MPI::ERRORS_THROW_EXCEPTIONS
+// did, or by longjmp, and the caller continues. Each case is a process of its own: MPICH 4.0.2 guarantees nothing
+// afterwards, so only calls that work without the preload library follow, and the process ends without MPI_Finalize.
+// It runs without the launcher, which would kill a process that closes its connection without MPI_Finalize before it
+// has ended.
 #include <unistd.h>
 
 #include <csetjmp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Ends a process that hangs, with a line that says in what. ctest's own limit says neither rank nor step.
+// Ends a process that hangs, with a line that names the call. The time limit of ctest tells neither rank nor step.
 #include <signal.h>
 #include <unistd.h>
 

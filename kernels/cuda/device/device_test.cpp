@@ -50,7 +50,7 @@ TEST_F(Devices, BuffersAreReused) {
   EXPECT_EQ(again->address(), address);
 }
 
-TEST_F(Devices, BuffersHaveACap) {
+TEST_F(Devices, BuffersAreLimited) {
   const auto pool = std::make_shared<Pool>(Pool::Kind::scratch, 1 << 20, 4 << 20);
   const DevicePtr one = device();
   std::vector<Buffer> held;
@@ -73,7 +73,7 @@ TEST_F(Devices, BuffersHaveACap) {
   EXPECT_EQ(pool->idle(), 0);
 }
 
-TEST_F(Devices, PlansAreKeptAndForgotten) {
+TEST_F(Devices, PlansAreCachedAndDropped) {
   const DevicePtr one = device();
   const LayoutPtr layout = list_layout(11);
   const DeviceLayoutPtr device_layout = *one->device_layout(layout);
@@ -89,7 +89,7 @@ TEST_F(Devices, PlansAreKeptAndForgotten) {
   EXPECT_EQ(device_layout, *one->device_layout(layout)) << "a device layout that is in use is found";
 }
 
-TEST_F(Devices, AContextDestroyedUnderATransfer) {
+TEST_F(Devices, ContextDestroyedDuringATransfer) {
   const LayoutPtr layout = intern(*make_repeat(*make_block(0, 16), 20000, 48));
   for (const TransferMethod method :
        {TransferMethod::oneshot, TransferMethod::staged, TransferMethod::pipelined, TransferMethod::device}) {
@@ -113,7 +113,7 @@ TEST_F(Devices, AContextDestroyedUnderATransfer) {
   EXPECT_TRUE(device()->alive());
 }
 
-TEST_F(Devices, TheDriverShutDownUnderATransfer) {
+TEST_F(Devices, DriverShutDownDuringATransfer) {
   if (!stand_in()) GTEST_SKIP() << "needs the stand-in";
   const ContextHandle context = app().make_context(0);
   {
@@ -131,7 +131,7 @@ TEST_F(Devices, TheDriverShutDownUnderATransfer) {
   app().call("cuCtxSetCurrent", context_);
 }
 
-TEST_F(Devices, NothingIsLeftBehind) {
+TEST_F(Devices, LeavesNothingBehind) {
   if (!stand_in()) GTEST_SKIP() << "needs the stand-in";
   Device::release_all();
   const int before = app().live();
@@ -151,7 +151,7 @@ TEST_F(Devices, NothingIsLeftBehind) {
   EXPECT_EQ(app().live(), before);
 }
 
-TEST_F(Devices, AKernelFaultSpoilsOnlyItsContext) {
+TEST_F(Devices, KernelFaultAffectsOnlyItsContext) {
   if (!stand_in()) GTEST_SKIP() << "a spoilt context on hardware needs a new process";
   app().make_context(0);
   {

@@ -62,21 +62,21 @@ void expect_type_map(const LayoutPtr& layout) {
   for (const Piece& piece : pieces->pieces) EXPECT_LE(piece.loops.size(), static_cast<std::size_t>(max_loops));
 }
 
-TEST(Pieces, AreTheTypeMap) {
+TEST(Pieces, MatchTheTypeMap) {
   for (std::uint64_t seed = 1; seed <= 8; ++seed) {
     Trees draw(seed);
     for (int i = 0; i < 40; ++i) expect_type_map(draw.draw(1500));
   }
 }
 
-TEST(Pieces, DeeperThanTheKernelsGo) {
+TEST(Pieces, NestedDeeperThanTheKernelsSupport) {
   Placed nest = *make_block(0, 3);
   std::int64_t stride = 7;
   for (int depth = 0; depth < max_loops + 3; ++depth, stride = stride * 3 + 1) nest = *make_repeat(nest, 2, stride);
   expect_type_map(intern(nest));
 }
 
-TEST(Pieces, LongOnesAreCut) {
+TEST(Pieces, LongPiecesAreSplit) {
   const std::int64_t gib = std::int64_t{1} << 30;
   const auto check = [&](const Built& built, std::size_t at_least) {
     const LayoutPtr layout = intern(*built);

@@ -24,7 +24,7 @@ TEST(Off, NoDriverIsUsedThoughTheApplicationHasOne) {
 }
 
 /// BESTRIDE_CUDA_DRIVER does not name a library.
-TEST(NamedDriver, ThatCannotBeLoadedIsSaidOnce) {
+TEST(NamedDriver, FailureToLoadIsReportedOnce) {
   ::testing::internal::CaptureStderr();
   EXPECT_EQ(Driver::get(), nullptr);
   EXPECT_EQ(Driver::get(), nullptr);
@@ -35,12 +35,12 @@ TEST(NamedDriver, ThatCannotBeLoadedIsSaidOnce) {
 }
 
 /// BESTRIDE_CUDA_DRIVER names the stand-in driver, which the application does not load.
-TEST(NamedDriver, IsLoadedAtTheFirstQuestion) { EXPECT_NE(Driver::get(), nullptr); }
+TEST(NamedDriver, IsLoadedAtTheFirstQuery) { EXPECT_NE(Driver::get(), nullptr); }
 
 /// BESTRIDE_GPU_ORDER=default_stream: work that the application enqueued in its default stream is done before a byte is
 /// packed.
 class DefaultStream : public OnDevice {};
-TEST_F(DefaultStream, IsWaitedFor) {
+TEST_F(DefaultStream, IsSynchronised) {
   const DevicePtr one = device();
   const LayoutPtr layout = intern(*make_repeat(*make_block(0, 16), 500, 48));
   const TestMemory user(MemoryKind::device, span_of(*layout));

@@ -28,7 +28,7 @@ TEST(Driver, IsNotLoadedUntilTheApplicationLoadsIt) {
   }
 }
 
-TEST(Driver, TooOldOrIncompleteIsRefusedWithTheReason) {
+TEST(Driver, TooOldOrIncompleteIsRejectedWithAReason) {
   Application& app = Application::get();
   const auto pretend = app.entry<void (*)(int, const char*)>("fake_cuda_pretend");
   if (!pretend) GTEST_SKIP() << "needs the stand-in";

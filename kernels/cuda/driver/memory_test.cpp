@@ -75,7 +75,7 @@ TEST_F(Memories, AKnownAllocationCostsOneQuery) {
   }
 }
 
-TEST_F(Memories, AnAddressGivenOutAgainIsAnotherBuffer) {
+TEST_F(Memories, ReusedAddressIsAnotherBuffer) {
   Address first = 0, second = 0;
   Memory before, after;
   {
@@ -97,7 +97,7 @@ TEST_F(Memories, AnAddressGivenOutAgainIsAnotherBuffer) {
   }
 }
 
-TEST_F(Memories, AnAddressGivenOutAgainOnAnotherDevice) {
+TEST_F(Memories, ReusedAddressOnAnotherDevice) {
   if (app().devices() < 2) GTEST_SKIP() << "one device";
   Address first = 0;
   {
@@ -134,7 +134,7 @@ TEST_F(Memories, RegisteredHostMemoryIsPinned) {
   EXPECT_EQ(where(memory.data() + 1000).kind, MemoryKind::host);
 }
 
-TEST_F(Memories, OfAContextThatIsGone) {
+TEST_F(Memories, OfADestroyedContext) {
   const ContextHandle context = app().make_context(0);
   TestMemory memory(MemoryKind::device, 4096);
   const Memory before = where(memory.data());
@@ -178,7 +178,7 @@ TEST_F(Memories, OfLayouts) {
   EXPECT_EQ(where(*intern(*make_blocks(offsets, std::vector<std::int64_t>{8, 8, 8})), nullptr).kind, MemoryKind::mixed);
 }
 
-TEST_F(Memories, ManagedIsMovedWhereItLies) {
+TEST_F(Memories, ManagedMemoryIsMovedInPlace) {
   const TestMemory managed(MemoryKind::managed, 4096), device(MemoryKind::device, 512), pinned(MemoryKind::pinned, 512);
   const LayoutPtr layout = intern(*make_repeat(*make_block(0, 8), 10, 16));
   const auto moved = [&](const TestMemory& memory) {

@@ -285,7 +285,7 @@ TEST_F(Batches, NothingToMove) {
   EXPECT_TRUE(Batch::make(device_, {}));
 }
 
-TEST_F(Batches, OverlapsTooLongToOrderAreRefused) {
+TEST_F(Batches, RejectsOverlapsTooLongToOrder) {
   const LayoutPtr layout = intern(*make_repeat(*make_block(0, 2), ordered_block_limit + 1, 1));
   const DeviceLayoutPtr device_layout = *device_->device_layout(layout);
   BatchItem item{device_layout, 0, 0, Direction::unpack, 0, -1};

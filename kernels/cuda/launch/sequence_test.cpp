@@ -82,7 +82,7 @@ TEST_F(Sequences, CallByCallAndAsAGraph) {
   }
 }
 
-TEST_F(Sequences, WhatIsNoGraphStaysAsItWas) {
+TEST_F(Sequences, WithoutAGraphCallsAreRepeated) {
   if (!stand_in()) GTEST_SKIP() << "needs the stand-in";
   for (const char* failing : {"cuStreamCreate:1:2", "cuStreamBeginCapture_v2:1:900", "cuLaunchKernel:1:1",
                               "cuStreamEndCapture:1:901", "cuGraphInstantiateWithFlags:1:2"}) {
@@ -98,7 +98,7 @@ TEST_F(Sequences, WhatIsNoGraphStaysAsItWas) {
   }
 }
 
-TEST_F(Sequences, AGraphThatCannotBeLaunchedIsLeft) {
+TEST_F(Sequences, FallsBackIfAGraphCantBeLaunched) {
   if (!stand_in()) GTEST_SKIP() << "needs the stand-in";
   const auto sequence = make();
   ASSERT_TRUE(sequence->keep_as_graph());
@@ -108,14 +108,14 @@ TEST_F(Sequences, AGraphThatCannotBeLaunchedIsLeft) {
   EXPECT_EQ(app().calls("cuGraphLaunch"), 1);
 }
 
-TEST_F(Sequences, LeaveNothing) {
+TEST_F(Sequences, LeaveNothingBehind) {
   if (!stand_in()) GTEST_SKIP() << "needs the stand-in";
   const int live = app().live();
   ASSERT_TRUE(make()->keep_as_graph());
   EXPECT_EQ(app().live(), live);
 }
 
-TEST_F(Sequences, OfNothing) {
+TEST_F(Sequences, Empty) {
   const auto sequence = Sequence::make(device_, {}, {});
   ASSERT_TRUE(sequence);
   EXPECT_TRUE((*sequence)->keep_as_graph());

@@ -12,7 +12,7 @@ LayoutPtr vector(std::int64_t count, std::int64_t block, std::int64_t stride) {
   return intern(*make_repeat(*make_block(0, block), count, stride));
 }
 
-TEST(Sketch, SaysTheKernelItsWordAndWhetherItIsABox) {
+TEST(Sketch, NamesKernelWordAndBox) {
   const KernelOptions automatic{};
   const auto said = [&](const LayoutPtr& layout) {
     const Result<Sketch> it = sketch(layout, Direction::pack, automatic);
@@ -27,7 +27,7 @@ TEST(Sketch, SaysTheKernelItsWordAndWhetherItIsABox) {
   EXPECT_EQ(said(intern(Placed{})), "");
 }
 
-TEST(Sketch, AForcedKernelIsSaid) {
+TEST(Sketch, NamesAForcedKernel) {
   const Result<Sketch> it = sketch(vector(1000, 8, 16), Direction::unpack, {.kernel = GpuKernel::bytes});
   ASSERT_TRUE(it);
   EXPECT_EQ(it->kernels, "words 1");

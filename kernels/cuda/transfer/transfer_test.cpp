@@ -94,7 +94,7 @@ class Transfers : public OnDevice {
   DevicePtr device_;
 };
 
-TEST_F(Transfers, EveryWayEqualsTheReference) {
+TEST_F(Transfers, EveryMethodEqualsTheReference) {
   Trees draw(21);
   for (int i = 0; i < 60; ++i) {
     const LayoutPtr layout = draw.draw(i % 6 == 0 ? 20000 : 2500);
@@ -105,7 +105,7 @@ TEST_F(Transfers, EveryWayEqualsTheReference) {
   }
 }
 
-TEST_F(Transfers, RectanglesAndBoxesByTheCopyEngine) {
+TEST_F(Transfers, RectanglesAndBoxesUseTheCopyEngine) {
   Trees draw(22);
   const Built row = make_block(16, 24), rows = make_repeat(*row, 10, 40), box = make_repeat(*rows, 5, 40 * 13);
   for (const Built& built : {row, rows, box}) {
@@ -176,7 +176,7 @@ TEST_F(Transfers, ChunksThatOverlapKeepTheirOrder) {
   }
 }
 
-TEST_F(Transfers, DroppedWhileRunning) {
+TEST_F(Transfers, DestroyedWhileRunning) {
   const LayoutPtr layout = intern(*make_repeat(*make_block(0, 16), 20000, 48));
   const Bytes content_before = noise(span_of(*layout), 5);
   const TestMemory user(MemoryKind::device, content_before.size());

@@ -65,7 +65,7 @@ struct BusyMachine {
 };
 
 /// At 64 KiB, 2 x 2 ranks on two cores, MPICH's blocking forms took 8 to 80 ms where the other variants took 0.3 ms.
-TEST(VariantTimes, AFormThatWaversDoesNotMakeTheOthersWaver) {
+TEST(VariantTimes, NoiseOfOneFormDoesNotAffectOthers) {
   int wrong = 0;
   for (unsigned seed = 1; seed <= 400; ++seed) {
     BusyMachine machine(seed);
@@ -83,7 +83,7 @@ TEST(VariantTimes, AFormThatWaversDoesNotMakeTheOthersWaver) {
   EXPECT_EQ(wrong, 0);
 }
 
-TEST(VariantTimes, WhatSlowsBothDownDoesNotCount) {
+TEST(VariantTimes, CommonSlowdownCancels) {
   int beyond = 0;
   for (unsigned seed = 1; seed <= 400; ++seed) {
     const VariantTimes both = BusyMachine(seed).measure(0.87, 1, 5, 0.04);
@@ -96,7 +96,7 @@ TEST(VariantTimes, WhatSlowsBothDownDoesNotCount) {
 
 /// 4 x 2 ranks, 4 MiB, 50 Mbit/s: when measured on a busy machine, an allgather that is 1.15 times faster was left to
 /// MPI.
-TEST(VariantTimes, OnABusyMachineTheChoiceIsStillTheFasterOne) {
+TEST(VariantTimes, ChoiceHoldsOnABusyMachine) {
   CollectiveSetting place;
   place.nodes = 4, place.ranks = 8, place.max_ranks_per_node = 2;
   const CollectiveShape shape = place.shape(Collective::allgather, true, 5);
@@ -140,7 +140,7 @@ class CollectiveStateFile : public testing::Test {
   CollectiveSetting place_;
 };
 
-TEST_F(CollectiveStateFile, ComesBackAndIsAppendedTo) {
+TEST_F(CollectiveStateFile, RoundTripAndAppend) {
   write(true, 1);
   CollectivesState state = read_collectives_state(path_, configuration_, &place_);
   EXPECT_EQ(state.done, (std::set<std::string>{"latency", "reduce_scatter.nonblocking.3"}));
@@ -179,7 +179,7 @@ TEST_F(CollectiveStateFile, ABlockingPointHasThreeVariants) {
   EXPECT_NEAR(state.values.settings[0].tested_noise[what][4], 0.02, 1e-6);
 }
 
-TEST_F(CollectiveStateFile, OfAnotherPlaceOrConfigurationIsEmpty) {
+TEST_F(CollectiveStateFile, OtherPlacementOrConfigurationIsIgnored) {
   write(true, 1);
   EXPECT_TRUE(read_collectives_state(path_, "another").done.empty());
   CollectiveSetting elsewhere = place_;
@@ -190,7 +190,7 @@ TEST_F(CollectiveStateFile, OfAnotherPlaceOrConfigurationIsEmpty) {
   EXPECT_EQ(read_collectives_state(path_, configuration_).values.link.piece_bytes, 0) << "no such piece";
 }
 
-TEST_F(CollectiveStateFile, ALineCutOffIsMeasuredAgain) {
+TEST_F(CollectiveStateFile, TruncatedLineIsMeasuredAgain) {
   write(true, 1);
   std::ofstream(path_, std::ios::app) << "point allgather.blocking.2 1e6 5";
   EXPECT_EQ(read_collectives_state(path_, configuration_).done.size(), 2u);
@@ -199,7 +199,7 @@ TEST_F(CollectiveStateFile, ALineCutOffIsMeasuredAgain) {
   EXPECT_EQ(state.done.count("reduce_scatter.nonblocking.3"), 1u) << "what follows it counts";
 }
 
-TEST_F(CollectiveStateFile, LinksAloneAreNoSetting) {
+TEST_F(CollectiveStateFile, LinksAloneAreNotASetting) {
   {
     auto writer = StateWriter::open(path_, collectives_subject(configuration_, place_), true);
     ASSERT_TRUE(writer);

@@ -40,7 +40,7 @@ TEST(RailsGain, NeedsBothKinds) {
   EXPECT_FALSE(rails_are_faster(samples({}, {"5 5"})));
 }
 
-TEST(RailsGain, TakesNothingElse) {
+TEST(RailsGain, IgnoresOtherRecords) {
   RailSamples two = samples({"2 2"}, {"1 1"});
   for (const char* bad : {"", " ", "1", "1 2 3", "1 x", "1 2x", "1 0", "1 -1", "1 nan", "1 inf"}) {
     EXPECT_FALSE(two.add(true, bad)) << bad;

@@ -53,7 +53,7 @@ TEST_F(PointRunTest, MeasuresWhatIsMissingInOrder) {
   EXPECT_EQ(file.points[1].id, "2");
 }
 
-TEST_F(PointRunTest, ADisturbedPointIsMeasuredAgainAtTheEnd) {
+TEST_F(PointRunTest, DisturbedPointIsMeasuredAgainAtTheEnd) {
   points_.disturbed_ = {{0, 1}, {2, 99}};
   EXPECT_NE(run({}, 60).find("end 3 1 "), std::string::npos);
   EXPECT_EQ(order_, (std::vector<std::size_t>{0, 1, 2, 3, 0, 2, 2}));
@@ -65,7 +65,7 @@ TEST_F(PointRunTest, AfterTheTimeLimitOnlyRequiredPointsAreMeasured) {
   EXPECT_EQ(order_, std::vector<std::size_t>{2});
 }
 
-TEST_F(PointRunTest, AnErrorEndsTheSet) {
+TEST_F(PointRunTest, ErrorEndsTheSet) {
   points_.failing_ = 1;
   EXPECT_NE(run({}, 60).find("end 1 3 "), std::string::npos);
   EXPECT_EQ(order_, (std::vector<std::size_t>{0, 1}));

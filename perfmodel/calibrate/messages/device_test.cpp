@@ -36,7 +36,7 @@ PointRun start_run(const PointSet& points, std::set<std::string> done, const std
   return PointRun({&points}, std::move(done), std::move(*state), budget_s);
 }
 
-TEST_F(Gpu, IsMeasuredKeptAndGoneOnWith) {
+TEST_F(Gpu, IsMeasuredStoredAndResumed) {
   auto session = GpuSession::open();
   ASSERT_TRUE(session) << session.error().text;
   EXPECT_EQ(session->stand_in(), std::getenv("BESTRIDE_CUDA_DRIVER") != nullptr);
@@ -64,7 +64,7 @@ TEST_F(Gpu, IsMeasuredKeptAndGoneOnWith) {
   EXPECT_EQ(again.measured(), 0);
 }
 
-TEST_F(Gpu, AfterTheSessionNothingIsLeft) {
+TEST_F(Gpu, LeavesNothingBehind) {
   { ASSERT_TRUE(GpuSession::open()); }
   auto session = GpuSession::open();
   ASSERT_TRUE(session);
@@ -72,7 +72,7 @@ TEST_F(Gpu, AfterTheSessionNothingIsLeft) {
   EXPECT_TRUE(measurer.measure(short_plan().back()));
 }
 
-TEST_F(Gpu, IsToldFromAnother) {
+TEST_F(Gpu, IsDistinguishedFromAnother) {
   auto session = GpuSession::open();
   ASSERT_TRUE(session);
   const cuda::Driver& driver = session->device()->driver();
@@ -86,7 +86,7 @@ TEST_F(Gpu, IsToldFromAnother) {
             std::string::npos);
 }
 
-TEST_F(Gpu, IsLookedAt) {
+TEST_F(Gpu, IsDescribed) {
   const GpuSummary summary = look_at_gpus();
   EXPECT_EQ(summary.problem, "");
   ASSERT_FALSE(summary.devices.empty());

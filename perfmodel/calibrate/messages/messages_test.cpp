@@ -139,7 +139,7 @@ class State : public testing::Test {
   Point second_{CallClass::pack, Shape::Class::list, Spread::wide, 4, 2, 0};
 };
 
-TEST_F(State, GoesOnWhereItEnded) {
+TEST_F(State, ResumesWhereItEnded) {
   measure(first_, 1e-6);
   measure(second_, 2e-6);
   const MessagesState state = read_messages_state(path_, "here");
@@ -148,7 +148,7 @@ TEST_F(State, GoesOnWhereItEnded) {
   EXPECT_NEAR(broken(second_), 2e-6, 1e-11);
 }
 
-TEST_F(State, APointWithoutItsEndIsVoid) {
+TEST_F(State, PointWithoutItsEndIsIgnored) {
   measure(first_, 1e-6);
   measure(second_, 2e-6);
   std::filesystem::resize_file(path_, std::filesystem::file_size(path_) - 1);
@@ -156,7 +156,7 @@ TEST_F(State, APointWithoutItsEndIsVoid) {
   EXPECT_TRUE(std::isnan(broken(second_)));
 }
 
-TEST_F(State, CutAnywhereItReadsWhatIsWholeAndCanBeContinued) {
+TEST_F(State, TruncatedFileIsReadAndContinued) {
   measure(first_, 1e-6);
   measure(second_, 2e-6);
   std::ostringstream text;
@@ -172,7 +172,7 @@ TEST_F(State, CutAnywhereItReadsWhatIsWholeAndCanBeContinued) {
   }
 }
 
-TEST_F(State, AnotherGpuVoidsWhatWasMeasuredOfTheFirst) {
+TEST_F(State, AnotherGpuInvalidatesMeasurements) {
   const std::vector<DevicePoint> plan = make_device_plan(true);
   measure(first_, 1e-6);
   const auto gpu = [&](const std::string& name, const DevicePoint& point) {
@@ -194,13 +194,13 @@ TEST_F(State, AnotherGpuVoidsWhatWasMeasuredOfTheFirst) {
   EXPECT_TRUE(std::isnan(state.device.seconds(plan[0].floor)));
 }
 
-TEST_F(State, APointWithADamagedRecordIsMeasuredAgain) {
+TEST_F(State, PointWithADamagedRecordIsMeasuredAgain) {
   std::ofstream(path_) << "bestride-measure 2 messages here\ngrid send/node vector broken\ndone " << first_.id()
                        << "\n";
   EXPECT_TRUE(read_messages_state(path_, "here").done.empty());
 }
 
-TEST_F(State, OfAnotherConfigurationIsEmpty) {
+TEST_F(State, OtherConfigurationIsIgnored) {
   measure(first_, 1e-6);
   EXPECT_TRUE(read_messages_state(path_, "elsewhere").done.empty());
   EXPECT_TRUE(read_messages_state("/nonexistent/file", "here").done.empty());
