@@ -68,14 +68,6 @@ bool on_several_nodes(const Job& job, MPI_Comm comm, int size) noexcept {
 enum class Agreement { reached, none, failed };
 constexpr long max_persistent = 64;  ///< at a time
 
-/// Shared memory of one persistent collective on a node: a piece is never longer than all data.
-std::int64_t persistent_window(const Job& all, const Topology& topology, std::int64_t bytes) noexcept {
-  const std::int64_t most = all.settings.window_limit / 8,
-                     slots = 2 * ChannelShape::slots * topology.max_ranks_per_node();
-  if (bytes >= most / topology.ranks()) return most;
-  return std::min(most, slots * ((bytes * topology.ranks() + 4095) / 4096 * 4096));
-}
-
 /// `persistent_bytes`: the queue is that of one persistent collective, whose size is this (as in CollectiveShape).
 std::shared_ptr<CollectiveQueue> agree_on_queue(const Job& all, MPI_Comm comm, CommEntry& entry,
                                                 std::optional<std::int64_t> persistent_bytes,
@@ -98,10 +90,12 @@ std::shared_ptr<CollectiveQueue> agree_on_queue(const Job& all, MPI_Comm comm, C
     if (!topology || !collectives.remembered ||
         (persistent_bytes && collectives.persistent_collectives.use_count() > max_persistent))
       throw std::bad_alloc();
-    const std::int64_t window_limit =
-        persistent_bytes ? persistent_window(all, *topology, *persistent_bytes) : all.settings.window_limit;
+    const std::int64_t window_limit = all.settings.window_limit / (persistent_bytes ? 8 : 1);
+    const std::int64_t most_bytes =
+        std::min(persistent_bytes.value_or(CollectiveQueue::max_slot_bytes), CollectiveQueue::max_slot_bytes) *
+        topology->ranks();
     queue = std::make_shared<CollectiveQueue>(std::move(*topology), entry.rank(), all.private_comm,
-                                              std::move(world_ranks), window_limit);
+                                              std::move(world_ranks), window_limit, most_bytes);
   } catch (...) {
     mine[0] = 1;
   }

@@ -39,9 +39,10 @@ Busy& busy() noexcept {
 /// True while this thread is inside a queue; MPI functions called there may come back through our own entry points.
 thread_local constinit bool stepping __attribute__((tls_model("initial-exec"))) = false;
 
-std::int64_t slot_bytes_of(const Topology& topology, std::int64_t window_limit) noexcept {
+std::int64_t slot_bytes_of(const Topology& topology, std::int64_t window_limit, std::int64_t most_bytes) noexcept {
   const std::int64_t fit = window_limit / (2 * ChannelShape::slots * topology.max_ranks_per_node());
-  return std::clamp<std::int64_t>(fit, 4096, 1 << 20) / 4096 * 4096;
+  return std::clamp<std::int64_t>(std::min(fit, most_bytes + 4095), 4096, CollectiveQueue::max_slot_bytes) / 4096 *
+         4096;
 }
 
 std::vector<int> all_apart(int ranks) {
@@ -63,10 +64,10 @@ Task receive_small(Transport& transport, int rank, void* data, std::int64_t byte
 }  // namespace
 
 CollectiveQueue::CollectiveQueue(Topology topology, int rank, MPI_Comm private_comm, std::vector<int> world_ranks,
-                                 std::int64_t window_limit)
+                                 std::int64_t window_limit, std::int64_t most_bytes)
     : topology_(std::move(topology)),
       rank_(rank),
-      slot_bytes_(slot_bytes_of(topology_, window_limit)),
+      slot_bytes_(slot_bytes_of(topology_, window_limit, most_bytes)),
       transport_(private_comm, std::move(world_ranks)) {}
 
 Task CollectiveQueue::make_hierarchy() {

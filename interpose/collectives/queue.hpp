@@ -26,9 +26,11 @@ namespace bestride::inline interpose {
 
 class CollectiveQueue : public std::enable_shared_from_this<CollectiveQueue> {
  public:
-  /// May throw std::bad_alloc. `window_limit`: bytes of shared memory on a node.
+  static constexpr std::int64_t max_slot_bytes = 1 << 20;  ///< of a channel
+  /// May throw std::bad_alloc. `window_limit`: bytes of shared memory on a node. `most_bytes`: no operation has more
+  /// data; shared memory is not larger than these need.
   CollectiveQueue(Topology topology, int rank, MPI_Comm private_comm, std::vector<int> world_ranks,
-                  std::int64_t window_limit);
+                  std::int64_t window_limit, std::int64_t most_bytes);
   /// Called once, before anything is added.
   void set_tags(int pair) noexcept { transport_.set_tags(pair); }
   /// Same arguments on all members; called once, before anything is added. Without a budget nothing is kept.
