@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocking sends and receives of derived types: statuses, short messages, MPI_PROC_NULL, MPI_ANY_SOURCE, the send
+// Blocking sends and receives of derived types: statuses, short messages, MPI_PROC_NULL, MPI_ANY_SOURCE and the send
 // modes.
 #include <cstdlib>
 
@@ -11,7 +11,8 @@ namespace {
 
 using Send = int (*)(const void*, int, MPI_Datatype, int, int, MPI_Comm);
 
-/// Odd ranks receive first, so that no buffering is needed. With an odd ring or one rank: a receive is posted before.
+/// Odd ranks receive first, so that no buffering is needed. If the number of ranks is odd, each rank first posts its
+/// receive.
 void send_round(Send send, const char* type, int count = 2) {
   const Ring ring;
   TypedData out = outgoing(type, count, ring.rank), in = incoming(type, count);
@@ -91,8 +92,8 @@ MPI_CASE(sender_and_receiver_build_the_type_differently) {
 }
 
 MPI_CASE(long_records) {
-  // Many fragments of records whose members have several sizes, spelled differently on both sides: whoever packs on its
-  // own and leaves the other side to the MPI library must know that the library can take it.
+  // Many fragments of records whose members have several sizes, with different datatypes on the two sides. If only one
+  // side is packed by the preload library, the MPI library on the other side must be able to handle the message.
   const Ring ring;
   const char* array_of_structs = "contiguous(5000,resized(0,40,struct([1,1,3],[0,8,17],[double,int,char])))";
   const char* dense = "contiguous(5000,resized(0,16,struct([1,1,3],[0,8,12],[double,int,char])))";
@@ -111,7 +112,7 @@ MPI_CASE(long_records) {
 
 MPI_CASE(short_message) {
   const Ring ring;
-  // Room for eight elements, three and a part of a fourth arrive: the rest stays untouched.
+  // The buffer has eight elements; three and a part of a fourth arrive. The rest stays unchanged.
   const char* element = "vector(5,1,2,double)";
   TypedData out = outgoing("double", 17, ring.rank), in = incoming(element, 8);
   MPI_Status status;

@@ -5,13 +5,13 @@
 
 #include "tests/support/typed_data.hpp"
 
-#include "base/library_names.hpp"  // behind mpi.h
+#include "base/library_names.hpp"  // after mpi.h
 
 using namespace bestride::test;
 
 namespace {
 
-/// A communicator with the ring as its topology.
+/// A communicator with a ring topology.
 MPI_Comm ring_topology() {
   const Ring ring;
   const int periodic = 1;
@@ -20,7 +20,7 @@ MPI_Comm ring_topology() {
   return comm;
 }
 
-/// Element i of what rank r holds, spread over count elements of the type.
+/// The packed bytes of `count` elements of the type on `rank`.
 Bytes packed_of(const char* type, int count, int rank) { return outgoing(type, count, rank).packed(); }
 
 Bytes part(const Bytes& all, int from, int parts) {
@@ -76,7 +76,7 @@ MPI_CASE(allgather) {
 }
 
 MPI_CASE(alltoall_transpose) {
-  // The transpose of a distributed matrix: columns go out, rows come in.
+  // The transpose of a distributed matrix: each rank sends columns and receives rows.
   const Ring ring;
   constexpr int rows = 12;
   const std::string columns = "resized(0,16,vector(12,1," + std::to_string(ring.size) + ",double_complex))";
@@ -90,7 +90,7 @@ MPI_CASE(alltoall_transpose) {
 
 MPI_CASE(alltoallv_of_floats) {
   const Ring ring;
-  // Rank r sends r + s + 1 floats to s, every part at an offset of its own.
+  // Rank r sends r + s + 1 floats to rank s. All displacements are different.
   const auto length = [](int from, int to) { return from + to + 1; };
   const auto place = [&](int rank, bool sending) {
     std::vector<int> counts, at;
@@ -125,7 +125,7 @@ MPI_CASE(alltoallv_of_floats) {
 
 MPI_CASE(alltoallw) {
   const Ring ring;
-  // The same type to everyone, at displacements in bytes.
+  // The same type for all ranks, with displacements in bytes.
   for (const char* type : every_type) {
     const Facts facts = *facts_of(type_from(type));
     const std::int64_t step = facts.high + 24;
@@ -146,7 +146,7 @@ MPI_CASE(alltoallw) {
 }
 
 MPI_CASE(neighbor_alltoallw) {
-  // Halo exchange in one dimension: both faces of a slab, in place in the same array, on a Cartesian communicator.
+  // Halo exchange in one dimension: both faces of a slab, sent and received in the same array.
   const MPI_Comm comm = ring_topology();
   const Ring ring(comm);
   const char* layers[] = {"subarray([8,6,5],[8,6,1],[0,0,1],c,double)", "subarray([8,6,5],[8,6,1],[0,0,3],c,double)",
@@ -159,9 +159,9 @@ MPI_CASE(neighbor_alltoallw) {
   const auto runs_in = [&](int layer) { return runs_of(*type_map(type_from(layers[layer]))); };
   const auto array_of = [&](int rank) { return Buffer(0, 8 * 6 * 5 * 8, outgoing_seed(rank)); };
   Buffer mine = array_of(ring.rank), expected = mine;
-  // Below me sends its upper inner layer into my lower halo; above me its lower inner one into my upper halo. With one
-  // or two ranks both neighbours are the same and messages match in the order of the neighbours, which the standard
-  // leaves to the library for Cartesian topologies: only told apart from three ranks on.
+  // The upper inner layer of the rank below arrives in the lower halo, and the lower inner layer of the rank above in
+  // the upper halo. With one or two ranks, both neighbours are the same rank, and the MPI library decides which layer
+  // arrives where.
   MPI_Neighbor_alltoallw(mine.origin(), counts, at, send_types, mine.origin(), counts, at, receive_types, comm);
   if (ring.size > 2) {
     expected.scatter(runs_in(2), array_of(ring.previous).gather(runs_in(1)));
@@ -182,7 +182,7 @@ MPI_CASE(neighbor_alltoallw) {
 
 MPI_CASE(neighbor_alltoall_on_a_graph) {
   const Ring ring;
-  // Every rank receives from the previous one and sends to the next.
+  // Every rank receives from the previous rank and sends to the next.
   MPI_Comm comm;
   MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, &ring.previous, MPI_UNWEIGHTED, 1, &ring.next, MPI_UNWEIGHTED,
                                  MPI_INFO_NULL, 0, &comm);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whichever call completes a request of a derived type, data and status are the same.
+// Data and status of a request with a derived type do not depend on the call that completes it.
 #include <array>
 #include <functional>
 #include <memory>
@@ -10,7 +10,7 @@ using namespace bestride::test;
 
 namespace {
 
-/// Sends and receives in flight: types of every kind, to the next rank and from the previous one.
+/// Pending sends to the next rank and receives from the previous one, with types of every kind.
 class Exchange {
  public:
   static constexpr int messages = 4;
@@ -194,7 +194,7 @@ MPI_CASE(request_get_status) {
     for (int done = 0; !done;) MPI_Request_get_status(request, &done, &status);
     CHECK(request != MPI_REQUEST_NULL);
     CHECK_EQUAL(i, status.MPI_TAG);
-    // Asked again, and then waited for: the same answer.
+    // A second MPI_Request_get_status and MPI_Wait give the same status.
     int again = 0;
     MPI_Request_get_status(request, &again, &status);
     CHECK_EQUAL(1, again);
@@ -213,7 +213,7 @@ MPI_CASE(data_has_arrived_when_get_status_is_true) {
     MPI_Isend(out.address(), 1, out.type(), ring.next, 0, MPI_COMM_WORLD, &send);
     for (int done = 0; !done;) MPI_Request_get_status(receive, &done, MPI_STATUS_IGNORE);
     in.expect(outgoing(type, 1, ring.previous).packed());
-    // The message is not delivered a second time into the buffer, which was made anew above.
+    // MPI_Wait does not deliver the message a second time into the buffer, which expect() reset.
     MPI_Wait(&receive, MPI_STATUS_IGNORE);
     in.expect_untouched();
     MPI_Wait(&send, MPI_STATUS_IGNORE);
@@ -231,7 +231,7 @@ MPI_CASE(request_free_of_sends) {
     CHECK(send == MPI_REQUEST_NULL);
     MPI_Wait(&receive, MPI_STATUS_IGNORE);
     in.expect(outgoing(type, 1, ring.previous).packed());
-    MPI_Barrier(MPI_COMM_WORLD);  // the send buffer may not go before the message has arrived
+    MPI_Barrier(MPI_COMM_WORLD);  // the send buffer must exist until the message arrives
   }
 }
 
@@ -274,7 +274,7 @@ MPI_CASE(send_modes_without_blocking) {
 }
 
 MPI_CASE(isendrecv) {
-  // Of a predefined type: MPICH 4.0.2 loses a reference to a derived type in MPI_Isendrecv and crashes when it is
+  // A predefined type: MPICH 4.0.2 loses a reference to a derived type in MPI_Isendrecv and crashes when the type is
   // freed.
   const Ring ring;
   TypedData out = outgoing("double", 999, ring.rank), in = incoming("double", 999);
@@ -293,7 +293,7 @@ MPI_CASE(receive_from_proc_null_without_blocking) {
   MPI_Status status;
   MPI_Irecv(in.address(), 2, in.type(), MPI_PROC_NULL, 3, MPI_COMM_WORLD, &request);
   MPI_Wait(&request, &status);
-  // Source and tag are not looked at: MPICH 4.0.2 leaves them as they were.
+  // Source and tag are not checked: MPICH 4.0.2 does not set them.
   int count = -1;
   MPI_Get_count(&status, in.type(), &count);
   CHECK_EQUAL(0, count);

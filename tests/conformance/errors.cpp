@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // An invalid call returns the MPI library's error class through the communicator's error handler, and the job
-// continues. Two ranks. Without the preload library the cases check what MPI itself does.
+// continues. Two ranks. Without the preload library the cases check the behaviour of the MPI library.
 #include "tests/support/typed_data.hpp"
 
 using namespace bestride::test;
@@ -103,7 +103,7 @@ MPI_CASE(truncation) {
     MPI_Status status;
     CHECK_EQUAL(MPI_ERR_TRUNCATE, error_class(MPI_Wait(&requests[0], &status)));
     MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
-    // What the two elements hold now is not defined; the next message must arrive as if nothing had been.
+    // The contents of the two elements are undefined; the next message must arrive normally.
     TypedData next = incoming(type, 3);
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Sendrecv(out.address(), 3, out.type(), peer(), 2, next.address(), 3, next.type(), peer(), 2, MPI_COMM_WORLD,
@@ -150,7 +150,7 @@ MPI_CASE(handler_of_the_communicator_is_called_once) {
   MPI_Comm_create_errhandler(handler, &own);
   MPI_Comm_set_errhandler(comm, own);
   TypedData out = outgoing(small_type, 3, world_rank()), in = incoming(small_type, 2);
-  // A blocking receive: MPICH 4.0.2 takes an error found by MPI_Wait to the handler of MPI_COMM_WORLD.
+  // A blocking receive, because MPICH 4.0.2 raises an error that MPI_Wait finds on MPI_COMM_WORLD.
   MPI_Request send;
   handler_calls = 0;
   MPI_Isend(out.address(), 3, out.type(), peer(), 1, comm, &send);

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t GiB = std::size_t{1} << 30;
 
-/// Sends what the type names in one vast space round the ring into another, by MPI_Sendrecv or MPI_Pack.
+/// Sends the data that the type describes around the ring, from one large reserved address range to another.
 void through_vast_space(const char* text, int count, std::size_t span) {
   const Ring ring;
   const TypeExpression type = type_from(text);
@@ -97,7 +97,7 @@ MPI_CASE(large_count_calls) {
 }
 
 MPI_CASE(count_beyond_an_int) {
-  // 2^31 + 5 elements of which each is one byte, all the same byte of memory: extent 0, sending only, to nobody.
+  // 2^31 + 5 elements of one byte each, all at the same address (extent 0), sent to MPI_PROC_NULL.
   CommittedType type("resized(0,0,byte)");
   std::byte one{42};
   const int code = MPI_Send_c(&one, (MPI_Count{1} << 31) + 5, type, MPI_PROC_NULL, 0, MPI_COMM_WORLD);

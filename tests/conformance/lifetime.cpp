@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Types are freed, and their handle values used again, while messages that use them are in flight.
+// Types are freed, and their handle values reused, while messages that use them are pending.
 #include <array>
 #include <memory>
 
@@ -28,7 +28,7 @@ MPI_CASE(handle_reused_while_a_message_is_in_flight) {
     MPI_Request receive;
     MPI_Irecv(in.address(), 1, in.type(), ring.previous, 1, MPI_COMM_WORLD, &receive);
     in.free_type();
-    // Likely the same handle value, with another meaning.
+    // Probably gets the same handle value.
     CommittedType other("hvector(3,1,100,char)");
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Send(out.address(), 1, out.type(), ring.next, 1, MPI_COMM_WORLD);
@@ -80,7 +80,7 @@ MPI_CASE(duplicate_outlives_the_original) {
   const Ring ring;
   TypedData out = outgoing(record_type, 1, ring.rank), in = incoming(record_type, 1);
   MPI_Datatype copy;
-  MPI_Type_dup(in.type(), &copy);  // of a committed type: committed
+  MPI_Type_dup(in.type(), &copy);  // a duplicate of a committed type is committed
   in.free_type();
   MPI_Sendrecv(out.address(), 1, out.type(), ring.next, 1, in.address(), 1, copy, ring.previous, 1, MPI_COMM_WORLD,
                MPI_STATUS_IGNORE);
@@ -89,7 +89,7 @@ MPI_CASE(duplicate_outlives_the_original) {
 }
 
 MPI_CASE(many_types_alive) {
-  // Below the number at which MPICH 4.0.2 packs contiguous types wrongly.
+  // Fewer types than the number at which MPICH 4.0.2 packs contiguous types wrongly.
   const Ring ring;
   std::vector<std::unique_ptr<CommittedType>> alive;
   for (int i = 0; i < 200; ++i)

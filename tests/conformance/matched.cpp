@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Probes, and matched receives of what a probe found.
+// Probes, and matched receives of probed messages.
 #include "tests/support/typed_data.hpp"
 
 using namespace bestride::test;
 
 namespace {
 
-/// One message to the next rank while `receive` takes the one from the previous.
+/// Sends a message to the next rank while `receive` receives the one from the previous rank.
 template <class Receive>
 void while_sending(const char* type, Receive&& receive) {
   const Ring ring;
@@ -14,7 +14,7 @@ void while_sending(const char* type, Receive&& receive) {
   MPI_Request send;
   MPI_Isend(out.address(), 2, out.type(), ring.next, 21, MPI_COMM_WORLD, &send);
   TypedData in = incoming(type, 2);
-  MPI_Status status = {};  // MPI_Probe of MPICH 4.0.2 leaves whether it was cancelled as it was
+  MPI_Status status = {};  // MPI_Probe of MPICH 4.0.2 does not set the cancelled flag
   receive(ring, in, status);
   check_status(status, ring.previous, 21, in.type(), 2);
   in.expect(outgoing(type, 2, ring.previous).packed());

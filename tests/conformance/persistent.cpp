@@ -8,7 +8,7 @@ using namespace bestride::test;
 
 namespace {
 
-/// New contents of the send buffer for every round; returns what the receiver must get.
+/// Writes new contents into the send buffer for each round. Returns the bytes that the receiver must get.
 Bytes refill(TypedData& data, int rank, int round) {
   const Bytes packed =
       noise(static_cast<std::size_t>(data.packed_size()), static_cast<std::uint64_t>(rank * 100 + round));

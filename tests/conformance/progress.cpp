@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Orders of calls in which a message must make progress without another call on its own request, and bounded memory
-// over very many messages. Two ranks.
+// Orders of calls in which a message must progress without another call on its own request, and bounded memory over
+// very many messages. Two ranks.
 #include <array>
 
 #include "tests/support/typed_data.hpp"
@@ -51,7 +51,7 @@ MPI_CASE(isend_then_barrier) {
 }
 
 MPI_CASE(messages_do_not_overtake) {
-  // Types that are packed, respelled and left alone, one behind the other on one tag.
+  // Messages with packed, respelled and forwarded types follow each other with the same tag.
   const int rounds = 50;
   const char* types[] = {"double", small_type, "vector(700,1,3,double)", "contiguous(16,double)", large_type};
   for (int round = 0; round < rounds; ++round)
@@ -66,7 +66,7 @@ MPI_CASE(messages_do_not_overtake) {
 }
 
 MPI_CASE(isend_without_a_machine_profile) {
-  // One of its runs names a profile that does not exist: see CMakeLists.txt.
+  // One run uses a profile that does not exist, see CMakeLists.txt.
   TypedData out = outgoing("vector(512,3,7,byte)", 1, world_rank()), in = incoming("vector(512,3,7,byte)", 1);
   MPI_Request requests[2];
   MPI_Irecv(in.address(), 1, in.type(), peer(), 1, MPI_COMM_WORLD, &requests[0]);
@@ -77,7 +77,7 @@ MPI_CASE(isend_without_a_machine_profile) {
 
 MPI_CASE(many_messages_leave_no_memory_behind) {
   TypedData out = outgoing("vector(8,1,2,double)", 1, world_rank()), in = incoming("vector(8,1,2,double)", 1);
-  // In batches: what is counted is messages, not the time two processes take to answer each other.
+  // In batches, so that the latency between the processes does not dominate the run time.
   constexpr int batch = 50;
   const auto exchange = [&](int count) {
     std::array<MPI_Request, 2 * batch> requests;

@@ -10,7 +10,7 @@ namespace {
 
 struct Options {
   int count = 1;
-  std::size_t misaligned = 0;  ///< bytes the buffer is off a cache line
+  std::size_t misaligned = 0;  ///< offset of the buffer from a cache line, in bytes
   int position = 0;            ///< bytes before it in the packed buffer
   bool receive = true;         ///< false: elements overlap, for sending only
 };
@@ -31,7 +31,7 @@ void pack_and_unpack(const TypeExpression& type, const Options& options) {
   CHECK_EQUAL(options.position + static_cast<int>(expected.size()), position);
   if (const auto wrong = difference(whole, packed)) fail_check(__FILE__, __LINE__, "packed " + *wrong);
   data.expect_untouched();
-  // The library divides by zero in MPI_Unpack of a type without bytes (MPICH before 4.1).
+  // MPICH before 4.1 divides by zero in MPI_Unpack of a type without bytes.
   if (!options.receive || expected.empty()) return;
   TypedData other(type, options.count, 7, options.misaligned);
   position = options.position;

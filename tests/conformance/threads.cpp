@@ -88,7 +88,8 @@ MPI_CASE(types_created_and_freed_in_all_threads) {
 }
 
 MPI_CASE(one_type_with_many_counts) {
-  // More counts than a type remembers and than a thread's cache holds: plans go and come back while others use them.
+  // More counts than the caches of a type and of a thread can hold, so plans are evicted and recreated while other
+  // threads use them.
   const Ring ring;
   CommittedType shared{std::string_view(list_type)};
   in_threads([&](int t) {
@@ -138,7 +139,7 @@ MPI_CASE(sends_freed_before_they_complete) {
       int index = 0;
       MPI_Waitany(1, &receive, &index, MPI_STATUS_IGNORE);
       in.expect(outgoing(type, 1, ring.previous).packed());
-      // The peer's answer says that it has received, so that `out` may go.
+      // The reply shows that the peer has received the message, so `out` may be freed.
       MPI_Sendrecv(nullptr, 0, MPI_BYTE, ring.previous, 400 + t, nullptr, 0, MPI_BYTE, ring.next, 400 + t,
                    MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     }

@@ -16,7 +16,7 @@
 #include "tests/gpu/device_buffer.hpp"
 #include "tests/support/harness.hpp"
 
-#include "base/library_names.hpp"  // behind mpi.h
+#include "base/library_names.hpp"  // after mpi.h
 
 using namespace bestride::test;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The allgather caches of all communicators of a node stay within BESTRIDE_CACHE_BYTES, whichever ranks they have. A
-// rank's part of a shared mapping is its size divided by the ranks of the node that share it.
+// rank is charged its share of a shared mapping: the size divided by the number of ranks that share it.
 //   cache_bytes LIMIT COMMUNICATORS
 #include <mpi.h>
 
@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "base/library_names.hpp"  // behind mpi.h
+#include "base/library_names.hpp"  // after mpi.h
 #include "tests/hierarchical/job.hpp"
 
 int main(int argc, char** argv) {
@@ -18,8 +18,7 @@ int main(int argc, char** argv) {
   int rank = 0, ranks = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  // Blocks of two ranks a node (0011): one communicator of each node's first ranks, one of its second ones; a node's
-  // rank shares with nobody.
+  // Two ranks per node in block placement (0011). The halves have one rank per node, so their memory is not shared.
   double mine = 0;
   std::vector<MPI_Comm> comms;
   for (int i = 0; i < count; ++i) {
@@ -43,10 +42,10 @@ int main(int argc, char** argv) {
   PMPI_Allreduce(node, both, 2, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
   most = both[0] > both[1] ? both[0] : both[1];
   int bad = 0;
-  // The channels' memory is counted, too: a tenth of what the cache may take is room for that.
+  // The memory of the channels is counted, too; a tenth of the limit allows for it.
   if (most > 1.1 * static_cast<double>(limit) || most < 0.5 * static_cast<double>(limit)) {
     bad = 1;
-    if (rank == 0) std::printf("a node has %.0f bytes of %lld\n", most, limit);
+    if (rank == 0) std::printf("a node uses %.0f bytes of %lld\n", most, limit);
   }
   for (MPI_Comm& comm : comms) MPI_Comm_free(&comm);
   MPI_Finalize();

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the report of a repeated allgather: one cache miss, REPETITIONS hits, one with a changed number.
+"""Checks the report of a repeated allgather: one cache miss, then REPETITIONS hits and one delta for a changed number.
 
   cache_report.py COMMAND...    hierarchical_repeated on four ranks of two nodes
 """
@@ -13,7 +13,7 @@ import tempfile
 
 RANKS, NODES, COUNT, REPETITIONS = 4, 2, 20_000, 20
 WHOLE = RANKS * COUNT * 4
-CROSSING = (NODES - 1) * WHOLE  # each node is sent what the others have
+CROSSING = (NODES - 1) * WHOLE  # each node receives the blocks of the other nodes
 
 
 def main(*command):
@@ -26,7 +26,7 @@ def main(*command):
     saved = cache.pop("delta_saved_bytes")
     print(cache, saved, run.stderr, sep="\n")
     good = cache == {"hits": RANKS * REPETITIONS, "hit_bytes": REPETITIONS * CROSSING, "deltas": RANKS, "misses": RANKS, "paused": 0}
-    # A bit for each word of 16 bits, and the words that changed.
+    # A delta sends one bit for each 16-bit word, and the words that changed.
     good = good and CROSSING * 15 // 16 - 1024 < saved < CROSSING
     good = good and re.search(rf"^cache: {RANKS * REPETITIONS} hits saved 6\.10 MiB on the wire, {RANKS} deltas \d+ KiB; {RANKS} misses, 0 paused$",
                               run.stderr, re.MULTILINE)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Preloaded after the library under test: counts the collectives that reach the MPI library, and the nonblocking ones
- * among them. */
+/* Preloaded after the library under test: counts the collectives that reach the MPI library, and how many of these are
+ * nonblocking. */
 #include <mpi.h>
 #include <stdatomic.h>
 
@@ -18,7 +18,7 @@ atomic_int hierarchical_call_counter_calls, hierarchical_call_counter_nonblockin
   ONE(Iname##c, 1, (LIST parameters, MPI_Comm comm, MPI_Request * request), (LIST arguments, comm, request)) \
   ONE(Name##_init##c, 0, (LIST parameters, MPI_Comm comm, MPI_Info info, MPI_Request * request),             \
       (LIST arguments, comm, info, request))
-/* `parameters`: a macro of the types of counts and displacements. */
+/* `parameters`: a macro whose arguments are the types of counts and displacements. */
 #define BOTH(Name, Iname, parameters, arguments)          \
   FORMS(Name, Iname, , (parameters(int, int)), arguments) \
   FORMS(Name, Iname, _c, (parameters(MPI_Count, MPI_Aint)), arguments)

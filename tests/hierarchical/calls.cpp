@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "base/library_names.hpp"  // behind mpi.h
+#include "base/library_names.hpp"  // after mpi.h
 
 namespace bestride::test {
 
@@ -44,7 +44,7 @@ void Arguments::give_out_counts(std::vector<int> given, std::vector<int> places)
   large_out_at.assign(out_at.begin(), out_at.end());
 }
 
-// `arguments` and `large_ones`: what stands before the communicator, in parentheses.
+// `arguments` and `large_ones`: the arguments before the communicator, in parentheses.
 #define LIST(...) __VA_ARGS__
 #define FORMS(prefix, Name, Iname, arguments, large_ones)                                                   \
   switch (form.wait) {                                                                                      \

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The collectives that may use the hierarchy, and three that are left to the MPI library, in all their forms: by the
-// name that is intercepted and by the one that is not.
+// The collectives that may use the hierarchy, and three that always go to the MPI library, in all their forms: by the
+// MPI_ names, which are intercepted, and by the PMPI_ names.
 #include <mpi.h>
 
 #include <string>
@@ -31,7 +31,7 @@ const char* name(What what);
 inline bool gathers_to_root(What what) { return what == What::gather || what == What::gatherv; }
 inline bool scatters(What what) { return what == What::scatter || what == What::scatterv; }
 inline bool from_all_to_all(What what) { return what == What::alltoall || what == What::alltoallv; }
-/// Members know only their own sizes.
+/// A member knows only the sizes of its own blocks, so these collectives cannot use the hierarchy.
 inline bool left_to_library(What what) {
   return what == What::gatherv || what == What::scatterv || what == What::alltoallv;
 }
@@ -48,20 +48,21 @@ struct Form {
 std::string name(Form form);
 inline constexpr Wait every_wait[] = {Wait::in_call, Wait::nonblocking, Wait::persistent};
 
-/// Of a call; what it has no use for is not looked at. Stays in place until the call has completed, for its arrays.
+/// The arguments of a call; those that the collective does not have are ignored. Must not move or be freed until the
+/// call completes, because MPI reads the arrays.
 struct Arguments {
   const void* out = nullptr;
   MPI_Count out_count = 0;
   MPI_Datatype out_type = MPI_DATATYPE_NULL;
-  void* in = nullptr;  ///< of a broadcast: the buffer
+  void* in = nullptr;  ///< in a broadcast, the buffer
   MPI_Count in_count = 0;
   MPI_Datatype in_type = MPI_DATATYPE_NULL;
   MPI_Op op = MPI_OP_NULL;
   int root = 0;
   MPI_Comm comm = MPI_COMM_NULL;
-  /// Elements for each rank: of the side that has them, of an alltoallv the receiving one. `at` in extents.
+  /// The counts per rank of the side that has them; in an alltoallv, of the receiving side. `at` in extents.
   void give_counts(std::vector<int> counts, std::vector<int> at = {});
-  /// Of an alltoallv, what is sent.
+  /// The counts per rank of the sending side of an alltoallv.
   void give_out_counts(std::vector<int> counts, std::vector<int> at);
 
   std::vector<int> counts, at, out_counts, out_at;
@@ -69,11 +70,10 @@ struct Arguments {
   std::vector<MPI_Aint> large_at, large_out_at;
 };
 
-/// Makes the call, as long as it takes. `request` is what it gives: MPI_REQUEST_NULL in a blocking form, not started in
-/// a persistent one.
+/// Makes the call. `request`: its request, MPI_REQUEST_NULL in a blocking form, inactive in a persistent form.
 int call(What what, Form form, const Arguments& arguments, MPI_Request* request);
 
-/// All of it: call, start, wait. What can fail, in this order, is returned.
+/// Makes the call, starts it if it is persistent, and waits for it. Returns the first error.
 int complete(What what, Form form, const Arguments& arguments);
 
 }  // namespace bestride::test

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Invalid arguments on all ranks give the MPI library's error class, in every form, and the next collective works. So
-// do valid ones that look invalid to one rank.
+// Invalid arguments on all ranks give the MPI library's error class, in every form, and the next collective works.
+// Arguments that are valid but look invalid to one rank work.
 #include <algorithm>
 #include <cstddef>
 #include <functional>
@@ -18,7 +18,7 @@ namespace {
 
 std::vector<long> out(64, 1), in(64, 2);
 
-/// Sound arguments for every collective.
+/// Valid arguments for every collective.
 Arguments sound() {
   Arguments a;
   a.out = out.data();
@@ -41,7 +41,7 @@ int class_of(What what, Form form, const Arguments& a) {
 
 bool reduces(What what) { return what >= What::reduce_scatter; }
 
-/// `spoil` makes the arguments unsound. The library's class comes from its own call of the same form.
+/// `spoil` makes the arguments invalid. The expected error class is that of the MPI library's call in the same form.
 void compare(const std::string& text, const std::function<bool(What)>& concerns,
              const std::function<void(Arguments&)>& spoil) {
   const ReturnErrors returned(MPI_COMM_WORLD);
@@ -70,8 +70,8 @@ void compare(const std::string& text, const std::function<bool(What)>& concerns,
 
 bool always(What) { return true; }
 
-/// No error, and to one rank alone it looks like one: what it gives is nothing, and lies where its block is; or has the
-/// place, but not the type.
+/// Rank 0 sends from the start of its receive buffer, which looks like aliased buffers. This is valid: the count is
+/// zero, or the block is already at its place, though with another type.
 MPI_CASE(arguments_that_look_invalid_to_one_rank) {
   const int ranks = world_size(), rank = world_rank();
   std::vector<int> counts(static_cast<std::size_t>(ranks), 4), at;
@@ -94,7 +94,7 @@ MPI_CASE(arguments_that_look_invalid_to_one_rank) {
 }  // namespace
 
 MPI_CASE(negative_counts) {
-  // MPICH 4.0.2 looks at those of the other reductions too late, and crashes.
+  // MPICH 4.0.2 checks the counts of the other reductions too late and crashes.
   compare(
       "a negative count", [](What what) { return what <= What::reduce_scatter; },
       [](Arguments& a) {
@@ -144,7 +144,7 @@ MPI_CASE(operations_invalid_for_the_type) {
 
 MPI_CASE(every_operation_with_every_type) {
   const ReturnErrors returned(MPI_COMM_WORLD);
-  // MPICH 4.0.2 ends in the middle of logical operations on what is not a whole number.
+  // MPICH 4.0.2 aborts in logical operations on types that are not integers.
   const auto logical = [](MPI_Op op) { return op == MPI_LAND || op == MPI_LOR || op == MPI_LXOR; };
   const MPI_Op operations[] = {MPI_MAX, MPI_MIN,  MPI_SUM,  MPI_PROD,   MPI_LAND,   MPI_BAND,    MPI_LOR,
                                MPI_BOR, MPI_LXOR, MPI_BXOR, MPI_MINLOC, MPI_MAXLOC, MPI_REPLACE, MPI_NO_OP};
@@ -167,7 +167,7 @@ MPI_CASE(every_operation_with_every_type) {
 }
 
 MPI_CASE(aliased_buffers) {
-  // Where all ranks find it: an allreduce, and what is gathered from a rank's own place.
+  // Only collectives in which all ranks detect the aliased buffers.
   compare(
       "the same buffer", [](What what) { return what == What::allreduce || what == What::reduce_scatter_block; },
       [](Arguments& a) { a.out = a.in; });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives that complete with an error of Bestride because no rank has memory for them
-// (BESTRIDE_TEST_FAIL=operation): every completion function returns it for that request alone, and the communicator's
-// error handler is called once.
+// Collectives that complete with an error of Bestride because an allocation fails on all ranks
+// (BESTRIDE_TEST_FAIL=operation): every completion function returns the error for that request only, and the
+// communicator's error handler is called once.
 #include <string>
 #include <vector>
 
@@ -18,13 +18,13 @@ void handle(MPI_Comm*, int* error, ...) {
   handled_class = error_class(*error);
 }
 
-/// Ways to complete two requests, of which the first is in error. Each gives the class of the call's error, and of
-/// both requests' where it tells.
+/// The error classes of a completion call and of its two requests, of which the first fails. A request has the class of
+/// the call if the call does not return one per request.
 struct Completed {
   int of_call = MPI_SUCCESS, of_first = MPI_SUCCESS, of_second = MPI_SUCCESS;
 };
 int class_of(int error) { return error == MPI_SUCCESS ? MPI_SUCCESS : error_class(error); }
-/// What the library has left pending beside an error, which MPI allows, is waited for.
+/// Waits for the second request if the call left it pending, which MPI allows after an error.
 Completed by_statuses(int error, const MPI_Status* statuses, MPI_Request* requests) {
   if (class_of(error) != MPI_ERR_IN_STATUS) return {class_of(error), class_of(error), class_of(error)};
   Completed done{MPI_ERR_IN_STATUS, class_of(statuses[0].MPI_ERROR), class_of(statuses[1].MPI_ERROR)};
@@ -98,7 +98,7 @@ constexpr struct {
 
 }  // namespace
 
-/// Beside it each rank has a message to itself.
+/// The second request is a message of the rank to itself.
 MPI_CASE(every_completion_function_returns_the_error) {
   const ReturnErrors returned(MPI_COMM_WORLD), returned_here(MPI_COMM_SELF);
   const int ranks = world_size(), rank = world_rank();
@@ -136,7 +136,7 @@ MPI_CASE(every_completion_function_returns_the_error) {
       check("class of the message", MPI_SUCCESS, done.of_second);
       check("class of the call", procedure.many ? MPI_ERR_IN_STATUS : MPI_ERR_OTHER, done.of_call);
       check("calls of the error handler", 1, handled);
-      check("class it was given", procedure.many ? MPI_ERR_IN_STATUS : MPI_ERR_OTHER, handled_class);
+      check("class in the error handler", procedure.many ? MPI_ERR_IN_STATUS : MPI_ERR_OTHER, handled_class);
       check("the message", rank, received);
       if (form == Wait::persistent) MPI_Request_free(&persistent);
       MPI_Barrier(MPI_COMM_WORLD);
@@ -145,7 +145,6 @@ MPI_CASE(every_completion_function_returns_the_error) {
   MPI_Comm_free(&comm);
 }
 
-/// In the blocking form, too.
 MPI_CASE(blocking) {
   const ReturnErrors returned(MPI_COMM_WORLD);
   long mine = world_rank();

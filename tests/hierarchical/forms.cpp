@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocking collectives that go to the MPI library in its nonblocking form if the profile says so (forms_profile.cpp):
-// on all ranks or on none, with the bytes and errors of the blocking form. With TEST_EXPECT=library none goes through
-// the hierarchy, and the form does not matter.
+// Blocking collectives use the nonblocking form of the MPI library if the profile says that it is faster
+// (forms_profile.cpp): on all ranks or on none, with the results and errors of the blocking form. With
+// TEST_EXPECT=library no collective uses the hierarchy or the nonblocking form.
 #include <algorithm>
 #include <functional>
 #include <string>
@@ -27,7 +27,7 @@ constexpr What measured[] = {What::allgather,
 constexpr int KiB = 1024;
 
 bool reduces(What what) { return what >= What::reduce_scatter; }
-/// Every rank has a block of what is counted.
+/// Whether each rank has a block of the vector.
 bool has_blocks(What what) { return what != What::broadcast && what != What::allreduce && what != What::reduce; }
 
 enum class Went { as_called, nonblocking, hierarchical };
@@ -39,7 +39,7 @@ const char* name(Went went) {
 
 bool none_taken() { return expectation() == Expectation::library; }
 
-/// Where one blocking call went.
+/// How one blocking call was carried out.
 Went way_of(const std::function<void()>& call) {
   const int calls = calls_seen_by_library(), nonblocking = nonblocking_calls_seen_by_library();
   call();
@@ -52,13 +52,13 @@ struct Case {
   int bytes = 64 * KiB;  ///< of the whole vector
   int root = 0;
   bool large = false, in_place = false;
-  int derived = -1;  ///< the rank that has its data as pairs with a gap
+  int derived = -1;  ///< the rank whose data are pairs with a gap
   MPI_Datatype type = MPI_INT;
   MPI_Op op = MPI_SUM;
   MPI_Comm comm = MPI_COMM_WORLD;
 };
 
-/// Two ints and gaps.
+/// Two ints with gaps.
 MPI_Datatype pairs() {
   static const MPI_Datatype made = [] {
     MPI_Datatype vector, pair;
@@ -71,7 +71,7 @@ MPI_Datatype pairs() {
   return made;
 }
 
-/// Makes the call, and the library's blocking one; the same bytes in every buffer.
+/// Makes the call and the MPI library's blocking call, and checks that all buffers are equal.
 void check(const Case& given, Went expected) {
   int rank, ranks;
   MPI_Comm_rank(given.comm, &rank);
@@ -83,7 +83,7 @@ void check(const Case& given, Went expected) {
     out[i] = static_cast<int>(i * 7919) + rank * 1000003;
     in[i] = -out[i];
   }
-  // Numbers of a float type, too.
+  // Values that are valid floats, too.
   if (given.type == MPI_FLOAT)
     for (auto* buffer : {&out, &in})
       for (int& each : *buffer) each = each % 1000 + 0x3f800000;
@@ -121,7 +121,7 @@ void check(const Case& given, Went expected) {
   if (out != sent && given.what != What::broadcast) fail_check(__FILE__, __LINE__, text + ": the send buffer differs");
   std::vector<int> theirs = before;
   call(true, theirs);
-  // Behind the result of a reduce-scatter in place the library may leave what it likes.
+  // The buffer after the result of an in-place reduce-scatter is undefined.
   if (reduces(given.what) && given.in_place && has_blocks(given.what)) {
     in.resize(static_cast<std::size_t>(block));
     theirs.resize(in.size());
@@ -129,7 +129,7 @@ void check(const Case& given, Went expected) {
   if (in != theirs) fail_check(__FILE__, __LINE__, text + ": the receive buffer differs from the blocking form's");
 }
 
-/// Called by the library; how often.
+/// The number of calls of the error handler.
 int errors_handled = 0;
 void handle(MPI_Comm*, int*, ...) { ++errors_handled; }
 
@@ -141,7 +141,7 @@ MPI_CASE(every_call_and_its_bytes) {
       for (int root = 0; root < (rooted(what) && bytes < 1024 * KiB ? world_size() : 1); ++root)
         for (const bool in_place : {false, true}) {
           if (in_place && (what == What::broadcast || what == What::alltoall)) continue;
-          // MPICH 4.0.2 does not survive some long blocking reductions in place.
+          // MPICH 4.0.2 crashes in some long blocking in-place reductions.
           if (in_place && what == What::reduce && none_taken()) continue;
           check({.what = what, .bytes = bytes, .root = root, .large = bytes == 4 * KiB, .in_place = in_place},
                 Went::nonblocking);
@@ -160,7 +160,7 @@ MPI_CASE(operations) {
     if (!reduces(what)) continue;
     for (const MPI_Op op : {MPI_MAX, MPI_BXOR, MPI_LAND}) check({.what = what, .op = op}, Went::nonblocking);
     check({.what = what, .type = MPI_FLOAT, .op = MPI_MIN}, Went::nonblocking);
-    // These have other bits in another order.
+    // The result depends on the order of the additions.
     check({.what = what, .type = MPI_FLOAT}, Went::as_called);
     check({.what = what, .type = MPI_FLOAT, .op = MPI_PROD}, Went::as_called);
     MPI_Op own;
@@ -182,7 +182,7 @@ MPI_CASE(sizes_that_were_not_measured) {
     check({.what = what, .bytes = KiB}, Went::as_called);
     check({.what = what, .bytes = 4096 * KiB}, Went::as_called);
   }
-  // Other shapes: even ranks first, and all but the last.
+  // Communicators of other shapes: the even and the odd ranks, and all ranks but the last.
   const int rank = world_rank(), ranks = world_size();
   for (const bool whole : {true, false}) {
     if (ranks == 2 && whole) continue;
@@ -219,8 +219,8 @@ MPI_CASE(nonblocking_and_persistent_calls_keep_their_form) {
   }
 }
 
-/// Those of the hierarchy on the same communicator and on another, which other ranks complete before they come to the
-/// call.
+/// Hierarchical collectives are pending on the same communicator and on another; other ranks complete them before they
+/// make the call.
 MPI_CASE(while_others_are_pending) {
   MPI_Comm other;
   MPI_Comm_dup(MPI_COMM_WORLD, &other);
@@ -256,7 +256,7 @@ MPI_CASE(errors_as_in_the_blocking_form) {
     bool (*concerns)(What);
     std::function<void(Arguments&)> spoil;
   } errors[] = {
-      // MPICH 4.0.2 looks at those of other reductions too late, and crashes.
+      // MPICH 4.0.2 checks the counts of the other reductions too late and crashes.
       {"a negative count", [](What what) { return what <= What::reduce_scatter; },
        [](Arguments& a) {
          a.out_count = a.in_count = -1;

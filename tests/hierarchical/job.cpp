@@ -29,7 +29,7 @@ const std::atomic<int>& call_counter(const char* name) {
   return *counter;
 }
 
-/// Number `index` of the communicators; only its name past the end is empty.
+/// Creates communicator number `index`. The name is empty if there are no more.
 Group made(int index) {
   const int rank = world_rank(), size = world_size();
   MPI_Comm comm = MPI_COMM_NULL;

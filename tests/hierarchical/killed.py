@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Kills all ranks of a job in the middle of its collectives and checks that no shared memory of the library remains.
+"""Kills all ranks of a job during its collectives and checks that no shared memory of the library remains.
 
 Usage: killed.py LAUNCHER ARGUMENTS...    a job whose ranks share memory and that runs for a while
 """
@@ -25,7 +25,7 @@ def text_of(path):
 
 
 def marked():
-    """Processes of the job: all that have our mark, but this one."""
+    """The processes of the job: all that have the mark in their environment, except this one."""
     return [int(pid) for pid in os.listdir("/proc") if pid.isdigit() and int(pid) != os.getpid() and MARK in text_of(f"/proc/{pid}/environ").split("\0")]
 
 
@@ -55,10 +55,10 @@ def main():
 
     wrong = []
     if not until(in_the_middle) or len(sharing) < 4:
-        wrong.append(f"{len(sharing)} ranks share memory, 4 should")
+        wrong.append(f"{len(sharing)} ranks share memory, expected 4")
     elsewhere = [pid for pid in sharing if "/dev/shm/bestride" in text_of(f"/proc/{pid}/maps")]
     if elsewhere:
-        wrong.append(f"memory with a name, in {elsewhere}")
+        wrong.append(f"named shared memory in processes {elsewhere}")
     for pid in marked():
         try:
             os.kill(pid, signal.SIGKILL)
@@ -66,7 +66,7 @@ def main():
             pass
     job.wait()
     if not until(lambda: not marked()):
-        wrong.append(f"processes are left: {marked()}")
+        wrong.append(f"processes remain: {marked()}")
     if named("/dev/shm") != before:
         wrong.append(f"/dev/shm had {before}, has {named('/dev/shm')}")
     print("\n".join(wrong))

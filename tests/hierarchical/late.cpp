@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A root that is ahead of a receiver does not fill the receiver's memory: its short messages complete only when they
-// are received.
+// A root that is ahead of a receiver must not fill the receiver's memory: its short messages complete only when the
+// receiver receives them.
 #include <vector>
 
 #include "tests/support/harness.hpp"
@@ -9,14 +9,14 @@ using namespace bestride::test;
 
 namespace {
 
-/// In four pieces of 8 KiB, which MPI libraries send at once.
+/// Four pieces of 8 KiB, which MPI libraries send eagerly.
 constexpr int bytes = 32 << 10, go = 1;
 
 void root() {
   std::vector<char> data(bytes, 7);
   MPI_Request request;
   CHECK(MPI_Ibcast(data.data(), bytes, MPI_CHAR, 0, MPI_COMM_WORLD, &request) == MPI_SUCCESS);
-  // Two ways there and back: by then all that can be sent has been.
+  // After two round trips, all pieces that can be sent have been sent.
   for (int turn = 0; turn < 2; ++turn) {
     MPI_Send(nullptr, 0, MPI_BYTE, 1, go, MPI_COMM_WORLD);
     MPI_Recv(nullptr, 0, MPI_BYTE, 1, go, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -43,7 +43,7 @@ void late() {
 
 MPI_CASE(root_waits_for_a_late_receiver) {
   std::vector<char> first(bytes);
-  MPI_Bcast(first.data(), bytes, MPI_CHAR, 0, MPI_COMM_WORLD);  // what is made once
+  MPI_Bcast(first.data(), bytes, MPI_CHAR, 0, MPI_COMM_WORLD);  // creates the objects that later calls reuse
   world_rank() == 0 ? root() : late();
 }
 

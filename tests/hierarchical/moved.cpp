@@ -16,7 +16,7 @@
 namespace bestride::test {
 namespace {
 
-/// What is drawn for a case; the same on all ranks.
+/// The random values of a case, which are the same on all ranks.
 struct Case {
   What what;
   Form form;
@@ -24,19 +24,19 @@ struct Case {
   int root;
   bool in_place;
   TypeExpression type;
-  int count;  ///< elements of `type` in a block, where blocks are equal
+  int count;  ///< elements of `type` in a block if blocks have equal lengths
   std::vector<int>
-      lengths;  ///< of v-forms, elements in each rank's block; of an alltoallv they are dealt to the pairs of ranks
-  std::vector<int> at;  ///< of v-forms, in elements, in a buffer of all blocks
+      lengths;  ///< v-forms: elements in each rank's block; an alltoallv assigns them to pairs of ranks
+  std::vector<int> at;  ///< v-forms: displacements in a buffer of all blocks, in elements
   int reach;            ///< elements that a buffer of all blocks spans
 };
 
-/// A type that a side of a rank names its data with, and how many of it make one of the case's.
+/// The type with which one side of a rank describes its data.
 struct Side {
   TypeExpression expression;
   TypeMap map;
   std::int64_t extent = 0;
-  std::unique_ptr<CommittedType> made;  ///< none: it is a predefined one
+  std::unique_ptr<CommittedType> made;  ///< null for a predefined type
 
   explicit Side(TypeExpression given)
       : expression(std::move(given)), map(*type_map(expression)), extent(facts_of(expression)->extent) {
@@ -71,9 +71,9 @@ TypeExpression any_type(Random& random) {
   }
 }
 
-/// At least `least`, where that is not too much.
+/// At least `least`, unless that exceeds max_bytes.
 int any_count(Random& random, const TypeExpression& type, int least) {
-  // In other places an element may take some tens of bytes more.
+  // In a relocated type (side_of()) an element may take some tens of bytes more.
   const Facts facts = *facts_of(type);
   const std::int64_t bytes =
       type.combiner == Combiner::named ? facts.size : std::max(std::abs(facts.extent), facts.high - facts.low) + 100;
@@ -92,7 +92,7 @@ Case draw(Random& random, const Groups& groups, int least) {
   drawn.type = any_type(random);
   drawn.count = any_count(random, drawn.type, least);
   drawn.root = static_cast<int>(random.between(0, 1000));
-  // By the size of the world: members of a smaller communicator look at the first of them.
+  // One value per rank of MPI_COMM_WORLD; a smaller communicator uses the first ones.
   const int ranks = world_size();
   const int gap = static_cast<int>(random.between(0, 2));
   std::vector<int> order;
@@ -113,7 +113,8 @@ Case draw(Random& random, const Groups& groups, int least) {
   return drawn;
 }
 
-/// This rank's own spelling of the type: itself where nothing is named twice, or the same signature in other places.
+/// This rank's equivalent of the type: the type or another spelling of it if no byte occurs twice, or a type with the
+/// same signature at other offsets.
 Side side_of(Random& own, const TypeExpression& type, std::int64_t reach) {
   const TypeMap map = *type_map(type);
   const bool plain = type.combiner == Combiner::named;
@@ -169,9 +170,9 @@ class Part {
     return wrong;
   }
 
-  /// MPICH 4.0.2 gives wrong results from the second start of some persistent collectives on, breaks elements where a
-  /// message of several basic types is cut, does not survive some types at all, and puts the one block of a lone rank's
-  /// allgatherv at displacement 0: not ours to check.
+  /// MPICH 4.0.2 gives wrong results from the second start of some persistent collectives on, corrupts elements if a
+  /// message of several basic types is split, crashes for some types, and ignores the displacement in an allgatherv of
+  /// a single rank. Such calls are not checked.
   bool library_may_be_wrong() const {
     const bool displacement_is_lost = drawn_.what == What::allgatherv && group_.size == 1;
     return !hierarchical() &&
@@ -180,16 +181,16 @@ class Part {
 
  private:
   bool varies() const { return drawn_.what == What::allgatherv || left_to_library(drawn_.what); }
-  /// Elements that go from one rank to another.
+  /// Elements that one rank sends to another.
   int length(int from, int to) const {
     if (!varies()) return drawn_.count;
-    // In place both directions are as long.
+    // In place, both directions have the same length.
     const int pair = drawn_.in_place ? from + to : from + 2 * to;
     return drawn_.lengths[static_cast<std::size_t>(drawn_.what == What::alltoallv  ? pair % group_.size
                                                    : drawn_.what == What::scatterv ? to
                                                                                    : from)];
   }
-  /// Where the block of a rank begins in a buffer of all, in elements.
+  /// The offset of a rank's block in a buffer of all blocks, in elements.
   std::int64_t at(int rank) const {
     return varies() ? drawn_.at[static_cast<std::size_t>(rank)] : std::int64_t{rank} * drawn_.count;
   }
@@ -197,7 +198,7 @@ class Part {
     return expectation() == Expectation::hierarchical && possible() && group_.several_nodes &&
            (group_.known || drawn_.form.wait != Wait::nonblocking);
   }
-  /// What is left to the library has the plain type on both sides.
+  /// A call that goes to the MPI library uses the original type on both sides.
   Side side(Random& own) const { return hierarchical() ? side_of(own, drawn_.type, drawn_.reach) : Side(drawn_.type); }
   bool one_out() const { return !scatters(drawn_.what) && !from_all_to_all(drawn_.what); }
   bool in_place() const { return drawn_.in_place && drawn_.what != What::broadcast && at_root_; }
@@ -213,7 +214,7 @@ class Part {
     return noise(static_cast<std::size_t>(count * packed_), seed_of(seed_, start, from, to));
   }
 
-  /// Writes what this rank sends, and what it has to find afterwards.
+  /// Writes the data that this rank sends, and the data that it must receive.
   void fill(int start) {
     in_.bytes() = empty_.bytes();
     const int me = group_.rank, n = group_.size;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Random collectives that move data. Their results are known beforehand: the packed bytes of each block follow from
+// Random collectives that move data. The expected results are computed: the packed bytes of each block depend only on
 // its source and target rank.
 #include <cstdint>
 #include <functional>
@@ -10,8 +10,9 @@
 
 namespace bestride::test {
 
-/// One case, on all ranks of MPI_COMM_WORLD alike. Empty if it went well on this rank, else what was wrong. `least`:
-/// elements, where that is not too much. `told`: what the case is; then tell() is called, before anything happens.
+/// Runs one case, on all ranks of MPI_COMM_WORLD. Returns an error message, empty if this rank found no error. `least`:
+/// minimum number of elements, unless that is too much data. `told`: receives the description of the case; tell() is
+/// called after that and before the case runs.
 std::string move_at_random(std::uint64_t seed, const Groups& groups, int least, std::string* told,
                            const std::function<void()>& tell);
 

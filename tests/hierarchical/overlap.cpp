@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hierarchical collectives at the same time as others, messages, and blocking calls that complete only after another
-// rank has made progress. A rank that waits in any MPI call must advance its pending collectives, or these cases hang.
+// Hierarchical collectives at the same time as other collectives, messages, and blocking calls that complete only after
+// another rank makes progress. A rank that waits in any MPI call must progress its pending collectives; otherwise these
+// cases hang.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -21,7 +22,7 @@ namespace {
 
 constexpr int small_count = 3, long_count = 20011;
 
-/// A collective of int on one communicator with its buffers, checked when it has ended. Stays in place.
+/// A collective of ints on one communicator, with its buffers. Must not move, because MPI uses the buffers.
 class Pending {
  public:
   Pending(What what, MPI_Comm comm, int count, int salt) : what_(what), count_(count), salt_(salt) {
@@ -97,7 +98,7 @@ constexpr What kinds[] = {What::allgather, What::broadcast, What::allreduce, Wha
                           What::alltoallv};
 constexpr int kinds_count = std::size(kinds);
 
-/// Several communicators, and messages round the ring of the world.
+/// Pending collectives on several communicators, and messages around the ring of all ranks.
 struct Many {
   std::vector<MPI_Comm> comms{MPI_COMM_WORLD};
   std::deque<Pending> pending;
@@ -142,8 +143,8 @@ struct Many {
   }
 };
 
-/// A collective pending on all ranks; `early` ranks do `first` before they wait for it, the others after: that must not
-/// hold them up.
+/// A collective is pending on all ranks. The early ranks make `step` before they wait for the collective, the others
+/// after that; neither may hang.
 void before_and_after(const std::function<void(bool early)>& step) {
   for (const What what : {What::allgather, What::allreduce})
     for (const int count : {small_count, long_count})
@@ -348,7 +349,7 @@ MPI_CASE(communicator_freed_while_pending) {
       MPI_Request request;
       pending.begin(&request);
       MPI_Comm_free(&comm);
-      // Its handle may be used again.
+      // The MPI library may reuse the handle value.
       MPI_Comm_split(MPI_COMM_WORLD, 0, -world_rank(), &other);
       Pending next(what, other, small_count, repeat + 1);
       MPI_Request second;

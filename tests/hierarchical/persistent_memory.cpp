@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each persistent collective has shared memory of its own: as much as its size needs, and an eighth of
-// BESTRIDE_WINDOW_LIMIT at most. Two ranks a node.
+// Each persistent collective has its own shared memory: as much as its size needs, but at most an eighth of
+// BESTRIDE_WINDOW_LIMIT. Two ranks per node.
 #include <vector>
 
 #include "tests/hierarchical/job.hpp"
@@ -10,7 +10,7 @@ using namespace bestride::test;
 
 namespace {
 
-/// What the first start of a persistent allgather of `ints` from each rank maps. Its result is checked.
+/// The bytes that the first start of a persistent allgather of `ints` ints per rank maps. Checks its result.
 long long mapped_by_allgather(int ints) {
   const int rank = world_rank(), ranks = world_size(), calls = calls_seen_by_library();
   const long long before = mapped_bytes();
@@ -31,7 +31,7 @@ long long mapped_by_allgather(int ints) {
 }  // namespace
 
 MPI_CASE(fits_the_size) {
-  // 1 KiB in all: two rings of four pages for each of the node's two ranks, and counters.
+  // A total of 1 KiB: two rings of four pages for each of the node's two ranks, and counters.
   const long long small = mapped_by_allgather(64);
   CHECK(small >= 4 * 16 * 1024);
   CHECK(small < 2 * 4 * 16 * 1024);

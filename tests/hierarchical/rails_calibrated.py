@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Rails from calibration to a job: two hosts with three links, of which the MPI library chooses the slow one by default. Calibration finds that the
-other two are faster, and a job without settings uses both. If a host can't be reached over one of them, calibration removes them again.
+"""Rails in calibration and in a job: two hosts with three links, of which the MPI library uses the slow one by default. Calibration finds that the
+other two are faster, and a job without settings uses both. If a host cannot be reached over one of them, calibration removes them again.
 
-The slow link has 5 Mbit/s, the others the speed of memory, so that a busy machine does not hide the difference. The test counts bytes and
-compares no times.
+The slow link has 5 Mbit/s, the others are as fast as memory, so the difference is visible on a busy machine, too. The test counts bytes and
+does not compare times.
 
 Usage: rails_calibrated.py LIBRARY COMMAND PROGRAM
 """
@@ -18,9 +18,9 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.p
 from bed import Bed, reason_against, tool  # pylint: disable=wrong-import-position
 
 SKIPPED = 77
-COUNT = 200_000  # numbers of 4 bytes of each rank
+COUNT = 200_000  # 4-byte numbers of each rank
 RAILS = "data0,data1"
-# In the place of a library that takes one link by itself; a link that is named goes before it.
+# Imitates an MPI library that uses one link by default; a link that is given overrides it.
 LAUNCHER = """#!/bin/bash
 ranks=$2; shift 2
 case "$*" in *"--rails data"*) device=;; *) device=data2;; esac
@@ -33,7 +33,7 @@ def in_namespace(bed, name, *command):
 
 
 def calibrated(bed, command, folder):
-    """What the command said and the rails that it wrote."""
+    """The output of the command, and the rails in the profile that it wrote."""
     launcher, profile = os.path.join(folder, "launcher"), os.path.join(folder, "profile.json")
     with open(launcher, "w", encoding="utf-8") as file:
         file.write(LAUNCHER.format(run=tool("run.sh")))
@@ -46,7 +46,7 @@ def calibrated(bed, command, folder):
 
 
 def sent(bed, library, program, folder, *settings):
-    """{device: bytes of host 0} of an allgather by two ranks a host."""
+    """{device: bytes sent by host 0} in an allgather with two ranks per host."""
     words = [word for setting in ("BESTRIDE_ALL_RANKS=1", "BESTRIDE_COLLECTIVES=hierarchical", f"BESTRIDE_PROFILE={folder}/profile.json", *settings)
              for word in ("-e", setting)]
     links, _ = bed.counted("-d", "", "-p", 2, "-l", library, *words, program, COUNT, 0)
@@ -65,21 +65,21 @@ def main():
             in_namespace(bed, f"h{host}", "tc", "qdisc", "replace", "dev", "data2", "root", "tbf", "rate", "5mbit", "burst", "80kb", "limit", "2mb")
         said, rails = calibrated(bed, command, folder)
         if rails != RAILS.split(",") or f"rails {RAILS} are " not in said:
-            wrong.append("rails that are faster are not kept")
-        block = COUNT * 4  # what one rank sends
+            wrong.append("calibration does not keep faster rails")
+        block = COUNT * 4  # bytes that one rank sends
         links = sent(bed, library, program, folder)
-        print("told nothing:", links)
+        print("without settings:", links)
         if not all(0.9 * block < links[device] < 1.2 * block for device in RAILS.split(",")) or links["data2"] > block / 10:
-            wrong.append("a job that is told nothing does not send each rank's bytes over its rail")
+            wrong.append("without settings, a job does not send each rank's bytes over its rail")
         links = sent(bed, library, program, folder, "BESTRIDE_NICS=data0")
-        print("told one:", links)
+        print("BESTRIDE_NICS=data0:", links)
         if links["data1"] > block / 10:
-            wrong.append("what the user names does not go before the profile")
-        # Still up and connected, but to nothing.
+            wrong.append("BESTRIDE_NICS does not override the profile")
+        # The link stays up, but leads nowhere.
         in_namespace(bed, "sw", "ip", "link", "set", "p1-1", "nomaster")
         said, rails = calibrated(bed, command, folder)
         if rails is not None or f"rails {RAILS} are not used: a job with them " not in said:
-            wrong.append("rails over which ranks can't connect are kept")
+            wrong.append("calibration keeps rails over which ranks cannot connect")
     print("\n".join(wrong))
     return 1 if wrong else 0
 

@@ -2,7 +2,7 @@
 // Random hierarchical collectives. The number of a case determines all its random values.
 //
 //   hierarchical_random [--seed N] [--cases N | --seconds N] [--least N] [--verbose]
-// --least: no fewer elements than this, unless that is too much data.
+// --least: the minimum number of elements, unless that is too much data.
 // A failure is printed with the arguments that reproduce it.
 #include <algorithm>
 #include <cstdio>
@@ -15,7 +15,7 @@
 #include "tests/support/harness.hpp"
 #include "tests/support/random.hpp"
 
-#include "base/library_names.hpp"  // behind mpi.h
+#include "base/library_names.hpp"  // after mpi.h
 
 using namespace bestride::test;
 
@@ -41,7 +41,7 @@ Options options_of(int argc, char** argv) {
   return options;
 }
 
-/// Rank 0's clock, for all.
+/// Rank 0's clock decides for all ranks.
 bool time_is_up(double begun, std::uint64_t seconds) {
   int up = MPI_Wtime() - begun > static_cast<double>(seconds);
   PMPI_Bcast(&up, 1, MPI_INT, 0, MPI_COMM_WORLD);

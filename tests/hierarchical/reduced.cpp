@@ -21,7 +21,7 @@ struct ElementType {
   const char* word;
   Kind kind;
 };
-/// No long double: its padding is copied or not, as the compiler likes.
+/// long double is not tested: compilers may or may not copy its padding.
 constexpr ElementType element_types[] = {
     {"int8", Kind::integer},
     {"uint8", Kind::integer},
@@ -45,7 +45,7 @@ constexpr ElementType element_types[] = {
     {"short_int", Kind::pair},
 };
 
-/// What the type is called by its size, as Fortran programs do, or the same again.
+/// The Fortran type of the same size, if there is one, otherwise the type itself.
 MPI_Datatype sized(const char* word) {
   const struct {
     const char* word;
@@ -58,13 +58,13 @@ MPI_Datatype sized(const char* word) {
   return predefined(word);
 }
 
-/// Does the order matter to the bits?
+/// Whether the bits depend on the order: no; yes, but every order is valid; yes, and only the order of ranks is valid.
 enum class Order { any, one, kept };
 struct Chosen {
   const char* name;
   MPI_Op op;
   Order order;
-  bool users = false;  ///< may be freed when a nonblocking call has returned, so such a call is the library's
+  bool users = false;  ///< user-defined: may be freed during a nonblocking call, so such a call goes to the MPI library
 };
 
 Chosen operation_for(Random& random, const ElementType& type, const UserOperations& user) {
@@ -98,7 +98,7 @@ Chosen operation_for(Random& random, const ElementType& type, const UserOperatio
   }
 }
 
-/// A number other than zero, which has two forms whose maximum depends on the order.
+/// A nonzero number: the maximum of +0 and -0 depends on the order.
 template <class Real>
 Real real_number(Random& random) {
   const double magnitude =
@@ -106,8 +106,8 @@ Real real_number(Random& random) {
   return static_cast<Real>(random.chance(50) ? magnitude : -magnitude);
 }
 
-/// `count` values as a rank has them, in the type's extent; gaps of `in` stay. Small ones where equal ones have to
-/// meet.
+/// Writes `count` values of a rank, one per extent; gaps of `in` stay unchanged. Values and indices of pairs are small,
+/// so that equal ones occur.
 void write_values(Random random, const ElementType& type, std::int64_t extent, std::byte* in, std::int64_t count) {
   const std::string_view word(type.word);
   for (std::int64_t i = 0; i < count; ++i) {
@@ -233,7 +233,7 @@ class Part {
     return wrong;
   }
 
-  /// MPICH 4.0.2 does not survive some long blocking reductions in place.
+  /// MPICH 4.0.2 crashes in some long blocking in-place reductions.
   bool library_may_be_wrong() const {
     const bool forwarded = expectation() != Expectation::hierarchical || !possible() || !group_.several_nodes;
     return forwarded && drawn_.what == What::reduce && drawn_.in_place && drawn_.form.wait == Wait::in_call;
@@ -251,13 +251,13 @@ class Part {
     const bool order = drawn_.chosen.order == Order::any || (drawn_.chosen.order == Order::one && reassociates());
     return all_ > 0 && order && (!drawn_.chosen.users || drawn_.form.wait == Wait::in_call);
   }
-  /// What it is compared with: the library's own result is that of any order where the order does not matter.
+  /// Whether the expected result is that of the fixed tree. If the order does not matter, MPI gives the same result.
   bool hierarchical() const {
     return drawn_.chosen.order == Order::any ||
            (expectation() == Expectation::hierarchical && possible() && group_.several_nodes && group_.known);
   }
 
-  /// The receive buffer before the first start, when it has been filled already.
+  /// The receive buffer before the first start. In place, it contains the operand.
   Buffer before_of(const Buffer& empty) const {
     Buffer before = empty;
     if (in_place()) write_values(Random(seed_of(group_.rank, 0)), drawn_.element, extent_, before.origin(), all_);
@@ -277,8 +277,8 @@ class Part {
     return a;
   }
 
-  /// Puts the data of `count` elements of `result` into `expected`, whose gaps stay. What lies behind the result of a
-  /// reduce_scatter in place is the library's to use: as the call left it.
+  /// Copies the data of `result` into `expected`, whose gaps stay unchanged. The buffer after the result of an in-place
+  /// reduce_scatter is undefined, so it is taken from the receive buffer.
   void put(Buffer& expected, const std::byte* result) const {
     for (const ByteRun& run : runs_of(map_, result_, extent_))
       std::memcpy(expected.origin() + run.offset, result + run.offset, static_cast<std::size_t>(run.length));
@@ -310,7 +310,7 @@ class Part {
     const Arguments given = arguments(theirs);
     Form form = drawn_.form;
     form.library = true;
-    if (complete(drawn_.what, form, given) != MPI_SUCCESS) return "an error of the library's";
+    if (complete(drawn_.what, form, given) != MPI_SUCCESS) return "an error of the MPI library";
     if (at_root_) put(expected, theirs.origin());
     return "";
   }
@@ -339,7 +339,7 @@ void add_and_multiply(void* in, void* inout, int* count, MPI_Datatype*) {
   }
 }
 
-/// Of the affine functions x -> (2k+1) x + m in one int: composition is associative, not commutative.
+/// Composition of affine functions x -> (2k+1) x + m, each stored in an int: associative, but not commutative.
 void compose(void* in, void* inout, int* count, MPI_Datatype*) {
   const auto* a = static_cast<const int*>(in);
   auto* b = static_cast<int*>(inout);

@@ -10,18 +10,18 @@
 
 namespace bestride::test {
 
-/// The user's operations, made for as long as this lives.
+/// User-defined operations, which exist as long as this object.
 class UserOperations {
  public:
   UserOperations();
   ~UserOperations();
   UserOperations(const UserOperations&) = delete;
   UserOperations& operator=(const UserOperations&) = delete;
-  /// Of doubles, whose result shows the order; of int, associative only.
+  /// `commutative`: for doubles, with a result that depends on the order. `ordered`: for ints, only associative.
   MPI_Op commutative = MPI_OP_NULL, ordered = MPI_OP_NULL;
 };
 
-/// As move_at_random().
+/// Like move_at_random(), for reductions.
 std::string reduce_at_random(std::uint64_t seed, const Groups& groups, const UserOperations& user, int least,
                              std::string* told, const std::function<void()>& tell);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same allgather several times, in all its forms, then one with a changed number. Every repetition gives the bits
-// of the first one, and the change arrives. The caller counts the bytes on the wire.
-//   repeated COUNT REPETITIONS    numbers (float) of a rank
+// Repeats an allgather in all its forms, then once with a changed number. Every repetition gives the bits of the first
+// one, and the change arrives. The caller counts the bytes on the wire.
+//   repeated COUNT REPETITIONS    COUNT: floats of each rank
 #include <mpi.h>
 
 #include <algorithm>
@@ -10,13 +10,13 @@
 #include <cstring>
 #include <vector>
 
-#include "base/library_names.hpp"  // behind mpi.h
+#include "base/library_names.hpp"  // after mpi.h
 
 namespace {
 
 using Numbers = std::vector<float>;
 
-/// In the call, in place, nonblocking, or out of every second place.
+/// Forms: blocking, in place, nonblocking, or from every second float.
 void gather(int form, const Numbers& own, Numbers& all, int rank) {
   const int count = static_cast<int>(own.size());
   std::fill(all.begin(), all.end(), -1.0f);
@@ -64,7 +64,7 @@ int main(int argc, char** argv) {
   if (rank == ranks - 1) own[0] = 1000;
   gather(0, own, again, rank);
   if (again[static_cast<std::size_t>((ranks - 1) * count)] != 1000.0f) bad = 1;
-  if (bad) std::fprintf(stderr, "rank %d: not the first one's bits\n", rank);
+  if (bad) std::fprintf(stderr, "rank %d: the bits differ from those of the first call\n", rank);
   int any = 0;
   PMPI_Allreduce(&bad, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
   MPI_Finalize();

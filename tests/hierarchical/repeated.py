@@ -14,9 +14,9 @@ from bed import Bed, reason_against  # pylint: disable=wrong-import-position
 SKIPPED = 77
 COUNT = 200_000
 REPETITIONS = 20
-# Packets sent again count too, and only ever add: the fewest bytes of a few runs are those of the collective.
+# Retransmitted packets count, too, so the minimum over a few runs is the number of bytes of the collective.
 RUNS = 3
-# What the first call and the one with a number changed send, of a block's bytes: plain, the latter sends the difference.
+# The bytes that the first call and the changed call send, as a fraction of a block. Without quantisation, the changed call sends a delta.
 SENT = {"off": 1 + 1 / 16, "int8": 2 * (256 + 4) / (256 * 4)}
 
 
@@ -31,7 +31,7 @@ def main():
         for codes, share in SENT.items():
             settings = {"BESTRIDE_ALL_RANKS": 1, "BESTRIDE_COLLECTIVES": "hierarchical", "BESTRIDE_QUANTIZE": codes}
             words = [word for name, value in settings.items() for word in ("-e", f"{name}={value}")]
-            needed = 2 * COUNT * 4 * share  # two ranks of a host
+            needed = 2 * COUNT * 4 * share  # two ranks per host
             sent = {0: [], REPETITIONS: []}
             for _ in range(RUNS):
                 for repetitions, bytes_sent in sent.items():
@@ -42,7 +42,7 @@ def main():
                 if right:
                     break
             good = good and right
-            print(f"{codes}: {needed:.0f} bytes have to be sent, {once} were, and {repeated - once} more for {REPETITIONS} repetitions"
+            print(f"{codes}: expected {needed:.0f} bytes, sent {once}, and {repeated - once} more for {REPETITIONS} repetitions"
                   f"{'' if right else ': wrong'}")
     return 0 if good else 1
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several threads call collectives at the same time, each on a communicator of its own, and one thread only sends and
+// Several threads call collectives at the same time, each on its own communicator, and one thread only sends and
 // receives. Results are compared with the MPI library's.
 #include <atomic>
 #include <mutex>
@@ -19,14 +19,14 @@ constexpr What kinds[] = {What::allgather, What::broadcast, What::allreduce, Wha
                           What::alltoall,  What::reduce,    What::gather,    What::scatter};
 constexpr int threads = 3, rounds = 12;
 
-/// fail_check() is for one thread at a time.
+/// fail_check() is not thread-safe.
 void fail(const std::string& what) {
   static std::mutex one;
   const std::lock_guard lock(one);
   fail_check(__FILE__, __LINE__, what);
 }
 
-/// Own numbers in every place of every round, so that no result is one of before.
+/// Numbers that differ by position, rank, thread and round, so that a result of an earlier round is detected.
 std::vector<int> numbers(std::size_t size, int thread, int round) {
   std::vector<int> all(size);
   for (std::size_t i = 0; i < size; ++i)
@@ -34,8 +34,8 @@ std::vector<int> numbers(std::size_t size, int thread, int round) {
   return all;
 }
 
-/// The members agree on each, and where two threads of a rank come to agree at once, one of theirs is left to the
-/// library.
+/// The members agree on each persistent collective. If two threads of a rank do so at the same time, one of the
+/// collectives goes to the MPI library.
 std::atomic<int> persistent_calls{0};
 
 void collectives(MPI_Comm comm, int thread) {
@@ -55,7 +55,7 @@ void collectives(MPI_Comm comm, int thread) {
       given.in = expected.data();
       const Wait wait = every_wait[(round + static_cast<int>(what)) % 3];
       if (wait == Wait::persistent) ++persistent_calls;
-      if (complete(what, {Wait::in_call, false, true}, given) != MPI_SUCCESS) fail("the library's own");
+      if (complete(what, {Wait::in_call, false, true}, given) != MPI_SUCCESS) fail("an error of the MPI library");
       given.in = in.data();
       if (complete(what, {wait, false, false}, given) != MPI_SUCCESS) fail(std::string(name(what)) + ": an error");
       if (in != expected)
@@ -64,7 +64,7 @@ void collectives(MPI_Comm comm, int thread) {
     }
 }
 
-/// As many on all ranks, whatever time the collectives take.
+/// A fixed number of messages, so that it is the same on all ranks.
 void messages() {
   const int next = (world_rank() + 1) % world_size(), previous = (world_rank() + world_size() - 1) % world_size();
   for (int i = 0; i < 200; ++i) {
@@ -78,7 +78,7 @@ void messages() {
 
 MPI_CASE(threads_with_a_communicator_each) {
   std::vector<MPI_Comm> comms(threads);
-  // In the order of the ranks, and the other way round.
+  // Ranks in ascending and in descending order.
   for (int t = 0; t < threads; ++t)
     MPI_Comm_split(MPI_COMM_WORLD, 0, t % 2 ? -world_rank() : world_rank(), &comms[static_cast<std::size_t>(t)]);
   const int before = expectation() == Expectation::hierarchical ? calls_seen_by_library() : 0;
@@ -91,7 +91,7 @@ MPI_CASE(threads_with_a_communicator_each) {
   for (MPI_Comm& comm : comms) MPI_Comm_free(&comm);
 }
 
-// Made, used and freed by each thread while the others are at theirs.
+// Each thread creates, uses and frees communicators while the other threads use theirs.
 MPI_CASE(communicators_created_by_threads) {
   std::vector<MPI_Comm> parents(threads);
   for (MPI_Comm& parent : parents) MPI_Comm_dup(MPI_COMM_WORLD, &parent);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Random collectives over two hosts of two ranks with a link of 1 Gbit/s, with block and with round-robin placement.
+"""Random collectives over two hosts of two ranks each with a link of 1 Gbit/s, with block and with round-robin placement.
 
 Usage: two_hosts.py LIBRARY WITNESS PROGRAM
 """

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every kind of intercepted call, in one process or several: the bytes of the layout arrive, no other byte changes,
-// statuses are the MPI library's, requests become MPI_REQUEST_NULL.
+// statuses equal those of the MPI library, and requests become MPI_REQUEST_NULL.
 #include <mpi.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 
 using namespace bestride::test;
 
-/// `count` x vector(blocks, length, stride, double) with room for it.
+/// vector(blocks, length, stride, double), or a struct of as many blocks, and buffers for it.
 struct Case {
   int blocks, length, stride;
   bool structured;
@@ -23,7 +23,7 @@ struct Case {
 
   Case(int b, int l, int s, bool record) : blocks(b), length(l), stride(s), structured(record) {
     if (structured) {
-      // int, double with a hole, repeated: mixed basic types, so only packing gains
+      // Repeated int and double with a gap. The basic types are mixed, so respelling does not help.
       MPI_Datatype pair, spaced;
       const int lengths[] = {1, length};
       const MPI_Aint at[] = {0, 8};
@@ -47,7 +47,7 @@ struct Case {
       bytes[i] = static_cast<unsigned char>(i * 131 + seed * 17 + (i >> 8));
     return bytes;
   }
-  /// What a receive of the first `bytes` packed bytes of `from` makes of `to`.
+  /// Applies to `to` what a receive of the first `bytes` packed bytes of `from` writes.
   void deliver(const std::vector<unsigned char>& from, std::vector<unsigned char>& to, int count, int bytes) const {
     for (int e = 0; e < count; ++e)
       for (int b = 0; b < blocks; ++b) {
@@ -78,10 +78,10 @@ void blocking(const Case& c, int count) {
   MPI_Get_count(&status, c.type, &n);
   CHECK(n == count && status.MPI_SOURCE == from && status.MPI_TAG == 1);
 
-  // Short message: only what arrives is written.
+  // A short message: only its bytes are written.
   got = c.buffer(count, 99), expected = got;
-  const int unit = c.structured ? 4 + 8 * c.length : 8;  // a prefix of the signature: whole basic elements
-  // Small: MPICH 4.0.2 takes a long message that fills only a part of a posted struct for a truncated one.
+  const int unit = c.structured ? 4 + 8 * c.length : 8;  // whole basic elements: a prefix of the signature
+  // Small: MPICH 4.0.2 reports truncation if a long message fills only a part of a posted struct.
   const int part = std::min(c.size * count / unit / 2, 2000 / unit) * unit;
   std::vector<unsigned char> bytes(static_cast<std::size_t>(c.size * count));
   int position = 0;
@@ -95,19 +95,18 @@ void blocking(const Case& c, int count) {
   CHECK(request == MPI_REQUEST_NULL);
   CHECK(got == expected);
 
-  // Unpack.
   got = c.buffer(count, 5), expected = got;
   c.deliver(theirs, expected, count, c.size * count);
   position = 0;
   MPI_Unpack(bytes.data(), static_cast<int>(bytes.size()), &position, got.data(), count, c.type, MPI_COMM_WORLD);
   CHECK(got == expected && position == c.size * count);
 
-  // From nowhere: nothing changes.
+  // A receive from MPI_PROC_NULL changes nothing.
   got = c.buffer(count, 6), expected = got;
   MPI_Recv(got.data(), count, c.type, MPI_PROC_NULL, 0, MPI_COMM_WORLD, &status);
   CHECK(got == expected && status.MPI_SOURCE == MPI_PROC_NULL);
 
-  // Replace. MPICH 4.0.2 sends a packed copy, which its own receiver of a long struct takes for a truncated message.
+  // MPICH 4.0.2 sends a packed copy in MPI_Sendrecv_replace, and its receiver reports truncation of a long struct.
   if (c.structured && c.size * count > 4096) return;
   auto swapped = sent;
   expected = sent;
@@ -116,7 +115,7 @@ void blocking(const Case& c, int count) {
   CHECK(swapped == expected);
 }
 
-/// Ways to complete `n` requests, some of which are null by then.
+/// Ways to complete requests, of which some may already be null.
 void complete(int completion, std::vector<MPI_Request>& requests, std::vector<MPI_Status>& statuses) {
   const int n = static_cast<int>(requests.size());
   int flag = 0, index = 0, done = 0;
@@ -191,7 +190,7 @@ void nonblocking(const Case& c, int count, int completion, int messages) {
   }
 }
 
-/// In place: requests are bound to the buffer's address.
+/// The buffer keeps its address, because persistent requests refer to it.
 void refill(std::vector<unsigned char>& buffer, const std::vector<unsigned char>& bytes) {
   std::copy(bytes.begin(), bytes.end(), buffer.begin());
 }
@@ -221,12 +220,12 @@ void persistent(const Case& c, int count, int completion) {
       complete(completion, requests, statuses);
     }
     CHECK(got == expected);
-    got[0] ^= 1;  // a later wait on the inactive request delivers nothing again
+    got[0] ^= 1;  // a later wait on the inactive request must not write the buffer again
     auto kept = got;
     MPI_Waitall(2, requests.data(), MPI_STATUSES_IGNORE);
     CHECK(got == kept);
   }
-  // Freed while active: it still goes through.
+  // A request that is freed while active still completes.
   refill(got, c.buffer(count, 201));
   MPI_Startall(2, requests.data());
   MPI_Request_free(&requests[1]);
@@ -253,10 +252,8 @@ void neighbours(const Case& c, int count) {
       for (std::size_t side = 0; side < 2; ++side)
         if (around[side] != MPI_PROC_NULL) {
           const auto theirs = c.buffer(2 * count, static_cast<unsigned>(around[side]));
-          // What lies in the block the neighbour sends me: its other side; in an allgather, its first block.
+          // The neighbour sends the block of its other side; in an allgather, its first block.
           std::size_t other = form == 3 || form == 4 ? 0 : 1 - side;
-          // A ring of one or two: MPI pairs first with first of the same neighbour's list reversed only for cartesian
-          // self-edges.
           std::vector<unsigned char> from_block(theirs.begin() + static_cast<long>(other * block), theirs.end());
           std::vector<unsigned char> to_block(expected.begin() + static_cast<long>(side * block), expected.end());
           c.deliver(from_block, to_block, count, c.size * count);
@@ -283,6 +280,7 @@ void neighbours(const Case& c, int count) {
           break;
         case 5: MPI_Neighbor_alltoallv(sent.data(), counts, at, c.type, got.data(), counts, at, c.type, line); break;
       }
+      // Both neighbours are the same rank, and the MPI library decides which of its blocks arrives where.
       const bool ambiguous = periodic && world_size() < 3;
       if (!ambiguous) CHECK(got == expected);
       CHECK(request == MPI_REQUEST_NULL);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/interpose/collective_calls.hpp"
 
-#include "base/library_names.hpp"  // behind mpi.h
+#include "base/library_names.hpp"  // after mpi.h
 
 namespace bestride::test {
 namespace {
@@ -11,7 +11,7 @@ int complete(int error, MPI_Request* request) {
   return error != MPI_SUCCESS ? error : MPI_Wait(request, MPI_STATUS_IGNORE);
 }
 
-/// The arrays of a direction with the large-count types. They live until the end of the call that reads them.
+/// The arrays of a direction as the large-count types. They must live until the call completes.
 struct Large {
   std::vector<MPI_Count> counts;
   std::vector<MPI_Aint> at;
@@ -29,7 +29,7 @@ const char* name(Form form) {
 }
 
 #define LIST(...) __VA_ARGS__
-// `arguments` and `large`: what stands before the communicator, in parentheses.
+// `arguments` and `large`: the arguments before the communicator, in parentheses.
 #define RUN(Name, Iname, arguments, large)                                                                    \
   [](Form form, const Direction& out, const Direction& in, [[maybe_unused]] int root, MPI_Comm comm) -> int { \
     const Large out_c(out), in_c(in);                                                                         \

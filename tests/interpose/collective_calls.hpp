@@ -7,13 +7,13 @@
 
 namespace bestride::test {
 
-/// Persistent collectives are not intercepted, and MPICH 4.0.2 breaks derived types that are given to one and started
-/// twice.
+/// No persistent form: persistent collectives are not intercepted, and MPICH 4.0.2 handles derived types wrongly if one
+/// is started twice.
 enum class Form { library, blocking, nonblocking, blocking_c, nonblocking_c };
 inline constexpr Form intercepted_forms[] = {Form::blocking, Form::nonblocking, Form::blocking_c, Form::nonblocking_c};
 const char* name(Form form);
 
-/// One direction. `counts` and `at` (in extents, in bytes for w) are used by v- and w-forms, `types` by w-forms.
+/// One direction. `counts` and `at` (in extents, in bytes for w-forms) are for v- and w-forms, `types` for w-forms.
 struct Direction {
   void* buffer = nullptr;
   int count = 0;
@@ -24,17 +24,17 @@ struct Direction {
 
 struct CollectiveCall {
   const char* name;
-  /// How many blocks a rank has: one, or one a rank.
+  /// Whether a rank has one block per rank; otherwise it has one block.
   bool many_out, many_in;
   bool v, w;
   bool rooted;
-  /// Makes the call, waits for it, and returns its error.
+  /// Makes the call, waits for it, and returns its error code.
   int (*run)(Form form, const Direction& out, const Direction& in, int root, MPI_Comm comm);
 };
 
 extern const CollectiveCall collective_calls[9];
 
-/// Unless nullptr, called when a nonblocking call has returned, before it is waited for.
+/// Unless nullptr, called between a nonblocking call and the wait for it.
 extern void (*after_the_call)();
 
 }  // namespace bestride::test

@@ -9,15 +9,15 @@
 #include "tests/interpose/collective_calls.hpp"
 #include "tests/support/typed_data.hpp"
 
-#include "base/library_names.hpp"  // behind mpi.h
+#include "base/library_names.hpp"  // after mpi.h
 
 using namespace bestride::test;
 
 namespace {
 
-/// Every type has 8-byte elements, so that one side may have another type than the other.
-/// Blocks side by side; whose last stride is cut; with room before the first; two loops; three, with a lower bound
-/// below zero; nothing to gain; a type that is one element already; no bytes; and one that takes many fragments.
+/// Every type has 8-byte elements, so that the two sides may use different types. Among them: a last stride that is
+/// cut, a gap before the first block, two and three loops, a lower bound below zero, a contiguous type, an irregular
+/// list, and a message of many fragments.
 constexpr const char* types[] = {"resized(0,960,vector(60,1,2,double))",
                                  "vector(60,1,2,double)",
                                  "subarray([12,30],[12,5],[0,4],c,double)",
@@ -30,8 +30,8 @@ constexpr const char* types[] = {"resized(0,960,vector(60,1,2,double))",
                                  "resized(0,48000,vector(3000,1,2,double))"};
 constexpr const char* structs = "contiguous(20,resized(0,24,struct([1,1],[0,8],[int,double])))";
 
-/// With more ranks than cores a collective takes a slice of the scheduler: then some of the types, and every other
-/// form.
+/// With more ranks than cores, each collective takes a time slice of the scheduler, so only some types and forms are
+/// tested.
 std::vector<const char*> chosen_types() {
   if (world_size() <= 2) return {std::begin(types), std::end(types)};
   return {types[0], types[2], types[6], types[9]};
@@ -41,7 +41,7 @@ std::vector<Form> chosen_forms() {
   return {Form::blocking, Form::nonblocking_c};
 }
 
-/// What one direction's buffer must hold, in bytes from its origin.
+/// The bytes that a direction's buffer must contain, relative to its origin.
 struct Span {
   std::int64_t low = 0, high = 0;
   void include(const Facts& facts, std::int64_t at, std::int64_t count) {
@@ -51,7 +51,7 @@ struct Span {
   }
 };
 
-/// A type committed and what is known of it.
+/// A committed type and its facts.
 struct Type {
   explicit Type(std::string_view text)
       : facts(*facts_of(type_from(text))), handle(std::make_unique<CommittedType>(text)) {}
@@ -60,7 +60,7 @@ struct Type {
   int doubles() const { return static_cast<int>(facts.size / 8); }
 };
 
-/// How the blocks of a v-form lie and how long they are. Both depend on (from, to) only, so that the two sides agree.
+/// The lengths of the blocks of a v-form. They depend only on (from, to), so that both sides agree.
 enum class Lengths { single, equal, some_empty, varying };
 int length(Lengths lengths, int from, int to) {
   if (lengths == Lengths::single) return 1;
@@ -69,7 +69,7 @@ int length(Lengths lengths, int from, int to) {
   return 1 + (from + 2 * to) % 3;
 }
 
-/// One direction of one rank: `mine` blocks of `type`, `per` of them for one of the other side's elements.
+/// One direction of one rank, and the bytes that its buffer must contain.
 struct Blocks {
   Direction direction;
   Span span;
@@ -82,8 +82,7 @@ Blocks make(const CollectiveCall& call, bool out, const Type& type, int per, Len
   d.type = *type.handle;
   const bool many = out ? call.many_out : call.many_in;
   const auto peer_length = [&](int peer) {
-    // Without v- or w-forms on a side, lengths are equal; rooted and allgather forms vary with the one that has one
-    // block.
+    // Lengths vary only in v- and w-forms. In rooted and allgather forms they depend on the rank that has one block.
     const bool varies = call.v || call.w;
     if (!varies) return per * length(lengths, 0, 0);
     if (call.rooted || !call.many_out) return per * length(lengths, peer, 0);
@@ -112,7 +111,7 @@ Blocks make(const CollectiveCall& call, bool out, const Type& type, int per, Len
   return made;
 }
 
-/// Runs a call in every form and as the library does it.
+/// Runs a call in every form and compares it with the MPI library's own.
 void compare(const CollectiveCall& call, const std::string& what, Blocks out, Blocks in, int root, MPI_Comm comm,
              bool in_place = false) {
   const ReturnErrors returned(comm);
@@ -148,8 +147,8 @@ void compare(const CollectiveCall& call, const std::string& what, Blocks out, Bl
   }
 }
 
-/// One call with these types on its sides. The signatures agree: `per_out` elements of one are as long as `per_in` of
-/// the other.
+/// One call with these types on its two sides. `per_out` elements of one have the same signature as `per_in` elements
+/// of the other.
 void compare_types(const CollectiveCall& call, const Type& out_type, int per_out, const Type& in_type, int per_in,
                    Lengths lengths, const std::string& what, MPI_Comm comm, int spread = 1, bool in_place = false) {
   int rank = 0, ranks = 0;
@@ -197,7 +196,7 @@ MPI_CASE(structs_are_not_respelled) {
 }
 
 MPI_CASE(displacements_that_cannot_be_converted) {
-  // The extent is no multiple of the loop's stride: some displacements are, some are not.
+  // The extent is not a multiple of the loop's stride, so only some displacements are.
   const Type type("resized(0,1000,vector(60,1,2,double))"), even("resized(0,968,vector(60,1,2,double))");
   for (const CollectiveCall& call : collective_calls)
     for (const int spread : {0, 1, 5})
@@ -270,7 +269,7 @@ MPI_CASE(errors_are_the_librarys) {
       return make(call, out, type, 1, Lengths::equal, 1, world_rank(), world_size());
     };
     Blocks out = blocks(true), in = blocks(false);
-    // A negative count, on every rank alike, so that no one is left waiting.
+    // Every rank has the negative count, so that no rank waits for another.
     out.direction.count = in.direction.count = -1;
     std::fill(out.direction.counts.begin(), out.direction.counts.end(), -1);
     std::fill(in.direction.counts.begin(), in.direction.counts.end(), -1);
@@ -287,8 +286,8 @@ MPI_CASE(errors_are_the_librarys) {
 }
 
 MPI_CASE(aliased_buffers_give_the_librarys_error) {
-  // MPICH compares what is sent with the buffer, or with rank * count * size bytes in it: a place where every rank
-  // finds the error, so that no one is left waiting.
+  // MPICH compares the send buffer with the receive buffer, or with the address rank * count * size bytes into it.
+  // These addresses make every rank detect the error, so that no rank waits for another.
   for (const char* text : {types[0], types[1]}) {
     const Type type(text);
     const ReturnErrors returned(MPI_COMM_WORLD);
@@ -326,7 +325,7 @@ MPI_CASE(types_freed_before_the_request_completes) {
         to_be_freed = &type;
         after_the_call = [] {
           to_be_freed->handle->free();
-          // Handles are used again: others' types in the place of ours would be seen.
+          // The MPI library reuses the handle values, so the call fails if it uses a freed handle.
           const CommittedType other("vector(7,3,5,float)"), another("vector(9,1,3,short)");
         };
         call.run(form, out.direction, in.direction, 0, MPI_COMM_WORLD);

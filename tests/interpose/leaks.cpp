@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// interpose_leaks TYPES REQUESTS: creates, uses and frees as many types and requests, nonblocking and persistent, and
-// checks that the process has not grown. With BESTRIDE_LOG=info the library prints at MPI_Finalize what it still
-// remembers.
+// interpose_leaks TYPES REQUESTS: creates, uses and frees this many types and requests, nonblocking and persistent, and
+// checks that the resident memory does not grow. With BESTRIDE_LOG=info the library prints at MPI_Finalize how many
+// objects it still has.
 #include <mpi.h>
 
 #include <cstdio>
@@ -13,10 +13,10 @@
 namespace {
 
 constexpr int batch = 50;
-/// Pages the MPI library and the allocator take once for good.
+/// Memory that the MPI library and the allocator take once and keep.
 constexpr std::int64_t tolerated_kib = 2048;
-/// MPICH 4.0.2 alone keeps 64 bytes of every type made and freed in some runs and none in others; a respelled type is a
-/// second one. Anything of ours that stayed behind is larger.
+/// Without the preload library, MPICH 4.0.2 leaks 64 bytes per type in some runs and none in others; respelling creates
+/// a second type. A leaked object of Bestride would be larger.
 constexpr std::int64_t library_keeps_of_a_type = 144;
 
 int rank, peer;
@@ -28,7 +28,7 @@ void types(long count) {
     MPI_Datatype type;
     MPI_Type_vector(2 + static_cast<int>(i % 997), 1, 2 + static_cast<int>(i % 2), MPI_DOUBLE, &type);
     MPI_Type_commit(&type);
-    // Twice: from the second use on it has a plan.
+    // Twice, because the plan of a type is created at its second use.
     for (int use = 0; use < 2; ++use)
       MPI_Sendrecv(out.data(), 1, type, rank, 1, in.data(), 1, type, rank, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     MPI_Type_free(&type);

@@ -9,16 +9,17 @@
 
 #include "tests/support/harness.hpp"
 
-#include "base/library_names.hpp"  // behind mpi.h
+#include "base/library_names.hpp"  // after mpi.h
 
 using namespace bestride::test;
 
 namespace {
 
-constexpr int count = 5003;  ///< of a rank's block
+constexpr int count = 5003;  ///< numbers in a rank's block
 
 constexpr double largest = 200.0 / 64;
-/// Both signs, no two ranks alike, up to `largest`; of 8 bits, which bfloat16 holds and int8 codes do not.
+/// Numbers of both signs with magnitudes up to `largest`, different on each rank. Their 8 significant bits are exact in
+/// bfloat16, but not in int8 codes.
 template <class Number>
 Number number(int rank, int i) {
   return static_cast<Number>((i * 37 + rank * 101 + i / 7 * 13) % 401 - 200) / 64;
@@ -44,7 +45,7 @@ MPI_Datatype type_of() {
 
 enum class Wanted { exact, approximate };
 
-/// Every number within `bound` of the exact one, and at least one other than that; or the same bits.
+/// Approximate: every number is within `bound` of the exact one, and at least one differs. Exact: the bits are equal.
 template <class Number>
 void check(Wanted wanted, const std::vector<Number>& got, const std::vector<Number>& exact, double bound) {
   if (wanted == Wanted::exact) {
@@ -58,7 +59,7 @@ void check(Wanted wanted, const std::vector<Number>& got, const std::vector<Numb
   CHECK(worst <= bound);
 }
 
-/// All ranks hold the same bytes.
+/// Checks that all ranks have the same bytes.
 template <class Number>
 void check_alike(const std::vector<Number>& mine) {
   std::vector<Number> first = mine;
@@ -80,7 +81,7 @@ std::vector<Number> own_vector() {
   return all;
 }
 
-/// One coding of numbers of which the largest is `most`.
+/// The largest error of quantising numbers once, with magnitudes up to `most`.
 constexpr double coding(double most, int top) { return most / (2 * top) * 1.001; }
 
 enum class AllgatherForm { blocking, in_place, nonblocking, varying, strided };
@@ -107,7 +108,7 @@ void allgather(Wanted wanted, MPI_Comm comm, AllgatherForm form = AllgatherForm:
     MPI_Allgatherv(own.data(), count, type, got.data(), counts.data(), at.data(), type, comm);
   }
   if (form == AllgatherForm::strided) {
-    // Every second number, on odd ranks only: what is sent, and so whether it is coded, is the same everywhere.
+    // Only odd ranks use a strided type. The packed numbers are the same, so all ranks must decide alike on quantising.
     if (world_rank() % 2) {
       MPI_Datatype strided, spaced;
       MPI_Type_vector(count, 1, 2, type, &strided);
@@ -127,7 +128,7 @@ void allgather(Wanted wanted, MPI_Comm comm, AllgatherForm form = AllgatherForm:
   check_alike(got);
 }
 
-/// What a sum may be off: one coding of what the other node's two ranks come to.
+/// The largest error of a sum: the sum of the other node's two ranks is quantised once.
 double added(int top) { return coding(2 * largest, top); }
 
 template <class Number>
@@ -155,7 +156,7 @@ void allreduce(Wanted wanted, MPI_Comm comm, int top, bool in_place = false) {
   check_alike(got);
 }
 
-/// Nothing of this is ever approximate.
+/// Calls that are never approximate.
 void exact_calls(MPI_Comm comm) {
   std::vector<int> whole(count, world_rank()), got(static_cast<std::size_t>(4 * count)), exact(got.size());
   PMPI_Allgather(whole.data(), count, MPI_INT, exact.data(), count, MPI_INT, comm);
@@ -204,14 +205,14 @@ void set(MPI_Comm comm, const char* key, const char* value) {
   MPI_Comm_set_info(comm, info.handle);
 }
 
-/// A user's own operation: adds bfloat16 numbers.
+/// A user-defined operation that adds bfloat16 numbers.
 void add_bfloat16(void* in, void* inout, int* length, MPI_Datatype*) {
   auto* from = static_cast<std::uint16_t*>(in);
   auto* to = static_cast<std::uint16_t*>(inout);
   for (int i = 0; i < *length; ++i) to[i] = bfloat16(from_bfloat16(to[i]) + from_bfloat16(from[i]));
 }
 
-/// 16-bit integers gathered and, by an operation of the user's, added: how far they are off as bfloat16 numbers.
+/// Gathers 16-bit integers and adds them by a user-defined operation. Returns the errors of the results as bfloat16.
 struct Off {
   double gathered = 0, added = 0;
 };
@@ -254,7 +255,7 @@ MPI_CASE(info_key_applies_to_its_communicator) {
   all_calls(Wanted::exact, MPI_COMM_WORLD, 0);
   set(coded, "bestride_quantize", "int8");
   all_calls(Wanted::approximate, coded, 127);
-  // Another key says nothing of this one.
+  // Setting another key does not change this one.
   set(coded, "no_such_key", "1");
   all_calls(Wanted::approximate, coded, 127);
   set(coded, "bestride_quantize", "off");
@@ -273,9 +274,9 @@ MPI_CASE(members_with_different_keys_are_exact) {
   set(comm, "bestride_quantize", world_rank() == 1 ? "int4" : "int8");
   all_calls(Wanted::exact, comm, 0);
   set(comm, "bestride_quantize", world_rank() == 0 ? "int5" : "int8");
-  // An error on one member is its own; the others do not wait for it.
+  // An error on one member is local; the others do not wait for that member.
   {
-    const ReturnErrors returned(comm), also(MPI_COMM_WORLD);  // MPICH looks at the info before the communicator
+    const ReturnErrors returned(comm), also(MPI_COMM_WORLD);  // MPICH checks the info before the communicator
     const Info info("bestride_quantize", "int8");
     const int error = MPI_Comm_set_info(comm, world_rank() == 1 ? MPI_INFO_NULL : info.handle);
     CHECK_EQUAL(world_rank() == 1, error != MPI_SUCCESS);
@@ -297,9 +298,9 @@ MPI_CASE(bfloat16_in_integers) {
   set(comm, "bestride_format", "bfloat16");
   off = as_bfloat16(comm, op);
   CHECK(off.gathered > 0 && off.gathered <= coding(largest, 127) + largest / 256);
-  // Rounded once, to 8 bits, and no longer at each addition.
+  // The result is rounded to 8 bits once, not at each addition.
   CHECK(off.added > 0 && off.added <= added(127) + 4 * largest / 256);
-  // A sum of integers is one of integers.
+  // A predefined sum still treats the values as integers.
   std::vector<std::uint16_t> given(4 * count, 0x3F81), got(count);
   MPI_Reduce_scatter_block(given.data(), got.data(), count, MPI_UINT16_T, MPI_SUM, comm);
   CHECK_EQUAL(std::uint16_t{(4 * 0x3F81) & 0xFFFF}, got[17]);
@@ -309,14 +310,14 @@ MPI_CASE(bfloat16_in_integers) {
   MPI_Comm_free(&comm);
 }
 
-/// A sum of four ranks that the hierarchy adds in another order than the library: (0 + 1) + (2 + 3), which loses both
-/// ones.
+/// A sum over four ranks in which the hierarchy uses another order than the MPI library: (0 + 1) + (2 + 3), in which
+/// both ones are lost to rounding.
 void check_order(MPI_Comm comm, bool reassociated) {
   const float values[] = {1e8f, 1, -1e8f, 1};
   std::vector<float> given(4 * count, values[world_rank()]), got(count, -1), exact(count);
   MPI_Reduce_scatter_block(given.data(), got.data(), count, MPI_FLOAT, MPI_SUM, comm);
   PMPI_Reduce_scatter_block(given.data(), exact.data(), count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
-  CHECK((values[0] + values[1]) + (values[2] + values[3]) != exact[0]);  // or this says nothing
+  CHECK((values[0] + values[1]) + (values[2] + values[3]) != exact[0]);  // otherwise the test is void
   if (reassociated)
     CHECK_EQUAL((values[0] + values[1]) + (values[2] + values[3]), got[count / 2]);
   else
@@ -333,7 +334,7 @@ MPI_CASE(reassociate_by_info_key) {
 }
 
 #if MPI_VERSION >= 4
-/// Members learn of each other's keys in the first collective that waits; where one has none, none has.
+/// Members exchange their keys in the first blocking collective. The key has no effect if one member lacks it.
 MPI_CASE(reassociate_by_info_key_of_idup) {
   for (const bool all : {true, false}) {
     const Info info("bestride_reassociate", "1");

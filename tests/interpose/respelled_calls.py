@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that a run of every intercepted collective respelled each of them: compares the report with the table of functions.
+"""Runs a command that calls every intercepted collective and checks that each was respelled: compares the report with the table of functions.
 
   respelled_calls.py FUNCTIONS_TSV -- command...
 """

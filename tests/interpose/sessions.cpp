@@ -25,7 +25,7 @@ std::vector<double> filled(int elements, double from) {
   return all;
 }
 
-/// A ring, each rank to the next; every second double is sent.
+/// Each rank sends every second double to the next rank of the ring.
 void exchange(MPI_Comm comm, MPI_Datatype type) {
   int rank = 0, size = 1;
   MPI_Comm_rank(comm, &rank);
@@ -43,7 +43,7 @@ void exchange(MPI_Comm comm, MPI_Datatype type) {
   }
 }
 
-/// Plans for more counts than are kept, made by the calling thread.
+/// Packs with more counts than a thread's cache of plans can keep.
 void pack_many_counts(MPI_Comm comm, MPI_Datatype type) {
   const std::vector<double> data = filled(counts, 0);
   std::vector<double> packed(static_cast<std::size_t>(counts) * blocks);
@@ -55,7 +55,7 @@ void pack_many_counts(MPI_Comm comm, MPI_Datatype type) {
               packed[static_cast<std::size_t>(position) / 8 - 1] == count * 2.0 * blocks - 2,
           "a pack");
   }
-  // Respelled types, too, for more counts than are kept.
+  // Messages with more counts than respelled types are kept.
   std::vector<double> in = filled(counts, 0);
   for (int count = 1; count <= counts; ++count)
     MPI_Sendrecv(data.data(), count, type, 0, 2, in.data(), count, type, 0, 2, comm, MPI_STATUS_IGNORE);
@@ -88,7 +88,7 @@ void once() {
 }  // namespace
 
 int main() {
-  // A thread that ends when MPI has ended takes its plans with it.
+  // The thread ends, and frees its plans, after MPI has ended.
   std::thread(once).join();
   std::printf("%s\n", failures == 0 ? "passed" : "failed");
   return failures == 0 ? 0 : 1;

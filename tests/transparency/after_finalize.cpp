@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // transparency_after_finalize CASE: a session outlives MPI_Finalize (MPI-4, 11.3.2), and so do its communicators and
-// all datatypes. Two ranks. No MPI_CASE: the harness finalizes last.
+// all datatypes. Two ranks. MPI_CASE is not used because the harness calls MPI_Finalize last.
 #include <mpi.h>
 
 #include <cstdio>

@@ -16,7 +16,7 @@ constexpr int ints = 1 << 14;
 
 enum Form { blocking, nonblocking, persistent, form_count };
 
-/// Which rank describes its buffers by `odd`; the others by `common`.
+/// Rank `rank` describes its buffers as `odd`, all other ranks as `common`.
 struct Scenario {
   const char* name;
   Naming common, odd;
@@ -43,11 +43,11 @@ struct Run {
   int root, rank, size;
 };
 
-/// Says how a rank's buffers are described, and runs the collective in each form.
+/// Runs the collective in each scenario and form. `collective` gets the naming of this rank's buffers.
 void in_every_way(const std::function<void(const Run&)>& collective) {
   static char text[100];
   const char* forms[] = {"blocking", "nonblocking", "persistent"};
-  // TEST_SCENARIO=2: that one alone.
+  // TEST_SCENARIO=2 runs only scenario 2.
   const char* only = std::getenv("TEST_SCENARIO");
   for (const Scenario& scenario : scenarios)
     for (int form = 0; form < form_count; ++form) {
@@ -98,8 +98,7 @@ void complete(MPI_Request request, Form form) {
   if (form == persistent) MPI_Request_free(&request);
 }
 
-/// Two elements that follow each other count as one of their product: a reduction of derived types. ints are combined
-/// by addition.
+/// Sums elements of derived types, whose ints are contiguous or every second one.
 void add(void* in, void* inout, int* count, MPI_Datatype* type) {
   MPI_Aint low = 0, extent = 0;
   int size = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A communicator still works after a failed MPI_Comm_free, and so does a new one that has the handle value of an
-// earlier one. An even number of ranks.
+// A communicator still works after a failed MPI_Comm_free. A new communicator with the handle value of an earlier one
+// works, too. An even number of ranks.
 #include "tests/support/typed_data.hpp"
 #include "tests/transparency/watchdog.hpp"
 
@@ -23,7 +23,7 @@ int key() {
   return value;
 }
 
-/// Messages of every size and collectives, blocking and not.
+/// Messages of every size, and blocking and nonblocking collectives.
 void check_communicator(MPI_Comm comm) {
   const Ring ring(comm);
   for (const char* type : every_type) {
@@ -65,7 +65,7 @@ MPI_CASE(failed_free_then_used_then_freed) {
   CHECK(MPI_Comm_free(&copy) != MPI_SUCCESS);
   CHECK_EQUAL(1, callbacks);
   for (int round = 0; round < 3; ++round) check_communicator(comm);
-  // Not refused a second time: MPICH 4.0.2 deletes the attribute although its callback errs.
+  // The second MPI_Comm_free must succeed: MPICH 4.0.2 deletes the attribute although its callback fails.
   refuse = false;
   CHECK_EQUAL(MPI_SUCCESS, MPI_Comm_free(&comm));
   MPI_Comm_free_keyval(&callback);
@@ -157,7 +157,7 @@ MPI_CASE(invalid_handle_then_valid_with_its_value) {
 }
 
 MPI_CASE(handle_value_reused_for_other_members) {
-  // The handle value of a duplicate of the world is used again for halves of it, then in another order of ranks.
+  // The handle value of a duplicate of MPI_COMM_WORLD is reused for halves of it, then for another order of ranks.
   for (int round = 0; round < 6; ++round) {
     MPI_Comm comm;
     if (round % 3 == 0) MPI_Comm_dup(MPI_COMM_WORLD, &comm);

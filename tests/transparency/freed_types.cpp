@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// MPI_Type_free: one that fails, one called from a delete callback, one called while a message is pending; and handle
-// values that are used again. Two ranks.
+// MPI_Type_free that fails, that is called from a delete callback, or that is called while a message is pending; and
+// reused handle values. Two ranks.
 #include <cstdio>
 #include <string>
 
@@ -50,8 +50,8 @@ struct ReturnAllErrors {
   ReturnErrors world{MPI_COMM_WORLD}, self{MPI_COMM_SELF};
 };
 
-/// An uncommitted type of other bytes than Record's that has this handle value; MPI_DATATYPE_NULL if the MPI library
-/// gives none. Frees the others.
+/// Creates types until one has this handle value and frees the others. Returns that type, which is uncommitted and has
+/// another layout than Record, or MPI_DATATYPE_NULL if there is none.
 MPI_Datatype uncommitted_type_with_value(MPI_Datatype value) {
   std::vector<MPI_Datatype> others;
   MPI_Datatype found = MPI_DATATYPE_NULL;
@@ -73,7 +73,7 @@ MPI_Datatype other_type_with_value(MPI_Datatype value) {
   return found;
 }
 
-/// Every second int of 2000 of them goes from rank to rank.
+/// Exchanges messages of every second int of 2000.
 void check_vector_type(MPI_Datatype type) {
   const int peer = 1 - world_rank();
   std::vector<int> out(2000 * 20), in(out.size(), -1);
@@ -137,7 +137,7 @@ MPI_CASE(free_of_a_basic_type_fails) {
   MPI_Type_free(&type);
 }
 
-// MPICH 4.0.2 ignores that a delete callback errs: the type is freed. So it is not used on.
+// MPICH 4.0.2 ignores the error of a delete callback and frees the type, so the type is not used afterwards.
 MPI_CASE(delete_callback_returns_an_error) {
   const ReturnAllErrors returned;
   int callback = key(errs);
@@ -156,7 +156,7 @@ MPI_CASE(delete_callback_returns_an_error) {
 }
 
 MPI_CASE(delete_callback_called_after_the_last_use) {
-  // A type in use by another is deleted with that one.
+  // A type that another type uses is deleted together with it.
   int callback = key(counts);
   MPI_Datatype type = make_record_type(), outer;
   MPI_Type_set_attr(type, callback, nullptr);
@@ -204,7 +204,7 @@ MPI_CASE(freed_while_a_message_is_pending) {
     MPI_Irecv(in.data(), count, type, peer, 1, MPI_COMM_WORLD, &requests[0]);
     MPI_Isend(out.data(), count, type, peer, 1, MPI_COMM_WORLD, &requests[1]);
     MPI_Type_free(&type);
-    // Nothing completes before this: the peer's message needs this rank.
+    // The messages cannot complete before this point: both need progress on this rank.
     MPI_Datatype other = other_type_with_value(value);
     if (other != MPI_DATATYPE_NULL) check_vector_type(other);
     PMPI_Barrier(MPI_COMM_WORLD);
@@ -250,7 +250,7 @@ MPI_File open_own_file() {
   return file;
 }
 
-/// What MPI_File_get_view gives after the view was set to these types; the caller frees it.
+/// The types that MPI_File_get_view returns after the view is set to these types. The caller frees them.
 struct View {
   MPI_Datatype unit, type;
 };

@@ -23,7 +23,7 @@ void handler_of_own(MPI_Comm*, int* code, ...) {
   MPI_Error_class(*code, &last_class);
 }
 
-/// A duplicate of MPI_COMM_WORLD, handlers on both, and handles that are not valid any more.
+/// A duplicate of MPI_COMM_WORLD, error handlers on both communicators, and stale handles.
 struct Handlers {
   Handlers() {
     MPI_Comm_dup(MPI_COMM_WORLD, &own);
@@ -45,7 +45,7 @@ struct Handlers {
     MPI_Errhandler_free(&before);
     MPI_Comm_free(&own);
   }
-  /// After a call that gave `code`: its class, and who was told. Nobody was told of anything else.
+  /// Checks, after a call that returned `code`, the error class and that exactly the expected handler was called once.
   void expect(int expected, bool by_own, int code, int line) {
     const auto check = [line](const char* what, int right, int got) {
       if (right != got)
@@ -96,7 +96,7 @@ MPI_CASE(invalid_communicator) {
 
 MPI_CASE(allreduce) {
   Handlers h;
-  // Not with an operation that was freed: MPICH 4.0.2 may not notice.
+  // A freed operation is not tested: MPICH 4.0.2 may not detect it.
   BY_OWN(MPI_ERR_OP, MPI_Allreduce(h.x, h.y, 1024, MPI_INT, MPI_OP_NULL, h.own));
   BY_OWN(MPI_ERR_BUFFER, MPI_Allreduce(h.x, h.x, 1024, MPI_INT, MPI_SUM, h.own));
   BY_OWN(MPI_ERR_OP, MPI_Allreduce(h.x, h.y, 1024, MPI_DOUBLE, MPI_BAND, h.own));
@@ -137,7 +137,7 @@ MPI_CASE(truncated_receive_while_a_collective_is_pending) {
     for (int i = 0; i < 2; ++i) MPI_Send(h.x, 10, MPI_INT, 1, 5, h.own);
     MPI_Recv(nullptr, 0, MPI_INT, 1, 6, h.own, MPI_STATUS_IGNORE);
   }
-  Gather gather(MPI_COMM_WORLD);  // pending on rank 1: rank 0 begins it after the answer
+  Gather gather(MPI_COMM_WORLD);  // pending on rank 1: rank 0 starts it after the reply
   if (world_rank() == 1) {
     BY_OWN(MPI_ERR_TRUNCATE, MPI_Recv(h.y, 9, MPI_INT, 0, 5, h.own, MPI_STATUS_IGNORE));
     BY_OWN(MPI_ERR_TRUNCATE, PMPI_Recv(h.y, 9, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, h.own, MPI_STATUS_IGNORE));

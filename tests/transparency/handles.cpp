@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A datatype keeps its meaning whatever is done with its handle: inspected, duplicated, committed again, freed without
-// success. Two ranks.
+// A datatype still describes the same data after its handle is inspected, duplicated or committed again, and after a
+// failed MPI_Type_free. Two ranks.
 #include <string>
 
 #include "tests/transparency/records.hpp"
@@ -10,7 +10,7 @@ using namespace bestride::test;
 
 namespace {
 
-/// The only datatype in the contents of `outer`. The caller frees it.
+/// The only datatype that MPI_Type_get_contents returns for `outer`. The caller frees it.
 MPI_Datatype inner_of(MPI_Datatype outer) {
   int integers = 0, addresses = 0, types = 0, combiner = 0;
   MPI_Type_get_envelope(outer, &integers, &addresses, &types, &combiner);
@@ -91,7 +91,7 @@ MPI_CASE(contents_handle_freed_after_the_applications) {
 }
 
 MPI_CASE(contents_before_the_commit) {
-  // One handle more than the commit can know of.
+  // MPI_Type_get_contents returns one more handle to the inner type, of which MPI_Type_commit cannot know.
   MPI_Datatype committed = make_record_type(), type, outer;
   MPI_Type_dup(committed, &type);
   MPI_Type_free(&committed);
@@ -123,7 +123,7 @@ MPI_CASE(committed_by_a_contents_handle) {
   MPI_Type_free(&outer);
   check_record_type(inner);
   MPI_Type_free(&inner);
-  // Another type with the same handle.
+  // Other types, which may get the same handle value.
   for (int i = 0; i < 20; ++i) {
     MPI_Datatype other;
     MPI_Type_create_resized(committed, 0, sizeof(Record), &other);
@@ -148,7 +148,7 @@ MPI_CASE(contents_of_contents_freed) {
 }
 
 MPI_CASE(contents_of_a_struct_freed) {
-  // The same type twice: two handles of equal value, both to be freed.
+  // The same type is contained twice: the contents have two handles of equal value, and both must be freed.
   MPI_Datatype type = make_record_type(), outer;
   const int lengths[] = {1, 1, 2};
   const MPI_Aint places[] = {0, sizeof(Record), 2 * sizeof(Record)};
@@ -253,7 +253,7 @@ MPI_CASE(types_by_precision) {
   MPI_Type_create_f90_real(15, 307, &real);
   MPI_Datatype type = make_record_type(integer, real);
   check_record_type(type);
-  // Not freed: they are predefined. The same arguments give them again.
+  // The types are predefined, so they are not freed. The same arguments return the same types.
   MPI_Datatype again;
   MPI_Type_create_f90_real(15, 307, &again);
   CHECK(again == real);

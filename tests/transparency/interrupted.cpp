@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Signals and cancellation. A signal handler of the application interrupts every call, including MPI_Init, so that
-// system calls return early. A cancelled thread ends at a cancellation point of its own, not in an MPI call. Four
-// ranks.
+// system calls return early. A cancelled thread ends at one of the application's cancellation points, not in an MPI
+// call. Four ranks.
 #include <pthread.h>
 #include <signal.h>
 #include <sys/time.h>
@@ -18,7 +18,7 @@ namespace {
 
 std::atomic<long> signals{0};
 
-/// Profilers send SIGPROF; without SA_RESTART calls of the system return EINTR.
+/// Sends SIGPROF as a profiler does. Without SA_RESTART, system calls return EINTR.
 void send_signals(long microseconds) {
   struct sigaction action = {};
   action.sa_handler = [](int) { ++signals; };
@@ -27,7 +27,7 @@ void send_signals(long microseconds) {
   setitimer(ITIMER_PROF, &often, nullptr);
 }
 
-/// Messages and collectives of all ranks, the first ones on `comm`. `tag`: no other thread's.
+/// Messages on `comm`, and collectives of all ranks. No other thread uses `tag`.
 void communicate(MPI_Comm comm, int tag) {
   const int rank = world_rank(), size = world_size(), next = (rank + 1) % size, previous = (rank + size - 1) % size;
   MPI_Datatype type = make_record_type();
@@ -62,7 +62,7 @@ MPI_CASE(signals_during_calls) {
 }
 
 MPI_CASE(cancelled_thread) {
-  // Cancelled before its first call, it makes all of them.
+  // A thread that is cancelled before its first MPI call still makes all of its calls.
   MPI_Comm comm;
   MPI_Comm_dup(MPI_COMM_WORLD, &comm);
   struct Shared {

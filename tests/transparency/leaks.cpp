@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// transparency_leaks MODE ROUNDS: creates, uses once and frees objects. Prints the growth of the heap per round since
-// the first tenth of the rounds; leaks.py compares it with the same program without the preload library. Two ranks.
+// transparency_leaks MODE ROUNDS: creates, uses once and frees objects. Prints the growth of the heap per round after
+// the first tenth of the rounds; leaks.py compares it with a run without the preload library. Two ranks.
 #include <malloc.h>
 #include <mpi.h>
 

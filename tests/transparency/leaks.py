@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """leaks.py LIBRARY command...: checks that the heap grows no more per round of the command with LIBRARY preloaded than without.
 
-The command prints "grown X bytes a round". MPICH 4.0.2 itself keeps 64 bytes of each datatype in about half of all runs and nothing in the others
-(measured, without the preload); so the least of several runs counts. The tolerance is less than the smallest block of malloc once in two
-rounds.
+The command prints "grown X bytes a round". Without the preload library, MPICH 4.0.2 leaks 64 bytes per datatype in about half of all runs and
+nothing in the others (measured), so the minimum over several runs is used. The tolerance is less than one smallest malloc block every two rounds.
 """
 import os
 import re
@@ -33,7 +32,7 @@ def main():
     preloaded = []
     while len(preloaded) < MOST_PRELOADED_RUNS and (not preloaded or preloaded[-1] > bare + TOLERATED):
         preloaded.append(grown(command, library))
-    print(f"bytes a round: bare {bare}, preloaded {preloaded}")
+    print(f"bytes per round: without {bare}, preloaded {preloaded}")
     return 0 if preloaded[-1] <= bare + TOLERATED else 1
 
 

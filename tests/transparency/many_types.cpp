@@ -31,7 +31,7 @@ MPI_Datatype strided_type(int kind) {
   return type;
 }
 
-/// Contiguous types of 1, 3, 5... chars, alive at the same time: each moves all of its chars.
+/// Checks that contiguous types of 1, 3, 5... chars that exist at the same time each transfer all of their chars.
 void check_contiguous_types() {
   const int peer = 1 - world_rank();
   std::vector<char> attached(1 << 16);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Neighbour collectives of strided types in which one direction is packed and the other is not, because its blocks
-// together exceed BESTRIDE_PACK_LIMIT. Two ranks: rank 1 sends three blocks to rank 0 and receives one.
+// Neighbour collectives of strided types in which one direction is packed and the other is not because the sum of its
+// blocks exceeds BESTRIDE_PACK_LIMIT. Two ranks: rank 1 sends three blocks to rank 0 and receives one.
 #include <array>
 #include <functional>
 #include <vector>
@@ -79,7 +79,7 @@ MPI_CASE(ineighbor_alltoallv) {
 }
 
 MPI_CASE(neighbor_alltoall) {
-  // MPICH 4.0.2 exchanges the first and the last block between the same two ranks.
+  // MPICH 4.0.2 swaps the first and the last block if several edges join the same two ranks.
   check(true, [](const int* out, int* in, MPI_Datatype type, MPI_Comm comm, MPI_Request*) {
     MPI_Neighbor_alltoall(out, elements, type, in, elements, type, comm);
   });

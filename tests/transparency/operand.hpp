@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// One signature that each rank describes in its own way: blocks of ints as an operand of a collective.
+// Blocks of ints as the operand of a collective. Each rank may describe the same signature by another datatype.
 #include <mpi.h>
 
 #include <vector>
@@ -9,17 +9,17 @@ namespace bestride::test {
 
 enum class Naming {
   predefined,  ///< MPI_INT
-  duplicate,   ///< MPI_Type_dup(MPI_INT), which MPI has committed
-  contiguous,  ///< one element of all ints
-  deep,        ///< MPI_INT below 1005 constructors
+  duplicate,   ///< MPI_Type_dup(MPI_INT), which is committed when created
+  contiguous,  ///< one element that contains all ints
+  deep,        ///< MPI_INT nested in 1005 constructors
   misaligned,  ///< MPI_INT, 4 bytes off a cache line
   strided,     ///< every second int, by MPI_Type_vector
-  listed,      ///< the same places, by MPI_Type_create_indexed_block
-  inspected,   ///< the same places; the handle from MPI_Type_get_contents of a type made of it is freed
-  used_first,  ///< the same places; packed with before
+  listed,      ///< the same layout, by MPI_Type_create_indexed_block
+  inspected,   ///< the same layout; a handle to it from MPI_Type_get_contents of an outer type is freed
+  used_first,  ///< the same layout; used by MPI_Pack before the collective
 };
 
-/// `blocks` blocks of `ints` ints each, one after the other.
+/// `blocks` consecutive blocks of `ints` ints each.
 class Operand {
  public:
   Operand(Naming naming, int ints, int blocks);
@@ -28,7 +28,7 @@ class Operand {
   Operand& operator=(const Operand&) = delete;
 
   void* address() { return data_.data() + offset_; }
-  /// Count and type of one block.
+  /// Count of one block, in elements of its type.
   int count() const { return count_; }
   MPI_Datatype type() const { return type_; }
   int& at(int block, int index);

@@ -24,7 +24,7 @@ pid_t helper() {
   const pid_t child = fork();
   if (child == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    // Not the launcher's pipes: it waits until they are closed.
+    // Close the pipes to the launcher, which waits until all their ends are closed.
     close(0);
     close(1);
     close(2);
@@ -35,7 +35,7 @@ pid_t helper() {
     for (;;) pause();
   }
   char answer = 1;
-  if (read(pipes[0], &answer, 1) != 1 || answer != 0) std::fprintf(stderr, "FAILED the helper's MPI_Initialized\n");
+  if (read(pipes[0], &answer, 1) != 1 || answer != 0) std::fprintf(stderr, "FAILED MPI_Initialized in the helper\n");
   close(pipes[0]);
   close(pipes[1]);
   return child;

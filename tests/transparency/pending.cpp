@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// While a nonblocking collective is pending, every call that may wait for another rank advances it: messages and
-// collectives. pending_objects.cpp has the calls that create and free objects. Four ranks.
+// While a nonblocking collective is pending, every call that may wait for another rank progresses it: messages and
+// collectives here, calls that create and free objects in pending_objects.cpp. Four ranks.
 #include <unistd.h>
 
 #include "tests/support/typed_data.hpp"
@@ -45,7 +45,7 @@ void ring_of_messages(Receive&& receive) {
   });
 }
 
-/// On the communicator of the pending collective, and on another.
+/// Runs `call` on the communicator of the pending collective, and on another one.
 void with_neighbours(void (*call)(MPI_Comm)) {
   const Circle circle, other;
   while_pending(circle, [&] { call(circle); });
@@ -148,7 +148,7 @@ MPI_CASE(receive_and_probe_from_proc_null) {
 }
 
 MPI_CASE(large_blocking_messages) {
-  // A blocking send that needs its receiver, and the other way round.
+  // A blocking send that needs its receiver, and a blocking receive that needs its sender.
   while_pending(MPI_COMM_WORLD, [] {
     const Ring ring;
     std::vector<int> out(1 << 20, ring.rank), in(1 << 20);
@@ -161,8 +161,8 @@ MPI_CASE(large_blocking_messages) {
 }
 
 MPI_CASE(large_message_received_in_a_collective) {
-  // Rank 2 waits for rank 3 in its node's shared memory, with a message of the next collective in its queue; rank 3 for
-  // rank 2 to take a message from it.
+  // Rank 2 waits for rank 3 in the shared memory of its node while a message of the next collective is in its queue.
+  // Rank 3 waits until rank 2 receives a message.
   watch_for_hang();
   constexpr int count = 1 << 20;
   const int rank = world_rank();
@@ -333,7 +333,8 @@ MPI_CASE(chain_over_three_communicators) {
 }
 
 MPI_CASE(chain_of_collectives_over_three_communicators) {
-  // Two collectives are pending; each rank waits for another one of them in a third communicator's barrier.
+  // Two collectives are pending. Each rank enters the barrier of a third communicator with a different subset of them
+  // completed.
   const Duplicate second, third;
   for (int first = 0; first < 2; ++first) {
     watch_for_hang();

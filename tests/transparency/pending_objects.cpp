@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// While a nonblocking collective is pending, the calls that create and free communicators, windows and files advance
+// While a nonblocking collective is pending, the calls that create and free communicators, windows and files progress
 // it. Four ranks.
 #include "tests/transparency/under_way.hpp"
 
@@ -7,7 +7,7 @@ using namespace bestride::test;
 
 namespace {
 
-/// On a communicator of its own, the one of the pending collective; then on another.
+/// Runs `call` on the communicator of the pending collective, then on another one.
 void on_same_and_other(void (*call)(MPI_Comm)) {
   MPI_Comm comm, other;
   MPI_Comm_dup(MPI_COMM_WORLD, &comm);
@@ -18,7 +18,7 @@ void on_same_and_other(void (*call)(MPI_Comm)) {
   MPI_Comm_free(&other);
 }
 
-/// Makes a communicator by `make`, uses and frees it.
+/// Creates a communicator by `make`, uses it and frees it.
 template <class Make>
 void used_and_freed(Make&& make) {
   MPI_Comm made = MPI_COMM_NULL;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every receiving call, under both names and with both count types, receives what any sending call sent. Two ranks: 0
-// sends, 1 receives.
+// Every receiving call, under both names and with both count types, receives the data of every sending call. Two
+// ranks: rank 0 sends, rank 1 receives.
 //
-// A rank may announce that it receives packed messages; then every receiving call must be able to.
+// If a rank announces that it receives packed messages, each of its receiving calls must handle them.
 #include "tests/support/memory.hpp"
 #include "tests/transparency/records.hpp"
 #include "tests/transparency/watchdog.hpp"
@@ -13,12 +13,12 @@ namespace {
 
 enum Sender { send, pmpi_send, isend, ssend, issend, send_init, ssend_init, send_c, sender_count };
 
-/// Records from rank 0; returns when they are out. `answer`: how many bytes rank 1 sends meanwhile, -1 for no message.
+/// Sends records from rank 0 and waits for completion. `answer`: the bytes that rank 1 sends meanwhile, -1 if none.
 void send_records(Sender how, int count, MPI_Datatype type, int answer) {
   const std::vector<Record> out = records(count);
   std::vector<char> back(static_cast<std::size_t>(answer > 0 ? answer : 1));
   MPI_Request answered = MPI_REQUEST_NULL, request = MPI_REQUEST_NULL;
-  // As MPI_PACKED: MPICH 4.0.2 can't receive records from its own MPI_Sendrecv_replace beyond one fragment.
+  // MPI_PACKED: MPICH 4.0.2 cannot receive more than one fragment of records from its own MPI_Sendrecv_replace.
   if (answer >= 0) MPI_Irecv(back.data(), answer, MPI_PACKED, 1, 1, MPI_COMM_WORLD, &answered);
   switch (how) {
     case send: MPI_Send(out.data(), count, type, 1, 0, MPI_COMM_WORLD); break;
@@ -46,7 +46,7 @@ struct Target {
 using Receiver = int (*)(const Target&);
 enum class Answer { none, token, records };
 
-/// Rank 1 receives with `receiver` what rank 0 sends in every way.
+/// Rank 0 sends records with each sending call; rank 1 receives them with `receiver`.
 void receive_from_every_sender(Receiver receiver, Answer answer = Answer::none, bool has_status = true) {
   watch_for_hang();
   const ReturnErrors returned(MPI_COMM_WORLD);
@@ -168,7 +168,7 @@ MPI_CASE(by_pmpi_isendrecv_c) { receive_from_every_sender(pmpi_c_isendrecv, Answ
 
 namespace {
 
-/// 5000 records arrive where 2.2 GB packed would fit.
+/// Receives 5000 records with a count that stands for 2.2 GB of packed data.
 void receive_in_vast_room(Receiver receiver, Answer answer = Answer::none) {
   const ReturnErrors returned(MPI_COMM_WORLD);
   constexpr int room = 170000000, count = 5000;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""same_output.py LIBRARY command...: checks that the command prints the same with and without LIBRARY preloaded, and ends with status 0."""
+"""same_output.py LIBRARY command...: checks that the command prints the same with and without LIBRARY preloaded, and exits with status 0."""
 import os
 import subprocess
 import sys

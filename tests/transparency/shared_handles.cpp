@@ -12,7 +12,7 @@ using namespace bestride::test;
 
 namespace {
 
-/// Each of `senders` threads packs and sends to itself with one type while `committers` commit it.
+/// `senders` threads pack with one type and send to their own rank while `committers` threads commit the type.
 void commit_while_sending(int senders, int committers) {
   constexpr int elements = 20;
   MPI_Datatype type;
@@ -88,8 +88,8 @@ MPI_CASE(contents_freed_while_a_thread_sends) {
 }
 
 MPI_CASE(eight_threads_create_use_and_free_types) {
-  // Every thread commits, inspects, duplicates, sends with and frees its own types, the type that all share, and the
-  // one that its neighbour made last.
+  // Every thread commits, inspects, duplicates, sends with and frees its own types, the shared type, and the latest
+  // type of its neighbour.
   constexpr int threads_count = 8, rounds = 60, records_count = 300;
   MPI_Datatype shared = make_record_type();
   std::atomic<MPI_Datatype> handed[threads_count];
@@ -138,7 +138,7 @@ MPI_CASE(eight_threads_create_use_and_free_types) {
 }
 
 MPI_CASE(types_freed_while_received_beside_another_thread) {
-  // The library frees the type when the message arrives, which it may find out in either thread.
+  // The MPI library frees the type when the message completes, which either thread may detect.
   const int peer = world_size() - 1 - world_rank();
   MPI_Comm comm;
   MPI_Comm_dup(MPI_COMM_WORLD, &comm);

@@ -28,7 +28,7 @@ struct Buffers {
 };
 
 using Init = void (*)(int* out, int* in, MPI_Request* request);
-/// What element block b of the result of operation k must hold on this rank; -1: not looked at.
+/// The value that block b of the result of operation k must have on this rank; -1 if it is not checked.
 using Expected = int (*)(int k, int b);
 
 enum Order { same, swapped, rotated, one_waited_for_first };
@@ -42,7 +42,7 @@ void start_and_wait(MPI_Request* requests, Order order, int round) {
   } else if (order == rotated) {
     for (int k = 0; k < operations; ++k) MPI_Start(&requests[(k + rank + round) % operations]);
   } else {
-    // Rank 0 completes each one before it starts the next; the others have started all.
+    // Rank 0 completes each operation before it starts the next; the other ranks start all of them first.
     for (int k = 0; k < operations; ++k) {
       MPI_Start(&requests[k]);
       if (rank == 0) MPI_Wait(&requests[k], MPI_STATUS_IGNORE);
@@ -73,10 +73,9 @@ void in_every_order(Init init, Expected expected) {
                          std::to_string(b) + ": expected " + std::to_string(right) + ", got " +
                          std::to_string(in[first]));
       }
-    // The results stay where they are: MPICH 4.0.2 leaves out parts of a persistent collective when it is started
-    // again.
+    // The results are not cleared: MPICH 4.0.2 skips parts of a persistent collective when it is started again.
   }
-  // Freed in different orders.
+  // The ranks free the requests in different orders.
   for (int k = 0; k < operations; ++k) MPI_Request_free(&requests[world_rank() % 2 ? operations - 1 - k : k]);
 }
 
@@ -107,7 +106,7 @@ MPI_CASE(alltoall) {
 }
 
 MPI_CASE(bcast) {
-  // The root's data stand in another buffer than the others receive in, so `in` holds nothing there.
+  // The root sends from `out`, so its `in` is not checked.
   in_every_order(
       [](int* out, int* in, MPI_Request* q) {
         MPI_Bcast_init(world_rank() ? in : out, ints, MPI_INT, 0, world, MPI_INFO_NULL, q);
@@ -137,10 +136,10 @@ MPI_CASE(gather) {
       [](int k, int b) { return world_rank() == 1 ? value(b, k, 0) : -1; });
 }
 
-// No scatter: MPICH 4.0.2 fails in MPI_Waitall when persistent scatters are started in different orders.
+// Scatter is not tested: MPICH 4.0.2 fails in MPI_Waitall if persistent scatters are started in different orders.
 
 MPI_CASE(mixed_with_nonblocking_collectives) {
-  // Nonblocking collectives and initialisations are paired by their common order; a start stands in none.
+  // Nonblocking collectives and initialisations match in one common order. MPI_Start is not part of that order.
   const int rank = world_rank(), size = world_size();
   const auto all = static_cast<std::size_t>(size) * ints;
   std::vector<int> out[3], in[3];

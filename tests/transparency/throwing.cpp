@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // transparency_throwing CASE: an error handler leaves the failed call by an exception, as MPI::ERRORS_THROW_EXCEPTIONS
-// did, or by longjmp, and the caller continues. Each case is a process of its own: MPICH 4.0.2 guarantees nothing
-// afterwards, so only calls that work without the preload library follow, and the process ends without MPI_Finalize.
-// It runs without the launcher, which would kill a process that closes its connection without MPI_Finalize before it
-// has ended.
+// did, or by longjmp, and the caller continues. Each case is a separate process: MPICH 4.0.2 guarantees nothing after
+// the jump, so the case makes only calls that work without the preload library and ends without MPI_Finalize. It runs
+// without the launcher, which kills a process that closes its connection without MPI_Finalize before the process ends.
 #include <unistd.h>
 
 #include <csetjmp>
@@ -28,7 +27,7 @@ std::vector<int> out(400000, 3), in(400000);
 MPI_Datatype shorter, longer;
 MPI_Comm comm = MPI_COMM_WORLD;
 
-/// A message to itself that is longer than what waits for it.
+/// Sends this rank a message that is longer than the posted receive.
 void truncated(bool nonblocking, int requests) {
   MPI_Request all[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
   int rank = 0;
@@ -104,7 +103,7 @@ const Call calls[] = {
      }},
 };
 
-/// Whether the caller got it.
+/// Whether the exception or the jump of the error handler reached the caller.
 bool left(void (*call)()) {
   if (jumps) {
     if (setjmp(back) != 0) return true;
@@ -121,10 +120,10 @@ bool left(void (*call)()) {
 
 int run(const Call& one) {
   if (!left(one.call)) {
-    std::fprintf(stderr, "FAILED %s: the caller did not get what the handler threw\n", one.name);
+    std::fprintf(stderr, "FAILED %s: the exception or jump of the error handler did not reach the caller\n", one.name);
     return 1;
   }
-  // The same once more: nothing of the first is left over. Then messages as ever.
+  // The call fails in the same way a second time, so the first one left no state behind. Then messages still work.
   const bool truncates = std::strncmp(one.name, "recv", 5) == 0 || std::strncmp(one.name, "wait", 4) == 0;
   if (!truncates && !left(one.call)) return 1;
   MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);

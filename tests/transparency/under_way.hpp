@@ -11,7 +11,7 @@
 
 namespace bestride::test {
 
-/// MPI_Iallgather of 4 MiB a rank, and the check of what it gave.
+/// MPI_Iallgather of 4 MiB per rank, and the check of its result.
 class Gather {
  public:
   explicit Gather(MPI_Comm comm) {
@@ -37,8 +37,8 @@ class Gather {
   int rank_ = 0, size_ = 1;
 };
 
-/// Half of the ranks wait for the collective before `call`, the others in it: these can complete the collective only
-/// from inside it. Then the halves change places. `call` may wait for any other rank.
+/// Half of the ranks wait for the collective before `call`. The other half enter `call` first, so they can progress the
+/// collective only inside it. Then the halves swap roles. `call` may wait for any other rank.
 inline void while_pending(MPI_Comm comm, const std::function<void()>& call) {
   for (int first = 0; first < 2; ++first) {
     watch_for_hang();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Ends a process that hangs, with a line that names the call. The time limit of ctest tells neither rank nor step.
+// Ends a process that hangs and prints the rank and the step, which the time limit of ctest does not report.
 #include <signal.h>
 #include <unistd.h>
 
@@ -14,10 +14,10 @@ namespace bestride::test {
 
 inline std::atomic<const char*> current_step{"start"};
 
-/// Names what the process does from here on. The text must live as long as the process.
+/// Sets the name of the current step. The text must live as long as the process.
 inline void step(const char* text) { current_step = text; }
 
-/// SIGALRM ends the process `seconds` from now, unless this is called again. TEST_HANG_SECONDS goes before it.
+/// SIGALRM ends the process after `seconds`, unless this is called again. TEST_HANG_SECONDS overrides `seconds`.
 inline void watch_for_hang(unsigned seconds = 10) {
   if (const char* given = std::getenv("TEST_HANG_SECONDS")) seconds = static_cast<unsigned>(std::atoi(given));
   struct sigaction action = {};
@@ -26,7 +26,7 @@ inline void watch_for_hang(unsigned seconds = 10) {
     const int length =
         std::snprintf(line, sizeof line, "FAILED rank %d hangs in: %s\n", world_rank(), current_step.load());
     if (write(2, line, static_cast<std::size_t>(length)) < 0) _exit(8);
-    // Not MPI_Abort, which may wait for what hangs. mpiexec ends the other ranks.
+    // MPI_Abort could hang as well. mpiexec ends the other ranks.
     _exit(9);
   };
   sigaction(SIGALRM, &action, nullptr);
