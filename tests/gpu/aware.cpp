@@ -14,7 +14,7 @@ int given() {
   return count ? *count : -1;
 }
 
-/// Calls of the tool with device memory in one message: one on each rank.
+/// Sends one message. `expected`: how many calls on each rank pass device memory to the tool.
 void message(const char* type, int count, MemoryPlace from, MemoryPlace to, int expected) {
   set_memory_place(from);
   TypedData out = outgoing(type, count, 0);

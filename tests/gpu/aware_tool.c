@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Simulates a GPU-aware MPI library. Preloaded after libbestride.so, it accepts device memory in a few calls, copies it
- * through host memory, and counts the calls that got some. The driver tells which memory is device memory. */
+ * through host memory, and counts the calls that got device memory, which it recognises by asking the driver. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>
@@ -28,7 +28,7 @@ static void copy(void* to, const void* from, size_t size, int to_device) {
     ((int (*)(void*, uint64_t, size_t))dlsym(driver, "cuMemcpyDtoH_v2"))(to, (uint64_t)(uintptr_t)from, size);
 }
 
-/* Only contiguous types are asked of it here. */
+/* The tests pass only contiguous types. */
 static size_t bytes_of(int count, MPI_Datatype type) {
   int size;
   PMPI_Type_size(type, &size);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device buffers that can't be moved, or only in an unusual way: the call returns an MPI error through the
-// communicator's handler, or moves the right bytes. It never crashes. One rank that sends to itself; two ranks in the
-// cases in which one gives the other an address.
+// Device buffers that cannot be transferred, or only in an unusual way: the call returns an MPI error through the
+// communicator's handler, or transfers the right bytes. It never crashes. One rank that sends to itself; two ranks in
+// the cases in which one gives the other an address.
 #include <cstring>
 
 #include "tests/support/typed_data.hpp"
@@ -10,7 +10,7 @@ using namespace bestride::test;
 
 namespace {
 
-/// A buffer of the driver's that lives through this.
+/// Device memory that the driver allocates and that is freed by the destructor.
 struct Device {
   Device() : memory(MemoryPlace::device, 4096) { memory.write(std::vector<char>(4096, 1).data()); }
   DeviceMemory memory;
@@ -29,7 +29,7 @@ MPI_CASE(freed_device_memory) {
   const ReturnErrors returned(MPI_COMM_SELF);
   Device device;
   double there[4];
-  // It has been seen to be device memory.
+  // The library has detected that this is device memory.
   MPI_Sendrecv(device.memory.data(), 4, MPI_DOUBLE, 0, 1, there, 4, MPI_DOUBLE, 0, 1, MPI_COMM_SELF, MPI_STATUS_IGNORE);
   void* gone = device.memory.data();
   device.memory.release();
@@ -46,7 +46,7 @@ MPI_CASE(freed_device_memory) {
 
 MPI_CASE(memory_of_a_destroyed_context) {
   const ReturnErrors returned(MPI_COMM_SELF);
-  const Device primary;  // and the driver is there
+  const Device primary;  // also loads the driver
   const auto create = driver_entry_as<int (*)(void**, unsigned, int)>("cuCtxCreate_v2");
   void* context = nullptr;
   std::uint64_t memory = 0;
@@ -90,17 +90,18 @@ MPI_CASE(host_and_device_memory_in_one_message) {
   MPI_Type_free(&both);
 }
 
-/// As cuIpcGetMemHandle gives it.
+/// The handle that cuIpcGetMemHandle returns.
 struct IpcHandle {
   char bytes[64] = {};
 };
 
-// What another process has allocated is device memory like any other once it is mapped, and nothing at all before.
+// Memory of another process is ordinary device memory after it is mapped, and invalid before.
 MPI_CASE(device_memory_of_another_process) {
   if (world_size() < 2) return;
   const ReturnErrors returned(MPI_COMM_SELF);
   constexpr std::size_t size = 4096;
-  // Both have three; the other's second address lies between this one's first and last, where this one has none.
+  // Both processes have three buffers. The second address of rank 0 is usually between the first and the last of
+  // rank 1, which frees its own second buffer.
   Device first, second, third;
   IpcHandle handle;
   void* there = nullptr;
@@ -118,7 +119,7 @@ MPI_CASE(device_memory_of_another_process) {
   if (world_rank() == 1) {
     CHECK_EQUAL(MPI_SUCCESS, receive_from(first.memory.data()));
     CHECK_EQUAL(MPI_SUCCESS, receive_from(third.memory.data()));
-    // Whether an address is another process' can't be known where one has memory of one's own.
+    // The address of another process cannot be detected if this process has memory at the same address.
     second.memory.release();
     const auto at = [](void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); };
     unsigned type = 0;
@@ -134,7 +135,7 @@ MPI_CASE(device_memory_of_another_process) {
     CHECK_EQUAL(MPI_SUCCESS, receive_from(buffer));
     const char expected[] = {42, 42, 42, 42, 42, 42, 42, 42};
     CHECK(std::memcmp(&got[3], expected, sizeof expected) == 0);
-    // Every second of eight, and the other process sees it.
+    // Writes every second of eight numbers, which rank 0 checks below.
     const double sent[4] = {1, 2, 3, 4};
     MPI_Datatype type_of_four;
     MPI_Type_vector(4, 1, 2, MPI_DOUBLE, &type_of_four);
@@ -156,7 +157,7 @@ MPI_CASE(device_memory_of_another_process) {
   }
 }
 
-// With TEST_LOST_DEVICE: a kernel fails, the context is spoilt for good.
+// With TEST_LOST_DEVICE, a kernel fails and leaves the context unusable.
 MPI_CASE(managed_memory_of_a_lost_device) {
   if (!std::getenv("TEST_LOST_DEVICE")) return;
   const ReturnErrors returned(MPI_COMM_SELF);
@@ -190,7 +191,7 @@ MPI_CASE(mpi_errors_are_unchanged) {
   CHECK_EQUAL(MPI_ERR_TYPE, error_class(send(device.memory.data(), 1, MPI_DATATYPE_NULL)));
   CHECK_EQUAL(MPI_ERR_RANK, error_class(MPI_Isend(device.memory.data(), 1, MPI_DOUBLE, 5, 1, MPI_COMM_SELF, &request)));
   CHECK_EQUAL(MPI_ERR_TAG, error_class(MPI_Isend(device.memory.data(), 1, MPI_DOUBLE, 0, -7, MPI_COMM_SELF, &request)));
-  // A truncated message leaves the device's bytes alone beyond what was posted.
+  // A truncated message does not write device memory beyond the posted receive.
   double long_one[8] = {9, 9, 9, 9, 9, 9, 9, 9};
   const int error = MPI_Sendrecv(long_one, 8, MPI_DOUBLE, 0, 1, device.memory.data(), 4, MPI_DOUBLE, 0, 1,
                                  MPI_COMM_SELF, MPI_STATUS_IGNORE);
@@ -201,7 +202,7 @@ MPI_CASE(mpi_errors_are_unchanged) {
 }
 
 MPI_CASE(an_unusable_driver) {
-  // Under a version that is too old (CMakeLists.txt); elsewhere all is well.
+  // Unusable only with a driver version that is too old (CMakeLists.txt).
   const bool unusable = std::getenv("FAKE_CUDA_VERSION") || std::getenv("FAKE_CUDA_MISSING");
   const ReturnErrors returned(MPI_COMM_SELF);
   Device device;

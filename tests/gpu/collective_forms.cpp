@@ -6,7 +6,7 @@
 namespace bestride::test {
 namespace {
 
-/// The arrays of a direction with the large-count types. They live until the call is complete.
+/// The arrays of a direction as the large-count types. They must live until the call completes.
 struct Large {
   std::vector<MPI_Count> counts;
   std::vector<MPI_Aint> at;
@@ -38,7 +38,7 @@ const char* name(Form form) {
 }
 
 #define LIST(...) __VA_ARGS__
-// `arguments` and `large`: what the forms have in common, in parentheses.
+// `arguments` and `large`: the arguments that all forms have in common, in parentheses.
 #define RUN(Name, Iname, arguments, large)                                                           \
   [](Form form, const Arguments& a, void (*again)()) -> int {                                        \
     const Large out(a.out), in(a.in);                                                                \

@@ -14,7 +14,7 @@ inline constexpr Form every_form[] = {Form::blocking,   Form::nonblocking,   For
 const char* name(Form form);
 inline bool is_persistent(Form form) { return form == Form::persistent || form == Form::persistent_c; }
 
-/// One direction. `counts` and `at` (in extents, in bytes for w) are read by v- and w-forms, `types` by w-forms.
+/// One direction. `counts` and `at` (in extents, in bytes for w-forms) are for v- and w-forms, `types` for w-forms.
 struct Ends {
   void* buffer = nullptr;
   int count = 0;
@@ -39,7 +39,7 @@ enum class Blocks {
 struct Collective {
   const char* name;
   Blocks out, in;
-  bool varying, typed;  ///< v, w
+  bool varying, typed;  ///< v- or w-form, w-form
   bool reduces;
   enum class Root { none, receives, sends } root;
   enum class InPlace { no, everywhere, at_root } in_place;
@@ -48,7 +48,7 @@ struct Collective {
   int (*run)(Form form, const Arguments& arguments, void (*again)());
   bool local = false;  ///< blocking only, without a communicator
 };
-/// Ends with a null name.
+/// The last element has a null name.
 extern const Collective collectives[];
 
 }  // namespace bestride::test

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every collective in every form, with device, managed and host memory on either side and other kinds of memory on
-// other ranks. All bytes are compared with the MPI library's result for the same data in host memory, including gaps,
-// margins and buffers that are not significant on a rank.
+// Every collective in every form, with device, managed and host memory on either side and different kinds of memory on
+// different ranks. All bytes are compared with the MPI library's result for the same data in host memory, including
+// gaps, margins and buffers that are not significant on a rank.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -23,9 +23,9 @@ using namespace bestride::test;
 namespace {
 
 constexpr std::size_t buffer_bytes = 64 << 10;
-constexpr int margin = 256;  // bytes before the address MPI is given
+constexpr int margin = 256;  // bytes before the address that MPI gets
 
-/// Without NaN at any alignment: of MPI_MAXLOC with NaN the result is not defined.
+/// Random bytes that are not a NaN at any alignment: MPI_MAXLOC with NaN has no defined result.
 std::vector<char> noise(unsigned seed) {
   std::vector<char> bytes(buffer_bytes);
   std::uint64_t x = seed * 0x9E3779B97F4A7C15ull + 1;
@@ -36,7 +36,7 @@ std::vector<char> noise(unsigned seed) {
   return bytes;
 }
 
-// Three ints of six.
+// Every second int of six.
 MPI_Datatype spread_ints() {
   MPI_Datatype vector, type;
   MPI_Type_vector(3, 1, 2, MPI_INT, &vector);
@@ -57,7 +57,7 @@ MPI_Datatype record() {
   MPI_Type_free(&structure);
   return type;
 }
-// Adds the ints of spread_ints(); knows its places, as user operations do.
+// Adds the ints of spread_ints(). Like many user-defined operations, it assumes the layout of the type.
 void add_spread(void* from, void* to, int* count, MPI_Datatype*) {
   for (int i = 0; i < *count; ++i)
     for (int k = 0; k < 3; ++k) {
@@ -104,14 +104,15 @@ struct Group {
   }
 };
 
-/// Counts and displacements of one direction. Blocks of a v-form stand in falling order with a gap between them.
+/// Counts and displacements of one direction. The blocks of a v-form are in descending order with gaps between them.
 void describe(Ends& ends, const Collective& call, Blocks blocks, const Group& group, const TypeCase& type) {
   MPI_Aint low = 0, extent = 0;
   MPI_Type_get_extent(type.type, &low, &extent);
   const int n = blocks == Blocks::each ? group.peers : blocks == Blocks::mine ? group.size : 1;
   ends.type = type.type;
   const bool pairwise = call.out == Blocks::each && call.in == Blocks::each;
-  // Of an unequal gather or scatter rank r has 2 * (r % 3) elements; r and i exchange 2 * ((r + i) % 3).
+  // In an unequal gather or scatter, rank r has 2 * (r % 3) elements; in an alltoallv, r and i exchange
+  // 2 * ((r + i) % 3).
   ends.count = call.varying ? 2 * (group.rank % 3) : 5;
   for (int i = 0; i < (call.varying ? std::max(n, group.size) : 0); ++i) {
     ends.counts.push_back(2 * (((pairwise ? group.rank : 0) + i) % 3));
@@ -131,8 +132,8 @@ void write_again() {
 }
 
 int rounds = 0, left_out = 0, errors = 0, spread = 0;
-/// Collectives that have reached the MPI library, where tests/hierarchical/call_counter.c counts them: what can be
-/// spread over the job's nodes then must not.
+/// The number of collectives that reached the MPI library; null unless tests/hierarchical/call_counter.c is preloaded.
+/// If it is, collectives that can use the hierarchy must not reach the MPI library.
 const std::atomic<int>* reached = nullptr;
 bool can_be_spread(const Collective& call, Form form, const TypeCase& type, const Group& group, bool in_place) {
   const std::string name = call.name;
@@ -142,12 +143,12 @@ bool can_be_spread(const Collective& call, Form form, const TypeCase& type, cons
   return !group.inter && !(in_place && name.starts_with("Alltoall")) &&
          (!own || form == Form::blocking || form == Form::blocking_c);
 }
-/// What fails in the driver during each call (tests/fake_cuda); an error is then as good as the right bytes, and one
-/// that is tolerated is returned.
+/// The driver failures that are injected during each call (tests/fake_cuda). The call must then return an error or give
+/// the right bytes.
 const char* const failing = std::getenv("TEST_FAILING_CALLS");
 
-/// What MPICH 4.0.2 does right at the second start, in host memory: some of its persistent collectives copy the own
-/// block only once. All ranks get the same answer.
+/// Whether MPICH 4.0.2 gives the right result at the second start, in host memory: some of its persistent collectives
+/// copy a rank's own block only once. The result is the same on all ranks.
 template <class Position>
 bool works_without(const Collective& call, Form form, Arguments arguments, Position place,
                    const std::vector<char>& out_bytes, const std::vector<char>& in_bytes,
@@ -231,16 +232,17 @@ void run_all(MPI_Comm comm) {
         if (group.inter && !call->on_intercomm) continue;
         if (call->reduces && type.op == MPI_OP_NULL) continue;
         if (call->local && form != Form::blocking && form != Form::blocking_c) continue;
-        // MPICH 4.0.2 loses count of the references to derived types in persistent collectives (docs/strategies.md),
-        // and has none on intercommunicators.
+        // MPICH 4.0.2 miscounts references to derived types in persistent collectives (docs/strategies.md), and has no
+        // persistent collectives on intercommunicators.
         if (is_persistent(form) && (type.derived || group.inter)) continue;
-        // MPI_Scatter_init on three ranks crashes at its second start without the preload, too.
+        // With three ranks, MPI_Scatter_init of MPICH 4.0.2 crashes at its second start without the preload library.
         if (is_persistent(form) && world_size() > 2 && std::strcmp(call->name, "Scatter") == 0) continue;
         for (const bool in_place : {false, true}) {
           if (in_place && (call->in_place == Collective::InPlace::no || group.inter)) continue;
           for (int out_kind = 0; out_kind < 3; ++out_kind)
             for (int in_kind = 0; in_kind < 3; ++in_kind) {
-              // Alone every pair; with others, whose kinds are shifted by their ranks, every pair in some form.
+              // A single rank tests every pair of kinds in each form. Several ranks, whose kinds are shifted by their
+              // rank, test every pair in some forms.
               if (world_size() > 1 && (in_kind + out_kind + static_cast<int>(form)) % 3 != 0) continue;
               run(*call, form, type, group, every_kind[(out_kind + world_rank()) % 3],
                   every_kind[(in_kind + 2 * world_rank()) % 3], in_place);
@@ -260,7 +262,7 @@ MPI_CASE(every_collective) {
   if (failing) std::printf("%d errors\n", errors);
   CHECK(left_out < rounds / 4);
   if (world_rank() == 0)
-    std::printf("%d calls, %d of them spread, %d left out that the library does wrong\n", rounds, spread, left_out);
+    std::printf("%d calls, %d hierarchical, %d skipped because of errors in MPICH\n", rounds, spread, left_out);
 }
 
 MPI_CASE(between_groups) {
@@ -273,7 +275,7 @@ MPI_CASE(between_groups) {
   MPI_Comm_free(&local);
 }
 
-// One type of two ints, one in host and one in device memory, by absolute addresses.
+// A type of two ints with absolute addresses, one in host memory and one in device memory.
 MPI_CASE(absolute_addresses) {
   const ReturnErrors on_world(MPI_COMM_WORLD);
   std::vector<char> bytes(64);
@@ -295,14 +297,14 @@ MPI_CASE(absolute_addresses) {
   CHECK(device.read() == bytes);
   MPI_Request request;
   CHECK_EQUAL(MPI_SUCCESS, MPI_Ibcast(MPI_BOTTOM, 1, type, world_size() - 1, MPI_COMM_WORLD, &request));
-  // Freed while the call is under way, as MPI allows.
+  // MPI allows a type to be freed while a call that uses it is pending.
   MPI_Type_free(&type);
   CHECK_EQUAL(MPI_SUCCESS, MPI_Wait(&request, MPI_STATUS_IGNORE));
   CHECK_EQUAL(22, host);
   CHECK(device.read() == bytes);
 }
 
-// Memory that is freed, and no memory at all: an error, or MPI's own; never a crash.
+// Freed memory and null buffers: the call succeeds or returns an error, but never crashes.
 MPI_CASE(freed_memory) {
   const ReturnErrors on_world(MPI_COMM_WORLD);
   char* gone = nullptr;

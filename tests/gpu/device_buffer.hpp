@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What an application does with device memory: it loads the CUDA driver as it would load the real one, makes the
-// primary context of device 0 current, allocates memory of every kind, and copies to and from it.
+// Uses device memory as an application does: loads the CUDA driver, makes the primary context of device 0 current,
+// allocates memory of every kind, and copies to and from it.
 #include <cstddef>
 #include <vector>
 
@@ -11,20 +11,21 @@ enum class Kind { host, device, managed };
 inline constexpr Kind every_kind[] = {Kind::host, Kind::device, Kind::managed};
 const char* name(Kind kind);
 
-/// False, and said, if there is no such driver or device. Once, before anything else here.
+/// Must be called once before all other functions here. Prints a message and returns false if there is no driver or
+/// device.
 bool start_cuda();
-/// The stand-in's control (tests/fake_cuda/control.h): which calls fail from now on; "" for none. On hardware nothing.
+/// Which driver calls fail from now on (tests/fake_cuda/control.h), "" for none. No effect on a real driver.
 void fail_cuda(const char* specification);
 
 class DeviceBuffer {
  public:
-  /// Ends the program if there is no memory.
+  /// Ends the program if the allocation fails.
   DeviceBuffer(Kind kind, std::size_t bytes);
   ~DeviceBuffer();
   DeviceBuffer(const DeviceBuffer&) = delete;
   DeviceBuffer& operator=(const DeviceBuffer&) = delete;
 
-  /// What MPI is given.
+  /// The address that MPI gets.
   char* data() const { return data_; }
   void write(const std::vector<char>& bytes) const;
   std::vector<char> read() const;

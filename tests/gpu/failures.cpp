@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Driver calls fail, once or permanently: the message arrives nevertheless, or the call returns an MPI error through
-// the communicator's handler; never wrong bytes, a hang or the end of the process. The argument says what fails, in
-// the form of FAKE_CUDA_FAIL; a comma separates failures that are injected one after the other. One rank that sends to
-// itself. "spoilt": the failure leaves the device unusable; one message, which can't arrive.
+// Driver calls fail, once or permanently: the message still arrives, or the call returns an MPI error through the
+// communicator's handler. There are never wrong bytes, a hang or the end of the process. The arguments are failures in
+// the form of FAKE_CUDA_FAIL; commas separate failures that are injected one after the other. One rank that sends to
+// itself. "spoilt": the failure leaves the device unusable, and the single message must fail.
 #include <array>
 #include <cstdio>
 #include <cstring>
@@ -30,19 +30,18 @@ bool same(TypedData& in, const Buffer& expected) {
   return !in.buffer().difference(expected);
 }
 
-/// `error` of a call that was to deliver `out` to `in`. An error may leave anything in the bytes of the type, nothing
-/// elsewhere.
+/// Checks the result of a call that sends `out` to `in` and returned `error`.
 void judge(int error, int handled_before, TypedData& out, TypedData& in) {
   fail("");
   if (error != MPI_SUCCESS) {
     ++errors;
-    if (handled == handled_before) wrong("an error that the communicator's handler was not told of");
+    if (handled == handled_before) wrong("an error without a call of the communicator's handler");
     return;
   }
   Buffer expected = in.buffer();
   expected.scatter(in.runs(), out.packed());
   ++delivered;
-  if (!same(in, expected)) wrong("success, and other bytes than were sent");
+  if (!same(in, expected)) wrong("success, but the received bytes differ");
 }
 
 void blocking(const char* what, const char* type, MPI_Comm comm) {
@@ -66,14 +65,14 @@ void nonblocking(const char* what, const char* type, MPI_Comm comm) {
   if (error == MPI_SUCCESS) {
     error = MPI_Waitall(2, requests, statuses);
     if (error != MPI_SUCCESS && error_class(error) != MPI_ERR_IN_STATUS)
-      wrong("MPI_Waitall gave another error than MPI_ERR_IN_STATUS");
+      wrong("MPI_Waitall returned an error other than MPI_ERR_IN_STATUS");
   }
   fail("");
-  if (requests[0] != MPI_REQUEST_NULL) {  // what it waits for was not sent
+  if (requests[0] != MPI_REQUEST_NULL) {  // its message was not sent
     MPI_Cancel(&requests[0]);
     MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
   }
-  if (requests[1] != MPI_REQUEST_NULL) wrong("a send that is neither complete nor refused");
+  if (requests[1] != MPI_REQUEST_NULL) wrong("a send that neither completed nor failed");
   judge(error, before, out, in);
 }
 
@@ -134,7 +133,7 @@ int main(int argc, char** argv) {
   MPI_Comm_set_errhandler(comm, handler);
   if (argc < 3) return 2;
   const bool known = std::strcmp(argv[1], "known") == 0;
-  // What has been seen to be device memory once is not taken for host memory when the driver fails.
+  // Memory that was recognised as device memory is not treated as host memory if the driver fails later.
   if (known) blocking("", small_type, comm);
   const int begun = delivered;
   if (std::strcmp(argv[1], "spoilt") == 0) {
@@ -142,7 +141,7 @@ int main(int argc, char** argv) {
     tolerate_driver_errors();
     current = argv[2];
     nonblocking(argv[2], large_type, comm);
-    if (errors != 1) wrong("success on a device that is lost");
+    if (errors != 1) wrong("success on a lost device");
     MPI_Finalize();
     return failures == 0 ? 0 : 1;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // MPI_Finalize directly after MPI_Isend of device memory: the message is delivered. Two ranks. With an argument the
-// request is freed first, as MPI requires of a correct program; afterwards the library holds no object of the driver.
+// request is freed first, as MPI requires; afterwards the library has no objects of the driver left.
 #include <cstdio>
 
 #include "tests/support/typed_data.hpp"
@@ -25,16 +25,16 @@ int main(int argc, char** argv) {
       expected.scatter(in.runs(), outgoing(small_type, 3, 0).packed());
       in.fetch();
       if (in.buffer().difference(expected)) {
-        std::puts("rank 1 received something else");
+        std::puts("rank 1 received wrong data");
         result = 1;
       }
     }
   }
   MPI_Finalize();
   if (const auto live = driver_entry_as<int (*)()>("fake_cuda_live"); live && argc > 1) {
-    // `out`, which is never freed.
+    // Only `out` is left, which is never freed.
     if (live() != 1) {
-      std::printf("rank %d: %d objects of the driver are left\n", rank, live());
+      std::printf("rank %d: %d objects of the driver are left, expected 1\n", rank, live());
       result = 1;
     }
   }

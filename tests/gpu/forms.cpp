@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocking collectives that go to the MPI library in its nonblocking form (tests/hierarchical/forms_profile.cpp), with
+// Blocking collectives that use the nonblocking form of the MPI library (tests/hierarchical/forms_profile.cpp), with
 // buffers in every kind of memory. All ranks must use the same form, wherever their buffers are.
 #include <algorithm>
 #include <string>
@@ -14,7 +14,7 @@ using namespace bestride::test;
 
 namespace {
 
-/// 64 KiB in all; the kinds of memory differ from rank to rank.
+/// A call with a total of 64 KiB, in kinds of memory that differ between ranks.
 void check(What what, Kind out_kind, Kind in_kind, int root) {
   const int whole = 16384, ranks = world_size();
   const bool blocks = what != What::broadcast && what != What::allreduce && what != What::reduce;

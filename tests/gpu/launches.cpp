@@ -18,7 +18,7 @@ void count_from_here() { driver_entry_as<void (*)(const char*)>("fake_cuda_fail"
 int calls(const char* entry) { return driver_entry_as<int (*)(const char*)>("fake_cuda_calls")(entry); }
 int launches() { return calls("cuLaunchKernel"); }
 
-/// A halo's messages from this rank to itself: faces, edges, corners.
+/// The messages of a halo exchange (faces, edges, corners), from this rank to itself.
 struct Halo {
   Halo() {
     for (std::size_t i = 0; i < faces; ++i) {
@@ -26,7 +26,7 @@ struct Halo {
       out.push_back(std::make_unique<TypedData>(type, 1, outgoing_seed(static_cast<int>(i))));
       in.push_back(std::make_unique<TypedData>(type, 1, incoming_seed));
     }
-    // Addresses first: writing device memory is not part of what is counted.
+    // address() writes device memory, which must not be counted.
     for (std::size_t i = 0; i < faces; ++i) from[i] = out[i]->address(), to[i] = in[i]->address();
   }
   void irecvs() {
@@ -46,7 +46,7 @@ struct Halo {
   std::array<MPI_Request, 2 * faces> requests;
 };
 
-/// The module is loaded, plans are made.
+/// Loads the module and creates the plans.
 void warm_up() {
   Halo halo;
   halo.irecvs();
@@ -124,8 +124,8 @@ MPI_CASE(startall) {
   for (MPI_Request& request : halo.requests) MPI_Request_free(&request);
 }
 
-// With BESTRIDE_GPU_GRAPHS=always, or a profile that says so: the first start is enqueued, the second makes the graph,
-// and from then on a start is one driver call.
+// With BESTRIDE_GPU_GRAPHS=always, or if the profile prefers graphs: the first start enqueues the calls one by one, the
+// second creates the graph, and each later start is one driver call.
 MPI_CASE(repeated_starts_are_one_graph_each) {
   const char* said = std::getenv("BESTRIDE_GPU_GRAPHS");
   if (!said) return;
@@ -155,9 +155,9 @@ MPI_CASE(repeated_starts_are_one_graph_each) {
   for (MPI_Request& request : halo.requests) MPI_Request_free(&request);
 }
 
-// An address that is freed and given out again is other memory: what was kept of the first is not replayed.
+// An address that is freed and allocated again is other memory, so a sequence with the old memory is not replayed.
 MPI_CASE(reused_address_is_not_a_repeated_call) {
-  // Where in its memory a case lies depends on where the memory of its reference does.
+  // The address within the allocation depends on the address of the host copy, so both are compared.
   std::set<std::pair<void*, void*>> before;
   int same = 0;
   for (int round = 0; round < 6 || (same == 0 && round < 1000); ++round) {
@@ -176,7 +176,7 @@ MPI_CASE(reused_address_is_not_a_repeated_call) {
 
 MPI_CASE(neighbors) {
   warm_up();
-  // A ring of one rank: itself on both sides.
+  // In a ring of one rank, both neighbours are the rank itself.
   MPI_Comm ring;
   const int one = 1, periodic = 1;
   MPI_Cart_create(MPI_COMM_SELF, 1, &one, &periodic, 0, &ring);
@@ -213,7 +213,7 @@ MPI_CASE(one_launch_for_each_of_two_devices) {
     CHECK(write(from[device], sent[static_cast<std::size_t>(device)].data(), numbers * 8) == 0);
     CHECK(write(to[device], got[0].data(), numbers * 8) == 0);
   }
-  // From each device to the other, while a third state of affairs is current: no context at all.
+  // From each device to the other, while no context is current.
   make_current(nullptr);
   for (int round = 0; round < 2; ++round) {
     MPI_Request requests[4];
@@ -245,7 +245,7 @@ MPI_CASE(long_messages_are_packed_at_once) {
   MPI_Irecv(to, 1, in.type(), world_rank(), 0, MPI_COMM_WORLD, &requests[0]);
   MPI_Isend(from, 1, out.type(), world_rank(), 0, MPI_COMM_WORLD, &requests[1]);
   const int at_once = launches();
-  CHECK(at_once >= 1);  // one, or one a chunk: the model says
+  CHECK(at_once >= 1);  // one, or one per chunk if the model chooses so
   MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
   CHECK(launches() > at_once);
   in.expect(out.packed());
@@ -261,7 +261,7 @@ MPI_CASE(single_contiguous_messages_need_no_launch) {
   in.expect(out.packed());
 }
 
-// With BESTRIDE_STRATEGY=pipelined one a chunk, of 256 KiB at least; with staged one.
+// BESTRIDE_STRATEGY=pipelined needs one launch per chunk of at least 256 KiB, staged needs one launch.
 MPI_CASE(a_long_message_takes_one_launch_or_one_per_chunk) {
   const char* forced = std::getenv("BESTRIDE_STRATEGY");
   if (!forced) return;

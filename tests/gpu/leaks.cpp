@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages of device memory leave nothing behind: the size of the process does not depend on their number. Two ranks.
+// Messages of device memory do not leak: the size of the process does not depend on their number. Two ranks.
 #include <unistd.h>
 
 #include <array>
@@ -12,7 +12,7 @@ using namespace bestride::test;
 namespace {
 
 constexpr int warm_up = 500, rounds = 4000;
-/// Growth of the whole process; a leak of 100 bytes a message is as much.
+/// Growth of the whole process, as much as a leak of 100 bytes per message.
 constexpr long allowed_kib = 400;
 
 long resident_kib() {
@@ -79,7 +79,7 @@ MPI_CASE(persistent) {
   data.check();
 }
 
-// One that keeps the ranks together: a root that ran ahead would fill the others' memory.
+// A collective that synchronises the ranks: a root that is ahead would fill the memory of the others.
 MPI_CASE(a_collective) {
   TypedData out{"vector(20,1,3,double)", 1, 1}, in{"vector(20,1,3,double)", 2, 2};
   leaves_nothing([&] {

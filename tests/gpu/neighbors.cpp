@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Neighbour collectives with device memory on either side, in every form, compared with the same call with host
-// memory; on a ring and on a line, whose ends lack a neighbour.
+// memory; on a ring and on a line, whose ends have only one neighbour.
 #include <functional>
 
 #include "tests/support/typed_data.hpp"
@@ -19,12 +19,12 @@ struct Sides {
   MPI_Aint extent;
   MPI_Comm comm;
 };
-/// request: null for the blocking form. `init`: the persistent form.
+/// `request`: null for the blocking form. `init`: the persistent form.
 using Call = std::function<void(const Sides&, MPI_Request* request, bool init)>;
 
-// Blocks of two and one elements, in exchanged places. From the left comes what it sends to its right. On a ring of one
-// or two ranks both are one process, and which of its blocks comes where differs between MPI libraries: there the
-// blocks are of one length.
+// Blocks of two and one elements, in reverse order. The left neighbour sends the block for its right side. On a ring of
+// one or two ranks both neighbours are the same rank, and MPI libraries differ in which of its blocks arrives where, so
+// there the blocks have equal lengths.
 int counts[] = {2, 1}, at[] = {1, 0};
 int in_counts[] = {1, 2}, in_at[] = {2, 0};
 
@@ -98,7 +98,7 @@ const std::pair<const char*, Call> calls[] = {
 
 enum class Form { blocking, nonblocking, persistent };
 
-/// What the receive buffer holds after the call.
+/// The contents of the receive buffer after the call.
 Buffer result(const Call& call, Form form, const char* type, MemoryPlace out_place, MemoryPlace in_place,
               MPI_Comm comm) {
   set_memory_place(out_place);

@@ -8,9 +8,9 @@ namespace {
 
 constexpr const char* types[] = {"double",    small_type, large_type,
                                  record_type, list_type,  "resized(-8,64,vector(3,1,2,int))"};
-constexpr int first = 5;  ///< where the packed bytes begin
+constexpr int first = 5;  ///< position of the first packed byte
 
-/// A buffer of bytes in memory of a kind.
+/// A buffer of packed bytes in any kind of memory.
 class Packed {
  public:
   Packed(MemoryPlace place, const Bytes& content) : bytes_(content) {

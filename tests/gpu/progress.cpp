@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// After MPI_Isend of device memory, any sequence of calls delivers the message: the orders that have made GPU-aware
-// libraries hang, and calls that are not intercepted. Two ranks. A message that is not sent shows as a hang and runs
-// into the time limit.
+// After MPI_Isend of device memory, any sequence of calls delivers the message: call orders in which GPU-aware
+// libraries have hung, and calls that are not intercepted. Two ranks. If a message is not sent, the test hangs until
+// its time limit.
 #include <array>
 #include <functional>
 
@@ -13,7 +13,7 @@ namespace {
 
 int peer() { return 1 - world_rank(); }
 
-/// Rank 0 sends and calls `next`; rank 1 receives and only then calls `next`, without which rank 0's does not return.
+/// Rank 0 sends and calls `next`; rank 1 calls `next` only after it has received. On rank 0 `next` returns only then.
 void send_then(const std::function<void()>& next) {
   for (const char* type : {"double", small_type, record_type, large_type}) {
     TypedData out = outgoing(type, 1, 0), in = incoming(type, 1);
@@ -85,7 +85,7 @@ MPI_CASE(isend_test_loop) {
 }
 
 MPI_CASE(isend_test_loop_of_the_send_only) {
-  // The peer receives meanwhile: a synchronous send completes only when it has been matched.
+  // A synchronous send completes only when the peer has started to receive it.
   TypedData out = outgoing(small_type, 1, 0), in = incoming(small_type, 1);
   if (world_rank() == 0) {
     MPI_Request send;
@@ -177,7 +177,7 @@ MPI_CASE(isend_then_calls_that_are_not_intercepted) {
 }
 
 MPI_CASE(cancelled) {
-  // Nobody receives what is cancelled, or everything: MPICH cancels no send that was started.
+  // A cancelled message is not received. MPICH does not cancel a send that has started, so it may be received.
   TypedData out = outgoing(small_type, 1, 0), in = incoming(small_type, 1);
   int cancelled = 0;
   if (world_rank() == 0) {
@@ -197,7 +197,8 @@ MPI_CASE(cancelled) {
 }
 
 MPI_CASE(long_and_short_and_host_messages_do_not_overtake) {
-  // Queued, sent at once because they are long, and from host memory, one behind the other on one tag.
+  // Deferred sends, long messages that are sent at once, and messages from host memory follow each other with the same
+  // tag.
   const char* types[] = {small_type, large_type, "double", "vector(9000,1,3,double)", record_type};
   std::vector<std::unique_ptr<TypedData>> out, in;
   std::vector<MPI_Request> sends;

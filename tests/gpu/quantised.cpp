@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantised collectives give the same bits for buffers in device memory as in host memory, in every form and whichever
-// ranks have which.
+// Quantised collectives give the same bits for buffers in device memory as in host memory, in every form and for every
+// combination of memories on the ranks.
 #include <algorithm>
 #include <cstring>
 #include <functional>
@@ -31,7 +31,7 @@ constexpr const char* format_names[] = {"float32", "float64", "float16", "bfloat
 constexpr int fraction_bits[] = {23, 52, 10, 7}, exponent_bits[] = {8, 11, 5, 8};
 bool is_gather(What what) { return what == What::allgather || what == What::allgatherv; }
 
-/// A communicator whose numbers of a format are coded in so many bits.
+/// A communicator whose numbers of one format are quantised to `bits`.
 class Coded {
  public:
   Coded(NumberFormat given, CodeBits bits) : format(given) {
@@ -64,7 +64,7 @@ class Coded {
   MPI_Op own_op_ = MPI_OP_NULL;
 };
 
-/// Numbers that no other rank has, now and then an infinity; in what is gathered a NaN.
+/// Numbers that differ between ranks, with some infinities, and some NaNs if they are gathered.
 Bytes numbers_of(What what, NumberFormat format, std::int64_t count, int salt) {
   Random random(static_cast<std::uint64_t>(salt * 1000 + world_rank()));
   const int fraction = fraction_bits[static_cast<int>(format)], exponent = exponent_bits[static_cast<int>(format)];
@@ -80,7 +80,7 @@ Bytes numbers_of(What what, NumberFormat format, std::int64_t count, int salt) {
   return numbers;
 }
 
-/// What a call is, but for where its buffers lie.
+/// The parameters of a call except the memory of its buffers.
 struct Call {
   What what = What::allgather;
   int count = 0;
@@ -88,11 +88,11 @@ struct Call {
   Wait wait = Wait::in_call;
   bool large = false;
   bool strided_out = false, strided_in = false;  ///< every second number; gathers only
-  int misplaced = 0;                             ///< bytes from where numbers would be aligned
+  int misplaced = 0;                             ///< offset from an aligned address, in bytes
   int salt = 0;
 };
 
-/// `count` numbers, every second one of their place, as one element.
+/// A type of `count` numbers, each followed by a gap of one number.
 class Strided {
  public:
   Strided(MPI_Datatype type, int count, int number) {
@@ -112,11 +112,11 @@ class Strided {
   MPI_Datatype vector_ = MPI_DATATYPE_NULL, type_ = MPI_DATATYPE_NULL;
 };
 
-/// Both buffers after each of its starts.
+/// Runs a call. Returns the contents of both buffers after each start.
 std::vector<Bytes> run(const Call& given, const Coded& coded, Memory out_memory, Memory in_memory) {
   const int ranks = world_size(), rank = world_rank(), number = static_cast<int>(number_bytes(coded.format));
   const bool spread_input = given.what == What::reduce_scatter || given.what == What::reduce_scatter_block;
-  // Unequal blocks, one of them empty, the last rank's first, a gap behind each.
+  // Unequal blocks in descending order of ranks, one of them empty, each followed by a gap.
   std::vector<int> counts(static_cast<std::size_t>(ranks), given.count), at(counts.size());
   if (given.what == What::allgatherv || given.what == What::reduce_scatter)
     for (int r = 0; r < ranks; ++r) counts[static_cast<std::size_t>(r)] = r == 1 ? 0 : given.count + 19 * r;
@@ -134,7 +134,7 @@ std::vector<Bytes> run(const Call& given, const Coded& coded, Memory out_memory,
   };
   const DeviceBuffer out(out_memory, bytes_for(sent, given.strided_out)),
       in(in_memory, bytes_for(received, given.strided_in));
-  // A type of one number with a gap, so that counts and places stay.
+  // A type of one number with a gap, so that counts and displacements stay the same.
   std::unique_ptr<Strided> gapped;
   if (given.strided_out || given.strided_in) gapped = std::make_unique<Strided>(coded.type, 1, number);
 
@@ -169,7 +169,7 @@ std::vector<Bytes> run(const Call& given, const Coded& coded, Memory out_memory,
   const auto keep = [&](int error) {
     CHECK_EQUAL(MPI_SUCCESS, error);
     results.push_back(in.read());
-    // What a reduce-scatter in place leaves of its input is nobody's concern.
+    // The rest of the buffer is undefined after an in-place reduce-scatter.
     if (spread_input && given.in_place) results.back().resize(bytes_for(own, false));
     results.push_back(out.read());
   };
@@ -199,8 +199,8 @@ std::string text_of(const Call& given, const Coded& coded) {
          (given.strided_out ? ", strided out" : "") + (given.strided_in ? ", strided in" : "");
 }
 
-/// Where this rank's two buffers lie: on the device everywhere; on even ranks only; one of both, in turns; in managed
-/// memory.
+/// The memory of this rank's two buffers: device memory on all ranks, or on even ranks only, or for one of the two
+/// buffers; managed memory; or a mix.
 struct Placing {
   Memory out, in;
 };
@@ -276,7 +276,7 @@ MPI_CASE(strided_and_misaligned_numbers) {
   });
 }
 
-/// One number, fewer than a code block, whole code blocks; and more than one part of a run, more than one run.
+/// One number, less than a code block, whole code blocks, several parts of a run, and several runs.
 MPI_CASE(all_lengths) {
   const Coded coded(NumberFormat::float32, CodeBits::int8);
   for (const int count : {1, 2, 255, 256, 257, 1024, 300'000})
@@ -286,7 +286,7 @@ MPI_CASE(all_lengths) {
   compare({.what = What::allgather, .count = 4'300'000 / world_size(), .salt = 7}, coded, 0);
 }
 
-/// What is gathered again comes from the codes that the node has kept.
+/// Repeated allgathers use the codes in the allgather cache of the node.
 MPI_CASE(gathered_again) {
   const Coded coded(NumberFormat::float64, CodeBits::int8);
   for (const What what : gathers)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One-sided calls, files, partitioned messages, external data and attached buffers with device memory: an error of its
-// own class through the error handler of the window, file or communicator, whose text names the remedy. With host
+// One-sided calls, files, partitioned messages, external data and attached buffers with device memory give an error of
+// a separate class through the error handler of the window, file or communicator. Its text names the remedy. With host
 // memory the same calls work.
 #include <cstdlib>
 #include <cstring>
@@ -86,7 +86,7 @@ const Call on_files[] = {
     PENDING(File_iwrite_at_all, file, 0, b, 4, MPI_INT),
     PENDING(File_iread_at_all, file, 0, b, 4, MPI_INT),
 };
-// Refused where they begin, so there is nothing to end.
+// The begin call is refused, so there is no end call.
 const Call beginnings[] = {
     CALL(File_write_all_begin, file, b, 4, MPI_INT),       CALL(File_read_all_begin, file, b, 4, MPI_INT),
     CALL(File_write_at_all_begin, file, 0, b, 4, MPI_INT), CALL(File_read_at_all_begin, file, 0, b, 4, MPI_INT),
@@ -144,15 +144,15 @@ void expect_all(const Call (&calls)[n], bool host_too) {
     expect_refused(call.name, call.run(device.data() + 16));
     for (void* reached : {static_cast<void*>(host), static_cast<void*>(managed.data())})
       if (host_too && call.run(reached) != MPI_SUCCESS)
-        fail_check(__FILE__, __LINE__, std::string(call.name) + " with memory the CPU reaches");
+        fail_check(__FILE__, __LINE__, std::string(call.name) + ": an error with host or managed memory");
     CHECK_EQUAL(0, handled);
   }
 }
 
 }  // namespace
 
-// With TEST_LATE the program has called MPI before it loads the driver: a call that is intercepted sees it, and what is
-// intercepted late is there from then on.
+// With TEST_LATE the program calls MPI before it loads the driver. The next intercepted call detects the driver and
+// enables lazy interception.
 MPI_CASE(driver_after_mpi) {
   if (!std::getenv("TEST_LATE")) return;
   int out = 1, in = 0;

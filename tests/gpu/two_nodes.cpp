@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hierarchical collectives with device memory on some ranks and other memory on others: many at a time, persistent
-// ones that are started again, quantised ones, and driver failures on all ranks. All must use the hierarchy.
-// Contiguous types only, so that they also run with a library that is declared GPU-aware. collectives.cpp has every
+// Hierarchical collectives with device memory on some ranks and other memory on others: many at a time, repeatedly
+// started persistent ones, quantised ones, and driver failures on all ranks. All must use the hierarchy. Only
+// contiguous types, so that the tests also run with a library that is declared GPU-aware. collectives.cpp has every
 // form, type and pair of memories.
 #include <algorithm>
 #include <cstring>
@@ -28,8 +28,8 @@ std::vector<char> bytes_of(const std::vector<Number>& numbers) {
   return {data, data + numbers.size() * sizeof(Number)};
 }
 
-/// A collective with buffers of two kinds, of which every other rank has others; compared with what the MPI library
-/// makes of the same in host memory. Stays in place.
+/// A collective with two buffers whose kinds of memory differ between ranks. The result is compared with the MPI
+/// library's for host memory. Must not move, because MPI uses the buffers.
 class Pending {
  public:
   Pending(What what, int count, int salt, bool in_place = false, MPI_Comm comm = MPI_COMM_WORLD)
@@ -51,7 +51,7 @@ class Pending {
     write(0);
     place(out_.data(), in_.data());
   }
-  /// Other numbers, for the next start.
+  /// Writes the numbers for a start.
   void write(int start) {
     std::vector<int> sent(all_), there(all_);
     for (std::size_t i = 0; i < all_; ++i) {
@@ -71,7 +71,7 @@ class Pending {
     std::vector<char> sent = sent_, expected = before_;
     const std::vector<char> own = before_;
     place(sent.data(), expected.data());
-    // MPICH 4.0.2 crashes in a long MPI_Reduce in place whose root is not its node's first rank.
+    // MPICH 4.0.2 crashes in a long in-place MPI_Reduce if the root is not the first rank of its node.
     if (in_place_ && what_ == What::reduce) given_.out = own.data();
     CHECK_EQUAL(MPI_SUCCESS, complete(what_, {Wait::in_call, false, true}, given_));
     place(out_.data(), in_.data());
@@ -123,8 +123,8 @@ struct Many {
   }
 };
 
-/// Errors of `wait` form while `what` fails in the driver on all ranks, which all have device memory: from the first
-/// call that can return one.
+/// Calls an allreduce with device memory while `what` fails in the driver on all ranks. The first call that can return
+/// the error must return it: the start if `going_in`, otherwise the wait.
 void fails(Wait wait, const char* what, bool going_in) {
   const int count = 500, bytes = 4 * count;
   DeviceBuffer out(Kind::device, static_cast<std::size_t>(bytes)), in(Kind::device, static_cast<std::size_t>(bytes));
@@ -155,7 +155,7 @@ void fails(Wait wait, const char* what, bool going_in) {
     }
     CHECK_EQUAL(failing ? MPI_ERR_OTHER : MPI_SUCCESS, error_class(error));
     fail_cuda("");
-    // The persistent request is as good as before.
+    // The persistent request still works.
     if (wait == Wait::persistent) {
       CHECK_EQUAL(MPI_SUCCESS, MPI_Start(&request));
       CHECK_EQUAL(MPI_SUCCESS, MPI_Wait(&request, MPI_STATUS_IGNORE));
@@ -166,8 +166,8 @@ void fails(Wait wait, const char* what, bool going_in) {
   }
 }
 
-/// What the call gives in host memory and with buffers of other kinds: the same bits. `exact`: what it would be without
-/// codes.
+/// Checks that a quantised call gives the same bits for host memory and for other kinds of memory. `exact`: the result
+/// without quantisation.
 void same_codes(What what, const std::vector<float>& exact) {
   const int count = 3000;
   const auto all = static_cast<std::size_t>(count * (what == What::allgather ? world_size() : 1));
@@ -243,10 +243,10 @@ MPI_CASE(started_again) {
   for (MPI_Request& request : many.requests) MPI_Request_free(&request);
 }
 
-// Ranks that are in the library's scan carry the collective on for those that wait for it first.
+// Ranks in the MPI library's scan must progress the collective for the ranks that wait for the collective first.
 MPI_CASE(a_staged_collective_of_the_library_while_pending) {
   for (const bool odd : {false, true}) {
-    Pending pending(What::alltoall, 1 << 20, 4);  // more than is under way at a time
+    Pending pending(What::alltoall, 1 << 20, 4);  // more than is transferred at a time
     MPI_Request request;
     CHECK_EQUAL(MPI_SUCCESS, pending.begin(&request));
     const DeviceBuffer numbers(Kind::device, 4);
@@ -260,7 +260,7 @@ MPI_CASE(a_staged_collective_of_the_library_while_pending) {
   }
 }
 
-// What one rank has looked at because its memory was a device's, others have not: they all leave it to the library.
+// Only rank 0 has decoded the type, because it used it with device memory. All ranks must still choose the MPI library.
 MPI_CASE(a_type_that_is_not_committed) {
   MPI_Datatype real = MPI_DATATYPE_NULL;
   MPI_Type_create_f90_real(6, 30, &real);
