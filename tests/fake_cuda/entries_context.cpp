@@ -27,7 +27,7 @@ extern "C" {
 #pragma GCC visibility push(default)
 
 Code cuInit(unsigned flags) {
-  // Counted and failed like the others, but allowed before it was called.
+  // Counted and made to fail like other entries, but allowed before initialisation.
   const Code failed = entered("cuInit");
   if (failed != code::success && failed != code::not_initialized) return failed;
   if (flags != 0) return code::invalid_value;

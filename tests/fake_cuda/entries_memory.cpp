@@ -10,7 +10,7 @@ namespace {
 
 constexpr unsigned bit(Kind kind) { return 1u << static_cast<int>(kind); }
 
-/// `what` of the allocation at `address`; zeros where there is none, as the driver does.
+/// Writes attribute `what` of the allocation at `address`; zero if there is none, like the driver.
 Code write_attribute(int what, void* data, const Allocation* found, Address address) {
   const bool on_host = found && (found->kind == Kind::pinned || found->kind == Kind::registered);
   switch (what) {
@@ -38,7 +38,7 @@ Code allocate_here(const char* entry, Kind kind, std::size_t size, Address* addr
   return allocate(kind, size, context, context->device, address);
 }
 
-/// Freeing waits for the work of the context, as the driver does.
+/// Waits for the work of the context before it frees the memory, like the driver.
 Code free_here(const char* entry, Address address, unsigned kinds) {
   if (const Code failed = entered(entry)) return failed;
   if (address == 0) return code::success;
@@ -90,7 +90,7 @@ Code cuIpcGetMemHandle(Shared* handle, Address address) {
   if (const Code failed = entered("cuIpcGetMemHandle")) return failed;
   return share(address, handle);
 }
-/// The driver takes the 64 bytes by value, so on the stack; so is what is larger than two registers here.
+/// The driver takes 64 bytes by value, on the stack. A struct larger than two registers is passed in the same way.
 struct IpcHandle {
   Shared what;
   char rest[64 - sizeof(Shared)];

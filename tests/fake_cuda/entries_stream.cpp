@@ -22,7 +22,7 @@ struct Graph {
   std::vector<Work> work;
 };
 
-/// The event behind a handle, if it is good for the current context.
+/// The event of a handle, if it is valid in the current context.
 Code event_of(void* handle, const char* entry, Context** context, Event** event) {
   if (const Code failed = entered_with_context(entry, context)) return failed;
   *event = static_cast<Event*>(handle);
@@ -131,7 +131,7 @@ Code cuEventSynchronize(void* handle) {
   return context->spoilt;
 }
 
-/// The same always: what is measured here is no performance, and should not look like one.
+/// Always 1 ms, so that no time measured on the stand-in looks like performance.
 Code cuEventElapsedTime_v2(float* milliseconds, void* first, void* second) {
   Context* context = nullptr;
   for (void* handle : {first, second}) {
@@ -149,7 +149,7 @@ Code cuEventElapsedTime(float* milliseconds, void* first, void* second) {
 Code cuModuleLoadData(void** module, const void* image) {
   Context* context = nullptr;
   if (const Code failed = entered_with_context("cuModuleLoadData", &context)) return failed;
-  // A fatbin, or what a build without nvcc has in its place: the code that runs is this object's own either way.
+  // A fatbin, or its substitute in a build without nvcc. In both cases the kernels that run are those of this library.
   constexpr unsigned char fatbin[] = {0x50, 0xED, 0x55, 0xBA};
   if (std::memcmp(image, fatbin, sizeof fatbin) != 0 &&
       std::strncmp(static_cast<const char*>(image), "bestride", 8) != 0)
@@ -182,7 +182,7 @@ Code cuLaunchKernel(void* function, unsigned grid, unsigned grid_y, unsigned gri
     return code::invalid_value;
   Stream* stream = stream_of(handle, context);
   if (!stream || kernel->context != context || stream->context != context) return code::invalid_handle;
-  // The parameters are the caller's only until the call returns.
+  // The caller's parameters are valid only until the call returns.
   auto kept = std::make_shared<std::vector<std::uint64_t>>((kernel->function.parameter_bytes + 7) / 8);
   std::memcpy(kept->data(), parameters[0], kernel->function.parameter_bytes);
   Work work = [=]() -> Code {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// State of the stand-in driver: configuration, injected failures, contexts. Objects are never freed, so that the use
-// of a destroyed handle is detected, and nothing is destroyed at exit.
+// State of the stand-in driver: configuration, injected failures, contexts. Objects are never freed, not even at exit,
+// so that the use of a destroyed handle is detected.
 #include <atomic>
 #include <cstdint>
 #include <map>
@@ -24,7 +24,7 @@ struct Context {
   int device = 0;
   bool primary = false;
   std::atomic<bool> alive{true};
-  std::atomic<Code> spoilt{code::success};  ///< of asynchronous work that failed: returned by every later call
+  std::atomic<Code> spoilt{code::success};  ///< error of failed asynchronous work, which every later call returns
   std::vector<Stream*> streams;             ///< under State::mutex
   Stream* legacy = nullptr;
 };
@@ -58,13 +58,13 @@ struct State {
 };
 State& state();
 
-/// Counts the call; an error that is forced, or that the driver's state or the current context's spoilt state gives.
+/// Counts the call. Returns an injected error, or an error of the driver's state or of the current context.
 Code entered(const char* entry);
-/// The same without the last: for calls that are about contexts, and work in a spoilt one.
+/// Like entered(), but without the error of the current context, for calls on contexts.
 Code entered_anyhow(const char* entry);
-/// The same for work that runs asynchronously, by kind: "kernel", "copy".
+/// Like entered(), for asynchronous work of a kind: "kernel", "copy".
 Code running(const char* kind);
-/// Also an error if no living context is current.
+/// Like entered(), but also returns an error if no live context is current.
 Code entered_with_context(const char* entry, Context** current);
 
 Context* current_context();
@@ -74,18 +74,17 @@ void replace_context(Context* context);
 
 Context* make_context(int device, bool primary);
 void destroy_context(Context* context);
-/// Holds on to an object that is never freed, for leak checkers: what is behind a handle stays even when the handle's
-/// owner is done with it.
+/// Keeps a reference to an object that is never freed, so that leak checkers do not report it.
 void keep(const void* object);
 template <class T>
 T* kept(T* object) {
   keep(object);
   return object;
 }
-/// The object behind a handle, if it is one of ours, alive or not.
+/// The context of a handle, destroyed or not; null if the handle was never valid.
 Context* known_context(const void* handle);
 
-/// "CUDA_ERROR_OUT_OF_MEMORY" or "2".
+/// The code of a text such as "CUDA_ERROR_OUT_OF_MEMORY" or "2".
 Code code_of(const std::string& text);
 const char* name_of(Code code);
 

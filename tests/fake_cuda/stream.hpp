@@ -13,7 +13,7 @@ namespace fake {
 
 enum class StreamKind : std::uint8_t { blocking, non_blocking, legacy };
 
-/// A place in a stream: all before it is done when `done` of the stream has reached it.
+/// A position in a stream. All work before it is done when `done` of the stream reaches it.
 struct Mark {
   Stream* stream = nullptr;
   std::uint64_t ticket = 0;
@@ -46,20 +46,20 @@ struct Event {
 };
 
 Stream* make_stream(Context* context, StreamKind kind);
-/// Drops what has not started, waits for what runs: when a context is destroyed.
+/// Drops work that has not started and waits for the rest, when a context is destroyed.
 void end_stream(Stream* stream);
-/// The handle is no longer good; what was given to the stream still runs.
+/// Makes the handle invalid. Submitted work still runs.
 void retire_stream(Stream* stream);
-/// Puts work behind what the stream holds (and, for blocking streams and the legacy one, behind each other).
+/// Appends work to a stream. Blocking streams and the legacy stream also wait for each other.
 Mark submit(Stream* stream, Work work, std::vector<Mark> after = {});
 bool passed(const Mark& mark);
 void wait_for(const Mark& mark);
 Mark last_of(Stream* stream);
-/// Waits for all streams of a context; its spoilt state.
+/// Waits for all streams of a context. Returns the error of the context.
 Code synchronise(Context* context);
 void wake_streams();
 
-/// The stream a handle means for the current context: null and 1 the legacy one. Null if it is unknown or ended.
+/// The stream of a handle in the current context: the legacy stream for null and 1. Null if it is unknown or ended.
 Stream* stream_of(const void* handle, Context* current);
 
 }  // namespace fake

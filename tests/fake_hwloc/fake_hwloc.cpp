@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stand-in for libhwloc.so.15. FAKE_HWLOC selects what it does: "version": it is hwloc 3; "init", "components",
-// "flags", "filter", "load": that function fails; otherwise all succeed. Its machine has cores of processors 0, 2 and
-// 1, 3, and the NUMA domains 5 (all processors), 7 (1, 3), 8 (the same) and 6 (none). A call that hwloc does not allow
-// at that time ends the process.
+// A stand-in for libhwloc.so.15. FAKE_HWLOC selects its behaviour: "version": it is hwloc 3; "init", "components",
+// "flags", "filter", "load": that function fails; otherwise all succeed. Its machine has two cores, with processors 0
+// and 2, and 1 and 3, and the NUMA domains 5 (all processors), 7 (1, 3), 8 (the same) and 6 (none). A call in a state
+// in which hwloc does not allow it ends the process.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -62,7 +62,7 @@ bool fake_hwloc_has_topology() { return state != no_topology; }
 unsigned hwloc_get_api_version() { return result_of("version") ? 0x00030000 : 0x00020500; }
 int hwloc_topology_init(Topology** out) {
   must_be(no_topology);
-  *out = &topology;  // not to be used if this fails
+  *out = &topology;  // the caller must not use it if this fails
   if (result_of("init")) return -1;
   state = made;
   cores_kept = true;

@@ -25,7 +25,7 @@ std::string with(const PackerOptions& options, const Packer& packer, std::string
          packer.text().substr(0, 200);
 }
 
-/// MPI libraries move a long double by its value: ten of sixteen bytes on x86. The others differ from run to run.
+/// MPI libraries copy a long double by value, ten of sixteen bytes on x86. The other bytes are undefined.
 void forget_padding(const Subject& subject, Bytes& packed) {
   const auto map = type_map(subject.expression);
   std::size_t at = 0;
@@ -144,7 +144,7 @@ Complaint check_ranges(const Subject& subject, Random& random) {
   for (std::size_t i = 1; i < cuts.size(); ++i)
     packer.pack_range(packed.data() + cuts[i - 1], user.origin(), cuts[i - 1], cuts[i]);
   if (const auto wrong = difference(expected, packed)) return with(options, packer, "pack_range: " + *wrong);
-  // A short message: the bytes beyond stay.
+  // A short message: the bytes after it stay unchanged.
   const std::int64_t last = cuts[cuts.size() / 2];
   const Bytes arrived = noise(static_cast<std::size_t>(last), random.bits());
   Buffer other = user;

@@ -17,7 +17,7 @@ namespace bestride::test {
 
 using Complaint = std::optional<std::string>;
 
-/// One type under test with everything known about it.
+/// The type under test and its properties.
 struct Subject {
   const TypeExpression& expression;
   std::int64_t count;
@@ -25,22 +25,23 @@ struct Subject {
   DecodedType decoded;
   Facts facts;
   std::vector<ByteRun> runs;  ///< of `count` elements, from the type map
-  bool named_twice;           ///< a byte is named twice: unpacking is not compared with MPI
-  bool library_can;           ///< the MPI library's own pack is right and does not crash for this type
+  bool named_twice;           ///< a byte occurs twice in the type map, so unpacking is not compared with MPI
+  bool library_can;           ///< the MPI library packs this type correctly and does not crash
 };
 
-/// The MPI functions of the datatype room, with the handles obtained and freed counted.
+/// The MPI functions that the datatype room uses, which here count the handles that are obtained and freed.
 const DatatypeCalls& counted_calls();
-/// Derived handles obtained by get_contents and not freed since the start.
+/// The number of derived handles that get_contents returned and that were not freed.
 long handles_held();
 
-/// Is a part of the type without bytes? MPICH 4.0.2 divides by zero when it packs such a type.
+/// Whether a part of the type has no bytes. MPICH 4.0.2 divides by zero when it packs such a type.
 bool has_empty_part(const TypeExpression& type);
-/// Has a part of the type a negative extent? MPICH 4.0.2 takes some of these for contiguous and packs other bytes.
+/// Whether a part of the type has a negative extent. MPICH 4.0.2 treats some of these as contiguous and packs other
+/// bytes.
 bool has_backward_part(const TypeExpression& type);
 /// How often the library's MPI_Pack packed fewer bytes than the type has, without an error. MPICH 4.0.2 does so for
-/// contiguous types while more than 512 derived types are alive: it reads the size of the basic type out of the
-/// handle's bits.
+/// contiguous types while more than 512 derived types are alive: it reads the size of the basic type from the handle's
+/// bits.
 long library_packed_short();
 
 Complaint check_decoded(const Subject& subject);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The MPI calls of datatype/, with a count of the handles that are obtained and freed.
+// The MPI calls of datatype/, which count the handles that are obtained and freed.
 #include <dlfcn.h>
 
 #include <atomic>

@@ -127,7 +127,7 @@ void packed_by_hand(Exchange& x, Random&) {
   position = 0;
   if (size > 0 && size == x.in.packed_size())
     note(x, MPI_Unpack(theirs.data(), size, &position, x.in.address(), x.in.count(), x.in.type(), MPI_COMM_WORLD));
-  else if (size > 0)  // a short one: as a message, which may end inside
+  else if (size > 0)  // a short message, which may end inside an element
     note(x, MPI_Sendrecv(theirs.data(), size, MPI_PACKED, world_rank(), x.tag, x.in.address(), x.in.count(),
                          x.in.type(), world_rank(), x.tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
 }
@@ -172,7 +172,8 @@ int complete(std::vector<MPI_Request>& requests, std::vector<MPI_Status>& status
   const int completion = static_cast<int>(random.between(0, 7));
   int error = MPI_SUCCESS, done = 0, index = 0, some = 0;
   const auto at = [](int i) { return static_cast<std::size_t>(i); };
-  // Every loop ends at the first error; what is still open is finished below, so that no message outlives its buffer.
+  // Every loop ends at the first error. The remaining requests are completed below, so that no message outlives its
+  // buffer.
   switch (completion) {
     case 0:
       for (int i = 0; i < n && error == MPI_SUCCESS; ++i) error = MPI_Wait(&requests[at(i)], &statuses[at(i)]);

@@ -18,11 +18,11 @@ struct Exchange {
   int error = MPI_SUCCESS;  ///< the first error code of any call
 };
 
-/// A way by name. Every rank calls the same ways in the same order.
+/// A named way to exchange a buffer. Every rank uses the same ways in the same order.
 struct ExchangeCall {
   const char* name;
   void (*run)(Exchange&, Random&);
-  bool library_packs;  ///< the MPI library itself sends a contiguous copy: only for short messages, see typed_data.hpp
+  bool library_packs;  ///< the MPI library sends a contiguous copy: only for short messages, see typed_data.hpp
   bool collective;     ///< the signatures must be equal: no short messages
 };
 std::span<const ExchangeCall> exchanges();
@@ -30,7 +30,7 @@ std::span<const ExchangeCall> exchanges();
 /// Completes all requests by a random mixture of the completion calls; statuses in the order of the requests.
 int complete(std::vector<MPI_Request>& requests, std::vector<MPI_Status>& statuses, Random& random);
 
-/// A communicator in which each of two ranks has the other as its one neighbour. Made at the first call, which is
+/// A communicator in which each of two ranks is the only neighbour of the other. Created by the first call, which is
 /// collective.
 MPI_Comm neighbours();
 void free_neighbours();

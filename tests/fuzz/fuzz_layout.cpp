@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random datatypes through decode, layouts and packers, against the type map, the expression evaluated without MPI, and
-// the MPI library's own pack. One process, no preload.
+// the MPI library's own pack. One process, without the preload library.
 //
 //   fuzz_layout [--seeds N] [--first S]            N types from seed S on
 //   fuzz_layout --first S --type 'vector(3,1,2,int)'   this type with the further choices of seed S
@@ -31,7 +31,7 @@ void say_what_crashed(int signal_number) {
   raise(signal_number);
 }
 
-/// All checks on one type; the further choices (count, alignment, kernels, cuts) follow from the seed.
+/// All checks on one type. The seed determines the other choices: count, alignment, kernels, cuts.
 Complaint check(const TypeExpression& type, std::uint64_t seed) {
   Random random(~seed);
   const auto facts = facts_of(type);
@@ -60,7 +60,7 @@ Complaint check_and_count(const TypeExpression& type, std::uint64_t seed) {
   const long handles = handles_held();
   if (auto complaint = check(type, seed)) return complaint;
   if (interned_layouts() != layouts) return "a layout was left behind";
-  // A respelled type is freed by PMPI_Type_free in the check, but respell() frees the types between itself.
+  // The check frees a respelled type by PMPI_Type_free, but respell() frees its intermediate types.
   if (handles_held() > handles) return "a datatype handle was left behind";
   return std::nullopt;
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random datatypes as messages between two ranks, by every kind of call: one type to send, another of the same
-// signature to receive, short messages, several in flight. Every byte of the receive buffer is checked, gaps and
-// surroundings too.
+// signature to receive, short messages, several at the same time. Every byte of the receive buffer is checked,
+// including gaps and margins.
 //
-//   fuzz_messages [--seeds N] [--first S]                 run by mpiexec -n 2, plain or under the preload
-//   fuzz_messages --first S --type 'vector(3,1,2,int)'    this type to send, the further choices of seed S
+//   fuzz_messages [--seeds N] [--first S]                 run by mpiexec -n 2, with or without the preload library
+//   fuzz_messages --first S --type 'vector(3,1,2,int)'    sends this type, with the other choices of seed S
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -23,15 +23,15 @@ using namespace bestride::test;
 
 namespace {
 
-/// Where the MPI library itself is right: see checks.hpp; a long double has bytes that are not sent.
+/// Whether the MPI library handles the type correctly, see checks.hpp. A long double has bytes that are not sent.
 bool usable(const TypeExpression& type) {
   return !has_empty_part(type) && !has_backward_part(type) && type.text().find("long_double") == std::string::npos;
 }
 
-/// What the receiver posts for `count` elements of `type`.
+/// A receive of `count` elements of another type.
 struct Receive {
   TypeExpression type;
-  int count = 0;     ///< posted; may be more than arrive
+  int count = 0;     ///< posted elements, may be more than arrive
   int arriving = 0;  ///< elements of this type that arrive
 };
 
@@ -42,7 +42,7 @@ std::optional<Receive> receive_for(const TypeExpression& type, int count, bool m
   const auto signature = signature_of(*map);
   const bool may_respell = !overlaps(runs_of(*map, count + more, facts_of(type)->extent));
   if (signature.size() <= 60 && (!may_respell || random.chance(60))) {
-    // All elements as one of another type, or element for element.
+    // All elements as a single element of another type.
     if (count > 0 && random.chance(30)) {
       TypeMap all;
       for (int i = 0; i < count; ++i) all.insert(all.end(), map->begin(), map->end());
@@ -66,11 +66,11 @@ Complaint check_arrived(Exchange& x, const Receive& receive, const Bytes& expect
   MPI_Get_count(&x.status, x.in.type(), &count);
   if (count != receive.arriving)
     return "MPI_Get_count: " + std::to_string(count) + ", not " + std::to_string(receive.arriving);
-  // Not MPI_Get_elements: MPICH 4.0.2 divides by zero or fails an assertion in it for some pair types and arrays.
+  // MPI_Get_elements is not tested: for some pair types and arrays MPICH 4.0.2 divides by zero or fails an assertion.
   return std::nullopt;
 }
 
-/// One type, one seed: both ranks take the same decisions. The complaint is this rank's.
+/// One type and one seed, from which both ranks make the same choices. Returns the error of this rank.
 Complaint exchange_once(const TypeExpression& type, std::uint64_t seed) {
   Random random(~seed);
   static constexpr int counts[] = {1, 1, 1, 2, 3, 7, 20};
@@ -95,7 +95,7 @@ Complaint exchange_once(const TypeExpression& type, std::uint64_t seed) {
   return std::nullopt;
 }
 
-/// Several messages of different types in flight, completed in any order.
+/// Several messages of different types at the same time, completed in any order.
 Complaint exchange_several(std::uint64_t seed) {
   Random random(seed ^ 0x5eed);
   const int rank = world_rank(), peer = 1 - rank, n = static_cast<int>(random.between(2, 6));
@@ -138,14 +138,14 @@ Complaint exchange_several(std::uint64_t seed) {
   return std::nullopt;
 }
 
-/// True if it failed on a rank; every rank gets the same answer.
+/// Whether any rank failed. The result is the same on all ranks.
 bool anyone(const Complaint& complaint) {
   int mine = complaint ? 1 : 0, all = 0;
   PMPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
   return all != 0;
 }
 
-/// A receive that failed may leave the sender waiting for ever: nothing more can be tried in this job.
+/// Ends the job after an MPI error, because a failed receive may leave its sender waiting forever.
 void end_after_an_error(const Complaint& complaint, std::uint64_t seed, const std::string& arguments) {
   if (!complaint || complaint->find("error class") == std::string::npos) return;
   std::printf("FAILED: fuzz_messages --first %llu %s: rank %d: %s\n", static_cast<unsigned long long>(seed),

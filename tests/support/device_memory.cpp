@@ -16,7 +16,7 @@ std::atomic<bool> tolerant{false};
 
 void give_up(const char* what, int code) {
   if (tolerant) return;
-  std::fprintf(stderr, "the test's own use of the CUDA driver: %s: %d\n", what, code);
+  std::fprintf(stderr, "CUDA driver error in the test itself: %s: %d\n", what, code);
   std::_Exit(3);
 }
 
@@ -94,7 +94,7 @@ MemoryPlace next_memory_place() {
   if (wanted == "pinned") return MemoryPlace::pinned;
   if (wanted == "managed") return MemoryPlace::managed;
   if (wanted == "device") return MemoryPlace::device;
-  // Five turns: out and in are made in pairs, so that each kind meets each.
+  // Five turns, because buffers are created in pairs: with an odd number, each kind is combined with others.
   static std::atomic<unsigned> turn{0};
   constexpr MemoryPlace turns[] = {MemoryPlace::device, MemoryPlace::host, MemoryPlace::managed, MemoryPlace::device,
                                    MemoryPlace::pinned};

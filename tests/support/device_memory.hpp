@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// CUDA device memory for tests that are MPI programs: allocated and copied through the driver as an application does
-// it, with the stand-in driver or a real one.
+// CUDA device memory for tests that are MPI programs. It is allocated and copied through the driver as in an
+// application, with the stand-in driver or a real one.
 #include <cstddef>
 #include <string_view>
 
@@ -11,14 +11,14 @@ enum class MemoryPlace { host, pinned, managed, device };
 inline constexpr MemoryPlace every_memory_place[] = {MemoryPlace::host, MemoryPlace::pinned, MemoryPlace::managed,
                                                      MemoryPlace::device};
 
-/// From now on an error of the driver is no end of the test: for tests that spoil the device. What is read then is
-/// unchanged.
+/// From now on driver errors do not end the test, for tests that make the device unusable. A failed read leaves the
+/// target unchanged.
 void tolerate_driver_errors();
 
-/// The driver is loaded and initialised at the first use of any of this; without one the program ends with a message.
+/// The first use loads and initialises the driver. Without a driver the program ends with a message.
 class DeviceMemory {
  public:
-  /// `place`: not host. In the primary context of device 0, which is current in this thread from then on.
+  /// `place`: not host. Allocates in the primary context of device 0, which becomes current in this thread.
   DeviceMemory(MemoryPlace place, std::size_t size);
   ~DeviceMemory() { release(); }
   DeviceMemory(const DeviceMemory&) = delete;
@@ -26,7 +26,7 @@ class DeviceMemory {
 
   std::byte* data() const { return data_; }
   std::size_t size() const { return size_; }
-  /// All of it; waits.
+  /// Copies the whole memory, and waits.
   void write(const void* from) const;
   void read(void* to) const;
   void release();
@@ -37,14 +37,14 @@ class DeviceMemory {
   std::byte* data_ = nullptr;
 };
 
-/// What the variable TEST_MEMORY says of the next buffer of a test: host, pinned, managed, device; or turns, one of all
-/// in turn. host if it is not set.
+/// The kind of memory for the next buffer of a test, from the variable TEST_MEMORY: host (default), pinned, managed,
+/// device, or turns, which alternates between all kinds.
 MemoryPlace next_memory_place();
-/// From now on that is the answer, whatever the variable says.
+/// Overrides TEST_MEMORY from now on.
 void set_memory_place(MemoryPlace place);
 
-/// An entry of the driver that was loaded, nullptr if it has none: the stand-in's controls (tests/fake_cuda/control.h)
-/// among them.
+/// An entry of the loaded driver, including the controls of the stand-in (tests/fake_cuda/control.h); nullptr if there
+/// is none.
 void* driver_entry(const char* name);
 template <class F>
 F driver_entry_as(const char* name) {

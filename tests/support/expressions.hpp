@@ -65,13 +65,13 @@ inline TypeExpression resized(std::int64_t lower, std::int64_t extent, TypeExpre
 }
 inline TypeExpression dup(TypeExpression t) { return make(Combiner::dup, {}, {}, {}, {std::move(t)}); }
 
-/// What the tests ask about a type; everything in bytes.
+/// Properties of a type, in bytes.
 struct Facts {
   std::int64_t lower = 0, extent = 0;  ///< MPI's bounds
   std::int64_t low = 0, high = 0;      ///< bytes touched, [low, high)
   std::int64_t size = 0;               ///< packed
 };
-/// nullopt if the expression is no valid type.
+/// nullopt if the expression is not a valid type.
 inline std::optional<Facts> facts_of(const TypeExpression& type) {
   const auto evaluated = evaluate(type);
   if (!evaluated) return std::nullopt;
@@ -84,7 +84,7 @@ inline std::optional<Facts> facts_of(const TypeExpression& type) {
   return facts;
 }
 
-/// Parses a type that the test's author wrote; ends the program if it is none.
+/// Parses a type in the text of a test. Ends the program if it is invalid.
 TypeExpression type_from(std::string_view text);
 
 }  // namespace bestride::test

@@ -32,7 +32,8 @@ bool chosen(std::string_view name, int argc, char** argv) {
   return false;
 }
 
-/// All ranks come out of the case together, and no message of it is left over. By the PMPI names: not what is tested.
+/// Runs a case, synchronises the ranks after it, and checks that no message is left. Uses PMPI names, because these
+/// calls are not part of the test.
 int failures_of(const Case& one) {
   running = one.name.data();
   failures = 0;
@@ -40,7 +41,7 @@ int failures_of(const Case& one) {
   PMPI_Barrier(MPI_COMM_WORLD);
   int message_left = 0;
   PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &message_left, MPI_STATUS_IGNORE);
-  if (message_left) fail_check(__FILE__, __LINE__, "a message was left unreceived");
+  if (message_left) fail_check(__FILE__, __LINE__, "a message was not received");
   int mine = failures, all = 0;
   PMPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   return all;

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// A small harness for tests that are MPI programs: named cases, run by all ranks together.
+// A small harness for tests that are MPI programs: named cases that all ranks run together.
 //
 //   MPI_CASE(send_on_a_duplicate) { ...; CHECK_EQUAL(expected, got); }
 //   int main(int argc, char** argv) { return run_cases(argc, argv); }
 //
 // program                    runs every case
-// program --list             names them, one a line, without MPI
-// program --only NAME...     runs these
-// A failed check prints rank, case, line, expected and got, and the case goes on. The exit status is 0 if nothing
-// failed on any rank. GoogleTest has no notion of a case that several processes run, and that one rank's failure is
-// everyone's.
+// program --list             prints their names, one per line, without MPI
+// program --only NAME...     runs these cases
+// A failed check prints rank, case, line, expected and got, and the case continues. The exit status is 0 if no rank
+// failed. GoogleTest does not support cases that several processes run and that fail if one rank fails.
 #include <mpi.h>
 
 #include <sstream>
@@ -28,16 +27,16 @@ struct Registration {
 int world_rank();
 int world_size();
 
-/// Records a failure of the running case on this rank. At most 20 a rank are printed.
+/// Records a failure of the running case on this rank. At most 20 per rank are printed.
 void fail_check(const char* file, int line, const std::string& what);
 
-/// The program's main(). `threads`: the level asked of MPI_Init_thread.
+/// The program's main(). `threads`: the level that MPI_Init_thread requests.
 int run_cases(int argc, char** argv, int threads = MPI_THREAD_SINGLE);
 
 /// The class of an error code.
 int error_class(int code);
 
-/// While it lives, errors on the communicator are returned, not fatal.
+/// Makes errors on the communicator return instead of being fatal, until it is destroyed.
 class ReturnErrors {
  public:
   explicit ReturnErrors(MPI_Comm comm) : comm_(comm) {

@@ -37,7 +37,7 @@ Bytes noise(std::size_t size, std::uint64_t seed) {
 
 Buffer::Buffer(std::int64_t low, std::int64_t high, std::uint64_t seed, std::size_t misaligned)
     : bytes_(static_cast<std::size_t>(high - low) + 2 * margin + 128) {
-  // The origin itself, on a cache line plus `misaligned`; the bytes around it follow from the seed alone.
+  // The origin has an offset of `misaligned` from a cache line. The contents depend only on the seed.
   const auto address = reinterpret_cast<std::uintptr_t>(bytes_.data()) + margin - static_cast<std::uintptr_t>(low);
   const std::size_t shift = (64 - address % 64) % 64 + misaligned % 64;
   origin_ = margin - static_cast<std::size_t>(low) + shift;
@@ -69,7 +69,7 @@ void Buffer::scatter(const std::vector<ByteRun>& runs, const Bytes& packed) {
 }
 
 std::optional<std::string> Buffer::difference(const Buffer& expected) const {
-  // The bytes that both have, from the origin, which may lie outside of the buffers.
+  // Compares the bytes that both buffers have, relative to the origin, which may be outside of the buffers.
   const auto our_origin = static_cast<std::ptrdiff_t>(origin_),
              their_origin = static_cast<std::ptrdiff_t>(expected.origin_);
   const std::ptrdiff_t first = -std::min(our_origin, their_origin);

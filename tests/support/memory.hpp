@@ -14,21 +14,22 @@ namespace bestride::test {
 
 using Bytes = std::vector<std::byte>;
 
-/// Pseudo-random bytes; the same for the same seed.
+/// Pseudo-random bytes that depend only on the seed.
 Bytes noise(std::size_t size, std::uint64_t seed);
 
-/// Offsets [low, high) around an origin, as an MPI buffer of a type with negative displacements has them.
+/// The bytes at offsets [low, high) from an origin. `low` may be negative, as in an MPI buffer of a type with negative
+/// displacements.
 class Buffer {
  public:
-  /// `seed`: what it is filled with. `misaligned`: how many bytes the origin is off a cache line.
+  /// `seed`: determines the contents. `misaligned`: offset of the origin from a cache line, in bytes.
   Buffer(std::int64_t low, std::int64_t high, std::uint64_t seed, std::size_t misaligned = 0);
-  /// For `count` elements of a type.
+  /// A buffer for `count` elements of a type.
   static Buffer holding(const TypeExpression& type, std::int64_t count, std::uint64_t seed, std::size_t misaligned = 0);
 
   std::byte* origin() { return bytes_.data() + origin_; }
   const std::byte* origin() const { return bytes_.data() + origin_; }
 
-  /// All of it, margins included.
+  /// All bytes, including margins.
   Bytes& bytes() { return bytes_; }
   std::ptrdiff_t origin_offset() const { return static_cast<std::ptrdiff_t>(origin_); }
 
@@ -37,7 +38,7 @@ class Buffer {
   /// Writes packed bytes to the runs, in order; stops where `packed` ends.
   void scatter(const std::vector<ByteRun>& runs, const Bytes& packed);
 
-  /// nullopt if equal; else where the first difference lies (bytes from the origin) and both values, margins included.
+  /// nullopt if equal, otherwise the offset of the first difference from the origin and both values. Includes margins.
   std::optional<std::string> difference(const Buffer& expected) const;
 
  private:
@@ -45,7 +46,7 @@ class Buffer {
   std::size_t origin_ = 0;
 };
 
-/// Address space without memory behind it until touched: for strides of several GiB.
+/// Reserved address space whose pages are allocated when touched, for strides of several GiB.
 class VastSpace {
  public:
   explicit VastSpace(std::size_t size);

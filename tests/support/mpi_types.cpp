@@ -59,7 +59,7 @@ const NamedHandle handles[] = {
   std::abort();
 }
 
-/// A list of numbers as MPI's constructor of this kind wants it.
+/// A list of numbers in the type that MPI's constructor of this kind takes.
 template <class To>
 std::vector<To> as(const TypeExpression& type, const Numbers& from) {
   std::vector<To> to(from.size());
@@ -166,7 +166,7 @@ MPI_Datatype predefined(std::string_view name) {
 
 MPI_Datatype build_type(const TypeExpression& type, Constructors constructors) {
   if (type.combiner == Combiner::named) {
-    // Predefined types can't be freed; a dup can, and has the same map.
+    // Predefined types cannot be freed; a duplicate can, and has the same map.
     MPI_Datatype copy = MPI_DATATYPE_NULL;
     MPI_Type_dup(predefined(type.name), &copy);
     return copy;

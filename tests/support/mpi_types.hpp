@@ -8,15 +8,15 @@
 namespace bestride::test {
 
 enum class Constructors {
-  plain,  ///< MPI_Type_vector and the like; aborts if a number does not fit an int
-  large,  ///< MPI_Type_vector_c and the like, also for small numbers
+  plain,  ///< MPI_Type_vector etc.; aborts if a number does not fit an int
+  large,  ///< MPI_Type_vector_c etc., also for small numbers
 };
 
-/// Uncommitted; the caller frees it. Intermediate types are freed here. Equal children of a struct are distinct
-/// handles. Ends the program if MPI refuses.
+/// Returns an uncommitted type, which the caller frees. Frees intermediate types. Equal children of a struct have
+/// distinct handles. Ends the program if MPI returns an error.
 MPI_Datatype build_type(const TypeExpression& type, Constructors constructors = Constructors::plain);
 
-/// The predefined MPI type of a word of the language.
+/// The predefined MPI type of a name in a TypeExpression.
 MPI_Datatype predefined(std::string_view name);
 
 /// A committed type that is freed at the end of the scope.
@@ -33,7 +33,7 @@ class CommittedType {
   CommittedType(const CommittedType&) = delete;
   CommittedType& operator=(const CommittedType&) = delete;
   operator MPI_Datatype() const { return handle_; }
-  /// Frees it before the end of the scope.
+  /// Frees the type before the end of the scope.
   void free() { MPI_Type_free(&handle_); }
 
  private:

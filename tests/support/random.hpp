@@ -18,7 +18,7 @@ class Random {
     z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
     return z ^ (z >> 31);
   }
-  /// In [low, high].
+  /// A number in [low, high].
   std::int64_t between(std::int64_t low, std::int64_t high) noexcept {
     return low + static_cast<std::int64_t>(bits() % static_cast<std::uint64_t>(high - low + 1));
   }

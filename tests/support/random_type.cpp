@@ -19,7 +19,7 @@ class Generator {
     TypeExpression result = leaf();
     for (int level = 0; level < depth; ++level) {
       if (random_.chance(20) && level > 0) break;
-      // A constructor that breaks a limit is thrown away: smaller ones are tried before giving up on this level.
+      // A type that exceeds a limit is discarded, and smaller ones are tried before this level is skipped.
       for (int attempt = 0; attempt < 3; ++attempt) {
         TypeExpression larger = wrap(result, depth - level - 1, attempt);
         if (fits(larger)) {
@@ -42,7 +42,7 @@ class Generator {
 
   TypeExpression leaf() {
     if (limits_.same_leaf) return named(leaf_);
-    // The common ones half of the time, so that equal neighbours happen.
+    // Half of the time a common type, so that equal neighbours occur.
     static constexpr std::string_view common[] = {"byte", "char", "int", "float", "double"};
     return named(random_.chance(50) ? random_.pick(common) : random_.pick(named_types()).name);
   }
@@ -53,7 +53,7 @@ class Generator {
     return attempt == 2 ? random_.between(0, 3) : random_.pick(small);
   }
 
-  /// Around the size of one block, so that blocks touch, overlap, leave gaps, go backwards.
+  /// Near the size of one block, so that blocks touch, overlap, leave gaps or have a negative stride.
   std::int64_t stride(std::int64_t block) {
     switch (random_.between(0, 9)) {
       case 0: return block;
@@ -77,7 +77,7 @@ class Generator {
     return values;
   }
 
-  /// Displacements: ascending without overlap most of the time; regular, shuffled or arbitrary else.
+  /// Displacements: usually ascending without overlap, otherwise regular, shuffled or arbitrary.
   Numbers displacements(const Numbers& block_lengths, std::int64_t unit) {
     Numbers at(block_lengths.size());
     const std::int64_t gap = random_.between(0, 3) * unit;

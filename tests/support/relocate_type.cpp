@@ -6,7 +6,7 @@
 namespace bestride::test {
 namespace {
 
-/// `count` elements of one predefined type, none over another.
+/// `count` elements of one predefined type that do not overlap.
 TypeExpression spread(Random& random, const SignatureRun& run) {
   const TypeExpression leaf = named(run.type->name);
   const std::int64_t extent = run.type->extent, count = run.count;

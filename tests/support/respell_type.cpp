@@ -8,17 +8,16 @@
 namespace bestride::test {
 namespace {
 
-/// Blocks of one element type: what contiguous, the vectors and the indexed family all are.
+/// Blocks of one element type, the common form of contiguous, vector and indexed types.
 struct Blocks {
   Numbers lengths, bytes;
   std::size_t size() const { return lengths.size(); }
 };
 
-/// Longer block lists stay as they are: a list of thousands of hindexed blocks tests nothing more.
+/// Longer block lists are not respelled, because a list of thousands of hindexed blocks does not test more.
 constexpr std::int64_t max_blocks = 48;
 
-/// A struct repeats its member types: every repetition is a handle, and some MPI libraries go wrong with hundreds of
-/// them.
+/// A struct repeats its member types. Every repetition is a handle, and some MPI libraries fail with hundreds of them.
 constexpr std::int64_t max_nodes = 100;
 
 std::int64_t nodes_of(const TypeExpression& type) {
@@ -38,7 +37,7 @@ class Respeller {
   }
 
  private:
-  /// Same bytes as `original` assumed; the bounds made equal.
+  /// `type`, which must have the same bytes as `original`, with the bounds of `original`.
   static TypeExpression with_bounds_of(const TypeExpression& original, TypeExpression type) {
     const Facts want = *facts_of(original);
     const auto have = facts_of(type);
@@ -143,7 +142,7 @@ class Respeller {
         if (extent != 0 && stride % extent == 0) return placed(vector(count, length, stride / extent, child));
         return placed(hvector(count, length, stride, child));
       case 1: return placed(contiguous(count, resized(0, stride, contiguous(length, child))));
-      case 2: {  // rows of an array, if the blocks lie so
+      case 2: {  // rows of an array, if the blocks have that layout
         if (extent <= 0 || length == 0 || stride % extent != 0 || at % extent != 0) break;
         const std::int64_t row = stride / extent, start = at / extent;
         if (row < length || start < 0 || start + length > row) break;
@@ -155,7 +154,7 @@ class Respeller {
     return placed(hvector(count, length, stride, child));
   }
 
-  /// Cuts long blocks in two, sometimes.
+  /// Splits some of the long blocks in two.
   void split(Blocks& blocks, std::int64_t extent) {
     if (!random_.chance(30)) return;
     Blocks cut;
@@ -194,7 +193,7 @@ class Respeller {
     for (auto& child : result.children) child = spell(child);
     for (std::size_t i = 0; i < result.children.size(); ++i)
       if (random_.chance(25) && facts_of(result.children[i])->size > 0) {
-        // The block of this member as a type of its own.
+        // Turns the block of this member into a separate type.
         const std::int64_t extent = facts_of(result.children[i])->extent;
         result.children[i] = spell_blocks({{result.a[i]}, {0}}, result.children[i], extent);
         result.a[i] = 1;
@@ -212,7 +211,7 @@ class Respeller {
     return result;
   }
 
-  /// A nest of hvectors, from the fastest dimension out.
+  /// Nested hvectors, from the fastest dimension to the slowest.
   TypeExpression rewrite_subarray(const TypeExpression& type) {
     TypeExpression result = spell(type.children[0]);
     if (facts_of(result)->size == 0) return type;
@@ -226,7 +225,7 @@ class Respeller {
     return at == 0 ? result : hindexed_block(1, {at}, std::move(result));
   }
 
-  /// Leaf by leaf. Types too long for that stay.
+  /// A struct of all leaves. Types with too many leaves stay as they are.
   TypeExpression flat(const TypeExpression& type) {
     const auto map = type_map(type, 256);
     if (!map) return type;

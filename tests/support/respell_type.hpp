@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The same type map built by other constructors.
+// Builds the same type map by other constructors.
 #include <optional>
 
 #include "tests/support/expressions.hpp"
@@ -8,11 +8,11 @@
 
 namespace bestride::test {
 
-/// Same type map (order included), same lower bound, same extent; other constructors, at every level of the tree.
+/// A type with the same type map (including the order), lower bound and extent, but other constructors at every level.
 TypeExpression respell_type(Random& random, const TypeExpression& type);
 
-/// `count` elements of the type as one element of a type that is spelled differently, bounds included:
-/// contiguous(count, type).
+/// A different spelling of contiguous(count, type), with the same bounds: one element of it equals `count` elements of
+/// `type`.
 TypeExpression respell_counted(Random& random, const TypeExpression& type, std::int64_t count);
 
 }  // namespace bestride::test

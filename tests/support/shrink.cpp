@@ -6,7 +6,7 @@ namespace {
 
 using Visit = std::function<bool(TypeExpression&)>;
 
-/// Calls visit on every subtree, the root first; stops when it returns true.
+/// Calls `visit` for every subtree, the root first, until it returns true.
 bool any_subtree(TypeExpression& type, const Visit& visit) {
   if (visit(type)) return true;
   for (TypeExpression& child : type.children)
@@ -26,14 +26,14 @@ class Shrinker {
   }
 
  private:
-  /// One improvement; `best_` has changed if true.
+  /// Makes one improvement. Returns true if `best_` changed.
   bool step() {
     return any_subtree(best_, [&](TypeExpression& here) { return smaller_trees(here); }) ||
            any_subtree(best_, [&](TypeExpression& here) { return shorter_lists(here); }) ||
            any_subtree(best_, [&](TypeExpression& here) { return smaller_numbers(here); });
   }
 
-  /// `here` is a part of best_: puts `candidate` there and keeps it if the whole still fails.
+  /// Replaces `here`, a part of best_, by `candidate`, and keeps that if the whole type still fails.
   bool keep(TypeExpression& here, TypeExpression candidate) {
     if (budget_ <= 0) return false;
     std::swap(here, candidate);
@@ -57,7 +57,7 @@ class Shrinker {
     const std::size_t length = here.a.size();
     const bool two_lists = here.b.size() == length, three_lists = here.c.size() == length;
     const std::size_t at_least = here.combiner == Combiner::subarray || here.combiner == Combiner::darray ? 1 : 0;
-    if (here.combiner == Combiner::darray) return false;  // the process grid hangs on the lists
+    if (here.combiner == Combiner::darray) return false;  // the process grid depends on the lists
     for (std::size_t chunk = length / 2; chunk > 0; chunk /= 2)
       for (std::size_t from = 0; from + chunk <= length && length - chunk >= at_least; from += chunk) {
         TypeExpression candidate = here;

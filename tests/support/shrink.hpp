@@ -7,8 +7,8 @@
 
 namespace bestride::test {
 
-/// Greedy: replaces subtrees by their children or by a byte, drops list entries, moves numbers towards zero, as long as
-/// the candidate is a valid type and `fails` says true. Calls `fails` at most `budget` times.
+/// Greedy: replaces subtrees by their children or by a byte, removes list entries, and moves numbers towards zero, as
+/// long as the candidate is a valid type and `fails` returns true. Calls `fails` at most `budget` times.
 TypeExpression shrink(TypeExpression type, const std::function<bool(const TypeExpression&)>& fails, int budget = 3000);
 
 }  // namespace bestride::test

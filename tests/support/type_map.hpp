@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The type map of an expression, element by element, directly from the definitions of the standard: an oracle that
-// shares no code with the layouts except the extents, which are compared with the MPI library's.
+// The type map of an expression, element by element, from the definitions in the standard: a reference that shares no
+// code with the layouts except the extents, which are compared with those of the MPI library.
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -19,23 +19,23 @@ struct Leaf {
 };
 using TypeMap = std::vector<Leaf>;
 
-/// nullopt: no valid type, or more than `limit` leaves.
+/// nullopt if the type is invalid or has more than `limit` leaves.
 std::optional<TypeMap> type_map(const TypeExpression& type, std::size_t limit = std::size_t{1} << 22);
 
 struct ByteRun {
   std::int64_t offset = 0, length = 0;
   bool operator==(const ByteRun&) const = default;
 };
-/// The bytes in packing order, without the gaps inside pair types, neighbours merged.
+/// The bytes in packing order, without the gaps inside pair types. Adjacent runs are merged.
 std::vector<ByteRun> runs_of(const TypeMap& map);
 
 /// `count` elements, each displaced by `extent`.
 std::vector<ByteRun> runs_of(const TypeMap& map, std::int64_t count, std::int64_t extent);
 
-/// Is a byte named twice? Such a type may be sent, not received into.
+/// Whether a byte occurs twice. Such a type may be used for sending, but not for receiving.
 bool overlaps(std::vector<ByteRun> runs);
 
-/// Equal types next to each other counted together: the type signature.
+/// A run of equal types in a type signature.
 struct SignatureRun {
   const NamedType* type = nullptr;
   std::int64_t count = 0;

@@ -48,7 +48,7 @@ void TypedData::expect(const Bytes& arrived) {
   expected.scatter(runs_, arrived);
   if (const auto wrong = buffer_.difference(expected)) fail_check(__FILE__, __LINE__, "received " + *wrong);
   buffer_ = made_;
-  // MPI may have the address for another start.
+  // A persistent request may use the address again.
   upload();
 }
 

@@ -22,12 +22,12 @@ class TypedData {
   TypedData(const TypeExpression& type, int count, std::uint64_t seed, std::size_t misaligned = 0,
             Constructors constructors = Constructors::plain);
 
-  /// Of the buffer itself, or of its copy in the memory that TEST_MEMORY names, written first if the buffer was touched
-  /// since.
+  /// The address of the buffer, or of its copy in the memory that TEST_MEMORY selects. Updates the copy if the buffer
+  /// may have changed.
   void* address();
-  /// Writes that copy again: after the buffer was changed, where MPI has the address already.
+  /// Updates the copy after the buffer was changed, if MPI already has the address.
   void upload();
-  /// The buffer becomes what that copy holds now.
+  /// Copies the contents of the copy to the buffer.
   void fetch();
   int count() const { return count_; }
   MPI_Datatype type() const { return type_; }
@@ -38,10 +38,10 @@ class TypedData {
     return buffer_;
   }
 
-  /// The bytes the type names, in packing order.
+  /// The bytes of the type, in packing order.
   Bytes packed() const { return buffer_.gather(runs_); }
-  /// Fails the case unless the buffer is as it was made, except for these packed bytes (fewer than packed_size() for a
-  /// short message, none for nothing). Afterwards the buffer is as it was made.
+  /// Fails the case unless the buffer has its original contents except for these packed bytes (fewer than packed_size()
+  /// for a short message). Then restores the original contents.
   void expect(const Bytes& arrived);
   void expect_untouched() { expect({}); }
   void free_type() { type_.free(); }
@@ -55,7 +55,7 @@ class TypedData {
   CommittedType type_;
 };
 
-/// Neighbours in the ring of a communicator.
+/// The neighbours of this rank in the ring of a communicator.
 struct Ring {
   explicit Ring(MPI_Comm comm = MPI_COMM_WORLD) {
     MPI_Comm_rank(comm, &rank);
@@ -66,19 +66,19 @@ struct Ring {
   int rank = 0, size = 1, next = 0, previous = 0;
 };
 
-/// What rank `rank` sends with this type and count.
+/// The data that rank `rank` sends with this type and count.
 inline std::uint64_t outgoing_seed(int rank) { return 1000 + static_cast<std::uint64_t>(rank); }
 inline TypedData outgoing(std::string_view type, int count, int rank) { return {type, count, outgoing_seed(rank)}; }
-/// Room for it on this rank.
+/// The receive buffer for the data on this rank.
 inline constexpr std::uint64_t incoming_seed = 77;
 inline TypedData incoming(std::string_view type, int count) { return {type, count, incoming_seed}; }
 
-/// Checks source, tag, and the counts a status gives for this type.
+/// Checks source, tag, and the counts of a status for this type.
 void check_status(const MPI_Status& status, int source, int tag, MPI_Datatype type, int count);
 
-/// Short enough to be sent eagerly; long enough for a rendezvous; members of several sizes; a list without a pattern.
-/// The records stay below one fragment of the transport: beyond that MPICH 4.0.2 cannot receive them from a contiguous
-/// sender, which its own MPI_Bsend and MPI_Sendrecv_replace are (MPI_ERR_TRUNCATE: a fragment ends inside a member).
+/// An eager message, a rendezvous message, members of several sizes, and an irregular list. The records are smaller
+/// than one fragment of the transport: MPICH 4.0.2 cannot receive longer ones from a contiguous sender such as its own
+/// MPI_Bsend and MPI_Sendrecv_replace (MPI_ERR_TRUNCATE: a fragment ends inside a member).
 inline constexpr const char* small_type = "vector(16,1,2,double)";
 inline constexpr const char* large_type = "vector(40000,1,2,double)";
 inline constexpr const char* record_type = "contiguous(100,resized(0,40,struct([1,1,3],[0,8,17],[double,int,char])))";

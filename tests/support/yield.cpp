@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// With more ranks than cores, MPICH spins without yielding, so each blocking call would take whole time slices (8 ms
-// for a barrier of four ranks on two cores; 25 us with this file). The program's own ucp_worker_progress precedes
-// UCX's and yields if nothing moved. With at most as many ranks as cores nothing changes, unless TEST_YIELD is set.
+// With more ranks than cores, MPICH spins without yielding, so each blocking call takes whole time slices (8 ms for a
+// barrier of four ranks on two cores; 25 us with this file). This ucp_worker_progress replaces that of UCX and yields
+// if there was no progress. If there are not more ranks than cores, it never yields unless TEST_YIELD is set.
 #include <dlfcn.h>
 #include <sched.h>
 #include <sys/syscall.h>
@@ -14,12 +14,12 @@ namespace {
 
 bool oversubscribed() {
   if (std::getenv("TEST_YIELD")) return true;
-  const char* ranks = std::getenv("MPI_LOCALNRANKS");  // set by Hydra: the ranks of this host
+  const char* ranks = std::getenv("MPI_LOCALNRANKS");  // set by Hydra: the number of ranks on this host
   cpu_set_t cores;
   return ranks && sched_getaffinity(0, sizeof cores, &cores) == 0 && std::atoi(ranks) > CPU_COUNT(&cores);
 }
 
-/// Short time slices, on kernels that have them (6.12); refused elsewhere.
+/// Sets short time slices. Kernels before 6.12 refuse them.
 void use_short_slices() {
   struct {
     std::uint32_t size, policy;

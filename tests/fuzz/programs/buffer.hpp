@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What a buffer holds before and after: every rank can compute the bytes of every other rank's buffers.
+// Buffers and their contents. Every rank can compute the bytes of every other rank's buffers.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -12,9 +12,9 @@
 namespace bestride::fuzz {
 
 using Bytes = std::vector<char>;
-using Runs = std::vector<test::ByteRun>;  ///< relative to the address that MPI is given
+using Runs = std::vector<test::ByteRun>;  ///< relative to the address that MPI gets
 
-/// A buffer as data: guard bytes, then [low, high) relative to the address given to MPI, then guard bytes.
+/// The description of a buffer: guard bytes, then [low, high) relative to the address that MPI gets, then guard bytes.
 struct Image {
   std::uint64_t seed = 0;
   int kind = 0;  ///< of fuzz_fill
@@ -28,11 +28,11 @@ struct Image {
 
 /// The bytes of the runs, in order.
 Bytes gather(const Bytes& image, std::int64_t origin, const Runs& runs);
-/// Writes as many bytes as there are.
+/// Writes `bytes` to the runs and stops where they end.
 void scatter(Bytes& image, std::int64_t origin, const Runs& runs, const Bytes& bytes);
 Runs shifted(Runs runs, std::int64_t bytes);
 
-/// The memory itself.
+/// The memory of an Image.
 class Buffer {
  public:
   Buffer(Caller& caller, const Image& image);
@@ -43,14 +43,14 @@ class Buffer {
   char* at(std::int64_t offset = 0) { return data_ + image_.origin() + offset; }
   char* data() { return data_; }
   const Image& image() const { return image_; }
-  /// Contents of another seed, from the start.
+  /// Fills the buffer with the contents of another seed.
   void refill(Caller& caller, std::uint64_t seed);
 
-  /// What must be in it at the end; nothing is expected until this is called.
+  /// The contents that the buffer must have at the end. They are not checked unless this is called.
   Bytes& expected();
   bool has_expected() const { return !expected_.empty(); }
   void expect_nothing_known() { expected_.clear(); }
-  /// Notes the digest, and whether the bytes are the expected ones.
+  /// Writes the digest to the trace, and an error if the bytes are not the expected ones.
   void report(Caller& caller, const std::string& label);
 
  private:

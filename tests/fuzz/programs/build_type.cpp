@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From an expression to a handle, by recorded MPI calls.
+// Builds the datatype of an expression by recorded MPI calls.
 #include "tests/fuzz/programs/types.hpp"
 #include "tests/support/mpi_types.hpp"
 
@@ -58,7 +58,7 @@ int construct(Caller& caller, const TypeExpression& type, const std::vector<int>
   }
 }
 
-constexpr int max_alive = 300;  // well below 512: types freed while a request uses them are not counted
+constexpr int max_alive = 300;  // well below 512, because types freed while a request uses them are not counted
 
 int derived_parts(const TypeExpression& type) {
   int n = type.combiner == Combiner::named ? 0 : 1;
@@ -66,7 +66,7 @@ int derived_parts(const TypeExpression& type) {
   return n;
 }
 
-/// The same type map as two derived types: a struct of predefined ones, and its bounds.
+/// The same type map by two derived types: a struct of predefined types, and MPI_Type_create_resized.
 TypeExpression flattened(const TypeExpression& type) {
   const auto map = test::type_map(type);
   const auto facts = test::facts_of(type);
@@ -94,7 +94,7 @@ Handle build(Caller& caller, const TypeExpression& type, bool commit, bool dup_n
     ++caller.types_alive;
     return result;
   }
-  // The parts of a committed type are built below with `commit` off: decided once, for the whole.
+  // The parts are built below without `commit`, so this is decided once for the whole type.
   if (const int parts = derived_parts(type); commit && parts > 2 && caller.types_alive + parts > max_alive)
     return build(caller, flattened(type), commit);
   std::vector<Handle> parts;
@@ -107,7 +107,7 @@ Handle build(Caller& caller, const TypeExpression& type, bool commit, bool dup_n
   result.owned = true;
   result.parts = 1;
   ++caller.types_alive;
-  // Freed, a part lives on in the whole.
+  // A freed part stays alive as long as the whole type.
   for (Handle& part : parts) {
     result.parts += part.parts;
     caller.types_alive += part.parts;

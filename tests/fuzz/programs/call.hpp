@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Every MPI call of the executor: by its MPI_ or its PMPI_ name, with its error class noted, and, where the program is
-// to be printed, as a line of C. Arguments that are more than a number are wrapped, so that the C line has names for
-// them.
+// Makes each MPI call of the executor by its MPI_ or its PMPI_ name, records its error class and, if the program is to
+// be printed, a line of C. Arguments other than numbers are wrapped, so that the C line has names for them.
 #include <mpi.h>
 
 #include <cstdint>
@@ -17,10 +16,10 @@ namespace bestride::fuzz {
 struct New {
   int* at;
   const char* prefix;
-};  ///< a handle that the call makes
+};  ///< a handle that the call creates
 struct Gone {
   int* at;
-};  ///< a handle that the call takes and sets to null
+};  ///< a handle that the call frees and sets to null
 template <class T>
 struct Out {
   T* at;
@@ -29,7 +28,7 @@ template <class T>
 struct Scratch {
   T* at;
   std::size_t n;
-};  ///< a result that is not
+};  ///< a result that is not compared
 template <class F>
 struct Named {
   F function;
@@ -57,11 +56,11 @@ struct Position {
   const char* name;
 };  ///< an argument that is read and written
 
-/// The C text of what one thread of one rank did.
+/// The calls of one thread of one rank as C text.
 class Recorder {
  public:
   explicit Recorder(std::string prefix) : prefix_(std::move(prefix)) {}
-  /// Another thread's: knows the handles and buffers that exist.
+  /// A recorder for another thread, which has the existing handles and buffers.
   Recorder fork(std::string prefix) const;
 
   std::string handle(int value) const;
@@ -88,7 +87,7 @@ class Recorder {
   std::map<const char*, Region> regions_;
 };
 
-// Values as MPI wants them.
+// The values that MPI gets.
 template <class T>
 T raw(const T& value) {
   return value;
@@ -122,7 +121,7 @@ const T* raw(const std::vector<T>& x) {
   return x.data();
 }
 
-// Values as C text.
+// The values as C text.
 template <class T>
 constexpr const char* c_type() {
   if constexpr (std::is_same_v<T, int>)
@@ -170,14 +169,14 @@ std::string show(Recorder& r, const std::vector<T>& x) {
   return text + "}";
 }
 
-/// One thread's way to call MPI.
+/// Makes the MPI calls of one thread.
 class Caller {
  public:
   Recorder* recorder = nullptr;
-  bool some_pmpi = false;   ///< whether PMPI_ names may be drawn
-  std::uint64_t draws = 1;  ///< state of these draws
-  std::string items;        ///< what the running step has to say, for the trace
-  int types_alive = 0;      ///< derived types, the parts of others included
+  bool some_pmpi = false;   ///< whether PMPI_ names may be chosen
+  std::uint64_t draws = 1;  ///< state of the random choice of names
+  std::string items;        ///< trace output of the running step
+  int types_alive = 0;      ///< number of derived types, including parts of others
 
   template <class F, class... A>
   int invoke(const char* name, F* mpi, F* pmpi, A&&... arguments) {
@@ -195,7 +194,7 @@ class Caller {
     if (recorder) (write_result(arguments, after), ...);
     return code;
   }
-  /// Adds "key=value" to the running step's line.
+  /// Adds "key=value" to the trace line of the running step.
   void item(const std::string& key, std::int64_t value);
   void say(const std::string& text) { items += " " + text; }
   void line(const std::string& text) {
@@ -204,7 +203,7 @@ class Caller {
 
  private:
   bool draw();
-  /// With FUZZ_ANNOUNCE set, each recorded call is written to stderr before it is made: for programs that end in it.
+  /// If FUZZ_ANNOUNCE is set, writes each recorded call to stderr before it is made, for programs that crash in it.
   static void announce(const std::string& text);
   void finish(const char* name, int code, const std::string& text);
 

@@ -30,7 +30,7 @@ int Collective::in_blocks(int rank) const {
 }
 bool Collective::in_place(int rank) const { return place_ && (!rooted(what_) || rank == root_); }
 
-/// Elements of the base shape that go from one rank to another.
+/// The number of elements of the base shape that one rank sends to another.
 int Collective::count(int from, int to) const {
   const int n = static_cast<int>(base_.count);
   if (!varies() || spread_ == 0) return n;
@@ -47,8 +47,8 @@ int Collective::count(int from, int to) const {
 
 Side Collective::side_of(int rank, bool out) const {
   Random random(seed_ + static_cast<std::uint64_t>(rank) * 1009 + (out ? 17 : 0));
-  // MPICH 4.0.2 cuts the blocks of a long allgatherv by the extent of each rank's own type: the same type for all of
-  // them.
+  // MPICH 4.0.2 splits the blocks of a long allgatherv by the extent of each rank's type, so all ranks use the same
+  // type.
   const bool cut = what_ == What::allgatherv && form_ == Form::blocking && !out && base_.bytes() * size_ >= 80 * 1024;
   const int blocks = out ? out_blocks(rank) : in_blocks(rank),
             types = form_ == Form::persistent || cut ? 0 : step_.types;
@@ -56,7 +56,7 @@ Side Collective::side_of(int rank, bool out) const {
   if (blocks == 0) return side;
   const auto elements = [&](int k) {
     if (what_ == What::bcast) return static_cast<int>(base_.count);
-    const bool all = blocks == size_;  // block k is the peer's
+    const bool all = blocks == size_;  // block k belongs to peer k
     return out ? count(rank, all ? k : rooted(what_) ? root_ : 0) : count(all ? k : rooted(what_) ? root_ : 0, rank);
   };
   const auto spelled = [&](std::int64_t n) {
@@ -83,7 +83,7 @@ Side Collective::side_of(int rank, bool out) const {
     for (const int k : order) {
       const Shape& block = side.blocks[static_cast<std::size_t>(k)];
       side.at[static_cast<std::size_t>(k)] = at;
-      // Blocks of other types begin at another distance from their addresses.
+      // In an alltoallw each block has its own type, so the upper bound of this block counts.
       at += what_ == What::alltoallw ? std::max(block.facts.extent * block.count, block.high(block.count))
                                      : block.facts.extent * block.count;
       if (varies() && random.chance(50))
@@ -112,7 +112,7 @@ Image Collective::image_of(int rank, bool out) const {
 
 Collective::~Collective() = default;
 
-/// Makes the arguments for one side.
+/// Sets the arguments of one side.
 void Collective::give(const Side& side, bool out) {
   int& count = out ? out_count_ : in_count_;
   auto& counts = out ? out_counts_ : in_counts_;
@@ -146,13 +146,13 @@ Collective::Collective(Context& context, const Step& step, const CommSlot& slot,
   what_ = static_cast<What>(common.chance(4) ? 0 : common.between(1, whats - 1));
   root_ = static_cast<int>(common.between(0, size_ - 1));
   place_ = common.chance(25) && what_ != What::bcast && what_ != What::exscan;
-  // In place, some persistent collectives of MPICH 4.0.2 are wrong from the second start on.
+  // Some in-place persistent collectives of MPICH 4.0.2 are wrong from the second start on.
   if (form == Form::persistent && what_ != What::allreduce) place_ = false;
-  // MPICH 4.0.2 exchanges wrong bytes of derived types in place, and hangs at the second start of a scatter on three
-  // ranks.
+  // MPICH 4.0.2 exchanges wrong bytes of derived types in place, and hangs at the second start of a persistent scatter
+  // on three ranks.
   if (what_ >= What::alltoall && what_ <= What::alltoallw && step.types > 0) place_ = false;
   if (form == Form::persistent && what_ == What::scatter && size_ > 2) what_ = What::gather;
-  // Recursive doubling sends more at each start than at the one before: on two, four, eight... ranks.
+  // On two, four, eight... ranks, recursive doubling in MPICH 4.0.2 sends more at each start.
   if (form == Form::persistent && what_ == What::allgather && size_ > 1 && (size_ & (size_ - 1)) == 0)
     what_ = What::allgatherv;
   spread_ = static_cast<int>(common.between(0, 3));
@@ -164,16 +164,17 @@ Collective::Collective(Context& context, const Step& step, const CommSlot& slot,
     return;
   }
   if (what_ == What::barrier) return;
-  // It puts the one block of a lone rank's allgatherv at displacement 0.
+  // On one rank, MPICH 4.0.2 ignores the displacement of an allgatherv.
   if (what_ == What::allgatherv && size_ == 1) what_ = What::allgather;
   base_ = draw_shape(common, {bytes, form == Form::persistent ? 0 : step.types, true});
-  // Blocks of several basic types travel together, contiguous, in the library's trees: see README.md, long messages.
+  // The MPI library's trees send blocks of several basic types together as contiguous data (README.md,
+  // MPI_ERR_TRUNCATE).
   if (!uniform(base_)) base_.count = std::max<std::int64_t>(1, std::min(base_.count, 4000 / size_ / base_.facts.size));
   if (!uniform(base_) && base_.bytes() * size_ > 4000) base_ = *Shape::of(test::named("int"), bytes / 4 + 1);
   expect();
 }
 
-/// Buffers and arguments of this rank, and what it must find.
+/// Creates the buffers and arguments of this rank, and the expected results.
 void Collective::expect() {
   const Side out = side_of(rank_, true), in = side_of(rank_, false);
   if (what_ == What::bcast) {
@@ -183,7 +184,7 @@ void Collective::expect() {
     if (out_blocks(rank_) > 0 && !in_place(rank_)) out_ = std::make_shared<Buffer>(context_, image_of(rank_, true));
     if (in_blocks(rank_) > 0 && !(in_place(rank_) && (what_ == What::scatter || what_ == What::scatterv)))
       in_ = std::make_shared<Buffer>(context_, image_of(rank_, false));
-    // In place, the root of a scatter still sends.
+    // The root of an in-place scatter still sends.
     if (!out_ && in_place(rank_) && (what_ == What::scatter || what_ == What::scatterv))
       out_ = std::make_shared<Buffer>(context_, image_of(rank_, true));
     give(out, true);
@@ -195,8 +196,8 @@ void Collective::expect() {
 void Collective::prepare(int n) {
   if (what_ == What::barrier) return;
   if (n > 0) {
-    // Some persistent collectives of MPICH 4.0.2 copy the own block at the first start only: the data of these stay the
-    // same.
+    // Some persistent collectives of MPICH 4.0.2 copy a rank's own block only at the first start, so their data do not
+    // change.
     const bool rereads = what_ == What::bcast || what_ == What::allreduce;
     if (rereads) start_ = n;
     if (reduces(what_)) return expect_reduction();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// One collective operation: what every member gives and gets, the call in its three forms, and the result against what
-// it must be.
+// One collective operation: the data that every member sends and receives, the call in its three forms, and the check
+// of the result.
 #include "tests/fuzz/programs/received.hpp"
 
 namespace bestride::fuzz {
@@ -46,15 +46,15 @@ struct Side {
 
 class Collective {
  public:
-  /// Draws it: the same at all members. `what` in place of a drawn one for the neighbours of persistent sets.
+  /// Chooses the operation at random, the same on all members.
   Collective(Context& context, const Step& step, const CommSlot& slot, Form form, int number);
   ~Collective();
 
   void issue(Request& request);
-  /// Buffers for start `n` of a persistent one.
+  /// Prepares the buffers for start `n` of a persistent collective.
   void prepare(int n);
   void report();
-  /// After the call: types and operations may be freed while it is pending.
+  /// Frees types and operations after the call, possibly while it is pending.
   void free_handles(bool now);
   std::string label;
 
@@ -97,7 +97,7 @@ class Collective {
   MPI_Op op_ = MPI_OP_NULL;
   bool own_op_ = false;
 
-  // What is given to MPI; lives until the operation is complete.
+  // The arguments of the call, which must live until the operation completes.
   BufferPtr out_, in_;
   int out_count_ = 0, in_count_ = 0;
   std::vector<int> out_counts_, in_counts_, out_at_, in_at_;

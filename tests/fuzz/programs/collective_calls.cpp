@@ -3,7 +3,7 @@
 #include "tests/fuzz/programs/collective.hpp"
 #include "tests/fuzz/programs/common.h"
 
-// In the given form; the request is the last argument of the two that have one.
+// The call in the given form. In the two forms with a request, it is the last argument.
 #define IN_FORM(name, lower, ...)                                                \
   (form_ == Form::blocking      ? CALL(context_, name, __VA_ARGS__)              \
    : form_ == Form::nonblocking ? CALL(context_, I##lower, __VA_ARGS__, request) \

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions: types, operations, and the results where they are exact whatever the order.
+// Reductions: types, operations, and the results if they do not depend on the order.
 #include <algorithm>
 #include <cstring>
 
@@ -25,7 +25,7 @@ namespace {
 constexpr std::uint64_t data_salt = 4711;
 }
 
-/// The values a rank contributes, from its send buffer, or in place from its receive buffer.
+/// The values that a rank contributes, from its send buffer or, in place, from its receive buffer.
 Bytes Collective::contribution(int rank) const {
   const bool out = !in_place(rank);
   const std::int64_t all = what_ == What::reduce_scatter
@@ -59,7 +59,7 @@ void Collective::expect_reduction() {
     const bool shared = what_ == What::reduce_scatter || what_ == What::reduce_scatter_block;
     op_count_ = static_cast<int>(
         std::max<std::int64_t>(common.chance(5) ? 0 : 1, bytes / reduction_->bytes / (shared ? size_ : 1)));
-    // MPICH 4.0.2 does not survive some long MPI_Reduce in place.
+    // MPICH 4.0.2 crashes in some long in-place MPI_Reduce calls.
     if (what_ == What::reduce && op_count_ * reduction_->bytes > 2000) place_ = false;
     base_.count = op_count_;
     if (what_ == What::reduce_scatter_block) base_.count = std::int64_t{op_count_} * size_;
@@ -93,7 +93,7 @@ void Collective::expect_reduction() {
   };
   if (first) {
     if (!in_place(rank_)) out_ = std::make_shared<Buffer>(context_, Image{seed(true), reduction_->kind, 0, whole});
-    // In place the receive buffer holds all that is contributed.
+    // In place, the receive buffer contains the whole contribution.
     if (what_ != What::reduce || rank_ == root_)
       in_ =
           std::make_shared<Buffer>(context_, Image{seed(false), reduction_->kind, 0, in_place(rank_) ? whole : length});
@@ -105,7 +105,7 @@ void Collective::expect_reduction() {
   if (!in_) return;
   in_->expect_nothing_known();
   if (reduction_->exact == Exact::no || whole == 0) return;
-  if (in_place(rank_) && shared) return;  // what is left behind the own share is not fixed
+  if (in_place(rank_) && shared) return;  // the buffer after the own result is undefined
   int begin = 0, end = size_;
   if (what_ == What::scan) end = rank_ + 1;
   if (what_ == What::exscan) end = rank_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/* What the executor and the C programs it emits share: buffer contents, digests, and the callbacks given to MPI. Plain
-   C: the emitter copies this file into every program it writes. */
+/* Code that the executor and the emitted C programs share: buffer contents, digests, and callbacks of MPI. Plain C,
+   because the emitter copies this file into every program. */
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -23,8 +23,8 @@ FUZZ_FUNCTION uint64_t fuzz_mix(uint64_t z) {
   return z ^ (z >> 31);
 }
 
-/* The bytes of a buffer before it is used. kind 0: any bits; 1: doubles, 2: floats, both small whole numbers and
-   halves; 3: pairs of a double and an int; 4: ints below 1000. */
+/* Fills a buffer before it is used. kind 0: any bits; 1: doubles, 2: floats, both small multiples of one half; 3: pairs
+   of a double and an int; 4: ints below 1000. */
 FUZZ_FUNCTION void fuzz_fill(void* buffer, int64_t length, uint64_t seed, int kind) {
   char* to = (char*)buffer;
   for (int64_t at = 0; at < length; at += 8) {
@@ -51,7 +51,7 @@ FUZZ_FUNCTION uint64_t fuzz_digest(const void* buffer, int64_t length) {
   return digest;
 }
 
-/* What callbacks were called with since the log was last emptied. */
+/* The arguments of callbacks since the log was last emptied. */
 FUZZ_LOCAL char fuzz_log[2000];
 FUZZ_LOCAL MPI_Comm fuzz_expected_comm;
 FUZZ_LOCAL int fuzz_refuse_delete;
@@ -60,9 +60,9 @@ FUZZ_FUNCTION void fuzz_note(const char* what, int a, int b) {
   const size_t used = strlen(fuzz_log);
   snprintf(fuzz_log + used, sizeof fuzz_log - used, "%s(%d,%d)", what, a, b);
 }
-/* What the delete callback refuses with. No program gets it: MPICH's MPI_Type_free keeps it to itself, and nothing else
-   here gives this class. It comes later, in place of other errors (README.md, "What the generator avoids"): shown as
-   fuzz_stale, which compare.py takes for any class. */
+/* The error class that the delete callback returns. MPICH's MPI_Type_free does not return it, and no other call here
+   has this class. It appears later in place of other errors (README.md, "What the generator avoids"). It is printed as
+   fuzz_stale, which compare.py accepts for any class. */
 enum { fuzz_refused = MPI_ERR_SPAWN, fuzz_stale = -999 };
 FUZZ_FUNCTION int fuzz_class(int code) {
   int number = 0;

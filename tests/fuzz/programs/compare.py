@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traces: split into programs and steps, compared."""
+"""Splits traces into programs and steps and compares them."""
 import re
 
 
@@ -12,7 +12,7 @@ class Difference:
 
 
 def programs_of(trace):
-    """[(index, [(step, what was seen)])], the lines about resources left out."""
+    """[(index, [(step, items)])], without the lines about resources."""
     programs = []
     for line in trace.splitlines():
         if line.startswith("= "):
@@ -28,7 +28,7 @@ STALE = "-999"  # fuzz_stale of common.h
 
 
 def alike(mine, theirs):
-    """Whether two lines are the same, but for error classes that MPICH loses."""
+    """Whether two lines are the same, except for error classes that MPICH loses."""
     if mine == theirs or STALE not in mine + theirs:
         return mine == theirs
     words = [re.findall(r"-?\w+|\W", line) for line in (mine, theirs)]
@@ -36,7 +36,7 @@ def alike(mine, theirs):
 
 
 def first_words(mine, theirs):
-    """The first items of two lines that differ."""
+    """The first items in which two lines differ."""
     for x, y in zip(mine.split(), theirs.split()):
         if not alike(x, y):
             return f"{x} instead of {y}"
@@ -50,7 +50,7 @@ def compare(bare, other):
         expected, got = programs_of(bare.trace(rank)), programs_of(other.trace(rank))
         for (index, steps), (_, seen) in zip(expected, got):
             lines = [(step, want, have[1]) for (step, want), have in zip(steps, seen) if not alike(have[1], want)]
-            # A line that stops in the middle belongs to a launch that did not end.
+            # An incomplete last line of a launch that did not end is not a difference.
             if lines and not (not other.ended and (index, seen) == got[-1] and lines[0][0] == seen[-1][0]):
                 step, want, have = lines[0]
                 found.append(Difference("difference", index, rank, step, first_words(have, want)))
@@ -68,7 +68,7 @@ def compare(bare, other):
 
 
 def wrong(outcome):
-    """What the executor itself found, as Differences."""
+    """The errors that the executor itself found, as Differences."""
     for rank in range(outcome.ranks):
         for index, steps in programs_of(outcome.trace(rank)):
             for step, seen in steps:
@@ -81,7 +81,7 @@ RESOURCES = re.compile(r"^# \d+ resident (\d+) descriptors (\d+)", re.M)
 
 
 def growth(outcome):
-    """(KiB, descriptors) that a launch grew by from its first quarter to its end, of the rank that grew most."""
+    """The growth (KiB, descriptors) of a launch from its first quarter to its end, on the rank with the largest growth."""
     kib, descriptors = 0, 0
     for rank in range(outcome.ranks):
         points = [(int(a), int(b)) for a, b in RESOURCES.findall(outcome.trace(rank))]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What a program has made so far, on this rank and in this thread.
+// The objects that a program has created so far, on this rank and in this thread.
 #include <functional>
 #include <memory>
 #include <string>
@@ -13,7 +13,7 @@ namespace bestride::fuzz {
 
 enum class Topology { none, cart, graph, dist_graph };
 
-/// One communicator's members, as every rank knows them.
+/// The members of one communicator, which every rank can compute.
 struct Group {
   std::vector<int> world;  ///< ranks of MPI_COMM_WORLD
   Topology topology = Topology::none;
@@ -22,7 +22,7 @@ struct Group {
   int size() const { return static_cast<int>(world.size()); }
 };
 
-/// What one collective call made: disjoint groups; a rank is in one at most.
+/// The communicators that one collective call created. Their groups are disjoint.
 struct CommSlot {
   MPI_Comm h = MPI_COMM_NULL;
   std::vector<Group> groups;
@@ -33,7 +33,7 @@ struct CommSlot {
   const Group& group() const { return groups[static_cast<std::size_t>(mine)]; }
 };
 
-/// A request that is not complete, or a set of them that reports together.
+/// A request that is not complete.
 struct Operation {
   Request request;
   Status status;
@@ -43,7 +43,7 @@ struct Operation {
   bool send = false;
   bool cancelled = false;
   bool persistent = false;
-  std::function<void()> report;  ///< once it is complete: notes what is to be seen
+  std::function<void()> report;  ///< after completion: writes the results to the trace
 };
 using OperationPtr = std::shared_ptr<Operation>;
 
@@ -59,7 +59,7 @@ struct PersistentSet {
   bool barrier = false;  ///< contains a ready send
 };
 
-/// A type that lives from step to step: its signature is known to all ranks, the spelling is this rank's.
+/// A type that lives over several steps. Its signature is the same on all ranks, the spelling is local to this rank.
 struct LiveType {
   Shape shape;
   Shape mine;
@@ -74,27 +74,27 @@ class Context : public Caller {
   std::vector<LiveType> types;
   std::vector<OperationPtr> pending;
   std::vector<PersistentSet> persistent;
-  std::vector<BufferPtr> kept;  ///< until the end: buffers of requests that were freed
-  int operations = 0;           ///< counter of numbers and request slots
-  Random own{0};                ///< this rank's decisions in the running step
+  std::vector<BufferPtr> kept;  ///< buffers of freed requests, kept until the end
+  int operations = 0;           ///< counter of operations and request slots
+  Random own{0};                ///< local choices of this rank in the running step
   int depth = 0;
-  std::function<void()> alive;  ///< tells the watchdog that a step of a thread began, which the trace shows later
+  std::function<void()> alive;  ///< resets the watchdog when a thread begins a step, which the trace shows only later
 
   /// A communicator of at least `members` ranks (in each of its groups), the same on all ranks.
   CommSlot& pick_comm(Random& common, int members = 1);
   /// Drops closed slots.
   OperationPtr add(const std::string& label);
-  /// Completes all and reports; leaves them pending where the step allows.
+  /// Completes and reports all operations, or leaves them pending if the step allows it.
   void finish_step(const Step& step, std::vector<OperationPtr> operations, bool may_pend);
 };
 
-/// Completes the operations of the set, by calls in an order of this rank's own, and reports.
+/// Completes the operations of the set by calls in an order that this rank chooses, and reports them.
 void complete(Context& context, std::vector<OperationPtr> set);
 
 void execute(Context& context, const Step& step);
 void run_program(Context& context, const Program& program, const std::function<void(const std::string&)>& trace);
 
-// One a kind of step; see the files of their names.
+// One function for each kind of step; see the files of these names.
 void make_comm(Context&, const Step&);
 void use_comm(Context&, const Step&);
 void free_comm(Context&, const Step&);
@@ -119,7 +119,7 @@ void errors(Context&, const Step&);
 void throwing(Context&, const Step&);
 void pack(Context&, const Step&);
 
-/// Seeds derived from a step's: the same at every rank for the same numbers.
+/// A seed derived from a step's seed, the same on every rank for the same numbers.
 std::uint64_t seed_of(const Step& step, std::uint64_t a, std::uint64_t b = 0, std::uint64_t c = 0);
 
 }  // namespace bestride::fuzz

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From the C text of each rank, as fuzz_programs --emit writes it, to one C program."""
+"""Combines the C text of each rank, which fuzz_programs --emit writes, into one C program."""
 import os
 import re
 
@@ -28,7 +28,7 @@ def source(prefix, ranks, threads, comment):
 
 
 def shorten(text):
-    """Without the parts of helpers that a program does not use there is no gain; without empty steps there is."""
+    """Removes the comments of empty steps."""
     lines, result = text.splitlines(), []
     for number, line in enumerate(lines):
         following = lines[number + 1] if number + 1 < len(lines) else ""

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One program: its steps in order, then everything is completed and freed.
+// Executes the steps of one program in order, then completes and frees everything.
 #include <pthread.h>
 #include <algorithm>
 #include <thread>
@@ -70,7 +70,7 @@ void free_comms(Context& context) {
   context.kept.clear();
 }
 
-/// A communicator for one thread: all ranks, on a ring.
+/// A communicator of all ranks for one thread, with a ring topology.
 CommSlot ring_of_world(Context& context, const CommSlot& world) {
   CommSlot slot;
   slot.groups = world.groups;
@@ -87,7 +87,7 @@ CommSlot ring_of_world(Context& context, const CommSlot& world) {
   return slot;
 }
 
-/// Steps of thread 1 and 2, each on its own communicator, concurrently.
+/// Executes the steps of threads 1 and 2 concurrently, each on its own communicator.
 void region(Context& context, const std::vector<Step>& steps) {
   std::vector<Recorder> recorders;
   std::vector<Context> sides(2);
@@ -99,7 +99,7 @@ void region(Context& context, const std::vector<Step>& steps) {
     side.operations = 10000 * (t + 1) + context.operations * 30 % 5000;
     side.depth = 1;
     side.alive = context.alive;
-    // Read only in both threads: what one thread commits again while the other communicates with it.
+    // Both threads may use these types but not free them: one may commit a type while the other communicates with it.
     for (const LiveType& type : context.types) {
       side.types.push_back(type);
       side.types.back().handle.owned = false;

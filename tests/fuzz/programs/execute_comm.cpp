@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Communicators: every way to make one, with the members computed beside.
+// Communicators: every way to create one. The members are computed independently.
 #include <algorithm>
 #include <numeric>
 
@@ -17,7 +17,7 @@ std::vector<int> identity(int n) {
   return list;
 }
 
-/// Members of a parent's group in a new order, as a new group.
+/// A new group of members of a parent's group, in the given order.
 Group subset(const Group& parent, const std::vector<int>& members) {
   Group group;
   for (const int r : members) group.world.push_back(parent.world[static_cast<std::size_t>(r)]);
@@ -50,7 +50,7 @@ struct Maker {
   CommSlot& parent;
   Random common;
   CommSlot made{};
-  std::vector<int> members{};  // of this rank's group, where ranks of the parent are listed
+  std::vector<int> members{};  // of this rank's group, as ranks of the parent
 
   bool member() const { return parent.mine >= 0; }
   const Group& mine() const { return parent.group(); }
@@ -114,7 +114,7 @@ struct Maker {
       return std::vector<std::vector<int>>{list};
     });
     if (!member() || (by_group && made.mine < 0)) return;
-    // All ranks of the parent's group give the group, members or not.
+    // All ranks of the parent's group pass the group, members or not.
     std::vector<int> list = members;
     if (list.empty()) {
       for (int r = 0; r < mine().size(); ++r)
@@ -186,7 +186,7 @@ struct Maker {
     if (distributed) {
       const auto &in = group.sources[me], &out = group.targets[me];
       std::vector<int> in_weights(in.size() + 1, 1),
-          out_weights(out.size() + 1, 1);  // MPICH looks at the arrays even when they are empty
+          out_weights(out.size() + 1, 1);  // MPICH checks the arrays even if they are empty
       auto in_list = in, out_list = out;
       in_list.push_back(0), out_list.push_back(0);
       CALL(context, Dist_graph_create_adjacent, parent.h, static_cast<int>(in.size()), in_list, in_weights,
@@ -266,7 +266,7 @@ void make_comm(Context& context, const Step& step) {
     maker.graph(true);
   CommSlot made = std::move(maker.made);
   if (made.mine >= 0) {
-    // Not all of them inherit the parent's handler in MPICH 4.0.2.
+    // In MPICH 4.0.2 not all new communicators inherit the parent's error handler.
     CALL(context, Comm_set_errhandler, made.h, MPI_ERRORS_RETURN);
     int size = 0, rank = 0, result = 0;
     CALL(context, Comm_size, made.h, Out<int>{&size});
@@ -282,7 +282,7 @@ void free_comm(Context& context, const Step& step) {
   Random common(seed_of(step, 1));
   std::vector<std::size_t> fit;
   for (std::size_t i = 1; i < context.comms.size(); ++i) {
-    // Sets are known to all ranks by their communicator, also where this rank is no member.
+    // All ranks know the communicator of each persistent set, even if they are not members.
     if (!context.comms[i].closed && !context.comms[i].world &&
         std::none_of(context.persistent.begin(), context.persistent.end(),
                      [&](const PersistentSet& set) { return set.comm == i; }))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Completion by every call, in an order that each rank draws for itself.
+// Completion by every call, in an order that each rank chooses at random.
 #include <algorithm>
 
 #include "tests/fuzz/programs/common.h"
@@ -10,7 +10,7 @@ namespace {
 
 using Set = std::vector<OperationPtr>;
 
-/// The requests of a set as one array, in the executor and in the C text.
+/// The requests of a set as an array, in the executor and in the C text.
 struct Array {
   Context& context;
   Set& set;
@@ -48,7 +48,7 @@ void test_one(Context& context, Operation& operation, bool ask_first) {
     context.line(std::string(ask_first ? "ask_one" : "test_one") + "(" + std::to_string(operation.request.id) + ");");
   int flag = 0, code = MPI_SUCCESS;
   MPI_Status status;
-  // Request_get_status leaves the request as it is; Wait then has nothing to wait for.
+  // MPI_Request_get_status does not change the request, so MPI_Wait still completes it.
   if (ask_first) {
     while (!flag && code == MPI_SUCCESS) code = MPI_Request_get_status(operation.request.h, &flag, &status);
     if (code == MPI_SUCCESS) code = MPI_Wait(&operation.request.h, &operation.status.s);
@@ -90,7 +90,7 @@ void any_of(Context& context, Set& set, bool test) {
     set[static_cast<std::size_t>(index)]->status.s = status;
     --left;
   }
-  // Nothing is left: the answer is fixed.
+  // No active request is left, so the result is fixed.
   int index = 7, flag = 7;
   MPI_Status status;
   if (context.own.chance(50))
@@ -123,7 +123,7 @@ void some_of(Context& context, Set& set, bool test) {
 }
 
 void complete_part(Context& context, Set& set) {
-  // MPICH 4.0.2 takes an inactive persistent collective for a complete one in the calls for any and some.
+  // MPICH 4.0.2 treats an inactive persistent collective as complete in the calls for any and some.
   const bool all_only =
       std::any_of(set.begin(), set.end(), [](const auto& one) { return one->persistent && one->collective; });
   switch (all_only ? context.own.between(0, 1) * 7 : context.own.between(0, 8)) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Wrong arguments on purpose, with MPI_ERRORS_RETURN or a handler of the program's: which class, which handler, how
-// often.
+// Invalid arguments, with MPI_ERRORS_RETURN or an error handler of the program: checks the error class, and which
+// handler is called how often.
 #include "tests/fuzz/programs/common.h"
 #include "tests/fuzz/programs/received.hpp"
 
 namespace bestride::fuzz {
 namespace {
 
-/// Errors that every rank finds in its own arguments, before it communicates.
+/// Errors that every rank detects in its own arguments before it communicates.
 void wrong_arguments(Context& context, const Step& step, MPI_Comm comm, Random& common, int size) {
   Buffer x(context, {seed_of(step, 3), 0, 0, 8192}), y(context, {seed_of(step, 4), 0, 0, 8192 * size});
   const void* out = x.at();
@@ -48,7 +48,7 @@ void wrong_arguments(Context& context, const Step& step, MPI_Comm comm, Random& 
   }
 }
 
-/// More arrives than was posted: a blocking receive, whose error goes to its communicator's handler.
+/// A message longer than the posted receive. The receive is blocking, so its communicator's handler gets the error.
 void truncation(Context& context, const Step& step, MPI_Comm comm, int rank, int size, Random& common) {
   if (size < 2) return;
   const int n = static_cast<int>(common.between(2, 500)), tag = step.number % 1000 * 8;
@@ -101,12 +101,12 @@ void errors(Context& context, const Step& step) {
     CALL(context, Errhandler_free, Gone{&other});
   }
   CALL(context, Errhandler_free, Gone{&mine});
-  // The handle that came back is a reference of its own.
+  // MPI_Comm_get_errhandler returned a new reference.
   if (before != MPI_ERRORS_RETURN && before != MPI_ERRORS_ARE_FATAL) CALL(context, Errhandler_free, Gone{&before});
 }
 
 void throwing(Context& context, const Step& step) {
-  // C programs have no exceptions, and MPICH holds a lock when it calls a handler with threads.
+  // C programs have no exceptions, and with threads MPICH holds a lock when it calls a handler.
   if (context.recorder || context.program->threads) return;
   MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
   MPI_Comm comm = MPI_COMM_NULL;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shifts along a ring by the combined calls, and a receive with far more room than arrives.
+// Shifts along a ring by the combined calls, and a receive whose count is much larger than the message.
 #include <sys/mman.h>
 
 #include "tests/fuzz/programs/common.h"
@@ -13,9 +13,9 @@ void exchange(Context& context, const Step& step) {
   const bool replace = common.chance(35), nonblocking = common.chance(15), ring = common.chance(70) || nonblocking,
              any_source = common.chance(30), any_tag = common.chance(20);
   Shape shape = pick_shape(context, common, step, block_bytes(common, step.size));
-  // MPICH 4.0.2 frees a derived type once too often in MPI_Isendrecv, does not fill in the status, and crashes at
-  // MPI_PROC_NULL. Blocking ones with several basic types are sent contiguous by Sendrecv_replace, so pieces may end
-  // inside an element.
+  // MPICH 4.0.2 frees a derived type once too often in MPI_Isendrecv, does not set the status, and crashes with
+  // MPI_PROC_NULL. MPI_Sendrecv_replace sends contiguous data, so fragments of several basic types may end inside an
+  // element.
   if (nonblocking) shape = *Shape::of(test::named("int"), shape.bytes() / 4 + 1);
   const int shift = static_cast<int>(common.between(1, 5));
   const int more = common.chance(30) && uniform(shape) ? 1 : 0;
@@ -82,7 +82,7 @@ void exchange(Context& context, const Step& step) {
 }
 
 void big_receive(Context& context, const Step& step) {
-  // The room is more than 2 GiB, of which only what arrives is touched.
+  // The receive buffer has more than 2 GiB, of which only the message is touched.
   const std::int64_t room = 100000000, sent = 3000 + static_cast<std::int64_t>(step.seed % 3000);
   const std::size_t bytes = 24 * static_cast<std::size_t>(room);
   const TypeExpression type = test::type_from("resized(0,24,struct([1,1,1],[0,8,16],[int,double,char]))");

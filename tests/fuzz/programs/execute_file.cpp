@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file written and read by all members, each through its own view.
+// A file that all members write and read, each through its own view.
 #include "tests/fuzz/programs/common.h"
 #include "tests/fuzz/programs/received.hpp"
 
@@ -14,7 +14,7 @@ void file(Context& context, const Step& step) {
   const int size = slot.group().size();
   static int opened = 0;
   const char* folder = getenv("FUZZ_FOLDER");
-  // The members of one group agree on the name: its first rank is in no other group.
+  // The name is the same on all members of a group and unique, because the first rank is in no other group.
   const std::string name = std::string(folder ? folder : ".") + "/fuzz-" + std::to_string(slot.group().world[0]) + "-" +
                            std::to_string(step.seed % 1000000) + ".tmp";
   ++opened;
@@ -22,7 +22,7 @@ void file(Context& context, const Step& step) {
   CALL(context, File_open, slot.h, name.c_str(), MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE,
        MPI_INFO_NULL, (NewFile{&f}));
   if (f == MPI_FILE_NULL) return context.say("WRONG:open");
-  // The rank's elements: every size-th with a view, one run without.
+  // With a view, a rank has every size-th element; otherwise it has consecutive elements.
   Handle element;
   element.h = MPI_INT64_T;
   MPI_Offset at = 0;

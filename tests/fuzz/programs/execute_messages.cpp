@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Messages between two ranks, by every send and receive call.
 //
-// First all Irecvs are posted, then the messages are worked off in one order that all ranks share: a rank that waits
-// for message i has done its part of all before it, so nothing can wait in a circle, whatever is blocking.
+// First all Irecvs are posted, then the messages are processed in one order that is the same on all ranks. A rank that
+// waits for message i has processed all earlier ones, so there is no deadlock, even if all calls block.
 #include <algorithm>
 
 #include "tests/fuzz/programs/common.h"
@@ -18,7 +18,7 @@ struct Message {
   int from = 0, to = 0, tag = 0;
   Send send_by = isend;
   Receive receive_by = irecv;
-  Shape sent, posted;  ///< as the sender, as the receiver describes it
+  Shape sent, posted;  ///< on the sender, on the receiver
   bool any_source = false, any_tag = false;
   std::int64_t bytes = 0, elements = 0;
   std::uint64_t seed = 0;
@@ -32,7 +32,7 @@ struct Exchange {
   std::vector<OperationPtr> operations{};
 
   Image image_of(const Message& m) const { return {m.seed, 0, m.sent.low(m.sent.count), m.sent.high(m.sent.count)}; }
-  /// A live type's own handle where the shape is that type.
+  /// The handle of a live type if the shape has that type, otherwise a new handle.
   Handle handle_of(const Shape& shape) {
     for (const LiveType& type : context.types)
       if (type.mine.type == shape.type && context.own.chance(70)) return {type.handle.h, false};
@@ -63,7 +63,7 @@ struct Exchange {
   int tag(const Message& m) const { return m.any_tag ? MPI_ANY_TAG : m.tag; }
 
   void pend(const std::shared_ptr<Received>& received, const OperationPtr& operation) {
-    // A live type may be freed by a later step, before this is complete.
+    // A later step may free a live type before this receive completes.
     if (!received->type.owned || free_early(context, step, received->type)) received->type = {};
     operation->report = [this_context = &context, received, operation = operation.get()] {
       report_received(*this_context, *received, operation->status, operation->label);
@@ -145,7 +145,7 @@ struct Exchange {
     if (m.send_by == ibsend) CALL(context, Ibsend, data, count, type.h, m.to, m.tag, slot.h, operation->request);
     if (m.send_by == irsend) CALL(context, Irsend, data, count, type.h, m.to, m.tag, slot.h, operation->request);
     const bool gone = free_early(context, step, type);
-    // MPICH 4.0.2 leaves a freed request in the queue of a communicator of one rank.
+    // On a communicator of one rank, MPICH 4.0.2 leaves a freed request in its queue.
     if (context.own.chance(10) && step.pend && slot.group().size() > 1) {
       CALL(context, Request_free, operation->request);
       if (!gone) drop(context, type);
@@ -161,7 +161,7 @@ struct Exchange {
   }
 };
 
-/// A struct of several basic types that is long: both sides the same map with gaps, where MPICH splits no element.
+/// A long struct of several basic types. Both sides have the same map with gaps, so MPICH does not split an element.
 std::optional<Shape> long_struct(Random& common, const Step& step) {
   if (step.size == 0 || step.types == 0 || !common.chance(25)) return std::nullopt;
   using namespace test;
@@ -185,7 +185,7 @@ Message draw(Context& context, const Step& step, Random& common, const Group& gr
   if (!context.program->buffer && (m.send_by == bsend || m.send_by == ibsend)) m.send_by = isend;
   if (m.from == m.to && m.send_by <= rsend) m.send_by = isend;
   if (m.send_by == rsend || m.send_by == irsend) m.receive_by = irecv;
-  // MPICH 4.0.2 over UCX crashes in some matched receives of messages to oneself.
+  // MPICH 4.0.2 over UCX crashes in some matched receives of messages from the same rank.
   if (m.from == m.to && (m.receive_by == mrecv || m.receive_by == imrecv || m.receive_by == improbe_mrecv))
     m.receive_by = recv;
   m.any_source = common.chance(30);
@@ -238,8 +238,8 @@ void messages(Context& context, const Step& step) {
   bool ready = false;
   for (Message& m : all) {
     ready |= m.send_by == rsend || m.send_by == irsend;
-    // Which message an ANY_TAG receive gets is fixed only if there is one from that rank; with ANY_SOURCE too, later
-    // steps could be faster.
+    // An ANY_TAG receive has a defined message only if there is a single one from that rank. With ANY_SOURCE as well, a
+    // message of a later step could match.
     const auto same_pair =
         std::count_if(all.begin(), all.end(), [&](const Message& o) { return o.from == m.from && o.to == m.to; });
     if (same_pair > 1 || m.any_source) m.any_tag = false;

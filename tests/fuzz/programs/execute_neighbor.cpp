@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Neighbour collectives on whatever topology the program has made.
+// Neighbour collectives on the topologies that the program has created.
 #include <algorithm>
 
 #include "tests/fuzz/programs/collective.hpp"
@@ -51,7 +51,7 @@ struct Call {
       result.shapes.push_back(block);
       result.at.push_back(at);
       result.high = std::max(result.high, at + block.high(block.count));
-      // Blocks of other types begin at another distance from their addresses.
+      // In an alltoallw each block has its own type, so the upper bound of this block counts.
       at += procedure == alltoallw ? std::max(block.count * block.facts.extent, block.high(block.count))
                                    : block.count * block.facts.extent;
       if (varies() && random.chance(50)) at += procedure == alltoallw ? 8 : block.facts.extent;
@@ -87,7 +87,7 @@ struct Given {
       at.push_back(static_cast<int>(blocks.at[k] / blocks.shapes[k].facts.extent));
       bytes.push_back(blocks.at[k]);
     }
-    // MPICH looks at the arrays also where there is no neighbour.
+    // MPICH checks the arrays even if there is no neighbour.
     if (blocks.shapes.empty()) counts.push_back(0), at.push_back(0), bytes.push_back(0), types.push_back(MPI_INT);
   }
 };
@@ -108,7 +108,7 @@ void neighbor(Context& context, const Step& step) {
   Shape base = draw_shape(common, {block_bytes(common, step.size), step.types, true});
   if (slot.mine < 0) return;
   const Group& group = slot.group();
-  // MPICH 4.0.2 copies the counts of an alltoallw with the two degrees exchanged.
+  // MPICH 4.0.2 swaps the two degrees when it copies the counts of an alltoallw.
   const auto same_degree = [](const std::vector<int>& in, const std::vector<int>& out) {
     return in.size() == out.size();
   };
@@ -124,7 +124,7 @@ void neighbor(Context& context, const Step& step) {
   for (std::size_t j = 0; j < sources.size(); ++j) {
     if (sources[j] == MPI_PROC_NULL) continue;
     const auto& targets = call.peers(sources[j], true);
-    // Which block goes where between two ranks that are neighbours twice is left to the library.
+    // If two ranks are neighbours twice, the MPI library decides which block arrives where.
     known &= std::count(targets.begin(), targets.end(), slot.rank) == 1 &&
              std::count(sources.begin(), sources.end(), sources[j]) == 1;
     const auto k = procedure <= allgatherv ? 0 : std::find(targets.begin(), targets.end(), slot.rank) - targets.begin();

@@ -27,7 +27,7 @@ void pack(Context& context, const Step& step) {
   auto to = make_buffer(context, other, other.count, seed_of(step, 5));
   Buffer packed(context, {seed_of(step, 6), 0, 0, bytes + 40});
   const bool external = choice == 1;
-  // external32 swaps the bytes; long double and the like have another size there.
+  // external32 swaps the bytes, and some types such as long double have another size.
   if (external) {
     bool plain = uniform(shape) && elements_known(shape.type) && elements_known(other.type);
     for (const auto& leaf : *shape.map)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Persistent and partitioned requests: made in the same order by all members, started in an order of each rank's own.
+// Persistent and partitioned requests. All members create them in the same order; each rank starts them in its own
+// order.
 #include <algorithm>
 
 #include "tests/fuzz/programs/collective.hpp"
@@ -12,7 +13,7 @@ constexpr std::size_t max_sets = 4;
 
 void collectives(Context& context, const Step& step, const CommSlot& slot, int n, PersistentSet& set) {
   for (int i = 0; i < n; ++i) {
-    // MPICH 4.0.2 loses a reference to a derived type at each start of a persistent collective: predefined types only.
+    // Only predefined types: MPICH 4.0.2 loses a reference to a derived type at each start of a persistent collective.
     auto one = std::make_shared<Collective>(context, step, slot, Form::persistent, i);
     auto operation = context.add("p_" + one->label);
     operation->collective = operation->persistent = true;
@@ -83,7 +84,7 @@ void messages_of(Context& context, const Step& step, const CommSlot& slot, int n
   }
 }
 
-/// What was started and is still pending.
+/// Completes the started operations that are still pending.
 void complete_started(Context& context, const PersistentSet& set) {
   std::vector<OperationPtr> running, others;
   for (auto& operation : context.pending) {
@@ -103,7 +104,7 @@ void make_persistent(Context& context, const Step& step) {
   const bool collective = common.chance(60);
   CommSlot& slot = context.pick_comm(common, collective ? 1 : 2);
   const int n = static_cast<int>(common.between(1, 4));
-  const std::uint64_t drawn = common.bits();  // by all ranks: what follows is drawn by ranks that are no members too
+  const std::uint64_t drawn = common.bits();  // on all ranks, so that ranks that are not members stay in step
   PersistentSet set;
   set.comm = static_cast<std::size_t>(&slot - context.comms.data());
   if (slot.mine >= 0) {
@@ -150,7 +151,7 @@ void start_persistent(Context& context, const Step& step) {
   } else {
     for (auto* member : order) {
       if (before && member->operation->send) {
-        CALL(context, Barrier, slot.h);  // the receives of ready sends are posted
+        CALL(context, Barrier, slot.h);  // after this the receives of ready sends are posted
         before = false;
       }
       CALL(context, Start, member->operation->request);

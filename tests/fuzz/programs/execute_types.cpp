@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Types that live from step to step, and everything that can be done to a type but communicating with it.
+// Types that live over several steps, and all operations on a type other than communication.
 #include "tests/fuzz/programs/common.h"
 #include "tests/fuzz/programs/context.hpp"
 
@@ -12,7 +12,7 @@ bool predefined_handle(MPI_Datatype type) {
   return combiner == MPI_COMBINER_NAMED;
 }
 
-/// Envelope and contents; the handles that come back are freed, as MPI requires.
+/// Reads envelope and contents, and frees the returned handles, as MPI requires.
 void inspect(Context& context, MPI_Datatype type, int depth) {
   int integers = 0, addresses = 0, types = 0, combiner = 0;
   CALL(context, Type_get_envelope, type, (Out<int>{&integers}), (Out<int>{&addresses}), (Out<int>{&types}),
@@ -59,7 +59,7 @@ void bounds(Context& context, MPI_Datatype type) {
   context.item("size", size), context.item("size_x", more);
 }
 
-/// Attributes whose callbacks note their calls; `refuse`: the first MPI_Type_free fails.
+/// Attributes whose callbacks log their calls. `refuse`: the first MPI_Type_free fails.
 void attributes(Context& context, LiveType& type, bool refuse) {
   int keyval = MPI_KEYVAL_INVALID;
   CALL(context, Type_create_keyval, (Named<MPI_Type_copy_attr_function*>{fuzz_type_copy, "fuzz_type_copy"}),
@@ -77,7 +77,7 @@ void attributes(Context& context, LiveType& type, bool refuse) {
   context.item("attr", flag ? reinterpret_cast<std::intptr_t>(value) : -1);
   CALL(context, Type_free, Gone{&third});
   if (refuse) {
-    // MPICH 4.0.2 counts a reference less each time it refuses to free a type: the type stays, but is not used again.
+    // MPICH 4.0.2 loses a reference when it refuses to free a type, so the type is kept but not used again.
     MPI_Datatype refused = MPI_DATATYPE_NULL;
     CALL(context, Type_dup, type.handle.h, (New{&refused, "t"}));
     CALL(context, Type_set_attr, refused, keyval, reinterpret_cast<void*>(77));
@@ -105,7 +105,7 @@ void make_type(Context& context, const Step& step) {
   type.mine = respell(spelling, type.shape, std::min(step.types, 2), true);
   type.handle = build(context, type.mine.type, true, context.own.chance(30));
   if (deep && type.handle.owned && context.rank % 2 == 1) {
-    // Deeper than anything that recurses is willing to follow.
+    // Deeper than the recursion limits.
     context.line("t_deep = " + (context.recorder ? context.recorder->handle(type.handle.h) : "") + ";");
     MPI_Datatype at = type.handle.h;
     for (int i = 0; i < 1005; ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One-sided communication, from the making of a window to its end, while whatever is pending stays pending.
+// One-sided communication, from the creation of a window to its end, while other operations stay pending.
 #include "tests/fuzz/programs/common.h"
 #include "tests/fuzz/programs/received.hpp"
 
@@ -16,7 +16,7 @@ void window(Context& context, const Step& step) {
   if (slot.mine < 0) return;
   const int size = slot.group().size(), target = (slot.rank + shift) % size,
             origin = (slot.rank + size - shift % size) % size;
-  // Elements 0, 2, 4... of the window where a type is used, all of them else.
+  // Elements 0, 2, 4... of the window if a type is used, otherwise all elements.
   const std::int64_t bytes = 16 * n;
   const auto image = [&](int rank, int what) {
     return Image{seed_of(step, 2, static_cast<std::uint64_t>(rank), static_cast<std::uint64_t>(what)), 0, 0, bytes};
@@ -69,7 +69,7 @@ void window(Context& context, const Step& step) {
   } else {
     CALL(context, Win_fence, 0, win);
   }
-  // What is in the window now, and in the local buffer.
+  // The expected contents of the window and of the local buffer.
   const auto bytes_of = [&](int rank, int what) {
     return gather(image(rank, what).bytes(), image(rank, what).origin(), runs);
   };

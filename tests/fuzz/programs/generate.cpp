@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which steps a program has.
+// Chooses the steps of a program.
 #include "tests/fuzz/programs/step.hpp"
 #include "tests/support/random.hpp"
 
@@ -56,8 +56,8 @@ Program generate(std::uint64_t seed, std::uint64_t index, int ranks, bool thread
   Random random(Random(seed * 0x9e3779b97f4a7c15 + index * 1000003 + static_cast<std::uint64_t>(ranks)).bits());
   Program program{ranks, threads, random.chance(40), {}};
   const int length = static_cast<int>(random.chance(20) ? random.between(20, 40) : random.between(5, 20));
-  // A few programs are about one thing: structs of several basic types, one communicator, the same few kinds over and
-  // over.
+  // A few programs concentrate on one topic: structs of several basic types, one communicator, and only a few kinds of
+  // steps.
   const int largest = static_cast<int>(random.chance(15) ? 3 : random.chance(40) ? 2 : 1);
   const bool rare = random.chance(1) && ranks == 2;
   int region = 0;  // steps left of a region of two threads

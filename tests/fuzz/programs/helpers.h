@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/* What the emitted C programs call beside MPI. Follows common.h. */
+/* Functions that the emitted C programs call in addition to MPI. Follows common.h. */
 #include <pthread.h>
 #include <sys/mman.h>
 
@@ -14,7 +14,7 @@ FUZZ_FUNCTION void wrong(const char* what) {
   fflush(stdout);
   ++fuzz_wrong;
 }
-/* The error class of a call is what it is without the preload. */
+/* Checks that the error class of a call is the same as without the preload library. */
 #define rc(expected, call) fuzz_check((expected), (call), #call)
 FUZZ_FUNCTION void fuzz_check(int expected, int code, const char* call) {
   char text[300];

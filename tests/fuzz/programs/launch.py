@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One launch of fuzz_programs: bare or under a mode, watched."""
+"""One launch of fuzz_programs, bare or in a mode, with a watchdog."""
 import glob
 import os
 import re
@@ -10,7 +10,7 @@ import time
 
 
 class Mode:
-    """A name, what each rank's environment gets, and which ranks have the preload."""
+    """A name, the environment of the ranks, and the ranks that have the preload library."""
 
     def __init__(self, name, environment=None, preload=lambda rank: True, nodes=0, fake_cuda=False):
         self.name, self.environment, self.preload, self.nodes, self.fake_cuda = name, environment or {}, preload, nodes, fake_cuda
@@ -41,7 +41,7 @@ MODES = {mode.name: mode for mode in (
 
 
 class Outcome:
-    """What became of a launch: ended, and if not well, how. The traces are in files of `prefix`."""
+    """The result of a launch. The traces are in files that begin with `prefix`."""
 
     def __init__(self, prefix, ranks, status, text, seconds, stacks=""):
         self.prefix, self.ranks, self.status, self.text, self.seconds, self.stacks = prefix, ranks, status, text, seconds, stacks
@@ -59,7 +59,7 @@ class Outcome:
 
 
 def children_of(pid):
-    """All processes below one, from /proc."""
+    """All descendants of a process, from /proc."""
     parents = {}
     for name in os.listdir("/proc"):
         if name.isdigit():
@@ -79,7 +79,7 @@ IDLE_THREADS = ("epoll_wait", "work(void*)")
 
 
 def threads_of(text):
-    """The function names of each thread of a gdb backtrace, innermost first; threads that only serve others are left out."""
+    """The function names of each thread of a gdb backtrace, innermost first, without helper threads."""
     threads = []
     for line in text.splitlines():
         if line.startswith("Thread"):
@@ -110,7 +110,7 @@ def stacks_of(pids, program):
 
 
 def end(process):
-    """Ends a launch and what it started, by process id."""
+    """Ends a launch and its child processes, by process id."""
     for pid in [*children_of(process.pid), process.pid]:
         try:
             os.kill(pid, signal.SIGKILL)
@@ -125,7 +125,7 @@ class Launcher:
         self.count = 0
 
     def topology(self, ranks, nodes):
-        """A file with `nodes` nodes of about equal size; fewer where there are fewer ranks."""
+        """A topology file with `nodes` nodes of about equal size, or one node per rank if there are fewer ranks."""
         nodes = min(nodes, ranks)
         path = os.path.join(self.folder, f"topology-{ranks}-{nodes}")
         with open(path, "w", encoding="utf-8") as file:
@@ -155,7 +155,7 @@ class Launcher:
         return command
 
     def run(self, mode, ranks, arguments, program=None):
-        """fuzz_programs (or another program, which then is watched by the clock alone) to its end, or until nothing moves."""
+        """Runs fuzz_programs, or another program without traces, until it ends or makes no progress for `stall` seconds."""
         self.count += 1
         prefix = os.path.join(self.folder, f"trace-{self.count}")
         call = [program] if program else [self.program, *arguments, "--trace", prefix]
@@ -176,7 +176,7 @@ class Launcher:
             if now != seen:
                 seen, moved, stacks = now, time.monotonic(), ""
             elif time.monotonic() - moved > self.stall:
-                # On a busy machine the ranks can be slow for so long: they get the same time again behind the stacks.
+                # On a busy machine the ranks may be this slow, so they get the same time again after the stacks are taken.
                 if stacks:
                     end(process)
                     status = "hang"

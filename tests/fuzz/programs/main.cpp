@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// fuzz_programs: executes random MPI programs and writes what each rank saw.
+// fuzz_programs: executes random MPI programs and writes a trace for each rank.
 //
 //   mpiexec -n 4 fuzz_programs --seed 1 --first 0 --count 100 --trace PREFIX     traces in PREFIX.0 ... PREFIX.3
-//   mpiexec -n 4 fuzz_programs --program FILE --trace PREFIX                     programs as --print writes them
-//   mpiexec -n 4 fuzz_programs --program FILE --emit PREFIX                      and the C text of each rank
+//   mpiexec -n 4 fuzz_programs --program FILE --trace PREFIX                     programs in the format of --print
+//   mpiexec -n 4 fuzz_programs --program FILE --emit PREFIX                      also writes the C text of each rank
 //   fuzz_programs --print --seed 1 --first 17 --ranks 4 [--threads]              the program as text, without MPI
 //
-// A trace has one line a step, written when the step begins ("> 3 collective") and continued when it ends.
+// A trace has one line per step, which is written when the step begins ("> 3 collective") and completed when it ends.
 #include <mpi.h>
 
 #include <dirent.h>
@@ -104,7 +104,7 @@ struct Trace {
   void write(const std::string& text) {
     if (::write(file, text.data(), text.size()) < 0) std::_Exit(3);
   }
-  /// Changes its time, not its contents.
+  /// Changes the time of the file, not its contents.
   void touch() {
     if (futimens(file, nullptr) != 0) std::_Exit(3);
   }

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Random MPI programs, bare and under the preload: no program may notice the difference.
+"""Runs random MPI programs without and with the preload library. Their results must be the same.
 
 run.py --binary FILE --library FILE [--programs 1000] [--seed 1] [--modes a,b | --all-modes] [--shrink] [--bare-twice]
 
-Programs are launched in chunks. Each chunk runs bare, then under some modes drawn for it (or all), and the traces are compared
-rank by rank. Exit code 1 if anything differed, crashed or hung; the first failure is shrunk and printed as C.
+Programs are launched in chunks. Each chunk runs bare, then in some random modes (or all), and the traces are compared rank by rank.
+The exit code is 1 if a trace differs, or a program crashes or hangs. The first failure is shrunk and printed as C.
 """
 import argparse
 import os
@@ -35,23 +35,23 @@ def options():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--programs", type=int, default=1000)
     parser.add_argument("--first", type=int, default=0, help="index of the first program, to run a part again")
-    parser.add_argument("--ranks", type=int, default=0, help="of every program; default: drawn for each chunk")
+    parser.add_argument("--ranks", type=int, default=0, help="number of ranks of every program; default: random for each chunk")
     parser.add_argument("--threads", choices=("drawn", "0", "1"), default="drawn")
-    parser.add_argument("--modes", default="", help="names, by comma: " + " ".join(MODES))
+    parser.add_argument("--modes", default="", help="names, separated by commas: " + " ".join(MODES))
     parser.add_argument("--all-modes", action="store_true")
-    parser.add_argument("--draw", type=int, default=2, help="modes drawn for a chunk")
-    parser.add_argument("--bare-twice", action="store_true", help="bare against bare: does the library alone behave?")
-    parser.add_argument("--stall", type=float, default=12, help="seconds without progress that are a hang")
-    parser.add_argument("--again", type=int, default=4, help="a failure counts if one of so many more launches fails; 0: in any case")
+    parser.add_argument("--draw", type=int, default=2, help="number of random modes for each chunk")
+    parser.add_argument("--bare-twice", action="store_true", help="compare bare with bare, to check the MPI library alone")
+    parser.add_argument("--stall", type=float, default=12, help="seconds without progress that count as a hang")
+    parser.add_argument("--again", type=int, default=4, help="a failure counts if one of this many more launches fails; 0: every failure counts")
     parser.add_argument("--no-shrink", action="store_true")
-    parser.add_argument("--failures", type=int, default=1, help="stop after so many")
-    parser.add_argument("--seconds", type=float, default=0, help="stop after so long, without an error")
+    parser.add_argument("--failures", type=int, default=1, help="stop after this many failures")
+    parser.add_argument("--seconds", type=float, default=0, help="stop after this time, without an error")
     parser.add_argument("--keep", default="", help="folder that failing programs are written to")
     return parser.parse_args()
 
 
 def chunk_form(args, number):
-    """Ranks and threads of a chunk, and the modes it runs under."""
+    """Ranks and threads of a chunk, and the modes in which it runs."""
     draw = random.Random(f"{args.seed} {number}")
     ranks = draw.choice(RANKS)
     threads = draw.random() < 0.25
@@ -66,7 +66,7 @@ def chunk_form(args, number):
 
 
 def flags(threads, modes):
-    """An exception out of an error handler leaves a lock of MPICH 4.0.2 taken with MPI_THREAD_MULTIPLE, which modes of several nodes ask for."""
+    """With MPI_THREAD_MULTIPLE, which modes with several nodes request, an exception from an error handler leaves a lock of MPICH 4.0.2 taken."""
     return [*(["--threads"] if threads else []), *(["--no-throwing"] if any(mode.nodes for mode in modes) else [])]
 
 
@@ -110,8 +110,8 @@ class Run:
         self.launcher.forget(bare)
 
     def recurs(self, difference, mode, ranks, threads, arguments, form, outcome):
-        """MPICH 4.0.2 hangs, corrupts its heap and delivers wrong bytes now and then by itself: whether the launch fails again under the
-        mode, and never bare."""
+        """Whether the launch fails again in the mode, and never bare: MPICH 4.0.2 alone occasionally hangs, corrupts its heap and delivers
+        wrong bytes."""
         again = [self.launcher.run(BARE, ranks, arguments) for _ in range(max(2, self.args.again))]
         bare = next((found for one in again if (found := next(wrong(one), None) or compare(again[0], one))), None)
         if bare:
@@ -127,20 +127,20 @@ class Run:
         return False
 
     def bare_is_wrong(self, difference, ranks, threads, form, outcome):
-        """The MPI library alone fails: nothing to compare with. Said; a failure only where that is what is tested."""
-        print(f"{'FAILED' if self.args.bare_twice else 'left out:'} bare, {ranks} ranks{', threads' if threads else ''}: {difference}\n  in its launch: {form}", flush=True)
+        """Reports that the MPI library alone fails, so that there is nothing to compare. This is a failure only with --bare-twice."""
+        print(f"{'FAILED' if self.args.bare_twice else 'skipped:'} bare, {ranks} ranks{', threads' if threads else ''}: {difference}\n  in its launch: {form}", flush=True)
         if outcome.stacks:
             print(outcome.stacks)
         if self.args.bare_twice:
             self.failures.append((difference, BARE, ranks, threads))
 
     def before(self, ranks, threads, modes, first, count, difference):
-        """The programs before one that is left out."""
+        """Runs the programs before one that is skipped."""
         if len(self.failures) < self.args.failures and first < difference.index < first + count:
             self.part(ranks, threads, modes, first, difference.index - first)
 
     def after(self, ranks, threads, modes, first, count, difference):
-        """The programs behind one that crashed or hung."""
+        """Runs the programs after one that crashed or hung."""
         if len(self.failures) < self.args.failures and first <= difference.index < first + count - 1:
             self.part(ranks, threads, modes, difference.index + 1, first + count - 1 - difference.index)
 
@@ -162,7 +162,7 @@ class Run:
         shrinker = Shrinker(self.launcher, mode)
         shortest, found = shrinker.shrink(text)
         if not found:
-            print("  alone, the program does not fail: what was executed before it in the launch matters, or time does", flush=True)
+            print("  the program alone does not fail: the failure depends on earlier programs of the launch, or on timing", flush=True)
             return
         path = os.path.join(self.args.keep or self.launcher.folder, f"fuzz-{self.args.seed}-{difference.index}-{mode.name}")
         with open(path + ".txt", "w", encoding="utf-8") as file:
@@ -177,7 +177,7 @@ class Run:
             print("  it could not be written as C: " + outcome.text[-300:])
             return
         environment = " ".join(f"{name}={value}" for name, value in mode.environment.items())
-        comment = f"Correct MPI; differs under the preload: mode {mode.name} ({environment or 'no variables'}), {ranks} ranks.\n{found}\n\n{text}".replace("*/", "")
+        comment = f"Correct MPI; differs with the preload library: mode {mode.name} ({environment or 'no variables'}), {ranks} ranks.\n{found}\n\n{text}".replace("*/", "")
         with open(path + ".c", "w", encoding="utf-8") as file:
             file.write(source(path, ranks, "threads=1" in text.splitlines()[0], comment))
         for rank in range(ranks):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a failing program to a short one: steps are removed, then ranks and knobs turned down, as long as the failure stays."""
+"""Reduces a failing program: removes steps, then ranks, and lowers knobs, as long as the program still fails."""
 import os
 import re
 import subprocess
@@ -16,7 +16,7 @@ class Shrinker:
         self.path = os.path.join(launcher.folder, "shrinking.txt")
 
     def failure(self, header, steps):
-        """The Difference this program shows, or None. Bare it must run; a failure that does not show each time gets several tries.
+        """The Difference that this program shows, or None. The program must succeed bare; a sporadic failure gets several tries.
 
         `steps` may contain further "program" lines: several programs in one launch."""
         with open(self.path, "w", encoding="utf-8") as file:
@@ -42,7 +42,7 @@ class Shrinker:
         return found
 
     def shrink(self, text):
-        """(shortest text, its failure). The text as it was and None if the failure does not show again."""
+        """(shortest text, its failure), or the original text and None if the failure does not occur again."""
         header, *steps = [line for line in text.splitlines() if line.strip()]
         self.ranks = header.split("ranks=")[1].split()[0]
         found = self.failure(header, steps)
@@ -88,7 +88,7 @@ class Shrinker:
 
 
 def check_source(launcher, mode, path, ranks, compiler):
-    """Compiles an emitted program and runs it bare and under the mode: (text of what came of it, whether it fails there only)."""
+    """Compiles an emitted program and runs it bare and in the mode. Returns a description and whether it fails only in the mode."""
     binary = path + ".bin"
     done = subprocess.run([compiler, "-O1", "-w", "-pthread", "-o", binary, path], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
     if done.returncode:

@@ -2,10 +2,9 @@
 #pragma once
 // An MPI program as data: a list of steps that all ranks execute in the same order.
 //
-// A step has a kind, a seed and a few knobs. Everything else (communicator, types, sizes, peers, modes) follows from
-// the seed and from what exists when the step is executed, and is computed by every rank alike; what a rank decides
-// alone follows from the seed and its rank. So a program stays correct when steps are removed or knobs are turned down,
-// which is what the shrinker does.
+// A step has a kind, a seed and a few knobs. Everything else (communicator, types, sizes, peers, modes) depends on the
+// seed and on the objects that exist when the step is executed, and every rank computes the same values. Local choices
+// of a rank depend on the seed and its rank. So a program stays correct if the shrinker removes steps or lowers knobs.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -45,12 +44,12 @@ const char* name_of(Kind kind);
 struct Step {
   Kind kind = Kind::comm_use;
   std::uint64_t seed = 0;
-  int size = 1;    ///< 0: up to 64 bytes a block, 1: 4 KiB, 2: 64 KiB, 3: 300 KiB
+  int size = 1;    ///< 0: up to 64 bytes per block, 1: 4 KiB, 2: 64 KiB, 3: 300 KiB
   int types = 3;   ///< 0: one predefined type, 1: the same derived type everywhere, 2: other spellings, 3: other
                    ///< addresses and freed early
-  int pmpi = 1;    ///< 1: some calls go by their PMPI_ name
+  int pmpi = 1;    ///< 1: some calls use their PMPI_ name
   int pend = 1;    ///< 0: nothing is left pending at the end of the step
-  int thread = 0;  ///< 1, 2: neighbours in the list with such numbers are executed by two threads concurrently
+  int thread = 0;  ///< 1, 2: adjacent steps with these numbers are executed concurrently by two threads
   int number = 0;  ///< position in the program as generated; does not change when others are removed
 };
 
@@ -61,11 +60,11 @@ struct Program {
   std::vector<Step> steps;
 
   std::string text() const;
-  /// One or more programs, one after the other. Ends the process with a message if the text is none.
+  /// Parses one or more programs. Ends the process with a message if the text is invalid.
   static std::vector<Program> parse(std::string_view text);
 };
 
-/// Program `index` of the sequence that `seed` gives for this number of ranks.
+/// Program `index` of the sequence that belongs to `seed` and this number of ranks.
 Program generate(std::uint64_t seed, std::uint64_t index, int ranks, bool threads);
 
 }  // namespace bestride::fuzz

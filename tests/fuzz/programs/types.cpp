@@ -27,7 +27,7 @@ const char* simple_name(Random& random) {
   return random.pick(names);
 }
 
-/// Types that applications have: the large messages are made of these.
+/// Types that are common in applications, which large messages use.
 TypeExpression common_type(Random& random, bool mixed) {
   using namespace test;
   const TypeExpression leaf = named(simple_name(random));

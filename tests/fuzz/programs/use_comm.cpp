@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Questions about communicators, their names, hints, attributes and topologies.
+// Queries about communicators, their names, hints, attributes and topologies.
 #include "tests/fuzz/programs/common.h"
 #include "tests/fuzz/programs/context.hpp"
 
