@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A GPU-aware MPI out of one that is not: preloaded into the measuring program, it stages what lies in the stand-in
-   driver's device memory. Only the calls that program makes with such memory; one receive at a time. */
+/* Makes an MPI library GPU-aware: preloaded into the measuring program, it stages device memory of the stand-in driver.
+   Only the calls that this program makes with such memory, and one receive at a time. */
 #include <dlfcn.h>
 #include <mpi.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs `bestride calibrate` on this machine for a second or two at a time: the files it writes, its messages, invalid input, and resuming."""
+"""Runs `bestride calibrate` on this machine for a second or two at a time: written files, messages, invalid input, and resuming."""
 import json
 import os
 import shutil
@@ -25,7 +25,7 @@ class CalibrateTest(unittest.TestCase):
         for name, value in (("--mpiexec", MPIEXEC), ("--output", self.profile)):
             if name not in words:
                 words += (name, value)
-        # What is measured is decided here, not by a GPU this machine may have.
+        # A GPU of this machine must not change what is measured.
         return subprocess.run([COMMAND, "calibrate", *words], env={**os.environ, "BESTRIDE_GPU": "off", **environment}, text=True,
                               capture_output=True, timeout=120, check=False, stdin=subprocess.DEVNULL)
 
@@ -74,13 +74,13 @@ class CalibrateTest(unittest.TestCase):
         self.assertNotIn("collectives are left out", self.calibrate("--budget", "1", "--only", "pack").stdout)
 
     def test_collectives_between_hosts_are_measured_kept_and_gone_on_with(self):
-        # Two hosts for MPICH; what is between them is this host's memory.
+        # MPICH sees two hosts, which are connected by this host's memory.
         hosts = {"MPIR_CVAR_NUM_CLIQUES": "2"}
         report = os.path.join(self.folder, "report.json")
         first = self.calibrate("--quick", "--budget", "4", "--only", "collectives", BESTRIDE_REPORT="1", BESTRIDE_REPORT_FILE=report, **hosts)
         self.assertEqual(first.returncode, 0, first.stderr)
         with open(report, encoding="utf-8") as file:
-            self.assertIn('"hierarchical"', file.read(), "both ways are the library's")
+            self.assertIn('"hierarchical"', file.read(), "the report has no hierarchical calls")
         self.assertRegex(first.stdout, r"\nbetween hosts: latency [^\n]*\nlong messages between hosts are fastest in pieces of [^\n]*\ncollectives: measured \d+ points")
         collectives = self.read()["collectives"]
         self.assertEqual(set(collectives["link_ns"]), {"latency", "overhead", "wire_byte", "stream_byte", "copy_byte", "node_sync"})
@@ -100,14 +100,14 @@ class CalibrateTest(unittest.TestCase):
             second = self.calibrate("--quick", "--budget", "4", "--only", "collectives", **hosts)
             self.assertIn("were known", second.stdout)
             self.assertGreater(points(), before)
-        # What else is measured leaves them in the file.
+        # Other measurements keep them in the file.
         kept = self.read()["collectives"]
         self.calibrate("--budget", "1", "--only", "pack", **hosts)
         self.assertEqual(self.read()["collectives"], kept)
 
     def launcher(self, with_rails, without):
-        """A launcher whose jobs are none, so that no time decides: they say or do what is given for an exchange; one that measures links writes a state,
-        another link's with rails than without."""
+        """A launcher with simulated jobs, so that no timing matters. For an exchange it runs the given commands; for links it writes a state, with
+        another link if rails are used."""
         path = f"{self.folder}/launcher"
         with open(path, "w", encoding="utf-8") as file:
             file.write(f"""#!/bin/bash
@@ -145,14 +145,14 @@ printf '%s\\n' "config a | b | c | d$rails" "hosts different" "preload yes" "end
         self.assertEqual([" --bytes 4096" in job for job in jobs], [False, True, True, True, False, False])
         self.assertIn(" --candidates eth0,eth1 ", jobs[0])
         self.assertEqual([name for name, ns in profile["collectives"]["link_ns"].items() if ns], ["latency"])
-        # They stay while nothing is found out about them: told not to, or with nothing to try.
+        # They stay in the profile if rails are not tested: with --nics off, or without candidates.
         _, profile, jobs = self.collectives("--nics", "off")
         self.assertEqual((profile["rails"], [" exchange " in job for job in jobs]), (["eth0", "eth1"], [False, False]))
         said, profile, jobs = self.collectives(without=self.job("no-rails h0: one NIC"))
         self.assertIn("\nrails were not tried: h0: one NIC\n", said)
         self.assertEqual(profile["rails"], ["eth0", "eth1"])
         self.assertEqual([" --candidates auto " in job for job in jobs], [True, False, False])
-        # Found not to be faster on one of the nodes they go, and what was measured over them.
+        # If they are not faster on one of the nodes, they are removed together with the measurements made over them.
         said, profile, jobs = self.collectives(with_rails=self.job("exchange 0.2 0.36"), without=found)
         self.assertIn("\nrails eth0,eth1 are not used: 1.11 times as fast as the MPI library's own choice, not 1.15 times\n", said)
         self.assertNotIn("rails", profile)
@@ -170,7 +170,7 @@ printf '%s\\n' "config a | b | c | d$rails" "hosts different" "preload yes" "end
             self.assertEqual(len(jobs), 4)
 
     def test_rails_of_this_host(self):
-        # Real jobs, that find them, hand them out and get through; how fast is not looked at.
+        # Real jobs find the rails, assign them and use them. Times are not checked.
         hosts = {"MPIR_CVAR_NUM_CLIQUES": "2"}
         done = self.calibrate("--quick", "--budget", "1", "--only", "collectives", "--nics", "lo,lo", **hosts)
         self.assertRegex(done.stdout, r"\nrails lo,lo are (not used: )?\d+\.\d\d times as fast as the MPI library's own choice", done.stderr)
@@ -214,10 +214,10 @@ printf '%s\\n' "config a | b | c | d$rails" "hosts different" "preload yes" "end
         points = lambda p: sum(ns is not None for grid in p["gpu"]["grids"] + p["gpu"]["copies"] for row in grid["ns"]
                                for ns in (row if isinstance(row, list) else [row]))
         self.assertGreater(points(profile), 0)
-        # Refused but in tests.
+        # Refused except in tests.
         self.assertIn("its GPU curves are of a stand-in driver, so the built-in ones are used", self.explained())
         self.assertNotEqual(self.explained(), self.explained(BESTRIDE_TEST_STAND_IN="1"))
-        # It goes on, and what is measured without the GPU leaves it in the file.
+        # Calibration resumes, and measurements without the GPU keep the GPU's in the file.
         second = self.calibrate("--quick", "--budget", "2", "--gpu", "--only", "pack", **gpu)
         self.assertIn("were known", second.stdout)
         self.assertGreaterEqual(points(self.read()), points(profile))
@@ -235,7 +235,7 @@ printf '%s\\n' "config a | b | c | d$rails" "hosts different" "preload yes" "end
     @unittest.skipUnless(STAND_IN, "the stand-in driver is not run here")
     def test_a_gpu_aware_mpi_is_measured_with_device_memory(self):
         distances = set()
-        for _ in range(8):  # on a busy machine few samples are undisturbed; each run goes on where the last ended
+        for _ in range(8):  # on a busy machine few samples are undisturbed; each run resumes the previous one
             done = self.calibrate("--quick", "--budget", "3", "--only", "gpu", "--mpiexec", f"{MPIEXEC} -genv LD_PRELOAD {os.environ['AWARE_MPI']}",
                                   BESTRIDE_GPU="auto", BESTRIDE_CUDA_DRIVER=STAND_IN)
             self.assertEqual(done.returncode, 0, done.stderr)
@@ -264,7 +264,7 @@ printf '%s\\n' "config a | b | c | d$rails" "hosts different" "preload yes" "end
             file.write("#!/bin/sh\necho 'no hosts for you' >&2\nexit 3\n")
         os.chmod(broken, 0o755)
         self.assertIn("no hosts for you", self.refused("--mpiexec", broken, code=1))
-        # Ranks that do not see each other: what another MPI's launcher makes of them.
+        # Each rank is a separate job, as with the launcher of another MPI library.
         single = f"{self.folder}/single"
         with open(single, "w", encoding="utf-8") as file:
             file.write('#!/bin/sh\nshift 2\nexec "$@"\n')

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""As output_test.py, for device memory: the output without a GPU and with the stand-in driver."""
+"""Like output_test.py, for device memory: the output without a GPU and with the stand-in driver."""
 import json
 import os
 import re

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls five MPI functions: one that is accelerated, two that are observed, two that are not intercepted. */
+/* Calls five MPI functions: one is accelerated, two are observed, two are not intercepted. */
 #include <mpi.h>
 
 int main(int argc, char** argv) {

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the real bestride command, copied into a prefix of its own, and compares what it prints.
+"""Runs the real bestride command, copied into a separate prefix, and compares its output.
 
-The prefix is what an installation looks like: bin/bestride, lib/libbestride.so, and an empty file in place of the MPICH backend (the
+The prefix is laid out like an installation: bin/bestride, lib/libbestride.so, and an empty file in place of the MPICH backend (the
 command only checks that it exists). HOME and PATH point into the same folder, so that only the MPI library of this machine is found.
 """
 import glob
@@ -42,7 +42,7 @@ class CommandTest(unittest.TestCase):
         return path
 
     def launcher(self, name, behind=None):
-        """A program in PATH that prints what reaches it; `behind`: the name of the file its link leads to."""
+        """A program in PATH that prints its environment and arguments. `behind`: the name of the file if `name` is a link to it."""
         script = '#!/bin/sh\nfor a; do [ "$a" = --version ] && exit 0; done\nenv | grep -E "^(LD_PRELOAD|BESTRIDE_|SLURM_)" | sort\nprintf "%s\\n" "$*"\n'
         path = self.write(f"path/{behind or name}", script, 0o755)
         if behind and not os.path.lexists(f"{self.prefix}/path/{name}"):
@@ -59,7 +59,7 @@ class CommandTest(unittest.TestCase):
         return done.stdout
 
     def refused(self, *words, code=2, **environment):
-        """The one line on stderr of a command that must do nothing."""
+        """The single line on stderr of a command that must fail."""
         done = self.run_command(*words, **environment)
         self.assertEqual((done.returncode, done.stdout), (code, ""), done.stderr)
         self.assertRegex(done.stderr, r"\Abestride: [^\n]+\n\Z")
@@ -327,10 +327,10 @@ class ExplainCollective(CommandTest):
 class Doctor(CommandTest):
     def findings(self, *words, code, **environment):
         self.launcher("mpiexec", "mpiexec.hydra")
-        # What GPU this machine has is not looked at (gpu_output_test.py).
+        # The GPU of this machine is ignored (see gpu_output_test.py).
         done = self.run_command("doctor", *words, **{"BESTRIDE_GPU": "off", **environment})
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
-        self.assertEqual(done.stderr, "")  # what is wrong is said once, as a finding
+        self.assertEqual(done.stderr, "")  # a problem is reported once, as a finding
         *findings, verdict = done.stdout.splitlines()
         for line in findings:
             self.assertRegex(line, r"^(ok|note|problem) +[a-z]+ +\S")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""format_test.py CLANG_FORMAT ROOT [--fix]: fails if a C, C++ or CUDA source is not formatted as .clang-format says.
+"""format_test.py CLANG_FORMAT ROOT [--fix]: fails if a C, C++ or CUDA source is not formatted according to .clang-format.
 
 --fix formats the files instead.
 """

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Each house rule finds its violation in a small source tree made for it, and nothing in one without a violation."""
+"""Checks that each house rule finds its violation in a small source tree, and finds nothing in a tree without violations."""
 import os
 import tempfile
 import unittest

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """house_test.py ROOT: prints violations of the house rules, one line each as file:line: rule; exit code 1 if there are any.
 
-The rooms, their sub-rooms and what each may include are read from the tables in docs/architecture.md, so the page and the check
+The rooms, their sub-rooms and the allowed includes are read from the tables in docs/architecture.md, so the page and the check
 agree. All rules are fatal; none can be disabled for a line.
 """
 import os
@@ -12,7 +12,7 @@ import sys
 MOST_LINES = 600
 CODE = (".cpp", ".hpp", ".h", ".c", ".cu", ".inc", ".py", ".sh", ".F90", ".f90", ".tsv")
 TEXT = CODE + (".md", ".txt", ".cmake", ".json", ".yml", ".yaml")
-TABLES = (".tsv", ".json")  # as long as what they list
+TABLES = (".tsv", ".json")  # their length depends on their entries
 MARKER = re.compile(r"\b(" + "|".join(("TO" + "DO", "FIX" + "ME", "XX" + "X", "HA" + "CK")) + r")\b")
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"')
 NAMESPACE = re.compile(r"^namespace bestride(?:::inline (\w+))? \{")
@@ -29,7 +29,7 @@ def rooms_of(page):
         if words.startswith("all but "):
             allowed[name] = set(names) - set(re.split(r"[,\s]+", words[len("all but "):]))
         elif words == "all below":
-            allowed[name] = set(names[position + 1:]) - {"cli"}  # a command stands beside the library, not under it
+            allowed[name] = set(names[position + 1:]) - {"cli"}  # the command is not a part of the library
         else:
             allowed[name] = {word for word in re.split(r"[,\s]+", words) if word in names}
     return allowed
@@ -50,7 +50,7 @@ def sub_rooms_of(page):
 
 
 def sub_room_violation(path, target, sub_rooms):
-    """Why the file at `path` may not include `target`, or None. Files of a folder itself stand above its sub-rooms."""
+    """The reason why the file at `path` may not include `target`, or None. The files directly in a folder are above its sub-rooms."""
     for parent, rooms in sub_rooms.items():
         if not (path.startswith(parent + "/") and target.startswith(parent + "/")):
             continue
@@ -61,7 +61,7 @@ def sub_room_violation(path, target, sub_rooms):
         if source[0] not in rooms:
             return f"{parent}/{source[0]}/ is not in the tables of docs/architecture.md"
         if len(included) == 1:
-            return f"a sub-room may not include {target}, which stands above it"
+            return f"a sub-room may not include {target}, which is above it"
         is_test = path.endswith(("_test.cpp", "_main.cpp")) or os.path.basename(path).startswith(("test_", "cached_job"))
         if included[0] != source[0] and included[0] not in rooms[source[0]] and not is_test:
             return f"{parent}/{source[0]}/ may not include {parent}/{included[0]}/ (docs/architecture.md)"

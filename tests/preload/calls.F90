@@ -1,5 +1,5 @@
 ! SPDX-License-Identifier: Apache-2.0
-! Each call of counted.h once, through one of the three Fortran bindings: -DMPIF_H, -DUSE_MPI or -DUSE_MPI_F08.
+! Makes each call of counted.h once, through one of the three Fortran bindings: -DMPIF_H, -DUSE_MPI or -DUSE_MPI_F08.
 program calls
 #ifdef USE_MPI
   use mpi

@@ -32,7 +32,7 @@ int make_calls(int* argc, char*** argv) {
   REQUIRE(MPI_Isend(&matrix[0][1], 1, type, 0, 7, MPI_COMM_SELF, &requests[1]) == MPI_SUCCESS)
   REQUIRE(MPI_Waitall(2, requests, statuses) == MPI_SUCCESS)
   REQUIRE(column[0] == 1 && column[3] == 13 && statuses[0].MPI_TAG == 7)
-  /* Twelve arguments: six of them on the stack. */
+  /* Twelve arguments, of which six are on the stack. */
   REQUIRE(MPI_Sendrecv(column, 4, MPI_INT, 0, 9, back, 4, MPI_INT, 0, 9, MPI_COMM_SELF, &status) == MPI_SUCCESS)
   REQUIRE(back[0] == 1 && back[3] == 13 && status.MPI_TAG == 9)
   REQUIRE(MPI_Type_free(&type) == MPI_SUCCESS)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tests the generator: the stubs of every architecture assemble (if an assembler for it is found) and define what the table says; an
-invalid table is rejected with its line number."""
+"""Tests the generator: the stubs of every architecture assemble (if there is an assembler for it) and define the functions of the
+table; an invalid table is rejected with the line number."""
 import os
 import re
 import shutil
@@ -32,10 +32,10 @@ def check_object(path, wanted):
     text = subprocess.run(["readelf", "-s", "-W", path], check=True, stdout=subprocess.PIPE, text=True).stdout
     defined = {m[1]: int(m[0], 0) for m in re.findall(r"^ *\d+: [0-9a-f]+ +(\w+) FUNC +GLOBAL DEFAULT +\d+ (\w+)$", text, re.M)}
     slots = re.search(r" (\w+) \w+ +GLOBAL HIDDEN +\d+ bestride_slots$", text, re.M)
-    wrong = [f"{path}: {name} is not a function of it" for name in wanted if name not in defined]
+    wrong = [f"{path}: does not define the function {name}" for name in wanted if name not in defined]
     wrong += [f"{path}: {name} has {size} bytes, more than one jump" for name, size in defined.items() if size > 20]
     if not slots or int(slots[1], 0) != 8 * len(wanted):
-        wrong.append(f"{path}: there is not one slot a symbol")
+        wrong.append(f"{path}: the number of slots is not the number of symbols")
     return wrong
 
 
@@ -49,7 +49,7 @@ def check_machine(machine, folder):
         file.write(text)
     command = assembler(machine, source, output)
     if not command:
-        print(f"{machine}: no assembler; its text alone was checked")
+        print(f"{machine}: no assembler; only the text was checked")
         return wrong
     ran = subprocess.run(command, stderr=subprocess.PIPE, text=True)
     if ran.returncode:

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares what an object exports, leaves undefined and needs with short lists.
+"""Compares the exported symbols, undefined symbols and needed libraries of an object with short lists.
 
-  check_symbols.py preload LIBRARY FUNCTIONS_TSV   libbestride.so: exactly the table, its twins and its own two symbols
-  check_symbols.py backend LIBRARY                 a backend: one symbol, no undefined MPI symbol
+  check_symbols.py preload LIBRARY FUNCTIONS_TSV   libbestride.so exports exactly the table, its PMPI_ twins and two other symbols
+  check_symbols.py backend LIBRARY                 a backend exports one symbol and has no undefined MPI symbol
 """
 import os
 import re
@@ -13,7 +13,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "interpose", "preload"))
 import generate
 
-# libdl and libpthread: empty or absent where glibc is 2.34 or newer.
+# libdl and libpthread are empty or absent with glibc 2.34 or newer.
 PRELOAD_NEEDS = r"libc\.so\.6|libdl\.so\.2|ld-linux.*"
 BACKEND_NEEDS = PRELOAD_NEEDS + r"|libm\.so\.6|libpthread\.so\.0|librt\.so\.1"
 PRELOAD_UNDEFINED = set("""
@@ -21,7 +21,7 @@ PRELOAD_UNDEFINED = set("""
     __snprintf_chk __vsnprintf_chk __strcpy_chk
     access clock_gettime mprotect pthread_setcancelstate sysconf dl_iterate_phdr dladdr dladdr1 dlclose dlerror dlinfo dlopen dlsym getenv memcpy snprintf strchr strcmp strcpy
     strlen strncmp strrchr syscall vsnprintf write""".split())
-# A backend is C++: its runtime is inside it. What may not be left to the process is MPI, CUDA and the C++ library.
+# A backend contains its C++ runtime. It may not have undefined symbols of MPI, CUDA or the C++ library.
 BACKEND_UNDEFINED_NEVER = r"P?MPIX?_|mpi_|ompi_|MPIR_|cu[A-Z]|cuda|_ZNSt|_ZNKSt|_ZSt|__cxa_throw|__gxx_personality"
 
 

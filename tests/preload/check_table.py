@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the table of functions: the counts of MPI-5.0, and every function that an installed MPI library declares and exports.
+"""Checks the table of functions against the counts of MPI-5.0 and against every function that an installed MPI library declares or exports.
 
   check_table.py FUNCTIONS_TSV counts
   check_table.py FUNCTIONS_TSV header DIRECTORY...     every function declared in the directories' mpi*.h
@@ -15,9 +15,9 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "interpose", "preload"))
 import generate
 
-# Not in the table, so that a call goes to the MPI library without passing us. Reasons:
+# Functions that are not in the table, so that calls go directly to the MPI library. Reasons:
 REMOVED = """MPI_Address MPI_Errhandler_create MPI_Errhandler_get MPI_Errhandler_set MPI_Type_extent MPI_Type_hindexed
-    MPI_Type_hvector MPI_Type_lb MPI_Type_struct MPI_Type_ub"""  # removed from MPI in 3.0: no buffer passes through any of them
+    MPI_Type_hvector MPI_Type_lb MPI_Type_struct MPI_Type_ub"""  # removed from MPI in 3.0; they have no buffer
 CONVERSION = r"MPI_[A-Z][a-z]+_(c2f|f2c|c2f08|f082c|f082f|f2f08)"  # of handles and statuses between C and one Fortran compiler
 NO_FUNCTION = r"P?MPI_(T_)?[A-Z][A-Z0-9_]*"  # constants and callbacks: written in capitals
 
@@ -29,7 +29,7 @@ def counts(functions):
     facts = {
         "functions": (len(functions), 664),
         "symbols that carry a buffer and a datatype": (len(carrying), 256),
-        "procedures that do": (len(procedures), 129),
+        "procedures that carry a buffer and a datatype": (len(procedures), 129),
         "large-count twins among them": (sum(1 for f in carrying if f.name.endswith("_c")), 127),
         "accelerated": (by_handling["accelerate"], 112),
         "completing": (by_handling["complete"], 18),
@@ -72,7 +72,7 @@ def covered(functions, names):
         if plain not in REMOVED.split() and not re.fullmatch(CONVERSION, plain) and not re.fullmatch(NO_FUNCTION, name):
             wrong.append(f"neither in the table nor an exception: {name}")
     if len(names) < 500:
-        wrong.append(f"only {len(names)} names were found: the check is not looking where it should")
+        wrong.append(f"only {len(names)} names were found: the check reads the wrong files")
     return wrong
 
 

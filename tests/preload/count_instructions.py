@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Counts with callgrind how many instructions a resolved stub adds to a call that is not intercepted. The count does not depend on the
-load of the machine. Start-up and the first call cancel in the difference of two runs.
+load of the machine. Start-up and the first call cancel out in the difference of two runs.
 
   count_instructions.py LIBBESTRIDE LIMIT -- program spin        (the number of calls is appended)
 """
@@ -32,8 +32,8 @@ def per_call(command, preload):
 
 def main(library, limit, dashes, *command):
     without, with_ = per_call(command, ""), per_call(command, library)
-    print(f"{without:.3f} instructions a call without the preload, {with_:.3f} with it: {with_ - without:.3f} more, limit {limit}")
-    # Less than one more would mean that the calls did not go through the stub.
+    print(f"{without:.3f} instructions per call without the preload library, {with_:.3f} with it: {with_ - without:.3f} more, limit {limit}")
+    # With fewer than one more, the calls did not go through the stub.
     return 0 if 1 <= round(with_ - without, 2) <= float(limit) else 1
 
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The calls that the programs of this folder make, each exactly once unless they say otherwise. The counting backend
- * and the preloaded tool expand the list to their entries; what they print at exit is compared by the tests. */
+/* The calls that the programs of this folder make, each exactly once unless noted otherwise. The counting backend and
+ * the preloaded tool expand the list to their entries. The tests check the counts that they print at exit. */
 #include <mpi.h>
 
 #define COUNTED_CALLS                                                                                                  \

@@ -7,9 +7,9 @@
 #include "counted.h"
 #include "interpose/preload/services.h"
 
-/* Both names lead here: MPICH's mpi_f08 layer calls PMPI_X for what carries no buffer, Open MPI's Fortran layers for
- * everything. What is called from inside a call (a tool behind us that goes on to PMPI_X) is the same call, not another
- * one. */
+/* Both names are intercepted: MPICH's mpi_f08 layer calls PMPI_X for functions without a buffer, Open MPI's Fortran
+ * layers for all functions. A nested call (a tool that is preloaded after this library calls PMPI_X) is not counted
+ * again. */
 static __thread int depth;
 
 #define COUNTED(name, parameters, arguments)                                \
@@ -39,8 +39,8 @@ __attribute__((destructor)) static void report(void) {
   COUNTED_CALLS
 #undef COUNTED
   strcat(line, "\n");
-  /* At once, so that the lines of two ranks do not mix: stdout may be unbuffered, and puts() then writes the newline by
-   * itself. */
+  /* A single write, so that the lines of two ranks do not mix: if stdout is unbuffered, puts() writes the newline
+   * separately. */
   if (write(1, line, strlen(line)) < 0) _exit(3);
 }
 
@@ -56,7 +56,7 @@ static const struct bestride_backend back = {BESTRIDE_SERVICES_VERSION, "mpich",
 
 __attribute__((visibility("default"))) const struct bestride_backend* bestride_backend_open(
     const struct bestride_preload_services* preload) {
-  /* What the preload library promises: the library's own symbol and the next one, for names of both kinds. */
+  /* The services of the preload library: the MPI library's symbol and the next one, for both kinds of names. */
   if (preload->version != BESTRIDE_SERVICES_VERSION || !preload->library_symbol("PMPI_Send") ||
       !preload->next_symbol("MPI_Send") || preload->library_symbol("MPI_No_such_function") ||
       !strstr(preload->preload_path, "/libbestride.so"))

@@ -29,7 +29,7 @@ __attribute__((destructor)) static void report(void) {
   COUNTED_CALLS
 #undef COUNTED
   strcat(line, "\n");
-  /* At once, so that the lines of two ranks do not mix: stdout may be unbuffered, and puts() then writes the newline by
-   * itself. */
+  /* A single write, so that the lines of two ranks do not mix: if stdout is unbuffered, puts() writes the newline
+   * separately. */
   if (write(1, line, strlen(line)) < 0) _exit(3);
 }

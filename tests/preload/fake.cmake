@@ -1,4 +1,4 @@
-# The stubs, the resolver and the interception against a fake MPI library: every ABI, without any MPI installed.
+# Stubs, resolver and interception with a fake MPI library: every ABI, without an installed MPI library.
 function(_fake_mpi target folder soname definition)
   add_library(${target} SHARED fake_mpi.c)
   target_compile_definitions(${target} PRIVATE ${definition})
@@ -18,7 +18,7 @@ _fake_mpi(preload_fake_foreign fake libmpi.so FAKE_FOREIGN)
 add_executable(preload_plugin_host plugin_host.c)
 target_link_libraries(preload_plugin_host PRIVATE ${CMAKE_DL_LIBS})
 
-# _stub_backend(<folder> <abi> [definition]...): a folder's back for that ABI.
+# _stub_backend(<folder> <abi> [definition]...): a backend for that ABI in a folder.
 function(_stub_backend folder abi)
   _module(preload_stub_${folder}_${abi} ${folder} libbestride-${abi} stub_backend.c)
   target_compile_definitions(preload_stub_${folder}_${abi} PRIVATE BACKEND_ABI="${abi}" ${ARGN})
@@ -36,13 +36,13 @@ endforeach()
 _preload_copy(stub_missing)
 
 
-# Arguments and results in every register and on the stack, through the lazy thunk, the slot, and nothing at all.
+# Arguments and results in every register and on the stack, through the lazy thunk, through the slot, and without the preload library.
 _expect(arguments_without_preload -- $<TARGET_FILE:preload_fake_mpich_program> arguments)
 _expect(arguments --env LD_PRELOAD=${_build}/stub/libbestride.so -- $<TARGET_FILE:preload_fake_mpich_program> arguments)
 _expect(arguments_disabled --env LD_PRELOAD=${_build}/stub/libbestride.so --env BESTRIDE_DISABLE=on
   -- $<TARGET_FILE:preload_fake_mpich_program> arguments)
 
-# The ABI decides which backend is opened; MPI_X and PMPI_X are both intercepted where the backend asks for it.
+# The ABI determines the backend. MPI_X and PMPI_X are both intercepted if the backend requests it.
 set(_library_lacks_it --match "^MPI_Type_free is left alone$")
 set(_intercepted --match "^first call: MPI_Type_commit 77$" --match "^first call: PMPI_Type_commit 78$")
 foreach(pair mpich/mpich openmpi/openmpi abi/mpi_abi vendor/mpich)
@@ -55,7 +55,7 @@ foreach(pair mpich/mpich openmpi/openmpi abi/mpi_abi vendor/mpich)
 endforeach()
 set(_passed --match "^first call: MPI_Type_commit 1$" --match "^first call: PMPI_Type_commit 1$"
   --match "^MPI_Type_commit is in libmpi.so" --lines)
-# A plugin brings the library with RTLD_LOCAL, where RTLD_NEXT finds nothing; under a name we know, and under one we don't.
+# A plugin loads the MPI library with RTLD_LOCAL, so RTLD_NEXT does not find it. The name of the library is known or unknown.
 foreach(library mpich vendor)
   _module(preload_fake_plugin_${library} fake fake_plugin_${library} fake_program.c)
   target_link_libraries(preload_fake_plugin_${library} PRIVATE preload_fake_${library})
@@ -80,7 +80,7 @@ endforeach()
 _expect(backend_missing --env LD_PRELOAD=${_build}/stub_missing/libbestride.so ${_passed} 1
   --match "^bestride: the mpich backend can't be opened .*libbestride-mpich.so: .*: nothing is accelerated.*install"
   -- $<TARGET_FILE:preload_fake_mpich_program> intercepted)
-# Messages about the job are written by rank 0 only; with BESTRIDE_LOG=info by all ranks.
+# Only rank 0 writes messages about the job; with BESTRIDE_LOG=info all ranks do.
 foreach(variable PMI_RANK PMIX_RANK SLURM_PROCID)
   foreach(rank 0 1)
     math(EXPR lines "1 - ${rank}")
@@ -116,7 +116,7 @@ endforeach()
 _expect(disabled_0 --env LD_PRELOAD=${_build}/stub/libbestride.so --env BESTRIDE_DISABLE=0 ${_intercepted}
   -- $<TARGET_FILE:preload_fake_mpich_program> intercepted)
 
-# Preloaded twice, from two installations: the first copy alone intercepts.
+# Preloaded twice, from two installations: only the first copy intercepts.
 _expect(two_copies --env "LD_PRELOAD=${_build}/stub/libbestride.so ${_build}/stub_sleeps/libbestride.so" ${_intercepted}
   -- $<TARGET_FILE:preload_fake_mpich_program> intercepted)
 _expect(first_call_by_many_threads --env LD_PRELOAD=${_build}/stub_sleeps/libbestride.so

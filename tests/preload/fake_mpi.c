@@ -40,7 +40,8 @@ int PMPI_Pcontrol(const int level, ...) {
   return level == 3 && first == 1.25 && second == 2.25 && third == 1L << 40 && fourth == -3.25;
 }
 
-/* A wrong count would go unnoticed in C: the registers that va_start does not save may lie on the stack by chance. */
+/* In assembly, because C would not detect a wrong count: the registers that va_start does not save may be on the stack
+ * by chance. */
 #ifdef __x86_64__
 __asm__(
     ".globl PMPI_T_event_copy, MPI_T_event_copy\n"
@@ -69,7 +70,7 @@ int PMPI_Comm_size(int comm) { return comm; }
 TWIN(int, MPI_Comm_rank, (int comm))
 int PMPI_Comm_rank(int comm) { return MPI_Comm_size(comm); }
 
-/* What tells the ABIs apart. */
+/* Symbols that distinguish the ABIs. */
 #if defined(FAKE_MPICH)
 EXPORT int MPIR_Dup_fn(void);
 int MPIR_Dup_fn(void) { return 0; }

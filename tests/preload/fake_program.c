@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fake_program MODE [REPEATS]: linked with the fake MPI library as an application is with a real one. Prints its
+/* fake_program MODE [REPEATS]: linked with the fake MPI library like an application with a real one. Prints its
  * results, which expect.py compares. */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -30,7 +30,7 @@ static int arguments(void) {
   return 0;
 }
 
-/* Which backend is open. */
+/* Prints which backend is open. */
 static int intercepted(void) {
   int (*profiling_commit)(void*) = (int (*)(void*))dlsym(RTLD_DEFAULT, "PMPI_Type_commit");
   void* (*slot_target)(const char*) = (void* (*)(const char*))dlsym(RTLD_DEFAULT, "bestride_slot_target");
@@ -52,7 +52,7 @@ static int wrong;
 static void* first_calls(void* number) {
   int type = 0;
   pthread_barrier_wait(&start);
-  /* Half of them come to the intercepted function by way of another first call. */
+  /* Half of the threads make another first call before the intercepted function. */
   if ((long)number % 2) arguments();
   if (MPI_Type_commit(&type) != 77) __atomic_fetch_add(&wrong, 1, __ATOMIC_RELAXED);
   return NULL;
@@ -72,8 +72,8 @@ static int many_threads(void) {
   return 0;
 }
 
-/* While the backend watches it is told of every call it has not intercepted, under both names, but not of local ones;
- * the arguments and the result stay what they were. */
+/* The number of pre-call hooks. While the backend watches, every call that it does not intercept calls the hook, under
+ * both names, except local ones. Arguments and results do not change. */
 static const int* told_count(void) {
   void* (*slot_target)(const char*) = (void* (*)(const char*))dlsym(RTLD_DEFAULT, "bestride_slot_target");
   Dl_info info;
@@ -85,7 +85,7 @@ static int watched(void) {
   int (*profiling_init)(int*, char***) = (int (*)(int*, char***))dlsym(RTLD_DEFAULT, "PMPI_Init");
   void* (*slot_target)(const char*) = (void* (*)(const char*))dlsym(RTLD_DEFAULT, "bestride_slot_target");
   int type = 0;
-  if (arguments() != 0) return 1; /* resolved before anybody watches */
+  if (arguments() != 0) return 1; /* resolved before the backend watches */
   void* const before = slot_target("MPI_Sendrecv");
   const int* told = told_count();
   REQUIRE(before && told && *told == 0)
@@ -96,7 +96,7 @@ static int watched(void) {
     REQUIRE(MPI_T_event_read(1, .5, 2, 1.5, 3, 2.5, 4, 3.5, 5, 4.5, 6, 5.5, 6.5, 7.5, 7, 8, 8.5, 9.5))
     REQUIRE(MPI_Aint_add(1, 2) == 3 && MPI_Wtime() == 12.25 && *told == call)
   }
-  /* Resolved only now. */
+  /* This function is resolved only now. */
   REQUIRE(profiling_init && profiling_init(NULL, NULL) == 0 && *told == 4)
   REQUIRE(profiling_init(NULL, NULL) == 0 && *told == 5)
   REQUIRE(MPI_Type_commit(&type) == 77 && *told == 5)
@@ -116,7 +116,7 @@ static void* call_or_watch(void* number) {
   return NULL;
 }
 
-/* First calls race with the watcher's coming: afterwards none of them has escaped it. */
+/* First calls race with the start of watching. Afterwards all calls must be watched. */
 static int watched_by_many_threads(void) {
   pthread_t thread[threads];
   int (*init)(int*, char***) = (int (*)(int*, char***))dlsym(RTLD_DEFAULT, "MPI_Init");
@@ -132,11 +132,11 @@ static int watched_by_many_threads(void) {
   return 0;
 }
 
-/* A preload by a relative path must find its backend after this. */
+/* A library that is preloaded by a relative path must find its backend after chdir. */
 static int elsewhere(void) { return chdir("/") == 0 ? intercepted() : 1; }
 
-/* MPI functions that the library lacks, defined by the preload alone. dlsym() does not find them. Weak references are
- * bound before that can be seen to: an error to the caller, a line to the person. */
+/* MPI functions that the MPI library lacks and only the preload library defines. dlsym() does not find them. Weak
+ * references are bound before the preload library can hide them, so a call returns an error and prints a message. */
 __attribute__((weak)) int MPI_Comm_spawn(void);
 __attribute__((weak)) int MPI_Win_wait(void);
 static int missing(void) {
@@ -166,5 +166,5 @@ int main(int argc, char** argv) {
   return 2;
 }
 
-/* The same as a plugin, for a host that has opened it: plugin_host PLUGIN MODE. */
+/* The entry if this program is built as a plugin: plugin_host PLUGIN MODE. */
 __attribute__((visibility("default"))) int make_calls(int* argc, char*** argv) { return main(*argc - 1, *argv + 1); }

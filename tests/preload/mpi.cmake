@@ -1,4 +1,4 @@
-# Real MPI programs, with a backend that counts.
+# Real MPI programs, with a counting backend.
 if(NOT "mpich" IN_LIST BESTRIDE_ABIS)
   return()
 endif()
@@ -33,11 +33,11 @@ set(_counting ${_build}/counting/libbestride.so)
 set(_tool ${_build}/counting/counting_tool.so)
 set(_tool_pmpi ${_build}/counting/counting_pmpi_tool.so)
 set(_each_once "MPI_Type_commit 1 MPI_Pack 1 MPI_Isend 1 MPI_Irecv 1 MPI_Waitall 1 MPI_Sendrecv 1 MPI_Type_free 1 MPI_Finalize 1$")
-# MPICH's mpi_f08 layer calls PMPI_X for what carries no buffer: a tool that defines MPI_X alone sees the others only.
+# MPICH's mpi_f08 layer calls PMPI_X for functions without a buffer, so a tool that defines only MPI_X does not see them.
 set(_tool_once ${_each_once})
 set(_tool_once_use_mpi_f08 "MPI_Type_commit [01] MPI_Pack 1 MPI_Isend 1 MPI_Irecv 1 MPI_Waitall [01] MPI_Sendrecv 1 ")
 
-# Each call is seen exactly once, in every language, and beside another tool.
+# Each call is counted exactly once, in every language, and together with another tool.
 function(_each_call_once name)
   _expect(${name} --env LD_PRELOAD=${_counting} --match "^counted: ${_each_once}" -- ${ARGN})
   _expect(${name}_bind_now --env LD_BIND_NOW=1 --env LD_PRELOAD=${_counting} --match "^counted: ${_each_once}" -- ${ARGN})
@@ -82,7 +82,7 @@ endif()
 _expect(first_calls_by_many_threads_mpich --env LD_PRELOAD=${_counting} --match "MPI_Sendrecv 400 MPI_Type_free 0"
   -- $<TARGET_FILE:preload_threads>)
 
-# Off means off; and the backend intercepts what the table says, no more and no less.
+# BESTRIDE_DISABLE intercepts nothing; otherwise the backend intercepts exactly the functions that the table lists for it.
 _preload_test(disabled_addresses ${_python} ${_here}/check_slots.py disabled ${_table}
   -- ${CMAKE_COMMAND} -E env BESTRIDE_DISABLE=1 LD_PRELOAD=${_counting} $<TARGET_FILE:preload_slots_report> ${_table})
 if(TARGET bestride-mpich AND NOT BESTRIDE_SANITIZE)
@@ -94,7 +94,7 @@ if(TARGET bestride-mpich AND NOT BESTRIDE_SANITIZE)
     $<TARGET_FILE:preload_slots_report> ${_table})
 endif()
 
-# Tasks of srun that do not find each other: the first of them says so, once.
+# Tasks of srun that are separate MPI jobs: the first task prints a message, once.
 set(_lone_task --env LD_PRELOAD=$<TARGET_FILE:bestride> --env SLURM_NTASKS=4)
 _expect(slurm_lone_task ${_lone_task} --env SLURM_STEP_ID=0 --env SLURM_PROCID=0 --lines 1
   --match "^bestride: srun started 4 tasks, but this task's MPI_COMM_WORLD has one rank.*srun --mpi=pmi2" -- $<TARGET_FILE:preload_calls>)
@@ -102,7 +102,7 @@ _expect(slurm_lone_task_1 ${_lone_task} --env SLURM_STEP_ID=0 --env SLURM_PROCID
 _expect(slurm_batch_script ${_lone_task} --env SLURM_PROCID=0 -- $<TARGET_FILE:preload_calls>)
 _expect(slurm_one_task --env LD_PRELOAD=$<TARGET_FILE:bestride> --env SLURM_NTASKS=1 --env SLURM_STEP_ID=0 --env SLURM_PROCID=0
   -- $<TARGET_FILE:preload_calls>)
-# A bad value is said by rank 0.
+# Rank 0 reports an invalid value.
 foreach(rank 0 1)
   math(EXPR _lines "1 - ${rank}")
   _expect(bad_value_${rank} --env LD_PRELOAD=$<TARGET_FILE:bestride> --env BESTRIDE_POOL_LIMIT=plenty --env SLURM_PROCID=${rank} --lines ${_lines}

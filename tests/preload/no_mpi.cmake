@@ -1,4 +1,4 @@
-# Processes that are no MPI programs. LD_BIND_NOW=1 resolves every symbol at start.
+# Processes without MPI. LD_BIND_NOW=1 resolves every symbol at start.
 set(_preload --env LD_PRELOAD=$<TARGET_FILE:bestride>)
 _expect(bind_now ${_preload} --env LD_BIND_NOW=1 -- /bin/true)
 _expect(shell ${_preload} --env LD_BIND_NOW=1 --match "^3$" -- sh -c "echo one two three | wc -w")

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program that is not linked with MPI, as Python: it opens the plugin named by its argument with RTLD_LOCAL and
+/* A program that is not linked with MPI, like Python: it opens the plugin that its argument names with RTLD_LOCAL and
  * calls it. */
 #include <dlfcn.h>
 #include <stdio.h>

@@ -18,7 +18,7 @@ static void report(const char* name) {
   if (target) {
     object = target == dlsym(library, name) ? "same" : dladdr(target, &info) ? strrchr(info.dli_fname, '/') + 1 : "?";
   }
-  /* "lacks": the MPI library has no such function, so nothing can intercept it. */
+  /* "lacks": the MPI library does not have the function, so it cannot be intercepted. */
   printf("slot %s %s\n", name, target || dlsym(library, name) ? object : "lacks");
 }
 
@@ -27,7 +27,7 @@ int main(int argc, char** argv) {
   slot_target = (void* (*)(const char*))dlsym(RTLD_DEFAULT, "bestride_slot_target");
   FILE* table = fopen(argv[1], "r");
   if (!slot_target || !table || make_calls(&argc, &argv) != 0) return 2;
-  /* No backend has a use for MPI_Wtick: its slot leads to the MPI library. */
+  /* No backend intercepts MPI_Wtick, so its slot leads to the MPI library. */
   Dl_info info;
   if (!dladdr(slot_target("MPI_Wtick"), &info) || !(library = dlopen(info.dli_fname, RTLD_NOLOAD | RTLD_LAZY)))
     return 3;

@@ -18,7 +18,7 @@ static int (*next_commit)(void*);
 static int (*next_profiling_commit)(void*);
 
 #ifdef BACKEND_WATCHES
-/* From the first MPI_Type_commit on. What it does must not reach the arguments of the call it is told of. */
+/* Watches from the first MPI_Type_commit on. The hook must not change the arguments of the call that it precedes. */
 static const struct bestride_preload_services* services;
 EXPORT int stub_back_told = 0;
 static double sum;
@@ -29,7 +29,7 @@ static void told(void) {
 }
 static int commit(void* type) {
   services->watch(told);
-  services->watch(NULL); /* only the first counts */
+  services->watch(NULL); /* only the first call of watch() has an effect */
   return next_commit(type) == 1 ? 77 : -1;
 }
 #else
@@ -37,8 +37,8 @@ static int commit(void* type) { return next_commit && next_commit(type) == 1 ? 7
 #endif
 static int profiling_commit(void* type) { return next_profiling_commit && next_profiling_commit(type) == 1 ? 78 : -1; }
 
-/* The fake library has no MPI_Type_free: that interception must leave its slot alone. It has an MPI_Nothing,
- * but no slot has. */
+/* The fake library has no MPI_Type_free, so that interception must not change its slot. It has an MPI_Nothing, which
+ * has no slot. */
 static void* next_free;
 static void* next_nothing;
 static const struct bestride_interception interceptions[] = {
@@ -74,8 +74,8 @@ EXPORT const struct bestride_backend* bestride_backend_open(const struct bestrid
   return NULL;
 #endif
 #ifdef BACKEND_CALLS_MPI
-  /* None of these may wait for the opening they are part of. Through our own stubs, and through a library function that
-   * calls another one by its global name. */
+  /* These calls are made while the backend is opened and must not wait for that: through the stubs, and through a
+   * library function that calls another one by its global name. */
   struct timespec before, after;
   clock_gettime(CLOCK_MONOTONIC, &before);
   int (*rank)(int) = (int (*)(int))preload->library_symbol("PMPI_Comm_rank");

@@ -1,4 +1,4 @@
-# What is in the objects and in the table; nothing runs.
+# The contents of the objects and of the table. Nothing is executed.
 _preload_test(symbols ${_python} ${_here}/check_symbols.py preload $<TARGET_FILE:bestride> ${_table})
 foreach(abi mpich openmpi mpi_abi)
   if(TARGET bestride-${abi} AND NOT BESTRIDE_SANITIZE)
@@ -11,7 +11,7 @@ foreach(name mpi_abi mpich)
   endif()
 endforeach()
 if(TARGET backend_compiles_openmpi)
-  # Its handles are addresses of the library's objects; no function of it may be left undefined.
+  # Undefined objects are allowed, because Open MPI's handles are their addresses. Undefined functions are not.
   _preload_test(symbols_backend_compiles_openmpi sh -c "! nm -D --undefined-only $<TARGET_FILE:backend_compiles_openmpi> | grep -E ' (P?MPI_|_ZN)'")
 endif()
 _preload_test(table_counts ${_python} ${_here}/check_table.py ${_table} counts)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decides whether a run with the preload library could be one without it.
+"""Decides whether a run with the preload library could be a run without it.
 
-A run without the library is repeated only if something differs. Whatever all runs without the library have in common must be the same;
-lines that vary among them may vary. A line is identified by its text without the numbers.
+A run without the library is repeated only if something differs. Output that is common to all runs without the library must be the same;
+lines that vary between them may vary. A line is identified by its text without the numbers.
 """
 import collections
 import re
@@ -15,8 +15,8 @@ def shape(line):
 
 
 def differences(bare, other):
-    """Lines that say what no bare run accounts for; none: the same."""
-    if all(run.status not in (0, "hang") for run in bare):  # which rank's end is reported first, and what others write before, is chance
+    """Descriptions of the differences from all bare runs; empty if there are none."""
+    if all(run.status not in (0, "hang") for run in bare):  # which rank fails first, and the output of the others, is random
         return [] if other.status not in (0, "hang") else [f"exit status {other.status}, bare {bare[0].status}"]
     found = []
     if other.status not in {run.status for run in bare}:

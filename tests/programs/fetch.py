@@ -16,7 +16,7 @@ OTHER_MPI = re.compile(r"^Inst \S*(openmpi|mpi-default)", re.M)
 
 
 class Missing(Exception):
-    """A suite can't be had here; the text says why."""
+    """A suite is not available here; the text is the reason."""
 
 
 class Place:
@@ -62,7 +62,7 @@ class Place:
         self.run([*words, *absent], DEBIAN_FRONTEND="noninteractive")
 
     def unpack(self, *packages):
-        """Into root/, without running anything of them. Their programs need library_path()."""
+        """Unpacks packages into root/ without running their scripts. Their programs need library_path()."""
         downloads = f"{self.folder}/packages"
         os.makedirs(downloads, exist_ok=True)
         for name in packages:
@@ -74,7 +74,7 @@ class Place:
         return os.pathsep.join(sorted(glob.glob(f"{self.root}/usr/lib/*-linux-gnu*")))
 
     def source(self, package):
-        """The upstream source of a package, unpacked; the system's own list of sources is left as it is."""
+        """The unpacked upstream source of a package. Does not change the system's list of sources."""
         target = f"{self.folder}/source/{package}"
         if os.path.isdir(target):
             return target
@@ -98,7 +98,7 @@ class Place:
         return target
 
     def python(self, *packages):
-        """The virtual environment's interpreter, with these packages built for the MPI library that is installed."""
+        """The interpreter of the virtual environment, with these packages built for the installed MPI library."""
         python = f"{self.folder}/venv/bin/python"
         if not os.path.exists(python):
             self.run([sys.executable, "-m", "venv", f"{self.folder}/venv"])
@@ -123,7 +123,7 @@ class Place:
 
 
 def extract(archive, target):
-    """Without the archive's own top folder."""
+    """Unpacks an archive without its top folder."""
     passing = f"{target}.part"
     shutil.rmtree(passing, ignore_errors=True)
     with tarfile.open(archive) as file:

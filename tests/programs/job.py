@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One MPI job: starts it in a folder of its own, waits, ends it at its time limit, and collects the files it wrote.
+"""Runs one MPI job in a separate folder, ends it at its time limit, and collects the files that it wrote.
 
-Every rank's stdout and stderr go to files of their own, so the order of ranks in a terminal makes no difference between two runs.
-Every process of a job carries a variable with a unique value; processes that outlive the job are found by it in /proc and ended by pid.
+Every rank's stdout and stderr go to separate files, so that the order of ranks does not matter. Every process of a job has a variable with
+a unique value, by which processes that outlive the job are found in /proc and ended by pid.
 """
 import dataclasses
 import fnmatch
@@ -15,7 +15,7 @@ import signal
 import subprocess
 import time
 
-TAG = "PROGRAMS_JOB"  # no BESTRIDE_ name: the library answers unknown ones with a message
+TAG = "PROGRAMS_JOB"  # not a BESTRIDE_ name, because the library reports unknown ones
 numbers = itertools.count(1)
 BLANKS = re.compile(r"  +")
 ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
@@ -24,7 +24,7 @@ ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
 @dataclasses.dataclass(frozen=True)
 class Case:
     """One command of a suite. `inputs`: files or folders that are linked into the working folder, or (name, text) pairs. `compare`:
-    "output" compares exit status, output and `produced` files; "status" leaves out the output; "counts" compares what `count` matches in it."""
+    "output" compares exit status, output and `produced` files; "status" ignores the output; "counts" compares the matches of `count` in it."""
     name: str
     ranks: int
     command: tuple
@@ -40,7 +40,7 @@ class Case:
 @dataclasses.dataclass(frozen=True)
 class Outcome:
     status: object  # the exit status, or "hang"
-    output: tuple  # masked lines, each with the rank's file before it
+    output: tuple  # masked lines, each after the name of the rank's file
     files: tuple  # (name, digest)
     folder: str
     seconds: float
@@ -67,7 +67,7 @@ def send(pid, number, group=False):
 
 
 def stacks(tag, path):
-    """What each process of a job is doing, if gdb is there."""
+    """Writes the stacks of all processes of a job, if gdb is installed."""
     if not shutil.which("gdb"):
         return
     with open(path, "w", encoding="utf-8") as file:
@@ -81,7 +81,7 @@ def stacks(tag, path):
 
 
 def end(started, tag):
-    """Ends the process group and whatever of the job left it."""
+    """Ends the process group, and processes of the job that left it."""
     send(started.pid, signal.SIGTERM, group=True)
     try:
         started.wait(5)
@@ -107,7 +107,7 @@ def prepare(case, folder):
 
 
 def launch(case, environment, folder, scale=1.0):
-    """Runs the case with these variables (those with no value are removed) and says what came of it."""
+    """Runs the case with these environment variables and returns the outcome."""
     work = prepare(case, folder)
     tag = f"{TAG}={os.getpid()}.{next(numbers)}"
     everything = dict(os.environ)
@@ -138,7 +138,7 @@ def launch(case, environment, folder, scale=1.0):
 
 
 def read_output(case, folder):
-    """Lines, masked: addresses, the working folder, process ids of messages, and what the suite says is a timing."""
+    """The output lines. Addresses, the working folder, process ids, and the suite's timings are masked."""
     for name in sorted(os.listdir(folder)):
         if not name.endswith((".out", ".err")):
             continue

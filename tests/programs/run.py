@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs other people's MPI programs without and with the preload and compares what they do.
+"""Runs MPI programs of other projects without and with the preload library and compares the results.
 
     tests/programs/run.py --lib build/release/lib [--suites mpich,hdf5] [--modes default,two-node] [--only REGEX] [--jobs 2]
 
-A case runs once without the library, then once in every mode. If something differs, it runs twice more without the library, to find what
-varies by itself, and twice more in that mode; a difference counts if two of three runs have it. The exit status is 1 if there is one.
+A case runs once without the library, then once in every mode. If something differs, it runs twice more without the library, to find output
+that varies anyway, and twice more in that mode; a difference counts if two of three runs have it. The exit status is 1 if there is one.
 """
 import argparse
 import collections
@@ -60,7 +60,7 @@ class Runner:
         return job.launch(case, environment(mode, case, self.library, self.folder), folder, self.options.scale)
 
     def case(self, suite, case):
-        """Mode -> lines that say what differs."""
+        """Mode -> descriptions of the differences."""
         bare = [self.once(suite, case, "bare", 1)]
         results = {"bare": bare[0].status, "seconds": bare[0].seconds}
         if bare[0].status == "hang":
@@ -75,7 +75,7 @@ class Runner:
                     if len(bare) == REPEATS:
                         found = compare.differences(bare, self.once(suite, case, mode, number))
                 if not found:
-                    if failures < number:  # a run that agrees after one that does not
+                    if failures < number:  # this run agrees, an earlier one did not
                         break
                     continue
                 failures, last = failures + 1, found
@@ -105,7 +105,7 @@ def report(suite, cases, results, modes, seconds):
     if failing:
         print(f"  fail bare {suite.name}: {', '.join(failing)}")
     compared = len(cases) - counts["bare hangs"]
-    print(f"{suite.name}: {len(cases)} commands, {counts['bare fails']} fail bare, {counts['bare hangs']} hang bare and are left out; "
+    print(f"{suite.name}: {len(cases)} commands, {counts['bare fails']} fail bare, {counts['bare hangs']} hang bare and are skipped; "
           + ", ".join(f"{mode}: {counts[mode]} of {compared} same" for mode in modes) + f" ({seconds:.0f} s)", flush=True)
     return all(counts[mode] == compared for mode in modes)
 
@@ -114,13 +114,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     here = os.path.dirname(os.path.abspath(__file__))
     parser.add_argument("--lib", required=True, help="folder of libbestride.so")
-    parser.add_argument("--build", default=f"{here}/../../build/programs", help="where programs are built and run")
+    parser.add_argument("--build", default=f"{here}/../../build/programs", help="folder in which programs are built and run")
     parser.add_argument("--suites", default=",".join(suite.name for suite in suites.SUITES))
-    parser.add_argument("--modes", default="default,two-node", help="of default, two-node, packed")
-    parser.add_argument("--only", default="", help="commands whose name this regular expression finds")
-    parser.add_argument("--jobs", type=int, default=1, help="commands at a time")
-    parser.add_argument("--scale", type=float, default=1.0, help="factor on all time limits")
-    parser.add_argument("--no-install", action="store_true", help="a suite whose packages are missing is skipped")
+    parser.add_argument("--modes", default="default,two-node", help="modes, separated by commas: default, two-node, packed")
+    parser.add_argument("--only", default="", help="run only commands whose name matches this regular expression")
+    parser.add_argument("--jobs", type=int, default=1, help="number of commands that run at the same time")
+    parser.add_argument("--scale", type=float, default=1.0, help="factor for all time limits")
+    parser.add_argument("--no-install", action="store_true", help="skip a suite if its packages are not installed")
     parser.add_argument("--list", action="store_true")
     options = parser.parse_args()
     options.modes = options.modes.split(",")
@@ -128,7 +128,7 @@ def main():
         parser.error(f"unknown mode in {options.modes}")
     runner = Runner(options)
     if not os.path.exists(runner.library):
-        parser.error(f"{runner.library} is not there")
+        parser.error(f"{runner.library} does not exist")
     place = fetch.Place(options.build, not options.no_install)
     same = True
     for suite in suites.SUITES:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of suites. One entry: how to get the programs, and the commands to run."""
+"""The table of suites. An entry has the steps to get the programs and the commands to run."""
 import dataclasses
 import glob
 import os
@@ -15,12 +15,12 @@ FLOAT = r"[-+]?\d+\.\d*(?:[eEdD][-+]?\d+)?"
 class Suite:
     name: str
     what: str
-    build: typing.Callable  # of a Place; makes the programs once; raises Missing
-    cases: typing.Callable  # of a Place; the commands
+    build: typing.Callable  # takes a Place; builds the programs once; raises Missing
+    cases: typing.Callable  # takes a Place; yields the commands
 
 
 def once(place, name, steps):
-    """A build that is finished leaves a mark."""
+    """Runs the steps of a build unless the mark of a finished build exists."""
     folder = f"{place.folder}/{name}"
     os.makedirs(folder, exist_ok=True)
     if not os.path.exists(f"{folder}/.built"):
@@ -39,7 +39,7 @@ MPICH_FOLDERS = ("attr", "coll", "comm", "datatype", "errhan", "group", "info", 
                  "threads/comm", "threads/coll", "threads/rma", "threads/init",
                  *(f"{language}/{part}" for language in ("f77", "f90", "cxx") for part in (
                      "attr", "coll", "comm", "datatype", "ext", "info", "init", "io", "pt2pt", "rma", "topo")))
-# Derived datatypes of the suite's own pools: program, ranks, arguments beside type and size.
+# Programs that use the suite's pools of derived datatypes: program, ranks, and arguments other than type and size.
 MPICH_POOLS = (("coll/bcast", 4, "-count={}"), ("pt2pt/pingping", 2, "-sendcnt={0} -recvcnt={0}"), ("pt2pt/sendrecv1", 2, "-sendcnt={0} -recvcnt={0}"),
                ("pt2pt/sendself", 1, "-sendcnt={0} -recvcnt={0}"), ("part/pingping", 2, "-sendcnt={0} -recvcnt={0}"), ("rma/accfence1", 4, "-count={}"),
                ("rma/getfence1", 2, "-count={}"), ("rma/putfence1", 2, "-count={}"), ("rma/putpscw1", 4, "-count={}"), ("rma/lock_dt", 2, "-count={}"),
@@ -51,7 +51,7 @@ def mpich_build(place):
 
     def steps(folder):
         source = place.source("mpich")
-        place.run([f"{source}/test/mpi/configure", "--disable-ft-tests", "--disable-spawn", "--without-cuda"], folder)  # with CUDA, the tests want a device
+        place.run([f"{source}/test/mpi/configure", "--disable-ft-tests", "--disable-spawn", "--without-cuda"], folder)  # with CUDA, the tests need a device
         place.run("make -k -j2 || true", folder, limit=3600)
     once(place, "mpich", steps)
 
@@ -81,7 +81,7 @@ def mpich_cases(place):
                     yield Case(f"{program} {' '.join(arguments)} {ranks}", ranks, (f"{built}/{program}", *arguments))
 
 
-# mpi4py's own tests, of the source distribution, built for this MPI.
+# mpi4py's tests from the source distribution, built for this MPI library.
 def mpi4py_build(place):
     place.install("mpich", "libmpich-dev", "python3-venv", "python3-dev")
     place.python("--no-binary mpi4py mpi4py==4.1.2")
@@ -94,13 +94,13 @@ def mpi4py_cases(place):
     modules = sorted(os.path.basename(path)[5:-3] for path in glob.glob(f"{source}/test/test_*.py"))
     for module in modules:
         if module in ("spawn", "dynproc", "ulfm", "mpiabi", "toplevel", "doc", "mpiapi", "package", "cffi", "ctypes", "exceptions"):
-            continue  # spawn, ULFM; what starts no MPI call of interest
+            continue  # process creation, fault tolerance, and modules without relevant MPI calls
         for ranks in (1, 2, 4):
             yield Case(f"test_{module} {ranks}", ranks, (python, f"{source}/test/main.py", "--no-builddir", "-v", "-i", rf"test_{module}\.py"), limit=300,
                        mask=(r"in \d+\.\d+s", rf"{FLOAT}(?= *s)", r"host '.*?'", r"\(pid \d+\)", r"^\[\d@[^]]*\]"))
 
 
-# Programs of mpi4py that compute something.
+# Demo programs of mpi4py.
 def mpi4py_demo_cases(place):
     source = place.python_source("mpi4py", "4.1.2")
     python = f"{place.folder}/venv/bin/python"
@@ -146,7 +146,7 @@ def fft_cases(place):
         yield Case(f"mpi4py-fft transforms {ranks}", ranks, (f"{place.folder}/venv/bin/python", "program.py"), inputs=(("program.py", FFT_PROGRAM),))
 
 
-# ScaLAPACK's, PBLAS's and the BLACS's testers, with the problems they are packaged with.
+# The testers of ScaLAPACK, PBLAS and BLACS, with the problems in their packages.
 def scalapack_build(place):
     place.install("mpich", "libblas3", "liblapack3")
     place.unpack("scalapack-mpi-test", "scalapack-test-common", "libscalapack-mpich2.2")
@@ -159,7 +159,7 @@ def scalapack_cases(place):
     timing = (rf"(?<= ){FLOAT}(?= )", rf"^(WALL|CPU ).*?$(?<!PASSED)(?<!FAILED)")
     for program in sorted(glob.glob(f"{folder}/x?*")):
         name = os.path.basename(program)
-        if name in ("xCbtest", "xFbtest") or name[1] in "cs":  # double and double complex; the others walk the same communication
+        if name in ("xCbtest", "xFbtest") or name[1] in "cs":  # only double and double complex: the others have the same communication
             continue
         yield Case(f"{name} 2", 2, (program,), inputs=tuple(sorted(glob.glob(f"{shared}/*.dat"))), environment=path, limit=400, mask=timing)
     for name in ("xCbtest", "xFbtest"):
@@ -184,7 +184,7 @@ def hdf5_build(place):
         for name in HDF5:
             parts = "dset file file_image mdset ph5basic coll_chunk span_tree chunk_alloc filter_read prop coll_md_read".split()
             more = " ".join(f"{source}/testpar/t_{part}.c" for part in parts) if name == "testphdf5" else ""
-            cache = "" if name == "t_cache" else "cache_common.o"  # it has its own
+            cache = "" if name == "t_cache" else "cache_common.o"  # it has its own copy
             place.run(f"mpicc.mpich {words} -o {name} {source}/testpar/{name}.c {more} h5test.o testframe.o {cache} {library}", folder)
     once(place, "hdf5", steps)
 
@@ -201,7 +201,7 @@ def hdf5_cases(place):
                    environment=(("HDF5_ALARM_SECONDS", "0"), ("HDF5TestExpress", "3")))
 
 
-# PnetCDF, built whole, with its tests; the files they write are compared byte by byte.
+# PnetCDF with its tests. The files that they write are compared byte by byte.
 def pnetcdf_build(place):
     place.install("autoconf", "automake", "libtool", "m4")
 
@@ -222,7 +222,7 @@ def pnetcdf_cases(place):
                     yield Case(f"{part}/{name} {ranks}", ranks, (program, "out.nc"), produced=("*.nc*",), mask=(FLOAT,), limit=200)
 
 
-# FFTW's MPI transforms, checked by its own bench program; the plans are estimated, so the same ones every time.
+# FFTW's MPI transforms, checked by its bench program. Plans are estimated, so that they are the same in every run.
 def fftw_build(place):
     place.install("libfftw3-dev")
 
@@ -245,7 +245,7 @@ def fftw_cases(place):
                        (f"{place.folder}/fftw/mpi-bench", "-oestimate", "-ompi-transposed-in", "-ompi-transposed-out", "-v1", f"--verify={problem}"))
 
 
-# hypre's struct, sstruct and ij drivers with the command lines of its own test scripts.
+# hypre's struct, sstruct and ij drivers with the command lines of its test scripts.
 def hypre_build(place):
     def steps(folder):
         source = place.source("hypre")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Preloaded last in every mode, also without Bestride: a rank that polls without a result yields its core. MPICH's
+// Preloaded last in every mode, also without Bestride: a rank that polls without progress yields its core. MPICH's
 // ch4:ucx polls without yielding, so with four ranks on two cores every message would wait for a time slice.
 #define _GNU_SOURCE
 #include <dlfcn.h>

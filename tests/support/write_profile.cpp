@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // write_profile FILE here|elsewhere [collectives | rails NAMES | GPU [options]]: writes a complete profile of this
-// machine or of another one. Only device values are measurements. "options": bulk copies from 1 KiB on, and CUDA graphs,
-// are faster. "collectives": broadcasts on 2 x 2 ranks, with a nonblocking form that is three times as fast as the
-// blocking one. "rails": local ranks use these NICs.
+// machine or of another one. Only device values are measurements. "options": bulk copies from 1 KiB on, and CUDA
+// graphs, are faster. "collectives": broadcasts on 2 x 2 ranks, with a nonblocking form that is three times as fast as
+// the blocking one. "rails": local ranks use these NICs.
 #include <cstdio>
 #include <string>
 

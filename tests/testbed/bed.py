@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The test bed from Python: a bed that is up for the length of a with statement."""
+"""The test bed for Python: a bed that is up during a with statement."""
 import os
 import subprocess
 
@@ -11,13 +11,13 @@ def tool(name):
 
 
 def reason_against():
-    """Why the bed can't run on this machine, or nothing."""
+    """The reason why the bed cannot run on this machine, or an empty string."""
     able = subprocess.run([tool("can_run")], stdout=subprocess.PIPE, text=True, check=False)
     return "" if able.returncode == 0 else able.stdout.strip()
 
 
 class Bed:
-    """A bed held up by with.sh, whose command says its name and then waits for the end of its input."""
+    """A bed that with.sh keeps up. The command of with.sh prints the name of the bed and waits for the end of its input."""
 
     def __init__(self, *size):
         self.holder = subprocess.Popen([tool("with.sh"), *map(str, size), "--", "sh", "-c", "echo $TB; read _"], text=True,
@@ -35,7 +35,7 @@ class Bed:
         self.holder.stdout.close()
 
     def call(self, script, *arguments, allowed=(0,), timeout=120):
-        """What the script wrote to stdout; RuntimeError if its exit status is not an allowed one."""
+        """The output of a script. RuntimeError if its exit status is not allowed."""
         done = subprocess.run([tool(script), *map(str, arguments)], stdin=subprocess.DEVNULL, capture_output=True, text=True,
                               timeout=timeout, env={**os.environ, "TB": self.name}, check=False)
         if done.returncode not in allowed:
@@ -43,12 +43,12 @@ class Bed:
         return done.stdout
 
     def counters(self):
-        """{(host, device): (bytes sent, bytes received)} since the bed is up."""
+        """{(host, device): (bytes sent, bytes received)} since the bed was started."""
         return {(host, device): (int(sent), int(received)) for host, device, _, sent, _, received in
                 (line.split() for line in self.call("bytes.sh").splitlines())}
 
     def counted(self, *command, timeout=120):
-        """({(host, device): (sent, received)} while the command ran, what it wrote)"""
+        """({(host, device): (sent, received)} during the command, its output)"""
         before = self.counters()
         text = self.call("run.sh", *command, timeout=timeout)
         after = self.counters()

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# bytes.sh   what went over every host's data links since up.sh, one line a link: HOST DEVICE tx BYTES rx BYTES
+# bytes.sh   prints the bytes on every host's data links since up.sh, one line per link: HOST DEVICE tx BYTES rx BYTES
 set -eu
 here=$(cd "$(dirname "$0")" && pwd); . "$here/tb.env"
 [ "$(hosts_up)" -gt 0 ] || die "'$TB' is not up"

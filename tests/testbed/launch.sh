@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# launch.sh [ssh options] HOST COMMAND...   stands in for ssh: hydra's -launcher-exec (and Open MPI's plm_rsh_agent). Runs COMMAND
-# in the test bed's host HOST (h0, h1, ...).
+# launch.sh [ssh options] HOST COMMAND...   replaces ssh as hydra's -launcher-exec (and Open MPI's plm_rsh_agent). Runs COMMAND
+# on host HOST (h0, h1, ...) of the test bed.
 here=$(cd "$(dirname "$0")" && pwd); . "$here/tb.env"
 while [[ ${1:-} == -* ]]; do shift; done
 host=$1; shift

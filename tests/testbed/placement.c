@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Test bed only: ranks in any placement under hydra 4.0.
 //
-// Hydra places ranks round robin over a list of hosts, and takes two entries of the same host that do not stand side by
-// side for two nodes. So run.sh lets it start the ranks host by host, and rank.sh gives them other numbers. What is
-// left is the table rank
-// -> node that hydra hands out under a fixed key: this library, preloaded into the ranks, asks for a key that is not
-// there instead, and MPICH finds its nodes by their host names, which is its own way with launchers that have no such
-// table.
+// Hydra places ranks round robin over a list of hosts, and treats two entries of the same host that are not adjacent as
+// two nodes. So run.sh lets Hydra start the ranks host by host, and rank.sh renumbers them. Hydra also provides a table
+// of the ranks' nodes under a fixed key, which is then wrong. This library is preloaded into the ranks and requests a
+// key that does not exist. MPICH then finds the nodes by their host names, as with launchers without such a table.
 #define _GNU_SOURCE
 #include <string.h>
 #include <sys/syscall.h>

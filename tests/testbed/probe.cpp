@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// probe ring | placement | transfer BYTES: what the test of the test bed runs in it.
-//   ring       a number goes round all ranks, each adds its rank; rank 0 prints the sum
-//   placement  every rank prints "RANK HOST LOCAL_RANK LOCAL_RANKS RAIL", local as MPI_Comm_split_type sees it
-//   transfer   rank 0 sends so many bytes to the last rank, which answers; rank 0 prints how many seconds that took
+// probe ring | placement | transfer BYTES: the program that the test of the test bed runs.
+//   ring       a number is passed around all ranks, each adds its rank; rank 0 prints the sum
+//   placement  every rank prints "RANK HOST LOCAL_RANK LOCAL_RANKS RAIL", with the local ranks of MPI_Comm_split_type
+//   transfer   rank 0 sends BYTES bytes to the last rank, which replies; rank 0 prints the time in seconds
 #include <mpi.h>
 #include <unistd.h>
 

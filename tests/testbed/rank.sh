@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# rank.sh PROGRAM [ARGS...]   what run.sh starts as each rank: sets what differs from rank to rank and becomes the program.
-#   TB_RANKS     the ranks in the order in which hydra starts them (empty: its own numbers)
-#   TB_RAILS     so many rails, local rank l on rail l modulo that (empty: UCX_NET_DEVICES as it is)
-#   TB_PRELOAD   LD_PRELOAD of the program alone, not of this shell
+# rank.sh PROGRAM [ARGS...]   run.sh starts this script as each rank: sets variables that differ between ranks and executes the program.
+#   TB_RANKS     the ranks in the order in which hydra starts them (empty: hydra's numbers)
+#   TB_RAILS     the number of rails; local rank l uses rail l modulo this number (empty: UCX_NET_DEVICES is unchanged)
+#   TB_PRELOAD   LD_PRELOAD of the program only, not of this shell
 if [ -n "${TB_RANKS:-}" ]; then
     ranks=($TB_RANKS)
     export PMI_RANK=${ranks[$PMI_RANK]}

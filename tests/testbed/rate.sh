@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# rate.sh RATE [HOST...]   changes the shaping of all (or the named, by index) hosts' data links, live. RATE as tc writes it
+# rate.sh RATE [HOST...]   changes the rate of the data links of all hosts, or of the given host indices, while the bed is up. RATE: as in tc
 # (200mbit, 1gbit) or "none".
 set -eu
 here=$(cd "$(dirname "$0")" && pwd); . "$here/tb.env"

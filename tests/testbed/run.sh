@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # run.sh [OPTIONS] PROGRAM [ARGS...]    runs PROGRAM under MPICH on the test bed's hosts
 #   -p PPN         ranks on each host (2)            -H HOSTS   only the first HOSTS hosts (all)
-#   -n N0,N1,...   ranks on h0, h1, ... instead; 0 leaves a host out
-#   -c             cyclic: ranks go round the hosts that have room left; default is block placement
+#   -n N0,N1,...   ranks on h0, h1, ...; 0 skips a host
+#   -c             cyclic: ranks are assigned round robin to hosts with free places; default: block placement
 #   -r FILE        any placement: line r names the host of rank r, as h2 or 2
-#   -R             local rank l uses rail l modulo the number of rails only; default: every rank may use all rails
+#   -R             local rank l uses only rail l modulo the number of rails; default: every rank may use all rails
 #   -d DEVICES     UCX_NET_DEVICES, in place of all rails; '' leaves it unset (then mgmt0, which is not shaped, can be used too)
-#   -l LIB         preload LIB (absolute path) into the ranks; may be repeated. Not LD_PRELOAD with -e: the bed preloads its own, too
+#   -l LIB         preload LIB (absolute path) into the ranks; may be repeated. Do not use -e LD_PRELOAD: the bed preloads libraries, too
 #   -e NAME=VALUE  an environment variable for the ranks only; may be repeated
-# TB_NOFIN=1 in the environment leaves out ucxfin.so (see ucxfin.c).
+# TB_NOFIN=1 in the environment disables ucxfin.so (see ucxfin.c).
 set -eu
 here=$(cd "$(dirname "$0")" && pwd); . "$here/tb.env"
 P=2; H=$(hosts_up); per_host=; cyclic=; file=; own_rail=; devices=-; envs=(); preload=
@@ -20,7 +20,7 @@ done
 shift $((OPTIND - 1))
 up=$(hosts_up)
 [ "$up" -gt 0 ] || die "'$TB' is not up"
-[ $# -gt 0 ] || die "run.sh wants a program"
+[ $# -gt 0 ] || die "run.sh needs a program"
 
 host_of=()   # rank -> index of its host
 if [ -n "$file" ]; then
@@ -29,9 +29,9 @@ if [ -n "$file" ]; then
         [ -z "$host" ] || host_of+=("${host#h}")
     done < "$file"
 else
-    [[ $P =~ ^[0-9]+$ && $H =~ ^[0-9]+$ ]] || die "-p and -H want numbers"
+    [[ $P =~ ^[0-9]+$ && $H =~ ^[0-9]+$ ]] || die "-p and -H need numbers"
     if [ -n "$per_host" ]; then IFS=, read -ra room <<< "$per_host"; else room=(); for ((i = 0; i < H; i++)); do room+=("$P"); done; fi
-    for i in "${!room[@]}"; do [[ ${room[i]} =~ ^[0-9]+$ ]] || die "-n wants numbers, not '${room[i]}'"; done
+    for i in "${!room[@]}"; do [[ ${room[i]} =~ ^[0-9]+$ ]] || die "-n needs numbers, not '${room[i]}'"; done
     left=1
     while [ "$left" -gt 0 ]; do
         left=0
@@ -46,7 +46,7 @@ else
 fi
 [ ${#host_of[@]} -gt 0 ] || die "no ranks"
 
-# Hydra starts them host by host; `order` is rank.sh's list of the numbers they have.
+# Hydra starts the ranks host by host; `order` is the list of their numbers for rank.sh.
 list=; order=
 for ((i = 0; i < up; i++)); do
     count=0

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The test bed itself: nodes as MPI sees them, any placement, bytes counted, the rate kept, nothing left behind.
+"""Tests the test bed: MPI sees the nodes, any placement works, bytes are counted, rates are kept, and nothing is left behind.
 
 Usage: testbed_test.py PROBE
 """
@@ -23,7 +23,7 @@ def output_of(*command):
 
 
 def leftovers(name):
-    """What is there of the bed of this name."""
+    """The remaining objects of the bed of this name."""
     found = [line.split()[0] for line in output_of("ip", "netns", "list").splitlines() if line.startswith(name + "-")]
     return found + [path for path in (f"/run/netns_testbed/{name}", f"/etc/netns/{name}-sw") if os.path.exists(path)]
 
@@ -81,7 +81,7 @@ class Bytes(unittest.TestCase):
             self.assertAlmostEqual(sent / payload, 1, delta=0.02)
             self.assertAlmostEqual(received / payload, 1, delta=0.02)
             self.assertLess(back / payload, 0.02)
-            # However busy the machine is, it can't be faster than the link.
+            # Even on a busy machine, a transfer cannot be faster than the link.
             self.assertGreater(float(text), 0.95 * payload * 8 / (mbit * 1e6))
 
 
@@ -96,7 +96,7 @@ class NothingStays(unittest.TestCase):
             with Bed(2, "10mbit") as bed:
                 running = subprocess.Popen([tool("run.sh"), "sh", "-c", "echo up; exec sleep 1000"], stdin=subprocess.DEVNULL,
                                            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env={**os.environ, "TB": bed.name})
-                # What is about to enter a bed while it goes down is not in it yet.
+                # Wait until the program runs: a process that is still entering the bed would not be ended with it.
                 self.assertEqual(running.stdout.readline(), b"up\n")
                 bed.holder.send_signal(number)
                 self.assertTrue(gone_at_last(bed.name), (number, leftovers(bed.name)))

@@ -2,15 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # up.sh HOSTS RATE [RAILS]    e.g.  up.sh 4 200mbit      up.sh 2 1gbit 2
 #
-# Builds HOSTS "machines" h0..h(H-1) on this one machine, joined by a switch.
-# A machine = its own network, UTS (hostname), IPC, PID and mount namespace, with a private /dev/shm, /proc, /sys, /etc/hosts and
-# boot_id, so neither MPICH nor UCX can take two of them for one node. RATE is a tc rate ("none": unshaped) and holds in each
-# direction on every data link (full duplex): what a host sends is shaped at its end of the veth pair, what it receives at the
-# switch's end.
-#   data<r>  shaped rail r, the one counted          mgmt0  unshaped, PMI and stdout only
-# With several rails any NIC reaches any other (the switch joins them, unshaped) and what is sent from a rail's address leaves
-# through that rail, as on nodes with several routed NICs. Everything lives in namespaces made here; nothing touches the root
-# network namespace.
+# Creates HOSTS hosts h0..h(H-1) on this machine, connected by a switch.
+# A host has its own network, UTS (hostname), IPC, PID and mount namespace, with a private /dev/shm, /proc, /sys, /etc/hosts and
+# boot_id, so neither MPICH nor UCX treats two of them as one node. RATE is a tc rate ("none": unshaped) for each direction of
+# every data link (full duplex): sent data are shaped at the host's end of the veth pair, received data at the switch's end.
+#   data<r>  rail r, shaped and counted          mgmt0  unshaped, PMI and stdout only
+# With several rails any NIC reaches any other (the switch connects them, unshaped), and data sent from a rail's address use
+# that rail, as on nodes with several routed NICs. Everything is in namespaces created here; the root network namespace does not
+# change.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd); . "$here/tb.env"
 H=${1:?hosts}; RATE=${2:?rate}; R=${3:-1}
@@ -20,7 +19,7 @@ why=$("$here/can_run") || { echo "$why" >&2; exit 77; }
 [ "$R" -ge 1 ] 2>/dev/null && [ "$R" -le 8 ] || die "rails: 1 to 8, not '$R'"
 trap '"$here/down.sh" >/dev/null 2>&1 || true' ERR
 trap '"$here/down.sh" >/dev/null 2>&1 || true; exit 130' INT TERM HUP
-# Another bed's down.sh may remove the parent folder, empty for a moment, in between.
+# Another bed's down.sh may remove the parent folder while it is empty.
 make_folder() { for _ in 1 2 3 4 5 6 7 8 9; do mkdir -p "$1" 2>/dev/null && return; done; mkdir -p "$1"; }
 make_folder "$TB_DIR"
 
@@ -28,7 +27,7 @@ for part in ucxfin placement; do
     "$(mpicc_of_mpich)" -O2 -shared -fPIC -o "$TB_DIR/$part.so" "$here/$part.c" -ldl
 done
 
-# The switch. No IPv6 anywhere: its neighbour discovery would show up in the byte counters.
+# The switch. IPv6 is disabled everywhere: the byte counters would include its neighbour discovery.
 no_ipv6() { ip netns exec "$1" sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1 2>/dev/null || true; }
 ip netns add "$TB-sw"
 no_ipv6 "$TB-sw"
@@ -85,7 +84,7 @@ done
 for ((i = 0; i < H; i++)); do
     for ((t = 0; t < 600; t++)); do [ -e "$TB_DIR/h$i.ready" ] && break; sleep 0.05; done
     [ -e "$TB_DIR/h$i.ready" ] || { cat "$TB_DIR/h$i.log" >&2; "$here/down.sh"; die "host h$i did not start"; }
-    # 'ip netns exec' and unshare exec in place, so the host's first process is unshare's one child.
+    # 'ip netns exec' and unshare exec in place, so the host's first process is the only child of unshare.
     outer=$(cat "$TB_DIR/h$i.outer")
     tr -d ' ' < "/proc/$outer/task/$outer/children" > "$TB_DIR/h$i.pid"
 done

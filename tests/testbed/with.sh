@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # with.sh HOSTS RATE [RAILS] -- COMMAND [ARGS...]
 #
-# Brings a test bed up, runs COMMAND with TB set to its name and takes it down, whatever ends first: the command, a signal to this
-# script, or, also by SIGKILL, the script itself: then a watcher outside its process tree takes the bed down within a second or two.
-# The name is its own, so any number may run at once. The exit status is the command's; 77 where the bed can't run.
+# Starts a test bed, runs COMMAND with TB set to its name, and removes the bed after the command ends or this script gets a signal. If
+# the script itself is killed, also by SIGKILL, a watcher outside its process tree removes the bed within a second or two. The name is
+# unique, so any number of beds may run at the same time. The exit status is that of the command, or 77 if the bed cannot run.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 usage() { echo "testbed: with.sh HOSTS RATE [RAILS] -- COMMAND [ARGS...]" >&2; exit 2; }
@@ -20,10 +20,10 @@ finish() {  # signal number or 0
     exit $((128 + $1))
 }
 trap 'finish 2' INT; trap 'finish 15' TERM; trap 'finish 1' HUP
-# No file of ours stays open in it: whoever reads our output must not wait for it.
+# The watcher has no open files of this script, so a reader of the script's output does not wait for it.
 setsid -f bash -c '
     while read -r line < "/proc/$1/stat"; do
-        line=${line##*) }; [ "${line%% *}" = Z ] && break   # dead, though not yet waited for
+        line=${line##*) }; [ "${line%% *}" = Z ] && break   # ended, but not yet waited for
         sleep 1
     done 2>/dev/null
     exec "$2/down.sh"' watcher $$ "$here" </dev/null >/dev/null 2>&1

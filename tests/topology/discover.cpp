@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// topology_discover [--fail CALL NTH] EXPECTED: what discovery says under the launcher's settings, without the preload.
+// topology_discover [--fail CALL NTH] EXPECTED: the result of discovery with the launcher's settings, without the
+// preload library.
 //
-// EXPECTED is "none", or one digit a rank for its node and, after a '/', one for its group: "0101/0000" are two nodes
-// dealt in turn; after another '/' one for its core may follow; "unwanted": no rank asks, which costs one
-// MPI_Allreduce. The file is that of BESTRIDE_TOPOLOGY, as each rank has it. --fail: on the last rank the NTH use of
-// that function returns an error, and does nothing else that its peers would notice; CALL "memory": the last rank has
-// none. Rank 0 prints "problem: ..." for a test to read.
+// EXPECTED is "none", or one digit per rank for its node and, after a '/', one for its group: "0101/0000" stands for
+// two nodes in round-robin placement; digits for the cores may follow after another '/'. "unwanted": no rank requests
+// the topology, which costs one MPI_Allreduce. The topology file is BESTRIDE_TOPOLOGY on each rank. --fail: on the last
+// rank the NTH use of that function returns an error, without other effects on its peers; CALL "memory": allocations
+// fail on the last rank. Rank 0 prints "problem: ...", which a test checks.
 #include <dlfcn.h>
 #include <mpi.h>
 
@@ -36,10 +37,10 @@ void check(bool good, const char* what) {
   ++failures;
 }
 
-/// Whether this use of the function is to fail.
+/// Whether this use of the function must fail.
 bool fails(const char* name) { return rank == ranks - 1 && failing == name && --failing_use == 0; }
 
-// The library's functions, counted. One that fails has done its part first: its peers must not wait for it.
+// The MPI library's functions, counted. A function that fails still communicates first, so that its peers do not hang.
 int split_type(MPI_Comm comm, int kind, int key, MPI_Info info, MPI_Comm* made) {
   const int error = library.comm_split_type(comm, kind, key, info, made);
   if (fails("split_type")) {
@@ -69,7 +70,7 @@ int allreduce(const void* out, void* in, int count, MPI_Datatype type, MPI_Op op
   return library.allreduce(out, in, count, type, op, comm);
 }
 
-/// "0101/0000", or with the cores.
+/// "0101/0000", optionally with the cores.
 std::string text_of(const bestride::Topology& topology, bool with_cores) {
   std::string nodes, groups, cores;
   for (int r = 0; r < topology.ranks(); ++r) {
@@ -119,13 +120,13 @@ int main(int argc, char** argv) {
   MPI_Errhandler before, after;
   MPI_Comm_get_errhandler(MPI_COMM_WORLD, &before);
   const char* file = std::getenv("BESTRIDE_TOPOLOGY");
-  // One rank asks, all learn.
+  // One rank requests the topology; all ranks get it.
   const Discovery discovery = discover(calls, {.wanted = expected != "unwanted" && rank == ranks - 1,
                                                .file = file ? file : "",
                                                .sound = failing != "memory" || rank != ranks - 1});
   MPI_Comm_get_errhandler(MPI_COMM_WORLD, &after);
-  check(before == after, "the error handler of MPI_COMM_WORLD is another one");
-  check(open_comms == 0, "a communicator is left behind");
+  check(before == after, "the error handler of MPI_COMM_WORLD changed");
+  check(open_comms == 0, "a communicator was not freed");
   if (expected == "unwanted") check(agreements == 1, "more than one agreement");
 
   const std::string text = discovery.topology
@@ -136,7 +137,7 @@ int main(int argc, char** argv) {
     if (text != (expected == "unwanted" ? "none" : expected))
       std::fprintf(stderr, "got %s instead of %s\n", text.c_str(), expected.c_str());
   } else {
-    check(discovery.problem.empty(), "not rank 0 and in problem");
+    check(discovery.problem.empty(), "a problem on a rank other than 0");
   }
   check(text == (expected == "unwanted" ? "none" : expected), "another topology");
   check_alike(text);

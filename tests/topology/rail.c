@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topology_rail: what the transport's variables are once MPI_Init has returned. */
+/* topology_rail: prints the variables of the transport after MPI_Init. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
