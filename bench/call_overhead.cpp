@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an intercepted call with nothing to do costs: a plain MPI program, run bare, preloaded and preloaded but
-// disabled. One process; each case is a call (or the shortest closed group of calls) on predefined types, repeated.
-//   call_overhead time            one JSON line a case: median nanoseconds of one group
-//   call_overhead count CASE N    runs one case N times and nothing else: for an instruction counter
+// The cost of an intercepted call that Bestride does not change: a plain MPI program, run without the preload library,
+// with it, and with it but disabled. One process; each case repeats a call (or the shortest closed group of calls) on
+// predefined types.
+//   call_overhead time            one JSON line per case: median nanoseconds of one group
+//   call_overhead count CASE N    runs only one case, N times, for an instruction counter
 #include <mpi.h>
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How much slower than the best strategy the chosen one is, on shapes that were not calibrated. Two ranks:
 //   mpiexec -n 2 chooser_regret [--profile FILE] [--shapes N] [--seed S] [--output results.json]
-// Every strategy is measured in the same run, interleaved; the baseline "always forward" and the built-in profile are
-// judged on the same samples. Prints regret = time(chosen) / least time - 1, and what a choice itself costs.
+// All strategies are measured in the same run, interleaved; the baseline "always forward" and the built-in profile are
+// evaluated on the same samples. Prints regret = time(chosen) / least time - 1, and the cost of a choice.
 #include <mpi.h>
 
 #include <algorithm>
@@ -62,8 +62,8 @@ Measured measure(const RandomType& type, CallKind kind, Distance distance, const
   std::vector<Strategy> strategies{Strategy::forward};
   if (respelled) strategies.push_back(Strategy::respell);
   if (result.allowed.pack) strategies.push_back(Strategy::pack);
-  // Between two ranks both sides do the same, as in an exchange of halos: their work overlaps in MPI's engines and
-  // nowhere else.
+  // Between two ranks both sides use the same strategy, as in a halo exchange: their work overlaps only within the MPI
+  // library.
   const bool both = message && distance == Distance::node;
   const CallKind role = !both ? kind : one_way.rank() == 0 ? CallKind::send : CallKind::receive;
   std::vector<std::function<void()>> actions;

@@ -35,7 +35,7 @@ std::string text_of(const char* format, auto... values) {
   return text;
 }
 
-/// vector, or count x resized(block), which is the same bytes.
+/// A vector, or count x resized(block), which has the same bytes.
 RandomType random_vector(std::mt19937& random, double bytes) {
   const LeafType leaf = random_leaf(random);
   const int block = std::max(1, static_cast<int>(log_uniform(random, 4, 6000) / leaf.size));
@@ -76,7 +76,7 @@ RandomType random_box(std::mt19937& random, double bytes) {
   return result;
 }
 
-/// Arrays of structs with some members left out.
+/// Arrays of structs without some of the members.
 RandomType random_records(std::mt19937& random, double bytes) {
   const int members = 2 + below(random, 4);
   const bool mixed = below(random, 2);
@@ -87,8 +87,8 @@ RandomType random_records(std::mt19937& random, double bytes) {
   double packed = 0;
   for (int m = 0; m < members; ++m) {
     const bool is_double = !mixed || below(random, 2);
-    // Two integers at a time: MPICH 4.0.2 can't receive what a contiguous sender's fragments split inside a basic
-    // element (docs/strategies.md), and the other side of every measurement is contiguous.
+    // Pairs of integers: the other side of every measurement is contiguous, and MPICH 4.0.2 cannot receive from a
+    // contiguous sender if a fragment ends inside a basic element (docs/strategies.md).
     const int length = is_double ? 1 + below(random, 4) : 2 + 2 * below(random, 2);
     lengths.push_back(length);
     types.push_back(is_double ? MPI_DOUBLE : MPI_INT);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Random datatypes as programs make them, none of them on the calibration's grid: block lengths, strides, spellings and
-// leaves are drawn, not taken from its axes.
+// Random datatypes like those of programs. Block lengths, strides, spellings and leaves are random, so that they are
+// not points of the calibration's grid.
 #include <mpi.h>
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What collectives may send instead of plain bytes: deltas, hashes, quantised numbers, with memcpy and memcmp of the
-// same content as the limit. Content of 64 MiB, so that all of it comes from memory; bytes per second are those of the
-// plain content. Only ratios within one run mean something:
+// Deltas, hashes and quantised numbers, which collectives may use in place of plain bytes, with memcpy and memcmp of
+// the same content as the limit. The content has 64 MiB, so that all of it comes from memory; bytes per second refer to
+// the plain content. Only ratios within one run are meaningful:
 //   bench_collective_kernels --benchmark_enable_random_interleaving=true --benchmark_repetitions=5
 //   --benchmark_report_aggregates_only=true
 #include <benchmark/benchmark.h>
@@ -26,7 +26,7 @@ std::uint64_t next(std::uint64_t& state) {
   return state >> 33;
 }
 
-/// Numbers of a format, of magnitudes from 2^-8 to 1.
+/// Numbers of a format with magnitudes from 2^-8 to 1.
 Content numbers_of(NumberFormat format) {
   constexpr struct { int exponent, fraction; } shapes[] = {{8, 23}, {11, 52}, {5, 10}, {8, 7}};
   const auto shape = shapes[static_cast<int>(format)];
@@ -47,7 +47,7 @@ const Content& older() {
   return content;
 }
 
-/// Words changed, per mille: anywhere, or all of the chunks that are.
+/// Changed words per mille, in random runs of `together` words.
 struct Change {
   const char* name;
   unsigned per_mille;
@@ -150,7 +150,7 @@ void register_all(Isa isa) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  older();  // made before anything is measured
+  older();  // created before the measurements
   benchmark::RegisterBenchmark("memcpy", run_copy);
   benchmark::RegisterBenchmark("equal", run_equal);
   benchmark::RegisterBenchmark("hash", run_hash);

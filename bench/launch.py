@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Starts a two-rank MPI program with and without the preload, the two taking turns.
+"""Starts a two-rank MPI program with and without the preload library, in turns.
 
-Figures from separate sittings are not comparable on a machine that others use too: its clock, its caches and its load drift.
-So each round runs one of each, close together, the first of the two changing from round to round; a ratio is taken within
-its round, and what is reported is the median over rounds.
+Figures from separate runs are not comparable on a shared machine, because clock, caches and load change. So each round runs
+both variants immediately after each other, in an order that alternates between rounds. Ratios are computed within a round, and
+the median over rounds is reported.
 """
 import os
 import shutil
@@ -23,21 +23,21 @@ def mpiexec():
 def library_of(build):
     library = os.path.join(os.path.abspath(build), "lib", "libbestride.so")
     if not os.path.exists(library):
-        sys.exit(f"{library} is not there: scripts/build makes it")
+        sys.exit(f"{library} does not exist: build it with scripts/build")
     return library
 
 
 def launch(variant, library, program, arguments, ranks=2, timeout=120):
-    """Runs it and returns what it wrote to stdout. Anything but a clean exit ends the comparison."""
+    """Runs the program and returns its stdout. Ends the comparison unless the exit code is 0."""
     command = [mpiexec(), "-n", str(ranks)]
     if (os.cpu_count() or 1) >= ranks:
-        command += ["-bind-to", "core"]  # else the scheduler may put two ranks that poll on one core
+        command += ["-bind-to", "core"]  # otherwise the scheduler may put two polling ranks on one core
     if variant == "bestride":
         command += ["-genv", "LD_PRELOAD", library]
     command += [program, *arguments]
     environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout, env=environment)
-    for sign in ("cannot be preloaded", "nothing is accelerated"):  # the dynamic linker's and the library's own
+    for sign in ("cannot be preloaded", "nothing is accelerated"):  # messages of the dynamic linker and of the library
         if variant == "bestride" and sign in done.stderr:
             sys.exit(f"the library is not in use, so MPICH would be compared with itself:\n{done.stderr[-2000:]}")
     if done.returncode != 0:
@@ -46,21 +46,21 @@ def launch(variant, library, program, arguments, ranks=2, timeout=120):
 
 
 def rounds_of(count):
-    """Per round the order of the two variants: A B, B A, A B, ..."""
+    """The order of the two variants in each round: A B, B A, A B, ..."""
     for number in range(count):
         yield VARIANTS if number % 2 == 0 else VARIANTS[::-1]
 
 
-# A launch whose middle sample took so many times the fastest of all launches was disturbed by other work on the machine: both
-# ranks poll, and one that loses its core costs a slice of the scheduler, many times a message.
+# A launch is disturbed by other work on the machine if its median sample takes more than this factor times the fastest of all launches.
+# Both ranks poll, and a rank that loses its core waits for a time slice, which takes many times as long as a message.
 DISTURBED = 3
 
 
 def undisturbed_times(pairs, middle, fastest):
-    """From [{variant: row} per round] to ({variant: [time per round]}, whether they are fastest times instead of middle ones).
+    """From [{variant: row} per round] to ({variant: [time per round]}, whether these are fastest times instead of medians).
 
-    Only rounds in which neither launch was disturbed count. Where fewer than two, or fewer than a third, are left, the machine
-    is too busy for medians and one time a variant is taken: the fastest of all rounds. `middle` and `fastest` name a row's fields.
+    Uses only rounds in which neither launch was disturbed. If fewer than two, or fewer than a third, remain, the machine is too busy
+    for medians, and the fastest time of all rounds is used for each variant. `middle` and `fastest` are the names of a row's fields.
     """
     best = {variant: min(pair[variant][fastest] for pair in pairs) for variant in VARIANTS}
     clean = [pair for pair in pairs if all(pair[variant][middle] <= DISTURBED * best[variant] for variant in VARIANTS)]

@@ -15,7 +15,7 @@ Placed repeat(const Placed& body, Int count, Int stride) { return *make_repeat(b
 Placed vector(Int count, Int size, Int stride) { return repeat(block(size), count, stride); }
 Placed at(Placed placed, Int offset) { return {placed.offset + offset, placed.node}; }
 
-/// `counts` elements of `element` bytes at `starts` of an array of `sizes`, last dimension fastest.
+/// `counts` elements of `element` bytes at `starts` in an array of `sizes`. The last dimension is the fastest.
 Placed subarray(const std::vector<Int>& sizes, const std::vector<Int>& counts, const std::vector<Int>& starts,
                 Int element) {
   Placed all = block(element);

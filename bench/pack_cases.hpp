@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The layouts the kernels are measured on: vectors, halo faces, arrays of structs, nests, random lists, and the access
-// patterns of DDTBench (Schneider, Gerstenberger, Hoefler, EuroMPI'12), written with the layout algebra.
+// The layouts for the kernel benchmarks: vectors, halo faces, arrays of structs, nested layouts, random lists, and the
+// access patterns of DDTBench (Schneider, Gerstenberger, Hoefler, EuroMPI'12), written with the layout algebra.
 #include <functional>
 #include <string>
 #include <vector>
@@ -15,7 +15,7 @@ struct Case {
   std::function<Placed()> build;
 };
 
-/// All cases, small to large within a kind.
+/// All cases, in ascending size within a kind.
 std::vector<Case> cases();
 
 }  // namespace bestride::bench

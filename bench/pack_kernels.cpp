@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every kernel family on every case it can do, the automatic choice, and memcpy of the payload as the limit. Interleave
-// them:
+// Every kernel family on every case that it supports, the automatic choice, and memcpy of the payload as the limit.
+// Interleave them:
 //   bench_kernels --benchmark_enable_random_interleaving=true --benchmark_repetitions=7 --benchmark_min_time=0.01
 //                 --benchmark_format=json --benchmark_out=kernels.json
-// and read the ratios with bench/pack_kernels_table.py. Only ratios within one run mean something.
+// and print the ratios with bench/pack_kernels_table.py. Only ratios within one run are meaningful.
 #include <benchmark/benchmark.h>
 #include <sys/mman.h>
 
@@ -23,8 +23,8 @@ struct Prepared {
   char* packed = nullptr;
 };
 
-/// One case at a time is in memory: the interleaved runs come in a random order, and 512^3 arrays are a gigabyte of
-/// addresses. Mapped lazily; only what a layout touches becomes pages.
+/// Only one case at a time is in memory, because interleaved runs have a random order and 512^3 arrays need a gigabyte
+/// of address space. Mapped lazily: only pages that a layout touches are allocated.
 const Prepared& prepare(const bench::Case& which) {
   static std::map<std::string, Prepared> all;
   Prepared& one = all[which.name];
@@ -77,7 +77,7 @@ void register_case(const bench::Case& which, Isa isa) {
       benchmark::RegisterBenchmark((start + label).c_str(),
                                    [=](benchmark::State& state) { run(state, which, packing, options); });
       if (options.family == KernelFamily::automatic || options.family == KernelFamily::streaming) continue;
-      // The same without streaming, so that the two decisions are seen apart.
+      // The same without streaming stores, to separate the two decisions.
       if (packing && layout->size() >= (1 << 20)) {
         options.streaming_from = 0;
         benchmark::RegisterBenchmark((start + label + ".cached").c_str(),

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the JSON of bench_kernels: per case the automatic choice against the best family and against memcpy."""
+"""Reads the JSON of bench_kernels and compares the automatic choice with the best family and with memcpy for each case."""
 import collections
 import json
 import statistics

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Cost of an intercepted call with nothing to do: bare, preloaded, and preloaded but disabled, interleaved; nanoseconds and,
-where valgrind is installed, instructions a call (difference of two runs, so that start-up cancels out)."""
+"""Cost of an intercepted call that Bestride does not change: bare, preloaded, and preloaded but disabled, interleaved; nanoseconds and, if
+valgrind is installed, instructions per call (difference of two runs, so that start-up cancels out)."""
 import argparse, json, os, re, shutil, statistics, subprocess, sys, tempfile
 
 here = os.path.dirname(os.path.abspath(__file__))
@@ -29,7 +29,7 @@ def main():
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--build", default=os.path.join(here, "..", "build", "release"))
     options.add_argument("--rounds", type=int, default=7)
-    options.add_argument("--json", help="keep the raw figures here")
+    options.add_argument("--json", help="write the raw figures to this file")
     options.add_argument("--no-instructions", action="store_true")
     arguments = options.parse_args()
     program = os.path.join(arguments.build, "bin", "call_overhead")
@@ -49,8 +49,8 @@ def main():
         for i, case in enumerate(calls):
             for kind in kinds:
                 env = environment(kind, library)
-                # Past the lazy resolution of the first call: both runs pay it.
-                # MPI_Init varies by some hundred thousand instructions from run to run: many calls make that small.
+                # Both runs include the lazy resolution of the first call.
+                # MPI_Init varies by some hundred thousand instructions between runs, so many calls are needed.
                 low, high = (instructions(program, i, n, env) for n in (10000, 410000))
                 if low and high:
                     counts[kind][case] = (high - low) / 400000
@@ -58,14 +58,14 @@ def main():
     worst = {"preloaded": 0.0, "disabled": 0.0}
     for case, n in calls.items():
         bare = statistics.median(raw["bare"][case])
-        # Rounds are paired: the median of differences, not the difference of medians.
+        # Rounds are paired, so this is the median of differences, not the difference of medians.
         added = {k: statistics.median(a - b for a, b in zip(raw[k][case], raw["bare"][case])) / n for k in kinds[1:]}
         for k in added:
             worst[k] = max(worst[k], added[k])
         ins = [counts[k].get(case) for k in kinds]
         columns = f"{ins[0] / n:9.1f} {(ins[1] - ins[0]) / n:9.1f} {(ins[2] - ins[0]) / n:10.1f}" if all(v is not None for v in ins) else ""
         print(f"{case:34} {bare / n:9.1f} {added['preloaded']:9.1f} {added['disabled']:10.1f}   {columns}")
-    print(f"most added by a call: preloaded {worst['preloaded']:.1f} ns (goal 25), disabled {worst['disabled']:.1f} ns (goal 10)")
+    print(f"largest cost added to a call: preloaded {worst['preloaded']:.1f} ns (goal 25), disabled {worst['disabled']:.1f} ns (goal 10)")
     if arguments.json:
         with open(arguments.json, "w") as out:
             json.dump({"nanoseconds_per_group": raw, "instructions_per_group": counts, "calls_per_group": calls}, out, indent=1)

@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Collectives on several hosts with slow links (tests/testbed): time and bytes, ours against the MPI library's own.
 
-Times: one run, the three variants in turns (bench/collectives). Bytes: each variant alone, a run with some more rounds less one with
-none, counted at every host's links. Printed per case:
+Times: one run in which the three variants take turns (bench/collectives). Bytes: each variant alone, as the difference between a run with
+rounds and a run without, counted at every host's links. Printed per case:
 
   faster     the better of the library's two forms over ours, medians
-  t/limit    time over what the links need for the least bytes any algorithm can do with; 1.046 is the floor at MTU 1500, since 0.956
-             of what the shaper counts is payload
-  bytes      bytes through the busiest host and direction, per call, over that least
+  t/limit    time over the time that the links need for the minimum bytes of any algorithm; at MTU 1500 it cannot be below 1.046, because
+             0.956 of the bytes that the shaper counts are payload
+  bytes      bytes per call through the busiest host and direction, over that minimum
 """
 import argparse
 import json
@@ -23,11 +23,11 @@ from bed import Bed, reason_against  # noqa: E402
 
 VARIANTS = ("ours", "library", "library_nonblocking")
 SKIPPED = 77
-PAYLOAD_SHARE = 0.956  # of a full frame at MTU 1500
+PAYLOAD_SHARE = 0.956  # share of a full frame at MTU 1500
 
 
 def bits_per_second(rate):
-    """Of a rate as tc writes it, or nothing for 'none'."""
+    """The bits per second of a tc rate, or None for 'none'."""
     match = re.fullmatch(r"([0-9.]+)(k|m|g)bit", rate)
     return float(match[1]) * {"k": 1e3, "m": 1e6, "g": 1e9}[match[2]] if match else None
 
@@ -43,8 +43,8 @@ def place(per_host, how, seed):
 
 
 def least_bytes(collective, size, hosts):
-    """What the busiest host has to send or receive at least (Chan et al., Concurrency Computat. 19, 2007, section 3, with hosts for
-    nodes): bytes. `size` as the driver means it; `hosts`: of every rank, the root being rank 0."""
+    """The minimum bytes that the busiest host must send or receive (Chan et al., Concurrency Computat. 19, 2007, section 3, with hosts as
+    nodes). `size`: as in the driver; `hosts`: the host of every rank, with rank 0 as the root."""
     ranks = len(hosts)
     on_host = [hosts.count(host) for host in sorted(set(hosts))]
     if len(on_host) == 1:
@@ -63,7 +63,7 @@ def least_bytes(collective, size, hosts):
 class Bench:
     def __init__(self, bed, options, hosts):
         self.bed, self.options, self.hosts = bed, options, hosts
-        self.known = {}  # bytes that are counted already
+        self.known = {}  # bytes that were already counted
         self.program = os.path.join(os.path.abspath(options.build), "bin", "collectives")
         self.placement = tempfile.NamedTemporaryFile("w", suffix=".placement")
         self.placement.write("".join(f"h{host}\n" for host in hosts))
@@ -84,7 +84,7 @@ class Bench:
         return [*start, self.program, "--type", options.type, *content, *arguments]
 
     def times(self, collective):
-        """The driver's lines, by (bytes asked for, form). Exit status 1 says that results differed, and so does the line."""
+        """The driver's lines, for each size and form. If results differ, the exit status is 1 and the line reports it."""
         options = self.options
         text = self.bed.call("run.sh", *self.command("--collectives", collective, "--bytes", options.bytes, "--forms", options.forms,
                                                      "--rounds", options.rounds), allowed=(0, 1), timeout=1800)
@@ -106,7 +106,7 @@ class Bench:
     def measure(self, collective):
         for case in self.times(collective):
             case["least_bytes"] = least_bytes(collective, case["bytes"], self.hosts)
-            # The library's variants do not depend on the form of our call, and are counted with the first one.
+            # The library's variants do not depend on the form of our call, so they are counted only with the first form.
             case["bytes_per_call"] = {}
             for variant in VARIANTS if not self.options.no_bytes else ():
                 key = (collective, case["bytes"], variant, case["form"] if variant == "ours" else "")
@@ -117,7 +117,7 @@ class Bench:
 
 
 def figures_of(case, rate):
-    """Adds the ratios that are printed. `rate`: bits a second and host, or nothing."""
+    """Adds the printed ratios. `rate`: bits per second and host, or None."""
     least = case["least_bytes"]
     library = min(case["library_median_s"], case["library_nonblocking_median_s"])
     case["faster"] = library / case["ours_median_s"]
@@ -152,40 +152,40 @@ def line_of(case):
 def options_of(arguments):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--hosts", type=int, default=2, help="number of hosts (2)")
-    parser.add_argument("--ranks", default="2", help="ranks a host, or a list: 2,1,3 (2)")
+    parser.add_argument("--ranks", default="2", help="ranks per host, or a list: 2,1,3 (2)")
     parser.add_argument("--placement", choices=("block", "cyclic", "random"), default="block")
-    parser.add_argument("--seed", type=int, default=1, help="of random placement (1)")
-    parser.add_argument("--rate", default="200mbit", help="each way of each rail, as tc writes it, or none (200mbit)")
+    parser.add_argument("--seed", type=int, default=1, help="seed of random placement (1)")
+    parser.add_argument("--rate", default="200mbit", help="rate of each direction of each rail, as in tc, or none (200mbit)")
     parser.add_argument("--rails", type=int, default=1, help="links a host (1)")
-    parser.add_argument("--own-rail", action="store_true", help="local rank l uses rail l modulo the number of rails only")
+    parser.add_argument("--own-rail", action="store_true", help="local rank l uses only rail l modulo the number of rails")
     parser.add_argument("--devices", help="UCX_NET_DEVICES of the ranks; '' leaves it to the library (all rails)")
     parser.add_argument("--collectives", default="allgather,reduce_scatter_block,allreduce,bcast", help="list, see bench/collectives")
     parser.add_argument("--bytes", default="64k,4m", help="list (64k,4m)")
     parser.add_argument("--forms", default="blocking", help="list: blocking,nonblocking,persistent (blocking)")
     parser.add_argument("--type", default="int32", help="int32 or float32 (int32)")
-    parser.add_argument("--change", type=float, default=1, help="fraction of 16-bit words new each time; 0: always the same content (1)")
+    parser.add_argument("--change", type=float, default=1, help="fraction of 16-bit words that change each time; 0: always the same content (1)")
     parser.add_argument("--rounds", type=int, default=5, help="measured turns (5)")
-    parser.add_argument("--count-rounds", type=int, default=3, help="calls whose bytes are counted (3)")
+    parser.add_argument("--count-rounds", type=int, default=3, help="number of calls whose bytes are counted (3)")
     parser.add_argument("--no-bytes", action="store_true", help="times only")
     parser.add_argument("--build", default="build/release", help="build folder (build/release)")
-    parser.add_argument("--preload", help="library (BUILD/lib/libbestride.so); '' for none: then ours is the library's, too")
-    parser.add_argument("--environment", action="append", default=[], metavar="NAME=VALUE", help="for the ranks; may be repeated")
-    parser.add_argument("--json", help="keep raw times, bytes and figures in this file")
+    parser.add_argument("--preload", help="library (BUILD/lib/libbestride.so); '' for none: then ours is the MPI library's, too")
+    parser.add_argument("--environment", action="append", default=[], metavar="NAME=VALUE", help="environment variable for the ranks; may be repeated")
+    parser.add_argument("--json", help="write raw times, bytes and figures to this file")
     options = parser.parse_args(arguments)
     if options.preload is None:
         options.preload = os.path.join(options.build, "lib", "libbestride.so")
     for needed in filter(None, (options.preload, os.path.join(options.build, "bin", "collectives"))):
         if not os.path.exists(needed):
-            parser.error(f"{needed} is not there: scripts/build makes it")
+            parser.error(f"{needed} does not exist: build it with scripts/build")
     try:
         counts = [int(word) for word in options.ranks.split(",")]
     except ValueError:
-        parser.error(f"--ranks wants a number, or numbers with commas between, not '{options.ranks}'")
+        parser.error(f"--ranks needs a number or numbers separated by commas, not '{options.ranks}'")
     options.per_host = counts * options.hosts if len(counts) == 1 else counts
     if len(options.per_host) != options.hosts or sum(options.per_host) == 0 or min(options.per_host) < 0:
         parser.error(f"--ranks {options.ranks} does not fit {options.hosts} hosts")
     if options.rate != "none" and not bits_per_second(options.rate):
-        parser.error(f"--rate wants a number with kbit, mbit or gbit, or none, not '{options.rate}'")
+        parser.error(f"--rate needs a number with kbit, mbit or gbit, or none, not '{options.rate}'")
     return options
 
 
@@ -206,8 +206,8 @@ def main():
         bench = Bench(bed, options, hosts)
         print(f"{options.hosts} hosts with {','.join(map(str, options.per_host))} ranks ({options.placement}), "
               f"{options.rails} rail(s) of {options.rate} each way, "
-              f"{'preloaded ' + options.preload if options.preload else 'no preload: ours is the library, too'}\n"
-              f"t/limit cannot be below {1 / PAYLOAD_SHARE:.3f}; bytes: of the busiest host over the least possible\n\n{HEADER}",
+              f"{'preloaded ' + options.preload if options.preload else 'no preload library: ours is the MPI library, too'}\n"
+              f"t/limit cannot be below {1 / PAYLOAD_SHARE:.3f}; bytes: of the busiest host over the minimum\n\n{HEADER}",
               flush=True)
         for collective in options.collectives.split(","):
             for case in bench.measure(collective):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The halo exchange of apps/halo3d, two ranks of 128^3 cells, MPICH against MPICH with the preload; prints a table."""
+"""The halo exchange of apps/halo3d, two ranks of 128^3 cells, MPICH without and with the preload library; prints a table."""
 import argparse
 import json
 import os
@@ -10,7 +10,7 @@ import time
 
 from launch import VARIANTS, launch, library_of, ratios, rounds_of, undisturbed_times
 
-# Two ranks side by side along x, where a face has the shortest blocks. Periodic: every face, edge and corner moves.
+# Two ranks adjacent along x, where a face has the shortest blocks. Periodic: every face, edge and corner is exchanged.
 COMMON = ["--nx", "128", "--ny", "128", "--nz", "128", "--grid", "2,1,1", "--json", "-"]
 FIVE = ["--quantities", "5"]
 CASES = [
@@ -33,7 +33,7 @@ LEAST_ROUNDS = 3
 
 
 def measure(program, library, iterations, most_rounds, budget_s):
-    """{case: [{variant: report} per round]}, as many rounds as fit into the budget."""
+    """{case: [{variant: report} per round]}, for as many rounds as the budget allows."""
     rounds = {name: [] for name, _ in CASES}
     started = time.monotonic()
     for number, order in enumerate(rounds_of(most_rounds), 1):
@@ -59,19 +59,19 @@ def print_table(rounds):
         total += checked
         print(f"{name:42} {statistics.median(used['mpich']):10.1f} {statistics.median(used['bestride']):10.1f} "
               f"{statistics.median(ratios(used)):7.2f}x{'~' if fastest else ' '}  {checked:,}, {wrong} wrong")
-    print(f"\n{total:,} halo cells checked, 0 wrong. The two took turns, {len(pairs)} runs of each; 'faster' is the median of the "
+    print(f"\n{total:,} halo cells checked, 0 wrong. The two took turns, with {len(pairs)} runs each; 'faster' is the median of the "
           "ratios within a turn.")
     if any_fastest:
-        print("~ other work kept the cores busy during most turns: the fastest exchanges are compared instead of the median ones.")
+        print("~ other work used the cores during most turns: the fastest exchanges are compared instead of the medians.")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", default="build/release", help="build folder (build/release)")
-    parser.add_argument("--rounds", type=int, default=7, help="runs of each kind and case at most (7)")
-    parser.add_argument("--budget", type=float, default=75, help=f"seconds after which no further round starts, {LEAST_ROUNDS} are always made (75)")
-    parser.add_argument("--iterations", type=int, default=30, help="exchanges in a run (30)")
-    parser.add_argument("--json", help="keep every run's report in this file")
+    parser.add_argument("--rounds", type=int, default=7, help="maximum runs of each variant and case (7)")
+    parser.add_argument("--budget", type=float, default=75, help=f"seconds after which no further round starts; at least {LEAST_ROUNDS} rounds are made (75)")
+    parser.add_argument("--iterations", type=int, default=30, help="exchanges per run (30)")
+    parser.add_argument("--json", help="write every run's report to this file")
     options = parser.parse_args()
     library = library_of(options.build)
     program = os.path.join(os.path.abspath(options.build), "bin", "halo3d")

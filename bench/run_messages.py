@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""One-way time of typed messages between two ranks: MPICH against MPICH with the preload, over the cases of bench/messages;
-with --pack, MPI_Pack and MPI_Unpack of the same types on one rank, beside a memcpy of as many bytes.
+"""One-way time of typed messages between two ranks, MPICH without and with the preload library, for the cases of bench/messages; with
+--pack, MPI_Pack and MPI_Unpack of the same types on one rank, compared with a memcpy of the same number of bytes.
 
-A case is measured in many short launches of the driver, with and without the preload in turn; each launch also measures the
-same payload lying together, which is what the wire does with it. The raw lines of every launch are kept.
+A case is measured in many short launches of the driver, with and without the preload library in turn. Each launch also measures the same
+payload as a contiguous message, the limit of the transport. The raw lines of every launch are kept.
 """
 import argparse
 import json
@@ -15,7 +15,7 @@ import sys
 
 from launch import VARIANTS, launch, library_of, ratios, rounds_of, undisturbed_times
 
-# (what, which cases, least ratio that each of them has to reach)
+# (goal, condition for its cases, minimum ratio of each case)
 GOALS = [
     ("no case slower than MPICH", lambda name, row: True, 0.97),
     ("vectors of 4 to 16 bytes, 64 KiB and more", lambda name, row: row["family"] == "vector" and row["block"] <= 16 and
@@ -28,12 +28,12 @@ PACK_GEOMETRIC_MEAN_GOAL = 2.0
 
 
 def cases_of(program, prefixes):
-    library = None  # listing needs none
+    library = None  # not needed for the list
     return launch("mpich", library, program, ["--list", *prefixes], ranks=1).split()
 
 
 def families(names):
-    """Names by what stands before the first slash: one launch measures one family's worth of cases."""
+    """The names by family, the part before the first slash. One launch measures the cases of one family."""
     grouped = {}
     for name in names:
         grouped.setdefault(name.split("/")[0], []).append(name)
@@ -50,7 +50,7 @@ def measure(program, library, names, rounds, seconds, pack):
                                    ranks=1 if pack else 2, timeout=600).splitlines():
                     row = json.loads(line)
                     if not row["right"]:
-                        sys.exit(f"{row['case']}: what arrived is not what was sent ({variant})")
+                        sys.exit(f"{row['case']}: the received data are wrong ({variant})")
                     rows.setdefault(row["case"], [{} for _ in range(rounds)])[number - 1][variant] = row
         print(f"  round {number} of {rounds}", file=sys.stderr)
     return rows
@@ -63,7 +63,7 @@ def summarize(rows):
         times, fastest = undisturbed_times(pairs, "typed_us", "typed_fastest_us")
         within = ratios(times)
         first = pairs[0]["mpich"]
-        contiguous = min(pair[variant]["contiguous_us"] for pair in pairs for variant in VARIANTS)  # the wire at its best
+        contiguous = min(pair[variant]["contiguous_us"] for pair in pairs for variant in VARIANTS)  # the best time of the transport
         figures[name] = {
             "family": first["family"], "bytes": first["bytes"], "block": first["block"], "fastest": fastest,
             "mpich_us": statistics.median(times["mpich"]), "bestride_us": statistics.median(times["bestride"]),
@@ -78,8 +78,8 @@ def geometric_mean(values):
 
 
 def print_table(figures, pack):
-    print("us; contiguous: a memcpy of as many bytes\n" if pack else
-          "one way, us; contiguous: as many bytes lying together, median of the best launch\n")
+    print("us; contiguous: a memcpy of the same number of bytes\n" if pack else
+          "one way, us; contiguous: the same number of contiguous bytes, median of the best launch\n")
     print(f"{'case':28} {'bytes':>8} {'block':>7} {'MPICH us':>10} {'ours us':>10} {'ratio':>7} {'(least..most)':>15} {'contiguous':>11} {'ours/contiguous':>16}")
     for name, row in figures.items():
         least, most = row["ratio_range"]
@@ -87,11 +87,11 @@ def print_table(figures, pack):
               f"{row['ratio']:6.2f}x{'~' if row['fastest'] else ' '}{least:6.2f}..{most:<7.2f} {row['contiguous_us']:10.2f} "
               f"{row['bestride_us'] / row['contiguous_us']:16.2f}")
     if any(row["fastest"] for row in figures.values()):
-        print("~ other work kept the cores busy during most rounds: fastest instead of median times")
+        print("~ other work used the cores during most rounds: fastest times instead of medians")
 
 
 def print_verdict(figures, goals, mean_goal):
-    """Says which goal is met and names every case that falls short. Returns whether all are."""
+    """Prints which goals are met and every case that misses its goal. Returns whether all goals are met."""
     met = True
     print()
     for what, applies, least in goals:
@@ -111,12 +111,12 @@ def print_verdict(figures, goals, mean_goal):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("cases", nargs="*", help="beginnings of case names (all)")
+    parser.add_argument("cases", nargs="*", help="prefixes of case names (all)")
     parser.add_argument("--build", default="build/release", help="build folder (build/release)")
-    parser.add_argument("--rounds", type=int, default=7, help="launches of each kind (7)")
-    parser.add_argument("--seconds", type=float, default=0.05, help="time for a case in one launch (0.05)")
-    parser.add_argument("--json", help="keep raw rows and figures in this file")
-    parser.add_argument("--pack", action="store_true", help="MPI_Pack and MPI_Unpack instead of messages")
+    parser.add_argument("--rounds", type=int, default=7, help="launches of each variant (7)")
+    parser.add_argument("--seconds", type=float, default=0.05, help="seconds per case and launch (0.05)")
+    parser.add_argument("--json", help="write raw rows and figures to this file")
+    parser.add_argument("--pack", action="store_true", help="measure MPI_Pack and MPI_Unpack instead of messages")
     parser.add_argument("--strict", action="store_true", help="exit with 1 if a goal is not met")
     options = parser.parse_args()
     library = library_of(options.build)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What each call with (buffer, count, type) gains by a type that MPI's engine is fast at: spelled so by hand, without the preload;
-and what the preload makes of the same calls. Ratios of times a call, within a launch for the former and within a round for the
-latter; medians over rounds."""
+"""The gain of each call with (buffer, count, type) from an equivalent type that the MPI library handles faster: written by hand without the
+preload library, and with the preload library. Ratios of times per call, within a launch for the former and within a round for the latter;
+medians over rounds."""
 import argparse
 import json
 import os
@@ -18,11 +18,11 @@ def key(row):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("calls", nargs="*", help="beginnings of names (all)")
+    parser.add_argument("calls", nargs="*", help="prefixes of names (all)")
     parser.add_argument("--build", default="build/release")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=0.02)
-    parser.add_argument("--json", help="keep the raw rows here")
+    parser.add_argument("--json", help="write the raw rows to this file")
     options = parser.parse_args()
     program = os.path.join(os.path.abspath(options.build), "bin", "spellings")
     library = library_of(options.build)
@@ -40,7 +40,7 @@ def main():
         for row in pair["mpich"]:
             preloaded.setdefault(key(row), []).append(row["forward_us"] / ours[key(row)])
     shapes = list(dict.fromkeys(shape for _, shape, _ in by_hand))
-    print("by hand: sending side, receiving side, both; then with the preload")
+    print("by hand: sending side, receiving side, both; then with the preload library")
     for size in sorted({size for _, _, size in by_hand}):
         print(f"\n{size} bytes{'':24}" + "".join(f"{shape:>30}" for shape in shapes))
         for call in dict.fromkeys(call for call, _, _ in by_hand):

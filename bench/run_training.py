@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A training step partitioned over all ranks (apps/zero_step) on several hosts with slow links (tests/testbed): MPICH against MPICH with the preload.
+"""A training step partitioned over all ranks (apps/zero_step) on several hosts with slow links (tests/testbed): MPICH without and with the
+preload library.
 
-The two take turns in one bed, in each form of the program; a job's bytes are counted at the links, start and all. Printed per phase: milliseconds a
-step (of the slowest rank, medians over jobs) and their ratio; then the whole step (median of all steps of all jobs), and the bytes that
-the busiest host sent or received in a step. Float sums go through the hierarchy with --environment BESTRIDE_REASSOCIATE=1 only.
+The two take turns in one bed, in each form of the program. A job's bytes are counted at the links, including its start. Printed per phase:
+milliseconds per step (slowest rank, medians over jobs) and their ratio; then the whole step (median of all steps of all jobs), and the bytes
+that the busiest host sent or received per step. Float sums use the hierarchy only with --environment BESTRIDE_REASSOCIATE=1.
 """
 import argparse
 import json
@@ -17,7 +18,7 @@ from run_collectives import Bed, bits_per_second, leave_if_impossible
 
 
 def measure(bed, options):
-    """{form: {variant: [report of each job]}}; a report is zero_step's, with the busiest host's bytes."""
+    """{form: {variant: [report of each job]}}. A report is that of zero_step with the bytes of the busiest host."""
     build = os.path.abspath(options.build)
     preload = ["-l", library_of(build), "-e", "BESTRIDE_ALL_RANKS=1"]
     for setting in options.environment:
@@ -48,19 +49,19 @@ def options_of(arguments):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--hosts", type=int, default=2, help="number of hosts (2)")
     parser.add_argument("--ranks", type=int, default=2, help="ranks a host (2)")
-    parser.add_argument("--rate", default="200mbit", help="each way, as tc writes it (200mbit)")
-    parser.add_argument("--layers", type=int, default=4, help="of the model (4)")
+    parser.add_argument("--rate", default="200mbit", help="rate of each direction, as in tc (200mbit)")
+    parser.add_argument("--layers", type=int, default=4, help="layers of the model (4)")
     parser.add_argument("--hidden", type=int, default=384, help="their width (384)")
-    parser.add_argument("--micro", type=int, default=2, help="micro-batches of a step (2)")
-    parser.add_argument("--steps", type=int, default=4, help="steps of a job (4)")
+    parser.add_argument("--micro", type=int, default=2, help="micro-batches per step (2)")
+    parser.add_argument("--steps", type=int, default=4, help="steps per job (4)")
     parser.add_argument("--forms", default="blocking,nonblocking", help="list, see apps/zero_step (blocking,nonblocking)")
-    parser.add_argument("--turns", type=int, default=3, help="jobs of each kind (3)")
+    parser.add_argument("--turns", type=int, default=3, help="jobs of each variant (3)")
     parser.add_argument("--build", default="build/release", help="build folder (build/release)")
-    parser.add_argument("--environment", action="append", default=[], metavar="NAME=VALUE", help="for the preloaded ranks; may be repeated")
-    parser.add_argument("--json", help="keep every job's report in this file")
+    parser.add_argument("--environment", action="append", default=[], metavar="NAME=VALUE", help="environment variable for the preloaded ranks; may be repeated")
+    parser.add_argument("--json", help="write every job's report to this file")
     options = parser.parse_args(arguments)
     if not bits_per_second(options.rate):
-        parser.error(f"--rate wants a number with kbit, mbit or gbit, not '{options.rate}'")
+        parser.error(f"--rate needs a number with kbit, mbit or gbit, not '{options.rate}'")
     return options
 
 

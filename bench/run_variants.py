@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Our collectives on several hosts (tests/testbed) under different settings: the variants take turns in one bed, results are not compared.
+"""Bestride's collectives on several hosts (tests/testbed) with different settings. The variants take turns in one bed; results are not compared.
 
-  --variant NAME=ARGUMENTS   for tests/testbed/run.sh: -e NAME=VALUE, -d DEVICES, ...; the first one is the baseline
+  --variant NAME=ARGUMENTS   arguments of tests/testbed/run.sh: -e NAME=VALUE, -d DEVICES, ...; the first variant is the baseline
 
-Two links a host against one, and the content cache where nothing ever repeats:
+Two links per host compared with one, and the cost of the allgather cache if no content repeats:
 
   bench/run_variants.py --rails 2 --rate 50mbit --variant 'one=-d data0' --variant "two=-d '' -e BESTRIDE_NICS=data0,data1" --variant 'spread=-d data0,data1'
   bench/run_variants.py --collectives allgather --rounds 12 --turns 8 --variant 'none=-e BESTRIDE_CACHE_BYTES=0' --variant cache=
 
-Printed: the baseline's time over the variant's (the quartiles of its calls beside it), and the variant's over what its links need for the least bytes.
+Printed: the baseline's time over the variant's (with the quartiles of its calls), and the variant's time over the minimum time of its links.
 """
 import argparse
 import json
@@ -40,7 +40,7 @@ def measure(bed, options):
 
 
 def case_of(collective, size, seconds, options):
-    """`seconds`: {variant: of each call}."""
+    """`seconds`: {variant: seconds of each call}."""
     base = statistics.median(seconds[next(iter(options.variants))])
     least = least_bytes(collective, size, place([options.ranks] * options.hosts, "block", 1))
     limit = least * 8 / bits_per_second(options.rate) / options.rails
@@ -51,26 +51,26 @@ def case_of(collective, size, seconds, options):
 
 def options_of(arguments):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--variant", action="append", default=[], metavar="NAME=ARGUMENTS", help="two or more")
+    parser.add_argument("--variant", action="append", default=[], metavar="NAME=ARGUMENTS", help="a variant; give two or more")
     parser.add_argument("--hosts", type=int, default=2, help="number of hosts (2)")
     parser.add_argument("--ranks", type=int, default=2, help="ranks a host (2)")
     parser.add_argument("--rails", type=int, default=1, help="links a host (1)")
-    parser.add_argument("--rate", default="200mbit", help="each way of each rail, as tc writes it (200mbit)")
+    parser.add_argument("--rate", default="200mbit", help="rate of each direction of each rail, as in tc (200mbit)")
     parser.add_argument("--collectives", default="allgather,reduce_scatter_block,allreduce,bcast", help="list, see bench/collectives")
     parser.add_argument("--bytes", default="4m", help="one size, see bench/collectives (4m)")
     parser.add_argument("--rounds", type=int, default=3, help="calls a turn (3)")
     parser.add_argument("--turns", type=int, default=4, help="(4)")
     parser.add_argument("--build", default="build/release", help="build folder (build/release)")
-    parser.add_argument("--environment", action="append", default=[], metavar="NAME=VALUE", help="for the ranks; may be repeated")
-    parser.add_argument("--json", help="keep raw times in this file")
+    parser.add_argument("--environment", action="append", default=[], metavar="NAME=VALUE", help="environment variable for the ranks; may be repeated")
+    parser.add_argument("--json", help="write raw times to this file")
     options = parser.parse_args(arguments)
     options.variants = {name: shlex.split(rest) for name, equals, rest in (variant.partition("=") for variant in options.variant) if equals}
     if len(options.variants) < 2 or len(options.variants) != len(options.variant):
-        parser.error("--variant NAME=ARGUMENTS is wanted twice or more, with different names")
+        parser.error("give --variant NAME=ARGUMENTS at least twice, with different names")
     if not bits_per_second(options.rate):
-        parser.error(f"--rate wants a number with kbit, mbit or gbit, not '{options.rate}'")
+        parser.error(f"--rate needs a number with kbit, mbit or gbit, not '{options.rate}'")
     if options.rounds * options.turns < 2:
-        parser.error("two calls at least: --rounds times --turns")
+        parser.error("--rounds times --turns must be at least two calls")
     return options
 
 

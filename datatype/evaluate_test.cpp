@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Type maps and bounds computed by hand. tests/fuzz compares random types with the MPI library's answers.
+// Type maps and bounds computed by hand. tests/fuzz compares random types with the MPI library's results.
 #include <gtest/gtest.h>
 
 #include <utility>

@@ -91,7 +91,7 @@ TEST(Parse, CallsOfMpiConstructors) {
   EXPECT_EQ(error_of("MPI_Type_dup(MPI_INT, &)"), "column 24: expected '&' and the name of the new type, found ')'");
 }
 
-/// What evaluate() gives for a layout's text has that text again.
+/// Evaluating the text of a layout gives a layout with the same text.
 TEST(Parse, LayoutsAsInReports) {
   for (const char* text : {
            "8 B",

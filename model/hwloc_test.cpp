@@ -107,7 +107,7 @@ TEST_F(RealHwloc, OfAMachineInAFile) {
   set("HWLOC_XMLFILE", folder.root() + "/machine.xml");
   const Result<HwlocMachine> machine = hwloc_machine();
   ASSERT_TRUE(machine) << machine.error().text;
-  // Processor 0 was not allowed for the process that wrote the file, but the core is still named by it.
+  // Processor 0 was not allowed for the process that wrote the file, but the core still has its number.
   ASSERT_EQ(machine->cores.size(), 1u);
   EXPECT_THAT(machine->cores[0].processors, ElementsAre(0, 1));
   ASSERT_EQ(machine->domains.size(), 1u);
@@ -118,7 +118,7 @@ TEST_F(RealHwloc, OfThisMachine) {
   const std::vector<int> allowed = allowed_processors();
   const Result<HwlocMachine> machine = hwloc_machine();
   ASSERT_TRUE(machine) << machine.error().text;
-  EXPECT_EQ(allowed_processors(), allowed) << "bound otherwise than before";
+  EXPECT_EQ(allowed_processors(), allowed) << "the binding changed";
   std::vector<int> known;
   for (const HwlocMachine::Part& domain : machine->domains)
     known.insert(known.end(), domain.processors.begin(), domain.processors.end());

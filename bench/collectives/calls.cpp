@@ -9,7 +9,7 @@
 
 namespace collectives {
 
-// Name as in MPI_Name, name as in MPI_Iname.
+// The names in MPI_Name and in MPI_Iname.
 #define COLLECTIVES(X)                          \
   X(Allgather, allgather)                       \
   X(Allgatherv, allgatherv)                     \
@@ -81,7 +81,7 @@ Operation::Operation(Kind kind, std::size_t bytes, Element element)
   }
 }
 
-/// Calls apply(blocking, nonblocking, persistent, arguments that the three have in common...).
+/// Calls apply(blocking, nonblocking, persistent, common arguments...).
 template <class Apply>
 void Operation::apply(const Names& n, const void* give, void* take, Apply apply) const {
   constexpr MPI_Comm world = MPI_COMM_WORLD;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The calls themselves, by their MPI_ names, which a preload may take, and by the MPI library's own PMPI_ names
+// The calls by their MPI_ names, which a preload library may intercept, and by the MPI library's own PMPI_ names
 // (base/library_names.hpp).
 #include <mpi.h>
 
@@ -15,23 +15,24 @@ namespace collectives {
 struct Names;
 extern const Names mpi_names, pmpi_names;
 
-/// An operation on so many bytes over MPI_COMM_WORLD, root 0, sum. Blocks of `v` forms differ by at most one element.
+/// An operation on a vector of `bytes` bytes over MPI_COMM_WORLD, with root 0 and MPI_SUM. Blocks of `v` forms differ
+/// by at most one element.
 class Operation {
  public:
   Operation(Kind kind, std::size_t bytes, Element element);
 
   Kind kind() const { return kind_; }
-  std::size_t bytes() const { return elements_ * 4; }  ///< whole elements, and equal blocks where the call wants them
+  std::size_t bytes() const { return elements_ * 4; }  ///< whole elements, and equal blocks if the call needs them
   std::size_t contribution() const {
     return contribution_ * 4;
-  }                                                   ///< bytes that this rank gives; 0 where only the root does
-  std::size_t result() const { return result_ * 4; }  ///< bytes that this rank gets; 0 where only the root does
+  }                                                   ///< bytes that this rank sends; 0 if only the root does
+  std::size_t result() const { return result_ * 4; }  ///< bytes that this rank gets; 0 if only the root does
 
-  /// `result` of a broadcast is in and out: on the root it holds the contribution before.
+  /// `result` of a broadcast is input and output: on the root it must contain the contribution.
   void call(const Names& names, const void* contribution, void* result) const;
-  /// Starts it, then tests until it is done, yielding the core in between.
+  /// Starts the nonblocking form and tests until it completes, yielding the core in between.
   void call_nonblocking(const Names& names, const void* contribution, void* result) const;
-  /// Makes the persistent request; run_persistent() starts it and tests until it is done. The caller frees it.
+  /// Creates the persistent request. run_persistent() starts it and tests until it completes. The caller frees it.
   MPI_Request make_persistent(const Names& names, const void* contribution, void* result) const;
   void run_persistent(const Names& names, MPI_Request* request) const;
 
@@ -42,7 +43,7 @@ class Operation {
   Kind kind_;
   MPI_Datatype type_;
   std::size_t elements_ = 0, contribution_ = 0, result_ = 0;
-  int block_ = 0;  ///< elements of one rank, of forms with equal blocks
+  int block_ = 0;  ///< elements of one rank in forms with equal blocks
   std::vector<int> counts_, places_;
 };
 

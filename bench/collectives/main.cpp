@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// collectives: time of collective operations under a preload, which takes their MPI_ names, against the MPI library's
-// own in the same run: blocking, and nonblocking with a loop that yields the core, because MPICH's blocking calls never
-// do. One JSON line a case. Plain MPI: it is not linked with the library whose effect it is used to measure.
+// collectives: time of collective operations with a preload library, which intercepts their MPI_ names, against the MPI
+// library's own in the same run: blocking, and nonblocking with a loop that yields the core, because MPICH's blocking
+// calls never do. One JSON line per case. Plain MPI: not linked with the library whose effect it measures.
 #include <algorithm>
 #include <cstdio>
 #include <exception>
@@ -72,7 +72,7 @@ int main(int count, char** arguments) {
     code = run({arguments + 1, arguments + count});
   } catch (const std::exception& failed) {
     std::fprintf(stderr, "collectives: %s\n", failed.what());
-    MPI_Abort(MPI_COMM_WORLD, bad_arguments);  // the others wait
+    MPI_Abort(MPI_COMM_WORLD, bad_arguments);  // the other ranks wait
   }
   MPI_Finalize();
   return code;

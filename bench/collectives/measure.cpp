@@ -14,15 +14,16 @@
 namespace collectives {
 namespace {
 
-/// Between the calls that are timed: MPICH's own waiting would keep the processor from ranks that are still in such a
-/// call, or begin it late.
+/// Completes a request between timed calls. MPICH's blocking wait would take the core from ranks that are still in a
+/// timed call, or delay their start.
 void finish(MPI_Request request) {
   for (int done = 0; !done;) {
     PMPI_Test(&request, &done, MPI_STATUS_IGNORE);
     if (!done) sched_yield();
   }
 }
-/// A shaped link's bucket (80 KB in tests/testbed) fills again before: else a short call pays for the one before it.
+/// Synchronises the ranks. First waits until the bucket of a shaped link (80 KB in tests/testbed) is full again, so
+/// that a short call does not depend on the previous one.
 void meet() {
   usleep(20000);
   MPI_Request request;
@@ -50,7 +51,7 @@ class Random {
   std::uint64_t state_;
 };
 
-/// This rank's contribution, new from round to round as asked for.
+/// This rank's contribution, which changes between rounds according to the options.
 class Content {
  public:
   Content(const Options& options, std::size_t bytes, std::uint64_t seed)
@@ -69,13 +70,13 @@ class Content {
  private:
   void renew() {
     for (std::size_t at = 0; at + 4 <= bytes_.size(); at += 4) {
-      // 24 bits: sums over any sensible number of ranks do not overflow.
+      // 24 bits, so that sums over any reasonable number of ranks do not overflow.
       const auto value = std::int32_t(random_.next() >> 40);
       const float real = float(value) * 0x1p-23f - 1;
       std::memcpy(&bytes_[at], options_.element == Element::int32 ? static_cast<const void*>(&value) : &real, 4);
     }
   }
-  /// Flips some of the low seven bits of every 16-bit word that is chosen, so a sum stays in range.
+  /// Flips some of the low seven bits of random 16-bit words, so that sums stay in range.
   void change() {
     const auto limit = std::uint64_t(options_.change * 0x1p32);
     for (std::size_t at = 0; at < bytes_.size(); at += 2) {
@@ -98,7 +99,8 @@ long long different_bytes(const Result& one, const Result& other) {
   return different;
 }
 
-/// Contributions lie within 1, so a sum in another order is off by less than ranks^2 half units in the last place of 1.
+/// Contributions are at most 1, so sums in different orders differ by less than ranks^2 half units in the last place of
+/// 1.
 long long different_sums(const Result& one, const Result& other, int ranks) {
   const float tolerance = float(ranks) * float(ranks) * 0x1p-24f;
   long long different = 0;
@@ -110,8 +112,8 @@ long long different_sums(const Result& one, const Result& other, int ranks) {
   return different;
 }
 
-/// Of six rounds: each of the three comes after each of the others equally often, also from one round to the next,
-/// since the next finds what one leaves behind (ranks that lost their processor to one that spins).
+/// The orders in six rounds. Each variant follows each of the others equally often, also between rounds, because a
+/// variant affects the next one (ranks that lost their core to a spinning rank).
 constexpr int orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {2, 1, 0}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}};
 
 class Case {
@@ -163,7 +165,7 @@ class Case {
 
   double once(Variant variant) {
     Result& result = results_[int(variant)];
-    // What an operation leaves out must be seen.
+    // Bytes that the operation does not write must be detected.
     std::fill(result.begin(), result.end(), static_cast<unsigned char>(0xee));
     if (operation_.kind() == Kind::bcast && world_rank() == 0)
       std::memcpy(result.data(), content_.data(), result.size());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// One case: the variants in turns, round by round, on the same content.
+// Measures one case: the variants take turns, round by round, on the same content.
 #include <string>
 #include <vector>
 
@@ -9,12 +9,12 @@
 namespace collectives {
 
 struct Measurement {
-  std::vector<double> seconds[3];  ///< by variant, one per measured round: of the slowest rank, with --only of this one
+  std::vector<double> seconds[3];  ///< by variant and round: time of the slowest rank, with --only of this rank
   /// Over all ranks and rounds, in bytes, or in sums that are compared within a tolerance:
   long long compared = 0;
-  long long wrong = 0;  ///< ours differs from both of the library's; from the one that it differs from least
+  long long wrong = 0;  ///< ours differs from both of the library's results; counted against the closer one
   long long disputed =
-      0;  ///< the library's two differ from each other: MPICH 4.0's MPI_Reduce of long vectors, root alone on its node
+      0;  ///< the library's two results differ: MPICH 4.0's MPI_Reduce of long vectors, root alone on its node
 };
 
 /// Collective over MPI_COMM_WORLD.

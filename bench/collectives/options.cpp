@@ -56,17 +56,17 @@ Parsed parse(const std::vector<std::string>& arguments) {
 }
 
 std::string usage() {
-  return "collectives: time of collective operations, ours and the MPI library's in turns, results compared\n"
+  return "collectives: time of collective operations, ours and the MPI library's in turns, with compared results\n"
          "  --collectives LIST   " +
          choices(kinds) +
          " (all)\n"
-         "  --bytes LIST         of the whole vector: gathered, to be summed, broadcast; of alltoall a rank's "
+         "  --bytes LIST         size of the whole vector: gathered, summed or broadcast; alltoall: of each rank "
          "(64k,4m)\n"
-         "  --forms LIST         of our call: blocking, nonblocking, persistent (blocking)\n"
-         "  --type T             int32 | float32; sums of float32 are compared within a tolerance, all else byte by "
+         "  --forms LIST         form of our call: blocking, nonblocking, persistent (blocking)\n"
+         "  --type T             int32 | float32; sums of float32 are compared within a tolerance, all others byte by "
          "byte (int32)\n"
-         "  --rounds N           measured (5);  --warmup N: before that (1)\n"
-         "  --only VARIANT       ours | library | library_nonblocking alone, nothing else on the wire between rounds\n"
+         "  --rounds N           measured rounds (5);  --warmup N: rounds before them (1)\n"
+         "  --only VARIANT       only ours | library | library_nonblocking, with no other traffic between rounds\n"
          "  --repeat-content     the same contribution every time;  --change F: a fraction F of 16-bit words is new "
          "each time "
          "(all)\n";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What is to be measured.
+// The command-line options of the benchmark.
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -22,21 +22,21 @@ enum class Kind {
 };
 enum class Form { blocking, nonblocking, persistent };
 enum class Element { int32, float32 };
-/// Who does the operation: the MPI_ names, in the case's form; the PMPI_ names, blocking; these, nonblocking with a
-/// loop that yields.
+/// The MPI_ names in the form of the case; the PMPI_ names, blocking; the PMPI_ names, nonblocking with a loop that
+/// yields.
 enum class Variant { ours, library, library_nonblocking };
 
 inline constexpr Variant all_variants[] = {Variant::ours, Variant::library, Variant::library_nonblocking};
 
 struct Options {
-  std::vector<Kind> kinds;  ///< all if none was named
+  std::vector<Kind> kinds;  ///< all by default
   std::vector<std::size_t> bytes = {64 << 10, 4 << 20};
   std::vector<Form> forms = {Form::blocking};
   Element element = Element::int32;
   int warmup = 1;  ///< rounds that are not measured
   int rounds = 5;
   std::optional<Variant>
-      only;           ///< nothing but this runs: no comparison, no barrier, so that bytes on the wire can be counted
+      only;           ///< runs only this variant, without comparisons and barriers, so that bytes can be counted
   double change = 1;  ///< fraction of 16-bit words that are new from round to round; 0: always the same content
   bool help = false;
 };

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""bench/run_collectives.py in the test bed, without a preload: it gets through, results agree, and no algorithm gets by with fewer
-bytes than the least, nor with many times as many, so that both the least and what is counted are what they are said to be.
+"""Runs bench/run_collectives.py in the test bed without a preload library: it succeeds, results agree, and no algorithm sends fewer bytes
+than the lower bound or many times more, so that both the bound and the count are plausible.
 
 Usage: testbed_test.py FOLDER_OF_THE_BUILD
 """
@@ -34,7 +34,7 @@ class Bytes(unittest.TestCase):
         for case in result["cases"]:
             self.assertEqual((case["wrong"], case["compared"]), (0, "byte by byte"))
             for variant, ratio in case["bytes_over_least"].items():
-                # What a start of a job sends besides differs from start to start, by some 40 KB.
+                # The bytes that the start of a job sends vary by about 40 KB.
                 self.assertGreater(ratio, 0.97, (case["collective"], variant))
                 self.assertLess(ratio, 4, (case["collective"], variant))
 

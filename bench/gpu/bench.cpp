@@ -11,13 +11,13 @@ namespace gpu {
 namespace {
 
 constexpr std::int64_t page = 4096;
-/// More than any device's second-level cache, several times.
+/// Several times the size of any device's second-level cache.
 constexpr std::int64_t beyond_caches = std::int64_t{512} << 20;
 constexpr int max_places = 16;
 
 std::int64_t in_pages(std::int64_t bytes) { return (bytes + page - 1) / page * page; }
 
-/// `sample(i, n)`: seconds of n calls of variant i.
+/// Median seconds of one call of each variant. `sample(i, n)`: seconds of n calls of variant i.
 template <class Sample>
 std::vector<double> take_turns(std::size_t variants, double seconds, const Sample& sample) {
   constexpr double wanted_s = 1e-3;
@@ -47,7 +47,7 @@ std::vector<double> take_turns(std::size_t variants, double seconds, const Sampl
 Bench::Bench(Gpu& gpu, Results& results, const Scale& scale) : gpu_(gpu), results_(results), scale_(scale) {
   const std::int64_t available = static_cast<std::int64_t>(gpu.available());
   constexpr std::int64_t gib = std::int64_t{1} << 30;
-  // 256 MiB in blocks of one byte, one in 64 bytes, take 16 GiB.
+  // 256 MiB in blocks of one byte every 64 bytes take 16 GiB.
   user_bytes_ = gpu.stand_in() ? 16 << 20 : std::min(available * 6 / 10, 17 * gib) / page * page;
   packed_bytes_ = gpu.stand_in() ? 4 << 20 : std::min(available * 2 / 10, 2 * gib) / page * page;
   user_ = gpu.allocate(static_cast<std::size_t>(user_bytes_));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Bench: memory to move things in, and how a time is taken: variants take turns, medians over rounds, several places in
-// memory in turn so that nothing is found in the cache.
+// Bench: device memory for the moves, and the timing method: variants take turns, medians over rounds, and alternating
+// places in memory, so that the data are not in the cache.
 #include <functional>
 #include <memory>
 #include <span>
@@ -23,13 +23,13 @@ using bestride::cuda::DevicePtr;
 using bestride::cuda::KernelOptions;
 
 struct Scale {
-  std::vector<std::int64_t> sizes;  ///< packed bytes of what is measured against the limit
-  std::int64_t large = 0;           ///< of other cases of a certain size, if it fits
-  std::int64_t edge = 0;            ///< points along a side of the halo's cube
-  double seconds = 0.05;            ///< to measure one case for
+  std::vector<std::int64_t> sizes;  ///< packed bytes of the cases that are measured against the limit
+  std::int64_t large = 0;           ///< packed bytes of other cases, if they fit
+  std::int64_t edge = 0;            ///< points along an edge of the halo's cube
+  double seconds = 0.05;            ///< time to measure one case
 };
 
-/// Throws what Gpu throws. One thread.
+/// Throws the exceptions of Gpu. One thread.
 class Bench {
  public:
   Bench(Gpu& gpu, Results& results, const Scale& scale);
@@ -48,22 +48,22 @@ class Bench {
   /// Whether a layout's lowest byte can be at user() and its packed bytes at packed().
   bool fits(std::int64_t span, std::int64_t size) const { return span <= user_bytes_ && size <= packed_bytes_; }
 
-  /// How many places of so many bytes to go through by turns: more than a cache holds, if memory has as much.
+  /// The number of places of this size to use in turn: more than fit into a cache, if there is enough memory.
   int places(std::int64_t span, std::int64_t size) const;
   /// The same move at each of the places. Layouts start at byte 0.
   std::vector<Batch> batches(const LayoutPtr& layout, Direction direction, const KernelOptions& options = {}) const;
-  /// Enqueues the next of them.
+  /// Returns a function that enqueues the next of the batches.
   std::function<void()> in_turn(std::vector<Batch> batches) const;
-  /// Enqueues a copy of `bytes` bytes from the user's to the packed memory, at the next of the places.
+  /// Returns a function that enqueues a copy of `bytes` bytes from the user's to the packed memory, at the next place.
   std::function<void()> copy_in_turn(std::int64_t bytes) const;
 
   Batch batch(std::span<const BatchItem> items, const KernelOptions& options = {}) const;
   void launch(const Batch& batch) const;
 
-  /// Device seconds of one call of each, launched one after the other without waiting: the median over rounds in which
-  /// all took turns.
+  /// Device seconds of one call of each variant, launched one after the other without waiting: the median over rounds
+  /// in which all variants take turns.
   std::vector<double> medians(const std::vector<std::function<void()>>& variants) const;
-  /// The same by the host's clock, for things that wait for themselves.
+  /// The same by the host's clock, for functions that wait for their work.
   std::vector<double> host_medians(const std::vector<std::function<void()>>& variants) const;
 
   /// Packs and unpacks a layout that starts at byte 0, and compares every byte with the CPU's reference.
@@ -78,15 +78,15 @@ class Bench {
   std::int64_t user_bytes_ = 0, packed_bytes_ = 0;
 };
 
-/// Bytes of the 32-byte sectors a layout touches when its byte 0 lies on a sector's border; its blocks must ascend.
+/// Bytes of the 32-byte sectors that a layout touches if its byte 0 is aligned to a sector. Its blocks must ascend.
 std::int64_t sector_bytes(const LayoutPtr& layout);
-/// What has to cross the memory's interface: those, and the packed bytes.
+/// The bytes that must be transferred from and to memory: the sectors and the packed bytes.
 inline std::int64_t traffic(const LayoutPtr& layout) { return sector_bytes(layout) + layout->size(); }
-/// `count` blocks, a new layout. Throws if it can't be.
+/// A layout of `count` blocks. Throws if it is invalid.
 LayoutPtr rows(std::int64_t count, std::int64_t block, std::int64_t stride);
 std::string bytes_text(std::int64_t bytes);
 
-// The goals, each in a file of its own. They add rows to bench.results().
+// The goals, each in its own file. They add rows to bench.results().
 void measure_limit(const Bench& bench);
 void measure_by_hand(const Bench& bench);
 void measure_floor(const Bench& bench);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Three shapes with all their numbers known when compiled, as who writes a kernel for one datatype knows them: what a
-// general kernel is compared with. One thread moves one word; neighbouring threads neighbouring words of the packed
-// side. Compiled for the device (by_hand.cu) and for the host (by_hand_host.cpp, for the tests' stand-in driver).
+// Three shapes whose numbers are compile-time constants, as in a kernel written for one datatype: the reference for the
+// general kernels. One thread moves one word, and adjacent threads move adjacent words of the packed side. Compiled for
+// the device (by_hand.cu) and for the host (by_hand_host.cpp, for the stand-in driver of the tests).
 #include <cstdint>
 
 #ifdef __CUDACC__
@@ -17,11 +17,11 @@ struct alignas(16) Wide {
   std::uint64_t low, high;
 };
 
-/// The parameter of every kernel here. Addresses as the device sees them.
+/// The parameter of every kernel here, with device addresses.
 struct Move {
   std::uint64_t user;
   std::uint64_t packed;
-  std::uint64_t words;  ///< to move
+  std::uint64_t words;  ///< number of words to move
 };
 
 /// Rows of 64 bytes, 512 apart.
@@ -31,7 +31,7 @@ struct Vector {
   BY_HAND_ON_DEVICE static std::uint64_t offset(std::uint64_t word) { return (word >> 2) * pitch + (word & 3) * 16; }
 };
 
-/// The face of three cells along x of a cube of doubles with 512 cells an edge.
+/// The face of three cells along x of a cube of doubles with edges of 512 cells.
 struct Face {
   using Word = std::uint64_t;
   static constexpr std::uint64_t edge = 512, width = 3, packed_bytes = width * 8, user_bytes = edge * 8;
@@ -51,10 +51,10 @@ struct Structs {
   }
 };
 
-/// The kernels' names: by_hand_<shape>_<pack|unpack>, and one that does nothing.
+/// The kernels are by_hand_<shape>_<pack|unpack>, and one that does nothing.
 inline constexpr const char* empty_kernel = "by_hand_empty";
 
-/// For cuModuleLoadData: a fatbin, or in a build without nvcc a line of text.
+/// The image for cuModuleLoadData: a fatbin, or a line of text in a build without nvcc.
 const void* image() noexcept;
 
 }  // namespace by_hand

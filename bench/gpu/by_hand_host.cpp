@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hand-written kernels on the host: exported for the tests' stand-in driver, which can't run the device's code.
+// The hand-written kernels on the host, exported for the stand-in driver of the tests, which cannot run device code.
 #include <algorithm>
 #include <cstring>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Never slower than a kernel written for that exact shape: three shapes, both directions.
+// Goal: never slower than a kernel that is written for the same shape. Three shapes, both directions.
 #include "bench/gpu/bench.hpp"
 #include "bench/gpu/by_hand.hpp"
 #include "datatype/build.hpp"
@@ -28,7 +28,7 @@ std::function<void()> by_hand_in_turn(const Bench& bench, const std::string& ker
   };
 }
 
-/// The kernel by hand does the same work.
+/// Checks that the hand-written kernel gives the same bytes.
 template <class Shape>
 bool same(const Bench& bench, const std::string& kernel, const LayoutPtr& layout) {
   namespace test = bestride::cuda::test;

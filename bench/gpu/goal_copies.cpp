@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Against one asynchronous copy for each block, which is what MPI libraries do with derived datatypes in device memory.
+// Compared with one asynchronous copy per block, which MPI libraries use for derived datatypes in device memory.
 #include "bench/gpu/bench.hpp"
 
 namespace gpu {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the smallest pack costs, waiting included, over a kernel that does nothing; and what is enqueued again, call by
-// call over as a graph.
+// The cost of the smallest pack, including the wait, relative to an empty kernel; and of a repeated sequence call by
+// call, relative to a graph.
 #include "bench/gpu/bench.hpp"
 #include "bench/gpu/by_hand.hpp"
 #include "kernels/cuda/launch/sequence.hpp"
@@ -20,7 +20,7 @@ std::shared_ptr<Sequence> sequence(const Bench& bench, const SequenceItems& item
   return *made;
 }
 
-/// One launch, and a copy to the host for each of a halo's messages.
+/// One launch, and a copy to the host for each message of a halo exchange.
 void measure_repeats(const Bench& bench) {
   const LayoutPtr layout = rows(128, 8, 64);
   const bool right = bench.right(layout);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The work of figure 12 of the TEMPI paper (Pearson et al., HPDC'21): a cube of 256^3 points with 8 quantities of 8
-// bytes, an array each, radius 3: what 26 neighbours get, 208 boxes, in one launch. The paper's code launches and waits
-// 208 times.
+// The workload of figure 12 of the TEMPI paper (Pearson et al., HPDC'21): a cube of 256^3 points with 8 quantities of 8
+// bytes, one array each, radius 3. The boxes for 26 neighbours, 208 in total, are packed in one launch. The paper's
+// code launches and waits 208 times.
 #include <algorithm>
 
 #include "bench/gpu/bench.hpp"
@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::int64_t radius = 3, quantities = 8, element = 8;
 
-/// The box of cells that goes out to a neighbour, or comes in from there, in one array with a halo around it.
+/// The box of cells that is sent to a neighbour or received from it, in one array that includes the halo.
 LayoutPtr box(std::int64_t edge, const int (&step)[3], bool outgoing) {
   std::int64_t start[3], size[3];
   for (int d = 0; d < 3; ++d) {
@@ -56,7 +56,7 @@ Halo halo(const Bench& bench, std::int64_t edge, Direction direction) {
   return all;
 }
 
-/// Every byte of a smaller halo, as the CPU packs it.
+/// Compares every byte of a smaller halo with the CPU's reference.
 bool right(const Bench& bench, std::int64_t edge) {
   namespace test = bestride::cuda::test;
   const Halo all = halo(bench, edge, Direction::pack);

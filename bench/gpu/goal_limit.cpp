@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packing and unpacking against the memory's limit: the bytes of the 32-byte sectors touched and the packed bytes, at
-// the bandwidth a copy within the device reaches in the same rounds.
+// Packing and unpacking compared with the limit of the memory: the bytes of the touched 32-byte sectors and the packed
+// bytes, at the bandwidth of a copy within the device in the same rounds.
 #include <algorithm>
 
 #include "bench/gpu/bench.hpp"
@@ -11,7 +11,7 @@ void measure_limit(const Bench& bench) {
   const std::int64_t large = std::min(bench.packed_bytes(), bench.scale().large);
   for (const std::int64_t size : bench.scale().sizes)
     for (const std::int64_t block : {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096}) {
-      // A gap of at least a sector, so that every sector touched is touched for one block.
+      // A gap of at least a sector, so that no two blocks share a sector.
       const std::int64_t stride = std::max<std::int64_t>(64, 2 * block), count = size / block;
       const std::string name = bytes_text(size) + ", blocks of " + bytes_text(block);
       const LayoutPtr sample = rows(std::min<std::int64_t>(count, 4096), block, stride),

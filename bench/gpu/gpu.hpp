@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Gpu: what a program written to the CUDA driver API needs, and no more: a device, memory, launches, clocks. The driver
-// is loaded at run time, so the benchmarks build where there is none. Every failure is an exception that names the
-// call.
+// Gpu: the parts of the CUDA driver API that the benchmarks need: a device, memory, launches, clocks. The driver is
+// loaded at run time, so that the benchmarks build without it. Every failure is an exception that names the call.
 #include <functional>
 #include <stdexcept>
 #include <string>
@@ -22,39 +21,39 @@ class Failed : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// One device, its primary context current in the thread that made it. One thread at a time.
+/// One device. Its primary context is current in the thread that created this object. One thread at a time.
 class Gpu {
  public:
-  /// Loads libcuda.so.1, or the library BESTRIDE_CUDA_DRIVER names. Failed: no driver, no such device.
+  /// Loads libcuda.so.1, or the library that BESTRIDE_CUDA_DRIVER names. Throws Failed if there is no driver or device.
   explicit Gpu(int ordinal);
 
-  /// A test double of the driver is loaded: what it computes counts, what it takes does not.
+  /// The stand-in driver is loaded: its results are valid, its times are not.
   bool stand_in() const { return stand_in_; }
   const std::string& name() const { return name_; }
   int driver_version() const { return driver_version_; }
   int capability() const { return capability_; }
   int multiprocessors() const { return multiprocessors_; }
-  /// Bytes of device memory nobody has.
+  /// Free bytes of device memory.
   std::size_t available() const;
 
-  /// Device memory until the process ends.
+  /// Allocates device memory, which is never freed.
   Address allocate(std::size_t bytes) const;
-  /// Page-locked host memory until the process ends.
+  /// Allocates page-locked host memory, which is never freed.
   void* allocate_pinned(std::size_t bytes) const;
   void write(Address target, const void* source, std::size_t bytes) const;
   void read(void* target, Address source, std::size_t bytes) const;
   void fill(Address target, unsigned char value, std::size_t bytes) const;
 
-  /// A stream of our own, which waits for no other.
+  /// A non-blocking stream.
   StreamHandle stream() const { return stream_; }
-  /// Enqueued on stream(). `source` and `target`: any memory the device reaches.
+  /// Enqueues a copy on stream(). `source` and `target`: any memory that the device can access.
   void copy(Address target, Address source, std::size_t bytes) const;
   FunctionHandle function(const void* image, const char* name);
-  /// `parameter`: the kernel's only one, copied before this returns. Threads: grid * 256.
+  /// Launches grid * 256 threads. `parameter`: the only parameter of the kernel, copied before this returns.
   void launch(FunctionHandle function, unsigned grid, void* parameter) const;
   void synchronise() const;
 
-  /// Seconds between what was before and after `enqueue` on stream(), by the device's clock. Waits for it.
+  /// Seconds that the work of `enqueue` takes on stream(), by the device's clock. Waits for the work.
   double device_seconds(const std::function<void()>& enqueue) const;
   /// Seconds of `work` by the host's clock.
   static double host_seconds(const std::function<void()>& work);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// bench_gpu [--json FILE] [--seconds S] [--all] [--sweep] [--only GOAL]...: what packing and unpacking in device memory
-// reach, goal by goal, each against what the same run measures. GOAL: limit, by-hand, floor, halo, copies. --all prints
-// every case, --sweep tunes thresholds instead. Ends with 1 if bytes were wrong, 2 if it can't run here. A goal that is
-// missed is said, not an error.
+// bench_gpu [--json FILE] [--seconds S] [--all] [--sweep] [--only GOAL]...: packing and unpacking in device memory,
+// compared for each goal with a reference that the same run measures. GOAL: limit, by-hand, floor, halo, copies. --all
+// prints every case, --sweep measures thresholds instead. Exits with 1 if bytes were wrong, with 2 if it cannot run
+// here. A missed goal is printed, but is not an error.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What was measured, goal by goal, as a table and as JSON. On the stand-in driver no figure leaves this class: only
-// whether the bytes were right.
+// The results for each goal, as a table and as JSON. On the stand-in driver this class prints no figures, only whether
+// the bytes were right.
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,13 +10,13 @@
 
 namespace gpu {
 
-/// A figure is a ratio to something measured in the same run.
+/// A figure is a ratio to a value that was measured in the same run.
 struct Row {
   std::string goal;
   std::string name;
   double figure = 0;
   double wanted = 0;                                ///< 0: only reported
-  bool at_least = true;                             ///< what `wanted` is: a least or a greatest figure
+  bool at_least = true;                             ///< whether `wanted` is a minimum; otherwise a maximum
   std::vector<std::pair<std::string, double>> raw;  ///< times in microseconds, rates in GB/s, counts
   bool checked = false;                             ///< the bytes were compared
   bool right = true;
@@ -26,10 +26,10 @@ class Results {
  public:
   explicit Results(const Gpu& gpu) : gpu_(gpu) {}
   void add(Row row);
-  /// What was not measured, and why.
+  /// Notes a case that was not measured, and the reason.
   void leave_out(const std::string& what, const std::string& why);
   bool all_right() const;
-  /// Per goal its worst row; all rows with `everything`.
+  /// The worst row of each goal, or all rows with `everything`.
   std::string table(bool everything) const;
   std::string json() const;
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""bench_gpu on the stand-in driver: all goals run, all bytes are right, a failing driver is said, and no figure gets out.
+"""Runs bench_gpu on the stand-in driver: all goals run, all bytes are right, a failing driver is reported, and no figures are printed.
 
 Usage: stand_in_test.py BENCH_GPU FOLDER_OF_THE_STAND_IN
 """

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The thresholds of the automatic choice, one at a time: where the bulk engine overtakes words, how many turns make a
-// transpose worth its tile, how many words a thread and how many thread blocks fill the device. Rows say by how much
-// the variant beats the default.
+// The thresholds of the automatic choice, one at a time: the block length from which the bulk engine is faster than
+// words, the number of turns from which a transpose is faster, words per thread, and thread blocks per multiprocessor.
+// A row has the time of the default over that of the variant.
 #include "bench/gpu/bench.hpp"
 #include "datatype/build.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What is measured. A case is one message as an application would send it.
+// The measured cases. A case is a message like those of applications.
 #include <functional>
 #include <string>
 #include <vector>

@@ -100,7 +100,7 @@ void add_nas(std::vector<Case>& cases) {
   }
 }
 
-/// `count` different numbers below `limit` in no order; both ranks get the same.
+/// `count` different numbers below `limit` in random order, the same on both ranks.
 std::vector<int> drawn(int limit, int count, unsigned seed) {
   std::vector<int> all(limit);
   std::iota(all.begin(), all.end(), 0);
@@ -109,7 +109,8 @@ std::vector<int> drawn(int limit, int count, unsigned seed) {
   return all;
 }
 
-/// Atoms picked from per-property arrays: the first has three values an atom, the `others` one. Received contiguous.
+/// Atoms selected from arrays per property: the first array has three values per atom, the `others` one. The receiver
+/// is contiguous.
 Message lammps(int others, int atoms, int count) {
   std::vector<int> picked = drawn(atoms, count, 7), triples = picked;
   for (int& place : triples) place *= 3;
@@ -160,7 +161,7 @@ void add_specfem(std::vector<Case>& cases) {
                      }});
 }
 
-/// One block of a distributed transpose between two ranks: columns out, rows of columns in.
+/// One block of a distributed transpose between two ranks: sends columns, receives rows of columns.
 void add_fft(std::vector<Case>& cases) {
   constexpr int ranks = 2, bytes = 16;
   for (const int n : {256, 512, 768}) {

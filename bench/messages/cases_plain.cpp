@@ -10,7 +10,7 @@ std::string amount(int bytes) {
   return bytes >= mib ? std::to_string(bytes / mib) + "M" : std::to_string(bytes / kib) + "K";
 }
 
-/// Blocks that take every other block's place.
+/// Blocks with gaps of the same length.
 void add_vectors(std::vector<Case>& cases) {
   struct {
     const char* name;
@@ -29,7 +29,7 @@ void add_vectors(std::vector<Case>& cases) {
       }
 }
 
-/// A face next to the halo of an n^3 array of doubles, `width` cells thick, as a subarray; z is slowest.
+/// A face next to the halo of an n^3 array of doubles, `width` cells thick, as a subarray. z is the slowest dimension.
 void add_faces(std::vector<Case>& cases) {
   for (const int n : {64, 256})
     for (const int width : {1, 3})
@@ -56,7 +56,7 @@ void add_structs(std::vector<Case>& cases) {
                      [=] { return Message(Shape::named(MPI_DOUBLE).resized(24), payload / 8); }});
 }
 
-/// Sorted places, 1 to 3 blocks apart in no regular way.
+/// Ascending displacements, irregularly 1 to 3 blocks apart.
 void add_lists(std::vector<Case>& cases) {
   for (const int length : {1, 4, 16})
     for (const int payload : {64 * kib, mib})

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// messages [--pack] [--seconds S] [--list] [--exact] [NAME...]: measures the cases whose name starts with one of these
-// (or, with --exact, is one of these), one JSON line each. With --pack it measures MPI_Pack and MPI_Unpack of the sent
-// types on one rank instead of messages between two. With --seconds 0 it only checks what arrives. Plain MPI: it is not
-// linked with the library whose effect it is used to measure.
+// messages [--pack] [--seconds S] [--list] [--exact] [NAME...]: measures the cases whose names start with one of NAME
+// (or, with --exact, equal one of them), one JSON line each. With --pack it measures MPI_Pack and MPI_Unpack of the
+// sent types on one rank instead of messages between two. With --seconds 0 it only checks the received bytes. Plain
+// MPI: not linked with the library whose effect it measures.
 #include <cstdio>
 #include <cstdlib>
 #include <string>

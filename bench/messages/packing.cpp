@@ -26,7 +26,7 @@ Range range_of(const Shape& shape, int count) {
   return range;
 }
 
-/// What lies where, written down without MPI.
+/// The expected bytes, computed without MPI.
 template <class Visit>
 void each_block(const Shape& shape, int count, Visit&& visit) {
   for (int i = 0; i < count; ++i)
@@ -80,7 +80,7 @@ Packing measure_packing(const Case& chosen, double seconds) {
     each_block(shape, count, [&](std::ptrdiff_t, std::ptrdiff_t) { ++blocks; });
     timing->block = static_cast<double>(size) / static_cast<double>(blocks);
   }
-  // Twice, since a library may treat the first use of a type differently.
+  // Twice, because a library may handle the first use of a type differently.
   bool right = true;
   for (int turn = 0; turn < 2; ++turn) {
     std::fill(packed.begin(), packed.end(), canary);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// One case's send type through MPI_Pack and MPI_Unpack, on one rank, beside a memcpy of as many bytes.
+// MPI_Pack and MPI_Unpack of one case's send type on one rank, compared with a memcpy of the same number of bytes.
 #include "cases.hpp"
 #include "pingpong.hpp"
 
@@ -10,7 +10,7 @@ struct Packing {
   Timing pack, unpack;
 };
 
-/// Takes a little more than `seconds`; 0: checks the bytes and times nothing. contiguous_us is the memcpy's.
+/// Takes a little more than `seconds`; 0: only checks the bytes. contiguous_us is the time of the memcpy.
 Packing measure_packing(const Case& chosen, double seconds);
 
 }  // namespace messages

@@ -18,7 +18,7 @@ std::size_t span(const Shape& shape, int count) {
   return std::size_t(end + (count - 1) * shape.extent());
 }
 
-/// One side of a ping-pong: what is sent and where the answer goes.
+/// One side of a ping-pong: send and receive buffer.
 struct End {
   const void* send;
   int send_count;
@@ -44,7 +44,7 @@ double seconds_for(const End& end, int rank, int count) {
   return MPI_Wtime() - start;
 }
 
-/// Round trips to a sample, so that the clock's grain does not show; rank 0 decides.
+/// Round trips per sample, enough for the resolution of the clock. Rank 0 decides.
 int trips_per_sample(const End& end, int rank) {
   constexpr int first = 4;
   constexpr double wanted_s = 20e-6;
@@ -54,7 +54,7 @@ int trips_per_sample(const End& end, int rank) {
   return trips;
 }
 
-/// Fills `sent`, lets both ranks send it once, and looks at every byte that arrived and every one beside it.
+/// Fills `sent`, exchanges it once, and checks every received byte and every byte around it.
 bool arrives_whole(const Message& message, Bytes& sent, Bytes& received, const End& end, int rank) {
   for (std::size_t at = 0; at < sent.size(); ++at) sent[at] = static_cast<unsigned char>((at * 2654435761u) >> 13);
   std::fill(received.begin(), received.end(), gap);
@@ -104,7 +104,7 @@ Timing measure(const Case& chosen, double seconds) {
   const End flat = {flat_sent.data(),     int(timing.payload), MPI_BYTE,
                     flat_received.data(), int(timing.payload), MPI_BYTE};
 
-  // Typed and contiguous take turns in short runs: whatever disturbs the machine disturbs both.
+  // Typed and contiguous messages take turns in short runs, so that other load affects both.
   constexpr int run = 8;
   const int typed_trips = trips_per_sample(typed, rank), flat_trips = trips_per_sample(flat, rank);
   std::vector<double> typed_s, flat_s;

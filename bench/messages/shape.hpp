@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// A datatype and, written down independently of it, the bytes it stands for. The driver compares received data with the
-// latter: MPI_Pack would not do as a witness, since the library that is measured may answer that too.
+// A datatype and, computed independently, the bytes that it describes. The driver compares received data with these
+// bytes, because the measured library may intercept MPI_Pack, too.
 #include <mpi.h>
 
 #include <cstddef>
@@ -19,7 +19,7 @@ struct Block {
 class Shape {
  public:
   static Shape named(MPI_Datatype type);
-  /// A flat sequence of blocks in type map order; neighbours that touch may be merged.
+  /// A flat sequence of blocks in type map order. Adjacent blocks may be merged.
   const std::vector<Block>& blocks() const { return blocks_; }
   std::ptrdiff_t extent() const { return extent_; }
   std::ptrdiff_t size() const;

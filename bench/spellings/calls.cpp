@@ -33,7 +33,7 @@ class Simple final : public Call {
   Body body_;
 };
 
-/// Counts and displacements of a v-form: the second block lies `step` bytes from the first, in extents of the type.
+/// Counts and displacements of a v-form, in extents of the type: the second block starts `step` bytes after the first.
 struct Places {
   int counts[2], elements[2], bytes[2];
   MPI_Datatype types[2];
@@ -48,7 +48,7 @@ struct Places {
   }
 };
 
-/// Put, get and accumulate between the ranks, over a window made of plain memory or by MPI_Win_allocate (shared on one
+/// Put, get and accumulate between the ranks, over a window of plain memory or from MPI_Win_allocate (shared on one
 /// host).
 class OneSided final : public Call {
  public:
@@ -63,7 +63,7 @@ class OneSided final : public Call {
   Access access_;
 };
 
-/// Rank 0 only: a file is one process's.
+/// Rank 0 only, because the file belongs to one process.
 class File final : public Call {
  public:
   using Access = std::function<void(const Side&, MPI_File)>;

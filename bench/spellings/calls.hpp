@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The calls that are measured, each as one small function between two ranks.
+// The measured calls, each as a small function between two ranks.
 #include <memory>
 #include <string>
 #include <vector>
@@ -9,21 +9,21 @@
 
 namespace spellings {
 
-/// One side of a call: `count` elements of `type` for each peer, `step` bytes from one to the next.
+/// One side of a call: `count` elements of `type` for each peer. The blocks of two peers are `step` bytes apart.
 struct Side {
   char* at;
   Spelled spelled;
   MPI_Aint step;
 };
 
-/// A call with room for two blocks on both sides. Collective over the two ranks.
+/// A call with buffers for two blocks on both sides. Collective over the two ranks.
 class Call {
  public:
   virtual ~Call() = default;
-  /// Which spelling users would have on each side: the tiled one where the call has a block a peer.
+  /// The spelling that users have on each side: the tiled one if the call has a block per peer.
   virtual bool many_out() const { return false; }
   virtual bool many_in() const { return false; }
-  /// False: it takes MPI_DOUBLE only.
+  /// False if the call takes only MPI_DOUBLE.
   virtual bool takes(const Shape&) const { return true; }
   virtual void operator()(const Side& out, const Side& in) = 0;
 };
@@ -33,7 +33,7 @@ struct NamedCall {
   std::unique_ptr<Call> call;
 };
 
-/// Memory of the peer's that one-sided calls aim at: the caller's own, and the library's (shared memory on one host).
+/// The peer's memory that one-sided calls access: of the caller, and of the MPI library (shared memory on one host).
 struct Windows {
   MPI_Win created, allocated;
   Windows(void* memory, MPI_Aint size);

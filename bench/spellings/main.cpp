@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// spellings [--seconds S] [CALL...]: what a call gains if the type it is given is spelled as MPI's engine likes it, by
-// hand, without the preload. Two ranks; per call, shape and size four variants that take turns: both sides as users
-// write them, the sending side respelled, the receiving side, both. One JSON line each: medians of microseconds a call.
+// spellings [--seconds S] [CALL...]: the gain of a call from an equivalent type that the MPI library handles faster,
+// written by hand, without the preload library. Two ranks. For each call, shape and size, four variants take turns:
+// both sides as users write them, the sending side respelled, the receiving side respelled, both respelled. One JSON
+// line each: median microseconds per call.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -72,7 +73,7 @@ int main(int count, char** arguments) {
     MPI_Finalize();
     return 2;
   }
-  // The nest takes four times its payload, and there are two peers.
+  // The nested type spans four times its payload, and there are two peers.
   constexpr int largest = 1 << 20;
   std::vector<char> out(10 * largest), in(10 * largest), window(5 * largest);
   {

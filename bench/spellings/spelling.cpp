@@ -25,7 +25,7 @@ MPI_Datatype repeated(int count, MPI_Datatype of) {
   return made;
 }
 
-/// `turns` of a loop of `stride` bytes over (length x body): what the users' spelling is, and the loop's turns as the
+/// A loop of `turns` with a stride of `stride` bytes over (length x body): as a user's type, and with the turns as the
 /// count.
 Shape loop(std::string name, int turns, int length, MPI_Aint stride, MPI_Datatype body) {
   int size = 0;
@@ -40,7 +40,7 @@ Shape loop(std::string name, int turns, int length, MPI_Aint stride, MPI_Datatyp
   return shape;
 }
 
-/// `turns` elements of a type with gaps, in one type: contiguous(turns, element).
+/// `turns` elements of a type with gaps as one type: contiguous(turns, element).
 Shape array(std::string name, int turns, MPI_Datatype element) {
   MPI_Aint lower = 0, extent = 0;
   int size = 0;

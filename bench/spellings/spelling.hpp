@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// One message's bytes spelled twice: as users write them, and as `count` elements of the outermost loop's body.
+// Two spellings of one message: as users write it, and as `count` elements of the outermost loop's body.
 #include <mpi.h>
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace spellings {
 
-/// (count, type) for one peer. The handle lives until the end of the program.
+/// (count, type) for one peer. The handle is valid until the end of the program.
 struct Spelled {
   int count = 1;
   MPI_Datatype type = MPI_DATATYPE_NULL;
@@ -16,16 +16,16 @@ struct Spelled {
 
 struct Shape {
   std::string name;
-  /// The user's spelling where a call has one block, and where it has one block a peer: there its extent is `step`.
+  /// The user's spelling if a call has one block, and if it has one block per peer; the extent of the latter is `step`.
   Spelled plain, tiled;
   Spelled respelled;  ///< count * extent is `step`
-  MPI_Aint step = 0;  ///< bytes from one peer's block to the next
+  MPI_Aint step = 0;  ///< distance between the blocks of two peers, in bytes
   MPI_Aint bytes = 0;
-  /// Every basic element has 8 bytes: a reduction may take them for MPI_DOUBLE.
+  /// Every basic element has 8 bytes, so that a reduction can treat them as MPI_DOUBLE.
   bool doubles = true;
 };
 
-/// About `payload` bytes of every shape there is.
+/// All shapes, each with about `payload` bytes.
 std::vector<Shape> shapes_of(int payload);
 
 }  // namespace spellings

@@ -93,8 +93,8 @@ TEST(CachedAllgather, EveryRankGetsEveryBlockInRandomSequences) {
   EXPECT_GT(all.paused, 20u);
 }
 
-/// A rank that is ahead never overwrites what a neighbour still reads. Room for one result or two, and calls that a
-/// rank may end early because it contributes nothing.
+/// A rank that is ahead never overwrites data that a neighbour still reads. The cache can hold one or two results, and
+/// a rank may complete some calls early because it contributes nothing.
 TEST(CachedAllgather, RanksMayRunAhead) {
   std::mt19937_64 random(29);
   CacheCounts all;
@@ -147,7 +147,7 @@ TEST(CachedAllgather, CountsSavedBytes) {
       ASSERT_TRUE(job.allgather(content));
       std::int64_t unsent = 0;
       for (int node = 0; node < job.job.topology().nodes(); ++node) unsent += job.plain(node, content) - job.sent(node);
-      // Subtract the messages of the agreement. A node sends one per doubling, once something is kept.
+      // Subtract the messages of the agreement. A node sends one per doubling after the first result is stored.
       if (call > 0)
         unsent +=
             job.job.topology().nodes() * std::bit_width(static_cast<unsigned>(job.job.topology().nodes() - 1)) * 32;
@@ -318,7 +318,7 @@ TEST(CachedAllgather, WithoutMemoryOnANodeOrRankThereAreNoHits) {
   }
 }
 
-/// The file ends in the middle of the second result: what is before the end is found, what is behind it is not.
+/// The file ends in the middle of the second result: results before the end are found, results after it are not.
 TEST(CachedAllgather, WithoutMorePagesOldEntriesAreStillFound) {
   std::mt19937_64 random(30);
   const std::int64_t block = 100000;

@@ -63,7 +63,7 @@ TEST(CacheTable, DeltaBaseIsTheAgreedEntryElseTheNewest) {
   call = call_of(table, {640});
   ASSERT_EQ(call.candidates, 4);
   EXPECT_EQ(table.decide(call, {0, 0b1111, 0, 0b1100}).base, at[2]);
-  // No member knows it, or not all hold what one knows.
+  // No member knows the content, or not all members have the entry that one knows.
   EXPECT_EQ(table.decide(call_of(table, {640}), {0, 0b11111, 0b11111, 0}).base, -1);
   EXPECT_EQ(table.decide(call_of(table, {640}), {0, 0b000001, 0b100010, 0b100010}).base, -1);
   CacheTable without({1 << 20, 1, false}, 1);
@@ -83,7 +83,7 @@ TEST(CacheTable, EvictsSupersededEntriesFirstAndPinsTheBase) {
   miss(narrow, {256});
   decision = narrow.decide(call_of(narrow, {256}), {0, 1, 1, 1});
   EXPECT_EQ(decision.base, 0);
-  EXPECT_EQ(decision.store, nullptr);  // no room beside the base
+  EXPECT_EQ(decision.store, nullptr);  // does not fit in addition to the base
   EXPECT_EQ(call_of(narrow, {256}).candidates, 1);
   EXPECT_EQ(first, 0);
 }
@@ -118,7 +118,7 @@ TEST(CacheTable, KeepsSixtyFourCandidatesPerShape) {
             36 * 128);  // the oldest of them, the 37th
 }
 
-/// No two known entries overlap, whatever is called, stored and evicted, and all lie within the budget.
+/// No two known entries overlap, for any sequence of calls and evictions, and all are within the budget.
 TEST(CacheTable, EntriesNeverOverlap) {
   std::mt19937_64 random(12);
   for (int round = 0; round < 50; ++round) {

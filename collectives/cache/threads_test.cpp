@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ranks of one node as threads: what they hand each other through the arena, plain or as codes, is ordered by the
-// agreement alone.
+// The ranks of one node as threads. Only the agreement orders their accesses to plain data and codes in the arena.
 #include <gtest/gtest.h>
 
 #include <atomic>

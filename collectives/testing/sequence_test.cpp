@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives of all kinds one after the other on one hierarchy: a rank goes on to the next while others are still at
-// the one before.
+// Collectives of all kinds one after the other on one hierarchy: a rank continues with the next one while others are
+// still in the previous one.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -19,7 +19,7 @@
 namespace bestride::inline collectives {
 namespace {
 
-/// One rank in a call: its task, and the check at the end. Owns what the task works on.
+/// One rank in a call: its task, and the check at the end. Owns the data of the task.
 struct Call {
   Task task;
   std::function<bool()> correct;

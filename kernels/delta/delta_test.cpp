@@ -213,9 +213,9 @@ TEST(Delta, StreamMatchesItsDescription) {
     std::size_t at;
     unsigned char value;
     const char* what;
-  } const wrongs[] = {{3, 0xc0, "a kind that does not exist"}, {0, 3, "more groups than there are"},
-                      {0, 0, "a run without groups"},          {4, 6, "a mask that is not there"},
-                      {38, 0x10, "a word behind the end"},     {12, 12, "one word more than there is"}};
+  } const wrongs[] = {{3, 0xc0, "a kind that does not exist"}, {0, 3, "more groups than exist"},
+                      {0, 0, "a run without groups"},          {4, 6, "a missing mask"},
+                      {38, 0x10, "a word after the end"},      {12, 12, "one word too many"}};
   for (const auto& wrong : wrongs) {
     std::vector<unsigned char> bytes = expected;
     bytes[wrong.at] = wrong.value;

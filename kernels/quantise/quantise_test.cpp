@@ -155,7 +155,7 @@ TEST_P(Quantise, AcceptsAnyBytes) {
 }
 
 #if defined(__x86_64__)
-/// Flush to zero, denormals are zero, round up, trap on everything: settings that a program may have made.
+/// Settings that a program may have made: flush to zero, denormals are zero, round up, trap on all exceptions.
 TEST_P(Quantise, DoesNotDependOnTheFloatEnvironment) {
   const auto [format, bits] = GetParam();
   Random random(5);
@@ -254,7 +254,7 @@ TEST(QuantiseAdd, EqualsDequantiseAndAdd) {
   check_add<double>(NumberFormat::float64);
 }
 
-/// The exact bytes, as docs/quantised.md describes them.
+/// The exact bytes that docs/quantised.md specifies.
 TEST(QuantiseBytes, MatchTheirDescription) {
   const float numbers[] = {2, -1, 0.5f, -0.0f, -2};
   std::vector<unsigned char> codes(static_cast<std::size_t>(quantised_bytes(5, NumberFormat::float32, CodeBits::int8)));

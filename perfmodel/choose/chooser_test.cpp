@@ -133,7 +133,7 @@ TEST(Chooser, ForwardsMemoryBoundTypes) {
   EXPECT_NE(strategy("vector(32768,1,288,double)", CallKind::send)[2], never);
   EXPECT_NE(strategy("vector(4096,1,256,double)", CallKind::send)[2], never);
   EXPECT_NE(strategy("contiguous(256,resized(0,8,vector(256,1,256,double)))", CallKind::send)[2], never)
-      << "a transpose shares its lines";
+      << "a transpose shares its cache lines";
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ TEST(CollectiveChooser, UsesTheHierarchyIfItSavesBytesAndNotForShortMessages) {
         EXPECT_TRUE(chooser.choose(on(reduce_scatter, 4 * MiB, nodes, per_node, false, blocking)).hierarchical);
         EXPECT_FALSE(chooser.choose(on(broadcast, 64, nodes, per_node, false, blocking)).hierarchical);
         EXPECT_FALSE(chooser.choose(on(gather, 64 * MiB, nodes, per_node, false, blocking)).hierarchical)
-            << "MPI's own is at the bound";
+            << "the MPI library reaches the bound";
       }
   }
   // If the hierarchy is chosen for a size, it is chosen for all larger sizes.
@@ -96,7 +96,7 @@ TEST(CollectiveChooser, InterpolatesRatiosAndUsesTheNearestSetting) {
   EXPECT_NEAR(ratio(on(allgather, 64 * KiB, 2, 2)), at_64K, 1e-3);
   EXPECT_NEAR(ratio(on(allgather, 1 * MiB, 2, 2)), at_1M, 1e-3);
   EXPECT_NEAR(ratio(on(allgather, 256 * KiB, 2, 2)), (at_64K + at_1M) / 2, 1e-3);
-  EXPECT_NEAR(ratio(on(allgather, 1, 2, 2)), at_64K, 1e-3) << "flat beyond the ends";
+  EXPECT_NEAR(ratio(on(allgather, 1, 2, 2)), at_64K, 1e-3) << "constant outside the measured sizes";
   measured.merge(measured_as(5, 1, 16, 4));
   EXPECT_NEAR(ratio(on(allgather, 64 * KiB, 12, 4)), 5, 1e-3);
   EXPECT_NEAR(ratio(on(allgather, 64 * KiB, 3, 2)), at_64K, 1e-3);
@@ -113,10 +113,10 @@ TEST(CollectiveChooser, IgnoresCorrectionsWithinTheNoise) {
     return choice.hierarchical_s / choice.library_s / (plain.hierarchical_s / plain.library_s);
   };
   EXPECT_NEAR(with_noise(4, 2, 0), 2, 1e-3);
-  EXPECT_NEAR(with_noise(4, 2, CollectiveSetting::unmeasured), 2, 1e-3) << "a file that has none";
+  EXPECT_NEAR(with_noise(4, 2, CollectiveSetting::unmeasured), 2, 1e-3) << "a file without noise";
   EXPECT_NEAR(with_noise(4, 2, 0.25f), 1.6, 1e-3);
-  EXPECT_NEAR(with_noise(2, 4, 0.25f), 0.5, 1e-3) << "faster for certain";
-  EXPECT_NEAR(with_noise(4, 2, 1.5f), 1, 1e-3) << "the prediction stands";
+  EXPECT_NEAR(with_noise(2, 4, 0.25f), 0.5, 1e-3) << "certainly faster";
+  EXPECT_NEAR(with_noise(4, 2, 1.5f), 1, 1e-3) << "the prediction is not corrected";
   EXPECT_NEAR(with_noise(2, 4, 1.5f), 1, 1e-3);
 }
 
@@ -216,7 +216,7 @@ TEST(CollectiveChooser, UsesAMeasuredGainBeyondTheNoiseWithoutAPrediction) {
   };
   const CollectiveShape shape = on(broadcast, 1 * MiB, 2, 2);
   EXPECT_TRUE(takes(1.5, 0.35f, shape)) << "1.36 times as fast as the nonblocking form";
-  EXPECT_FALSE(takes(1.5, 0.38f, shape)) << "that may be noise";
+  EXPECT_FALSE(takes(1.5, 0.38f, shape)) << "may be noise";
   EXPECT_FALSE(takes(1.12, 0.0f, shape)) << "less than the margin";
   EXPECT_TRUE(takes(1.5, 0.35f, on(broadcast, 512 * KiB, 2, 2))) << "between two such sizes";
 }
@@ -230,7 +230,7 @@ TEST(CollectiveChooser, BetweenSizesBothMustFavourTheHierarchy) {
     EXPECT_FALSE(choice.hierarchical) << bytes;
     EXPECT_TRUE(choice.tested) << bytes;
     EXPECT_TRUE(chooser.choose(on(allgather, bytes, 2, 2), false).hierarchical)
-        << bytes << ": the form that it loses against can't be had";
+        << bytes << ": the faster form is not available";
   }
   for (std::int64_t bytes : {64 * KiB, 1 * MiB})
     EXPECT_TRUE(chooser.choose(on(allgather, bytes, 2, 2)).hierarchical) << bytes;
@@ -257,13 +257,13 @@ TEST(CollectiveChooser, UsesTheNonblockingFormOnlyIfMeasured) {
   };
   EXPECT_TRUE(tested(on(reduce, 1 * MiB, 2, 2)));
   EXPECT_TRUE(tested(on(reduce, 600 * KiB, 2, 2))) << "between two measured sizes";
-  EXPECT_FALSE(tested(on(reduce, 1 * MiB, 2, 2), false)) << "where bits may differ";
-  EXPECT_FALSE(tested(on(reduce, 1 * MiB, 2, 2, false, false))) << "not called so";
-  EXPECT_FALSE(tested(on(reduce, 1 * MiB, 2, 2, true))) << "in another order";
+  EXPECT_FALSE(tested(on(reduce, 1 * MiB, 2, 2), false)) << "bits may differ";
+  EXPECT_FALSE(tested(on(reduce, 1 * MiB, 2, 2, false, false))) << "not a blocking call";
+  EXPECT_FALSE(tested(on(reduce, 1 * MiB, 2, 2, true))) << "another order of ranks";
   EXPECT_FALSE(tested(on(reduce, 1 * MiB, 2, 3)));
   EXPECT_FALSE(tested(on(reduce, 1 * MiB, 3, 2)));
   EXPECT_TRUE(tested(on(reduce, 2200, 2, 2)));
-  EXPECT_FALSE(tested(on(reduce, 1024, 2, 2))) << "shorter than what was measured";
+  EXPECT_FALSE(tested(on(reduce, 1024, 2, 2))) << "shorter than the measured sizes";
   EXPECT_TRUE(tested(on(reduce, 30 * MiB, 2, 2)));
   EXPECT_FALSE(tested(on(reduce, 64 * MiB, 2, 2))) << "longer";
   measured.settings[0].tested[static_cast<std::size_t>(reduce)][3] = CollectiveSetting::unmeasured;
@@ -271,13 +271,12 @@ TEST(CollectiveChooser, UsesTheNonblockingFormOnlyIfMeasured) {
   measured.settings[0].tested[static_cast<std::size_t>(reduce)][4] = CollectiveSetting::unmeasured;
   EXPECT_FALSE(tested(on(reduce, 256 * KiB, 2, 2)));
   measured.settings[0].tested[static_cast<std::size_t>(scatter)][4] *= 4;
-  EXPECT_FALSE(tested(on(scatter, 600 * KiB, 2, 2))) << "it pays on one side only";
+  EXPECT_FALSE(tested(on(scatter, 600 * KiB, 2, 2))) << "faster at only one of the two sizes";
   EXPECT_TRUE(tested(on(scatter, 200 * KiB, 2, 2)));
   measured.settings[0].tested_noise[static_cast<std::size_t>(gather)].fill(CollectiveSetting::unmeasured);
-  EXPECT_FALSE(tested(on(gather, 1 * MiB, 2, 2))) << "nobody knows how noisy it was";
+  EXPECT_FALSE(tested(on(gather, 1 * MiB, 2, 2))) << "the noise is unknown";
   measured.settings[0].tested_noise[static_cast<std::size_t>(gather)].fill(2.5f);
-  EXPECT_TRUE(tested(on(gather, 1 * MiB, 2, 2)))
-      << "of two forms of the library's the one that was faster, however they waver";
+  EXPECT_TRUE(tested(on(gather, 1 * MiB, 2, 2))) << "the faster of the library's two forms, despite the noise";
   measured.settings[0].tested[static_cast<std::size_t>(allgather)].fill(CollectiveSetting::unmeasured);
   EXPECT_FALSE(tested(on(allgather, 1 * MiB, 2, 2)));
   for (const char* mode : {"library", "hierarchical"})
@@ -297,7 +296,7 @@ TEST(CollectiveChooser, ExtrapolationDoesNotScaleWaitingTime) {
     return chooser.choose(at).hierarchical_s / built_in.choose(at).hierarchical_s;
   };
   EXPECT_NEAR(ratio(shape), 5, 1e-3);
-  EXPECT_NEAR(ratio(longer), 1.25, 1e-3) << "four predicted times of 1 MiB";
+  EXPECT_NEAR(ratio(longer), 1.25, 1e-3) << "four times the predicted time of 1 MiB";
   EXPECT_NEAR(ratio(longest), 1.25, 1e-3);
 }
 

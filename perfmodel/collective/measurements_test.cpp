@@ -23,7 +23,7 @@ TEST(CollectiveMeasurements, NewerPointReplacesTheNoise) {
   measured.merge(newer);
   EXPECT_EQ(measured.settings[0].noise[0][1][2], 0.01f);
   EXPECT_EQ(measured.settings[0].noise[0][1][4], 0.5f) << "not measured again";
-  EXPECT_TRUE(std::isnan(measured.settings[0].noise[0][1][6])) << "measured again by who knows none";
+  EXPECT_TRUE(std::isnan(measured.settings[0].noise[0][1][6])) << "measured again without noise";
 }
 
 TEST(CollectiveMeasurements, AllFormsOfAPointAreFromOneRun) {
@@ -36,7 +36,7 @@ TEST(CollectiveMeasurements, AllFormsOfAPointAreFromOneRun) {
   EXPECT_EQ(after.tested[1][2], newer.settings[0].tested[1][2]);
   EXPECT_EQ(after.tested_noise[1][2], 0.02f);
   EXPECT_EQ(after.tested[1][3], before.tested[1][3]) << "not measured again";
-  EXPECT_TRUE(std::isnan(after.tested[1][4])) << "measured again two ways";
+  EXPECT_TRUE(std::isnan(after.tested[1][4])) << "measured again in two forms";
 }
 
 TEST(CollectiveMeasurements, KeepsTheNewestSettings) {

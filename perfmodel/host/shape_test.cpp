@@ -25,7 +25,7 @@ TEST(Shape, NamesTheClasses) {
   EXPECT_EQ(shape_of("contiguous(100,resized(0,40,struct([1,1,3],[0,12,20],[int,char,float])))").kind, record);
   EXPECT_EQ(shape_of("indexed_block(1,[0,2,7,9,14,20,31,33,40,49,50,62,70,81,95],double)").kind, list);
   EXPECT_EQ(shape_of("struct([1,1],[0,100000],[vector(100,1,2,double),vector(200,1,3,double)])").kind, nest)
-      << "two vectors side by side cost what loops cost, not what lists cost";
+      << "two adjacent vectors cost as much as loops, not as lists";
 }
 
 TEST(Shape, CountsAndLengths) {
@@ -67,13 +67,13 @@ TEST(Shape, UnitIsTheInnermostLoopAsSpelled) {
   const auto unit_of = [](const char* type) { return evaluate(*parse_type(type))->unit_bytes; };
   EXPECT_EQ(unit_of("vector(100,3,8,double)"), 2400);
   EXPECT_EQ(unit_of("contiguous(100,resized(0,16,double))"), 800);
-  EXPECT_EQ(unit_of("resized(0,16,double)"), 8) << "the loop is the call's count";
+  EXPECT_EQ(unit_of("resized(0,16,double)"), 8) << "the loop is the count of the call";
   EXPECT_EQ(unit_of("subarray([64,64,64],[64,64,1],[0,0,1],c,double)"), 512)
-      << "one loop to the layout, rows to the spelling";
+      << "one loop in the layout, rows in the spelling";
   EXPECT_EQ(unit_of("subarray([64,64,64],[64,64,1],[0,0,1],fortran,double)"), 32768) << "one block";
   EXPECT_EQ(unit_of("hvector(10,1,4096,vector(100,1,2,double))"), 800);
   EXPECT_EQ(unit_of("vector(10,3,100,resized(0,16,double))"), 24);
-  EXPECT_EQ(unit_of("indexed_block(1,[0,2,4,6],double)"), 32) << "a list, however regular";
+  EXPECT_EQ(unit_of("indexed_block(1,[0,2,4,6],double)"), 32) << "a list, even if it is regular";
   EXPECT_EQ(unit_of("contiguous(50,resized(0,40,struct([1,1],[0,16],[double,int])))"), 12);
   EXPECT_EQ(unit_of("struct([1,1],[0,100000],[vector(100,1,2,double),vector(200,1,3,double)])"), 1600);
 }

@@ -276,7 +276,7 @@ TEST(Fingerprint, DifferencesAreNamed) {
   with_gpu.gpu = "GPU A, CUDA 13.0";
   EXPECT_NE(why_stale(with_gpu, here).find("GPU or driver ('GPU A, CUDA 13.0', here 'GPU B, CUDA 13.0')"),
             std::string::npos);
-  EXPECT_EQ(why_stale(with_gpu, somewhere), "") << "not looked for";
+  EXPECT_EQ(why_stale(with_gpu, somewhere), "") << "the GPU is unknown here";
   EXPECT_EQ(why_stale(MachineProfile::built_in().fingerprint, here), "") << "the built-in profile is never stale";
 }
 

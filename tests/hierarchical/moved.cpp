@@ -24,11 +24,10 @@ struct Case {
   int root;
   bool in_place;
   TypeExpression type;
-  int count;  ///< elements of `type` in a block if blocks have equal lengths
-  std::vector<int>
-      lengths;  ///< v-forms: elements in each rank's block; an alltoallv assigns them to pairs of ranks
-  std::vector<int> at;  ///< v-forms: displacements in a buffer of all blocks, in elements
-  int reach;            ///< elements that a buffer of all blocks spans
+  int count;                 ///< elements of `type` in a block if blocks have equal lengths
+  std::vector<int> lengths;  ///< v-forms: elements in each rank's block; an alltoallv assigns them to pairs of ranks
+  std::vector<int> at;       ///< v-forms: displacements in a buffer of all blocks, in elements
+  int reach;                 ///< elements that a buffer of all blocks spans
 };
 
 /// The type with which one side of a rank describes its data.

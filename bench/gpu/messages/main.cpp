@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // gpu_messages [--by-hand] [--seconds S] [--json FILE]: messages of rows in device memory between two ranks. A derived
-// datatype, MPI being handed device pointers (which needs the preload, or a GPU-aware MPI), against the same written by
-// hand: a pack kernel for that very shape, a copy to page-locked memory, a send. One way, the two taking turns;
-// --by-hand leaves the first out. Plain MPI and the CUDA driver API.
+// datatype with device pointers (which needs the preload library or a GPU-aware MPI library) is compared with
+// hand-written code: a pack kernel for this shape, a copy to page-locked memory, and a send. One-way times; the two
+// take turns. --by-hand skips the datatype. Plain MPI and the CUDA driver API.
 #include <dlfcn.h>
 #include <mpi.h>
 
@@ -44,14 +44,14 @@ Options parse(int count, char** arguments) {
   return options;
 }
 
-/// Somebody takes device pointers: the preload, or an MPI that says so.
+/// Whether the preload library is loaded or the MPI library reports that it takes device pointers.
 bool takes_device_pointers() {
   if (dlsym(RTLD_DEFAULT, "bestride_slot_target")) return true;
   const auto aware = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "MPIX_Query_cuda_support"));
   return aware && aware() == 1;
 }
 
-/// One rank's side: rows in device memory, what it takes to send and receive them either way.
+/// One rank's side: rows in device memory, and both ways to send and receive them.
 class Side {
  public:
   Side(Gpu& gpu, int rank, std::int64_t largest)
@@ -96,7 +96,7 @@ class Side {
     }
   }
 
-  /// Sends once from rank 0 and looks at every byte at rank 1: rows arrived, gaps untouched. The same answer on both.
+  /// Sends once from rank 0 and checks every byte on rank 1, rows and gaps. The result is the same on both ranks.
   template <class Send>
   bool right(std::int64_t bytes, const Send& send) const {
     const std::size_t span = static_cast<std::size_t>(bytes) / Vector::packed_bytes * Vector::pitch;
@@ -112,7 +112,7 @@ class Side {
     return good == 1;
   }
 
-  /// Seconds one way, of a number of round trips; the same on both.
+  /// One-way seconds, from a number of round trips. The result is the same on both ranks.
   template <class Send>
   double one_way(std::int64_t bytes, int trips, const Send& send) const {
     MPI_Barrier(MPI_COMM_WORLD);
@@ -128,7 +128,7 @@ class Side {
   static constexpr unsigned char gap = 0xA5;
   static unsigned char content(std::size_t at) { return static_cast<unsigned char>(at * 0x9E3779B97F4A7C15ull >> 56); }
 
-  /// Kept: an application makes its types once.
+  /// The type is kept, because an application creates its types once.
   MPI_Datatype type_of(std::int64_t bytes) const {
     if (made_for_ == bytes) return type_;
     if (type_ != MPI_DATATYPE_NULL) MPI_Type_free(&type_);
@@ -150,7 +150,7 @@ class Side {
 };
 
 int run(const Options& options, int rank) {
-  Gpu gpu(0);  // one device for both: what is compared is the way to it
+  Gpu gpu(0);  // both ranks use one device, because only the transfer paths are compared
   const std::vector<std::int64_t> sizes =
       gpu.stand_in() ? std::vector<std::int64_t>{1 << 10, 1 << 16}
                      : std::vector<std::int64_t>{1 << 10, 1 << 13, 1 << 16, 1 << 20, 1 << 22, 1 << 24, 1 << 26};

@@ -37,7 +37,7 @@ std::map<std::int64_t, std::int64_t> bytes_of(const Pieces& pieces) {
         user += list.offsets[entry];
         within -= list.starts[entry];
       }
-      EXPECT_TRUE(all.emplace(packed, user + within).second) << "packed byte named twice";
+      EXPECT_TRUE(all.emplace(packed, user + within).second) << "packed byte occurs twice";
       EXPECT_EQ(bytes_before(piece, packed - piece.packed), n);
     }
   return all;

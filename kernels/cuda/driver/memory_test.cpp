@@ -20,7 +20,7 @@ TEST(BeforeInitialisation, EverythingIsHost) {
   if (!app.real()) {
     EXPECT_EQ(app.calls("cuPointerGetAttributes"), 1);
     EXPECT_EQ(app.calls("cuInit"), 0);
-    EXPECT_EQ(app.call("cuCtxSynchronize"), code::not_initialized) << "asking initialised the driver";
+    EXPECT_EQ(app.call("cuCtxSynchronize"), code::not_initialized) << "the query initialised the driver";
   }
 }
 

@@ -199,7 +199,7 @@ TEST_F(Batches, ThresholdsCanBeMoved) {
   EXPECT_NE(text(rows, bulk).find("bulk"), std::string::npos);
   bulk.bulk_from = 4097;
   EXPECT_NE(text(rows, bulk).find("words 16"), std::string::npos);
-  EXPECT_NE(text(rows, {}, 4096).find("bulk"), std::string::npos) << "as the item says";
+  EXPECT_NE(text(rows, {}, 4096).find("bulk"), std::string::npos) << "the item requests it";
   EXPECT_NE(text(rows, {GpuKernel::words}, 4096).find("words 16"), std::string::npos) << "unless a kernel is forced";
   // Fewer words per thread give more thread blocks, if the grid limit allows it.
   KernelOptions one_word{GpuKernel::automatic, 64};

@@ -84,7 +84,7 @@ class Transfers : public OnDevice {
       (*unpacking)->poll();
       arrived = next;
     }
-    ASSERT_EQ((*unpacking)->poll(), Progress::pending) << "done before the last delivery was said";
+    ASSERT_EQ((*unpacking)->poll(), Progress::pending) << "done before the last delivery";
     ASSERT_TRUE((*unpacking)->deliver(arriving, true));
     ASSERT_EQ(run(**unpacking), Progress::done);
     ASSERT_EQ(user.read(),

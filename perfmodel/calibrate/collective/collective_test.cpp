@@ -21,7 +21,7 @@ TEST(CollectivePlan, PointsAreDistinctAndCoarseFirst) {
   EXPECT_EQ(all.size(), std::size_t{collective_sizes} * 2 * (collective_count - 1));
   EXPECT_LT(quick.size(), all.size());
   EXPECT_TRUE(std::equal(quick.begin(), quick.end(), all.begin()))
-      << "a quick run's points are the first of a whole one";
+      << "the points of a quick run are the first of a full run";
 }
 
 TEST(VariantTimes, OfPairs) {
@@ -91,7 +91,7 @@ TEST(VariantTimes, CommonSlowdownCancels) {
     const double wrong = both.mpi / both.pmpi / 0.87;
     beyond += wrong > 1 + both.noise || wrong * (1 + both.noise) < 1;
   }
-  EXPECT_LE(beyond, 80) << "of 400: noise is a bound in four of five";
+  EXPECT_LE(beyond, 80) << "of 400: the noise is a bound in four of five cases";
 }
 
 /// 4 x 2 ranks, 4 MiB, 50 Mbit/s: when measured on a busy machine, an allgather that is 1.15 times faster was left to
@@ -187,7 +187,7 @@ TEST_F(CollectiveStateFile, OtherPlacementOrConfigurationIsIgnored) {
   EXPECT_TRUE(read_collectives_state(path_, configuration_, &elsewhere).done.empty());
   EXPECT_TRUE(read_collectives_state(path_ + "?", configuration_).done.empty());
   std::ofstream(path_, std::ios::app) << "piece 17\ndone piece\n";
-  EXPECT_EQ(read_collectives_state(path_, configuration_).values.link.piece_bytes, 0) << "no such piece";
+  EXPECT_EQ(read_collectives_state(path_, configuration_).values.link.piece_bytes, 0) << "an invalid piece";
 }
 
 TEST_F(CollectiveStateFile, TruncatedLineIsMeasuredAgain) {
@@ -196,7 +196,7 @@ TEST_F(CollectiveStateFile, TruncatedLineIsMeasuredAgain) {
   EXPECT_EQ(read_collectives_state(path_, configuration_).done.size(), 2u);
   write(false, 1);
   const CollectivesState state = read_collectives_state(path_, configuration_);
-  EXPECT_EQ(state.done.count("reduce_scatter.nonblocking.3"), 1u) << "what follows it counts";
+  EXPECT_EQ(state.done.count("reduce_scatter.nonblocking.3"), 1u) << "the lines after it are read";
 }
 
 TEST_F(CollectiveStateFile, LinksAloneAreNotASetting) {

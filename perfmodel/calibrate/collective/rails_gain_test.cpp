@@ -18,7 +18,7 @@ TEST(RailsGain, IsTheMediansRatio) {
   const RailSamples two = samples({"2 2", "9 9", "2 2"}, {"1 1", "1 1", "7 7"});
   EXPECT_DOUBLE_EQ(*rails_gain(two), 2);
   EXPECT_TRUE(rails_are_faster(two));
-  EXPECT_DOUBLE_EQ(*rails_gain(samples({"2 2", "4 4"}, {"1 1"})), 3) << "of an even number the middle of both";
+  EXPECT_DOUBLE_EQ(*rails_gain(samples({"2 2", "4 4"}, {"1 1"})), 3) << "the mean of the middle two of an even number";
 }
 
 TEST(RailsGain, IsTheLeastOfAllNodes) {

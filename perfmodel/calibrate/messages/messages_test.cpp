@@ -38,7 +38,7 @@ TEST(Plan, QuickIsASubsetThatSufficesForEveryClass) {
   const std::vector<Point> standard = make_plan({.depth = Depth::standard});
   EXPECT_LT(quick.size(), standard.size());
   EXPECT_LT(standard.size(), all.size());
-  EXPECT_TRUE(std::equal(standard.begin(), standard.end(), all.begin())) << "the points of all come after those";
+  EXPECT_TRUE(std::equal(standard.begin(), standard.end(), all.begin())) << "the other points come after these";
   Measurements measured;
   for (const Point& point : quick) {
     EXPECT_NE(std::find(all.begin(), all.end(), point), all.end());
