@@ -1,4 +1,4 @@
-# How every room, tool and test of the project is built.
+# Functions that build the rooms, tools and tests of the project.
 
 add_library(bestride_flags INTERFACE)
 target_compile_options(bestride_flags INTERFACE -Wall -Wextra -Wno-unused-parameter
@@ -11,20 +11,20 @@ if(BESTRIDE_SANITIZE)
   target_link_options(bestride_flags INTERFACE -fsanitize=${_sanitize})
 endif()
 
-# Several sources in one translation unit: a third of the time for a whole build, more for a change of one file.
+# Several sources in one translation unit: a full build takes a third of the time, but a build after a change of one file takes longer.
 option(BESTRIDE_UNITY "compile the library, the command and larger programs in unity batches" ON)
-# bestride_unity(<target>...): these are compiled so.
+# bestride_unity(<target>...): compiles these targets in unity batches.
 function(bestride_unity)
   set_target_properties(${ARGV} PROPERTIES UNITY_BUILD ${BESTRIDE_UNITY} UNITY_BUILD_BATCH_SIZE 10)
   if(BESTRIDE_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    # GCC takes what lies in an anonymous namespace of an included source for a mistake.
+    # GCC warns about the use of anonymous namespaces in included sources.
     foreach(target ${ARGV})
       target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
     endforeach()
   endif()
 endfunction()
 
-# bestride_compile_quickly(<target>...): these take long to compile and their speed does not matter, with a sanitizer least of all.
+# bestride_compile_quickly(<target>...): reduces optimisation for targets that take long to compile and whose speed does not matter.
 function(bestride_compile_quickly)
   foreach(target ${ARGV})
     target_compile_options(${target} PRIVATE $<IF:$<BOOL:${BESTRIDE_SANITIZE}>,-O0,-O1>)
@@ -42,8 +42,8 @@ function(bestride_room name)
   endforeach()
 endfunction()
 
-# What scripts/test builds to run the tests labelled unit or sanitize: these, and what they run. A test of these labels that none of
-# the functions here or in BestrideMpi.cmake made names its programs by itself; one forgotten is a test that did not run, which fails.
+# The targets that scripts/test builds for the tests labelled unit or sanitize. The functions here and in BestrideMpi.cmake add the programs
+# of the tests that they create; other tests must add theirs. If a program is missing, its test fails.
 add_custom_target(sanitized_tests)
 function(bestride_sanitized)
   add_dependencies(sanitized_tests ${ARGV})
@@ -66,7 +66,7 @@ function(bestride_say_what_is_left_out)
   endif()
 endfunction()
 
-# -O1: half the time to compile of -O3. -Warray-bounds: false positives of GCC 12 on std::string, which precompiled headers no longer hide.
+# -O1 compiles in half the time of -O3. -Warray-bounds: false positives of GCC 12 on std::string, which precompiled headers no longer hide.
 function(bestride_unit_test_options target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1> $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-array-bounds;-fpch-preprocess>)
 endfunction()
@@ -75,7 +75,7 @@ if(BESTRIDE_TESTS)
   if(NOT GTest_FOUND)
     bestride_leave_out("unit tests" "GoogleTest is not installed (Debian: libgtest-dev)")
   else()
-    # The headers that every unit test reads, compiled once: most of the time of compiling a small test.
+    # The headers of every unit test are compiled once, because they take most of the compile time of a small test.
     file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/unit_test_headers.cpp CONTENT "")
     add_executable(bestride_unit_test_headers EXCLUDE_FROM_ALL ${CMAKE_BINARY_DIR}/unit_test_headers.cpp)
     target_link_libraries(bestride_unit_test_headers PRIVATE bestride_flags GTest::gtest GTest::gmock GTest::gtest_main)
@@ -85,7 +85,7 @@ if(BESTRIDE_TESTS)
   endif()
 endif()
 # bestride_unit_test(<name> SOURCES ... LIBRARIES ... [ARGUMENTS ...] [THREADS]): a GoogleTest program without MPI.
-# THREADS: it has threads, so it runs under ThreadSanitizer too.
+# THREADS: the test has threads, so it also runs under ThreadSanitizer.
 function(bestride_unit_test name)
   cmake_parse_arguments(ARG "THREADS" "" "SOURCES;LIBRARIES;ARGUMENTS" ${ARGN})
   if(NOT BESTRIDE_TESTS OR NOT GTest_FOUND)
@@ -103,8 +103,8 @@ function(bestride_unit_test name)
   endif()
 endfunction()
 
-# bestride_header_comparison(<name> SOURCE file HEADER header OURS header [HINTS dir...] REMEDY text): static assertions that what we declare of a
-# library that is opened at run time is what its own header says. Compiled, never run; left out where that header is not.
+# bestride_header_comparison(<name> SOURCE file HEADER header OURS header [HINTS dir...] REMEDY text): static assertions that our declarations for a
+# library that is opened at run time agree with its own header. Compiled, but never run; skipped if the header is not installed.
 function(bestride_header_comparison name)
   cmake_parse_arguments(ARG "" "SOURCE;HEADER;OURS;REMEDY" "HINTS" ${ARGN})
   if(NOT BESTRIDE_TESTS)

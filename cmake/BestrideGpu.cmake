@@ -1,8 +1,8 @@
-# GPU kernels, compiled by nvcc into a fatbin that lies inside the library or program that loads it. Builds everywhere: without nvcc a
-# line of text lies in its place, and who loads it hears that from the driver.
-option(BESTRIDE_GPU_KERNELS "compile the GPU kernels, if nvcc is there" ON)
+# GPU kernels, compiled by nvcc into a fatbin inside the library or program that loads it. Builds everywhere: without nvcc the image is a
+# line of text, which the driver refuses to load.
+option(BESTRIDE_GPU_KERNELS "compile the GPU kernels if nvcc is installed" ON)
 find_program(BESTRIDE_NVCC NAMES nvcc HINTS /usr/local/cuda/bin ENV CUDA_HOME PATH_SUFFIXES bin)
-set(BESTRIDE_GPU_ARCHITECTURES "80;90;100" CACHE STRING "compute capabilities machine code is made for; PTX of the first is added for all later ones")
+set(BESTRIDE_GPU_ARCHITECTURES "80;90;100" CACHE STRING "compute capabilities to generate machine code for; PTX of the first is added for all later ones")
 
 if(BESTRIDE_NVCC AND BESTRIDE_GPU_KERNELS)
   list(GET BESTRIDE_GPU_ARCHITECTURES 0 _first)

@@ -1,9 +1,9 @@
-# Finds the MPI libraries a backend can be compiled for. Each found one becomes an imported target bestride_mpi_<abi> (headers and
-# library) and is listed in BESTRIDE_ABIS; what is not found is said, not an error.
+# Finds the MPI libraries for which a backend can be compiled. Each becomes an imported target bestride_mpi_<abi> (headers and library)
+# and is listed in BESTRIDE_ABIS. A missing library is reported, but is not an error.
 
 set(BESTRIDE_ABIS "")
 
-# MPICH and its ABI family. -DBESTRIDE_MPICH_CC=/path/to/mpicc picks one.
+# MPICH and its ABI family. -DBESTRIDE_MPICH_CC=/path/to/mpicc selects one.
 find_program(BESTRIDE_MPICH_CC NAMES mpicc.mpich)
 if(NOT BESTRIDE_MPICH_CC)
   find_program(BESTRIDE_ANY_MPICC NAMES mpicc)
@@ -30,7 +30,7 @@ if(BESTRIDE_MPICH_CC)
   target_include_directories(bestride_mpi_mpich SYSTEM INTERFACE ${_includes})
   target_link_options(bestride_mpi_mpich INTERFACE)
   target_link_libraries(bestride_mpi_mpich INTERFACE ${_links})
-  # The headers alone: for objects that must leave no MPI symbol undefined.
+  # Only the headers, for objects that must not have undefined MPI symbols.
   add_library(bestride_mpi_headers_mpich INTERFACE)
   target_include_directories(bestride_mpi_headers_mpich SYSTEM INTERFACE ${_includes})
   list(APPEND BESTRIDE_ABIS mpich)
@@ -42,7 +42,7 @@ else()
 endif()
 
 # bestride_mpi_test(<name> SOURCES ... RANKS 1 2 ... [LIBRARIES ...] [ARGUMENTS ...] [ENVIRONMENT A=1 ...] [PRELOAD] [TIMEOUT s])
-# An MPI program, run at each number of ranks; with PRELOAD under libbestride.so. One ctest entry per rank count: <name>.np<N>.
+# An MPI program that runs with each number of ranks, with PRELOAD also with libbestride.so preloaded. One test per rank count: <name>.np<N>.
 function(bestride_mpi_test name)
   cmake_parse_arguments(ARG "PRELOAD" "TIMEOUT" "SOURCES;RANKS;LIBRARIES;ARGUMENTS;ENVIRONMENT" ${ARGN})
   if(NOT BESTRIDE_TESTS OR NOT "mpich" IN_LIST BESTRIDE_ABIS)
@@ -56,7 +56,7 @@ function(bestride_mpi_test name)
     TIMEOUT ${ARG_TIMEOUT} PRELOAD ${ARG_PRELOAD})
 endfunction()
 
-# What a sanitizer needs to live in one process with MPICH; empty without one. The settings of the run stand before these.
+# Settings that a sanitizer needs in a process with MPICH; empty without a sanitizer. The settings of a test precede them.
 set(BESTRIDE_SANITIZER_ENVIRONMENT "")
 if(BESTRIDE_SANITIZE MATCHES "address")
   # The preloaded library precedes the sanitizer's runtime, which is harmless: it defines nothing that the runtime intercepts.
@@ -64,12 +64,12 @@ if(BESTRIDE_SANITIZE MATCHES "address")
   set(BESTRIDE_SANITIZER_ENVIRONMENT ASAN_OPTIONS=verify_asan_link_order=0:quarantine_size_mb=8
     LSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/tests/support/lsan.supp:print_suppressions=0 UBSAN_OPTIONS=print_stacktrace=1)
 elseif(BESTRIDE_SANITIZE MATCHES "thread")
-  # UCX rewrites the code of mmap() to see memory go; under ThreadSanitizer, which has its own, that ends in a crash at MPI_Init.
+  # UCX patches mmap() to detect freed memory. ThreadSanitizer replaces mmap(), so that crashes in MPI_Init.
   set(BESTRIDE_SANITIZER_ENVIRONMENT UCX_MEM_MMAP_HOOK_MODE=none)
 endif()
 
 # bestride_mpi_run(<test name> PROGRAM target RANKS ... [ARGUMENTS] [ENVIRONMENT] [PRELOAD TRUE|FALSE] [TIMEOUT s] [SANITIZE])
-# Registers further runs of a program that is built already. SANITIZE: also worth its time under a sanitizer (label sanitize).
+# Adds more runs of an existing program. SANITIZE: also runs under a sanitizer (label sanitize).
 function(bestride_mpi_run name)
   cmake_parse_arguments(ARG "SANITIZE" "PROGRAM;PRELOAD;TIMEOUT" "RANKS;ARGUMENTS;ENVIRONMENT" ${ARGN})
   if(NOT BESTRIDE_TESTS OR NOT "mpich" IN_LIST BESTRIDE_ABIS)

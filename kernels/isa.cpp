@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view names[] = {"scalar", "avx2", "avx512"};
 
 #if defined(__x86_64__)
-/// Every CPU with AVX2 has F16C, but a hypervisor may hide it. Clang's __builtin_cpu_supports() does not know it.
+/// Every CPU with AVX2 has F16C, but a hypervisor may hide it. Clang's __builtin_cpu_supports() does not support it.
 bool has_f16c() noexcept {
   unsigned a = 0, b = 0, c = 0, d = 0;
   return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);

@@ -69,7 +69,7 @@ std::vector<Nic> nics_of(std::span<const InterfaceState> states, const std::stri
     nic.up = state.up;
     nic.address = state.address;
     nic.hardware = sys_has(folder + "device") && !sys_has(folder + "master") && !sys_has(folder + "wireless");
-    nic.speed_mbit = positive(sys_line(folder + "speed"));  // "-1" or an error if the device does not know
+    nic.speed_mbit = positive(sys_line(folder + "speed"));  // "-1" or an error if the speed is unknown
     nic.driver = sys_link(folder + "device/driver");
     nics.push_back(nic);
   }

@@ -9,13 +9,13 @@
 
 namespace command_line {
 
-/// Takes the text of a value. Returns "" if it is valid, else what would have been: "a whole number from 1 to 4".
+/// Takes the text of a value. Returns "" if it is valid, otherwise the valid values: "a whole number from 1 to 4".
 using Setter = std::function<std::string(const std::string&)>;
-/// By name, with its dashes. Every setter refers to a variable that must outlive it.
+/// Setters by the name of the option, with its dashes. Every setter refers to a variable that must outlive it.
 using Valued = std::map<std::string, Setter>;
 using Flags = std::map<std::string, std::function<void()>>;
 
-/// Applies all arguments in their order. Returns "" or one line that says what is wrong.
+/// Applies all arguments in their order. Returns "" or an error message of one line.
 std::string parse(const std::vector<std::string>& arguments, const Valued& valued, const Flags& flags);
 
 Setter whole(int& target, int least, int most);

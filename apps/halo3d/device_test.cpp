@@ -86,10 +86,10 @@ void run_case(const Options& options, bool periodic) {
 
   const std::vector<Channel> channels = channels_of(grid, *pair.host, options);
   make_exchange(options.method, grid, options.neighbours, channels)->run();
-  const Count good = pair.check(7, "what was exchanged is judged differently");
-  expect(good.wrong == 0, "right values are called wrong", good.first_wrong);
-  expect(pair.check(8, "a stale field is judged differently").wrong > 0,
-         "values of the exchange before are called right");
+  const Count good = pair.check(7, "the checks of exchanged values differ");
+  expect(good.wrong == 0, "right values are reported as wrong", good.first_wrong);
+  expect(pair.check(8, "the checks of a stale field differ").wrong > 0,
+         "values of the previous exchange are reported as right");
 
   // One wrong element at a time: in the guards, in the middle, and throughout the array.
   const std::size_t elements = pair.host->array_elements();
@@ -98,8 +98,8 @@ void run_case(const Options& options, bool periodic) {
     std::byte* last = pair.host->array(pair.host->arrays() - 1);
     std::vector<std::byte> kept(last, last + bytes_of(*pair.host));
     spoil(last, *pair.host, at);
-    const Count one = pair.check(7, "a spoilt element is judged differently");
-    expect(one.wrong == 1, "a spoilt element is not found", std::to_string(at));
+    const Count one = pair.check(7, "the checks of a wrong element differ");
+    expect(one.wrong == 1, "a wrong element is not found", std::to_string(at));
     std::copy(kept.begin(), kept.end(), last);
   }
   pair.copy_to_device();

@@ -20,7 +20,7 @@ struct Options {
   Element element = Element::bfloat16;
   Form form = Form::blocking;
   bool exact = false;   ///< sum gradients in 64-bit fixed point: the same bits in any order
-  bool verify = false;  ///< compare with a reference that every rank computes by itself
+  bool verify = false;  ///< compare with a reference that every rank computes without communication
   int damage = 0;       ///< words overwritten in the last forward gather of every step, to test the check
   std::string json;     ///< empty: no JSON; "-": standard output
   bool help = false;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The part of `bestride calibrate` that determines whether local ranks are faster if each uses its own NIC (a rail).
-// One host alone cannot show whether ranks on different NICs reach each other, or whether the MPI library uses several
-// NICs by itself. So the nodes exchange the same bytes with rails and without, in alternating jobs, because a rank's
+// A single host cannot show whether ranks on different NICs reach each other, or whether the MPI library uses several
+// NICs by default. So the nodes exchange the same bytes with rails and without, in alternating jobs, because a rank's
 // NIC is chosen before its MPI library starts.
 #include <string>
 #include <vector>

@@ -71,7 +71,7 @@ Environment environment_of(const RunOptions& options, const Installation& instal
   set.emplace_back("LD_PRELOAD", preload_with(installation.preload));
   if (options.report) set.emplace_back("BESTRIDE_REPORT", "1");
   if (options.disable) set.emplace_back("BESTRIDE_DISABLE", "1");
-  // 1: the user asserts it. auto: the library finds out by itself.
+  // 1: the user asserts it. auto: the library finds out.
   if (options.all_ranks)
     set.emplace_back("BESTRIDE_ALL_RANKS", "1");
   else if (!std::getenv("BESTRIDE_ALL_RANKS") && !options.disable)

@@ -25,7 +25,7 @@ class Arena {
   Arena(std::byte* memory, std::int64_t bytes, int file = -1);
 
   std::byte* at(std::int64_t offset) const noexcept { return memory_ + offset; }
-  /// True if [offset, offset + bytes) lies in the arena.
+  /// True if [offset, offset + bytes) is inside the arena.
   bool has(std::int64_t offset, std::int64_t bytes) const noexcept { return memory_ && offset + bytes <= bytes_; }
   /// As has(), and reserves the pages for writing. False if they can't be allocated, which is logged once. It is called
   /// piece by piece, so that the first use of a page takes its time while the network is busy, on the rank that uses

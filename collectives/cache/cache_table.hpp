@@ -97,8 +97,8 @@ class CacheTable {
     std::uint64_t resembled = 0;  ///< some member's block is similar
   };
   struct Decision {
-    std::int64_t hit = -1;   ///< where the result lies in the arena
-    std::int64_t base = -1;  ///< where the base of the differences lies; not written before the next call
+    std::int64_t hit = -1;   ///< offset of the result in the arena
+    std::int64_t base = -1;  ///< offset of the base of the differences; not written before the next call
     CacheEntry* store =
         nullptr;  ///< the new result is to be kept here; the caller fills in the local fields when it has been written
   };

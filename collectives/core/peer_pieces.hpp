@@ -23,8 +23,8 @@ struct Peer {
 /// it. Else those it receives from, first those on the previous node. May throw std::bad_alloc.
 std::vector<Peer> peers_of(const Hierarchy& hierarchy, int local_rank, bool ahead);
 
-/// What goes from a node to another. own: parts of its own vector, sent directly or to a relay. onward: what it
-/// forwards as a relay.
+/// The messages from one node to another. own: parts of its own vector, sent directly or to a relay. onward: parts that
+/// it forwards as a relay.
 enum class PeerMessage { own, onward };
 
 class PeerPieces {

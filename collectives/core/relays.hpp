@@ -6,7 +6,7 @@
 // Of N nodes, node n contributes b_n bytes, T in total. It has to receive T - b_n, so the busiest link carries at least
 // L = T - min b. No node has to send more than L, because all together send (N-1) T <= N L. If node n sends directly to
 // all others, it sends (N-1) b_n. If that exceeds L, it sends only one copy of ((N-1) b_n - L) / (N-2) bytes, to a
-// relay, which forwards them to the other N-2 nodes. A relay is a node that by itself sends less than L. The spare
+// relay, which forwards them to the other N-2 nodes. A relay is a node that sends less than L on its own. The spare
 // capacity of the relays is at least the excess of the other nodes, and relaying does not change how much a node
 // receives. So L is reached with two hops.
 //

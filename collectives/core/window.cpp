@@ -16,7 +16,7 @@
 namespace bestride::inline collectives {
 namespace {
 
-/// The magic number has a page of its own behind the data.
+/// The magic number is in a separate page after the data.
 constexpr std::size_t page = 4096;
 std::size_t whole(std::size_t bytes) noexcept { return (bytes + page - 1) / page * page + page; }
 

@@ -76,7 +76,7 @@ int complete_failed(Completion* completion, MPI_Request* requests, int* indices,
 }
 
 /// Call after Waitall, or after a Testall whose flag is true. `error`: the library's. `statuses` may be
-/// MPI_STATUSES_IGNORE if no completion wants one.
+/// MPI_STATUSES_IGNORE if no completion needs one.
 void complete_all(Completion* completion, int error, MPI_Request* requests, MPI_Status* statuses, TransferBatch& batch,
                   Faults& faults) noexcept {
   const bool known = statuses != MPI_STATUSES_IGNORE;

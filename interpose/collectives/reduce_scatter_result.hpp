@@ -30,7 +30,7 @@ class ReduceScatterResult {
   void deliver(Operand output) const noexcept {
     if (!in_place_) return;
     if (buffer_) return output.write(buffer_.data(), 0, output.bytes());
-    // In ascending order, because the own block lies behind the result or at the same place.
+    // In ascending order, because the own block is after the result or at the same place.
     std::byte piece[4096];
     for (std::int64_t first = 0; first < output.bytes(); first += sizeof piece) {
       const std::int64_t last = std::min<std::int64_t>(output.bytes(), first + sizeof piece);

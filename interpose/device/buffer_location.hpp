@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Where the buffer of a call lies, and whether the GPU has to move its bytes.
+// The location of a call's buffer, and whether the GPU must move its bytes.
 #include <mpi.h>
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace bestride::inline interpose {
 /// gpu_runtime_detected().
 TypeEntry* find_or_add_type(MPI_Datatype type) noexcept;
 
-/// What a buffer argument covers, and in which memory it lies.
+/// The layout of a buffer argument, and the memory that contains it.
 struct BufferLocation {
   cuda::Memory memory;
   LayoutPtr layout;  ///< null: not known; `memory` then describes the address alone

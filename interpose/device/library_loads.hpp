@@ -7,7 +7,7 @@
 // this object, or the last one that MPI_Init loaded, on which a reference is held. It is never an object that the
 // application may have loaded, because the application's dlclose() would then have no effect; in that case the answer
 // is always yes. An object that is loaded and unloaded again leaves the answer at no. An object that stays loaded makes
-// it yes for good.
+// it yes permanently.
 // Alternatives considered: the linker's own count of objects (dl_iterate_phdr), which costs 30 to 50 ns; and a dlopen()
 // of our own in front of libc's, which every process with the preload would go through.
 #include <link.h>

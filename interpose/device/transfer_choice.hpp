@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Chooses the transfer method between device memory and the buffer that MPI is given; and tells whether MPI accepts
+// Chooses the transfer method between device memory and the buffer that MPI gets, and determines whether MPI accepts
 // device memory.
 #include <cstdint>
 

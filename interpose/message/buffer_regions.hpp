@@ -20,7 +20,7 @@ enum class BufferUse : std::uint8_t { read, written, both };
 /// Builds the region of one buffer from runs of elements, added one after the other.
 class BufferRegionBuilder {
  public:
-  /// `one_storage`: all runs lie in one allocation, as MPI requires for blocks of one type. Then, if the first byte is
+  /// `one_storage`: all runs are in one allocation, as MPI requires for blocks of one type. Then, if the first byte is
   /// in host memory, all are, and no further run is examined.
   explicit BufferRegionBuilder(const void* user, bool one_storage = true) noexcept
       : checks_first_byte_(one_storage && user && user != MPI_IN_PLACE) {

@@ -55,8 +55,8 @@ struct Completion {
 struct MessageCompletion final : Completion {
   SendEndpoint out;
   ReceiveEndpoint in;
-  /// The status does not tell how much arrived. `in` is then packed before the call and unpacked as a whole, so that
-  /// bytes that did not arrive keep their values.
+  /// The status does not contain the number of received bytes. `in` is then packed before the call and unpacked as a
+  /// whole, so that bytes that did not arrive keep their values.
   bool whole = false;
 
   void fill() noexcept override { out.fill(); }

@@ -110,7 +110,7 @@ class Endpoint {
 
  protected:
   /// Chooses a strategy and allocates what it needs. Returns false if the call is to be forwarded unchanged, or if
-  /// failed(); reason() tells why.
+  /// failed(); reason() has the cause.
   bool prepare(CallKind kind, const void* user, std::int64_t count, TypeEntry* type, int peer, MPI_Comm comm,
                std::int64_t largest, CallTraits traits) noexcept;
 

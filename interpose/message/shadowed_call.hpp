@@ -53,8 +53,8 @@ struct DeviceBuffers {
   bool out = false, in = false;
   int error = MPI_SUCCESS;  ///< already raised
 };
-/// Determines where the regions lie. With a GPU-aware MPI, contiguous types are left unchanged. A type that can't be
-/// represented, on device memory, is an error.
+/// Determines the memory of the regions. With a GPU-aware MPI, contiguous types are left unchanged. A type that cannot
+/// be represented, on device memory, is an error.
 DeviceBuffers find_device_buffers(const BufferRegion& out, const BufferRegion& in, MPI_Comm comm);
 
 /// Makes the call, `call(send buffer, receive buffer)`, with host shadows of the buffers that the GPU has to move.

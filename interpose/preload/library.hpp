@@ -24,7 +24,7 @@ void* library_symbol(const char* name) noexcept;
 /// would reach without the preload. nullptr if there is none.
 void* next_symbol(const char* name) noexcept;
 
-/// True if `address` lies in this object.
+/// True if `address` is inside this object.
 bool is_ours(const void* address) noexcept;
 
 }  // namespace bestride::preload

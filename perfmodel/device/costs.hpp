@@ -33,7 +33,7 @@ inline constexpr int device_work_count = 4;
 /// From the user's buffer (sending, MPI_Pack) or into it.
 inline constexpr int device_direction_count = 2;
 
-/// How the blocks lie: at distances of twice their length, of 2112 bytes (Spread::wide), or at irregular distances.
+/// The distances of the blocks: twice their length, 2112 bytes (Spread::wide), or irregular.
 enum class DeviceWalk : std::uint8_t { dense, wide, listed };
 inline constexpr int device_walk_count = 3;
 

@@ -69,7 +69,7 @@ class Device : public std::enable_shared_from_this<Device> {
   static constexpr int stream_count = 4;
 
   /// The Device of the context that can access `memory`. Created at first use with its streams only; the module and
-  /// buffers are created when needed. Error: no driver, host memory, no active context, or the context is gone.
+  /// buffers are created when needed. Error: no driver, host memory, no active context, or a destroyed context.
   static Result<DevicePtr> of(const Memory& memory);
   /// Drops every Device that has no other owner and frees its resources if its context is still alive. Called at the
   /// end of the MPI job.
@@ -82,7 +82,7 @@ class Device : public std::enable_shared_from_this<Device> {
   int multiprocessors() const noexcept { return multiprocessors_; }
   int capability() const noexcept { return capability_; }         ///< 90 for 9.0
   std::int64_t max_pitch() const noexcept { return max_pitch_; }  ///< of 2-D copies, bytes
-  /// False once any call reported that the context or the driver is gone or unusable. Never becomes true again.
+  /// False after any call reported that the context or the driver is lost. Never becomes true again.
   bool alive() const noexcept { return alive_.load(std::memory_order_relaxed); }
   /// An Error that says that the device is dead, and which call reported it first.
   Error gone() const noexcept;
@@ -118,7 +118,7 @@ class Device : public std::enable_shared_from_this<Device> {
   /// once.
   Result<Done> upload(Address target, const void* source, std::int64_t size) noexcept;
 
-  /// Converts a driver code to a Result. A code that means "gone" marks the device dead.
+  /// Converts a driver code to a Result. A code that means "lost" marks the device dead.
   Result<Done> check(const char* call, Code code) noexcept;
 
   Device(const Driver& driver, ContextHandle context, std::uint64_t context_id);

@@ -98,7 +98,7 @@ class Driver : public DriverCalls {
   int version_ = 0;
 };
 
-/// True if the driver or the context is gone or unusable for good. Resources made in it must then be abandoned, not
+/// True if the driver or the context is destroyed or permanently unusable. Its resources must then be abandoned, not
 /// freed.
 bool is_context_lost(Code code) noexcept;
 

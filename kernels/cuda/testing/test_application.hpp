@@ -89,7 +89,7 @@ class Application {
 };
 
 /// Memory of any kind that the application allocates, written and read through its own copies. The context must be
-/// current at construction; it may be gone at destruction.
+/// current at construction; it may be destroyed before this object.
 class TestMemory {
  public:
   TestMemory(MemoryKind kind, std::size_t size) : kind_(kind), bytes_(size) {

@@ -45,7 +45,7 @@ std::int64_t footprint_of(const Point& point);
 /// Average distance from the start of a block to the start of the next.
 std::int64_t jump_of(Spread spread, std::int64_t block) noexcept;
 
-/// How densely the points lie.
+/// The density of the points.
 enum class Depth : std::uint8_t { quick, standard, thorough };
 
 /// Number of levels of the plan: of all of it, and of the shallower depths.

@@ -82,7 +82,7 @@ class Context : public Caller {
 
   /// A communicator of at least `members` ranks (in each of its groups), the same on all ranks.
   CommSlot& pick_comm(Random& common, int members = 1);
-  /// Drops closed slots.
+  /// Creates an operation with the next number and request slot.
   OperationPtr add(const std::string& label);
   /// Completes and reports all operations, or leaves them pending if the step allows it.
   void finish_step(const Step& step, std::vector<OperationPtr> operations, bool may_pend);
