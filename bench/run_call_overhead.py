@@ -16,13 +16,26 @@ def environment(kind, library):
     return env
 
 
-def instructions(program, case, count, env):
+def timed(program, env):
+    """One run: a row for each case, with the nanoseconds per group of calls and the calls of a group."""
+    text = subprocess.run([program, "time"], env=env, check=True, capture_output=True, text=True).stdout
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def collected(program, case, count, env):
     with tempfile.TemporaryDirectory() as folder:
         out = subprocess.run(
             ["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/out", program, "count", str(case), str(count)],
             env=env, capture_output=True, text=True)
         found = re.search(r"Collected\s*:\s*(\d+)", out.stderr)
         return int(found.group(1)) if found else None
+
+
+def instructions(program, case, env):
+    """Instructions per group of calls, or None. The difference of two runs: both pay for the lazy resolution of the first call. MPI_Init
+    varies by some hundred thousand instructions from run to run: many calls make that small."""
+    low, high = (collected(program, case, count, env) for count in (10000, 410000))
+    return (high - low) / 400000 if low and high else None
 
 
 def main():
@@ -39,21 +52,16 @@ def main():
     calls = {}
     for _ in range(arguments.rounds):
         for kind in kinds:
-            text = subprocess.run([program, "time"], env=environment(kind, library), check=True, capture_output=True, text=True).stdout
-            for line in text.splitlines():
-                row = json.loads(line)
+            for row in timed(program, environment(kind, library)):
                 calls[row["case"]] = row["calls"]
                 raw[kind].setdefault(row["case"], []).append(row["ns"])
     counts = {kind: {} for kind in kinds}
     if shutil.which("valgrind") and not arguments.no_instructions:
         for i, case in enumerate(calls):
             for kind in kinds:
-                env = environment(kind, library)
-                # Both runs include the lazy resolution of the first call.
-                # MPI_Init varies by some hundred thousand instructions between runs, so many calls are needed.
-                low, high = (instructions(program, i, n, env) for n in (10000, 410000))
-                if low and high:
-                    counts[kind][case] = (high - low) / 400000
+                counted = instructions(program, i, environment(kind, library))
+                if counted is not None:
+                    counts[kind][case] = counted
     print(f"{'case':34} {'bare ns':>9} {'+preload':>9} {'+disabled':>10}   {'bare ins':>9} {'+preload':>9} {'+disabled':>10}   (added per call)")
     worst = {"preloaded": 0.0, "disabled": 0.0}
     for case, n in calls.items():

@@ -7,7 +7,7 @@
 #include "cli/common/installation.hpp"
 #include "perfmodel/calibrate/collective/state.hpp"
 #include "perfmodel/collective/choice.hpp"
-#include "telemetry/quantity.hpp"
+#include "telemetry/report/quantity.hpp"
 
 namespace bestride::inline cli {
 

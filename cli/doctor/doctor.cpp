@@ -8,7 +8,7 @@
 #include "base/variables.hpp"
 #include "cli/common/command.hpp"
 #include "cli/doctor/checks.hpp"
-#include "telemetry/json_writer.hpp"
+#include "telemetry/report/json_writer.hpp"
 
 namespace bestride::inline cli {
 namespace {

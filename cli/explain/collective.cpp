@@ -8,8 +8,8 @@
 #include "cli/common/command.hpp"
 #include "perfmodel/collective/choice.hpp"
 #include "perfmodel/profile/profile.hpp"
-#include "telemetry/json_writer.hpp"
-#include "telemetry/quantity.hpp"
+#include "telemetry/report/json_writer.hpp"
+#include "telemetry/report/quantity.hpp"
 
 namespace bestride::inline cli {
 namespace {

@@ -13,8 +13,8 @@
 #include "cli/explain/explanation.hpp"
 #include "datatype/named.hpp"
 #include "perfmodel/collective/shape.hpp"
-#include "telemetry/json_writer.hpp"
-#include "telemetry/quantity.hpp"
+#include "telemetry/report/json_writer.hpp"
+#include "telemetry/report/quantity.hpp"
 
 namespace bestride::inline cli {
 namespace {

@@ -17,7 +17,7 @@
 #include "kernels/cuda/driver/image.hpp"
 #include "kernels/packer.hpp"
 #include "perfmodel/profile/profile.hpp"
-#include "telemetry/json_writer.hpp"
+#include "telemetry/report/json_writer.hpp"
 
 namespace bestride::inline cli {
 namespace {

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "cli/common/command.hpp"
-#include "telemetry/ledger.hpp"
+#include "telemetry/report/ledger.hpp"
 
 namespace bestride::inline cli {
 namespace {

@@ -4,7 +4,7 @@
 // to rank 0, which writes the report. If a rank does not take part, each of its children in the tree writes a report
 // for itself and the ranks below it.
 #include "interpose/peers/participants.hpp"
-#include "telemetry/ledger.hpp"
+#include "telemetry/report/ledger.hpp"
 
 namespace bestride::inline interpose {
 

@@ -13,7 +13,7 @@
 #include "datatype/layout.hpp"
 #include "interpose/mpi/functions.hpp"
 #include "perfmodel/host/strategy.hpp"
-#include "telemetry/ledger.hpp"
+#include "telemetry/report/ledger.hpp"
 
 namespace bestride::inline interpose {
 

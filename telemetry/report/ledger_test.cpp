@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "telemetry/ledger.hpp"
+#include "telemetry/report/ledger.hpp"
 
 #include <gtest/gtest.h>
 

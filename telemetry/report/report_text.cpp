@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <map>
 
-#include "telemetry/ledger.hpp"
-#include "telemetry/quantity.hpp"
+#include "telemetry/report/ledger.hpp"
+#include "telemetry/report/quantity.hpp"
 
 namespace bestride::inline telemetry {
 namespace {

@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "telemetry/json_writer.hpp"
-#include "telemetry/ledger.hpp"
-#include "telemetry/quantity.hpp"
+#include "telemetry/report/json_writer.hpp"
+#include "telemetry/report/ledger.hpp"
+#include "telemetry/report/quantity.hpp"
 
 namespace bestride::inline telemetry {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "telemetry/quantity.hpp"
+#include "telemetry/report/quantity.hpp"
 
 #include <charconv>
 #include <cmath>

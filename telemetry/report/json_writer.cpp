@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "telemetry/json_writer.hpp"
+#include "telemetry/report/json_writer.hpp"
 
 #include <charconv>
 #include <cmath>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The end-of-job report as JSON. If a field changes its meaning, raise `version` and update docs/report.md.
-#include "telemetry/json_writer.hpp"
-#include "telemetry/ledger.hpp"
+#include "telemetry/report/json_writer.hpp"
+#include "telemetry/report/ledger.hpp"
 
 namespace bestride::inline telemetry {
 

@@ -14,7 +14,7 @@
 #include <cstdio>
 #include <optional>
 
-#include "telemetry/ledger.hpp"
+#include "telemetry/report/ledger.hpp"
 
 namespace bestride::inline telemetry {
 namespace {

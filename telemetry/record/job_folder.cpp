@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "telemetry/record/job_folder.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "telemetry/record/layout.hpp"
+#include "telemetry/record/process_state.hpp"
+
+namespace bestride::inline telemetry {
+namespace {
+
+/// The process at the other end of the launcher's socket: Hydra's proxy, one per host and job. -1 if unknown.
+int launcher_pid() noexcept {
+  const char* const text = std::getenv("PMI_FD");
+  if (!text || *text < '0' || *text > '9') return -1;
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  return getsockopt(std::atoi(text), SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 ? peer.pid : -1;
+}
+
+Error system_error(const std::string& what, const std::string& remedy) {
+  return {what + ": " + std::strerror(errno) + remedy};
+}
+
+/// Opens `parent`/`name`, which is created if it is missing. -1 with errno if it is not a folder of this user alone.
+int open_private_folder(int parent, const char* name) noexcept {
+  if (mkdirat(parent, name, 0700) != 0 && errno != EEXIST) return -1;
+  const int folder = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (folder < 0) return -1;
+  struct stat status {};
+  if (fstat(folder, &status) == 0 && status.st_uid == geteuid() && (status.st_mode & 022) == 0) return folder;
+  close(folder);
+  errno = EPERM;
+  return -1;
+}
+
+/// Closes a descriptor at the end of a scope.
+struct Descriptor {
+  int value;
+  ~Descriptor() {
+    if (value >= 0) close(value);
+  }
+};
+
+std::string user_folder() { return "bestride-" + std::to_string(geteuid()); }
+
+bool ends_with(const char* text, const char* suffix) noexcept {
+  const std::size_t length = std::strlen(text), end = std::strlen(suffix);
+  return length >= end && std::strcmp(text + length - end, suffix) == 0;
+}
+
+/// Calls visit(name) for each entry of the open folder.
+template <class Visit>
+void for_each_entry(int folder, Visit visit) noexcept {
+  const int again = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  DIR* const listing = again < 0 ? nullptr : fdopendir(again);
+  if (!listing) {
+    if (again >= 0) close(again);
+    return;
+  }
+  while (const dirent* entry = readdir(listing))
+    if (entry->d_name[0] != '.') visit(entry->d_name);
+  closedir(listing);
+}
+
+/// True if the record's process has ended, and the file was last changed at least `seconds` ago.
+bool is_stale(int folder, const char* name, double seconds) noexcept {
+  const Descriptor file{openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)};
+  struct stat status {};
+  if (file.value < 0 || fstat(file.value, &status) != 0) return false;
+  if (static_cast<double>(time(nullptr) - status.st_mtime) < seconds) return false;
+  RecordHeader header;
+  if (pread(file.value, static_cast<void*>(&header), sizeof header, 0) != sizeof header) return true;
+  return !process_lives(header);
+}
+
+void remove_stale_job(int parent, const char* name, double seconds) noexcept {
+  const Descriptor job{openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)};
+  if (job.value < 0) return;
+  bool all_stale = true;
+  for_each_entry(job.value, [&](const char* file) {
+    if (ends_with(file, record_suffix)) all_stale = all_stale && is_stale(job.value, file, seconds);
+  });
+  if (!all_stale) return;
+  for_each_entry(job.value, [&](const char* file) { unlinkat(job.value, file, 0); });
+  unlinkat(parent, name, AT_REMOVEDIR);
+}
+
+}  // namespace
+
+std::string records_folder() { return std::string(record_root) + "/" + user_folder(); }
+
+std::string job_name() {
+  // Hydra first: several of its jobs may run inside one Slurm step.
+  if (const int proxy = launcher_pid(); proxy > 0) return "hydra-" + std::to_string(proxy);
+  const char* const job = std::getenv("SLURM_JOB_ID");
+  const char* const step = std::getenv("SLURM_STEP_ID");
+  if (job && step) {
+    std::string name = "slurm-" + std::string(job) + "." + step;
+    for (char& c : name)
+      if (c == '/') c = '_';
+    return name.substr(0, 60);
+  }
+  return "pid-" + std::to_string(getpid());
+}
+
+Result<RecordFile*> create_record(const std::string& job, std::string* path) noexcept try {
+  const Descriptor root{open(record_root, O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  if (root.value < 0) return system_error(std::string(record_root), "");
+  const Descriptor user{open_private_folder(root.value, user_folder().c_str())};
+  if (user.value < 0) return system_error(records_folder(), "; remove what is in its place");
+  const Descriptor folder{open_private_folder(user.value, job.c_str())};
+  if (folder.value < 0) return system_error(records_folder() + "/" + job, "");
+  const std::string name = std::to_string(getpid()) + record_suffix;
+  *path = records_folder() + "/" + job + "/" + name;
+  unlinkat(folder.value, name.c_str(), 0);  // of an earlier process with this pid
+  const Descriptor file{openat(folder.value, name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600)};
+  if (file.value < 0) return system_error(*path, "");
+  // Allocated now: a write into a hole of a full /dev/shm would be a SIGBUS.
+  if (const int error = posix_fallocate(file.value, 0, record_file_bytes)) {
+    unlinkat(folder.value, name.c_str(), 0);
+    errno = error;
+    return system_error(*path, "; 256 KiB are needed in /dev/shm for each rank");
+  }
+  void* const memory = mmap(nullptr, record_file_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.value, 0);
+  if (memory == MAP_FAILED) {
+    unlinkat(folder.value, name.c_str(), 0);
+    return system_error(*path, "");
+  }
+  return static_cast<RecordFile*>(memory);
+} catch (...) {
+  return Error{};
+}
+
+void remove_record(const std::string& path) noexcept {
+  unlink(path.c_str());
+  if (const std::size_t slash = path.rfind('/'); slash != std::string::npos) try {
+      rmdir(path.substr(0, slash).c_str());
+    } catch (...) {
+    }
+}
+
+void remove_stale_records(double seconds) noexcept try {
+  const Descriptor root{open(record_root, O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  if (root.value < 0) return;
+  const Descriptor user{openat(root.value, user_folder().c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)};
+  if (user.value < 0) return;
+  int looked_at = 0;
+  for_each_entry(user.value, [&](const char* name) {
+    if (++looked_at <= 64) remove_stale_job(user.value, name, seconds);
+  });
+} catch (...) {
+}
+
+}  // namespace bestride::inline telemetry

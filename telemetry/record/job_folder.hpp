@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Where the record files of a job are: /dev/shm/bestride-<uid>/<job>/<pid>.record, folders with mode 0700, files 0600.
+//
+// /dev/shm is memory, is there in every container that has a C library, and is emptied at a restart. A folder that
+// belongs to somebody else, or that others may write to, or a symbolic link in its place, is not used. Alternative
+// considered: memfd, which leaves nothing behind but can't be read after the process has ended.
+#include <string>
+
+#include "base/result.hpp"
+
+namespace bestride::inline telemetry {
+
+struct RecordFile;
+
+inline constexpr const char record_root[] = "/dev/shm";
+inline constexpr const char record_suffix[] = ".record";
+
+/// "/dev/shm/bestride-1000"
+std::string records_folder();
+/// The name of this process's job on this host: "hydra-<pid of its proxy>", "slurm-<job>.<step>", else "pid-<pid>".
+/// Before MPI_Init.
+std::string job_name();
+
+/// Creates this process's record file, all bytes zero, and maps it. The mapping stays until the process ends; the file
+/// stays until remove_record(), or until a later job or `bestride where --clean` finds that its process has ended.
+/// *path: of the file. Errors: no /dev/shm, no space, a folder of somebody else.
+Result<RecordFile*> create_record(const std::string& job, std::string* path) noexcept;
+/// Removes a record file, and its job's folder if that is empty then. Errors are ignored.
+void remove_record(const std::string& path) noexcept;
+/// Removes the folders of jobs of this user whose processes have all ended at least `seconds` ago. At most 64 folders
+/// are looked at.
+void remove_stale_records(double seconds) noexcept;
+
+}  // namespace bestride::inline telemetry

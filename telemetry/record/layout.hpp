@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The layout of a record file: what one rank is doing in MPI, written by the rank, read by other processes.
+//
+// One file per process in /dev/shm (job_folder.hpp), a shared mapping, so its content outlives the process: SIGKILL
+// included. The writer takes no lock, makes no system call and allocates nothing during a call. A reader can tell a
+// record that is being written, or was overwritten while it was read, from a whole one by its sequence number. All
+// offsets follow from the version, so a reader trusts no offset of a file. Times are ticks of the processor's counter
+// (tick_clock.hpp). docs/record.md is this page for users of the format. Alternative considered: a ring per process
+// that all threads share, which needs an atomic addition per call (20 cycles) and lets a suspended thread write into a
+// record that belongs to another by then.
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace bestride::inline telemetry {
+
+inline constexpr char record_magic[8] = {'b', 's', 't', 'r', 'r', 'e', 'c', '\0'};
+inline constexpr std::uint32_t record_version = 1;
+inline constexpr std::size_t record_file_bytes = 256 * 1024;
+
+inline constexpr unsigned max_threads = 32;       ///< threads in MPI calls at one time; more are counted, not recorded
+inline constexpr unsigned main_ring_size = 1024;  ///< calls remembered of the thread that made the first call
+inline constexpr unsigned ring_size = 16;         ///< calls remembered of each other thread
+inline constexpr unsigned max_communicators = 256;
+inline constexpr unsigned max_requests = 1024;
+inline constexpr unsigned requests_per_bucket = 8;  ///< their keys share a cache line
+inline constexpr unsigned max_peers = 512;
+inline constexpr unsigned max_sites = 512;
+inline constexpr unsigned max_modules = 64;
+inline constexpr unsigned max_frames = 512;
+inline constexpr unsigned histogram_size = 12;
+
+inline constexpr std::uint16_t no_function = 0xffff;
+inline constexpr std::uint32_t no_index = 0xffffffff;
+/// Ranks that are none, independent of the MPI library's constants.
+enum SpecialRank : std::int32_t { no_rank = -1, any_rank = -2, null_rank = -3, root_rank = -4 };
+inline constexpr std::int32_t no_tag = -1;
+inline constexpr std::int32_t any_tag = -2;
+
+/// A field that its writer and readers access without a lock; each access is a plain load or store.
+template <class T>
+class Shared {
+ public:
+  T get() const noexcept { return value_.load(std::memory_order_relaxed); }
+  void set(T value) noexcept { value_.store(value, std::memory_order_relaxed); }
+  void add(T amount) noexcept { set(static_cast<T>(get() + amount)); }  ///< one writer only
+  std::atomic<T>& atomic() noexcept { return value_; }
+  const std::atomic<T>& atomic() const noexcept { return value_; }
+
+ private:
+  std::atomic<T> value_{};
+  static_assert(std::atomic<T>::is_always_lock_free && sizeof(std::atomic<T>) == sizeof(T));
+};
+
+enum class ProcessState : std::uint32_t {
+  starting = 0,     ///< before MPI_Init has returned
+  initialized = 1,  ///< MPI is in use
+  finalizing = 2,   ///< MPI_Finalize was called
+  finalized = 3,    ///< MPI_Finalize has returned
+};
+
+/// Written once, before `magic`, except for the members marked Shared.
+struct RecordHeader {
+  std::atomic<std::uint64_t> magic;  ///< record_magic; stored last
+  std::uint32_t version;
+  std::uint32_t file_bytes;
+  std::uint32_t function_count;  ///< of the writer's table of MPI functions
+  std::uint32_t function_hash;   ///< of their names in order; a reader with another table can't name functions
+  std::int32_t pid;
+  std::uint32_t uid;
+  std::uint64_t process_start;  ///< field 22 of /proc/PID/stat, which tells a process from a later one with its pid
+  char boot_id[40];             ///< /proc/sys/kernel/random/boot_id
+  std::uint64_t pid_namespace;  ///< inode of /proc/self/ns/pid: pids of other namespaces mean other processes
+  double ticks_per_second;
+  std::uint64_t anchor_ticks;     ///< read at the same time as the two clocks that follow
+  std::int64_t anchor_monotonic;  ///< CLOCK_MONOTONIC, nanoseconds
+  std::int64_t anchor_realtime;   ///< CLOCK_REALTIME, nanoseconds
+  char host[64];
+  char job[64];          ///< name of the job's folder
+  char executable[256];  ///< /proc/self/exe
+  char abi[16];          ///< "mpich", ...
+
+  Shared<std::uint32_t> state;       ///< ProcessState
+  Shared<std::int32_t> world_rank;   ///< -1 until MPI_Init has returned
+  Shared<std::int32_t> world_size;   ///< 0 until then
+  Shared<std::uint32_t> threads;     ///< thread slots in use: [0, threads)
+  Shared<std::uint32_t> sites;       ///< call sites in use
+  Shared<std::uint32_t> modules;     ///< modules in use
+  Shared<std::uint32_t> frames;      ///< stack frames in use
+  Shared<std::uint32_t> sampling;    ///< one of so many calls is timed at its end, too; 1: all
+  Shared<std::uint64_t> first_call;  ///< ticks of the first recorded call
+  // What did not fit.
+  Shared<std::uint64_t> threads_dropped;
+  Shared<std::uint64_t> communicators_dropped;
+  Shared<std::uint64_t> requests_dropped;
+  Shared<std::uint64_t> peers_dropped;
+  Shared<std::uint64_t> sites_dropped;
+  Shared<double> ticks_per_record;  ///< measured cost of recording one call
+};
+
+/// One call, in a ring. `sequence` is 2n + 1 while the n-th call (from 0) of the thread is written, 2n + 2 once it is
+/// whole. A call that has not returned has left == 0.
+struct CallRecord {
+  Shared<std::uint64_t> sequence;
+  Shared<std::uint64_t> entered;  ///< ticks
+  Shared<std::uint64_t> left;     ///< ticks; 0: in the call; 1: returned, not timed
+  Shared<std::uint16_t> function;
+  Shared<std::uint16_t> operation;     ///< low bits of the reduction operation's handle; 0: none
+  Shared<std::uint32_t> communicator;  ///< index, or no_index
+  Shared<std::int32_t> peer;           ///< destination, source or root, in the communicator; or a SpecialRank
+  Shared<std::int32_t> tag;            ///< or no_tag, any_tag
+  Shared<std::int32_t> second_peer;    ///< source of MPI_Sendrecv
+  Shared<std::int32_t> second_tag;     ///< its receive tag; for calls that wait: the number of requests
+  Shared<std::uint64_t> bytes;         ///< count times size of the type; what this rank sends, if it sends
+  Shared<std::uint32_t> ordinal;       ///< of the collective on its communicator, from 1; 0: not a collective
+  Shared<std::uint32_t> site;          ///< index, or no_index
+};
+static_assert(sizeof(CallRecord) == 64);
+
+/// A thread that has made MPI calls. A slot is used again after its thread has ended.
+struct ThreadRecord {
+  Shared<std::uint32_t> tid;            ///< 0: free
+  Shared<std::uint32_t> in_mpi;         ///< 1 while a recorded call is made
+  Shared<std::uint64_t> calls;          ///< calls begun; the ring holds the last ones; call n is at index n % ring size
+  Shared<std::uint64_t> polls;          ///< polling calls that found nothing
+  Shared<std::uint64_t> last_left;      ///< ticks at which the last timed call returned
+  Shared<std::uint32_t> poll_function;  ///< of the last polling call
+  Shared<std::uint32_t> poll_communicator;
+  std::uint64_t reserved[11];
+};
+static_assert(sizeof(ThreadRecord) == 128);
+
+enum class CommunicatorKind : std::uint32_t { free = 0, intra = 1, inter = 2, window = 3, file = 4 };
+
+/// A communicator, or a window or file, whose collective calls are counted like those of a communicator.
+struct CommunicatorRecord {
+  Shared<std::uint64_t> uid;          ///< the same on all members (communicator_uid.hpp); 0: not known
+  Shared<std::uint64_t> parent_uid;   ///< 0: none
+  Shared<std::uint64_t> collectives;  ///< collective calls that this rank has begun
+  Shared<std::int32_t> size;
+  Shared<std::int32_t> rank;          ///< of this process
+  Shared<std::int32_t> first_member;  ///< rank in MPI_COMM_WORLD of member 0; -1: not known
+  Shared<std::int32_t> stride;        ///< member i is first_member + i * stride; 0: members are not evenly spaced
+  Shared<std::uint32_t> kind;         ///< CommunicatorKind
+  char name[20];                      ///< as MPI_Comm_get_name at creation, cut
+};
+static_assert(sizeof(CommunicatorRecord) == 64);
+
+/// A request that was not complete when it was last looked at. Its key, the handle, is in RecordFile::request_keys at
+/// the same index; 0: free.
+struct RequestRecord {
+  Shared<std::uint64_t> posted;  ///< ticks
+  Shared<std::uint64_t> bytes;
+  Shared<std::uint16_t> function;
+  Shared<std::uint16_t> active;  ///< 0: an inactive persistent request
+  Shared<std::uint32_t> communicator;
+  Shared<std::int32_t> peer;
+  Shared<std::int32_t> tag;
+  Shared<std::uint32_t> ordinal;
+  Shared<std::uint16_t> waiter;   ///< 1 + the thread slot that waits for it; 0: none
+  Shared<std::uint16_t> handles;  ///< requests of this handle: MPICH gives one handle to several complete sends
+};
+static_assert(sizeof(RequestRecord) == 40);
+
+/// What was sent to and received from one peer.
+struct PeerRecord {
+  Shared<std::uint64_t>
+      key;  ///< (communicator index + 1) << 32 | rank in it; rank in MPI_COMM_WORLD if known, then index 0; 0: free
+  Shared<std::uint64_t> sent_messages;
+  Shared<std::uint64_t> sent_bytes;
+  Shared<std::uint64_t> received_messages;
+  Shared<std::uint64_t> received_bytes;
+  Shared<std::uint64_t> wait_ticks;  ///< inside blocking calls that name this peer
+};
+static_assert(sizeof(PeerRecord) == 48);
+
+/// A place in the program that makes an MPI call.
+struct SiteRecord {
+  Shared<std::uint64_t> address;  ///< return address minus 1 minus the module's load address
+  Shared<std::uint16_t> module;   ///< index
+  Shared<std::uint16_t> function;
+  Shared<std::uint32_t> frame;  ///< innermost frame of the stack that was first seen there, or no_index
+  Shared<std::uint64_t> calls;
+  Shared<std::uint64_t> bytes;
+  Shared<std::uint64_t> ticks;
+  Shared<std::uint64_t> most_ticks;
+  Shared<std::uint32_t> histogram[histogram_size];  ///< calls by duration: index 0 under 1 us, i under 4^i us
+};
+static_assert(sizeof(SiteRecord) == 96);
+
+/// A frame of a call stack; frames with the same callers are shared (a trie).
+struct FrameRecord {
+  std::uint64_t address;  ///< as SiteRecord::address
+  std::uint32_t module;
+  std::uint32_t caller;  ///< index of the next outer frame, or no_index
+};
+static_assert(sizeof(FrameRecord) == 16);
+
+/// A loaded object.
+struct ModuleRecord {
+  std::uint64_t load_address;
+  std::uint8_t build_id[20];
+  std::uint32_t build_id_bytes;  ///< 0: none
+  char path[96];                 ///< its end, if it is longer
+};
+static_assert(sizeof(ModuleRecord) == 128);
+
+struct RecordFile {
+  RecordHeader header;
+  alignas(4096) ThreadRecord threads[max_threads];
+  alignas(64) CallRecord main_ring[main_ring_size];
+  CallRecord rings[max_threads - 1][ring_size];  ///< of thread slots from 1
+  alignas(64) CommunicatorRecord communicators[max_communicators];
+  alignas(64) Shared<std::uint64_t> request_keys[max_requests];
+  RequestRecord requests[max_requests];
+  PeerRecord peers[max_peers];
+  alignas(64) SiteRecord sites[max_sites];
+  ModuleRecord modules[max_modules];
+  FrameRecord frames[max_frames];
+
+  CallRecord& call(unsigned thread, std::uint64_t number) noexcept {
+    return thread == 0 ? main_ring[number % main_ring_size] : rings[thread - 1][number % ring_size];
+  }
+  const CallRecord& call(unsigned thread, std::uint64_t number) const noexcept {
+    return const_cast<RecordFile*>(this)->call(thread, number);
+  }
+};
+static_assert(sizeof(RecordFile) <= record_file_bytes);
+
+}  // namespace bestride::inline telemetry

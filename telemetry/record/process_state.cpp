@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "telemetry/record/process_state.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "telemetry/record/layout.hpp"
+
+namespace bestride::inline telemetry {
+namespace {
+
+/// Reads a small file into `text`, terminated by zero. Returns its length; 0 if it can't be read.
+template <std::size_t size>
+std::size_t read_file(const char* path, char (&text)[size]) noexcept {
+  text[0] = '\0';
+  const int file = open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return 0;
+  const ssize_t length = read(file, text, size - 1);
+  close(file);
+  if (length <= 0) return 0;
+  text[length] = '\0';
+  return static_cast<std::size_t>(length);
+}
+
+void task_path(char (&path)[64], int pid, int tid, const char* name) noexcept {
+  if (tid == 0)
+    std::snprintf(path, sizeof path, "/proc/%d/%s", pid, name);
+  else
+    std::snprintf(path, sizeof path, "/proc/%d/task/%d/%s", pid, tid, name);
+}
+
+}  // namespace
+
+ProcessStatus process_status(int pid, int tid) noexcept {
+  ProcessStatus status;
+  char path[64], text[1024];
+  task_path(path, pid, tid, "stat");
+  if (read_file(path, text) == 0) return status;
+  // The second field is the program's name in parentheses and may contain any character.
+  char* const at = std::strrchr(text, ')');
+  if (!at) return status;
+  status.exists = true;
+  int field = 2;
+  char* rest = nullptr;
+  for (char* word = strtok_r(at + 1, " ", &rest); word; word = strtok_r(nullptr, " ", &rest)) {
+    ++field;
+    if (field == 3) status.state = *word;
+    if (field == 14 || field == 15) status.cpu_time += std::strtoull(word, nullptr, 10);
+    if (field == 22) {
+      status.start_time = std::strtoull(word, nullptr, 10);
+      break;
+    }
+  }
+  return status;
+}
+
+std::string waiting_channel(int pid, int tid) {
+  char path[64], text[128];
+  task_path(path, pid, tid, "wchan");
+  if (read_file(path, text) == 0 || std::strcmp(text, "0") == 0) return "";
+  return text;
+}
+
+std::uint64_t own_start_time() noexcept { return process_status(getpid()).start_time; }
+
+std::uint64_t own_pid_namespace() noexcept {
+  struct stat status {};
+  return stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;
+}
+
+void read_boot_id(char (&id)[40]) noexcept {
+  char text[64];
+  if (read_file("/proc/sys/kernel/random/boot_id", text) == 0) text[0] = '\0';
+  text[std::strcspn(text, "\n")] = '\0';
+  std::snprintf(id, sizeof id, "%.39s", text);
+}
+
+bool process_lives(const RecordHeader& header) noexcept {
+  char boot_id[40];
+  read_boot_id(boot_id);
+  if (std::strncmp(boot_id, header.boot_id, sizeof boot_id) != 0) return false;
+  if (header.pid_namespace != own_pid_namespace()) return true;
+  const ProcessStatus status = process_status(header.pid);
+  return status.exists && status.state != 'Z' && status.state != 'X' && status.start_time == header.process_start;
+}
+
+}  // namespace bestride::inline telemetry

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// What the kernel tells of a process in /proc. Reads files only; no access to the process itself.
+#include <cstdint>
+#include <string>
+
+namespace bestride::inline telemetry {
+
+struct RecordHeader;
+
+struct ProcessStatus {
+  bool exists = false;
+  char state = '?';              ///< R running, S sleeping, D uninterruptible, T stopped, t traced, Z zombie
+  std::uint64_t start_time = 0;  ///< clock ticks after the start of the system
+  std::uint64_t cpu_time = 0;    ///< clock ticks, user and system
+};
+/// /proc/PID/stat, or of one thread if `tid` is not 0.
+ProcessStatus process_status(int pid, int tid = 0) noexcept;
+/// The kernel function in which a sleeping thread waits ("futex_wait_queue"), "" if it is not known.
+std::string waiting_channel(int pid, int tid);
+
+/// What identifies this process beyond its pid.
+std::uint64_t own_start_time() noexcept;
+std::uint64_t own_pid_namespace() noexcept;  ///< inode of /proc/self/ns/pid; 0 if not known
+/// Copies /proc/sys/kernel/random/boot_id; "" if not known.
+void read_boot_id(char (&id)[40]) noexcept;
+
+/// True if the process that wrote the record is alive: same start of the system, same pid namespace, same pid and start
+/// time; a zombie is not alive. True, too, if its namespace is another one, in which the pid can't be looked up.
+bool process_lives(const RecordHeader& header) noexcept;
+
+}  // namespace bestride::inline telemetry
