@@ -31,9 +31,9 @@ def in_turns(rounds, run):
         print(f"  round {number + 1} of {rounds}", file=sys.stderr)
 
 
-def messages(libraries, programs, rounds):
+def messages(libraries, programs, rounds, prefixes):
     program = os.path.join(programs, "messages")
-    names = cases_of(program, [])
+    names = cases_of(program, prefixes)
 
     def run(build):
         times = {}
@@ -45,7 +45,7 @@ def messages(libraries, programs, rounds):
     return list(in_turns(rounds, run))
 
 
-def halo(libraries, programs, rounds):
+def halo(libraries, programs, rounds, _):
     program = os.path.join(programs, "halo3d")
 
     def run(build):
@@ -54,7 +54,7 @@ def halo(libraries, programs, rounds):
     return list(in_turns(rounds, run))
 
 
-def calls(libraries, programs, rounds):
+def calls(libraries, programs, rounds, _):
     program = os.path.join(programs, "call_overhead")
     return list(in_turns(rounds, lambda build: {row["case"]: row["ns"] / row["calls"] for row in timed(program, environment("preloaded", libraries[build]))}))
 
@@ -81,6 +81,7 @@ def main():
     parser.add_argument("new")
     parser.add_argument("--what", default="calls,messages,halo")
     parser.add_argument("--rounds", type=int, default=8)
+    parser.add_argument("--cases", nargs="*", default=[], help="beginnings of names of messages (all)")
     parser.add_argument("--environment", action="append", default=[], metavar="NAME=value", help="for both libraries")
     parser.add_argument("--json", help="keep the times in this file")
     options = parser.parse_args()
@@ -90,7 +91,7 @@ def main():
     programs = os.path.join(os.path.abspath(options.new), "bin")
     kept = {}
     for what in options.what.split(","):
-        kept[what] = {"messages": messages, "halo": halo, "calls": calls}[what](libraries, programs, options.rounds)
+        kept[what] = {"messages": messages, "halo": halo, "calls": calls}[what](libraries, programs, options.rounds, options.cases)
         print_ratios(what, kept[what])
         if what == "calls" and shutil.which("valgrind"):
             kept["instructions"] = call_instructions(libraries, programs, list(kept[what][0]["old"]))

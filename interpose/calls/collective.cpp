@@ -94,6 +94,18 @@ ArgumentKeeper<Work>* keep(Work& work) noexcept {
   return kept;
 }
 
+/// True for a call whose receive type must keep its extent. MPICH 4.0.2 sends the blocks of a long MPI_Allgatherv in
+/// pieces of 32 KiB divided by the extent of the rank's receive type (allgatherv_intra_ring.c). A respelled type has
+/// another extent, so the pieces would not match those of a member that receives with a type that is not respelled.
+template <auto slot>
+constexpr bool keeps_receive_extent = false;
+template <>
+constexpr bool keeps_receive_extent<&Calls::Allgatherv> = true;
+#if MPI_VERSION >= 4
+template <>
+constexpr bool keeps_receive_extent<&Calls::Allgatherv_c> = true;
+#endif
+
 template <Calls& via, auto slot, AtRoot only, class Out, class In, class... Tail>
 int collective(CallId id, const Out& out, const In& in, int root, MPI_Comm comm, Tail... tail) {
   LibraryForm form = LibraryForm::as_called;
@@ -128,7 +140,8 @@ int collective(CallId id, const Out& out, const In& in, int root, MPI_Comm comm,
   // one packed block at a time.
   const bool at_root = known->rank() == root, in_place = Out::many && In::many && out.buffer == MPI_IN_PLACE;
   if ((only == AtRoot::out && !at_root) || out.buffer == MPI_IN_PLACE) out_entry = nullptr;
-  if ((only == AtRoot::in && !at_root) || in.buffer == MPI_IN_PLACE || in_place) in_entry = nullptr;
+  if ((only == AtRoot::in && !at_root) || in.buffer == MPI_IN_PLACE || in_place || keeps_receive_extent<slot>)
+    in_entry = nullptr;
   const auto may = [&](TypeEntry* entry, const auto& given, CallKind kind) {
     return entry && may_gain(*entry, given.longest(known->size()), kind, MPI_ANY_SOURCE, *known, respelled_only);
   };
