@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <sched.h>
+
+#include <csignal>
+#include <cstdio>
+
+#include "faults.hpp"
+
+namespace fault_lab {
+namespace {
+
+constexpr int listener_tag = 7;
+
+void pause_by_signal(Job& job) {
+  job.companion.continue_after(job.options.pause_seconds);
+  std::raise(SIGSTOP);
+}
+
+void pause_by_ptrace(Job& job) {
+  if (!job.companion.trace(job.options.pause_seconds))
+    std::fprintf(stderr, "fault_lab: ptrace is not permitted here; there was no pause\n");
+}
+
+}  // namespace
+
+void interrupt(Job& job) {
+  if (!job.now(job.plan.kind)) return;
+  switch (job.plan.kind) {
+    case Kind::debugger_pause:
+      if (job.trigger(job.plan.kind)) pause_by_signal(job);
+      break;
+    case Kind::ptrace_pause:
+      if (job.trigger(job.plan.kind)) pause_by_ptrace(job);
+      break;
+    case Kind::long_computation:
+      job.trigger(job.plan.kind);
+      job.computation.run(job.options.pause_seconds);
+      break;
+    case Kind::waiting_master:
+    case Kind::imbalance: job.trigger(job.plan.kind); break;
+    default: break;
+  }
+}
+
+void checkpoint(Job& job) {
+  const bool all = job.plan.kind == Kind::checkpoint;
+  if (!all && job.plan.kind != Kind::checkpoint_one) return;
+  if ((job.step + 1) % job.options.checkpoint_every != 0) return;
+  if (job.rank == 0) job.log.write(job.plan, job.rank, job.step, job.phase);
+  if (all || job.rank == 0) job.companion.slow_write(job.options.checkpoint_seconds);
+  MPI_Barrier(job.first);
+}
+
+void share_one_core(Job& job) {
+  if (job.plan.kind != Kind::oversubscription) return;
+  if (job.rank == job.plan.rank) job.log.write(job.plan, job.rank, 0, job.options.phases.front());
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
+  int first = 0;
+  while (first < CPU_SETSIZE - 1 && !CPU_ISSET(first, &allowed)) ++first;
+  CPU_ZERO(&allowed);
+  CPU_SET(first, &allowed);
+  sched_setaffinity(0, sizeof allowed, &allowed);
+}
+
+Listener::Listener(Job& job) : job_(job) {
+  if (job.plan.kind != Kind::listener_thread) return;
+  if (job.rank == job.plan.rank) job.log.write(job.plan, job.rank, 0, job.options.phases.front());
+  thread_ =
+      std::thread([&job] { MPI_Recv(nullptr, 0, MPI_BYTE, job.rank, listener_tag, job.farm, MPI_STATUS_IGNORE); });
+}
+
+Listener::~Listener() {
+  if (!thread_.joinable()) return;
+  MPI_Send(nullptr, 0, MPI_BYTE, job_.rank, listener_tag, job_.farm);
+  thread_.join();
+}
+
+}  // namespace fault_lab
