@@ -14,6 +14,9 @@ constexpr Variable table[] = {
      "1: at MPI_Finalize rank 0 prints what was done and what it saved, and writes both as JSON"},
     {"BESTRIDE_REPORT_FILE", text, "", "",
      "path of the JSON report; default bestride-<job>.json in the working directory"},
+    {"BESTRIDE_RECORD", choice, "off", "on|off|keep",
+     "on: each rank records its MPI calls in /dev/shm, for 'bestride where'; keep: the record stays after "
+     "MPI_Finalize"},
     {"BESTRIDE_PROFILE", text, "", "",
      "machine profile to use; default ~/.config/bestride/profile.json, then /etc/bestride/profile.json"},
     {"BESTRIDE_CONFIG", text, "", "", "file of NAME=value lines that is read before the user's and the system's"},

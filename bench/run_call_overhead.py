@@ -13,6 +13,8 @@ def environment(kind, library):
         env["LD_PRELOAD"] = library
     if kind == "disabled":
         env["BESTRIDE_DISABLE"] = "1"
+    if kind == "recorded":
+        env["BESTRIDE_RECORD"] = "on"
     return env
 
 
@@ -47,7 +49,7 @@ def main():
     arguments = options.parse_args()
     program = os.path.join(arguments.build, "bin", "call_overhead")
     library = os.path.abspath(os.path.join(arguments.build, "lib", "libbestride.so"))
-    kinds = ["bare", "preloaded", "disabled"]
+    kinds = ["bare", "preloaded", "recorded", "disabled"]
     raw = {kind: {} for kind in kinds}
     calls = {}
     for _ in range(arguments.rounds):
@@ -62,8 +64,8 @@ def main():
                 counted = instructions(program, i, environment(kind, library))
                 if counted is not None:
                     counts[kind][case] = counted
-    print(f"{'case':34} {'bare ns':>9} {'+preload':>9} {'+disabled':>10}   {'bare ins':>9} {'+preload':>9} {'+disabled':>10}   (added per call)")
-    worst = {"preloaded": 0.0, "disabled": 0.0}
+    print(f"{'case':34} {'bare ns':>9} {'+preload':>9} {'+recorded':>10} {'+disabled':>10}   {'bare ins':>9} {'+preload':>9} {'+recorded':>10} {'+disabled':>10}   (added per call)")
+    worst = {"preloaded": 0.0, "recorded": 0.0, "disabled": 0.0}
     for case, n in calls.items():
         bare = statistics.median(raw["bare"][case])
         # Rounds are paired, so this is the median of differences, not the difference of medians.
@@ -71,9 +73,9 @@ def main():
         for k in added:
             worst[k] = max(worst[k], added[k])
         ins = [counts[k].get(case) for k in kinds]
-        columns = f"{ins[0] / n:9.1f} {(ins[1] - ins[0]) / n:9.1f} {(ins[2] - ins[0]) / n:10.1f}" if all(v is not None for v in ins) else ""
-        print(f"{case:34} {bare / n:9.1f} {added['preloaded']:9.1f} {added['disabled']:10.1f}   {columns}")
-    print(f"largest cost added to a call: preloaded {worst['preloaded']:.1f} ns (goal 25), disabled {worst['disabled']:.1f} ns (goal 10)")
+        columns = f"{ins[0] / n:9.1f} {(ins[1] - ins[0]) / n:9.1f} {(ins[2] - ins[0]) / n:10.1f} {(ins[3] - ins[0]) / n:10.1f}" if all(v is not None for v in ins) else ""
+        print(f"{case:34} {bare / n:9.1f} {added['preloaded']:9.1f} {added['recorded']:10.1f} {added['disabled']:10.1f}   {columns}")
+    print(f"largest cost added to a call: preloaded {worst['preloaded']:.1f} ns (goal 25), recorded {worst['recorded']:.1f} ns, disabled {worst['disabled']:.1f} ns (goal 10)")
     if arguments.json:
         with open(arguments.json, "w") as out:
             json.dump({"nanoseconds_per_group": raw, "instructions_per_group": counts, "calls_per_group": calls}, out, indent=1)

@@ -15,6 +15,7 @@
 #include "cli/info/info.hpp"
 #include "cli/report/report.hpp"
 #include "cli/run/run.hpp"
+#include "cli/where/where.hpp"
 
 namespace {
 
@@ -57,6 +58,7 @@ int main(int argc, char** argv) try {
   add_info(app);
   add_doctor(app);
   add_report(app);
+  add_where(app);
   add_calibrate(app);
   try {
     std::reverse(words.begin(), words.end());  // the order that CLI11 expects in a vector

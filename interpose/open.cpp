@@ -12,6 +12,7 @@
 #include "interpose/mpi/fault_injection.hpp"
 #include "interpose/mpi/services.hpp"
 #include "interpose/objects/runtime.hpp"
+#include "interpose/recording/recording.hpp"
 
 namespace bestride::inline interpose {
 
@@ -56,6 +57,7 @@ extern "C" __attribute__((visibility("default"))) const bestride_backend* bestri
     static std::vector<bestride_interception> all = interceptions();
     new (&runtime_storage.runtime) Runtime;
     if (gpu_possible()) intercept_lazily();
+    install_recording();
     static const bestride_backend back = {BESTRIDE_SERVICES_VERSION, BESTRIDE_ABI_NAME, all.size(), all.data()};
     return &back;
   } catch (...) {

@@ -14,6 +14,7 @@ function(_back_compiles name folder)
   add_library(${_target} MODULE ${_sources} ${_datatype}/contents.cpp ${_datatype}/decode.cpp ${_datatype}/respell.cpp
     ${CMAKE_SOURCE_DIR}/model/discover.cpp)
   bestride_unity(${_target})
+  bestride_recorded_calls(${_target})
   target_include_directories(${_target} SYSTEM PRIVATE ${folder})
   target_compile_definitions(${_target} PRIVATE BESTRIDE_ABI_NAME="${name}" OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
   target_link_libraries(${_target} PRIVATE bestride_perfmodel bestride_telemetry bestride_cuda bestride_kernels bestride_datatype

@@ -22,7 +22,7 @@ namespace bestride::inline cli {
 namespace {
 
 struct RunOptions {
-  bool report = false, disable = false, all_ranks = false, dry_run = false;
+  bool report = false, record = false, disable = false, all_ranks = false, dry_run = false;
   std::string profile, strategy, log;
   std::vector<std::string> command;
 };
@@ -70,6 +70,7 @@ Environment environment_of(const RunOptions& options, const Installation& instal
   Environment set;
   set.emplace_back("LD_PRELOAD", preload_with(installation.preload));
   if (options.report) set.emplace_back("BESTRIDE_REPORT", "1");
+  if (options.record) set.emplace_back("BESTRIDE_RECORD", "on");
   if (options.disable) set.emplace_back("BESTRIDE_DISABLE", "1");
   // 1: the user asserts it. auto: the library finds out.
   if (options.all_ranks)
@@ -129,6 +130,7 @@ void add_run(CLI::App& app, std::vector<std::string>& words) {
   CLI::App* const command =
       app.add_subcommand("run", "start a job with the library preloaded: bestride run mpiexec -n 4 ./program");
   command->add_flag("--report", options->report, "print and write what was done at the end of the job");
+  command->add_flag("--record", options->record, "record the calls of each rank, for 'bestride where'");
   command->add_flag("--disable", options->disable, "preload, but leave every call to the MPI library (to compare)");
   command->add_flag("--all-ranks", options->all_ranks,
                     "every rank has the preload library (BESTRIDE_ALL_RANKS=1): permit hierarchical collectives");

@@ -4,28 +4,28 @@
 namespace bestride::inline interpose {
 
 void record(CallId call, Plan* plan, Strategy strategy, const char* reason, double seconds) noexcept {
-  CallRecord call_record{name(call), name(strategy).data(), reason, {}, 0, seconds, 0};
+  TalliedCall tallied{name(call), name(strategy).data(), reason, {}, 0, seconds, 0};
   if (plan) {
-    call_record.layout = plan->layout();
-    call_record.bytes = plan->bytes();
+    tallied.layout = plan->layout();
+    tallied.bytes = plan->bytes();
   }
-  if (strategy != Strategy::forward) call_record.reason = "";
-  runtime().tally.add(call_record);
+  if (strategy != Strategy::forward) tallied.reason = "";
+  runtime().tally.add(tallied);
 }
 
 void record(CallId call, const Endpoint& endpoint, double seconds) noexcept {
-  CallRecord call_record{name(call), name(endpoint.strategy()).data(), endpoint.reason(), {}, 0, seconds, 0};
+  TalliedCall tallied{name(call), name(endpoint.strategy()).data(), endpoint.reason(), {}, 0, seconds, 0};
   if (const StagingPtr& staging = endpoint.staging()) {
-    call_record.strategy = staging->method_name();
-    call_record.layout = staging->layout_pointer();
-    call_record.bytes = staging->size();
+    tallied.strategy = staging->method_name();
+    tallied.layout = staging->layout_pointer();
+    tallied.bytes = staging->size();
   } else if (Plan* plan = endpoint.plan()) {
-    call_record.layout = plan->layout();
-    call_record.bytes = plan->bytes();
+    tallied.layout = plan->layout();
+    tallied.bytes = plan->bytes();
     if (endpoint.strategy() != Strategy::forward && !runtime().options().forced)
-      call_record.saved_seconds = plan->saved_seconds(endpoint.kind(), endpoint.distance(), endpoint.packing());
+      tallied.saved_seconds = plan->saved_seconds(endpoint.kind(), endpoint.distance(), endpoint.packing());
   }
-  runtime().tally.add(call_record);
+  runtime().tally.add(tallied);
 }
 
 void record_device_buffer(const char* call_name, const char* strategy, const LayoutPtr& layout,
@@ -45,16 +45,16 @@ void record_cache(const CacheCounts& before, const CacheCounts& now) noexcept {
 }
 
 void record_forwarded(CallId call, std::int64_t count, MPI_Datatype type) noexcept {
-  CallRecord call_record{name(call), name(Strategy::forward).data(), "", {}, 0, 0, 0};
+  TalliedCall tallied{name(call), name(Strategy::forward).data(), "", {}, 0, 0, 0};
   const TypeEntry* entry = runtime().types.find(type);
-  call_record.reason = !entry                                           ? "predefined"
-                       : entry->state() == TypeEntry::State::contiguous ? "contiguous"
-                       : entry->state() == TypeEntry::State::opaque     ? "opaque"
-                                                                        : "nothing to move";
+  tallied.reason = !entry                                           ? "predefined"
+                   : entry->state() == TypeEntry::State::contiguous ? "contiguous"
+                   : entry->state() == TypeEntry::State::opaque     ? "opaque"
+                                                                    : "nothing to move";
   int size = 0;
   if (count > 0 && type != MPI_DATATYPE_NULL && entry && real.Type_size(type, &size) == MPI_SUCCESS && size > 0)
-    call_record.bytes = count * size;
-  runtime().tally.add(call_record);
+    tallied.bytes = count * size;
+  runtime().tally.add(tallied);
 }
 
 }  // namespace bestride::inline interpose

@@ -72,6 +72,12 @@ void intercept_slots(const bestride_interception* interceptions, std::size_t cou
   }
 }
 
+void wrap_slots(const bestride_interception* wrappers, std::size_t count) noexcept {
+  for (std::size_t i = 0; i < count; ++i)
+    if (const unsigned slot = slot_of(wrappers[i].name); slot != no_slot)
+      wrap_slot(slot, wrappers[i].entry, wrappers[i].next);
+}
+
 void open_backend(const char* abi, const char* path) noexcept {
   if (std::strcmp(abi, "mpich") != 0 && access(path, F_OK) != 0) {
     if (launcher_rank() <= 0)
@@ -100,7 +106,8 @@ void open_backend(const char* abi, const char* path) noexcept {
                                                          [](const char* name) { return next_symbol(name); },
                                                          own_path,
                                                          &watch,
-                                                         &intercept_slots};
+                                                         &intercept_slots,
+                                                         &wrap_slots};
   const bestride_backend* back = open(&services);
   if (!back) {
     warn_once_per_job("preload.backend", "the %s backend does not support %s: nothing is accelerated", abi,

@@ -51,7 +51,11 @@ void* absent_function(const char* name) noexcept {
 }
 
 void* target_of(unsigned index) noexcept {
+  const bool wrapped_before = wrapper(index) != nullptr;
   const bool resolved = first_call.done(resolve_all);
+  // This call came through the slot itself. Later ones reach the lazy thunk through the wrapper.
+  if (!wrapped_before)
+    if (void* const entry = wrapper(index)) return entry;
   if (void* intercepted = slot_target(index)) return intercepted;
   const char* name = slot_name(index);
   void* target = next_symbol(name);

@@ -15,6 +15,15 @@ extern const char bestride_thunks_end[];
 namespace bestride::preload {
 namespace {
 #include "slot_names.inc"
+
+/// Where the targets of wrapped slots are stored instead; null: in the slot.
+std::atomic<std::atomic<void*>*> inner_targets[max_slots];
+
+std::atomic<void*>& target_cell(unsigned index) noexcept {
+  std::atomic<void*>* const inner = inner_targets[index].load(std::memory_order_acquire);
+  return inner ? *inner : bestride_slots[index];
+}
+
 }  // namespace
 
 static_assert(sizeof(std::atomic<void*>) == sizeof(void*), "a slot is one word that a stub jumps through");
@@ -42,7 +51,7 @@ unsigned slot_of(const char* name) noexcept {
 }
 
 void* slot_target(unsigned index) noexcept {
-  void* const target = bestride_slots[index].load(std::memory_order_acquire);
+  void* const target = target_cell(index).load(std::memory_order_acquire);
   const auto address = reinterpret_cast<std::uintptr_t>(target);
   const bool lazy = address >= reinterpret_cast<std::uintptr_t>(bestride_thunks_begin) &&
                     address < reinterpret_cast<std::uintptr_t>(bestride_thunks_end);
@@ -50,11 +59,24 @@ void* slot_target(unsigned index) noexcept {
 }
 
 // Both stores are sequentially consistent: watch.cpp relies on their order relative to its own flag.
-void set_slot_target(unsigned index, void* target) noexcept { bestride_slots[index].store(target); }
+void set_slot_target(unsigned index, void* target) noexcept { target_cell(index).store(target); }
 
 void reset_slot(unsigned index) noexcept {
   constexpr unsigned thunk_bytes = 16;  // stubs_*.in
-  bestride_slots[index].store(const_cast<char*>(bestride_thunks_begin) + thunk_bytes * index);
+  target_cell(index).store(const_cast<char*>(bestride_thunks_begin) + thunk_bytes * index);
+}
+
+void* wrapper(unsigned index) noexcept {
+  return inner_targets[index].load(std::memory_order_acquire) ? bestride_slots[index].load(std::memory_order_acquire)
+                                                              : nullptr;
+}
+
+void wrap_slot(unsigned index, void* entry, void** inner) noexcept {
+  static_assert(sizeof(std::atomic<void*>) == sizeof(void*));
+  auto* const cell = reinterpret_cast<std::atomic<void*>*>(inner);
+  cell->store(bestride_slots[index].load(std::memory_order_acquire), std::memory_order_release);
+  inner_targets[index].store(cell, std::memory_order_release);
+  bestride_slots[index].store(entry, std::memory_order_release);
 }
 
 bool slot_is_local(unsigned index) noexcept {

@@ -31,6 +31,13 @@ void set_slot_target(unsigned index, void* target) noexcept;
 /// From now on the stub jumps to its lazy thunk again.
 void reset_slot(unsigned index) noexcept;
 
+/// Puts `entry` in front of the slot: from now on the stub jumps to it, and the slot's target, now and whatever it is
+/// set to later, is in *inner, through which `entry` goes on. slot_target(), set_slot_target() and reset_slot() keep
+/// their meaning. Once per slot, while the backend is opened.
+void wrap_slot(unsigned index, void* entry, void** inner) noexcept;
+/// The entry in front of the slot; nullptr if there is none.
+void* wrapper(unsigned index) noexcept;
+
 /// True if functions.tsv lists the function as local.
 bool slot_is_local(unsigned index) noexcept;
 

@@ -7,20 +7,20 @@ namespace {
 constexpr std::size_t sums_kept = 256;
 }
 
-void Tally::add(const CallRecord& call_record) noexcept {
+void Tally::add(const TalliedCall& tallied) noexcept {
   const std::lock_guard lock(mutex_);
   for (Sum& sum : sums_)
-    if (sum.call_record.call == call_record.call && sum.call_record.strategy == call_record.strategy &&
-        sum.call_record.reason == call_record.reason && sum.call_record.layout == call_record.layout) {
+    if (sum.tallied.call == tallied.call && sum.tallied.strategy == tallied.strategy &&
+        sum.tallied.reason == tallied.reason && sum.tallied.layout == tallied.layout) {
       ++sum.calls;
-      sum.call_record.bytes += call_record.bytes;
-      sum.call_record.seconds += call_record.seconds;
-      sum.call_record.saved_seconds += call_record.saved_seconds;
+      sum.tallied.bytes += tallied.bytes;
+      sum.tallied.seconds += tallied.seconds;
+      sum.tallied.saved_seconds += tallied.saved_seconds;
       return;
     }
   try {
     if (sums_.size() >= sums_kept) write_out();
-    sums_.push_back({call_record, 1});
+    sums_.push_back({tallied, 1});
   } catch (...) {
     // A missing line in the report is acceptable if there is no memory for it.
   }
@@ -28,10 +28,9 @@ void Tally::add(const CallRecord& call_record) noexcept {
 
 void Tally::write_out() noexcept {
   for (const Sum& sum : sums_) try {
-      ledger_.post({sum.call_record.call, sum.call_record.layout ? sum.call_record.layout->text() : "",
-                    sum.call_record.strategy, sum.call_record.reason, sum.calls,
-                    static_cast<std::uint64_t>(sum.call_record.bytes), sum.call_record.seconds,
-                    sum.call_record.saved_seconds});
+      ledger_.post({sum.tallied.call, sum.tallied.layout ? sum.tallied.layout->text() : "", sum.tallied.strategy,
+                    sum.tallied.reason, sum.calls, static_cast<std::uint64_t>(sum.tallied.bytes), sum.tallied.seconds,
+                    sum.tallied.saved_seconds});
     } catch (...) {
     }
   sums_.clear();

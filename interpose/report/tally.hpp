@@ -17,7 +17,7 @@
 
 namespace bestride::inline interpose {
 
-struct CallRecord {
+struct TalliedCall {
   const char* call = "";      ///< static text: compared by address
   const char* strategy = "";  ///< static text, too: the name of a Strategy, or of a transfer method for device memory
   const char* reason = "";    ///< static text: compared by address
@@ -29,14 +29,14 @@ struct CallRecord {
 
 class Tally {
  public:
-  void add(const CallRecord& call_record) noexcept;
+  void add(const TalliedCall& tallied) noexcept;
   void add(const CacheSums& sums) noexcept { ledger_.post(sums); }
   /// The Ledger with everything recorded so far. Thread-safe.
   Ledger& ledger() noexcept;
 
  private:
   struct Sum {
-    CallRecord call_record;
+    TalliedCall tallied;
     std::uint64_t calls = 0;
   };
   void write_out() noexcept;

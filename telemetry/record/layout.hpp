@@ -31,6 +31,8 @@ inline constexpr unsigned max_modules = 64;
 inline constexpr unsigned max_frames = 512;
 inline constexpr unsigned histogram_size = 12;
 
+/// A request key that is being written.
+inline constexpr std::uint64_t claimed_key = ~std::uint64_t{0};
 inline constexpr std::uint16_t no_function = 0xffff;
 inline constexpr std::uint32_t no_index = 0xffffffff;
 /// Ranks that are none, independent of the MPI library's constants.
@@ -64,7 +66,7 @@ enum class ProcessState : std::uint32_t {
 struct RecordHeader {
   std::atomic<std::uint64_t> magic;  ///< record_magic; stored last
   std::uint32_t version;
-  std::uint32_t file_bytes;
+  std::uint32_t file_bytes;      ///< record_file_bytes
   std::uint32_t function_count;  ///< of the writer's table of MPI functions
   std::uint32_t function_hash;   ///< of their names in order; a reader with another table can't name functions
   std::int32_t pid;
@@ -100,7 +102,8 @@ struct RecordHeader {
 };
 
 /// One call, in a ring. `sequence` is 2n + 1 while the n-th call (from 0) of the thread is written, 2n + 2 once it is
-/// whole. A call that has not returned has left == 0.
+/// whole. A call that has not returned has left == 0. The fields from `function` on form pairs of 8 bytes, which the
+/// writer stores at once.
 struct CallRecord {
   Shared<std::uint64_t> sequence;
   Shared<std::uint64_t> entered;  ///< ticks
@@ -133,7 +136,8 @@ static_assert(sizeof(ThreadRecord) == 128);
 
 enum class CommunicatorKind : std::uint32_t { free = 0, intra = 1, inter = 2, window = 3, file = 4 };
 
-/// A communicator, or a window or file, whose collective calls are counted like those of a communicator.
+/// A communicator, or a window or file, whose collective calls are counted like those of a communicator. `kind` is
+/// written last and cleared first.
 struct CommunicatorRecord {
   Shared<std::uint64_t> uid;          ///< the same on all members (communicator_uid.hpp); 0: not known
   Shared<std::uint64_t> parent_uid;   ///< 0: none
@@ -148,7 +152,7 @@ struct CommunicatorRecord {
 static_assert(sizeof(CommunicatorRecord) == 64);
 
 /// A request that was not complete when it was last looked at. Its key, the handle, is in RecordFile::request_keys at
-/// the same index; 0: free.
+/// the same index; 0 or claimed_key: free.
 struct RequestRecord {
   Shared<std::uint64_t> posted;  ///< ticks
   Shared<std::uint64_t> bytes;
@@ -163,17 +167,16 @@ struct RequestRecord {
 };
 static_assert(sizeof(RequestRecord) == 40);
 
-/// What was sent to and received from one peer.
+/// Messages to and from one peer whose calls named it; of receives the bytes that the call had room for.
 struct PeerRecord {
-  Shared<std::uint64_t>
-      key;  ///< (communicator index + 1) << 32 | rank in it; rank in MPI_COMM_WORLD if known, then index 0; 0: free
+  /// Rank + 1 in MPI_COMM_WORLD; if that is not known, (communicator index + 1) << 32 | rank + 1 in it. 0: free.
+  Shared<std::uint64_t> key;
   Shared<std::uint64_t> sent_messages;
   Shared<std::uint64_t> sent_bytes;
   Shared<std::uint64_t> received_messages;
   Shared<std::uint64_t> received_bytes;
-  Shared<std::uint64_t> wait_ticks;  ///< inside blocking calls that name this peer
 };
-static_assert(sizeof(PeerRecord) == 48);
+static_assert(sizeof(PeerRecord) == 40);
 
 /// A place in the program that makes an MPI call.
 struct SiteRecord {
@@ -185,7 +188,8 @@ struct SiteRecord {
   Shared<std::uint64_t> bytes;
   Shared<std::uint64_t> ticks;
   Shared<std::uint64_t> most_ticks;
-  Shared<std::uint32_t> histogram[histogram_size];  ///< calls by duration: index 0 under 1 us, i under 4^i us
+  Shared<std::uint32_t>
+      histogram[histogram_size];  ///< timed calls by duration: 0 below about 1 us, each other 4 times its predecessor's
 };
 static_assert(sizeof(SiteRecord) == 96);
 

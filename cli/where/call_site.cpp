@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/where/call_site.hpp"
+
+#include <unistd.h>
+
+#include <cstdio>
+
+namespace bestride::inline cli {
+namespace {
+
+std::string file_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+/// True for the library's own Fortran and C++ layers, which make the call for the program.
+bool is_mpi_library(const std::string& path) {
+  const std::string name = file_name(path);
+  return name.starts_with("libmpi") || name.starts_with("libpmpi") || name.starts_with("libbestride");
+}
+
+/// A path that can be opened; the record keeps only the end of a long one.
+std::string whole_path(const RankSnapshot& rank, const ModuleSnapshot& module) {
+  std::string path = module.path;
+  if (!path.starts_with("/") && rank.executable.ends_with(path)) path = rank.executable;
+  if (access(path.c_str(), R_OK) == 0 || !rank.visible) return path;
+  const std::string inside = "/proc/" + std::to_string(rank.pid) + "/root" + path;  // of a container
+  return access(inside.c_str(), R_OK) == 0 ? inside : path;
+}
+
+std::string hexadecimal(std::uint64_t number) {
+  char text[32];
+  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(number));
+  return text;
+}
+
+}  // namespace
+
+CallSites::Place CallSites::place(const RankSnapshot& rank, std::uint32_t index) {
+  if (index >= rank.sites.size()) return {};
+  const SiteSnapshot& site = rank.sites[index];
+  FrameSnapshot frame{site.address, site.module};
+  const auto in_library = [&](const FrameSnapshot& f) {
+    return f.module == no_index || is_mpi_library(rank.modules[f.module].path);
+  };
+  if (in_library(frame))
+    for (const FrameSnapshot& outer : site.stack)
+      if (!in_library(outer)) {
+        frame = outer;
+        break;
+      }
+  if (frame.module == no_index) return {};
+  const ModuleSnapshot& module = rank.modules[frame.module];
+  Place result{{}, file_name(module.path), frame.address};
+  const std::string path = whole_path(rank, module);
+  const std::string key =
+      path + '\0' + std::string(module.build_id.begin(), module.build_id.end()) + '\0' + hexadecimal(frame.address);
+  const auto [known, is_new] = known_.try_emplace(key);
+  if (is_new) {
+    const SymbolLookup lookup = symbolizer_.find(path, module.build_id, frame.address);
+    if (!lookup.frames.empty()) known->second = lookup.frames[0];
+    if (!lookup.problem.empty()) problems_.insert(lookup.problem);
+  }
+  result.location = known->second;
+  return result;
+}
+
+std::string CallSites::text(const RankSnapshot& rank, std::uint32_t site) {
+  const Place found = place(rank, site);
+  if (found.module.empty()) return "";
+  const SourceLocation& location = found.location;
+  const std::string line = location.file.empty()
+                               ? ""
+                               : file_name(location.file) + (location.line ? ":" + std::to_string(location.line) : "");
+  if (location.function.empty()) return line.empty() ? found.module + "+" + hexadecimal(found.address) : line;
+  return location.function + " (" + (line.empty() ? found.module : line) + ")";
+}
+
+}  // namespace bestride::inline cli

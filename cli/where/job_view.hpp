@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// A job as `bestride where` shows it: two samples of its records, who waits for whom, and why.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "telemetry/record/reader.hpp"
+#include "telemetry/waits/diagnosis.hpp"
+#include "telemetry/waits/wait_graph.hpp"
+
+namespace bestride::inline cli {
+
+/// What a rank did between the two samples.
+enum class Activity : std::uint8_t {
+  none,     ///< neither began a call nor polled
+  polling,  ///< made only polling calls that found nothing
+  calling,  ///< began calls
+};
+
+struct JobView {
+  JobSnapshot job;                   ///< the second sample
+  std::vector<Activity> activities;  ///< of job.ranks
+  WaitGraph graph;
+  Diagnosis diagnosis;
+
+  bool progresses() const noexcept;  ///< a rank began calls
+  bool ended() const noexcept;       ///< no rank is alive
+};
+
+/// Looks twice at the jobs in `folder`, 100 ms apart. Running jobs come first, then those that have ended, the last to
+/// begin first. `selection`: "" for all of them, the name of a job, or the pid of
+/// one of its processes or of a process above these (the launcher). Error: nothing is selected, or as read_jobs().
+Result<std::vector<JobView>> observe_jobs(const std::string& folder, const std::string& selection,
+                                          std::size_t finished_calls);
+
+/// The jobs that `selection` means, as above.
+std::vector<JobSnapshot> select_jobs(std::vector<JobSnapshot> jobs, const std::string& selection);
+
+}  // namespace bestride::inline cli

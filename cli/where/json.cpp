@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "cli/where/output.hpp"
+#include "telemetry/report/json_writer.hpp"
+#include "telemetry/waits/call_kind.hpp"
+
+namespace bestride::inline cli {
+namespace {
+
+const char* name_of(Activity activity) {
+  switch (activity) {
+    case Activity::none: return "none";
+    case Activity::polling: return "polling";
+    case Activity::calling: return "calling";
+  }
+  return "";
+}
+
+const char* name_of(ProcessState state) {
+  switch (state) {
+    case ProcessState::starting: return "starting";
+    case ProcessState::initialized: return "initialized";
+    case ProcessState::finalizing: return "finalizing";
+    case ProcessState::finalized: return "finalized";
+  }
+  return "";
+}
+
+class JsonText {
+ public:
+  std::string text(const std::vector<JobView>& views, std::size_t calls) {
+    calls_ = calls;
+    json_.open_object().member("format", "bestride-where").member("version", 1).key("jobs").open_array();
+    for (const JobView& view : views) job(view);
+    json_.close_array().close_object();
+    return json_.text();
+  }
+
+ private:
+  void ranks(const char* name, const std::vector<std::int32_t>& numbers) {
+    json_.key(name).open_array();
+    for (const std::int32_t number : numbers) json_.value(number);
+    json_.close_array();
+  }
+
+  void job(const JobView& view) {
+    json_.open_object().member("name", view.job.name).member("progressing", view.progresses());
+    json_.key("ranks").open_array();
+    for (std::size_t i = 0; i < view.job.ranks.size(); ++i) rank(view, i);
+    json_.close_array();
+    ranks("waiting", view.diagnosis.waiting);
+    ranks("culprits", view.diagnosis.culprits);
+    ranks("deadlocked", view.diagnosis.deadlocked);
+    json_.key("cycles").open_array();
+    for (const auto& cycle : view.diagnosis.cycles) {
+      json_.open_array();
+      for (const std::int32_t number : cycle) json_.value(number);
+      json_.close_array();
+    }
+    json_.close_array().key("mismatches").open_array();
+    for (const CollectiveMismatch& mismatch : view.graph.mismatches) {
+      json_.open_object().member("communicator", mismatch.name).member("ordinal", mismatch.ordinal);
+      json_.key("variants").open_array();
+      for (const auto& variant : mismatch.variants) {
+        json_.open_object().member("function", function_name(variant.function));
+        if (variant.root >= 0) json_.member("root", variant.root);
+        ranks("ranks", variant.ranks);
+        json_.close_object();
+      }
+      json_.close_array().close_object();
+    }
+    json_.close_array().key("problems").open_array();
+    for (const std::string& problem : view.job.problems) json_.value(problem);
+    json_.close_array().close_object();
+  }
+
+  void rank(const JobView& view, std::size_t index) {
+    const RankSnapshot& rank = view.job.ranks[index];
+    json_.open_object()
+        .member("rank", rank.world_rank)
+        .member("size", rank.world_size)
+        .member("pid", rank.pid)
+        .member("host", rank.host)
+        .member("executable", rank.executable)
+        .member("alive", rank.alive)
+        .member("state", name_of(rank.state))
+        .member("activity", name_of(view.activities[index]));
+    json_.key("threads").open_array();
+    for (const ThreadSnapshot& found : rank.threads) thread(rank, found);
+    json_.close_array().key("requests").open_array();
+    for (const RequestSnapshot& found : rank.requests) request(rank, found);
+    json_.close_array().key("waits").open_array();
+    if (const RankWaits* const waits = view.graph.find(rank.world_rank); waits && waits->snapshot == index)
+      for (const ThreadWait& wait : waits->threads) thread_wait(rank, wait);
+    json_.close_array().close_object();
+  }
+
+  void thread(const RankSnapshot& rank, const ThreadSnapshot& thread) {
+    json_.open_object()
+        .member("tid", thread.tid)
+        .member("process_state", std::string(1, thread.state))
+        .member("waiting_channel", thread.channel)
+        .member("in_mpi", thread.in_mpi)
+        .member("calls", thread.calls)
+        .member("polls", thread.polls);
+    if (rank.alive && !thread.in_mpi) json_.member("seconds_since_mpi", rank.seconds_since(thread.last_left));
+    if (thread.current) {
+      json_.key("current");
+      call(rank, *thread.current);
+    }
+    json_.key("finished").open_array();
+    const std::size_t most = std::min(calls_, thread.finished.size());
+    for (std::size_t i = thread.finished.size() - most; i < thread.finished.size(); ++i) call(rank, thread.finished[i]);
+    json_.close_array().close_object();
+  }
+
+  void communicator(const RankSnapshot& rank, std::uint32_t index) {
+    if (const CommunicatorSnapshot* const known = rank.communicator(index))
+      json_.member("communicator", known->name.empty() ? "communicator " + std::to_string(index) : known->name);
+  }
+
+  void call(const RankSnapshot& rank, const CallSnapshot& call) {
+    json_.open_object().member("function", function_name(call.function)).member("number", call.number);
+    communicator(rank, call.communicator);
+    if (call.ordinal != 0) json_.member("ordinal", call.ordinal);
+    // Special ranks are negative: -2 any, -3 MPI_PROC_NULL, -4 MPI_ROOT.
+    if (call.peer != no_rank) json_.member("peer", call.peer);
+    if (call.tag != no_tag) json_.member("tag", call.tag);
+    if (call.second_peer != no_rank) json_.member("second_peer", call.second_peer);
+    json_.member("bytes", call.bytes);
+    if (rank.alive) json_.member("seconds_since_entry", rank.seconds_since(call.entered));
+    if (call.left > call.entered)
+      json_.member("seconds", static_cast<double>(call.left - call.entered) / rank.ticks_per_second);
+    site(rank, call.site);
+    json_.close_object();
+  }
+
+  void site(const RankSnapshot& rank, std::uint32_t index) {
+    const CallSites::Place place = sites_.place(rank, index);
+    if (place.module.empty()) return;
+    json_.key("site").open_object().member("module", place.module).member("address", place.address);
+    if (!place.location.function.empty()) json_.member("function", place.location.function);
+    if (!place.location.file.empty()) json_.member("file", place.location.file).member("line", place.location.line);
+    json_.close_object();
+  }
+
+  void request(const RankSnapshot& rank, const RequestSnapshot& request) {
+    json_.open_object().member("function", function_name(request.function));
+    communicator(rank, request.communicator);
+    if (request.ordinal != 0) json_.member("ordinal", request.ordinal);
+    if (request.peer != no_rank) json_.member("peer", request.peer);
+    if (request.tag != no_tag) json_.member("tag", request.tag);
+    json_.member("bytes", request.bytes);
+    if (rank.alive) json_.member("seconds_since_post", rank.seconds_since(request.posted));
+    json_.close_object();
+  }
+
+  void thread_wait(const RankSnapshot& rank, const ThreadWait& wait) {
+    int tid = 0;
+    for (const ThreadSnapshot& thread : rank.threads)
+      if (thread.slot == wait.slot) tid = thread.tid;
+    json_.open_object()
+        .member("tid", tid)
+        .member("kind", wait.kind == WaitKind::all ? "all" : "any")
+        .member("resolved", wait.resolved)
+        .key("conditions")
+        .open_array();
+    for (const WaitCondition& condition : wait.conditions) {
+      json_.open_object()
+          .member("kind", condition.kind == WaitKind::all ? "all" : "any")
+          .member("required", condition.required)
+          .member("unseen", condition.unseen);
+      ranks("ranks", condition.ranks);
+      json_.close_object();
+    }
+    json_.close_array().close_object();
+  }
+
+  JsonWriter json_;
+  CallSites sites_;
+  std::size_t calls_ = 0;
+};
+
+}  // namespace
+
+std::string where_json(const std::vector<JobView>& views, std::size_t calls) { return JsonText().text(views, calls); }
+
+}  // namespace bestride::inline cli

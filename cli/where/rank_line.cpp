@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/where/rank_line.hpp"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "cli/where/rank_list.hpp"
+#include "telemetry/report/quantity.hpp"
+#include "telemetry/waits/call_kind.hpp"
+
+namespace bestride::inline cli {
+namespace {
+
+std::string communicator_name(const RankSnapshot& rank, std::uint32_t index) {
+  if (index == no_index) return "";
+  const CommunicatorSnapshot* const communicator = rank.communicator(index);
+  if (communicator && !communicator->name.empty()) return communicator->name;
+  static constexpr const char* kinds[] = {"communicator", "communicator", "intercommunicator", "window", "file"};
+  const std::size_t kind = communicator ? static_cast<std::size_t>(communicator->kind) : 0;
+  return std::string(kinds[kind]) + " " + std::to_string(index);
+}
+
+void add(std::string& list, const std::string& word) {
+  if (word.empty()) return;
+  if (!list.empty()) list += ", ";
+  list += word;
+}
+
+std::string peer_text(const char* word, std::int32_t peer, std::int32_t tag) {
+  std::string text = word;
+  if (peer == any_rank)
+    text += " any rank";
+  else if (peer == null_rank)
+    text += " MPI_PROC_NULL";
+  else if (peer >= 0)
+    text += " " + std::to_string(peer);
+  else
+    return "";
+  if (tag >= 0) text += " tag " + std::to_string(tag);
+  if (tag == any_tag) text += " any tag";
+  return text;
+}
+
+/// "stopped (T)", "uninterruptible (D, nfs_wait)", "running (R)"; "" for a state that tells nothing.
+std::string process_text(const ThreadSnapshot& thread, bool in_mpi) {
+  switch (thread.state) {
+    case 'T': return "stopped (T)";
+    case 't': return "stopped by a debugger (t)";
+    case 'D': return "uninterruptible (D" + (thread.channel.empty() ? "" : ", " + thread.channel) + ")";
+    case 'R': return in_mpi ? "" : "running (R)";
+    case 'S': return in_mpi ? "" : "sleeping (S" + (thread.channel.empty() ? "" : ", " + thread.channel) + ")";
+    default: return "";
+  }
+}
+
+bool is_halted(const ThreadSnapshot& thread) {
+  return thread.state == 'T' || thread.state == 't' || thread.state == 'D';
+}
+
+/// "waits for rank 5", "waits for any of ranks 1-7", "may wait for ranks 2,3"; "" if it waits for nobody known.
+std::string waits_text(const RankWaits& waits, unsigned slot) {
+  for (const ThreadWait& thread : waits.threads) {
+    if (thread.slot != slot) continue;
+    std::vector<std::int32_t> certain, likely;
+    bool any = thread.kind == WaitKind::any && thread.conditions.size() > 1;
+    std::int32_t unseen = 0;
+    for (const WaitCondition& condition : thread.conditions) {
+      auto& ranks = condition.required ? certain : likely;
+      ranks.insert(ranks.end(), condition.ranks.begin(), condition.ranks.end());
+      if (condition.kind == WaitKind::any && thread.conditions.size() == 1) any = true;
+      unseen = std::max(unseen, condition.unseen);
+    }
+    auto& ranks = certain.empty() ? likely : certain;
+    std::sort(ranks.begin(), ranks.end());
+    ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
+    if (ranks.empty()) return unseen > 0 ? "may wait for ranks without a record here" : "";
+    return std::string(certain.empty() ? "may wait for " : "waits for ") + (any && ranks.size() > 1 ? "any of " : "") +
+           ranks_text(ranks);
+  }
+  return "";
+}
+
+/// The line of one rank, before lines are merged.
+class Line {
+ public:
+  Line(const JobView& view, std::size_t index, CallSites& sites)
+      : view_(view), rank_(view.job.ranks[index]), activity_(view.activities[index]), sites_(sites) {
+    group_.ranks = {rank_.world_rank};
+    group_.pid = rank_.pid;
+    const auto& culprits = view.diagnosis.culprits;
+    group_.urgent = std::binary_search(culprits.begin(), culprits.end(), rank_.world_rank);
+    thread_ = leading_thread(rank_);
+    fill();
+  }
+  RankGroup take() { return std::move(group_); }
+
+ private:
+  void rest(const std::string& text) {
+    if (text.empty()) return;
+    if (!group_.rest.empty()) group_.rest += "  ";
+    group_.rest += text;
+  }
+  void at(std::uint32_t site) {
+    if (const std::string text = sites_.text(rank_, site); !text.empty()) rest("at " + text);
+  }
+  void since(std::uint64_t ticks) { group_.least_seconds = group_.most_seconds = rank_.seconds_since(ticks); }
+  void last_call() {
+    if (!thread_ || thread_->finished.empty()) return;
+    const CallSnapshot& last = thread_->finished.back();
+    rest("last " + call_text(rank_, last));
+    at(last.site);
+  }
+
+  void fill() {
+    if (!rank_.alive) return fill_ended();
+    if (!thread_) {
+      group_.state = rank_.state == ProcessState::starting ? "before MPI_Init" : "no MPI call yet";
+    } else if (thread_->moving) {
+      group_.state = "in and out of MPI calls";
+      last_call();
+    } else if (thread_->current) {
+      group_.state = call_text(rank_, *thread_->current);
+      since(thread_->current->entered);
+      rest(process_text(*thread_, true));
+      at(thread_->current->site);
+      if (const RankWaits* const waits = view_.graph.find(rank_.world_rank);
+          waits && &view_.job.ranks[waits->snapshot] == &rank_)
+        rest(waits_text(*waits, thread_->slot));
+    } else if (thread_->in_mpi) {
+      group_.state = "in an MPI call (its record is incomplete)";
+      rest(process_text(*thread_, true));
+    } else {
+      fill_outside();
+    }
+    if (thread_ && is_halted(*thread_)) group_.urgent = true;
+    if (activity_ == Activity::calling) rest("progressing");
+    if (const std::size_t others = other_waiting_threads()) rest("+" + std::to_string(others) + " threads in MPI");
+  }
+
+  void fill_outside() {
+    const bool polls = activity_ == Activity::polling;
+    group_.state = polls ? "polls with " + function_name(thread_->poll_function) : "not in MPI";
+    if (rank_.state == ProcessState::finalized) group_.state = "after MPI_Finalize";
+    since(thread_->last_left);
+    rest(process_text(*thread_, polls));
+    last_call();
+  }
+
+  void fill_ended() {
+    if (rank_.state == ProcessState::finalized) {
+      group_.state = "ended after MPI_Finalize";
+      return;
+    }
+    group_.urgent = true;
+    group_.state = "gone (killed before MPI_Finalize)";
+    if (!thread_) return;
+    if (thread_->current) {
+      rest("in " + call_text(rank_, *thread_->current));
+      at(thread_->current->site);
+    } else {
+      last_call();
+    }
+  }
+
+  std::size_t other_waiting_threads() const {
+    return static_cast<std::size_t>(
+        std::count_if(rank_.threads.begin(), rank_.threads.end(),
+                      [this](const ThreadSnapshot& t) { return &t != thread_ && t.in_mpi; }));
+  }
+
+  const JobView& view_;
+  const RankSnapshot& rank_;
+  Activity activity_;
+  CallSites& sites_;
+  const ThreadSnapshot* thread_;
+  RankGroup group_;
+};
+
+}  // namespace
+
+const ThreadSnapshot* leading_thread(const RankSnapshot& rank) {
+  const ThreadSnapshot* leading = nullptr;
+  const auto key = [](const ThreadSnapshot& t) {
+    // In a call, since when; else left when.
+    return std::tuple(t.in_mpi, t.current ? ~t.current->entered : 0, t.last_left);
+  };
+  for (const ThreadSnapshot& thread : rank.threads)
+    if ((thread.calls > 0 || thread.polls > 0) && (!leading || key(thread) > key(*leading))) leading = &thread;
+  return leading;
+}
+
+std::string call_text(const RankSnapshot& rank, const CallSnapshot& call) {
+  const std::string name = function_name(call.function);
+  const CallKind kind = kind_of(call.function, call.ordinal != 0);
+  std::string arguments = communicator_name(rank, call.communicator);
+  if (call.ordinal != 0) arguments += (arguments.empty() ? "#" : " #") + std::to_string(call.ordinal);
+  switch (kind) {
+    case CallKind::from_root:
+    case CallKind::to_root: add(arguments, peer_text("root", call.peer, no_tag)); break;
+    case CallKind::receive: add(arguments, peer_text("from", call.peer, call.tag)); break;
+    case CallKind::exchange:
+      add(arguments, peer_text("to", call.peer, call.tag));
+      add(arguments, peer_text("from", call.second_peer, call.second_tag));
+      break;
+    case CallKind::wait_all:
+    case CallKind::wait_any:
+      if (call.second_tag > 0)
+        add(arguments, std::to_string(call.second_tag) + (call.second_tag == 1 ? " request" : " requests"));
+      break;
+    default:
+      if (call.ordinal == 0) add(arguments, peer_text("to", call.peer, call.tag));
+  }
+  if (call.bytes > 0) add(arguments, bytes_text(call.bytes));
+  return name + "(" + arguments + ")";
+}
+
+std::string short_state(const JobView& view, const RankSnapshot& rank) {
+  if (!rank.alive && !view.ended()) return rank.gone() ? "gone (killed before MPI_Finalize)" : "ended";
+  const ThreadSnapshot* const thread = leading_thread(rank);
+  if (!thread) return "has made no MPI call";
+  const std::string process = process_text(*thread, thread->in_mpi);
+  std::string text = thread->current                    ? "in " + function_name(thread->current->function)
+                     : thread->in_mpi || thread->moving ? "in MPI calls"
+                                                        : "not in MPI";
+  const std::size_t index = static_cast<std::size_t>(&rank - view.job.ranks.data());
+  if (view.activities[index] == Activity::polling) text = "polls with " + function_name(thread->poll_function);
+  add(text, process);
+  return text;
+}
+
+std::string RankGroup::text() const {
+  std::string text = ranks[0] >= 0       ? ranks_text(ranks)
+                     : ranks.size() == 1 ? "process"
+                                         : std::to_string(ranks.size()) + " processes";
+  if (ranks.size() == 1) text += "  pid " + std::to_string(pid);
+  text += "  " + state;
+  if (most_seconds > 0) {
+    const std::string least = seconds_text(least_seconds), most = seconds_text(most_seconds);
+    text += "  for " + (least == most ? least : least + " to " + most);
+  }
+  return rest.empty() ? text : text + "  " + rest;
+}
+
+std::vector<RankGroup> rank_groups(const JobView& view, CallSites& sites) {
+  std::vector<RankGroup> groups;
+  std::map<std::pair<std::string, std::string>, std::size_t> known;
+  for (std::size_t i = 0; i < view.job.ranks.size(); ++i) {
+    RankGroup line = Line(view, i, sites).take();
+    const auto [at, is_new] = known.try_emplace({line.state, line.rest}, groups.size());
+    if (is_new) {
+      groups.push_back(std::move(line));
+      continue;
+    }
+    RankGroup& group = groups[at->second];
+    if (group.ranks.back() != line.ranks[0] || line.ranks[0] < 0) group.ranks.push_back(line.ranks[0]);
+    group.least_seconds = std::min(group.least_seconds, line.least_seconds);
+    group.most_seconds = std::max(group.most_seconds, line.most_seconds);
+    group.urgent = group.urgent || line.urgent;
+  }
+  return groups;
+}
+
+}  // namespace bestride::inline cli

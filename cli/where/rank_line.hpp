@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// What each rank does now, as lines of text; ranks in the same state share a line.
+#include <string>
+#include <vector>
+
+#include "cli/where/call_site.hpp"
+#include "cli/where/job_view.hpp"
+
+namespace bestride::inline cli {
+
+struct RankGroup {
+  std::vector<std::int32_t> ranks;  ///< ascending; all -1: processes before MPI_Init has returned
+  int pid = 0;                      ///< of the first one
+  std::string state;                ///< "MPI_Recv(MPI_COMM_WORLD, from 3)", "not in MPI", "gone (...)"
+  double least_seconds = 0;         ///< in this state; 0: not known
+  double most_seconds = 0;
+  std::string rest;     ///< "at solve (solver.f90:88)  waits for rank 5"
+  bool urgent = false;  ///< of interest even if there are many groups: a culprit, gone, stopped
+
+  std::string text() const;
+};
+
+/// The groups of a job, by their first rank.
+std::vector<RankGroup> rank_groups(const JobView& view, CallSites& sites);
+
+/// "MPI_Allreduce(MPI_COMM_WORLD #1042, 8 B)".
+std::string call_text(const RankSnapshot& rank, const CallSnapshot& call);
+/// "not in MPI, running (R)", "in MPI_Recv(...)": for the diagnosis.
+std::string short_state(const JobView& view, const RankSnapshot& rank);
+/// The thread of a rank that a line is about: one that is in a call longest, else the one that was last in one; null
+/// if the process has made no call.
+const ThreadSnapshot* leading_thread(const RankSnapshot& rank);
+
+}  // namespace bestride::inline cli

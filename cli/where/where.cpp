@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/where/where.hpp"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string>
+
+#include "cli/common/command.hpp"
+#include "cli/where/job_view.hpp"
+#include "cli/where/output.hpp"
+#include "telemetry/record/job_folder.hpp"
+
+namespace bestride::inline cli {
+namespace {
+
+struct WhereOptions {
+  std::string selection, folder;
+  std::size_t calls = 0;
+  bool json = false, clean = false;
+};
+
+std::string no_records_text() {
+  char host[256] = "this host";
+  gethostname(host, sizeof host - 1);
+  return std::string("no records: no job of yours runs with the preload library on ") + host +
+         ", or it does not record its calls (BESTRIDE_RECORD=on)";
+}
+
+/// https://no-color.org: any text that is not empty.
+bool colour_wanted() {
+  const char* const none = std::getenv("NO_COLOR");
+  return isatty(STDOUT_FILENO) && !(none && *none);
+}
+
+void clean(const WhereOptions& options, const std::string& folder) {
+  const auto jobs = read_jobs(folder, {.finished_calls = 0});
+  if (!jobs) fail(jobs.error().text);
+  std::size_t removed = 0, kept = 0;
+  for (const JobSnapshot& job : select_jobs(*jobs, options.selection))
+    for (const RankSnapshot& rank : job.ranks) {
+      rank.alive ? ++kept : ++removed;
+      if (!rank.alive) remove_record(rank.path);
+    }
+  std::printf("records of ended processes removed: %zu; of running processes kept: %zu\n", removed, kept);
+}
+
+void where(const WhereOptions& options) {
+  const std::string folder = options.folder.empty() ? records_folder() : options.folder;
+  if (options.clean) return clean(options, folder);
+  // A few calls are read in any case: the last one is printed, and mismatches are found in them.
+  const auto views = observe_jobs(folder, options.selection, std::max<std::size_t>(options.calls, 16));
+  if (!views) fail(views.error().text);
+  std::string text;
+  if (options.json)
+    text = where_json(*views, options.calls);
+  else if (views->empty())
+    text = no_records_text() + "\n";
+  else
+    text = where_text(*views, {options.calls, colour_wanted()});
+  std::fputs(text.c_str(), stdout);
+}
+
+}  // namespace
+
+void add_where(CLI::App& app) {
+  const auto options = std::make_shared<WhereOptions>();
+  CLI::App* const command =
+      app.add_subcommand("where", "what every rank of the jobs on this host does now, and who waits for whom");
+  command->add_option("job", options->selection, "name of a job, or pid of one of its ranks or of its launcher")
+      ->type_name("PID|JOB");
+  CLI::Option* const json = command->add_flag("--json", options->json, "as JSON");
+  command->add_option("--calls", options->calls, "print the last N finished calls of each rank, too")
+      ->type_name("N")
+      ->check(CLI::Range(0, 1024));
+  command->add_flag("--clean", options->clean, "remove the records of processes that have ended")->excludes(json);
+  command->add_option("--records", options->folder, "folder of records, if it is not that of this host")
+      ->type_name("FOLDER");
+  command->callback([options] { where(*options); });
+}
+
+}  // namespace bestride::inline cli

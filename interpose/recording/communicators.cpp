@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interpose/recording/communicators.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <new>
+#include <vector>
+
+#include "interpose/mpi/functions.hpp"
+
+namespace bestride::inline interpose {
+namespace {
+
+/// Members of larger communicators are not looked up one by one: an evenly spaced one would need all of them.
+constexpr int most_members_read = 4096;
+
+std::uint64_t mix(std::uint64_t a, std::uint64_t b) noexcept {
+  a ^= b + 0x9E3779B97F4A7C15u + (a << 6) + (a >> 2);
+  a = (a ^ (a >> 33)) * 0xFF51AFD7ED558CCDu;
+  return a ^ (a >> 33);
+}
+
+constexpr std::uint64_t world_uid = 1;
+
+CommunicatorKind kind_of(MPI_Comm comm) noexcept {
+  int inter = 0;
+  return real.Comm_test_inter(comm, &inter) == MPI_SUCCESS && inter ? CommunicatorKind::inter : CommunicatorKind::intra;
+}
+
+}  // namespace
+
+CommunicatorTracker::Members CommunicatorTracker::members_of(MPI_Comm comm) noexcept {
+  Members members;
+  int inter = 0;
+  if (real.Comm_test_inter(comm, &inter) != MPI_SUCCESS || inter) return members;
+  real.Comm_size(comm, &members.size);
+  real.Comm_rank(comm, &members.rank);
+  MPI_Group group = MPI_GROUP_NULL, world = MPI_GROUP_NULL;
+  if (!world_exists_.load(std::memory_order_relaxed) || real.Comm_group(comm, &group) != MPI_SUCCESS) return members;
+  if (real.Comm_group(MPI_COMM_WORLD, &world) == MPI_SUCCESS) {
+    const int count = members.size <= most_members_read ? members.size : 1;
+    try {
+      std::vector<int> ranks(static_cast<std::size_t>(count)), world_ranks(static_cast<std::size_t>(count));
+      for (int i = 0; i < count; ++i) ranks[static_cast<std::size_t>(i)] = i;
+      if (real.Group_translate_ranks(group, count, ranks.data(), world, world_ranks.data()) == MPI_SUCCESS &&
+          world_ranks[0] != MPI_UNDEFINED) {
+        members.first = world_ranks[0];
+        members.stride = members.size == 1 ? 1 : count == members.size ? world_ranks[1] - world_ranks[0] : 0;
+        for (std::size_t i = 1; i < world_ranks.size(); ++i)
+          if (world_ranks[i] - world_ranks[i - 1] != members.stride) members.stride = 0;
+      }
+    } catch (...) {
+    }
+    real.Group_free(&world);
+  }
+  real.Group_free(&group);
+  return members;
+}
+
+TrackedCommunicator* CommunicatorTracker::reserve() noexcept {
+  const std::lock_guard lock(mutex_);
+  for (std::uint32_t i = 0; i < max_communicators; ++i)
+    if (all_[i].index == no_index) {
+      all_[i].index = i;
+      all_[i].uid = 0;
+      all_[i].children.store(0, std::memory_order_relaxed);
+      all_[i].collectives.store(0, std::memory_order_relaxed);
+      file_.communicators[i].collectives.set(0);
+      return &all_[i];
+    }
+  file_.header.communicators_dropped.add(1);
+  return nullptr;
+}
+
+void CommunicatorTracker::describe(TrackedCommunicator& tracked, CommunicatorKind kind, std::uint64_t uid,
+                                   std::uint64_t parent_uid, const Members& members, const char* name) noexcept {
+  tracked.uid = uid;
+  tracked.first_member = members.first;
+  tracked.stride = members.stride;
+  CommunicatorRecord& record = file_.communicators[tracked.index];
+  record.parent_uid.set(parent_uid);
+  record.size.set(members.size);
+  record.rank.set(members.rank);
+  record.first_member.set(members.first);
+  record.stride.set(members.stride);
+  std::snprintf(record.name, sizeof record.name, "%s", name);
+  record.uid.set(uid);
+  record.kind.atomic().store(static_cast<std::uint32_t>(kind), std::memory_order_release);
+}
+
+void CommunicatorTracker::release(TrackedCommunicator* tracked) noexcept {
+  if (!tracked) return;
+  const std::lock_guard lock(mutex_);
+  CommunicatorRecord& record = file_.communicators[tracked->index];
+  record.kind.atomic().store(static_cast<std::uint32_t>(CommunicatorKind::free), std::memory_order_release);
+  std::atomic_thread_fence(std::memory_order_release);
+  tracked->index = no_index;
+}
+
+void CommunicatorTracker::insert(std::uint64_t bits, TrackedCommunicator* tracked) noexcept {
+  TrackedCommunicator* replaced = nullptr;
+  const auto kind = static_cast<CommunicatorKind>(file_.communicators[tracked->index].kind.get());
+  if (!table(kind).insert(bits, tracked, &replaced)) release(tracked);
+  release(replaced);  // its end was not seen
+}
+
+void CommunicatorTracker::put_back(std::uint64_t bits, TrackedCommunicator* tracked) noexcept { insert(bits, tracked); }
+
+void CommunicatorTracker::add_predefined(int rank, int size) noexcept {
+  world_exists_.store(true, std::memory_order_relaxed);
+  if (TrackedCommunicator* const world = reserve()) {
+    describe(*world, CommunicatorKind::intra, world_uid, 0, {size, rank, 0, 1}, "MPI_COMM_WORLD");
+    insert(bits_of(MPI_COMM_WORLD), world);
+  }
+  if (TrackedCommunicator* const self = reserve()) {
+    describe(*self, CommunicatorKind::intra, mix(world_uid, static_cast<std::uint64_t>(rank) + 1), 0, {1, 0, rank, 1},
+             "MPI_COMM_SELF");
+    insert(bits_of(MPI_COMM_SELF), self);
+  }
+}
+
+void CommunicatorTracker::add(MPI_Comm comm, TrackedCommunicator* parent) noexcept {
+  if (!parent || parent->uid == 0) return add_unrelated(comm);
+  const std::uint64_t child = parent->children.fetch_add(1, std::memory_order_relaxed) + 1;
+  if (comm == MPI_COMM_NULL) return;
+  TrackedCommunicator* const tracked = reserve();
+  if (!tracked) return;
+  const Members members = members_of(comm);
+  const std::uint64_t uid =
+      members.first < 0 ? 0 : mix(mix(parent->uid, child), static_cast<std::uint64_t>(members.first) + 2);
+  describe(*tracked, kind_of(comm), uid, parent->uid, members, "");
+  insert(bits_of(comm), tracked);
+}
+
+void CommunicatorTracker::add_unrelated(MPI_Comm comm) noexcept {
+  if (comm == MPI_COMM_NULL) return;
+  TrackedCommunicator* const tracked = reserve();
+  if (!tracked) return;
+  describe(*tracked, kind_of(comm), 0, 0, members_of(comm), "");
+  insert(bits_of(comm), tracked);
+}
+
+TrackedCommunicator* CommunicatorTracker::add_like(TrackedCommunicator* parent, CommunicatorKind kind,
+                                                   const char* name) noexcept {
+  TrackedCommunicator* const tracked = parent ? reserve() : nullptr;
+  if (!tracked) return nullptr;
+  const std::uint64_t child = parent->children.fetch_add(1, std::memory_order_relaxed) + 1;
+  const CommunicatorRecord& record = file_.communicators[parent->index];
+  describe(*tracked, kind, parent->uid ? mix(mix(parent->uid, child), 1) : 0, parent->uid,
+           {record.size.get(), record.rank.get(), record.first_member.get(), record.stride.get()}, name);
+  return tracked;
+}
+
+void CommunicatorTracker::add_window(MPI_Win window, TrackedCommunicator* parent) noexcept {
+  if (TrackedCommunicator* const tracked = add_like(parent, CommunicatorKind::window, "window"))
+    insert(bits_of(window), tracked);
+}
+
+void CommunicatorTracker::add_file(MPI_File file, TrackedCommunicator* parent) noexcept {
+  if (TrackedCommunicator* const tracked = add_like(parent, CommunicatorKind::file, "file"))
+    insert(bits_of(file), tracked);
+}
+
+void CommunicatorTracker::set_name(MPI_Comm comm, const char* name) noexcept {
+  if (const TrackedCommunicator* const tracked = find(bits_of(comm), CommunicatorKind::intra))
+    std::snprintf(file_.communicators[tracked->index].name, sizeof CommunicatorRecord::name, "%s", name);
+}
+
+}  // namespace bestride::inline interpose

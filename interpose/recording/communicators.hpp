@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// CommunicatorTracker: the communicators, windows and files of the record file, by handle.
+//
+// Members of a communicator must be recognised as such from their separate files, so each communicator has a uid that
+// all members compute alike without a message: from its parent's uid, the number of communicators that the parent's
+// members have created together before, and the rank in MPI_COMM_WORLD of its first member, which tells the parts of a
+// split apart. A uid is 0 where that is not possible: communicators with spawned processes, and those made from a group
+// without a parent.
+#include <mpi.h>
+
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <mutex>
+
+#include "interpose/mpi/handle_table.hpp"
+#include "telemetry/record/layout.hpp"
+#include "telemetry/record/peers.hpp"
+
+namespace bestride::inline interpose {
+
+/// A handle as a number; 0 for none.
+template <class Handle>
+std::uint64_t bits_of(Handle handle) noexcept {
+  std::uint64_t bits = 0;
+  static_assert(sizeof handle <= sizeof bits);
+  std::memcpy(&bits, &handle, sizeof handle);
+  return bits;
+}
+
+/// What is known of a communicator, window or file in private memory.
+struct TrackedCommunicator {
+  std::uint32_t index = no_index;  ///< in RecordFile::communicators
+  std::uint64_t uid = 0;
+  std::atomic<std::uint32_t> children{0};  ///< created by all members together
+  std::atomic<std::uint32_t> collectives{0};
+  std::int32_t first_member = -1;  ///< as CommunicatorRecord
+  std::int32_t stride = 0;
+
+  /// The key of a member's record (telemetry/record/peers.hpp).
+  std::uint64_t peer_key(std::int32_t rank) const noexcept {
+    return first_member >= 0 && stride != 0 ? PeerTable::key_in_world(first_member + rank * stride)
+                                            : PeerTable::key_in(index, rank);
+  }
+
+  /// Counts a collective call that begins and returns its number, from 1. MPI allows one thread at a time.
+  std::uint32_t next_ordinal(RecordFile& file) noexcept {
+    return set_ordinal(file, collectives.load(std::memory_order_relaxed) + 1);
+  }
+  /// The call that began last was refused before it communicated.
+  void take_ordinal_back(RecordFile& file) noexcept {
+    set_ordinal(file, collectives.load(std::memory_order_relaxed) - 1);
+  }
+
+ private:
+  std::uint32_t set_ordinal(RecordFile& file, std::uint32_t ordinal) noexcept {
+    collectives.store(ordinal, std::memory_order_relaxed);
+    file.communicators[index].collectives.set(ordinal);
+    return ordinal;
+  }
+};
+
+/// All functions: any thread. No function raises an MPI error.
+class CommunicatorTracker {
+ public:
+  explicit CommunicatorTracker(RecordFile& file) noexcept : file_(file) {}
+
+  /// `bits`: of the handle. `kind`: intra for every communicator, window or file. nullptr: not known.
+  TrackedCommunicator* find(std::uint64_t bits, CommunicatorKind kind) const noexcept { return table(kind).find(bits); }
+
+  /// After MPI_Init.
+  void add_predefined(int rank, int size) noexcept;
+  /// MPI_Finalize begins: MPI_COMM_WORLD must not be used any more.
+  void end_world() noexcept { world_exists_.store(false, std::memory_order_relaxed); }
+  /// All members of `parent` (nullptr: not known) have created `comm`.
+  void add(MPI_Comm comm, TrackedCommunicator* parent) noexcept;
+  /// Some ranks have created `comm`.
+  void add_unrelated(MPI_Comm comm) noexcept;
+  /// All members of `parent` have created a window or opened a file.
+  void add_window(MPI_Win window, TrackedCommunicator* parent) noexcept;
+  void add_file(MPI_File file, TrackedCommunicator* parent) noexcept;
+
+  /// Before a handle is freed: removes it from the table and returns its entry, nullptr if there is none. The entry is
+  /// then released, or put back if the library has refused to free the handle.
+  TrackedCommunicator* extract(std::uint64_t bits, CommunicatorKind kind) noexcept { return table(kind).remove(bits); }
+  void release(TrackedCommunicator* tracked) noexcept;
+  void put_back(std::uint64_t bits, TrackedCommunicator* tracked) noexcept;
+
+  void set_name(MPI_Comm comm, const char* name) noexcept;
+
+ private:
+  struct Members {
+    int size = 0, rank = -1, first = -1, stride = 0;
+  };
+  Members members_of(MPI_Comm comm) noexcept;
+  TrackedCommunicator* reserve() noexcept;
+  void describe(TrackedCommunicator& tracked, CommunicatorKind kind, std::uint64_t uid, std::uint64_t parent_uid,
+                const Members& members, const char* name) noexcept;
+  TrackedCommunicator* add_like(TrackedCommunicator* parent, CommunicatorKind kind, const char* name) noexcept;
+  using Table = HandleTable<std::uint64_t, TrackedCommunicator>;
+  Table& table(CommunicatorKind kind) noexcept {
+    return kind == CommunicatorKind::window ? windows_ : kind == CommunicatorKind::file ? files_ : comms_;
+  }
+  const Table& table(CommunicatorKind kind) const noexcept {
+    return const_cast<CommunicatorTracker*>(this)->table(kind);
+  }
+  void insert(std::uint64_t bits, TrackedCommunicator* tracked) noexcept;
+
+  RecordFile& file_;
+  std::atomic<bool> world_exists_{false};  ///< not in programs that use sessions only
+  std::mutex mutex_;
+  TrackedCommunicator all_[max_communicators];
+  Table comms_;
+  Table windows_;
+  Table files_;
+};
+
+}  // namespace bestride::inline interpose

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// The recording entries of all recorded functions, generated from functions.tsv, and their installation.
+#include <vector>
+
+#include "base/message.hpp"
+#include "base/variables.hpp"
+#include "interpose/mpi/functions.hpp"
+#include "interpose/mpi/services.hpp"
+#include "interpose/recording/entry.hpp"
+
+namespace bestride::inline interpose {
+namespace {
+
+// Where each recording entry leads on, by MPI_ and by PMPI_ name.
+#define BESTRIDE_RECORD(name, ...)                         \
+  constinit decltype(&PMPI_##name) below_##name = nullptr; \
+  constinit decltype(&PMPI_##name) below_P##name = nullptr;
+#include "recorded_calls.inc"
+#undef BESTRIDE_RECORD
+
+template <class Pointer>
+bestride_interception wrapper_of(const char* name, Pointer entry, Pointer* below) noexcept {
+  return {name, reinterpret_cast<void*>(entry), reinterpret_cast<void**>(below)};
+}
+
+#define BESTRIDE_UNWRAP_POSITIONS(...) __VA_ARGS__
+/// The entry of a function, by one of its two names.
+#define BESTRIDE_RECORDING_ENTRY(name, below, number, kind, positions)  \
+  &RecordingEntry<std::remove_pointer_t<decltype(&PMPI_##name)>>::call< \
+      &below, number, RecordKind::kind, ArgumentPositions BESTRIDE_UNWRAP_POSITIONS positions>
+
+std::vector<bestride_interception> wrappers() {
+  return {
+#define BESTRIDE_RECORD(name, number, kind, positions)                                                            \
+  wrapper_of("MPI_" #name, BESTRIDE_RECORDING_ENTRY(name, below_##name, number, kind, positions), &below_##name), \
+      wrapper_of("PMPI_" #name, BESTRIDE_RECORDING_ENTRY(name, below_P##name, number, kind, positions),           \
+                 &below_P##name),
+#include "recorded_calls.inc"
+#undef BESTRIDE_RECORD
+  };
+}
+
+}  // namespace
+
+bool install_recording() noexcept try {
+  if (Settings::get().text("BESTRIDE_RECORD") == "off") return false;
+  const std::vector<bestride_interception> all = wrappers();
+  preload_services->wrap(all.data(), all.size());
+  return true;
+} catch (...) {
+  warn_once("record", "calls are not recorded: no memory");
+  return false;
+}
+
+}  // namespace bestride::inline interpose

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interpose/recording/recording.hpp"
+
+#include <link.h>
+
+#include <mutex>
+#include <new>
+
+#include "base/variables.hpp"
+#include "interpose/mpi/functions.hpp"
+#include "interpose/objects/predefined_types.hpp"
+#include "interpose/objects/runtime.hpp"
+
+// The start of this object in memory; from the linker.
+extern "C" [[gnu::visibility("hidden")]] const ElfW(Ehdr) __ehdr_start;
+
+namespace bestride::inline interpose {
+
+constinit Recording* Recording::instance_ = nullptr;
+
+Recording::Recording(RecordFile& record) noexcept
+    : file(record),
+      communicators(record),
+      requests(record),
+      peers(record),
+      sites(record, reinterpret_cast<std::uint64_t>(&__ehdr_start)) {
+  sites.set_ticks_per_second(record.header.ticks_per_second);
+}
+
+void Recording::begin() noexcept {
+  static constinit std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  if (instance_) return;
+  RecordFile* const record = Recorder::get().open(BESTRIDE_ABI_NAME);
+  if (!record) return;
+  // Never destroyed: MPI may be called from destructors of other libraries.
+  alignas(Recording) static unsigned char storage[sizeof(Recording)];
+  instance_ = new (storage) Recording(*record);
+  Recorder::get().start(*record);
+}
+
+void Recording::initialized() noexcept {
+  int rank = -1, size = 0;
+  if (real.Comm_rank(MPI_COMM_WORLD, &rank) != MPI_SUCCESS || real.Comm_size(MPI_COMM_WORLD, &size) != MPI_SUCCESS)
+    return;
+  communicators.add_predefined(rank, size);
+  Recorder::get().set_world(rank, size);
+  Recorder::get().set_state(ProcessState::initialized);
+}
+
+void Recording::finalizing() noexcept {
+  communicators.end_world();
+  Recorder::get().set_state(ProcessState::finalizing);
+}
+
+void Recording::finalized() noexcept {
+  Recorder::get().set_state(ProcessState::finalized);
+  if (Settings::get().text("BESTRIDE_RECORD") != "keep") Recorder::get().remove();
+}
+
+bool is_argument_error(int error) noexcept {
+  int error_class = MPI_SUCCESS;
+  if (real.Error_class(error, &error_class) != MPI_SUCCESS) return false;
+  switch (error_class) {
+    case MPI_ERR_BUFFER:
+    case MPI_ERR_COUNT:
+    case MPI_ERR_TYPE:
+    case MPI_ERR_TAG:
+    case MPI_ERR_COMM:
+    case MPI_ERR_RANK:
+    case MPI_ERR_ROOT:
+    case MPI_ERR_GROUP:
+    case MPI_ERR_OP:
+    case MPI_ERR_TOPOLOGY:
+    case MPI_ERR_DIMS:
+    case MPI_ERR_ARG:
+    case MPI_ERR_INFO:
+    case MPI_ERR_WIN:
+    case MPI_ERR_FILE: return true;
+    default: return false;
+  }
+}
+
+std::uint64_t known_type_size(MPI_Datatype type) noexcept {
+  if (const Predefined* const known = predefined(type)) return static_cast<std::uint64_t>(known->size);
+  int size = 0;
+  // An entry exists only for a committed type, so the query can't raise an error.
+  return runtime().types.find(type) && real.Type_size(type, &size) == MPI_SUCCESS && size > 0
+             ? static_cast<std::uint64_t>(size)
+             : 0;
+}
+
+}  // namespace bestride::inline interpose

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "telemetry/record/reader.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "telemetry/record/functions.hpp"
+#include "telemetry/record/process_state.hpp"
+#include "telemetry/record/record_copies.hpp"
+#include "telemetry/record/tick_clock.hpp"
+
+namespace bestride::inline telemetry {
+namespace {
+
+constexpr std::size_t deepest_stack = 64;
+
+/// Text of a fixed field, which may lack its end. Control characters become '?': the text goes to terminals.
+template <std::size_t size>
+std::string text(const char (&field)[size]) {
+  std::string result(field, strnlen(field, size));
+  for (char& c : result)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  return result;
+}
+
+std::uint32_t in_use(const Shared<std::uint32_t>& count, unsigned most) { return std::min(count.get(), most); }
+
+/// Turns the copies of one record file into a snapshot; every index is checked here.
+class SnapshotMaker {
+ public:
+  SnapshotMaker(const RecordCopies& copies, const ReadOptions& options) : copies_(copies), options_(options) {}
+
+  Result<RankSnapshot> make(const std::string& path) {
+    if (!header(path)) return Error{"'" + path + "' is damaged; remove it"};
+    for (unsigned slot = 0; slot < in_use(file().header.threads, max_threads); ++slot)
+      if (file().threads[slot].tid.get() != 0 || file().threads[slot].calls.get() != 0) thread(slot);
+    for (std::uint32_t i = 0; i < max_communicators; ++i) communicator(i);
+    for (std::uint32_t i = 0; i < max_requests; ++i) request(i);
+    for (std::uint32_t i = 0; i < module_count(); ++i) module(i);
+    for (std::uint32_t i = 0; i < site_count(); ++i) site(i);
+    for (const PeerRecord& record : file().peers) peer(record);
+    return std::move(rank_);
+  }
+
+ private:
+  const RecordFile& file() const { return copies_.second(); }
+  std::uint32_t module_count() const { return in_use(file().header.modules, max_modules); }
+  std::uint32_t site_count() const { return in_use(file().header.sites, max_sites); }
+
+  std::uint16_t function(std::uint32_t number) const {
+    return rank_.functions_known && number < recorded_functions().size() ? static_cast<std::uint16_t>(number)
+                                                                         : no_function;
+  }
+  static std::uint32_t communicator_index(std::uint32_t index) { return index < max_communicators ? index : no_index; }
+
+  bool header(const std::string& path) {
+    const RecordHeader& from = file().header;
+    rank_.path = path;
+    rank_.job = text(from.job);
+    rank_.host = text(from.host);
+    rank_.executable = text(from.executable);
+    rank_.abi = text(from.abi);
+    rank_.pid = from.pid;
+    rank_.process_start = from.process_start;
+    if (from.state.get() > static_cast<std::uint32_t>(ProcessState::finalized)) return false;
+    rank_.state = static_cast<ProcessState>(from.state.get());
+    // Written one after the other, so they need not fit each other yet.
+    if (from.world_rank.get() >= 0 && from.world_rank.get() < from.world_size.get()) {
+      rank_.world_rank = from.world_rank.get();
+      rank_.world_size = from.world_size.get();
+    }
+    rank_.functions_known =
+        from.function_count == recorded_functions().size() && from.function_hash == recorded_functions_hash();
+    rank_.ticks_per_second = from.ticks_per_second;
+    rank_.anchor_ticks = from.anchor_ticks;
+    rank_.anchor_realtime = from.anchor_realtime;
+    rank_.read_at = ticks();
+    rank_.first_call = from.first_call.get();
+    rank_.sampling = from.sampling.get();
+    rank_.threads_dropped = from.threads_dropped.get();
+    rank_.communicators_dropped = from.communicators_dropped.get();
+    rank_.requests_dropped = from.requests_dropped.get();
+    rank_.peers_dropped = from.peers_dropped.get();
+    rank_.sites_dropped = from.sites_dropped.get();
+    rank_.ticks_per_record = from.ticks_per_record.get();
+    rank_.alive = process_lives(from);
+    rank_.visible = rank_.alive && from.pid_namespace == own_pid_namespace();
+    return true;
+  }
+
+  CallSnapshot checked(CallSnapshot call) const {
+    call.function = function(call.function);
+    call.communicator = communicator_index(call.communicator);
+    if (call.site >= site_count()) call.site = no_index;
+    return call;
+  }
+
+  void current_call(ThreadSnapshot& thread) {
+    // The thread's position and the call are two reads; they belong together if the position is the same afterwards.
+    for (int i = 0; i < 4; ++i) {
+      const auto before = copies_.position(thread.slot);
+      if (!before) return;
+      thread.calls = before->calls;
+      thread.in_mpi = before->in_mpi && before->calls > 0;
+      if (!thread.in_mpi) return;
+      const auto call = copies_.call(thread.slot, before->calls - 1);
+      thread.moving = copies_.position(thread.slot) != before;
+      if (thread.moving) continue;
+      thread.torn = !call;
+      if (call && call->left == 0) thread.current = checked(*call);
+      if (call && call->left != 0) thread.in_mpi = false;  // returned since
+      return;
+    }
+  }
+
+  void thread(unsigned slot) {
+    const ThreadRecord& from = file().threads[slot];
+    ThreadSnapshot thread;
+    thread.slot = slot;
+    thread.tid = static_cast<int>(from.tid.get());
+    current_call(thread);
+    thread.polls = from.polls.get();
+    thread.last_left = from.last_left.get();
+    thread.poll_function = function(from.poll_function.get());
+    thread.poll_communicator = communicator_index(from.poll_communicator.get());
+    const std::uint64_t ended = thread.calls - (thread.calls > 0 && thread.in_mpi ? 1 : 0);
+    const std::uint64_t most = std::min<std::uint64_t>(options_.finished_calls, slot ? ring_size : main_ring_size);
+    for (std::uint64_t number = ended - std::min(ended, most); number < ended; ++number)
+      if (const auto call = copies_.call(slot, number)) thread.finished.push_back(checked(*call));
+    if (rank_.visible && thread.tid > 0) {
+      thread.state = process_status(rank_.pid, thread.tid).state;
+      if (thread.state == 'D' || thread.state == 'S') thread.channel = waiting_channel(rank_.pid, thread.tid);
+      for (char& c : thread.channel)
+        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+    }
+    rank_.threads.push_back(std::move(thread));
+  }
+
+  /// Everything but the count of collectives is constant while a communicator exists.
+  static bool same(const CommunicatorRecord& a, const CommunicatorRecord& b) {
+    return a.uid.get() == b.uid.get() && a.parent_uid.get() == b.parent_uid.get() && a.size.get() == b.size.get() &&
+           a.rank.get() == b.rank.get() && a.first_member.get() == b.first_member.get() &&
+           a.stride.get() == b.stride.get() && a.kind.get() == b.kind.get() &&
+           std::memcmp(a.name, b.name, sizeof a.name) == 0;
+  }
+
+  void communicator(std::uint32_t i) {
+    const CommunicatorRecord& from = file().communicators[i];
+    const std::uint32_t kind = from.kind.get();
+    if (kind == 0) return;
+    if (kind > static_cast<std::uint32_t>(CommunicatorKind::file) || from.size.get() < 0 || from.rank.get() < -1 ||
+        !same(from, copies_.first().communicators[i]) || !same(from, copies_.third().communicators[i])) {
+      ++rank_.torn;
+      return;
+    }
+    rank_.communicators.push_back({i, from.uid.get(), from.parent_uid.get(), from.collectives.get(), from.size.get(),
+                                   from.rank.get(), from.first_member.get(), from.stride.get(),
+                                   static_cast<CommunicatorKind>(kind), text(from.name)});
+  }
+
+  bool same_request(std::uint32_t i, const RecordFile& other) const {
+    const RequestRecord &a = file().requests[i], &b = other.requests[i];
+    return file().request_keys[i].get() == other.request_keys[i].get() && a.posted.get() == b.posted.get() &&
+           a.bytes.get() == b.bytes.get() && a.function.get() == b.function.get() &&
+           a.communicator.get() == b.communicator.get() && a.peer.get() == b.peer.get() && a.tag.get() == b.tag.get() &&
+           a.ordinal.get() == b.ordinal.get() && a.active.get() == b.active.get();
+  }
+
+  void request(std::uint32_t i) {
+    const std::uint64_t key = file().request_keys[i].get();
+    const RequestRecord& from = file().requests[i];
+    if (key == 0 || key == claimed_key || from.active.get() == 0) return;
+    if (!same_request(i, copies_.first()) || !same_request(i, copies_.third())) {
+      ++rank_.torn;
+      return;
+    }
+    rank_.requests.push_back({key, from.posted.get(), from.bytes.get(), function(from.function.get()),
+                              communicator_index(from.communicator.get()), from.peer.get(), from.tag.get(),
+                              from.ordinal.get(), from.waiter.get(), from.handles.get()});
+  }
+
+  void module(std::uint32_t i) {
+    const ModuleRecord& from = file().modules[i];
+    const std::size_t bytes = std::min<std::size_t>(from.build_id_bytes, sizeof from.build_id);
+    rank_.modules.push_back({from.load_address, {from.build_id, from.build_id + bytes}, text(from.path)});
+  }
+
+  std::uint32_t module_index(std::uint32_t index) const { return index < module_count() ? index : no_index; }
+
+  void site(std::uint32_t i) {
+    const SiteRecord& from = file().sites[i];
+    SiteSnapshot site;
+    site.address = from.address.get();
+    site.module = module_index(from.module.get());
+    site.function = function(from.function.get());
+    site.calls = from.calls.get();
+    site.bytes = from.bytes.get();
+    site.ticks = from.ticks.get();
+    site.most_ticks = from.most_ticks.get();
+    for (unsigned k = 0; k < histogram_size; ++k) site.histogram[k] = from.histogram[k].get();
+    const std::uint32_t frames = in_use(file().header.frames, max_frames);
+    // The callers of a damaged file may form a ring.
+    for (std::uint32_t at = from.frame.get(); at < frames && site.stack.size() < deepest_stack;
+         at = file().frames[at].caller)
+      site.stack.push_back({file().frames[at].address, module_index(file().frames[at].module)});
+    rank_.sites.push_back(std::move(site));
+  }
+
+  void peer(const PeerRecord& from) {
+    const std::uint64_t key = from.key.get();
+    if (static_cast<std::uint32_t>(key) == 0) return;
+    const auto communicator = static_cast<std::uint32_t>(key >> 32);
+    rank_.peers.push_back({communicator == 0 ? no_index : communicator_index(communicator - 1),
+                           static_cast<std::uint32_t>(key) - 1, from.sent_messages.get(), from.sent_bytes.get(),
+                           from.received_messages.get(), from.received_bytes.get()});
+  }
+
+  const RecordCopies& copies_;
+  const ReadOptions& options_;
+  RankSnapshot rank_;
+};
+
+}  // namespace
+
+Result<RankSnapshot> read_record(const std::string& path, const ReadOptions& options) {
+  const auto copies = RecordCopies::read(path);
+  if (!copies) return copies.error();
+  return SnapshotMaker(*copies, options).make(path);
+}
+
+}  // namespace bestride::inline telemetry

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "telemetry/record/recorder.hpp"
+
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+#include <mutex>
+#include <new>
+
+#include "base/message.hpp"
+#include "telemetry/record/functions.hpp"
+#include "telemetry/record/job_folder.hpp"
+#include "telemetry/record/process_state.hpp"
+
+namespace bestride::inline telemetry {
+
+thread_local constinit ThreadRecorder* thread_recorder __attribute__((tls_model("initial-exec"))) = nullptr;
+
+namespace {
+
+/// For threads that are not recorded: depth is never 0, so every call is forwarded.
+constinit ThreadRecorder excluded{.depth = 1, .handles = {}};
+
+/// Records of ended jobs are removed when a job begins this long after.
+constexpr double stale_seconds = 600;
+
+std::mutex& slot_mutex() noexcept {
+  static std::mutex mutex;
+  return mutex;
+}
+
+/// A pthread key is used rather than a C++ thread-local destructor, which would prevent this object from being unloaded
+/// and would run before the application's own destructors.
+pthread_key_t thread_key;
+const bool thread_key_made = pthread_key_create(&thread_key, [](void* recorder) {
+                               auto* const thread = static_cast<ThreadRecorder*>(recorder);
+                               thread_recorder = &excluded;
+                               if (thread->record) thread->record->tid.set(0);
+                               delete thread;
+                             }) == 0;
+
+void copy(char* to, std::size_t size, const char* from) noexcept { std::snprintf(to, size, "%s", from); }
+
+}  // namespace
+
+Recorder& Recorder::get() noexcept {
+  // Never destroyed: MPI may be called from destructors of other libraries.
+  alignas(Recorder) static unsigned char storage[sizeof(Recorder)];
+  static Recorder* const recorder = new (storage) Recorder;
+  return *recorder;
+}
+
+RecordFile* Recorder::open(const char* abi) noexcept {
+  std::string job;
+  try {
+    job = job_name();
+  } catch (...) {
+    return nullptr;
+  }
+  remove_stale_records(stale_seconds);
+  const Result<RecordFile*> created = create_record(job, &path_);
+  if (!created) {
+    warn_once("record", "calls are not recorded: %s", created.error().text.c_str());
+    return nullptr;
+  }
+  RecordFile& file = **created;
+  RecordHeader& header = file.header;
+  header.version = record_version;
+  header.file_bytes = record_file_bytes;
+  header.function_count = static_cast<std::uint32_t>(recorded_functions().size());
+  header.function_hash = recorded_functions_hash();
+  header.pid = getpid();
+  header.uid = getuid();
+  header.process_start = own_start_time();
+  read_boot_id(header.boot_id);
+  header.pid_namespace = own_pid_namespace();
+  header.ticks_per_second = ticks_per_second();
+  const ClockAnchor clocks = read_clocks();
+  header.anchor_ticks = clocks.ticks;
+  header.anchor_monotonic = clocks.monotonic;
+  header.anchor_realtime = clocks.realtime;
+  gethostname(header.host, sizeof header.host - 1);
+  copy(header.job, sizeof header.job, job.c_str());
+  if (const ssize_t length = readlink("/proc/self/exe", header.executable, sizeof header.executable - 1); length < 0)
+    header.executable[0] = '\0';
+  copy(header.abi, sizeof header.abi, abi);
+  header.world_rank.set(-1);
+  header.sampling.set(1);
+  std::uint64_t magic;
+  std::memcpy(&magic, record_magic, sizeof magic);
+  header.magic.store(magic, std::memory_order_release);
+  pthread_atfork(nullptr, nullptr, [] { Recorder::get().stop_in_child(); });
+  measure_cost(header);
+  return &file;
+}
+
+void Recorder::set_world(int rank, int size) noexcept {
+  if (RecordFile* const known = file()) {
+    known->header.world_rank.set(rank);
+    known->header.world_size.set(size);
+  }
+}
+
+void Recorder::set_state(ProcessState state) noexcept {
+  if (RecordFile* const known = file()) known->header.state.set(static_cast<std::uint32_t>(state));
+}
+
+void Recorder::remove() noexcept {
+  if (file()) remove_record(path_);
+}
+
+ThreadRecorder* Recorder::attach_thread() noexcept {
+  RecordFile* const known = file();
+  if (!known) return &excluded;  // asked again at the next call: recording may begin
+  ThreadRecorder* const thread = thread_key_made ? new (std::nothrow) ThreadRecorder : nullptr;
+  if (!thread || pthread_setspecific(thread_key, thread) != 0) {
+    delete thread;
+    known->header.threads_dropped.add(1);
+    return thread_recorder = &excluded;
+  }
+  const std::lock_guard lock(slot_mutex());
+  unsigned slot = 0;
+  while (slot < max_threads && known->threads[slot].tid.get() != 0) ++slot;
+  if (slot == max_threads) {
+    pthread_setspecific(thread_key, nullptr);
+    delete thread;
+    known->header.threads_dropped.add(1);
+    return thread_recorder = &excluded;
+  }
+  thread->slot = slot;
+  thread->mask = (slot == 0 ? main_ring_size : ring_size) - 1;
+  thread->ring = &known->call(slot, 0);
+  thread->record = &known->threads[slot];
+  thread->calls = thread->record->calls.get();  // numbers go on where the slot's last thread stopped
+  thread->latest = thread->checked = ticks();
+  thread->record->in_mpi.set(0);
+  thread->record->tid.set(static_cast<std::uint32_t>(syscall(SYS_gettid)));
+  if (slot >= known->header.threads.get()) known->header.threads.set(slot + 1);
+  return thread_recorder = thread;
+}
+
+void Recorder::stop_in_child() noexcept {
+  file_.store(nullptr, std::memory_order_release);
+  thread_recorder = &excluded;
+}
+
+void Recorder::check_rate(ThreadRecorder& thread) noexcept {
+  constexpr double most = 0.004;
+  constexpr std::uint64_t most_sampling = 63;
+  const std::uint64_t now = ticks();
+  const double share = 4096 * ticks_per_record_ / static_cast<double>(now - thread.checked + 1);
+  thread.checked = now;
+  if (share > most && thread.sampling < most_sampling)
+    thread.sampling = 2 * thread.sampling + 1;
+  else if (share < most / 4 && thread.sampling > 0)
+    thread.sampling /= 2;
+  if (RecordFile* const known = file()) known->header.sampling.set(static_cast<std::uint32_t>(thread.sampling + 1));
+}
+
+void Recorder::measure_cost(RecordHeader& header) noexcept {
+  constexpr unsigned records = 64;
+  auto* const thread = new (std::nothrow) ThreadRecorder;
+  auto* const ring = new (std::nothrow) CallRecord[records];
+  ThreadRecord record;
+  std::memset(static_cast<void*>(&record), 0, sizeof record);
+  if (thread && ring) {
+    thread->mask = records - 1;
+    thread->ring = ring;
+    thread->record = &record;
+    double least = 1e9;
+    for (int round = 0; round < 4; ++round) {
+      const std::uint64_t before = ticks();
+      for (unsigned i = 0; i < records; ++i) {
+        thread->begin({});
+        thread->end(ticks());
+      }
+      const double spent = static_cast<double>(ticks() - before) / records;
+      least = spent < least ? spent : least;
+    }
+    ticks_per_record_ = least;
+    header.ticks_per_record.set(least);
+  }
+  delete[] ring;
+  delete thread;
+}
+
+}  // namespace bestride::inline telemetry

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Recorder: the writer of this process's record file.
+//
+// A call costs two readings of the tick counter and some stores into memory that only this thread writes: no lock, no
+// system call, no allocation. Each thread that makes MPI calls has a slot with a ring. The call in progress is written
+// into the ring at its beginning, so one copy serves both a reader that asks what a rank does now and one that asks
+// what it did before. A process that makes more calls than the recorder may cost reads the counter for one of several
+// calls only. Alternative considered: a record written at the end of a call besides a copy of the current one, which
+// costs twice the stores.
+#include <atomic>
+#include <bit>
+#include <cstdint>
+#include <string>
+
+#include "telemetry/record/call_facts.hpp"
+#include "telemetry/record/layout.hpp"
+#include "telemetry/record/tick_clock.hpp"
+
+namespace bestride::inline telemetry {
+
+/// One thread's way into the record file. Used by its thread only.
+struct ThreadRecorder {
+  static constexpr unsigned handle_bytes = 8192;
+
+  unsigned depth = 0;  ///< 1 while a recorded call is made; calls inside it are not recorded
+  unsigned slot = 0;
+  std::uint64_t mask = 0;  ///< ring size - 1
+  CallRecord* ring = nullptr;
+  ThreadRecord* record = nullptr;
+  std::uint64_t calls = 0;     ///< begun
+  std::uint64_t latest = 0;    ///< the last reading of the tick counter
+  std::uint64_t sampling = 0;  ///< a call is timed if calls & sampling == 0: 0, 1, 3, 7, ...
+  std::uint64_t checked = 0;   ///< ticks when the rate of calls was last checked
+  /// Copies of the handles of a call with many requests, which are gone when it returns.
+  alignas(64) unsigned char handles[handle_bytes];
+
+  CallRecord& call() noexcept { return ring[(calls - 1) & mask]; }
+  /// Stores two neighbouring fields, the first of which is at an address divisible by 8, at once.
+  template <class Field>
+  [[gnu::always_inline]] static void store_pair(Field& first, std::uint32_t low, std::uint32_t high) noexcept {
+    static_assert(std::endian::native == std::endian::little);
+    using Word [[gnu::may_alias]] = std::uint64_t;
+    __atomic_store_n(reinterpret_cast<Word*>(&first), low | std::uint64_t{high} << 32, __ATOMIC_RELAXED);
+  }
+
+  /// Begins the record of a call; depth becomes 1. Returns true if the call is to be timed at its end.
+  [[gnu::always_inline]] bool begin(const CallFacts& facts) noexcept {
+    const std::uint64_t number = calls;
+    const bool timed = (number & sampling) == 0;
+    if (timed) latest = ticks();
+    CallRecord& call = ring[number & mask];
+    call.sequence.set(2 * number + 1);
+    std::atomic_thread_fence(std::memory_order_release);
+    call.entered.set(latest);
+    call.left.set(0);
+    store_pair(call.function, facts.function | std::uint32_t{facts.operation} << 16, facts.communicator);
+    store_pair(call.peer, static_cast<std::uint32_t>(facts.peer), static_cast<std::uint32_t>(facts.tag));
+    store_pair(call.second_peer, static_cast<std::uint32_t>(facts.second_peer),
+               static_cast<std::uint32_t>(facts.second_tag));
+    call.bytes.set(facts.bytes);
+    store_pair(call.ordinal, facts.ordinal, facts.site);
+    call.sequence.atomic().store(2 * number + 2, std::memory_order_release);
+    calls = number + 1;
+    record->calls.atomic().store(number + 1, std::memory_order_release);
+    record->in_mpi.set(1);
+    depth = 1;
+    return timed;
+  }
+  /// Ends it. `now`: ticks, or 1 if the call is not timed. Returns its duration in ticks, 0 if it is not timed.
+  [[gnu::always_inline]] std::uint64_t end(std::uint64_t now) noexcept {
+    CallRecord& last = call();
+    last.left.set(now);
+    record->in_mpi.atomic().store(0, std::memory_order_release);
+    depth = 0;
+    if (now == 1) return 0;
+    latest = now;
+    record->last_left.set(now);
+    return now - last.entered.get();
+  }
+  /// A polling call found nothing.
+  void count_poll(std::uint16_t function, std::uint32_t communicator) noexcept {
+    record->polls.add(1);
+    record->poll_function.set(function);
+    record->poll_communicator.set(communicator);
+  }
+};
+
+/// The calling thread's recorder; null: not known yet.
+extern thread_local constinit ThreadRecorder* thread_recorder __attribute__((tls_model("initial-exec")));
+
+class Recorder {
+ public:
+  /// The process's recorder. Recording is off until start().
+  static Recorder& get() noexcept;
+
+  /// Creates and maps the record file and fills in its header. nullptr, after one message, if that is not possible.
+  /// `abi`: of the MPI library. Called once.
+  RecordFile* open(const char* abi) noexcept;
+  /// From now on threads get slots in `file`.
+  void start(RecordFile& file) noexcept { file_.store(&file, std::memory_order_release); }
+  /// nullptr if recording is off.
+  RecordFile* file() const noexcept { return file_.load(std::memory_order_acquire); }
+  const std::string& path() const noexcept { return path_; }
+
+  void set_world(int rank, int size) noexcept;
+  void set_state(ProcessState state) noexcept;
+  /// Removes the file: MPI has ended normally. Threads go on writing into the mapping, which nobody reads.
+  void remove() noexcept;
+
+  /// Gives the calling thread a slot, which is free again when the thread ends. Returns a recorder with depth 1 that is
+  /// never written if recording is off, the slots are used up or there is no memory.
+  ThreadRecorder* attach_thread() noexcept;
+  /// Nothing is recorded from now on in this process: a forked child, which has its parent's mapping but is no rank.
+  void stop_in_child() noexcept;
+
+  /// Sets sampling so that recording takes at most 0.4 % of the thread's time. Called every 4096 calls.
+  void check_rate(ThreadRecorder& thread) noexcept;
+
+ private:
+  void measure_cost(RecordHeader& header) noexcept;
+
+  std::atomic<RecordFile*> file_{nullptr};
+  std::string path_;
+  double ticks_per_record_ = 0;
+};
+
+/// The calling thread's recorder; never null.
+inline ThreadRecorder& this_thread_recorder() noexcept {
+  ThreadRecorder* const known = thread_recorder;
+  return known ? *known : *Recorder::get().attach_thread();
+}
+
+}  // namespace bestride::inline telemetry

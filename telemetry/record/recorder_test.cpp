@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+// The writer of record files: what a reader finds in the structures that it fills.
+#include "telemetry/record/recorder.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "telemetry/record/peers.hpp"
+#include "telemetry/record/requests.hpp"
+#include "telemetry/record/sites.hpp"
+
+namespace bestride::inline telemetry {
+namespace {
+
+class RecordWriter : public testing::Test {
+ protected:
+  static CallFacts request(std::int32_t peer) {
+    CallFacts facts;
+    facts.function = 3;
+    facts.peer = peer;
+    return facts;
+  }
+  std::size_t requests_in_use() const {
+    std::size_t used = 0;
+    for (const Shared<std::uint64_t>& key : file_->request_keys) used += key.get() != 0;
+    return used;
+  }
+  std::unique_ptr<RecordFile> file_ = std::make_unique<RecordFile>();
+};
+
+class ThreadInRing : public RecordWriter {
+ protected:
+  void SetUp() override {
+    thread_.mask = main_ring_size - 1;
+    thread_.ring = file_->main_ring;
+    thread_.record = &file_->threads[0];
+  }
+  ThreadRecorder thread_{.handles = {}};
+};
+
+TEST_F(ThreadInRing, ACallInProgressIsInTheRing) {
+  CallFacts facts;
+  facts.function = 7;
+  facts.operation = 11;
+  facts.communicator = 3;
+  facts.peer = any_rank;
+  facts.tag = 42;
+  facts.second_peer = 5;
+  facts.second_tag = any_tag;
+  facts.bytes = std::uint64_t{1} << 40;
+  facts.ordinal = 9;
+  facts.site = 2;
+  EXPECT_TRUE(thread_.begin(facts));
+  const CallRecord& call = file_->call(0, 0);
+  EXPECT_EQ(file_->threads[0].in_mpi.get(), 1u);
+  EXPECT_EQ(file_->threads[0].calls.get(), 1u);
+  EXPECT_EQ(call.sequence.get(), 2u);
+  EXPECT_EQ(call.left.get(), 0u);
+  EXPECT_EQ(call.function.get(), 7);
+  EXPECT_EQ(call.operation.get(), 11);
+  EXPECT_EQ(call.communicator.get(), 3u);
+  EXPECT_EQ(call.peer.get(), any_rank);
+  EXPECT_EQ(call.tag.get(), 42);
+  EXPECT_EQ(call.second_peer.get(), 5);
+  EXPECT_EQ(call.second_tag.get(), any_tag);
+  EXPECT_EQ(call.bytes.get(), std::uint64_t{1} << 40);
+  EXPECT_EQ(call.ordinal.get(), 9u);
+  EXPECT_EQ(call.site.get(), 2u);
+  const std::uint64_t now = ticks();
+  EXPECT_EQ(thread_.end(now), now - call.entered.get());
+  EXPECT_EQ(call.left.get(), now);
+  EXPECT_EQ(file_->threads[0].in_mpi.get(), 0u);
+  EXPECT_EQ(thread_.depth, 0u);
+}
+
+TEST_F(ThreadInRing, TheRingKeepsTheLastCalls) {
+  for (std::uint16_t i = 0; i < main_ring_size + 5; ++i) {
+    CallFacts facts;
+    facts.bytes = i;
+    thread_.begin(facts);
+    thread_.end(1);
+  }
+  EXPECT_EQ(file_->call(0, main_ring_size + 4).bytes.get(), main_ring_size + 4u);
+  EXPECT_EQ(file_->call(0, 5).bytes.get(), 5u);
+  EXPECT_EQ(file_->call(0, 4).sequence.get(), 2 * (main_ring_size + 4u) + 2);
+}
+
+TEST_F(ThreadInRing, ASampledCallHasTheLastReading) {
+  thread_.sampling = 3;
+  EXPECT_TRUE(thread_.begin({}));
+  thread_.end(ticks());
+  const std::uint64_t last = thread_.latest;
+  EXPECT_FALSE(thread_.begin({}));
+  EXPECT_EQ(file_->call(0, 1).entered.get(), last);
+}
+
+TEST_F(RecordWriter, ARequestIsFoundUntilItIsComplete) {
+  RequestTracker tracker(*file_);
+  tracker.add(100, request(1), 1, RequestTracker::active);
+  ASSERT_TRUE(tracker.find(100));
+  EXPECT_EQ(tracker.find(100)->peer.get(), 1);
+  tracker.set_waiter(100, 4, true);
+  EXPECT_EQ(tracker.find(100)->waiter.get(), 5);
+  tracker.complete(100);
+  EXPECT_FALSE(tracker.find(100));
+  EXPECT_EQ(requests_in_use(), 0u);
+}
+
+TEST_F(RecordWriter, APersistentRequestBecomesInactive) {
+  RequestTracker tracker(*file_);
+  tracker.add(100, request(1), 1, RequestTracker::inactive);
+  EXPECT_EQ(tracker.find(100)->active.get(), RequestTracker::inactive);
+  tracker.activate(100, 77);
+  EXPECT_EQ(tracker.find(100)->active.get(), RequestTracker::persistent);
+  tracker.complete(100);
+  ASSERT_TRUE(tracker.find(100));
+  EXPECT_EQ(tracker.find(100)->active.get(), RequestTracker::inactive);
+  tracker.remove(100);
+  EXPECT_FALSE(tracker.find(100));
+}
+
+TEST_F(RecordWriter, AHandleOfSeveralRequestsIsFoundUntilAllAreComplete) {
+  RequestTracker tracker(*file_);
+  for (int i = 0; i < 3; ++i) tracker.add(100, request(1), 1, RequestTracker::active);
+  tracker.complete(100);
+  tracker.remove(100);
+  EXPECT_TRUE(tracker.find(100));
+  tracker.complete(100);
+  EXPECT_FALSE(tracker.find(100));
+}
+
+TEST_F(RecordWriter, RequestsThatDoNotFitAreCounted) {
+  RequestTracker tracker(*file_);
+  constexpr std::uint64_t many = 3 * max_requests;
+  for (std::uint64_t handle = 1; handle <= many; ++handle) tracker.add(handle, request(0), 1, RequestTracker::active);
+  EXPECT_EQ(requests_in_use() + file_->header.requests_dropped.get(), many);
+  EXPECT_GT(requests_in_use(), max_requests / 2);
+  for (std::uint64_t handle = 1; handle <= many; ++handle) tracker.complete(handle);
+  EXPECT_EQ(requests_in_use(), 0u);
+}
+
+TEST_F(RecordWriter, ThreadsPostAndCompleteRequests) {
+  RequestTracker tracker(*file_);
+  std::vector<std::thread> threads;
+  for (std::uint64_t thread = 0; thread < 4; ++thread)
+    threads.emplace_back([&, thread] {
+      for (int round = 0; round < 2000; ++round)
+        for (std::uint64_t i = 0; i < 8; ++i) {
+          const std::uint64_t handle = 1 + thread * 100 + i;
+          tracker.add(handle, request(static_cast<std::int32_t>(thread)), 1, RequestTracker::active);
+          if (const RequestRecord* const found = tracker.find(handle)) {
+            EXPECT_EQ(found->peer.get(), static_cast<std::int32_t>(thread));
+          }
+          tracker.complete(handle);
+        }
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(requests_in_use(), 0u);
+}
+
+TEST_F(RecordWriter, PeersAreCountedByKey) {
+  PeerTable peers(*file_);
+  peers.count_sent(PeerTable::key_in_world(0), 10);
+  peers.count_sent(PeerTable::key_in_world(0), 20);
+  peers.count_received(PeerTable::key_in(4, 0), 5);
+  EXPECT_EQ(peers.find(PeerTable::key_in_world(0))->sent_messages.get(), 2u);
+  EXPECT_EQ(peers.find(PeerTable::key_in_world(0))->sent_bytes.get(), 30u);
+  EXPECT_EQ(peers.find(PeerTable::key_in(4, 0))->received_bytes.get(), 5u);
+  EXPECT_EQ(file_->header.peers_dropped.get(), 0u);
+  for (std::int32_t rank = 1; rank < 10'000; ++rank) peers.count_sent(PeerTable::key_in_world(rank), 1);
+  EXPECT_GT(file_->header.peers_dropped.get(), 0u);
+}
+
+TEST_F(RecordWriter, APlaceHasItsModuleAndStack) {
+  SiteTable sites(*file_, 1);
+  sites.set_ticks_per_second(1e9);
+  const void* const here = __builtin_return_address(0);
+  const std::uint32_t site = sites.find(here, 12);
+  EXPECT_EQ(site, 0u);
+  EXPECT_EQ(sites.find(here, 12), site);
+  sites.count(site, 100, 500);
+  sites.count(site, 100, 3'000'000);
+  sites.count(site, 100, 0);
+  const SiteRecord& record = file_->sites[site];
+  EXPECT_EQ(record.function.get(), 12);
+  EXPECT_EQ(record.calls.get(), 3u);
+  EXPECT_EQ(record.bytes.get(), 300u);
+  EXPECT_EQ(record.ticks.get(), 3'000'500u);
+  EXPECT_EQ(record.most_ticks.get(), 3'000'000u);
+  EXPECT_EQ(record.histogram[0].get(), 1u);
+  EXPECT_EQ(record.histogram[6].get() + record.histogram[7].get(), 1u);
+  const ModuleRecord& module = file_->modules[record.module.get()];
+  EXPECT_EQ(module.load_address + record.address.get() + 1, reinterpret_cast<std::uint64_t>(here));
+  EXPECT_GT(file_->header.frames.get(), 2u);
+}
+
+TEST_F(RecordWriter, PlacesThatDoNotFitAreCounted) {
+  SiteTable sites(*file_, 1);
+  const char* const base = reinterpret_cast<const char*>(__builtin_return_address(0));
+  std::uint32_t last = 0;
+  for (unsigned i = 0; i < 3 * max_sites; ++i) last = sites.find(base + i, 1);
+  EXPECT_EQ(last, no_index);
+  EXPECT_EQ(file_->header.sites.get(), max_sites);
+  EXPECT_GE(file_->header.sites_dropped.get(), 2 * max_sites);
+  EXPECT_EQ(sites.find(base, 1), 0u);
+}
+
+TEST(TickClock, RunsAtItsRate) {
+  const ClockAnchor first = read_clocks();
+  ClockAnchor last;
+  do last = read_clocks();
+  while (last.monotonic - first.monotonic < 20'000'000);
+  const double seconds = static_cast<double>(last.monotonic - first.monotonic) * 1e-9;
+  EXPECT_NEAR(static_cast<double>(last.ticks - first.ticks) / ticks_per_second(), seconds, 0.02 * seconds);
+}
+
+}  // namespace
+}  // namespace bestride::inline telemetry

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// What a record file says of one rank, as plain values: the input of the wait-for analysis and of `bestride where`.
+//
+// Every index in here has been checked, every text is terminated and cut, and calls are whole. Alternative considered:
+// to give readers the file's own structures, which would spread the checks over all of them.
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "telemetry/record/layout.hpp"
+
+namespace bestride::inline telemetry {
+
+/// As CallRecord.
+struct CallSnapshot {
+  std::uint64_t number = 0;   ///< calls of its thread before it
+  std::uint64_t entered = 0;  ///< ticks
+  std::uint64_t left = 0;     ///< ticks; 0: in the call; 1: returned, not timed
+  std::uint16_t function = no_function;
+  std::uint16_t operation = 0;
+  std::uint32_t communicator = no_index;
+  std::int32_t peer = no_rank;
+  std::int32_t tag = no_tag;
+  std::int32_t second_peer = no_rank;
+  std::int32_t second_tag = no_tag;
+  std::uint64_t bytes = 0;
+  std::uint32_t ordinal = 0;
+  std::uint32_t site = no_index;
+};
+
+struct ThreadSnapshot {
+  unsigned slot = 0;
+  int tid = 0;
+  bool in_mpi = false;
+  bool moving =
+      false;          ///< the thread began calls while it was read: `current` is empty, `in_mpi` one of several values
+  bool torn = false;  ///< the current call can't be read: its writer was stopped or killed while it wrote
+  std::uint64_t calls = 0;
+  std::uint64_t polls = 0;
+  std::uint64_t last_left = 0;  ///< ticks
+  std::uint16_t poll_function = no_function;
+  std::uint32_t poll_communicator = no_index;
+  std::optional<CallSnapshot> current;  ///< only if in_mpi
+  std::vector<CallSnapshot> finished;   ///< the last ones, oldest first; calls that can't be read whole are left out
+  char state = '?';                     ///< of /proc, see ProcessStatus; '?' if the process has ended or can't be seen
+  std::string channel;                  ///< kernel function in which the thread waits, or ""
+};
+
+/// As CommunicatorRecord; not free.
+struct CommunicatorSnapshot {
+  std::uint32_t index = 0;
+  std::uint64_t uid = 0;
+  std::uint64_t parent_uid = 0;
+  std::uint64_t collectives = 0;
+  std::int32_t size = 0;
+  std::int32_t rank = 0;
+  std::int32_t first_member = -1;
+  std::int32_t stride = 0;
+  CommunicatorKind kind = CommunicatorKind::intra;
+  std::string name;
+};
+
+/// As RequestRecord.
+struct RequestSnapshot {
+  std::uint64_t key = 0;
+  std::uint64_t posted = 0;
+  std::uint64_t bytes = 0;
+  std::uint16_t function = no_function;
+  std::uint32_t communicator = no_index;
+  std::int32_t peer = no_rank;
+  std::int32_t tag = no_tag;
+  std::uint32_t ordinal = 0;
+  std::uint16_t waiter = 0;
+  std::uint16_t handles = 0;
+};
+
+struct FrameSnapshot {
+  std::uint64_t address = 0;
+  std::uint32_t module = no_index;
+};
+
+/// As SiteRecord.
+struct SiteSnapshot {
+  std::uint64_t address = 0;
+  std::uint32_t module = no_index;
+  std::uint16_t function = no_function;
+  std::uint64_t calls = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t ticks = 0;
+  std::uint64_t most_ticks = 0;
+  std::array<std::uint32_t, histogram_size> histogram{};
+  std::vector<FrameSnapshot> stack;  ///< innermost first
+};
+
+struct ModuleSnapshot {
+  std::uint64_t load_address = 0;
+  std::vector<std::uint8_t> build_id;  ///< empty: none
+  std::string path;                    ///< begins with '/' unless its beginning did not fit
+};
+
+/// As PeerRecord.
+struct PeerSnapshot {
+  std::uint32_t communicator = no_index;  ///< no_index: `rank` is in MPI_COMM_WORLD
+  std::uint32_t rank = 0;
+  std::uint64_t sent_messages = 0;
+  std::uint64_t sent_bytes = 0;
+  std::uint64_t received_messages = 0;
+  std::uint64_t received_bytes = 0;
+};
+
+struct RankSnapshot {
+  std::string path;  ///< of the record file
+  std::string job, host, executable, abi;
+  int pid = 0;
+  std::uint64_t process_start = 0;
+  ProcessState state = ProcessState::starting;
+  bool alive = false;
+  bool visible = false;  ///< alive, and its pid can be looked up in /proc here
+  std::int32_t world_rank = -1;
+  std::int32_t world_size = 0;
+  /// The writer had the same table of functions. If not, every `function` is no_function.
+  bool functions_known = false;
+  double ticks_per_second = 1;
+  std::uint64_t anchor_ticks = 0;
+  std::int64_t anchor_realtime = 0;  ///< nanoseconds
+  std::uint64_t read_at = 0;         ///< ticks when the record was read
+  std::uint64_t first_call = 0;
+  std::uint32_t sampling = 1;
+  std::uint64_t threads_dropped = 0, communicators_dropped = 0, requests_dropped = 0, peers_dropped = 0,
+                sites_dropped = 0;
+  double ticks_per_record = 0;
+  std::uint64_t torn = 0;  ///< communicators and requests left out because they changed while they were read
+
+  std::vector<ThreadSnapshot> threads;
+  std::vector<CommunicatorSnapshot> communicators;  ///< by index, ascending
+  std::vector<RequestSnapshot> requests;            ///< active ones
+  std::vector<SiteSnapshot> sites;                  ///< at their index
+  std::vector<ModuleSnapshot> modules;              ///< at their index
+  std::vector<PeerSnapshot> peers;
+
+  /// Null if there is none.
+  const CommunicatorSnapshot* communicator(std::uint32_t index) const noexcept {
+    for (const CommunicatorSnapshot& c : communicators)
+      if (c.index == index) return &c;
+    return nullptr;
+  }
+  /// Killed, or ended without MPI_Finalize.
+  bool gone() const noexcept { return !alive && state != ProcessState::finalized; }
+  /// From ticks of this record to the time when it was read; 0 if that is in the future or not known.
+  double seconds_since(std::uint64_t ticks) const noexcept {
+    return ticks > 1 && read_at > ticks ? static_cast<double>(read_at - ticks) / ticks_per_second : 0;
+  }
+};
+
+}  // namespace bestride::inline telemetry

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "telemetry/waits/call_kind.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <string_view>
+
+#include "telemetry/record/functions.hpp"
+
+namespace bestride::inline telemetry {
+namespace {
+
+std::string_view group_of(std::uint16_t function) {
+  const auto functions = recorded_functions();
+  return function < functions.size() ? functions[function].group : "";
+}
+
+bool one_of(std::string_view word, std::initializer_list<std::string_view> words) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+/// "MPI_Ialltoallv_c", "MPI_Alltoallv_init" -> "alltoallv".
+std::string stem_of(std::uint16_t function) {
+  std::string stem = function_name(function).substr(4);
+  for (char& c : stem) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  const std::string_view group = group_of(function);
+  if (stem.ends_with("_init") && !one_of(group, {"init", "session"})) stem.resize(stem.size() - 5);
+  if (group.ends_with("-nonblocking") || one_of(stem, {"ibarrier", "iprobe", "improbe"})) stem.erase(0, 1);
+  return stem;
+}
+
+CallKind kind_of_collective(std::string_view stem) {
+  if (one_of(stem, {"bcast", "scatter", "scatterv"})) return CallKind::from_root;
+  if (one_of(stem, {"gather", "gatherv", "reduce"})) return CallKind::to_root;
+  if (one_of(stem, {"scan", "exscan"})) return CallKind::from_lower;
+  return stem.starts_with("neighbor_") ? CallKind::neighborhood : CallKind::from_all;
+}
+
+}  // namespace
+
+std::string function_name(std::uint16_t function) {
+  const auto functions = recorded_functions();
+  if (function >= functions.size()) return "an MPI call";
+  std::string name = functions[function].name;
+  if (name.ends_with("_c")) name.resize(name.size() - 2);
+  return name;
+}
+
+CallKind kind_of(std::uint16_t function, bool collective) {
+  if (function >= recorded_functions().size()) return CallKind::other;
+  const std::string stem = stem_of(function);
+  if (stem == "finalize") return CallKind::finalize;
+  if (collective) return kind_of_collective(stem);
+  const std::string_view group = group_of(function);
+  if (group.starts_with("p2p-") || group == "partitioned" || group == "probe") {
+    if (one_of(stem, {"send", "ssend", "rsend", "psend"})) return CallKind::send;
+    if (one_of(stem, {"recv", "precv", "probe", "mprobe"})) return CallKind::receive;
+    if (one_of(stem, {"sendrecv", "sendrecv_replace"})) return CallKind::exchange;
+    return CallKind::local;  // buffered sends; receives of matched messages
+  }
+  if (one_of(stem, {"wait", "waitall"})) return CallKind::wait_all;
+  if (one_of(stem, {"waitany", "waitsome"})) return CallKind::wait_any;
+  if (group.starts_with("collective-") || group.starts_with("neighborhood-") || group == "synchronisation")
+    return kind_of_collective(stem);
+  if (one_of(group, {"communicator", "topology", "window", "file", "io", "process", "init", "one-sided", "session",
+                     "bsend-buffer"}))
+    return CallKind::other;
+  return CallKind::local;
+}
+
+bool may_block(std::uint16_t function, bool collective) {
+  const std::string_view group = group_of(function);
+  if (group.ends_with("-nonblocking") || group.ends_with("-persistent") || group == "partitioned") return false;
+  const std::string name = function_name(function);
+  if (one_of(name, {"MPI_Ibarrier", "MPI_Barrier_init", "MPI_Iprobe", "MPI_Improbe", "MPI_Comm_idup",
+                    "MPI_Comm_idup_with_info"}) ||
+      name.starts_with("MPI_File_i"))
+    return false;
+  return kind_of(function, collective) != CallKind::local;
+}
+
+}  // namespace bestride::inline telemetry

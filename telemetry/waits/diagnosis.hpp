@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// What a wait-for graph means: which ranks hold up the others, and which wait for each other in a circle.
+//
+// A rank is deadlocked if it can't proceed whatever the ranks outside MPI do: the greatest set of waiting ranks each
+// of which waits for ranks of the set (for all of its ranks in an AND, every one in an OR). Alternative considered:
+// cycles alone, which are no deadlock if one of their ranks also waits for any of several.
+#include <cstdint>
+#include <vector>
+
+#include "telemetry/waits/wait_graph.hpp"
+
+namespace bestride::inline telemetry {
+
+struct Diagnosis {
+  std::vector<std::int32_t> waiting;   ///< ranks that wait for a rank
+  std::vector<std::int32_t> culprits;  ///< ranks that others wait for and that wait for nobody themselves
+  std::vector<std::int32_t> deadlocked;
+  /// A shortest cycle of each group of deadlocked ranks that wait for each other; each rank waits for the next one, the
+  /// last one for the first.
+  std::vector<std::vector<std::int32_t>> cycles;
+};
+
+Diagnosis diagnose(const WaitGraph& graph);
+
+}  // namespace bestride::inline telemetry

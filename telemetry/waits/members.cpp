@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "telemetry/waits/members.hpp"
+
+#include <algorithm>
+
+namespace bestride::inline telemetry {
+namespace {
+
+bool is_evenly_spaced(const CommunicatorSnapshot& c) { return c.first_member >= 0 && (c.stride != 0 || c.size == 1); }
+
+/// Rank in the communicator of a world rank, or -1.
+std::int32_t evenly_spaced_member(const CommunicatorSnapshot& c, std::int32_t world_rank) {
+  const std::int64_t distance = std::int64_t{world_rank} - c.first_member;
+  if (c.stride == 0) return distance == 0 ? 0 : -1;
+  if (distance % c.stride != 0) return -1;
+  const std::int64_t member = distance / c.stride;
+  return member >= 0 && member < c.size ? static_cast<std::int32_t>(member) : -1;
+}
+
+}  // namespace
+
+Members::Members(std::span<const RankSnapshot> job) {
+  for (const RankSnapshot& rank : job) {
+    if (rank.world_rank < 0) continue;
+    const RankSnapshot*& known = ranks_[rank.world_rank];
+    if (!known || (!known->alive && rank.alive)) known = &rank;
+  }
+  for (const auto& [number, rank] : ranks_)
+    for (const CommunicatorSnapshot& record : rank->communicators)
+      if (record.uid != 0) by_uid_[record.uid].push_back({rank, &record});
+}
+
+std::int32_t Members::world_rank(const CommunicatorSnapshot& communicator, std::int32_t member) const {
+  // The ranks of an intercommunicator's calls are those of the other group, which no record describes.
+  if (member < 0 || member >= communicator.size || communicator.kind == CommunicatorKind::inter) return -1;
+  if (is_evenly_spaced(communicator)) {
+    const std::int64_t rank = communicator.first_member + std::int64_t{member} * communicator.stride;
+    return rank >= 0 && rank <= INT32_MAX ? static_cast<std::int32_t>(rank) : -1;
+  }
+  if (const auto known = by_uid_.find(communicator.uid); communicator.uid != 0 && known != by_uid_.end())
+    for (const Own& own : known->second)
+      if (own.record->rank == member) return own.rank->world_rank;
+  return -1;
+}
+
+std::vector<Members::Member> Members::seen(const CommunicatorSnapshot& communicator) const {
+  std::vector<Member> result;
+  const auto known = by_uid_.find(communicator.uid);
+  if (communicator.uid == 0 || known == by_uid_.end()) return result;
+  for (const Own& own : known->second) result.push_back({own.record->rank, own.rank->world_rank, own.rank, own.record});
+  if (!is_evenly_spaced(communicator) || communicator.kind == CommunicatorKind::inter) return result;
+  // Members that have no record of the communicator, but are known by its description. `result` is ascending.
+  const std::size_t with_record = result.size();
+  for (const auto& [number, rank] : ranks_) {
+    const std::int32_t member = evenly_spaced_member(communicator, number);
+    if (member < 0) continue;
+    const auto at = std::lower_bound(result.begin(), result.begin() + static_cast<std::ptrdiff_t>(with_record), number,
+                                     [](const Member& m, std::int32_t rank) { return m.world_rank < rank; });
+    if (at == result.begin() + static_cast<std::ptrdiff_t>(with_record) || at->world_rank != number)
+      result.push_back({member, number, rank, nullptr});
+  }
+  return result;
+}
+
+}  // namespace bestride::inline telemetry

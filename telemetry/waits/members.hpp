@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The members of communicators as ranks of MPI_COMM_WORLD, from the records of all ranks.
+//
+// A record describes evenly spaced members by two numbers. The members of any other communicator are known only from
+// the members' own records, which have its identity and their rank in it.
+#include <cstdint>
+#include <map>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "telemetry/record/snapshot.hpp"
+
+namespace bestride::inline telemetry {
+
+class Members {
+ public:
+  /// `job` must outlive this.
+  explicit Members(std::span<const RankSnapshot> job);
+
+  /// The snapshots that count, by world rank: one for each rank.
+  const std::map<std::int32_t, const RankSnapshot*>& ranks() const noexcept { return ranks_; }
+  /// World rank of a member; -1 if it is not known or out of range.
+  std::int32_t world_rank(const CommunicatorSnapshot& communicator, std::int32_t member) const;
+
+  struct Member {
+    std::int32_t member;  ///< rank in the communicator
+    std::int32_t world_rank;
+    const RankSnapshot* rank;
+    const CommunicatorSnapshot* record;  ///< the member's own record of the communicator, or null
+  };
+  /// The members that have records. Not for communicators whose uid is 0.
+  std::vector<Member> seen(const CommunicatorSnapshot& communicator) const;
+
+ private:
+  struct Own {
+    const RankSnapshot* rank;
+    const CommunicatorSnapshot* record;
+  };
+  std::map<std::int32_t, const RankSnapshot*> ranks_;
+  std::map<std::uint64_t, std::vector<Own>> by_uid_;
+};
+
+}  // namespace bestride::inline telemetry

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "telemetry/waits/wait_graph.hpp"
+
+#include <algorithm>
+
+#include "telemetry/waits/call_kind.hpp"
+#include "telemetry/waits/members.hpp"
+#include "telemetry/waits/mismatch.hpp"
+
+namespace bestride::inline telemetry {
+namespace {
+
+void sort_ranks(WaitCondition& condition) {
+  std::sort(condition.ranks.begin(), condition.ranks.end());
+  condition.ranks.erase(std::unique(condition.ranks.begin(), condition.ranks.end()), condition.ranks.end());
+}
+
+/// A call or a request: what of it decides for whom it waits.
+struct Pending {
+  std::uint16_t function;
+  std::uint32_t communicator;
+  std::int32_t peer;
+  std::uint32_t ordinal;
+};
+
+/// The conditions of one thread.
+class ThreadConditions {
+ public:
+  ThreadConditions(const Members& members, const RankSnapshot& rank, const ThreadSnapshot& thread)
+      : members_(members), rank_(rank) {
+    wait_.slot = thread.slot;
+    if (thread.current)
+      add_call(*thread.current);
+    else
+      wait_.resolved = false;  // torn
+  }
+  ThreadWait take() { return std::move(wait_); }
+
+ private:
+  void add_call(const CallSnapshot& call) {
+    const CallKind kind = kind_of(call.function, call.ordinal != 0);
+    switch (kind) {
+      case CallKind::wait_all:
+      case CallKind::wait_any:
+        wait_.kind = kind == CallKind::wait_any ? WaitKind::any : WaitKind::all;
+        add_requests();
+        return;
+      case CallKind::exchange:
+        add_message({call.function, call.communicator, call.peer, 0}, CallKind::send);
+        add_message({call.function, call.communicator, call.second_peer, 0}, CallKind::receive);
+        return;
+      case CallKind::finalize: add_finalize(call.function); return;
+      default: add({call.function, call.communicator, call.peer, call.ordinal}); return;
+    }
+  }
+
+  void add(const Pending& pending) {
+    const CallKind kind = kind_of(pending.function, pending.ordinal != 0);
+    if (pending.ordinal != 0)
+      add_collective(pending, kind);
+    else if (kind == CallKind::send || kind == CallKind::receive)
+      add_message(pending, kind);
+    else if (kind != CallKind::local)
+      wait_.resolved = false;
+  }
+
+  void add_requests() {
+    const std::size_t before = wait_.conditions.size();
+    for (const RequestSnapshot& request : rank_.requests) {
+      if (request.waiter != wait_.slot + 1) continue;
+      const CallKind kind = kind_of(request.function, request.ordinal != 0);
+      // A request has only one peer; one that waits for nobody satisfies an OR.
+      if (kind == CallKind::exchange || (kind == CallKind::local && wait_.kind == WaitKind::any))
+        wait_.resolved = false;
+      add({request.function, request.communicator, request.peer, request.ordinal});
+    }
+    if (wait_.conditions.size() == before) wait_.resolved = false;  // requests that are not recorded
+  }
+
+  /// Several requests often wait for the same.
+  void append(WaitCondition condition) {
+    sort_ranks(condition);
+    if (std::find(wait_.conditions.begin(), wait_.conditions.end(), condition) == wait_.conditions.end())
+      wait_.conditions.push_back(std::move(condition));
+  }
+
+  void add_message(const Pending& pending, CallKind kind) {
+    if (pending.peer == null_rank) return;
+    const CommunicatorSnapshot* const communicator = rank_.communicator(pending.communicator);
+    WaitCondition condition;
+    condition.function = pending.function;
+    condition.communicator = communicator ? communicator->uid : 0;
+    if (pending.peer == any_rank && kind == CallKind::receive && communicator) {
+      condition.kind = WaitKind::any;
+      const auto seen = members_.seen(*communicator);
+      for (const auto& member : seen)
+        if (member.rank != &rank_) condition.ranks.push_back(member.world_rank);
+      condition.unseen = std::max(0, communicator->size - static_cast<std::int32_t>(seen.size()));
+      if (seen.empty()) wait_.resolved = false;
+    } else if (const std::int32_t rank = communicator ? members_.world_rank(*communicator, pending.peer) : -1;
+               rank >= 0) {
+      condition.ranks = {rank};
+    } else {
+      wait_.resolved = false;
+      return;
+    }
+    append(std::move(condition));
+  }
+
+  void add_finalize(std::uint16_t function) {
+    WaitCondition condition;
+    condition.function = function;
+    for (const auto& [number, other] : members_.ranks())
+      if (other->state < ProcessState::finalizing) condition.ranks.push_back(number);
+    condition.unseen = rank_.world_size - static_cast<std::int32_t>(members_.ranks().size());
+    append(std::move(condition));
+  }
+
+  enum class Begun { yes, no, unknown };
+  static Begun has_begun(const Members::Member& member, const CommunicatorSnapshot& communicator,
+                         std::uint32_t ordinal) {
+    // The counter has 64 bits, the ordinal of a call the lower 32 of them.
+    if (member.record)
+      return static_cast<std::int32_t>(static_cast<std::uint32_t>(member.record->collectives) - ordinal) >= 0
+                 ? Begun::yes
+                 : Begun::no;
+    // Not yet created there, if the member is in a collective call of the parent; else it may be freed already.
+    for (const ThreadSnapshot& thread : member.rank->threads)
+      if (thread.current && thread.current->ordinal != 0)
+        if (const auto* parent = member.rank->communicator(thread.current->communicator);
+            parent && parent->uid != 0 && parent->uid == communicator.parent_uid)
+          return Begun::no;
+    return Begun::unknown;
+  }
+
+  void add_collective(const Pending& pending, CallKind kind) {
+    const CommunicatorSnapshot* const communicator = rank_.communicator(pending.communicator);
+    const auto seen = communicator ? members_.seen(*communicator) : std::vector<Members::Member>{};
+    if (seen.empty()) {
+      wait_.resolved = false;
+      return;
+    }
+    WaitCondition needed, likely;
+    needed.function = pending.function;
+    needed.communicator = communicator->uid;
+    needed.ordinal = pending.ordinal;
+    needed.unseen = std::max(0, communicator->size - static_cast<std::int32_t>(seen.size()));
+    likely = needed;
+    likely.required = false;
+    for (const auto& member : seen) {
+      if (member.rank == &rank_) continue;
+      switch (has_begun(member, *communicator, pending.ordinal)) {
+        case Begun::yes: break;
+        case Begun::unknown: ++needed.unseen, ++likely.unseen; break;
+        case Begun::no:
+          (needs(kind, *communicator, pending.peer, member.member) ? needed : likely)
+              .ranks.push_back(member.world_rank);
+      }
+    }
+    // The other members matter only if the needed ones are there.
+    append(!needed.ranks.empty() || likely.ranks.empty() ? std::move(needed) : std::move(likely));
+  }
+
+  /// True if MPI asks for the member's data before this rank can leave the call.
+  static bool needs(CallKind kind, const CommunicatorSnapshot& communicator, std::int32_t root, std::int32_t member) {
+    switch (kind) {
+      case CallKind::from_root: return member == root;
+      case CallKind::to_root: return communicator.rank == root;
+      case CallKind::from_lower: return member < communicator.rank;
+      case CallKind::neighborhood: return false;
+      default: return true;
+    }
+  }
+
+  const Members& members_;
+  const RankSnapshot& rank_;
+  ThreadWait wait_;
+};
+
+/// A slot whose thread has ended, or was never used.
+bool is_idle_slot(const RankSnapshot& rank, const ThreadSnapshot& thread) {
+  return thread.tid == 0 || thread.calls == 0 || (rank.visible && thread.state == '?');
+}
+
+bool is_waiting(const ThreadSnapshot& thread) {
+  return thread.in_mpi && !thread.moving &&
+         (!thread.current || may_block(thread.current->function, thread.current->ordinal != 0));
+}
+
+RankWaits waits_of(const Members& members, const RankSnapshot& rank, bool job_ended) {
+  RankWaits result;
+  result.rank = rank.world_rank;
+  result.gone = rank.gone() && !job_ended;
+  if (!rank.alive && !job_ended) return result;
+  result.every_thread_waits = true;
+  for (const ThreadSnapshot& thread : rank.threads) {
+    if (is_waiting(thread))
+      result.threads.push_back(ThreadConditions(members, rank, thread).take());
+    else if (!is_idle_slot(rank, thread))
+      result.every_thread_waits = false;
+  }
+  if (result.threads.empty()) result.every_thread_waits = false;
+  return result;
+}
+
+}  // namespace
+
+const RankWaits* WaitGraph::find(std::int32_t rank) const noexcept {
+  const auto at = std::lower_bound(ranks.begin(), ranks.end(), rank,
+                                   [](const RankWaits& r, std::int32_t number) { return r.rank < number; });
+  return at != ranks.end() && at->rank == rank ? &*at : nullptr;
+}
+
+WaitGraph find_waits(std::span<const RankSnapshot> job) {
+  const Members members(job);
+  WaitGraph graph;
+  const bool job_ended = std::none_of(job.begin(), job.end(), [](const RankSnapshot& rank) { return rank.alive; });
+  for (const auto& [number, rank] : members.ranks()) {
+    graph.ranks.push_back(waits_of(members, *rank, job_ended));
+    graph.ranks.back().snapshot = static_cast<std::size_t>(rank - job.data());
+  }
+  graph.mismatches = find_mismatches(members);
+  return graph;
+}
+
+}  // namespace bestride::inline telemetry

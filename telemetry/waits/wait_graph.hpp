@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Who waits for whom: the wait-for graph of the ranks of a job, from one snapshot of each.
+//
+// A thread in a blocking call waits for conditions; a condition waits for all of its ranks, or for any of them (AND and
+// OR edges). Which ranks follows from the matching rules of MPI: a collective call is identified by its communicator
+// and its ordinal there, because all members make the same collective calls in the same order (MPI-4.1, 6.14); a
+// message by its peer. Pure: no clock, no I/O. The snapshots of a running job are not from the same time, so only what
+// is the same in two of them counts. Alternative considered: to match messages by their order, too, which needs the
+// count of messages of every (communicator, peer, tag) at both ends.
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "telemetry/record/snapshot.hpp"
+
+namespace bestride::inline telemetry {
+
+enum class WaitKind : std::uint8_t { all, any };
+
+struct WaitCondition {
+  WaitKind kind = WaitKind::all;
+  std::vector<std::int32_t> ranks;  ///< in MPI_COMM_WORLD, ascending; empty: of no rank whose state is known
+  /// False: MPI does not ask for these ranks, but its library may need them, as a broadcast that goes along a tree.
+  bool required = true;
+  std::int32_t unseen = 0;  ///< ranks that may be waited for, too, but have no record here
+  std::uint16_t function = no_function;
+  std::uint64_t communicator = 0;  ///< uid; 0: not known
+  std::uint32_t ordinal = 0;       ///< of a collective call; 0: a message
+  bool operator==(const WaitCondition&) const = default;
+};
+
+/// A thread in a blocking call.
+struct ThreadWait {
+  unsigned slot = 0;
+  WaitKind kind = WaitKind::all;  ///< MPI_Waitany and MPI_Waitsome: any of the conditions
+  std::vector<WaitCondition> conditions;
+  bool resolved = true;  ///< false: it may also wait for something that is not in `conditions`
+};
+
+struct RankWaits {
+  std::size_t snapshot = 0;  ///< index in the argument of find_waits()
+  std::int32_t rank = -1;
+  bool gone = false;
+  bool every_thread_waits = false;  ///< false: a thread outside MPI may yet do what others wait for
+  std::vector<ThreadWait> threads;  ///< those in blocking calls
+
+  /// True if a condition names a rank.
+  bool waits() const noexcept {
+    for (const ThreadWait& thread : threads)
+      for (const WaitCondition& condition : thread.conditions)
+        if (!condition.ranks.empty()) return true;
+    return false;
+  }
+};
+
+/// Members of a communicator have made different calls as their collective call of the same ordinal.
+struct CollectiveMismatch {
+  struct Variant {
+    std::uint16_t function = no_function;
+    std::int32_t root = no_rank;
+    std::vector<std::int32_t> ranks;  ///< in MPI_COMM_WORLD, ascending
+  };
+  std::uint64_t communicator = 0;  ///< uid
+  std::string name;                ///< of the communicator
+  std::uint32_t ordinal = 0;
+  std::vector<Variant> variants;  ///< the one of most ranks first
+};
+
+struct WaitGraph {
+  std::vector<RankWaits> ranks;  ///< ascending; one for each rank; of several snapshots of a rank the first alive one
+  std::vector<CollectiveMismatch> mismatches;
+
+  /// Null if there is no record of it.
+  const RankWaits* find(std::int32_t rank) const noexcept;
+};
+
+/// `job`: the ranks of one MPI_COMM_WORLD. Those before MPI_Init are left out. A rank that has ended waits for nobody;
+/// if all have ended, the graph is the last one of the job, in which none of them is gone.
+WaitGraph find_waits(std::span<const RankSnapshot> job);
+
+}  // namespace bestride::inline telemetry

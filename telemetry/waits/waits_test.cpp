@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "telemetry/waits/call_kind.hpp"
+#include "telemetry/waits/diagnosis.hpp"
+#include "telemetry/waits/sample_job.hpp"
+
+namespace bestride::inline telemetry {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using Ranks = std::vector<std::int32_t>;
+
+/// The only condition of a rank's only thread.
+WaitCondition condition(const SampleJob& job, int rank) {
+  const WaitGraph graph = find_waits(job.ranks);
+  const auto& threads = graph.ranks.at(static_cast<std::size_t>(rank)).threads;
+  EXPECT_EQ(threads.size(), 1u);
+  if (threads.size() != 1) return {};
+  EXPECT_EQ(threads[0].conditions.size(), 1u);
+  return threads[0].conditions.empty() ? WaitCondition{} : threads[0].conditions[0];
+}
+
+TEST(CallKinds, FromNamesAndGroups) {
+  const auto kind = [](const char* name, bool collective = false) { return kind_of(number_of(name), collective); };
+  EXPECT_EQ(kind("MPI_Send_c"), CallKind::send);
+  EXPECT_EQ(kind("MPI_Issend"), CallKind::send);
+  EXPECT_EQ(kind("MPI_Ibsend"), CallKind::local);
+  EXPECT_EQ(kind("MPI_Recv_init"), CallKind::receive);
+  EXPECT_EQ(kind("MPI_Imrecv"), CallKind::local);
+  EXPECT_EQ(kind("MPI_Mprobe"), CallKind::receive);
+  EXPECT_EQ(kind("MPI_Sendrecv_replace"), CallKind::exchange);
+  EXPECT_EQ(kind("MPI_Waitsome"), CallKind::wait_any);
+  EXPECT_EQ(kind("MPI_Iallreduce_c", true), CallKind::from_all);
+  EXPECT_EQ(kind("MPI_Bcast_init", true), CallKind::from_root);
+  EXPECT_EQ(kind("MPI_Igatherv", true), CallKind::to_root);
+  EXPECT_EQ(kind("MPI_Ineighbor_alltoall", true), CallKind::neighborhood);
+  EXPECT_EQ(kind("MPI_Ibarrier", true), CallKind::from_all);
+  EXPECT_EQ(kind("MPI_Comm_split", true), CallKind::from_all);
+  EXPECT_EQ(kind("MPI_Testall"), CallKind::local);
+  EXPECT_EQ(kind_of(no_function, false), CallKind::other);
+  EXPECT_TRUE(may_block(number_of("MPI_Barrier"), true));
+  for (const char* name : {"MPI_Isend", "MPI_Iallreduce", "MPI_Ibarrier", "MPI_Iprobe", "MPI_Test", "MPI_Send_init",
+                           "MPI_Comm_idup", "MPI_File_iread", "MPI_Start"})
+    EXPECT_FALSE(may_block(number_of(name), name == std::string("MPI_Iallreduce"))) << name;
+}
+
+TEST(Waits, AllreduceWithoutOneRank) {
+  SampleJob job(4);
+  for (int rank : {0, 1, 3}) job.collective(rank, "MPI_Allreduce");
+  EXPECT_EQ(condition(job, 0).ranks, Ranks{2});
+  EXPECT_TRUE(condition(job, 0).required);
+  const WaitGraph graph = find_waits(job.ranks);
+  EXPECT_FALSE(graph.ranks[2].waits());
+  const Diagnosis diagnosis = diagnose(graph);
+  EXPECT_THAT(diagnosis.culprits, ElementsAre(2));
+  EXPECT_THAT(diagnosis.waiting, ElementsAre(0, 1, 3));
+  EXPECT_THAT(diagnosis.deadlocked, IsEmpty());
+  EXPECT_THAT(graph.mismatches, IsEmpty());
+}
+
+TEST(Waits, EverybodyIsInTheCollective) {
+  SampleJob job(2);
+  job.collective(0, "MPI_Barrier");
+  job.collective(1, "MPI_Barrier");
+  EXPECT_THAT(condition(job, 0).ranks, IsEmpty());
+  EXPECT_THAT(diagnose(find_waits(job.ranks)).deadlocked, IsEmpty());
+}
+
+TEST(Waits, BroadcastWaitsForItsRoot) {
+  SampleJob job(4);
+  job.collective(0, "MPI_Bcast", 2);
+  EXPECT_EQ(condition(job, 0).ranks, Ranks{2});
+  EXPECT_TRUE(condition(job, 0).required);
+  job.collective(2, "MPI_Bcast", 2);  // now rank 0 can only wait for others in the tree
+  EXPECT_EQ(condition(job, 0).ranks, (Ranks{1, 3}));
+  EXPECT_FALSE(condition(job, 0).required);
+}
+
+TEST(Waits, GatherAndScan) {
+  SampleJob job(4);
+  job.collective(1, "MPI_Gather", 1);
+  EXPECT_EQ(condition(job, 1).ranks, (Ranks{0, 2, 3}));
+  EXPECT_TRUE(condition(job, 1).required);
+  SampleJob other(4);
+  other.collective(1, "MPI_Reduce", 3);
+  EXPECT_FALSE(condition(other, 1).required);
+  SampleJob scan(4);
+  scan.collective(2, "MPI_Scan");
+  EXPECT_EQ(condition(scan, 2).ranks, (Ranks{0, 1}));
+  SampleJob neighbours(4);
+  neighbours.collective(2, "MPI_Neighbor_alltoall");
+  EXPECT_FALSE(condition(neighbours, 2).required);
+}
+
+TEST(Waits, RingOfReceivesIsADeadlock) {
+  SampleJob job(4);
+  for (int rank = 0; rank < 4; ++rank) job.call(rank, "MPI_Recv", (rank + 3) % 4);
+  const Diagnosis diagnosis = diagnose(find_waits(job.ranks));
+  EXPECT_THAT(diagnosis.culprits, IsEmpty());
+  EXPECT_THAT(diagnosis.deadlocked, ElementsAre(0, 1, 2, 3));
+  ASSERT_EQ(diagnosis.cycles.size(), 1u);
+  EXPECT_THAT(diagnosis.cycles[0], ElementsAre(0, 3, 2, 1));
+}
+
+TEST(Waits, ARankThatReceivesFromItself) {
+  SampleJob job(2);
+  job.call(1, "MPI_Recv", 1);
+  ASSERT_EQ(diagnose(find_waits(job.ranks)).cycles.size(), 1u);
+  EXPECT_THAT(diagnose(find_waits(job.ranks)).cycles[0], ElementsAre(1));
+}
+
+TEST(Waits, TheChainBehindACycleIsDeadlockedButNoCycle) {
+  SampleJob job(4);
+  job.call(0, "MPI_Recv", 1);
+  job.call(1, "MPI_Ssend", 0);
+  job.call(1, "MPI_Recv", 2);
+  job.call(2, "MPI_Recv", 1);
+  const Diagnosis diagnosis = diagnose(find_waits(job.ranks));
+  EXPECT_THAT(diagnosis.deadlocked, ElementsAre(0, 1, 2));
+  ASSERT_EQ(diagnosis.cycles.size(), 1u);
+  EXPECT_THAT(diagnosis.cycles[0], ElementsAre(1, 2));
+}
+
+TEST(Waits, AReceiveFromAnySourceIsAnOr) {
+  SampleJob job(3);
+  job.call(0, "MPI_Recv", any_rank);
+  job.call(1, "MPI_Recv", 0);
+  EXPECT_EQ(condition(job, 0).kind, WaitKind::any);
+  EXPECT_EQ(condition(job, 0).ranks, (Ranks{1, 2}));
+  EXPECT_THAT(diagnose(find_waits(job.ranks)).cycles, IsEmpty());  // rank 2 may send
+  EXPECT_THAT(diagnose(find_waits(job.ranks)).culprits, ElementsAre(2));
+  job.call(2, "MPI_Recv", 0);
+  EXPECT_THAT(diagnose(find_waits(job.ranks)).deadlocked, ElementsAre(0, 1, 2));
+  EXPECT_EQ(diagnose(find_waits(job.ranks)).cycles.size(), 1u);
+}
+
+TEST(Waits, MembersWithoutARecordMaySend) {
+  SampleJob job(3);
+  job.call(0, "MPI_Recv", any_rank);
+  job.call(1, "MPI_Recv", 0);
+  job.ranks.pop_back();  // on another host
+  EXPECT_EQ(condition(job, 0).unseen, 1);
+  EXPECT_THAT(diagnose(find_waits(job.ranks)).deadlocked, IsEmpty());
+}
+
+TEST(Waits, WaitallIsAnAndWaitanyAnOr) {
+  SampleJob job(4);
+  job.call(0, "MPI_Waitall");
+  job.request(0, "MPI_Irecv", 1);
+  job.request(0, "MPI_Irecv", 2);
+  job.request(0, "MPI_Irecv", 2);
+  job.request(0, "MPI_Irecv", 3).waiter = 2;  // another thread's
+  job.call(1, "MPI_Recv", 0);
+  WaitGraph graph = find_waits(job.ranks);
+  ASSERT_EQ(graph.ranks[0].threads.size(), 1u);
+  EXPECT_EQ(graph.ranks[0].threads[0].kind, WaitKind::all);
+  ASSERT_EQ(graph.ranks[0].threads[0].conditions.size(), 2u);
+  EXPECT_THAT(diagnose(graph).deadlocked, ElementsAre(0, 1));
+  job.call(0, "MPI_Waitany");
+  graph = find_waits(job.ranks);
+  EXPECT_EQ(graph.ranks[0].threads[0].kind, WaitKind::any);
+  EXPECT_THAT(diagnose(graph).deadlocked, IsEmpty());
+}
+
+TEST(Waits, SendrecvWaitsForBoth) {
+  SampleJob job(3);
+  job.call(0, "MPI_Sendrecv", 1).second_peer = 2;
+  const WaitGraph graph = find_waits(job.ranks);
+  ASSERT_EQ(graph.ranks[0].threads.at(0).conditions.size(), 2u);
+  EXPECT_EQ(graph.ranks[0].threads[0].conditions[0].ranks, Ranks{1});
+  EXPECT_EQ(graph.ranks[0].threads[0].conditions[1].ranks, Ranks{2});
+}
+
+TEST(Waits, ACallWithoutAPeerWaitsForNobody) {
+  SampleJob job(2);
+  job.call(0, "MPI_Recv", null_rank);
+  EXPECT_FALSE(find_waits(job.ranks).ranks[0].waits());
+  job.call(0, "MPI_Isend", 1);
+  EXPECT_THAT(find_waits(job.ranks).ranks[0].threads, IsEmpty());
+}
+
+TEST(Waits, AKilledRankIsTheCulprit) {
+  SampleJob job(3);
+  job.call(0, "MPI_Recv", 1);
+  job.call(2, "MPI_Recv", 0);
+  job.call(1, "MPI_Recv", 0);
+  job.kill(1);
+  const Diagnosis diagnosis = diagnose(find_waits(job.ranks));
+  EXPECT_THAT(diagnosis.culprits, ElementsAre(1));
+  EXPECT_THAT(diagnosis.deadlocked, ElementsAre(0, 2));  // for good
+  EXPECT_THAT(diagnosis.cycles, IsEmpty());
+}
+
+TEST(Waits, AnEndedJobIsSeenAsItWas) {
+  SampleJob job(2);
+  job.call(0, "MPI_Recv", 1);
+  for (int rank : {0, 1}) job.kill(rank);
+  const Diagnosis diagnosis = diagnose(find_waits(job.ranks));
+  EXPECT_THAT(diagnosis.waiting, ElementsAre(0));
+  EXPECT_THAT(diagnosis.culprits, ElementsAre(1));
+  EXPECT_THAT(diagnosis.deadlocked, IsEmpty());
+}
+
+TEST(Waits, MembersThatAreNotEvenlySpaced) {
+  SampleJob job(6);
+  job.communicator(77, {5, 0, 4});
+  job.call(0, "MPI_Recv", 0, 1);
+  EXPECT_EQ(condition(job, 0).ranks, Ranks{5});
+  job.collective(0, "MPI_Allreduce", no_rank, 1);
+  EXPECT_EQ(condition(job, 0).ranks, (Ranks{4, 5}));
+  EXPECT_EQ(condition(job, 0).communicator, 77u);
+}
+
+TEST(Waits, AMemberThatIsStillCreatingTheCommunicator) {
+  SampleJob job(3);
+  job.communicator(77, {0, 1});
+  job.collective(2, "MPI_Comm_split");
+  for (int rank : {0, 1}) job.ranks[static_cast<std::size_t>(rank)].communicators[0].collectives = 1;
+  auto& c = job.ranks[0].communicators[1];
+  c.size = 3;
+  c.first_member = 0;
+  c.stride = 1;
+  job.ranks[1].communicators[1] = c;
+  job.ranks[1].communicators[1].rank = 1;
+  job.collective(0, "MPI_Barrier", no_rank, 1);
+  job.collective(1, "MPI_Barrier", no_rank, 1);
+  EXPECT_EQ(condition(job, 0).ranks, Ranks{2});
+}
+
+TEST(Waits, FinalizeWaitsForRanksThatHaveNotCalledIt) {
+  SampleJob job(3);
+  for (int rank : {0, 1}) {
+    job.call(rank, "MPI_Finalize");
+    job.ranks[static_cast<std::size_t>(rank)].state = ProcessState::finalizing;
+  }
+  EXPECT_EQ(condition(job, 0).ranks, Ranks{2});
+}
+
+TEST(Waits, OtherFunctionOrRootIsAMismatch) {
+  SampleJob job(4);
+  for (int rank : {0, 1, 3}) job.collective(rank, "MPI_Allreduce");
+  job.collective(2, "MPI_Barrier");
+  WaitGraph graph = find_waits(job.ranks);
+  ASSERT_EQ(graph.mismatches.size(), 1u);
+  EXPECT_EQ(graph.mismatches[0].ordinal, 1u);
+  EXPECT_EQ(graph.mismatches[0].name, "MPI_COMM_WORLD");
+  ASSERT_EQ(graph.mismatches[0].variants.size(), 2u);
+  EXPECT_EQ(graph.mismatches[0].variants[0].ranks, (Ranks{0, 1, 3}));
+  EXPECT_EQ(graph.mismatches[0].variants[1].ranks, Ranks{2});
+
+  SampleJob roots(2);
+  roots.collective(0, "MPI_Bcast", 0);
+  roots.collective(1, "MPI_Bcast", 1);
+  graph = find_waits(roots.ranks);
+  ASSERT_EQ(graph.mismatches.size(), 1u);
+  EXPECT_EQ(graph.mismatches[0].variants[1].root, 1);
+}
+
+TEST(Waits, AMismatchWithAFinishedCall) {
+  SampleJob job(2);
+  job.collective(0, "MPI_Bcast", 0);  // the root may leave before the others come
+  job.ranks[0].threads[0].finished.push_back(*job.ranks[0].threads[0].current);
+  job.ranks[0].threads[0].current.reset();
+  job.ranks[0].threads[0].in_mpi = false;
+  job.collective(1, "MPI_Allreduce");
+  EXPECT_EQ(find_waits(job.ranks).mismatches.size(), 1u);
+  job.collective(1, "MPI_Bcast_c", 0).ordinal = 1;  // matches
+  EXPECT_THAT(find_waits(job.ranks).mismatches, IsEmpty());
+}
+
+TEST(Waits, TheThirtyTwoBitsOfAnOrdinalWrapAround) {
+  SampleJob job(2);
+  for (RankSnapshot& rank : job.ranks) rank.communicators[0].collectives = (std::uint64_t{1} << 32) - 1;
+  job.collective(0, "MPI_Barrier");
+  job.ranks[0].threads[0].current->ordinal = 1;
+  job.ranks[0].communicators[0].collectives = (std::uint64_t{1} << 32) + 1;
+  EXPECT_EQ(condition(job, 0).ranks, Ranks{1});
+}
+
+TEST(Waits, AThreadOutsideMpiMayYetSend) {
+  SampleJob job(2);
+  job.call(0, "MPI_Recv", 1);
+  job.call(1, "MPI_Recv", 0);
+  job.ranks[1].threads.emplace_back();
+  job.ranks[1].threads[1].slot = 1;
+  job.ranks[1].threads[1].tid = 500;
+  job.ranks[1].threads[1].calls = 3;
+  EXPECT_THAT(diagnose(find_waits(job.ranks)).deadlocked, IsEmpty());
+  job.ranks[1].visible = true;  // and now /proc says that it has ended
+  job.ranks[1].threads[0].state = 'S';
+  EXPECT_THAT(diagnose(find_waits(job.ranks)).deadlocked, ElementsAre(0, 1));
+}
+
+TEST(Waits, ATornCallWaitsForAnUnknownRank) {
+  SampleJob job(1);
+  job.ranks[0].threads[0].in_mpi = job.ranks[0].threads[0].torn = true;
+  const WaitGraph graph = find_waits(job.ranks);
+  ASSERT_EQ(graph.ranks[0].threads.size(), 1u);
+  EXPECT_FALSE(graph.ranks[0].threads[0].resolved);
+}
+
+}  // namespace
+}  // namespace bestride::inline telemetry

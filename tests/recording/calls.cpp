@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+// What each rank's record says of the calls that it makes, read as another process would. Two ranks,
+// BESTRIDE_RECORD=on.
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "telemetry/record/functions.hpp"
+#include "telemetry/record/job_folder.hpp"
+#include "telemetry/record/reader.hpp"
+#include "tests/support/harness.hpp"
+
+using namespace bestride;
+using namespace bestride::test;
+
+namespace {
+
+int peer() { return 1 - world_rank(); }
+
+/// This process's record as it is now.
+RankSnapshot own_record() {
+  const Result<std::vector<JobSnapshot>> jobs = read_jobs(records_folder());
+  if (jobs)
+    for (const JobSnapshot& job : *jobs)
+      for (const RankSnapshot& rank : job.ranks)
+        if (rank.pid == getpid()) return rank;
+  fail_check(__FILE__, __LINE__, "there is no record of this process");
+  return {};
+}
+
+const ThreadSnapshot& main_thread(const RankSnapshot& record) {
+  static const ThreadSnapshot none;
+  for (const ThreadSnapshot& thread : record.threads)
+    if (thread.slot == 0) return thread;
+  fail_check(__FILE__, __LINE__, "the main thread has no slot");
+  return none;
+}
+
+std::string name_of(std::uint16_t function) {
+  return function < recorded_functions().size() ? recorded_functions()[function].name : "none";
+}
+
+/// The last call that has returned.
+CallSnapshot last_call(const RankSnapshot& record) {
+  const ThreadSnapshot& thread = main_thread(record);
+  if (!thread.finished.empty()) return thread.finished.back();
+  fail_check(__FILE__, __LINE__, "no call is recorded");
+  return {};
+}
+
+const CommunicatorSnapshot* communicator(const RankSnapshot& record, std::uint32_t index) {
+  for (const CommunicatorSnapshot& each : record.communicators)
+    if (each.index == index) return &each;
+  return nullptr;
+}
+
+/// The same value on both ranks.
+template <class Value>
+bool agreed(Value value) {
+  Value all[2];
+  MPI_Allgather(&value, sizeof value, MPI_BYTE, all, sizeof value, MPI_BYTE, MPI_COMM_WORLD);
+  return all[0] == all[1];
+}
+
+void throw_error(MPI_Comm*, int*, ...) { throw std::runtime_error("handler"); }
+
+}  // namespace
+
+MPI_CASE(header) {
+  const RankSnapshot record = own_record();
+  CHECK_EQUAL(world_rank(), record.world_rank);
+  CHECK_EQUAL(world_size(), record.world_size);
+  CHECK(record.state == ProcessState::initialized);
+  CHECK(record.alive);
+  CHECK(record.functions_known);
+  CHECK_EQUAL(std::string("mpich"), record.abi);
+}
+
+MPI_CASE(send_and_receive) {
+  double value[5] = {};
+  if (world_rank() == 0) {
+    MPI_Send(value, 5, MPI_DOUBLE, 1, 17, MPI_COMM_WORLD);
+  } else {
+    MPI_Recv(value, 5, MPI_DOUBLE, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  }
+  const RankSnapshot record = own_record();
+  const CallSnapshot call = last_call(record);
+  CHECK_EQUAL(std::string(world_rank() == 0 ? "MPI_Send" : "MPI_Recv"), name_of(call.function));
+  CHECK_EQUAL(world_rank() == 0 ? 1 : any_rank, call.peer);
+  CHECK_EQUAL(world_rank() == 0 ? 17 : any_tag, call.tag);
+  CHECK_EQUAL(40u, call.bytes);
+  CHECK_EQUAL(0u, call.ordinal);
+  CHECK(call.left >= call.entered);
+  const CommunicatorSnapshot* const world = communicator(record, call.communicator);
+  CHECK(world && world->name == "MPI_COMM_WORLD" && world->size == 2 && world->rank == world_rank());
+}
+
+MPI_CASE(derived_type_counts_data_bytes) {
+  MPI_Datatype type;
+  MPI_Type_vector(10, 2, 5, MPI_INT, &type);
+  MPI_Type_commit(&type);
+  std::vector<int> out(50), in(50);
+  MPI_Sendrecv(out.data(), 1, type, peer(), 3, in.data(), 1, type, peer(), 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  const CallSnapshot call = last_call(own_record());
+  MPI_Type_free(&type);
+  CHECK_EQUAL(std::string("MPI_Sendrecv"), name_of(call.function));
+  CHECK_EQUAL(80u, call.bytes);
+  CHECK_EQUAL(peer(), call.second_peer);
+  CHECK_EQUAL(3, call.second_tag);
+}
+
+MPI_CASE(collectives_have_the_same_number_on_all_members) {
+  MPI_Comm copy;
+  MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+  int one = 1, sum = 0;
+  MPI_Request request;
+  MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, copy, &request);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  PMPI_Bcast(&one, 1, MPI_INT, 1, copy);
+  const RankSnapshot record = own_record();
+  const CallSnapshot call = last_call(record);
+  CHECK_EQUAL(std::string("MPI_Bcast"), name_of(call.function));
+  CHECK_EQUAL(1, call.peer);
+  CHECK_EQUAL(2u, call.ordinal);
+  const CommunicatorSnapshot* const tracked = communicator(record, call.communicator);
+  CHECK(tracked && tracked->uid != 0 && tracked->collectives == 2 && tracked->first_member == 0 &&
+        tracked->stride == 1);
+  CHECK(agreed(tracked ? tracked->uid : 0));
+  MPI_Comm_free(&copy);
+  const RankSnapshot after = own_record();
+  CHECK(!communicator(after, call.communicator));
+}
+
+MPI_CASE(parts_of_a_split_differ) {
+  MPI_Comm part;
+  MPI_Comm_split(MPI_COMM_WORLD, world_rank(), 0, &part);
+  MPI_Comm_set_name(part, "alone");
+  MPI_Barrier(part);
+  const RankSnapshot record = own_record();
+  const CommunicatorSnapshot* const tracked = communicator(record, last_call(record).communicator);
+  CHECK(tracked && tracked->size == 1 && tracked->first_member == world_rank() && tracked->name == "alone");
+  CHECK(!agreed(tracked ? tracked->uid : 0));
+  MPI_Comm_free(&part);
+}
+
+MPI_CASE(pending_requests) {
+  int in = 0, out = 1;
+  MPI_Request requests[2];
+  MPI_Irecv(&in, 1, MPI_INT, peer(), 5, MPI_COMM_WORLD, &requests[0]);
+  MPI_Recv_init(&in, 1, MPI_INT, peer(), 6, MPI_COMM_WORLD, &requests[1]);
+  RankSnapshot record = own_record();
+  CHECK_EQUAL(1u, record.requests.size());
+  if (!record.requests.empty()) {
+    CHECK_EQUAL(std::string("MPI_Irecv"), name_of(record.requests[0].function));
+    CHECK_EQUAL(peer(), record.requests[0].peer);
+    CHECK_EQUAL(5, record.requests[0].tag);
+    CHECK_EQUAL(4u, record.requests[0].bytes);
+  }
+  MPI_Start(&requests[1]);
+  CHECK_EQUAL(2u, own_record().requests.size());
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Send(&out, 1, MPI_INT, peer(), 5, MPI_COMM_WORLD);
+  MPI_Send(&out, 1, MPI_INT, peer(), 6, MPI_COMM_WORLD);
+  MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+  CHECK_EQUAL(0u, own_record().requests.size());
+  MPI_Request_free(&requests[1]);
+}
+
+MPI_CASE(completion_functions_remove_what_completed) {
+  constexpr int count = 3;
+  int in[count], out = 7;
+  for (int form = 0; form < 4; ++form) {
+    MPI_Request requests[count];
+    for (int i = 0; i < count; ++i) MPI_Irecv(&in[i], 1, MPI_INT, peer(), i, MPI_COMM_WORLD, &requests[i]);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Send(&out, 1, MPI_INT, peer(), 1, MPI_COMM_WORLD);
+    int index = -1, flag = 0, found = 0, indices[count];
+    if (form == 0) MPI_Waitany(count, requests, &index, MPI_STATUS_IGNORE);
+    if (form == 1) MPI_Waitsome(count, requests, &found, indices, MPI_STATUSES_IGNORE);
+    while (form == 2 && !flag) MPI_Testany(count, requests, &index, &flag, MPI_STATUS_IGNORE);
+    while (form == 3 && found == 0) MPI_Testsome(count, requests, &found, indices, MPI_STATUSES_IGNORE);
+    const RankSnapshot record = own_record();
+    CHECK_EQUAL(2u, record.requests.size());
+    for (const RequestSnapshot& request : record.requests) CHECK(request.tag != 1);
+    MPI_Send(&out, 1, MPI_INT, peer(), 0, MPI_COMM_WORLD);
+    MPI_Send(&out, 1, MPI_INT, peer(), 2, MPI_COMM_WORLD);
+    MPI_Waitall(count, requests, MPI_STATUSES_IGNORE);
+    CHECK_EQUAL(0u, own_record().requests.size());
+  }
+}
+
+MPI_CASE(polls_are_counted_and_leave_no_record) {
+  MPI_Barrier(MPI_COMM_WORLD);
+  const RankSnapshot before = own_record();
+  int flag = 1;
+  for (int i = 0; i < 1000; ++i) MPI_Iprobe(peer(), 4711, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+  const RankSnapshot after = own_record();
+  CHECK_EQUAL(0, flag);
+  CHECK_EQUAL(main_thread(before).calls, main_thread(after).calls);
+  CHECK_EQUAL(main_thread(before).polls + 1000, main_thread(after).polls);
+  CHECK_EQUAL(std::string("MPI_Iprobe"), name_of(main_thread(after).poll_function));
+}
+
+MPI_CASE(a_call_counts_once) {
+  MPI_Barrier(MPI_COMM_WORLD);
+  const std::uint64_t before = main_thread(own_record()).calls;
+  MPI_Barrier(MPI_COMM_WORLD);
+  PMPI_Barrier(MPI_COMM_WORLD);
+  char name[MPI_MAX_PROCESSOR_NAME];
+  int length = 0;
+  MPI_Get_processor_name(name, &length);
+  CHECK_EQUAL(before + 2, main_thread(own_record()).calls);
+}
+
+MPI_CASE(a_blocked_rank_shows_its_call) {
+  MPI_Barrier(MPI_COMM_WORLD);
+  int value = 0;
+  if (world_rank() == 1) {
+    MPI_Recv(&value, 1, MPI_INT, 0, 99, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  } else {
+    bool seen = false;
+    for (int tries = 0; tries < 2000 && !seen; ++tries) {
+      const Result<std::vector<JobSnapshot>> jobs = read_jobs(records_folder());
+      const std::string job = own_record().path;
+      for (const JobSnapshot& each : *jobs)
+        for (const RankSnapshot& rank : each.ranks) {
+          if (rank.world_rank != 1 || rank.path.substr(0, rank.path.rfind('/')) != job.substr(0, job.rfind('/')))
+            continue;
+          const std::optional<CallSnapshot>& current = main_thread(rank).current;
+          seen =
+              seen || (current && name_of(current->function) == "MPI_Recv" && current->peer == 0 && current->tag == 99);
+        }
+      usleep(1000);
+    }
+    CHECK(seen);
+    MPI_Send(&value, 1, MPI_INT, 1, 99, MPI_COMM_WORLD);
+  }
+}
+
+MPI_CASE(failed_calls_and_exceptions_end) {
+  MPI_Comm copy;
+  MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+  MPI_Errhandler throwing;
+  MPI_Comm_create_errhandler(throw_error, &throwing);
+  MPI_Comm_set_errhandler(copy, throwing);
+  bool caught = false;
+  try {
+    int value = 0;
+    MPI_Send(&value, 1, MPI_INT, 1234, 0, copy);
+  } catch (const std::runtime_error&) {
+    caught = true;
+  }
+  CHECK(caught);
+  MPI_Barrier(MPI_COMM_WORLD);
+  const ThreadSnapshot thread = main_thread(own_record());
+  CHECK(!thread.in_mpi);
+  CHECK_EQUAL(std::string("MPI_Barrier"), name_of(thread.finished.back().function));
+  MPI_Errhandler_free(&throwing);
+  MPI_Comm_free(&copy);
+}
+
+MPI_CASE(a_refused_collective_has_no_number) {
+  const ReturnErrors errors(MPI_COMM_WORLD);
+  MPI_Barrier(MPI_COMM_WORLD);
+  const std::uint32_t before = last_call(own_record()).ordinal;
+  int value = 0;
+  if (world_rank() == 0) CHECK(MPI_Bcast(&value, -1, MPI_INT, 0, MPI_COMM_WORLD) != MPI_SUCCESS);
+  MPI_Barrier(MPI_COMM_WORLD);
+  CHECK_EQUAL(before + 1, last_call(own_record()).ordinal);
+}
+
+MPI_CASE(peers_are_counted) {
+  const auto sent_to_peer = [] {
+    for (const PeerSnapshot& each : own_record().peers)
+      if (each.communicator == no_index && each.rank == static_cast<std::uint32_t>(peer())) return each;
+    return PeerSnapshot{};
+  };
+  MPI_Comm reversed;
+  MPI_Comm_split(MPI_COMM_WORLD, 0, -world_rank(), &reversed);
+  const PeerSnapshot before = sent_to_peer();
+  double out[3] = {}, in[3];
+  int other = 0;
+  MPI_Comm_rank(reversed, &other);
+  MPI_Sendrecv(out, 3, MPI_DOUBLE, 1 - other, 0, in, 3, MPI_DOUBLE, 1 - other, 0, reversed, MPI_STATUS_IGNORE);
+  const PeerSnapshot after = sent_to_peer();
+  CHECK_EQUAL(before.sent_messages + 1, after.sent_messages);
+  CHECK_EQUAL(before.sent_bytes + 24, after.sent_bytes);
+  CHECK_EQUAL(before.received_messages + 1, after.received_messages);
+  MPI_Comm_free(&reversed);
+}
+
+MPI_CASE(failed_waitall_removes_what_it_freed) {
+  const ReturnErrors errors(MPI_COMM_WORLD);
+  char in[2][4] = {}, out[8] = {};
+  MPI_Request requests[2];
+  for (int i = 0; i < 2; ++i) MPI_Irecv(in[i], 4, MPI_CHAR, peer(), i, MPI_COMM_WORLD, &requests[i]);
+  MPI_Send(out, 4, MPI_CHAR, peer(), 0, MPI_COMM_WORLD);
+  MPI_Send(out, 8, MPI_CHAR, peer(), 1, MPI_COMM_WORLD);
+  CHECK(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE) != MPI_SUCCESS);
+  CHECK_EQUAL(0u, own_record().requests.size());
+}
+
+MPI_CASE(a_forked_child_writes_nothing) {
+  MPI_Barrier(MPI_COMM_WORLD);
+  const std::uint64_t before = main_thread(own_record()).calls;
+  const pid_t child = fork();
+  if (child == 0) {
+    int flag = 0;
+    MPI_Iprobe(MPI_PROC_NULL, 0, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  CHECK_EQUAL(0, status);
+  CHECK_EQUAL(before, main_thread(own_record()).calls);
+}
+
+MPI_CASE(each_place_is_counted) {
+  int value = 0;
+  for (int i = 0; i < 10; ++i) MPI_Bcast(&value, 1, MPI_INT, 0, MPI_COMM_WORLD);
+  const RankSnapshot record = own_record();
+  const CallSnapshot call = last_call(record);
+  CHECK(call.site < record.sites.size());
+  if (call.site >= record.sites.size()) return;
+  const SiteSnapshot& site = record.sites[call.site];
+  CHECK_EQUAL(std::string("MPI_Bcast"), name_of(site.function));
+  CHECK_EQUAL(10u, site.calls);
+  CHECK_EQUAL(40u, site.bytes);
+  CHECK(!site.stack.empty());
+  CHECK(site.module < record.modules.size() &&
+        record.modules[site.module].path.find("recording_calls") != std::string::npos);
+}
+
+int main(int argc, char** argv) { return run_cases(argc, argv); }
