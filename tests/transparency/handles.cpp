@@ -123,15 +123,35 @@ MPI_CASE(committed_by_a_contents_handle) {
   MPI_Type_free(&outer);
   check_record_type(inner);
   MPI_Type_free(&inner);
-  // Other types, which may get the same handle value.
+  // Other types, which may get the same handle value: of two records, of one.
+  constexpr int pairs = 1000;
+  const int peer = 1 - world_rank();
+  const std::vector<Record> out = records(2 * pairs, world_rank());
   for (int i = 0; i < 20; ++i) {
     MPI_Datatype other;
+    MPI_Type_contiguous(2, committed, &other);
+    MPI_Type_commit(&other);
+    std::vector<Record> in(out.size());
+    MPI_Sendrecv(out.data(), pairs, other, peer, 0, in.data(), pairs, other, peer, 0, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
+    CHECK_EQUAL(0, wrong_records(in.data(), 2 * pairs, peer));
+    MPI_Type_free(&other);
     MPI_Type_create_resized(committed, 0, sizeof(Record), &other);
     MPI_Type_commit(&other);
     check_record_type_alone(other);
     MPI_Type_free(&other);
   }
   MPI_Type_free(&committed);
+}
+
+MPI_CASE(contents_after_all_handles_were_freed) {
+  MPI_Datatype type = make_record_type(), outer = contiguous(3, type);
+  MPI_Type_free(&type);
+  MPI_Datatype inner = inner_of(outer);
+  check_record_type(inner);
+  MPI_Type_free(&outer);
+  check_record_type(inner);
+  MPI_Type_free(&inner);
 }
 
 MPI_CASE(contents_of_contents_freed) {
