@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs with many datatypes. With 512 types alive, MPICH 4.0.2 moves too few bytes of contiguous types. A program
 // with up to 384 types must not be affected by the types that the library creates itself
-// (interpose/objects/respelled_types.hpp). Two ranks.
+// (interpose/objects/respelled_types.hpp). One with more must not be affected by those that it no longer uses, nor by
+// later ones. Two ranks.
 #include <numeric>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/support/harness.hpp"
@@ -31,14 +33,31 @@ MPI_Datatype strided_type(int kind) {
   return type;
 }
 
+void use_and_free_layouts() {
+  for (int kind = 0; kind < layouts; ++kind) {
+    MPI_Datatype type = strided_type(kind);
+    exchange_strided(type, kind);
+    MPI_Type_free(&type);
+  }
+}
+
+std::vector<MPI_Datatype> make_types(int count) {
+  std::vector<MPI_Datatype> types(static_cast<std::size_t>(count));
+  for (MPI_Datatype& type : types) {
+    MPI_Type_contiguous(3, MPI_INT, &type);
+    MPI_Type_commit(&type);
+  }
+  return types;
+}
+
 /// Checks that contiguous types of 1, 3, 5... chars that exist at the same time each transfer all of their chars.
-void check_contiguous_types() {
+void check_contiguous_types(int count = contiguous_types) {
   const int peer = 1 - world_rank();
   std::vector<char> attached(1 << 16);
   MPI_Buffer_attach(attached.data(), static_cast<int>(attached.size()));
   std::vector<MPI_Datatype> types;
   int wrong = 0;
-  for (int i = 0; i < contiguous_types; ++i) {
+  for (int i = 0; i < count; ++i) {
     const int chars = 2 * i + 1;
     MPI_Datatype type;
     MPI_Type_contiguous(chars, MPI_CHAR, &type);
@@ -66,11 +85,7 @@ void check_contiguous_types() {
 }  // namespace
 
 MPI_CASE(contiguous_types_after_many_layouts) {
-  for (int kind = 0; kind < layouts; ++kind) {
-    MPI_Datatype type = strided_type(kind);
-    exchange_strided(type, kind);
-    MPI_Type_free(&type);
-  }
+  use_and_free_layouts();
   check_contiguous_types();
 }
 
@@ -85,22 +100,34 @@ MPI_CASE(contiguous_types_beside_many_layouts) {
 }
 
 MPI_CASE(many_layouts_beside_many_types) {
-  std::vector<MPI_Datatype> types(other_types);
-  for (MPI_Datatype& type : types) {
-    MPI_Type_contiguous(3, MPI_INT, &type);
-    MPI_Type_commit(&type);
-  }
-  for (int kind = 0; kind < layouts; ++kind) {
-    MPI_Datatype type = strided_type(kind);
-    exchange_strided(type, kind);
-    MPI_Type_free(&type);
-  }
+  std::vector<MPI_Datatype> types = make_types(other_types);
+  use_and_free_layouts();
   for (std::size_t i = 0; i < types.size(); i += 2) MPI_Type_free(&types[i]);
   check_contiguous_types();
   for (std::size_t i = 1; i < types.size(); i += 2) MPI_Type_free(&types[i]);
 }
 
+MPI_CASE(most_types_after_many_layouts) {
+  constexpr int others = 420, last = 40;
+  // A thread's last plans use their types until it ends.
+  std::thread(use_and_free_layouts).join();
+  std::vector<MPI_Datatype> types = make_types(others);
+  check_contiguous_types(last);
+  for (MPI_Datatype& type : types) MPI_Type_free(&type);
+}
+
+MPI_CASE(layouts_beside_most_types) {
+  constexpr int others = 390, in_use = 60, last = 40;
+  std::vector<MPI_Datatype> types = make_types(others);
+  for (int kind = 0; kind < in_use; ++kind) {
+    types.push_back(strided_type(kind));
+    exchange_strided(types.back(), kind);
+  }
+  check_contiguous_types(last);
+  for (MPI_Datatype& type : types) MPI_Type_free(&type);
+}
+
 int main(int argc, char** argv) {
   watch_for_hang();
-  return run_cases(argc, argv);
+  return run_cases(argc, argv, MPI_THREAD_SERIALIZED);
 }
