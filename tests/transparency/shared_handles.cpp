@@ -51,6 +51,72 @@ void commit_while_sending(int senders, int committers) {
   MPI_Type_free(&type);
 }
 
+/// Every thread commits, inspects, duplicates, sends with and frees its own types, the shared type, and the latest type
+/// of its neighbour. With `other_rank`, it exchanges messages with the same thread of the other rank in every fourth
+/// round: if only one of the two loses a type, the receiver gets an error (interpose/objects/plan.cpp).
+void use_types_in_eight_threads(int records_count, int inspections, bool other_rank) {
+  constexpr int threads_count = 8, rounds = 60;
+  const int peer = world_size() - 1 - world_rank();
+  MPI_Datatype shared = make_record_type(), outer_of_shared;
+  MPI_Type_contiguous(2, shared, &outer_of_shared);
+  std::atomic<MPI_Datatype> handed[threads_count];
+  for (auto& one : handed) one = MPI_DATATYPE_NULL;
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < threads_count; ++t)
+    threads.emplace_back([&, t] {
+      const std::vector<Record> out = records(records_count, t);
+      std::vector<Record> in(out.size());
+      const auto exchange = [&](MPI_Datatype type, bool with_peer) {
+        const int rank = with_peer ? peer : 0;
+        const MPI_Comm comm = with_peer ? MPI_COMM_WORLD : MPI_COMM_SELF;
+        std::fill(in.begin(), in.end(), Record{});
+        MPI_Request requests[2];
+        MPI_Irecv(in.data(), records_count, type, rank, t, comm, &requests[0]);
+        MPI_Isend(out.data(), records_count, type, rank, t, comm, &requests[1]);
+        MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+        wrong += wrong_records(in.data(), records_count, t);
+      };
+      const auto inspect = [](MPI_Datatype outer) {
+        int count = 0;
+        MPI_Aint address;
+        MPI_Datatype inner;
+        MPI_Type_get_contents(outer, 1, 0, 1, &count, &address, &inner);
+        return inner;
+      };
+      for (int round = 0; round < rounds; ++round) {
+        const bool with_peer = other_rank && round % 4 == 0;
+        MPI_Datatype own = make_record_type(), copy = shared, duplicate, outer;
+        MPI_Type_commit(&copy);
+        for (int i = 0; i < inspections; ++i) {
+          MPI_Datatype again = inspect(outer_of_shared);
+          MPI_Type_free(&again);
+        }
+        exchange(shared, with_peer);
+        MPI_Type_dup(own, &duplicate);
+        MPI_Type_contiguous(2, own, &outer);
+        MPI_Type_commit(&outer);
+        MPI_Datatype inner = inspect(outer);
+        MPI_Type_free(&own);
+        exchange(inner, with_peer);
+        MPI_Type_free(&inner);
+        MPI_Type_free(&outer);
+        exchange(duplicate, with_peer);
+        MPI_Datatype theirs = handed[(t + 1) % threads_count].exchange(duplicate);
+        if (theirs == MPI_DATATYPE_NULL) continue;
+        exchange(theirs, false);
+        MPI_Type_free(&theirs);
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  CHECK_EQUAL(0, wrong.load());
+  check_record_type_alone(shared);
+  for (auto& one : handed)
+    if (MPI_Datatype left = one; left != MPI_DATATYPE_NULL) MPI_Type_free(&left);
+  MPI_Type_free(&outer_of_shared);
+  MPI_Type_free(&shared);
+}
+
 }  // namespace
 
 MPI_CASE(commit_while_one_thread_sends) { commit_while_sending(1, 2); }
@@ -87,55 +153,9 @@ MPI_CASE(contents_freed_while_a_thread_sends) {
   MPI_Type_free(&type);
 }
 
-MPI_CASE(eight_threads_create_use_and_free_types) {
-  // Every thread commits, inspects, duplicates, sends with and frees its own types, the shared type, and the latest
-  // type of its neighbour.
-  constexpr int threads_count = 8, rounds = 60, records_count = 300;
-  MPI_Datatype shared = make_record_type();
-  std::atomic<MPI_Datatype> handed[threads_count];
-  for (auto& one : handed) one = MPI_DATATYPE_NULL;
-  std::atomic<int> wrong{0};
-  std::vector<std::thread> threads;
-  for (int t = 0; t < threads_count; ++t)
-    threads.emplace_back([&, t] {
-      const std::vector<Record> out = records(records_count, t);
-      std::vector<Record> in(out.size());
-      const auto exchange = [&](MPI_Datatype type) {
-        std::fill(in.begin(), in.end(), Record{});
-        MPI_Request requests[2];
-        MPI_Irecv(in.data(), records_count, type, 0, t, MPI_COMM_SELF, &requests[0]);
-        MPI_Isend(out.data(), records_count, type, 0, t, MPI_COMM_SELF, &requests[1]);
-        MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
-        wrong += wrong_records(in.data(), records_count, t);
-      };
-      for (int round = 0; round < rounds; ++round) {
-        MPI_Datatype own = make_record_type(), copy = shared, duplicate, outer, inner;
-        MPI_Type_commit(&copy);
-        exchange(shared);
-        MPI_Type_dup(own, &duplicate);
-        MPI_Type_contiguous(2, own, &outer);
-        MPI_Type_commit(&outer);
-        int count = 0;
-        MPI_Aint address;
-        MPI_Type_get_contents(outer, 1, 0, 1, &count, &address, &inner);
-        MPI_Type_free(&own);
-        exchange(inner);
-        MPI_Type_free(&inner);
-        MPI_Type_free(&outer);
-        exchange(duplicate);
-        MPI_Datatype theirs = handed[(t + 1) % threads_count].exchange(duplicate);
-        if (theirs == MPI_DATATYPE_NULL) continue;
-        exchange(theirs);
-        MPI_Type_free(&theirs);
-      }
-    });
-  for (std::thread& thread : threads) thread.join();
-  CHECK_EQUAL(0, wrong.load());
-  check_record_type_alone(shared);
-  for (auto& one : handed)
-    if (MPI_Datatype left = one; left != MPI_DATATYPE_NULL) MPI_Type_free(&left);
-  MPI_Type_free(&shared);
-}
+MPI_CASE(eight_threads_create_use_and_free_types) { use_types_in_eight_threads(300, 0, false); }
+
+MPI_CASE(eight_threads_exchange_types_with_the_other_rank) { use_types_in_eight_threads(1024, 100, true); }
 
 MPI_CASE(types_freed_while_received_beside_another_thread) {
   // The MPI library frees the type when the message completes, which either thread may detect.

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The facts of a call for its record, read from its arguments by position (recorded_call.hpp). Nothing here may pass a
+// handle to the MPI library that the library has not accepted: the arguments may be invalid.
+#include <mpi.h>
+
+#include <cstdint>
+#include <cstring>
+#include <tuple>
+#include <type_traits>
+
+#include "interpose/recording/recorded_call.hpp"
+#include "interpose/recording/recording.hpp"
+
+namespace bestride::inline interpose {
+
+inline std::uint64_t handle_bits(MPI_Request request) noexcept {
+  return request == MPI_REQUEST_NULL ? 0 : bits_of(request);
+}
+
+inline std::int32_t recorded_rank(int rank) noexcept {
+  return rank >= 0                ? rank
+         : rank == MPI_ANY_SOURCE ? any_rank
+         : rank == MPI_PROC_NULL  ? null_rank
+         : rank == MPI_ROOT       ? root_rank
+                                  : no_rank;
+}
+inline std::int32_t recorded_tag(int tag) noexcept { return tag == MPI_ANY_TAG ? any_tag : tag >= 0 ? tag : no_tag; }
+
+/// `at`: the positions of the arguments. `all`: a tuple of references to them.
+template <ArgumentPositions at, class All>
+TrackedCommunicator* communicator_of(Recording& recording, const All& all) noexcept {
+  // The argument is a handle, or a pointer to one. Handles themselves are pointers in some libraries.
+  [[maybe_unused]] const auto value = []<class Argument, class Handle>(const Argument& argument, Handle) {
+    if constexpr (std::is_convertible_v<Argument, Handle>)
+      return bits_of(Handle{argument});
+    else
+      return argument ? bits_of(Handle{*argument}) : 0;
+  };
+  if constexpr (at.comm >= 0)
+    return recording.communicators.find(value(std::get<at.comm>(all), MPI_Comm{}), CommunicatorKind::intra);
+  else if constexpr (at.window >= 0)
+    return recording.communicators.find(value(std::get<at.window>(all), MPI_Win{}), CommunicatorKind::window);
+  else if constexpr (at.file >= 0)
+    return recording.communicators.find(value(std::get<at.file>(all), MPI_File{}), CommunicatorKind::file);
+  else
+    return nullptr;
+}
+
+template <RecordKind kind, ArgumentPositions at, class All>
+[[gnu::always_inline]] inline CallFacts facts_of(Recording& recording, std::uint16_t function, const All& all,
+                                                 TrackedCommunicator* tracked, const void* return_address) noexcept {
+  CallFacts facts;
+  facts.function = function;
+  facts.site = recording.sites.find(return_address, function);
+  if (tracked) {
+    facts.communicator = tracked->index;
+    if constexpr (is_collective(kind)) facts.ordinal = tracked->next_ordinal(recording.file);
+  }
+  if constexpr (at.peer >= 0) facts.peer = recorded_rank(std::get<at.peer>(all));
+  if constexpr (at.root >= 0) facts.peer = recorded_rank(std::get<at.root>(all));
+  if constexpr (at.tag >= 0) facts.tag = recorded_tag(std::get<at.tag>(all));
+  if constexpr (at.peer2 >= 0) facts.second_peer = recorded_rank(std::get<at.peer2>(all));
+  if constexpr (at.tag2 >= 0) facts.second_tag = recorded_tag(std::get<at.tag2>(all));
+  if constexpr (at.number >= 0) facts.second_tag = std::get<at.number>(all);
+  if constexpr (at.operation >= 0) {
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, &std::get<at.operation>(all), sizeof(MPI_Op));
+    facts.operation = static_cast<std::uint16_t>(bits);
+  }
+  if constexpr (at.count >= 0 && at.type >= 0) {
+    bool in_place = false;
+    if constexpr (at.buffer >= 0) in_place = std::get<at.buffer>(all) == MPI_IN_PLACE;
+    if (!in_place && std::get<at.count>(all) > 0)
+      facts.bytes = static_cast<std::uint64_t>(std::get<at.count>(all)) * known_type_size(std::get<at.type>(all));
+  }
+  return facts;
+}
+
+/// Whether a polling call found something.
+template <RecordKind kind, ArgumentPositions at, class All>
+bool found_something(const All& all) noexcept {
+  if constexpr (at.found >= 0) {
+    const int found = *std::get<at.found>(all);
+    return found != MPI_UNDEFINED && found > 0;
+  } else {
+    if (!*std::get<at.flag>(all)) return false;
+    if constexpr (kind == RecordKind::test_any) return *std::get<at.indices>(all) != MPI_UNDEFINED;
+    return true;
+  }
+}
+
+}  // namespace bestride::inline interpose
