@@ -94,16 +94,21 @@ ArgumentKeeper<Work>* keep(Work& work) noexcept {
   return kept;
 }
 
-/// True for a call whose receive type must keep its extent. MPICH 4.0.2 sends the blocks of a long MPI_Allgatherv in
-/// pieces of 32 KiB divided by the extent of the rank's receive type (allgatherv_intra_ring.c). A respelled type has
-/// another extent, so the pieces would not match those of a member that receives with a type that is not respelled.
+/// True for a call whose receive type must keep its extent. MPICH 4.0.2 sends the blocks of a long allgatherv in pieces
+/// of 32 KiB divided by the extent of the rank's receive type (allgatherv_intra_ring.c,
+/// iallgatherv_intra_sched_ring.c). A respelled type has another extent, so the pieces would not match those of a
+/// member that receives with a type that is not respelled.
 template <auto slot>
 constexpr bool keeps_receive_extent = false;
 template <>
 constexpr bool keeps_receive_extent<&Calls::Allgatherv> = true;
+template <>
+constexpr bool keeps_receive_extent<&Calls::Iallgatherv> = true;
 #if MPI_VERSION >= 4
 template <>
 constexpr bool keeps_receive_extent<&Calls::Allgatherv_c> = true;
+template <>
+constexpr bool keeps_receive_extent<&Calls::Iallgatherv_c> = true;
 #endif
 
 template <Calls& via, auto slot, AtRoot only, class Out, class In, class... Tail>

@@ -47,11 +47,9 @@ int Collective::count(int from, int to) const {
 
 Side Collective::side_of(int rank, bool out) const {
   Random random(seed_ + static_cast<std::uint64_t>(rank) * 1009 + (out ? 17 : 0));
-  // MPICH 4.0.2 splits the blocks of a long allgatherv by the extent of each rank's type, so all ranks use the same
-  // type.
-  const bool cut = what_ == What::allgatherv && form_ == Form::blocking && !out && base_.bytes() * size_ >= 80 * 1024;
-  const int blocks = out ? out_blocks(rank) : in_blocks(rank),
-            types = form_ == Form::persistent || cut ? 0 : step_.types;
+  // MPICH 4.0.2 splits the blocks of a long allgatherv by the extent of each rank's type, so all types have one extent.
+  const bool cut = what_ == What::allgatherv && !out && base_.bytes() * size_ >= 80 * 1024;
+  const int blocks = out ? out_blocks(rank) : in_blocks(rank), types = form_ == Form::persistent ? 0 : step_.types;
   Side side;
   if (blocks == 0) return side;
   const auto elements = [&](int k) {
@@ -62,7 +60,9 @@ Side Collective::side_of(int rank, bool out) const {
   const auto spelled = [&](std::int64_t n) {
     Shape shape = base_;
     shape.count = n;
-    return n == 0 ? shape : respell(random, shape, types, blocks > 1);
+    if (n == 0) return shape;
+    Shape other = respell(random, shape, types, blocks > 1);
+    return cut && other.facts.extent != base_.facts.extent ? shape : other;
   };
   if (blocks == 1) {
     side.blocks.push_back(spelled(elements(0)));
