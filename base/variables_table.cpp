@@ -17,6 +17,10 @@ constexpr Variable table[] = {
     {"BESTRIDE_RECORD", choice, "off", "on|off|keep",
      "on: each rank records its MPI calls in /dev/shm, for 'bestride where'; keep: the record stays after "
      "MPI_Finalize"},
+    {"BESTRIDE_ON_FAULT", text, "report", "",
+     "what 'bestride run --watch' does after a verdict; report: print and write it; abort: end a job that can't go on; "
+     "else a shell command that gets the verdict as JSON on its stdin"},
+    {"BESTRIDE_WATCHER", text, "", "", "set by 'bestride run --watch' for the ranks: the process that watches the job"},
     {"BESTRIDE_PROFILE", text, "", "",
      "machine profile to use; default ~/.config/bestride/profile.json, then /etc/bestride/profile.json"},
     {"BESTRIDE_CONFIG", text, "", "", "file of NAME=value lines that is read before the user's and the system's"},

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/common/command.hpp"
 
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <cstdlib>
 
 namespace bestride::inline cli {
 
@@ -13,5 +16,10 @@ void fail(const std::string& text, int code) {
 }
 
 void finish(int code) { throw CLI::RuntimeError(code); }
+
+bool colour_wanted(int descriptor) {
+  const char* const none = std::getenv("NO_COLOR");
+  return isatty(descriptor) && !(none && *none);
+}
 
 }  // namespace bestride::inline cli

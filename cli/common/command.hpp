@@ -18,4 +18,7 @@ enum ExitCode : int {
 /// Ends the command without a message.
 [[noreturn]] void finish(int code);
 
+/// True if `descriptor` is a terminal and NO_COLOR is not set (https://no-color.org: any text that is not empty).
+bool colour_wanted(int descriptor);
+
 }  // namespace bestride::inline cli

@@ -5,8 +5,9 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <string_view>
+
+#include "cli/common/command.hpp"
 
 namespace bestride::inline cli {
 namespace {
@@ -16,14 +17,9 @@ const char* colour_of(std::string_view severity) {
   return severity == "problem" ? "\033[31m" : severity == "note" ? "\033[33m" : "\033[32m";
 }
 
-bool colour_wanted() {
-  const char* const no_colour = std::getenv("NO_COLOR");
-  return ::isatty(1) && !(no_colour && *no_colour);
-}
-
 }  // namespace
 
-Findings::Findings(bool print) : print_(print), colour_(print && colour_wanted()) {}
+Findings::Findings(bool print) : print_(print), colour_(print && colour_wanted(STDOUT_FILENO)) {}
 
 int Findings::problems() const noexcept {
   return static_cast<int>(

@@ -16,14 +16,15 @@
 #include "cli/common/installation.hpp"
 #include "cli/common/launcher.hpp"
 #include "cli/common/shell.hpp"
+#include "cli/watch/watch.hpp"
 #include "perfmodel/profile/profile.hpp"
 
 namespace bestride::inline cli {
 namespace {
 
 struct RunOptions {
-  bool report = false, record = false, disable = false, all_ranks = false, dry_run = false;
-  std::string profile, strategy, log;
+  bool report = false, record = false, watch = false, disable = false, all_ranks = false, dry_run = false;
+  std::string profile, strategy, log, on_fault, verdict_folder;
   std::vector<std::string> command;
 };
 
@@ -70,7 +71,7 @@ Environment environment_of(const RunOptions& options, const Installation& instal
   Environment set;
   set.emplace_back("LD_PRELOAD", preload_with(installation.preload));
   if (options.report) set.emplace_back("BESTRIDE_REPORT", "1");
-  if (options.record) set.emplace_back("BESTRIDE_RECORD", "on");
+  if (options.record || options.watch) set.emplace_back("BESTRIDE_RECORD", "on");
   if (options.disable) set.emplace_back("BESTRIDE_DISABLE", "1");
   // 1: the user asserts it. auto: the library finds out.
   if (options.all_ranks)
@@ -81,6 +82,20 @@ Environment environment_of(const RunOptions& options, const Installation& instal
   if (!options.strategy.empty()) set.emplace_back("BESTRIDE_STRATEGY", options.strategy);
   if (!options.log.empty()) set.emplace_back("BESTRIDE_LOG", options.log);
   return set;
+}
+
+WatchOptions watch_options(const RunOptions& options) {
+  WatchOptions watch;
+  const char* const variable = std::getenv("BESTRIDE_ON_FAULT");
+  const std::string action = !options.on_fault.empty() ? options.on_fault : variable ? variable : "";
+  if (action == "abort") {
+    watch.on_fault = OnFault::abort;
+  } else if (!action.empty() && action != "report") {
+    watch.on_fault = OnFault::command;
+    watch.command = action;
+  }
+  watch.folder = options.verdict_folder;
+  return watch;
 }
 
 void run(const RunOptions& options) {
@@ -102,19 +117,24 @@ void run(const RunOptions& options) {
     return;
   }
   for (const auto& [name, value] : set) ::setenv(name.c_str(), value.c_str(), 1);
+  std::fflush(stdout);
+  if (options.watch) finish(watch(launcher, options.command, watch_options(options)));
   std::vector<char*> words;
   for (const std::string& word : options.command) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
-  std::fflush(stdout);
   ::execv(launcher.c_str(), words.data());
   fail("can't run '" + launcher + "': " + std::strerror(errno), exit_not_found);
+}
+
+bool takes_value(const std::string& option) {
+  static constexpr const char* known[] = {"--profile", "--strategy", "--log", "--on-fault", "--verdict-folder"};
+  return std::find(std::begin(known), std::end(known), option) != std::end(known);
 }
 
 /// Where the job's command begins: at "--" or at the first word that is neither an option nor an option's value.
 std::vector<std::string>::iterator job_command(std::vector<std::string>& words) {
   auto word = words.begin() + 1;
-  while (word < words.end() && word->starts_with('-') && *word != "--")
-    word += *word == "--profile" || *word == "--strategy" || *word == "--log" ? 2 : 1;
+  while (word < words.end() && word->starts_with('-') && *word != "--") word += takes_value(*word) ? 2 : 1;
   return std::min(word, words.end());
 }
 
@@ -131,6 +151,18 @@ void add_run(CLI::App& app, std::vector<std::string>& words) {
       app.add_subcommand("run", "start a job with the library preloaded: bestride run mpiexec -n 4 ./program");
   command->add_flag("--report", options->report, "print and write what was done at the end of the job");
   command->add_flag("--record", options->record, "record the calls of each rank, for 'bestride where'");
+  command->add_flag("--watch", options->watch,
+                    "say which rank crashed or hangs, where and why; as a file, too (docs/watch.md)");
+  command
+      ->add_option("--on-fault", options->on_fault,
+                   "with --watch: report (default), abort (end a job that can't go on), or a command that gets the "
+                   "verdict as JSON")
+      ->type_name("ACTION")
+      ->needs("--watch");
+  command->add_option("--verdict-folder", options->verdict_folder, "with --watch: where verdict files are written")
+      ->type_name("FOLDER")
+      ->check(CLI::ExistingDirectory)
+      ->needs("--watch");
   command->add_flag("--disable", options->disable, "preload, but leave every call to the MPI library (to compare)");
   command->add_flag("--all-ranks", options->all_ranks,
                     "every rank has the preload library (BESTRIDE_ALL_RANKS=1): permit hierarchical collectives");

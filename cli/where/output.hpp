@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The two forms of the output of `bestride where`.
+// The text that `bestride where` prints.
 #include <string>
 #include <vector>
 
-#include "cli/where/call_site.hpp"
-#include "cli/where/job_view.hpp"
+#include "cli/job/call_site.hpp"
+#include "cli/job/job_view.hpp"
 
 namespace bestride::inline cli {
 
@@ -16,7 +16,5 @@ struct WhereText {
 
 /// About 40 lines for any number of jobs and ranks, unless finished calls are asked for.
 std::string where_text(const std::vector<JobView>& views, const WhereText& options);
-/// docs/where.md describes the members.
-std::string where_json(const std::vector<JobView>& views, std::size_t calls);
 
 }  // namespace bestride::inline cli

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "cli/job/rank_line.hpp"
+#include "cli/job/rank_list.hpp"
 #include "cli/where/output.hpp"
-#include "cli/where/rank_line.hpp"
-#include "cli/where/rank_list.hpp"
 #include "cli/where/verdict.hpp"
 #include "telemetry/report/quantity.hpp"
 

@@ -6,8 +6,9 @@
 #include <map>
 #include <set>
 
-#include "cli/where/rank_line.hpp"
-#include "cli/where/rank_list.hpp"
+#include "cli/job/rank_line.hpp"
+#include "cli/job/rank_list.hpp"
+#include "telemetry/report/quantity.hpp"
 #include "telemetry/waits/call_kind.hpp"
 
 namespace bestride::inline cli {
@@ -40,18 +41,6 @@ Ranks held_up_by(const Ranks& culprits, const std::map<std::int32_t, Ranks>& wai
   return {found.begin(), found.end()};
 }
 
-std::string cycle_text(const Ranks& cycle) {
-  std::string text;
-  for (std::size_t i = 0; i < cycle.size(); ++i) {
-    if (i == 12 && cycle.size() > 14) {
-      text += "... (" + std::to_string(cycle.size()) + " ranks) -> ";
-      break;
-    }
-    text += std::to_string(cycle[i]) + " -> ";
-  }
-  return text + std::to_string(cycle[0]);
-}
-
 class Verdict {
  public:
   explicit Verdict(const JobView& view) : view_(view) {}
@@ -73,7 +62,8 @@ class Verdict {
       for (std::size_t i = 0; i < mismatch.variants.size() && i < 4; ++i) {
         const auto& variant = mismatch.variants[i];
         text += (i ? "; " : " ") + function_name(variant.function) +
-                (variant.root >= 0 ? " root " + std::to_string(variant.root) : "") + " by " + ranks_text(variant.ranks);
+                (variant.root >= 0 ? " root " + std::to_string(variant.root) : "") +
+                (variant.bytes > 0 ? " of " + bytes_text(variant.bytes) : "") + " by " + ranks_text(variant.ranks);
       }
       lines_.push_back({text, true});
     }

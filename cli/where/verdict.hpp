@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/where/job_view.hpp"
+#include "cli/job/job_view.hpp"
 
 namespace bestride::inline cli {
 

@@ -5,12 +5,12 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <string>
 
 #include "cli/common/command.hpp"
-#include "cli/where/job_view.hpp"
+#include "cli/job/job_json.hpp"
+#include "cli/job/job_view.hpp"
 #include "cli/where/output.hpp"
 #include "telemetry/record/job_folder.hpp"
 
@@ -30,10 +30,12 @@ std::string no_records_text() {
          ", or it does not record its calls (BESTRIDE_RECORD=on)";
 }
 
-/// https://no-color.org: any text that is not empty.
-bool colour_wanted() {
-  const char* const none = std::getenv("NO_COLOR");
-  return isatty(STDOUT_FILENO) && !(none && *none);
+std::string json_text(const std::vector<JobView>& views, std::size_t calls) {
+  JsonWriter json;
+  json.open_object().member("format", "bestride-where").member("version", 1).key("jobs").open_array();
+  for (const JobView& view : views) write_job(json, view, calls);
+  json.close_array().close_object();
+  return json.text();
 }
 
 void clean(const WhereOptions& options, const std::string& folder) {
@@ -56,11 +58,11 @@ void where(const WhereOptions& options) {
   if (!views) fail(views.error().text);
   std::string text;
   if (options.json)
-    text = where_json(*views, options.calls);
+    text = json_text(*views, options.calls);
   else if (views->empty())
     text = no_records_text() + "\n";
   else
-    text = where_text(*views, {options.calls, colour_wanted()});
+    text = where_text(*views, {options.calls, colour_wanted(STDOUT_FILENO)});
   std::fputs(text.c_str(), stdout);
 }
 
@@ -69,7 +71,7 @@ void where(const WhereOptions& options) {
 void add_where(CLI::App& app) {
   const auto options = std::make_shared<WhereOptions>();
   CLI::App* const command =
-      app.add_subcommand("where", "what every rank of the jobs on this host does now, and who waits for whom");
+      app.add_subcommand("where", "what every rank of the jobs on this host does now, and which rank waits for which");
   command->add_option("job", options->selection, "name of a job, or pid of one of its ranks or of its launcher")
       ->type_name("PID|JOB");
   CLI::Option* const json = command->add_flag("--json", options->json, "as JSON");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// `bestride where [PID | JOB]`: what every rank of the jobs on this host does now, and who waits for whom.
+// `bestride where [PID | JOB]`: what every rank of the jobs on this host does now, and which rank waits for which.
 namespace CLI {
 class App;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// read_jobs() of reader.hpp: the record files of all jobs of a user.
+// read_jobs() and read_job() of reader.hpp: the record files of the jobs of a user.
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -41,6 +41,10 @@ Listing list_folder(const std::string& path) {
   return result;
 }
 
+}  // namespace
+
+std::vector<std::string> job_names(const std::string& folder) { return list_folder(folder).names; }
+
 JobSnapshot read_job(const std::string& folder, const std::string& name, const ReadOptions& options) {
   JobSnapshot job;
   job.name = name;
@@ -57,8 +61,6 @@ JobSnapshot read_job(const std::string& folder, const std::string& name, const R
   });
   return job;
 }
-
-}  // namespace
 
 Result<std::vector<JobSnapshot>> read_jobs(const std::string& folder, const ReadOptions& options) {
   const Listing jobs = list_folder(folder);

@@ -34,28 +34,62 @@ void task_path(char (&path)[64], int pid, int tid, const char* name) noexcept {
     std::snprintf(path, sizeof path, "/proc/%d/task/%d/%s", pid, tid, name);
 }
 
+/// Calls visit(number, word) for the fields of /proc/PID/stat from the third on. False if there is no such process.
+template <class Visit>
+bool each_stat_field(int pid, int tid, Visit visit) noexcept {
+  char path[64], text[1024];
+  task_path(path, pid, tid, "stat");
+  if (read_file(path, text) == 0) return false;
+  // The second field is the program's name in parentheses and may contain any character.
+  char* const at = std::strrchr(text, ')');
+  if (!at) return false;
+  int field = 2;
+  char* rest = nullptr;
+  for (char* word = strtok_r(at + 1, " \n", &rest); word; word = strtok_r(nullptr, " \n", &rest)) visit(++field, word);
+  return true;
+}
+
+/// The number after `name` in a file of lines "name: number"; 0 if there is none.
+std::uint64_t number_after(const char* text, const char* name) noexcept {
+  const std::size_t length = std::strlen(name);
+  for (const char* line = text; line && *line; line = std::strchr(line, '\n') ? std::strchr(line, '\n') + 1 : nullptr)
+    if (std::strncmp(line, name, length) == 0) return std::strtoull(line + length, nullptr, 10);
+  return 0;
+}
+
 }  // namespace
 
 ProcessStatus process_status(int pid, int tid) noexcept {
   ProcessStatus status;
-  char path[64], text[1024];
-  task_path(path, pid, tid, "stat");
-  if (read_file(path, text) == 0) return status;
-  // The second field is the program's name in parentheses and may contain any character.
-  char* const at = std::strrchr(text, ')');
-  if (!at) return status;
-  status.exists = true;
-  int field = 2;
-  char* rest = nullptr;
-  for (char* word = strtok_r(at + 1, " ", &rest); word; word = strtok_r(nullptr, " ", &rest)) {
-    ++field;
+  status.exists = each_stat_field(pid, tid, [&](int field, const char* word) {
     if (field == 3) status.state = *word;
     if (field == 14 || field == 15) status.cpu_time += std::strtoull(word, nullptr, 10);
-    if (field == 22) {
-      status.start_time = std::strtoull(word, nullptr, 10);
-      break;
-    }
+    if (field == 22) status.start_time = std::strtoull(word, nullptr, 10);
+  });
+  return status;
+}
+
+ProcessUse process_use(int pid) noexcept {
+  ProcessUse use;
+  use.cpu_seconds = static_cast<double>(process_status(pid).cpu_time) / static_cast<double>(sysconf(_SC_CLK_TCK));
+  char path[64], text[4096];
+  task_path(path, pid, 0, "io");
+  if (read_file(path, text) > 0) use.io_bytes = number_after(text, "rchar:") + number_after(text, "wchar:");
+  task_path(path, pid, 0, "status");
+  if (read_file(path, text) > 0) {
+    use.sleeps = number_after(text, "voluntary_ctxt_switches:");
+    use.tracer = static_cast<int>(number_after(text, "TracerPid:"));
   }
+  return use;
+}
+
+int wait_status_of_zombie(int pid) noexcept {
+  char state = '?';
+  int status = -1;
+  each_stat_field(pid, 0, [&](int field, const char* word) {
+    if (field == 3) state = *word;
+    if (field == 52 && (state == 'Z' || state == 'X')) status = std::atoi(word);
+  });
   return status;
 }
 

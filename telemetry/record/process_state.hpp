@@ -16,6 +16,18 @@ struct ProcessStatus {
 };
 /// /proc/PID/stat, or of one thread if `tid` is not 0.
 ProcessStatus process_status(int pid, int tid = 0) noexcept;
+/// What a process has used so far. Equal values in two readings mean that it did nothing in between.
+struct ProcessUse {
+  double cpu_seconds = 0;      ///< all threads, user and system
+  std::uint64_t io_bytes = 0;  ///< read and written, also through pipes and sockets; 0 if /proc does not tell
+  std::uint64_t sleeps = 0;    ///< voluntary context switches of the main thread
+  int tracer = 0;              ///< pid of its debugger; 0: none
+};
+ProcessUse process_use(int pid) noexcept;
+
+/// The wait status (waitpid) of a process that has ended and was not waited for yet; -1 if it is not known.
+int wait_status_of_zombie(int pid) noexcept;
+
 /// The kernel function in which a sleeping thread waits ("futex_wait_queue"), "" if it is not known.
 std::string waiting_channel(int pid, int tid);
 

@@ -60,6 +60,7 @@ class SnapshotMaker {
     rank_.host = text(from.host);
     rank_.executable = text(from.executable);
     rank_.abi = text(from.abi);
+    rank_.watcher = text(from.watcher);
     rank_.pid = from.pid;
     rank_.process_start = from.process_start;
     if (from.state.get() > static_cast<std::uint32_t>(ProcessState::finalized)) return false;
@@ -85,6 +86,7 @@ class SnapshotMaker {
     rank_.ticks_per_record = from.ticks_per_record.get();
     rank_.alive = process_lives(from);
     rank_.visible = rank_.alive && from.pid_namespace == own_pid_namespace();
+    if (rank_.visible) rank_.use = process_use(rank_.pid);
     return true;
   }
 

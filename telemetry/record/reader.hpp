@@ -29,6 +29,11 @@ struct JobSnapshot {
   std::vector<std::string> problems;  ///< of record files that can't be read, one line each
 };
 
+/// The names of the jobs that have a folder in `folder`, sorted; empty if it can't be read.
+std::vector<std::string> job_names(const std::string& folder);
+/// One of them. Empty if it has ended meanwhile.
+JobSnapshot read_job(const std::string& folder, const std::string& name, const ReadOptions& options = {});
+
 /// The jobs that have records in `folder` (records_folder()), by name. Empty if there is no such folder. Error: the
 /// folder belongs to somebody else, or can't be read.
 Result<std::vector<JobSnapshot>> read_jobs(const std::string& folder, const ReadOptions& options = {});

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <new>
@@ -87,6 +88,7 @@ RecordFile* Recorder::open(const char* abi) noexcept {
   if (const ssize_t length = readlink("/proc/self/exe", header.executable, sizeof header.executable - 1); length < 0)
     header.executable[0] = '\0';
   copy(header.abi, sizeof header.abi, abi);
+  if (const char* const watcher = std::getenv("BESTRIDE_WATCHER")) copy(header.watcher, sizeof header.watcher, watcher);
   header.world_rank.set(-1);
   header.sampling.set(1);
   std::uint64_t magic;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "telemetry/record/layout.hpp"
+#include "telemetry/record/process_state.hpp"
 
 namespace bestride::inline telemetry {
 
@@ -38,6 +39,8 @@ struct ThreadSnapshot {
   bool moving =
       false;          ///< the thread began calls while it was read: `current` is empty, `in_mpi` one of several values
   bool torn = false;  ///< the current call can't be read: its writer was stopped or killed while it wrote
+  bool polling =
+      false;  ///< it makes only polling calls that find nothing; known from two snapshots, set by who has them
   std::uint64_t calls = 0;
   std::uint64_t polls = 0;
   std::uint64_t last_left = 0;  ///< ticks
@@ -113,12 +116,16 @@ struct PeerSnapshot {
 
 struct RankSnapshot {
   std::string path;  ///< of the record file
-  std::string job, host, executable, abi;
+  std::string job, host, executable, abi, watcher;
   int pid = 0;
   std::uint64_t process_start = 0;
   ProcessState state = ProcessState::starting;
   bool alive = false;
   bool visible = false;  ///< alive, and its pid can be looked up in /proc here
+  ProcessUse use;        ///< if it is visible
+  // Of a process that somebody has seen end; the reader does not know them.
+  int wait_status = -1;  ///< as of waitpid; -1: not known
+  double ended = 0;      ///< when it was seen, seconds of the observer's clock; 0: not known
   std::int32_t world_rank = -1;
   std::int32_t world_size = 0;
   /// The writer had the same table of functions. If not, every `function` is no_function.

@@ -14,7 +14,7 @@ template <class Visit>
 void each_target(const RankWaits& rank, bool only_required, Visit visit) {
   for (const ThreadWait& thread : rank.threads)
     for (const WaitCondition& condition : thread.conditions)
-      if (condition.required || !only_required)
+      if (condition.required || (!only_required && !condition.matched))
         for (const std::int32_t target : condition.ranks) visit(target);
 }
 

@@ -9,7 +9,8 @@
 namespace bestride::inline telemetry {
 
 /// Looks at the collective calls in which ranks are now, and compares them with the calls of the same ordinal that
-/// other members are in, have pending, or remember to have made. Compared are the function and the root.
+/// other members are in, have pending, or remember to have made. Compared are the function, the root, and
+/// the bytes of broadcasts and reductions.
 std::vector<CollectiveMismatch> find_mismatches(const Members& members);
 
 }  // namespace bestride::inline telemetry

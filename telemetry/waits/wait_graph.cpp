@@ -20,8 +20,31 @@ struct Pending {
   std::uint16_t function;
   std::uint32_t communicator;
   std::int32_t peer;
+  std::int32_t tag;
   std::uint32_t ordinal;
 };
+
+/// Calls visit(send or receive, operation) for the message operations that a rank is in or has posted.
+template <class Visit>
+void each_message(const RankSnapshot& rank, Visit visit) {
+  for (const ThreadSnapshot& thread : rank.threads) {
+    if (!thread.current || thread.current->ordinal != 0) continue;
+    const CallSnapshot& call = *thread.current;
+    const CallKind kind = kind_of(call.function, false);
+    if (kind == CallKind::exchange) {
+      visit(CallKind::send, Pending{call.function, call.communicator, call.peer, call.tag, 0});
+      visit(CallKind::receive, Pending{call.function, call.communicator, call.second_peer, call.second_tag, 0});
+    } else if (kind == CallKind::send || kind == CallKind::receive) {
+      visit(kind, Pending{call.function, call.communicator, call.peer, call.tag, 0});
+    }
+  }
+  for (const RequestSnapshot& request : rank.requests)
+    if (const CallKind kind = kind_of(request.function, request.ordinal != 0);
+        kind == CallKind::send || kind == CallKind::receive)
+      visit(kind, Pending{request.function, request.communicator, request.peer, request.tag, 0});
+}
+
+bool tags_match(std::int32_t send, std::int32_t receive) { return receive == any_tag || receive == send; }
 
 /// The conditions of one thread.
 class ThreadConditions {
@@ -31,6 +54,8 @@ class ThreadConditions {
     wait_.slot = thread.slot;
     if (thread.current)
       add_call(*thread.current);
+    else if (thread.polling)
+      add_polled(thread);
     else
       wait_.resolved = false;  // torn
   }
@@ -43,15 +68,23 @@ class ThreadConditions {
       case CallKind::wait_all:
       case CallKind::wait_any:
         wait_.kind = kind == CallKind::wait_any ? WaitKind::any : WaitKind::all;
-        add_requests();
+        add_requests([this](const RequestSnapshot& request) { return request.waiter == wait_.slot + 1; });
         return;
       case CallKind::exchange:
-        add_message({call.function, call.communicator, call.peer, 0}, CallKind::send);
-        add_message({call.function, call.communicator, call.second_peer, 0}, CallKind::receive);
+        add_message({call.function, call.communicator, call.peer, call.tag, 0}, CallKind::send);
+        add_message({call.function, call.communicator, call.second_peer, call.second_tag, 0}, CallKind::receive);
         return;
       case CallKind::finalize: add_finalize(call.function); return;
-      default: add({call.function, call.communicator, call.peer, call.ordinal}); return;
+      default: add({call.function, call.communicator, call.peer, call.tag, call.ordinal}); return;
     }
+  }
+
+  /// Which requests a polling call asks for is not recorded, so it may be any of those that nobody waits for.
+  void add_polled(const ThreadSnapshot& thread) {
+    wait_.polling = true;
+    wait_.kind = function_name(thread.poll_function) == "MPI_Testall" ? WaitKind::all : WaitKind::any;
+    add_requests([](const RequestSnapshot& request) { return request.waiter == 0; });
+    if (function_name(thread.poll_function).find("probe") != std::string::npos) wait_.resolved = false;
   }
 
   void add(const Pending& pending) {
@@ -64,15 +97,16 @@ class ThreadConditions {
       wait_.resolved = false;
   }
 
-  void add_requests() {
+  template <class Select>
+  void add_requests(Select select) {
     const std::size_t before = wait_.conditions.size();
     for (const RequestSnapshot& request : rank_.requests) {
-      if (request.waiter != wait_.slot + 1) continue;
+      if (!select(request)) continue;
       const CallKind kind = kind_of(request.function, request.ordinal != 0);
       // A request has only one peer; one that waits for nobody satisfies an OR.
       if (kind == CallKind::exchange || (kind == CallKind::local && wait_.kind == WaitKind::any))
         wait_.resolved = false;
-      add({request.function, request.communicator, request.peer, request.ordinal});
+      add({request.function, request.communicator, request.peer, request.tag, request.ordinal});
     }
     if (wait_.conditions.size() == before) wait_.resolved = false;  // requests that are not recorded
   }
@@ -100,11 +134,34 @@ class ThreadConditions {
     } else if (const std::int32_t rank = communicator ? members_.world_rank(*communicator, pending.peer) : -1;
                rank >= 0) {
       condition.ranks = {rank};
+      if (const auto other = members_.ranks().find(rank);
+          other != members_.ranks().end() && has_match(*other->second, *communicator, pending, kind)) {
+        condition.required = false;
+        condition.matched = is_in_mpi(*other->second);
+      }
     } else {
       wait_.resolved = false;
       return;
     }
     append(std::move(condition));
+  }
+
+  /// True if `peer` has posted the operation that matches `mine`.
+  static bool has_match(const RankSnapshot& peer, const CommunicatorSnapshot& communicator, const Pending& mine,
+                        CallKind kind) {
+    if (communicator.uid == 0) return false;
+    bool found = false;
+    each_message(peer, [&](CallKind theirs, const Pending& other) {
+      if (theirs == kind || (other.peer != communicator.rank && other.peer != any_rank)) return;
+      if (kind == CallKind::send ? !tags_match(mine.tag, other.tag) : !tags_match(other.tag, mine.tag)) return;
+      const CommunicatorSnapshot* const its = peer.communicator(other.communicator);
+      found = found || (its && its->uid == communicator.uid);
+    });
+    return found;
+  }
+  static bool is_in_mpi(const RankSnapshot& rank) {
+    return rank.alive && std::any_of(rank.threads.begin(), rank.threads.end(),
+                                     [](const ThreadSnapshot& t) { return t.in_mpi || t.polling; });
   }
 
   void add_finalize(std::uint16_t function) {
@@ -183,8 +240,8 @@ bool is_idle_slot(const RankSnapshot& rank, const ThreadSnapshot& thread) {
 }
 
 bool is_waiting(const ThreadSnapshot& thread) {
-  return thread.in_mpi && !thread.moving &&
-         (!thread.current || may_block(thread.current->function, thread.current->ordinal != 0));
+  return thread.polling || (thread.in_mpi && !thread.moving &&
+                            (!thread.current || may_block(thread.current->function, thread.current->ordinal != 0)));
 }
 
 RankWaits waits_of(const Members& members, const RankSnapshot& rank, bool job_ended) {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Who waits for whom: the wait-for graph of the ranks of a job, from one snapshot of each.
+// Which rank waits for which: the wait-for graph of the ranks of a job, from one snapshot of each.
 //
 // A thread in a blocking call waits for conditions; a condition waits for all of its ranks, or for any of them (AND and
 // OR edges). Which ranks follows from the matching rules of MPI: a collective call is identified by its communicator
 // and its ordinal there, because all members make the same collective calls in the same order (MPI-4.1, 6.14); a
-// message by its peer. Pure: no clock, no I/O. The snapshots of a running job are not from the same time, so only what
-// is the same in two of them counts. Alternative considered: to match messages by their order, too, which needs the
-// count of messages of every (communicator, peer, tag) at both ends.
+// message by its peer. A send and a receive that match are being transferred: neither end waits for the other one to
+// call anything. Pure: no clock, no I/O. The snapshots of a running job are not from the same time, so only what is the
+// same in two of them counts. Alternative considered: to match messages by their order, too, which needs the count of
+// messages of every (communicator, peer, tag) at both ends.
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -25,6 +26,9 @@ struct WaitCondition {
   std::vector<std::int32_t> ranks;  ///< in MPI_COMM_WORLD, ascending; empty: of no rank whose state is known
   /// False: MPI does not ask for these ranks, but its library may need them, as a broadcast that goes along a tree.
   bool required = true;
+  /// The peer in `ranks` has posted the matching operation and is in MPI, too: a transfer, for which nobody has to call
+  /// anything. Not required.
+  bool matched = false;
   std::int32_t unseen = 0;  ///< ranks that may be waited for, too, but have no record here
   std::uint16_t function = no_function;
   std::uint64_t communicator = 0;  ///< uid; 0: not known
@@ -38,6 +42,7 @@ struct ThreadWait {
   WaitKind kind = WaitKind::all;  ///< MPI_Waitany and MPI_Waitsome: any of the conditions
   std::vector<WaitCondition> conditions;
   bool resolved = true;  ///< false: it may also wait for something that is not in `conditions`
+  bool polling = false;  ///< not in a call, but it makes only polling calls that find nothing
 };
 
 struct RankWaits {
@@ -45,13 +50,13 @@ struct RankWaits {
   std::int32_t rank = -1;
   bool gone = false;
   bool every_thread_waits = false;  ///< false: a thread outside MPI may yet do what others wait for
-  std::vector<ThreadWait> threads;  ///< those in blocking calls
+  std::vector<ThreadWait> threads;  ///< those in blocking calls, or polling
 
-  /// True if a condition names a rank.
+  /// True if a condition names a rank that has to do something.
   bool waits() const noexcept {
     for (const ThreadWait& thread : threads)
       for (const WaitCondition& condition : thread.conditions)
-        if (!condition.ranks.empty()) return true;
+        if (!condition.ranks.empty() && !condition.matched) return true;
     return false;
   }
 };
@@ -61,6 +66,7 @@ struct CollectiveMismatch {
   struct Variant {
     std::uint16_t function = no_function;
     std::int32_t root = no_rank;
+    std::uint64_t bytes = 0;          ///< of the calls in which all ranks give the same; 0: not known
     std::vector<std::int32_t> ranks;  ///< in MPI_COMM_WORLD, ascending
   };
   std::uint64_t communicator = 0;  ///< uid

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cli/job/job_json.hpp"
+
 #include <algorithm>
 
-#include "cli/where/output.hpp"
+#include "cli/job/call_site.hpp"
 #include "telemetry/report/json_writer.hpp"
 #include "telemetry/waits/call_kind.hpp"
 
@@ -27,22 +29,9 @@ const char* name_of(ProcessState state) {
   return "";
 }
 
-class JsonText {
+class JobText {
  public:
-  std::string text(const std::vector<JobView>& views, std::size_t calls) {
-    calls_ = calls;
-    json_.open_object().member("format", "bestride-where").member("version", 1).key("jobs").open_array();
-    for (const JobView& view : views) job(view);
-    json_.close_array().close_object();
-    return json_.text();
-  }
-
- private:
-  void ranks(const char* name, const std::vector<std::int32_t>& numbers) {
-    json_.key(name).open_array();
-    for (const std::int32_t number : numbers) json_.value(number);
-    json_.close_array();
-  }
+  JobText(JsonWriter& json, std::size_t calls) : json_(json), calls_(calls) {}
 
   void job(const JobView& view) {
     json_.open_object().member("name", view.job.name).member("progressing", view.progresses());
@@ -65,6 +54,7 @@ class JsonText {
       for (const auto& variant : mismatch.variants) {
         json_.open_object().member("function", function_name(variant.function));
         if (variant.root >= 0) json_.member("root", variant.root);
+        if (variant.bytes > 0) json_.member("bytes", variant.bytes);
         ranks("ranks", variant.ranks);
         json_.close_object();
       }
@@ -74,6 +64,9 @@ class JsonText {
     for (const std::string& problem : view.job.problems) json_.value(problem);
     json_.close_array().close_object();
   }
+
+ private:
+  void ranks(const char* name, const std::vector<std::int32_t>& numbers) { write_ranks(json_, name, numbers); }
 
   void rank(const JobView& view, std::size_t index) {
     const RankSnapshot& rank = view.job.ranks[index];
@@ -170,6 +163,7 @@ class JsonText {
       json_.open_object()
           .member("kind", condition.kind == WaitKind::all ? "all" : "any")
           .member("required", condition.required)
+          .member("matched", condition.matched)
           .member("unseen", condition.unseen);
       ranks("ranks", condition.ranks);
       json_.close_object();
@@ -177,13 +171,19 @@ class JsonText {
     json_.close_array().close_object();
   }
 
-  JsonWriter json_;
+  JsonWriter& json_;
   CallSites sites_;
-  std::size_t calls_ = 0;
+  const std::size_t calls_;
 };
 
 }  // namespace
 
-std::string where_json(const std::vector<JobView>& views, std::size_t calls) { return JsonText().text(views, calls); }
+void write_ranks(JsonWriter& json, const char* name, const std::vector<std::int32_t>& ranks) {
+  json.key(name).open_array();
+  for (const std::int32_t rank : ranks) json.value(rank);
+  json.close_array();
+}
+
+void write_job(JsonWriter& json, const JobView& view, std::size_t calls) { JobText(json, calls).job(view); }
 
 }  // namespace bestride::inline cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/where/call_site.hpp"
+#include "cli/job/call_site.hpp"
 
 #include <unistd.h>
 

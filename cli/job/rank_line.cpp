@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/where/rank_line.hpp"
+#include "cli/job/rank_line.hpp"
 
 #include <algorithm>
 #include <map>
 #include <tuple>
 
-#include "cli/where/rank_list.hpp"
+#include "cli/job/rank_list.hpp"
 #include "telemetry/report/quantity.hpp"
 #include "telemetry/waits/call_kind.hpp"
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/where/call_site.hpp"
-#include "cli/where/job_view.hpp"
+#include "cli/job/call_site.hpp"
+#include "cli/job/job_view.hpp"
 
 namespace bestride::inline cli {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/where/rank_list.hpp"
+#include "cli/job/rank_list.hpp"
 
 namespace bestride::inline cli {
 
@@ -20,6 +20,18 @@ std::string rank_list(const std::vector<std::int32_t>& ranks, std::size_t most) 
 
 std::string ranks_text(const std::vector<std::int32_t>& ranks, std::size_t most) {
   return (ranks.size() == 1 ? "rank " : "ranks ") + rank_list(ranks, most);
+}
+
+std::string cycle_text(const std::vector<std::int32_t>& cycle) {
+  std::string text;
+  for (std::size_t i = 0; i < cycle.size(); ++i) {
+    if (i == 12 && cycle.size() > 14) {
+      text += "... (" + std::to_string(cycle.size()) + " ranks) -> ";
+      break;
+    }
+    text += std::to_string(cycle[i]) + " -> ";
+  }
+  return text + std::to_string(cycle[0]);
 }
 
 }  // namespace bestride::inline cli

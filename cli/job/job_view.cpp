@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/where/job_view.hpp"
+#include "cli/job/job_view.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -42,23 +42,6 @@ Activity activity(const RankSnapshot& before, const RankSnapshot& now) {
   return result;
 }
 
-JobView view_of(JobSnapshot now, const std::vector<JobSnapshot>& earlier) {
-  JobView view;
-  const auto before =
-      std::find_if(earlier.begin(), earlier.end(), [&](const JobSnapshot& j) { return j.name == now.name; });
-  for (const RankSnapshot& rank : now.ranks) {
-    Activity found = rank.alive ? Activity::calling : Activity::none;  // new since the first sample
-    if (before != earlier.end())
-      for (const RankSnapshot& same : before->ranks)
-        if (same.pid == rank.pid && same.process_start == rank.process_start) found = activity(same, rank);
-    view.activities.push_back(found);
-  }
-  view.graph = find_waits(now.ranks);
-  view.diagnosis = diagnose(view.graph);
-  view.job = std::move(now);
-  return view;
-}
-
 /// When the first process of a job began its record, in nanoseconds.
 std::int64_t begin_of(const JobSnapshot& job) {
   std::int64_t begin = INT64_MAX;
@@ -67,6 +50,23 @@ std::int64_t begin_of(const JobSnapshot& job) {
 }
 
 }  // namespace
+
+JobView make_view(JobSnapshot now, const JobSnapshot* before) {
+  JobView view;
+  for (RankSnapshot& rank : now.ranks) {
+    Activity found = rank.alive ? Activity::calling : Activity::none;  // new since the first sample
+    if (before)
+      for (const RankSnapshot& same : before->ranks)
+        if (same.pid == rank.pid && same.process_start == rank.process_start) found = activity(same, rank);
+    for (ThreadSnapshot& thread : rank.threads)
+      thread.polling = found == Activity::polling && !thread.in_mpi && thread.polls > 0;
+    view.activities.push_back(found);
+  }
+  view.graph = find_waits(now.ranks);
+  view.diagnosis = diagnose(view.graph);
+  view.job = std::move(now);
+  return view;
+}
 
 bool JobView::progresses() const noexcept {
   return std::find(activities.begin(), activities.end(), Activity::calling) != activities.end();
@@ -107,10 +107,11 @@ Result<std::vector<JobView>> observe_jobs(const std::string& folder, const std::
   auto second = read_jobs(folder, options);
   if (!second) return second.error();
   std::vector<JobView> views;
-  for (JobSnapshot& job : *second)
-    if (selection.empty() ||
-        std::any_of(before.begin(), before.end(), [&](const auto& b) { return b.name == job.name; }))
-      views.push_back(view_of(std::move(job), before));
+  for (JobSnapshot& job : *second) {
+    const auto same = std::find_if(before.begin(), before.end(), [&](const auto& b) { return b.name == job.name; });
+    if (selection.empty() || same != before.end())
+      views.push_back(make_view(std::move(job), same != before.end() ? &*same : nullptr));
+  }
   std::stable_sort(views.begin(), views.end(), [](const JobView& a, const JobView& b) {
     return std::tuple(a.ended(), -begin_of(a.job)) < std::tuple(b.ended(), -begin_of(b.job));
   });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// A job as `bestride where` shows it: two samples of its records, who waits for whom, and why.
+// A job at one time: two samples of its records, which rank waits for which, and why.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -28,6 +28,9 @@ struct JobView {
   bool progresses() const noexcept;  ///< a rank began calls
   bool ended() const noexcept;       ///< no rank is alive
 };
+
+/// `before`: an earlier sample of the same job, or null.
+JobView make_view(JobSnapshot now, const JobSnapshot* before);
 
 /// Looks twice at the jobs in `folder`, 100 ms apart. Running jobs come first, then those that have ended, the last to
 /// begin first. `selection`: "" for all of them, the name of a job, or the pid of

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/watch/finding_text.hpp"
+
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+
+#include "cli/job/rank_line.hpp"
+#include "cli/job/rank_list.hpp"
+#include "telemetry/report/quantity.hpp"
+#include "telemetry/waits/call_kind.hpp"
+
+namespace bestride::inline cli {
+namespace {
+
+constexpr std::size_t most_groups = 24;
+
+const RankSnapshot* find_rank(const JobView& view, std::int32_t number) {
+  const RankWaits* const waits = view.graph.find(number);
+  return waits ? &view.job.ranks[waits->snapshot] : nullptr;
+}
+
+/// "rank 3 (pid 4711 on node1)", "ranks 3,5".
+std::string subject(const Finding& finding, const JobView& view) {
+  std::string text = ranks_text(finding.culprits);
+  if (finding.culprits.size() != 1) return text;
+  if (const RankSnapshot* const rank = find_rank(view, finding.culprits[0]))
+    text += " (pid " + std::to_string(rank->pid) + " on " + rank->host + ")";
+  return text;
+}
+
+const char* plural(const Finding& finding, const char* one, const char* many) {
+  return finding.culprits.size() == 1 ? one : many;
+}
+
+std::string end_text(int wait_status) {
+  if (wait_status < 0) return "ended";
+  if (WIFSIGNALED(wait_status)) {
+    const int signal = WTERMSIG(wait_status);
+    return "killed by signal " + std::to_string(signal) + " (" + strsignal(signal) + ")" +
+           (WCOREDUMP(wait_status) ? ", core dumped," : "");
+  }
+  return "ended with exit code " + std::to_string(WEXITSTATUS(wait_status));
+}
+
+int wait_status_of(const Finding& finding, const JobView& view) {
+  for (const std::int32_t culprit : finding.culprits)
+    if (const RankSnapshot* const rank = find_rank(view, culprit); rank && rank->wait_status >= 0)
+      return rank->wait_status;
+  return -1;
+}
+
+std::string variant_text(const CollectiveMismatch::Variant& variant) {
+  return function_name(variant.function) + (variant.root >= 0 ? " root " + std::to_string(variant.root) : "") +
+         (variant.bytes > 0 ? " of " + bytes_text(variant.bytes) : "") + " by " + ranks_text(variant.ranks);
+}
+
+const char* verb(Cause cause, bool one) {
+  switch (cause) {
+    case Cause::computing: return one ? "computes" : "compute";
+    case Cause::sleeping: return one ? "sleeps" : "sleep";
+    case Cause::blocked: return one ? "is blocked" : "are blocked";
+    case Cause::transferring: return one ? "reads or writes" : "read or write";
+    case Cause::uninterruptible: return one ? "waits in the kernel" : "wait in the kernel";
+    default: return one ? "is" : "are";
+  }
+}
+
+}  // namespace
+
+std::string headline(const Finding& finding, const JobView& view) {
+  const std::string who = subject(finding, view);
+  switch (finding.fault) {
+    case Fault::crash:
+      if (finding.cause == Cause::aborted) return who + " called MPI_Abort";
+      return who + " " + end_text(wait_status_of(finding, view)) + " before MPI_Finalize";
+    case Fault::stopped:
+      return who + plural(finding, " is ", " are ") +
+             (finding.cause == Cause::traced ? "held by a debugger" : "stopped by a signal");
+    case Fault::mismatch:
+      if (finding.cause == Cause::finalized)
+        return who + plural(finding, " has", " have") + " called MPI_Finalize while other ranks still need " +
+               plural(finding, "it", "them");
+      return "different collective calls as #" + std::to_string(finding.mismatch->ordinal) + " on " +
+             (finding.mismatch->name.empty() ? "a communicator" : finding.mismatch->name) + ", by " + who;
+    case Fault::unmatched_message:
+      if (finding.tags)
+        return "rank " + std::to_string(finding.tags->from) + " sent rank " + std::to_string(finding.tags->to) +
+               " a message with tag " + std::to_string(finding.tags->sent) + ", but tag " +
+               std::to_string(finding.tags->wanted) + " is expected";
+      return who + plural(finding, " has", " have") + " left out a message that another rank waits for";
+    case Fault::deadlock:
+      return finding.cycle.size() == 1 ? "rank " + std::to_string(finding.cycle[0]) + " waits for itself"
+                                       : "ranks wait for each other in a cycle: " + cycle_text(finding.cycle);
+    case Fault::computation_hang:
+      return who + plural(finding, " does", " do") +
+             " not come to the MPI call that others wait for: " + plural(finding, "it ", "they ") +
+             verb(finding.cause, finding.culprits.size() == 1);
+    case Fault::communication_hang:
+      return who + plural(finding, " is in its call", " are in their calls") +
+             ", but the MPI library does not complete " + plural(finding, "it", "them");
+    case Fault::starvation:
+      return who + plural(finding, " makes", " make") + " other calls, but not the one that others wait for";
+  }
+  return who;
+}
+
+std::vector<std::string> evidence(const Finding& finding, const JobView& view) {
+  std::vector<std::string> lines;
+  if (finding.mismatch)
+    for (std::size_t i = 0; i < finding.mismatch->variants.size() && i < 4; ++i)
+      lines.push_back(variant_text(finding.mismatch->variants[i]));
+  if (finding.fault == Fault::unmatched_message && !finding.cycle.empty())
+    lines.push_back("ranks wait for each other: " + cycle_text(finding.cycle));
+  if (finding.fault == Fault::deadlock && finding.culprits.size() < finding.cycle.size())
+    lines.push_back(ranks_text(finding.culprits) + plural(finding, " is", " are") +
+                    " in another collective call than most of the deadlocked ranks");
+  for (std::size_t i = 0; i < finding.culprits.size() && i < 3; ++i) {
+    const RankSnapshot* const rank = find_rank(view, finding.culprits[i]);
+    if (!rank) continue;
+    if (rank->use.tracer != 0)
+      lines.push_back("rank " + std::to_string(rank->world_rank) + " is traced by process " +
+                      std::to_string(rank->use.tracer));
+  }
+  if (finding.fault == Fault::crash && finding.cause != Cause::aborted && wait_status_of(finding, view) < 0)
+    lines.push_back("how it ended is known to the launcher only, which reports it");
+  if (!finding.held_up.empty()) lines.push_back("waiting: " + ranks_text(finding.held_up));
+  return lines;
+}
+
+std::string advice(const Finding& finding, const JobView& view) {
+  const RankSnapshot* const rank = finding.culprits.empty() ? nullptr : find_rank(view, finding.culprits[0]);
+  const std::string pid = rank ? std::to_string(rank->pid) : "PID";
+  switch (finding.fault) {
+    case Fault::crash: {
+      if (finding.cause == Cause::aborted) return "read what the rank printed before it called MPI_Abort";
+      const int status = wait_status_of(finding, view);
+      if (status >= 0 && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
+        return "SIGKILL often comes from the kernel's out-of-memory killer (dmesg) or the batch system's memory limit";
+      if (status >= 0 && WIFEXITED(status)) return "the program ended itself; read what the rank printed";
+      return "run again with core dumps (ulimit -c unlimited) and open the core with gdb";
+    }
+    case Fault::stopped:
+      return finding.cause == Cause::traced ? "continue the rank in the debugger, or detach it"
+                                            : "kill -CONT " + pid + " continues it";
+    case Fault::mismatch:
+      return "compare the conditions under which the ranks come to these calls; all members of a communicator must "
+             "make "
+             "the same collective calls in the same order";
+    case Fault::unmatched_message: return "compare destination, tag and communicator of the send and of the receive";
+    case Fault::deadlock:
+      return "post receives before sends that wait for them (MPI_Irecv), or use MPI_Sendrecv; make collective calls on "
+             "several communicators in one order";
+    case Fault::computation_hang:
+      if (finding.cause == Cause::uninterruptible) return "look at the file system or device in which it waits";
+      return "look at its stack: gdb -p " + pid + " -batch -ex 'thread apply all bt'";
+    case Fault::communication_hang:
+      return "look at the network and at the MPI library; 'bestride where --calls 8' has the last calls";
+    case Fault::starvation:
+      return "look at how the rank chooses what it receives next; gdb -p " + pid + " has its stack";
+  }
+  return "";
+}
+
+std::string finding_text(const Finding& finding, const JobView& view, double seconds, bool colour) {
+  std::string text = colour ? "\033[1;31m" : "";
+  text +=
+      "bestride: " + std::string(name(finding.fault)) + ": " + headline(finding, view) + (colour ? "\033[0m\n" : "\n");
+  const auto line = [&](const std::string& content) { text += "  " + content + "\n"; };
+  CallSites sites;
+  std::vector<RankGroup> groups = rank_groups(view, sites);
+  std::stable_sort(groups.begin(), groups.end(), [&](const RankGroup& a, const RankGroup& b) {
+    const auto blamed = [&](const RankGroup& group) {
+      return std::any_of(group.ranks.begin(), group.ranks.end(), [&](std::int32_t rank) {
+        return std::binary_search(finding.culprits.begin(), finding.culprits.end(), rank);
+      });
+    };
+    return blamed(a) > blamed(b);
+  });
+  for (std::size_t i = 0; i < groups.size() && i < most_groups; ++i) line(groups[i].text());
+  if (groups.size() > most_groups) line("and more ranks: the file has all");
+  for (const std::string& fact : evidence(finding, view)) line("evidence: " + fact);
+  char confidence[64];
+  std::snprintf(confidence, sizeof confidence, "confidence %.0f %%", 100 * finding.confidence);
+  line((finding.fault == Fault::crash ? std::string() : "without progress for " + seconds_text(seconds) + "; ") +
+       confidence);
+  line("next: " + advice(finding, view));
+  return text;
+}
+
+}  // namespace bestride::inline cli

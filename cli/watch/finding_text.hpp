@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// A finding as text: what, where, since when, on what evidence, and what to do next.
+#include <string>
+#include <vector>
+
+#include "cli/job/job_view.hpp"
+#include "telemetry/detector/finding.hpp"
+
+namespace bestride::inline cli {
+
+/// "rank 3 (pid 4711 on node1) was killed by signal 11 (Segmentation fault) before MPI_Finalize".
+std::string headline(const Finding& finding, const JobView& view);
+/// Facts that led to it, a line each.
+std::vector<std::string> evidence(const Finding& finding, const JobView& view);
+/// What the user should do now; one line.
+std::string advice(const Finding& finding, const JobView& view);
+
+/// The verdict as it is printed: at most 40 lines. `seconds`: since the finding's culprits made progress.
+std::string finding_text(const Finding& finding, const JobView& view, double seconds, bool colour);
+
+}  // namespace bestride::inline cli

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/watch/launcher_process.hpp"
+
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
+#include "cli/common/command.hpp"
+
+namespace bestride::inline cli {
+namespace {
+
+constexpr int passed_on[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
+
+bool ends_a_job(int signal) { return signal != SIGUSR1 && signal != SIGUSR2; }
+
+}  // namespace
+
+LauncherProcess::LauncherProcess(const std::string& path, const std::vector<std::string>& command) {
+  sigset_t watched, before;
+  sigemptyset(&watched);
+  sigaddset(&watched, SIGCHLD);
+  for (const int signal : passed_on) sigaddset(&watched, signal);
+  sigprocmask(SIG_BLOCK, &watched, &before);
+  signals_ = signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK);
+  std::vector<char*> words;
+  for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
+  words.push_back(nullptr);
+  pid_ = signals_ < 0 ? -1 : fork();
+  if (pid_ == 0) {
+    sigprocmask(SIG_SETMASK, &before, nullptr);
+    execv(path.c_str(), words.data());
+    const std::string text = "bestride: can't run '" + path + "': " + std::strerror(errno) + "\n";
+    if (write(STDERR_FILENO, text.data(), text.size()) < 0) _exit(exit_usage);
+    _exit(exit_not_found);
+  }
+  if (pid_ < 0) {
+    sigprocmask(SIG_SETMASK, &before, nullptr);
+    fail(std::string("can't start the launcher: ") + std::strerror(errno), exit_not_found);
+  }
+}
+
+void LauncherProcess::handle_signals() {
+  signalfd_siginfo info;
+  while (read(signals_, &info, sizeof info) == sizeof info) {
+    const int signal = static_cast<int>(info.ssi_signo);
+    if (signal == SIGCHLD) continue;
+    interrupted_ = interrupted_ || ends_a_job(signal);
+    // A terminal sends its signals to all processes of the job by itself.
+    if (info.ssi_code != SI_KERNEL) send(signal);
+  }
+  int status = 0;
+  for (int ended; (ended = waitpid(-1, &status, WNOHANG)) > 0;)
+    if (ended == pid_) {
+      ended_ = true;
+      status_ = status;
+    }
+}
+
+int LauncherProcess::exit_code() const noexcept {
+  return WIFEXITED(status_) ? WEXITSTATUS(status_) : 128 + WTERMSIG(status_);
+}
+
+void LauncherProcess::send(int signal) const noexcept {
+  if (!ended_) kill(pid_, signal);
+}
+
+}  // namespace bestride::inline cli

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// `bestride run --watch`: starts the launcher, watches the records of its ranks on this host, and says what is wrong.
+#include <string>
+#include <vector>
+
+namespace bestride::inline cli {
+
+enum class OnFault { report, abort, command };
+
+struct WatchOptions {
+  std::string folder;  ///< of the verdict files
+  OnFault on_fault = OnFault::report;
+  std::string command;  ///< for OnFault::command: a shell command that gets the verdict as JSON on its stdin
+};
+
+/// Runs the launcher until it ends, and returns its exit code, or 128 + the signal that ended it; never 0 if the job
+/// was aborted. The environment is already set. `path`: of the launcher's program.
+int watch(const std::string& path, const std::vector<std::string>& command, const WatchOptions& options);
+
+}  // namespace bestride::inline cli

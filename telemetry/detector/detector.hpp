@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Detector: from observations of the ranks of a job to findings.
+//
+// Each observation is one snapshot of every rank and the time at which it was taken. The detector has no clock and does
+// no I/O, so recorded or generated jobs replay exactly. A finding needs evidence that cannot be a normal phase of a
+// program: a process that has ended, a cycle of waiting ranks, different collective calls, or a wait that lasts longer
+// than a limit and longer than three times the longest one of this job that ended by itself. Ranks that make progress
+// are never part of it, except in a starvation.
+// Sources: the four classes of C4 (Dong et al., HPCA 2025); AND and OR edges as in MUST (Hilbrich et al., EuroMPI
+// 2012); confirmation by a repeated query as in NCCL RAS.
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "telemetry/detector/finding.hpp"
+#include "telemetry/record/snapshot.hpp"
+#include "telemetry/waits/diagnosis.hpp"
+#include "telemetry/waits/wait_graph.hpp"
+
+namespace bestride::inline telemetry {
+
+struct Observation {
+  double seconds = 0;  ///< when the snapshots were taken; never less than before
+  std::span<const RankSnapshot> ranks;
+};
+
+/// Seconds without progress after which a state counts.
+struct Limits {
+  double stopped = 1;         ///< a process that a signal or a debugger has stopped
+  double certain = 1;         ///< deadlock, mismatch: can't end by itself
+  double computation = 4;     ///< a rank outside MPI for which most others wait
+  double few_waiting = 20;    ///< the same if fewer ranks wait than are waited for, or any one of several would do
+  double transferring = 30;   ///< a rank outside MPI that reads or writes, or waits in the kernel for a device
+  double communication = 10;  ///< all ranks are in their calls
+  double starvation = 4;      ///< the ranks that are waited for make other calls
+};
+
+/// Not thread-safe.
+class Detector {
+ public:
+  explicit Detector(const Limits& limits = {}) : limits_(limits) {}
+
+  /// The findings that hold now, the most important first; empty: nothing is wrong, or not yet certain. A crash holds
+  /// until the end of the job.
+  std::vector<Finding> observe(const Observation& observation);
+
+  /// True if a rank makes no progress, so that observe() should be called again soon.
+  bool suspects() const noexcept { return suspects_; }
+  /// Longest wait of a rank for another one that ended by itself, in seconds.
+  double longest_wait() const noexcept { return longest_wait_; }
+
+ private:
+  struct History {
+    std::uint64_t calls = 0;
+    double progressed = 0;  ///< when `calls` last changed
+    double observed = 0;    ///< time of the last observation
+    bool alive = true;
+    ProcessUse use;                       ///< at the last observation
+    double used_at = 0;                   ///< when it was looked at
+    double cpu_share = 0;                 ///< of one core, before the last observation
+    double transferred = -1, slept = -1;  ///< when io_bytes and sleeps last changed
+    bool waited = false;                  ///< it waited for another rank at the last observation
+  };
+  using Key = std::pair<int, std::uint64_t>;  ///< pid, start time
+
+  void update(const Observation& observation);
+  const History& history(const RankSnapshot& rank) const { return histories_.at({rank.pid, rank.process_start}); }
+  double idle(const RankSnapshot& rank) const { return now_ - history(rank).progressed; }
+  /// A limit, or three times the longest wait that ended by itself.
+  double adapted(double limit) const { return std::max(limit, 3 * longest_wait_); }
+
+  void find_crashes(std::vector<Finding>& found);
+  void find_stopped(std::vector<Finding>& found) const;
+  void find_mismatches(const std::vector<CollectiveMismatch>& mismatches, bool certain,
+                       std::vector<Finding>& found) const;
+  void find_left_early(std::vector<Finding>& found) const;
+  void find_deadlocks(std::vector<Finding>& found) const;
+  void find_computation_hangs(std::vector<Finding>& found);
+  void find_communication_hangs(std::vector<Finding>& found) const;
+  void find_starvation(std::vector<Finding>& found) const;
+
+  const RankSnapshot* rank(std::int32_t number) const;
+  /// What a rank outside MPI does.
+  Cause cause_of(const RankSnapshot& rank) const;
+  /// The ranks that wait for `targets`, directly or through others, and have waited for at least `seconds`.
+  std::vector<std::int32_t> held_up(const std::vector<std::int32_t>& targets, double seconds) const;
+  double last_progress(const std::vector<std::int32_t>& ranks) const;
+  /// Of ranks that have ended, those that were not waiting for other ranks; all of them if there is none.
+  std::vector<std::int32_t> not_waiting(const std::vector<std::int32_t>& gone) const;
+  /// The graph as if all ranks had ended: the state in which the job was.
+  WaitGraph last_graph() const;
+  std::vector<std::int32_t> silent_partners(const std::vector<std::int32_t>& cycle) const;
+  Finding finding_of_cycle(const std::vector<std::int32_t>& cycle) const;
+  std::vector<std::int32_t> minority_of(const std::vector<std::int32_t>& cycle) const;
+
+  const Limits limits_;
+  double now_ = 0;
+  double longest_wait_ = 0;
+  bool suspects_ = false, interrupted_ = false;
+  std::map<Key, History> histories_;
+  std::map<std::int32_t, double> minority_since_;  ///< ranks outside MPI that at least as many others wait for
+  std::vector<Finding> crashes_;                   ///< and what led to them
+  std::vector<Finding> candidates_;                ///< of the last observation, to be confirmed by the next one
+
+  // Of the current observation.
+  std::span<const RankSnapshot> ranks_;
+  WaitGraph graph_;
+  Diagnosis diagnosis_;
+};
+
+}  // namespace bestride::inline telemetry

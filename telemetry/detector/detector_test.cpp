@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "telemetry/detector/detector.hpp"
+
+#include <gtest/gtest.h>
+
+#include "telemetry/waits/sample_job.hpp"
+
+using namespace bestride;
+
+namespace {
+
+using Ranks = std::vector<std::int32_t>;
+
+/// A job that is observed again and again.
+class Detection : public testing::Test {
+ protected:
+  explicit Detection(int size = 4) : job(size) {
+    for (RankSnapshot& rank : job.ranks) {
+      rank.visible = true;
+      rank.pid = 1000 + rank.world_rank;
+      rank.threads[0].state = 'R';
+      rank.use.cpu_seconds = 0;
+    }
+  }
+  /// Observes every 0.25 s until `seconds` later. Between observations, running ranks use the CPU.
+  std::vector<Finding> observe(double seconds) {
+    std::vector<Finding> found;
+    for (const double until = now_ + seconds; now_ < until - 1e-9;) {
+      now_ += 0.25;
+      for (RankSnapshot& rank : job.ranks)
+        if (rank.threads[0].state == 'R') rank.use.cpu_seconds += 0.25;
+      for (const int rank : moving) ++job.ranks[static_cast<std::size_t>(rank)].threads[0].calls;
+      found = detector.observe({now_, job.ranks});
+      if (!found.empty() && first_ == 0) first_ = now_;
+    }
+    return found;
+  }
+  ThreadSnapshot& thread(int rank) { return job.ranks[static_cast<std::size_t>(rank)].threads[0]; }
+  void leave_mpi(int rank) {
+    thread(rank).in_mpi = false;
+    thread(rank).current.reset();
+    ++thread(rank).calls;
+  }
+  double first() const { return first_; }
+
+  SampleJob job;
+  Detector detector;
+  std::vector<int> moving;  ///< ranks that make calls
+
+ private:
+  double now_ = 100, first_ = 0;
+};
+
+TEST_F(Detection, ARunningJobHasNoFinding) {
+  moving = {0, 1, 2, 3};
+  EXPECT_TRUE(observe(60).empty());
+  EXPECT_FALSE(detector.suspects());
+}
+
+TEST_F(Detection, AKilledRankAtOnce) {
+  observe(1);
+  for (const int rank : {0, 1, 3}) job.collective(rank, "MPI_Allreduce");
+  job.kill(2);
+  job.ranks[2].wait_status = 11;
+  const auto found = observe(0.25);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].fault, Fault::crash);
+  EXPECT_EQ(found[0].culprits, Ranks{2});
+  EXPECT_EQ(found[0].held_up, (Ranks{0, 1, 3}));
+}
+
+TEST_F(Detection, OfRanksThatEndTogetherTheOneThatWasNotKilledByTheLauncher) {
+  observe(1);
+  for (int rank = 0; rank < 4; ++rank) {
+    job.kill(rank);
+    job.ranks[static_cast<std::size_t>(rank)].wait_status = rank == 1 ? 6 : 9;
+  }
+  auto found = observe(0.25);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].culprits, Ranks{1});
+  found = observe(5);
+  ASSERT_EQ(found.size(), 1u) << "a crash holds";
+}
+
+TEST_F(Detection, TheRankWhoseEndWasSeenFirst) {
+  observe(1);
+  for (int rank = 0; rank < 4; ++rank) {
+    job.kill(rank);
+    job.ranks[static_cast<std::size_t>(rank)].ended = rank == 3 ? 101.1 : 101.2;
+  }
+  EXPECT_EQ(observe(0.25).at(0).culprits, Ranks{3});
+}
+
+TEST_F(Detection, TheRankThatCalledAbort) {
+  observe(1);
+  job.call(1, "MPI_Abort");
+  for (const int rank : {0, 3}) job.kill(rank);  // the launcher does not end all of them at once
+  const auto found = observe(0.25);
+  EXPECT_EQ(found.at(0).culprits, Ranks{1});
+  EXPECT_EQ(found.at(0).cause, Cause::aborted);
+}
+
+TEST_F(Detection, AStoppedRankWithinTwoSeconds) {
+  for (const int rank : {0, 1, 2}) job.collective(rank, "MPI_Allreduce");
+  thread(3).state = 'T';
+  const auto found = observe(2);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].fault, Fault::stopped);
+  EXPECT_EQ(found[0].culprits, Ranks{3});
+  EXPECT_EQ(found[0].held_up, (Ranks{0, 1, 2}));
+  thread(3).state = 'R';
+  leave_mpi(3);
+  EXPECT_TRUE(observe(0.25).empty()) << "it was continued";
+  EXPECT_EQ(detector.longest_wait(), 0) << "an interruption is no wait of the program";
+}
+
+TEST_F(Detection, ARankInADebugger) {
+  thread(1).state = 't';
+  EXPECT_EQ(observe(2).at(0).cause, Cause::traced);
+}
+
+TEST_F(Detection, ADeadlockAfterASecond) {
+  for (int rank = 0; rank < 4; ++rank) job.call(rank, "MPI_Recv", (rank + 1) % 4);
+  const auto found = observe(2);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].fault, Fault::deadlock);
+  EXPECT_EQ(found[0].culprits, (Ranks{0, 1, 2, 3}));
+  EXPECT_GE(first(), 101);
+}
+
+TEST_F(Detection, ALongTransferIsNoDeadlock) {
+  for (int rank = 0; rank < 4; ++rank) {
+    CallSnapshot& call = job.call(rank, "MPI_Sendrecv", rank ^ 1);
+    call.second_peer = rank ^ 1;
+    call.tag = call.second_tag = 5;
+  }
+  EXPECT_TRUE(observe(8).empty());
+  EXPECT_EQ(observe(4).at(0).fault, Fault::communication_hang);
+}
+
+TEST_F(Detection, CollectivesOnTwoCommunicatorsInDifferentOrder) {
+  job.communicator(7, {0, 1, 2, 3});
+  for (const int rank : {0, 1, 2}) job.collective(rank, "MPI_Allreduce");
+  job.collective(3, "MPI_Allreduce", no_rank, 1);
+  const auto found = observe(2);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].fault, Fault::deadlock);
+  EXPECT_EQ(found[0].culprits, Ranks{3}) << "the one that differs from the others";
+}
+
+TEST_F(Detection, AnotherCollectiveIsAMismatchOfTheMinority) {
+  for (const int rank : {0, 1, 3}) job.collective(rank, "MPI_Allreduce");
+  job.collective(2, "MPI_Barrier");
+  const auto found = observe(2);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].fault, Fault::mismatch);
+  EXPECT_EQ(found[0].culprits, Ranks{2});
+}
+
+TEST_F(Detection, AMessageWithAnotherTag) {
+  job.collective(0, "MPI_Barrier");
+  job.collective(1, "MPI_Barrier");
+  job.collective(3, "MPI_Barrier");
+  job.call(2, "MPI_Recv", 3).tag = 4;
+  CallSnapshot sent;
+  sent.function = number_of("MPI_Send");
+  sent.communicator = 0;
+  sent.peer = 2;
+  sent.tag = 9;
+  thread(3).finished.push_back(sent);
+  const auto found = observe(2);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].fault, Fault::unmatched_message);
+  EXPECT_EQ(found[0].culprits, Ranks{3});
+  ASSERT_TRUE(found[0].tags);
+  EXPECT_EQ(found[0].tags->sent, 9);
+  EXPECT_EQ(found[0].tags->wanted, 4);
+}
+
+TEST_F(Detection, OtherTagsThatWereReceivedAreNoMismatch) {
+  for (const int rank : {0, 1, 3}) job.collective(rank, "MPI_Barrier");
+  job.call(2, "MPI_Recv", 3).tag = 4;
+  CallSnapshot message;
+  message.function = number_of("MPI_Send");
+  message.communicator = 0;
+  message.peer = 2;
+  message.tag = 9;
+  thread(3).finished.push_back(message);
+  message.function = number_of("MPI_Irecv");
+  message.peer = 3;
+  thread(2).finished.push_back(message);
+  const auto found = observe(2);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].culprits, Ranks{3});
+  EXPECT_FALSE(found[0].tags);
+}
+
+TEST_F(Detection, AWorkerThatDoesNotSendItsResult) {
+  job.call(0, "MPI_Recv", any_rank);
+  job.communicator(7, {0, 1, 2, 3});
+  job.call(3, "MPI_Recv", 0);
+  for (const int rank : {1, 2}) job.collective(rank, "MPI_Barrier", no_rank, 1);
+  const auto found = observe(2);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].culprits, Ranks{3}) << "the others have gone on";
+}
+
+TEST_F(Detection, AnErrorInACallWithAnotherCount) {
+  observe(1);
+  for (int rank = 0; rank < 4; ++rank) job.collective(rank, "MPI_Allreduce").bytes = rank == 2 ? 4 : 8;
+  job.kill(0);
+  const auto found = observe(0.25);
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].fault, Fault::mismatch);
+  EXPECT_EQ(found[0].culprits, Ranks{2});
+  EXPECT_EQ(found[1].fault, Fault::crash);
+}
+
+TEST_F(Detection, AMessageThatIsNotReceived) {
+  for (const int rank : {0, 1, 3}) job.collective(rank, "MPI_Barrier");
+  job.call(2, "MPI_Ssend", 3);
+  const auto found = observe(2);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].fault, Fault::unmatched_message);
+  EXPECT_EQ(found[0].culprits, Ranks{3});
+}
+
+TEST_F(Detection, ARankThatLeftForFinalize) {
+  for (const int rank : {0, 1, 2}) job.collective(rank, "MPI_Allreduce");
+  job.call(3, "MPI_Finalize");
+  job.ranks[3].state = ProcessState::finalizing;
+  const auto found = observe(2);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].fault, Fault::mismatch);
+  EXPECT_EQ(found[0].cause, Cause::finalized);
+  EXPECT_EQ(found[0].culprits, Ranks{3});
+}
+
+TEST_F(Detection, ARankThatComputesForEver) {
+  for (const int rank : {0, 1, 2}) job.collective(rank, "MPI_Allreduce");
+  EXPECT_TRUE(observe(3).empty());
+  const auto found = observe(2);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].fault, Fault::computation_hang);
+  EXPECT_EQ(found[0].cause, Cause::computing);
+  EXPECT_EQ(found[0].culprits, Ranks{3});
+}
+
+TEST_F(Detection, ARankThatSleeps) {
+  for (const int rank : {0, 1, 2}) job.collective(rank, "MPI_Allreduce");
+  thread(3).state = 'S';
+  thread(3).channel = "futex_wait_queue";
+  EXPECT_EQ(observe(5).at(0).cause, Cause::blocked);
+}
+
+TEST_F(Detection, AMasterThatWaitsForItsWorkersIsNoFault) {
+  job.call(0, "MPI_Recv", any_rank);
+  EXPECT_TRUE(observe(18).empty());
+}
+
+TEST_F(Detection, AMinorityThatWaitsIsNoFault) {
+  job.collective(0, "MPI_Barrier");
+  EXPECT_TRUE(observe(18).empty()) << "the other three compute";
+  EXPECT_EQ(observe(4).at(0).culprits, (Ranks{1, 2, 3}));
+}
+
+TEST_F(Detection, ACheckpointOfOneRankIsNoFault) {
+  for (const int rank : {0, 1, 2}) job.collective(rank, "MPI_Barrier");
+  thread(3).state = 'S';
+  thread(3).channel = "pipe_write";
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_TRUE(observe(0.25).empty());
+  }
+}
+
+TEST_F(Detection, AReaderThatGetsItsDataSlowlyIsNoFault) {
+  for (const int rank : {0, 1, 2}) job.collective(rank, "MPI_Barrier");
+  thread(3).state = 'S';
+  thread(3).channel = "anon_pipe_read";
+  for (int i = 0; i < 100; ++i) {
+    job.ranks[3].use.sleeps += i % 8 == 0;  // every two seconds
+    EXPECT_TRUE(observe(0.25).empty());
+  }
+  EXPECT_FALSE(observe(4).empty()) << "it gets no more";
+}
+
+TEST_F(Detection, AWaitThatEndedRaisesTheLimit) {
+  for (const int rank : {0, 1, 2}) job.collective(rank, "MPI_Allreduce");
+  observe(3);
+  job.collective(3, "MPI_Allreduce");
+  ++thread(3).calls;
+  for (int rank = 0; rank < 3; ++rank) leave_mpi(rank);
+  observe(0.25);
+  EXPECT_NEAR(detector.longest_wait(), 3, 0.3);
+  leave_mpi(3);
+  for (const int rank : {0, 1, 2}) job.collective(rank, "MPI_Allreduce");
+  EXPECT_TRUE(observe(8).empty());
+  EXPECT_FALSE(observe(2).empty());
+}
+
+TEST_F(Detection, EverybodyIsInTheCollective) {
+  for (int rank = 0; rank < 4; ++rank) job.collective(rank, "MPI_Allreduce");
+  EXPECT_TRUE(observe(9).empty());
+  const auto found = observe(2);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].fault, Fault::communication_hang);
+  EXPECT_EQ(found[0].culprits, (Ranks{0, 1, 2, 3}));
+}
+
+TEST_F(Detection, TheRankThatSleepsOnALockInsideItsCall) {
+  for (int rank = 0; rank < 4; ++rank) job.collective(rank, "MPI_Allreduce");
+  thread(2).state = 'S';
+  thread(2).channel = "futex_wait_queue";
+  EXPECT_EQ(observe(11).at(0).culprits, Ranks{2});
+}
+
+TEST_F(Detection, ARankThatServesOnlyTheOthers) {
+  job.call(1, "MPI_Recv", 0);
+  moving = {0, 2, 3};
+  EXPECT_TRUE(observe(60).empty()) << "it waits for its next task";
+  job.ranks[1].peers.push_back({no_index, 0, 5, 40, 0, 0});
+  job.ranks[0].peers.push_back({no_index, 1, 0, 0, 4, 32});
+  const auto found = observe(2);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].fault, Fault::starvation);
+  EXPECT_EQ(found[0].culprits, Ranks{0});
+  EXPECT_EQ(found[0].held_up, Ranks{1});
+}
+
+TEST_F(Detection, PollingRanksThatWaitForEachOther) {
+  for (int rank = 0; rank < 4; ++rank) {
+    job.request(rank, "MPI_Irecv", (rank + 1) % 4).waiter = 0;
+    thread(rank).polling = true;
+    thread(rank).poll_function = number_of("MPI_Testall");
+  }
+  EXPECT_TRUE(observe(3).empty());
+  EXPECT_EQ(observe(2).at(0).fault, Fault::deadlock);
+}
+
+}  // namespace

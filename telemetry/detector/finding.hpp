@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// What the detector says of a job: a fault, its ranks and the evidence.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "telemetry/waits/mismatch.hpp"
+
+namespace bestride::inline telemetry {
+
+enum class Fault : std::uint8_t {
+  crash,               ///< a process ended before MPI_Finalize
+  stopped,             ///< by a signal or a debugger
+  mismatch,            ///< members of a communicator make different collective calls, or one has called MPI_Finalize
+  unmatched_message,   ///< a rank waits for a message that its peer does not send or receive, and the peer went on
+  deadlock,            ///< ranks wait for each other in a cycle
+  computation_hang,    ///< a rank does not come to the MPI call that others wait for (non-communication hang)
+  communication_hang,  ///< every rank is in its call, and yet the calls do not end
+  starvation,          ///< a rank makes other calls, but not the one that some ranks wait for
+};
+constexpr unsigned faults = 8;
+/// "crash", "stopped", "mismatch", "unmatched message", "deadlock", "non-communication hang", "communication hang",
+/// "starvation".
+const char* name(Fault fault) noexcept;
+
+/// What the ranks in Finding::culprits do, from /proc.
+enum class Cause : std::uint8_t {
+  unknown,
+  killed,           ///< ended by a signal, exited, or not known how
+  aborted,          ///< called MPI_Abort
+  stopped,          ///< SIGSTOP, SIGTSTP
+  traced,           ///< a debugger holds it
+  uninterruptible,  ///< in the kernel, mostly for a file system
+  computing,        ///< uses the CPU and makes no progress in MPI
+  sleeping,         ///< sleeps for times that it chooses itself, and uses no CPU
+  blocked,          ///< sleeps in the kernel until something happens: a lock, a read
+  transferring,     ///< reads or writes outside MPI
+  finalized,        ///< is in or behind MPI_Finalize
+  in_mpi,           ///< is in an MPI call
+};
+/// "killed", ...
+const char* name(Cause cause) noexcept;
+
+/// A message that was sent with another tag than its receiver waits for. Ranks of MPI_COMM_WORLD.
+struct TagMismatch {
+  std::int32_t from = -1, to = -1;
+  std::int32_t sent = 0, wanted = 0;
+};
+
+/// Times are seconds of the observations' clock.
+struct Finding {
+  Fault fault = Fault::crash;
+  Cause cause = Cause::unknown;
+  std::vector<std::int32_t> culprits;  ///< ranks of MPI_COMM_WORLD, ascending
+  std::vector<std::int32_t> held_up;   ///< ranks that wait for them, directly or through others, ascending
+  double since = 0;                    ///< when the culprits made their last progress
+  double confidence = 0;               ///< 0 to 1
+  std::vector<std::int32_t> cycle;     ///< deadlock: each rank waits for the next one, the last one for the first
+  std::optional<CollectiveMismatch> mismatch;
+  std::optional<TagMismatch> tags;
+
+  bool same_as(const Finding& other) const noexcept { return fault == other.fault && culprits == other.culprits; }
+};
+
+}  // namespace bestride::inline telemetry

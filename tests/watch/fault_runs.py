@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs fault_lab under `bestride run --watch` and compares the verdicts with those that fault_lab expects.
+
+For each run it prints the kind, the verdict, and the time from the fault to the verdict. It fails if a verdict is wrong, or if a
+clean run has one. Times are printed, not compared.
+"""
+import argparse
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+
+# Classes of the detector that are right for a class of fault_lab.
+CLASSES = {
+    "crash": {"crash"},
+    "non-communication hang": {"non-communication hang", "stopped"},
+    "hang": {"communication hang", "unmatched message", "starvation"},
+    "deadlock": {"deadlock"},
+    "mismatch": {"mismatch"},
+}
+# A message with a wrong tag is a mismatch of a message, not of collective calls.
+ALSO = {"tag_mismatch": {"unmatched message"}, "missing_receive": {"unmatched message"}}
+
+
+def expected(lab, ranks, seed, steps):
+    listing = subprocess.run([lab, "--list", "--json", "--ranks", str(ranks), "--seed", str(seed), "--steps", str(steps)], check=True,
+                             stdout=subprocess.PIPE, text=True).stdout
+    return {kind["kind"]: kind for kind in json.loads(listing)["kinds"]}
+
+
+class Run:
+    """One launch."""
+
+    def __init__(self, options, kind, ranks, seed):
+        self.kind, self.ranks, self.seed = kind, ranks, seed
+        self.expected = expected(options.lab, ranks, seed, options.steps)[kind]
+        limit = 120 if self.expected["class"] == "clean" else options.limit
+        with tempfile.TemporaryDirectory(prefix="bestride-watch-") as folder:
+            log = os.path.join(folder, "log")
+            words = [options.bestride, "run", "--watch", "--verdict-folder", folder, options.mpiexec, "-n", str(ranks), options.lab,
+                     "--fault", kind, "--seed", str(seed), "--steps", str(options.steps), "--work-us", str(options.work_us), "--limit", str(limit),
+                     "--log", log, "--checkpoint-seconds", str(options.pause), "--pause-seconds", str(options.pause)]
+            self.done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+                                       timeout=limit * 4 + 60, check=False)
+            self.verdict, self.fault_time = {"findings": []}, None
+            for name in os.listdir(folder):
+                if name.endswith(".verdict.json"):
+                    with open(os.path.join(folder, name), encoding="utf-8") as file:
+                        self.verdict = json.load(file)
+            if os.path.exists(log):
+                with open(log, encoding="utf-8") as file:
+                    if match := re.search(r"time ([0-9.]+)", file.read()):
+                        self.fault_time = float(match.group(1))
+
+    @property
+    def findings(self):
+        """Without interruptions that have ended, which are no fault, and what follows from the limit of the run."""
+        return [finding for finding in self.verdict["findings"] if not (finding["class"] == "stopped" and "ended" in finding)]
+
+    def latency(self):
+        """Seconds from the fault to the first finding."""
+        if not self.findings or self.fault_time is None:
+            return None
+        return self.verdict["started"] + self.findings[0]["found"] - self.fault_time
+
+    def problem(self):
+        """What is wrong with the verdict; "" if nothing is."""
+        if self.expected["class"] == "clean":
+            return "a verdict on a clean run" if self.findings else ""
+        if not self.findings:
+            # Some faults do not make the job hang: what it does depends on the MPI library.
+            return "" if self.expected["end"] in ("any", "wrong") and self.done.returncode == 0 else "no verdict"
+        first = self.findings[0]
+        right = set().union(*(CLASSES.get(name, set()) for name in [self.expected["class"], *self.expected["also"]]), ALSO.get(self.kind, set()))
+        if first["class"] not in right:
+            return f"class {first['class']}"
+        if first["culprits"] != self.expected["culprits"]:
+            # Of two ranks, none is the minority.
+            if not (self.ranks == 2 and set(self.expected["culprits"]) <= set(first["culprits"])):
+                return f"culprits {first['culprits']} instead of {self.expected['culprits']}"
+        return ""
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--bestride", required=True)
+    parser.add_argument("--lab", required=True, help="path of fault_lab")
+    parser.add_argument("--mpiexec", default="mpiexec")
+    parser.add_argument("--kinds", nargs="+", help="default: all but the slow ones")
+    parser.add_argument("--ranks", type=int, nargs="+", default=[4])
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1])
+    parser.add_argument("--steps", type=int, default=40)
+    parser.add_argument("--work-us", type=int, default=300)
+    parser.add_argument("--limit", type=int, default=12, help="seconds after which a run that hangs is ended")
+    parser.add_argument("--pause", type=float, default=5, help="seconds of the interruptions that are no faults")
+    parser.add_argument("--json", help="file for the results")
+    options = parser.parse_args()
+    results, wrong = [], 0
+    for ranks in options.ranks:
+        for seed in options.seeds:
+            known = expected(options.lab, ranks, seed, options.steps)
+            for kind in options.kinds or [name for name, facts in known.items() if facts["class"] != "slow"]:
+                if not known[kind]["possible"]:
+                    continue
+                run = Run(options, kind, ranks, seed)
+                problem, latency = run.problem(), run.latency()
+                wrong += bool(problem)
+                said = run.findings[0] if run.findings else None
+                print(f"{'FAILED' if problem else 'ok':6}  {kind:22} ranks {ranks} seed {seed}  " +
+                      (f"{said['class']} {said['culprits']} after {latency if latency is None else round(latency, 2)} s" if said else "no finding") +
+                      (f"  ({problem})" if problem else ""), flush=True)
+                if problem:
+                    print(run.done.stdout[-4000:], flush=True)
+                results.append({"kind": kind, "ranks": ranks, "seed": seed, "problem": problem, "seconds": latency,
+                                "class": said and said["class"], "culprits": said and said["culprits"]})
+    times = [result["seconds"] for result in results if result["seconds"] is not None and not result["problem"]]
+    if times:
+        print(f"from the fault to the verdict: median {statistics.median(times):.2f} s, longest {max(times):.2f} s")
+    print(f"{len(results)} runs, {wrong} wrong")
+    if options.json:
+        with open(options.json, "w", encoding="utf-8") as file:
+            json.dump(results, file, indent=1)
+    return wrong != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`bestride run --watch` as a launcher's parent: exit codes, signals, input, and what it does after a verdict."""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+COMMAND = os.environ["COMMAND_UNDER_TEST"]
+LAB = os.environ["FAULT_LAB"]
+MPIEXEC = os.environ["MPIEXEC"]
+
+
+class LauncherTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="bestride-watch-")
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def words(self, *options):
+        return [COMMAND, "run", "--watch", "--verdict-folder", self.folder, *options]
+
+    def run_watch(self, command, *options, **more):
+        return subprocess.run(self.words(*options) + ["--", *command], text=True, capture_output=True, timeout=120, check=False, **more)
+
+    def fault(self, kind, *options, ranks=2, limit=60):
+        return self.run_watch([MPIEXEC, "-n", str(ranks), LAB, "--fault", kind, "--fault-rank", "1", "--fault-step", "3", "--steps", "10",
+                               "--work-us", "100", "--limit", str(limit)], *options)
+
+    def verdicts(self):
+        return [os.path.join(self.folder, name) for name in sorted(os.listdir(self.folder)) if name.endswith(".json")]
+
+    def test_exit_codes_and_output_are_the_launcher_s(self):
+        done = self.run_watch(["sh", "-c", "cat; echo error >&2; exit 7"], input="text")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (7, "text", "error\n"))
+        self.assertEqual(self.run_watch(["sh", "-c", "kill -9 $$"]).returncode, 137)
+        self.assertEqual(self.run_watch(["sh", "-c", "exit 0"]).returncode, 0)
+        self.assertEqual(self.verdicts(), [])
+
+    def test_a_launcher_that_does_not_exist(self):
+        done = self.run_watch(["no-such-launcher"])
+        self.assertEqual(done.returncode, 127)
+        self.assertRegex(done.stderr, r"\Abestride: can't run 'no-such-launcher': .*\n\Z")
+
+    def test_a_signal_is_passed_on_and_is_no_fault(self):
+        process = subprocess.Popen(self.words() + ["--", MPIEXEC, "-n", "2", LAB, "--steps", "1000000", "--limit", "60"],  # pylint: disable=consider-using-with
+                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        time.sleep(2)
+        process.send_signal(signal.SIGTERM)
+        output, _ = process.communicate(timeout=60)
+        self.assertNotIn("bestride: crash", output)
+        self.assertEqual(self.verdicts(), [])
+
+    def test_the_verdict_file(self):
+        done = self.fault("sigkill")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertRegex(done.stderr, r"(?m)^bestride: crash: rank 1 \(pid \d+ on \S+\) ")
+        self.assertRegex(done.stderr, rf"(?m)^  file: {self.folder}/bestride-hydra-\d+\.verdict\.json$")
+        with open(self.verdicts()[0], encoding="utf-8") as file:
+            verdict = json.load(file)
+        self.assertEqual((verdict["format"], verdict["version"], verdict["launcher_exit_code"]), ("bestride-verdict", 1, done.returncode))
+        finding = verdict["findings"][0]
+        self.assertEqual((finding["class"], finding["cause"], finding["culprits"]), ("crash", "killed", [1]))
+        self.assertEqual([rank["rank"] for rank in verdict["job"]["ranks"]], [0, 1])
+        # Nothing is left of the job.
+        root = f"/dev/shm/bestride-{os.geteuid()}"
+        self.assertFalse(os.path.isdir(root) and verdict["job"]["name"] in os.listdir(root))
+
+    def test_abort_ends_a_deadlock(self):
+        begun = time.monotonic()
+        done = self.fault("cyclic_sends", "--on-fault", "abort")
+        self.assertLess(time.monotonic() - begun, 55, "it would have run into its limit of 60 s")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("bestride: the job is ended because it can't go on", done.stderr)
+        self.assertNotIn("bestride: crash", done.stderr)
+
+    def test_a_command_gets_the_verdict(self):
+        path = os.path.join(self.folder, "got")
+        self.fault("sigkill", "--on-fault", f"cat > {path}")
+        with open(path, encoding="utf-8") as file:
+            self.assertEqual(json.load(file)["findings"][0]["class"], "crash")
+
+    def test_a_folder_that_can_not_be_written(self):
+        done = self.run_watch(["true"], "--verdict-folder", "/no/such/folder")
+        self.assertEqual(done.returncode, 2)
+        self.assertRegex(done.stderr, r"\Abestride: .*/no/such/folder")
+
+    def test_two_jobs_of_one_script(self):
+        lab = f"{MPIEXEC} -n 2 {LAB} --steps 10 --work-us 100 --fault-rank 1 --fault-step 3"
+        done = self.run_watch(["sh", "-c", f"{lab} --fault none; {lab} --fault sigkill; {lab} --fault none"])
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual(done.stderr.count("bestride: crash: rank 1"), 1)
+        self.assertEqual(len(self.verdicts()), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
