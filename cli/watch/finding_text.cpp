@@ -58,6 +58,12 @@ std::string variant_text(const CollectiveMismatch::Variant& variant) {
          (variant.bytes > 0 ? " of " + bytes_text(variant.bytes) : "") + " by " + ranks_text(variant.ranks);
 }
 
+std::string percent(double share) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.0f %%", 100 * share);
+  return text;
+}
+
 const char* verb(Cause cause, bool one) {
   switch (cause) {
     case Cause::computing: return one ? "computes" : "compute";
@@ -104,6 +110,9 @@ std::string headline(const Finding& finding, const JobView& view) {
              ", but the MPI library does not complete " + plural(finding, "it", "them");
     case Fault::starvation:
       return who + plural(finding, " makes", " make") + " other calls, but not the one that others wait for";
+    case Fault::slow:
+      return who + " computes " + percent(finding.factor - 1) +
+             " longer than before, compared with the other ranks, which wait for it";
   }
   return who;
 }
@@ -127,6 +136,8 @@ std::vector<std::string> evidence(const Finding& finding, const JobView& view) {
   }
   if (finding.fault == Fault::crash && finding.cause != Cause::aborted && wait_status_of(finding, view) < 0)
     lines.push_back("how it ended is known to the launcher only, which reports it");
+  if (finding.fault == Fault::slow && finding.cpu_share >= 0)
+    lines.push_back("it gets " + percent(finding.cpu_share) + " of a core");
   if (!finding.held_up.empty()) lines.push_back("waiting: " + ranks_text(finding.held_up));
   return lines;
 }
@@ -159,6 +170,10 @@ std::string advice(const Finding& finding, const JobView& view) {
       return "look at its stack: gdb -p " + pid + " -batch -ex 'thread apply all bt'";
     case Fault::communication_hang:
       return "look at the network and at the MPI library; 'bestride where --calls 8' has the last calls";
+    case Fault::slow:
+      return finding.cpu_share >= 0 && finding.cpu_share < 0.9
+                 ? "look for other processes on its core, and for a limit of its CPU time"
+                 : "look for a change of its work, or of its core's clock (thermal limit)";
     case Fault::starvation:
       return "look at how the rank chooses what it receives next; gdb -p " + pid + " has its stack";
   }
@@ -183,10 +198,10 @@ std::string finding_text(const Finding& finding, const JobView& view, double sec
   for (std::size_t i = 0; i < groups.size() && i < most_groups; ++i) line(groups[i].text());
   if (groups.size() > most_groups) line("and more ranks: the file has all");
   for (const std::string& fact : evidence(finding, view)) line("evidence: " + fact);
-  char confidence[64];
-  std::snprintf(confidence, sizeof confidence, "confidence %.0f %%", 100 * finding.confidence);
-  line((finding.fault == Fault::crash ? std::string() : "without progress for " + seconds_text(seconds) + "; ") +
-       confidence);
+  const char* const since = finding.fault == Fault::crash  ? ""
+                            : finding.fault == Fault::slow ? "for "
+                                                           : "without progress for ";
+  line((*since ? since + seconds_text(seconds) + "; " : "") + "confidence " + percent(finding.confidence));
   line("next: " + advice(finding, view));
   return text;
 }

@@ -27,6 +27,8 @@ void write_finding(JsonWriter& json, const Reported& reported, const JobView& vi
   json.key("evidence").open_array();
   for (const std::string& fact : evidence(finding, view)) json.value(fact);
   json.close_array();
+  if (finding.factor > 0) json.member("factor", finding.factor);
+  if (finding.cpu_share >= 0) json.member("cpu_share", finding.cpu_share);
   if (!finding.cycle.empty()) write_ranks(json, "cycle", finding.cycle);
   if (finding.tags)
     json.key("tags")

@@ -105,7 +105,8 @@ const char* name(Fault fault) noexcept {
                                           "deadlock",
                                           "non-communication hang",
                                           "communication hang",
-                                          "starvation"};
+                                          "starvation",
+                                          "slow"};
   static_assert(std::size(names) == faults);
   return names[static_cast<unsigned>(fault)];
 }
@@ -497,6 +498,22 @@ void Detector::find_starvation(std::vector<Finding>& found) const {
   found.push_back(std::move(finding));
 }
 
+void Detector::find_slow(std::vector<Finding>& found) {
+  for (const SlowRank& slow : slow_ranks_.observe(now_, ranks_, suspects_ || !found.empty())) {
+    Finding finding;
+    finding.fault = Fault::slow;
+    finding.cause = Cause::computing;
+    finding.culprits = {slow.rank};
+    for (const RankWaits& waits : graph_.ranks)
+      if (waits.rank != slow.rank) finding.held_up.push_back(waits.rank);
+    finding.since = slow.since;
+    finding.confidence = slow.confidence;
+    finding.factor = slow.factor;
+    if (const RankSnapshot* const known = rank(slow.rank)) finding.cpu_share = history(*known).cpu_share;
+    found.push_back(std::move(finding));
+  }
+}
+
 std::vector<Finding> Detector::observe(const Observation& observation) {
   update(observation);
   graph_ = find_waits(ranks_);
@@ -512,6 +529,7 @@ std::vector<Finding> Detector::observe(const Observation& observation) {
     if (found.empty()) find_communication_hangs(found);
     if (found.empty()) find_starvation(found);
   }
+  find_slow(found);
   for (const RankWaits& waits : graph_.ranks) {
     const RankSnapshot& each = ranks_[waits.snapshot];
     histories_.at({each.pid, each.process_start}).waited = waits.waits();

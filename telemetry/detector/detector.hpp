@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "telemetry/detector/finding.hpp"
+#include "telemetry/detector/slow_ranks.hpp"
 #include "telemetry/record/snapshot.hpp"
 #include "telemetry/waits/diagnosis.hpp"
 #include "telemetry/waits/wait_graph.hpp"
@@ -82,6 +83,7 @@ class Detector {
   void find_computation_hangs(std::vector<Finding>& found);
   void find_communication_hangs(std::vector<Finding>& found) const;
   void find_starvation(std::vector<Finding>& found) const;
+  void find_slow(std::vector<Finding>& found);
 
   const RankSnapshot* rank(std::int32_t number) const;
   /// What a rank outside MPI does.
@@ -104,7 +106,8 @@ class Detector {
   std::map<Key, History> histories_;
   std::map<std::int32_t, double> minority_since_;  ///< ranks outside MPI that at least as many others wait for
   std::vector<Finding> crashes_;                   ///< and what led to them
-  std::vector<Finding> candidates_;                ///< of the last observation, to be confirmed by the next one
+  SlowRanks slow_ranks_;
+  std::vector<Finding> candidates_;  ///< of the last observation, to be confirmed by the next one
 
   // Of the current observation.
   std::span<const RankSnapshot> ranks_;

@@ -19,10 +19,11 @@ enum class Fault : std::uint8_t {
   computation_hang,    ///< a rank does not come to the MPI call that others wait for (non-communication hang)
   communication_hang,  ///< every rank is in its call, and yet the calls do not end
   starvation,          ///< a rank makes other calls, but not the one that some ranks wait for
+  slow,                ///< a rank has become slower than the others, which wait for it
 };
-constexpr unsigned faults = 8;
+constexpr unsigned faults = 9;
 /// "crash", "stopped", "mismatch", "unmatched message", "deadlock", "non-communication hang", "communication hang",
-/// "starvation".
+/// "starvation", "slow".
 const char* name(Fault fault) noexcept;
 
 /// What the ranks in Finding::culprits do, from /proc.
@@ -55,11 +56,13 @@ struct Finding {
   Cause cause = Cause::unknown;
   std::vector<std::int32_t> culprits;  ///< ranks of MPI_COMM_WORLD, ascending
   std::vector<std::int32_t> held_up;   ///< ranks that wait for them, directly or through others, ascending
-  double since = 0;                    ///< when the culprits made their last progress
+  double since = 0;                    ///< when the culprits made their last progress; slow: when it began
   double confidence = 0;               ///< 0 to 1
   std::vector<std::int32_t> cycle;     ///< deadlock: each rank waits for the next one, the last one for the first
   std::optional<CollectiveMismatch> mismatch;
   std::optional<TagMismatch> tags;
+  double factor = 0;      ///< slow: how much longer than before the rank computes, compared with the others
+  double cpu_share = -1;  ///< slow: of one core, now; -1: not known
 
   bool same_as(const Finding& other) const noexcept { return fault == other.fault && culprits == other.culprits; }
 };

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "telemetry/detector/slow_ranks.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace bestride::inline telemetry {
+namespace {
+
+constexpr double window = 2;              ///< seconds
+constexpr std::size_t baseline = 4;       ///< windows before a change can be seen
+constexpr std::size_t most_windows = 60;  ///< that are remembered
+constexpr std::size_t confirming = 3;     ///< windows in a row that have to be slow
+constexpr double least_change = 0.035;
+constexpr double deviations = 6;           ///< median absolute deviations that a change exceeds
+constexpr double least_share = 0.02;       ///< of time outside MPI, for which a quotient makes sense
+constexpr double same_proportions = 0.95;  ///< cosine of the angle between two vectors of calls
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  if (values.size() % 2 == 1) return *middle;
+  return (*middle + *std::max_element(values.begin(), middle)) / 2;
+}
+
+double deviation(const std::vector<double>& values, double center) {
+  std::vector<double> distances;
+  for (const double value : values) distances.push_back(std::abs(value - center));
+  return median(std::move(distances));
+}
+
+double cosine(const std::vector<double>& a, const std::vector<double>& b) {
+  double product = 0, a2 = 0, b2 = 0;
+  for (std::size_t i = 0; i < std::max(a.size(), b.size()); ++i) {
+    const double x = i < a.size() ? a[i] : 0, y = i < b.size() ? b[i] : 0;
+    product += x * y, a2 += x * x, b2 += y * y;
+  }
+  return a2 > 0 && b2 > 0 ? product / std::sqrt(a2 * b2) : 0;
+}
+
+/// Of the timed calls, as if all calls had been timed.
+double mpi_seconds(const RankSnapshot& rank) {
+  std::uint64_t ticks = 0;
+  for (const SiteSnapshot& site : rank.sites) ticks += site.ticks;
+  return static_cast<double>(ticks) / rank.ticks_per_second;
+}
+
+bool counts(const RankSnapshot& rank) {
+  return rank.alive && rank.world_rank >= 0 && rank.state == ProcessState::initialized;
+}
+
+}  // namespace
+
+void SlowRanks::begin_window(double seconds, std::span<const RankSnapshot> ranks) {
+  begin_.clear();
+  begin_seconds_ = seconds;
+  open_ = true;
+  for (const RankSnapshot& rank : ranks) {
+    if (!counts(rank)) continue;
+    Totals& totals = begin_[rank.world_rank];
+    totals.mpi_seconds = mpi_seconds(rank);
+    for (const SiteSnapshot& site : rank.sites) totals.calls.push_back(site.calls);
+  }
+}
+
+void SlowRanks::begin_phase() {
+  quotients_.clear();
+  begins_.clear();
+  phase_calls_.clear();
+}
+
+bool SlowRanks::same_phase(const std::vector<double>& calls) {
+  if (phase_calls_.empty() || cosine(phase_calls_, calls) < same_proportions) {
+    begin_phase();
+    phase_calls_ = calls;
+    return false;
+  }
+  return true;
+}
+
+void SlowRanks::judge(std::int32_t rank, double quotient, double begin) {
+  Quotients& known = quotients_[rank];
+  if (known.past.size() >= baseline) {
+    // The windows before the last ones are the baseline, also while the rank is slow.
+    const std::vector<double>& past = known.past;
+    const double center = median(past), spread = deviation(past, center);
+    const bool slow = quotient > center * (1 + least_change) + deviations * spread;
+    if (slow) {
+      if (known.slow_since == 0) known.slow_since = begin;
+      known.factor = quotient / center;
+      return;  // it does not become the baseline
+    }
+    known.slow_since = 0;
+  }
+  known.past.push_back(quotient);
+  if (known.past.size() > most_windows) known.past.erase(known.past.begin());
+}
+
+void SlowRanks::end_window(double seconds, std::span<const RankSnapshot> ranks) {
+  const double length = seconds - begin_seconds_;
+  std::map<std::int32_t, double> shares;  // of time outside MPI
+  std::vector<double> calls;
+  for (const RankSnapshot& rank : ranks) {
+    const auto before = begin_.find(rank.world_rank);
+    if (!counts(rank) || before == begin_.end()) continue;
+    const double inside = (mpi_seconds(rank) - before->second.mpi_seconds) * rank.sampling / length;
+    shares[rank.world_rank] = std::clamp(1 - inside, 0.0, 1.0);
+    for (std::size_t i = 0; i < rank.sites.size(); ++i) {
+      if (calls.size() <= i) calls.resize(i + 1);
+      const std::uint64_t past = i < before->second.calls.size() ? before->second.calls[i] : 0;
+      calls[i] += static_cast<double>(rank.sites[i].calls - std::min(past, rank.sites[i].calls));
+    }
+  }
+  open_ = false;
+  if (shares.size() < 2 || !same_phase(calls)) return;
+  for (const auto& [rank, share] : shares) {
+    std::vector<double> others;
+    for (const auto& [other, value] : shares)
+      if (other != rank) others.push_back(value);
+    if (const double middle = median(std::move(others)); middle >= least_share)
+      judge(rank, share / middle, begin_seconds_);
+  }
+}
+
+std::vector<SlowRank> SlowRanks::observe(double seconds, std::span<const RankSnapshot> ranks, bool paused) {
+  if (paused)
+    open_ = false;
+  else if (!open_)
+    begin_window(seconds, ranks);
+  else if (seconds - begin_seconds_ >= window)
+    end_window(seconds, ranks), begin_window(seconds, ranks);
+  std::vector<SlowRank> result;
+  for (const auto& [rank, known] : quotients_)
+    if (known.slow_since > 0 && seconds - known.slow_since >= confirming * window)
+      result.push_back({rank, known.factor, known.slow_since, known.factor > 1.1 ? 0.9 : 0.7});
+  // With two ranks, the quotient of one is the inverse of the other's: only the slower one rises.
+  return result;
+}
+
+}  // namespace bestride::inline telemetry
