@@ -36,11 +36,12 @@ class FrameNames {
 };
 
 /// Leaves out what is not the program's. Outermost first:
-/// - outer frames of the C library and _start, which call main or the function of a thread;
+/// - _start and outer frames of the C library, which call main or the function of a thread;
 /// - frames in libbestride, except the one of an MPI function that it carries out, which is named as that;
 /// - frames below an MPI function, up to a function that the MPI library calls back, as one of MPI_Op_create.
-/// PMPI_ and Fortran names of MPI functions become those of C with MPI_ ("mpi_allreduce_" -> "MPI_Allreduce"). If
-/// nothing would be left, the outermost frame is. `executable`: ProcessStacks::executable.
+/// PMPI_ and Fortran names of MPI functions become those of C with MPI_ ("mpi_allreduce_" -> "MPI_Allreduce"),
+/// internal names of the C library its public ones, without lines. If nothing would be left, the outermost frame is.
+/// `executable`: ProcessStacks::executable.
 std::vector<NamedFrame> without_library_frames(const std::vector<NamedFrame>& frames, const std::string& executable);
 
 /// True for names that without_library_frames() gives to MPI functions.

@@ -16,7 +16,21 @@ bool is_c_library(const NamedFrame& frame) {
   return frame.module.starts_with("libc.so") || frame.module.starts_with("libc-2") ||
          frame.module.starts_with("libpthread") || frame.module.starts_with("ld-linux");
 }
-bool starts_program(const NamedFrame& frame) { return is_c_library(frame) || frame.function == "_start"; }
+
+/// The first frame that is the program's own: after _start, which has no name in a stripped program, and the functions
+/// of the C library that call main or the function of a thread.
+std::vector<NamedFrame>::const_iterator first_own_frame(const std::vector<NamedFrame>& frames) {
+  auto at = frames.begin();
+  if (!is_c_library(*at) && frames.size() > 1 && at[1].function.starts_with("__libc_start")) ++at;
+  return std::find_if_not(at, frames.end(), is_c_library);
+}
+
+/// "__GI___libc_read" -> "read": names that the C library has for itself.
+std::string public_name(const std::string& function) {
+  for (const char* const prefix : {"__GI___libc_", "__GI___", "__GI_", "__libc_"})
+    if (function.starts_with(prefix)) return function.substr(std::string(prefix).size());
+  return function;
+}
 
 /// "Allreduce" of "MPI_Allreduce" in C or in Fortran, "" of other names.
 std::string mpi_name(std::string name) {
@@ -66,7 +80,7 @@ bool is_mpi_function(const std::string& function) { return function.starts_with(
 std::vector<NamedFrame> without_library_frames(const std::vector<NamedFrame>& frames, const std::string& executable) {
   if (frames.empty()) return {};
   const std::string program = executable.substr(executable.rfind('/') + 1);
-  auto frame = std::find_if_not(frames.begin(), frames.end(), starts_program);
+  auto frame = first_own_frame(frames);
   if (frame == frames.end()) return frames;  // a thread of the C library itself
   std::vector<NamedFrame> result;
   std::set<std::string> callers{program};  // modules of the program, as far as this stack shows them
@@ -82,6 +96,7 @@ std::vector<NamedFrame> without_library_frames(const std::vector<NamedFrame>& fr
       in_mpi = true;
     } else if (!is_bestride(*frame)) {
       result.push_back(*frame);
+      if (is_c_library(*frame)) result.back() = {public_name(frame->function), frame->module, "", 0};
       if (!is_mpi_library(*frame) && !is_c_library(*frame)) callers.insert(frame->module);
     }
   }

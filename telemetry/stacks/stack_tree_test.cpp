@@ -187,6 +187,9 @@ TEST(LibraryFrames, WhatIsOutsideMainAndBelowMpiIsLeftOut) {
               ElementsAre("main", "solve", "MPI_Allreduce"));
   EXPECT_THAT(kept({frame("clone3", 0, c), frame("start_thread", 0, c), frame("run"), frame("poll", 0, c)}),
               ElementsAre("run", "poll"));
+  EXPECT_THAT(kept({frame("solver+0x12"), frame("__libc_start_main_impl", 0, c), frame("__libc_start_call_main", 0, c),
+                    frame("solver+0x34"), frame("__GI___libc_read", 0, c), frame("__GI___nanosleep", 0, c)}),
+              ElementsAre("solver+0x34", "read", "nanosleep"));
   EXPECT_THAT(kept({frame("clone3", 0, c), frame("start_thread", 0, c), frame("timer", 0, c)}),
               ElementsAre("clone3", "start_thread", "timer"));
 }
@@ -205,6 +208,9 @@ TEST(LibraryFrames, FunctionsThatMpiCallsBackAreKept) {
   EXPECT_THAT(kept({frame("main"), frame("step", 0, "libphysics.so"), frame("MPI_Reduce", 0, mpi),
                     frame("my_operation", 0, "libphysics.so")}),
               ElementsAre("main", "step", "MPI_Reduce", "my_operation"));
+  EXPECT_THAT(
+      kept({frame("main"), frame("qsort", 0, c), frame("compare"), frame("MPI_Barrier", 0, mpi), frame("poll", 0, c)}),
+      ElementsAre("main", "qsort", "compare", "MPI_Barrier"));
 }
 
 TEST(LibraryFrames, EntriesOfThePreloadLibraryAreTheMpiFunction) {
