@@ -40,8 +40,8 @@ class FrameNames {
 /// - frames in libbestride, except the one of an MPI function that it carries out, which is named as that;
 /// - frames below an MPI function, up to a function that the MPI library calls back, as one of MPI_Op_create.
 /// PMPI_ and Fortran names of MPI functions become those of C with MPI_ ("mpi_allreduce_" -> "MPI_Allreduce"),
-/// internal names of the C library its public ones, without lines. If nothing would be left, the outermost frame is.
-/// `executable`: ProcessStacks::executable.
+/// internal names of the C library its public ones, without lines. A stack that is in libbestride only becomes one
+/// frame, "in libbestride-mpich.so". `executable`: ProcessStacks::executable.
 std::vector<NamedFrame> without_library_frames(const std::vector<NamedFrame>& frames, const std::string& executable);
 
 /// True for names that without_library_frames() gives to MPI functions.
