@@ -29,10 +29,10 @@ const char* name_of(ProcessState state) {
 
 class JsonText {
  public:
-  std::string text(const std::vector<JobView>& views, std::size_t calls) {
+  std::string text(const std::vector<JobView>& views, std::size_t calls, std::span<const JobStacks> stacks) {
     calls_ = calls;
     json_.open_object().member("format", "bestride-where").member("version", 1).key("jobs").open_array();
-    for (const JobView& view : views) job(view);
+    for (std::size_t i = 0; i < views.size(); ++i) job(views[i], i < stacks.size() ? &stacks[i] : nullptr);
     json_.close_array().close_object();
     return json_.text();
   }
@@ -44,7 +44,7 @@ class JsonText {
     json_.close_array();
   }
 
-  void job(const JobView& view) {
+  void job(const JobView& view, const JobStacks* job_stacks) {
     json_.open_object().member("name", view.job.name).member("progressing", view.progresses());
     json_.key("ranks").open_array();
     for (std::size_t i = 0; i < view.job.ranks.size(); ++i) rank(view, i);
@@ -72,7 +72,52 @@ class JsonText {
     }
     json_.close_array().key("problems").open_array();
     for (const std::string& problem : view.job.problems) json_.value(problem);
+    json_.close_array();
+    if (job_stacks) stacks(*job_stacks);
+    json_.close_object();
+  }
+
+  void stacks(const JobStacks& stacks) {
+    json_.key("stacks").open_object().member("longest_stop_seconds", stacks.longest_stop).key("tree").open_array();
+    for (const StackNode& node : stacks.tree) stack_node(node);
+    json_.close_array();
+    stack_failures("failed", stacks.failures);
+    stack_failures("cut", stacks.cut);
+    json_.key("problems").open_array();
+    for (const std::string& problem : stacks.problems) json_.value(problem);
     json_.close_array().close_object();
+  }
+
+  void stack_failures(const char* name, const std::vector<JobStacks::Failure>& failures) {
+    json_.key(name).open_array();
+    for (const JobStacks::Failure& failure : failures) {
+      json_.open_object().member("rank", failure.rank).member("pid", failure.pid);
+      if (failure.tid != 0) json_.member("tid", failure.tid);
+      json_.member("problem", failure.problem).close_object();
+    }
+    json_.close_array();
+  }
+
+  void stack_node(const StackNode& node) {
+    json_.open_object();
+    if (!node.thread.empty()) json_.member("thread", node.thread);
+    if (node.cut) json_.member("cut", true);
+    ranks("ranks", node.ranks);
+    json_.member("threads", node.threads).key("frames").open_array();
+    for (const NamedFrame& frame : node.frames) stack_frame(frame);
+    if (node.kind == StackNode::Kind::itself) stack_frame(node.place);
+    json_.close_array();
+    if (node.kind == StackNode::Kind::itself) json_.member("itself", true);
+    json_.key("children").open_array();
+    for (const StackNode& child : node.children) stack_node(child);
+    json_.close_array().close_object();
+  }
+
+  void stack_frame(const NamedFrame& frame) {
+    json_.open_object().member("function", frame.function).member("module", frame.module);
+    if (!frame.file.empty()) json_.member("file", frame.file);
+    if (frame.line != 0) json_.member("line", frame.line);
+    json_.close_object();
   }
 
   void rank(const JobView& view, std::size_t index) {
@@ -184,6 +229,8 @@ class JsonText {
 
 }  // namespace
 
-std::string where_json(const std::vector<JobView>& views, std::size_t calls) { return JsonText().text(views, calls); }
+std::string where_json(const std::vector<JobView>& views, std::size_t calls, std::span<const JobStacks> stacks) {
+  return JsonText().text(views, calls, stacks);
+}
 
 }  // namespace bestride::inline cli
