@@ -54,15 +54,20 @@ class Tracer {
 
   /// True if this process traces nothing afterwards. False: the calling thread must end.
   [[nodiscard]] bool copy(int tid) {
+    if (refused_) return true;
     if (result_.all_stops >= options_.stop_limit) {
       add(tid).problem = "left out: the other threads were stopped for " + std::to_string(options_.stop_limit.count()) +
                          " ms, which is the limit";
       return true;
     }
     if (ptrace(PTRACE_SEIZE, tid, nullptr, nullptr) != 0) {
-      if (errno == ESRCH || has_ended(pid_, tid)) return true;
-      add(tid).problem = refusal_text(trace_facts(pid_, tid, errno));
-      refused_ = true;
+      const int error = errno;
+      // A thread that is about to end is refused, too.
+      for (int i = 0; i < 5 && error != ESRCH && !has_ended(pid_, tid); ++i)
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      if (error == ESRCH || has_ended(pid_, tid)) return true;
+      add(tid).problem = refusal_text(trace_facts(pid_, tid, error));
+      refused_ = result_.threads.size() == 1;
       return true;
     }
     if (ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr) != 0) return false;  // it ends
@@ -88,7 +93,7 @@ class Tracer {
   }
 
   ProcessCopy take() { return std::move(result_); }
-  bool refused() const noexcept { return refused_; }
+  bool refused() const noexcept { return refused_; }  ///< the first thread was; the others were not tried
   bool other_word_size() const noexcept { return other_word_size_; }
 
  private:
@@ -209,12 +214,7 @@ Result<ProcessCopy> copy_threads(int pid, const StackOptions& options) {
   }
   ProcessCopy result = tracer.take();
   if (tracer.other_word_size()) return Error{process + " is a 32-bit program"};
-  if (tracer.refused()) {
-    // The first thread decides; a refusal for a later one is its own.
-    const auto refused = std::find_if(result.threads.begin(), result.threads.end(),
-                                      [](const ThreadCopy& copy) { return !copy.problem.empty(); });
-    if (refused == result.threads.begin()) return Error{refused->problem};
-  }
+  if (tracer.refused()) return Error{result.threads.front().problem};
   if (has_ended(pid, 0) || process_status(pid).start_time != status.start_time || result.threads.empty())
     return Error{process + " ended while its stacks were taken"};
   std::stable_sort(result.threads.begin(), result.threads.end(), [&](const ThreadCopy& a, const ThreadCopy& b) {
