@@ -33,7 +33,7 @@ class JobText {
  public:
   JobText(JsonWriter& json, std::size_t calls) : json_(json), calls_(calls) {}
 
-  void job(const JobView& view) {
+  void job(const JobView& view, const JobStacks* job_stacks) {
     json_.open_object().member("name", view.job.name).member("progressing", view.progresses());
     json_.key("ranks").open_array();
     for (std::size_t i = 0; i < view.job.ranks.size(); ++i) rank(view, i);
@@ -62,11 +62,56 @@ class JobText {
     }
     json_.close_array().key("problems").open_array();
     for (const std::string& problem : view.job.problems) json_.value(problem);
+    json_.close_array();
+    if (job_stacks) stacks(*job_stacks);
+    json_.close_object();
+  }
+
+  void stacks(const JobStacks& stacks) {
+    json_.key("stacks").open_object().member("longest_stop_seconds", stacks.longest_stop).key("tree").open_array();
+    for (const StackNode& node : stacks.tree) stack_node(node);
+    json_.close_array();
+    stack_failures("failed", stacks.failures);
+    stack_failures("cut", stacks.cut);
+    json_.key("problems").open_array();
+    for (const std::string& problem : stacks.problems) json_.value(problem);
     json_.close_array().close_object();
   }
 
  private:
   void ranks(const char* name, const std::vector<std::int32_t>& numbers) { write_ranks(json_, name, numbers); }
+
+  void stack_failures(const char* name, const std::vector<JobStacks::Failure>& failures) {
+    json_.key(name).open_array();
+    for (const JobStacks::Failure& failure : failures) {
+      json_.open_object().member("rank", failure.rank).member("pid", failure.pid);
+      if (failure.tid != 0) json_.member("tid", failure.tid);
+      json_.member("problem", failure.problem).close_object();
+    }
+    json_.close_array();
+  }
+
+  void stack_node(const StackNode& node) {
+    json_.open_object();
+    if (!node.thread.empty()) json_.member("thread", node.thread);
+    if (node.cut) json_.member("cut", true);
+    ranks("ranks", node.ranks);
+    json_.member("threads", node.threads).key("frames").open_array();
+    for (const NamedFrame& frame : node.frames) stack_frame(frame);
+    if (node.kind == StackNode::Kind::itself) stack_frame(node.place);
+    json_.close_array();
+    if (node.kind == StackNode::Kind::itself) json_.member("itself", true);
+    json_.key("children").open_array();
+    for (const StackNode& child : node.children) stack_node(child);
+    json_.close_array().close_object();
+  }
+
+  void stack_frame(const NamedFrame& frame) {
+    json_.open_object().member("function", frame.function).member("module", frame.module);
+    if (!frame.file.empty()) json_.member("file", frame.file);
+    if (frame.line != 0) json_.member("line", frame.line);
+    json_.close_object();
+  }
 
   void rank(const JobView& view, std::size_t index) {
     const RankSnapshot& rank = view.job.ranks[index];
@@ -184,6 +229,8 @@ void write_ranks(JsonWriter& json, const char* name, const std::vector<std::int3
   json.close_array();
 }
 
-void write_job(JsonWriter& json, const JobView& view, std::size_t calls) { JobText(json, calls).job(view); }
+void write_job(JsonWriter& json, const JobView& view, std::size_t calls, const JobStacks* stacks) {
+  JobText(json, calls).job(view, stacks);
+}
 
 }  // namespace bestride::inline cli

@@ -16,7 +16,7 @@
 namespace bestride::inline cli {
 namespace {
 
-constexpr std::size_t most_groups = 24;
+constexpr std::size_t most_groups = 14, most_stack_lines = 12;
 
 const RankSnapshot* find_rank(const JobView& view, std::int32_t number) {
   const RankWaits* const waits = view.graph.find(number);
@@ -167,7 +167,8 @@ std::string advice(const Finding& finding, const JobView& view) {
              "several communicators in one order";
     case Fault::computation_hang:
       if (finding.cause == Cause::uninterruptible) return "look at the file system or device in which it waits";
-      return "look at its stack: gdb -p " + pid + " -batch -ex 'thread apply all bt'";
+      if (finding.cause == Cause::computing) return "look at the loop in which it is; its stack is above";
+      return "look at what it waits for; its stack is above";
     case Fault::communication_hang:
       return "look at the network and at the MPI library; 'bestride where --calls 8' has the last calls";
     case Fault::slow:
@@ -180,7 +181,10 @@ std::string advice(const Finding& finding, const JobView& view) {
   return "";
 }
 
-std::string finding_text(const Finding& finding, const JobView& view, double seconds, bool colour) {
+bool wants_stacks(const Finding& finding) { return finding.fault != Fault::crash && finding.fault != Fault::slow; }
+
+std::string finding_text(const Finding& finding, const JobView& view, const JobStacks* stacks, double seconds,
+                         bool colour) {
   std::string text = colour ? "\033[1;31m" : "";
   text +=
       "bestride: " + std::string(name(finding.fault)) + ": " + headline(finding, view) + (colour ? "\033[0m\n" : "\n");
@@ -198,6 +202,8 @@ std::string finding_text(const Finding& finding, const JobView& view, double sec
   for (std::size_t i = 0; i < groups.size() && i < most_groups; ++i) line(groups[i].text());
   if (groups.size() > most_groups) line("and more ranks: the file has all");
   for (const std::string& fact : evidence(finding, view)) line("evidence: " + fact);
+  if (stacks)
+    for (const std::string& part : stack_lines(*stacks, most_stack_lines)) line("stack: " + part);
   const char* const since = finding.fault == Fault::crash  ? ""
                             : finding.fault == Fault::slow ? "for "
                                                            : "without progress for ";

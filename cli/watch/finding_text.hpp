@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/job/job_stacks.hpp"
 #include "cli/job/job_view.hpp"
 #include "telemetry/detector/finding.hpp"
 
@@ -16,7 +17,12 @@ std::vector<std::string> evidence(const Finding& finding, const JobView& view);
 /// What the user should do now; one line.
 std::string advice(const Finding& finding, const JobView& view);
 
-/// The verdict as it is printed: at most 40 lines. `seconds`: since the finding's culprits made progress.
-std::string finding_text(const Finding& finding, const JobView& view, double seconds, bool colour);
+/// True if the stacks of the ranks help: they are alive and go on waiting.
+bool wants_stacks(const Finding& finding);
+
+/// The verdict as it is printed: at most 40 lines. `seconds`: since the finding's culprits made progress. `stacks`: of
+/// the job, or null.
+std::string finding_text(const Finding& finding, const JobView& view, const JobStacks* stacks, double seconds,
+                         bool colour);
 
 }  // namespace bestride::inline cli

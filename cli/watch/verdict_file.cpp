@@ -47,7 +47,7 @@ void write_finding(JsonWriter& json, const Reported& reported, const JobView& vi
 
 }  // namespace
 
-std::string verdict_json(const WatchedJob& job, int exit_code) {
+std::string verdict_json(const WatchedJob& job, int exit_code, const JobStacks* stacks) {
   JsonWriter json;
   json.open_object().member("format", "bestride-verdict").member("version", 1);
   json.member("started", job.started());
@@ -55,7 +55,7 @@ std::string verdict_json(const WatchedJob& job, int exit_code) {
   json.key("findings").open_array();
   for (const Reported& reported : job.reported()) write_finding(json, reported, job.view());
   json.close_array().key("job");
-  write_job(json, job.view(), calls_written);
+  write_job(json, job.view(), calls_written, stacks);
   json.close_object();
   return json.text();
 }

@@ -3,12 +3,13 @@
 // The verdict as JSON. docs/watch.md describes the members.
 #include <string>
 
+#include "cli/job/job_stacks.hpp"
 #include "cli/watch/watched_job.hpp"
 
 namespace bestride::inline cli {
 
-/// `exit_code`: of the launcher; -1: it still runs.
-std::string verdict_json(const WatchedJob& job, int exit_code);
+/// `exit_code`: of the launcher; -1: it still runs. `stacks`: of the job when the last finding was made, or null.
+std::string verdict_json(const WatchedJob& job, int exit_code, const JobStacks* stacks);
 /// Writes `text` into `path` by a temporary file, so that a reader sees the old content or the new one. False with
 /// errno if that fails.
 bool write_whole_file(const std::string& path, const std::string& text);

@@ -119,11 +119,18 @@ class Watch {
       const Finding& finding = job.reported()[i].finding;
       if (is_excused(finding)) continue;
       new_finding = true;
+      if (wants_stacks(finding)) stacks_[job.name()] = take_job_stacks(job.view(), false);
       if (++printed_[job.name()] <= most_verdicts)
-        say(finding_text(finding, job.view(), seconds() - finding.since, colour_wanted(STDERR_FILENO)));
+        say(finding_text(finding, job.view(), wants_stacks(finding) ? stacks_of(job) : nullptr,
+                         seconds() - finding.since, colour_wanted(STDERR_FILENO)));
       act_on(finding);
     }
     if (new_finding || !changes.ended.empty()) write(job, -1, new_finding);
+  }
+
+  const JobStacks* stacks_of(const WatchedJob& job) const {
+    const auto taken = stacks_.find(job.name());
+    return taken != stacks_.end() ? &taken->second : nullptr;
   }
 
   static void say(const std::string& text) { std::fputs(text.c_str(), stderr); }
@@ -133,7 +140,7 @@ class Watch {
   }
 
   void write(const WatchedJob& job, int exit_code, bool announce) {
-    const std::string text = verdict_json(job, exit_code);
+    const std::string text = verdict_json(job, exit_code, stacks_of(job));
     if (!write_whole_file(path_of(job), text))
       say("bestride: can't write '" + path_of(job) + "': " + std::strerror(errno) +
           "; name another folder with --verdict-folder\n");
@@ -190,8 +197,9 @@ class Watch {
   std::set<std::string> others_;  ///< names of jobs that this process does not watch
   std::map<std::string, std::unique_ptr<WatchedJob>> jobs_;
   std::map<std::string, std::size_t> printed_;
-  std::set<std::string> incomplete_;  ///< jobs with ranks that can't be watched
-  double aborted_at_ = 0;             ///< 0: the job was not ended
+  std::map<std::string, JobStacks> stacks_;  ///< by job, when its last finding was made
+  std::set<std::string> incomplete_;         ///< jobs with ranks that can't be watched
+  double aborted_at_ = 0;                    ///< 0: the job was not ended
   LauncherProcess launcher_;
 };
 

@@ -23,7 +23,12 @@ class Text {
     // Besides its groups a job has an empty line, a heading, a line for what is left out, and the verdict.
     verdicts_ = shown == 1 ? 10 : shown == 2 ? 3 : shown <= 4 ? 2 : 1;
     groups_ = shown == 1 ? 24 : std::max<std::size_t>(7, most_lines / shown) - 6;
-    for (std::size_t i = 0; i < shown; ++i) job(views[i]);
+    stack_lines_ = shown == 1 ? 20 : 8;
+    for (std::size_t i = 0; i < shown; ++i) {
+      job(views[i]);
+      if (i < options.stacks.size()) stacks(views[i], options.stacks[i]);
+      if (options.calls > 0) calls(views[i]);
+    }
     if (running > shown) line("and " + std::to_string(running - shown) + " more jobs; 'bestride where JOB' prints one");
     if (const std::size_t ended = views.size() - std::max(running, shown))
       line("records of " + std::to_string(ended) + (running ? "" : " more") +
@@ -88,7 +93,12 @@ class Text {
     for (std::size_t i = 0; i < lines.size() && i < verdicts_; ++i)
       line("  => " + lines[i].text, lines[i].alarming ? "\033[1;31m" : nullptr);
     notes(view);
-    if (options_.calls > 0) calls(view);
+  }
+
+  void stacks(const JobView& view, const JobStacks& stacks) {
+    if (view.ended()) return line("  no stacks: the job has ended");
+    line("  stacks:");
+    for (const std::string& text : stack_lines(stacks, stack_lines_)) line("    " + text);
   }
 
   void notes(const JobView& view) {
@@ -131,7 +141,7 @@ class Text {
   }
 
   const WhereText& options_;
-  std::size_t groups_ = 0, verdicts_ = 0;
+  std::size_t groups_ = 0, verdicts_ = 0, stack_lines_ = 0;
   CallSites sites_;
   std::string text_;
 };

@@ -10,6 +10,7 @@
 
 #include "cli/common/command.hpp"
 #include "cli/job/job_json.hpp"
+#include "cli/job/job_stacks.hpp"
 #include "cli/job/job_view.hpp"
 #include "cli/where/output.hpp"
 #include "telemetry/record/job_folder.hpp"
@@ -20,7 +21,7 @@ namespace {
 struct WhereOptions {
   std::string selection, folder;
   std::size_t calls = 0;
-  bool json = false, clean = false;
+  bool json = false, clean = false, stacks = false, all_frames = false;
 };
 
 std::string no_records_text() {
@@ -30,10 +31,11 @@ std::string no_records_text() {
          ", or it does not record its calls (BESTRIDE_RECORD=on)";
 }
 
-std::string json_text(const std::vector<JobView>& views, std::size_t calls) {
+std::string json_text(const std::vector<JobView>& views, std::size_t calls, const std::vector<JobStacks>& stacks) {
   JsonWriter json;
   json.open_object().member("format", "bestride-where").member("version", 1).key("jobs").open_array();
-  for (const JobView& view : views) write_job(json, view, calls);
+  for (std::size_t i = 0; i < views.size(); ++i)
+    write_job(json, views[i], calls, i < stacks.size() ? &stacks[i] : nullptr);
   json.close_array().close_object();
   return json.text();
 }
@@ -56,13 +58,16 @@ void where(const WhereOptions& options) {
   // A few calls are read in any case: the last one is printed, and mismatches are found in them.
   const auto views = observe_jobs(folder, options.selection, std::max<std::size_t>(options.calls, 16));
   if (!views) fail(views.error().text);
+  std::vector<JobStacks> stacks;
+  if (options.stacks)
+    for (const JobView& view : *views) stacks.push_back(take_job_stacks(view, options.all_frames));
   std::string text;
   if (options.json)
-    text = json_text(*views, options.calls);
+    text = json_text(*views, options.calls, stacks);
   else if (views->empty())
     text = no_records_text() + "\n";
   else
-    text = where_text(*views, {options.calls, colour_wanted(STDOUT_FILENO)});
+    text = where_text(*views, {options.calls, colour_wanted(STDOUT_FILENO), stacks});
   std::fputs(text.c_str(), stdout);
 }
 
@@ -78,7 +83,14 @@ void add_where(CLI::App& app) {
   command->add_option("--calls", options->calls, "print the last N finished calls of each rank, too")
       ->type_name("N")
       ->check(CLI::Range(0, 1024));
-  command->add_flag("--clean", options->clean, "remove the records of processes that have ended")->excludes(json);
+  CLI::Option* const stacks =
+      command->add_flag("--stacks", options->stacks,
+                        "print the call stacks of all ranks as a tree, too; stops each thread for about 0.1 ms");
+  command->add_flag("--all-frames", options->all_frames, "with the frames of the MPI library in the stacks")
+      ->needs(stacks);
+  command->add_flag("--clean", options->clean, "remove the records of processes that have ended")
+      ->excludes(json)
+      ->excludes(stacks);
   command->add_option("--records", options->folder, "folder of records, if it is not that of this host")
       ->type_name("FOLDER");
   command->callback([options] { where(*options); });

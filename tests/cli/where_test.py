@@ -4,6 +4,7 @@
 
 The ranks are child processes that sleep, so that their states in /proc are real.
 """
+import ctypes
 import json
 import os
 import re
@@ -24,6 +25,31 @@ def line_of(text):
     """The number of the line of write_records.cpp that contains `text`."""
     with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "write_records.cpp"), encoding="utf-8") as file:
         return next(number for number, line in enumerate(file, 1) if text in line)
+
+
+def may_trace():
+    """False where the command, which is no ancestor of the ranks here, may not trace them."""
+    try:
+        with open("/proc/sys/kernel/yama/ptrace_scope", encoding="utf-8") as file:
+            scope = int(file.read())
+    except OSError:
+        scope = 0
+    if scope > 2 or (scope > 0 and os.geteuid() != 0):
+        return False
+    child = os.fork()
+    if child == 0:
+        signal.pause()
+        os._exit(0)  # pylint: disable=protected-access
+    may = ptrace_seize(child)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return may
+
+
+def ptrace_seize(pid):
+    libc = ctypes.CDLL(None)
+    libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p]
+    return libc.ptrace(0x4206, pid, None, None) == 0  # PTRACE_SEIZE
 
 
 class WhereTest(unittest.TestCase):
@@ -149,6 +175,50 @@ class WhereTest(unittest.TestCase):
         self.assertRegex(self.where(), rf"  at \S*solve \(write_records\.cpp:{line}\)  waits for rank 1\n")
         site = self.json()["jobs"][0]["ranks"][0]["threads"][0]["current"]["site"]
         self.assertEqual((os.path.basename(site["file"]), site["line"]), ("write_records.cpp", line))
+
+    @unittest.skipUnless(WITH_LIBDW and may_trace(), "no libdw in this build, or no permission to trace")
+    def test_stacks(self):
+        ranks = [(self.process(), "collective MPI_Barrier") for _ in range(4)]
+        ranks[2] = (0, "")  # write_records: main, and a thread that reads
+        self.job(ranks)
+        # Each "sleep" is in its system call sooner or later.
+        for _ in range(100):
+            text = self.where("--stacks")
+            if re.search(r"(?m)^    ranks 0,1,3  .*nanosleep", text):
+                break
+            time.sleep(0.1)
+        self.assertRegex(text, r"(?m)^  stacks:\n    ranks 0,1,3  .*nanosleep.*\n    rank 2       main > .*nanosleep.*\n    rank 2 +\[threads\] .*read.*\n\Z")
+        self.assertNotIn("__libc_start", text)
+        self.assertRegex(self.where("--stacks", "--all-frames"), "__libc_start")
+        stacks = self.json("--stacks")["jobs"][0]["stacks"]
+        self.assertEqual((stacks["failed"], stacks["cut"]), ([], []))
+        self.assertGreater(stacks["longest_stop_seconds"], 0)
+        self.assertEqual([(node["ranks"], node["threads"], node.get("thread")) for node in stacks["tree"]],
+                         [([0, 1, 3], 3, None), ([2], 1, None), ([2], 1, "threads")])
+        self.assertEqual(stacks["tree"][1]["frames"][0]["function"], "main")
+        self.assertEqual(os.path.basename(stacks["tree"][1]["frames"][0]["file"]), "write_records.cpp")
+        self.assertNotIn("stacks", self.json()["jobs"][0])
+        self.assertNotIn("stacks", self.where())
+        for process in (rank[0] for rank in ranks if rank[0]):
+            self.assertIsNone(process.poll())
+        self.assertEqual(self.run_where("--all-frames").returncode, 2)
+
+    @unittest.skipUnless(WITH_LIBDW and may_trace(), "no libdw in this build, or no permission to trace")
+    def test_stacks_of_processes_that_are_traced_or_have_ended(self):
+        ranks = [(self.process(), "collective MPI_Barrier") for _ in range(3)]
+        self.job(ranks)
+        ranks[0][0].kill()
+        ranks[0][0].wait()
+        self.assertTrue(ptrace_seize(ranks[1][0].pid))
+        text = self.where("--stacks")
+        self.assertRegex(text, r"(?m)^    rank 2  ")
+        self.assertRegex(text, rf"(?m)^    no stacks of rank 1: process {ranks[1][0].pid} can't be traced: process {os.getpid()} \(\S+\) traces it; end that one first$")
+        failed = self.json("--stacks")["jobs"][0]["stacks"]["failed"]
+        self.assertEqual([(failure["rank"], failure["pid"]) for failure in failed], [(1, ranks[1][0].pid)])
+        for process, _ in ranks[1:]:
+            process.kill()
+            process.wait()
+        self.assertIn("  no stacks: the job has ended\n", self.where("--stacks"))
 
     def test_many_ranks_fit_a_screen(self):
         process = self.process()

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/job/job_stacks.hpp"
+
+#include <algorithm>
+#include <sstream>
+
+#include "cli/job/rank_list.hpp"
+
+namespace bestride::inline cli {
+namespace {
+
+/// Threads of one purpose get one name: "worker-12" -> "worker-*".
+std::string thread_group(const ProcessStacks& process, const ThreadStack& thread) {
+  if (thread.main) return "";
+  if (thread.name.empty() || thread.name == process.threads.front().name) return "threads";
+  const std::size_t end = thread.name.find_last_not_of("0123456789");
+  if (end == std::string::npos || end + 1 == thread.name.size()) return thread.name;
+  return thread.name.substr(0, end + 1) + "*";
+}
+
+/// "rank 3", "ranks 0-2,4", "2 processes" before MPI_Init has returned.
+std::string owners_text(const std::vector<JobStacks::Failure>& failures) {
+  std::vector<std::int32_t> ranks;
+  for (const JobStacks::Failure& failure : failures) ranks.push_back(failure.rank);
+  std::sort(ranks.begin(), ranks.end());
+  if (ranks.front() < 0) return ranks.size() == 1 ? "1 process" : std::to_string(ranks.size()) + " processes";
+  ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
+  return ranks_text(ranks);
+}
+
+}  // namespace
+
+JobStacks take_job_stacks(const JobView& view, bool all_frames) {
+  JobStacks result;
+  FrameNames names;
+  std::vector<RankStack> stacks;
+  for (const RankSnapshot& rank : view.job.ranks) {
+    if (!rank.alive) continue;
+    if (!rank.visible) {
+      result.failures.push_back({rank.world_rank, rank.pid, 0, "it is in another pid namespace"});
+      continue;
+    }
+    const auto process = take_stacks(rank.pid);
+    if (!process) {
+      result.failures.push_back({rank.world_rank, rank.pid, 0, process.error().text});
+      continue;
+    }
+    result.longest_stop = std::max(result.longest_stop, static_cast<double>(process->longest_stop.count()) * 1e-9);
+    for (const ThreadStack& thread : process->threads) {
+      if (!thread.problem.empty()) {
+        result.failures.push_back({rank.world_rank, rank.pid, thread.tid, thread.problem});
+        continue;
+      }
+      if (!thread.cut.empty()) result.cut.push_back({rank.world_rank, rank.pid, thread.tid, thread.cut});
+      std::vector<NamedFrame> frames = names.name(*process, thread);
+      if (!all_frames) frames = without_library_frames(frames, process->executable);
+      stacks.push_back({rank.world_rank, thread_group(*process, thread), !thread.cut.empty(), std::move(frames)});
+    }
+  }
+  result.tree = merge_stacks(stacks);
+  result.problems = names.problems();
+  return result;
+}
+
+std::vector<std::string> stack_lines(const JobStacks& stacks, std::size_t most_lines) {
+  std::vector<std::string> lines;
+  const auto label = [](const std::vector<std::int32_t>& ranks) {
+    if (ranks.front() < 0) return std::string("before MPI_Init");
+    return ranks_text(ranks, 4);
+  };
+  std::istringstream text(tree_text(stacks.tree, {most_lines, "", label}));
+  for (std::string line; std::getline(text, line);) lines.push_back(line);
+  if (!stacks.failures.empty())
+    lines.push_back("no stacks of " + owners_text(stacks.failures) + ": " + stacks.failures.front().problem);
+  if (!stacks.cut.empty())
+    lines.push_back("stacks of " + owners_text(stacks.cut) + " are incomplete: " + stacks.cut.front().problem);
+  return lines;
+}
+
+}  // namespace bestride::inline cli

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cctype>
+
+#include "telemetry/stacks/frame_names.hpp"
+
+namespace bestride::inline telemetry {
+namespace {
+
+bool is_bestride(const NamedFrame& frame) { return frame.module.starts_with("libbestride"); }
+bool is_mpi_library(const NamedFrame& frame) {
+  return frame.module.starts_with("libmpi") || frame.module.starts_with("libpmpi") ||
+         frame.module.starts_with("libfmpich") || is_bestride(frame);
+}
+bool is_c_library(const NamedFrame& frame) {
+  return frame.module.starts_with("libc.so") || frame.module.starts_with("libc-2") ||
+         frame.module.starts_with("libpthread") || frame.module.starts_with("ld-linux");
+}
+
+/// The first frame that is the program's own: after _start, which has no name in a stripped program, and the functions
+/// of the C library that call main or the function of a thread.
+std::vector<NamedFrame>::const_iterator first_own_frame(const std::vector<NamedFrame>& frames) {
+  auto at = frames.begin();
+  if (!is_c_library(*at) && frames.size() > 1 && at[1].function.starts_with("__libc_start")) ++at;
+  return std::find_if_not(at, frames.end(), is_c_library);
+}
+
+/// "__GI___libc_read" -> "read": names that the C library has for itself.
+std::string public_name(const std::string& function) {
+  for (const char* const prefix : {"__GI___libc_", "__GI___", "__GI_", "__libc_"})
+    if (function.starts_with(prefix)) return function.substr(std::string(prefix).size());
+  return function;
+}
+
+/// "Allreduce" of "MPI_Allreduce" in C or in Fortran, "" of other names.
+std::string mpi_name(std::string name) {
+  for (const char* const prefix : {"bestride_entry_", "bestride_profiling_entry_"})
+    if (name.starts_with(prefix)) return name.substr(std::string(prefix).size());
+  if (name.starts_with("PMPI_") || name.starts_with("pmpi_")) name.erase(0, 1);
+  if (name.starts_with("MPI_")) return name.substr(4);
+  if (!name.starts_with("mpi_")) return "";
+  name.erase(0, 4);
+  while (name.ends_with('_')) name.pop_back();
+  for (const char* const suffix : {"_f08ts", "_f08", "_fts", "_f"})
+    if (name.ends_with(suffix)) {
+      name.resize(name.size() - std::string(suffix).size());
+      break;
+    }
+  if (!name.empty()) name[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(name[0])));
+  return name;
+}
+
+/// "Allreduce" of an entry that records the call: "RecordingEntry<...>::call<...below_Allreduce, ...>".
+std::string recorded_name(const std::string& function) {
+  if (function.find("RecordingEntry<") == std::string::npos) return "";
+  const std::string word = "below_";
+  const std::size_t at = function.find("::" + word);
+  if (at == std::string::npos) return "";
+  std::size_t begin = at + 2 + word.size(), end = begin;
+  while (end < function.size() && (std::isalnum(static_cast<unsigned char>(function[end])) || function[end] == '_'))
+    ++end;
+  // below_PAllreduce belongs to PMPI_Allreduce; no MPI function has two capitals at its beginning otherwise.
+  if (end - begin > 1 && function[begin] == 'P' && std::isupper(static_cast<unsigned char>(function[begin + 1])))
+    ++begin;
+  return function.substr(begin, end - begin);
+}
+
+/// The MPI function that the frame is the outermost one of; "" if it is none.
+std::string mpi_function(const NamedFrame& frame) {
+  if (!is_mpi_library(frame)) return "";
+  std::string name = mpi_name(frame.function);
+  if (name.empty() && is_bestride(frame)) name = recorded_name(frame.function);
+  return name.empty() ? "" : "MPI_" + name;
+}
+
+}  // namespace
+
+bool is_mpi_function(const std::string& function) { return function.starts_with("MPI_"); }
+
+std::vector<NamedFrame> without_library_frames(const std::vector<NamedFrame>& frames, const std::string& executable) {
+  if (frames.empty()) return {};
+  const std::string program = executable.substr(executable.rfind('/') + 1);
+  auto frame = first_own_frame(frames);
+  if (frame == frames.end()) return frames;  // a thread of the C library itself
+  std::vector<NamedFrame> result;
+  std::set<std::string> callers{program};  // modules of the program, as far as this stack shows them
+  bool in_mpi = false;
+  for (; frame != frames.end(); ++frame) {
+    if (in_mpi) {
+      // The MPI library's own calls end in other libraries, but not in those that have called it.
+      in_mpi = is_mpi_library(*frame) || !callers.contains(frame->module);
+      if (in_mpi) continue;
+    }
+    if (const std::string function = mpi_function(*frame); !function.empty()) {
+      result.push_back({function, frame->module, "", 0});
+      in_mpi = true;
+    } else if (!is_bestride(*frame)) {
+      result.push_back(*frame);
+      if (is_c_library(*frame)) result.back() = {public_name(frame->function), frame->module, "", 0};
+      if (!is_mpi_library(*frame) && !is_c_library(*frame)) callers.insert(frame->module);
+    }
+  }
+  if (result.empty()) result.push_back({"in " + frames.back().module, frames.back().module, "", 0});
+  return result;
+}
+
+}  // namespace bestride::inline telemetry

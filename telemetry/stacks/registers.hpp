@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The registers of a thread in the numbering of DWARF: x86-64 psABI, figure 3.36; DWARF for the Arm 64-bit
+// architecture, section 4.1.
+#include <sys/user.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace bestride::inline telemetry {
+
+using ThreadRegisters = user_regs_struct;  ///< what PTRACE_GETREGSET gives for NT_PRSTATUS
+
+#if defined(__x86_64__)
+
+constexpr std::size_t dwarf_registers = 17;  ///< the last one is the program counter
+constexpr std::uint64_t red_zone = 128;      ///< bytes below the stack pointer that a leaf function may use
+
+inline std::uint64_t stack_pointer(const ThreadRegisters& from) noexcept { return from.rsp; }
+inline std::uint64_t program_counter(const ThreadRegisters& from) noexcept { return from.rip; }
+template <class Word>
+void to_dwarf(const ThreadRegisters& from, Word (&to)[dwarf_registers]) noexcept {
+  const Word numbered[dwarf_registers] = {from.rax, from.rdx, from.rcx, from.rbx, from.rsi, from.rdi,
+                                          from.rbp, from.rsp, from.r8,  from.r9,  from.r10, from.r11,
+                                          from.r12, from.r13, from.r14, from.r15, from.rip};
+  for (std::size_t i = 0; i < dwarf_registers; ++i) to[i] = numbered[i];
+}
+
+#elif defined(__aarch64__)
+
+constexpr std::size_t dwarf_registers = 32;  ///< x0 to x30 and sp
+constexpr std::uint64_t red_zone = 0;
+
+inline std::uint64_t stack_pointer(const ThreadRegisters& from) noexcept { return from.sp; }
+inline std::uint64_t program_counter(const ThreadRegisters& from) noexcept { return from.pc; }
+template <class Word>
+void to_dwarf(const ThreadRegisters& from, Word (&to)[dwarf_registers]) noexcept {
+  for (std::size_t i = 0; i < 31; ++i) to[i] = from.regs[i];
+  to[31] = from.sp;
+}
+
+#else
+#error "registers of this processor are not described"
+#endif
+
+}  // namespace bestride::inline telemetry

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "telemetry/stacks/stack_tree.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <set>
+
+namespace bestride::inline telemetry {
+namespace {
+
+using testing::ElementsAre;
+
+NamedFrame frame(const std::string& function, int line = 0, const std::string& module = "solver") {
+  return {function, module, line ? "solver.f90" : "", line};
+}
+
+RankStack stack(std::int32_t rank, const std::vector<std::string>& functions, const std::string& thread = "") {
+  RankStack result{rank, thread, false, {}};
+  for (const std::string& function : functions) result.frames.push_back(frame(function));
+  return result;
+}
+
+/// 16 ranks, of which rank 5 writes a file.
+std::vector<RankStack> sixteen_ranks() {
+  std::vector<RankStack> stacks;
+  for (std::int32_t rank = 0; rank < 16; ++rank) {
+    stacks.push_back({rank, "", false, {frame("main", 3), frame("solve", 88)}});
+    if (rank == 5) {
+      stacks.back().frames[1].line = 90;
+      stacks.back().frames.push_back(frame("write_checkpoint", 17));
+      stacks.back().frames.push_back(frame("write", 0, "libc.so.6"));
+    } else {
+      stacks.back().frames.push_back(frame("MPI_Allreduce", 0, "libmpi.so.12"));
+    }
+  }
+  return stacks;
+}
+
+TEST(StackTree, TextOfAnOutlier) {
+  EXPECT_EQ(tree_text(merge_stacks(sixteen_ranks()), {.indent = "  "}),
+            "  16 ranks  main > solve (solver.f90)\n"
+            "    15 ranks  MPI_Allreduce\n"
+            "    rank 5    write_checkpoint > write\n");
+}
+
+TEST(StackTree, RanksAndLinesAsText) {
+  auto stacks = sixteen_ranks();
+  stacks.erase(stacks.begin() + 5);
+  EXPECT_EQ(tree_text(merge_stacks(stacks), {.ranks =
+                                                 [](const std::vector<std::int32_t>& ranks) {
+                                                   return "from " + std::to_string(ranks.front()) + " to " +
+                                                          std::to_string(ranks.back());
+                                                 }}),
+            "from 0 to 15  main > solve (solver.f90:88) > MPI_Allreduce\n");
+}
+
+TEST(StackTree, AStackThatEndsWhereOthersGoOn) {
+  EXPECT_EQ(tree_text(merge_stacks({stack(0, {"main", "solve", "flux"}),
+                                    stack(1, {"main", "solve", "flux"}),
+                                    {2, "", false, {frame("main"), frame("solve", 91)}}}),
+                      {}),
+            "3 ranks  main > solve\n"
+            "  2 ranks  flux\n"
+            "  rank 2   solve itself (solver.f90:91)\n");
+}
+
+TEST(StackTree, ThreadsAndCutStacksAreApart) {
+  auto cut = stack(3, {"flux"});
+  cut.cut = true;
+  EXPECT_EQ(tree_text(merge_stacks({stack(0, {"main"}), stack(0, {"run", "poll"}, "threads"),
+                                    stack(1, {"run", "poll"}, "threads"), stack(1, {"run", "poll"}, "threads"), cut}),
+                      {}),
+            "rank 0              main\n"
+            "rank 3              (outer frames missing) ... > flux\n"
+            "2 ranks, 3 threads  [threads] run > poll\n");
+}
+
+TEST(StackTree, LongChainsAndRecursionAreShortened) {
+  std::vector<std::string> functions(300, "recurse");
+  functions.insert(functions.begin(), "main");
+  functions.push_back("leaf");
+  EXPECT_EQ(tree_text(merge_stacks({stack(0, functions)}), {}), "rank 0  main > recurse x300 > leaf\n");
+  functions.clear();
+  for (int i = 0; i < 20; ++i) functions.push_back("f" + std::to_string(i));
+  EXPECT_EQ(tree_text(merge_stacks({stack(0, functions)}), {}),
+            "rank 0  f0 > f1 > f2 > f3 > ... 11 more ... > f15 > f16 > f17 > f18 > f19\n");
+}
+
+/// The leaves with the threads that end in them.
+void collect(const std::vector<StackNode>& nodes, std::vector<std::string> path, const StackNode* root,
+             std::multiset<std::string>& found) {
+  std::size_t ranks_before = SIZE_MAX;
+  for (const StackNode& node : nodes) {
+    EXPECT_LE(node.ranks.size(), ranks_before) << "most ranks first";
+    if (root) ranks_before = node.ranks.size();
+    EXPECT_GE(node.threads, node.ranks.size());
+    auto here = path;
+    for (const NamedFrame& f : node.frames) here.push_back(f.function);
+    const StackNode* const top = root ? root : &node;
+    if (node.children.empty()) {
+      std::string text = top->thread + (top->cut ? " cut" : "");
+      for (const std::string& name : here) text += "/" + name;
+      for (const std::int32_t rank : node.ranks) found.insert(text + " " + std::to_string(rank));
+      found.insert(text + " threads " + std::to_string(node.threads));
+    } else {
+      EXPECT_GT(node.children.size(), 1u);
+      std::set<std::int32_t> below;
+      std::size_t threads = 0;
+      for (const StackNode& child : node.children) {
+        below.insert(child.ranks.begin(), child.ranks.end());
+        threads += child.threads;
+      }
+      EXPECT_THAT(node.ranks, testing::ElementsAreArray(below));
+      EXPECT_EQ(node.threads, threads);
+    }
+    collect(node.children, here, top, found);
+  }
+}
+
+TEST(StackTree, EachStackEndsInOneLeafInAnyOrder) {
+  std::mt19937 random(1);
+  for (int round = 0; round < 300; ++round) {
+    std::vector<RankStack> stacks;
+    std::map<std::string, std::pair<std::set<std::int32_t>, std::size_t>> expected;
+    const int ranks = 1 + static_cast<int>(random() % 12);
+    for (int rank = 0; rank < ranks; ++rank)
+      for (unsigned thread = 0; thread <= random() % 3; ++thread) {
+        std::vector<std::string> functions{"main"};
+        for (std::size_t depth = random() % 6; depth > 0; --depth)
+          functions.push_back(std::string(1, static_cast<char>('a' + random() % 2)));
+        RankStack made = stack(rank, functions, thread ? "threads" : "");
+        made.cut = random() % 8 == 0;
+        std::string text = made.thread + (made.cut ? " cut" : "");
+        for (const std::string& name : functions) text += "/" + name;
+        expected[text].first.insert(rank);
+        ++expected[text].second;
+        stacks.push_back(made);
+      }
+    std::multiset<std::string> leaves, wanted;
+    for (const auto& [text, threads] : expected) {
+      for (const std::int32_t rank : threads.first) wanted.insert(text + " " + std::to_string(rank));
+      wanted.insert(text + " threads " + std::to_string(threads.second));
+    }
+    const auto tree = merge_stacks(stacks);
+    collect(tree, {}, nullptr, leaves);
+    EXPECT_EQ(leaves, wanted);
+    const std::string whole = tree_text(tree, {.most_lines = 1000});
+    std::shuffle(stacks.begin(), stacks.end(), random);
+    EXPECT_EQ(tree_text(merge_stacks(stacks), {.most_lines = 1000}), whole);
+    const auto all = std::count(whole.begin(), whole.end(), '\n');
+    for (std::size_t most = 1; most < 20; ++most) {
+      const std::string text = tree_text(tree, {.most_lines = most});
+      EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), std::min<std::ptrdiff_t>(all, static_cast<int>(most)))
+          << text;
+    }
+  }
+}
+
+TEST(StackTree, OuterNodesArePreferredIfLinesAreFew) {
+  std::vector<RankStack> stacks = sixteen_ranks();
+  for (std::int32_t rank = 0; rank < 4; ++rank) stacks.push_back(stack(rank, {"run", std::to_string(rank)}, "threads"));
+  EXPECT_EQ(tree_text(merge_stacks(stacks), {.most_lines = 5}),
+            "16 ranks  main > solve (solver.f90)\n"
+            "  15 ranks  MPI_Allreduce\n"
+            "  rank 5    write_checkpoint > write\n"
+            "4 ranks   [threads] run\n"
+            "and 4 more parts of the tree\n");
+  EXPECT_EQ(tree_text(merge_stacks(stacks), {.most_lines = 1}), "8 parts of the tree\n");
+}
+
+std::vector<std::string> kept(const std::vector<NamedFrame>& frames) {
+  std::vector<std::string> result;
+  for (const NamedFrame& f : without_library_frames(frames, "/opt/solver")) result.push_back(f.function);
+  return result;
+}
+
+const char* const c = "libc.so.6";
+const char* const mpi = "libmpich.so.12";
+const char* const bestride_library = "libbestride-mpich.so";
+
+TEST(LibraryFrames, WhatIsOutsideMainAndBelowMpiIsLeftOut) {
+  EXPECT_THAT(kept({frame("_start"), frame("__libc_start_main", 0, c), frame("main"), frame("solve"),
+                    frame("PMPI_Allreduce", 0, mpi), frame("MPIR_Wait", 0, mpi), frame("poll", 0, c)}),
+              ElementsAre("main", "solve", "MPI_Allreduce"));
+  EXPECT_THAT(kept({frame("clone3", 0, c), frame("start_thread", 0, c), frame("run"), frame("poll", 0, c)}),
+              ElementsAre("run", "poll"));
+  EXPECT_THAT(kept({frame("solver+0x12"), frame("__libc_start_main_impl", 0, c), frame("__libc_start_call_main", 0, c),
+                    frame("solver+0x34"), frame("__GI___libc_read", 0, c), frame("__GI___nanosleep", 0, c)}),
+              ElementsAre("solver+0x34", "read", "nanosleep"));
+  EXPECT_THAT(kept({frame("clone3", 0, c), frame("start_thread", 0, c), frame("timer", 0, c)}),
+              ElementsAre("clone3", "start_thread", "timer"));
+}
+
+TEST(LibraryFrames, FortranNames) {
+  for (const char* const name : {"mpi_allreduce_", "pmpi_allreduce_", "mpi_allreduce__", "mpi_allreduce_f08_"})
+    EXPECT_THAT(
+        kept({frame("main"), frame("MAIN__"), frame(name, 0, "libmpifort.so.12"), frame("PMPI_Allreduce", 0, mpi)}),
+        ElementsAre("main", "MAIN__", "MPI_Allreduce"));
+}
+
+TEST(LibraryFrames, FunctionsThatMpiCallsBackAreKept) {
+  EXPECT_THAT(kept({frame("main"), frame("MPI_Reduce", 0, mpi), frame("MPIR_Reduce", 0, mpi),
+                    frame("progress", 0, "libucp.so.0"), frame("my_operation"), frame("memcpy", 0, c)}),
+              ElementsAre("main", "MPI_Reduce", "my_operation", "memcpy"));
+  EXPECT_THAT(kept({frame("main"), frame("step", 0, "libphysics.so"), frame("MPI_Reduce", 0, mpi),
+                    frame("my_operation", 0, "libphysics.so")}),
+              ElementsAre("main", "step", "MPI_Reduce", "my_operation"));
+  EXPECT_THAT(
+      kept({frame("main"), frame("qsort", 0, c), frame("compare"), frame("MPI_Barrier", 0, mpi), frame("poll", 0, c)}),
+      ElementsAre("main", "qsort", "compare", "MPI_Barrier"));
+}
+
+TEST(LibraryFrames, EntriesOfThePreloadLibraryAreTheMpiFunction) {
+  EXPECT_THAT(kept({frame("main"), frame("bestride_entry_Bcast", 0, bestride_library),
+                    frame("bestride::collectives::bcast", 0, bestride_library), frame("PMPI_Isend", 0, mpi)}),
+              ElementsAre("main", "MPI_Bcast"));
+  const std::string recorded =
+      "bestride::interpose::RecordingEntry<int (int)>::call<&bestride::interpose::(anonymous namespace)::below_P";
+  EXPECT_THAT(kept({frame("main"), frame(recorded + "Barrier, (unsigned short)42>", 0, bestride_library),
+                    frame("bestride_entry_Barrier", 0, bestride_library), frame("PMPI_Barrier", 0, mpi)}),
+              ElementsAre("main", "MPI_Barrier"));
+  EXPECT_THAT(kept({frame("main"), frame(recorded + "ack, (unsigned short)42>", 0, bestride_library)}),
+              ElementsAre("main", "MPI_Pack"));
+  EXPECT_THAT(kept({frame("main"), frame("libbestride-mpich.so+0x12", 0, bestride_library),
+                    frame("PMPI_Barrier", 0, mpi), frame("poll", 0, c)}),
+              ElementsAre("main", "MPI_Barrier"));
+  EXPECT_THAT(kept({frame("clone3", 0, c), frame("bestride::progress", 0, bestride_library)}),
+              ElementsAre("in libbestride-mpich.so"));
+}
+
+}  // namespace
+}  // namespace bestride::inline telemetry
