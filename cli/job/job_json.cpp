@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "cli/job/call_site.hpp"
+#include "telemetry/record/reduction.hpp"
 #include "telemetry/report/json_writer.hpp"
 #include "telemetry/waits/call_kind.hpp"
 
@@ -55,6 +56,9 @@ class JobText {
         json_.open_object().member("function", function_name(variant.function));
         if (variant.root >= 0) json_.member("root", variant.root);
         if (variant.bytes > 0) json_.member("bytes", variant.bytes);
+        if (variant.reduction != 0)
+          json_.member("operation", name(reduction_op_of(variant.reduction)))
+              .member("numbers", name(type_of(variant.reduction)));
         ranks("ranks", variant.ranks);
         json_.close_object();
       }

@@ -12,6 +12,7 @@
 #include "cli/job/rank_list.hpp"
 #include "telemetry/report/quantity.hpp"
 #include "telemetry/waits/call_kind.hpp"
+#include "telemetry/waits/collective_call.hpp"
 
 namespace bestride::inline cli {
 namespace {
@@ -51,11 +52,6 @@ int wait_status_of(const Finding& finding, const JobView& view) {
     if (const RankSnapshot* const rank = find_rank(view, culprit); rank && rank->wait_status >= 0)
       return rank->wait_status;
   return -1;
-}
-
-std::string variant_text(const CollectiveMismatch::Variant& variant) {
-  return function_name(variant.function) + (variant.root >= 0 ? " root " + std::to_string(variant.root) : "") +
-         (variant.bytes > 0 ? " of " + bytes_text(variant.bytes) : "") + " by " + ranks_text(variant.ranks);
 }
 
 std::string percent(double share) {
@@ -121,7 +117,8 @@ std::vector<std::string> evidence(const Finding& finding, const JobView& view) {
   std::vector<std::string> lines;
   if (finding.mismatch)
     for (std::size_t i = 0; i < finding.mismatch->variants.size() && i < 4; ++i)
-      lines.push_back(variant_text(finding.mismatch->variants[i]));
+      lines.push_back(variant_text(finding.mismatch->variants[i]) + " by " +
+                      ranks_text(finding.mismatch->variants[i].ranks));
   if (finding.fault == Fault::unmatched_message && !finding.cycle.empty())
     lines.push_back("ranks wait for each other: " + cycle_text(finding.cycle));
   if (finding.fault == Fault::deadlock && finding.culprits.size() < finding.cycle.size())

@@ -92,11 +92,10 @@ class Watch {
 
   /// Says once that some ranks can't be watched from here.
   void note_other_ranks(const WatchedJob& job) {
-    std::size_t size = 0, seen = 0;
-    for (const RankSnapshot& rank : job.view().job.ranks) {
+    std::size_t size = 0;
+    const std::size_t seen = job.processes();
+    for (const RankSnapshot& rank : job.view().job.ranks)
       size = std::max(size, static_cast<std::size_t>(rank.world_size));
-      seen += rank.world_rank >= 0;
-    }
     if (size <= seen || seconds() < patience_for_records || !incomplete_.insert(job.name()).second) return;
     say("bestride: " + std::to_string(size - seen) + " of " + std::to_string(size) +
         " ranks are not watched: they are on other hosts or have no preload library\n");

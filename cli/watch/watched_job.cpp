@@ -13,8 +13,8 @@
 namespace bestride::inline cli {
 namespace {
 
-/// Finished calls of each thread that are read: mismatches and tags are found in them.
-constexpr std::size_t calls_read = 32;
+/// Finished calls of each thread that are read, all that there are: mismatches and tags are found in them.
+constexpr std::size_t calls_read = main_ring_size;
 
 bool is_readable(int descriptor) {
   pollfd entry{descriptor, POLLIN, 0};

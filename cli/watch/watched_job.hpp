@@ -40,6 +40,8 @@ class WatchedJob {
   const JobView& view() const noexcept { return view_; }
   const std::vector<Reported>& reported() const noexcept { return reported_; }
   bool suspects() const noexcept { return detector_.suspects(); }
+  /// Processes that had a record, also those whose record is removed.
+  std::size_t processes() const noexcept { return processes_.size(); }
   /// True if no process of the job is left.
   bool ended() const noexcept { return view_.ended(); }
 

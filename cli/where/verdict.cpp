@@ -10,6 +10,7 @@
 #include "cli/job/rank_list.hpp"
 #include "telemetry/report/quantity.hpp"
 #include "telemetry/waits/call_kind.hpp"
+#include "telemetry/waits/collective_call.hpp"
 
 namespace bestride::inline cli {
 namespace {
@@ -61,9 +62,7 @@ class Verdict {
                          (mismatch.name.empty() ? "a communicator" : mismatch.name) + ":";
       for (std::size_t i = 0; i < mismatch.variants.size() && i < 4; ++i) {
         const auto& variant = mismatch.variants[i];
-        text += (i ? "; " : " ") + function_name(variant.function) +
-                (variant.root >= 0 ? " root " + std::to_string(variant.root) : "") +
-                (variant.bytes > 0 ? " of " + bytes_text(variant.bytes) : "") + " by " + ranks_text(variant.ranks);
+        text += (i ? "; " : " ") + variant_text(variant) + " by " + ranks_text(variant.ranks);
       }
       lines_.push_back({text, true});
     }

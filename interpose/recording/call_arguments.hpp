@@ -5,7 +5,6 @@
 #include <mpi.h>
 
 #include <cstdint>
-#include <cstring>
 #include <tuple>
 #include <type_traits>
 
@@ -54,7 +53,7 @@ template <RecordKind kind, ArgumentPositions at, class All>
   facts.function = function;
   facts.site = recording.sites.find(return_address, function);
   if (tracked) {
-    facts.communicator = tracked->index;
+    facts.communicator = tracked->id;
     if constexpr (is_collective(kind)) facts.ordinal = tracked->next_ordinal(recording.file);
   }
   if constexpr (at.peer >= 0) facts.peer = recorded_rank(std::get<at.peer>(all));
@@ -63,11 +62,9 @@ template <RecordKind kind, ArgumentPositions at, class All>
   if constexpr (at.peer2 >= 0) facts.second_peer = recorded_rank(std::get<at.peer2>(all));
   if constexpr (at.tag2 >= 0) facts.second_tag = recorded_tag(std::get<at.tag2>(all));
   if constexpr (at.number >= 0) facts.second_tag = std::get<at.number>(all);
-  if constexpr (at.operation >= 0) {
-    std::uint64_t bits = 0;
-    std::memcpy(&bits, &std::get<at.operation>(all), sizeof(MPI_Op));
-    facts.operation = static_cast<std::uint16_t>(bits);
-  }
+  if constexpr (at.operation >= 0 && at.type >= 0)
+    facts.operation =
+        reduction_code(reduction_op_of(std::get<at.operation>(all)), basic_type_of(std::get<at.type>(all)));
   if constexpr (at.count >= 0 && at.type >= 0) {
     bool in_place = false;
     if constexpr (at.buffer >= 0) in_place = std::get<at.buffer>(all) == MPI_IN_PLACE;

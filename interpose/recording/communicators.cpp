@@ -62,6 +62,7 @@ TrackedCommunicator* CommunicatorTracker::reserve() noexcept {
   for (std::uint32_t i = 0; i < max_communicators; ++i)
     if (all_[i].index == no_index) {
       all_[i].index = i;
+      all_[i].id = communicator_id(i, (file_.communicators[i].kind.get() >> 8) + 1);
       all_[i].uid = 0;
       all_[i].children.store(0, std::memory_order_relaxed);
       all_[i].collectives.store(0, std::memory_order_relaxed);
@@ -85,21 +86,21 @@ void CommunicatorTracker::describe(TrackedCommunicator& tracked, CommunicatorKin
   record.stride.set(members.stride);
   std::snprintf(record.name, sizeof record.name, "%s", name);
   record.uid.set(uid);
-  record.kind.atomic().store(static_cast<std::uint32_t>(kind), std::memory_order_release);
+  record.kind.atomic().store((tracked.id & ~0xffu) | static_cast<std::uint32_t>(kind), std::memory_order_release);
 }
 
 void CommunicatorTracker::release(TrackedCommunicator* tracked) noexcept {
   if (!tracked) return;
   const std::lock_guard lock(mutex_);
   CommunicatorRecord& record = file_.communicators[tracked->index];
-  record.kind.atomic().store(static_cast<std::uint32_t>(CommunicatorKind::free), std::memory_order_release);
+  record.kind.atomic().store(tracked->id & ~0xffu, std::memory_order_release);  // CommunicatorKind::free
   std::atomic_thread_fence(std::memory_order_release);
   tracked->index = no_index;
 }
 
 void CommunicatorTracker::insert(std::uint64_t bits, TrackedCommunicator* tracked) noexcept {
   TrackedCommunicator* replaced = nullptr;
-  const auto kind = static_cast<CommunicatorKind>(file_.communicators[tracked->index].kind.get());
+  const auto kind = static_cast<CommunicatorKind>(file_.communicators[tracked->index].kind.get() & 0xff);
   if (!table(kind).insert(bits, tracked, &replaced)) release(tracked);
   release(replaced);  // its end was not seen
 }

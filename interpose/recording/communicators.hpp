@@ -32,6 +32,7 @@ std::uint64_t bits_of(Handle handle) noexcept {
 /// What is known of a communicator, window or file in private memory.
 struct TrackedCommunicator {
   std::uint32_t index = no_index;  ///< in RecordFile::communicators
+  std::uint32_t id = no_index;     ///< communicator_id()
   std::uint64_t uid = 0;
   std::atomic<std::uint32_t> children{0};  ///< created by all members together
   std::atomic<std::uint32_t> collectives{0};

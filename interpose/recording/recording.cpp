@@ -3,6 +3,7 @@
 
 #include <link.h>
 
+#include <iterator>
 #include <mutex>
 #include <new>
 
@@ -88,6 +89,28 @@ std::uint64_t known_type_size(MPI_Datatype type) noexcept {
   return runtime().types.find(type) && real.Type_size(type, &size) == MPI_SUCCESS && size > 0
              ? static_cast<std::uint64_t>(size)
              : 0;
+}
+
+BasicType basic_type_of(MPI_Datatype type) noexcept {
+  const Predefined* const known = predefined(type);
+  if (!known) return BasicType::unknown;
+  switch (known->kind) {
+    case NumberKind::integer: return BasicType::integer;
+    case NumberKind::floating: return BasicType::floating;
+    case NumberKind::complex: return BasicType::complex;
+    case NumberKind::logical: return BasicType::logical;
+    case NumberKind::bytes: return BasicType::bytes;
+    default: return BasicType::unknown;
+  }
+}
+
+ReductionOp reduction_op_of(MPI_Op operation) noexcept {
+  static const MPI_Op predefined_operations[] = {MPI_MAX,    MPI_MIN,    MPI_SUM,     MPI_PROD, MPI_LAND,
+                                                 MPI_BAND,   MPI_LOR,    MPI_BOR,     MPI_LXOR, MPI_BXOR,
+                                                 MPI_MINLOC, MPI_MAXLOC, MPI_REPLACE, MPI_NO_OP};
+  for (std::size_t i = 0; i < std::size(predefined_operations); ++i)
+    if (operation == predefined_operations[i]) return static_cast<ReductionOp>(i + 1);
+  return operation == MPI_OP_NULL ? ReductionOp::unknown : ReductionOp::user;
 }
 
 }  // namespace bestride::inline interpose

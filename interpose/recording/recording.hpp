@@ -8,6 +8,7 @@
 #include "interpose/recording/communicators.hpp"
 #include "telemetry/record/peers.hpp"
 #include "telemetry/record/recorder.hpp"
+#include "telemetry/record/reduction.hpp"
 #include "telemetry/record/requests.hpp"
 #include "telemetry/record/sites.hpp"
 
@@ -42,6 +43,10 @@ bool is_argument_error(int error) noexcept;
 
 /// Size of a datatype in bytes, without a query about a handle that may be invalid; 0: not known.
 std::uint64_t known_type_size(MPI_Datatype type) noexcept;
+
+/// unknown: not a predefined type. Handles may be invalid.
+BasicType basic_type_of(MPI_Datatype type) noexcept;
+ReductionOp reduction_op_of(MPI_Op operation) noexcept;
 
 /// Adds the recording entries on top of all others (services.h, wrap). False if BESTRIDE_RECORD=off or there is no
 /// memory. Called once, when the backend is opened.

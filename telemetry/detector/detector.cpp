@@ -7,6 +7,7 @@
 
 #include "telemetry/detector/unmatched.hpp"
 #include "telemetry/waits/call_kind.hpp"
+#include "telemetry/waits/members.hpp"
 
 namespace bestride::inline telemetry {
 namespace {
@@ -209,6 +210,15 @@ Ranks Detector::not_waiting(const Ranks& gone) const {
   return result.empty() ? gone : result;
 }
 
+/// The rank whose last call is the longest ago: a rank that crashed makes no more calls, while its launcher learns of
+/// it and ends the others.
+std::int32_t Detector::first_idle(const Ranks& gone) const {
+  return *std::max_element(gone.begin(), gone.end(), [this](std::int32_t a, std::int32_t b) {
+    const auto idle_seconds = [this](std::int32_t number) { return seconds_since_call(*rank(number), 1e9); };
+    return idle_seconds(a) < idle_seconds(b);
+  });
+}
+
 void Detector::find_crashes(std::vector<Finding>& found) {
   if (crashes_.empty()) {
     Ranks gone, aborted, known, first;
@@ -232,9 +242,10 @@ void Detector::find_crashes(std::vector<Finding>& found) {
     crash.fault = Fault::crash;
     crash.cause = aborted.empty() ? Cause::killed : Cause::aborted;
     crash.culprits = !aborted.empty() ? aborted : !known.empty() ? known : !first.empty() ? first : gone;
-    if (crash.culprits.size() > 1) crash.culprits = not_waiting(crash.culprits);
+    const bool sure = crash.culprits.size() == 1;
+    if (!sure) crash.culprits = {first_idle(not_waiting(crash.culprits))};
     crash.since = now_;
-    crash.confidence = crash.culprits.size() == 1 ? 1 : 0.5;
+    crash.confidence = sure ? 1 : 0.6;
     crash.held_up = held_up(crash.culprits, 0);
     // The MPI library ends a rank that finds an error in such a call.
     find_mismatches(last_graph().mismatches, true, crashes_);
@@ -453,9 +464,16 @@ void Detector::find_computation_hangs(std::vector<Finding>& found) {
 
 void Detector::find_communication_hangs(std::vector<Finding>& found) const {
   Ranks stuck, locked;
+  // If no rank can make the others go on, those that wait for others count, too: all edges may be of sends that are
+  // complete.
+  const double limit = adapted(limits_.communication);
+  const bool all_wait = std::all_of(graph_.ranks.begin(), graph_.ranks.end(), [&](const RankWaits& waits) {
+    const RankSnapshot& each = ranks_[waits.snapshot];
+    return !each.alive || (is_in_call(each) && idle(each) >= limit);
+  });
   for (const RankWaits& waits : graph_.ranks) {
     const RankSnapshot& each = ranks_[waits.snapshot];
-    if (!each.alive || !is_in_call(each) || waits.waits() || idle(each) < adapted(limits_.communication)) continue;
+    if (!each.alive || !is_in_call(each) || (waits.waits() && !all_wait) || idle(each) < limit) continue;
     // What is not in its conditions may be what it waits for.
     if (std::any_of(waits.threads.begin(), waits.threads.end(), [](const ThreadWait& t) { return !t.resolved; }))
       continue;
@@ -522,7 +540,10 @@ std::vector<Finding> Detector::observe(const Observation& observation) {
   find_crashes(found);
   if (found.empty()) find_stopped(found);
   if (found.empty()) {
-    find_mismatches(graph_.mismatches, false, found);
+    if (wrong_calls_.empty()) wrong_calls_ = collectives_.observe(Members(ranks_));
+    if (wrong_calls_.size() > 1) wrong_calls_.resize(1);  // later ones follow from the first
+    find_mismatches(wrong_calls_, true, found);
+    if (found.empty()) find_mismatches(graph_.mismatches, false, found);
     find_left_early(found);
     if (found.empty()) find_deadlocks(found);
     find_computation_hangs(found);

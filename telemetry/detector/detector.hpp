@@ -93,6 +93,7 @@ class Detector {
   double last_progress(const std::vector<std::int32_t>& ranks) const;
   /// Of ranks that have ended, those that were not waiting for other ranks; all of them if there is none.
   std::vector<std::int32_t> not_waiting(const std::vector<std::int32_t>& gone) const;
+  std::int32_t first_idle(const std::vector<std::int32_t>& gone) const;
   /// The graph as if all ranks had ended: the state in which the job was.
   WaitGraph last_graph() const;
   std::vector<std::int32_t> silent_partners(const std::vector<std::int32_t>& cycle) const;
@@ -106,6 +107,8 @@ class Detector {
   std::map<Key, History> histories_;
   std::map<std::int32_t, double> minority_since_;  ///< ranks outside MPI that at least as many others wait for
   std::vector<Finding> crashes_;                   ///< and what led to them
+  FinishedCollectives collectives_;
+  std::vector<CollectiveMismatch> wrong_calls_;  ///< of calls that have ended; only the first one of the job
   SlowRanks slow_ranks_;
   std::vector<Finding> candidates_;  ///< of the last observation, to be confirmed by the next one
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "telemetry/record/reduction.hpp"
 #include "telemetry/waits/sample_job.hpp"
 
 using namespace bestride;
@@ -91,6 +92,21 @@ TEST_F(Detection, TheRankWhoseEndWasSeenFirst) {
   EXPECT_EQ(observe(0.25).at(0).culprits, Ranks{3});
 }
 
+TEST_F(Detection, OfRanksThatEndTogetherTheOneThatMadeNoCallForLongest) {
+  observe(1);
+  for (int rank = 0; rank < 4; ++rank) {
+    job.kill(rank);
+    RankSnapshot& each = job.ranks[static_cast<std::size_t>(rank)];
+    each.ticks_per_second = 1000;
+    each.read_at = 5000;
+    thread(rank).last_left = rank == 2 ? 4900 : 4950;
+  }
+  job.collective(1, "MPI_Allreduce");  // it waited, so it did not crash by itself
+  const auto found = observe(0.25);
+  EXPECT_EQ(found.at(0).culprits, Ranks{2});
+  EXPECT_LT(found.at(0).confidence, 1);
+}
+
 TEST_F(Detection, TheRankThatCalledAbort) {
   observe(1);
   job.call(1, "MPI_Abort");
@@ -155,6 +171,72 @@ TEST_F(Detection, AnotherCollectiveIsAMismatchOfTheMinority) {
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].fault, Fault::mismatch);
   EXPECT_EQ(found[0].culprits, Ranks{2});
+}
+
+/// A broadcast with another root that has ended on all ranks.
+TEST_F(Detection, AWrongCallThatDoesNotHang) {
+  moving = {0, 1, 2, 3};
+  observe(1);
+  for (int rank = 0; rank < 4; ++rank) {
+    CallSnapshot call;
+    call.number = thread(rank).finished.size();
+    call.function = number_of("MPI_Bcast");
+    call.communicator = 0;
+    call.ordinal = 7;
+    call.peer = rank == 1 ? 2 : 0;
+    thread(rank).finished.push_back(call);
+    if (rank < 3) {
+      EXPECT_TRUE(observe(0.5).empty()) << "not all have made it";
+    }
+  }
+  observe(0.5);
+  moving.clear();
+  const auto found = observe(1);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].fault, Fault::mismatch);
+  EXPECT_EQ(found[0].culprits, Ranks{1});
+  EXPECT_EQ(observe(10).at(0).fault, Fault::mismatch) << "it holds";
+}
+
+TEST_F(Detection, AnotherOperationOrKindOfNumbers) {
+  moving = {0, 1, 2, 3};
+  std::uint32_t ordinal = 0;
+  const auto reduce = [&](std::uint16_t usual, std::uint16_t of_rank_2) {
+    ++ordinal;
+    for (int rank = 0; rank < 4; ++rank) {
+      CallSnapshot call;
+      call.number = thread(rank).finished.size();
+      call.function = number_of("MPI_Allreduce");
+      call.communicator = 0;
+      call.ordinal = ordinal;
+      call.operation = rank == 2 ? of_rank_2 : usual;
+      thread(rank).finished.push_back(call);
+    }
+    return observe(1);
+  };
+  constexpr std::uint16_t sum = reduction_code(ReductionOp::sum, BasicType::integer);
+  EXPECT_TRUE(reduce(sum, sum).empty());
+  EXPECT_TRUE(reduce(sum, reduction_code(ReductionOp::sum, BasicType::unknown)).empty()) << "a derived type";
+  EXPECT_TRUE(reduce(sum, 0).empty());
+  const auto found = reduce(sum, reduction_code(ReductionOp::sum, BasicType::floating));
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].culprits, Ranks{2});
+  EXPECT_EQ(variant_text(found[0].mismatch->variants[1]), "MPI_Allreduce MPI_SUM of floating-point numbers");
+}
+
+TEST_F(Detection, ACallThatWasRefusedAndMadeAgain) {
+  moving = {0, 1, 2, 3};
+  for (int rank = 0; rank < 4; ++rank)
+    for (const char* function : {"MPI_Bcast", "MPI_Allreduce"}) {  // the first one had an invalid argument
+      if (rank > 1 && std::string(function) == "MPI_Bcast") continue;
+      CallSnapshot call;
+      call.number = thread(rank).finished.size();
+      call.function = number_of(function);
+      call.communicator = 0;
+      call.ordinal = 3;
+      thread(rank).finished.push_back(call);
+    }
+  EXPECT_TRUE(observe(2).empty());
 }
 
 TEST_F(Detection, AMessageWithAnotherTag) {
@@ -296,6 +378,33 @@ TEST_F(Detection, AWaitThatEndedRaisesTheLimit) {
   for (const int rank : {0, 1, 2}) job.collective(rank, "MPI_Allreduce");
   EXPECT_TRUE(observe(8).empty());
   EXPECT_FALSE(observe(2).empty());
+}
+
+/// Rank 0 has sent rank 1 a short message, which has gone on, and waits for rank 3.
+TEST_F(Detection, AShortSendThatIsCompleteIsNoDeadlock) {
+  CallSnapshot& call = job.call(0, "MPI_Sendrecv", 1);
+  call.second_peer = 3;
+  call.bytes = 4096;
+  job.communicator(7, {0, 1, 2, 3});
+  for (const int rank : {1, 2}) job.collective(rank, "MPI_Allreduce", no_rank, 1);
+  EXPECT_TRUE(observe(3).empty());
+  const auto found = observe(2);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].fault, Fault::computation_hang);
+  EXPECT_EQ(found[0].culprits, Ranks{3});
+}
+
+TEST_F(Detection, SendsThatMayBeCompleteAndYetNobodyGoesOn) {
+  for (int rank = 0; rank < 4; ++rank) job.request(rank, "MPI_Isend", (rank + 1) % 4).bytes = 4096;
+  for (int rank = 0; rank < 4; ++rank) job.call(rank, "MPI_Waitall");
+  EXPECT_TRUE(observe(9).empty());
+  EXPECT_EQ(observe(2).at(0).fault, Fault::communication_hang);
+}
+
+TEST_F(Detection, LongSendsInACycleAreADeadlock) {
+  for (int rank = 0; rank < 4; ++rank) job.request(rank, "MPI_Isend", (rank + 1) % 4).bytes = 1 << 20;
+  for (int rank = 0; rank < 4; ++rank) job.call(rank, "MPI_Waitall");
+  EXPECT_EQ(observe(2).at(0).fault, Fault::deadlock);
 }
 
 TEST_F(Detection, EverybodyIsInTheCollective) {

@@ -31,6 +31,13 @@ inline constexpr unsigned max_modules = 64;
 inline constexpr unsigned max_frames = 512;
 inline constexpr unsigned histogram_size = 12;
 
+/// How calls and requests name a communicator: the index of its entry, and how often the entry was used before, because
+/// it may be used again by another communicator after the call.
+constexpr std::uint32_t communicator_id(std::uint32_t index, std::uint32_t uses) noexcept {
+  return (uses & 0x7fffff) << 8 | index;
+}
+static_assert(max_communicators <= 256);
+
 /// A request key that is being written.
 inline constexpr std::uint64_t claimed_key = ~std::uint64_t{0};
 inline constexpr std::uint16_t no_function = 0xffff;
@@ -110,8 +117,8 @@ struct CallRecord {
   Shared<std::uint64_t> entered;  ///< ticks
   Shared<std::uint64_t> left;     ///< ticks; 0: in the call; 1: returned, not timed
   Shared<std::uint16_t> function;
-  Shared<std::uint16_t> operation;     ///< low bits of the reduction operation's handle; 0: none
-  Shared<std::uint32_t> communicator;  ///< index, or no_index
+  Shared<std::uint16_t> operation;     ///< reduction_code() (reduction.hpp); 0: none
+  Shared<std::uint32_t> communicator;  ///< communicator_id(), or no_index
   Shared<std::int32_t> peer;           ///< destination, source or root, in the communicator; or a SpecialRank
   Shared<std::int32_t> tag;            ///< or no_tag, any_tag
   Shared<std::int32_t> second_peer;    ///< source of MPI_Sendrecv
@@ -147,7 +154,7 @@ struct CommunicatorRecord {
   Shared<std::int32_t> rank;          ///< of this process
   Shared<std::int32_t> first_member;  ///< rank in MPI_COMM_WORLD of member 0; -1: not known
   Shared<std::int32_t> stride;        ///< member i is first_member + i * stride; 0: members are not evenly spaced
-  Shared<std::uint32_t> kind;         ///< CommunicatorKind
+  Shared<std::uint32_t> kind;         ///< CommunicatorKind, and in the upper 24 bits the uses of the entry before
   char name[20];                      ///< as MPI_Comm_get_name at creation, cut
 };
 static_assert(sizeof(CommunicatorRecord) == 64);

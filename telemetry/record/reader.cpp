@@ -52,6 +52,14 @@ class SnapshotMaker {
                                                                          : no_function;
   }
   static std::uint32_t communicator_index(std::uint32_t index) { return index < max_communicators ? index : no_index; }
+  /// no_index if the communicator does not exist any more.
+  std::uint32_t communicator_of(std::uint32_t id) const {
+    const std::uint32_t index = id & 0xff;
+    return id != no_index && index < max_communicators &&
+                   communicator_id(index, file().communicators[index].kind.get() >> 8) == id
+               ? index
+               : no_index;
+  }
 
   bool header(const std::string& path) {
     const RecordHeader& from = file().header;
@@ -92,7 +100,7 @@ class SnapshotMaker {
 
   CallSnapshot checked(CallSnapshot call) const {
     call.function = function(call.function);
-    call.communicator = communicator_index(call.communicator);
+    call.communicator = communicator_of(call.communicator);
     if (call.site >= site_count()) call.site = no_index;
     return call;
   }
@@ -148,7 +156,7 @@ class SnapshotMaker {
 
   void communicator(std::uint32_t i) {
     const CommunicatorRecord& from = file().communicators[i];
-    const std::uint32_t kind = from.kind.get();
+    const std::uint32_t kind = from.kind.get() & 0xff;
     if (kind == 0) return;
     if (kind > static_cast<std::uint32_t>(CommunicatorKind::file) || from.size.get() < 0 || from.rank.get() < -1 ||
         !same(from, copies_.first().communicators[i]) || !same(from, copies_.third().communicators[i])) {
@@ -177,7 +185,7 @@ class SnapshotMaker {
       return;
     }
     rank_.requests.push_back({key, from.posted.get(), from.bytes.get(), function(from.function.get()),
-                              communicator_index(from.communicator.get()), from.peer.get(), from.tag.get(),
+                              communicator_of(from.communicator.get()), from.peer.get(), from.tag.get(),
                               from.ordinal.get(), from.waiter.get(), from.handles.get()});
   }
 

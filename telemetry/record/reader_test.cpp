@@ -61,6 +61,17 @@ TEST_F(Reader, HeaderAndLiveness) {
   EXPECT_FALSE(rank.threads[0].in_mpi);
 }
 
+TEST_F(Reader, ACallOnACommunicatorWhoseEntryWasUsedAgain) {
+  CommunicatorRecord& entry = sample_->communicators[5];
+  entry.size.set(1);
+  entry.kind.set(communicator_id(static_cast<std::uint32_t>(CommunicatorKind::intra), 2));
+  CallRecord& call = begin_call(*sample_.file, 0, "MPI_Barrier", 0);
+  call.communicator.set(communicator_id(5, 2));
+  EXPECT_EQ(good().threads.at(0).current->communicator, 5u);
+  call.communicator.set(communicator_id(5, 1));
+  EXPECT_EQ(good().threads.at(0).current->communicator, no_index);
+}
+
 TEST_F(Reader, AProcessThatWasKilledIsGone) {
   const pid_t child = fork();
   if (child == 0) {

@@ -2,101 +2,107 @@
 #include "telemetry/waits/mismatch.hpp"
 
 #include <algorithm>
-#include <map>
-#include <set>
-#include <tuple>
-
-#include "telemetry/waits/call_kind.hpp"
 
 namespace bestride::inline telemetry {
 namespace {
 
-using Instance = std::pair<std::uint64_t, std::uint32_t>;  ///< uid, ordinal
-struct Instances {
+/// The communicator of a call, if its calls can be compared with those of other ranks; else null.
+const CommunicatorSnapshot* comparable(const RankSnapshot& rank, std::uint32_t communicator, std::uint32_t ordinal,
+                                       std::uint16_t function) {
+  if (ordinal == 0 || function == no_function) return nullptr;
+  const CommunicatorSnapshot* const known = rank.communicator(communicator);
+  // In an intercommunicator the root differs by right.
+  return known && known->uid != 0 && known->kind != CommunicatorKind::inter ? known : nullptr;
+}
+
+/// Calls visit(rank, communicator, ordinal, call) for the collective calls of all ranks.
+template <class Visit>
+void each_call(const Members& members, bool finished, Visit visit) {
+  for (const auto& [number, rank] : members.ranks()) {
+    const auto pass_on = [&, rank = rank](std::uint32_t index, std::uint32_t ordinal, std::uint16_t function,
+                                          std::int32_t root, std::uint64_t bytes, std::uint16_t operation) {
+      if (const CommunicatorSnapshot* const communicator = comparable(*rank, index, ordinal, function))
+        visit(*rank, *communicator, ordinal, CollectiveCall::of(function, root, bytes, operation));
+    };
+    for (const ThreadSnapshot& thread : rank->threads) {
+      if (finished)
+        for (const CallSnapshot& call : thread.finished)
+          pass_on(call.communicator, call.ordinal, call.function, call.peer, call.bytes, call.operation);
+      if (const auto& call = thread.current)
+        pass_on(call->communicator, call->ordinal, call->function, call->peer, call->bytes, call->operation);
+    }
+    for (const RequestSnapshot& request : rank->requests)
+      pass_on(request.communicator, request.ordinal, request.function, request.peer, request.bytes, 0);
+  }
+}
+
+struct Compared {
   std::string name;
   std::vector<CollectiveMismatch::Variant> variants;
 };
 
-bool has_root(std::uint16_t function) {
-  const CallKind kind = kind_of(function, true);
-  return kind == CallKind::from_root || kind == CallKind::to_root;
-}
-
-/// Calls that move the same number of bytes on every rank, also with MPI_IN_PLACE.
-bool has_equal_bytes(std::uint16_t function) {
-  static constexpr const char* known[] = {"MPI_Bcast",      "MPI_Ibcast", "MPI_Reduce", "MPI_Ireduce", "MPI_Allreduce",
-                                          "MPI_Iallreduce", "MPI_Scan",   "MPI_Iscan",  "MPI_Exscan",  "MPI_Iexscan"};
-  const std::string name = function_name(function);
-  return std::find(std::begin(known), std::end(known), name) != std::end(known);
-}
-
-class Comparison {
- public:
-  explicit Comparison(const Members& members) : members_(members) {}
-
-  std::vector<CollectiveMismatch> find() {
-    each_call(/*finished=*/false, [this](const RankSnapshot&, const Instance& instance, auto...) {
-      instances_[instance];  // only what somebody is in
-    });
-    each_call(true, [this](auto&... arguments) { add(arguments...); });
-    std::vector<CollectiveMismatch> result;
-    for (auto& [instance, found] : instances_) {
-      if (found.variants.size() < 2) continue;
-      std::stable_sort(found.variants.begin(), found.variants.end(),
-                       [](const auto& a, const auto& b) { return a.ranks.size() > b.ranks.size(); });
-      result.push_back({instance.first, found.name, instance.second, std::move(found.variants)});
-    }
-    return result;
-  }
-
- private:
-  template <class Visit>
-  void each_call(bool finished, Visit visit) const {
-    for (const auto& [number, rank] : members_.ranks()) {
-      const auto pass_on = [&, rank = rank](std::uint32_t index, std::uint32_t ordinal, std::uint16_t function,
-                                            std::int32_t root, std::uint64_t bytes) {
-        if (ordinal == 0 || function == no_function) return;
-        const CommunicatorSnapshot* const communicator = rank->communicator(index);
-        // In an intercommunicator the root differs by right.
-        if (!communicator || communicator->uid == 0 || communicator->kind == CommunicatorKind::inter) return;
-        const Instance instance{communicator->uid, ordinal};
-        visit(*rank, instance, *communicator, function, root, bytes);
-      };
-      for (const ThreadSnapshot& thread : rank->threads) {
-        if (thread.current)
-          pass_on(thread.current->communicator, thread.current->ordinal, thread.current->function, thread.current->peer,
-                  thread.current->bytes);
-        for (const CallSnapshot& call : thread.finished)
-          if (finished) pass_on(call.communicator, call.ordinal, call.function, call.peer, call.bytes);
-      }
-      for (const RequestSnapshot& request : rank->requests)
-        pass_on(request.communicator, request.ordinal, request.function, request.peer, request.bytes);
-    }
-  }
-
-  void add(const RankSnapshot& rank, const Instance& instance, const CommunicatorSnapshot& communicator,
-           std::uint16_t function, std::int32_t root, std::uint64_t bytes) {
-    const auto found = instances_.find(instance);
-    if (found == instances_.end()) return;
-    found->second.name = communicator.name;
-    if (!has_root(function)) root = no_rank;
-    if (!has_equal_bytes(function)) bytes = 0;
-    auto& variants = found->second.variants;
-    auto variant = std::find_if(variants.begin(), variants.end(), [&](const auto& v) {
-      return v.root == root && (v.bytes == bytes || v.bytes == 0 || bytes == 0) &&
-             function_name(v.function) == function_name(function);
-    });
-    if (variant == variants.end()) variant = variants.insert(variants.end(), {function, root, bytes, {}});
-    // A nonblocking call is found as a request and as a finished call.
-    if (variant->ranks.empty() || variant->ranks.back() != rank.world_rank) variant->ranks.push_back(rank.world_rank);
-  }
-
-  const Members& members_;
-  std::map<Instance, Instances> instances_;
-};
-
 }  // namespace
 
-std::vector<CollectiveMismatch> find_mismatches(const Members& members) { return Comparison(members).find(); }
+std::vector<CollectiveMismatch> find_mismatches(const Members& members) {
+  std::map<CollectiveInstance, Compared> instances;  // only those in which somebody is
+  each_call(
+      members, false,
+      [&](const RankSnapshot&, const CommunicatorSnapshot& communicator, std::uint32_t ordinal, const CollectiveCall&) {
+        instances[{communicator.uid, ordinal}];
+      });
+  each_call(members, true,
+            [&](const RankSnapshot& rank, const CommunicatorSnapshot& communicator, std::uint32_t ordinal,
+                const CollectiveCall& call) {
+              const auto found = instances.find({communicator.uid, ordinal});
+              if (found == instances.end()) return;
+              found->second.name = communicator.name;
+              add_to_variants(found->second.variants, call, rank.world_rank);
+            });
+  std::vector<CollectiveMismatch> result;
+  for (auto& [instance, compared] : instances) {
+    if (compared.variants.size() < 2) continue;
+    sort_variants(compared.variants);
+    result.push_back({instance.communicator, compared.name, instance.ordinal, std::move(compared.variants)});
+  }
+  return result;
+}
+
+std::vector<CollectiveMismatch> FinishedCollectives::observe(const Members& members) {
+  std::vector<CollectiveInstance> touched;
+  for (const auto& [number, rank] : members.ranks())
+    for (const ThreadSnapshot& thread : rank->threads) {
+      std::uint64_t& next = next_[{rank->process_start << 22 | static_cast<std::uint64_t>(rank->pid), thread.slot}];
+      for (const CallSnapshot& call : thread.finished) {
+        if (call.number < next) continue;
+        next = call.number + 1;
+        const CommunicatorSnapshot* const communicator =
+            comparable(*rank, call.communicator, call.ordinal, call.function);
+        if (!communicator) continue;
+        const CollectiveInstance instance{communicator->uid, call.ordinal};
+        Instance& entry = open_[instance];
+        entry.name = communicator->name;
+        entry.members = std::max(entry.members, static_cast<std::size_t>(communicator->size));
+        add_to_variants(entry.variants, CollectiveCall::of(call.function, call.peer, call.bytes, call.operation),
+                        rank->world_rank);
+        touched.push_back(instance);
+      }
+    }
+  std::vector<CollectiveMismatch> result;
+  for (const CollectiveInstance& instance : touched) {
+    const auto entry = open_.find(instance);
+    if (entry == open_.end()) continue;
+    std::size_t made = 0;
+    for (const auto& variant : entry->second.variants) made += variant.ranks.size();
+    if (made < entry->second.members) continue;
+    if (entry->second.variants.size() > 1) {
+      sort_variants(entry->second.variants);
+      result.push_back(
+          {instance.communicator, entry->second.name, instance.ordinal, std::move(entry->second.variants)});
+    }
+    open_.erase(entry);
+  }
+  if (open_.size() > most_instances) open_.clear();  // calls whose other members have no record here
+  return result;
+}
 
 }  // namespace bestride::inline telemetry

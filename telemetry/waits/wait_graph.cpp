@@ -22,7 +22,20 @@ struct Pending {
   std::int32_t peer;
   std::int32_t tag;
   std::uint32_t ordinal;
+  std::uint64_t bytes = 0;
+  bool only = false;  ///< the call waits for nothing else
 };
+
+/// Messages of this size and more are not sent before their receiver asks for them, in MPI libraries as they are
+/// configured by default. A shorter one may be under way already, although its request is not complete.
+constexpr std::uint64_t surely_rendezvous = 256 << 10;
+
+/// True if a send cannot be complete before its receiver has begun to receive.
+bool needs_receiver(const Pending& send) {
+  const std::string name = function_name(send.function);
+  return send.only || send.bytes >= surely_rendezvous || name.find("Ssend") != std::string::npos ||
+         name.find("ssend") != std::string::npos;
+}
 
 /// Calls visit(send or receive, operation) for the message operations that a rank is in or has posted.
 template <class Visit>
@@ -71,11 +84,13 @@ class ThreadConditions {
         add_requests([this](const RequestSnapshot& request) { return request.waiter == wait_.slot + 1; });
         return;
       case CallKind::exchange:
-        add_message({call.function, call.communicator, call.peer, call.tag, 0}, CallKind::send);
+        add_message({call.function, call.communicator, call.peer, call.tag, 0, call.bytes}, CallKind::send);
         add_message({call.function, call.communicator, call.second_peer, call.second_tag, 0}, CallKind::receive);
         return;
       case CallKind::finalize: add_finalize(call.function); return;
-      default: add({call.function, call.communicator, call.peer, call.tag, call.ordinal}); return;
+      default:
+        add({call.function, call.communicator, call.peer, call.tag, call.ordinal, call.bytes, /*only=*/true});
+        return;
     }
   }
 
@@ -106,7 +121,7 @@ class ThreadConditions {
       // A request has only one peer; one that waits for nobody satisfies an OR.
       if (kind == CallKind::exchange || (kind == CallKind::local && wait_.kind == WaitKind::any))
         wait_.resolved = false;
-      add({request.function, request.communicator, request.peer, request.tag, request.ordinal});
+      add({request.function, request.communicator, request.peer, request.tag, request.ordinal, request.bytes});
     }
     if (wait_.conditions.size() == before) wait_.resolved = false;  // requests that are not recorded
   }
@@ -138,6 +153,8 @@ class ThreadConditions {
           other != members_.ranks().end() && has_match(*other->second, *communicator, pending, kind)) {
         condition.required = false;
         condition.matched = is_in_mpi(*other->second);
+      } else if (kind == CallKind::send && !needs_receiver(pending)) {
+        condition.required = false;
       }
     } else {
       wait_.resolved = false;

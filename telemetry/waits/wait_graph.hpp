@@ -24,7 +24,8 @@ enum class WaitKind : std::uint8_t { all, any };
 struct WaitCondition {
   WaitKind kind = WaitKind::all;
   std::vector<std::int32_t> ranks;  ///< in MPI_COMM_WORLD, ascending; empty: of no rank whose state is known
-  /// False: MPI does not ask for these ranks, but its library may need them, as a broadcast that goes along a tree.
+  /// False: MPI does not ask for these ranks, but its library may need them, as a broadcast that goes along a tree, or
+  /// a short MPI_Isend that may be complete.
   bool required = true;
   /// The peer in `ranks` has posted the matching operation and is in MPI, too: a transfer, for which nobody has to call
   /// anything. Not required.
@@ -67,6 +68,7 @@ struct CollectiveMismatch {
     std::uint16_t function = no_function;
     std::int32_t root = no_rank;
     std::uint64_t bytes = 0;          ///< of the calls in which all ranks give the same; 0: not known
+    std::uint16_t reduction = 0;      ///< reduction_code(); 0: not known
     std::vector<std::int32_t> ranks;  ///< in MPI_COMM_WORLD, ascending
   };
   std::uint64_t communicator = 0;  ///< uid

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "telemetry/waits/collective_call.hpp"
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+#include "telemetry/record/functions.hpp"
+#include "telemetry/record/reduction.hpp"
+#include "telemetry/report/quantity.hpp"
+#include "telemetry/waits/call_kind.hpp"
+
+namespace bestride::inline telemetry {
+namespace {
+
+struct Rules {
+  std::uint16_t function = no_function;  ///< without the "_c" of the large-count form
+  bool has_root = false;
+  bool equal_bytes = false;  ///< every rank moves the same number of bytes, also with MPI_IN_PLACE
+  bool reduces = false;      ///< every rank gives the same operation
+};
+
+Rules rules_of(std::uint16_t function, std::map<std::string, std::uint16_t>& first) {
+  static constexpr const char* equal[] = {"bcast", "reduce", "allreduce", "scan", "exscan"};
+  const std::string name = function_name(function);
+  Rules rules;
+  rules.function = first.try_emplace(name, function).first->second;
+  const CallKind kind = kind_of(function, true);
+  rules.has_root = kind == CallKind::from_root || kind == CallKind::to_root;
+  for (const char* const stem : equal) {
+    const std::string blocking = std::string("MPI_") + static_cast<char>(stem[0] - 'a' + 'A') + (stem + 1);
+    rules.equal_bytes = rules.equal_bytes || name == blocking || name == std::string("MPI_I") + stem;
+  }
+  rules.reduces = name.find("educe") != std::string::npos || name.find("scan") != std::string::npos ||
+                  name.find("Scan") != std::string::npos;
+  return rules;
+}
+
+const Rules& rules(std::uint16_t function) {
+  static const std::vector<Rules> all = [] {
+    std::vector<Rules> result;
+    std::map<std::string, std::uint16_t> first;
+    for (std::size_t i = 0; i < recorded_functions().size(); ++i)
+      result.push_back(rules_of(static_cast<std::uint16_t>(i), first));
+    result.emplace_back();  // unknown functions
+    return result;
+  }();
+  return all[std::min<std::size_t>(function, all.size() - 1)];
+}
+
+}  // namespace
+
+CollectiveCall CollectiveCall::of(std::uint16_t function, std::int32_t root, std::uint64_t bytes,
+                                  std::uint16_t operation) {
+  const Rules& known = rules(function);
+  return {known.function, known.has_root ? root : no_rank, known.equal_bytes ? bytes : 0,
+          known.reduces ? operation : std::uint16_t{0}};
+}
+
+bool CollectiveCall::may_match(const CollectiveCall& other) const {
+  return function == other.function && root == other.root && (bytes == other.bytes || bytes == 0 || other.bytes == 0) &&
+         may_agree(reduction, other.reduction);
+}
+
+void add_to_variants(std::vector<CollectiveMismatch::Variant>& variants, const CollectiveCall& call,
+                     std::int32_t rank) {
+  for (auto& variant : variants) std::erase(variant.ranks, rank);
+  std::erase_if(variants, [](const auto& variant) { return variant.ranks.empty(); });
+  auto variant = std::find_if(variants.begin(), variants.end(), [&](const auto& v) {
+    return call.may_match({v.function, v.root, v.bytes, v.reduction});
+  });
+  if (variant == variants.end())
+    variant = variants.insert(variants.end(), {call.function, call.root, call.bytes, call.reduction, {}});
+  auto& ranks = variant->ranks;
+  ranks.insert(std::lower_bound(ranks.begin(), ranks.end(), rank), rank);
+}
+
+void sort_variants(std::vector<CollectiveMismatch::Variant>& variants) {
+  std::stable_sort(variants.begin(), variants.end(),
+                   [](const auto& a, const auto& b) { return a.ranks.size() > b.ranks.size(); });
+}
+
+std::string variant_text(const CollectiveMismatch::Variant& variant) {
+  std::string text = function_name(variant.function);
+  if (variant.root >= 0) text += " root " + std::to_string(variant.root);
+  if (const char* const operation = name(reduction_op_of(variant.reduction)); *operation)
+    text += std::string(" ") + operation;
+  if (const char* const type = name(type_of(variant.reduction)); *type) text += std::string(" of ") + type;
+  if (variant.bytes > 0) text += ", " + bytes_text(variant.bytes);
+  return text;
+}
+
+}  // namespace bestride::inline telemetry
