@@ -72,6 +72,7 @@ Environment environment_of(const RunOptions& options, const Installation& instal
   set.emplace_back("LD_PRELOAD", preload_with(installation.preload));
   if (options.report) set.emplace_back("BESTRIDE_REPORT", "1");
   if (options.record || options.watch) set.emplace_back("BESTRIDE_RECORD", "on");
+  if (options.watch) set.emplace_back("BESTRIDE_WATCHER", watcher_name());
   if (options.disable) set.emplace_back("BESTRIDE_DISABLE", "1");
   // 1: the user asserts it. auto: the library finds out.
   if (options.all_ranks)

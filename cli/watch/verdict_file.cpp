@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/watch/verdict_file.hpp"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "cli/job/job_json.hpp"
@@ -47,11 +49,31 @@ void write_finding(JsonWriter& json, const Reported& reported, const JobView& vi
 
 }  // namespace
 
-std::string verdict_json(const WatchedJob& job, int exit_code, const JobStacks* stacks) {
+WatchCost watch_cost(const WatchedJob& job, double seconds) {
+  WatchCost cost;
+  rusage use{};
+  if (getrusage(RUSAGE_SELF, &use) == 0 && seconds > 0)
+    cost.watcher = (static_cast<double>(use.ru_utime.tv_sec + use.ru_stime.tv_sec) +
+                    1e-6 * static_cast<double>(use.ru_utime.tv_usec + use.ru_stime.tv_usec)) /
+                   seconds;
+  for (const RankSnapshot& rank : job.view().job.ranks) {
+    double calls = 0;
+    for (const ThreadSnapshot& thread : rank.threads) calls += static_cast<double>(thread.calls);
+    // A call that is not timed costs less; the measured cost is that of a timed one.
+    if (rank.read_at > rank.anchor_ticks)
+      cost.recording = std::max(cost.recording,
+                                calls * rank.ticks_per_record / static_cast<double>(rank.read_at - rank.anchor_ticks));
+  }
+  return cost;
+}
+
+std::string verdict_json(const WatchedJob& job, double seconds, int exit_code, const JobStacks* stacks) {
   JsonWriter json;
   json.open_object().member("format", "bestride-verdict").member("version", 1);
   json.member("started", job.started());
   if (exit_code >= 0) json.member("launcher_exit_code", exit_code);
+  const WatchCost cost = watch_cost(job, seconds);
+  json.key("overhead").open_object().member("watcher", cost.watcher).member("recording", cost.recording).close_object();
   json.key("findings").open_array();
   for (const Reported& reported : job.reported()) write_finding(json, reported, job.view());
   json.close_array().key("job");

@@ -8,8 +8,17 @@
 
 namespace bestride::inline cli {
 
-/// `exit_code`: of the launcher; -1: it still runs. `stacks`: of the job when the last finding was made, or null.
-std::string verdict_json(const WatchedJob& job, int exit_code, const JobStacks* stacks);
+/// What watching costs, in shares of one core.
+struct WatchCost {
+  double watcher = 0;    ///< this process
+  double recording = 0;  ///< of the rank that records most: calls times the cost of recording one that it measured
+};
+/// `seconds`: since the launcher was started.
+WatchCost watch_cost(const WatchedJob& job, double seconds);
+
+/// `seconds`: since the launcher was started. `exit_code`: of the launcher; -1: it still runs. `stacks`: of the job
+/// when the last finding was made, or null.
+std::string verdict_json(const WatchedJob& job, double seconds, int exit_code, const JobStacks* stacks);
 /// Writes `text` into `path` by a temporary file, so that a reader sees the old content or the new one. False with
 /// errno if that fails.
 bool write_whole_file(const std::string& path, const std::string& text);

@@ -33,13 +33,6 @@ constexpr int relaxed_period = 500, suspecting_period = 250;
 constexpr std::size_t most_verdicts = 8;                               ///< that are printed of a job
 constexpr double patience_after_abort = 10, patience_for_records = 5;  ///< seconds
 
-/// What tells the jobs of this process from all others: host, pid and start time.
-std::string own_name() {
-  char host[64] = "";
-  gethostname(host, sizeof host - 1);
-  return std::string(host) + ":" + std::to_string(getpid()) + ":" + std::to_string(own_start_time());
-}
-
 class Watch {
  public:
   Watch(const std::string& path, const std::vector<std::string>& command, const WatchOptions& options)
@@ -139,7 +132,7 @@ class Watch {
   }
 
   void write(const WatchedJob& job, int exit_code, bool announce) {
-    const std::string text = verdict_json(job, exit_code, stacks_of(job));
+    const std::string text = verdict_json(job, seconds(), exit_code, stacks_of(job));
     if (!write_whole_file(path_of(job), text))
       say("bestride: can't write '" + path_of(job) + "': " + std::strerror(errno) +
           "; name another folder with --verdict-folder\n");
@@ -179,7 +172,22 @@ class Watch {
     launcher_.send(SIGKILL);
   }
 
+  /// With BESTRIDE_LOG=info.
+  void say_cost(const WatchedJob& job) const {
+    const char* const log = std::getenv("BESTRIDE_LOG");
+    if (!log || std::strcmp(log, "info") != 0) return;
+    const WatchCost cost = watch_cost(job, seconds());
+    char text[200];
+    std::snprintf(
+        text, sizeof text,
+        "bestride: watched %zu ranks for %.1f s: this process took %.2f %% of a core, recording at most %.2f %% "
+        "of a rank's time\n",
+        job.processes(), seconds(), 100 * cost.watcher, 100 * cost.recording);
+    say(text);
+  }
+
   void finish(WatchedJob& job) {
+    say_cost(job);
     job.note_ends(seconds());
     report(job, job.observe(seconds()));
     if (std::any_of(job.reported().begin(), job.reported().end(),
@@ -192,7 +200,7 @@ class Watch {
   const std::string folder_;
   const Clock::time_point started_ = Clock::now();
   const double realtime_ = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-  const std::string watcher_ = std::getenv("BESTRIDE_WATCHER");
+  const std::string watcher_ = watcher_name();
   std::set<std::string> others_;  ///< names of jobs that this process does not watch
   std::map<std::string, std::unique_ptr<WatchedJob>> jobs_;
   std::map<std::string, std::size_t> printed_;
@@ -204,8 +212,14 @@ class Watch {
 
 }  // namespace
 
+// What tells the jobs of this process from all others: host, pid and start time.
+std::string watcher_name() {
+  char host[64] = "";
+  gethostname(host, sizeof host - 1);
+  return std::string(host) + ":" + std::to_string(getpid()) + ":" + std::to_string(own_start_time());
+}
+
 int watch(const std::string& path, const std::vector<std::string>& command, const WatchOptions& options) {
-  ::setenv("BESTRIDE_WATCHER", own_name().c_str(), 1);
   return Watch(path, command, options).run();
 }
 

@@ -14,8 +14,12 @@ struct WatchOptions {
   std::string command;  ///< for OnFault::command: a shell command that gets the verdict as JSON on its stdin
 };
 
+/// The value of BESTRIDE_WATCHER for the ranks of a job that this process watches.
+std::string watcher_name();
+
 /// Runs the launcher until it ends, and returns its exit code, or 128 + the signal that ended it; never 0 if the job
-/// was aborted. The environment is already set. `path`: of the launcher's program.
+/// was aborted. The environment is already set
+/// (with BESTRIDE_WATCHER). `path`: of the launcher's program.
 int watch(const std::string& path, const std::vector<std::string>& command, const WatchOptions& options);
 
 }  // namespace bestride::inline cli

@@ -12,6 +12,7 @@
 #include "telemetry/record/functions.hpp"
 #include "telemetry/record/job_folder.hpp"
 #include "telemetry/record/reader.hpp"
+#include "telemetry/record/reduction.hpp"
 #include "tests/support/harness.hpp"
 
 using namespace bestride;
@@ -78,6 +79,48 @@ MPI_CASE(header) {
   CHECK(record.alive);
   CHECK(record.functions_known);
   CHECK_EQUAL(std::string("mpich"), record.abi);
+}
+
+MPI_CASE(reductions) {
+  int in = 1, out[2] = {};
+  double number = 1, sum = 0;
+  MPI_Op own;
+  MPI_Op_create([](void*, void*, int*, MPI_Datatype*) {}, 1, &own);
+  MPI_Datatype two;
+  MPI_Type_contiguous(2, MPI_INT, &two);
+  MPI_Type_commit(&two);
+  const auto operation = [] { return last_call(own_record()).operation; };
+  MPI_Allreduce(&in, out, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  CHECK_EQUAL(reduction_code(ReductionOp::sum, BasicType::integer), operation());
+  MPI_Reduce(&number, &sum, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+  CHECK_EQUAL(reduction_code(ReductionOp::max, BasicType::floating), operation());
+  int pair[2] = {};
+  MPI_Allreduce(pair, out, 1, two, own, MPI_COMM_WORLD);
+  CHECK_EQUAL(reduction_code(ReductionOp::user, BasicType::unknown), operation());
+  MPI_Type_free(&two);
+  MPI_Op_free(&own);
+}
+
+MPI_CASE(entries_of_communicators_that_are_used_again) {
+  std::uint32_t index = no_index;
+  for (int i = 0; i < 3; ++i) {
+    MPI_Comm comm;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Barrier(comm);
+    const RankSnapshot during = own_record();
+    const std::uint64_t number = last_call(during).number;
+    if (i == 0)
+      index = last_call(during).communicator;
+    else
+      CHECK_EQUAL(index, last_call(during).communicator);
+    MPI_Comm_free(&comm);
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    // The barrier was not made on the communicator that has the entry now.
+    for (const ThreadSnapshot& thread : own_record().threads)
+      for (const CallSnapshot& call : thread.finished)
+        if (call.number == number) CHECK_EQUAL(no_index, call.communicator);
+    MPI_Comm_free(&comm);
+  }
 }
 
 MPI_CASE(send_and_receive) {

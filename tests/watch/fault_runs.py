@@ -9,10 +9,12 @@ import argparse
 import json
 import os
 import re
+import signal
 import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 # Classes of the detector that are right for a class of fault_lab.
 CLASSES = {
@@ -44,8 +46,7 @@ class Run:
             words = [options.bestride, "run", "--watch", "--verdict-folder", folder, options.mpiexec, "-n", str(ranks), options.lab,
                      "--fault", kind, "--seed", str(seed), "--steps", str(options.steps), "--work-us", str(options.work_us), "--limit", str(limit),
                      "--log", log, "--checkpoint-seconds", str(options.pause), "--pause-seconds", str(options.pause)]
-            self.done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
-                                       timeout=limit * 4 + 60, check=False)
+            self.output, self.exit_code = self.launch(words, folder, limit)
             self.verdict, self.fault_time = {"findings": []}, None
             for name in os.listdir(folder):
                 if name.endswith(".verdict.json"):
@@ -55,6 +56,25 @@ class Run:
                 with open(log, encoding="utf-8") as file:
                     if match := re.search(r"time ([0-9.]+)", file.read()):
                         self.fault_time = float(match.group(1))
+
+    def launch(self, words, folder, limit):
+        """Output and exit code. A run that hangs is ended soon after its verdict."""
+        with tempfile.TemporaryFile("w+", errors="replace") as output:
+            process = subprocess.Popen(words, stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)  # pylint: disable=consider-using-with
+            until = time.monotonic() + 4 * limit + 60
+            ending = None
+            while process.poll() is None:
+                time.sleep(0.05)
+                found = any(name.endswith(".verdict.json") for name in os.listdir(folder))
+                if ending is None and found and self.expected["end"] in ("limit", "any"):
+                    ending = time.monotonic() + 0.5
+                if ending is not None and time.monotonic() > ending:
+                    process.send_signal(signal.SIGTERM)
+                    ending = float("inf")
+                if time.monotonic() > until:
+                    process.kill()
+            output.seek(0)
+            return output.read(), process.returncode
 
     @property
     def findings(self):
@@ -73,7 +93,7 @@ class Run:
             return "a verdict on a clean run" if self.findings else ""
         if not self.findings:
             # Some faults do not make the job hang: what it does depends on the MPI library.
-            return "" if self.expected["end"] in ("any", "wrong") and self.done.returncode == 0 else "no verdict"
+            return "" if self.expected["end"] in ("any", "wrong") and self.exit_code == 0 else "no verdict"
         first = self.findings[0]
         right = set().union(*(CLASSES.get(name, set()) for name in [self.expected["class"], *self.expected["also"]]), ALSO.get(self.kind, set()))
         if first["class"] not in right:
@@ -114,7 +134,7 @@ def main():
                       (f"{said['class']} {said['culprits']} after {latency if latency is None else round(latency, 2)} s" if said else "no finding") +
                       (f"  ({problem})" if problem else ""), flush=True)
                 if problem:
-                    print(run.done.stdout[-4000:], flush=True)
+                    print(run.output[-4000:], flush=True)
                 results.append({"kind": kind, "ranks": ranks, "seed": seed, "problem": problem, "seconds": latency,
                                 "class": said and said["class"], "culprits": said and said["culprits"]})
     times = [result["seconds"] for result in results if result["seconds"] is not None and not result["problem"]]

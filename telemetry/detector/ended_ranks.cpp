@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks that have ended, or that are stopped from outside.
+#include <map>
+
+#include "telemetry/detector/detector.hpp"
+#include "telemetry/detector/rank_facts.hpp"
+
+namespace bestride::inline telemetry {
+namespace {
+
+constexpr int sigkill = 9;
+
+}  // namespace
+
+WaitGraph Detector::last_graph() const {
+  std::vector<RankSnapshot> last(ranks_.begin(), ranks_.end());
+  for (RankSnapshot& each : last) each.alive = false;
+  return find_waits(last);
+}
+
+Ranks Detector::not_waiting(const Ranks& gone) const {
+  const WaitGraph graph = last_graph();
+  Ranks result;
+  for (const std::int32_t number : gone)
+    if (const RankWaits* const waits = graph.find(number); waits && !waits->waits()) result.push_back(number);
+  return result.empty() ? gone : result;
+}
+
+/// The rank whose last call is the longest ago: a rank that crashed makes no more calls, while its launcher learns of
+/// it and ends the others.
+std::int32_t Detector::first_idle(const Ranks& gone) const {
+  return *std::max_element(gone.begin(), gone.end(), [this](std::int32_t a, std::int32_t b) {
+    const auto idle_seconds = [this](std::int32_t number) { return seconds_since_call(*rank(number), 1e9); };
+    return idle_seconds(a) < idle_seconds(b);
+  });
+}
+
+void Detector::find_crashes(std::vector<Finding>& found) {
+  if (crashes_.empty()) {
+    Ranks gone, aborted, known, first;
+    double earliest = 0;
+    for (const RankSnapshot& each : ranks_) {
+      if (each.world_rank < 0) continue;
+      // The launcher ends the other ranks, perhaps before this one.
+      if (is_in(each, "MPI_Abort")) aborted.push_back(each.world_rank);
+      if (!each.gone()) continue;
+      gone.push_back(each.world_rank);
+      if (each.ended > 0 && (first.empty() || each.ended <= earliest)) {
+        if (each.ended < earliest) first.clear();
+        earliest = each.ended;
+        first.push_back(each.world_rank);
+      }
+      // The launcher ends the other ranks with SIGKILL.
+      if (each.wait_status >= 0 && (each.wait_status & 0x7f) != sigkill) known.push_back(each.world_rank);
+    }
+    if (gone.empty() && aborted.empty()) return;
+    Finding crash;
+    crash.fault = Fault::crash;
+    crash.cause = aborted.empty() ? Cause::killed : Cause::aborted;
+    crash.culprits = !aborted.empty() ? aborted : !known.empty() ? known : !first.empty() ? first : gone;
+    const bool sure = crash.culprits.size() == 1;
+    if (!sure) crash.culprits = {first_idle(not_waiting(crash.culprits))};
+    crash.since = now_;
+    crash.confidence = sure ? 1 : 0.6;
+    crash.held_up = held_up(crash.culprits, 0);
+    // The MPI library ends a rank that finds an error in such a call.
+    find_mismatches(last_graph().mismatches, true, crashes_);
+    crashes_.push_back(std::move(crash));
+  }
+  found.insert(found.end(), crashes_.begin(), crashes_.end());
+}
+
+void Detector::find_stopped(std::vector<Finding>& found) const {
+  std::map<Cause, Ranks> stopped;
+  for (const RankWaits& waits : graph_.ranks) {
+    const RankSnapshot& each = ranks_[waits.snapshot];
+    if (!is_held(each) || idle(each) < limits_.stopped) continue;
+    const bool traced = main_thread(each)->state == 't' || each.use.tracer != 0;
+    stopped[traced ? Cause::traced : Cause::stopped].push_back(each.world_rank);
+  }
+  for (auto& [cause, ranks] : stopped) {
+    Finding finding;
+    finding.fault = Fault::stopped;
+    finding.cause = cause;
+    finding.held_up = held_up(ranks, 0);
+    finding.since = last_progress(ranks);
+    finding.confidence = 1;
+    finding.culprits = std::move(ranks);
+    found.push_back(std::move(finding));
+  }
+}
+
+}  // namespace bestride::inline telemetry

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks for which others wait for too long, and calls that do not end.
+#include <map>
+
+#include "telemetry/detector/detector.hpp"
+#include "telemetry/detector/rank_facts.hpp"
+#include "telemetry/detector/unmatched.hpp"
+
+namespace bestride::inline telemetry {
+
+void Detector::find_computation_hangs(std::vector<Finding>& found) {
+  Ranks outside;
+  for (const std::int32_t number : diagnosis_.culprits) {
+    const RankSnapshot* const known = rank(number);
+    if (known && known->alive && known->state == ProcessState::initialized && !is_in_call(*known) && !is_held(*known))
+      outside.push_back(number);
+  }
+  std::erase_if(minority_since_, [&](const auto& entry) { return !is_member(outside, entry.first); });
+  std::map<Cause, Finding> by_cause;
+  for (const std::int32_t number : outside) {
+    const RankSnapshot& each = *rank(number);
+    const Ranks waiting = held_up({number}, 0);
+    double longest = 0;
+    bool needed = false;
+    for (const std::int32_t waiter : waiting) {
+      longest = std::max(longest, idle(*rank(waiter)));
+      needed = needed || needs(graph_, waiter, number);
+    }
+    const bool minority = needed && waiting.size() >= outside.size();
+    if (minority)
+      minority_since_.try_emplace(number, now_);
+    else
+      minority_since_.erase(number);
+    const Cause cause = cause_of(each);
+    double limit =
+        cause == Cause::transferring || cause == Cause::uninterruptible ? limits_.transferring : limits_.computation;
+    double lasts = std::min(idle(each), longest);
+    if (minority)
+      lasts = std::min(lasts, now_ - minority_since_[number] + limits_.certain);
+    else
+      limit = std::max(limit, limits_.few_waiting);
+    if (lasts < adapted(limit)) continue;
+    Finding& finding = by_cause[cause];
+    finding.fault = Fault::computation_hang;
+    finding.cause = cause;
+    finding.culprits.push_back(number);
+    finding.confidence = cause == Cause::computing || cause == Cause::transferring ? 0.8 : 0.9;
+  }
+  for (auto& [cause, finding] : by_cause) {
+    finding.held_up = held_up(finding.culprits, 0);
+    finding.since = last_progress(finding.culprits);
+    found.push_back(std::move(finding));
+  }
+}
+
+void Detector::find_communication_hangs(std::vector<Finding>& found) const {
+  Ranks stuck, locked;
+  // If no rank can make the others go on, those that wait for others count, too: all edges may be of sends that are
+  // complete.
+  const double limit = adapted(limits_.communication);
+  const bool all_wait = std::all_of(graph_.ranks.begin(), graph_.ranks.end(), [&](const RankWaits& waits) {
+    const RankSnapshot& each = ranks_[waits.snapshot];
+    return !each.alive || (is_in_call(each) && idle(each) >= limit);
+  });
+  for (const RankWaits& waits : graph_.ranks) {
+    const RankSnapshot& each = ranks_[waits.snapshot];
+    if (!each.alive || !is_in_call(each) || (waits.waits() && !all_wait) || idle(each) < limit) continue;
+    // What is not in its conditions may be what it waits for.
+    if (std::any_of(waits.threads.begin(), waits.threads.end(), [](const ThreadWait& t) { return !t.resolved; }))
+      continue;
+    stuck.push_back(waits.rank);
+    if (const ThreadSnapshot* const thread = main_thread(each);
+        thread && thread->state == 'S' && is_lock(thread->channel))
+      locked.push_back(waits.rank);
+  }
+  if (stuck.empty()) return;
+  Finding finding;
+  finding.fault = Fault::communication_hang;
+  finding.cause = Cause::in_mpi;
+  // A rank that sleeps on a lock inside MPI, while the others poll, does not carry on the communication.
+  const bool by_lock = !locked.empty() && 2 * locked.size() <= stuck.size();
+  finding.culprits = by_lock ? locked : stuck;
+  finding.held_up = held_up(finding.culprits, 0);
+  finding.since = last_progress(finding.culprits);
+  finding.confidence = 0.8;
+  found.push_back(std::move(finding));
+}
+
+void Detector::find_starvation(std::vector<Finding>& found) const {
+  Finding finding;
+  for (const std::int32_t number : diagnosis_.culprits) {
+    const RankSnapshot* const known = rank(number);
+    if (!known || !known->alive || idle(*known) >= 2) continue;
+    // A rank may wait for its next task while others work. It is forgotten if its own message was not received.
+    const Ranks waiting = held_up({number}, adapted(limits_.starvation));
+    if (std::any_of(waiting.begin(), waiting.end(), [&](std::int32_t waiter) {
+          return needs(graph_, waiter, number) && has_unreceived_messages(*rank(waiter), *known);
+        }))
+      finding.culprits.push_back(number);
+  }
+  if (finding.culprits.empty()) return;
+  finding.fault = Fault::starvation;
+  finding.cause = Cause::in_mpi;
+  finding.held_up = held_up(finding.culprits, adapted(limits_.starvation));
+  finding.since = now_ - adapted(limits_.starvation);
+  finding.confidence = 0.7;
+  found.push_back(std::move(finding));
+}
+
+void Detector::find_slow(std::vector<Finding>& found) {
+  for (const SlowRank& slow : slow_ranks_.observe(now_, ranks_, suspects_ || !found.empty())) {
+    Finding finding;
+    finding.fault = Fault::slow;
+    finding.cause = Cause::computing;
+    finding.culprits = {slow.rank};
+    for (const RankWaits& waits : graph_.ranks)
+      if (waits.rank != slow.rank) finding.held_up.push_back(waits.rank);
+    finding.since = slow.since;
+    finding.confidence = slow.confidence;
+    finding.factor = slow.factor;
+    if (const RankSnapshot* const known = rank(slow.rank)) finding.cpu_share = history(*known).cpu_share;
+    found.push_back(std::move(finding));
+  }
+}
+
+}  // namespace bestride::inline telemetry

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "telemetry/detector/rank_facts.hpp"
+
+#include <algorithm>
+
+#include "telemetry/waits/call_kind.hpp"
+
+namespace bestride::inline telemetry {
+
+bool is_member(const Ranks& ranks, std::int32_t rank) {
+  return std::find(ranks.begin(), ranks.end(), rank) != ranks.end();
+}
+
+std::uint64_t calls_of(const RankSnapshot& rank) {
+  std::uint64_t calls = 0;
+  for (const ThreadSnapshot& thread : rank.threads) calls += thread.calls;
+  return calls;
+}
+
+double seconds_since_call(const RankSnapshot& rank, double most) {
+  double least = most;
+  for (const ThreadSnapshot& thread : rank.threads)
+    if (const double seconds = rank.seconds_since(thread.current ? thread.current->entered : thread.last_left);
+        seconds > 0)
+      least = std::min(least, seconds);
+  return least;
+}
+
+bool is_moving(const RankSnapshot& rank) {
+  return std::any_of(rank.threads.begin(), rank.threads.end(), [](const ThreadSnapshot& t) { return t.moving; });
+}
+
+const ThreadSnapshot* main_thread(const RankSnapshot& rank) {
+  for (const ThreadSnapshot& thread : rank.threads)
+    if (thread.tid != 0 && thread.state != '?') return &thread;
+  return nullptr;
+}
+
+bool is_held(const RankSnapshot& rank) {
+  const ThreadSnapshot* const thread = main_thread(rank);
+  return rank.alive && thread && (thread->state == 'T' || thread->state == 't');
+}
+
+bool is_in_call(const RankSnapshot& rank) {
+  return std::any_of(rank.threads.begin(), rank.threads.end(), [](const ThreadSnapshot& t) { return t.in_mpi; });
+}
+
+bool is_in(const RankSnapshot& rank, const char* function) {
+  return std::any_of(rank.threads.begin(), rank.threads.end(), [function](const ThreadSnapshot& t) {
+    return t.current && function_name(t.current->function) == function;
+  });
+}
+
+bool sleeps_by_itself(const std::string& channel) { return channel.find("nanosleep") != std::string::npos; }
+bool is_output(const std::string& channel) {
+  return channel.find("write") != std::string::npos || channel.find("sync") != std::string::npos ||
+         channel.find("send") != std::string::npos;
+}
+bool is_lock(const std::string& channel) { return channel.find("futex") != std::string::npos; }
+
+const WaitCondition* edge(const WaitGraph& graph, std::int32_t waiter, std::int32_t target) {
+  const RankWaits* const waits = graph.find(waiter);
+  if (!waits) return nullptr;
+  const WaitCondition* found = nullptr;
+  for (const ThreadWait& thread : waits->threads)
+    for (const WaitCondition& condition : thread.conditions)
+      if (!condition.matched && is_member(condition.ranks, target) && (!found || condition.required))
+        found = &condition;
+  return found;
+}
+
+bool needs(const WaitGraph& graph, std::int32_t waiter, std::int32_t target) {
+  const RankWaits* const waits = graph.find(waiter);
+  if (!waits) return false;
+  for (const ThreadWait& thread : waits->threads) {
+    if (thread.kind == WaitKind::any && thread.conditions.size() > 1) continue;
+    for (const WaitCondition& condition : thread.conditions)
+      if (condition.required && condition.kind == WaitKind::all && is_member(condition.ranks, target)) return true;
+  }
+  return false;
+}
+
+}  // namespace bestride::inline telemetry

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Questions about one rank's snapshot, and about the edges of a wait-for graph, that the detector's rules ask.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "telemetry/record/snapshot.hpp"
+#include "telemetry/waits/wait_graph.hpp"
+
+namespace bestride::inline telemetry {
+
+using Ranks = std::vector<std::int32_t>;
+
+bool is_member(const Ranks& ranks, std::int32_t rank);
+
+/// Calls begun by all threads.
+std::uint64_t calls_of(const RankSnapshot& rank);
+/// Seconds since a rank last began or ended a call; `most` if that is not known.
+double seconds_since_call(const RankSnapshot& rank, double most);
+/// It began calls while it was read.
+bool is_moving(const RankSnapshot& rank);
+bool is_in_call(const RankSnapshot& rank);
+bool is_in(const RankSnapshot& rank, const char* function);
+
+/// The thread of a rank whose state describes it: the first one that exists; null if there is none.
+const ThreadSnapshot* main_thread(const RankSnapshot& rank);
+/// Stopped by a signal or a debugger.
+bool is_held(const RankSnapshot& rank);
+/// Kinds of kernel functions in which a thread sleeps (ThreadSnapshot::channel).
+bool sleeps_by_itself(const std::string& channel);
+bool is_lock(const std::string& channel);
+/// Output, which may take long if its other end is slow: pipe_write, fsync, ...
+bool is_output(const std::string& channel);
+
+/// The condition by which `waiter` waits for `target`; null if it does not.
+const WaitCondition* edge(const WaitGraph& graph, std::int32_t waiter, std::int32_t target);
+/// True if `waiter` needs `target` itself: not any one of several, and not only by a detail of the MPI library.
+bool needs(const WaitGraph& graph, std::int32_t waiter, std::int32_t target);
+
+}  // namespace bestride::inline telemetry

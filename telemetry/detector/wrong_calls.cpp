@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls that do not fit each other: other collective calls than the other members make, cycles of waiting ranks.
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+
+#include "telemetry/detector/detector.hpp"
+#include "telemetry/detector/rank_facts.hpp"
+#include "telemetry/detector/unmatched.hpp"
+#include "telemetry/waits/call_kind.hpp"
+
+namespace bestride::inline telemetry {
+
+/// `certain`: the mismatch has led to an error, so it need not last.
+void Detector::find_mismatches(const std::vector<CollectiveMismatch>& mismatches, bool certain,
+                               std::vector<Finding>& found) const {
+  for (const CollectiveMismatch& mismatch : mismatches) {
+    const auto hangs = [this](std::int32_t number) {
+      const RankSnapshot* const known = rank(number);
+      return known && known->alive && is_in_call(*known) && idle(*known) >= limits_.certain;
+    };
+    if (!certain && std::none_of(mismatch.variants.begin(), mismatch.variants.end(), [&](const auto& variant) {
+          return std::any_of(variant.ranks.begin(), variant.ranks.end(), hangs);
+        }))
+      continue;
+    Finding finding;
+    finding.fault = Fault::mismatch;
+    finding.cause = Cause::in_mpi;
+    const bool majority = mismatch.variants[0].ranks.size() > mismatch.variants[1].ranks.size();
+    for (std::size_t i = majority; i < mismatch.variants.size(); ++i)
+      finding.culprits.insert(finding.culprits.end(), mismatch.variants[i].ranks.begin(),
+                              mismatch.variants[i].ranks.end());
+    std::sort(finding.culprits.begin(), finding.culprits.end());
+    finding.held_up = held_up(finding.culprits, limits_.certain);
+    finding.since = last_progress(finding.culprits);
+    finding.confidence = majority ? 1 : 0.9;
+    finding.mismatch = mismatch;
+    found.push_back(std::move(finding));
+  }
+}
+
+void Detector::find_left_early(std::vector<Finding>& found) const {
+  Ranks left;
+  for (const RankWaits& waits : graph_.ranks) {
+    const RankSnapshot& each = ranks_[waits.snapshot];
+    if (each.state < ProcessState::finalizing || (each.alive && idle(each) < limits_.certain)) continue;
+    for (const RankWaits& other : graph_.ranks) {
+      const RankSnapshot& waiter = ranks_[other.snapshot];
+      if (waiter.state < ProcessState::finalizing && idle(waiter) >= limits_.certain &&
+          needs(graph_, other.rank, waits.rank)) {
+        left.push_back(waits.rank);
+        break;
+      }
+    }
+  }
+  if (left.empty()) return;
+  Finding finding;
+  finding.fault = Fault::mismatch;
+  finding.cause = Cause::finalized;
+  finding.held_up = held_up(left, limits_.certain);
+  finding.since = last_progress(left);
+  finding.confidence = 1;
+  finding.culprits = std::move(left);
+  found.push_back(std::move(finding));
+}
+
+/// The members of a cycle of collective calls that are not in the call that most deadlocked ranks are in.
+Ranks Detector::minority_of(const Ranks& cycle) const {
+  using Call = std::tuple<std::uint64_t, std::uint32_t, std::string>;
+  std::map<Call, Ranks> calls;
+  for (const std::int32_t number : diagnosis_.deadlocked)
+    if (const RankWaits* const waits = graph_.find(number))
+      for (const ThreadWait& thread : waits->threads)
+        for (const WaitCondition& condition : thread.conditions)
+          if (condition.ordinal != 0)
+            calls[{condition.communicator, condition.ordinal, function_name(condition.function)}].push_back(number);
+  const Ranks* most = nullptr;
+  bool tie = false;
+  for (const auto& [call, ranks] : calls) {
+    tie = most && ranks.size() == most->size() ? true : (!most || ranks.size() > most->size()) ? false : tie;
+    if (!most || ranks.size() > most->size()) most = &ranks;
+  }
+  if (!most || tie) return cycle;
+  Ranks minority;
+  for (const std::int32_t number : cycle)
+    if (!is_member(*most, number)) minority.push_back(number);
+  return minority.empty() ? cycle : minority;
+}
+
+/// For a rank of the cycle that receives from any source: the ranks that wait for a message from it on the same
+/// communicator, so that their own message is the one that is missing.
+Ranks Detector::silent_partners(const Ranks& cycle) const {
+  Ranks result;
+  for (const std::int32_t number : cycle)
+    for (const ThreadWait& thread : graph_.find(number)->threads)
+      for (const WaitCondition& condition : thread.conditions) {
+        if (condition.kind != WaitKind::any || condition.ranks.size() < 2) continue;
+        for (const std::int32_t target : condition.ranks)
+          if (const WaitCondition* const back = edge(graph_, target, number);
+              back && back->ordinal == 0 && back->communicator == condition.communicator && !is_member(result, target))
+            result.push_back(target);
+      }
+  std::sort(result.begin(), result.end());
+  return result;
+}
+
+Finding Detector::finding_of_cycle(const Ranks& cycle) const {
+  Finding finding;
+  finding.fault = Fault::deadlock;
+  finding.cause = Cause::in_mpi;
+  finding.cycle = cycle;
+  finding.confidence = 1;
+  std::set<std::int32_t> targets;  // of messages
+  std::size_t messages = 0;
+  for (std::size_t i = 0; i < cycle.size(); ++i) {
+    const std::int32_t waiter = cycle[i], target = cycle[(i + 1) % cycle.size()];
+    const WaitCondition* const why = edge(graph_, waiter, target);
+    if (!why || why->ordinal != 0 || function_name(why->function) == "MPI_Finalize") continue;
+    ++messages;
+    targets.insert(target);
+    const RankSnapshot *const from = rank(target), *const to = rank(waiter);
+    if (from && to && !finding.tags) finding.tags = find_tag_mismatch(*from, *to);
+  }
+  const Ranks silent = silent_partners(cycle);
+  if (!silent.empty() && !finding.tags) {
+    finding.fault = Fault::unmatched_message;
+    finding.culprits = silent;
+  } else if (finding.tags) {
+    finding.fault = Fault::unmatched_message;
+    finding.culprits = {finding.tags->from};
+  } else if (messages > 0 && messages < cycle.size()) {
+    finding.fault = Fault::unmatched_message;
+    finding.culprits.assign(targets.begin(), targets.end());
+  } else {
+    finding.culprits = messages > 0 ? cycle : minority_of(cycle);
+    std::sort(finding.culprits.begin(), finding.culprits.end());
+  }
+  finding.held_up = held_up(finding.culprits, 0);
+  finding.since = last_progress(cycle);
+  return finding;
+}
+
+void Detector::find_deadlocks(std::vector<Finding>& found) const {
+  for (const Ranks& cycle : diagnosis_.cycles) {
+    const bool stands = std::all_of(cycle.begin(), cycle.end(), [this](std::int32_t number) {
+      const RankWaits* const waits = graph_.find(number);
+      if (!waits) return false;
+      const bool polls = std::any_of(waits->threads.begin(), waits->threads.end(),
+                                     [](const ThreadWait& thread) { return thread.polling; });
+      const RankSnapshot& each = ranks_[waits->snapshot];
+      return idle(each) >= (polls ? limits_.computation : limits_.certain) && each.state < ProcessState::finalizing;
+    });
+    if (stands) found.push_back(finding_of_cycle(cycle));
+  }
+}
+
+}  // namespace bestride::inline telemetry
