@@ -71,7 +71,8 @@ Environment environment_of(const RunOptions& options, const Installation& instal
   Environment set;
   set.emplace_back("LD_PRELOAD", preload_with(installation.preload));
   if (options.report) set.emplace_back("BESTRIDE_REPORT", "1");
-  if (options.record || options.watch) set.emplace_back("BESTRIDE_RECORD", "on");
+  // The watcher reads the records once more after the job, and removes them.
+  if (options.record || options.watch) set.emplace_back("BESTRIDE_RECORD", options.watch ? "keep" : "on");
   if (options.watch) set.emplace_back("BESTRIDE_WATCHER", watcher_name());
   if (options.disable) set.emplace_back("BESTRIDE_DISABLE", "1");
   // 1: the user asserts it. auto: the library finds out.

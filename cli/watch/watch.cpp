@@ -29,7 +29,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 /// Time between two looks at the records, in milliseconds.
-constexpr int relaxed_period = 500, suspecting_period = 250;
+constexpr int relaxed_period = 1000, suspecting_period = 250;
 constexpr std::size_t most_verdicts = 8;                               ///< that are printed of a job
 constexpr double patience_after_abort = 10, patience_for_records = 5;  ///< seconds
 
@@ -189,7 +189,8 @@ class Watch {
   void finish(WatchedJob& job) {
     say_cost(job);
     job.note_ends(seconds());
-    report(job, job.observe(seconds()));
+    // Twice, because a finding is confirmed by the next observation.
+    for (int i = 0; i < 2; ++i) report(job, job.observe(seconds()));
     if (std::any_of(job.reported().begin(), job.reported().end(),
                     [this](const Reported& reported) { return !is_excused(reported.finding); }))
       write(job, launcher_.exit_code(), false);

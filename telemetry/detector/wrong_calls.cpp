@@ -119,9 +119,12 @@ Finding Detector::finding_of_cycle(const Ranks& cycle) const {
     if (!why || why->ordinal != 0 || function_name(why->function) == "MPI_Finalize") continue;
     ++messages;
     targets.insert(target);
-    const RankSnapshot *const from = rank(target), *const to = rank(waiter);
-    if (from && to && !finding.tags) finding.tags = find_tag_mismatch(*from, *to);
   }
+  // Also of the messages that the cycle does not pass through: it may be by a receive that is complete.
+  for (const std::int32_t waiter : cycle)
+    for (const RankWaits& other : graph_.ranks)
+      if (!finding.tags && other.rank != waiter && edge(graph_, waiter, other.rank))
+        finding.tags = find_tag_mismatch(ranks_[other.snapshot], *rank(waiter));
   const Ranks silent = silent_partners(cycle);
   if (!silent.empty() && !finding.tags) {
     finding.fault = Fault::unmatched_message;
