@@ -126,7 +126,7 @@ TEST_F(Detection, AStoppedRankWithinTwoSeconds) {
   EXPECT_EQ(found[0].culprits, Ranks{3});
   EXPECT_EQ(found[0].held_up, (Ranks{0, 1, 2}));
   thread(3).state = 'R';
-  leave_mpi(3);
+  for (int rank = 0; rank < 4; ++rank) leave_mpi(rank);
   EXPECT_TRUE(observe(0.25).empty()) << "it was continued";
   EXPECT_EQ(detector.longest_wait(), 0) << "an interruption is no wait of the program";
 }
@@ -153,6 +153,23 @@ TEST_F(Detection, ALongTransferIsNoDeadlock) {
   }
   EXPECT_TRUE(observe(8).empty());
   EXPECT_EQ(observe(4).at(0).fault, Fault::communication_hang);
+}
+
+TEST_F(Detection, ATransferThatDoesNotEndWhileOthersCompute) {
+  for (const int rank : {0, 1}) {
+    CallSnapshot& call = job.call(rank, "MPI_Sendrecv", 1 - rank);
+    call.second_peer = 1 - rank;
+  }
+  EXPECT_TRUE(observe(9).empty());
+  const auto found = observe(2);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].fault, Fault::communication_hang);
+  EXPECT_EQ(found[0].culprits, (Ranks{0, 1}));
+}
+
+TEST_F(Detection, AShortSendThatBlocksNeedsItsReceiver) {
+  for (int rank = 0; rank < 4; ++rank) job.call(rank, "MPI_Send", (rank + 1) % 4).bytes = 8;
+  EXPECT_EQ(observe(2).at(0).fault, Fault::deadlock);
 }
 
 TEST_F(Detection, CollectivesOnTwoCommunicatorsInDifferentOrder) {
