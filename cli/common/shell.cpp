@@ -4,10 +4,13 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <spawn.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -113,6 +116,38 @@ std::optional<Output> output_of(const std::vector<std::string>& command, int sec
         ::_exit(127);
       },
       seconds);
+}
+
+Result<bool> run_with_input(const std::string& command, const std::string& input) {
+  // Written beforehand: a pipe holds 64 KiB only, and a command that does not read would be waited for.
+  const int file = ::memfd_create("input", MFD_CLOEXEC);
+  if (file < 0 || ::write(file, input.data(), input.size()) != static_cast<ssize_t>(input.size()) ||
+      ::lseek(file, 0, SEEK_SET) != 0) {
+    const std::string cause = std::strerror(errno);
+    if (file >= 0) ::close(file);
+    return Error{cause};
+  }
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_adddup2(&actions, file, STDIN_FILENO);
+  posix_spawnattr_t attributes;
+  ::posix_spawnattr_init(&attributes);
+  sigset_t none, all;
+  ::sigemptyset(&none), ::sigfillset(&all);
+  ::posix_spawnattr_setsigmask(&attributes, &none);
+  ::posix_spawnattr_setsigdefault(&attributes, &all);
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  std::string shell = "sh", option = "-c", words = command;
+  char* const arguments[] = {shell.data(), option.data(), words.data(), nullptr};
+  pid_t child = 0;
+  const int error = ::posix_spawn(&child, "/bin/sh", &actions, &attributes, arguments, environ);
+  ::posix_spawn_file_actions_destroy(&actions);
+  ::posix_spawnattr_destroy(&attributes);
+  ::close(file);
+  if (error != 0) return Error{std::strerror(error)};
+  while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  return true;
 }
 
 }  // namespace bestride::inline cli

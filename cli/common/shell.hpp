@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "base/result.hpp"
+
 namespace bestride::inline cli {
 
 /// `word` quoted for a POSIX shell; unchanged if it needs no quotes.
@@ -28,5 +30,9 @@ struct Output {
 std::optional<Output> in_child(const std::function<void(int fd)>& in_child, int seconds = 10);
 /// Runs a program, searched as by execvp.
 std::optional<Output> output_of(const std::vector<std::string>& command, int seconds = 10);
+
+/// Runs a shell command with `input` on its stdin, with no signal blocked or ignored, and waits for it. What it does
+/// not read is dropped. Error: it can't be started.
+Result<bool> run_with_input(const std::string& command, const std::string& input);
 
 }  // namespace bestride::inline cli

@@ -36,12 +36,6 @@ Allowed allowed_for(const Explanation& it, const Question& question, std::int64_
   return allowed;
 }
 
-std::string percent(double part) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.0f %%", part * 100);
-  return text;
-}
-
 std::string because(const Explanation& it, double margin) {
   if (it.layout->size() == 0) return "there are no bytes to move";
   const double forward = it.choice.seconds[0], chosen = it.choice.seconds[static_cast<std::size_t>(it.choice.strategy)];
@@ -51,7 +45,7 @@ std::string because(const Explanation& it, double margin) {
     return text;
   }
   if (it.layout->contiguous()) return "the bytes are contiguous: there is nothing to pack";
-  return "nothing is predicted to be at least " + percent(margin) + " faster than leaving it to MPI";
+  return "nothing is predicted to be at least " + percent_text(margin) + " faster than leaving it to MPI";
 }
 
 /// Applies BESTRIDE_STRATEGY if it names a possible strategy.
@@ -80,7 +74,8 @@ std::string device_because(const Explanation& it) {
   if (!std::isfinite(choice.seconds[next])) return "nothing else is possible";
   const double gain = 1 - choice.seconds[static_cast<std::size_t>(choice.method)] / choice.seconds[next];
   const std::string other = cuda::name(static_cast<cuda::TransferMethod>(next));
-  return gain < 0.01 ? "predicted about as fast as " + other : "predicted " + percent(gain) + " faster than " + other;
+  return gain < 0.01 ? "predicted about as fast as " + other
+                     : "predicted " + percent_text(gain) + " faster than " + other;
 }
 
 void explain_device(Explanation& it, const Question& question, const Chooser& chooser) {

@@ -4,29 +4,20 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <thread>
 #include <tuple>
+
+#include "telemetry/record/process_state.hpp"
 
 namespace bestride::inline cli {
 namespace {
 
 constexpr std::chrono::milliseconds between_samples{100};
 
-/// Field 4 of /proc/PID/stat; 0 if there is no such process.
-int parent_of(int pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  const std::size_t name_end = text.rfind(')');  // the name may contain anything
-  if (name_end == std::string::npos || name_end + 4 >= text.size()) return 0;
-  return std::atoi(text.c_str() + name_end + 4);
-}
-
 bool is_below(int pid, int ancestor) {
   for (int depth = 0; pid > 1 && depth < 64; ++depth) {
     if (pid == ancestor) return true;
-    pid = parent_of(pid);
+    pid = process_status(pid).parent;
   }
   return false;
 }

@@ -5,13 +5,11 @@
 
 #include <algorithm>
 #include <csignal>
-#include <cstdio>
 #include <cstring>
 
 #include "cli/job/rank_line.hpp"
 #include "cli/job/rank_list.hpp"
 #include "telemetry/report/quantity.hpp"
-#include "telemetry/waits/call_kind.hpp"
 #include "telemetry/waits/collective_call.hpp"
 
 namespace bestride::inline cli {
@@ -47,19 +45,6 @@ std::string end_text(int wait_status) {
   return "ended with exit code " + std::to_string(WEXITSTATUS(wait_status));
 }
 
-int wait_status_of(const Finding& finding, const JobView& view) {
-  for (const std::int32_t culprit : finding.culprits)
-    if (const RankSnapshot* const rank = find_rank(view, culprit); rank && rank->wait_status >= 0)
-      return rank->wait_status;
-  return -1;
-}
-
-std::string percent(double share) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.0f %%", 100 * share);
-  return text;
-}
-
 const char* verb(Cause cause, bool one) {
   switch (cause) {
     case Cause::computing: return one ? "computes" : "compute";
@@ -67,18 +52,26 @@ const char* verb(Cause cause, bool one) {
     case Cause::blocked: return one ? "is blocked" : "are blocked";
     case Cause::transferring: return one ? "reads or writes" : "read or write";
     case Cause::uninterruptible: return one ? "waits in the kernel" : "wait in the kernel";
-    default: return one ? "is" : "are";
+    default: return one ? "is outside MPI" : "are outside MPI";
   }
 }
 
 }  // namespace
+
+int wait_status(const Finding& finding, const JobView& view) {
+  if (finding.fault != Fault::crash) return -1;
+  for (const std::int32_t culprit : finding.culprits)
+    if (const RankSnapshot* const rank = find_rank(view, culprit); rank && rank->wait_status >= 0)
+      return rank->wait_status;
+  return -1;
+}
 
 std::string headline(const Finding& finding, const JobView& view) {
   const std::string who = subject(finding, view);
   switch (finding.fault) {
     case Fault::crash:
       if (finding.cause == Cause::aborted) return who + " called MPI_Abort";
-      return who + " " + end_text(wait_status_of(finding, view)) + " before MPI_Finalize";
+      return who + " " + end_text(wait_status(finding, view)) + " before MPI_Finalize";
     case Fault::stopped:
       return who + plural(finding, " is ", " are ") +
              (finding.cause == Cause::traced ? "held by a debugger" : "stopped by a signal");
@@ -107,7 +100,7 @@ std::string headline(const Finding& finding, const JobView& view) {
     case Fault::starvation:
       return who + plural(finding, " makes", " make") + " other calls, but not the one that others wait for";
     case Fault::slow:
-      return who + " computes " + percent(finding.factor - 1) +
+      return who + " computes " + percent_text(finding.factor - 1) +
              " longer than before, compared with the other ranks, which wait for it";
   }
   return who;
@@ -131,10 +124,10 @@ std::vector<std::string> evidence(const Finding& finding, const JobView& view) {
       lines.push_back("rank " + std::to_string(rank->world_rank) + " is traced by process " +
                       std::to_string(rank->use.tracer));
   }
-  if (finding.fault == Fault::crash && finding.cause != Cause::aborted && wait_status_of(finding, view) < 0)
+  if (finding.fault == Fault::crash && finding.cause != Cause::aborted && wait_status(finding, view) < 0)
     lines.push_back("how it ended is known to the launcher only, which reports it");
   if (finding.fault == Fault::slow && finding.cpu_share >= 0)
-    lines.push_back("it gets " + percent(finding.cpu_share) + " of a core");
+    lines.push_back("it gets " + percent_text(finding.cpu_share) + " of a core");
   if (!finding.held_up.empty()) lines.push_back("waiting: " + ranks_text(finding.held_up));
   return lines;
 }
@@ -145,7 +138,7 @@ std::string advice(const Finding& finding, const JobView& view) {
   switch (finding.fault) {
     case Fault::crash: {
       if (finding.cause == Cause::aborted) return "read what the rank printed before it called MPI_Abort";
-      const int status = wait_status_of(finding, view);
+      const int status = wait_status(finding, view);
       if (status >= 0 && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
         return "SIGKILL often comes from the kernel's out-of-memory killer (dmesg) or the batch system's memory limit";
       if (status >= 0 && WIFEXITED(status)) return "the program ended itself; read what the rank printed";
@@ -156,8 +149,7 @@ std::string advice(const Finding& finding, const JobView& view) {
                                             : "kill -CONT " + pid + " continues it";
     case Fault::mismatch:
       return "compare the conditions under which the ranks come to these calls; all members of a communicator must "
-             "make "
-             "the same collective calls in the same order";
+             "make the same collective calls in the same order";
     case Fault::unmatched_message: return "compare destination, tag and communicator of the send and of the receive";
     case Fault::deadlock:
       return "post receives before sends that wait for them (MPI_Irecv), or use MPI_Sendrecv; make collective calls on "
@@ -204,7 +196,7 @@ std::string finding_text(const Finding& finding, const JobView& view, const JobS
   const char* const since = finding.fault == Fault::crash  ? ""
                             : finding.fault == Fault::slow ? "for "
                                                            : "without progress for ";
-  line((*since ? since + seconds_text(seconds) + "; " : "") + "confidence " + percent(finding.confidence));
+  line((*since ? since + seconds_text(seconds) + "; " : "") + "confidence " + percent_text(finding.confidence));
   line("next: " + advice(finding, view));
   return text;
 }

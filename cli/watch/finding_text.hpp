@@ -17,6 +17,9 @@ std::vector<std::string> evidence(const Finding& finding, const JobView& view);
 /// What the user should do now; one line.
 std::string advice(const Finding& finding, const JobView& view);
 
+/// How a crashed rank ended, as of waitpid; -1: not known, or no crash.
+int wait_status(const Finding& finding, const JobView& view);
+
 /// True if the stacks of the ranks help: they are alive and go on waiting.
 bool wants_stacks(const Finding& finding);
 

@@ -53,12 +53,7 @@ void LauncherProcess::handle_signals() {
     // A terminal sends its signals to all processes of the job by itself.
     if (info.ssi_code != SI_KERNEL) send(signal);
   }
-  int status = 0;
-  for (int ended; (ended = waitpid(-1, &status, WNOHANG)) > 0;)
-    if (ended == pid_) {
-      ended_ = true;
-      status_ = status;
-    }
+  if (!ended_) ended_ = waitpid(pid_, &status_, WNOHANG) == pid_;
 }
 
 int LauncherProcess::exit_code() const noexcept {

@@ -2,14 +2,11 @@
 #include "cli/watch/verdict_file.hpp"
 
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 
 #include "cli/job/job_json.hpp"
 #include "cli/watch/finding_text.hpp"
-#include "telemetry/waits/call_kind.hpp"
 
 namespace bestride::inline cli {
 namespace {
@@ -40,10 +37,7 @@ void write_finding(JsonWriter& json, const Reported& reported, const JobView& vi
         .member("sent", finding.tags->sent)
         .member("wanted", finding.tags->wanted)
         .close_object();
-  for (const RankSnapshot& rank : view.job.ranks)
-    if (finding.fault == Fault::crash && finding.culprits.size() == 1 && rank.world_rank == finding.culprits[0] &&
-        rank.wait_status >= 0)
-      json.member("wait_status", rank.wait_status);
+  if (const int status = wait_status(finding, view); status >= 0) json.member("wait_status", status);
   json.close_object();
 }
 
@@ -80,16 +74,6 @@ std::string verdict_json(const WatchedJob& job, double seconds, int exit_code, c
   write_job(json, job.view(), calls_written, stacks);
   json.close_object();
   return json.text();
-}
-
-bool write_whole_file(const std::string& path, const std::string& text) {
-  const std::string temporary = path + "." + std::to_string(getpid());
-  std::FILE* const file = std::fopen(temporary.c_str(), "we");
-  if (!file) return false;
-  const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  if (std::fclose(file) == 0 && written && std::rename(temporary.c_str(), path.c_str()) == 0) return true;
-  std::remove(temporary.c_str());
-  return false;
 }
 
 }  // namespace bestride::inline cli

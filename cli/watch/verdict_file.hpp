@@ -19,8 +19,5 @@ WatchCost watch_cost(const WatchedJob& job, double seconds);
 /// `seconds`: since the launcher was started. `exit_code`: of the launcher; -1: it still runs. `stacks`: of the job
 /// when the last finding was made, or null.
 std::string verdict_json(const WatchedJob& job, double seconds, int exit_code, const JobStacks* stacks);
-/// Writes `text` into `path` by a temporary file, so that a reader sees the old content or the new one. False with
-/// errno if that fails.
-bool write_whole_file(const std::string& path, const std::string& text);
 
 }  // namespace bestride::inline cli

@@ -15,7 +15,9 @@
 #include <memory>
 #include <set>
 
+#include "base/replace_file.hpp"
 #include "cli/common/command.hpp"
+#include "cli/common/shell.hpp"
 #include "cli/watch/finding_text.hpp"
 #include "cli/watch/launcher_process.hpp"
 #include "cli/watch/verdict_file.hpp"
@@ -133,22 +135,13 @@ class Watch {
 
   void write(const WatchedJob& job, int exit_code, bool announce) {
     const std::string text = verdict_json(job, seconds(), exit_code, stacks_of(job));
-    if (!write_whole_file(path_of(job), text))
-      say("bestride: can't write '" + path_of(job) + "': " + std::strerror(errno) +
-          "; name another folder with --verdict-folder\n");
+    if (const auto written = replace_file(path_of(job), text); !written)
+      say("bestride: " + written.error().text + "; name another folder with --verdict-folder\n");
     else if (announce)
       say("  file: " + path_of(job) + "\n");
-    if (announce && options_.on_fault == OnFault::command) run_command(text);
-  }
-
-  void run_command(const std::string& text) const {
-    // A program that does not read its input must not end this one.
-    std::signal(SIGPIPE, SIG_IGN);
-    std::FILE* const command = popen(options_.command.c_str(), "w");
-    if (!command)
-      return say("bestride: can't run the command of --on-fault: " + std::string(std::strerror(errno)) + "\n");
-    std::fwrite(text.data(), 1, text.size(), command);
-    pclose(command);
+    if (announce && options_.on_fault == OnFault::command)
+      if (const auto begun = run_with_input(options_.command, text); !begun)
+        say("bestride: can't run the command of --on-fault: " + begun.error().text + "\n");
   }
 
   /// Only what cannot end by itself.

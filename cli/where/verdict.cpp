@@ -2,14 +2,10 @@
 #include "cli/where/verdict.hpp"
 
 #include <algorithm>
-#include <deque>
 #include <map>
-#include <set>
 
 #include "cli/job/rank_line.hpp"
 #include "cli/job/rank_list.hpp"
-#include "telemetry/report/quantity.hpp"
-#include "telemetry/waits/call_kind.hpp"
 #include "telemetry/waits/collective_call.hpp"
 
 namespace bestride::inline cli {
@@ -17,30 +13,6 @@ namespace {
 
 constexpr std::size_t most_verdict_lines = 10;
 using Ranks = std::vector<std::int32_t>;
-
-/// For each rank, the ranks that wait for it.
-std::map<std::int32_t, Ranks> waiters(const WaitGraph& graph) {
-  std::map<std::int32_t, Ranks> result;
-  for (const RankWaits& rank : graph.ranks)
-    for (const ThreadWait& thread : rank.threads)
-      for (const WaitCondition& condition : thread.conditions)
-        for (const std::int32_t target : condition.ranks) result[target].push_back(rank.rank);
-  return result;
-}
-
-/// The ranks that wait for one of `culprits`, directly or through others.
-Ranks held_up_by(const Ranks& culprits, const std::map<std::int32_t, Ranks>& waiters) {
-  std::set<std::int32_t> found;
-  std::deque<std::int32_t> open(culprits.begin(), culprits.end());
-  while (!open.empty()) {
-    const auto next = waiters.find(open.front());
-    open.pop_front();
-    if (next == waiters.end()) continue;
-    for (const std::int32_t rank : next->second)
-      if (found.insert(rank).second) open.push_back(rank);
-  }
-  return {found.begin(), found.end()};
-}
 
 class Verdict {
  public:
@@ -83,9 +55,8 @@ class Verdict {
       by_state[waits ? short_state(view_, view_.job.ranks[waits->snapshot]) : "no record on this host"].push_back(
           culprit);
     }
-    const auto waiting = waiters(view_.graph);
     for (const auto& [state, ranks] : by_state) {
-      const Ranks held = held_up_by(ranks, waiting);
+      const Ranks held = held_up(view_.graph, ranks);
       const char* const verb = view_.ended() ? " held up " : ranks.size() == 1 ? " holds up " : " hold up ";
       lines_.push_back(
           {(view_.ended() ? "when the job ended, " : "") + ranks_text(ranks) + verb + ranks_text(held) + ": " + state,

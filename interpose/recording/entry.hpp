@@ -113,7 +113,7 @@ struct RecordingEntry<Result(Arguments...)> {
                                 facts_of<kind, at>(recording, function, all, tracked, return_address), false);
       completed.complete(all);
     } else {
-      thread.count_poll(function, no_index);
+      thread.count_poll(function);
     }
     return result;
   }

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/replace_file.hpp"
 #include "perfmodel/profile/collective_json.hpp"
 #include "perfmodel/profile/device_json.hpp"
 #include "perfmodel/profile/json_points.hpp"
@@ -205,25 +206,8 @@ Result<bool> MachineProfile::save(const std::string& path) const {
     const std::filesystem::path target(path);
     std::error_code ignored;
     if (target.has_parent_path()) std::filesystem::create_directories(target.parent_path(), ignored);
-    const std::string temporary = path + "." + std::to_string(::getpid()) + ".tmp";
-    const auto failed = [&](const char* what) {
-      const std::string cause = std::strerror(errno);
-      ::unlink(temporary.c_str());
-      return Error{std::string(what) + " '" + path + "': " + cause + "; choose another place with --output"};
-    };
-    const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-    if (fd < 0) return failed("can't write");
-    for (std::size_t done = 0; done < text.size();) {
-      const ssize_t n = ::write(fd, text.data() + done, text.size() - done);
-      if (n < 0 && errno == EINTR) continue;
-      if (n <= 0) {
-        ::close(fd);
-        return failed("can't write");
-      }
-      done += static_cast<std::size_t>(n);
-    }
-    if (::fsync(fd) != 0 || ::close(fd) != 0) return failed("can't write");
-    if (::rename(temporary.c_str(), path.c_str()) != 0) return failed("can't rename to");
+    if (const auto written = replace_file(path, text); !written)
+      return Error{written.error().text + "; choose another place with --output"};
     return true;
   } catch (const std::exception& error) {
     return Error{"can't write '" + path + "': " + error.what()};

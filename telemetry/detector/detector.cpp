@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "telemetry/detector/detector.hpp"
 
-#include <deque>
-#include <set>
-
 #include "telemetry/detector/rank_facts.hpp"
 #include "telemetry/waits/members.hpp"
 
@@ -62,19 +59,8 @@ double Detector::last_progress(const Ranks& numbers) const {
 }
 
 Ranks Detector::held_up(const Ranks& targets, double seconds) const {
-  std::set<std::int32_t> found;
-  std::deque<std::int32_t> open(targets.begin(), targets.end());
-  while (!open.empty()) {
-    const std::int32_t target = open.front();
-    open.pop_front();
-    for (const RankWaits& waits : graph_.ranks)
-      if (!found.count(waits.rank) && !is_member(targets, waits.rank) && edge(graph_, waits.rank, target) &&
-          idle(ranks_[waits.snapshot]) >= seconds) {
-        found.insert(waits.rank);
-        open.push_back(waits.rank);
-      }
-  }
-  return {found.begin(), found.end()};
+  return telemetry::held_up(graph_, targets,
+                            [&](const RankWaits& waits) { return idle(ranks_[waits.snapshot]) >= seconds; });
 }
 
 Cause Detector::cause_of(const RankSnapshot& rank) const {

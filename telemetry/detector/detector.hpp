@@ -57,9 +57,8 @@ class Detector {
  private:
   struct History {
     std::uint64_t calls = 0;
-    double progressed = 0;  ///< when `calls` last changed
-    double observed = 0;    ///< time of the last observation
-    bool alive = true;
+    double progressed = 0;                ///< when `calls` last changed
+    double observed = 0;                  ///< time of the last observation
     ProcessUse use;                       ///< at the last observation
     double used_at = 0;                   ///< when it was looked at
     double cpu_share = 0;                 ///< of one core, before the last observation

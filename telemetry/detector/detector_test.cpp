@@ -36,6 +36,14 @@ class Detection : public testing::Test {
     }
     return found;
   }
+  /// The only finding.
+  static Finding expect_one(const std::vector<Finding>& found, Fault fault, const Ranks& culprits) {
+    EXPECT_EQ(found.size(), 1u);
+    if (found.empty()) return {};
+    EXPECT_EQ(found[0].fault, fault);
+    EXPECT_EQ(found[0].culprits, culprits);
+    return found[0];
+  }
   ThreadSnapshot& thread(int rank) { return job.ranks[static_cast<std::size_t>(rank)].threads[0]; }
   void leave_mpi(int rank) {
     thread(rank).in_mpi = false;
@@ -63,11 +71,8 @@ TEST_F(Detection, AKilledRankAtOnce) {
   for (const int rank : {0, 1, 3}) job.collective(rank, "MPI_Allreduce");
   job.kill(2);
   job.ranks[2].wait_status = 11;
-  const auto found = observe(0.25);
-  ASSERT_EQ(found.size(), 1u);
-  EXPECT_EQ(found[0].fault, Fault::crash);
-  EXPECT_EQ(found[0].culprits, Ranks{2});
-  EXPECT_EQ(found[0].held_up, (Ranks{0, 1, 3}));
+  const Finding found = expect_one(observe(0.25), Fault::crash, Ranks{2});
+  EXPECT_EQ(found.held_up, (Ranks{0, 1, 3}));
 }
 
 TEST_F(Detection, OfRanksThatEndTogetherTheOneThatWasNotKilledByTheLauncher) {
@@ -120,11 +125,8 @@ TEST_F(Detection, AStoppedRankWithinTwoSeconds) {
   for (const int rank : {0, 1, 2}) job.collective(rank, "MPI_Allreduce");
   thread(3).state = 'T';
   EXPECT_TRUE(observe(0.75).empty());
-  const auto found = observe(1.25);
-  ASSERT_EQ(found.size(), 1u);
-  EXPECT_EQ(found[0].fault, Fault::stopped);
-  EXPECT_EQ(found[0].culprits, Ranks{3});
-  EXPECT_EQ(found[0].held_up, (Ranks{0, 1, 2}));
+  const Finding found = expect_one(observe(1.25), Fault::stopped, Ranks{3});
+  EXPECT_EQ(found.held_up, (Ranks{0, 1, 2}));
   thread(3).state = 'R';
   for (int rank = 0; rank < 4; ++rank) leave_mpi(rank);
   EXPECT_TRUE(observe(0.25).empty()) << "it was continued";
@@ -138,10 +140,7 @@ TEST_F(Detection, ARankInADebugger) {
 
 TEST_F(Detection, ADeadlockAfterASecond) {
   for (int rank = 0; rank < 4; ++rank) job.call(rank, "MPI_Recv", (rank + 1) % 4);
-  const auto found = observe(2);
-  ASSERT_EQ(found.size(), 1u);
-  EXPECT_EQ(found[0].fault, Fault::deadlock);
-  EXPECT_EQ(found[0].culprits, (Ranks{0, 1, 2, 3}));
+  expect_one(observe(2), Fault::deadlock, Ranks{0, 1, 2, 3});
   EXPECT_GE(first(), 101);
 }
 
@@ -161,10 +160,7 @@ TEST_F(Detection, ATransferThatDoesNotEndWhileOthersCompute) {
     call.second_peer = 1 - rank;
   }
   EXPECT_TRUE(observe(9).empty());
-  const auto found = observe(2);
-  ASSERT_EQ(found.size(), 1u);
-  EXPECT_EQ(found[0].fault, Fault::communication_hang);
-  EXPECT_EQ(found[0].culprits, (Ranks{0, 1}));
+  expect_one(observe(2), Fault::communication_hang, Ranks{0, 1});
 }
 
 TEST_F(Detection, AShortSendThatBlocksNeedsItsReceiver) {
@@ -176,19 +172,14 @@ TEST_F(Detection, CollectivesOnTwoCommunicatorsInDifferentOrder) {
   job.communicator(7, {0, 1, 2, 3});
   for (const int rank : {0, 1, 2}) job.collective(rank, "MPI_Allreduce");
   job.collective(3, "MPI_Allreduce", no_rank, 1);
-  const auto found = observe(2);
-  ASSERT_EQ(found.size(), 1u);
-  EXPECT_EQ(found[0].fault, Fault::deadlock);
-  EXPECT_EQ(found[0].culprits, Ranks{3}) << "the one that differs from the others";
+  // the one that differs from the others
+  expect_one(observe(2), Fault::deadlock, Ranks{3});
 }
 
 TEST_F(Detection, AnotherCollectiveIsAMismatchOfTheMinority) {
   for (const int rank : {0, 1, 3}) job.collective(rank, "MPI_Allreduce");
   job.collective(2, "MPI_Barrier");
-  const auto found = observe(2);
-  ASSERT_EQ(found.size(), 1u);
-  EXPECT_EQ(found[0].fault, Fault::mismatch);
-  EXPECT_EQ(found[0].culprits, Ranks{2});
+  expect_one(observe(2), Fault::mismatch, Ranks{2});
 }
 
 /// A broadcast with another root that has ended on all ranks.
@@ -209,10 +200,7 @@ TEST_F(Detection, AWrongCallThatDoesNotHang) {
   }
   observe(0.5);
   moving.clear();
-  const auto found = observe(1);
-  ASSERT_EQ(found.size(), 1u);
-  EXPECT_EQ(found[0].fault, Fault::mismatch);
-  EXPECT_EQ(found[0].culprits, Ranks{1});
+  expect_one(observe(1), Fault::mismatch, Ranks{1});
   EXPECT_EQ(observe(10).at(0).fault, Fault::mismatch) << "it holds";
 }
 
@@ -268,13 +256,10 @@ TEST_F(Detection, AMessageWithAnotherTag) {
   sent.peer = 2;
   sent.tag = 9;
   thread(3).finished.push_back(sent);
-  const auto found = observe(2);
-  ASSERT_EQ(found.size(), 1u);
-  EXPECT_EQ(found[0].fault, Fault::unmatched_message);
-  EXPECT_EQ(found[0].culprits, Ranks{3});
-  ASSERT_TRUE(found[0].tags);
-  EXPECT_EQ(found[0].tags->sent, 9);
-  EXPECT_EQ(found[0].tags->wanted, 4);
+  const Finding found = expect_one(observe(2), Fault::unmatched_message, Ranks{3});
+  ASSERT_TRUE(found.tags);
+  EXPECT_EQ(found.tags->sent, 9);
+  EXPECT_EQ(found.tags->wanted, 4);
 }
 
 TEST_F(Detection, OtherTagsThatWereReceivedAreNoMismatch) {
@@ -319,31 +304,22 @@ TEST_F(Detection, AnErrorInACallWithAnotherCount) {
 TEST_F(Detection, AMessageThatIsNotReceived) {
   for (const int rank : {0, 1, 3}) job.collective(rank, "MPI_Barrier");
   job.call(2, "MPI_Ssend", 3);
-  const auto found = observe(2);
-  ASSERT_EQ(found.size(), 1u);
-  EXPECT_EQ(found[0].fault, Fault::unmatched_message);
-  EXPECT_EQ(found[0].culprits, Ranks{3});
+  expect_one(observe(2), Fault::unmatched_message, Ranks{3});
 }
 
 TEST_F(Detection, ARankThatLeftForFinalize) {
   for (const int rank : {0, 1, 2}) job.collective(rank, "MPI_Allreduce");
   job.call(3, "MPI_Finalize");
   job.ranks[3].state = ProcessState::finalizing;
-  const auto found = observe(2);
-  ASSERT_EQ(found.size(), 1u);
-  EXPECT_EQ(found[0].fault, Fault::mismatch);
-  EXPECT_EQ(found[0].cause, Cause::finalized);
-  EXPECT_EQ(found[0].culprits, Ranks{3});
+  const Finding found = expect_one(observe(2), Fault::mismatch, Ranks{3});
+  EXPECT_EQ(found.cause, Cause::finalized);
 }
 
 TEST_F(Detection, ARankThatComputesForEver) {
   for (const int rank : {0, 1, 2}) job.collective(rank, "MPI_Allreduce");
   EXPECT_TRUE(observe(3).empty());
-  const auto found = observe(2);
-  ASSERT_EQ(found.size(), 1u);
-  EXPECT_EQ(found[0].fault, Fault::computation_hang);
-  EXPECT_EQ(found[0].cause, Cause::computing);
-  EXPECT_EQ(found[0].culprits, Ranks{3});
+  const Finding found = expect_one(observe(2), Fault::computation_hang, Ranks{3});
+  EXPECT_EQ(found.cause, Cause::computing);
 }
 
 TEST_F(Detection, ARankThatSleeps) {
@@ -406,10 +382,7 @@ TEST_F(Detection, AShortSendThatIsCompleteIsNoDeadlock) {
   job.communicator(7, {0, 1, 2, 3});
   for (const int rank : {1, 2}) job.collective(rank, "MPI_Allreduce", no_rank, 1);
   EXPECT_TRUE(observe(3).empty());
-  const auto found = observe(2);
-  ASSERT_EQ(found.size(), 1u);
-  EXPECT_EQ(found[0].fault, Fault::computation_hang);
-  EXPECT_EQ(found[0].culprits, Ranks{3});
+  expect_one(observe(2), Fault::computation_hang, Ranks{3});
 }
 
 TEST_F(Detection, SendsThatMayBeCompleteAndYetNobodyGoesOn) {
@@ -428,10 +401,7 @@ TEST_F(Detection, LongSendsInACycleAreADeadlock) {
 TEST_F(Detection, EverybodyIsInTheCollective) {
   for (int rank = 0; rank < 4; ++rank) job.collective(rank, "MPI_Allreduce");
   EXPECT_TRUE(observe(9).empty());
-  const auto found = observe(2);
-  ASSERT_EQ(found.size(), 1u);
-  EXPECT_EQ(found[0].fault, Fault::communication_hang);
-  EXPECT_EQ(found[0].culprits, (Ranks{0, 1, 2, 3}));
+  expect_one(observe(2), Fault::communication_hang, Ranks{0, 1, 2, 3});
 }
 
 TEST_F(Detection, TheRankThatSleepsOnALockInsideItsCall) {
@@ -447,11 +417,8 @@ TEST_F(Detection, ARankThatServesOnlyTheOthers) {
   EXPECT_TRUE(observe(60).empty()) << "it waits for its next task";
   job.ranks[1].peers.push_back({no_index, 0, 5, 40, 0, 0});
   job.ranks[0].peers.push_back({no_index, 1, 0, 0, 4, 32});
-  const auto found = observe(2);
-  ASSERT_EQ(found.size(), 1u);
-  EXPECT_EQ(found[0].fault, Fault::starvation);
-  EXPECT_EQ(found[0].culprits, Ranks{0});
-  EXPECT_EQ(found[0].held_up, Ranks{1});
+  const Finding found = expect_one(observe(2), Fault::starvation, Ranks{0});
+  EXPECT_EQ(found.held_up, Ranks{1});
 }
 
 TEST_F(Detection, PollingRanksThatWaitForEachOther) {

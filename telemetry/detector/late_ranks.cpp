@@ -24,7 +24,7 @@ void Detector::find_computation_hangs(std::vector<Finding>& found) {
     bool needed = false;
     for (const std::int32_t waiter : waiting) {
       longest = std::max(longest, idle(*rank(waiter)));
-      needed = needed || needs(graph_, waiter, number);
+      needed = needed || graph_.needs(waiter, number);
     }
     const bool minority = needed && waiting.size() >= outside.size();
     if (minority)
@@ -94,7 +94,7 @@ void Detector::find_starvation(std::vector<Finding>& found) const {
     // A rank may wait for its next task while others work. It is forgotten if its own message was not received.
     const Ranks waiting = held_up({number}, adapted(limits_.starvation));
     if (std::any_of(waiting.begin(), waiting.end(), [&](std::int32_t waiter) {
-          return needs(graph_, waiter, number) && has_unreceived_messages(*rank(waiter), *known);
+          return graph_.needs(waiter, number) && has_unreceived_messages(*rank(waiter), *known);
         }))
       finding.culprits.push_back(number);
   }

@@ -58,26 +58,4 @@ bool is_output(const std::string& channel) {
 }
 bool is_lock(const std::string& channel) { return channel.find("futex") != std::string::npos; }
 
-const WaitCondition* edge(const WaitGraph& graph, std::int32_t waiter, std::int32_t target) {
-  const RankWaits* const waits = graph.find(waiter);
-  if (!waits) return nullptr;
-  const WaitCondition* found = nullptr;
-  for (const ThreadWait& thread : waits->threads)
-    for (const WaitCondition& condition : thread.conditions)
-      if (!condition.matched && is_member(condition.ranks, target) && (!found || condition.required))
-        found = &condition;
-  return found;
-}
-
-bool needs(const WaitGraph& graph, std::int32_t waiter, std::int32_t target) {
-  const RankWaits* const waits = graph.find(waiter);
-  if (!waits) return false;
-  for (const ThreadWait& thread : waits->threads) {
-    if (thread.kind == WaitKind::any && thread.conditions.size() > 1) continue;
-    for (const WaitCondition& condition : thread.conditions)
-      if (condition.required && condition.kind == WaitKind::all && is_member(condition.ranks, target)) return true;
-  }
-  return false;
-}
-
 }  // namespace bestride::inline telemetry

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Questions about one rank's snapshot, and about the edges of a wait-for graph, that the detector's rules ask.
+// Questions about one rank's snapshot that the detector's rules ask.
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "telemetry/record/snapshot.hpp"
-#include "telemetry/waits/wait_graph.hpp"
 
 namespace bestride::inline telemetry {
 
@@ -32,10 +31,5 @@ bool sleeps_by_itself(const std::string& channel);
 bool is_lock(const std::string& channel);
 /// Output, which may take long if its other end is slow: pipe_write, fsync, ...
 bool is_output(const std::string& channel);
-
-/// The condition by which `waiter` waits for `target`; null if it does not.
-const WaitCondition* edge(const WaitGraph& graph, std::int32_t waiter, std::int32_t target);
-/// True if `waiter` needs `target` itself: not any one of several, and not only by a detail of the MPI library.
-bool needs(const WaitGraph& graph, std::int32_t waiter, std::int32_t target);
 
 }  // namespace bestride::inline telemetry

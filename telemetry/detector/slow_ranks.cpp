@@ -3,7 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
+
+#include "base/median.hpp"
 
 namespace bestride::inline telemetry {
 namespace {
@@ -17,18 +18,10 @@ constexpr double deviations = 6;           ///< median absolute deviations that 
 constexpr double least_share = 0.02;       ///< of time outside MPI, for which a quotient makes sense
 constexpr double same_proportions = 0.95;  ///< cosine of the angle between two vectors of calls
 
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  if (values.size() % 2 == 1) return *middle;
-  return (*middle + *std::max_element(values.begin(), middle)) / 2;
-}
-
 double deviation(const std::vector<double>& values, double center) {
   std::vector<double> distances;
   for (const double value : values) distances.push_back(std::abs(value - center));
-  return median(std::move(distances));
+  return median_of(std::move(distances));
 }
 
 double cosine(const std::vector<double>& a, const std::vector<double>& b) {
@@ -85,7 +78,7 @@ void SlowRanks::judge(std::int32_t rank, double quotient, double begin) {
   if (known.past.size() >= baseline) {
     // The windows before the last ones are the baseline, also while the rank is slow.
     const std::vector<double>& past = known.past;
-    const double center = median(past), spread = deviation(past, center);
+    const double center = median_of(past), spread = deviation(past, center);
     const bool slow = quotient > center * (1 + least_change) + deviations * spread;
     if (slow) {
       if (known.slow_since == 0) known.slow_since = begin;
@@ -119,7 +112,7 @@ void SlowRanks::end_window(double seconds, std::span<const RankSnapshot> ranks) 
     std::vector<double> others;
     for (const auto& [other, value] : shares)
       if (other != rank) others.push_back(value);
-    if (const double middle = median(std::move(others)); middle >= least_share)
+    if (const double middle = median_of(std::move(others)); middle >= least_share)
       judge(rank, share / middle, begin_seconds_);
   }
 }

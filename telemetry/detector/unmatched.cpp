@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "telemetry/waits/call_kind.hpp"
+#include "telemetry/waits/messages.hpp"
 
 namespace bestride::inline telemetry {
 namespace {
@@ -32,20 +32,6 @@ std::int32_t rank_in(const RankSnapshot& rank, std::uint64_t uid) {
   return no_rank;
 }
 
-/// Calls visit(send or receive, envelope) for the messages of a call.
-template <class Visit>
-void each_message(const RankSnapshot& rank, const CallSnapshot& call, Visit visit) {
-  if (call.ordinal != 0) return;
-  const CallKind kind = kind_of(call.function, false);
-  const std::uint64_t uid = uid_of(rank, call.communicator);
-  if (kind == CallKind::exchange) {
-    visit(CallKind::send, Envelope{uid, call.peer, call.tag});
-    visit(CallKind::receive, Envelope{uid, call.second_peer, call.second_tag});
-  } else if (kind == CallKind::send || kind == CallKind::receive) {
-    visit(kind, Envelope{uid, call.peer, call.tag});
-  }
-}
-
 struct Receives {
   std::vector<Envelope> posted;   ///< finished, present and requests
   std::vector<Envelope> awaited;  ///< those in which a thread is, or for which one waits
@@ -53,29 +39,24 @@ struct Receives {
 
 Receives receives_of(const RankSnapshot& rank) {
   Receives result;
-  for (const ThreadSnapshot& thread : rank.threads) {
-    const auto post = [&](CallKind kind, const Envelope& envelope) {
-      if (kind == CallKind::receive) result.posted.push_back(envelope);
+  const auto add_to = [&rank](std::vector<Envelope>& list) {
+    return [&rank, &list](const Message& message) {
+      if (message.kind == CallKind::receive)
+        list.push_back({uid_of(rank, message.communicator), message.peer, message.tag});
     };
-    for (const CallSnapshot& call : thread.finished) each_message(rank, call, post);
-    if (!thread.current) continue;
-    each_message(rank, *thread.current, post);
-    each_message(rank, *thread.current, [&](CallKind kind, const Envelope& envelope) {
-      if (kind == CallKind::receive) result.awaited.push_back(envelope);
-    });
+  };
+  for (const ThreadSnapshot& thread : rank.threads) {
+    for (const CallSnapshot& call : thread.finished) each_message(call, add_to(result.posted));
+    if (thread.current) each_message(*thread.current, add_to(result.awaited));
   }
-  for (const RequestSnapshot& request : rank.requests) {
-    if (kind_of(request.function, request.ordinal != 0) != CallKind::receive) continue;
-    const Envelope envelope{uid_of(rank, request.communicator), request.peer, request.tag};
-    result.posted.push_back(envelope);
-    if (request.waiter != 0) result.awaited.push_back(envelope);
-  }
+  each_posted_message(rank, add_to(result.posted));
+  for (const RequestSnapshot& request : rank.requests)
+    if (request.waiter != 0) each_message(request, add_to(result.awaited));
   return result;
 }
 
 bool takes(const Envelope& receive, std::uint64_t uid, std::int32_t from, std::int32_t tag) {
-  return receive.uid == uid && (receive.peer == from || receive.peer == any_rank) &&
-         (receive.tag == tag || receive.tag == any_tag);
+  return receive.uid == uid && (receive.peer == from || receive.peer == any_rank) && tags_match(tag, receive.tag);
 }
 
 }  // namespace
@@ -83,20 +64,20 @@ bool takes(const Envelope& receive, std::uint64_t uid, std::int32_t from, std::i
 std::optional<TagMismatch> find_tag_mismatch(const RankSnapshot& sender, const RankSnapshot& receiver) {
   const Receives receives = receives_of(receiver);
   std::optional<TagMismatch> found;
-  const auto look = [&](CallKind kind, const Envelope& sent) {
-    if (kind != CallKind::send || sent.uid == 0 || sent.peer != rank_in(receiver, sent.uid)) return;
-    const std::int32_t from = rank_in(sender, sent.uid);
+  const auto look = [&](const Message& sent) {
+    const std::uint64_t uid = uid_of(sender, sent.communicator);
+    if (sent.kind != CallKind::send || uid == 0 || sent.peer != rank_in(receiver, uid)) return;
+    const std::int32_t from = rank_in(sender, uid);
     for (const Envelope& posted : receives.posted)
-      if (takes(posted, sent.uid, from, sent.tag)) return;
+      if (takes(posted, uid, from, sent.tag)) return;
     for (const Envelope& awaited : receives.awaited)
-      if (awaited.uid == sent.uid && (awaited.peer == from || awaited.peer == any_rank))
+      if (awaited.uid == uid && (awaited.peer == from || awaited.peer == any_rank))
         found = TagMismatch{sender.world_rank, receiver.world_rank, sent.tag, awaited.tag};
   };
   for (const ThreadSnapshot& thread : sender.threads) {
     const std::size_t count = thread.finished.size();
-    for (std::size_t i = count - std::min(count, last_calls); i < count; ++i)
-      each_message(sender, thread.finished[i], look);
-    if (thread.current) each_message(sender, *thread.current, look);
+    for (std::size_t i = count - std::min(count, last_calls); i < count; ++i) each_message(thread.finished[i], look);
+    if (thread.current) each_message(*thread.current, look);
   }
   return found;
 }

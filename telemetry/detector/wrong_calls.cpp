@@ -48,7 +48,7 @@ void Detector::find_left_early(std::vector<Finding>& found) const {
     for (const RankWaits& other : graph_.ranks) {
       const RankSnapshot& waiter = ranks_[other.snapshot];
       if (waiter.state < ProcessState::finalizing && idle(waiter) >= limits_.certain &&
-          needs(graph_, other.rank, waits.rank)) {
+          graph_.needs(other.rank, waits.rank)) {
         left.push_back(waits.rank);
         break;
       }
@@ -97,7 +97,7 @@ Ranks Detector::silent_partners(const Ranks& cycle) const {
       for (const WaitCondition& condition : thread.conditions) {
         if (condition.kind != WaitKind::any || condition.ranks.size() < 2) continue;
         for (const std::int32_t target : condition.ranks)
-          if (const WaitCondition* const back = edge(graph_, target, number);
+          if (const WaitCondition* const back = graph_.edge(target, number);
               back && back->ordinal == 0 && back->communicator == condition.communicator && !is_member(result, target))
             result.push_back(target);
       }
@@ -115,7 +115,7 @@ Finding Detector::finding_of_cycle(const Ranks& cycle) const {
   std::size_t messages = 0;
   for (std::size_t i = 0; i < cycle.size(); ++i) {
     const std::int32_t waiter = cycle[i], target = cycle[(i + 1) % cycle.size()];
-    const WaitCondition* const why = edge(graph_, waiter, target);
+    const WaitCondition* const why = graph_.edge(waiter, target);
     if (!why || why->ordinal != 0 || function_name(why->function) == "MPI_Finalize") continue;
     ++messages;
     targets.insert(target);
@@ -123,7 +123,7 @@ Finding Detector::finding_of_cycle(const Ranks& cycle) const {
   // Also of the messages that the cycle does not pass through: it may be by a receive that is complete.
   for (const std::int32_t waiter : cycle)
     for (const RankWaits& other : graph_.ranks)
-      if (!finding.tags && other.rank != waiter && edge(graph_, waiter, other.rank))
+      if (!finding.tags && other.rank != waiter && graph_.edge(waiter, other.rank))
         finding.tags = find_tag_mismatch(ranks_[other.snapshot], *rank(waiter));
   const Ranks silent = silent_partners(cycle);
   if (!silent.empty() && !finding.tags) {

@@ -91,15 +91,14 @@ struct RecordHeader {
   char abi[16];          ///< "mpich", ...
   char watcher[96];      ///< BESTRIDE_WATCHER: the process that watches the job; "" if none does
 
-  Shared<std::uint32_t> state;       ///< ProcessState
-  Shared<std::int32_t> world_rank;   ///< -1 until MPI_Init has returned
-  Shared<std::int32_t> world_size;   ///< 0 until then
-  Shared<std::uint32_t> threads;     ///< thread slots in use: [0, threads)
-  Shared<std::uint32_t> sites;       ///< call sites in use
-  Shared<std::uint32_t> modules;     ///< modules in use
-  Shared<std::uint32_t> frames;      ///< stack frames in use
-  Shared<std::uint32_t> sampling;    ///< one of so many calls is timed at its end, too; 1: all
-  Shared<std::uint64_t> first_call;  ///< ticks of the first recorded call
+  Shared<std::uint32_t> state;      ///< ProcessState
+  Shared<std::int32_t> world_rank;  ///< -1 until MPI_Init has returned
+  Shared<std::int32_t> world_size;  ///< 0 until then
+  Shared<std::uint32_t> threads;    ///< thread slots in use: [0, threads)
+  Shared<std::uint32_t> sites;      ///< call sites in use
+  Shared<std::uint32_t> modules;    ///< modules in use
+  Shared<std::uint32_t> frames;     ///< stack frames in use
+  Shared<std::uint32_t> sampling;   ///< one of so many calls is timed at its end, too; 1: all
   // What did not fit.
   Shared<std::uint64_t> threads_dropped;
   Shared<std::uint64_t> communicators_dropped;
@@ -137,8 +136,7 @@ struct ThreadRecord {
   Shared<std::uint64_t> polls;          ///< polling calls that found nothing
   Shared<std::uint64_t> last_left;      ///< ticks at which the last timed call returned
   Shared<std::uint32_t> poll_function;  ///< of the last polling call
-  Shared<std::uint32_t> poll_communicator;
-  std::uint64_t reserved[11];
+  std::uint32_t reserved[23];
 };
 static_assert(sizeof(ThreadRecord) == 128);
 

@@ -63,6 +63,7 @@ ProcessStatus process_status(int pid, int tid) noexcept {
   ProcessStatus status;
   status.exists = each_stat_field(pid, tid, [&](int field, const char* word) {
     if (field == 3) status.state = *word;
+    if (field == 4) status.parent = std::atoi(word);
     if (field == 14 || field == 15) status.cpu_time += std::strtoull(word, nullptr, 10);
     if (field == 22) status.start_time = std::strtoull(word, nullptr, 10);
   });

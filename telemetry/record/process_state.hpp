@@ -10,6 +10,7 @@ struct RecordHeader;
 
 struct ProcessStatus {
   bool exists = false;
+  int parent = 0;                ///< pid
   char state = '?';              ///< R running, S sleeping, D uninterruptible, T stopped, t traced, Z zombie
   std::uint64_t start_time = 0;  ///< clock ticks after the start of the system
   std::uint64_t cpu_time = 0;    ///< clock ticks, user and system

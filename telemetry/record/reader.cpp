@@ -84,7 +84,6 @@ class SnapshotMaker {
     rank_.anchor_ticks = from.anchor_ticks;
     rank_.anchor_realtime = from.anchor_realtime;
     rank_.read_at = ticks();
-    rank_.first_call = from.first_call.get();
     rank_.sampling = from.sampling.get();
     rank_.threads_dropped = from.threads_dropped.get();
     rank_.communicators_dropped = from.communicators_dropped.get();
@@ -132,7 +131,6 @@ class SnapshotMaker {
     thread.polls = from.polls.get();
     thread.last_left = from.last_left.get();
     thread.poll_function = function(from.poll_function.get());
-    thread.poll_communicator = communicator_index(from.poll_communicator.get());
     const std::uint64_t ended = thread.calls - (thread.calls > 0 && thread.in_mpi ? 1 : 0);
     const std::uint64_t most = std::min<std::uint64_t>(options_.finished_calls, slot ? ring_size : main_ring_size);
     for (std::uint64_t number = ended - std::min(ended, most); number < ended; ++number)

@@ -79,10 +79,9 @@ struct ThreadRecorder {
     return now - last.entered.get();
   }
   /// A polling call found nothing.
-  void count_poll(std::uint16_t function, std::uint32_t communicator) noexcept {
+  void count_poll(std::uint16_t function) noexcept {
     record->polls.add(1);
     record->poll_function.set(function);
-    record->poll_communicator.set(communicator);
   }
 };
 

@@ -36,16 +36,15 @@ struct ThreadSnapshot {
   unsigned slot = 0;
   int tid = 0;
   bool in_mpi = false;
-  bool moving =
-      false;          ///< the thread began calls while it was read: `current` is empty, `in_mpi` one of several values
-  bool torn = false;  ///< the current call can't be read: its writer was stopped or killed while it wrote
-  bool polling =
-      false;  ///< it makes only polling calls that find nothing; known from two snapshots, set by who has them
+  bool moving = false;  ///< it began calls while it was read: `current` is empty, `in_mpi` one of several values
+  bool torn = false;    ///< the current call can't be read: its writer was stopped or killed while it wrote
+  /// The thread makes only polling calls, and they find nothing. The reader leaves this false, because it takes two
+  /// snapshots to see.
+  bool polling = false;
   std::uint64_t calls = 0;
   std::uint64_t polls = 0;
   std::uint64_t last_left = 0;  ///< ticks
   std::uint16_t poll_function = no_function;
-  std::uint32_t poll_communicator = no_index;
   std::optional<CallSnapshot> current;  ///< only if in_mpi
   std::vector<CallSnapshot> finished;   ///< the last ones, oldest first; calls that can't be read whole are left out
   char state = '?';                     ///< of /proc, see ProcessStatus; '?' if the process has ended or can't be seen
@@ -134,7 +133,6 @@ struct RankSnapshot {
   std::uint64_t anchor_ticks = 0;
   std::int64_t anchor_realtime = 0;  ///< nanoseconds
   std::uint64_t read_at = 0;         ///< ticks when the record was read
-  std::uint64_t first_call = 0;
   std::uint32_t sampling = 1;
   std::uint64_t threads_dropped = 0, communicators_dropped = 0, requests_dropped = 0, peers_dropped = 0,
                 sites_dropped = 0;

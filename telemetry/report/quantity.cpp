@@ -57,4 +57,10 @@ std::string fitted(const std::string& text, std::size_t width) {
   return clean;
 }
 
+std::string percent_text(double share) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.0f %%", 100 * share);
+  return text;
+}
+
 }  // namespace bestride::inline telemetry

@@ -20,20 +20,16 @@ struct Rules {
   bool reduces = false;      ///< every rank gives the same operation
 };
 
+constexpr const char* equal_bytes[] = {"MPI_Bcast",      "MPI_Ibcast", "MPI_Reduce", "MPI_Ireduce", "MPI_Allreduce",
+                                       "MPI_Iallreduce", "MPI_Scan",   "MPI_Iscan",  "MPI_Exscan",  "MPI_Iexscan"};
+
 Rules rules_of(std::uint16_t function, std::map<std::string, std::uint16_t>& first) {
-  static constexpr const char* equal[] = {"bcast", "reduce", "allreduce", "scan", "exscan"};
   const std::string name = function_name(function);
-  Rules rules;
-  rules.function = first.try_emplace(name, function).first->second;
   const CallKind kind = kind_of(function, true);
-  rules.has_root = kind == CallKind::from_root || kind == CallKind::to_root;
-  for (const char* const stem : equal) {
-    const std::string blocking = std::string("MPI_") + static_cast<char>(stem[0] - 'a' + 'A') + (stem + 1);
-    rules.equal_bytes = rules.equal_bytes || name == blocking || name == std::string("MPI_I") + stem;
-  }
-  rules.reduces = name.find("educe") != std::string::npos || name.find("scan") != std::string::npos ||
-                  name.find("Scan") != std::string::npos;
-  return rules;
+  const auto contains = [&name](const char* part) { return name.find(part) != std::string::npos; };
+  return {first.try_emplace(name, function).first->second, kind == CallKind::from_root || kind == CallKind::to_root,
+          std::find(std::begin(equal_bytes), std::end(equal_bytes), name) != std::end(equal_bytes),
+          contains("educe") || contains("scan") || contains("Scan")};
 }
 
 const Rules& rules(std::uint16_t function) {

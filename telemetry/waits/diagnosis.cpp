@@ -101,6 +101,25 @@ void reach(const WaitGraph& graph, std::int32_t start, std::set<std::int32_t>& r
 
 }  // namespace
 
+std::vector<std::int32_t> held_up(const WaitGraph& graph, const std::vector<std::int32_t>& targets,
+                                  const std::function<bool(const RankWaits&)>& counts) {
+  std::map<std::int32_t, std::vector<std::int32_t>> waiters;  // of each rank
+  for (const RankWaits& rank : graph.ranks)
+    if (!counts || counts(rank))
+      each_target(rank, false, [&](std::int32_t target) { waiters[target].push_back(rank.rank); });
+  std::set<std::int32_t> found(targets.begin(), targets.end());
+  std::deque<std::int32_t> open(targets.begin(), targets.end());
+  while (!open.empty()) {
+    const auto next = waiters.find(open.front());
+    open.pop_front();
+    if (next == waiters.end()) continue;
+    for (const std::int32_t rank : next->second)
+      if (found.insert(rank).second) open.push_back(rank);
+  }
+  for (const std::int32_t target : targets) found.erase(target);
+  return {found.begin(), found.end()};
+}
+
 Diagnosis diagnose(const WaitGraph& graph) {
   Diagnosis result;
   std::set<std::int32_t> targets;

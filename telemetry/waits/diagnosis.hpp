@@ -6,6 +6,7 @@
 // of which waits for ranks of the set (for all of its ranks in an AND, every one in an OR). Alternative considered:
 // cycles alone, which are no deadlock if one of their ranks also waits for any of several.
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "telemetry/waits/wait_graph.hpp"
@@ -22,5 +23,10 @@ struct Diagnosis {
 };
 
 Diagnosis diagnose(const WaitGraph& graph);
+
+/// The ranks that wait for one of `targets`, directly or through others, ascending, without `targets`. `counts`: of a
+/// rank that waits; the others are not followed. Null: all count.
+std::vector<std::int32_t> held_up(const WaitGraph& graph, const std::vector<std::int32_t>& targets,
+                                  const std::function<bool(const RankWaits&)>& counts = nullptr);
 
 }  // namespace bestride::inline telemetry

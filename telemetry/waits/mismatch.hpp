@@ -2,7 +2,7 @@
 #pragma once
 // Members of a communicator that make different collective calls where MPI asks for the same one.
 #include <map>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include "telemetry/waits/collective_call.hpp"
@@ -31,8 +31,9 @@ class FinishedCollectives {
   };
   static constexpr std::size_t most_instances = 1 << 16;
 
-  std::map<std::pair<std::uint64_t, unsigned>, std::uint64_t> next_;  ///< call to look at, by process and thread slot
-  std::map<CollectiveInstance, Instance> open_;                       ///< that not all members have made
+  /// The call to look at next, by pid, start time and thread slot.
+  std::map<std::tuple<int, std::uint64_t, unsigned>, std::uint64_t> next_;
+  std::map<CollectiveInstance, Instance> open_;  ///< that not all members have made
 };
 
 }  // namespace bestride::inline telemetry

@@ -5,6 +5,7 @@
 
 #include "telemetry/waits/call_kind.hpp"
 #include "telemetry/waits/members.hpp"
+#include "telemetry/waits/messages.hpp"
 #include "telemetry/waits/mismatch.hpp"
 
 namespace bestride::inline telemetry {
@@ -37,28 +38,6 @@ bool needs_receiver(const Pending& send) {
          name.find("ssend") != std::string::npos;
 }
 
-/// Calls visit(send or receive, operation) for the message operations that a rank is in or has posted.
-template <class Visit>
-void each_message(const RankSnapshot& rank, Visit visit) {
-  for (const ThreadSnapshot& thread : rank.threads) {
-    if (!thread.current || thread.current->ordinal != 0) continue;
-    const CallSnapshot& call = *thread.current;
-    const CallKind kind = kind_of(call.function, false);
-    if (kind == CallKind::exchange) {
-      visit(CallKind::send, Pending{call.function, call.communicator, call.peer, call.tag, 0});
-      visit(CallKind::receive, Pending{call.function, call.communicator, call.second_peer, call.second_tag, 0});
-    } else if (kind == CallKind::send || kind == CallKind::receive) {
-      visit(kind, Pending{call.function, call.communicator, call.peer, call.tag, 0});
-    }
-  }
-  for (const RequestSnapshot& request : rank.requests)
-    if (const CallKind kind = kind_of(request.function, request.ordinal != 0);
-        kind == CallKind::send || kind == CallKind::receive)
-      visit(kind, Pending{request.function, request.communicator, request.peer, request.tag, 0});
-}
-
-bool tags_match(std::int32_t send, std::int32_t receive) { return receive == any_tag || receive == send; }
-
 /// The conditions of one thread.
 class ThreadConditions {
  public:
@@ -84,8 +63,9 @@ class ThreadConditions {
         add_requests([this](const RequestSnapshot& request) { return request.waiter == wait_.slot + 1; });
         return;
       case CallKind::exchange:
-        add_message({call.function, call.communicator, call.peer, call.tag, 0, call.bytes}, CallKind::send);
-        add_message({call.function, call.communicator, call.second_peer, call.second_tag, 0}, CallKind::receive);
+        each_message(call, [this](const Message& m) {
+          add_message({m.function, m.communicator, m.peer, m.tag, 0, m.bytes}, m.kind);
+        });
         return;
       case CallKind::finalize: add_finalize(call.function); return;
       default:
@@ -168,8 +148,8 @@ class ThreadConditions {
                         CallKind kind) {
     if (communicator.uid == 0) return false;
     bool found = false;
-    each_message(peer, [&](CallKind theirs, const Pending& other) {
-      if (theirs == kind || (other.peer != communicator.rank && other.peer != any_rank)) return;
+    each_posted_message(peer, [&](const Message& other) {
+      if (other.kind == kind || (other.peer != communicator.rank && other.peer != any_rank)) return;
       if (kind == CallKind::send ? !tags_match(mine.tag, other.tag) : !tags_match(other.tag, mine.tag)) return;
       const CommunicatorSnapshot* const its = peer.communicator(other.communicator);
       found = found || (its && its->uid == communicator.uid);
@@ -283,6 +263,27 @@ const RankWaits* WaitGraph::find(std::int32_t rank) const noexcept {
   const auto at = std::lower_bound(ranks.begin(), ranks.end(), rank,
                                    [](const RankWaits& r, std::int32_t number) { return r.rank < number; });
   return at != ranks.end() && at->rank == rank ? &*at : nullptr;
+}
+
+const WaitCondition* WaitGraph::edge(std::int32_t waiter, std::int32_t target) const noexcept {
+  const RankWaits* const waits = find(waiter);
+  const WaitCondition* found = nullptr;
+  if (!waits) return found;
+  for (const ThreadWait& thread : waits->threads)
+    for (const WaitCondition& condition : thread.conditions)
+      if (!condition.matched && (!found || condition.required) && condition.names(target)) found = &condition;
+  return found;
+}
+
+bool WaitGraph::needs(std::int32_t waiter, std::int32_t target) const noexcept {
+  const RankWaits* const waits = find(waiter);
+  if (!waits) return false;
+  for (const ThreadWait& thread : waits->threads) {
+    if (thread.kind == WaitKind::any && thread.conditions.size() > 1) continue;
+    for (const WaitCondition& condition : thread.conditions)
+      if (condition.required && condition.kind == WaitKind::all && condition.names(target)) return true;
+  }
+  return false;
 }
 
 WaitGraph find_waits(std::span<const RankSnapshot> job) {

@@ -9,6 +9,7 @@
 // call anything. Pure: no clock, no I/O. The snapshots of a running job are not from the same time, so only what is the
 // same in two of them counts. Alternative considered: to match messages by their order, too, which needs the count of
 // messages of every (communicator, peer, tag) at both ends.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -35,6 +36,7 @@ struct WaitCondition {
   std::uint64_t communicator = 0;  ///< uid; 0: not known
   std::uint32_t ordinal = 0;       ///< of a collective call; 0: a message
   bool operator==(const WaitCondition&) const = default;
+  bool names(std::int32_t rank) const noexcept { return std::binary_search(ranks.begin(), ranks.end(), rank); }
 };
 
 /// A thread in a blocking call.
@@ -83,6 +85,11 @@ struct WaitGraph {
 
   /// Null if there is no record of it.
   const RankWaits* find(std::int32_t rank) const noexcept;
+  /// The condition, not matched, by which `waiter` waits for `target`, a required one if there is one; null if it does
+  /// not wait for it.
+  const WaitCondition* edge(std::int32_t waiter, std::int32_t target) const noexcept;
+  /// True if `waiter` needs `target` itself: not any one of several, and not only by a detail of the MPI library.
+  bool needs(std::int32_t waiter, std::int32_t target) const noexcept;
 };
 
 /// `job`: the ranks of one MPI_COMM_WORLD. Those before MPI_Init are left out. A rank that has ended waits for nobody;

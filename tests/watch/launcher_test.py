@@ -83,6 +83,15 @@ class LauncherTest(unittest.TestCase):
         with open(path, encoding="utf-8") as file:
             self.assertEqual(json.load(file)["findings"][0]["class"], "crash")
 
+    def test_the_command_starts_with_no_signal_blocked(self):
+        # With exec: dash unblocks all signals when it forks.
+        path = os.path.join(self.folder, "status")
+        self.fault("sigkill", "--on-fault", f"exec grep -E 'Sig(Blk|Ign)' /proc/self/status > {path}")
+        with open(path, encoding="utf-8") as file:
+            masks = dict(line.split() for line in file)
+        self.assertEqual(int(masks["SigBlk:"], 16), 0)
+        self.assertEqual(int(masks["SigIgn:"], 16) & 1 << signal.SIGPIPE - 1, 0)
+
     def test_a_folder_that_can_not_be_written(self):
         done = self.run_watch(["true"], "--verdict-folder", "/no/such/folder")
         self.assertEqual(done.returncode, 2)

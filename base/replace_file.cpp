@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/replace_file.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+namespace bestride {
+
+Result<bool> replace_file(const std::string& path, const std::string& text) {
+  const std::string temporary = path + "." + std::to_string(::getpid()) + ".tmp";
+  const auto failed = [&](const char* what) {
+    const std::string cause = std::strerror(errno);
+    ::unlink(temporary.c_str());
+    return Error{std::string(what) + " '" + path + "': " + cause};
+  };
+  const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  if (fd < 0) return failed("can't write");
+  for (std::size_t done = 0; done < text.size();) {
+    const ssize_t n = ::write(fd, text.data() + done, text.size() - done);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) {
+      ::close(fd);
+      return failed("can't write");
+    }
+    done += static_cast<std::size_t>(n);
+  }
+  if (::fsync(fd) != 0 || ::close(fd) != 0) return failed("can't write");
+  if (::rename(temporary.c_str(), path.c_str()) != 0) return failed("can't rename to");
+  return true;
+}
+
+}  // namespace bestride
