@@ -20,7 +20,14 @@ constexpr Variable table[] = {
     {"BESTRIDE_ON_FAULT", text, "report", "",
      "what 'bestride run --watch' does after a verdict; report: print and write it; abort: end a job that can't go on; "
      "else a shell command that gets the verdict as JSON on its stdin"},
+    {"BESTRIDE_WATCH", text, "", "",
+     "1: on each host an agent watches the ranks there, and writes a file if one crashes or hangs; 'bestride run "
+     "--watch' "
+     "sets it to its own addresses"},
+    {"BESTRIDE_WATCH_KEY", text, "", "", "set by 'bestride run --watch': the keys of its connections to the agents"},
     {"BESTRIDE_WATCHER", text, "", "", "set by 'bestride run --watch' for the ranks: the process that watches the job"},
+    {"BESTRIDE_COMMAND", text, "", "",
+     "path of the bestride command on each host, which is started as an agent; default: beside the library"},
     {"BESTRIDE_PROFILE", text, "", "",
      "machine profile to use; default ~/.config/bestride/profile.json, then /etc/bestride/profile.json"},
     {"BESTRIDE_CONFIG", text, "", "", "file of NAME=value lines that is read before the user's and the system's"},

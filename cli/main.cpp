@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/nearest_name.hpp"
+#include "cli/agent/agent.hpp"
 #include "cli/calibrate/calibrate.hpp"
 #include "cli/common/command.hpp"
 #include "cli/doctor/doctor.hpp"
@@ -60,6 +61,7 @@ int main(int argc, char** argv) try {
   add_report(app);
   add_where(app);
   add_calibrate(app);
+  add_agent(app);
   try {
     std::reverse(words.begin(), words.end());  // the order that CLI11 expects in a vector
     app.parse(words);

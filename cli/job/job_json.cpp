@@ -85,9 +85,9 @@ class JobText {
  private:
   void ranks(const char* name, const std::vector<std::int32_t>& numbers) { write_ranks(json_, name, numbers); }
 
-  void stack_failures(const char* name, const std::vector<JobStacks::Failure>& failures) {
+  void stack_failures(const char* name, const std::vector<StackFailure>& failures) {
     json_.key(name).open_array();
-    for (const JobStacks::Failure& failure : failures) {
+    for (const StackFailure& failure : failures) {
       json_.open_object().member("rank", failure.rank).member("pid", failure.pid);
       if (failure.tid != 0) json_.member("tid", failure.tid);
       json_.member("problem", failure.problem).close_object();

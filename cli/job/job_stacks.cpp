@@ -19,9 +19,9 @@ std::string thread_group(const ProcessStacks& process, const ThreadStack& thread
 }
 
 /// "rank 3", "ranks 0-2,4", "2 processes" before MPI_Init has returned.
-std::string owners_text(const std::vector<JobStacks::Failure>& failures) {
+std::string owners_text(const std::vector<StackFailure>& failures) {
   std::vector<std::int32_t> ranks;
-  for (const JobStacks::Failure& failure : failures) ranks.push_back(failure.rank);
+  for (const StackFailure& failure : failures) ranks.push_back(failure.rank);
   std::sort(ranks.begin(), ranks.end());
   if (ranks.front() < 0) return ranks.size() == 1 ? "1 process" : std::to_string(ranks.size()) + " processes";
   ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
@@ -30,12 +30,11 @@ std::string owners_text(const std::vector<JobStacks::Failure>& failures) {
 
 }  // namespace
 
-JobStacks take_job_stacks(const JobView& view, bool all_frames) {
-  JobStacks result;
+HostStacks take_host_stacks(const std::vector<RankSnapshot>& ranks, bool all_frames) {
+  HostStacks result;
   FrameNames names;
-  std::vector<RankStack> stacks;
-  for (const RankSnapshot& rank : view.job.ranks) {
-    if (!rank.alive) continue;
+  for (const RankSnapshot& rank : ranks) {
+    if (!rank.alive || rank.remote) continue;
     if (!rank.visible) {
       result.failures.push_back({rank.world_rank, rank.pid, 0, "it is in another pid namespace"});
       continue;
@@ -54,11 +53,25 @@ JobStacks take_job_stacks(const JobView& view, bool all_frames) {
       if (!thread.cut.empty()) result.cut.push_back({rank.world_rank, rank.pid, thread.tid, thread.cut});
       std::vector<NamedFrame> frames = names.name(*process, thread);
       if (!all_frames) frames = without_library_frames(frames, process->executable);
-      stacks.push_back({rank.world_rank, thread_group(*process, thread), !thread.cut.empty(), std::move(frames)});
+      result.stacks.push_back(
+          {rank.world_rank, thread_group(*process, thread), !thread.cut.empty(), std::move(frames)});
     }
   }
-  result.tree = merge_stacks(stacks);
   result.problems = names.problems();
+  return result;
+}
+
+JobStacks merge_host_stacks(const std::vector<HostStacks>& hosts) {
+  JobStacks result;
+  std::vector<RankStack> stacks;
+  for (const HostStacks& host : hosts) {
+    stacks.insert(stacks.end(), host.stacks.begin(), host.stacks.end());
+    result.failures.insert(result.failures.end(), host.failures.begin(), host.failures.end());
+    result.cut.insert(result.cut.end(), host.cut.begin(), host.cut.end());
+    result.longest_stop = std::max(result.longest_stop, host.longest_stop);
+    result.problems.insert(host.problems.begin(), host.problems.end());
+  }
+  result.tree = merge_stacks(stacks);
   return result;
 }
 

@@ -11,23 +11,33 @@
 
 namespace bestride::inline cli {
 
-struct JobStacks {
-  struct Failure {
-    std::int32_t rank = -1;
-    int pid = 0;
-    int tid = 0;  ///< 0: all threads
-    std::string problem;
-  };
-  std::vector<StackNode> tree;
-  std::vector<Failure> failures;   ///< ranks, and threads of ranks, without a stack
-  std::vector<Failure> cut;        ///< threads whose outer frames are missing
-  double longest_stop = 0;         ///< seconds, of one thread
-  std::set<std::string> problems;  ///< why some frames have no names, one line each
+struct StackFailure {
+  std::int32_t rank = -1;
+  int pid = 0;
+  int tid = 0;  ///< 0: all threads
+  std::string problem;
 };
 
-/// Takes the stacks of the processes of a job that are alive and visible here. Stops each thread for about 0.1 ms.
+/// What is taken on one host.
+struct HostStacks {
+  std::vector<RankStack> stacks;
+  std::vector<StackFailure> failures;  ///< ranks, and threads of ranks, without a stack
+  std::vector<StackFailure> cut;       ///< threads whose outer frames are missing
+  double longest_stop = 0;             ///< seconds, of one thread
+  std::set<std::string> problems;      ///< why some frames have no names, one line each
+};
+
+struct JobStacks {
+  std::vector<StackNode> tree;
+  std::vector<StackFailure> failures, cut;
+  double longest_stop = 0;
+  std::set<std::string> problems;
+};
+
+/// Takes the stacks of those of the ranks that are alive and visible on this host. Stops each thread for about 0.1 ms.
 /// `all_frames`: with those of the MPI library, of libbestride, and outside main.
-JobStacks take_job_stacks(const JobView& view, bool all_frames);
+HostStacks take_host_stacks(const std::vector<RankSnapshot>& ranks, bool all_frames);
+JobStacks merge_host_stacks(const std::vector<HostStacks>& hosts);
 
 /// The tree and what is missing, in at most `most_lines` + 2 lines.
 std::vector<std::string> stack_lines(const JobStacks& stacks, std::size_t most_lines);

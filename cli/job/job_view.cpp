@@ -48,7 +48,7 @@ JobView make_view(JobSnapshot now, const JobSnapshot* before) {
     Activity found = rank.alive ? Activity::calling : Activity::none;  // new since the first sample
     if (before)
       for (const RankSnapshot& same : before->ranks)
-        if (same.pid == rank.pid && same.process_start == rank.process_start) found = activity(same, rank);
+        if (same_process(same, rank)) found = activity(same, rank);
     for (ThreadSnapshot& thread : rank.threads)
       thread.polling = found == Activity::polling && !thread.in_mpi && thread.polls > 0;
     view.activities.push_back(found);

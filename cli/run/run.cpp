@@ -10,12 +10,14 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <optional>
 
 #include "base/variables.hpp"
 #include "cli/common/command.hpp"
 #include "cli/common/installation.hpp"
 #include "cli/common/launcher.hpp"
 #include "cli/common/shell.hpp"
+#include "cli/watch/agents.hpp"
 #include "cli/watch/watch.hpp"
 #include "perfmodel/profile/profile.hpp"
 
@@ -67,13 +69,18 @@ std::string checked_profile(const std::string& path) {
   return absolute;
 }
 
-Environment environment_of(const RunOptions& options, const Installation& installation) {
+Environment environment_of(const RunOptions& options, const Installation& installation, const Agents* agents) {
   Environment set;
   set.emplace_back("LD_PRELOAD", preload_with(installation.preload));
   if (options.report) set.emplace_back("BESTRIDE_REPORT", "1");
   // The watcher reads the records once more after the job, and removes them.
   if (options.record || options.watch) set.emplace_back("BESTRIDE_RECORD", options.watch ? "keep" : "on");
   if (options.watch) set.emplace_back("BESTRIDE_WATCHER", watcher_name());
+  if (agents && !agents->addresses().empty()) {
+    set.emplace_back("BESTRIDE_WATCH", agents->addresses());
+    set.emplace_back("BESTRIDE_WATCH_KEY", agents->keys());
+    set.emplace_back("BESTRIDE_COMMAND", installation.executable);
+  }
   if (options.disable) set.emplace_back("BESTRIDE_DISABLE", "1");
   // 1: the user asserts it. auto: the library finds out.
   if (options.all_ranks)
@@ -108,7 +115,9 @@ void run(const RunOptions& options) {
   if (launcher.empty())
     fail("can't run '" + options.command[0] + "': there is no such program; is it in PATH?", exit_not_found);
 
-  Environment set = environment_of(options, installation);
+  std::optional<Agents> agents;
+  if (options.watch && !options.dry_run) agents.emplace();
+  Environment set = environment_of(options, installation, agents ? &*agents : nullptr);
   for (const std::string& note : prepare_launcher(launcher, options.command, set))
     std::fprintf(stderr, "bestride: %s\n", note.c_str());
   if (options.dry_run) {
@@ -120,7 +129,7 @@ void run(const RunOptions& options) {
   }
   for (const auto& [name, value] : set) ::setenv(name.c_str(), value.c_str(), 1);
   std::fflush(stdout);
-  if (options.watch) finish(watch(launcher, options.command, watch_options(options)));
+  if (options.watch) finish(watch(launcher, options.command, watch_options(options), *agents));
   std::vector<char*> words;
   for (const std::string& word : options.command) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);

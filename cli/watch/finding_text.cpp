@@ -102,6 +102,11 @@ std::string headline(const Finding& finding, const JobView& view) {
     case Fault::slow:
       return who + " computes " + percent_text(finding.factor - 1) +
              " longer than before, compared with the other ranks, which wait for it";
+    case Fault::unreachable: {
+      const RankSnapshot* const rank = finding.culprits.empty() ? nullptr : find_rank(view, finding.culprits[0]);
+      return "no answer from " + (rank ? rank->host : "a host") + ", on which " + ranks_text(finding.culprits) +
+             plural(finding, " is", " are");
+    }
   }
   return who;
 }
@@ -166,11 +171,14 @@ std::string advice(const Finding& finding, const JobView& view) {
                  : "look for a change of its work, or of its core's clock (thermal limit)";
     case Fault::starvation:
       return "look at how the rank chooses what it receives next; gdb -p " + pid + " has its stack";
+    case Fault::unreachable: return "look whether the host is up and can be reached: ping, and the batch system's log";
   }
   return "";
 }
 
-bool wants_stacks(const Finding& finding) { return finding.fault != Fault::crash && finding.fault != Fault::slow; }
+bool wants_stacks(const Finding& finding) {
+  return finding.fault != Fault::crash && finding.fault != Fault::slow && finding.fault != Fault::unreachable;
+}
 
 std::string finding_text(const Finding& finding, const JobView& view, const JobStacks* stacks, double seconds,
                          bool colour) {

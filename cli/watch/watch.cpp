@@ -2,6 +2,7 @@
 #include "cli/watch/watch.hpp"
 
 #include <poll.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,6 +19,7 @@
 #include "base/replace_file.hpp"
 #include "cli/common/command.hpp"
 #include "cli/common/shell.hpp"
+#include "cli/watch/agents.hpp"
 #include "cli/watch/finding_text.hpp"
 #include "cli/watch/launcher_process.hpp"
 #include "cli/watch/verdict_file.hpp"
@@ -30,62 +32,124 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Time between two looks at the records, in milliseconds.
-constexpr int relaxed_period = 1000, suspecting_period = 250;
-constexpr std::size_t most_verdicts = 8;                               ///< that are printed of a job
+/// Time between two looks, in seconds: longer if a look takes more than these shares of a core.
+constexpr double relaxed_period = 1, suspecting_period = 0.25, longest_period = 10;
+constexpr double most_share = 0.01, most_share_suspecting = 0.25;
+constexpr double answer_patience = 0.2, stacks_patience = 2;  ///< seconds, for agents
+constexpr unsigned looks_with_state = 10;  ///< one of so many looks also gets the call sites of other hosts
+constexpr std::size_t most_verdicts = 8;   ///< that are printed of a job
 constexpr double patience_after_abort = 10, patience_for_records = 5;  ///< seconds
+
+double own_cpu_seconds() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
 
 class Watch {
  public:
-  Watch(const std::string& path, const std::vector<std::string>& command, const WatchOptions& options)
-      : options_(options), folder_(records_folder()), launcher_(path, command) {}
+  Watch(const std::string& path, const std::vector<std::string>& command, const WatchOptions& options, Agents& agents)
+      : options_(options), folder_(records_folder()), agents_(agents), launcher_(path, command) {}
 
   int run() {
     while (!launcher_.ended()) {
-      wait();
+      const bool changed = wait();
       launcher_.handle_signals();
-      look();
+      if (changed || launcher_.ended() || seconds() >= next_look_) look(false);
       end_aborted_job();
     }
-    look();
-    for (auto& [name, job] : jobs_) finish(*job);
+    look(true);
+    for (auto& [key, job] : jobs_) finish(key, *job);
     // Some launchers end with 0 after SIGTERM.
     return aborted_at_ > 0 && launcher_.exit_code() == exit_good ? 128 + SIGTERM : launcher_.exit_code();
   }
 
  private:
+  /// By what the launcher calls it, or by the name of its folder if that is not known.
+  using Jobs = std::map<std::string, std::unique_ptr<WatchedJob>>;
+
   double seconds() const { return std::chrono::duration<double>(Clock::now() - started_).count(); }
 
-  /// Until something happens, or it is time to look again.
-  void wait() const {
+  /// Until it is time to look, or something else happens. True if a rank has ended or an agent is new.
+  bool wait() {
+    if (agents_.receive(seconds())) return true;
     std::vector<pollfd> entries{{launcher_.signals(), POLLIN, 0}};
-    bool suspects = false;
-    for (const auto& [name, job] : jobs_) {
-      for (const int descriptor : job->process_descriptors()) entries.push_back({descriptor, POLLIN, 0});
-      suspects = suspects || job->suspects();
+    for (const int descriptor : agents_.descriptors()) entries.push_back({descriptor, POLLIN, 0});
+    for (const auto& [key, job] : jobs_)
+      if (job->local())
+        for (const int descriptor : job->local()->process_descriptors()) entries.push_back({descriptor, POLLIN, 0});
+    // An agent's news may make the next look urgent.
+    if (suspects())
+      next_look_ = std::min(next_look_, last_look_ + look_cost_ / most_share_suspecting + suspecting_period);
+    const double left = std::max(next_look_ - seconds(), 0.0);
+    poll(entries.data(), entries.size(), static_cast<int>(1000 * left) + 1);
+    bool changed = agents_.receive(seconds());
+    for (const auto& [key, job] : jobs_)
+      if (job->local()) changed = job->local()->note_ends(seconds()) || changed;
+    return changed;
+  }
+
+  bool suspects() const {
+    return agents_.suspects() ||
+           std::any_of(jobs_.begin(), jobs_.end(), [](const auto& job) { return job.second->suspects(); });
+  }
+
+  /// `last`: the launcher has ended.
+  void look(bool last) {
+    last_look_ = seconds();
+    const double cpu_before = own_cpu_seconds();
+    find_jobs();
+    ask_agents(last || suspects() || ++looks_ % looks_with_state == 1);
+    for (auto& [key, job] : jobs_) {
+      if (closed_.count(key) || (job->ended() && !job->view().job.ranks.empty())) continue;
+      report(key, *job, job->observe(seconds(), agents_.ranks_of(key, seconds())));
+      note_other_ranks(*job);
     }
-    poll(entries.data(), entries.size(), suspects ? suspecting_period : relaxed_period);
+    for (const std::string& line : agents_.news(seconds())) say("bestride: " + line + "\n");
+    for (auto& [key, job] : jobs_)
+      if (!last && job->ended() && !job->view().job.ranks.empty() && closed_.insert(key).second) agents_.end(key);
+    look_cost_ = own_cpu_seconds() - cpu_before;
+    const double period = suspects() ? std::max(suspecting_period, look_cost_ / most_share_suspecting)
+                                     : std::max(relaxed_period, look_cost_ / most_share);
+    next_look_ = last_look_ + std::min(period, longest_period);
   }
 
-  void look() {
-    for (auto& [name, job] : jobs_) job->note_ends(seconds());
-    for (const std::string& name : job_names(folder_))
-      if (!jobs_.count(name) && !others_.count(name)) {
-        const JobSnapshot job = read_job(folder_, name, {0});
-        if (job.ranks.empty()) continue;  // its first record is being written
-        if (job.ranks[0].watcher == watcher_)
-          jobs_.emplace(name, std::make_unique<WatchedJob>(folder_, name, realtime_));
-        else
-          others_.insert(name);
-      }
-    for (auto& [name, job] : jobs_)
-      if (!job->ended() || job->view().job.ranks.empty()) {
-        report(*job, job->observe(seconds()));
-        note_other_ranks(*job);
-      }
+  /// Adds the jobs of this launcher that have begun.
+  void find_jobs() {
+    for (const std::string& name : job_names(folder_)) {
+      if (known_folders_.count(name)) continue;
+      const JobSnapshot job = read_job(folder_, name, {0});
+      if (job.ranks.empty()) continue;  // its first record is being written
+      known_folders_.insert(name);
+      if (job.ranks[0].watcher != watcher_) continue;
+      job_of(job.ranks[0].launch.empty() ? name : job.ranks[0].launch, name).add_local(folder_, name);
+    }
+    for (const auto& [agent, host] : agents_.hosts()) job_of(host.hello.launch, host.hello.job);
   }
 
-  /// Says once that some ranks can't be watched from here.
+  WatchedJob& job_of(const std::string& key, const std::string& name) {
+    auto& job = jobs_[key];
+    if (!job) job = std::make_unique<WatchedJob>(name, realtime_);
+    return *job;
+  }
+
+  /// Gets snapshots of the ranks on other hosts.
+  void ask_agents(bool all) {
+    if (agents_.hosts().empty()) return;
+    agents_.look(all);
+    wait_for_agents(answer_patience, [this] { return agents_.all_answered(seconds()); });
+  }
+
+  template <class Done>
+  void wait_for_agents(double patience, Done done) {
+    for (const double until = seconds() + patience; agents_.receive(seconds()), !done() && seconds() < until;) {
+      std::vector<pollfd> entries;
+      for (const int descriptor : agents_.descriptors()) entries.push_back({descriptor, POLLIN, 0});
+      poll(entries.data(), entries.size(), 10);
+    }
+  }
+
+  /// Says once that some ranks can't be watched.
   void note_other_ranks(const WatchedJob& job) {
     std::size_t size = 0;
     const std::size_t seen = job.processes();
@@ -93,7 +157,8 @@ class Watch {
       size = std::max(size, static_cast<std::size_t>(rank.world_size));
     if (size <= seen || seconds() < patience_for_records || !incomplete_.insert(job.name()).second) return;
     say("bestride: " + std::to_string(size - seen) + " of " + std::to_string(size) +
-        " ranks are not watched: they are on other hosts or have no preload library\n");
+        " ranks are not watched: they have no preload library, or are on hosts that can't connect to this one" +
+        (agents_.problem().empty() ? "" : " (" + agents_.problem() + ")") + "\n");
   }
 
   /// A job that was asked to end is no fault.
@@ -101,7 +166,7 @@ class Watch {
     return finding.fault == Fault::crash && (launcher_.interrupted() || aborted_at_ > 0);
   }
 
-  void report(WatchedJob& job, const WatchedJob::Changes& changes) {
+  void report(const std::string& key, WatchedJob& job, const WatchedJob::Changes& changes) {
     for (const std::size_t i : changes.ended) {
       const Reported& reported = job.reported()[i];
       if (job.ended() || is_excused(reported.finding)) continue;
@@ -113,13 +178,21 @@ class Watch {
       const Finding& finding = job.reported()[i].finding;
       if (is_excused(finding)) continue;
       new_finding = true;
-      if (wants_stacks(finding)) stacks_[job.name()] = take_job_stacks(job.view(), false);
+      if (wants_stacks(finding)) stacks_[job.name()] = take_stacks(key, job);
       if (++printed_[job.name()] <= most_verdicts)
         say(finding_text(finding, job.view(), wants_stacks(finding) ? stacks_of(job) : nullptr,
                          seconds() - finding.since, colour_wanted(STDERR_FILENO)));
       act_on(finding);
     }
     if (new_finding || !changes.ended.empty()) write(job, -1, new_finding);
+  }
+
+  JobStacks take_stacks(const std::string& key, const WatchedJob& job) {
+    agents_.ask_for_stacks();
+    std::vector<HostStacks> hosts{take_host_stacks(job.view().job.ranks, false)};
+    wait_for_agents(stacks_patience, [this] { return agents_.all_stacks_came(seconds()); });
+    for (HostStacks& host : agents_.take_stacks(key)) hosts.push_back(std::move(host));
+    return merge_host_stacks(hosts);
   }
 
   const JobStacks* stacks_of(const WatchedJob& job) const {
@@ -159,9 +232,9 @@ class Watch {
   /// A launcher that does not end its ranks within some seconds is ended together with them.
   void end_aborted_job() {
     if (aborted_at_ == 0 || seconds() - aborted_at_ < patience_after_abort) return;
-    for (const auto& [name, job] : jobs_)
-      for (const RankSnapshot& rank : job->view().job.ranks)
-        if (rank.visible && process_status(rank.pid).start_time == rank.process_start) kill(rank.pid, SIGKILL);
+    for (const auto& [key, job] : jobs_)
+      if (job->local()) job->local()->kill_all();
+    agents_.kill_ranks();
     launcher_.send(SIGKILL);
   }
 
@@ -179,15 +252,21 @@ class Watch {
     say(text);
   }
 
-  void finish(WatchedJob& job) {
+  void finish(const std::string& key, WatchedJob& job) {
     say_cost(job);
-    job.note_ends(seconds());
-    // Twice, because a finding is confirmed by the next observation.
-    for (int i = 0; i < 2; ++i) report(job, job.observe(seconds()));
+    if (!closed_.count(key)) {
+      // Twice, because a finding is confirmed by the next observation.
+      for (int i = 0; i < 2; ++i) {
+        ask_agents(true);
+        if (job.local()) job.local()->note_ends(seconds());
+        report(key, job, job.observe(seconds(), agents_.ranks_of(key, seconds())));
+      }
+    }
     if (std::any_of(job.reported().begin(), job.reported().end(),
                     [this](const Reported& reported) { return !is_excused(reported.finding); }))
       write(job, launcher_.exit_code(), false);
-    job.remove_records();
+    if (job.local()) job.local()->remove_records(job.view().job.ranks);
+    agents_.end(key);
   }
 
   const WatchOptions& options_;
@@ -195,8 +274,12 @@ class Watch {
   const Clock::time_point started_ = Clock::now();
   const double realtime_ = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
   const std::string watcher_ = watcher_name();
-  std::set<std::string> others_;  ///< names of jobs that this process does not watch
-  std::map<std::string, std::unique_ptr<WatchedJob>> jobs_;
+  Agents& agents_;
+  std::set<std::string> known_folders_;  ///< of jobs on this host, also of those that this process does not watch
+  Jobs jobs_;
+  std::set<std::string> closed_;  ///< keys of jobs that have ended and are not looked at any more
+  double last_look_ = 0, next_look_ = 0, look_cost_ = 0;
+  unsigned looks_ = 0;
   std::map<std::string, std::size_t> printed_;
   std::map<std::string, JobStacks> stacks_;  ///< by job, when its last finding was made
   std::set<std::string> incomplete_;         ///< jobs with ranks that can't be watched
@@ -213,8 +296,9 @@ std::string watcher_name() {
   return std::string(host) + ":" + std::to_string(getpid()) + ":" + std::to_string(own_start_time());
 }
 
-int watch(const std::string& path, const std::vector<std::string>& command, const WatchOptions& options) {
-  return Watch(path, command, options).run();
+int watch(const std::string& path, const std::vector<std::string>& command, const WatchOptions& options,
+          Agents& agents) {
+  return Watch(path, command, options, agents).run();
 }
 
 }  // namespace bestride::inline cli

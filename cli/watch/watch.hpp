@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// `bestride run --watch`: starts the launcher, watches the records of its ranks on this host, and says what is wrong.
+// `bestride run --watch`: starts the launcher, watches its ranks, and says what is wrong. Ranks on this host are
+// watched through their records, those on other hosts through the agents there.
 #include <string>
 #include <vector>
 
@@ -17,9 +18,12 @@ struct WatchOptions {
 /// The value of BESTRIDE_WATCHER for the ranks of a job that this process watches.
 std::string watcher_name();
 
+class Agents;
+
 /// Runs the launcher until it ends, and returns its exit code, or 128 + the signal that ended it; never 0 if the job
 /// was aborted. The environment is already set
-/// (with BESTRIDE_WATCHER). `path`: of the launcher's program.
-int watch(const std::string& path, const std::vector<std::string>& command, const WatchOptions& options);
+/// (with BESTRIDE_WATCHER, and the addresses and keys of `agents`). `path`: of the launcher's program.
+int watch(const std::string& path, const std::vector<std::string>& command, const WatchOptions& options,
+          Agents& agents);
 
 }  // namespace bestride::inline cli

@@ -60,7 +60,8 @@ void where(const WhereOptions& options) {
   if (!views) fail(views.error().text);
   std::vector<JobStacks> stacks;
   if (options.stacks)
-    for (const JobView& view : *views) stacks.push_back(take_job_stacks(view, options.all_frames));
+    for (const JobView& view : *views)
+      stacks.push_back(merge_host_stacks({take_host_stacks(view.job.ranks, options.all_frames)}));
   std::string text;
   if (options.json)
     text = json_text(*views, options.calls, stacks);

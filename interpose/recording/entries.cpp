@@ -6,6 +6,7 @@
 #include "base/variables.hpp"
 #include "interpose/mpi/functions.hpp"
 #include "interpose/mpi/services.hpp"
+#include "interpose/recording/agent.hpp"
 #include "interpose/recording/entry.hpp"
 
 namespace bestride::inline interpose {
@@ -43,7 +44,7 @@ std::vector<bestride_interception> wrappers() {
 }  // namespace
 
 bool install_recording() noexcept try {
-  if (Settings::get().text("BESTRIDE_RECORD") == "off") return false;
+  if (Settings::get().text("BESTRIDE_RECORD") == "off" && !is_watched()) return false;
   const std::vector<bestride_interception> all = wrappers();
   preload_services->wrap(all.data(), all.size());
   return true;

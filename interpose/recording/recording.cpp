@@ -11,11 +11,21 @@
 #include "interpose/mpi/functions.hpp"
 #include "interpose/objects/predefined_types.hpp"
 #include "interpose/objects/runtime.hpp"
+#include "interpose/peers/launch_name.hpp"
+#include "interpose/recording/agent.hpp"
 
 // The start of this object in memory; from the linker.
 extern "C" [[gnu::visibility("hidden")]] const ElfW(Ehdr) __ehdr_start;
 
 namespace bestride::inline interpose {
+
+namespace {
+
+std::string launch_name_or_nothing() noexcept try { return launch_name(); } catch (...) {
+  return {};
+}
+
+}  // namespace
 
 constinit Recording* Recording::instance_ = nullptr;
 
@@ -32,8 +42,10 @@ void Recording::begin() noexcept {
   static constinit std::mutex mutex;
   const std::lock_guard lock(mutex);
   if (instance_) return;
-  RecordFile* const record = Recorder::get().open(BESTRIDE_ABI_NAME);
+  const bool watched = is_watched();
+  RecordFile* const record = Recorder::get().open(BESTRIDE_ABI_NAME, watched ? launch_name_or_nothing().c_str() : "");
   if (!record) return;
+  if (watched) start_agent(Recorder::get().path());
   // Never destroyed: MPI may be called from destructors of other libraries.
   alignas(Recording) static unsigned char storage[sizeof(Recording)];
   instance_ = new (storage) Recording(*record);
@@ -56,7 +68,8 @@ void Recording::finalizing() noexcept {
 
 void Recording::finalized() noexcept {
   Recorder::get().set_state(ProcessState::finalized);
-  if (Settings::get().text("BESTRIDE_RECORD") != "keep") Recorder::get().remove();
+  // Who watches the job reads the record once more, and removes it.
+  if (Settings::get().text("BESTRIDE_RECORD") != "keep" && !is_watched()) Recorder::get().remove();
 }
 
 bool is_argument_error(int error) noexcept {

@@ -19,7 +19,7 @@ void Detector::update(const Observation& observation) {
   for (const RankSnapshot& rank : ranks_) interrupted_ = interrupted_ || is_held(rank);
   bool progress = false;
   for (const RankSnapshot& rank : ranks_) {
-    const auto [at, is_new] = histories_.try_emplace({rank.pid, rank.process_start});
+    const auto [at, is_new] = histories_.try_emplace(key_of(rank));
     History& history = at->second;
     const std::uint64_t calls = calls_of(rank);
     if (is_new || calls != history.calls || is_moving(rank)) {
@@ -84,7 +84,11 @@ std::vector<Finding> Detector::observe(const Observation& observation) {
   std::vector<Finding> found;
   find_crashes(found);
   if (found.empty()) find_stopped(found);
-  if (found.empty()) {
+  if (found.empty()) find_unreachable(found);
+  // What some ranks do now is not known: their last state proves nothing.
+  const bool all_heard =
+      std::all_of(ranks_.begin(), ranks_.end(), [](const RankSnapshot& rank) { return rank.unheard == 0; });
+  if (found.empty() && all_heard) {
     if (wrong_calls_.empty()) wrong_calls_ = collectives_.observe(Members(ranks_));
     if (wrong_calls_.size() > 1) wrong_calls_.resize(1);  // later ones follow from the first
     find_mismatches(wrong_calls_, true, found);
@@ -95,10 +99,10 @@ std::vector<Finding> Detector::observe(const Observation& observation) {
     if (found.empty()) find_communication_hangs(found);
     if (found.empty()) find_starvation(found);
   }
-  find_slow(found);
+  if (all_heard) find_slow(found);
   for (const RankWaits& waits : graph_.ranks) {
     const RankSnapshot& each = ranks_[waits.snapshot];
-    histories_.at({each.pid, each.process_start}).waited = waits.waits();
+    histories_.at(key_of(each)).waited = waits.waits();
   }
   std::vector<Finding> confirmed;
   for (const Finding& finding : found)

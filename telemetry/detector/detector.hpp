@@ -13,7 +13,8 @@
 #include <cstdint>
 #include <map>
 #include <span>
-#include <utility>
+#include <string>
+#include <tuple>
 #include <vector>
 
 #include "telemetry/detector/finding.hpp"
@@ -38,6 +39,7 @@ struct Limits {
   double transferring = 30;   ///< a rank outside MPI that reads or writes, or waits in the kernel for a device
   double communication = 10;  ///< all ranks are in their calls
   double starvation = 4;      ///< the ranks that are waited for make other calls
+  double unheard = 5;         ///< an agent on another host does not answer
 };
 
 /// Not thread-safe.
@@ -65,16 +67,18 @@ class Detector {
     double transferred = -1, slept = -1;  ///< when io_bytes and sleeps last changed
     bool waited = false;                  ///< it waited for another rank at the last observation
   };
-  using Key = std::pair<int, std::uint64_t>;  ///< pid, start time
+  using Key = std::tuple<int, std::uint64_t, std::string>;  ///< pid, start time, host
 
   void update(const Observation& observation);
-  const History& history(const RankSnapshot& rank) const { return histories_.at({rank.pid, rank.process_start}); }
+  static Key key_of(const RankSnapshot& rank) { return {rank.pid, rank.process_start, rank.host}; }
+  const History& history(const RankSnapshot& rank) const { return histories_.at(key_of(rank)); }
   double idle(const RankSnapshot& rank) const { return now_ - history(rank).progressed; }
   /// A limit, or three times the longest wait that ended by itself.
   double adapted(double limit) const { return std::max(limit, 3 * longest_wait_); }
 
   void find_crashes(std::vector<Finding>& found);
   void find_stopped(std::vector<Finding>& found) const;
+  void find_unreachable(std::vector<Finding>& found) const;
   void find_mismatches(const std::vector<CollectiveMismatch>& mismatches, bool certain,
                        std::vector<Finding>& found) const;
   void find_left_early(std::vector<Finding>& found) const;

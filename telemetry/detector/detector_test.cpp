@@ -75,6 +75,33 @@ TEST_F(Detection, AKilledRankAtOnce) {
   EXPECT_EQ(found.held_up, (Ranks{0, 1, 3}));
 }
 
+TEST_F(Detection, AHostThatDoesNotAnswerWhileOthersWaitForItsRanks) {
+  observe(1);
+  for (const int rank : {0, 1}) job.collective(rank, "MPI_Allreduce");
+  for (const int rank : {2, 3}) job.ranks[static_cast<std::size_t>(rank)].unheard = 4;
+  EXPECT_TRUE(observe(8).empty()) << "not long enough, and what ranks 2 and 3 do is not known";
+  for (const int rank : {2, 3}) job.ranks[static_cast<std::size_t>(rank)].unheard = 6;
+  const Finding found = expect_one(observe(0.5), Fault::unreachable, Ranks{2, 3});
+  EXPECT_EQ(found.held_up, (Ranks{0, 1}));
+}
+
+TEST_F(Detection, AHostThatDoesNotAnswerAndIsNotWaitedFor) {
+  observe(1);
+  job.ranks[3].unheard = 60;
+  moving = {0, 1, 2};
+  EXPECT_TRUE(observe(60).empty());
+}
+
+TEST_F(Detection, ProcessesOfTwoHostsWithOnePid) {
+  for (RankSnapshot& rank : job.ranks) rank.pid = 17, rank.host = "node" + std::to_string(rank.world_rank);
+  moving = {0, 1, 2, 3};
+  observe(2);
+  moving = {1, 2, 3};
+  for (const int rank : {1, 2, 3}) job.collective(rank, "MPI_Allreduce");
+  moving.clear();
+  expect_one(observe(8), Fault::computation_hang, Ranks{0});
+}
+
 TEST_F(Detection, OfRanksThatEndTogetherTheOneThatWasNotKilledByTheLauncher) {
   observe(1);
   for (int rank = 0; rank < 4; ++rank) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks that have ended, or that are stopped from outside.
+// Ranks that have ended, that are stopped from outside, or whose host does not answer.
 #include <map>
 
 #include "telemetry/detector/detector.hpp"
@@ -88,6 +88,21 @@ void Detector::find_stopped(std::vector<Finding>& found) const {
     finding.culprits = std::move(ranks);
     found.push_back(std::move(finding));
   }
+}
+
+void Detector::find_unreachable(std::vector<Finding>& found) const {
+  Finding finding;
+  for (const RankWaits& waits : graph_.ranks)
+    if (ranks_[waits.snapshot].unheard >= limits_.unheard) finding.culprits.push_back(waits.rank);
+  finding.held_up = held_up(finding.culprits, limits_.certain);
+  // An agent may fail alone; then nobody waits for its ranks for long.
+  if (finding.held_up.empty()) return;
+  finding.fault = Fault::unreachable;
+  finding.since = now_;
+  for (const std::int32_t culprit : finding.culprits)
+    finding.since = std::min(finding.since, now_ - rank(culprit)->unheard);
+  finding.confidence = 0.7;
+  found.push_back(std::move(finding));
 }
 
 }  // namespace bestride::inline telemetry

@@ -14,7 +14,8 @@ const char* name(Fault fault) noexcept {
                                           "non-communication hang",
                                           "communication hang",
                                           "starvation",
-                                          "slow"};
+                                          "slow",
+                                          "unreachable host"};
   static_assert(std::size(names) == faults);
   return names[static_cast<unsigned>(fault)];
 }

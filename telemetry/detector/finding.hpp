@@ -20,10 +20,11 @@ enum class Fault : std::uint8_t {
   communication_hang,  ///< every rank is in its call, and yet the calls do not end
   starvation,          ///< a rank makes other calls, but not the one that some ranks wait for
   slow,                ///< a rank has become slower than the others, which wait for it
+  unreachable,         ///< others wait for ranks of a host that does not answer
 };
-constexpr unsigned faults = 9;
+constexpr unsigned faults = 10;
 /// "crash", "stopped", "mismatch", "unmatched message", "deadlock", "non-communication hang", "communication hang",
-/// "starvation", "slow".
+/// "starvation", "slow", "unreachable host".
 const char* name(Fault fault) noexcept;
 
 /// What the ranks in Finding::culprits do, from /proc.

@@ -16,7 +16,7 @@
 namespace bestride::inline telemetry {
 
 inline constexpr char record_magic[8] = {'b', 's', 't', 'r', 'r', 'e', 'c', '\0'};
-inline constexpr std::uint32_t record_version = 2;
+inline constexpr std::uint32_t record_version = 3;
 inline constexpr std::size_t record_file_bytes = 256 * 1024;
 
 inline constexpr unsigned max_threads = 32;       ///< threads in MPI calls at one time; more are counted, not recorded
@@ -90,6 +90,7 @@ struct RecordHeader {
   char executable[256];  ///< /proc/self/exe
   char abi[16];          ///< "mpich", ...
   char watcher[96];      ///< BESTRIDE_WATCHER: the process that watches the job; "" if none does
+  char launch[96];       ///< what the launcher calls the job, the same on all its hosts; "" if it is not known
 
   Shared<std::uint32_t> state;      ///< ProcessState
   Shared<std::int32_t> world_rank;  ///< -1 until MPI_Init has returned

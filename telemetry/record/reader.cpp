@@ -69,6 +69,7 @@ class SnapshotMaker {
     rank_.executable = text(from.executable);
     rank_.abi = text(from.abi);
     rank_.watcher = text(from.watcher);
+    rank_.launch = text(from.launch);
     rank_.pid = from.pid;
     rank_.process_start = from.process_start;
     if (from.state.get() > static_cast<std::uint32_t>(ProcessState::finalized)) return false;
@@ -229,6 +230,22 @@ class SnapshotMaker {
 };
 
 }  // namespace
+
+std::optional<CallCount> read_call_count(int file) noexcept {
+  std::uint32_t state = 0;
+  alignas(ThreadRecord) unsigned char bytes[sizeof(ThreadRecord) * max_threads];
+  if (pread(file, &state, sizeof state, offsetof(RecordFile, header) + offsetof(RecordHeader, state)) != sizeof state ||
+      pread(file, bytes, sizeof bytes, offsetof(RecordFile, threads)) != sizeof bytes ||
+      state > static_cast<std::uint32_t>(ProcessState::finalized))
+    return std::nullopt;
+  CallCount count{static_cast<ProcessState>(state)};
+  for (unsigned i = 0; i < max_threads; ++i) {
+    std::uint64_t calls = 0;
+    std::memcpy(&calls, bytes + i * sizeof(ThreadRecord) + offsetof(ThreadRecord, calls), sizeof calls);
+    count.calls += calls;
+  }
+  return count;
+}
 
 Result<RankSnapshot> read_record(const std::string& path, const ReadOptions& options) {
   const auto copies = RecordCopies::read(path);

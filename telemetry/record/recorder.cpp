@@ -54,7 +54,7 @@ Recorder& Recorder::get() noexcept {
   return *recorder;
 }
 
-RecordFile* Recorder::open(const char* abi) noexcept {
+RecordFile* Recorder::open(const char* abi, const char* launch) noexcept {
   std::string job;
   try {
     job = job_name();
@@ -89,6 +89,7 @@ RecordFile* Recorder::open(const char* abi) noexcept {
     header.executable[0] = '\0';
   copy(header.abi, sizeof header.abi, abi);
   if (const char* const watcher = std::getenv("BESTRIDE_WATCHER")) copy(header.watcher, sizeof header.watcher, watcher);
+  copy(header.launch, sizeof header.launch, launch);
   header.world_rank.set(-1);
   header.sampling.set(1);
   std::uint64_t magic;

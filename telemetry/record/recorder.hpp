@@ -94,8 +94,8 @@ class Recorder {
   static Recorder& get() noexcept;
 
   /// Creates and maps the record file and fills in its header. nullptr, after one message, if that is not possible.
-  /// `abi`: of the MPI library. Called once.
-  RecordFile* open(const char* abi) noexcept;
+  /// `abi`: of the MPI library; `launch`: see RecordHeader. Called once.
+  RecordFile* open(const char* abi, const char* launch) noexcept;
   /// From now on threads get slots in `file`.
   void start(RecordFile& file) noexcept { file_.store(&file, std::memory_order_release); }
   /// nullptr if recording is off.

@@ -115,7 +115,7 @@ struct PeerSnapshot {
 
 struct RankSnapshot {
   std::string path;  ///< of the record file
-  std::string job, host, executable, abi, watcher;
+  std::string job, host, executable, abi, watcher, launch;
   int pid = 0;
   std::uint64_t process_start = 0;
   ProcessState state = ProcessState::starting;
@@ -125,6 +125,9 @@ struct RankSnapshot {
   // Of a process that somebody has seen end; the reader does not know them.
   int wait_status = -1;  ///< as of waitpid; -1: not known
   double ended = 0;      ///< when it was seen, seconds of the observer's clock; 0: not known
+  // Of a rank on another host, which an agent reads there; the reader does not know them.
+  bool remote = false;
+  double unheard = 0;  ///< seconds for which the agent has not answered; 0: it does
   std::int32_t world_rank = -1;
   std::int32_t world_size = 0;
   /// The writer had the same table of functions. If not, every `function` is no_function.
@@ -159,5 +162,10 @@ struct RankSnapshot {
     return ticks > 1 && read_at > ticks ? static_cast<double>(read_at - ticks) / ticks_per_second : 0;
   }
 };
+
+/// Two snapshots of one process.
+inline bool same_process(const RankSnapshot& a, const RankSnapshot& b) noexcept {
+  return a.pid == b.pid && a.process_start == b.process_start && a.host == b.host;
+}
 
 }  // namespace bestride::inline telemetry

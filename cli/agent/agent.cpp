@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/agent/agent.hpp"
+
+#include <poll.h>
+#include <sched.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/variables.hpp"
+#include "cli/agent/lone_watch.hpp"
+#include "cli/hosts/connection.hpp"
+#include "cli/hosts/messages.hpp"
+#include "cli/job/local_ranks.hpp"
+#include "telemetry/record/job_folder.hpp"
+
+namespace bestride::inline cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Seconds.
+constexpr double pulse_period = 1, suspected_pulse_period = 0.25;
+constexpr double refresh_period = 10, begin_period = 20;  ///< the folder is read for new ranks; at first at every pulse
+constexpr double connect_patience = 10;
+constexpr double head_patience = 12;  ///< the head asks for snapshots at least every 10 s
+constexpr double end_patience = 10;   ///< after the last rank has ended
+
+class Agent {
+ public:
+  Agent(const std::string& job, std::string verdict_folder)
+      : job_(job), verdict_folder_(std::move(verdict_folder)), ranks_(records_folder(), job) {}
+
+  void run() {
+    yield_cores();
+    connect();
+    for (refresh(); !over(); wait()) {
+      const bool ended = ranks_.note_ends(seconds());
+      if (connection_ && !handle_messages()) break;
+      if (seconds() >= next_pulse_ || ended) pulse(ended);
+      if (!lone_ && connection_ && seconds() - heard_ > head_patience) be_alone();
+      if (lone_) lone_->look(ended);
+    }
+    if (lone_) lone_->finish();
+    ranks_.remove_records(ranks_.read(0).ranks);
+    const std::string folder = records_folder() + "/" + job_;
+    unlink((folder + "/agent").c_str());
+    rmdir(folder.c_str());
+  }
+
+ private:
+  double seconds() const { return std::chrono::duration<double>(Clock::now() - started_).count(); }
+
+  /// Runs where and when the ranks leave something: a rank that started this process may be bound to one core.
+  static void yield_cores() {
+    cpu_set_t all;
+    std::memset(&all, 0xff, sizeof all);
+    sched_setaffinity(0, sizeof all, &all);
+    setpriority(PRIO_PROCESS, 0, 10);
+  }
+
+  void connect() {
+    const std::string& addresses = Settings::get_silently().text("BESTRIDE_WATCH");
+    if (addresses.find("://") == std::string::npos) return be_alone();
+    const JobSnapshot now = ranks_.read(0);
+    Hello hello{BESTRIDE_VERSION, "", job_, now.ranks.empty() ? "" : now.ranks[0].launch};
+    char host[64] = "";
+    gethostname(host, sizeof host - 1);
+    hello.host = host;
+    auto connected = AgentConnection::connect(addresses, Settings::get_silently().text("BESTRIDE_WATCH_KEY"),
+                                              message(hello), connect_patience);
+    if (!connected) return be_alone();
+    connection_.emplace(std::move(*connected));
+    heard_ = seconds();
+  }
+
+  void be_alone() { lone_ = std::make_unique<LoneWatch>(job_, verdict_folder_); }
+
+  void refresh() {
+    const JobSnapshot now = ranks_.read(0);
+    alive_ = 0;
+    for (const RankSnapshot& rank : now.ranks) alive_ += rank.alive ? 1 : 0;
+    if (alive_ > 0) last_alive_ = seconds();
+    refreshed_ = seconds();
+  }
+
+  bool over() const { return alive_ == 0 && seconds() - last_alive_ > (lone_ ? 0 : end_patience); }
+
+  void wait() {
+    std::vector<pollfd> entries;
+    if (connection_) entries.push_back({connection_->descriptor(), POLLIN, 0});
+    for (const int descriptor : ranks_.process_descriptors()) entries.push_back({descriptor, POLLIN, 0});
+    double until = next_pulse_;
+    if (lone_) until = std::min(until, lone_->next_look());
+    poll(entries.data(), entries.size(), std::max(static_cast<int>(1000 * (until - seconds())), 0) + 1);
+  }
+
+  void pulse(bool ended) {
+    if (ended || seconds() < begin_period || seconds() - refreshed_ > refresh_period) refresh();
+    const bool suspects = ranks_.suspects(seconds());
+    if (connection_) connection_->send(message(Pulse{suspects, ended, static_cast<std::uint32_t>(ranks_.processes())}));
+    next_pulse_ = seconds() + (suspects && !suspected_ ? suspected_pulse_period : pulse_period);
+    suspected_ = suspects;
+  }
+
+  /// False if the job has ended.
+  bool handle_messages() {
+    while (const auto received = connection_->receive()) {
+      heard_ = seconds();
+      lone_.reset();  // the head is back
+      const auto kind = kind_of(*received);
+      if (!kind) continue;
+      switch (*kind) {
+        case MessageKind::look:
+          if (const auto look = read_look(*received)) {
+            ranks_.note_ends(seconds());
+            connection_->send(
+                message(HostRanks{look->number, seconds(), ranks_.read(look->finished_calls).ranks}, look->detail));
+          }
+          break;
+        case MessageKind::take_stacks: connection_->send(message(take_host_stacks(ranks_.read(0).ranks, false))); break;
+        case MessageKind::kill_ranks: ranks_.kill_all(); break;
+        case MessageKind::end: return false;
+        default: break;
+      }
+    }
+    return true;
+  }
+
+  const std::string job_, verdict_folder_;
+  const Clock::time_point started_ = Clock::now();
+  LocalRanks ranks_;
+  std::optional<AgentConnection> connection_;
+  std::unique_ptr<LoneWatch> lone_;
+  std::size_t alive_ = 0;  ///< ranks, at the last refresh
+  double heard_ = 0, next_pulse_ = 0, refreshed_ = 0, last_alive_ = 0;
+  bool suspected_ = false;
+};
+
+}  // namespace
+
+void add_agent(CLI::App& app) {
+  struct Words {
+    std::string job, folder;
+  };
+  const auto words = std::make_shared<Words>();
+  CLI::App* const command =
+      app.add_subcommand("agent", "watch the ranks of a job on this host (started by the library)");
+  command->add_option("job", words->job, "the job's folder in /dev/shm/bestride-<uid>")->required();
+  command->add_option("folder", words->folder, "where verdict files are written")->required();
+  command->callback([words] { Agent(words->job, words->folder).run(); });
+}
+
+}  // namespace bestride::inline cli

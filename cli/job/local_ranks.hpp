@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// LocalRanks: the processes of one job on this host, from the first record to the last end.
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "telemetry/record/reader.hpp"
+
+namespace bestride::inline cli {
+
+class LocalRanks {
+ public:
+  /// `folder`: of all records; `name`: of the job.
+  LocalRanks(std::string folder, std::string name) : folder_(std::move(folder)), name_(std::move(name)) {}
+  ~LocalRanks();
+  LocalRanks(const LocalRanks&) = delete;
+  LocalRanks& operator=(const LocalRanks&) = delete;
+
+  /// Reads the records, with `finished_calls` of each thread, and adds what is known of ends.
+  JobSnapshot read(std::size_t finished_calls);
+  const std::string& name() const noexcept { return name_; }
+  /// Processes that had a record, also those whose record is removed.
+  std::size_t processes() const noexcept { return processes_.size(); }
+
+  /// Descriptors that become readable when a process ends (pidfd_open).
+  std::vector<int> process_descriptors() const;
+  /// Looks which processes have ended; true if one has since the last time. Called when one of the descriptors is
+  /// readable, before read(). `seconds`: now, of the observer's clock.
+  bool note_ends(double seconds);
+  /// True if a rank has made no call for half a second. About 2 us for each rank; knows the ranks that read() has seen.
+  bool suspects(double seconds);
+  /// Sends SIGKILL to all processes that are alive here.
+  void kill_all() const;
+  /// Removes the records of processes that have ended.
+  void remove_records(const std::vector<RankSnapshot>& ranks) const;
+
+ private:
+  struct Process {
+    int descriptor = -1;
+    int record = -1;          ///< its file
+    std::uint64_t calls = 0;  ///< that suspects() has seen
+    double progressed = 0;
+    int wait_status = -1;
+    double ended = 0;
+  };
+  const std::string folder_, name_;
+  std::map<int, Process> processes_;  ///< by pid
+};
+
+}  // namespace bestride::inline cli

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/watch/agents.hpp"
+
+#include <algorithm>
+
+#include "cli/job/rank_list.hpp"
+#include "telemetry/report/quantity.hpp"
+
+namespace bestride::inline cli {
+namespace {
+
+/// Pulses come once a second.
+constexpr double patience = 3, patience_before_news = 5;
+/// Finished calls in one answer of a host, of all its ranks, unless all are asked for: about 200 KiB.
+constexpr std::uint32_t calls_of_host = 8192, least_calls = 16;
+
+}  // namespace
+
+Agents::Agents() {
+  auto opened = HeadConnection::open();
+  if (opened)
+    connection_.emplace(std::move(*opened));
+  else
+    problem_ = opened.error().text;
+}
+
+std::vector<int> Agents::descriptors() const { return connection_ ? connection_->descriptors() : std::vector<int>{}; }
+
+bool Agents::receive(double seconds) {
+  bool changed = false;
+  while (connection_) {
+    const auto received = connection_->receive();
+    if (!received) break;
+    changed = handle(received->agent, received->bytes, seconds) || changed;
+  }
+  return changed;
+}
+
+bool Agents::handle(const std::string& agent, const std::string& bytes, double seconds) {
+  const auto kind = kind_of(bytes);
+  if (!kind) return false;
+  if (*kind == MessageKind::hello) {
+    const auto hello = read_hello(bytes);
+    if (!hello) return false;
+    if (hello->version != BESTRIDE_VERSION) {
+      other_versions_.push_back(hello->host);
+      connection_->send(agent, message(MessageKind::end));
+      return false;
+    }
+    Host& host = hosts_[agent];
+    host.hello = *hello;
+    host.heard = seconds;
+    connection_->send(agent, message(MessageKind::welcome));
+    return true;
+  }
+  const auto known = hosts_.find(agent);
+  if (known == hosts_.end()) return false;
+  Host& host = known->second;
+  host.heard = seconds;
+  switch (*kind) {
+    case MessageKind::pulse:
+      if (const auto pulse = read_pulse(bytes)) {
+        host.pulse = *pulse;
+        return pulse->ended;
+      }
+      break;
+    case MessageKind::ranks:
+      if (auto ranks = read_ranks(bytes, host.ranks)) {
+        host.answered = ranks->look;
+        for (RankSnapshot& rank : ranks->ranks) {
+          rank.remote = true;
+          if (rank.ended > 0) rank.ended = std::max(seconds - (ranks->now - rank.ended), 1e-3);
+        }
+        host.ranks = std::move(ranks->ranks);
+      }
+      break;
+    case MessageKind::stacks: host.stacks = read_stacks(bytes); break;
+    default: break;
+  }
+  return false;
+}
+
+bool Agents::suspects() const {
+  return std::any_of(hosts_.begin(), hosts_.end(), [](const auto& host) { return host.second.pulse.suspects; });
+}
+
+void Agents::send_all(const std::string& bytes) {
+  for (const auto& [agent, host] : hosts_) connection_->send(agent, bytes);
+}
+
+void Agents::look(bool all) {
+  ++looks_;
+  for (const auto& [agent, host] : hosts_) {
+    const std::uint32_t calls =
+        all ? main_ring_size : std::clamp(calls_of_host / std::max(host.pulse.ranks, 1U), least_calls, main_ring_size);
+    const bool full = all || host.ranks.empty();
+    connection_->send(agent, message(Look{looks_, full ? SnapshotDetail::full : SnapshotDetail::state, calls}));
+  }
+}
+
+bool Agents::all_answered(double seconds) const {
+  return std::all_of(hosts_.begin(), hosts_.end(), [&](const auto& host) {
+    return host.second.answered == looks_ || seconds - host.second.heard > patience;
+  });
+}
+
+std::vector<RankSnapshot> Agents::ranks_of(const std::string& launch, double seconds) const {
+  std::vector<RankSnapshot> result;
+  for (const auto& [agent, host] : hosts_) {
+    if (host.hello.launch != launch) continue;
+    for (RankSnapshot rank : host.ranks) {
+      rank.unheard = seconds - host.heard > patience ? seconds - host.heard : 0;
+      result.push_back(std::move(rank));
+    }
+  }
+  return result;
+}
+
+void Agents::ask_for_stacks() {
+  for (auto& [agent, host] : hosts_) host.stacks.reset();
+  send_all(message(MessageKind::take_stacks));
+}
+
+bool Agents::all_stacks_came(double seconds) const {
+  return std::all_of(hosts_.begin(), hosts_.end(),
+                     [&](const auto& host) { return host.second.stacks || seconds - host.second.heard > patience; });
+}
+
+std::vector<HostStacks> Agents::take_stacks(const std::string& launch) {
+  std::vector<HostStacks> result;
+  for (auto& [agent, host] : hosts_) {
+    if (host.hello.launch != launch) continue;
+    if (host.stacks) {
+      result.push_back(std::move(*host.stacks));
+      host.stacks.reset();
+      continue;
+    }
+    HostStacks missing;
+    for (const RankSnapshot& rank : host.ranks)
+      if (rank.alive) missing.failures.push_back({rank.world_rank, rank.pid, 0, "no answer from " + host.hello.host});
+    result.push_back(std::move(missing));
+  }
+  return result;
+}
+
+void Agents::end(const std::string& launch) {
+  std::erase_if(hosts_, [&](const auto& entry) {
+    if (entry.second.hello.launch != launch) return false;
+    connection_->send(entry.first, message(MessageKind::end));
+    return true;
+  });
+}
+
+std::vector<std::string> Agents::news(double seconds) {
+  std::vector<std::string> lines;
+  for (const std::string& host : other_versions_)
+    lines.push_back("the ranks on " + host +
+                    " are not watched: bestride has another version there than " BESTRIDE_VERSION);
+  other_versions_.clear();
+  for (auto& [agent, host] : hosts_) {
+    const bool alive = std::any_of(host.ranks.begin(), host.ranks.end(), [](const RankSnapshot& r) { return r.alive; });
+    const bool silent = alive && seconds - host.heard > patience_before_news;
+    if (silent == host.silent) continue;
+    host.silent = silent;
+    std::vector<std::int32_t> ranks;
+    for (const RankSnapshot& rank : host.ranks) ranks.push_back(rank.world_rank);
+    std::sort(ranks.begin(), ranks.end());
+    lines.push_back(silent ? "the agent on " + host.hello.host + " has not answered for " +
+                                 seconds_text(seconds - host.heard) + ": " + ranks_text(ranks) +
+                                 (ranks.size() == 1 ? " is" : " are") + " not watched now"
+                           : "the agent on " + host.hello.host + " answers again");
+  }
+  return lines;
+}
+
+}  // namespace bestride::inline cli

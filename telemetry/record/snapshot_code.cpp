@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "telemetry/record/snapshot_code.hpp"
+
+#include <algorithm>
+
+#include "telemetry/record/functions.hpp"
+
+namespace bestride::inline telemetry {
+namespace {
+
+constexpr std::size_t longest_build_id = 20;
+
+// One description of each structure for both directions. Archive: ByteWriter with const structures, or ByteReader.
+
+template <class Archive, class Call>
+void visit_call(Archive& archive, Call& c) {
+  archive(c.number, c.entered, c.left, c.function, c.operation, c.communicator, c.peer, c.tag, c.second_peer,
+          c.second_tag, c.bytes, c.ordinal, c.site);
+}
+
+constexpr auto call = [](auto& archive, auto& c) { visit_call(archive, c); };
+
+constexpr auto thread = [](auto& archive, auto& t) {
+  archive(t.slot, t.tid, t.in_mpi, t.moving, t.torn, t.calls, t.polls, t.last_left, t.poll_function, t.state,
+          t.channel);
+  archive.maybe(t.current, call);
+  archive.list(t.finished, main_ring_size, call);
+};
+
+constexpr auto communicator = [](auto& archive, auto& c) {
+  archive(c.index, c.uid, c.parent_uid, c.collectives, c.size, c.rank, c.first_member, c.stride, c.kind, c.name);
+};
+
+constexpr auto request = [](auto& archive, auto& r) {
+  archive(r.key, r.posted, r.bytes, r.function, r.communicator, r.peer, r.tag, r.ordinal, r.waiter, r.handles);
+};
+
+constexpr auto frame = [](auto& archive, auto& f) { archive(f.address, f.module); };
+
+constexpr auto site = [](auto& archive, auto& s) {
+  archive(s.address, s.module, s.function, s.calls, s.bytes, s.ticks, s.most_ticks);
+  for (auto& count : s.histogram) archive(count);
+  archive.list(s.stack, max_frames, frame);
+};
+
+constexpr auto module = [](auto& archive, auto& m) {
+  archive(m.load_address, m.path);
+  archive.list(m.build_id, longest_build_id, [](auto& a, auto& byte) { a(byte); });
+};
+
+constexpr auto peer = [](auto& archive, auto& p) {
+  archive(p.communicator, p.rank, p.sent_messages, p.sent_bytes, p.received_messages, p.received_bytes);
+};
+
+template <class Archive, class Rank>
+void visit_rank(Archive& archive, Rank& r, std::uint8_t detail) {
+  archive(r.path, r.job, r.host, r.executable, r.abi, r.watcher, r.launch, r.pid, r.process_start, r.state, r.alive,
+          r.visible, r.use.cpu_seconds, r.use.io_bytes, r.use.sleeps, r.use.tracer, r.wait_status, r.ended,
+          r.world_rank, r.world_size, r.functions_known, r.ticks_per_second, r.anchor_ticks, r.anchor_realtime,
+          r.read_at, r.sampling, r.threads_dropped, r.communicators_dropped, r.requests_dropped, r.peers_dropped,
+          r.sites_dropped, r.ticks_per_record, r.torn);
+  archive.list(r.threads, max_threads, thread);
+  archive.list(r.communicators, max_communicators, communicator);
+  archive.list(r.requests, max_requests, request);
+  if (detail != static_cast<std::uint8_t>(SnapshotDetail::full)) return;
+  archive.list(r.sites, max_sites, site);
+  archive.list(r.modules, max_modules, module);
+  archive.list(r.peers, max_peers, peer);
+}
+
+/// Indices as the record reader leaves them. Those of sites and modules are checked where the sites are known.
+bool is_valid(const RankSnapshot& rank) {
+  const auto function_valid = [](std::uint16_t f) { return f == no_function || f < recorded_functions().size(); };
+  const auto calls_valid = [&](const ThreadSnapshot& t) {
+    return (!t.current || function_valid(t.current->function)) &&
+           std::all_of(t.finished.begin(), t.finished.end(),
+                       [&](const CallSnapshot& c) { return function_valid(c.function); }) &&
+           function_valid(t.poll_function) && t.slot < max_threads;
+  };
+  return rank.state <= ProcessState::finalized && rank.world_rank >= -1 &&
+         rank.world_rank < std::max(rank.world_size, 1) && rank.ticks_per_second > 0 &&
+         std::all_of(rank.threads.begin(), rank.threads.end(), calls_valid) &&
+         std::all_of(rank.communicators.begin(), rank.communicators.end(),
+                     [](const CommunicatorSnapshot& c) {
+                       return c.index < max_communicators && c.kind > CommunicatorKind::free &&
+                              c.kind <= CommunicatorKind::file;
+                     }) &&
+         std::all_of(rank.requests.begin(), rank.requests.end(),
+                     [&](const RequestSnapshot& r) { return function_valid(r.function); }) &&
+         std::all_of(rank.sites.begin(), rank.sites.end(), [&](const SiteSnapshot& s) {
+           return function_valid(s.function) && (s.module == no_index || s.module < rank.modules.size()) &&
+                  std::all_of(s.stack.begin(), s.stack.end(), [&](const FrameSnapshot& f) {
+                    return f.module == no_index || f.module < rank.modules.size();
+                  });
+         });
+}
+
+}  // namespace
+
+void write_snapshot(ByteWriter& to, const RankSnapshot& rank, SnapshotDetail detail) {
+  to(detail);
+  visit_rank(to, rank, static_cast<std::uint8_t>(detail));
+}
+
+RankSnapshot read_snapshot(ByteReader& from, const std::vector<RankSnapshot>& before) {
+  std::uint8_t detail = 0;
+  from(detail);
+  RankSnapshot rank;
+  visit_rank(from, rank, detail);
+  if (!from.good() || !is_valid(rank)) {
+    from.fail();
+    return {};
+  }
+  if (detail != static_cast<std::uint8_t>(SnapshotDetail::full))
+    for (const RankSnapshot& known : before)
+      if (same_process(known, rank)) rank.sites = known.sites, rank.modules = known.modules, rank.peers = known.peers;
+  const auto check_site = [&](CallSnapshot& c) {
+    if (c.site >= rank.sites.size()) c.site = no_index;
+  };
+  for (ThreadSnapshot& t : rank.threads) {
+    if (t.current) check_site(*t.current);
+    for (CallSnapshot& c : t.finished) check_site(c);
+  }
+  return rank;
+}
+
+}  // namespace bestride::inline telemetry
