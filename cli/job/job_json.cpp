@@ -214,7 +214,7 @@ class JobText {
           .member("required", condition.required)
           .member("matched", condition.matched)
           .member("unseen", condition.unseen);
-      ranks("ranks", condition.ranks);
+      ranks("ranks", {condition.ranks.begin(), condition.ranks.end()});
       json_.close_object();
     }
     json_.close_array().close_object();

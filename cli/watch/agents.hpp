@@ -39,7 +39,7 @@ class Agents {
   bool suspects() const;
   const std::map<std::string, Host>& hosts() const noexcept { return hosts_; }
 
-  /// Asks all hosts for snapshots. `all`: with call sites, peers, and all finished calls.
+  /// Asks all hosts for snapshots. `all`: with call sites, peers, and more finished calls.
   void look(bool all);
   /// Every host that is heard has answered the last look.
   bool all_answered(double seconds) const;

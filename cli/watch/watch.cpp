@@ -38,7 +38,7 @@ constexpr double most_share = 0.01, most_share_suspecting = 0.25;
 constexpr double answer_patience = 0.2, stacks_patience = 2;  ///< seconds, for agents
 constexpr unsigned looks_with_state = 10;  ///< one of so many looks also gets the call sites of other hosts
 constexpr std::size_t most_verdicts = 8;   ///< that are printed of a job
-constexpr double patience_after_abort = 10, patience_for_records = 5;  ///< seconds
+constexpr double patience_after_abort = 10, patience_for_records = 10;  ///< seconds
 
 double own_cpu_seconds() {
   timespec time{};

@@ -56,7 +56,7 @@ class Verdict {
           culprit);
     }
     for (const auto& [state, ranks] : by_state) {
-      const Ranks held = held_up(view_.graph, ranks);
+      const Ranks held = Waiters(view_.graph).held_up(ranks);
       const char* const verb = view_.ended() ? " held up " : ranks.size() == 1 ? " holds up " : " hold up ";
       lines_.push_back(
           {(view_.ended() ? "when the job ended, " : "") + ranks_text(ranks) + verb + ranks_text(held) + ": " + state,

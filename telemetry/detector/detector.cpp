@@ -59,8 +59,7 @@ double Detector::last_progress(const Ranks& numbers) const {
 }
 
 Ranks Detector::held_up(const Ranks& targets, double seconds) const {
-  return telemetry::held_up(graph_, targets,
-                            [&](const RankWaits& waits) { return idle(ranks_[waits.snapshot]) >= seconds; });
+  return waiters_->held_up(targets, [&](const RankWaits& waits) { return idle(ranks_[waits.snapshot]) >= seconds; });
 }
 
 Cause Detector::cause_of(const RankSnapshot& rank) const {
@@ -81,6 +80,7 @@ std::vector<Finding> Detector::observe(const Observation& observation) {
   update(observation);
   graph_ = find_waits(ranks_);
   diagnosis_ = diagnose(graph_);
+  waiters_.emplace(graph_);
   std::vector<Finding> found;
   find_crashes(found);
   if (found.empty()) find_stopped(found);

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <tuple>
@@ -119,6 +120,7 @@ class Detector {
   std::span<const RankSnapshot> ranks_;
   WaitGraph graph_;
   Diagnosis diagnosis_;
+  std::optional<Waiters> waiters_;
 };
 
 }  // namespace bestride::inline telemetry

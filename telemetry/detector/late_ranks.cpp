@@ -17,16 +17,25 @@ void Detector::find_computation_hangs(std::vector<Finding>& found) {
   }
   std::erase_if(minority_since_, [&](const auto& entry) { return !is_member(outside, entry.first); });
   std::map<Cause, Finding> by_cause;
-  for (const std::int32_t number : outside) {
-    const RankSnapshot& each = *rank(number);
-    const Ranks waiting = held_up({number}, 0);
+  // Ranks in the same sets, as those that do not come to one collective call, are waited for by the same ranks.
+  struct Waiting {
+    std::size_t ranks = 0;
     double longest = 0;
     bool needed = false;
-    for (const std::int32_t waiter : waiting) {
-      longest = std::max(longest, idle(*rank(waiter)));
-      needed = needed || graph_.needs(waiter, number);
-    }
-    const bool minority = needed && waiting.size() >= outside.size();
+  };
+  std::map<std::vector<std::size_t>, Waiting> by_sets;
+  for (const std::int32_t number : outside) {
+    const RankSnapshot& each = *rank(number);
+    const auto [at, is_new] = by_sets.try_emplace(waiters_->sets_of(number));
+    Waiting& waiting = at->second;
+    if (is_new)
+      for (const std::int32_t waiter : held_up({number}, 0)) {
+        ++waiting.ranks;
+        waiting.longest = std::max(waiting.longest, idle(*rank(waiter)));
+        waiting.needed = waiting.needed || graph_.needs(waiter, number);
+      }
+    const double longest = waiting.longest;
+    const bool minority = waiting.needed && waiting.ranks >= outside.size();
     if (minority)
       minority_since_.try_emplace(number, now_);
     else

@@ -122,9 +122,13 @@ Finding Detector::finding_of_cycle(const Ranks& cycle) const {
   }
   // Also of the messages that the cycle does not pass through: it may be by a receive that is complete.
   for (const std::int32_t waiter : cycle)
-    for (const RankWaits& other : graph_.ranks)
-      if (!finding.tags && other.rank != waiter && graph_.edge(waiter, other.rank))
-        finding.tags = find_tag_mismatch(ranks_[other.snapshot], *rank(waiter));
+    for (const ThreadWait& thread : graph_.find(waiter)->threads)
+      for (const WaitCondition& condition : thread.conditions) {
+        if (condition.matched || condition.ordinal != 0) continue;
+        for (const std::int32_t target : condition.ranks)
+          if (const RankSnapshot* const other = rank(target); other && target != waiter && !finding.tags)
+            finding.tags = find_tag_mismatch(*other, *rank(waiter));
+      }
   const Ranks silent = silent_partners(cycle);
   if (!silent.empty() && !finding.tags) {
     finding.fault = Fault::unmatched_message;

@@ -5,18 +5,23 @@
 #include <deque>
 #include <map>
 #include <set>
+#include <utility>
+
+#include "telemetry/waits/cycle_members.hpp"
 
 namespace bestride::inline telemetry {
 namespace {
 
-/// Calls visit(rank) for every rank that `rank` waits for.
+/// Calls visit(condition) for every condition by which a rank waits for others.
 template <class Visit>
-void each_target(const RankWaits& rank, bool only_required, Visit visit) {
+void each_condition(const RankWaits& rank, bool only_required, Visit visit) {
   for (const ThreadWait& thread : rank.threads)
     for (const WaitCondition& condition : thread.conditions)
-      if (condition.required || (!only_required && !condition.matched))
-        for (const std::int32_t target : condition.ranks) visit(target);
+      if (!condition.ranks.empty() && (condition.required || (!only_required && !condition.matched))) visit(condition);
 }
+
+/// Sets that a walk over the graph has visited.
+using Visited = std::unordered_set<const void*>;
 
 /// The ranks that may still proceed, by repetition until nothing changes.
 class Liveness {
@@ -26,6 +31,7 @@ class Liveness {
       if (rank.gone || rank.every_thread_waits) stuck_.insert(rank.rank);
     for (bool changed = true; changed;) {
       changed = false;
+      satisfiable_.clear();
       for (const RankWaits& rank : graph.ranks)
         if (stuck_.count(rank.rank) && !rank.gone && can_proceed(rank)) {
           stuck_.erase(rank.rank);
@@ -48,20 +54,28 @@ class Liveness {
     return std::all_of(thread.conditions.begin(), thread.conditions.end(), one);
   }
   bool satisfiable(const WaitCondition& condition) const {
-    if (!condition.required) return true;
+    if (!condition.required || condition.ranks.empty()) return !condition.required || condition.kind == WaitKind::all ||
+                                                               condition.unseen > 0;
+    const bool any = condition.kind == WaitKind::any;
+    if (any && condition.unseen > 0) return true;
+    // What is found for a set stays until the next round: ranks only become free, so "not yet" is no error.
+    const auto [at, is_new] = satisfiable_.try_emplace({condition.ranks.id(), any});
     const auto lives = [this](std::int32_t rank) { return !stuck(rank); };
-    if (condition.kind == WaitKind::any)
-      return condition.unseen > 0 || std::any_of(condition.ranks.begin(), condition.ranks.end(), lives);
-    return std::all_of(condition.ranks.begin(), condition.ranks.end(), lives);
+    if (is_new)
+      at->second = any ? std::any_of(condition.ranks.begin(), condition.ranks.end(), lives)
+                       : std::all_of(condition.ranks.begin(), condition.ranks.end(), lives);
+    return at->second;
   }
 
   const WaitGraph& graph_;
-  std::set<std::int32_t> stuck_;
+  std::unordered_set<std::int32_t> stuck_;
+  mutable std::map<std::pair<const void*, bool>, bool> satisfiable_;  ///< of sets, in this round
 };
 
 /// Shortest way from `start` back to itself within `stuck` ranks; empty if there is none.
 std::vector<std::int32_t> shortest_cycle(const WaitGraph& graph, const Liveness& liveness, std::int32_t start) {
-  std::map<std::int32_t, std::int32_t> from;  // rank -> the rank before it
+  std::unordered_map<std::int32_t, std::int32_t> from;  // rank -> the rank before it
+  Visited visited;
   std::deque<std::int32_t> open{start};
   while (!open.empty()) {
     const std::int32_t rank = open.front();
@@ -69,12 +83,12 @@ std::vector<std::int32_t> shortest_cycle(const WaitGraph& graph, const Liveness&
     const RankWaits* const waits = graph.find(rank);
     if (!waits) continue;
     bool closed = false;
-    each_target(*waits, true, [&](std::int32_t target) {
-      if (!liveness.stuck(target) || closed) return;
-      if (target == start)
-        closed = true;
-      else if (from.emplace(target, rank).second)
-        open.push_back(target);
+    each_condition(*waits, true, [&](const WaitCondition& condition) {
+      if (closed || !visited.insert(condition.ranks.id()).second) return;
+      closed = condition.ranks.contains(start);
+      if (closed) return;
+      for (const std::int32_t target : condition.ranks)
+        if (liveness.stuck(target) && from.emplace(target, rank).second) open.push_back(target);
     });
     if (!closed) continue;
     std::vector<std::int32_t> cycle;
@@ -87,44 +101,70 @@ std::vector<std::int32_t> shortest_cycle(const WaitGraph& graph, const Liveness&
 }
 
 /// The ranks that can be reached from `start` along required edges.
-void reach(const WaitGraph& graph, std::int32_t start, std::set<std::int32_t>& reached) {
+void reach(const WaitGraph& graph, std::int32_t start, std::unordered_set<std::int32_t>& reached, Visited& visited) {
   std::deque<std::int32_t> open{start};
   while (!open.empty()) {
     const RankWaits* const waits = graph.find(open.front());
     open.pop_front();
     if (waits)
-      each_target(*waits, true, [&](std::int32_t target) {
-        if (reached.insert(target).second) open.push_back(target);
+      each_condition(*waits, true, [&](const WaitCondition& condition) {
+        if (!visited.insert(condition.ranks.id()).second) return;
+        for (const std::int32_t target : condition.ranks)
+          if (reached.insert(target).second) open.push_back(target);
       });
   }
 }
 
 }  // namespace
 
-std::vector<std::int32_t> held_up(const WaitGraph& graph, const std::vector<std::int32_t>& targets,
-                                  const std::function<bool(const RankWaits&)>& counts) {
-  std::map<std::int32_t, std::vector<std::int32_t>> waiters;  // of each rank
+Waiters::Waiters(const WaitGraph& graph) {
   for (const RankWaits& rank : graph.ranks)
-    if (!counts || counts(rank))
-      each_target(rank, false, [&](std::int32_t target) { waiters[target].push_back(rank.rank); });
-  std::set<std::int32_t> found(targets.begin(), targets.end());
+    each_condition(rank, false, [&](const WaitCondition& condition) {
+      const auto [at, is_new] = set_numbers_.try_emplace(condition.ranks.id(), waiters_.size());
+      if (is_new) {
+        waiters_.emplace_back();
+        for (const std::int32_t target : condition.ranks) sets_of_[target].push_back(at->second);
+      }
+      std::vector<const RankWaits*>& waiters = waiters_[at->second];
+      if (waiters.empty() || waiters.back() != &rank) waiters.push_back(&rank);
+    });
+}
+
+const std::vector<std::size_t>& Waiters::sets_of(std::int32_t rank) const {
+  static const std::vector<std::size_t> none;
+  const auto known = sets_of_.find(rank);
+  return known != sets_of_.end() ? known->second : none;
+}
+
+std::vector<std::int32_t> Waiters::held_up(const std::vector<std::int32_t>& targets,
+                                           const std::function<bool(const RankWaits&)>& counts) const {
+  std::unordered_set<std::int32_t> found(targets.begin(), targets.end());
+  std::vector<bool> visited(waiters_.size());
   std::deque<std::int32_t> open(targets.begin(), targets.end());
   while (!open.empty()) {
-    const auto next = waiters.find(open.front());
+    const std::vector<std::size_t>& sets = sets_of(open.front());
     open.pop_front();
-    if (next == waiters.end()) continue;
-    for (const std::int32_t rank : next->second)
-      if (found.insert(rank).second) open.push_back(rank);
+    for (const std::size_t set : sets) {
+      if (visited[set]) continue;
+      visited[set] = true;
+      for (const RankWaits* const waiter : waiters_[set])
+        if ((!counts || counts(*waiter)) && found.insert(waiter->rank).second) open.push_back(waiter->rank);
+    }
   }
   for (const std::int32_t target : targets) found.erase(target);
-  return {found.begin(), found.end()};
+  std::vector<std::int32_t> result(found.begin(), found.end());
+  std::sort(result.begin(), result.end());
+  return result;
 }
 
 Diagnosis diagnose(const WaitGraph& graph) {
   Diagnosis result;
   std::set<std::int32_t> targets;
+  Visited visited;
   for (const RankWaits& rank : graph.ranks) {
-    each_target(rank, false, [&](std::int32_t target) { targets.insert(target); });
+    each_condition(rank, false, [&](const WaitCondition& condition) {
+      if (visited.insert(condition.ranks.id()).second) targets.insert(condition.ranks.begin(), condition.ranks.end());
+    });
     if (rank.waits()) result.waiting.push_back(rank.rank);
   }
   for (const std::int32_t target : targets) {
@@ -132,14 +172,16 @@ Diagnosis diagnose(const WaitGraph& graph) {
     if (!rank || !rank->waits()) result.culprits.push_back(target);
   }
   const Liveness liveness(graph);
-  std::set<std::int32_t> covered;
+  const auto in_cycle = cycle_members(graph, [&](std::int32_t rank) { return liveness.stuck(rank); });
+  std::unordered_set<std::int32_t> covered;
+  Visited covered_sets;
   for (const RankWaits& rank : graph.ranks) {
     if (rank.gone || !liveness.stuck(rank.rank)) continue;
     result.deadlocked.push_back(rank.rank);
-    if (covered.count(rank.rank)) continue;
+    if (covered.count(rank.rank) || !in_cycle.count(rank.rank)) continue;
     auto cycle = shortest_cycle(graph, liveness, rank.rank);
     if (cycle.empty()) continue;
-    reach(graph, rank.rank, covered);
+    reach(graph, rank.rank, covered, covered_sets);
     result.cycles.push_back(std::move(cycle));
   }
   return result;

@@ -7,6 +7,8 @@
 // cycles alone, which are no deadlock if one of their ranks also waits for any of several.
 #include <cstdint>
 #include <functional>
+#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "telemetry/waits/wait_graph.hpp"
@@ -24,9 +26,23 @@ struct Diagnosis {
 
 Diagnosis diagnose(const WaitGraph& graph);
 
-/// The ranks that wait for one of `targets`, directly or through others, ascending, without `targets`. `counts`: of a
-/// rank that waits; the others are not followed. Null: all count.
-std::vector<std::int32_t> held_up(const WaitGraph& graph, const std::vector<std::int32_t>& targets,
-                                  const std::function<bool(const RankWaits&)>& counts = nullptr);
+/// Who waits for whom, by target.
+class Waiters {
+ public:
+  /// `graph` must outlive this.
+  explicit Waiters(const WaitGraph& graph);
+
+  /// The ranks that wait for one of `targets`, directly or through others, ascending, without `targets`. `counts`: of a
+  /// rank that waits; the others are not followed. Null: all count.
+  std::vector<std::int32_t> held_up(const std::vector<std::int32_t>& targets,
+                                    const std::function<bool(const RankWaits&)>& counts = nullptr) const;
+  /// The rank sets that contain a rank, by number. Ranks in the same sets have the same waiters.
+  const std::vector<std::size_t>& sets_of(std::int32_t rank) const;
+
+ private:
+  std::unordered_map<const void*, std::size_t> set_numbers_;
+  std::vector<std::vector<const RankWaits*>> waiters_;  ///< of each set
+  std::unordered_map<std::int32_t, std::vector<std::size_t>> sets_of_;
+};
 
 }  // namespace bestride::inline telemetry

@@ -20,14 +20,27 @@ std::int32_t evenly_spaced_member(const CommunicatorSnapshot& c, std::int32_t wo
 }  // namespace
 
 Members::Members(std::span<const RankSnapshot> job) {
-  for (const RankSnapshot& rank : job) {
-    if (rank.world_rank < 0) continue;
-    const RankSnapshot*& known = ranks_[rank.world_rank];
-    if (!known || (!known->alive && rank.alive)) known = &rank;
-  }
+  for (const RankSnapshot& rank : job)
+    if (rank.world_rank >= 0) ranks_.emplace_back(rank.world_rank, &rank);
+  // Of several snapshots of one rank the first that is alive, else the first.
+  std::stable_sort(ranks_.begin(), ranks_.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.first, !a.second->alive) < std::pair(b.first, !b.second->alive);
+  });
+  ranks_.erase(std::unique(ranks_.begin(), ranks_.end(), [](const auto& a, const auto& b) { return a.first == b.first; }),
+               ranks_.end());
   for (const auto& [number, rank] : ranks_)
-    for (const CommunicatorSnapshot& record : rank->communicators)
-      if (record.uid != 0) by_uid_[record.uid].push_back({rank, &record});
+    for (const CommunicatorSnapshot& record : rank->communicators) {
+      if (record.uid == 0) continue;
+      by_uid_[record.uid].push_back({rank, &record});
+      if (!is_evenly_spaced(record)) scattered_[record.uid].emplace_back(record.rank, number);
+    }
+  for (auto& [uid, members] : scattered_) std::sort(members.begin(), members.end());
+}
+
+const RankSnapshot* Members::find(std::int32_t world_rank) const noexcept {
+  const auto at = std::lower_bound(ranks_.begin(), ranks_.end(), world_rank,
+                                   [](const auto& entry, std::int32_t number) { return entry.first < number; });
+  return at != ranks_.end() && at->first == world_rank ? at->second : nullptr;
 }
 
 std::int32_t Members::world_rank(const CommunicatorSnapshot& communicator, std::int32_t member) const {
@@ -37,10 +50,10 @@ std::int32_t Members::world_rank(const CommunicatorSnapshot& communicator, std::
     const std::int64_t rank = communicator.first_member + std::int64_t{member} * communicator.stride;
     return rank >= 0 && rank <= INT32_MAX ? static_cast<std::int32_t>(rank) : -1;
   }
-  if (const auto known = by_uid_.find(communicator.uid); communicator.uid != 0 && known != by_uid_.end())
-    for (const Own& own : known->second)
-      if (own.record->rank == member) return own.rank->world_rank;
-  return -1;
+  const auto known = scattered_.find(communicator.uid);
+  if (known == scattered_.end()) return -1;
+  const auto at = std::lower_bound(known->second.begin(), known->second.end(), std::pair(member, INT32_MIN));
+  return at != known->second.end() && at->first == member ? at->second : -1;
 }
 
 std::vector<Members::Member> Members::seen(const CommunicatorSnapshot& communicator) const {

@@ -20,7 +20,9 @@ class Members {
   explicit Members(std::span<const RankSnapshot> job);
 
   /// The snapshots that count, by world rank: one for each rank.
-  const std::map<std::int32_t, const RankSnapshot*>& ranks() const noexcept { return ranks_; }
+  const std::vector<std::pair<std::int32_t, const RankSnapshot*>>& ranks() const noexcept { return ranks_; }
+  /// The snapshot of a world rank; null if there is none.
+  const RankSnapshot* find(std::int32_t world_rank) const noexcept;
   /// World rank of a member; -1 if it is not known or out of range.
   std::int32_t world_rank(const CommunicatorSnapshot& communicator, std::int32_t member) const;
 
@@ -38,8 +40,10 @@ class Members {
     const RankSnapshot* rank;
     const CommunicatorSnapshot* record;
   };
-  std::map<std::int32_t, const RankSnapshot*> ranks_;
-  std::map<std::uint64_t, std::vector<Own>> by_uid_;
+  std::vector<std::pair<std::int32_t, const RankSnapshot*>> ranks_;  ///< ascending
+  std::map<std::uint64_t, std::vector<Own>> by_uid_;                   ///< by world rank
+  /// World ranks of the members of communicators that are not evenly spaced, by rank there.
+  std::map<std::uint64_t, std::vector<std::pair<std::int32_t, std::int32_t>>> scattered_;
 };
 
 }  // namespace bestride::inline telemetry

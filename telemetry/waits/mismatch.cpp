@@ -71,7 +71,7 @@ std::vector<CollectiveMismatch> FinishedCollectives::observe(const Members& memb
   std::vector<CollectiveInstance> touched;
   for (const auto& [number, rank] : members.ranks())
     for (const ThreadSnapshot& thread : rank->threads) {
-      std::uint64_t& next = next_[{rank->pid, rank->process_start, thread.slot}];
+      std::uint64_t& next = next_[{number, rank->pid, rank->process_start, thread.slot}];
       for (const CallSnapshot& call : thread.finished) {
         if (call.number < next) continue;
         next = call.number + 1;

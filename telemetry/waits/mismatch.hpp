@@ -31,8 +31,8 @@ class FinishedCollectives {
   };
   static constexpr std::size_t most_instances = 1 << 16;
 
-  /// The call to look at next, by pid, start time and thread slot.
-  std::map<std::tuple<int, std::uint64_t, unsigned>, std::uint64_t> next_;
+  /// The call to look at next, by rank, pid, start time and thread slot.
+  std::map<std::tuple<std::int32_t, int, std::uint64_t, unsigned>, std::uint64_t> next_;
   std::map<CollectiveInstance, Instance> open_;  ///< that not all members have made
 };
 

@@ -70,6 +70,13 @@ class SampleJob {
           {1, uid, parent_uid, 0, static_cast<std::int32_t>(members.size()), static_cast<std::int32_t>(i), -1, 0,
            CommunicatorKind::intra, "rows"});
   }
+  /// The rank is outside MPI, without requests.
+  void leave(int rank) {
+    RankSnapshot& left = ranks[static_cast<std::size_t>(rank)];
+    left.threads[0].in_mpi = false;
+    left.threads[0].current.reset();
+    left.requests.clear();
+  }
   void kill(int rank) { ranks[static_cast<std::size_t>(rank)].alive = false; }
 
   std::vector<RankSnapshot> ranks;

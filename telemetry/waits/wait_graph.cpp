@@ -2,19 +2,16 @@
 #include "telemetry/waits/wait_graph.hpp"
 
 #include <algorithm>
+#include <string>
 
 #include "telemetry/waits/call_kind.hpp"
+#include "telemetry/waits/collective_progress.hpp"
 #include "telemetry/waits/members.hpp"
 #include "telemetry/waits/messages.hpp"
 #include "telemetry/waits/mismatch.hpp"
 
 namespace bestride::inline telemetry {
 namespace {
-
-void sort_ranks(WaitCondition& condition) {
-  std::sort(condition.ranks.begin(), condition.ranks.end());
-  condition.ranks.erase(std::unique(condition.ranks.begin(), condition.ranks.end()), condition.ranks.end());
-}
 
 /// A call or a request: what of it decides for whom it waits.
 struct Pending {
@@ -41,8 +38,8 @@ bool needs_receiver(const Pending& send) {
 /// The conditions of one thread.
 class ThreadConditions {
  public:
-  ThreadConditions(const Members& members, const RankSnapshot& rank, const ThreadSnapshot& thread)
-      : members_(members), rank_(rank) {
+  ThreadConditions(CollectiveProgress& progress, const RankSnapshot& rank, const ThreadSnapshot& thread)
+      : progress_(progress), members_(progress.all()), rank_(rank) {
     wait_.slot = thread.slot;
     if (thread.current)
       add_call(*thread.current);
@@ -108,7 +105,6 @@ class ThreadConditions {
 
   /// Several requests often wait for the same.
   void append(WaitCondition condition) {
-    sort_ranks(condition);
     if (std::find(wait_.conditions.begin(), wait_.conditions.end(), condition) == wait_.conditions.end())
       wait_.conditions.push_back(std::move(condition));
   }
@@ -121,18 +117,20 @@ class ThreadConditions {
     condition.communicator = communicator ? communicator->uid : 0;
     if (pending.peer == any_rank && kind == CallKind::receive && communicator) {
       condition.kind = WaitKind::any;
-      const auto seen = members_.seen(*communicator);
+      const auto& seen = progress_.members(*communicator);
+      std::vector<std::int32_t> others;
       for (const auto& member : seen)
-        if (member.rank != &rank_) condition.ranks.push_back(member.world_rank);
+        if (member.rank != &rank_) others.push_back(member.world_rank);
+      condition.ranks = std::move(others);
       condition.unseen = std::max(0, communicator->size - static_cast<std::int32_t>(seen.size()));
       if (seen.empty()) wait_.resolved = false;
     } else if (const std::int32_t rank = communicator ? members_.world_rank(*communicator, pending.peer) : -1;
                rank >= 0) {
       condition.ranks = {rank};
-      if (const auto other = members_.ranks().find(rank);
-          other != members_.ranks().end() && has_match(*other->second, *communicator, pending, kind)) {
+      if (const RankSnapshot* const other = members_.find(rank);
+          other && has_match(*other, *communicator, pending, kind)) {
         condition.required = false;
-        condition.matched = is_in_mpi(*other->second);
+        condition.matched = is_in_mpi(*other);
       } else if (kind == CallKind::send && !needs_receiver(pending)) {
         condition.required = false;
       }
@@ -164,68 +162,54 @@ class ThreadConditions {
   void add_finalize(std::uint16_t function) {
     WaitCondition condition;
     condition.function = function;
-    for (const auto& [number, other] : members_.ranks())
-      if (other->state < ProcessState::finalizing) condition.ranks.push_back(number);
+    condition.ranks = progress_.not_finalizing();
     condition.unseen = rank_.world_size - static_cast<std::int32_t>(members_.ranks().size());
     append(std::move(condition));
   }
 
-  enum class Begun { yes, no, unknown };
-  static Begun has_begun(const Members::Member& member, const CommunicatorSnapshot& communicator,
-                         std::uint32_t ordinal) {
-    // The counter has 64 bits, the ordinal of a call the lower 32 of them.
-    if (member.record)
-      return static_cast<std::int32_t>(static_cast<std::uint32_t>(member.record->collectives) - ordinal) >= 0
-                 ? Begun::yes
-                 : Begun::no;
-    // Not yet created there, if the member is in a collective call of the parent; else it may be freed already.
-    for (const ThreadSnapshot& thread : member.rank->threads)
-      if (thread.current && thread.current->ordinal != 0)
-        if (const auto* parent = member.rank->communicator(thread.current->communicator);
-            parent && parent->uid != 0 && parent->uid == communicator.parent_uid)
-          return Begun::no;
-    return Begun::unknown;
-  }
-
   void add_collective(const Pending& pending, CallKind kind) {
     const CommunicatorSnapshot* const communicator = rank_.communicator(pending.communicator);
-    const auto seen = communicator ? members_.seen(*communicator) : std::vector<Members::Member>{};
-    if (seen.empty()) {
+    if (!communicator || progress_.members(*communicator).empty()) {
       wait_.resolved = false;
       return;
     }
+    const CollectiveProgress::Call& call = progress_.call(*communicator, pending.ordinal);
     WaitCondition needed, likely;
     needed.function = pending.function;
     needed.communicator = communicator->uid;
     needed.ordinal = pending.ordinal;
-    needed.unseen = std::max(0, communicator->size - static_cast<std::int32_t>(seen.size()));
+    needed.unseen = call.unseen;
     likely = needed;
     likely.required = false;
-    for (const auto& member : seen) {
-      if (member.rank == &rank_) continue;
-      switch (has_begun(member, *communicator, pending.ordinal)) {
-        case Begun::yes: break;
-        case Begun::unknown: ++needed.unseen, ++likely.unseen; break;
-        case Begun::no:
-          (needs(kind, *communicator, pending.peer, member.member) ? needed : likely)
-              .ranks.push_back(member.world_rank);
-      }
+    if (needs_all(kind, *communicator, pending.peer)) {
+      needed.ranks = call.missing;
+    } else {
+      // The missing ones that MPI asks for; if they are there, the others.
+      std::vector<std::int32_t> ranks;
+      for (const auto& [member, world_rank] : call.missing_members)
+        if (needs(kind, *communicator, pending.peer, member)) ranks.push_back(world_rank);
+      needed.ranks = std::move(ranks);
+      if (needed.ranks.empty()) likely.ranks = call.missing;
     }
-    // The other members matter only if the needed ones are there.
     append(!needed.ranks.empty() || likely.ranks.empty() ? std::move(needed) : std::move(likely));
+  }
+
+  static bool needs_all(CallKind kind, const CommunicatorSnapshot& communicator, std::int32_t root) {
+    return kind == CallKind::to_root ? communicator.rank == root
+                                     : kind != CallKind::from_root && kind != CallKind::from_lower &&
+                                           kind != CallKind::neighborhood;
   }
 
   /// True if MPI asks for the member's data before this rank can leave the call.
   static bool needs(CallKind kind, const CommunicatorSnapshot& communicator, std::int32_t root, std::int32_t member) {
     switch (kind) {
       case CallKind::from_root: return member == root;
-      case CallKind::to_root: return communicator.rank == root;
       case CallKind::from_lower: return member < communicator.rank;
-      case CallKind::neighborhood: return false;
-      default: return true;
+      default: return needs_all(kind, communicator, root);
     }
   }
 
+  CollectiveProgress& progress_;
   const Members& members_;
   const RankSnapshot& rank_;
   ThreadWait wait_;
@@ -241,7 +225,7 @@ bool is_waiting(const ThreadSnapshot& thread) {
                             (!thread.current || may_block(thread.current->function, thread.current->ordinal != 0)));
 }
 
-RankWaits waits_of(const Members& members, const RankSnapshot& rank, bool job_ended) {
+RankWaits waits_of(CollectiveProgress& progress, const RankSnapshot& rank, bool job_ended) {
   RankWaits result;
   result.rank = rank.world_rank;
   result.gone = rank.gone() && !job_ended;
@@ -249,7 +233,7 @@ RankWaits waits_of(const Members& members, const RankSnapshot& rank, bool job_en
   result.every_thread_waits = true;
   for (const ThreadSnapshot& thread : rank.threads) {
     if (is_waiting(thread))
-      result.threads.push_back(ThreadConditions(members, rank, thread).take());
+      result.threads.push_back(ThreadConditions(progress, rank, thread).take());
     else if (!is_idle_slot(rank, thread))
       result.every_thread_waits = false;
   }
@@ -290,8 +274,9 @@ WaitGraph find_waits(std::span<const RankSnapshot> job) {
   const Members members(job);
   WaitGraph graph;
   const bool job_ended = std::none_of(job.begin(), job.end(), [](const RankSnapshot& rank) { return rank.alive; });
+  CollectiveProgress progress(members);
   for (const auto& [number, rank] : members.ranks()) {
-    graph.ranks.push_back(waits_of(members, *rank, job_ended));
+    graph.ranks.push_back(waits_of(progress, *rank, job_ended));
     graph.ranks.back().snapshot = static_cast<std::size_t>(rank - job.data());
   }
   graph.mismatches = find_mismatches(members);

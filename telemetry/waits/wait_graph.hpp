@@ -9,7 +9,6 @@
 // call anything. Pure: no clock, no I/O. The snapshots of a running job are not from the same time, so only what is the
 // same in two of them counts. Alternative considered: to match messages by their order, too, which needs the count of
 // messages of every (communicator, peer, tag) at both ends.
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -17,6 +16,7 @@
 #include <vector>
 
 #include "telemetry/record/snapshot.hpp"
+#include "telemetry/waits/rank_set.hpp"
 
 namespace bestride::inline telemetry {
 
@@ -24,7 +24,7 @@ enum class WaitKind : std::uint8_t { all, any };
 
 struct WaitCondition {
   WaitKind kind = WaitKind::all;
-  std::vector<std::int32_t> ranks;  ///< in MPI_COMM_WORLD, ascending; empty: of no rank whose state is known
+  RankSet ranks;  ///< in MPI_COMM_WORLD; empty: of no rank whose state is known
   /// False: MPI does not ask for these ranks, but its library may need them, as a broadcast that goes along a tree, or
   /// a short MPI_Isend that may be complete.
   bool required = true;
@@ -36,7 +36,7 @@ struct WaitCondition {
   std::uint64_t communicator = 0;  ///< uid; 0: not known
   std::uint32_t ordinal = 0;       ///< of a collective call; 0: a message
   bool operator==(const WaitCondition&) const = default;
-  bool names(std::int32_t rank) const noexcept { return std::binary_search(ranks.begin(), ranks.end(), rank); }
+  bool names(std::int32_t rank) const noexcept { return ranks.contains(rank); }
 };
 
 /// A thread in a blocking call.

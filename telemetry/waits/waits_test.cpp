@@ -2,7 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <random>
+#include <set>
+
 #include "telemetry/waits/call_kind.hpp"
+#include "telemetry/waits/cycle_members.hpp"
 #include "telemetry/waits/diagnosis.hpp"
 #include "telemetry/waits/sample_job.hpp"
 
@@ -303,4 +308,80 @@ TEST(Waits, ATornCallWaitsForAnUnknownRank) {
 }
 
 }  // namespace
+/// Who waits for whom, edge by edge.
+class EdgeByEdge {
+ public:
+  EdgeByEdge(const WaitGraph& graph, bool only_required) {
+    for (const RankWaits& rank : graph.ranks)
+      for (const ThreadWait& thread : rank.threads)
+        for (const WaitCondition& condition : thread.conditions)
+          if (condition.required || (!only_required && !condition.matched))
+            for (const std::int32_t target : condition.ranks) reached_[rank.rank].insert(target);
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (auto& [rank, targets] : reached_)
+        for (const std::int32_t target : std::set<std::int32_t>(targets))
+          if (const auto next = reached_.find(target); next != reached_.end())
+            for (const std::int32_t further : next->second) changed = targets.insert(further).second || changed;
+    }
+  }
+  bool reaches(std::int32_t rank, std::int32_t target) const {
+    const auto known = reached_.find(rank);
+    return known != reached_.end() && known->second.count(target) != 0;
+  }
+
+ private:
+  std::map<std::int32_t, std::set<std::int32_t>> reached_;
+};
+
+TEST(Graphs, WalksOverSetsFindWhatWalksOverEdgesFind) {
+  std::mt19937 random(11);
+  const auto below = [&](std::size_t bound) { return static_cast<std::int32_t>(random() % bound); };
+  int cycles = 0;
+  for (int round = 0; round < 2000; ++round) {
+    const std::size_t size = 2 + random() % 12;
+    std::vector<RankSet> sets;
+    for (int i = 0; i < 4; ++i) {
+      std::vector<std::int32_t> ranks;
+      for (int k = 1 + below(4); k > 0; --k) ranks.push_back(below(size + 1));  // one of them has no record
+      sets.emplace_back(ranks);
+    }
+    WaitGraph graph;
+    for (std::size_t i = 0; i < size; ++i) {
+      RankWaits rank;
+      rank.rank = static_cast<std::int32_t>(i);
+      rank.gone = below(10) == 0;
+      if (!rank.gone && below(4) != 0) {
+        rank.every_thread_waits = true;
+        ThreadWait thread;
+        for (int k = 1 + below(2); k > 0; --k) {
+          WaitCondition condition;
+          condition.ranks = sets[static_cast<std::size_t>(below(sets.size()))];
+          condition.required = below(4) != 0;
+          condition.matched = !condition.required && below(2) == 0;
+          thread.conditions.push_back(condition);
+        }
+        rank.threads.push_back(thread);
+      }
+      graph.ranks.push_back(rank);
+    }
+    const EdgeByEdge all(graph, false), required(graph, true);
+    const Waiters waiters(graph);
+    const auto everybody = [](std::int32_t) { return true; };
+    const auto in_cycle = cycle_members(graph, everybody);
+    for (std::int32_t target = 0; target <= static_cast<std::int32_t>(size); ++target) {
+      std::vector<std::int32_t> expected;
+      for (std::int32_t rank = 0; rank < static_cast<std::int32_t>(size); ++rank)
+        if (rank != target && all.reaches(rank, target)) expected.push_back(rank);
+      ASSERT_EQ(waiters.held_up({target}), expected) << round;
+      ASSERT_EQ(in_cycle.count(target) != 0, required.reaches(target, target)) << round << " rank " << target;
+    }
+    // Every cycle that is reported is one.
+    for (const auto& cycle : diagnose(graph).cycles)
+      for (std::size_t i = 0; i < cycle.size(); ++i, ++cycles)
+        ASSERT_TRUE(graph.needs(cycle[i], cycle[(i + 1) % cycle.size()])) << round;
+  }
+  EXPECT_GT(cycles, 100);
+}
+
 }  // namespace bestride::inline telemetry

@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What `bestride run --watch` costs with many hosts, and how soon it names a rank that hangs on one of them.
+
+The agents are simulated (simulated_agents): their messages are those of real ones, over TCP on this host. Prints and writes, for each
+number of hosts, the share of a core and the memory of the watching process, without a fault and after one, and the time from the fault to
+the verdict.
+"""
+import argparse
+import json
+import os
+import re
+import resource
+import statistics
+import subprocess
+import tempfile
+import threading
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+class Watched:
+    """One run. The CPU time of the watching process is read before and after the fault."""
+
+    def __init__(self, options, hosts, folder):
+        self.use, self.verdict_at, self.stuck_at, self.text = [], None, None, []
+        words = [options.bestride, "run", "--watch", "--verdict-folder", folder, "--", options.agents, str(hosts), str(options.ranks),
+                 str(options.seconds + options.stuck), str(options.stuck)]
+        with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+            reader = threading.Thread(target=self.read_verdict, args=(process.stderr,))
+            reader.start()
+            settled = 2 + 0.01 * hosts + 2
+            time.sleep(settled)
+            first = self.used(process.pid)
+            for line in process.stdout:
+                if match := re.match(r"stuck at ([0-9.]+)", line):
+                    self.stuck_at = float(match.group(1))
+                    break
+            middle = self.used(process.pid)
+            while self.verdict_at is None and process.poll() is None:
+                time.sleep(0.1)
+            last = self.used(process.pid)
+            self.memory = self.peak(process.pid)
+            process.stdout.read()
+            process.wait()
+            reader.join()
+        self.calm = (middle[0] - first[0]) / (middle[1] - first[1])
+        self.suspecting = (last[0] - middle[0]) / max(last[1] - middle[1], 1e-3)
+
+    def read_verdict(self, stream):
+        for line in stream:
+            self.text.append(line)
+            if self.verdict_at is None and line.startswith("bestride: "):
+                self.verdict_at = time.time()
+
+    @staticmethod
+    def used(pid):
+        """(CPU seconds, now)"""
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+            fields = file.read().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK"), time.monotonic()
+
+    @staticmethod
+    def peak(pid):
+        """MiB"""
+        with open(f"/proc/{pid}/status", encoding="utf-8") as file:
+            return int(re.search(r"VmHWM:\s+(\d+)", file.read()).group(1)) / 1024
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    build = os.path.join(HERE, "..", "build", "release", "bin")
+    parser.add_argument("--bestride", default=os.path.join(build, "bestride"))
+    parser.add_argument("--agents", default=os.path.join(build, "simulated_agents"))
+    parser.add_argument("--hosts", type=int, nargs="+", default=[1, 10, 100, 1000])
+    parser.add_argument("--ranks", type=int, default=8, help="on each host")
+    parser.add_argument("--stuck", type=float, default=20, help="seconds until the fault")
+    parser.add_argument("--seconds", type=float, default=30, help="after it")
+    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--output")
+    options = parser.parse_args()
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    results = []
+    print("hosts   ranks   share of a core   while it suspects   memory     fault to verdict   verdict")
+    for _ in range(options.rounds):
+        for hosts in options.hosts:
+            with tempfile.TemporaryDirectory(prefix="bestride-watch-") as folder:
+                run = Watched(options, hosts, folder)
+            delay = run.verdict_at - run.stuck_at if run.verdict_at and run.stuck_at else float("nan")
+            verdict = next((line.strip() for line in run.text if line.startswith("bestride: ")), "none")
+            results.append({"hosts": hosts, "ranks": hosts * options.ranks, "share": run.calm, "share_suspecting": run.suspecting,
+                            "memory_mib": run.memory, "delay": delay, "verdict": verdict})
+            print(f"{hosts:5}   {hosts * options.ranks:5}   {100 * run.calm:13.2f} %   {100 * run.suspecting:15.2f} %   {run.memory:4.0f} MiB"
+                  f"   {delay:14.2f} s   {verdict[:90]}", flush=True)
+    if options.rounds > 1:
+        for hosts in options.hosts:
+            delays = [result["delay"] for result in results if result["hosts"] == hosts]
+            print(f"{hosts} hosts: median {statistics.median(delays):.2f} s")
+    if options.output:
+        with open(options.output, "w", encoding="utf-8") as file:
+            json.dump({"cores": os.cpu_count(), "runs": results}, file, indent=1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// locate_ranks [RANKS] [ROUNDS]: how long one observation of the detector takes in a job of RANKS (16384) ranks, for
+// each way in which ranks can wait. Prints the median of ROUNDS (9) and the peak memory; then the verdict.
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "telemetry/detector/detector.hpp"
+#include "telemetry/waits/sample_job.hpp"
+
+using namespace bestride;
+
+namespace {
+
+double milliseconds(const std::function<void()>& work) {
+  const auto before = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - before).count();
+}
+
+void measure(const char* name, SampleJob job, int rounds) {
+  for (RankSnapshot& rank : job.ranks) {
+    rank.visible = true;
+    rank.pid = 1000 + rank.world_rank;
+    rank.threads[0].state = 'R';
+  }
+  Detector detector;
+  std::vector<double> times;
+  std::vector<Finding> found;
+  double now = 100;
+  for (int i = 0; i < 60; ++i) found = detector.observe({now += 1, job.ranks});
+  for (int i = 0; i < rounds; ++i)
+    times.push_back(milliseconds([&] { found = detector.observe({now += 1, job.ranks}); }));
+  std::sort(times.begin(), times.end());
+  rusage use{};
+  getrusage(RUSAGE_SELF, &use);
+  std::printf("%-52s %8.1f ms   peak %4ld MiB   ", name, times[times.size() / 2], use.ru_maxrss / 1024);
+  if (found.empty())
+    std::printf("no finding\n");
+  else
+    std::printf("%s, %zu ranks\n", bestride::name(found[0].fault), found[0].culprits.size());
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
+  const int ranks = count > 1 ? std::atoi(words[1]) : 16384, rounds = count > 2 ? std::atoi(words[2]) : 9;
+  if (ranks < 4 || rounds < 1) return std::fprintf(stderr, "locate_ranks [RANKS] [ROUNDS]\n"), 2;
+  std::printf("%d ranks, one observation:\n", ranks);
+  measure("all outside MPI", SampleJob(ranks), rounds);
+  {
+    SampleJob job(ranks);
+    for (int i = 1; i < ranks; ++i) job.collective(i, "MPI_Allreduce");
+    measure("all but one in a collective call", job, rounds);
+  }
+  {
+    SampleJob job(ranks);
+    for (int i = 0; i < ranks; i += 2) job.collective(i, "MPI_Allreduce");
+    measure("one half in a collective call, the other outside", job, rounds);
+  }
+  {
+    SampleJob job(ranks);
+    for (int i = 0; i < ranks; ++i) job.collective(i, i % 2 ? "MPI_Allreduce" : "MPI_Barrier");
+    measure("one half in another call", job, rounds);
+  }
+  {
+    SampleJob job(ranks);
+    for (int i = 0; i < ranks; ++i) job.call(i, "MPI_Recv", (i + 1) % ranks);
+    measure("a ring of receives", job, rounds);
+  }
+  {
+    SampleJob job(ranks);
+    for (int i = 1; i < ranks; ++i) job.call(i, "MPI_Recv", i - 1);
+    measure("a chain of receives", job, rounds);
+  }
+  {
+    SampleJob job(ranks);
+    for (int i = 0; i < ranks; ++i) {
+      job.call(i, "MPI_Waitall");
+      for (const int distance : {1, -1, 128, -128}) job.request(i, "MPI_Irecv", (i + distance + ranks) % ranks);
+    }
+    job.leave(0);
+    measure("a halo exchange, one rank outside", job, rounds);
+  }
+  {
+    SampleJob job(ranks);
+    std::vector<int> even;
+    for (int i = 0; i < ranks; i += 2) even.push_back(i);
+    job.communicator(77, even);
+    for (const int i : even)
+      if (i > 0) job.collective(i, "MPI_Allreduce", no_rank, 1);
+    measure("a collective call on scattered members, one outside", job, rounds);
+  }
+}

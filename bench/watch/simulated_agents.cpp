@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// simulated_agents HOSTS RANKS SECONDS [STUCK]: in place of a launcher under `bestride run --watch`, the agents of HOSTS
+// hosts with RANKS ranks each, for SECONDS. They say what real agents of a job would that makes 1000 collective calls a
+// second; after STUCK seconds the last rank leaves MPI, and the others wait for it. It then prints the time.
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "cli/hosts/connection.hpp"
+#include "cli/hosts/messages.hpp"
+#include "telemetry/record/tick_clock.hpp"
+#include "telemetry/waits/sample_job.hpp"
+
+using namespace bestride;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr double calls_per_second = 1000;
+constexpr int hosts_per_process = 50;
+constexpr std::size_t sites = 20, frames = 12;
+
+struct Job {
+  int hosts, ranks;
+  double seconds, stuck;
+};
+
+class SimulatedHost {
+ public:
+  SimulatedHost(const Job& job, int number, AgentConnection connection)
+      : job_(job), number_(number), connection_(std::move(connection)) {}
+
+  int descriptor() const { return connection_.descriptor(); }
+
+  void serve(double now) {
+    while (const auto received = connection_.receive())
+      if (const auto look = kind_of(*received) == MessageKind::look ? read_look(*received) : std::nullopt)
+        connection_.send(message(HostRanks{look->number, now, snapshots(now, look->finished_calls)}, look->detail));
+    const bool suspects = now > job_.stuck + 0.5;
+    if (now < next_pulse_ && suspects == suspected_) return;
+    connection_.send(message(Pulse{suspects, false, static_cast<std::uint32_t>(job_.ranks)}));
+    next_pulse_ = now + 1;
+    suspected_ = suspects;
+  }
+
+ private:
+  std::vector<RankSnapshot> snapshots(double now, std::uint32_t finished) const {
+    const bool stuck = now > job_.stuck;
+    const auto made = static_cast<std::uint64_t>(calls_per_second * std::min(now, job_.stuck)) + 1;
+    std::vector<RankSnapshot> result;
+    for (int i = 0; i < job_.ranks; ++i) {
+      const int number = number_ * job_.ranks + i, size = job_.hosts * job_.ranks;
+      RankSnapshot rank = SampleJob(1).ranks[0];
+      rank.host = "node" + std::to_string(number_), rank.pid = 1000 + i, rank.process_start = 7;
+      rank.executable = "/home/user/solver", rank.world_rank = number, rank.world_size = size, rank.visible = true;
+      rank.communicators[0].size = size, rank.communicators[0].rank = number;
+      rank.ticks_per_second = ticks_per_second(), rank.read_at = ticks();
+      rank.modules.push_back({0x400000, std::vector<std::uint8_t>(20, 7), "/home/user/solver"});
+      for (std::size_t s = 0; s < sites; ++s) {
+        SiteSnapshot site;
+        site.address = 64 * s, site.module = 0, site.function = number_of("MPI_Allreduce"), site.calls = made;
+        for (std::size_t f = 0; f < frames; ++f) site.stack.push_back({16 * f, 0});
+        rank.sites.push_back(std::move(site));
+      }
+      ThreadSnapshot& thread = rank.threads[0];
+      const bool last = number + 1 == size;
+      thread.calls = stuck && last ? made - 1 : made;
+      thread.state = 'R';
+      rank.use.cpu_seconds = now;
+      CallSnapshot call;
+      call.function = number_of("MPI_Allreduce"), call.communicator = 0, call.bytes = 8;
+      const double tick = rank.ticks_per_second;
+      for (std::uint64_t n = made - std::min<std::uint64_t>(made, finished); n + 1 < made; ++n) {
+        call.number = n, call.ordinal = static_cast<std::uint32_t>(n + 1), call.site = n % sites;
+        const double age = now - static_cast<double>(n) / calls_per_second;
+        call.entered = rank.read_at - static_cast<std::uint64_t>(std::max(age, 0.001) * tick);
+        call.left = call.entered + static_cast<std::uint64_t>(1e-4 * tick);
+        thread.finished.push_back(call);
+      }
+      rank.communicators[0].collectives = thread.calls;
+      // When the last call began, and when the last rank left MPI.
+      const std::uint64_t changed = rank.read_at - static_cast<std::uint64_t>(std::max(now - job_.stuck, 0.0) * tick);
+      thread.last_left = changed;
+      if (!(stuck && last)) {
+        call.number = made - 1, call.ordinal = static_cast<std::uint32_t>(made), call.left = 0;
+        call.entered = changed;
+        thread.in_mpi = true;
+        thread.current = call;
+      }
+      result.push_back(std::move(rank));
+    }
+    return result;
+  }
+
+  const Job& job_;
+  int number_;
+  AgentConnection connection_;
+  double next_pulse_ = 0;
+  bool suspected_ = false;
+};
+
+int simulate(const Job& job, int first, int last, Clock::time_point begin) {
+  std::vector<SimulatedHost> hosts;
+  const char* const addresses = std::getenv("BESTRIDE_WATCH");
+  const char* const keys = std::getenv("BESTRIDE_WATCH_KEY");
+  if (!addresses || !keys) {
+    std::fprintf(stderr, "simulated_agents: run it as bestride run --watch -- simulated_agents ...\n");
+    return 2;
+  }
+  for (int i = first; i < last; ++i) {
+    auto connection = AgentConnection::connect(
+        addresses, keys, message(Hello{BESTRIDE_VERSION, "node" + std::to_string(i), "simulated", "simulated"}), 60);
+    if (!connection) {
+      std::fprintf(stderr, "simulated_agents: %s\n", connection.error().text.c_str());
+      return 1;
+    }
+    hosts.emplace_back(job, i, std::move(*connection));
+  }
+  for (;;) {
+    const double now = std::chrono::duration<double>(Clock::now() - begin).count();
+    if (now > job.seconds) return 0;
+    for (SimulatedHost& host : hosts) host.serve(now);
+    std::vector<pollfd> entries;
+    for (const SimulatedHost& host : hosts) entries.push_back({host.descriptor(), POLLIN, 0});
+    poll(entries.data(), entries.size(), 20);
+  }
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  if (count < 4) {
+    std::fprintf(stderr, "simulated_agents HOSTS RANKS SECONDS [STUCK]\n");
+    return 2;
+  }
+  // All agents are connected by then.
+  const double connected = 2 + 0.01 * std::atoi(words[1]);
+  const Job job{std::atoi(words[1]), std::atoi(words[2]), connected + std::atof(words[3]),
+                connected + (count > 4 ? std::atof(words[4]) : 1e9)};
+  const Clock::time_point begin = Clock::now();
+  std::vector<pid_t> children;
+  for (int first = 0; first < job.hosts; first += hosts_per_process)
+    if (const pid_t child = fork(); child == 0)
+      _exit(simulate(job, first, std::min(first + hosts_per_process, job.hosts), begin));
+    else
+      children.push_back(child);
+  if (job.stuck < job.seconds) {
+    std::this_thread::sleep_for(std::chrono::duration<double>(job.stuck));
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    std::printf("stuck at %.3f\n", std::chrono::duration<double>(now).count());
+    std::fflush(stdout);
+  }
+  int status = 0, worst = 0;
+  for (const pid_t child : children) worst = std::max(worst, waitpid(child, &status, 0) == child ? status : 1);
+  return worst != 0;
+}
