@@ -38,7 +38,7 @@ constexpr double patience_after_abort = 10, patience_for_records = 5;  ///< seco
 class Watch {
  public:
   Watch(const std::string& path, const std::vector<std::string>& command, const WatchOptions& options)
-      : options_(options), folder_(records_folder()), launcher_(path, command) {}
+      : options_(options), outputs_(options.outputs), folder_(records_folder()), launcher_(path, command) {}
 
   int run() {
     while (!launcher_.ended()) {
@@ -82,6 +82,7 @@ class Watch {
       if (!job->ended() || job->view().job.ranks.empty()) {
         report(*job, job->observe(seconds()));
         note_other_ranks(*job);
+        outputs_.refresh(*job, seconds());
       }
   }
 
@@ -187,10 +188,12 @@ class Watch {
     if (std::any_of(job.reported().begin(), job.reported().end(),
                     [this](const Reported& reported) { return !is_excused(reported.finding); }))
       write(job, launcher_.exit_code(), false);
+    outputs_.finish(job, launcher_.exit_code(), stacks_of(job));
     job.remove_records();
   }
 
   const WatchOptions& options_;
+  JobOutputs outputs_;
   const std::string folder_;
   const Clock::time_point started_ = Clock::now();
   const double realtime_ = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
