@@ -30,7 +30,7 @@ std::string summary(const MpiReport& report) {
                           [](const MpiReport::Rank& a, const MpiReport::Rank& b) { return a.share() < b.share(); });
   std::string text = "  in MPI: " + percent_text(report.mean_share()) + " of the time of a rank (mean); least " +
                      rank_and_share(*least) + ", most " + rank_and_share(*most) + "\n";
-  if (const auto& wait = report.collective_wait; wait.calls > 0 && wait.seconds > 0)
+  if (const auto& wait = report.collective_wait; wait.calls >= 10 && wait.seconds > 0)
     text += "  in the last " + count_text(wait.calls) +
             " collective calls: " + percent_text(wait.waited / wait.seconds) +
             " of their time was before the last member entered\n";
