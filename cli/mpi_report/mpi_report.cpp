@@ -13,12 +13,12 @@ namespace {
 
 std::vector<MpiReport::Communicator> communicators_of(const JobView& view) {
   static constexpr const char* kinds[] = {"", "communicator", "intercommunicator", "window", "file"};
-  // Those without an identity are a rank's own.
+  // Those of one member, as MPI_COMM_SELF, are counted together.
   std::map<std::tuple<std::uint64_t, std::string, std::string, std::int32_t>, MpiReport::Communicator> found;
   for (const RankSnapshot& rank : view.job.ranks)
     for (const CommunicatorSnapshot& known : rank.communicators) {
       const std::string kind = kinds[std::min<std::size_t>(static_cast<std::size_t>(known.kind), 4)];
-      MpiReport::Communicator& sum = found[{known.uid, known.name, kind, known.size}];
+      MpiReport::Communicator& sum = found[{known.size == 1 ? 0 : known.uid, known.name, kind, known.size}];
       sum.name = known.name;
       sum.kind = kind;
       sum.size = known.size;

@@ -5,7 +5,6 @@
 
 #include "base/replace_file.hpp"
 #include "cli/mpi_report/metrics.hpp"
-#include "cli/mpi_report/mpi_report.hpp"
 #include "cli/mpi_report/page.hpp"
 #include "cli/mpi_report/trace.hpp"
 #include "cli/watch/finding_text.hpp"
@@ -16,18 +15,19 @@ namespace {
 constexpr double refresh_seconds = 15;
 constexpr std::size_t stack_lines_shown = 60;
 
-MpiReport report_of(const WatchedJob& job, CallSites& places) {
+}  // namespace
+
+MpiReport JobOutputs::report_of(const WatchedJob& job, CallSites& places) const {
   MpiReport report = make_mpi_report(job.view(), job.started(), places);
   for (const Reported& reported : job.reported()) {
     const Finding& finding = reported.finding;
+    if (excused_(finding)) continue;
     report.findings.push_back({name(finding.fault), headline(finding, job.view()), advice(finding, job.view()),
                                finding.since, reported.found, reported.ended, finding.culprits,
                                evidence(finding, job.view())});
   }
   return report;
 }
-
-}  // namespace
 
 std::string JobOutputs::path_of(const WatchedJob& job, const char* ending) const {
   return (options_.folder.empty() ? "" : options_.folder + "/") + "bestride-" + job.name() + ending;

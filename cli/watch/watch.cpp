@@ -38,7 +38,10 @@ constexpr double patience_after_abort = 10, patience_for_records = 5;  ///< seco
 class Watch {
  public:
   Watch(const std::string& path, const std::vector<std::string>& command, const WatchOptions& options)
-      : options_(options), outputs_(options.outputs), folder_(records_folder()), launcher_(path, command) {}
+      : options_(options),
+        outputs_(options.outputs, [this](const Finding& finding) { return is_excused(finding); }),
+        folder_(records_folder()),
+        launcher_(path, command) {}
 
   int run() {
     while (!launcher_.ended()) {

@@ -89,6 +89,19 @@ class JobTest(unittest.TestCase):
         self.assertEqual({row["function"]: str(row["calls"]) for row in report["functions"]}, calls)
         self.assertIn('class="deadlock"} 0\n', self.content(".prom"))
 
+    def test_names_of_the_job_are_no_tags_of_the_page(self):
+        program = os.path.join(self.folder, "lab<!--<script>")
+        shutil.copy(LAB, program)
+        done = subprocess.run([COMMAND, "run", "--report", "--verdict-folder", self.folder, "--", MPIEXEC, "-n", "1", program, "--steps", "2"], text=True,
+                              capture_output=True, timeout=120, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        page = self.content(".report.html")
+        self.assertNotIn("lab<", page)
+        self.assertEqual(page.count("<!--"), 1)
+        data = json.loads(re.search(r'<script type="application/json" id="data">(.*)</script>', page).group(1))
+        self.assertEqual(data["report"]["executable"], program)
+        self.assertEqual([c["name"] for c in data["report"]["communicators"]].count("MPI_COMM_SELF"), 1)
+
     def test_a_job_that_crashed(self):
         done = self.run_job("--report", lab=("--fault", "sigkill", "--fault-rank", "1", "--fault-step", "3"))
         self.assertNotEqual(done.returncode, 0)
@@ -98,6 +111,10 @@ class JobTest(unittest.TestCase):
         self.assertIn('class="crash"} 1\n', self.content(".prom"))
         instants = [event for event in json.loads(self.content(".trace.json"))["traceEvents"] if event["ph"] == "i"]
         self.assertEqual([event["name"] for event in instants], ["crash"])
+
+    def test_the_end_of_an_aborted_job_is_no_fault(self):
+        self.run_job("--report", "--on-fault", "abort", steps=8, lab=("--fault", "cyclic_sends", "--fault-rank", "1", "--fault-step", "3"))
+        self.assertEqual([finding["kind"] for finding in json.loads(self.content(".report.json"))["findings"]], ["deadlock"])
 
     def test_metrics_alone(self):
         path = os.path.join(self.folder, "job.prom")
