@@ -45,8 +45,8 @@ void JobOutputs::write_metrics(const WatchedJob& job, const std::string& text) {
 }
 
 void JobOutputs::refresh(const WatchedJob& job, double seconds) {
-  if ((!options_.report && options_.metrics.empty()) || seconds - refreshed_ < refresh_seconds) return;
-  refreshed_ = seconds;
+  if ((!options_.report && options_.metrics.empty()) || seconds - refreshed_[job.name()] < refresh_seconds) return;
+  refreshed_[job.name()] = seconds;
   CallSites places;
   write_metrics(job, mpi_metrics(report_of(job, places)));
 }

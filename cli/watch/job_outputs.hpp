@@ -2,6 +2,7 @@
 #pragma once
 // JobOutputs: what is written of a watched job besides its verdicts: the report of MPI time and its files.
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
 
@@ -36,8 +37,8 @@ class JobOutputs {
 
   const OutputOptions options_;
   const std::function<bool(const Finding&)> excused_;
-  double refreshed_ = 0;
-  std::set<std::string> failed_;  ///< paths that can't be written: said once
+  std::map<std::string, double> refreshed_;  ///< by job: when its metrics were last written
+  std::set<std::string> failed_;             ///< paths that can't be written: said once
 };
 
 }  // namespace bestride::inline cli

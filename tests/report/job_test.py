@@ -96,7 +96,7 @@ class JobTest(unittest.TestCase):
                               capture_output=True, timeout=120, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
         page = self.content(".report.html")
-        self.assertNotIn("lab<", page)
+        self.assertFalse("lab<" in page)
         self.assertEqual(page.count("<!--"), 1)
         data = json.loads(re.search(r'<script type="application/json" id="data">(.*)</script>', page).group(1))
         self.assertEqual(data["report"]["executable"], program)
