@@ -8,12 +8,13 @@ namespace bestride::inline cli {
 
 std::vector<TimelineCall> timeline(const JobView& view, std::size_t most) {
   // A call that did not return lasts until the last event of the job.
+  const HostClocks clocks(view.job.ranks);
   double end = 0;
   for (const RankSnapshot& rank : view.job.ranks)
     for (const ThreadSnapshot& thread : rank.threads) {
-      if (thread.last_left > 0) end = std::max(end, realtime_of(rank, thread.last_left));
-      if (thread.current) end = std::max(end, realtime_of(rank, thread.current->entered));
-      if (rank.alive && thread.current) end = std::max(end, realtime_of(rank, rank.read_at));
+      if (thread.last_left > 0) end = std::max(end, clocks.realtime(rank, thread.last_left));
+      if (thread.current) end = std::max(end, clocks.realtime(rank, thread.current->entered));
+      if (rank.alive && thread.current) end = std::max(end, clocks.realtime(rank, rank.read_at));
     }
   std::vector<TimelineCall> result;
   for (const RankSnapshot& rank : view.job.ranks) {
@@ -21,9 +22,10 @@ std::vector<TimelineCall> timeline(const JobView& view, std::size_t most) {
     for (const ThreadSnapshot& thread : rank.threads) {
       for (const CallSnapshot& call : thread.finished)
         if (call.left > call.entered)
-          calls.push_back({&rank, &thread, &call, realtime_of(rank, call.entered), realtime_of(rank, call.left)});
+          calls.push_back(
+              {&rank, &thread, &call, clocks.realtime(rank, call.entered), clocks.realtime(rank, call.left)});
       if (thread.current) {
-        const double begin = realtime_of(rank, thread.current->entered);
+        const double begin = clocks.realtime(rank, thread.current->entered);
         calls.push_back({&rank, &thread, &*thread.current, begin, std::max(begin, end)});
       }
     }

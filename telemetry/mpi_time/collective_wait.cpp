@@ -24,6 +24,7 @@ struct Instance {
 CollectiveWait measure_collective_wait(std::span<const RankSnapshot> job) {
   std::map<std::pair<std::uint64_t, std::uint32_t>, Instance> instances;
   const Members members(job);
+  const HostClocks clocks(job);
   for (const auto& [number, rank] : members.ranks())
     for (const ThreadSnapshot& thread : rank->threads)
       for (const CallSnapshot& call : thread.finished) {
@@ -36,7 +37,7 @@ CollectiveWait measure_collective_wait(std::span<const RankSnapshot> job) {
         Instance& instance = instances[{communicator->uid, call.ordinal}];
         if (instance.calls.empty()) instance.host = rank->host, instance.size = communicator->size;
         instance.usable = instance.usable && instance.host == rank->host && instance.size == communicator->size;
-        instance.calls.emplace_back(realtime_of(*rank, call.entered), realtime_of(*rank, call.left));
+        instance.calls.emplace_back(clocks.realtime(*rank, call.entered), clocks.realtime(*rank, call.left));
       }
   CollectiveWait result;
   for (const auto& [key, instance] : instances) {

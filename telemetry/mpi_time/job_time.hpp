@@ -9,7 +9,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "telemetry/record/snapshot.hpp"
@@ -103,6 +105,24 @@ JobTime measure_job(std::span<const RankSnapshot> job, double observer_began);
 
 /// The second (CLOCK_REALTIME) that corresponds to ticks of the record.
 double realtime_of(const RankSnapshot& rank, std::uint64_t ticks) noexcept;
+
+/// Converts ticks of all ranks of a host by one of its records. The records' own conversions differ by microseconds,
+/// more than a message takes, but the tick counter is the same for all processes of a host.
+class HostClocks {
+ public:
+  /// `job` must outlive this.
+  explicit HostClocks(std::span<const RankSnapshot> job) {
+    for (const RankSnapshot& rank : job) first_.try_emplace(rank.host, &rank);
+  }
+  /// As realtime_of(). `rank`: of a host of the job.
+  double realtime(const RankSnapshot& rank, std::uint64_t ticks) const {
+    const auto found = first_.find(rank.host);
+    return realtime_of(found == first_.end() ? rank : *found->second, ticks);
+  }
+
+ private:
+  std::map<std::string, const RankSnapshot*> first_;
+};
 
 /// See CollectiveWait.
 CollectiveWait measure_collective_wait(std::span<const RankSnapshot> job);
