@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// simulated_agents HOSTS RANKS SECONDS [STUCK]: in place of a launcher under `bestride run --watch`, the agents of HOSTS
-// hosts with RANKS ranks each, for SECONDS. They say what real agents of a job would that makes 1000 collective calls a
-// second; after STUCK seconds the last rank leaves MPI, and the others wait for it. It then prints the time.
+// simulated_agents HOSTS RANKS SECONDS [STUCK]: in place of a launcher under `bestride run --watch`, the agents of
+// HOSTS hosts with RANKS ranks each, for SECONDS. They say what real agents of a job would that makes 1000 collective
+// calls a second; after STUCK seconds the last rank leaves MPI, and the others wait for it. It then prints the time.
 #include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "cli/common/command.hpp"
+#include "cli/report/mpi_time.hpp"
 #include "telemetry/report/ledger.hpp"
 
 namespace bestride::inline cli {
@@ -84,9 +85,13 @@ void report(const std::vector<std::string>& paths) {
 
 void add_report(CLI::App& app) {
   const auto paths = std::make_shared<std::vector<std::string>>();
-  CLI::App* const command = app.add_subcommand("report", "print the table of a JSON report");
-  command->add_option("file", *paths, "report that a job wrote, or its parts")->required()->type_name("FILE");
-  command->callback([paths] { report(*paths); });
+  CLI::App* const command = app.add_subcommand("report", "print a JSON report; compare two reports of MPI time");
+  command->add_option("file", *paths, "report that a job wrote, or its parts; or two *.report.json files")
+      ->required()
+      ->type_name("FILE");
+  command->callback([paths] {
+    if (!print_mpi_reports(*paths)) report(*paths);
+  });
 }
 
 }  // namespace bestride::inline cli

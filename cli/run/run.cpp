@@ -26,7 +26,10 @@ namespace {
 
 struct RunOptions {
   bool report = false, record = false, watch = false, disable = false, all_ranks = false, dry_run = false;
-  std::string profile, strategy, log, on_fault, verdict_folder;
+  std::string profile, strategy, log, on_fault, verdict_folder, metrics;
+
+  /// The command stays as the launcher's parent.
+  bool watches() const { return watch || report || !metrics.empty(); }
   std::vector<std::string> command;
 };
 
@@ -74,8 +77,8 @@ Environment environment_of(const RunOptions& options, const Installation& instal
   set.emplace_back("LD_PRELOAD", preload_with(installation.preload));
   if (options.report) set.emplace_back("BESTRIDE_REPORT", "1");
   // The watcher reads the records once more after the job, and removes them.
-  if (options.record || options.watch) set.emplace_back("BESTRIDE_RECORD", options.watch ? "keep" : "on");
-  if (options.watch) set.emplace_back("BESTRIDE_WATCHER", watcher_name());
+  if (options.record || options.watches()) set.emplace_back("BESTRIDE_RECORD", options.watches() ? "keep" : "on");
+  if (options.watches()) set.emplace_back("BESTRIDE_WATCHER", watcher_name());
   if (agents && !agents->addresses().empty()) {
     set.emplace_back("BESTRIDE_WATCH", agents->addresses());
     set.emplace_back("BESTRIDE_WATCH_KEY", agents->keys());
@@ -104,11 +107,14 @@ WatchOptions watch_options(const RunOptions& options) {
     watch.command = action;
   }
   watch.folder = options.verdict_folder;
+  watch.outputs = {options.report, options.verdict_folder, options.metrics};
   return watch;
 }
 
 void run(const RunOptions& options) {
   if (options.command.empty()) fail("no command to run; for example: bestride run mpiexec -n 4 ./program");
+  if (!options.watches() && !options.on_fault.empty()) fail("--on-fault needs --watch or --report");
+  if (!options.watches() && !options.verdict_folder.empty()) fail("--verdict-folder needs --watch or --report");
   const Installation installation = Installation::find();
   if (const std::string why = installation.why_no_preload(); !why.empty()) fail(why);
   const std::string launcher = find_program(options.command[0]);
@@ -116,7 +122,7 @@ void run(const RunOptions& options) {
     fail("can't run '" + options.command[0] + "': there is no such program; is it in PATH?", exit_not_found);
 
   std::optional<Agents> agents;
-  if (options.watch && !options.dry_run) agents.emplace();
+  if (options.watches() && !options.dry_run) agents.emplace();
   Environment set = environment_of(options, installation, agents ? &*agents : nullptr);
   for (const std::string& note : prepare_launcher(launcher, options.command, set))
     std::fprintf(stderr, "bestride: %s\n", note.c_str());
@@ -129,7 +135,7 @@ void run(const RunOptions& options) {
   }
   for (const auto& [name, value] : set) ::setenv(name.c_str(), value.c_str(), 1);
   std::fflush(stdout);
-  if (options.watch) finish(watch(launcher, options.command, watch_options(options), *agents));
+  if (options.watches()) finish(watch(launcher, options.command, watch_options(options), *agents));
   std::vector<char*> words;
   for (const std::string& word : options.command) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
@@ -138,7 +144,8 @@ void run(const RunOptions& options) {
 }
 
 bool takes_value(const std::string& option) {
-  static constexpr const char* known[] = {"--profile", "--strategy", "--log", "--on-fault", "--verdict-folder"};
+  static constexpr const char* known[] = {"--profile",  "--strategy",       "--log",
+                                          "--on-fault", "--verdict-folder", "--metrics"};
   return std::find(std::begin(known), std::end(known), option) != std::end(known);
 }
 
@@ -160,20 +167,23 @@ void add_run(CLI::App& app, std::vector<std::string>& words) {
   }
   CLI::App* const command =
       app.add_subcommand("run", "start a job with the library preloaded: bestride run mpiexec -n 4 ./program");
-  command->add_flag("--report", options->report, "print and write what was done at the end of the job");
+  command->add_flag("--report", options->report,
+                    "at the end of the job, print and write what was done and where MPI time went; implies --watch "
+                    "(docs/report.md)");
   command->add_flag("--record", options->record, "record the calls of each rank, for 'bestride where'");
   command->add_flag("--watch", options->watch,
                     "say which rank crashed or hangs, where and why; as a file, too (docs/watch.md)");
   command
-      ->add_option("--on-fault", options->on_fault,
-                   "with --watch: report (default), abort (end a job that can't go on), or a command that gets the "
-                   "verdict as JSON")
-      ->type_name("ACTION")
-      ->needs("--watch");
-  command->add_option("--verdict-folder", options->verdict_folder, "with --watch: where verdict files are written")
+      ->add_option(
+          "--on-fault", options->on_fault,
+          "with --watch or --report: report (default), abort (end a job that can't go on), or a command that gets the "
+          "verdict as JSON")
+      ->type_name("ACTION");
+  command->add_option("--verdict-folder", options->verdict_folder, "with --watch or --report: where files are written")
       ->type_name("FOLDER")
-      ->check(CLI::ExistingDirectory)
-      ->needs("--watch");
+      ->check(CLI::ExistingDirectory);
+  command->add_option("--metrics", options->metrics, "write MPI time as OpenMetrics text, every 15 s; implies --watch")
+      ->type_name("FILE");
   command->add_flag("--disable", options->disable, "preload, but leave every call to the MPI library (to compare)");
   command->add_flag("--all-ranks", options->all_ranks,
                     "every rank has the preload library (BESTRIDE_ALL_RANKS=1): permit hierarchical collectives");

@@ -11,8 +11,8 @@ namespace {
 
 /// Pulses come once a second.
 constexpr double patience = 3, patience_before_news = 5;
-/// Finished calls that are asked for in one look, of all ranks together, and if all are wanted. One takes about 25 bytes
-/// in a message and 72 in memory.
+/// Finished calls that are asked for in one look, of all ranks together, and if all are wanted. One takes about 25
+/// bytes in a message and 72 in memory.
 constexpr std::uint32_t routine_calls = 1 << 16, most_calls = 1 << 20, least_calls = 16;
 
 }  // namespace

@@ -49,7 +49,11 @@ double own_cpu_seconds() {
 class Watch {
  public:
   Watch(const std::string& path, const std::vector<std::string>& command, const WatchOptions& options, Agents& agents)
-      : options_(options), folder_(records_folder()), agents_(agents), launcher_(path, command) {}
+      : options_(options),
+        outputs_(options.outputs, [this](const Finding& finding) { return is_excused(finding); }),
+        folder_(records_folder()),
+        agents_(agents),
+        launcher_(path, command) {}
 
   int run() {
     while (!launcher_.ended()) {
@@ -104,6 +108,7 @@ class Watch {
       if (closed_.count(key) || (job->ended() && !job->view().job.ranks.empty())) continue;
       report(key, *job, job->observe(seconds(), agents_.ranks_of(key, seconds())));
       note_other_ranks(*job);
+      outputs_.refresh(*job, seconds());
     }
     for (const std::string& line : agents_.news(seconds())) say("bestride: " + line + "\n");
     for (auto& [key, job] : jobs_)
@@ -265,11 +270,13 @@ class Watch {
     if (std::any_of(job.reported().begin(), job.reported().end(),
                     [this](const Reported& reported) { return !is_excused(reported.finding); }))
       write(job, launcher_.exit_code(), false);
+    outputs_.finish(job, launcher_.exit_code(), stacks_of(job));
     if (job.local()) job.local()->remove_records(job.view().job.ranks);
     agents_.end(key);
   }
 
   const WatchOptions& options_;
+  JobOutputs outputs_;
   const std::string folder_;
   const Clock::time_point started_ = Clock::now();
   const double realtime_ = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "cli/watch/job_outputs.hpp"
+
 namespace bestride::inline cli {
 
 enum class OnFault { report, abort, command };
@@ -13,6 +15,7 @@ struct WatchOptions {
   std::string folder;  ///< of the verdict files
   OnFault on_fault = OnFault::report;
   std::string command;  ///< for OnFault::command: a shell command that gets the verdict as JSON on its stdin
+  OutputOptions outputs;
 };
 
 /// The value of BESTRIDE_WATCHER for the ranks of a job that this process watches.

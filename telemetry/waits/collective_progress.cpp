@@ -12,7 +12,7 @@ Begun has_begun(const Members::Member& member, const CommunicatorSnapshot& commu
   // The counter has 64 bits, the ordinal of a call the lower 32 of them.
   if (member.record)
     return static_cast<std::int32_t>(static_cast<std::uint32_t>(member.record->collectives) - ordinal) >= 0 ? Begun::yes
-                                                                                                             : Begun::no;
+                                                                                                            : Begun::no;
   // Not yet created there, if the member is in a collective call of the parent; else it may be freed already.
   for (const ThreadSnapshot& thread : member.rank->threads)
     if (thread.current && thread.current->ordinal != 0)

@@ -23,7 +23,8 @@ class CollectiveProgress {
 
   struct Call {
     RankSet missing;  ///< in MPI_COMM_WORLD: surely not begun
-    std::vector<std::pair<std::int32_t, std::int32_t>> missing_members;  ///< the same: rank in the communicator, world rank
+    std::vector<std::pair<std::int32_t, std::int32_t>>
+        missing_members;      ///< the same: rank in the communicator, world rank
     std::int32_t unseen = 0;  ///< members that may not have begun: without a record, or not known
   };
   /// The collective call `ordinal` of a communicator.

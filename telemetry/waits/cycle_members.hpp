@@ -8,10 +8,9 @@
 
 namespace bestride::inline telemetry {
 
-/// The ranks that are on a cycle of required edges among ranks for which `counts` is true. Time and memory in proportion
-/// to the ranks and the sizes of the different rank sets: Tarjan's strongly connected components (SIAM J. Comput. 1,
-/// 1972) of the graph of ranks and rank sets.
-std::unordered_set<std::int32_t> cycle_members(const WaitGraph& graph,
-                                               const std::function<bool(std::int32_t)>& counts);
+/// The ranks that are on a cycle of required edges among ranks for which `counts` is true. Time and memory in
+/// proportion to the ranks and the sizes of the different rank sets: Tarjan's strongly connected components (SIAM J.
+/// Comput. 1, 1972) of the graph of ranks and rank sets.
+std::unordered_set<std::int32_t> cycle_members(const WaitGraph& graph, const std::function<bool(std::int32_t)>& counts);
 
 }  // namespace bestride::inline telemetry

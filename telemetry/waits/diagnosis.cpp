@@ -54,8 +54,8 @@ class Liveness {
     return std::all_of(thread.conditions.begin(), thread.conditions.end(), one);
   }
   bool satisfiable(const WaitCondition& condition) const {
-    if (!condition.required || condition.ranks.empty()) return !condition.required || condition.kind == WaitKind::all ||
-                                                               condition.unseen > 0;
+    if (!condition.required || condition.ranks.empty())
+      return !condition.required || condition.kind == WaitKind::all || condition.unseen > 0;
     const bool any = condition.kind == WaitKind::any;
     if (any && condition.unseen > 0) return true;
     // What is found for a set stays until the next round: ranks only become free, so "not yet" is no error.

@@ -26,8 +26,9 @@ Members::Members(std::span<const RankSnapshot> job) {
   std::stable_sort(ranks_.begin(), ranks_.end(), [](const auto& a, const auto& b) {
     return std::pair(a.first, !a.second->alive) < std::pair(b.first, !b.second->alive);
   });
-  ranks_.erase(std::unique(ranks_.begin(), ranks_.end(), [](const auto& a, const auto& b) { return a.first == b.first; }),
-               ranks_.end());
+  ranks_.erase(
+      std::unique(ranks_.begin(), ranks_.end(), [](const auto& a, const auto& b) { return a.first == b.first; }),
+      ranks_.end());
   for (const auto& [number, rank] : ranks_)
     for (const CommunicatorSnapshot& record : rank->communicators) {
       if (record.uid == 0) continue;

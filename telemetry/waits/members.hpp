@@ -41,7 +41,7 @@ class Members {
     const CommunicatorSnapshot* record;
   };
   std::vector<std::pair<std::int32_t, const RankSnapshot*>> ranks_;  ///< ascending
-  std::map<std::uint64_t, std::vector<Own>> by_uid_;                   ///< by world rank
+  std::map<std::uint64_t, std::vector<Own>> by_uid_;                 ///< by world rank
   /// World ranks of the members of communicators that are not evenly spaced, by rank there.
   std::map<std::uint64_t, std::vector<std::pair<std::int32_t, std::int32_t>>> scattered_;
 };

@@ -195,9 +195,9 @@ class ThreadConditions {
   }
 
   static bool needs_all(CallKind kind, const CommunicatorSnapshot& communicator, std::int32_t root) {
-    return kind == CallKind::to_root ? communicator.rank == root
-                                     : kind != CallKind::from_root && kind != CallKind::from_lower &&
-                                           kind != CallKind::neighborhood;
+    return kind == CallKind::to_root
+               ? communicator.rank == root
+               : kind != CallKind::from_root && kind != CallKind::from_lower && kind != CallKind::neighborhood;
   }
 
   /// True if MPI asks for the member's data before this rank can leave the call.

@@ -90,19 +90,29 @@ class Usage(CommandTest):
         self.refused("explain", "int", "1", "--call", "shout")
 
 
+def without_watcher(text):
+    """Without the line that names the process which watches the job."""
+    return re.sub(r"(?m)^BESTRIDE_WATCHER=.*\n", "", text)
+
+
 class Run(CommandTest):
+    def test_options_of_a_watched_job(self):
+        for option in (["--on-fault", "abort"], ["--verdict-folder", "/tmp"]):
+            self.assertEqual(self.refused("run", *option, "--", "true"), f"{option[0]} needs --watch or --report")
+
     def test_dry_run_prints_the_environment_and_the_command(self):
         self.launcher("mpiexec", "mpiexec.hydra")
         text = self.good("run", "--dry-run", "--report", "--disable", "--all-ranks", "--strategy", "pack", "--log", "info", "--", "mpiexec", "-n", "4",
                          "./my program", "--report", "--", "it's")
-        self.assertEqual(text, f"LD_PRELOAD={self.front}\nBESTRIDE_REPORT=1\nBESTRIDE_DISABLE=1\nBESTRIDE_ALL_RANKS=1\nBESTRIDE_STRATEGY=pack\n"
+        self.assertRegex(text, r"(?m)^BESTRIDE_WATCHER=\S+$")
+        self.assertEqual(without_watcher(text), f"LD_PRELOAD={self.front}\nBESTRIDE_REPORT=1\nBESTRIDE_RECORD=keep\nBESTRIDE_DISABLE=1\nBESTRIDE_ALL_RANKS=1\nBESTRIDE_STRATEGY=pack\n"
                          "BESTRIDE_LOG=info\nmpiexec -n 4 './my program' --report -- 'it'\\''s'\n")
 
     def test_the_command_begins_at_the_first_word_that_is_no_option(self):
         self.launcher("mpiexec", "mpiexec.hydra")
-        with_dashes = self.good("run", "--dry-run", "--report", "--log", "info", "--", "mpiexec", "-n", "2", "x", "--report", "--", "y")
-        self.assertEqual(self.good("run", "--dry-run", "--report", "--log", "info", "mpiexec", "-n", "2", "x", "--report", "--", "y"), with_dashes)
-        self.assertEqual(self.good("run", "--dry-run", "--report", "--log=info", "mpiexec", "-n", "2", "x", "--report", "--", "y"), with_dashes)
+        with_dashes = without_watcher(self.good("run", "--dry-run", "--report", "--log", "info", "--", "mpiexec", "-n", "2", "x", "--report", "--", "y"))
+        self.assertEqual(without_watcher(self.good("run", "--dry-run", "--report", "--log", "info", "mpiexec", "-n", "2", "x", "--report", "--", "y")), with_dashes)
+        self.assertEqual(without_watcher(self.good("run", "--dry-run", "--report", "--log=info", "mpiexec", "-n", "2", "x", "--report", "--", "y")), with_dashes)
 
     def test_dry_run_reads_back_in_a_shell(self):
         self.launcher("mpiexec", "mpiexec.hydra")
@@ -113,8 +123,8 @@ class Run(CommandTest):
 
     def test_runs_with_the_library_before_what_was_preloaded(self):
         self.launcher("mpiexec", "mpiexec.hydra")
-        self.assertEqual(self.good("run", "--report", "--", "mpiexec", "-n", "2", "x"),
-                         f"BESTRIDE_ALL_RANKS=auto\nBESTRIDE_REPORT=1\nLD_PRELOAD={self.front}\n-n 2 x\n")
+        self.assertEqual(without_watcher(self.good("run", "--report", "--", "mpiexec", "-n", "2", "x")),
+                         f"BESTRIDE_ALL_RANKS=auto\nBESTRIDE_RECORD=keep\nBESTRIDE_REPORT=1\nLD_PRELOAD={self.front}\n-n 2 x\n")
         self.assertIn("BESTRIDE_ALL_RANKS=0\n", self.good("run", "--", "mpiexec", BESTRIDE_ALL_RANKS="0"))
         self.assertIn(f"LD_PRELOAD={self.front}:libm.so.6\n", self.good("run", "--", "mpiexec", LD_PRELOAD="libm.so.6"))
         self.assertIn(f"LD_PRELOAD=libm.so.6:{self.front}\n", self.good("run", "--", "mpiexec", LD_PRELOAD=f"libm.so.6:{self.front}"))

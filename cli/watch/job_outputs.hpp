@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// JobOutputs: what is written of a watched job besides its verdicts: the report of MPI time and its files.
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+
+#include "cli/job/job_stacks.hpp"
+#include "cli/mpi_report/mpi_report.hpp"
+#include "cli/watch/watched_job.hpp"
+
+namespace bestride::inline cli {
+
+struct OutputOptions {
+  bool report = false;  ///< text, and files *.report.json, *.report.html, *.trace.json, *.prom
+  std::string folder;   ///< of the files; "": the working directory
+  std::string metrics;  ///< path of the OpenMetrics file; "": in the folder, if there is a report
+};
+
+class JobOutputs {
+ public:
+  /// `excused`: findings that are no faults, such as the end of a job that was asked to end; they are left out.
+  JobOutputs(OutputOptions options, std::function<bool(const Finding&)> excused)
+      : options_(std::move(options)), excused_(std::move(excused)) {}
+
+  /// Writes the metrics again if the last time was 15 s ago. `seconds`: since the launcher was started.
+  void refresh(const WatchedJob& job, double seconds);
+  /// At the end of the job, when its last look was taken. `stacks`: of the job, or null.
+  void finish(const WatchedJob& job, int exit_code, const JobStacks* stacks);
+
+ private:
+  void write(const std::string& path, const std::string& text);
+  std::string path_of(const WatchedJob& job, const char* ending) const;
+  MpiReport report_of(const WatchedJob& job, CallSites& places) const;
+  void write_metrics(const WatchedJob& job, const std::string& text);
+
+  const OutputOptions options_;
+  const std::function<bool(const Finding&)> excused_;
+  std::map<std::string, double> refreshed_;  ///< by job: when its metrics were last written
+  std::set<std::string> failed_;             ///< paths that can't be written: said once
+};
+
+}  // namespace bestride::inline cli

@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`bestride run --report` with real jobs: the text at the end and what is in the files."""
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+COMMAND = os.environ["COMMAND_UNDER_TEST"]
+LAB = os.environ["FAULT_LAB"]
+MPIEXEC = os.environ["MPIEXEC"]
+
+
+class JobTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="bestride-report-")
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def run_job(self, *options, folder=None, steps=20, lab=()):
+        return subprocess.run([COMMAND, "run", *options, "--verdict-folder", folder or self.folder, "--", MPIEXEC, "-n", "2", LAB, "--steps", str(steps),
+                               "--work-us", "100", "--limit", "60", *lab], text=True, capture_output=True, timeout=120, check=False)
+
+    def content(self, ending):
+        names = [name for name in os.listdir(self.folder) if name.endswith(ending)]
+        self.assertEqual(len(names), 1, os.listdir(self.folder))
+        with open(os.path.join(self.folder, names[0]), encoding="utf-8") as file:
+            return file.read()
+
+    def check_metrics(self, text):
+        """The rules of OpenMetrics that a collector is strict about."""
+        lines = text.splitlines()
+        self.assertTrue(text.endswith("# EOF\n"))
+        self.assertEqual(len(set(lines)), len(lines))
+        families = {}
+        for line in lines[:-1]:
+            if line.startswith("# "):
+                word, name = line.split()[1:3]
+                self.assertIn(word, ("TYPE", "UNIT", "HELP"))
+                families.setdefault(name, {})[word] = line.split(" ", 3)[3]
+                continue
+            sample = re.fullmatch(r'(\w+)\{\w+="[^"\n]*"(,\w+="[^"\n]*")*\} [-+.e0-9]+', line)
+            self.assertTrue(sample, line)
+            family = re.sub("_total$|_info$", "", sample.group(1)) if sample.group(1) not in families else sample.group(1)
+            self.assertIn(family, families)
+            self.assertEqual(sample.group(1).endswith("_total"), families[family]["TYPE"] == "counter")
+            self.assertTrue(family.endswith(families[family].get("UNIT", "")))
+        self.assertLess(len(lines), 400)
+        return families
+
+    def test_a_job_in_which_nothing_went_wrong(self):
+        done = self.run_job("--report")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        text = done.stderr[done.stderr.index("bestride: MPI time"):]
+        self.assertLessEqual(len(text.splitlines()), 40)
+        self.assertRegex(text, r"\A.*: 2 ranks on \S+, .*, fault_lab\n  in MPI: \d+ % of the time of a rank \(mean\); least .*\(rank \d, .*most ")
+        report = json.loads(self.content(".report.json"))
+        self.assertEqual((report["format"], report["version"], report["size"], report["launcher_exit_code"], report["findings"]),
+                         ("bestride-mpi-report", 1, 2, 0, []))
+        self.assertFalse(any(rank["incomplete"] for rank in report["ranks"]))
+        for member in ("calls", "bytes", "timed"):
+            for sums in ("ranks", "sites", "functions"):
+                self.assertEqual(sum(row[member] for row in report[sums]), report["total"][member])
+        for rank in report["ranks"]:
+            self.assertLessEqual(0 < rank["mpi_seconds"] and rank["mpi_seconds"], 1.05 * rank["seconds"])
+        self.assertTrue(any(pair[:2] == [0, 1] and pair[2] > 0 for pair in report["pairs"]))
+        names = {row["function"] for row in report["functions"]}
+        self.assertLessEqual({"MPI_Allreduce", "MPI_Finalize", "MPI_Isend"}, names)
+
+        printed = subprocess.run([COMMAND, "report", *[os.path.join(self.folder, n) for n in os.listdir(self.folder) if n.endswith(".report.json")]],
+                                 text=True, capture_output=True, check=True).stdout
+        self.assertTrue(text.startswith(printed))
+
+        page = self.content(".report.html")
+        data = json.loads(re.search(r'<script type="application/json" id="data">(.*)</script>', page).group(1))
+        self.assertEqual(data["report"], report)
+        self.assertEqual([row["rank"] for row in data["timeline"]["ranks"]], [0, 1])
+        self.assertNotRegex(page, r"https?://")
+
+        events = json.loads(self.content(".trace.json"))["traceEvents"]
+        self.assertEqual({event["tid"] for event in events if event["ph"] == "X"}, {0, 32})
+        self.assertTrue(all(event["ts"] >= 0 and event["dur"] >= 0 for event in events if event["ph"] == "X"))
+
+        families = self.check_metrics(self.content(".prom"))
+        self.assertEqual(families["bestride_mpi_time_seconds"]["UNIT"], "seconds")
+        calls = dict(re.findall(r'bestride_mpi_calls_total\{job="[^"]*",function="(\w+)"\} (\d+)', self.content(".prom")))
+        self.assertEqual({row["function"]: str(row["calls"]) for row in report["functions"]}, calls)
+        self.assertIn('class="deadlock"} 0\n', self.content(".prom"))
+
+    def test_names_of_the_job_are_no_tags_of_the_page(self):
+        program = os.path.join(self.folder, "lab<!--<script>")
+        shutil.copy(LAB, program)
+        done = subprocess.run([COMMAND, "run", "--report", "--verdict-folder", self.folder, "--", MPIEXEC, "-n", "1", program, "--steps", "2"], text=True,
+                              capture_output=True, timeout=120, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        page = self.content(".report.html")
+        self.assertFalse("lab<" in page)
+        self.assertEqual(page.count("<!--"), 1)
+        data = json.loads(re.search(r'<script type="application/json" id="data">(.*)</script>', page).group(1))
+        self.assertEqual(data["report"]["executable"], program)
+        self.assertEqual([c["name"] for c in data["report"]["communicators"]].count("MPI_COMM_SELF"), 1)
+
+    def test_a_job_that_crashed(self):
+        done = self.run_job("--report", lab=("--fault", "sigkill", "--fault-rank", "1", "--fault-step", "3"))
+        self.assertNotEqual(done.returncode, 0)
+        report = json.loads(self.content(".report.json"))
+        self.assertEqual([finding["kind"] for finding in report["findings"]], ["crash"])
+        self.assertIn("  verdict: crash: rank 1", done.stderr)
+        self.assertIn('class="crash"} 1\n', self.content(".prom"))
+        instants = [event for event in json.loads(self.content(".trace.json"))["traceEvents"] if event["ph"] == "i"]
+        self.assertEqual([event["name"] for event in instants], ["crash"])
+
+    def test_the_end_of_an_aborted_job_is_no_fault(self):
+        self.run_job("--report", "--on-fault", "abort", steps=8, lab=("--fault", "cyclic_sends", "--fault-rank", "1", "--fault-step", "3"))
+        self.assertEqual([finding["kind"] for finding in json.loads(self.content(".report.json"))["findings"]], ["deadlock"])
+
+    def test_metrics_alone(self):
+        path = os.path.join(self.folder, "job.prom")
+        done = self.run_job("--metrics", path, steps=2)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(os.listdir(self.folder), ["job.prom"])
+        self.check_metrics(self.content("job.prom"))
+
+    def test_files_that_cant_be_written(self):
+        done = self.run_job("--metrics", "/no/such/folder/job.prom", steps=2)
+        self.assertEqual(done.returncode, 0)
+        self.assertRegex(done.stderr, r"\Abestride: can't write '/no/such/folder/job.prom': .*; name another file with --metrics\n\Z")
+
+
+if __name__ == "__main__":
+    unittest.main()
