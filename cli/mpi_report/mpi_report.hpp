@@ -2,7 +2,7 @@
 #pragma once
 // MpiReport: where a job spent time in MPI, with all names as text, as it is kept in a file and printed.
 //
-// The members have the names of the JSON members; docs/report.md describes them. Times are seconds.
+// The members have the names of the JSON members; docs/mpi-time.md describes them. Times are seconds.
 #include <array>
 #include <cstdint>
 #include <string>

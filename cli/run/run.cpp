@@ -27,10 +27,10 @@ namespace {
 struct RunOptions {
   bool report = false, record = false, watch = false, disable = false, all_ranks = false, dry_run = false;
   std::string profile, strategy, log, on_fault, verdict_folder, metrics;
-
-  /// The command stays as the launcher's parent.
-  bool watches() const { return watch || report || !metrics.empty(); }
   std::vector<std::string> command;
+
+  /// This process stays as the launcher's parent.
+  bool watches() const { return watch || report || !metrics.empty(); }
 };
 
 /// The choices of a variable, for CLI11's validation.

@@ -111,12 +111,21 @@ class Watch {
       outputs_.refresh(*job, seconds());
     }
     for (const std::string& line : agents_.news(seconds())) say("bestride: " + line + "\n");
-    for (auto& [key, job] : jobs_)
-      if (!last && job->ended() && !job->view().job.ranks.empty() && closed_.insert(key).second) agents_.end(key);
+    if (!last) close_ended_jobs();
     look_cost_ = own_cpu_seconds() - cpu_before;
     const double period = suspects() ? std::max(suspecting_period, look_cost_ / most_share_suspecting)
                                      : std::max(relaxed_period, look_cost_ / most_share);
     next_look_ = last_look_ + std::min(period, longest_period);
+  }
+
+  /// The last look at jobs that have ended while the launcher goes on, as a script that starts several.
+  void close_ended_jobs() {
+    for (auto& [key, job] : jobs_) {
+      if (!job->ended() || job->view().job.ranks.empty() || !closed_.insert(key).second) continue;
+      ask_agents(true);
+      report(key, *job, job->observe(seconds(), agents_.ranks_of(key, seconds())));
+      agents_.end(key);
+    }
   }
 
   /// Adds the jobs of this launcher that have begun.
