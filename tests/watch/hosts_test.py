@@ -116,6 +116,17 @@ class Watched(Hosts):
         self.assertEqual(os.listdir(self.folder), ["output"])
         self.nothing_stays()
 
+    def test_the_report_of_mpi_time_has_the_ranks_of_all_hosts(self):
+        process = self.start("--steps", "10", options=["--report"])
+        self.assertEqual(process.wait(60), 0, self.output())
+        self.assertIn("2 ranks on 2 hosts", self.output())
+        name = next(name for name in os.listdir(self.folder) if name.endswith(".report.json"))
+        with open(self.path(name), encoding="utf-8") as file:
+            report = json.load(file)
+        self.assertEqual([(rank["rank"], rank["host"], rank["incomplete"]) for rank in report["ranks"]], [(0, "h0", False), (1, "h1", False)])
+        self.assertTrue(all(rank["calls"] > 100 for rank in report["ranks"]), report["ranks"])
+        self.nothing_stays()
+
     def test_a_crash_on_another_host(self):
         process = self.start("--steps", "100", "--fault", "sigkill", "--fault-rank", "1", "--fault-step", "3")
         process.wait(60)
