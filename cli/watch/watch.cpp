@@ -110,12 +110,14 @@ class Watch {
       note_other_ranks(*job);
       outputs_.refresh(*job, seconds());
     }
+    // What has come during a long look: its agents are not silent.
+    const bool urgent = agents_.receive(seconds());
     for (const std::string& line : agents_.news(seconds())) say("bestride: " + line + "\n");
     if (!last) close_ended_jobs();
     look_cost_ = own_cpu_seconds() - cpu_before;
     const double period = suspects() ? std::max(suspecting_period, look_cost_ / most_share_suspecting)
                                      : std::max(relaxed_period, look_cost_ / most_share);
-    next_look_ = last_look_ + std::min(period, longest_period);
+    next_look_ = urgent ? seconds() : last_look_ + std::min(period, longest_period);
   }
 
   /// The last look at jobs that have ended while the launcher goes on, as a script that starts several.
