@@ -38,10 +38,11 @@ class Watched:
                     self.stuck_at = float(match.group(1))
                     break
             middle = self.used(process.pid)
-            while self.verdict_at is None and process.poll() is None:
+            last, self.memory = middle, float("nan")
+            # A process that has ended and was not waited for still has its CPU time, but no memory.
+            while self.verdict_at is None and self.is_running(process.pid):
+                last, self.memory = self.used(process.pid), self.peak(process.pid)
                 time.sleep(0.1)
-            last = self.used(process.pid)
-            self.memory = self.peak(process.pid)
             process.stdout.read()
             process.wait()
             reader.join()
@@ -62,10 +63,16 @@ class Watched:
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK"), time.monotonic()
 
     @staticmethod
+    def is_running(pid):
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
+
+    @staticmethod
     def peak(pid):
         """MiB"""
         with open(f"/proc/{pid}/status", encoding="utf-8") as file:
-            return int(re.search(r"VmHWM:\s+(\d+)", file.read()).group(1)) / 1024
+            found = re.search(r"VmHWM:\s+(\d+)", file.read())
+            return int(found.group(1)) / 1024 if found else float("nan")
 
 
 def main():

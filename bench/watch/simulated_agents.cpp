@@ -41,9 +41,11 @@ class SimulatedHost {
   int descriptor() const { return connection_.descriptor(); }
 
   void serve(double now) {
-    while (const auto received = connection_.receive())
+    while (const auto received = connection_.receive()) {
+      if (kind_of(*received) == MessageKind::take_stacks) connection_.send(message(stacks(now)));
       if (const auto look = kind_of(*received) == MessageKind::look ? read_look(*received) : std::nullopt)
         connection_.send(message(HostRanks{look->number, now, snapshots(now, look->finished_calls)}, look->detail));
+    }
     const bool suspects = now > job_.stuck + 0.5;
     if (now < next_pulse_ && suspects == suspected_) return;
     connection_.send(message(Pulse{suspects, false, static_cast<std::uint32_t>(job_.ranks)}));
@@ -52,6 +54,17 @@ class SimulatedHost {
   }
 
  private:
+  HostStacks stacks(double now) const {
+    HostStacks result;
+    for (int i = 0; i < job_.ranks; ++i) {
+      const int number = number_ * job_.ranks + i;
+      const bool computes = now > job_.stuck && number + 1 == job_.hosts * job_.ranks;
+      result.stacks.push_back(
+          {number, "", false, {{"main", "solver", "", 0}, {computes ? "assemble" : "MPI_Allreduce", "solver", "", 0}}});
+    }
+    return result;
+  }
+
   std::vector<RankSnapshot> snapshots(double now, std::uint32_t finished) const {
     const bool stuck = now > job_.stuck;
     const auto made = static_cast<std::uint64_t>(calls_per_second * std::min(now, job_.stuck)) + 1;
