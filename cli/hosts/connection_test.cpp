@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Heads and agents in one process: what arrives, and who is refused.
+// A head and its agents in one process: messages in both directions, and connections that are refused.
 #include "cli/hosts/connection.hpp"
 
 #include <gtest/gtest.h>

@@ -26,7 +26,7 @@ struct Diagnosis {
 
 Diagnosis diagnose(const WaitGraph& graph);
 
-/// Who waits for whom, by target.
+/// For each rank, the ranks that wait for it.
 class Waiters {
  public:
   /// `graph` must outlive this.

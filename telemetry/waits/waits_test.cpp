@@ -308,7 +308,7 @@ TEST(Waits, ATornCallWaitsForAnUnknownRank) {
 }
 
 }  // namespace
-/// Who waits for whom, edge by edge.
+/// The transitive closure of the wait-for graph, computed from its single edges.
 class EdgeByEdge {
  public:
   EdgeByEdge(const WaitGraph& graph, bool only_required) {
