@@ -19,6 +19,7 @@
 #include "cli/hosts/messages.hpp"
 #include "cli/job/local_ranks.hpp"
 #include "telemetry/record/job_folder.hpp"
+#include "telemetry/record/watcher.hpp"
 
 namespace bestride::inline cli {
 namespace {
@@ -50,7 +51,7 @@ class Agent {
     if (lone_) lone_->finish();
     ranks_.remove_records(ranks_.read(0).ranks);
     const std::string folder = records_folder() + "/" + job_;
-    unlink((folder + "/agent").c_str());
+    unlink((folder + "/" + agent_file).c_str());
     rmdir(folder.c_str());
   }
 
@@ -69,10 +70,7 @@ class Agent {
     const std::string& addresses = Settings::get_silently().text("BESTRIDE_WATCH");
     if (addresses.find("://") == std::string::npos) return be_alone();
     const JobSnapshot now = ranks_.read(0);
-    Hello hello{BESTRIDE_VERSION, "", job_, now.ranks.empty() ? "" : now.ranks[0].launch};
-    char host[64] = "";
-    gethostname(host, sizeof host - 1);
-    hello.host = host;
+    const Hello hello{BESTRIDE_VERSION, own_host(), job_, now.ranks.empty() ? "" : now.ranks[0].launch};
     auto connected = AgentConnection::connect(addresses, Settings::get_silently().text("BESTRIDE_WATCH_KEY"),
                                               message(hello), connect_patience);
     if (!connected) return be_alone();

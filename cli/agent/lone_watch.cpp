@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/agent/lone_watch.hpp"
 
-#include <unistd.h>
-
 #include <cstdio>
 
 #include "base/replace_file.hpp"
 #include "cli/watch/finding_text.hpp"
 #include "cli/watch/verdict_file.hpp"
 #include "telemetry/record/job_folder.hpp"
+#include "telemetry/record/watcher.hpp"
 
 namespace bestride::inline cli {
 namespace {
@@ -23,9 +22,7 @@ double system_seconds() {
 
 LoneWatch::LoneWatch(const std::string& job, const std::string& folder) : job_(job, system_seconds()) {
   job_.add_local(records_folder(), job);
-  char host[64] = "";
-  gethostname(host, sizeof host - 1);
-  path_ = folder + "/bestride-" + job + "." + host + ".verdict.json";
+  path_ = folder + "/bestride-" + job + "." + own_host() + ".verdict.json";
 }
 
 double LoneWatch::seconds() const {

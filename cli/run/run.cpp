@@ -20,6 +20,7 @@
 #include "cli/watch/agents.hpp"
 #include "cli/watch/watch.hpp"
 #include "perfmodel/profile/profile.hpp"
+#include "telemetry/record/watcher.hpp"
 
 namespace bestride::inline cli {
 namespace {
@@ -78,7 +79,7 @@ Environment environment_of(const RunOptions& options, const Installation& instal
   if (options.report) set.emplace_back("BESTRIDE_REPORT", "1");
   // The watcher reads the records once more after the job, and removes them.
   if (options.record || options.watches()) set.emplace_back("BESTRIDE_RECORD", options.watches() ? "keep" : "on");
-  if (options.watches()) set.emplace_back("BESTRIDE_WATCHER", watcher_name());
+  if (options.watches()) set.emplace_back("BESTRIDE_WATCHER", own_watcher_name());
   if (agents && !agents->addresses().empty()) {
     set.emplace_back("BESTRIDE_WATCH", agents->addresses());
     set.emplace_back("BESTRIDE_WATCH_KEY", agents->keys());

@@ -25,6 +25,7 @@
 #include "cli/watch/verdict_file.hpp"
 #include "cli/watch/watched_job.hpp"
 #include "telemetry/record/job_folder.hpp"
+#include "telemetry/record/watcher.hpp"
 #include "telemetry/report/quantity.hpp"
 
 namespace bestride::inline cli {
@@ -291,7 +292,7 @@ class Watch {
   const std::string folder_;
   const Clock::time_point started_ = Clock::now();
   const double realtime_ = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-  const std::string watcher_ = watcher_name();
+  const std::string watcher_ = own_watcher_name();
   Agents& agents_;
   std::set<std::string> known_folders_;  ///< of jobs on this host, also of those that this process does not watch
   Jobs jobs_;
@@ -306,13 +307,6 @@ class Watch {
 };
 
 }  // namespace
-
-// What tells the jobs of this process from all others: host, pid and start time.
-std::string watcher_name() {
-  char host[64] = "";
-  gethostname(host, sizeof host - 1);
-  return std::string(host) + ":" + std::to_string(getpid()) + ":" + std::to_string(own_start_time());
-}
 
 int watch(const std::string& path, const std::vector<std::string>& command, const WatchOptions& options,
           Agents& agents) {

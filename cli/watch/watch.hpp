@@ -18,9 +18,6 @@ struct WatchOptions {
   OutputOptions outputs;
 };
 
-/// The value of BESTRIDE_WATCHER for the ranks of a job that this process watches.
-std::string watcher_name();
-
 class Agents;
 
 /// Runs the launcher until it ends, and returns its exit code, or 128 + the signal that ended it; never 0 if the job

@@ -17,26 +17,13 @@
 
 #include "base/message.hpp"
 #include "base/variables.hpp"
-#include "telemetry/record/process_state.hpp"
+#include "telemetry/record/job_folder.hpp"
+#include "telemetry/record/watcher.hpp"
 
 namespace bestride::inline interpose {
 namespace {
 
 const std::string& watch_setting() { return Settings::get().text("BESTRIDE_WATCH"); }
-
-/// The process that BESTRIDE_WATCHER names ("host:pid:start time") runs here.
-bool watcher_is_here() {
-  const std::string& watcher = Settings::get().text("BESTRIDE_WATCHER");
-  const std::size_t start_at = watcher.rfind(':');
-  const std::size_t pid_at =
-      start_at == std::string::npos || start_at == 0 ? start_at : watcher.rfind(':', start_at - 1);
-  if (pid_at == std::string::npos) return false;
-  char host[64] = "";
-  gethostname(host, sizeof host - 1);
-  const ProcessStatus status = process_status(std::atoi(watcher.c_str() + pid_at + 1));
-  return watcher.substr(0, pid_at) == host && status.exists &&
-         std::to_string(status.start_time) == watcher.substr(start_at + 1);
-}
 
 /// The command of this installation, which lies beside the library: <prefix>/lib/libbestride-x.so or
 /// <prefix>/lib/<architecture>/libbestride-x.so. "" if it is not there.
@@ -84,10 +71,11 @@ bool is_watched() noexcept {
 }
 
 void start_agent(const std::string& record_path) noexcept try {
-  if (watcher_is_here()) return;
+  if (watcher_is_here(Settings::get().text("BESTRIDE_WATCHER"))) return;
   const std::string folder = record_path.substr(0, record_path.rfind('/'));
   // The first rank of the host has the file.
-  const int file = open((folder + "/agent").c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  const int file =
+      open((folder + "/" + agent_file).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (file < 0) return;
   close(file);
   std::string command = Settings::get().text("BESTRIDE_COMMAND");

@@ -15,6 +15,8 @@ struct RecordFile;
 
 inline constexpr const char record_root[] = "/dev/shm";
 inline constexpr const char record_suffix[] = ".record";
+/// A file in the folder of a job whose agent was started.
+inline constexpr const char agent_file[] = "agent";
 
 /// "/dev/shm/bestride-1000"
 std::string records_folder();

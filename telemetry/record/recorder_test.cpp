@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "telemetry/record/watcher.hpp"
+
 #include <memory>
 #include <thread>
 #include <vector>
@@ -206,6 +208,13 @@ TEST_F(RecordWriter, PlacesThatDoNotFitAreCounted) {
   EXPECT_EQ(file_->header.sites.get(), max_sites);
   EXPECT_GE(file_->header.sites_dropped.get(), 2 * max_sites);
   EXPECT_EQ(sites.find(base, 1), 0u);
+}
+
+TEST(Watcher, IsHereOnlyByItsWholeName) {
+  const std::string name = own_watcher_name();
+  EXPECT_TRUE(watcher_is_here(name));
+  for (const std::string& other : {std::string(), "x" + name, name + "0", own_host() + ":", own_host() + ":1:1"})
+    EXPECT_FALSE(watcher_is_here(other)) << other;
 }
 
 TEST(TickClock, RunsAtItsRate) {
