@@ -14,9 +14,9 @@ constexpr Variable table[] = {
      "1: at MPI_Finalize rank 0 prints what was done and what it saved, and writes both as JSON"},
     {"BESTRIDE_REPORT_FILE", text, "", "",
      "path of the JSON report; default bestride-<job>.json in the working directory"},
-    {"BESTRIDE_RECORD", choice, "off", "on|off|keep",
+    {"BESTRIDE_RECORD", choice, "on", "on|off|keep",
      "on: each rank records its MPI calls in /dev/shm, for 'bestride where'; keep: the record stays after "
-     "MPI_Finalize"},
+     "MPI_Finalize; off: nothing is recorded"},
     {"BESTRIDE_ON_FAULT", text, "report", "",
      "what 'bestride run --watch' does after a verdict; report: print and write it; abort: end a job that can't go on; "
      "else a shell command that gets the verdict as JSON on its stdin"},

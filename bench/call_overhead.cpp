@@ -42,6 +42,16 @@ void self_message() {
   MPI_Isend(&value_out, 1, MPI_DOUBLE, 0, 0, MPI_COMM_SELF, &requests[1]);
   MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
 }
+/// A message that never comes.
+MPI_Request pending = MPI_REQUEST_NULL;
+void test_pending() {
+  int flag;
+  MPI_Test(&pending, &flag, MPI_STATUS_IGNORE);
+}
+void iprobe_nothing() {
+  int flag;
+  MPI_Iprobe(0, 1, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
+}
 
 void allgather() { MPI_Allgather(&value_out, 1, MPI_DOUBLE, &value_in, 1, MPI_DOUBLE, MPI_COMM_SELF); }
 constexpr int one = 1, nowhere = 0;
@@ -66,6 +76,8 @@ constexpr Case cases[] = {
     {"Send to PROC_NULL", 1, send_proc_null},
     {"Recv from PROC_NULL", 1, recv_proc_null},
     {"Irecv + Isend + Waitall to self", 3, self_message},
+    {"Test of a pending receive", 1, test_pending},
+    {"Iprobe that finds nothing", 1, iprobe_nothing},
     {"Allgather of one rank", 1, allgather},
     {"Alltoallv of one rank", 1, alltoallv},
     {"Alltoallw of one rank", 1, alltoallw},
@@ -88,6 +100,7 @@ double median_ns(void (*run)()) {
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
+  MPI_Irecv(&value_in, 1, MPI_DOUBLE, 0, 1, MPI_COMM_SELF, &pending);
   int status = 0;
   if (argc == 2 && std::strcmp(argv[1], "time") == 0) {
     for (const Case& one : cases)
@@ -101,6 +114,8 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: call_overhead time | list | count CASE N\n");
     status = 2;
   }
+  MPI_Cancel(&pending);
+  MPI_Wait(&pending, MPI_STATUS_IGNORE);
   MPI_Finalize();
   return status;
 }

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Cost of an intercepted call that Bestride does not change: bare, preloaded, and preloaded but disabled, interleaved; nanoseconds and, if
-valgrind is installed, instructions per call (difference of two runs, so that start-up cancels out)."""
+"""Cost of an intercepted call that Bestride does not change: bare, preloaded without recording (BESTRIDE_RECORD=off),
+recorded, and preloaded but disabled, interleaved; nanoseconds and, if valgrind is installed, instructions per call (difference of two runs,
+so that start-up cancels out)."""
 import argparse, json, os, re, shutil, statistics, subprocess, sys, tempfile
 
 here = os.path.dirname(os.path.abspath(__file__))
@@ -13,8 +14,7 @@ def environment(kind, library):
         env["LD_PRELOAD"] = library
     if kind == "disabled":
         env["BESTRIDE_DISABLE"] = "1"
-    if kind == "recorded":
-        env["BESTRIDE_RECORD"] = "on"
+    env["BESTRIDE_RECORD"] = "on" if kind == "recorded" else "off"
     return env
 
 

@@ -93,7 +93,7 @@ class Agent {
   void wait() {
     std::vector<pollfd> entries;
     if (connection_) entries.push_back({connection_->descriptor(), POLLIN, 0});
-    for (const int descriptor : ranks_.process_descriptors()) entries.push_back({descriptor, POLLIN, 0});
+    entries.push_back({ranks_.ends_descriptor(), POLLIN, 0});
     double until = next_pulse_;
     if (lone_) until = std::min(until, lone_->next_look());
     poll(entries.data(), entries.size(), std::max(static_cast<int>(1000 * (until - seconds())), 0) + 1);

@@ -43,9 +43,9 @@ class JobText {
     ranks("culprits", view.diagnosis.culprits);
     ranks("deadlocked", view.diagnosis.deadlocked);
     json_.key("cycles").open_array();
-    for (const auto& cycle : view.diagnosis.cycles) {
+    for (const Diagnosis::Cycle& cycle : view.diagnosis.cycles) {
       json_.open_array();
-      for (const std::int32_t number : cycle) json_.value(number);
+      for (const std::int32_t number : cycle.ranks) json_.value(number);
       json_.close_array();
     }
     json_.close_array().key("mismatches").open_array();

@@ -2,36 +2,42 @@
 #include "cli/job/local_ranks.hpp"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
+#include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include <iterator>
+#include <utility>
 
 #include "telemetry/record/job_folder.hpp"
 #include "telemetry/record/process_state.hpp"
 
 namespace bestride::inline cli {
-namespace {
 
-bool is_readable(int descriptor) {
-  pollfd entry{descriptor, POLLIN, 0};
-  return poll(&entry, 1, 0) > 0;
-}
-
-}  // namespace
+LocalRanks::LocalRanks(std::string folder, std::string name)
+    : folder_(std::move(folder)), name_(std::move(name)), ends_(epoll_create1(EPOLL_CLOEXEC)) {}
 
 LocalRanks::~LocalRanks() {
   for (const auto& [pid, process] : processes_)
     for (const int descriptor : {process.descriptor, process.record})
       if (descriptor >= 0) close(descriptor);
+  if (ends_ >= 0) close(ends_);
+}
+
+void LocalRanks::await_end(int pid, Process& process) noexcept {
+  process.descriptor = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.fd = pid;
+  if (process.descriptor >= 0) epoll_ctl(ends_, EPOLL_CTL_ADD, process.descriptor, &event);
 }
 
 JobSnapshot LocalRanks::read(std::size_t finished_calls) {
   JobSnapshot now = read_job(folder_, name_, {finished_calls});
   for (RankSnapshot& rank : now.ranks) {
     Process& process = processes_[rank.pid];
-    if (rank.visible && process.descriptor < 0)
-      process.descriptor = static_cast<int>(syscall(SYS_pidfd_open, rank.pid, 0));
+    if (rank.visible && process.descriptor < 0) await_end(rank.pid, process);
     if (rank.alive && process.record < 0) process.record = open(rank.path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     rank.wait_status = process.wait_status;
     rank.ended = process.ended;
@@ -39,21 +45,18 @@ JobSnapshot LocalRanks::read(std::size_t finished_calls) {
   return now;
 }
 
-std::vector<int> LocalRanks::process_descriptors() const {
-  std::vector<int> descriptors;
-  for (const auto& [pid, process] : processes_)
-    if (process.descriptor >= 0 && process.ended == 0) descriptors.push_back(process.descriptor);
-  return descriptors;
-}
-
 bool LocalRanks::note_ends(double seconds) {
   bool some = false;
-  for (auto& [pid, process] : processes_) {
-    if (process.ended != 0 || process.descriptor < 0 || !is_readable(process.descriptor)) continue;
-    process.ended = seconds;
-    process.wait_status = wait_status_of_zombie(pid);
-    some = true;
-  }
+  epoll_event events[64];
+  for (int count; (count = epoll_wait(ends_, events, std::size(events), 0)) > 0;)
+    for (int i = 0; i < count; ++i) {
+      Process& process = processes_.at(events[i].data.fd);
+      epoll_ctl(ends_, EPOLL_CTL_DEL, process.descriptor, nullptr);
+      process.ended = seconds;
+      seconds += 1e-6;  // only their order is known
+      process.wait_status = wait_status_of_zombie(events[i].data.fd);
+      some = true;
+    }
   return some;
 }
 

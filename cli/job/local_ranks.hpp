@@ -14,7 +14,7 @@ namespace bestride::inline cli {
 class LocalRanks {
  public:
   /// `folder`: of all records; `name`: of the job.
-  LocalRanks(std::string folder, std::string name) : folder_(std::move(folder)), name_(std::move(name)) {}
+  LocalRanks(std::string folder, std::string name);
   ~LocalRanks();
   LocalRanks(const LocalRanks&) = delete;
   LocalRanks& operator=(const LocalRanks&) = delete;
@@ -25,10 +25,11 @@ class LocalRanks {
   /// Processes that had a record, also those whose record is removed.
   std::size_t processes() const noexcept { return processes_.size(); }
 
-  /// Descriptors that become readable when a process ends (pidfd_open).
-  std::vector<int> process_descriptors() const;
-  /// Looks which processes have ended; true if one has since the last time. Called when one of the descriptors is
-  /// readable, before read(). `seconds`: now, of the observer's clock.
+  /// Becomes readable when a process ends; -1: this is not available.
+  int ends_descriptor() const noexcept { return ends_; }
+  /// Looks which processes have ended; true if one has since the last time. Called when ends_descriptor() is readable,
+  /// before read(). `seconds`: now, of the observer's clock. Of processes that have ended since the last call, the one
+  /// that ended first gets the earliest time.
   bool note_ends(double seconds);
   /// True if a rank has made no call for half a second. About 2 us for each rank; knows the ranks that read() has seen.
   bool suspects(double seconds);
@@ -46,7 +47,12 @@ class LocalRanks {
     int wait_status = -1;
     double ended = 0;
   };
+  void await_end(int pid, Process& process) noexcept;
+
   const std::string folder_, name_;
+  /// The kernel reports events in the order in which they happened, which tells the rank that crashed from those that
+  /// its launcher killed a moment later. poll() would not.
+  const int ends_;                    ///< epoll of the processes' pidfds
   std::map<int, Process> processes_;  ///< by pid
 };
 

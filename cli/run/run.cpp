@@ -26,7 +26,7 @@ namespace bestride::inline cli {
 namespace {
 
 struct RunOptions {
-  bool report = false, record = false, watch = false, disable = false, all_ranks = false, dry_run = false;
+  bool report = false, watch = false, disable = false, all_ranks = false, dry_run = false;
   std::string profile, strategy, log, on_fault, verdict_folder, metrics;
   std::vector<std::string> command;
 
@@ -78,7 +78,7 @@ Environment environment_of(const RunOptions& options, const Installation& instal
   set.emplace_back("LD_PRELOAD", preload_with(installation.preload));
   if (options.report) set.emplace_back("BESTRIDE_REPORT", "1");
   // The watcher reads the records once more after the job, and removes them.
-  if (options.record || options.watches()) set.emplace_back("BESTRIDE_RECORD", options.watches() ? "keep" : "on");
+  if (options.watches()) set.emplace_back("BESTRIDE_RECORD", "keep");
   if (options.watches()) set.emplace_back("BESTRIDE_WATCHER", own_watcher_name());
   if (agents && !agents->addresses().empty()) {
     set.emplace_back("BESTRIDE_WATCH", agents->addresses());
@@ -171,7 +171,6 @@ void add_run(CLI::App& app, std::vector<std::string>& words) {
   command->add_flag("--report", options->report,
                     "at the end of the job, print and write what was done and where MPI time went; implies --watch "
                     "(docs/report.md)");
-  command->add_flag("--record", options->record, "record the calls of each rank, for 'bestride where'");
   command->add_flag("--watch", options->watch,
                     "say which rank crashed or hangs, where and why; as a file, too (docs/watch.md)");
   command

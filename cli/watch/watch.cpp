@@ -81,8 +81,7 @@ class Watch {
     std::vector<pollfd> entries{{launcher_.signals(), POLLIN, 0}};
     for (const int descriptor : agents_.descriptors()) entries.push_back({descriptor, POLLIN, 0});
     for (const auto& [key, job] : jobs_)
-      if (job->local())
-        for (const int descriptor : job->local()->process_descriptors()) entries.push_back({descriptor, POLLIN, 0});
+      if (job->local()) entries.push_back({job->local()->ends_descriptor(), POLLIN, 0});
     // An agent's news may make the next look urgent.
     if (suspects())
       next_look_ = std::min(next_look_, last_look_ + look_cost_ / most_share_suspecting + suspecting_period);
@@ -234,9 +233,10 @@ class Watch {
         say("bestride: can't run the command of --on-fault: " + begun.error().text + "\n");
   }
 
-  /// Only what cannot end by itself.
+  /// Only what cannot end by itself, though it may not be sure which rank is to blame.
   static bool is_certain(const Finding& finding) {
-    return finding.confidence >= 0.9 && finding.fault != Fault::stopped && finding.fault != Fault::computation_hang;
+    return finding.confidence >= 0.8 && (finding.fault == Fault::crash || finding.fault == Fault::mismatch ||
+                                         finding.fault == Fault::unmatched_message || finding.fault == Fault::deadlock);
   }
 
   void act_on(const Finding& finding) {

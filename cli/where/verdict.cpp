@@ -42,9 +42,10 @@ class Verdict {
 
   void cycles() {
     if (view_.progresses()) return;  // the samples of the ranks are not from the same time
-    for (const Ranks& cycle : view_.diagnosis.cycles)
-      lines_.push_back({cycle.size() == 1 ? "deadlock: rank " + std::to_string(cycle[0]) + " waits for itself"
-                                          : "deadlock: ranks wait for each other in a cycle: " + cycle_text(cycle),
+    for (const Diagnosis::Cycle& cycle : view_.diagnosis.cycles)
+      lines_.push_back({cycle.ranks.size() == 1
+                            ? "deadlock: rank " + std::to_string(cycle.ranks[0]) + " waits for itself"
+                            : "deadlock: ranks wait for each other in a cycle: " + cycle_text(cycle.ranks),
                         true});
   }
 

@@ -28,7 +28,7 @@ std::string no_records_text() {
   char host[256] = "this host";
   gethostname(host, sizeof host - 1);
   return std::string("no records: no job of yours runs with the preload library on ") + host +
-         ", or it does not record its calls (BESTRIDE_RECORD=on)";
+         ", or it records nothing (BESTRIDE_RECORD=off, or no /dev/shm)";
 }
 
 std::string json_text(const std::vector<JobView>& views, std::size_t calls, const std::vector<JobStacks>& stacks) {

@@ -124,26 +124,32 @@ class FreedObject {
   std::uint64_t bits_ = 0;
 };
 
+/// The key of a peer's record; 0: not known.
+inline std::uint64_t peer_key(const TrackedCommunicator* communicator, std::int32_t rank) noexcept {
+  return communicator && rank >= 0 ? communicator->peer_key(rank) : 0;
+}
+
 /// What a successful call means for communicators and requests.
 template <RecordKind kind, ArgumentPositions at, class All>
-void apply_effects(Recording& recording, const CallFacts& facts, const All& all, TrackedCommunicator* tracked,
-                   std::uint64_t now) noexcept {
+[[gnu::always_inline]] inline void apply_effects(Recording& recording, const CallFacts& facts, const All& all,
+                                                 TrackedCommunicator* tracked, std::uint64_t now) noexcept {
+  std::uint32_t number = 0;
+  if constexpr (receives(kind)) {
+    const std::int32_t source = at.peer2 >= 0 ? facts.second_peer : facts.peer;
+    if (source != null_rank) number = recording.peers.count_received(peer_key(tracked, source), facts.bytes);
+  }
+  if constexpr (sends(kind))
+    if (facts.peer != null_rank) number = recording.peers.count_sent(peer_key(tracked, facts.peer), facts.bytes);
   if constexpr (starts_request(kind) || (prepares_request(kind)) ||
                 (kind == RecordKind::one_sided && at.request >= 0)) {
     if (const std::uint64_t bits = handle_bits(*std::get<at.request>(all)))
       recording.requests.add(bits, facts, now,
-                             prepares_request(kind) ? RequestTracker::inactive : RequestTracker::active);
+                             prepares_request(kind) ? RequestTracker::inactive : RequestTracker::active, number);
   }
-  if constexpr (sends(kind))
-    if (tracked && facts.peer >= 0) recording.peers.count_sent(tracked->peer_key(facts.peer), facts.bytes);
-  if constexpr (receives(kind)) {
-    const std::int32_t source = at.peer2 >= 0 ? facts.second_peer : facts.peer;
-    if (tracked && source >= 0) recording.peers.count_received(tracked->peer_key(source), facts.bytes);
-  }
-  if constexpr (kind == RecordKind::activate) recording.requests.activate(handle_bits(*std::get<at.request>(all)), now);
+  if constexpr (kind == RecordKind::activate) recording.activate(handle_bits(*std::get<at.request>(all)), now);
   if constexpr (kind == RecordKind::activate_all)
     for (int i = 0; i < std::get<at.number>(all); ++i)
-      recording.requests.activate(handle_bits(std::get<at.requests>(all)[i]), now);
+      recording.activate(handle_bits(std::get<at.requests>(all)[i]), now);
   if constexpr (kind == RecordKind::create) recording.communicators.add(*std::get<at.made>(all), tracked);
   if constexpr (kind == RecordKind::create_some) recording.communicators.add_unrelated(*std::get<at.made>(all));
   if constexpr (kind == RecordKind::start_create)

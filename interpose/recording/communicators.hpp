@@ -41,8 +41,7 @@ struct TrackedCommunicator {
 
   /// The key of a member's record (telemetry/record/peers.hpp).
   std::uint64_t peer_key(std::int32_t rank) const noexcept {
-    return first_member >= 0 && stride != 0 ? PeerTable::key_in_world(first_member + rank * stride)
-                                            : PeerTable::key_in(index, rank);
+    return PeerTable::key_of(index, first_member, stride, rank);
   }
 
   /// Counts a collective call that begins and returns its number, from 1. MPI allows one thread at a time.

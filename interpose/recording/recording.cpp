@@ -13,6 +13,7 @@
 #include "interpose/objects/runtime.hpp"
 #include "interpose/peers/launch_name.hpp"
 #include "interpose/recording/agent.hpp"
+#include "interpose/recording/recorded_call.hpp"
 
 // The start of this object in memory; from the linker.
 extern "C" [[gnu::visibility("hidden")]] const ElfW(Ehdr) __ehdr_start;
@@ -20,6 +21,18 @@ extern "C" [[gnu::visibility("hidden")]] const ElfW(Ehdr) __ehdr_start;
 namespace bestride::inline interpose {
 
 namespace {
+
+/// By number in the table of functions; `call` for functions that are not recorded.
+RecordKind kind_of_function(std::uint16_t function) noexcept {
+  switch (function) {
+#define BESTRIDE_RECORD(name, number, kind, positions) \
+  case number:                                         \
+    return RecordKind::kind;
+#include "recorded_calls.inc"
+#undef BESTRIDE_RECORD
+    default: return RecordKind::call;
+  }
+}
 
 std::string launch_name_or_nothing() noexcept try { return launch_name(); } catch (...) {
   return {};
@@ -43,7 +56,9 @@ void Recording::begin() noexcept {
   const std::lock_guard lock(mutex);
   if (instance_) return;
   const bool watched = is_watched();
-  RecordFile* const record = Recorder::get().open(BESTRIDE_ABI_NAME, watched ? launch_name_or_nothing().c_str() : "");
+  const bool requested = watched || Settings::get().value("BESTRIDE_RECORD").source != VariableSource::built_in;
+  RecordFile* const record =
+      Recorder::get().open(BESTRIDE_ABI_NAME, watched ? launch_name_or_nothing().c_str() : "", requested);
   if (!record) return;
   if (watched) start_agent(Recorder::get().path());
   // Never destroyed: MPI may be called from destructors of other libraries.
@@ -70,6 +85,22 @@ void Recording::finalized() noexcept {
   Recorder::get().set_state(ProcessState::finalized);
   // Who watches the job reads the record once more, and removes it.
   if (Settings::get().text("BESTRIDE_RECORD") != "keep" && !is_watched()) Recorder::get().remove();
+}
+
+void Recording::activate(std::uint64_t handle, std::uint64_t now) noexcept {
+  RequestRecord* const request = requests.activate(handle, now);
+  if (!request) return;
+  const RecordKind kind = kind_of_function(request->function.get());
+  const std::int32_t peer = request->peer.get();
+  if ((kind != RecordKind::prepare_send && kind != RecordKind::prepare_receive) || peer == null_rank) return;
+  std::uint64_t key = 0;
+  if (const std::uint32_t id = request->communicator.get(); id != no_index && peer >= 0) {
+    const CommunicatorRecord& communicator = file.communicators[id % max_communicators];
+    key = PeerTable::key_of(id % max_communicators, communicator.first_member.get(), communicator.stride.get(), peer);
+  }
+  const std::uint64_t bytes = request->bytes.get();
+  request->number.set(kind == RecordKind::prepare_send ? peers.count_sent(key, bytes)
+                                                       : peers.count_received(key, bytes));
 }
 
 bool is_argument_error(int error) noexcept {

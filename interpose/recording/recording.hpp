@@ -28,6 +28,9 @@ class Recording {
   void finalizing() noexcept;
   void finalized() noexcept;
 
+  /// A persistent request was started at `now`.
+  void activate(std::uint64_t request, std::uint64_t now) noexcept;
+
   RecordFile& file;
   CommunicatorTracker communicators;
   RequestTracker requests;

@@ -101,7 +101,9 @@ class Detector {
   /// The graph as if all ranks had ended: the state in which the job was.
   WaitGraph last_graph() const;
   std::vector<std::int32_t> silent_partners(const std::vector<std::int32_t>& cycle) const;
-  Finding finding_of_cycle(const std::vector<std::int32_t>& cycle) const;
+  std::optional<TagMismatch> tag_mismatch_among(const std::vector<std::int32_t>& waiters) const;
+  std::optional<Finding> probable_deadlock() const;
+  Finding finding_of_cycle(const Diagnosis::Cycle& found) const;
   std::vector<std::int32_t> minority_of(const std::vector<std::int32_t>& cycle) const;
 
   const Limits limits_;

@@ -92,7 +92,18 @@ void Detector::find_communication_hangs(std::vector<Finding>& found) const {
   finding.held_up = held_up(finding.culprits, 0);
   finding.since = last_progress(finding.culprits);
   finding.confidence = 0.8;
+  if (all_wait)
+    if (auto probable = probable_deadlock()) finding = std::move(*probable);
   found.push_back(std::move(finding));
+}
+
+/// If every message of which it is not known whether it is complete were incomplete.
+std::optional<Finding> Detector::probable_deadlock() const {
+  const std::vector<Diagnosis::Cycle> cycles = diagnose(graph_, Edges::unmatched).cycles;
+  if (cycles.empty()) return std::nullopt;
+  Finding finding = finding_of_cycle(cycles.front());
+  finding.confidence = 0.6;
+  return finding;
 }
 
 void Detector::find_starvation(std::vector<Finding>& found) const {

@@ -12,11 +12,13 @@ namespace {
 constexpr double window = 2;              ///< seconds
 constexpr std::size_t baseline = 4;       ///< windows before a change can be seen
 constexpr std::size_t most_windows = 60;  ///< that are remembered
-constexpr std::size_t confirming = 3;     ///< windows in a row that have to be slow
 constexpr double least_change = 0.035;
 constexpr double deviations = 6;           ///< median absolute deviations that a change exceeds
 constexpr double least_share = 0.02;       ///< of time outside MPI, for which a quotient makes sense
 constexpr double same_proportions = 0.95;  ///< cosine of the angle between two vectors of calls
+
+/// Windows in a row that have to be slow.
+double confirming(double factor) { return factor > 1.1 ? 2 : 3; }
 
 double deviation(const std::vector<double>& values, double center) {
   std::vector<double> distances;
@@ -126,7 +128,7 @@ std::vector<SlowRank> SlowRanks::observe(double seconds, std::span<const RankSna
     end_window(seconds, ranks), begin_window(seconds, ranks);
   std::vector<SlowRank> result;
   for (const auto& [rank, known] : quotients_)
-    if (known.slow_since > 0 && seconds - known.slow_since >= confirming * window)
+    if (known.slow_since > 0 && seconds - known.slow_since >= confirming(known.factor) * window)
       result.push_back({rank, known.factor, known.slow_since, known.factor > 1.1 ? 0.9 : 0.7});
   // With two ranks, the quotient of one is the inverse of the other's: only the slower one rises.
   return result;

@@ -105,7 +105,21 @@ Ranks Detector::silent_partners(const Ranks& cycle) const {
   return result;
 }
 
-Finding Detector::finding_of_cycle(const Ranks& cycle) const {
+/// A message with another tag than the one that a rank of `waiters` waits for.
+std::optional<TagMismatch> Detector::tag_mismatch_among(const Ranks& waiters) const {
+  for (const std::int32_t waiter : waiters)
+    for (const ThreadWait& thread : graph_.find(waiter)->threads)
+      for (const WaitCondition& condition : thread.conditions) {
+        if (condition.matched || condition.ordinal != 0) continue;
+        for (const std::int32_t target : condition.ranks)
+          if (const RankSnapshot* const other = rank(target); other && target != waiter)
+            if (const auto found = find_tag_mismatch(*other, *rank(waiter))) return found;
+      }
+  return std::nullopt;
+}
+
+Finding Detector::finding_of_cycle(const Diagnosis::Cycle& found) const {
+  const Ranks& cycle = found.ranks;
   Finding finding;
   finding.fault = Fault::deadlock;
   finding.cause = Cause::in_mpi;
@@ -121,24 +135,19 @@ Finding Detector::finding_of_cycle(const Ranks& cycle) const {
     targets.insert(target);
   }
   // Also of the messages that the cycle does not pass through: it may be by a receive that is complete.
-  for (const std::int32_t waiter : cycle)
-    for (const ThreadWait& thread : graph_.find(waiter)->threads)
-      for (const WaitCondition& condition : thread.conditions) {
-        if (condition.matched || condition.ordinal != 0) continue;
-        for (const std::int32_t target : condition.ranks)
-          if (const RankSnapshot* const other = rank(target); other && target != waiter && !finding.tags)
-            finding.tags = find_tag_mismatch(*other, *rank(waiter));
-      }
+  finding.tags = tag_mismatch_among(found.group);
   const Ranks silent = silent_partners(cycle);
   if (!silent.empty() && !finding.tags) {
     finding.fault = Fault::unmatched_message;
     finding.culprits = silent;
+    finding.confidence = 0.8;  // whose message is missing is a guess
   } else if (finding.tags) {
     finding.fault = Fault::unmatched_message;
     finding.culprits = {finding.tags->from};
   } else if (messages > 0 && messages < cycle.size()) {
     finding.fault = Fault::unmatched_message;
     finding.culprits.assign(targets.begin(), targets.end());
+    finding.confidence = 0.8;  // or the others make a collective call too many
   } else {
     finding.culprits = messages > 0 ? cycle : minority_of(cycle);
     std::sort(finding.culprits.begin(), finding.culprits.end());
@@ -149,8 +158,8 @@ Finding Detector::finding_of_cycle(const Ranks& cycle) const {
 }
 
 void Detector::find_deadlocks(std::vector<Finding>& found) const {
-  for (const Ranks& cycle : diagnosis_.cycles) {
-    const bool stands = std::all_of(cycle.begin(), cycle.end(), [this](std::int32_t number) {
+  for (const Diagnosis::Cycle& cycle : diagnosis_.cycles) {
+    const bool stands = std::all_of(cycle.ranks.begin(), cycle.ranks.end(), [this](std::int32_t number) {
       const RankWaits* const waits = graph_.find(number);
       if (!waits) return false;
       const bool polls = std::any_of(waits->threads.begin(), waits->threads.end(),

@@ -16,7 +16,7 @@
 namespace bestride::inline telemetry {
 
 inline constexpr char record_magic[8] = {'b', 's', 't', 'r', 'r', 'e', 'c', '\0'};
-inline constexpr std::uint32_t record_version = 3;
+inline constexpr std::uint32_t record_version = 4;
 inline constexpr std::size_t record_file_bytes = 256 * 1024;
 
 inline constexpr unsigned max_threads = 32;       ///< threads in MPI calls at one time; more are counted, not recorded
@@ -27,7 +27,7 @@ inline constexpr unsigned max_requests = 1024;
 inline constexpr unsigned requests_per_bucket = 8;  ///< their keys share a cache line
 inline constexpr unsigned max_peers = 512;
 inline constexpr unsigned max_sites = 512;
-inline constexpr unsigned max_modules = 64;
+inline constexpr unsigned max_modules = 32;
 inline constexpr unsigned max_frames = 512;
 inline constexpr unsigned histogram_size = 12;
 
@@ -107,6 +107,9 @@ struct RecordHeader {
   Shared<std::uint64_t> peers_dropped;
   Shared<std::uint64_t> sites_dropped;
   Shared<double> ticks_per_record;  ///< measured cost of recording one call
+  // Messages that no PeerRecord counts: of receives those from any source, and those whose peer is not known.
+  Shared<std::uint64_t> other_sends;
+  Shared<std::uint64_t> other_receives;
 };
 
 /// One call, in a ring. `sequence` is 2n + 1 while the n-th call (from 0) of the thread is written, 2n + 2 once it is
@@ -171,10 +174,13 @@ struct RequestRecord {
   Shared<std::uint32_t> ordinal;
   Shared<std::uint16_t> waiter;   ///< 1 + the thread slot that waits for it; 0: none
   Shared<std::uint16_t> handles;  ///< requests of this handle: MPICH gives one handle to several complete sends
+  Shared<std::uint32_t> number;   ///< of the message among those to, or from, its peer, from 1; 0: not known
+  std::uint32_t reserved;
 };
-static_assert(sizeof(RequestRecord) == 40);
+static_assert(sizeof(RequestRecord) == 48);
 
-/// Messages to and from one peer whose calls named it; of receives the bytes that the call had room for.
+/// Messages to and from one peer whose calls named it; of receives the bytes that the call had room for. A blocking
+/// call counts when it returns, a nonblocking or persistent one when it is started.
 struct PeerRecord {
   /// Rank + 1 in MPI_COMM_WORLD; if that is not known, (communicator index + 1) << 32 | rank + 1 in it. 0: free.
   Shared<std::uint64_t> key;

@@ -3,7 +3,7 @@
 // PeerTable: messages and bytes to and from each peer, in the record file.
 //
 // Open addressing with a bounded number of probes; a peer that finds no place is counted as dropped. Counts of threads
-// that name the same peer at one time may be missed. Receives from any source are not counted.
+// that name the same peer at one time may be missed.
 #include <cstdint>
 
 #include "telemetry/record/layout.hpp"
@@ -20,6 +20,12 @@ class PeerTable {
     return (std::uint64_t{index} + 1) << 32 | (static_cast<std::uint32_t>(rank) + 1);
   }
 
+  /// The key of a rank of the communicator at `index`, whose members are described as in its CommunicatorRecord.
+  static std::uint64_t key_of(std::uint32_t index, std::int32_t first_member, std::int32_t stride,
+                              std::int32_t rank) noexcept {
+    return first_member >= 0 && stride != 0 ? key_in_world(first_member + rank * stride) : key_in(index, rank);
+  }
+
   /// nullptr, counted as dropped: no place.
   PeerRecord* find(std::uint64_t key) noexcept {
     unsigned i = static_cast<unsigned>((key * 0x9E3779B97F4A7C15u) >> 40) % max_peers;
@@ -32,17 +38,21 @@ class PeerTable {
     file_.header.peers_dropped.add(1);
     return nullptr;
   }
-  void count_sent(std::uint64_t key, std::uint64_t bytes) noexcept {
-    if (PeerRecord* const peer = find(key)) {
-      peer->sent_messages.add(1);
-      peer->sent_bytes.add(bytes);
-    }
+  /// `key` 0: the peer is not known. Returns the number of the message to this peer, from 1; 0: not counted.
+  std::uint32_t count_sent(std::uint64_t key, std::uint64_t bytes) noexcept {
+    PeerRecord* const peer = key != 0 ? find(key) : nullptr;
+    if (!peer) return file_.header.other_sends.add(1), 0;
+    peer->sent_bytes.add(bytes);
+    peer->sent_messages.add(1);
+    return static_cast<std::uint32_t>(peer->sent_messages.get());
   }
-  void count_received(std::uint64_t key, std::uint64_t bytes) noexcept {
-    if (PeerRecord* const peer = find(key)) {
-      peer->received_messages.add(1);
-      peer->received_bytes.add(bytes);
-    }
+  /// `key` 0: the peer is not known, or any. Returns the number of the message from this peer.
+  std::uint32_t count_received(std::uint64_t key, std::uint64_t bytes) noexcept {
+    PeerRecord* const peer = key != 0 ? find(key) : nullptr;
+    if (!peer) return file_.header.other_receives.add(1), 0;
+    peer->received_bytes.add(bytes);
+    peer->received_messages.add(1);
+    return static_cast<std::uint32_t>(peer->received_messages.get());
   }
 
  private:

@@ -90,6 +90,8 @@ class SnapshotMaker {
     rank_.communicators_dropped = from.communicators_dropped.get();
     rank_.requests_dropped = from.requests_dropped.get();
     rank_.peers_dropped = from.peers_dropped.get();
+    rank_.other_sends = from.other_sends.get();
+    rank_.other_receives = from.other_receives.get();
     rank_.sites_dropped = from.sites_dropped.get();
     rank_.ticks_per_record = from.ticks_per_record.get();
     rank_.alive = process_lives(from);
@@ -112,13 +114,14 @@ class SnapshotMaker {
       if (!before) return;
       thread.calls = before->calls;
       thread.in_mpi = before->in_mpi && before->calls > 0;
-      if (!thread.in_mpi) return;
+      if (before->calls == 0) return;
       const auto call = copies_.call(thread.slot, before->calls - 1);
       thread.moving = copies_.position(thread.slot) != before;
       if (thread.moving) continue;
-      thread.torn = !call;
-      if (call && call->left == 0) thread.current = checked(*call);
-      if (call && call->left != 0) thread.in_mpi = false;  // returned since
+      // The writer changes its position and its call one after the other.
+      if (call) thread.in_mpi = call->left == 0;
+      thread.torn = thread.in_mpi && !call;
+      if (call && thread.in_mpi) thread.current = checked(*call);
       return;
     }
   }
@@ -185,7 +188,7 @@ class SnapshotMaker {
     }
     rank_.requests.push_back({key, from.posted.get(), from.bytes.get(), function(from.function.get()),
                               communicator_of(from.communicator.get()), from.peer.get(), from.tag.get(),
-                              from.ordinal.get(), from.waiter.get(), from.handles.get()});
+                              from.ordinal.get(), from.waiter.get(), from.handles.get(), from.number.get()});
   }
 
   void module(std::uint32_t i) {

@@ -54,7 +54,7 @@ Recorder& Recorder::get() noexcept {
   return *recorder;
 }
 
-RecordFile* Recorder::open(const char* abi, const char* launch) noexcept {
+RecordFile* Recorder::open(const char* abi, const char* launch, bool requested) noexcept {
   std::string job;
   try {
     job = job_name();
@@ -64,7 +64,7 @@ RecordFile* Recorder::open(const char* abi, const char* launch) noexcept {
   remove_stale_records(stale_seconds);
   const Result<RecordFile*> created = create_record(job, &path_);
   if (!created) {
-    warn_once("record", "calls are not recorded: %s", created.error().text.c_str());
+    (requested ? warn_once : log_info_once)("record", "calls are not recorded: %s", created.error().text.c_str());
     return nullptr;
   }
   RecordFile& file = **created;

@@ -93,9 +93,10 @@ class Recorder {
   /// The process's recorder. Recording is off until start().
   static Recorder& get() noexcept;
 
-  /// Creates and maps the record file and fills in its header. nullptr, after one message, if that is not possible.
-  /// `abi`: of the MPI library; `launch`: see RecordHeader. Called once.
-  RecordFile* open(const char* abi, const char* launch) noexcept;
+  /// Creates and maps the record file and fills in its header. nullptr, after one message, if that is not possible: a
+  /// warning if the user has asked for records (`requested`), else at info level. `abi`: of the MPI library; `launch`:
+  /// see RecordHeader. Called once.
+  RecordFile* open(const char* abi, const char* launch, bool requested) noexcept;
   /// From now on threads get slots in `file`.
   void start(RecordFile& file) noexcept { file_.store(&file, std::memory_order_release); }
   /// nullptr if recording is off.

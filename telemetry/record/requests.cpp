@@ -3,7 +3,8 @@
 
 namespace bestride::inline telemetry {
 
-void RequestTracker::add(std::uint64_t handle, const CallFacts& call, std::uint64_t now, Activity activity) noexcept {
+void RequestTracker::add(std::uint64_t handle, const CallFacts& call, std::uint64_t now, Activity activity,
+                         std::uint32_t number) noexcept {
   if (RequestRecord* const known = find(handle)) {
     known->handles.add(1);
     return;
@@ -26,6 +27,7 @@ void RequestTracker::add(std::uint64_t handle, const CallFacts& call, std::uint6
     request.ordinal.set(call.ordinal);
     request.waiter.set(0);
     request.handles.set(1);
+    request.number.set(number);
     file_.request_keys[i].atomic().store(handle, std::memory_order_release);
     return;
   }

@@ -18,14 +18,17 @@ class RequestTracker {
 
   explicit RequestTracker(RecordFile& file) noexcept : file_(file) {}
 
-  /// A call has created a request at `now`. `handle` is not 0.
-  void add(std::uint64_t handle, const CallFacts& call, std::uint64_t now, Activity activity) noexcept;
-  /// A persistent request was started at `now`.
-  void activate(std::uint64_t handle, std::uint64_t now) noexcept {
-    if (RequestRecord* const request = find(handle)) {
+  /// A call has created a request at `now`. `handle` is not 0. `number`: as RequestRecord::number.
+  void add(std::uint64_t handle, const CallFacts& call, std::uint64_t now, Activity activity,
+           std::uint32_t number = 0) noexcept;
+  /// A persistent request was started at `now`. nullptr: it is not known.
+  RequestRecord* activate(std::uint64_t handle, std::uint64_t now) noexcept {
+    RequestRecord* const request = find(handle);
+    if (request) {
       request->posted.set(now);
       request->active.set(persistent);
     }
+    return request;
   }
   /// The thread in `slot` waits for the request; `waits` false: it no longer does.
   void set_waiter(std::uint64_t handle, unsigned slot, bool waits) noexcept {

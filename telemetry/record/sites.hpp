@@ -31,7 +31,7 @@ class SiteTable {
     }
   }
   /// Adds one call. `ticks`: 0 if it was not timed. Calls of several threads at one time may be missed.
-  void count(std::uint32_t site, std::uint64_t bytes, std::uint64_t ticks) noexcept {
+  [[gnu::always_inline]] void count(std::uint32_t site, std::uint64_t bytes, std::uint64_t ticks) noexcept {
     if (site == no_index) return;
     SiteRecord& record = file_.sites[site];
     record.calls.add(1);

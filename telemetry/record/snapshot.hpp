@@ -77,6 +77,7 @@ struct RequestSnapshot {
   std::uint32_t ordinal = 0;
   std::uint16_t waiter = 0;
   std::uint16_t handles = 0;
+  std::uint32_t number = 0;
 };
 
 struct FrameSnapshot {
@@ -140,6 +141,7 @@ struct RankSnapshot {
   std::uint64_t threads_dropped = 0, communicators_dropped = 0, requests_dropped = 0, peers_dropped = 0,
                 sites_dropped = 0;
   double ticks_per_record = 0;
+  std::uint64_t other_sends = 0, other_receives = 0;  ///< messages that are not in `peers`
   std::uint64_t torn = 0;  ///< communicators and requests left out because they changed while they were read
 
   std::vector<ThreadSnapshot> threads;

@@ -32,7 +32,8 @@ constexpr auto communicator = [](auto& archive, auto& c) {
 };
 
 constexpr auto request = [](auto& archive, auto& r) {
-  archive(r.key, r.posted, r.bytes, r.function, r.communicator, r.peer, r.tag, r.ordinal, r.waiter, r.handles);
+  archive(r.key, r.posted, r.bytes, r.function, r.communicator, r.peer, r.tag, r.ordinal, r.waiter, r.handles,
+          r.number);
 };
 
 constexpr auto frame = [](auto& archive, auto& f) { archive(f.address, f.module); };
@@ -58,14 +59,14 @@ void visit_rank(Archive& archive, Rank& r, std::uint8_t detail) {
           r.visible, r.use.cpu_seconds, r.use.io_bytes, r.use.sleeps, r.use.tracer, r.wait_status, r.ended,
           r.world_rank, r.world_size, r.functions_known, r.ticks_per_second, r.anchor_ticks, r.anchor_realtime,
           r.read_at, r.sampling, r.threads_dropped, r.communicators_dropped, r.requests_dropped, r.peers_dropped,
-          r.sites_dropped, r.ticks_per_record, r.torn);
+          r.sites_dropped, r.ticks_per_record, r.other_sends, r.other_receives, r.torn);
   archive.list(r.threads, max_threads, thread);
   archive.list(r.communicators, max_communicators, communicator);
   archive.list(r.requests, max_requests, request);
+  archive.list(r.peers, max_peers, peer);
   if (detail != static_cast<std::uint8_t>(SnapshotDetail::full)) return;
   archive.list(r.sites, max_sites, site);
   archive.list(r.modules, max_modules, module);
-  archive.list(r.peers, max_peers, peer);
 }
 
 /// Indices as the record reader leaves them. Those of sites and modules are checked where the sites are known.
@@ -113,7 +114,7 @@ RankSnapshot read_snapshot(ByteReader& from, const std::vector<RankSnapshot>& be
   }
   if (detail != static_cast<std::uint8_t>(SnapshotDetail::full))
     for (const RankSnapshot& known : before)
-      if (same_process(known, rank)) rank.sites = known.sites, rank.modules = known.modules, rank.peers = known.peers;
+      if (same_process(known, rank)) rank.sites = known.sites, rank.modules = known.modules;
   const auto check_site = [&](CallSnapshot& c) {
     if (c.site >= rank.sites.size()) c.site = no_index;
   };

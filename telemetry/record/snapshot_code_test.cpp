@@ -67,7 +67,7 @@ class Random {
                                  number(), number(), static_cast<CommunicatorKind>(1 + below(4)), text()});
     for (std::uint64_t i = below(5); i > 0; --i)
       r.requests.push_back({any(), any(), any(), function(), static_cast<std::uint32_t>(any()), number(), number(),
-                            static_cast<std::uint32_t>(any()), static_cast<std::uint16_t>(any()), 1});
+                            static_cast<std::uint32_t>(any()), static_cast<std::uint16_t>(any()), 1, 7});
     for (std::uint64_t i = below(3); i > 0; --i) r.modules.push_back({any(), {1, 2, 255}, text()});
     const auto module = [&] {
       return r.modules.empty() || coin() ? no_index : static_cast<std::uint32_t>(below(r.modules.size()));

@@ -5,19 +5,20 @@
 #include <deque>
 #include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 
-#include "telemetry/waits/cycle_members.hpp"
+#include "telemetry/waits/cycle_groups.hpp"
 
 namespace bestride::inline telemetry {
 namespace {
 
 /// Calls visit(condition) for every condition by which a rank waits for others.
 template <class Visit>
-void each_condition(const RankWaits& rank, bool only_required, Visit visit) {
+void each_condition(const RankWaits& rank, Edges edges, Visit visit) {
   for (const ThreadWait& thread : rank.threads)
     for (const WaitCondition& condition : thread.conditions)
-      if (!condition.ranks.empty() && (condition.required || (!only_required && !condition.matched))) visit(condition);
+      if (follows(edges, condition)) visit(condition);
 }
 
 /// Sets that a walk over the graph has visited.
@@ -26,7 +27,7 @@ using Visited = std::unordered_set<const void*>;
 /// The ranks that may still proceed, by repetition until nothing changes.
 class Liveness {
  public:
-  explicit Liveness(const WaitGraph& graph) : graph_(graph) {
+  Liveness(const WaitGraph& graph, Edges edges) : edges_(edges) {
     for (const RankWaits& rank : graph.ranks)
       if (rank.gone || rank.every_thread_waits) stuck_.insert(rank.rank);
     for (bool changed = true; changed;) {
@@ -54,8 +55,10 @@ class Liveness {
     return std::all_of(thread.conditions.begin(), thread.conditions.end(), one);
   }
   bool satisfiable(const WaitCondition& condition) const {
-    if (!condition.required || condition.ranks.empty())
-      return !condition.required || condition.kind == WaitKind::all || condition.unseen > 0;
+    if (!follows(edges_, condition)) {
+      const bool holds = condition.required || (edges_ == Edges::unmatched && !condition.matched);
+      return !holds || condition.kind == WaitKind::all || condition.unseen > 0;
+    }
     const bool any = condition.kind == WaitKind::any;
     if (any && condition.unseen > 0) return true;
     // What is found for a set stays until the next round: ranks only become free, so "not yet" is no error.
@@ -67,28 +70,28 @@ class Liveness {
     return at->second;
   }
 
-  const WaitGraph& graph_;
+  const Edges edges_;
   std::unordered_set<std::int32_t> stuck_;
   mutable std::map<std::pair<const void*, bool>, bool> satisfiable_;  ///< of sets, in this round
 };
 
-/// Shortest way from `start` back to itself within `stuck` ranks; empty if there is none.
-std::vector<std::int32_t> shortest_cycle(const WaitGraph& graph, const Liveness& liveness, std::int32_t start) {
+/// Shortest way from `start` back to itself within `group`, ascending; empty if there is none.
+std::vector<std::int32_t> shortest_cycle(const WaitGraph& graph, const std::vector<std::int32_t>& group,
+                                         std::int32_t start, Edges edges) {
   std::unordered_map<std::int32_t, std::int32_t> from;  // rank -> the rank before it
   Visited visited;
   std::deque<std::int32_t> open{start};
   while (!open.empty()) {
     const std::int32_t rank = open.front();
     open.pop_front();
-    const RankWaits* const waits = graph.find(rank);
-    if (!waits) continue;
     bool closed = false;
-    each_condition(*waits, true, [&](const WaitCondition& condition) {
+    each_condition(*graph.find(rank), edges, [&](const WaitCondition& condition) {
       if (closed || !visited.insert(condition.ranks.id()).second) return;
       closed = condition.ranks.contains(start);
       if (closed) return;
       for (const std::int32_t target : condition.ranks)
-        if (liveness.stuck(target) && from.emplace(target, rank).second) open.push_back(target);
+        if (std::binary_search(group.begin(), group.end(), target) && from.emplace(target, rank).second)
+          open.push_back(target);
     });
     if (!closed) continue;
     std::vector<std::int32_t> cycle;
@@ -100,26 +103,47 @@ std::vector<std::int32_t> shortest_cycle(const WaitGraph& graph, const Liveness&
   return {};
 }
 
-/// The ranks that can be reached from `start` along required edges.
-void reach(const WaitGraph& graph, std::int32_t start, std::unordered_set<std::int32_t>& reached, Visited& visited) {
-  std::deque<std::int32_t> open{start};
-  while (!open.empty()) {
-    const RankWaits* const waits = graph.find(open.front());
-    open.pop_front();
-    if (waits)
-      each_condition(*waits, true, [&](const WaitCondition& condition) {
-        if (!visited.insert(condition.ranks.id()).second) return;
-        for (const std::int32_t target : condition.ranks)
-          if (reached.insert(target).second) open.push_back(target);
-      });
+/// Ranks at which the search for the cycle of a group begins: those that wait for a message from a certain rank tell
+/// most; else the first one.
+std::vector<std::int32_t> starts_in(const WaitGraph& graph, const std::vector<std::int32_t>& group, Edges edges) {
+  constexpr std::size_t most = 64;
+  std::vector<std::int32_t> result;
+  for (const std::int32_t rank : group) {
+    bool by_name = false;
+    each_condition(*graph.find(rank), edges, [&](const WaitCondition& condition) {
+      by_name = by_name || (condition.ordinal == 0 && condition.kind == WaitKind::all);
+    });
+    if (by_name && result.size() < most) result.push_back(rank);
   }
+  if (result.empty()) result.push_back(group.front());
+  return result;
+}
+
+std::vector<std::int32_t> cycle_in(const WaitGraph& graph, const std::vector<std::int32_t>& group, Edges edges) {
+  std::vector<std::int32_t> best;
+  // Edges that prove less, length, and the time for which nobody has waited: what hangs longest is next to the cause.
+  std::tuple<std::size_t, std::size_t, double> best_cost;
+  for (const std::int32_t start : starts_in(graph, group, edges)) {
+    std::vector<std::int32_t> cycle = shortest_cycle(graph, group, start, edges);
+    if (cycle.empty()) continue;
+    std::size_t weak = 0;
+    double seconds = 0;
+    for (std::size_t i = 0; i < cycle.size(); ++i) {
+      const WaitCondition* const edge = graph.edge(cycle[i], cycle[(i + 1) % cycle.size()]);
+      weak += !edge->required || edge->kind == WaitKind::any;
+      seconds = std::max(seconds, graph.find(cycle[i])->seconds);
+    }
+    const std::tuple cost{weak, cycle.size(), -seconds};
+    if (best.empty() || cost < best_cost) best = std::move(cycle), best_cost = cost;
+  }
+  return best;
 }
 
 }  // namespace
 
 Waiters::Waiters(const WaitGraph& graph) {
   for (const RankWaits& rank : graph.ranks)
-    each_condition(rank, false, [&](const WaitCondition& condition) {
+    each_condition(rank, Edges::unmatched, [&](const WaitCondition& condition) {
       const auto [at, is_new] = set_numbers_.try_emplace(condition.ranks.id(), waiters_.size());
       if (is_new) {
         waiters_.emplace_back();
@@ -157,12 +181,12 @@ std::vector<std::int32_t> Waiters::held_up(const std::vector<std::int32_t>& targ
   return result;
 }
 
-Diagnosis diagnose(const WaitGraph& graph) {
+Diagnosis diagnose(const WaitGraph& graph, Edges edges) {
   Diagnosis result;
   std::set<std::int32_t> targets;
   Visited visited;
   for (const RankWaits& rank : graph.ranks) {
-    each_condition(rank, false, [&](const WaitCondition& condition) {
+    each_condition(rank, Edges::unmatched, [&](const WaitCondition& condition) {
       if (visited.insert(condition.ranks.id()).second) targets.insert(condition.ranks.begin(), condition.ranks.end());
     });
     if (rank.waits()) result.waiting.push_back(rank.rank);
@@ -171,19 +195,17 @@ Diagnosis diagnose(const WaitGraph& graph) {
     const RankWaits* const rank = graph.find(target);
     if (!rank || !rank->waits()) result.culprits.push_back(target);
   }
-  const Liveness liveness(graph);
-  const auto in_cycle = cycle_members(graph, [&](std::int32_t rank) { return liveness.stuck(rank); });
-  std::unordered_set<std::int32_t> covered;
-  Visited covered_sets;
-  for (const RankWaits& rank : graph.ranks) {
-    if (rank.gone || !liveness.stuck(rank.rank)) continue;
-    result.deadlocked.push_back(rank.rank);
-    if (covered.count(rank.rank) || !in_cycle.count(rank.rank)) continue;
-    auto cycle = shortest_cycle(graph, liveness, rank.rank);
-    if (cycle.empty()) continue;
-    reach(graph, rank.rank, covered, covered_sets);
-    result.cycles.push_back(std::move(cycle));
-  }
+  const Liveness liveness(graph, edges);
+  const auto is_deadlocked = [&](std::int32_t number) {
+    const RankWaits* const rank = graph.find(number);
+    return rank && !rank->gone && liveness.stuck(number);
+  };
+  for (const RankWaits& rank : graph.ranks)
+    if (is_deadlocked(rank.rank)) result.deadlocked.push_back(rank.rank);
+  for (CycleGroup& group : cycle_groups(graph, is_deadlocked, edges))
+    if (group.final)
+      if (auto cycle = cycle_in(graph, group.ranks, edges); !cycle.empty())
+        result.cycles.push_back({std::move(cycle), std::move(group.ranks)});
   return result;
 }
 

@@ -19,12 +19,17 @@ struct Diagnosis {
   std::vector<std::int32_t> waiting;   ///< ranks that wait for a rank
   std::vector<std::int32_t> culprits;  ///< ranks that others wait for and that wait for nobody themselves
   std::vector<std::int32_t> deadlocked;
-  /// A shortest cycle of each group of deadlocked ranks that wait for each other; each rank waits for the next one, the
-  /// last one for the first.
-  std::vector<std::vector<std::int32_t>> cycles;
+  /// A cycle of ranks of a group that wait for each other and for no other such group: each rank waits for the next
+  /// one, the last one for the first. A short one, with the least number of waits for any of several ranks.
+  struct Cycle {
+    std::vector<std::int32_t> ranks;
+    std::vector<std::int32_t> group;  ///< ascending
+  };
+  std::vector<Cycle> cycles;
 };
 
-Diagnosis diagnose(const WaitGraph& graph);
+/// `edges`: for `deadlocked` and `cycles`.
+Diagnosis diagnose(const WaitGraph& graph, Edges edges = Edges::required);
 
 /// For each rank, the ranks that wait for it.
 class Waiters {

@@ -6,8 +6,6 @@
 namespace bestride::inline telemetry {
 namespace {
 
-bool is_evenly_spaced(const CommunicatorSnapshot& c) { return c.first_member >= 0 && (c.stride != 0 || c.size == 1); }
-
 /// Rank in the communicator of a world rank, or -1.
 std::int32_t evenly_spaced_member(const CommunicatorSnapshot& c, std::int32_t world_rank) {
   const std::int64_t distance = std::int64_t{world_rank} - c.first_member;
@@ -18,6 +16,16 @@ std::int32_t evenly_spaced_member(const CommunicatorSnapshot& c, std::int32_t wo
 }
 
 }  // namespace
+
+bool is_evenly_spaced(const CommunicatorSnapshot& c) { return c.first_member >= 0 && (c.stride != 0 || c.size == 1); }
+
+std::int32_t world_rank_of(const CommunicatorSnapshot& communicator, std::int32_t member) {
+  if (!is_evenly_spaced(communicator) || member < 0 || member >= communicator.size ||
+      communicator.kind == CommunicatorKind::inter)
+    return -1;
+  const std::int64_t rank = communicator.first_member + std::int64_t{member} * communicator.stride;
+  return rank >= 0 && rank <= INT32_MAX ? static_cast<std::int32_t>(rank) : -1;
+}
 
 Members::Members(std::span<const RankSnapshot> job) {
   for (const RankSnapshot& rank : job)
@@ -47,10 +55,7 @@ const RankSnapshot* Members::find(std::int32_t world_rank) const noexcept {
 std::int32_t Members::world_rank(const CommunicatorSnapshot& communicator, std::int32_t member) const {
   // The ranks of an intercommunicator's calls are those of the other group, which no record describes.
   if (member < 0 || member >= communicator.size || communicator.kind == CommunicatorKind::inter) return -1;
-  if (is_evenly_spaced(communicator)) {
-    const std::int64_t rank = communicator.first_member + std::int64_t{member} * communicator.stride;
-    return rank >= 0 && rank <= INT32_MAX ? static_cast<std::int32_t>(rank) : -1;
-  }
+  if (is_evenly_spaced(communicator)) return world_rank_of(communicator, member);
   const auto known = scattered_.find(communicator.uid);
   if (known == scattered_.end()) return -1;
   const auto at = std::lower_bound(known->second.begin(), known->second.end(), std::pair(member, INT32_MIN));

@@ -14,6 +14,11 @@
 
 namespace bestride::inline telemetry {
 
+/// The members are described by two numbers.
+bool is_evenly_spaced(const CommunicatorSnapshot& communicator);
+/// World rank of a member of such a communicator; -1 if it is another one, or has no such member.
+std::int32_t world_rank_of(const CommunicatorSnapshot& communicator, std::int32_t member);
+
 class Members {
  public:
   /// `job` must outlive this.

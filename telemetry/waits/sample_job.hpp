@@ -53,7 +53,7 @@ class SampleJob {
       if (c.index == communicator) made.ordinal = static_cast<std::uint32_t>(++c.collectives);
     return made;
   }
-  /// A request for which the rank waits.
+  /// A request for which the rank waits; the next message to or from its peer, of which none was counted.
   RequestSnapshot& request(int rank, const std::string& function, std::int32_t peer) {
     RequestSnapshot made;
     made.key = 1 + ranks[static_cast<std::size_t>(rank)].requests.size();
@@ -61,6 +61,9 @@ class SampleJob {
     made.communicator = 0;
     made.peer = peer;
     made.waiter = 1;
+    made.number = 1;
+    for (const RequestSnapshot& before : ranks[static_cast<std::size_t>(rank)].requests)
+      if (before.peer == peer && before.function == made.function) ++made.number;
     return ranks[static_cast<std::size_t>(rank)].requests.emplace_back(made);
   }
   /// A communicator whose members are not evenly spaced; its index is 1.

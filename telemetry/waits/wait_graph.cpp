@@ -7,6 +7,7 @@
 #include "telemetry/waits/call_kind.hpp"
 #include "telemetry/waits/collective_progress.hpp"
 #include "telemetry/waits/members.hpp"
+#include "telemetry/waits/message_numbers.hpp"
 #include "telemetry/waits/messages.hpp"
 #include "telemetry/waits/mismatch.hpp"
 
@@ -21,7 +22,8 @@ struct Pending {
   std::int32_t tag;
   std::uint32_t ordinal;
   std::uint64_t bytes = 0;
-  bool only = false;  ///< the call waits for nothing else
+  bool only = false;         ///< the call waits for nothing else
+  std::uint32_t number = 0;  ///< RequestRecord::number
 };
 
 /// Messages of this size and more are not sent before their receiver asks for them, in MPI libraries as they are
@@ -38,8 +40,9 @@ bool needs_receiver(const Pending& send) {
 /// The conditions of one thread.
 class ThreadConditions {
  public:
-  ThreadConditions(CollectiveProgress& progress, const RankSnapshot& rank, const ThreadSnapshot& thread)
-      : progress_(progress), members_(progress.all()), rank_(rank) {
+  ThreadConditions(CollectiveProgress& progress, const MessageNumbers& numbers, const RankSnapshot& rank,
+                   const ThreadSnapshot& thread)
+      : progress_(progress), numbers_(numbers), members_(progress.all()), rank_(rank) {
     wait_.slot = thread.slot;
     if (thread.current)
       add_call(*thread.current);
@@ -98,7 +101,8 @@ class ThreadConditions {
       // A request has only one peer; one that waits for nobody satisfies an OR.
       if (kind == CallKind::exchange || (kind == CallKind::local && wait_.kind == WaitKind::any))
         wait_.resolved = false;
-      add({request.function, request.communicator, request.peer, request.tag, request.ordinal, request.bytes});
+      add({request.function, request.communicator, request.peer, request.tag, request.ordinal, request.bytes,
+           /*only=*/false, request.number});
     }
     if (wait_.conditions.size() == before) wait_.resolved = false;  // requests that are not recorded
   }
@@ -133,6 +137,10 @@ class ThreadConditions {
         condition.matched = is_in_mpi(*other);
       } else if (kind == CallKind::send && !needs_receiver(pending)) {
         condition.required = false;
+      } else if (other && !pending.only) {
+        // It may be complete, although the call waits for other messages.
+        condition.required =
+            numbers_.is_surely_unmatched(rank_, {kind, pending.communicator, pending.tag, pending.number}, *other);
       }
     } else {
       wait_.resolved = false;
@@ -210,6 +218,7 @@ class ThreadConditions {
   }
 
   CollectiveProgress& progress_;
+  const MessageNumbers& numbers_;
   const Members& members_;
   const RankSnapshot& rank_;
   ThreadWait wait_;
@@ -225,15 +234,18 @@ bool is_waiting(const ThreadSnapshot& thread) {
                             (!thread.current || may_block(thread.current->function, thread.current->ordinal != 0)));
 }
 
-RankWaits waits_of(CollectiveProgress& progress, const RankSnapshot& rank, bool job_ended) {
+RankWaits waits_of(CollectiveProgress& progress, const MessageNumbers& numbers, const RankSnapshot& rank,
+                   bool job_ended) {
   RankWaits result;
   result.rank = rank.world_rank;
   result.gone = rank.gone() && !job_ended;
   if (!rank.alive && !job_ended) return result;
   result.every_thread_waits = true;
   for (const ThreadSnapshot& thread : rank.threads) {
+    if (is_waiting(thread) && thread.current)
+      result.seconds = std::max(result.seconds, rank.seconds_since(thread.current->entered));
     if (is_waiting(thread))
-      result.threads.push_back(ThreadConditions(progress, rank, thread).take());
+      result.threads.push_back(ThreadConditions(progress, numbers, rank, thread).take());
     else if (!is_idle_slot(rank, thread))
       result.every_thread_waits = false;
   }
@@ -275,8 +287,9 @@ WaitGraph find_waits(std::span<const RankSnapshot> job) {
   WaitGraph graph;
   const bool job_ended = std::none_of(job.begin(), job.end(), [](const RankSnapshot& rank) { return rank.alive; });
   CollectiveProgress progress(members);
+  const MessageNumbers numbers(members);
   for (const auto& [number, rank] : members.ranks()) {
-    graph.ranks.push_back(waits_of(progress, *rank, job_ended));
+    graph.ranks.push_back(waits_of(progress, numbers, *rank, job_ended));
     graph.ranks.back().snapshot = static_cast<std::size_t>(rank - job.data());
   }
   graph.mismatches = find_mismatches(members);

@@ -7,8 +7,8 @@
 // and its ordinal there, because all members make the same collective calls in the same order (MPI-4.1, 6.14); a
 // message by its peer. A send and a receive that match are being transferred: neither end waits for the other one to
 // call anything. Pure: no clock, no I/O. The snapshots of a running job are not from the same time, so only what is the
-// same in two of them counts. Alternative considered: to match messages by their order, too, which needs the count of
-// messages of every (communicator, peer, tag) at both ends.
+// same in two of them counts. Which messages of a call with several are complete follows, as far as it can, from their
+// numbers (message_numbers.hpp).
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -48,9 +48,19 @@ struct ThreadWait {
   bool polling = false;  ///< not in a call, but it makes only polling calls that find nothing
 };
 
+/// Which conditions a walk over the graph follows.
+enum class Edges : std::uint8_t {
+  required,   ///< those that certainly hold up the rank
+  unmatched,  ///< all but transfers
+};
+inline bool follows(Edges edges, const WaitCondition& condition) noexcept {
+  return !condition.ranks.empty() && (condition.required || (edges == Edges::unmatched && !condition.matched));
+}
+
 struct RankWaits {
   std::size_t snapshot = 0;  ///< index in the argument of find_waits()
   std::int32_t rank = -1;
+  double seconds = 0;  ///< since the call began in which a thread waits longest
   bool gone = false;
   bool every_thread_waits = false;  ///< false: a thread outside MPI may yet do what others wait for
   std::vector<ThreadWait> threads;  ///< those in blocking calls, or polling

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "telemetry/waits/call_kind.hpp"
-#include "telemetry/waits/cycle_members.hpp"
+#include "telemetry/waits/cycle_groups.hpp"
 #include "telemetry/waits/diagnosis.hpp"
 #include "telemetry/waits/sample_job.hpp"
 
@@ -107,14 +107,14 @@ TEST(Waits, RingOfReceivesIsADeadlock) {
   EXPECT_THAT(diagnosis.culprits, IsEmpty());
   EXPECT_THAT(diagnosis.deadlocked, ElementsAre(0, 1, 2, 3));
   ASSERT_EQ(diagnosis.cycles.size(), 1u);
-  EXPECT_THAT(diagnosis.cycles[0], ElementsAre(0, 3, 2, 1));
+  EXPECT_THAT(diagnosis.cycles[0].ranks, ElementsAre(0, 3, 2, 1));
 }
 
 TEST(Waits, ARankThatReceivesFromItself) {
   SampleJob job(2);
   job.call(1, "MPI_Recv", 1);
   ASSERT_EQ(diagnose(find_waits(job.ranks)).cycles.size(), 1u);
-  EXPECT_THAT(diagnose(find_waits(job.ranks)).cycles[0], ElementsAre(1));
+  EXPECT_THAT(diagnose(find_waits(job.ranks)).cycles[0].ranks, ElementsAre(1));
 }
 
 TEST(Waits, TheChainBehindACycleIsDeadlockedButNoCycle) {
@@ -126,7 +126,7 @@ TEST(Waits, TheChainBehindACycleIsDeadlockedButNoCycle) {
   const Diagnosis diagnosis = diagnose(find_waits(job.ranks));
   EXPECT_THAT(diagnosis.deadlocked, ElementsAre(0, 1, 2));
   ASSERT_EQ(diagnosis.cycles.size(), 1u);
-  EXPECT_THAT(diagnosis.cycles[0], ElementsAre(1, 2));
+  EXPECT_THAT(diagnosis.cycles[0].ranks, ElementsAre(1, 2));
 }
 
 TEST(Waits, AReceiveFromAnySourceIsAnOr) {
@@ -368,18 +368,33 @@ TEST(Graphs, WalksOverSetsFindWhatWalksOverEdgesFind) {
     const EdgeByEdge all(graph, false), required(graph, true);
     const Waiters waiters(graph);
     const auto everybody = [](std::int32_t) { return true; };
-    const auto in_cycle = cycle_members(graph, everybody);
+    const std::vector<CycleGroup> groups = cycle_groups(graph, everybody);
+    const auto group_of = [&](std::int32_t rank) -> const CycleGroup* {
+      for (const CycleGroup& group : groups)
+        if (std::binary_search(group.ranks.begin(), group.ranks.end(), rank)) return &group;
+      return nullptr;
+    };
     for (std::int32_t target = 0; target <= static_cast<std::int32_t>(size); ++target) {
       std::vector<std::int32_t> expected;
       for (std::int32_t rank = 0; rank < static_cast<std::int32_t>(size); ++rank)
         if (rank != target && all.reaches(rank, target)) expected.push_back(rank);
       ASSERT_EQ(waiters.held_up({target}), expected) << round;
-      ASSERT_EQ(in_cycle.count(target) != 0, required.reaches(target, target)) << round << " rank " << target;
+      const CycleGroup* const group = group_of(target);
+      ASSERT_EQ(group != nullptr, required.reaches(target, target)) << round << " rank " << target;
+      bool final = true;
+      for (std::int32_t other = 0; group && other < static_cast<std::int32_t>(size); ++other) {
+        const bool together = required.reaches(target, other) && required.reaches(other, target);
+        ASSERT_EQ(group_of(other) == group, together) << round << " ranks " << target << ", " << other;
+        final = final && (together || !required.reaches(target, other) || !required.reaches(other, other));
+      }
+      ASSERT_TRUE(!group || group->final == final) << round << " rank " << target;
     }
     // Every cycle that is reported is one.
-    for (const auto& cycle : diagnose(graph).cycles)
-      for (std::size_t i = 0; i < cycle.size(); ++i, ++cycles)
+    for (const auto& [cycle, group] : diagnose(graph).cycles)
+      for (std::size_t i = 0; i < cycle.size(); ++i, ++cycles) {
         ASSERT_TRUE(graph.needs(cycle[i], cycle[(i + 1) % cycle.size()])) << round;
+        ASSERT_TRUE(std::binary_search(group.begin(), group.end(), cycle[i])) << round;
+      }
   }
   EXPECT_GT(cycles, 100);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each rank's record says of the calls that it makes, read as another process would. Two ranks,
-// BESTRIDE_RECORD=on.
+// What each rank's record says of the calls that it makes, read as another process would. Two ranks with
+// the preload library.
 #include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "telemetry/waits/cycle_members.hpp"
+#include "telemetry/waits/cycle_groups.hpp"
 
 #include <algorithm>
 #include <unordered_map>
@@ -10,22 +10,27 @@ namespace {
 
 /// Nodes are the ranks, then the rank sets.
 using Node = std::uint32_t;
-using Edges = std::vector<std::vector<Node>>;
+using Targets = std::vector<std::vector<Node>>;
 
 class Components {
  public:
-  explicit Components(const Edges& edges) : edges_(edges), states_(edges.size()) {
+  explicit Components(const Targets& edges) : edges_(edges), states_(edges.size()) {
     for (Node node = 0; node < edges.size(); ++node)
       if (states_[node].index == 0) search(node);
   }
-  bool is_in_cycle(Node node) const { return states_[node].in_cycle; }
+  /// Components with a cycle; `final`: no path leads from it to another one.
+  struct Component {
+    std::vector<Node> nodes;
+    bool final;
+  };
+  const std::vector<Component>& cycles() const { return cycles_; }
 
  private:
   struct State {
     std::uint32_t index = 0;  ///< order of the search, from 1; 0: not found yet
     std::uint32_t low = 0;
     bool open = false;  ///< its component is not complete
-    bool in_cycle = false;
+    bool leads_to_cycle = false;
   };
   struct Visit {
     Node node;
@@ -58,28 +63,34 @@ class Components {
     }
   }
 
+  /// The components that it leads to are closed already.
   void close(Node root) {
-    // A node is not its own target, so a component of one node has no cycle.
-    const bool in_cycle = open_.back() != root;
-    for (Node node = ~root; node != root;) {
-      node = open_.back();
+    Component component{{}, true};
+    do {
+      component.nodes.push_back(open_.back());
+      states_[open_.back()].open = false;
       open_.pop_back();
-      states_[node].open = false;
-      states_[node].in_cycle = in_cycle;
-    }
+    } while (component.nodes.back() != root);
+    for (const Node node : component.nodes)
+      for (const Node to : edges_[node]) component.final = component.final && !states_[to].leads_to_cycle;
+    // A node is not its own target, so a component of one node has no cycle.
+    const bool has_cycle = component.nodes.size() > 1;
+    for (const Node node : component.nodes) states_[node].leads_to_cycle = has_cycle || !component.final;
+    if (has_cycle) cycles_.push_back(std::move(component));
   }
 
-  const Edges& edges_;
+  const Targets& edges_;
   std::vector<State> states_;
   std::vector<Node> open_;
   std::vector<Visit> path_;
+  std::vector<Component> cycles_;
   std::uint32_t found_ = 0;
 };
 
 }  // namespace
 
-std::unordered_set<std::int32_t> cycle_members(const WaitGraph& graph,
-                                               const std::function<bool(std::int32_t)>& counts) {
+std::vector<CycleGroup> cycle_groups(const WaitGraph& graph, const std::function<bool(std::int32_t)>& counts,
+                                     Edges followed) {
   std::unordered_map<std::int32_t, Node> node_of;
   std::vector<const RankWaits*> ranks;
   for (const RankWaits& rank : graph.ranks)
@@ -87,12 +98,12 @@ std::unordered_set<std::int32_t> cycle_members(const WaitGraph& graph,
       node_of.emplace(rank.rank, static_cast<Node>(ranks.size()));
       ranks.push_back(&rank);
     }
-  Edges edges(ranks.size());
+  Targets edges(ranks.size());
   std::unordered_map<const void*, Node> node_of_set;
   for (Node node = 0; node < ranks.size(); ++node)
     for (const ThreadWait& thread : ranks[node]->threads)
       for (const WaitCondition& condition : thread.conditions) {
-        if (!condition.required || condition.ranks.empty()) continue;
+        if (!follows(followed, condition)) continue;
         const auto [at, is_new] = node_of_set.try_emplace(condition.ranks.id(), static_cast<Node>(edges.size()));
         if (is_new) {
           std::vector<Node>& targets = edges.emplace_back();
@@ -102,9 +113,15 @@ std::unordered_set<std::int32_t> cycle_members(const WaitGraph& graph,
         edges[node].push_back(at->second);
       }
   const Components components(edges);
-  std::unordered_set<std::int32_t> result;
-  for (Node node = 0; node < ranks.size(); ++node)
-    if (components.is_in_cycle(node)) result.insert(ranks[node]->rank);
+  std::vector<CycleGroup> result;
+  for (const Components::Component& component : components.cycles()) {
+    CycleGroup& group = result.emplace_back();
+    group.final = component.final;
+    for (const Node node : component.nodes)
+      if (node < ranks.size()) group.ranks.push_back(ranks[node]->rank);
+    std::sort(group.ranks.begin(), group.ranks.end());
+  }
+  std::sort(result.begin(), result.end(), [](const CycleGroup& a, const CycleGroup& b) { return a.ranks < b.ranks; });
   return result;
 }
 

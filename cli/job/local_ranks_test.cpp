@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// The order in which processes end.
+#include "cli/job/local_ranks.hpp"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <random>
+
+#include "telemetry/record/sample_record.hpp"
+
+namespace bestride::inline cli {
+namespace {
+
+TEST(LocalRanks, OfProcessesThatEndedBetweenTwoLooksTheFirstIsKnown) {
+  char name[] = "/tmp/bestride-ranks-XXXXXX";
+  const std::string folder = mkdtemp(name);
+  std::filesystem::create_directory(folder + "/job");
+  std::mt19937 random(7);
+  for (int round = 0; round < 3; ++round) {
+    std::vector<pid_t> ranks;
+    for (int rank = 0; rank < 70; ++rank) {  // more than one batch of events
+      const pid_t child = fork();
+      if (child == 0) {
+        pause();
+        _exit(0);
+      }
+      SampleRecord record;
+      begin_record(*record, child, process_status(child).start_time, rank, 70);
+      write_file(folder + "/job/" + std::to_string(child) + ".record", record.bytes());
+      ranks.push_back(child);
+    }
+    LocalRanks local(folder, "job");
+    ASSERT_EQ(local.read(0).ranks.size(), ranks.size());
+    EXPECT_FALSE(local.note_ends(1));
+    std::shuffle(ranks.begin(), ranks.end(), random);
+    for (const pid_t rank : ranks) {
+      kill(rank, SIGKILL);
+      siginfo_t ended{};
+      waitid(P_PID, static_cast<id_t>(rank), &ended, WEXITED | WNOWAIT);
+    }
+    EXPECT_TRUE(local.note_ends(2));
+    EXPECT_FALSE(local.note_ends(3));
+    std::vector<std::pair<double, pid_t>> ends;
+    for (const RankSnapshot& rank : local.read(0).ranks) {
+      EXPECT_EQ(rank.wait_status, SIGKILL);
+      ends.emplace_back(rank.ended, rank.pid);
+    }
+    std::sort(ends.begin(), ends.end());
+    std::vector<pid_t> order;
+    for (const auto& [when, pid] : ends) order.push_back(pid);
+    EXPECT_EQ(order, ranks);
+    for (const pid_t rank : ranks) {
+      waitpid(rank, nullptr, 0);
+      std::filesystem::remove(folder + "/job/" + std::to_string(rank) + ".record");
+    }
+  }
+  std::filesystem::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace bestride::inline cli
