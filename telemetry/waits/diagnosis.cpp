@@ -106,7 +106,7 @@ std::vector<std::int32_t> shortest_cycle(const WaitGraph& graph, const std::vect
 /// Ranks at which the search for the cycle of a group begins: those that wait for a message from a certain rank tell
 /// most; else the first one.
 std::vector<std::int32_t> starts_in(const WaitGraph& graph, const std::vector<std::int32_t>& group, Edges edges) {
-  constexpr std::size_t most = 64;
+  const std::size_t most = std::clamp<std::size_t>((1 << 16) / group.size(), 1, 64);  // a walk visits the whole group
   std::vector<std::int32_t> result;
   for (const std::int32_t rank : group) {
     bool by_name = false;

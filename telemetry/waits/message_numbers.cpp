@@ -8,96 +8,108 @@
 namespace bestride::inline telemetry {
 namespace {
 
-/// Counted messages of `rank` to, or from, a rank of MPI_COMM_WORLD.
-std::int64_t counted(const RankSnapshot& rank, std::int32_t peer, CallKind kind) {
-  for (const PeerSnapshot& known : rank.peers)
-    if (known.communicator == no_index && static_cast<std::int32_t>(known.rank) == peer)
-      return static_cast<std::int64_t>(kind == CallKind::send ? known.sent_messages : known.received_messages);
-  return 0;
+std::int32_t world_peer(const RankSnapshot& rank, const Message& message) {
+  const CommunicatorSnapshot* const communicator = rank.communicator(message.communicator);
+  return communicator ? world_rank_of(*communicator, message.peer) : -1;
 }
 
-/// Calls visit(message, world rank of its peer or -1) for the blocking sends and receives that are not counted yet.
+/// Calls visit(rank of the receiver in MPI_COMM_WORLD or -1) for the blocking sends, which are not counted yet.
 template <class Visit>
-void each_uncounted(const RankSnapshot& rank, Visit visit) {
+void each_blocking_send(const RankSnapshot& rank, Visit visit) {
   for (const ThreadSnapshot& thread : rank.threads)
-    if (thread.current)
+    if (thread.current && may_block(thread.current->function, false))
       each_message(*thread.current, [&](const Message& m) {
-        const CommunicatorSnapshot* const communicator = rank.communicator(m.communicator);
-        if (may_block(m.function, false)) visit(m, communicator ? world_rank_of(*communicator, m.peer) : -1);
+        if (m.kind == CallKind::send) visit(world_peer(rank, m));
       });
-}
-
-/// Pending requests of `kind` whose peer is this rank of MPI_COMM_WORLD; any_rank: every peer.
-template <class Selects>
-std::int64_t pending(const RankSnapshot& rank, CallKind kind, std::int32_t peer, Selects selects) {
-  std::int64_t count = 0;
-  for (const RequestSnapshot& request : rank.requests)
-    each_message(request, [&](const Message& m) {
-      const CommunicatorSnapshot* const communicator = rank.communicator(m.communicator);
-      if (m.kind != kind || m.peer == null_rank || !communicator) return;
-      if ((peer == any_rank || world_rank_of(*communicator, m.peer) == peer) && selects(m, *communicator)) ++count;
-    });
-  return count;
 }
 
 }  // namespace
 
-MessageNumbers::MessageNumbers(const Members& job) {
-  for (const auto& [number, rank] : job.ranks()) {
-    all_counted_ = all_counted_ && rank->other_sends == 0 && rank->threads.size() == 1;
-    for (const PeerSnapshot& peer : rank->peers)
-      if (peer.communicator == no_index)
-        sent_to_[static_cast<std::int32_t>(peer.rank)] += static_cast<std::int64_t>(peer.sent_messages);
-      else if (peer.sent_messages > 0)
-        all_counted_ = false;
-    each_uncounted(*rank, [this](const Message& m, std::int32_t peer) {
-      if (m.kind == CallKind::send) ++sent_to_[peer];
-    });
+const MessageNumbers::Index& MessageNumbers::index_of(const RankSnapshot& rank) {
+  const auto [at, is_new] = indices_.try_emplace(&rank);
+  Index& index = at->second;
+  if (!is_new) return index;
+  for (const PeerSnapshot& peer : rank.peers) {
+    index.all_named = index.all_named && peer.communicator == no_index;
+    if (peer.communicator != no_index) continue;
+    Pair& pair = index.pairs[static_cast<std::int32_t>(peer.rank)];
+    pair.sent = static_cast<std::int64_t>(peer.sent_messages);
+    pair.received = static_cast<std::int64_t>(peer.received_messages);
+    index.named_receives += pair.received;
   }
+  for (const RequestSnapshot& request : rank.requests)
+    each_message(request, [&](const Message& m) {
+      if (m.kind == CallKind::receive && m.peer == any_rank) ++index.any_source_pending;
+      if (m.kind == CallKind::receive && m.peer >= 0) ++index.named_receives_pending;
+      if (const std::int32_t peer = world_peer(rank, m); peer >= 0) index.pairs[peer].pending.push_back(&request);
+    });
+  return index;
+}
+
+const MessageNumbers::SentTo* MessageNumbers::sent_to() {
+  if (!sent_to_) {
+    sent_to_.emplace();
+    for (const auto& [number, rank] : job_.ranks()) {
+      all_counted_ = all_counted_ && rank->other_sends == 0 && rank->threads.size() == 1;
+      for (const PeerSnapshot& peer : rank->peers)
+        if (peer.communicator == no_index)
+          (*sent_to_)[static_cast<std::int32_t>(peer.rank)] += static_cast<std::int64_t>(peer.sent_messages);
+        else
+          all_counted_ = all_counted_ && peer.sent_messages == 0;
+      each_blocking_send(*rank, [this](std::int32_t peer) { ++(*sent_to_)[peer]; });
+    }
+  }
+  return all_counted_ ? &*sent_to_ : nullptr;
 }
 
 /// The least number of receives from any source that have taken messages of `peer`.
-std::int64_t MessageNumbers::from_any_source(const RankSnapshot& rank, const RankSnapshot& peer) const {
-  const std::int32_t source = peer.world_rank;
-  const auto from_any = [](const Message& m, const CommunicatorSnapshot&) { return m.peer == any_rank; };
-  const auto by_name = [](const Message& m, const CommunicatorSnapshot&) { return m.peer >= 0; };
-  const std::int64_t complete =
-      static_cast<std::int64_t>(rank.other_receives) - pending(rank, CallKind::receive, any_rank, from_any);
-  const auto sent = sent_to_.find(rank.world_rank);
-  if (complete <= 0 || !all_counted_ || sent == sent_to_.end()) return 0;
-  std::int64_t by_others = sent->second - counted(peer, rank.world_rank, CallKind::send);
-  each_uncounted(peer, [&](const Message& m, std::int32_t to) {
-    if (m.kind == CallKind::send && to == rank.world_rank) --by_others;
-  });
+std::int64_t MessageNumbers::from_any_source(const RankSnapshot& rank, const RankSnapshot& peer) {
+  if (rank.other_receives == 0) return 0;
+  const Index& mine = index_of(rank);
+  const std::int64_t complete = static_cast<std::int64_t>(rank.other_receives) - mine.any_source_pending;
+  const SentTo* const sent = sent_to();
+  if (complete <= 0 || !mine.all_named || !sent) return 0;
+  const auto to_me = sent->find(rank.world_rank);
+  if (to_me == sent->end()) return 0;
+  std::int64_t by_others = to_me->second;
+  if (const auto pair = index_of(peer).pairs.find(rank.world_rank); pair != index_of(peer).pairs.end())
+    by_others -= pair->second.sent;
+  each_blocking_send(peer, [&](std::int32_t to) { by_others -= to == rank.world_rank; });
   // Of the messages of the other ranks, those that were received by name.
-  std::int64_t received = 0;
-  for (const PeerSnapshot& known : rank.peers)
-    if (known.communicator != no_index)
-      return 0;
-    else if (static_cast<std::int32_t>(known.rank) != source)
-      received += static_cast<std::int64_t>(known.received_messages);
-  received -= pending(rank, CallKind::receive, any_rank, by_name) - pending(rank, CallKind::receive, source, by_name);
+  std::int64_t received = mine.named_receives - mine.named_receives_pending;
+  if (const auto pair = mine.pairs.find(peer.world_rank); pair != mine.pairs.end()) {
+    received -= pair->second.received;
+    for (const RequestSnapshot* const request : pair->second.pending)
+      received += kind_of(request->function, false) == CallKind::receive;
+  }
   return std::max<std::int64_t>(0, complete - std::max<std::int64_t>(0, by_others - received));
 }
 
 bool MessageNumbers::is_surely_unmatched(const RankSnapshot& rank, const NumberedMessage& message,
-                                         const RankSnapshot& peer) const {
+                                         const RankSnapshot& peer) {
   const CommunicatorSnapshot* const communicator = rank.communicator(message.communicator);
   if (!communicator || communicator->uid == 0 || !is_evenly_spaced(*communicator) || rank.threads.size() != 1 ||
       peer.threads.size() != 1)
     return false;
-  const CallKind other = message.kind == CallKind::send ? CallKind::receive : CallKind::send;
-  // Pending operations of the peer that do not match are for other messages.
-  const std::int64_t begun =
-      counted(peer, rank.world_rank, other) +
-      static_cast<std::int64_t>(other == CallKind::send ? peer.other_sends : peer.other_receives) -
-      pending(peer, other, rank.world_rank, [&](const Message& m, const CommunicatorSnapshot& its) {
-        const bool tags = other == CallKind::receive ? tags_match(message.tag, m.tag) : tags_match(m.tag, message.tag);
-        return !tags || its.uid != communicator->uid;
-      });
+  const bool sends = message.kind == CallKind::send;
   std::int64_t number = message.number;
-  if (number == 0) number = counted(rank, peer.world_rank, message.kind) + 1;
-  if (message.kind == CallKind::receive) number += from_any_source(rank, peer);
+  if (number == 0) {
+    const auto mine = index_of(rank).pairs.find(peer.world_rank);
+    number = 1 + (mine == index_of(rank).pairs.end() ? 0 : sends ? mine->second.sent : mine->second.received);
+  }
+  if (!sends) number += from_any_source(rank, peer);
+  std::int64_t begun = static_cast<std::int64_t>(sends ? peer.other_receives : peer.other_sends);
+  if (const auto theirs = index_of(peer).pairs.find(rank.world_rank); theirs != index_of(peer).pairs.end()) {
+    begun += sends ? theirs->second.received : theirs->second.sent;
+    // Its pending operations that do not match are for other messages.
+    for (const RequestSnapshot* const request : theirs->second.pending)
+      each_message(*request, [&](const Message& m) {
+        if (m.kind == message.kind) return;
+        const CommunicatorSnapshot* const its = peer.communicator(m.communicator);
+        const bool tags = sends ? tags_match(message.tag, m.tag) : tags_match(m.tag, message.tag);
+        begun -= !tags || !its || its->uid != communicator->uid;
+      });
+  }
   return static_cast<std::int32_t>(static_cast<std::uint32_t>(number) - static_cast<std::uint32_t>(begun)) > 0;
 }
 

@@ -8,7 +8,9 @@
 // many of them took this rank's messages as those of the other ranks cannot explain. Alternative considered: matching
 // by (communicator, peer, tag), which needs all messages since the beginning of the job.
 #include <cstdint>
+#include <optional>
 #include <unordered_map>
+#include <vector>
 
 #include "telemetry/record/snapshot.hpp"
 #include "telemetry/waits/call_kind.hpp"
@@ -24,21 +26,39 @@ struct NumberedMessage {
   std::uint32_t number = 0;  ///< RequestRecord::number; 0: of a blocking call
 };
 
+/// Indexes the ranks that it is asked for. Not thread-safe.
 class MessageNumbers {
  public:
   /// `job` must outlive this.
-  explicit MessageNumbers(const Members& job);
+  explicit MessageNumbers(const Members& job) : job_(job) {}
 
   /// True if it is certain that `peer` has not begun the operation that matches. False if the counts do not tell:
   /// several threads, communicators whose members are not evenly spaced, sends to a rank that receives from any source.
   /// The caller has seen that no pending operation of `peer` matches.
-  bool is_surely_unmatched(const RankSnapshot& rank, const NumberedMessage& message, const RankSnapshot& peer) const;
+  bool is_surely_unmatched(const RankSnapshot& rank, const NumberedMessage& message, const RankSnapshot& peer);
 
  private:
-  std::int64_t from_any_source(const RankSnapshot& rank, const RankSnapshot& peer) const;
+  /// Messages between a rank and one peer.
+  struct Pair {
+    std::int64_t sent = 0, received = 0;  ///< counted
+    std::vector<const RequestSnapshot*> pending;
+  };
+  struct Index {
+    std::unordered_map<std::int32_t, Pair> pairs;  ///< by rank of the peer in MPI_COMM_WORLD
+    std::int64_t any_source_pending = 0, named_receives = 0, named_receives_pending = 0;
+    bool all_named = true;  ///< every peer is known by its rank in MPI_COMM_WORLD
+  };
+  /// Messages to each rank, from all; nothing if some are not counted.
+  using SentTo = std::unordered_map<std::int32_t, std::int64_t>;
 
+  const Index& index_of(const RankSnapshot& rank);
+  const SentTo* sent_to();
+  std::int64_t from_any_source(const RankSnapshot& rank, const RankSnapshot& peer);
+
+  const Members& job_;
+  std::unordered_map<const RankSnapshot*, Index> indices_;
+  std::optional<SentTo> sent_to_;
   bool all_counted_ = true;
-  std::unordered_map<std::int32_t, std::int64_t> sent_to_;  ///< by all ranks, with sends that may be under way
 };
 
 }  // namespace bestride::inline telemetry

@@ -40,7 +40,7 @@ bool needs_receiver(const Pending& send) {
 /// The conditions of one thread.
 class ThreadConditions {
  public:
-  ThreadConditions(CollectiveProgress& progress, const MessageNumbers& numbers, const RankSnapshot& rank,
+  ThreadConditions(CollectiveProgress& progress, MessageNumbers& numbers, const RankSnapshot& rank,
                    const ThreadSnapshot& thread)
       : progress_(progress), numbers_(numbers), members_(progress.all()), rank_(rank) {
     wait_.slot = thread.slot;
@@ -218,7 +218,7 @@ class ThreadConditions {
   }
 
   CollectiveProgress& progress_;
-  const MessageNumbers& numbers_;
+  MessageNumbers& numbers_;
   const Members& members_;
   const RankSnapshot& rank_;
   ThreadWait wait_;
@@ -234,8 +234,7 @@ bool is_waiting(const ThreadSnapshot& thread) {
                             (!thread.current || may_block(thread.current->function, thread.current->ordinal != 0)));
 }
 
-RankWaits waits_of(CollectiveProgress& progress, const MessageNumbers& numbers, const RankSnapshot& rank,
-                   bool job_ended) {
+RankWaits waits_of(CollectiveProgress& progress, MessageNumbers& numbers, const RankSnapshot& rank, bool job_ended) {
   RankWaits result;
   result.rank = rank.world_rank;
   result.gone = rank.gone() && !job_ended;
@@ -287,7 +286,7 @@ WaitGraph find_waits(std::span<const RankSnapshot> job) {
   WaitGraph graph;
   const bool job_ended = std::none_of(job.begin(), job.end(), [](const RankSnapshot& rank) { return rank.alive; });
   CollectiveProgress progress(members);
-  const MessageNumbers numbers(members);
+  MessageNumbers numbers(members);
   for (const auto& [number, rank] : members.ranks()) {
     graph.ranks.push_back(waits_of(progress, numbers, *rank, job_ended));
     graph.ranks.back().snapshot = static_cast<std::size_t>(rank - job.data());
