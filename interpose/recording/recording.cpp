@@ -48,7 +48,7 @@ Recording::Recording(RecordFile& record) noexcept
       requests(record),
       peers(record),
       sites(record, reinterpret_cast<std::uint64_t>(&__ehdr_start)) {
-  sites.set_ticks_per_second(record.header.ticks_per_second);
+  sites.set_ticks_per_second(record.header.ticks_per_second.get());
 }
 
 void Recording::begin() noexcept {
@@ -72,6 +72,7 @@ void Recording::initialized() noexcept {
   if (real.Comm_rank(MPI_COMM_WORLD, &rank) != MPI_SUCCESS || real.Comm_size(MPI_COMM_WORLD, &size) != MPI_SUCCESS)
     return;
   communicators.add_predefined(rank, size);
+  Recorder::get().refine_clock();
   Recorder::get().set_world(rank, size);
   Recorder::get().set_state(ProcessState::initialized);
 }

@@ -81,7 +81,7 @@ struct RecordHeader {
   std::uint64_t process_start;  ///< field 22 of /proc/PID/stat, which tells a process from a later one with its pid
   char boot_id[40];             ///< /proc/sys/kernel/random/boot_id
   std::uint64_t pid_namespace;  ///< inode of /proc/self/ns/pid: pids of other namespaces mean other processes
-  double ticks_per_second;
+  Shared<double> ticks_per_second;  ///< more exact once MPI_Init has returned
   std::uint64_t anchor_ticks;     ///< read at the same time as the two clocks that follow
   std::int64_t anchor_monotonic;  ///< CLOCK_MONOTONIC, nanoseconds
   std::int64_t anchor_realtime;   ///< CLOCK_REALTIME, nanoseconds

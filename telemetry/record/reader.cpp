@@ -81,7 +81,7 @@ class SnapshotMaker {
     }
     rank_.functions_known =
         from.function_count == recorded_functions().size() && from.function_hash == recorded_functions_hash();
-    rank_.ticks_per_second = from.ticks_per_second;
+    rank_.ticks_per_second = from.ticks_per_second.get();
     rank_.anchor_ticks = from.anchor_ticks;
     rank_.anchor_realtime = from.anchor_realtime;
     rank_.read_at = ticks();

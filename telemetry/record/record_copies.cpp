@@ -57,7 +57,7 @@ std::string wrong_header(const RecordHeader& header) {
     return "is a record of version " + std::to_string(header.version) + ", this command reads " +
            std::to_string(record_version);
   if (header.file_bytes != record_file_bytes || header.pid <= 0 ||
-      !(header.ticks_per_second >= 1 && header.ticks_per_second <= 1e12))
+      !(header.ticks_per_second.get() >= 1 && header.ticks_per_second.get() <= 1e12))
     return "is damaged";
   return "";
 }

@@ -78,7 +78,7 @@ RecordFile* Recorder::open(const char* abi, const char* launch, bool requested) 
   header.process_start = own_start_time();
   read_boot_id(header.boot_id);
   header.pid_namespace = own_pid_namespace();
-  header.ticks_per_second = ticks_per_second();
+  header.ticks_per_second.set(ticks_per_second());
   const ClockAnchor clocks = read_clocks();
   header.anchor_ticks = clocks.ticks;
   header.anchor_monotonic = clocks.monotonic;
@@ -105,6 +105,14 @@ void Recorder::set_world(int rank, int size) noexcept {
     known->header.world_rank.set(rank);
     known->header.world_size.set(size);
   }
+}
+
+void Recorder::refine_clock() noexcept {
+  RecordFile* const known = file();
+  const ClockAnchor now = read_clocks();
+  if (!known || now.monotonic - known->header.anchor_monotonic < 5'000'000) return;
+  known->header.ticks_per_second.set(
+      ticks_per_second({known->header.anchor_ticks, known->header.anchor_monotonic, 0}, now));
 }
 
 void Recorder::set_state(ProcessState state) noexcept {

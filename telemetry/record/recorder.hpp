@@ -105,6 +105,8 @@ class Recorder {
 
   void set_world(int rank, int size) noexcept;
   void set_state(ProcessState state) noexcept;
+  /// Measures the tick counter over the time since open(), without waiting.
+  void refine_clock() noexcept;
   /// Removes the file: MPI has ended normally. Threads go on writing into the mapping, which nobody reads.
   void remove() noexcept;
 

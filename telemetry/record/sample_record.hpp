@@ -44,7 +44,7 @@ inline void begin_record(RecordFile& file, int pid, std::uint64_t process_start,
   header.process_start = process_start;
   read_boot_id(header.boot_id);
   header.pid_namespace = own_pid_namespace();
-  header.ticks_per_second = ticks_per_second();
+  header.ticks_per_second.set(ticks_per_second());
   const ClockAnchor anchor = read_clocks();
   header.anchor_ticks = anchor.ticks;
   header.anchor_monotonic = anchor.monotonic;

@@ -32,7 +32,10 @@ struct ClockAnchor {
 /// The reading with the least delay of several.
 ClockAnchor read_clocks() noexcept;
 
-/// Ticks per second: from the processor where it tells, else measured against CLOCK_MONOTONIC (2 ms, once a process).
+/// Ticks per second: from the processor where it tells, else measured against CLOCK_MONOTONIC (0.1 ms, once a process;
+/// error up to 1e-3).
 double ticks_per_second() noexcept;
+/// Between two readings, some time apart.
+double ticks_per_second(const ClockAnchor& first, const ClockAnchor& last) noexcept;
 
 }  // namespace bestride::inline telemetry
