@@ -5,16 +5,12 @@
 
 #include <cstdio>
 
+#include "telemetry/record/library_names.hpp"
+
 namespace bestride::inline cli {
 namespace {
 
 std::string file_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
-
-/// True for the library's own Fortran and C++ layers, which make the call for the program.
-bool is_mpi_library(const std::string& path) {
-  const std::string name = file_name(path);
-  return name.starts_with("libmpi") || name.starts_with("libpmpi") || name.starts_with("libbestride");
-}
 
 /// A path that can be opened; the record keeps only the end of a long one.
 std::string whole_path(const RankSnapshot& rank, const ModuleSnapshot& module) {

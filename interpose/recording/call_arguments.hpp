@@ -48,10 +48,11 @@ TrackedCommunicator* communicator_of(Recording& recording, const All& all) noexc
 
 template <RecordKind kind, ArgumentPositions at, class All>
 [[gnu::always_inline]] inline CallFacts facts_of(Recording& recording, std::uint16_t function, const All& all,
-                                                 TrackedCommunicator* tracked, const void* return_address) noexcept {
+                                                 TrackedCommunicator* tracked,
+                                                 const SiteTable::Caller& caller) noexcept {
   CallFacts facts;
   facts.function = function;
-  facts.site = recording.sites.find(return_address, function);
+  facts.site = recording.sites.find(caller, function);
   if (tracked) {
     facts.communicator = tracked->id;
     if constexpr (is_collective(kind)) facts.ordinal = tracked->next_ordinal(recording.file);

@@ -53,14 +53,16 @@ struct RecordingEntry<Result(Arguments...)> {
       return (*below)(arguments...);
     const std::tuple<Arguments&...> all(arguments...);
     if constexpr (is_poll(kind))
-      return poll<below, function, kind, at>(thread, all, __builtin_return_address(0), arguments...);
+      return poll<below, function, kind, at>(thread, all, {__builtin_return_address(0), __builtin_dwarf_cfa()},
+                                             arguments...);
     else
-      return record<below, function, kind, at>(thread, all, __builtin_return_address(0), arguments...);
+      return record<below, function, kind, at>(thread, all, {__builtin_return_address(0), __builtin_dwarf_cfa()},
+                                               arguments...);
   }
 
  private:
   template <Pointer* below, std::uint16_t function, RecordKind kind, ArgumentPositions at, class All>
-  [[gnu::always_inline]] static Result record(ThreadRecorder& thread, const All& all, const void* return_address,
+  [[gnu::always_inline]] static Result record(ThreadRecorder& thread, const All& all, const SiteTable::Caller& caller,
                                               Arguments... arguments) {
     Recording& recording = *Recording::get();
     TrackedCommunicator* tracked = communicator_of<at>(recording, all);
@@ -68,7 +70,7 @@ struct RecordingEntry<Result(Arguments...)> {
       tracked = recording.communicators.find(bits_of(MPI_COMM_WORLD), CommunicatorKind::intra);
       recording.finalizing();
     }
-    const CallFacts facts = facts_of<kind, at>(recording, function, all, tracked, return_address);
+    const CallFacts facts = facts_of<kind, at>(recording, function, all, tracked, caller);
     Result result;
     {
       CompletedRequests<kind, at> completed(recording.requests, thread, all);
@@ -93,7 +95,7 @@ struct RecordingEntry<Result(Arguments...)> {
   }
 
   template <Pointer* below, std::uint16_t function, RecordKind kind, ArgumentPositions at, class All>
-  [[gnu::always_inline]] static Result poll(ThreadRecorder& thread, const All& all, const void* return_address,
+  [[gnu::always_inline]] static Result poll(ThreadRecorder& thread, const All& all, const SiteTable::Caller& caller,
                                             Arguments... arguments) {
     CompletedRequests<kind, at> completed(Recording::get()->requests, thread, all);
     struct Depth {
@@ -109,8 +111,8 @@ struct RecordingEntry<Result(Arguments...)> {
     if (result == MPI_SUCCESS && found_something<kind, at>(all)) {
       Recording& recording = *Recording::get();
       TrackedCommunicator* const tracked = communicator_of<at>(recording, all);
-      const RecordedScope scope(recording, thread,
-                                facts_of<kind, at>(recording, function, all, tracked, return_address), false);
+      const RecordedScope scope(recording, thread, facts_of<kind, at>(recording, function, all, tracked, caller),
+                                false);
       completed.complete(all);
     } else {
       thread.count_poll(function);

@@ -180,9 +180,9 @@ TEST_F(RecordWriter, APlaceHasItsModuleAndStack) {
   SiteTable sites(*file_, 1);
   sites.set_ticks_per_second(1e9);
   const void* const here = __builtin_return_address(0);
-  const std::uint32_t site = sites.find(here, 12);
+  const std::uint32_t site = sites.find({here, nullptr}, 12);
   EXPECT_EQ(site, 0u);
-  EXPECT_EQ(sites.find(here, 12), site);
+  EXPECT_EQ(sites.find({here, nullptr}, 12), site);
   sites.count(site, 100, 500);
   sites.count(site, 100, 3'000'000);
   sites.count(site, 100, 0);
@@ -203,11 +203,11 @@ TEST_F(RecordWriter, PlacesThatDoNotFitAreCounted) {
   SiteTable sites(*file_, 1);
   const char* const base = reinterpret_cast<const char*>(__builtin_return_address(0));
   std::uint32_t last = 0;
-  for (unsigned i = 0; i < 3 * max_sites; ++i) last = sites.find(base + i, 1);
+  for (unsigned i = 0; i < 3 * max_sites; ++i) last = sites.find({base + i, nullptr}, 1);
   EXPECT_EQ(last, no_index);
   EXPECT_EQ(file_->header.sites.get(), max_sites);
   EXPECT_GE(file_->header.sites_dropped.get(), 2 * max_sites);
-  EXPECT_EQ(sites.find(base, 1), 0u);
+  EXPECT_EQ(sites.find({base, nullptr}, 1), 0u);
 }
 
 TEST(Watcher, IsHereOnlyByItsWholeName) {

@@ -8,8 +8,13 @@
 #include <cstdio>
 #include <cstring>
 
+#include "telemetry/record/library_names.hpp"
+
 namespace bestride::inline telemetry {
 namespace {
+
+/// Of the frames of the MPI library's layers, in bytes.
+constexpr std::uint64_t most_distance = 64 << 10;
 
 /// The loaded object that contains an address.
 struct Module {
@@ -53,6 +58,41 @@ int contains(dl_phdr_info* info, std::size_t, void* wanted) noexcept {
     return 1;
   }
   return 0;
+}
+
+bool is_in_mpi_library(std::uint64_t address) noexcept {
+  Module module{.address = address};
+  return dl_iterate_phdr(contains, &module) && module.path && is_mpi_library(module.path);
+}
+
+struct Outer {
+  const char* const frame;  ///< of the call whose program is looked for
+  std::uint32_t distance = 0;
+};
+
+/// Ends at the first frame above `frame` that is not in the MPI library.
+_Unwind_Reason_Code look_for_program(_Unwind_Context* context, void* outer) noexcept {
+  Outer& found = *static_cast<Outer*>(outer);
+  // The stack pointer in this frame: its callee's return address lies right below it.
+  const char* const top = reinterpret_cast<const char*>(_Unwind_GetCFA(context));
+  if (top <= found.frame || is_in_mpi_library(_Unwind_GetIP(context))) return _URC_NO_REASON;
+  std::uint64_t stored;
+  std::memcpy(&stored, top - sizeof stored, sizeof stored);
+  const auto distance = static_cast<std::uint64_t>(top - sizeof stored - found.frame);
+  if (stored == _Unwind_GetIP(context) && distance < most_distance)
+    found.distance = static_cast<std::uint32_t>(distance);
+  return _URC_END_OF_STACK;
+}
+
+/// How far above caller.frame the return address from the MPI library into the program lies; 0: not known.
+std::uint32_t distance_to_program([[maybe_unused]] const SiteTable::Caller& caller) noexcept {
+#if defined(__x86_64__)
+  Outer outer{static_cast<const char*>(caller.frame)};
+  _Unwind_Backtrace(look_for_program, &outer);
+  return outer.distance;
+#else
+  return 0;  // return addresses are not at a fixed place in their frames
+#endif
 }
 
 struct Stack {
@@ -122,17 +162,10 @@ std::uint32_t SiteTable::frame_of_stack() noexcept {
   return frame;
 }
 
-std::uint32_t SiteTable::add(std::uint64_t address, std::uint16_t function) noexcept {
-  const std::lock_guard lock(mutex_);
-  unsigned i = hash(address);
-  for (; keys_[i].load(std::memory_order_relaxed) != 0; i = (i + 1) % slots)
-    if (keys_[i].load(std::memory_order_relaxed) == address) return values_[i];
+std::uint32_t SiteTable::make_site(std::uint64_t address, std::uint16_t function) noexcept {
   const std::uint32_t used = file_.header.sites.get();
   if (used == max_sites) {
     file_.header.sites_dropped.add(1);
-    if (++dropped_ > max_sites) return no_index;  // the table stays at most half full
-    values_[i] = no_index;
-    keys_[i].store(address, std::memory_order_release);
     return no_index;
   }
   SiteRecord& site = file_.sites[used];
@@ -143,9 +176,57 @@ std::uint32_t SiteTable::add(std::uint64_t address, std::uint16_t function) noex
   site.function.set(function);
   site.frame.set(frame_of_stack());
   file_.header.sites.atomic().store(used + 1, std::memory_order_release);
-  values_[i] = used;
-  keys_[i].store(address, std::memory_order_release);
   return used;
+}
+
+std::uint32_t SiteTable::insert(std::uint64_t address, std::uint16_t function, std::uint32_t distance) noexcept {
+  unsigned i = hash(address);
+  for (; keys_[i].load(std::memory_order_relaxed) != 0; i = (i + 1) % slots)
+    if (keys_[i].load(std::memory_order_relaxed) == address) return values_[i];
+  if (entries_ == 2 * max_sites) {  // the table stays at most half full
+    file_.header.sites_dropped.add(1);
+    return no_index;
+  }
+  ++entries_;
+  values_[i] = distance == 0 ? make_site(address, function) : no_index;
+  distances_[i].store(distance, std::memory_order_relaxed);
+  keys_[i].store(address, std::memory_order_release);
+  return values_[i];
+}
+
+std::uint32_t SiteTable::add(const Caller& caller, std::uint16_t function) noexcept {
+  const auto address = reinterpret_cast<std::uint64_t>(caller.return_address);
+  const std::uint32_t distance = is_in_mpi_library(address) ? distance_to_program(caller) : 0;
+  {
+    const std::lock_guard lock(mutex_);
+    if (const std::uint32_t site = insert(address, function, distance); distance == 0) return site;
+  }
+  return find_outer(caller, distance, function);
+}
+
+std::uint32_t SiteTable::find_outer(const Caller& caller, std::uint32_t distance, std::uint16_t function) noexcept {
+  std::uint64_t address;
+  std::memcpy(&address, static_cast<const char*>(caller.frame) + distance, sizeof address);
+  for (unsigned i = hash(address);; i = (i + 1) % slots) {
+    const std::uint64_t key = keys_[i].load(std::memory_order_acquire);
+    if (key == address) return values_[i];
+    if (key != 0) continue;
+    const bool fixed = distance_to_program(caller) == distance;
+    const std::lock_guard lock(mutex_);
+    return fixed ? insert(address, function, 0)
+                 : give_up_outer(reinterpret_cast<std::uint64_t>(caller.return_address), function);
+  }
+}
+
+/// Frames of this layer have no fixed size, so all its calls are one place from now on.
+std::uint32_t SiteTable::give_up_outer(std::uint64_t address, std::uint16_t function) noexcept {
+  unsigned i = hash(address);
+  while (keys_[i].load(std::memory_order_relaxed) != address) i = (i + 1) % slots;
+  if (distances_[i].load(std::memory_order_relaxed) != 0) {
+    values_[i] = make_site(address, function);
+    distances_[i].store(0, std::memory_order_release);
+  }
+  return values_[i];
 }
 
 }  // namespace bestride::inline telemetry

@@ -4,8 +4,11 @@
 //
 // The first call of a place unwinds the stack and stores its frames, as module and offset, so that they can be named
 // after the process has ended. Later calls find the place by a table in private memory (2 ns). A place that is reached
-// by several stacks keeps the first. Alternative considered: unwinding in every call, 20 to 25 ns a frame with the
-// fastest known unwinder (libunwind's unw_backtrace).
+// by several stacks keeps the first. A Fortran program calls a layer of the MPI library, which makes the call, so the
+// return address is the same for all its calls. There the first call also finds how far up the stack the return address
+// into the program lies; the frames of such a layer have a fixed size, and later calls read the address there.
+// Alternative considered: unwinding in every call, 20 to 25 ns a frame with the fastest known unwinder (libunwind's
+// unw_backtrace).
 #include <atomic>
 #include <bit>
 #include <cstdint>
@@ -20,14 +23,21 @@ class SiteTable {
   /// `skipped`: the load address of a module whose frames are left out: the backend's.
   SiteTable(RecordFile& file, std::uint64_t skipped) noexcept : file_(file), skipped_(skipped) {}
 
-  /// The index of the place with this return address, made at its first call by `function`; no_index if the table is
-  /// full.
-  std::uint32_t find(const void* return_address, std::uint16_t function) noexcept {
-    const auto address = reinterpret_cast<std::uint64_t>(return_address);
+  /// Where a function was called.
+  struct Caller {
+    const void* return_address;
+    const void* frame;  ///< its canonical frame address (__builtin_dwarf_cfa)
+  };
+  /// The index of the place, made at its first call by `function`; no_index if the table is full.
+  [[gnu::always_inline]] std::uint32_t find(const Caller& caller, std::uint16_t function) noexcept {
+    const auto address = reinterpret_cast<std::uint64_t>(caller.return_address);
     for (unsigned i = hash(address);; i = (i + 1) % slots) {
       const std::uint64_t key = keys_[i].load(std::memory_order_acquire);
-      if (key == address) return values_[i];
-      if (key == 0) return add(address, function);
+      if (key == address) [[likely]] {
+        const std::uint32_t distance = distances_[i].load(std::memory_order_acquire);
+        return distance == 0 ? values_[i] : find_outer(caller, distance, function);
+      }
+      if (key == 0) return add(caller, function);
     }
   }
   /// Adds one call. `ticks`: 0 if it was not timed. Calls of several threads at one time may be missed.
@@ -55,17 +65,24 @@ class SiteTable {
     const int class_of_ticks = (std::bit_width(ticks) - bits_per_us_ + 2) / 2;
     return static_cast<unsigned>(class_of_ticks < 0 ? 0 : class_of_ticks < last_class ? class_of_ticks : last_class);
   }
-  std::uint32_t add(std::uint64_t address, std::uint16_t function) noexcept;
+  std::uint32_t add(const Caller& caller, std::uint16_t function) noexcept;
+  /// The place of a call by a layer of the MPI library: its return address lies `distance` bytes above caller.frame.
+  std::uint32_t find_outer(const Caller& caller, std::uint32_t distance, std::uint16_t function) noexcept;
+  /// These are called with the mutex.
+  std::uint32_t insert(std::uint64_t address, std::uint16_t function, std::uint32_t distance) noexcept;
+  std::uint32_t give_up_outer(std::uint64_t address, std::uint16_t function) noexcept;
+  std::uint32_t make_site(std::uint64_t address, std::uint16_t function) noexcept;
   std::uint32_t module_of(std::uint64_t address, std::uint64_t* load_address) noexcept;
   std::uint32_t frame_of_stack() noexcept;
 
   RecordFile& file_;
   const std::uint64_t skipped_;
   int bits_per_us_ = 10;
-  unsigned dropped_ = 0;
+  unsigned entries_ = 0;
   std::mutex mutex_;
   std::atomic<std::uint64_t> keys_[slots] = {};
-  std::uint32_t values_[slots] = {};
+  std::uint32_t values_[slots] = {};                  ///< index of the site, or no_index
+  std::atomic<std::uint32_t> distances_[slots] = {};  ///< of calls by a layer of the MPI library; else 0
 };
 
 }  // namespace bestride::inline telemetry

@@ -2,16 +2,14 @@
 #include <algorithm>
 #include <cctype>
 
+#include "telemetry/record/library_names.hpp"
 #include "telemetry/stacks/frame_names.hpp"
 
 namespace bestride::inline telemetry {
 namespace {
 
-bool is_bestride(const NamedFrame& frame) { return frame.module.starts_with("libbestride"); }
-bool is_mpi_library(const NamedFrame& frame) {
-  return frame.module.starts_with("libmpi") || frame.module.starts_with("libpmpi") ||
-         frame.module.starts_with("libfmpich") || is_bestride(frame);
-}
+bool is_bestride(const NamedFrame& frame) { return is_bestride_library(frame.module); }
+bool is_mpi_frame(const NamedFrame& frame) { return is_mpi_library(frame.module); }
 bool is_c_library(const NamedFrame& frame) {
   return frame.module.starts_with("libc.so") || frame.module.starts_with("libc-2") ||
          frame.module.starts_with("libpthread") || frame.module.starts_with("ld-linux");
@@ -67,7 +65,7 @@ std::string recorded_name(const std::string& function) {
 
 /// The MPI function that the frame is the outermost one of; "" if it is none.
 std::string mpi_function(const NamedFrame& frame) {
-  if (!is_mpi_library(frame)) return "";
+  if (!is_mpi_frame(frame)) return "";
   std::string name = mpi_name(frame.function);
   if (name.empty() && is_bestride(frame)) name = recorded_name(frame.function);
   return name.empty() ? "" : "MPI_" + name;
@@ -88,7 +86,7 @@ std::vector<NamedFrame> without_library_frames(const std::vector<NamedFrame>& fr
   for (; frame != frames.end(); ++frame) {
     if (in_mpi) {
       // The MPI library's own calls end in other libraries, but not in those that have called it.
-      in_mpi = is_mpi_library(*frame) || !callers.contains(frame->module);
+      in_mpi = is_mpi_frame(*frame) || !callers.contains(frame->module);
       if (in_mpi) continue;
     }
     if (const std::string function = mpi_function(*frame); !function.empty()) {
@@ -97,7 +95,7 @@ std::vector<NamedFrame> without_library_frames(const std::vector<NamedFrame>& fr
     } else if (!is_bestride(*frame)) {
       result.push_back(*frame);
       if (is_c_library(*frame)) result.back() = {public_name(frame->function), frame->module, "", 0};
-      if (!is_mpi_library(*frame) && !is_c_library(*frame)) callers.insert(frame->module);
+      if (!is_mpi_frame(*frame) && !is_c_library(*frame)) callers.insert(frame->module);
     }
   }
   if (result.empty()) result.push_back({"in " + frames.back().module, frames.back().module, "", 0});
