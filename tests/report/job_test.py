@@ -123,6 +123,13 @@ class JobTest(unittest.TestCase):
         self.assertEqual(os.listdir(self.folder), ["job.prom"])
         self.check_metrics(self.content("job.prom"))
 
+    def test_a_folder_that_cant_be_written(self):
+        done = self.run_job("--report", folder="/proc", steps=2)
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("bestride: MPI time", done.stderr)
+        lines = re.findall(r"(?m)^bestride: can't write '/proc/bestride-[^']*\.(\w+\.\w+)': .*; name another folder with --verdict-folder$", done.stderr)
+        self.assertEqual(lines, ["report.json", "report.html", "trace.json"])
+
     def test_files_that_cant_be_written(self):
         done = self.run_job("--metrics", "/no/such/folder/job.prom", steps=2)
         self.assertEqual(done.returncode, 0)
