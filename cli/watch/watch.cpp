@@ -132,7 +132,8 @@ class Watch {
 
   /// Adds the jobs of this launcher that have begun.
   void find_jobs() {
-    for (const std::string& name : job_names(folder_)) {
+    // Records of jobs that have crashed may lie there for a while. File times are up to 10 ms behind the clock.
+    for (const std::string& name : job_names(folder_, realtime_ - 0.1)) {
       if (known_folders_.count(name)) continue;
       const JobSnapshot job = read_job(folder_, name, {0});
       if (job.ranks.empty()) continue;  // its first record is being written

@@ -115,6 +115,16 @@ TEST_F(Detection, OfRanksThatEndTogetherTheOneThatWasNotKilledByTheLauncher) {
   ASSERT_EQ(found.size(), 1u) << "a crash holds";
 }
 
+TEST_F(Detection, ARankThatWaitedIsNotToBlameThoughItEndedFirst) {
+  observe(1);
+  for (const int rank : {0, 1, 3}) job.collective(rank, "MPI_Allreduce");
+  for (const int rank : {1, 0, 2, 3}) job.kill(rank);
+  job.ranks[1].ended = 100.9;
+  for (const int rank : {0, 2, 3}) job.ranks[static_cast<std::size_t>(rank)].ended = 100.901 + 1e-6 * rank;
+  const Finding found = expect_one(observe(0.25), Fault::crash, Ranks{2});
+  EXPECT_EQ(found.confidence, 0.6);
+}
+
 TEST_F(Detection, TheRankWhoseEndWasSeenFirst) {
   observe(1);
   for (int rank = 0; rank < 4; ++rank) {

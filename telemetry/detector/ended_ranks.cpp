@@ -58,7 +58,16 @@ void Detector::find_crashes(std::vector<Finding>& found) {
     crash.fault = Fault::crash;
     crash.cause = aborted.empty() ? Cause::killed : Cause::aborted;
     crash.culprits = !aborted.empty() ? aborted : !known.empty() ? known : !first.empty() ? first : gone;
-    const bool sure = crash.culprits.size() == 1;
+    bool sure = crash.culprits.size() == 1;
+    if (sure && aborted.empty() && known.empty()) {
+      // A process that ends closes its files first, so that the launcher may end another one before it is gone.
+      Ranks together;
+      for (const RankSnapshot& each : ranks_)
+        if (each.gone() && each.ended > 0 && each.ended < earliest + 0.01) together.push_back(each.world_rank);
+      const Ranks idle = not_waiting(together);
+      sure = idle.size() == 1 ? idle == crash.culprits : is_member(idle, crash.culprits[0]) || idle.empty();
+      if (!sure) crash.culprits = idle;
+    }
     if (!sure) crash.culprits = {first_idle(not_waiting(crash.culprits))};
     crash.since = now_;
     crash.confidence = sure ? 1 : 0.6;

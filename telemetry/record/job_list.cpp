@@ -43,7 +43,16 @@ Listing list_folder(const std::string& path) {
 
 }  // namespace
 
-std::vector<std::string> job_names(const std::string& folder) { return list_folder(folder).names; }
+std::vector<std::string> job_names(const std::string& folder, double changed_since) {
+  std::vector<std::string> names = list_folder(folder).names;
+  std::erase_if(names, [&](const std::string& name) {
+    struct stat status {};
+    return stat((folder + "/" + name).c_str(), &status) != 0 ||
+           static_cast<double>(status.st_mtim.tv_sec) + 1e-9 * static_cast<double>(status.st_mtim.tv_nsec) <
+               changed_since;
+  });
+  return names;
+}
 
 JobSnapshot read_job(const std::string& folder, const std::string& name, const ReadOptions& options) {
   JobSnapshot job;

@@ -36,8 +36,9 @@ struct JobSnapshot {
   std::vector<std::string> problems;  ///< of record files that can't be read, one line each
 };
 
-/// The names of the jobs that have a folder in `folder`, sorted; empty if it can't be read.
-std::vector<std::string> job_names(const std::string& folder);
+/// The names of the jobs that have a folder in `folder` to which a rank was added at or after `changed_since` (seconds
+/// of CLOCK_REALTIME), sorted; empty if it can't be read.
+std::vector<std::string> job_names(const std::string& folder, double changed_since);
 /// One of them. Empty if it has ended meanwhile.
 JobSnapshot read_job(const std::string& folder, const std::string& name, const ReadOptions& options = {});
 

@@ -114,6 +114,17 @@ TEST_F(Reader, CurrentAndFinishedCalls) {
   EXPECT_EQ(read_record(path_, {.finished_calls = 1}).operator*().threads[0].finished.size(), 1u);
 }
 
+TEST_F(Reader, FoldersOfEarlierJobsAreLeftOut) {
+  for (const char* const name : {"old", "new"}) std::filesystem::create_directory(folder_ + "/" + name);
+  const timespec times[2] = {{1000, 0}, {1000, 500'000'000}};
+  ASSERT_EQ(utimensat(AT_FDCWD, (folder_ + "/old").c_str(), times, 0), 0);
+  EXPECT_EQ(job_names(folder_, 0), (std::vector<std::string>{"new", "old"}));
+  EXPECT_EQ(job_names(folder_, 1000.5), (std::vector<std::string>{"new", "old"}));
+  EXPECT_EQ(job_names(folder_, 1000.6), std::vector<std::string>{"new"});
+  write_file(folder_ + "/old/1.record", "");
+  EXPECT_EQ(job_names(folder_, 1000.6), (std::vector<std::string>{"new", "old"}));
+}
+
 TEST_F(Reader, ARingKeepsItsLastCalls) {
   sample_->header.threads.set(2);
   sample_->threads[1].tid.set(77);
