@@ -89,13 +89,21 @@ void CommunicatorTracker::describe(TrackedCommunicator& tracked, CommunicatorKin
   record.kind.atomic().store((tracked.id & ~0xffu) | static_cast<std::uint32_t>(kind), std::memory_order_release);
 }
 
+void CommunicatorTracker::set_kind(std::uint32_t index, std::uint32_t kind) noexcept {
+  file_.communicators[index].kind.atomic().store((all_[index].id & ~0xffu) | kind, std::memory_order_release);
+  std::atomic_thread_fence(std::memory_order_release);
+}
+
 void CommunicatorTracker::release(TrackedCommunicator* tracked) noexcept {
   if (!tracked) return;
   const std::lock_guard lock(mutex_);
-  CommunicatorRecord& record = file_.communicators[tracked->index];
-  record.kind.atomic().store(tracked->id & ~0xffu, std::memory_order_release);  // CommunicatorKind::free
-  std::atomic_thread_fence(std::memory_order_release);
-  tracked->index = no_index;
+  set_kind(tracked->index, (file_.communicators[tracked->index].kind.get() & 0xff) | freed_flag);
+  std::uint32_t& oldest = freed_[next_freed_++ % max_freed];
+  if (oldest != no_index) {
+    set_kind(oldest, static_cast<std::uint32_t>(CommunicatorKind::free));
+    all_[oldest].index = no_index;
+  }
+  oldest = tracked->index;
 }
 
 void CommunicatorTracker::insert(std::uint64_t bits, TrackedCommunicator* tracked) noexcept {

@@ -64,7 +64,9 @@ struct TrackedCommunicator {
 /// All functions: any thread. No function raises an MPI error.
 class CommunicatorTracker {
  public:
-  explicit CommunicatorTracker(RecordFile& file) noexcept : file_(file) {}
+  explicit CommunicatorTracker(RecordFile& file) noexcept : file_(file) {
+    for (std::uint32_t& index : freed_) index = no_index;
+  }
 
   /// `bits`: of the handle. `kind`: intra for every communicator, window or file. nullptr: not known.
   TrackedCommunicator* find(std::uint64_t bits, CommunicatorKind kind) const noexcept { return table(kind).find(bits); }
@@ -107,7 +109,12 @@ class CommunicatorTracker {
   }
   void insert(std::uint64_t bits, TrackedCommunicator* tracked) noexcept;
 
+  /// `kind`: with or without freed_flag. With the mutex.
+  void set_kind(std::uint32_t index, std::uint32_t kind) noexcept;
+
   RecordFile& file_;
+  std::uint32_t freed_[max_freed];  ///< indices of entries that are kept, the oldest at next_freed_
+  unsigned next_freed_ = 0;
   std::atomic<bool> world_exists_{false};  ///< not in programs that use sessions only
   std::mutex mutex_;
   TrackedCommunicator all_[max_communicators];

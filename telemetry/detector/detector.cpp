@@ -79,16 +79,20 @@ Cause Detector::cause_of(const RankSnapshot& rank) const {
 std::vector<Finding> Detector::observe(const Observation& observation) {
   update(observation);
   graph_ = find_waits(ranks_);
+  // What some ranks do now is not known: they may yet do what others wait for.
+  bool all_heard = true;
+  for (RankWaits& waits : graph_.ranks)
+    if (ranks_[waits.snapshot].unheard > 0) {
+      all_heard = waits.every_thread_waits = false;
+      waits.threads.clear();
+    }
   diagnosis_ = diagnose(graph_);
   waiters_.emplace(graph_);
   std::vector<Finding> found;
   find_crashes(found);
   if (found.empty()) find_stopped(found);
   if (found.empty()) find_unreachable(found);
-  // What some ranks do now is not known: their last state proves nothing.
-  const bool all_heard =
-      std::all_of(ranks_.begin(), ranks_.end(), [](const RankSnapshot& rank) { return rank.unheard == 0; });
-  if (found.empty() && all_heard) {
+  if (found.empty()) {
     if (wrong_calls_.empty()) wrong_calls_ = collectives_.observe(Members(ranks_));
     if (wrong_calls_.size() > 1) wrong_calls_.resize(1);  // later ones follow from the first
     find_mismatches(wrong_calls_, true, found);

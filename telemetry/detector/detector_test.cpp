@@ -92,6 +92,26 @@ TEST_F(Detection, AHostThatDoesNotAnswerAndIsNotWaitedFor) {
   EXPECT_TRUE(observe(60).empty());
 }
 
+TEST_F(Detection, OfRanksThatAreHeardADeadlockIsCertain) {
+  observe(1);
+  job.ranks[3].unheard = 4;
+  job.call(0, "MPI_Ssend", 1);
+  job.call(1, "MPI_Ssend", 0);
+  expect_one(observe(2), Fault::deadlock, Ranks{0, 1});
+}
+
+TEST_F(Detection, ARankThatIsNotHeardMayYetComeToTheCall) {
+  observe(1);
+  job.ranks[3].unheard = 4;
+  job.call(0, "MPI_Ssend", 1);
+  job.call(1, "MPI_Ssend", 2);
+  job.call(2, "MPI_Ssend", 3);
+  job.call(3, "MPI_Ssend", 0);  // so it was when it was heard last
+  EXPECT_TRUE(observe(60).empty());
+  job.ranks[3].unheard = 0;
+  expect_one(observe(2), Fault::deadlock, Ranks{0, 1, 2, 3});
+}
+
 TEST_F(Detection, ProcessesOfTwoHostsWithOnePid) {
   for (RankSnapshot& rank : job.ranks) rank.pid = 17, rank.host = "node" + std::to_string(rank.world_rank);
   for (const int rank : {0, 1, 2, 3}) thread(rank).calls = static_cast<std::uint64_t>(10 * rank + 1);

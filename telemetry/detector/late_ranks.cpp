@@ -12,7 +12,8 @@ void Detector::find_computation_hangs(std::vector<Finding>& found) {
   Ranks outside;
   for (const std::int32_t number : diagnosis_.culprits) {
     const RankSnapshot* const known = rank(number);
-    if (known && known->alive && known->state == ProcessState::initialized && !is_in_call(*known) && !is_held(*known))
+    if (known && known->alive && known->unheard == 0 && known->state == ProcessState::initialized &&
+        !is_in_call(*known) && !is_held(*known))
       outside.push_back(number);
   }
   std::erase_if(minority_since_, [&](const auto& entry) { return !is_member(outside, entry.first); });
@@ -69,11 +70,12 @@ void Detector::find_communication_hangs(std::vector<Finding>& found) const {
   const double limit = adapted(limits_.communication);
   const bool all_wait = std::all_of(graph_.ranks.begin(), graph_.ranks.end(), [&](const RankWaits& waits) {
     const RankSnapshot& each = ranks_[waits.snapshot];
-    return !each.alive || (is_in_call(each) && idle(each) >= limit);
+    return each.unheard == 0 && (!each.alive || (is_in_call(each) && idle(each) >= limit));
   });
   for (const RankWaits& waits : graph_.ranks) {
     const RankSnapshot& each = ranks_[waits.snapshot];
-    if (!each.alive || !is_in_call(each) || (waits.waits() && !all_wait) || idle(each) < limit) continue;
+    if (!each.alive || each.unheard > 0 || !is_in_call(each) || (waits.waits() && !all_wait) || idle(each) < limit)
+      continue;
     // What is not in its conditions may be what it waits for.
     if (std::any_of(waits.threads.begin(), waits.threads.end(), [](const ThreadWait& t) { return !t.resolved; }))
       continue;
@@ -110,7 +112,7 @@ void Detector::find_starvation(std::vector<Finding>& found) const {
   Finding finding;
   for (const std::int32_t number : diagnosis_.culprits) {
     const RankSnapshot* const known = rank(number);
-    if (!known || !known->alive || idle(*known) >= 2) continue;
+    if (!known || !known->alive || known->unheard > 0 || idle(*known) >= 2) continue;
     // A rank may wait for its next task while others work. It is forgotten if its own message was not received.
     const Ranks waiting = held_up({number}, adapted(limits_.starvation));
     if (std::any_of(waiting.begin(), waiting.end(), [&](std::int32_t waiter) {

@@ -145,6 +145,10 @@ struct ThreadRecord {
 static_assert(sizeof(ThreadRecord) == 128);
 
 enum class CommunicatorKind : std::uint32_t { free = 0, intra = 1, inter = 2, window = 3, file = 4 };
+/// Added to the kind of an entry whose communicator was freed: the last ones are kept, because finished calls name
+/// them.
+inline constexpr std::uint32_t freed_flag = 0x80;
+inline constexpr unsigned max_freed = 16;
 
 /// A communicator, or a window or file, whose collective calls are counted like those of a communicator. `kind` is
 /// written last and cleared first.
@@ -156,8 +160,9 @@ struct CommunicatorRecord {
   Shared<std::int32_t> rank;          ///< of this process
   Shared<std::int32_t> first_member;  ///< rank in MPI_COMM_WORLD of member 0; -1: not known
   Shared<std::int32_t> stride;        ///< member i is first_member + i * stride; 0: members are not evenly spaced
-  Shared<std::uint32_t> kind;         ///< CommunicatorKind, and in the upper 24 bits the uses of the entry before
-  char name[20];                      ///< as MPI_Comm_get_name at creation, cut
+  Shared<std::uint32_t>
+      kind;       ///< CommunicatorKind, perhaps freed_flag, in the upper 24 bits the uses of the entry before
+  char name[20];  ///< as MPI_Comm_get_name at creation, cut
 };
 static_assert(sizeof(CommunicatorRecord) == 64);
 

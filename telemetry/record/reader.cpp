@@ -158,7 +158,7 @@ class SnapshotMaker {
 
   void communicator(std::uint32_t i) {
     const CommunicatorRecord& from = file().communicators[i];
-    const std::uint32_t kind = from.kind.get() & 0xff;
+    const std::uint32_t kind = from.kind.get() & 0xff & ~freed_flag;
     if (kind == 0) return;
     if (kind > static_cast<std::uint32_t>(CommunicatorKind::file) || from.size.get() < 0 || from.rank.get() < -1 ||
         !same(from, copies_.first().communicators[i]) || !same(from, copies_.third().communicators[i])) {
@@ -167,7 +167,8 @@ class SnapshotMaker {
     }
     rank_.communicators.push_back({i, from.uid.get(), from.parent_uid.get(), from.collectives.get(), from.size.get(),
                                    from.rank.get(), from.first_member.get(), from.stride.get(),
-                                   static_cast<CommunicatorKind>(kind), text(from.name)});
+                                   static_cast<CommunicatorKind>(kind), text(from.name),
+                                   (from.kind.get() & freed_flag) != 0});
   }
 
   bool same_request(std::uint32_t i, const RecordFile& other) const {

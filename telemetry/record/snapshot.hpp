@@ -51,7 +51,7 @@ struct ThreadSnapshot {
   std::string channel;                  ///< kernel function in which the thread waits, or ""
 };
 
-/// As CommunicatorRecord; not free.
+/// As CommunicatorRecord; not free, but perhaps freed.
 struct CommunicatorSnapshot {
   std::uint32_t index = 0;
   std::uint64_t uid = 0;
@@ -63,6 +63,7 @@ struct CommunicatorSnapshot {
   std::int32_t stride = 0;
   CommunicatorKind kind = CommunicatorKind::intra;
   std::string name;
+  bool freed = false;
 };
 
 /// As RequestRecord.

@@ -17,7 +17,6 @@ class CollectiveProgress {
   /// `members` must outlive this.
   explicit CollectiveProgress(const Members& members) : members_(members) {}
 
-  const Members& all() const noexcept { return members_; }
   /// As Members::seen().
   const std::vector<Members::Member>& members(const CommunicatorSnapshot& communicator);
 

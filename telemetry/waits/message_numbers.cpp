@@ -25,24 +25,39 @@ void each_blocking_send(const RankSnapshot& rank, Visit visit) {
 
 }  // namespace
 
+MessageNumbers::Counts MessageNumbers::Index::with(std::int32_t peer) const noexcept {
+  const auto at = std::lower_bound(counts.begin(), counts.end(), peer,
+                                   [](const Counts& known, std::int32_t number) { return known.peer < number; });
+  return at != counts.end() && at->peer == peer ? *at : Counts{};
+}
+
+std::span<const MessageNumbers::Request> MessageNumbers::Index::pending_with(std::int32_t peer) const noexcept {
+  const auto [first, last] = std::equal_range(pending.begin(), pending.end(), Request{peer, nullptr},
+                                              [](const Request& a, const Request& b) { return a.first < b.first; });
+  return {first, last};
+}
+
 const MessageNumbers::Index& MessageNumbers::index_of(const RankSnapshot& rank) {
   const auto [at, is_new] = indices_.try_emplace(&rank);
   Index& index = at->second;
   if (!is_new) return index;
+  index.counts.reserve(rank.peers.size());
   for (const PeerSnapshot& peer : rank.peers) {
     index.all_named = index.all_named && peer.communicator == no_index;
     if (peer.communicator != no_index) continue;
-    Pair& pair = index.pairs[static_cast<std::int32_t>(peer.rank)];
-    pair.sent = static_cast<std::int64_t>(peer.sent_messages);
-    pair.received = static_cast<std::int64_t>(peer.received_messages);
-    index.named_receives += pair.received;
+    index.counts.push_back({static_cast<std::int32_t>(peer.rank), static_cast<std::int64_t>(peer.sent_messages),
+                            static_cast<std::int64_t>(peer.received_messages)});
+    index.named_receives += index.counts.back().received;
   }
+  std::sort(index.counts.begin(), index.counts.end(), [](const Counts& a, const Counts& b) { return a.peer < b.peer; });
+  index.pending.reserve(rank.requests.size());
   for (const RequestSnapshot& request : rank.requests)
     each_message(request, [&](const Message& m) {
       if (m.kind == CallKind::receive && m.peer == any_rank) ++index.any_source_pending;
       if (m.kind == CallKind::receive && m.peer >= 0) ++index.named_receives_pending;
-      if (const std::int32_t peer = world_peer(rank, m); peer >= 0) index.pairs[peer].pending.push_back(&request);
+      if (const std::int32_t peer = world_peer(rank, m); peer >= 0) index.pending.emplace_back(peer, &request);
     });
+  std::sort(index.pending.begin(), index.pending.end());
   return index;
 }
 
@@ -71,17 +86,12 @@ std::int64_t MessageNumbers::from_any_source(const RankSnapshot& rank, const Ran
   if (complete <= 0 || !mine.all_named || !sent) return 0;
   const auto to_me = sent->find(rank.world_rank);
   if (to_me == sent->end()) return 0;
-  std::int64_t by_others = to_me->second;
-  if (const auto pair = index_of(peer).pairs.find(rank.world_rank); pair != index_of(peer).pairs.end())
-    by_others -= pair->second.sent;
+  std::int64_t by_others = to_me->second - index_of(peer).with(rank.world_rank).sent;
   each_blocking_send(peer, [&](std::int32_t to) { by_others -= to == rank.world_rank; });
   // Of the messages of the other ranks, those that were received by name.
-  std::int64_t received = mine.named_receives - mine.named_receives_pending;
-  if (const auto pair = mine.pairs.find(peer.world_rank); pair != mine.pairs.end()) {
-    received -= pair->second.received;
-    for (const RequestSnapshot* const request : pair->second.pending)
-      received += kind_of(request->function, false) == CallKind::receive;
-  }
+  std::int64_t received = mine.named_receives - mine.named_receives_pending - mine.with(peer.world_rank).received;
+  for (const Request& request : mine.pending_with(peer.world_rank))
+    received += kind_of(request.second->function, false) == CallKind::receive;
   return std::max<std::int64_t>(0, complete - std::max<std::int64_t>(0, by_others - received));
 }
 
@@ -94,22 +104,22 @@ bool MessageNumbers::is_surely_unmatched(const RankSnapshot& rank, const Numbere
   const bool sends = message.kind == CallKind::send;
   std::int64_t number = message.number;
   if (number == 0) {
-    const auto mine = index_of(rank).pairs.find(peer.world_rank);
-    number = 1 + (mine == index_of(rank).pairs.end() ? 0 : sends ? mine->second.sent : mine->second.received);
+    const Counts counts = index_of(rank).with(peer.world_rank);
+    number = 1 + (sends ? counts.sent : counts.received);
   }
   if (!sends) number += from_any_source(rank, peer);
-  std::int64_t begun = static_cast<std::int64_t>(sends ? peer.other_receives : peer.other_sends);
-  if (const auto theirs = index_of(peer).pairs.find(rank.world_rank); theirs != index_of(peer).pairs.end()) {
-    begun += sends ? theirs->second.received : theirs->second.sent;
-    // Its pending operations that do not match are for other messages.
-    for (const RequestSnapshot* const request : theirs->second.pending)
-      each_message(*request, [&](const Message& m) {
-        if (m.kind == message.kind) return;
-        const CommunicatorSnapshot* const its = peer.communicator(m.communicator);
-        const bool tags = sends ? tags_match(message.tag, m.tag) : tags_match(m.tag, message.tag);
-        begun -= !tags || !its || its->uid != communicator->uid;
-      });
-  }
+  const Index& theirs = index_of(peer);
+  const Counts counts = theirs.with(rank.world_rank);
+  std::int64_t begun = sends ? counts.received + static_cast<std::int64_t>(peer.other_receives)
+                             : counts.sent + static_cast<std::int64_t>(peer.other_sends);
+  // Its pending operations that do not match are for other messages.
+  for (const Request& request : theirs.pending_with(rank.world_rank))
+    each_message(*request.second, [&](const Message& m) {
+      if (m.kind == message.kind) return;
+      const CommunicatorSnapshot* const its = peer.communicator(m.communicator);
+      const bool tags = sends ? tags_match(message.tag, m.tag) : tags_match(m.tag, message.tag);
+      begun -= !tags || !its || its->uid != communicator->uid;
+    });
   return static_cast<std::int32_t>(static_cast<std::uint32_t>(number) - static_cast<std::uint32_t>(begun)) > 0;
 }
 

@@ -9,7 +9,9 @@
 // by (communicator, peer, tag), which needs all messages since the beginning of the job.
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "telemetry/record/snapshot.hpp"
@@ -38,15 +40,20 @@ class MessageNumbers {
   bool is_surely_unmatched(const RankSnapshot& rank, const NumberedMessage& message, const RankSnapshot& peer);
 
  private:
-  /// Messages between a rank and one peer.
-  struct Pair {
-    std::int64_t sent = 0, received = 0;  ///< counted
-    std::vector<const RequestSnapshot*> pending;
+  /// Counted messages between a rank and one peer, a rank of MPI_COMM_WORLD.
+  struct Counts {
+    std::int32_t peer = -1;
+    std::int64_t sent = 0, received = 0;
   };
+  using Request = std::pair<std::int32_t, const RequestSnapshot*>;  ///< with its peer
   struct Index {
-    std::unordered_map<std::int32_t, Pair> pairs;  ///< by rank of the peer in MPI_COMM_WORLD
+    std::vector<Counts> counts;    ///< by peer
+    std::vector<Request> pending;  ///< by peer
     std::int64_t any_source_pending = 0, named_receives = 0, named_receives_pending = 0;
     bool all_named = true;  ///< every peer is known by its rank in MPI_COMM_WORLD
+
+    Counts with(std::int32_t peer) const noexcept;
+    std::span<const Request> pending_with(std::int32_t peer) const noexcept;
   };
   /// Messages to each rank, from all; nothing if some are not counted.
   using SentTo = std::unordered_map<std::int32_t, std::int64_t>;

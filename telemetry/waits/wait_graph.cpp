@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <unordered_map>
 
 #include "telemetry/waits/call_kind.hpp"
 #include "telemetry/waits/collective_progress.hpp"
@@ -37,12 +38,20 @@ bool needs_receiver(const Pending& send) {
          name.find("ssend") != std::string::npos;
 }
 
+/// What is found once for all ranks.
+struct JobFacts {
+  explicit JobFacts(const Members& all) : members(all), progress(all), numbers(all) {}
+
+  const Members& members;
+  CollectiveProgress progress;
+  MessageNumbers numbers;
+  std::unordered_map<std::int32_t, RankSet> single;  ///< sets of one rank
+};
+
 /// The conditions of one thread.
 class ThreadConditions {
  public:
-  ThreadConditions(CollectiveProgress& progress, MessageNumbers& numbers, const RankSnapshot& rank,
-                   const ThreadSnapshot& thread)
-      : progress_(progress), numbers_(numbers), members_(progress.all()), rank_(rank) {
+  ThreadConditions(JobFacts& job, const RankSnapshot& rank, const ThreadSnapshot& thread) : job_(job), rank_(rank) {
     wait_.slot = thread.slot;
     if (thread.current)
       add_call(*thread.current);
@@ -121,17 +130,19 @@ class ThreadConditions {
     condition.communicator = communicator ? communicator->uid : 0;
     if (pending.peer == any_rank && kind == CallKind::receive && communicator) {
       condition.kind = WaitKind::any;
-      const auto& seen = progress_.members(*communicator);
+      const auto& seen = job_.progress.members(*communicator);
       std::vector<std::int32_t> others;
       for (const auto& member : seen)
         if (member.rank != &rank_) others.push_back(member.world_rank);
       condition.ranks = std::move(others);
       condition.unseen = std::max(0, communicator->size - static_cast<std::int32_t>(seen.size()));
       if (seen.empty()) wait_.resolved = false;
-    } else if (const std::int32_t rank = communicator ? members_.world_rank(*communicator, pending.peer) : -1;
+    } else if (const std::int32_t rank = communicator ? job_.members.world_rank(*communicator, pending.peer) : -1;
                rank >= 0) {
-      condition.ranks = {rank};
-      if (const RankSnapshot* const other = members_.find(rank);
+      const auto [single, is_new] = job_.single.try_emplace(rank);
+      if (is_new) single->second = {rank};
+      condition.ranks = single->second;
+      if (const RankSnapshot* const other = job_.members.find(rank);
           other && has_match(*other, *communicator, pending, kind)) {
         condition.required = false;
         condition.matched = is_in_mpi(*other);
@@ -140,7 +151,7 @@ class ThreadConditions {
       } else if (other && !pending.only) {
         // It may be complete, although the call waits for other messages.
         condition.required =
-            numbers_.is_surely_unmatched(rank_, {kind, pending.communicator, pending.tag, pending.number}, *other);
+            job_.numbers.is_surely_unmatched(rank_, {kind, pending.communicator, pending.tag, pending.number}, *other);
       }
     } else {
       wait_.resolved = false;
@@ -170,18 +181,18 @@ class ThreadConditions {
   void add_finalize(std::uint16_t function) {
     WaitCondition condition;
     condition.function = function;
-    condition.ranks = progress_.not_finalizing();
-    condition.unseen = rank_.world_size - static_cast<std::int32_t>(members_.ranks().size());
+    condition.ranks = job_.progress.not_finalizing();
+    condition.unseen = rank_.world_size - static_cast<std::int32_t>(job_.members.ranks().size());
     append(std::move(condition));
   }
 
   void add_collective(const Pending& pending, CallKind kind) {
     const CommunicatorSnapshot* const communicator = rank_.communicator(pending.communicator);
-    if (!communicator || progress_.members(*communicator).empty()) {
+    if (!communicator || job_.progress.members(*communicator).empty()) {
       wait_.resolved = false;
       return;
     }
-    const CollectiveProgress::Call& call = progress_.call(*communicator, pending.ordinal);
+    const CollectiveProgress::Call& call = job_.progress.call(*communicator, pending.ordinal);
     WaitCondition needed, likely;
     needed.function = pending.function;
     needed.communicator = communicator->uid;
@@ -217,9 +228,7 @@ class ThreadConditions {
     }
   }
 
-  CollectiveProgress& progress_;
-  MessageNumbers& numbers_;
-  const Members& members_;
+  JobFacts& job_;
   const RankSnapshot& rank_;
   ThreadWait wait_;
 };
@@ -234,7 +243,7 @@ bool is_waiting(const ThreadSnapshot& thread) {
                             (!thread.current || may_block(thread.current->function, thread.current->ordinal != 0)));
 }
 
-RankWaits waits_of(CollectiveProgress& progress, MessageNumbers& numbers, const RankSnapshot& rank, bool job_ended) {
+RankWaits waits_of(JobFacts& facts, const RankSnapshot& rank, bool job_ended) {
   RankWaits result;
   result.rank = rank.world_rank;
   result.gone = rank.gone() && !job_ended;
@@ -244,7 +253,7 @@ RankWaits waits_of(CollectiveProgress& progress, MessageNumbers& numbers, const 
     if (is_waiting(thread) && thread.current)
       result.seconds = std::max(result.seconds, rank.seconds_since(thread.current->entered));
     if (is_waiting(thread))
-      result.threads.push_back(ThreadConditions(progress, numbers, rank, thread).take());
+      result.threads.push_back(ThreadConditions(facts, rank, thread).take());
     else if (!is_idle_slot(rank, thread))
       result.every_thread_waits = false;
   }
@@ -285,10 +294,9 @@ WaitGraph find_waits(std::span<const RankSnapshot> job) {
   const Members members(job);
   WaitGraph graph;
   const bool job_ended = std::none_of(job.begin(), job.end(), [](const RankSnapshot& rank) { return rank.alive; });
-  CollectiveProgress progress(members);
-  MessageNumbers numbers(members);
+  JobFacts facts(members);
   for (const auto& [number, rank] : members.ranks()) {
-    graph.ranks.push_back(waits_of(progress, numbers, *rank, job_ended));
+    graph.ranks.push_back(waits_of(facts, *rank, job_ended));
     graph.ranks.back().snapshot = static_cast<std::size_t>(rank - job.data());
   }
   graph.mismatches = find_mismatches(members);

@@ -24,7 +24,7 @@ int peer() { return 1 - world_rank(); }
 
 /// This process's record as it is now.
 RankSnapshot own_record() {
-  const Result<std::vector<JobSnapshot>> jobs = read_jobs(records_folder());
+  const Result<std::vector<JobSnapshot>> jobs = read_jobs(records_folder(), {.finished_calls = 100});
   if (jobs)
     for (const JobSnapshot& job : *jobs)
       for (const RankSnapshot& rank : job.ranks)
@@ -101,24 +101,28 @@ MPI_CASE(reductions) {
   MPI_Op_free(&own);
 }
 
-MPI_CASE(entries_of_communicators_that_are_used_again) {
-  std::uint32_t index = no_index;
-  for (int i = 0; i < 3; ++i) {
-    MPI_Comm comm;
+/// The communicator of a finished call, by its number; null if the record does not have it any more.
+const CommunicatorSnapshot* communicator_of_call(const RankSnapshot& record, std::uint64_t number) {
+  for (const ThreadSnapshot& thread : record.threads)
+    for (const CallSnapshot& call : thread.finished)
+      if (call.number == number) return communicator(record, call.communicator);
+  return nullptr;
+}
+
+MPI_CASE(freed_communicators_are_kept_until_others_are_freed) {
+  MPI_Comm comm;
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  MPI_Barrier(comm);
+  const std::uint64_t number = last_call(own_record()).number;
+  const std::uint64_t uid = communicator_of_call(own_record(), number)->uid;
+  MPI_Comm_free(&comm);
+  // Later ones have other entries, so that the barrier is not taken for a call on one of them.
+  for (unsigned i = 0; i <= max_freed + 1; ++i) {
+    const RankSnapshot record = own_record();
+    const CommunicatorSnapshot* const freed = communicator_of_call(record, number);
+    CHECK(i < max_freed ? freed && freed->freed && freed->uid == uid && freed->collectives == 2 : !freed);
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-    MPI_Barrier(comm);
-    const RankSnapshot during = own_record();
-    const std::uint64_t number = last_call(during).number;
-    if (i == 0)
-      index = last_call(during).communicator;
-    else
-      CHECK_EQUAL(index, last_call(during).communicator);
-    MPI_Comm_free(&comm);
-    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-    // The barrier was not made on the communicator that has the entry now.
-    for (const ThreadSnapshot& thread : own_record().threads)
-      for (const CallSnapshot& call : thread.finished)
-        if (call.number == number) CHECK_EQUAL(no_index, call.communicator);
+    CHECK(!freed || communicator_of_call(own_record(), number)->uid == uid);
     MPI_Comm_free(&comm);
   }
 }
@@ -175,7 +179,8 @@ MPI_CASE(collectives_have_the_same_number_on_all_members) {
   CHECK(agreed(tracked ? tracked->uid : 0));
   MPI_Comm_free(&copy);
   const RankSnapshot after = own_record();
-  CHECK(!communicator(after, call.communicator));
+  const CommunicatorSnapshot* const freed = communicator(after, call.communicator);
+  CHECK(freed && freed->freed && freed->collectives == 3);
 }
 
 MPI_CASE(parts_of_a_split_differ) {
