@@ -144,6 +144,7 @@ Finding Detector::finding_of_cycle(const Diagnosis::Cycle& found) const {
   } else if (finding.tags) {
     finding.fault = Fault::unmatched_message;
     finding.culprits = {finding.tags->from};
+    finding.confidence = 0.8;  // the tags also differ if the ranks are in different phases for another reason
   } else if (messages > 0 && messages < cycle.size()) {
     finding.fault = Fault::unmatched_message;
     finding.culprits.assign(targets.begin(), targets.end());

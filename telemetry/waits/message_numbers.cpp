@@ -8,9 +8,19 @@
 namespace bestride::inline telemetry {
 namespace {
 
+/// Of a sender, in which messages with an unwanted tag are looked for; what a receiver has to remember for that.
+constexpr std::size_t sends_looked_at = 16, least_remembered = 256;
+
 std::int32_t world_peer(const RankSnapshot& rank, const Message& message) {
   const CommunicatorSnapshot* const communicator = rank.communicator(message.communicator);
   return communicator ? world_rank_of(*communicator, message.peer) : -1;
+}
+
+/// All calls of the rank, or so many, are in the snapshot.
+bool remembers(const RankSnapshot& rank, std::size_t calls) {
+  return std::all_of(rank.threads.begin(), rank.threads.end(), [calls](const ThreadSnapshot& thread) {
+    return thread.finished.size() >= calls || thread.finished.size() + (thread.current ? 1 : 0) >= thread.calls;
+  });
 }
 
 /// Calls visit(rank of the receiver in MPI_COMM_WORLD or -1) for the blocking sends, which are not counted yet.
@@ -59,6 +69,49 @@ const MessageNumbers::Index& MessageNumbers::index_of(const RankSnapshot& rank) 
     });
   std::sort(index.pending.begin(), index.pending.end());
   return index;
+}
+
+const std::vector<MessageNumbers::Posted>& MessageNumbers::posted_by(const RankSnapshot& rank) {
+  index_of(rank);
+  std::optional<std::vector<Posted>>& posted = indices_.at(&rank).posted;
+  if (posted) return *posted;
+  posted.emplace();
+  const auto add = [&](const Message& m) {
+    const CommunicatorSnapshot* const communicator = rank.communicator(m.communicator);
+    if (m.kind == CallKind::receive && communicator)
+      posted->push_back(
+          {m.peer == any_rank ? any_rank : world_rank_of(*communicator, m.peer), communicator->uid, m.tag});
+  };
+  for (const ThreadSnapshot& thread : rank.threads)
+    for (const CallSnapshot& call : thread.finished) each_message(call, add);
+  each_posted_message(rank, add);
+  std::sort(posted->begin(), posted->end(), [](const Posted& a, const Posted& b) { return a.peer < b.peer; });
+  return *posted;
+}
+
+MessageNumbers::Wanted MessageNumbers::sends_wanted(const RankSnapshot& sender, const RankSnapshot& receiver,
+                                                    std::size_t calls) {
+  const std::vector<Posted>& posted = posted_by(receiver);
+  const auto is_wanted = [&](std::int32_t peer, std::uint64_t uid, std::int32_t tag) {
+    const auto [first, last] = std::equal_range(posted.begin(), posted.end(), Posted{peer, 0, 0},
+                                                [](const Posted& a, const Posted& b) { return a.peer < b.peer; });
+    return std::any_of(first, last, [&](const Posted& p) { return p.uid == uid && tags_match(tag, p.tag); });
+  };
+  Wanted result;
+  for (const ThreadSnapshot& thread : sender.threads) {
+    const std::size_t known = thread.finished.size();
+    for (std::size_t i = known - std::min(known, calls); i < known; ++i)
+      each_message(thread.finished[i], [&](const Message& m) {
+        if (m.kind != CallKind::send || world_peer(sender, m) != receiver.world_rank) return;
+        const std::uint64_t uid = sender.communicator(m.communicator)->uid;
+        const bool by_name = is_wanted(sender.world_rank, uid, m.tag), from_any = is_wanted(any_rank, uid, m.tag);
+        ++(by_name && from_any ? result.either
+           : by_name           ? result.by_name
+           : from_any          ? result.from_any
+                               : result.unwanted);
+      });
+  }
+  return result;
 }
 
 const MessageNumbers::SentTo* MessageNumbers::sent_to() {
@@ -110,17 +163,28 @@ bool MessageNumbers::is_surely_unmatched(const RankSnapshot& rank, const Numbere
   if (!sends) number += from_any_source(rank, peer);
   const Index& theirs = index_of(peer);
   const Counts counts = theirs.with(rank.world_rank);
-  std::int64_t begun = sends ? counts.received + static_cast<std::int64_t>(peer.other_receives)
-                             : counts.sent + static_cast<std::int64_t>(peer.other_sends);
-  // Its pending operations that do not match are for other messages.
+  std::int64_t begun = sends ? counts.received : counts.sent + static_cast<std::int64_t>(peer.other_sends);
+  if (sends && peer.other_receives > 0) {
+    // Which of its receives from any source took this rank's messages follows from their tags, if all are remembered.
+    Wanted wanted;
+    constexpr std::size_t all = ~std::size_t{0};
+    if (remembers(rank, all) && remembers(peer, all)) wanted = sends_wanted(rank, peer, all);
+    const bool known = wanted.either == 0 && wanted.from_any + wanted.by_name > 0;
+    begun += known ? wanted.from_any : static_cast<std::int64_t>(peer.other_receives);
+  }
+  // Its operations for other messages: those that are pending and do not match; sends whose tag nobody has asked for.
+  std::int64_t others = 0;
   for (const Request& request : theirs.pending_with(rank.world_rank))
     each_message(*request.second, [&](const Message& m) {
       if (m.kind == message.kind) return;
       const CommunicatorSnapshot* const its = peer.communicator(m.communicator);
       const bool tags = sends ? tags_match(message.tag, m.tag) : tags_match(m.tag, message.tag);
-      begun -= !tags || !its || its->uid != communicator->uid;
+      others += !tags || !its || its->uid != communicator->uid;
     });
-  return static_cast<std::int32_t>(static_cast<std::uint32_t>(number) - static_cast<std::uint32_t>(begun)) > 0;
+  const auto ahead = static_cast<std::int32_t>(static_cast<std::uint32_t>(number) - static_cast<std::uint32_t>(begun));
+  if (ahead + others > 0) return true;
+  return !sends && ahead > -static_cast<std::int32_t>(sends_looked_at) && remembers(rank, least_remembered) &&
+         ahead + sends_wanted(peer, rank, sends_looked_at).unwanted > 0;
 }
 
 }  // namespace bestride::inline telemetry

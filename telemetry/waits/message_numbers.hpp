@@ -5,8 +5,9 @@
 // A call with several messages (MPI_Waitall, MPI_Sendrecv) does not tell which of them are complete. But the n-th send
 // to a rank cannot have been received before that rank has begun n receives from this one, and the n-th receive from a
 // rank cannot be complete before it has begun n sends. Receives from any source count for an unknown rank; at least as
-// many of them took this rank's messages as those of the other ranks cannot explain. Alternative considered: matching
-// by (communicator, peer, tag), which needs all messages since the beginning of the job.
+// many of them took this rank's messages as those of the other ranks cannot explain. Sends with a tag that the receiver
+// has not asked for do not count. Alternative considered: matching by (communicator, peer, tag), which needs all
+// messages since the beginning of the job.
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -46,9 +47,16 @@ class MessageNumbers {
     std::int64_t sent = 0, received = 0;
   };
   using Request = std::pair<std::int32_t, const RequestSnapshot*>;  ///< with its peer
+  /// A receive that is remembered: finished, present or pending.
+  struct Posted {
+    std::int32_t peer;  ///< rank of MPI_COMM_WORLD, or any_rank
+    std::uint64_t uid;  ///< of the communicator
+    std::int32_t tag;
+  };
   struct Index {
-    std::vector<Counts> counts;    ///< by peer
-    std::vector<Request> pending;  ///< by peer
+    std::vector<Counts> counts;                 ///< by peer
+    std::vector<Request> pending;               ///< by peer
+    std::optional<std::vector<Posted>> posted;  ///< by peer; made when it is needed
     std::int64_t any_source_pending = 0, named_receives = 0, named_receives_pending = 0;
     bool all_named = true;  ///< every peer is known by its rank in MPI_COMM_WORLD
 
@@ -61,6 +69,13 @@ class MessageNumbers {
   const Index& index_of(const RankSnapshot& rank);
   const SentTo* sent_to();
   std::int64_t from_any_source(const RankSnapshot& rank, const RankSnapshot& peer);
+  const std::vector<Posted>& posted_by(const RankSnapshot& rank);
+  /// Of sends, by the receives that are remembered and match.
+  struct Wanted {
+    std::int64_t by_name = 0, from_any = 0, either = 0, unwanted = 0;
+  };
+  /// Of those to `receiver` in the last `calls` calls of `sender`.
+  Wanted sends_wanted(const RankSnapshot& sender, const RankSnapshot& receiver, std::size_t calls);
 
   const Members& job_;
   std::unordered_map<const RankSnapshot*, Index> indices_;
