@@ -97,6 +97,7 @@ class Detector {
   double last_progress(const std::vector<std::int32_t>& ranks) const;
   /// Of ranks that have ended, those that were not waiting for other ranks; all of them if there is none.
   std::vector<std::int32_t> not_waiting(const std::vector<std::int32_t>& gone) const;
+  bool all_waited(const std::vector<std::int32_t>& gone) const;
   std::int32_t first_idle(const std::vector<std::int32_t>& gone) const;
   /// The graph as if all ranks had ended: the state in which the job was.
   WaitGraph last_graph() const;
@@ -110,6 +111,7 @@ class Detector {
   double now_ = 0;
   double longest_wait_ = 0;
   bool suspects_ = false, interrupted_ = false;
+  int postponed_ = 0;  ///< observations for which a crash was not said
   std::map<Key, History> histories_;
   std::map<std::int32_t, double> minority_since_;  ///< ranks outside MPI that at least as many others wait for
   std::vector<Finding> crashes_;                   ///< and what led to them

@@ -145,6 +145,27 @@ TEST_F(Detection, ARankThatWaitedIsNotToBlameThoughItEndedFirst) {
   EXPECT_EQ(found.confidence, 0.6);
 }
 
+TEST_F(Detection, OfRanksOnTwoHostsTheOneThatDidNotWait) {
+  observe(1);
+  for (const int rank : {2, 3}) job.ranks[static_cast<std::size_t>(rank)].remote = true;
+  for (const int rank : {0, 1, 3}) job.collective(rank, "MPI_Allreduce");
+  job.kill(0);  // by the launcher; that rank 2 has ended is not known yet
+  job.ranks[0].ended = 100.9;
+  EXPECT_TRUE(observe(0.25).empty());
+  job.kill(2);
+  job.ranks[2].ended = 101;
+  expect_one(observe(0.25), Fault::crash, Ranks{2});
+}
+
+TEST_F(Detection, ARankThatIsKilledWhileItWaitsForAnotherHost) {
+  observe(1);
+  for (const int rank : {2, 3}) job.ranks[static_cast<std::size_t>(rank)].remote = true;
+  for (const int rank : {0, 1, 3}) job.collective(rank, "MPI_Allreduce");
+  job.kill(0);
+  EXPECT_TRUE(observe(0.5).empty());
+  expect_one(observe(0.25), Fault::crash, Ranks{0});
+}
+
 TEST_F(Detection, TheRankWhoseEndWasSeenFirst) {
   observe(1);
   for (int rank = 0; rank < 4; ++rank) {

@@ -9,6 +9,8 @@ namespace bestride::inline telemetry {
 namespace {
 
 constexpr int sigkill = 9;
+/// Observations for which a crash is not said while what other hosts know may say more.
+constexpr int most_postponed = 2;
 
 }  // namespace
 
@@ -24,6 +26,14 @@ Ranks Detector::not_waiting(const Ranks& gone) const {
   for (const std::int32_t number : gone)
     if (const RankWaits* const waits = graph.find(number); waits && !waits->waits()) result.push_back(number);
   return result.empty() ? gone : result;
+}
+
+bool Detector::all_waited(const Ranks& gone) const {
+  const WaitGraph graph = last_graph();
+  return std::all_of(gone.begin(), gone.end(), [&graph](std::int32_t number) {
+    const RankWaits* const waits = graph.find(number);
+    return waits && waits->waits();
+  });
 }
 
 /// The rank whose last call is the longest ago: a rank that crashed makes no more calls, while its launcher learns of
@@ -54,6 +64,14 @@ void Detector::find_crashes(std::vector<Finding>& found) {
       if (each.wait_status >= 0 && (each.wait_status & 0x7f) != sigkill) known.push_back(each.world_rank);
     }
     if (gone.empty() && aborted.empty()) return;
+    // What ended on another host is known a little later.
+    const bool remote = std::any_of(ranks_.begin(), ranks_.end(), [](const RankSnapshot& each) { return each.remote; });
+    const bool all_gone =
+        std::none_of(ranks_.begin(), ranks_.end(), [](const RankSnapshot& each) { return each.alive; });
+    if (remote && !all_gone && aborted.empty() && known.empty() && all_waited(gone) && ++postponed_ <= most_postponed) {
+      suspects_ = true;
+      return;
+    }
     Finding crash;
     crash.fault = Fault::crash;
     crash.cause = aborted.empty() ? Cause::killed : Cause::aborted;
@@ -63,7 +81,8 @@ void Detector::find_crashes(std::vector<Finding>& found) {
       // A process that ends closes its files first, so that the launcher may end another one before it is gone.
       Ranks together;
       for (const RankSnapshot& each : ranks_)
-        if (each.gone() && each.ended > 0 && each.ended < earliest + 0.01) together.push_back(each.world_rank);
+        if (each.gone() && each.ended > 0 && each.ended < earliest + (remote ? 0.5 : 0.01))
+          together.push_back(each.world_rank);
       const Ranks idle = not_waiting(together);
       sure = idle.size() == 1 ? idle == crash.culprits : is_member(idle, crash.culprits[0]) || idle.empty();
       if (!sure) crash.culprits = idle;
