@@ -10,7 +10,7 @@
 namespace bestride::inline cli {
 namespace {
 
-std::string file_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+std::string file_name(const std::string& path) { return std::string(file_name_of(path)); }
 
 /// A path that can be opened; the record keeps only the end of a long one.
 std::string whole_path(const RankSnapshot& rank, const ModuleSnapshot& module) {

@@ -77,9 +77,11 @@ Environment environment_of(const RunOptions& options, const Installation& instal
   Environment set;
   set.emplace_back("LD_PRELOAD", preload_with(installation.preload));
   if (options.report) set.emplace_back("BESTRIDE_REPORT", "1");
-  // The watcher reads the records once more after the job, and removes them.
-  if (options.watches()) set.emplace_back("BESTRIDE_RECORD", "keep");
-  if (options.watches()) set.emplace_back("BESTRIDE_WATCHER", own_watcher_name());
+  if (options.watches()) {
+    // The watcher reads the records once more after the job, and removes them.
+    set.emplace_back("BESTRIDE_RECORD", "keep");
+    set.emplace_back("BESTRIDE_WATCHER", own_watcher_name());
+  }
   if (agents && !agents->addresses().empty()) {
     set.emplace_back("BESTRIDE_WATCH", agents->addresses());
     set.emplace_back("BESTRIDE_WATCH_KEY", agents->keys());

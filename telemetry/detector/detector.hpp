@@ -95,9 +95,8 @@ class Detector {
   /// The ranks that wait for `targets`, directly or through others, and have waited for at least `seconds`.
   std::vector<std::int32_t> held_up(const std::vector<std::int32_t>& targets, double seconds) const;
   double last_progress(const std::vector<std::int32_t>& ranks) const;
-  /// Of ranks that have ended, those that were not waiting for other ranks; all of them if there is none.
+  /// Of ranks that have ended, those that were not waiting for other ranks.
   std::vector<std::int32_t> not_waiting(const std::vector<std::int32_t>& gone) const;
-  bool all_waited(const std::vector<std::int32_t>& gone) const;
   std::int32_t first_idle(const std::vector<std::int32_t>& gone) const;
   /// The graph as if all ranks had ended: the state in which the job was.
   WaitGraph last_graph() const;

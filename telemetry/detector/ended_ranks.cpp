@@ -25,15 +25,7 @@ Ranks Detector::not_waiting(const Ranks& gone) const {
   Ranks result;
   for (const std::int32_t number : gone)
     if (const RankWaits* const waits = graph.find(number); waits && !waits->waits()) result.push_back(number);
-  return result.empty() ? gone : result;
-}
-
-bool Detector::all_waited(const Ranks& gone) const {
-  const WaitGraph graph = last_graph();
-  return std::all_of(gone.begin(), gone.end(), [&graph](std::int32_t number) {
-    const RankWaits* const waits = graph.find(number);
-    return waits && waits->waits();
-  });
+  return result;
 }
 
 /// The rank whose last call is the longest ago: a rank that crashed makes no more calls, while its launcher learns of
@@ -68,7 +60,8 @@ void Detector::find_crashes(std::vector<Finding>& found) {
     const bool remote = std::any_of(ranks_.begin(), ranks_.end(), [](const RankSnapshot& each) { return each.remote; });
     const bool all_gone =
         std::none_of(ranks_.begin(), ranks_.end(), [](const RankSnapshot& each) { return each.alive; });
-    if (remote && !all_gone && aborted.empty() && known.empty() && all_waited(gone) && ++postponed_ <= most_postponed) {
+    if (remote && !all_gone && aborted.empty() && known.empty() && not_waiting(gone).empty() &&
+        ++postponed_ <= most_postponed) {
       suspects_ = true;
       return;
     }
@@ -84,10 +77,13 @@ void Detector::find_crashes(std::vector<Finding>& found) {
         if (each.gone() && each.ended > 0 && each.ended < earliest + (remote ? 0.5 : 0.01))
           together.push_back(each.world_rank);
       const Ranks idle = not_waiting(together);
-      sure = idle.size() == 1 ? idle == crash.culprits : is_member(idle, crash.culprits[0]) || idle.empty();
+      sure = idle.empty() || is_member(idle, crash.culprits[0]);
       if (!sure) crash.culprits = idle;
     }
-    if (!sure) crash.culprits = {first_idle(not_waiting(crash.culprits))};
+    if (!sure) {
+      const Ranks idle = not_waiting(crash.culprits);
+      crash.culprits = {first_idle(idle.empty() ? crash.culprits : idle)};
+    }
     crash.since = now_;
     crash.confidence = sure ? 1 : 0.6;
     crash.held_up = held_up(crash.culprits, 0);

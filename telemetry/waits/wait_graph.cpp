@@ -250,12 +250,12 @@ RankWaits waits_of(JobFacts& facts, const RankSnapshot& rank, bool job_ended) {
   if (!rank.alive && !job_ended) return result;
   result.every_thread_waits = true;
   for (const ThreadSnapshot& thread : rank.threads) {
-    if (is_waiting(thread) && thread.current)
-      result.seconds = std::max(result.seconds, rank.seconds_since(thread.current->entered));
-    if (is_waiting(thread))
+    if (is_waiting(thread)) {
+      if (thread.current) result.seconds = std::max(result.seconds, rank.seconds_since(thread.current->entered));
       result.threads.push_back(ThreadConditions(facts, rank, thread).take());
-    else if (!is_idle_slot(rank, thread))
+    } else if (!is_idle_slot(rank, thread)) {
       result.every_thread_waits = false;
+    }
   }
   if (result.threads.empty()) result.every_thread_waits = false;
   return result;
