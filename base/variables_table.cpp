@@ -49,9 +49,9 @@ constexpr Variable table[] = {
     {"BESTRIDE_CONTIGUOUS", choice, "forward", "forward|respell",
      "respell: contiguous messages may also use an equivalent datatype, if the profile predicts that it is faster; "
      "gains only if the ranks share a cache"},
-    {"BESTRIDE_ALL_RANKS", choice, "0", "0|1|auto",
-     "auto: collectives over several nodes may be hierarchical if the launcher can tell that every rank has the "
-     "preload library; 1: every rank has it, which is checked if the launcher can tell; 0: never"},
+    {"BESTRIDE_ALL_RANKS", choice, "auto", "0|1|auto",
+     "auto: Bestride's own collectives, on one node and over several, if the launcher can tell that every rank has "
+     "the preload library; 1: every rank has it, which is checked if the launcher can tell; 0: never"},
     {"BESTRIDE_TOPOLOGY", text, "", "",
      "file that lists which ranks share a node and which nodes are near each other; needs BESTRIDE_ALL_RANKS=1 or "
      "auto"},

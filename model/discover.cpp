@@ -55,8 +55,9 @@ class Discoverer {
     int wanted = request_.wanted;
     int anyone = 0;
     // This agreement comes first, so that ranks with different settings can't enter different collectives.
-    if (calls_.allreduce(&wanted, &anyone, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD) != MPI_SUCCESS || !anyone)
+    if (calls_.allreduce(&wanted, &anyone, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD) != MPI_SUCCESS)
       return std::move(found_);
+    if (!anyone) return one_node();
     share_file();
     mine_[0] = leader_of_my_node();
     prepare();
@@ -99,6 +100,11 @@ class Discoverer {
     }
     found_.topology.reset();
     return std::move(found_);
+  }
+
+  Discovery one_node() noexcept {
+    attempt([&] { found_.topology.emplace(std::vector<int>(static_cast<std::size_t>(ranks_))); });
+    return agreed() ? std::move(found_) : without();
   }
 
   /// Copies rank 0's file, if there is one, to file_ on all ranks. The memory is allocated already, so no rank can fail

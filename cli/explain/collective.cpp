@@ -7,6 +7,7 @@
 #include "base/variables.hpp"
 #include "cli/common/command.hpp"
 #include "perfmodel/collective/choice.hpp"
+#include "perfmodel/collective/one_node.hpp"
 #include "perfmodel/profile/profile.hpp"
 #include "telemetry/report/json_writer.hpp"
 #include "telemetry/report/quantity.hpp"
@@ -103,6 +104,15 @@ void print_alternative(const char* what, double seconds, double wire, const Answ
   std::printf("  %-12s predicted %s%s%s\n", what, seconds_text(seconds).c_str(), ratio, chosen.c_str());
 }
 
+const char* on_one_node(const CollectiveShape& shape) {
+  switch (choose_on_one_node(shape.what, shape.bytes, shape.ranks, false)) {
+    case OneNodeChoice::shared_memory: return "shared memory";
+    case OneNodeChoice::if_any_has_gaps: return "shared memory if a datatype has gaps, else the MPI library";
+    case OneNodeChoice::library: break;
+  }
+  return "the MPI library";
+}
+
 void print_text(const CollectiveQuestion& question, const Answer& it) {
   const LinkCosts link = it.measured.filled_link();
   std::printf("collective %s, %s, %s\n", question.collective.c_str(),
@@ -122,6 +132,8 @@ void print_text(const CollectiveQuestion& question, const Answer& it) {
   print_alternative("library", it.choice.library_s, it.library_wire, it);
   if (it.choice.tested_s > 0) print_alternative("nonblocking", it.choice.tested_s, it.tested_wire, it);
   print_alternative("hierarchical", it.choice.hierarchical_s, it.hierarchical_wire, it);
+  if (it.shape.nodes < 2 && it.shape.blocking)
+    std::printf("one node   %s; with more ranks than processors: shared memory\n", on_one_node(it.shape));
 }
 
 void print_json(const CollectiveQuestion& question, const Answer& it) {

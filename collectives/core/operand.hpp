@@ -25,6 +25,8 @@ class Operand {
     }
   }
 
+  /// The same bytes in the same order.
+  bool operator==(const Operand&) const = default;
   std::int64_t bytes() const noexcept { return bytes_; }
   /// The address of a packed byte if the operand is contiguous, else nullptr.
   std::byte* at(std::int64_t byte) const noexcept { return packer_ ? nullptr : user_ + byte; }

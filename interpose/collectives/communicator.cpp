@@ -12,6 +12,7 @@
 
 #include "base/float_environment.hpp"
 #include "base/message.hpp"
+#include "collectives/one_node/rounds.hpp"
 #include "interpose/collectives/cache_share.hpp"
 #include "interpose/collectives/info_hints.hpp"
 #include "interpose/collectives/queue.hpp"
@@ -37,9 +38,12 @@ CacheLimits cache_limits(const LinkCosts& link, std::int64_t budget, int nodes) 
   return limits;
 }
 
-/// True if the communicator has members on several nodes, and none outside of MPI_COMM_WORLD. Allocates nothing: a
-/// member that could not answer would wait for others that do not agree, or they would wait for it.
-bool on_several_nodes(const Job& job, MPI_Comm comm, int size) noexcept {
+/// Where the members of a communicator are.
+enum class MemberLocation { outside, on_one_node, on_several_nodes };
+
+/// `outside`: a member is not in MPI_COMM_WORLD. Allocates nothing: a member that could not answer would wait for
+/// others that do not agree, or they would wait for it.
+MemberLocation locate_members(const Job& job, MPI_Comm comm, int size) noexcept {
   constexpr int at_once = 64;
   MPI_Group members = MPI_GROUP_NULL, world = MPI_GROUP_NULL;
   bool several = false, known = false;
@@ -61,7 +65,7 @@ bool on_several_nodes(const Job& job, MPI_Comm comm, int size) noexcept {
   }
   if (members != MPI_GROUP_NULL) real.Group_free(&members);
   if (world != MPI_GROUP_NULL) real.Group_free(&world);
-  return known && several;
+  return !known ? MemberLocation::outside : several ? MemberLocation::on_several_nodes : MemberLocation::on_one_node;
 }
 
 /// none: permanently; failed: some member could not, perhaps only this time.
@@ -130,7 +134,14 @@ void agree_on_collectives(MPI_Comm comm, CommEntry& entry) noexcept {
   const Job* all = job();
   if (!all || collectives.agreed.load(std::memory_order_acquire)) return;
   if (entry.size() < 2) return collectives.agreed.store(true, std::memory_order_release);  // also an inter-communicator
-  if (!on_several_nodes(*all, comm, entry.size())) return collectives.agreed.store(true, std::memory_order_release);
+  const MemberLocation members = locate_members(*all, comm, entry.size());
+  if (members == MemberLocation::on_one_node && entry.size() <= RoundsShape::max_ranks) {
+    // A member without an entry for the communicator would not know at which call its memory is made.
+    int forgotten = !collectives.remembered, any = 1;
+    if (real.Allreduce(&forgotten, &any, 1, MPI_INT, MPI_MAX, comm) != MPI_SUCCESS || any) return;
+    collectives.on_one_node = true;
+  }
+  if (members != MemberLocation::on_several_nodes) return collectives.agreed.store(true, std::memory_order_release);
   Agreement agreement;
   std::shared_ptr<CollectiveQueue> queue = agree_on_queue(*all, comm, entry, std::nullopt, &agreement);
   if (agreement == Agreement::failed) return;

@@ -9,6 +9,8 @@
 
 namespace bestride::inline interpose {
 
+thread_local constinit bool in_library_collective = false;
+
 Route route(CommEntry& entry, Collective what, std::int64_t bytes, bool blocking, bool may_test,
             LibraryForm* left) noexcept {
   CollectiveChoice choice;
@@ -29,7 +31,7 @@ Route route(CommEntry& entry, Collective what, std::int64_t bytes, bool blocking
 int execute_collective(const Route& route, MPI_Comm comm, const char* call, std::unique_ptr<Operation> operation,
                        bool persistent, MPI_Request* request) {
   const Stopwatch watch(reporting());
-  const char* variant = operation->variant();
+  const char* variant = route.one_node ? "shared memory" : operation->variant();
   operation->pipeline = route.pipeline;
   operation->comm = comm;
   if (!persistent) {
@@ -41,7 +43,9 @@ int execute_collective(const Route& route, MPI_Comm comm, const char* call, std:
     const int error = make_request(route.owner, std::move(operation), persistent, request);
     if (error != MPI_SUCCESS) return raise_error(comm, error);
   } else {
-    if (!route.queue->add(*operation) || !route.queue->run(*operation)) return raise_error(comm);
+    const bool good =
+        route.one_node ? route.one_node->run(*operation) : route.queue->add(*operation) && route.queue->run(*operation);
+    if (!good) return raise_error(comm);
     TransferBatch batch;
     operation->staged.copy_out();
     if (batch.flush()) return raise_error(comm);

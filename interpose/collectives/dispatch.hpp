@@ -14,6 +14,7 @@
 #include "interpose/collectives/communicator.hpp"
 #include "interpose/collectives/library_form.hpp"
 #include "interpose/collectives/member.hpp"
+#include "interpose/collectives/one_node.hpp"
 #include "interpose/collectives/operations.hpp"
 #include "interpose/collectives/quantised_operations.hpp"
 #include "interpose/collectives/reduction_order.hpp"
@@ -30,11 +31,13 @@ inline bool hierarchy_possible() noexcept { return job() != nullptr; }
 
 /// Where a call goes, and in which form.
 struct Route {
-  CollectiveQueue* queue = nullptr;  ///< nullptr: to the MPI library
+  CollectiveQueue* queue = nullptr;  ///< both nullptr: to the MPI library
+  OneNode* one_node = nullptr;
   std::shared_ptr<CollectiveQueue> owner;
   PipelineSettings pipeline;
   std::int64_t bytes = 0;
   double saved_s = 0;  ///< as predicted
+  explicit operator bool() const noexcept { return queue || one_node; }
 };
 /// `entry`: of a valid communicator. `blocking`: the form of the call. `may_test`: the library's nonblocking form gives
 /// the same bits as its blocking form; the same on all members. *left: if the call is left to the library, the form in
@@ -68,10 +71,16 @@ inline std::int64_t packed_bytes(const ElementSize& element, std::int64_t count)
   return element.packed < 0 || count < 0 || __builtin_mul_overflow(element.packed, count, &bytes) ? -1 : bytes;
 }
 
-/// As route(). A persistent collective has a queue of its own.
+/// As route(). A persistent collective has a queue of its own. `element`, `gaps`: as for choose_one_node().
 template <class... Tail>
-Route route_call(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t bytes, bool may_test,
-                 LibraryForm* left) noexcept {
+Route route_call(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t bytes, std::int64_t element,
+                 bool may_test, bool gaps, LibraryForm* left) noexcept {
+  if (may_share_memory(entry)) {
+    Route here;
+    here.bytes = bytes;
+    if constexpr (blocking<Tail...>) here.one_node = choose_one_node(comm, entry, what, bytes, element, gaps);
+    return here;
+  }
   Route to = route(entry, what, bytes, blocking<Tail...>, may_test, left);
   if constexpr (persistent<Tail...>)
     if (to.queue) to.queue = (to.owner = make_persistent_queue(comm, entry, bytes)).get();
@@ -184,9 +193,10 @@ std::optional<int> dispatch_allgather(const char* call, LibraryForm* left, const
       return std::nullopt;
     if (same_place(out, in, element, entry->rank())) return std::nullopt;
   }
-  const Route to = route_call<Tail...>(comm, *entry, In::has_arrays ? Collective::allgatherv : Collective::allgather,
-                                       bytes, !may_be_quantised(*entry), left);
-  if (!to.queue) return std::nullopt;
+  const Route to =
+      route_call<Tail...>(comm, *entry, In::has_arrays ? Collective::allgatherv : Collective::allgather, bytes, 1,
+                          !may_be_quantised(*entry), (!in_place && has_gaps(out.type)) || has_gaps(in.type), left);
+  if (!to) return std::nullopt;
   return carry(
       to, comm, call,
       [&](StagedBlocks& staged) -> std::unique_ptr<Operation> {
@@ -208,8 +218,8 @@ std::optional<int> dispatch_bcast(const char* call, LibraryForm* left, void* buf
   const std::int64_t bytes = packed_bytes(element_size(type), count);
   if (!entry || bytes <= 0 || !valid_root(*entry, root) || !has_request(tail...) || no_buffer(buffer, type))
     return std::nullopt;
-  const Route to = route_call<Tail...>(comm, *entry, Collective::broadcast, bytes, true, left);
-  if (!to.queue) return std::nullopt;
+  const Route to = route_call<Tail...>(comm, *entry, Collective::broadcast, bytes, 1, true, has_gaps(type), left);
+  if (!to) return std::nullopt;
   return carry(
       to, comm, call,
       [&](StagedBlocks& staged) -> std::unique_ptr<Operation> {
@@ -244,8 +254,9 @@ std::optional<int> dispatch_allreduce(const char* call, LibraryForm* left, const
   const DispatchedReduction how = dispatch_reduction(*entry, op, type, element.packed, blocking<Tail...>);
   const auto codes = quantised_sum(*entry, op, type);
   if (!how.possible && !codes) return std::nullopt;
-  const Route to = route_call<Tail...>(comm, *entry, Collective::allreduce, bytes, how.exact(), left);
-  if (!to.queue) return std::nullopt;
+  const Route to =
+      route_call<Tail...>(comm, *entry, Collective::allreduce, bytes, element.packed, how.exact(), false, left);
+  if (!to) return std::nullopt;
   return carry(
       to, comm, call,
       [&](StagedBlocks& staged) -> std::unique_ptr<Operation> {
@@ -281,8 +292,9 @@ std::optional<int> dispatch_reduce_scatter(const char* call, LibraryForm* left, 
   const DispatchedReduction how = dispatch_reduction(*entry, op, type, element.packed, blocking<Tail...>);
   const auto codes = quantised_sum(*entry, op, type);
   if (!how.possible && !codes) return std::nullopt;
-  const Route to = route_call<Tail...>(comm, *entry, Collective::reduce_scatter, bytes, how.exact(), left);
-  if (!to.queue) return std::nullopt;
+  const Route to =
+      route_call<Tail...>(comm, *entry, Collective::reduce_scatter, bytes, element.packed, how.exact(), false, left);
+  if (!to) return std::nullopt;
   return carry(
       to, comm, call,
       [&](StagedBlocks& staged) -> std::unique_ptr<Operation> {
@@ -318,8 +330,9 @@ std::optional<int> dispatch_reduce(const char* call, LibraryForm* left, const vo
   if (no_buffer(send, type)) return std::nullopt;
   const DispatchedReduction how = dispatch_reduction(*entry, op, type, element.packed, blocking<Tail...>);
   if (!how.possible) return std::nullopt;
-  const Route to = route_call<Tail...>(comm, *entry, Collective::reduce, bytes, how.exact(), left);
-  if (!to.queue) return std::nullopt;
+  const Route to =
+      route_call<Tail...>(comm, *entry, Collective::reduce, bytes, element.packed, how.exact(), false, left);
+  if (!to) return std::nullopt;
   return carry(
       to, comm, call,
       [&](StagedBlocks& staged) -> std::unique_ptr<Operation> {
@@ -333,6 +346,23 @@ std::optional<int> dispatch_reduce(const char* call, LibraryForm* left, const vo
                                                  MpiReduction(op, type, how.in_one_order));
       },
       tail...);
+}
+
+/// The operation of a gather or a scatter. `block`: bytes of the longest block.
+template <bool gathers, class One, class All>
+std::unique_ptr<Operation> rooted_operation(const One& one, const All& all, bool in_place, bool at_root,
+                                            std::int64_t block, int root, int ranks, StagedBlocks& staged) {
+  using namespace dispatch_detail;
+  std::optional<UserBlocks> own, blocks;
+  if (!in_place) own.emplace(blocks_of(one, 1, gathers ? Access::read : Access::written, staged));
+  if (at_root) {
+    const Access access = !gathers ? Access::read : in_place ? Access::both : Access::written;
+    blocks.emplace(blocks_of(all, ranks, access, staged, root));
+  }
+  if constexpr (gathers)
+    return std::make_unique<GatherOperation>(std::move(own), std::move(blocks), block, root);
+  else
+    return std::make_unique<ScatterOperation>(std::move(blocks), std::move(own), block, root);
 }
 
 /// MPI_Gather (`gathers`) and MPI_Scatter. `one`: a rank's block. `all`: the root's blocks. `in_place`: the root's own
@@ -353,22 +383,13 @@ std::optional<int> dispatch_rooted(const char* call, LibraryForm* left, const On
   if (at_root && (no_buffer(all.buffer, all.type) || (!in_place && same_place(one, all, element, root))))
     return std::nullopt;
   if (at_root && !in_place && packed_bytes(element_size(one.type), one.count) != block) return std::nullopt;
-  const Route to =
-      route_call<Tail...>(comm, *entry, gathers ? Collective::gather : Collective::scatter, bytes, true, left);
-  if (!to.queue) return std::nullopt;
+  const Route to = route_call<Tail...>(comm, *entry, gathers ? Collective::gather : Collective::scatter, bytes, 1, true,
+                                       (!in_place && has_gaps(one.type)) || (at_root && has_gaps(all.type)), left);
+  if (!to) return std::nullopt;
   return carry(
       to, comm, call,
       [&](StagedBlocks& staged) -> std::unique_ptr<Operation> {
-        std::optional<UserBlocks> own, blocks;
-        if (!in_place) own.emplace(blocks_of(one, 1, gathers ? Access::read : Access::written, staged));
-        if (at_root) {
-          const Access access = !gathers ? Access::read : in_place ? Access::both : Access::written;
-          blocks.emplace(blocks_of(all, entry->size(), access, staged, root));
-        }
-        if constexpr (gathers)
-          return std::make_unique<GatherOperation>(std::move(own), std::move(blocks), block, root);
-        else
-          return std::make_unique<ScatterOperation>(std::move(blocks), std::move(own), block, root);
+        return rooted_operation<gathers>(one, all, in_place, at_root, block, root, entry->size(), staged);
       },
       tail...);
 }
@@ -387,26 +408,94 @@ std::optional<int> dispatch_alltoall(const char* call, LibraryForm* left, const 
       (out.buffer == in.buffer && out.type == in.type && out.count == in.count))
     return std::nullopt;
   if (no_buffer(out.buffer, out.type) || no_buffer(in.buffer, in.type)) return std::nullopt;
-  const Route to = route_call<Tail...>(comm, *entry, Collective::alltoall, bytes, true, left);
-  if (!to.queue) return std::nullopt;
+  const Route to = route_call<Tail...>(comm, *entry, Collective::alltoall, bytes, 1, true,
+                                       has_gaps(out.type) || has_gaps(in.type), left);
+  if (!to) return std::nullopt;
   return carry(
       to, comm, call,
       [&](StagedBlocks& staged) -> std::unique_ptr<Operation> {
         return std::make_unique<AlltoallOperation>(blocks_of(out, entry->size(), Access::read, staged),
-                                                   blocks_of(in, entry->size(), Access::written, staged));
+                                                   blocks_of(in, entry->size(), Access::written, staged),
+                                                   bytes / entry->size());
       },
       tail...);
 }
 
-/// The collectives that move data, selected by the forms of their two directions. MPI_Gatherv, MPI_Scatterv and
-/// MPI_Alltoallv are left to the library: members know only their own sizes, so they can't choose alike.
+/// MPI_Gatherv (`gathers`) and MPI_Scatterv, blocking, on one node: the sizes of all blocks are known to the root only.
+template <bool gathers, class One, class All>
+std::optional<int> dispatch_varying_rooted(const char* call, const One& one, const All& all, int root, MPI_Comm comm) {
+  using namespace dispatch_detail;
+  const CommMember entry = member_of<>(comm);
+  if (!entry || !may_share_memory(*entry) || !valid_root(*entry, root)) return std::nullopt;
+  const bool at_root = entry->rank() == root, in_place = at_root && one.buffer == MPI_IN_PLACE;
+  if (!at_root && one.buffer == MPI_IN_PLACE) return std::nullopt;
+  std::int64_t longest = in_place ? 0 : packed_bytes(element_size(one.type), one.count);
+  if (longest < 0 || (longest > 0 && no_buffer(one.buffer, one.type))) return std::nullopt;
+  if (at_root) {
+    const ElementSize element = element_size(all.type);
+    const std::int64_t sum = element.packed < 0 ? -1 : all_bytes(all, element.packed, entry->size());
+    if (sum < 0 || (sum > 0 && no_buffer(all.buffer, all.type))) return std::nullopt;
+    if (!in_place && (longest != block_bytes(all, element.packed, root) || same_place(one, all, element, root)))
+      return std::nullopt;
+    for (int rank = 0; rank < entry->size(); ++rank)
+      longest = std::max(longest, block_bytes(all, element.packed, rank));
+  }
+  Route to;
+  to.one_node = choose_one_node(comm, *entry, gathers ? Collective::gather : Collective::scatter, &longest,
+                                (!in_place && has_gaps(one.type)) || (at_root && has_gaps(all.type)));
+  if (!to) return std::nullopt;
+  to.bytes = longest * entry->size();
+  return carry(to, comm, call, [&](StagedBlocks& staged) -> std::unique_ptr<Operation> {
+    return rooted_operation<gathers>(one, all, in_place, at_root, longest, root, entry->size(), staged);
+  });
+}
+
+/// MPI_Alltoallv, blocking, on one node.
+template <class Out, class In>
+std::optional<int> dispatch_alltoallv(const char* call, const Out& out, const In& in, MPI_Comm comm) {
+  using namespace dispatch_detail;
+  const CommMember entry = member_of<>(comm);
+  const ElementSize sent = element_size(out.type), received = element_size(in.type);
+  if (!entry || !may_share_memory(*entry) || out.buffer == MPI_IN_PLACE || in.buffer == MPI_IN_PLACE ||
+      sent.packed < 0 || received.packed < 0)
+    return std::nullopt;
+  const std::int64_t out_bytes = all_bytes(out, sent.packed, entry->size());
+  const std::int64_t in_bytes = all_bytes(in, received.packed, entry->size());
+  if (out_bytes < 0 || in_bytes < 0 || (out_bytes > 0 && no_buffer(out.buffer, out.type)) ||
+      (in_bytes > 0 && no_buffer(in.buffer, in.type)))
+    return std::nullopt;
+  if (out.buffer == in.buffer && out.type == in.type && out_bytes > 0) return std::nullopt;
+  std::int64_t longest = 0;
+  for (int rank = 0; rank < entry->size(); ++rank)
+    longest = std::max({longest, block_bytes(out, sent.packed, rank), block_bytes(in, received.packed, rank)});
+  if (block_bytes(out, sent.packed, entry->rank()) != block_bytes(in, received.packed, entry->rank()))
+    return std::nullopt;
+  Route to;
+  to.one_node = choose_one_node(comm, *entry, Collective::alltoall, &longest, has_gaps(out.type) || has_gaps(in.type));
+  if (!to) return std::nullopt;
+  to.bytes = out_bytes;
+  return carry(to, comm, call, [&](StagedBlocks& staged) -> std::unique_ptr<Operation> {
+    return std::make_unique<AlltoallOperation>(blocks_of(out, entry->size(), Access::read, staged),
+                                               blocks_of(in, entry->size(), Access::written, staged), longest);
+  });
+}
+
+/// The collectives that move data, selected by the forms of their two directions. Between nodes MPI_Gatherv,
+/// MPI_Scatterv and MPI_Alltoallv are left to the library: members know only their own sizes, so they can't choose
+/// alike.
 template <AtRoot only, class Out, class In, class... Tail>
 std::optional<int> dispatch_moved(const char* call, LibraryForm* left, const Out& out, const In& in,
                                   [[maybe_unused]] int root, MPI_Comm comm, Tail... tail) {
   if constexpr (only == AtRoot::neither && !Out::many && In::many)
     return dispatch_allgather(call, left, out, in, comm, tail...);
-  else if constexpr (Out::has_arrays || In::has_arrays)
+  else if constexpr ((Out::has_arrays || In::has_arrays) && !blocking<Tail...>)
     return std::nullopt;
+  else if constexpr (only == AtRoot::in && In::has_arrays)
+    return dispatch_varying_rooted<true>(call, out, in, root, comm);
+  else if constexpr (only == AtRoot::out && Out::has_arrays)
+    return dispatch_varying_rooted<false>(call, in, out, root, comm);
+  else if constexpr (Out::has_arrays && In::has_arrays)
+    return dispatch_alltoallv(call, out, in, comm);
   else if constexpr (only == AtRoot::in)
     return dispatch_rooted<true>(call, left, out, in, root, comm, tail...);
   else if constexpr (only == AtRoot::out)

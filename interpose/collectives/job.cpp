@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interpose/collectives/job.hpp"
 
+#include <sched.h>
 #include <sys/sysinfo.h>
 
 #include <algorithm>
@@ -24,7 +25,7 @@ namespace {
 /// Never destroyed: destructors of other libraries may call MPI.
 struct Joined {
   explicit Joined(const Topology& world, const JobSettings& given) noexcept
-      : settings(given), chooser(given.parameters), job{world, settings, chooser, MPI_COMM_NULL, 0, false} {}
+      : settings(given), chooser(given.parameters), job{world, settings, chooser, MPI_COMM_NULL, 0, false, false} {}
   JobSettings settings;
   CollectiveChooser chooser;
   Job job;
@@ -58,7 +59,7 @@ const Job* job() noexcept { return joined.load(std::memory_order_acquire); }
 
 void join_job(const CollectiveMeasurements* measured) noexcept {
   const Topology* world = world_topology();
-  if (!world || world->nodes() < 2) return;
+  if (!world || world->ranks() < 2) return;
   JobSettings settings = settings_here(measured);
   MPI_Comm private_comm = MPI_COMM_NULL;
   int bad = real.Comm_dup(MPI_COMM_WORLD, &private_comm) != MPI_SUCCESS || !runtime().comms.find(MPI_COMM_WORLD);
@@ -72,19 +73,27 @@ void join_job(const CollectiveMeasurements* measured) noexcept {
   int* largest = nullptr;
   int found = 0;
   if (!bad) bad = real.Comm_get_attr(private_comm, MPI_TAG_UB, &largest, &found) != MPI_SUCCESS || !found;
-  // All ranks take the same path, also if one of them has failed.
-  const int mine[2] = {bad, !start_progress_thread()};
+  // All ranks take the same path, also if one of them has failed. On one node a progress thread would be of no use.
+  const int mine[2] = {bad, world->nodes() < 2 || !start_progress_thread()};
   int any[2] = {1, 1};
   if (real.Allreduce(mine, any, 2, MPI_INT, MPI_MAX, MPI_COMM_WORLD) != MPI_SUCCESS || any[0])
     return end_progress_thread();
   if (real.Bcast(&settings, sizeof settings, MPI_BYTE, 0, private_comm) != MPI_SUCCESS) return end_progress_thread();
   if (!settings.parameters.intact() || settings.parameters.mode == CollectiveMode::library)
     return end_progress_thread();
+  cpu_set_t own_processors, processors;
+  CPU_ZERO(&own_processors);
+  CPU_ZERO(&processors);
+  sched_getaffinity(0, sizeof own_processors, &own_processors);
+  if (real.Allreduce(&own_processors, &processors, sizeof processors, MPI_BYTE, MPI_BOR, private_comm) != MPI_SUCCESS)
+    return end_progress_thread();
   if (!open_requests()) return end_progress_thread();
   auto* all = new (storage) Joined(*world, settings);
   all->job.private_comm = private_comm;
   all->job.largest_tag = *largest;
   all->job.nonblocking = !any[1];
+  const int allowed = CPU_COUNT(&processors);
+  all->job.crowded = allowed > 0 && world->max_ranks_per_node() > allowed;
   joined.store(&all->job, std::memory_order_release);
   intercept_collectives_lazily();
   if (CommEntry* everyone = runtime().comms.find(MPI_COMM_WORLD)) agree_on_collectives(MPI_COMM_WORLD, *everyone);

@@ -31,13 +31,14 @@ struct Job {
   int largest_tag;
   bool nonblocking;  ///< every rank has a progress thread, so nonblocking and persistent collectives may go through the
                      ///< hierarchy
+  bool crowded;      ///< a node has more ranks than processors that they may use
 };
 
 /// nullptr, on all ranks alike: this job has no hierarchical collectives. Callable from any thread after MPI_Init has
 /// returned.
 const Job* job() noexcept;
 
-/// Collective, in MPI_Init. Does nothing unless the topology of MPI_COMM_WORLD is known and has several nodes.
+/// Collective, in MPI_Init. Does nothing unless the topology of MPI_COMM_WORLD is known and has several ranks.
 /// `measured`: nullptr if there is no profile.
 void join_job(const CollectiveMeasurements* measured) noexcept;
 /// At MPI_Finalize: nothing is started after this.

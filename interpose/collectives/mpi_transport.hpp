@@ -12,6 +12,7 @@ namespace bestride::inline interpose {
 
 class MpiTransport final : public Transport {
  public:
+  static constexpr int no_messages_tag = 0;  ///< a tag of no pair
   /// `world_ranks`: world ranks of the communicator's members.
   MpiTransport(MPI_Comm comm, std::vector<int> world_ranks)
       : comm_(comm), world_ranks_(std::move(world_ranks)), unacknowledged_(world_ranks_.size()) {}
@@ -29,7 +30,6 @@ class MpiTransport final : public Transport {
  private:
   int tag(VirtualChannel line) const noexcept { return tag_ + static_cast<int>(line); }
 
-  static constexpr int no_messages_tag = 0;  ///< a tag of no pair
   const MPI_Comm comm_;
   int tag_ = 0;  ///< of the first line
   const std::vector<int> world_ranks_;

@@ -4,11 +4,13 @@
 #include <mpi.h>
 
 #include <atomic>
+#include <new>
 
 #include "collectives/cache/arena.hpp"
 #include "collectives/cache/cache_table.hpp"
 #include "collectives/core/hierarchy.hpp"
 #include "collectives/core/task.hpp"
+#include "collectives/one_node/rounds.hpp"
 #include "interpose/collectives/staged_blocks.hpp"
 
 namespace bestride::inline interpose {
@@ -25,6 +27,8 @@ class Operation {
   virtual ~Operation() = default;
   /// Returns the task of one start. May throw std::bad_alloc.
   virtual Task begin(Hierarchy& hierarchy) = 0;
+  /// The same if all members are on one node. Operations that only exist between nodes can't begin there.
+  virtual Task begin(Rounds&) { throw std::bad_alloc(); }
   /// Called after the task has ended: the remaining work that is local to this rank.
   virtual void finish() noexcept {}
 

@@ -12,6 +12,8 @@
 #include "collectives/algorithms/reduce_scatter.hpp"
 #include "collectives/algorithms/scatter.hpp"
 #include "collectives/cache/allgather.hpp"
+#include "collectives/one_node/data_movement.hpp"
+#include "collectives/one_node/reductions.hpp"
 
 namespace bestride::inline interpose {
 namespace {
@@ -82,6 +84,12 @@ Task scatter_of(Hierarchy& hierarchy, EqualOperands blocks, int root, PipelineSe
   co_await scatter(hierarchy, vectors, root, pipeline);
 }
 
+std::int64_t longest_of(const UserBlocks& blocks, int ranks) noexcept {
+  std::int64_t longest = 0;
+  for (int rank = 0; rank < ranks; ++rank) longest = std::max(longest, blocks.bytes(rank));
+  return longest;
+}
+
 }  // namespace
 
 Task ReduceOperation::begin(Hierarchy& hierarchy) {
@@ -136,6 +144,51 @@ Task ReduceScatterOperation::begin(Hierarchy& hierarchy) {
 void ReduceScatterOperation::finish() noexcept {
   kept_.deliver(output_.of(0));
   output_.complete();
+}
+
+Task AllgatherOperation::begin(Rounds& rounds) {
+  require_packed((own_ ? *own_ : all_).fill());
+  return allgather(rounds, own_ ? own_->of(0) : all_.of(rounds.rank()), all_, longest_of(all_, rounds.ranks()));
+}
+
+Task BroadcastOperation::begin(Rounds& rounds) {
+  if (rounds.rank() == root_) require_packed(data_.fill());
+  return bcast(rounds, data_.of(0), root_);
+}
+
+Task GatherOperation::begin(Rounds& rounds) {
+  if (own_) require_packed(own_->fill());
+  if (all_) require_packed(all_->fill());
+  const UserBlocks* const all = all_ ? &*all_ : nullptr;
+  return gather(rounds, own_ ? own_->of(0) : all->of(rounds.rank()), all, root_, block_bytes_);
+}
+
+Task ScatterOperation::begin(Rounds& rounds) {
+  if (all_) require_packed(all_->fill());
+  const UserBlocks* const all = all_ ? &*all_ : nullptr;
+  return scatter(rounds, all, own_ ? own_->of(0) : all->of(rounds.rank()), root_, block_bytes_);
+}
+
+Task AlltoallOperation::begin(Rounds& rounds) {
+  require_packed(input_.fill());
+  return alltoall(rounds, input_, output_, longest_);
+}
+
+Task AllreduceOperation::begin(Rounds& rounds) {
+  UserBlocks& input = input_ ? *input_ : output_;
+  require_packed(input.fill());
+  return allreduce(rounds, input.of(0), output_.of(0), reduction_);
+}
+
+Task ReduceOperation::begin(Rounds& rounds) {
+  UserBlocks& input = input_ ? *input_ : *output_;
+  require_packed(input.fill());
+  return reduce(rounds, input.of(0), output_ ? output_->of(0) : Operand(), root_, reduction_);
+}
+
+Task ReduceScatterOperation::begin(Rounds& rounds) {
+  require_packed(input_.fill());
+  return reduce_scatter(rounds, input_, kept_.place(output_.of(0), input_.of(rounds.rank())), reduction_);
 }
 
 Task AllreduceOperation::begin(Hierarchy& hierarchy) {

@@ -19,6 +19,7 @@ class AllgatherOperation final : public Operation {
   AllgatherOperation(std::optional<UserBlocks> own, UserBlocks all) noexcept
       : own_(std::move(own)), all_(std::move(all)) {}
   Task begin(Hierarchy& hierarchy) override;
+  Task begin(Rounds& rounds) override;
   void finish() noexcept override { all_.complete(); }
 
  private:
@@ -30,6 +31,7 @@ class BroadcastOperation final : public Operation {
  public:
   BroadcastOperation(UserBlocks data, int root) noexcept : data_(std::move(data)), root_(root) {}
   Task begin(Hierarchy& hierarchy) override;
+  Task begin(Rounds& rounds) override;
   void finish() noexcept override { data_.complete(); }
 
  private:
@@ -47,6 +49,7 @@ class ReduceScatterOperation final : public Operation {
         kept_(std::move(kept)),
         reduction_(std::move(reduction)) {}
   Task begin(Hierarchy& hierarchy) override;
+  Task begin(Rounds& rounds) override;
   void finish() noexcept override;
 
  private:
@@ -61,6 +64,7 @@ class AllreduceOperation final : public Operation {
   AllreduceOperation(std::optional<UserBlocks> input, UserBlocks output, MpiReduction reduction) noexcept
       : input_(std::move(input)), output_(std::move(output)), reduction_(std::move(reduction)) {}
   Task begin(Hierarchy& hierarchy) override;
+  Task begin(Rounds& rounds) override;
   void finish() noexcept override { output_.complete(); }
 
  private:
@@ -77,6 +81,7 @@ class ReduceOperation final : public Operation {
                   MpiReduction reduction) noexcept
       : input_(std::move(input)), output_(std::move(output)), root_(root), reduction_(std::move(reduction)) {}
   Task begin(Hierarchy& hierarchy) override;
+  Task begin(Rounds& rounds) override;
   void finish() noexcept override {
     if (output_) output_->complete();
   }
@@ -87,13 +92,15 @@ class ReduceOperation final : public Operation {
   MpiReduction reduction_;
 };
 
-/// MPI_Gather: `own` goes to the root, which has `all`. In place, the root's own block is already there.
+/// MPI_Gather; on one node MPI_Gatherv, with `block_bytes` of the longest block. `own` goes to the root, which has
+/// `all`. In place, the root's own block is already there.
 class GatherOperation final : public Operation {
  public:
   GatherOperation(std::optional<UserBlocks> own, std::optional<UserBlocks> all, std::int64_t block_bytes,
                   int root) noexcept
       : own_(std::move(own)), all_(std::move(all)), block_bytes_(block_bytes), root_(root) {}
   Task begin(Hierarchy& hierarchy) override;
+  Task begin(Rounds& rounds) override;
   void finish() noexcept override {
     if (all_) all_->complete();
   }
@@ -104,13 +111,15 @@ class GatherOperation final : public Operation {
   int root_;
 };
 
-/// MPI_Scatter: the root has `all`, and each rank receives `own`. In place, the root's own block stays.
+/// MPI_Scatter; on one node MPI_Scatterv, with `block_bytes` of the longest block. The root has `all`, and each rank
+/// receives `own`. In place, the root's own block stays.
 class ScatterOperation final : public Operation {
  public:
   ScatterOperation(std::optional<UserBlocks> all, std::optional<UserBlocks> own, std::int64_t block_bytes,
                    int root) noexcept
       : all_(std::move(all)), own_(std::move(own)), block_bytes_(block_bytes), root_(root) {}
   Task begin(Hierarchy& hierarchy) override;
+  Task begin(Rounds& rounds) override;
   void finish() noexcept override {
     if (own_) own_->complete();
   }
@@ -121,16 +130,19 @@ class ScatterOperation final : public Operation {
   int root_;
 };
 
-/// MPI_Alltoall.
+/// MPI_Alltoall; on one node MPI_Alltoallv.
 class AlltoallOperation final : public Operation {
  public:
-  AlltoallOperation(UserBlocks input, UserBlocks output) noexcept
-      : input_(std::move(input)), output_(std::move(output)) {}
+  /// `longest`: bytes of the longest block of any pair of ranks.
+  AlltoallOperation(UserBlocks input, UserBlocks output, std::int64_t longest) noexcept
+      : input_(std::move(input)), output_(std::move(output)), longest_(longest) {}
   Task begin(Hierarchy& hierarchy) override;
+  Task begin(Rounds& rounds) override;
   void finish() noexcept override { output_.complete(); }
 
  private:
   UserBlocks input_, output_;
+  std::int64_t longest_;
 };
 
 }  // namespace bestride::inline interpose

@@ -9,6 +9,7 @@
 #include <condition_variable>
 #include <csignal>
 #include <cstddef>
+#include <cstdlib>
 #include <ctime>
 #include <mutex>
 #include <new>
@@ -102,7 +103,10 @@ bool start(Worker& self) noexcept {
 bool wants_thread_multiple() noexcept {
   const Settings& settings = Settings::get();
   if (mode() == Mode::thread) return true;
-  if (mode() == Mode::calls || settings.text("BESTRIDE_ALL_RANKS") == "0") return false;
+  const std::string& all_ranks = settings.text("BESTRIDE_ALL_RANKS");
+  if (mode() == Mode::calls || all_ranks == "0") return false;
+  // Only Hydra can tell whether all ranks take part (interpose/peers/pmi.hpp).
+  if (all_ranks == "auto" && (!std::getenv("PMI_FD") || ranks_of_job() < 2)) return false;
   return !settings.text("BESTRIDE_TOPOLOGY").empty() || simulated_nodes() || !launched_on_one_host();
 }
 

@@ -20,7 +20,7 @@ int bits_asked(const CommEntry& entry) noexcept {
   const Job* all = job();
   const int hint = entry.collectives.hints.quantise;
   const int bits = !all ? 0 : hint != CommHints::none ? hint : all->settings.quantise;
-  return entry.size() <= max_quantised_ranks ? bits : 0;
+  return entry.size() <= max_quantised_ranks && !entry.collectives.on_one_node ? bits : 0;
 }
 
 std::optional<NumberFormat> format_of(const CommEntry& entry, const Predefined* basic) noexcept {

@@ -3,15 +3,18 @@
 // State of a communicator's hierarchical collectives. Data only: interpose/collectives reads and writes it.
 #include <mpi.h>
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
 
 #include "perfmodel/collective/choice.hpp"
+#include "perfmodel/collective/one_node.hpp"
 
 namespace bestride::inline interpose {
 
 class CollectiveQueue;
+class OneNode;
 
 /// Values of the info keys that are set on a communicator (interpose/collectives/info_hints.hpp). The same on all
 /// members.
@@ -27,10 +30,15 @@ struct CommHints {
 struct CommCollectives {
   CommHints hints;
   bool remembered = true;  ///< false: the entry exists for one call only, so the members can't agree on anything
-  std::atomic<bool> agreed{false};               ///< the members have agreed whether there is a queue
-  std::shared_ptr<CollectiveQueue> queue;        ///< null: all collectives are left to MPI
-  std::shared_ptr<char> persistent_collectives;  ///< the queue of each persistent collective holds a reference
-  CollectiveShape shape;                         ///< shape of the communicator; a call fills in operation and bytes
+  std::atomic<bool> agreed{false};    ///< the members have agreed whether there is a queue
+  bool on_one_node = false;           ///< written before `agreed`: all members are on one node, and each has
+                                      ///< an entry for the communicator
+  int one_node_calls = 0;             ///< blocking collectives that would have gone through shared memory
+  std::shared_ptr<OneNode> one_node;  ///< null: not made, or not possible
+  std::array<AskingInterval, collective_count> asking;  ///< by collective: whether a datatype has gaps
+  std::shared_ptr<CollectiveQueue> queue;               ///< null: all collectives are left to MPI
+  std::shared_ptr<char> persistent_collectives;         ///< the queue of each persistent collective holds a reference
+  CollectiveShape shape;  ///< shape of the communicator; a call fills in operation and bytes
   /// Collectives of fewer bytes are left to MPI. First index: the collective. Second index: 0 nonblocking, 1 blocking.
   std::int64_t min_bytes[collective_count][2] = {};
 };

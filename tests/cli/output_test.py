@@ -473,7 +473,7 @@ class Doctor(CommandTest):
         self.assertIn(f"ok       topology  topology file '{good}' can be read\n",
                       self.findings("/bin/true", code=0, BESTRIDE_TOPOLOGY=good, BESTRIDE_ALL_RANKS="1"))
         self.assertIn("problem  topology  BESTRIDE_TOPOLOGY is not used: it takes a job in which every rank has the preload; set BESTRIDE_ALL_RANKS=1 or auto",
-                      self.findings("/bin/true", code=1, BESTRIDE_TOPOLOGY=good))
+                      self.findings("/bin/true", code=1, BESTRIDE_TOPOLOGY=good, BESTRIDE_ALL_RANKS="0"))
         bad = self.write("bad", "node 0-3\nnodes 4\n")
         self.assertIn(f"problem  topology  topology file '{bad}', line 2: 'nodes' is not known;",
                       self.findings("/bin/true", code=1, BESTRIDE_TOPOLOGY=bad, BESTRIDE_ALL_RANKS="1"))

@@ -159,11 +159,17 @@ void Groups::make_again(int index) {
   group = made(index);
 }
 
-Watch::Watch(const Group& group, bool possible, bool may_wait) {
+bool Group::shares_memory() const {
+  return expectation() == Expectation::hierarchical && !several_nodes && size > 1 && shareable_calls >= 2;
+}
+
+Watch::Watch(const Group& group, bool possible, bool may_wait, bool shareable, bool has_data) {
   if (expectation() == Expectation::nothing) return;
   group.known |= may_wait;
   const bool hierarchical =
-      expectation() == Expectation::hierarchical && possible && group.several_nodes && group.known;
+      (expectation() == Expectation::hierarchical && possible && group.several_nodes && group.known) ||
+      (shareable && has_data && group.shares_memory());
+  group.shareable_calls += shareable;
   expected_ = hierarchical ? Expectation::hierarchical : Expectation::library;
   before_ = calls_seen_by_library();
 }

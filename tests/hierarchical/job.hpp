@@ -38,6 +38,10 @@ struct Group {
   /// Whether the members exchanged their facts when the communicator was created, in a call that may wait. Otherwise
   /// they do so in the first blocking or persistent collective.
   mutable bool known = true;
+  /// Calls so far that may go through the memory that the ranks of a node share; the first two go to the library.
+  mutable int shareable_calls = 0;
+  /// True if the next such call goes through that memory.
+  bool shares_memory() const;
 };
 
 /// Derives the other members from name, comm and known.
@@ -60,10 +64,11 @@ class Groups {
 };
 
 /// Checks whether one call used the hierarchy as expected. `possible`: the call can use the hierarchy if the
-/// communicator can; `may_wait`: its form is one in which members can exchange facts about a communicator.
+/// communicator can; `may_wait`: its form is one in which members can exchange facts about a communicator; `shareable`:
+/// on one node it may go through shared memory, if it has data.
 class Watch {
  public:
-  Watch(const Group& group, bool possible, bool may_wait);
+  Watch(const Group& group, bool possible, bool may_wait, bool shareable = false, bool has_data = true);
   /// A description of the error; empty if there is none.
   std::string verdict() const;
 

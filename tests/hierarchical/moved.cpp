@@ -152,7 +152,10 @@ class Part {
     fill(0);
     std::string wrong;
     const int starts = drawn_.form.wait == Wait::persistent ? 3 : 1;
-    const Watch watch(group_, possible(), drawn_.form.wait != Wait::nonblocking && !left_to_library(drawn_.what));
+    const Wait wait = drawn_.form.wait;
+    const Watch watch(group_, possible(),
+                      wait == Wait::in_call || (wait == Wait::persistent && !left_to_library(drawn_.what)), shareable(),
+                      has_data());
     const int error = call(drawn_.what, drawn_.form, arguments, &request);
     wrong = watch.verdict();
     if (error != MPI_SUCCESS) return "error " + std::to_string(error_class(error));
@@ -194,6 +197,7 @@ class Part {
     return varies() ? drawn_.at[static_cast<std::size_t>(rank)] : std::int64_t{rank} * drawn_.count;
   }
   bool hierarchical() const {
+    if (shareable() && has_data() && group_.shares_memory()) return true;
     return expectation() == Expectation::hierarchical && possible() && group_.several_nodes &&
            (group_.known || drawn_.form.wait != Wait::nonblocking);
   }
@@ -206,6 +210,17 @@ class Part {
     if (left_to_library(drawn_.what) || (from_all_to_all(drawn_.what) && drawn_.in_place)) return false;
     std::int64_t all = 0;
     for (int rank = 0; rank < group_.size; ++rank) all += length(rank, 0) * facts_of(drawn_.type)->size;
+    return all > 0;
+  }
+  /// True for calls that may go through the memory of one node.
+  bool shareable() const {
+    if (drawn_.form.wait != Wait::in_call || (from_all_to_all(drawn_.what) && drawn_.in_place)) return false;
+    return left_to_library(drawn_.what) || possible();
+  }
+  bool has_data() const {
+    std::int64_t all = 0;
+    for (int from = 0; from < group_.size; ++from)
+      for (int to = 0; to < group_.size; ++to) all += length(from, to) * facts_of(drawn_.type)->size;
     return all > 0;
   }
 

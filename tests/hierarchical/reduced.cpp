@@ -207,7 +207,7 @@ class Part {
     MPI_Request request = MPI_REQUEST_NULL;
     write_values(Random(seed_of(group_.rank, 0)), drawn_.element, extent_, in_place() ? in_->origin() : out_->origin(),
                  all_);
-    const Watch watch(group_, possible(), drawn_.form.wait != Wait::nonblocking);
+    const Watch watch(group_, possible(), drawn_.form.wait != Wait::nonblocking, shareable());
     const int error = call(drawn_.what, drawn_.form, given, &request);
     std::string wrong = watch.verdict();
     if (error != MPI_SUCCESS) return wrong + " error " + std::to_string(error_class(error));
@@ -235,7 +235,8 @@ class Part {
 
   /// MPICH 4.0.2 crashes in some long blocking in-place reductions.
   bool library_may_be_wrong() const {
-    const bool forwarded = expectation() != Expectation::hierarchical || !possible() || !group_.several_nodes;
+    const bool forwarded = expectation() != Expectation::hierarchical || !possible() ||
+                           (!group_.several_nodes && !(shareable() && group_.shares_memory()));
     return forwarded && drawn_.what == What::reduce && drawn_.in_place && drawn_.form.wait == Wait::in_call;
   }
 
@@ -251,8 +252,11 @@ class Part {
     const bool order = drawn_.chosen.order == Order::any || (drawn_.chosen.order == Order::one && reassociates());
     return all_ > 0 && order && (!drawn_.chosen.users || drawn_.form.wait == Wait::in_call);
   }
+  /// True for calls that may go through the memory of one node.
+  bool shareable() const { return drawn_.form.wait == Wait::in_call && possible(); }
   /// Whether the expected result is that of the fixed tree. If the order does not matter, MPI gives the same result.
   bool hierarchical() const {
+    if (shareable() && group_.shares_memory()) return true;
     return drawn_.chosen.order == Order::any ||
            (expectation() == Expectation::hierarchical && possible() && group_.several_nodes && group_.known);
   }

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectives/one_node/vote.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace bestride::inline collectives {
+
+bool Vote::step() noexcept {
+  if (!published_) {
+    if (!rounds_.is_vacant(round_)) return false;
+    std::memcpy(rounds_.own(round_), values_.data(), values_.size_bytes());
+    rounds_.publish(round_);
+    published_ = true;
+  }
+  for (; next_ < rounds_.ranks(); ++next_) {
+    if (next_ == rounds_.rank()) continue;
+    if (!rounds_.is_published(round_, next_)) return false;
+    std::int64_t theirs[max_values];
+    std::memcpy(theirs, rounds_.of(round_, next_), values_.size_bytes());
+    for (std::size_t i = 0; i < values_.size(); ++i) values_[i] = std::max(values_[i], theirs[i]);
+  }
+  rounds_.end(round_);
+  return true;
+}
+
+}  // namespace bestride::inline collectives

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// OneNode: the blocking collectives of a communicator whose members are all on one node, through memory that they
+// share.
+//
+// The memory is made in the third call that would use it, because many communicators are used once or twice and making
+// it takes longer than such a call. Nonblocking and persistent collectives are left to the MPI library.
+#include <mpi.h>
+
+#include <memory>
+#include <span>
+
+#include "collectives/core/window.hpp"
+#include "collectives/one_node/rounds.hpp"
+#include "interpose/objects/comm_registry.hpp"
+#include "perfmodel/collective/one_node.hpp"
+
+namespace bestride::inline interpose {
+
+class Operation;
+
+class OneNode {
+ public:
+  /// Collective over the members of `comm`. nullptr, on all of them alike: there is no memory for it.
+  static std::shared_ptr<OneNode> make(MPI_Comm comm, CommEntry& entry) noexcept;
+  ~OneNode();
+  OneNode(const OneNode&) = delete;
+  OneNode& operator=(const OneNode&) = delete;
+
+  /// Carries out an operation; waits for other members. True: it succeeded.
+  bool run(Operation& operation) noexcept;
+  /// values[i] becomes the largest of all members'.
+  void agree(std::span<std::int64_t> values) noexcept;
+
+ private:
+  template <class Step>
+  void wait(Step step) noexcept;
+  OneNode(Window window, const RoundsShape& shape, int rank);
+  Window window_;
+  std::int64_t bytes_;
+  Rounds rounds_;
+};
+
+/// True if the members of this communicator have agreed that they may have a OneNode. Costs two loads.
+inline bool may_share_memory(const CommEntry& entry) noexcept {
+  return entry.collectives.agreed.load(std::memory_order_acquire) && entry.collectives.on_one_node;
+}
+
+/// The communicator's OneNode if a blocking collective goes through it; nullptr: leave it to the MPI library. The same
+/// on all members, which all call it, with the same `what`, `bytes` and `element`, the bytes of an element of a
+/// reduction. `gaps`: a datatype of this member has gaps.
+OneNode* choose_one_node(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t bytes, std::int64_t element,
+                         bool gaps) noexcept;
+
+/// The same if the members know only some sizes of blocks. *longest: on entry, the longest block that this member
+/// knows; on return, if the result is not nullptr, the longest of all.
+OneNode* choose_one_node(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t* longest, bool gaps) noexcept;
+
+/// True if blocks of this known type (operands.hpp) are not contiguous.
+bool has_gaps(MPI_Datatype type) noexcept;
+
+}  // namespace bestride::inline interpose

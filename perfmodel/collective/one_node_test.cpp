@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "perfmodel/collective/one_node.hpp"
+
+#include <gtest/gtest.h>
+
+namespace bestride::inline perfmodel {
+namespace {
+
+TEST(OneNodeChoice, EverythingIfCrowded) {
+  for (int what = 0; what < collective_count; ++what)
+    for (std::int64_t bytes = 1; bytes < std::int64_t{1} << 40; bytes *= 8)
+      EXPECT_EQ(choose_on_one_node(static_cast<Collective>(what), bytes, 4, true), OneNodeChoice::shared_memory);
+}
+
+TEST(OneNodeChoice, NothingWithoutDataOrPeers) {
+  for (int what = 0; what < collective_count; ++what)
+    for (const bool crowded : {false, true}) {
+      EXPECT_EQ(choose_on_one_node(static_cast<Collective>(what), 0, 4, crowded), OneNodeChoice::library);
+      EXPECT_EQ(choose_on_one_node(static_cast<Collective>(what), 1024, 1, crowded), OneNodeChoice::library);
+    }
+}
+
+/// The library below a bound, then shared memory, then only with gaps.
+TEST(OneNodeChoice, EachChoiceHasOneRangeOfSizes) {
+  const auto order = [](OneNodeChoice choice) {
+    return choice == OneNodeChoice::library ? 0 : choice == OneNodeChoice::shared_memory ? 1 : 2;
+  };
+  for (int what = 0; what < collective_count; ++what)
+    for (const int ranks : {2, 3, 8, 64}) {
+      int before = 0;
+      for (std::int64_t bytes = 1; bytes < std::int64_t{1} << 40; bytes += 1 + bytes / 7) {
+        const int now = order(choose_on_one_node(static_cast<Collective>(what), bytes, ranks, false));
+        EXPECT_LE(before, now) << name(static_cast<Collective>(what)) << ' ' << bytes;
+        before = now;
+      }
+    }
+}
+
+TEST(AskingInterval, DoublesWhileItIsInVain) {
+  AskingInterval interval;
+  const auto skipped = [&] {
+    int calls = 0;
+    while (!interval.asks()) ++calls;
+    return calls;
+  };
+  EXPECT_EQ(skipped(), 0);
+  for (const int expected : {1, 2, 4, 8, 16, 32, 64, 64, 64}) {
+    interval.answered(true);
+    EXPECT_EQ(skipped(), expected);
+  }
+  interval.answered(false);
+  EXPECT_EQ(skipped(), 0);
+  EXPECT_EQ(skipped(), 0);
+  interval.answered(true);
+  EXPECT_EQ(skipped(), 1);
+}
+
+}  // namespace
+}  // namespace bestride::inline perfmodel
