@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <set>
 #include <sstream>
+#include <string_view>
 
 #include "tests/fake_cuda/control.h"
 #include "tests/fake_cuda/memory.hpp"
@@ -61,10 +62,12 @@ std::set<const void*>& all_contexts() {
   return *all;
 }
 
-Code forced(const std::string& entry) {
+Code forced(std::string_view entry) {
   State& s = state();
   const std::lock_guard lock(s.mutex);
-  const int call = ++s.calls[entry];
+  auto counted = s.calls.find(entry);
+  if (counted == s.calls.end()) counted = s.calls.emplace(entry, 0).first;
+  const int call = ++counted->second;
   for (const Failure& failure : s.failures)
     if (failure.entry == entry && (call == failure.from || (failure.on && call > failure.from))) return failure.code;
   return code::success;
