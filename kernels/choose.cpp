@@ -34,7 +34,7 @@ constexpr std::int64_t stream_wide_from = 2048;
 constexpr std::int64_t paced_from = 16;
 
 bool is_word(std::int64_t width) { return width <= 64 && std::has_single_bit(static_cast<std::uint64_t>(width)); }
-int log2(std::int64_t width) { return std::bit_width(static_cast<std::uint64_t>(width)) - 1; }
+int log2(std::int64_t width) { return static_cast<int>(std::bit_width(static_cast<std::uint64_t>(width))) - 1; }
 const Kernels none;
 
 }  // namespace

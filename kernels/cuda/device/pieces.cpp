@@ -49,8 +49,8 @@ class Builder {
 
   bool walk(const Node& node, Frame frame) {
     switch (node.kind) {
-      case Node::Kind::block: return block(node.size, std::move(frame));
-      case Node::Kind::list: return list(list_of(node), std::move(frame));
+      case Node::Kind::block: return block(node.size, frame);
+      case Node::Kind::list: return list(list_of(node), frame);
       case Node::Kind::loop: return loop(node, std::move(frame));
       case Node::Kind::sequence: return sequence(node, std::move(frame));
     }
@@ -62,15 +62,14 @@ class Builder {
     if (node.stride == 0 && node.count >= piece_limit) return false;
     if (frame.loops.size() == max_loops) {  // deeper than the kernels support: the rest becomes a list
       if (node.blocks > ordered_block_limit) return false;
-      return list(list_of(node), std::move(frame));
+      return list(list_of(node), frame);
     }
     frame.loops.push_back({node.count, node.stride, node.body->size});
     return walk(*node.body, std::move(frame));
   }
 
   bool sequence(const Node& node, Frame frame) {
-    if (!frame.loops.empty() && node.size <= record_bytes && only_blocks(node))
-      return list(list_of(node), std::move(frame));
+    if (!frame.loops.empty() && node.size <= record_bytes && only_blocks(node)) return list(list_of(node), frame);
     std::int64_t packed = frame.packed;
     for (const Item& item : node.items) {
       if (!walk(*item.node, {frame.user + item.offset, packed, frame.loops})) return false;
@@ -79,8 +78,8 @@ class Builder {
     return true;
   }
 
-  bool block(std::int64_t length, Frame frame) {
-    if (length < piece_limit) return leaf(length, -1, std::move(frame));
+  bool block(std::int64_t length, const Frame& frame) {
+    if (length < piece_limit) return leaf(length, -1, frame);
     constexpr std::int64_t part = piece_limit / 2;
     for (std::int64_t at = 0; at < length; at += part)
       if (!leaf(std::min(part, length - at), -1, {frame.user + at, frame.packed + at, frame.loops})) return false;
@@ -88,7 +87,7 @@ class Builder {
   }
 
   /// Splits the list if its packed bytes exceed 31 bits. A single block that exceeds them becomes a piece of its own.
-  bool list(BlockList all, Frame frame) {
+  bool list(const BlockList& all, const Frame& frame) {
     const std::size_t count = all.offsets.size();
     for (std::size_t first = 0; first < count;) {
       std::size_t last = first + 1;
@@ -112,7 +111,7 @@ class Builder {
   }
 
   /// Cuts the loops, outermost first, until what is inside is below the limit.
-  bool leaf(std::int64_t bytes, int list, Frame frame) {
+  bool leaf(std::int64_t bytes, int list, const Frame& frame) {
     if (out_.pieces.size() >= max_pieces) return false;
     for (std::size_t depth = frame.loops.size(); depth-- > 0;) {
       const std::int64_t count = frame.loops[depth].count;
@@ -143,7 +142,7 @@ class Builder {
         part.loops.erase(part.loops.begin() + static_cast<std::ptrdiff_t>(depth));
       else
         part.loops[depth].count = count;
-      if (!leaf(leaf_bytes, list, std::move(part))) return false;
+      if (!leaf(leaf_bytes, list, part)) return false;
     }
     return true;
   }

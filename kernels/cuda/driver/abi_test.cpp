@@ -77,9 +77,13 @@ static_assert(offsetof(Copy3D, width) == offsetof(CUDA_MEMCPY3D, WidthInBytes) &
 
 // ---- Each entry point has the parameters of the version that driver.cpp requests
 
+/// The bytes of a parameter; 0 for every pointer, because the types that they point to have other names.
 template <class T>
-constexpr char kind() {
-  return std::is_pointer_v<T> ? 'p' : 'v';
+constexpr std::size_t size() {
+  if constexpr (std::is_pointer_v<T>)
+    return 0;
+  else
+    return sizeof(T);
 }
 template <class Own, class Theirs>
 struct SameShape : std::false_type {};
@@ -87,7 +91,7 @@ template <class... A, class R, class... B>
 struct SameShape<Code (*)(A...), R (*)(B...)> {
   static constexpr bool same() {
     if constexpr (sizeof...(A) == sizeof...(B))
-      return sizeof(R) == sizeof(Code) && ((sizeof(A) == sizeof(B) && kind<A>() == kind<B>()) && ...);
+      return sizeof(R) == sizeof(Code) && ((size<A>() == size<B>()) && ...);
     else
       return false;
   }

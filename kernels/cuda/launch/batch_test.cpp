@@ -97,6 +97,7 @@ class Batches : public OnDevice {
  protected:
   void run(const std::vector<Case>& cases, const KernelOptions& options) {
     std::vector<BatchItem> items;
+    items.reserve(cases.size());
     for (const Case& one : cases) items.push_back(one.item());
     Result<Batch> batch = Batch::make(device_, items, options);
     ASSERT_TRUE(batch) << batch.error().text;
@@ -137,6 +138,7 @@ TEST_F(Batches, ManyInOneLaunch) {
   Trees draw(17);
   for (const int count : {2, 5, 26, 90}) {
     std::vector<Case> cases;
+    cases.reserve(static_cast<std::size_t>(count));
     for (int i = 0; i < count; ++i)
       cases.emplace_back(*device_, draw.draw(1200), draw.chance(0.5) ? Direction::pack : Direction::unpack, draw,
                          draw.chance(0.3));
