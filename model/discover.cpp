@@ -119,7 +119,7 @@ class Discoverer {
           return;
         }
         length = static_cast<int>(text->size());
-        std::memcpy(buffer_, text->data(), text->size());
+        text->copy(buffer_, sizeof buffer_);
       });
     note(calls_.bcast(&length, 1, MPI_INT, 0, MPI_COMM_WORLD));
     if (length < 0 || length > static_cast<int>(sizeof buffer_)) return;

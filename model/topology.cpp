@@ -60,6 +60,7 @@ Topology::Topology(std::span<const RankLocation> places) : nodes_(nodes_of(place
   for (std::size_t rank = 0; rank < places.size(); ++rank) names[rank] = places[rank].core;
   cores_ = split(domains_, names, true);
   std::vector<int> groups;
+  groups.reserve(static_cast<std::size_t>(nodes_.parts()));
   for (int node = 0; node < nodes_.parts(); ++node)
     groups.push_back(places[static_cast<std::size_t>(nodes_.members(node)[0])].group);
   node_groups_ = Partition(groups);

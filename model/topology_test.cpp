@@ -144,6 +144,7 @@ TEST(Topology, RandomPlacementsKeepTheInvariants) {
     std::shuffle(chosen.begin(), chosen.end(), random);
     chosen.resize(static_cast<std::size_t>(1 + below(ranks)));
     std::vector<RankLocation> of_chosen;
+    of_chosen.reserve(chosen.size());
     for (const int rank : chosen) of_chosen.push_back(places[static_cast<std::size_t>(rank)]);
     const Topology direct{std::span<const RankLocation>(of_chosen)};
     const auto part = topology.restricted(chosen);
