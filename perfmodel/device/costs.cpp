@@ -128,7 +128,7 @@ DeviceCosts DeviceCosts::from(DeviceMeasurements measured) {
     }
     costs.finish();
   }
-  costs.measured_ = std::move(measured);
+  costs.measured_ = measured;
   return costs;
 }
 

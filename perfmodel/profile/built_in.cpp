@@ -14,7 +14,7 @@ namespace bestride::inline perfmodel {
 namespace {
 
 constexpr double ns = 1e-9;
-constexpr std::int64_t KiB = 1024, MiB = 1024 * 1024;
+constexpr double KiB = 1024, MiB = 1024 * 1024;  // sizes are computed as doubles
 
 struct Case {
   GridKey key;
@@ -152,7 +152,7 @@ MachineProfile MachineProfile::from(Measurements measured, MachineFingerprint fi
   profile.filled_ = measured;
   profile.measured_ = std::move(measured);
   complete(&profile.filled_, built_in().filled_);
-  profile.device_ = DeviceCosts::from(std::move(device));
+  profile.device_ = DeviceCosts::from(device);
   profile.collectives_ = std::move(collectives);
   return profile;
 }

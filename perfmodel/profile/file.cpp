@@ -188,8 +188,8 @@ Result<MachineProfile> MachineProfile::load(const std::string& path) {
     const auto text = [&](const char* key) { return print.at(key).get<std::string>(); };
     MachineProfile profile =
         from(std::move(measured),
-             {text("cpu"), text("mpi_library"), text("host_class"), text("bestride"), print.value("gpu", "")},
-             std::move(device), std::move(collectives));
+             {text("cpu"), text("mpi_library"), text("host_class"), text("bestride"), print.value("gpu", "")}, device,
+             std::move(collectives));
     profile.rails = std::move(rails);
     profile.path = path;
     return profile;

@@ -109,6 +109,7 @@ std::int64_t measure_piece(const JobTopology& place, int rounds) {
   for (int round = 0; round < rounds; ++round)
     for (std::size_t i = 0; i < pieces.size(); ++i) samples[i].push_back(exchange.timed(bytes, pieces[i]));
   std::vector<double> seconds;
+  seconds.reserve(samples.size());
   for (const std::vector<double>& of : samples) seconds.push_back(median_of(of));
   const double least = *std::min_element(seconds.begin(), seconds.end());
   const auto first = std::find_if(seconds.begin(), seconds.end(), [&](double one) { return one <= near * least; });

@@ -9,6 +9,7 @@ namespace {
 Result<MeasureOptions> parsed(std::vector<std::string> words) {
   words.insert(words.begin(), "bestride-measure-mpich");
   std::vector<char*> argv;
+  argv.reserve(words.size());
   for (std::string& word : words) argv.push_back(word.data());
   return parse_options(static_cast<int>(argv.size()), argv.data());
 }

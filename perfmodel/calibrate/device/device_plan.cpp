@@ -58,6 +58,7 @@ std::string DevicePoint::id() const {
 
 std::vector<DevicePoint> make_device_plan(bool quick) {
   std::vector<DevicePoint> plan;
+  plan.reserve(static_cast<std::size_t>(device_floor_count + device_grid_count));
   for (int i = 0; i < device_floor_count; ++i)
     plan.push_back({DevicePoint::Kind::floor, static_cast<DeviceFloor>(i), {}, 0, 0, 0, {}});
   for (Direction direction : {Direction::pack, Direction::unpack})

@@ -58,6 +58,7 @@ std::vector<double> sample(MPI_Comm pair, const std::vector<Action>& actions, do
     if (disturbed.back()) break;
   }
   std::vector<double> result;
+  result.reserve(good.size());
   for (const auto& of : good) result.push_back(lower_quartile(of));
   return result;
 }

@@ -79,7 +79,7 @@ std::vector<MPI_Aint> list_displacements(const Point& point, std::int64_t count)
   std::int64_t next = 0;
   for (std::int64_t i = 0; i < count; ++i) {
     at.push_back(next);
-    next += block + unit * (1 + random() % choices);
+    next += block + unit * (1 + static_cast<std::int64_t>(random() % choices));
   }
   return at;
 }
