@@ -153,8 +153,7 @@ void save_collectives(const std::string& output, const CollectiveRun& done, cons
     fingerprint.gpu = older->fingerprint.gpu;
   }
   collectives.merge(done.values);
-  MachineProfile profile =
-      MachineProfile::from(std::move(curves), fingerprint, std::move(device), std::move(collectives));
+  MachineProfile profile = MachineProfile::from(std::move(curves), fingerprint, device, std::move(collectives));
   profile.rails = rails;
   if (const auto saved = profile.save(output); !saved) fail(saved.error().text);
 }
@@ -248,8 +247,7 @@ int calibrate_command(const CalibrateOptions& options) {
     if (run.gpu.empty() || fingerprint.gpu.empty() || older->fingerprint.gpu == fingerprint.gpu)
       keep_older_device(&state.device, &fingerprint.gpu, *older);
   }
-  MachineProfile profile =
-      MachineProfile::from(std::move(state.values), fingerprint, std::move(state.device), std::move(known));
+  MachineProfile profile = MachineProfile::from(std::move(state.values), fingerprint, state.device, std::move(known));
   profile.rails = std::move(rails);
   if (const auto saved = profile.save(output); !saved) fail(saved.error().text);
   // Points skipped because of the time limit are left for the next run.

@@ -68,6 +68,7 @@ Child start(const std::vector<std::string>& command, bool own_group) {
     ::unsetenv("LD_PRELOAD");
     ::setenv("BESTRIDE_DISABLE", "1", 1);
     std::vector<char*> words;
+    words.reserve(command.size() + 1);
     for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
     words.push_back(nullptr);
     ::execvp(words[0], words.data());

@@ -110,6 +110,7 @@ std::optional<Output> output_of(const std::vector<std::string>& command, int sec
   return in_child(
       [&](int) {
         std::vector<char*> words;
+        words.reserve(command.size() + 1);
         for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
         words.push_back(nullptr);
         ::execvp(words[0], words.data());

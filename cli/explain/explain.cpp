@@ -169,6 +169,7 @@ void add_explain(CLI::App& app) {
   command->add_flag("--json", *json, "as JSON");
   const auto of_all = std::make_shared<CollectiveQuestion>();
   std::vector<std::string> names;
+  names.reserve(collective_count);
   for (int i = 0; i < collective_count; ++i) names.emplace_back(name(static_cast<Collective>(i)));
   CLI::Option* const collective = command
                                       ->add_option("--collective", of_all->collective,

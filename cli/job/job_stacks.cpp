@@ -21,6 +21,7 @@ std::string thread_group(const ProcessStacks& process, const ThreadStack& thread
 /// "rank 3", "ranks 0-2,4", "2 processes" before MPI_Init has returned.
 std::string owners_text(const std::vector<StackFailure>& failures) {
   std::vector<std::int32_t> ranks;
+  ranks.reserve(failures.size());
   for (const StackFailure& failure : failures) ranks.push_back(failure.rank);
   std::sort(ranks.begin(), ranks.end());
   if (ranks.front() < 0) return ranks.size() == 1 ? "1 process" : std::to_string(ranks.size()) + " processes";

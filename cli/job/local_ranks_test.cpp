@@ -53,6 +53,7 @@ TEST(LocalRanks, OfProcessesThatEndedBetweenTwoLooksTheFirstIsKnown) {
     }
     std::sort(ends.begin(), ends.end());
     std::vector<pid_t> order;
+    order.reserve(ends.size());
     for (const auto& [when, pid] : ends) order.push_back(pid);
     EXPECT_EQ(order, ranks);
     for (const pid_t rank : ranks) {

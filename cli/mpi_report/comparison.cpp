@@ -40,6 +40,7 @@ std::string mpi_report_comparison(const MpiReport& a, const MpiReport& b) {
       change.calls[side] += site.calls;
     }
   std::vector<Change> changes;
+  changes.reserve(found.size());
   for (auto& [key, change] : found) changes.push_back(change);
   std::stable_sort(changes.begin(), changes.end(), [](const Change& x, const Change& y) {
     return std::abs(x.difference()) > std::abs(y.difference());

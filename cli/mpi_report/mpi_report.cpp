@@ -26,6 +26,7 @@ std::vector<MpiReport::Communicator> communicators_of(const JobView& view) {
       sum.collectives = std::max(sum.collectives, known.collectives);
     }
   std::vector<MpiReport::Communicator> result;
+  result.reserve(found.size());
   for (auto& [key, communicator] : found) result.push_back(std::move(communicator));
   std::stable_sort(result.begin(), result.end(), [](const auto& a, const auto& b) {
     return std::pair(a.collectives, a.size) > std::pair(b.collectives, b.size);

@@ -36,6 +36,7 @@ MpiReport parsed(const std::string& path, const std::string& text) {
 
 bool print_mpi_reports(const std::vector<std::string>& paths) {
   std::vector<std::string> texts;
+  texts.reserve(paths.size());
   for (const std::string& path : paths) texts.push_back(content_of(path));
   const auto reports = static_cast<std::size_t>(std::count_if(texts.begin(), texts.end(), is_mpi_report));
   if (reports == 0) return false;

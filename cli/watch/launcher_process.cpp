@@ -28,6 +28,7 @@ LauncherProcess::LauncherProcess(const std::string& path, const std::vector<std:
   sigprocmask(SIG_BLOCK, &watched, &before);
   signals_ = signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK);
   std::vector<char*> words;
+  words.reserve(command.size() + 1);
   for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
   pid_ = signals_ < 0 ? -1 : fork();
