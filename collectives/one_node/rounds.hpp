@@ -31,6 +31,8 @@ struct RoundsShape {
   /// alltoall 124, 89, 79 and 54 us with slots of 16, 32, 64 and 128 KiB, allreduce 209, 203, 191 and 163 us.
   static RoundsShape within(int ranks, std::int64_t limit) noexcept;
   std::size_t bytes() const noexcept;
+  /// Bytes of a slot for each rank, if a slot has a part for each; a multiple of 16.
+  std::int64_t part_bytes() const noexcept { return slot_bytes / ranks / 16 * 16; }
 };
 
 /// The view of one rank. Used by one thread at a time.
@@ -45,8 +47,7 @@ class Rounds {
   int ranks() const noexcept { return shape_.ranks; }
   int rank() const noexcept { return rank_; }
   std::int64_t slot_bytes() const noexcept { return shape_.slot_bytes; }
-  /// Bytes of a slot for each rank, if a slot has a part for each; a multiple of 16.
-  std::int64_t part_bytes() const noexcept { return shape_.slot_bytes / shape_.ranks / 16 * 16; }
+  std::int64_t part_bytes() const noexcept { return shape_.part_bytes(); }
 
   /// The next round. All ranks begin the same rounds.
   Number begin() noexcept { return ++round_; }

@@ -9,7 +9,7 @@ namespace bestride::inline collectives {
 bool Vote::step() noexcept {
   if (!published_) {
     if (!rounds_.is_vacant(round_)) return false;
-    std::memcpy(rounds_.own(round_), values_.data(), values_.size_bytes());
+    if (!values_.empty()) std::memcpy(rounds_.own(round_), values_.data(), values_.size_bytes());
     rounds_.publish(round_);
     published_ = true;
   }

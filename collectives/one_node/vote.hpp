@@ -11,8 +11,8 @@ namespace bestride::inline collectives {
 class Vote {
  public:
   static constexpr std::size_t max_values = 8;
-  /// values[i] becomes the largest values[i] of all ranks. `values`: at most max_values, as many on all ranks; they
-  /// outlive this object.
+  /// values[i] becomes the largest values[i] of all ranks. Without values it is a barrier. `values`: at most
+  /// max_values, as many on all ranks; they outlive this object.
   Vote(Rounds& rounds, std::span<std::int64_t> values) noexcept
       : rounds_(rounds), values_(values), round_(rounds.begin()) {}
 

@@ -3,6 +3,8 @@
 // Request_free; and calls that wait for something else. If no request has a completion, each call costs one load. All
 // other work is in separate functions (_attached), so that this path saves no registers.
 #include "interpose/calls/entry.hpp"
+#include "interpose/collectives/library_form.hpp"
+#include "interpose/collectives/one_node.hpp"
 #include "interpose/device/mpi_errors.hpp"
 #include "interpose/device/transfer_batch.hpp"
 #include "interpose/message/completion.hpp"
@@ -296,10 +298,12 @@ int mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status*
     return poll_until_complete([&](int* flag) { return real.Improbe(source, tag, comm, flag, message, status); });
   return via.Mprobe(source, tag, comm, message, status);
 }
-// Intercepted only to complete Bestride's collectives on the same communicator first.
+/// If the communicator's memory is not shared, Bestride's collectives on it are completed first.
 template <Calls& via>
 int barrier(MPI_Comm comm) {
+  if (barrier_on_one_node(comm)) return MPI_SUCCESS;
   before_library_collective(comm);
+  const InLibraryCollective inside;
   return via.Barrier(comm);
 }
 

@@ -11,6 +11,7 @@
 #include "collectives/one_node/vote.hpp"
 #include "interpose/collectives/job.hpp"
 #include "interpose/collectives/library_form.hpp"
+#include "interpose/collectives/member.hpp"
 #include "interpose/collectives/mpi_transport.hpp"
 #include "interpose/collectives/operation.hpp"
 #include "interpose/collectives/pending.hpp"
@@ -174,11 +175,12 @@ OneNode* choose_one_node(MPI_Comm comm, CommEntry& entry, Collective what, std::
                          bool gaps) noexcept {
   const Job* all = job();
   if (!all || !may_share_memory(entry) || in_library_collective) return nullptr;
-  // A part of a slot must have room for an element.
-  const RoundsShape shape = RoundsShape::within(entry.size(), all->settings.window_limit);
-  if (what == Collective::reduce_scatter && element > shape.slot_bytes / shape.ranks / 16 * 16) return nullptr;
   const OneNodeChoice choice = choice_of(*all, what, bytes, entry.size());
   if (choice == OneNodeChoice::library) return nullptr;
+  // A part of a slot must have room for an element.
+  if (what == Collective::reduce_scatter &&
+      element > RoundsShape::within(entry.size(), all->settings.window_limit).part_bytes())
+    return nullptr;
   OneNode* const node = prepared(comm, entry);
   if (!node || choice == OneNodeChoice::shared_memory) return node;
   AskingInterval& asking = entry.collectives.asking[static_cast<std::size_t>(what)];
@@ -206,6 +208,15 @@ OneNode* choose_one_node(MPI_Comm comm, CommEntry& entry, Collective what, std::
       choice == OneNodeChoice::shared_memory || (choice == OneNodeChoice::if_any_has_gaps && values[1] != 0);
   asking.answered(!pays);
   return pays ? node : nullptr;
+}
+
+bool barrier_on_one_node(MPI_Comm comm) noexcept {
+  const Job* all = job();
+  if (!all || !all->crowded || in_library_collective) return false;
+  const CommMember member(comm, true);
+  OneNode* const node = member && may_share_memory(*member) ? prepared(comm, *member) : nullptr;
+  if (node) node->agree({});
+  return node != nullptr;
 }
 
 bool has_gaps(MPI_Datatype type) noexcept {

@@ -56,6 +56,9 @@ OneNode* choose_one_node(MPI_Comm comm, CommEntry& entry, Collective what, std::
 /// knows; on return, if the result is not nullptr, the longest of all.
 OneNode* choose_one_node(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t* longest, bool gaps) noexcept;
 
+/// MPI_Barrier in shared memory, if the node is crowded. False: nothing was done; the call is left to the MPI library.
+bool barrier_on_one_node(MPI_Comm comm) noexcept;
+
 /// True if blocks of this known type (operands.hpp) are not contiguous.
 bool has_gaps(MPI_Datatype type) noexcept;
 

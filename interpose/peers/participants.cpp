@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/message.hpp"
+#include "interpose/mpi/fault_injection.hpp"
 #include "interpose/mpi/functions.hpp"
 
 namespace bestride::inline interpose {
@@ -22,7 +23,7 @@ std::string key_of(int rank) { return "bestride-" + std::to_string(rank); }
 }  // namespace
 
 void Participants::announce(Parts wanted, bool user_asserts_all_ranks) noexcept try {
-  if (!wanted.all_ranks && !wanted.reporting) return;
+  if ((!wanted.all_ranks && !wanted.reporting) || inject_failure(FailPoint::presence)) return;
   wanted_ = wanted;
   user_asserts_all_ranks_ = user_asserts_all_ranks;
   const char* rank = std::getenv("PMI_RANK");

@@ -34,9 +34,9 @@ OneNodeChoice choose_on_one_node(Collective what, std::int64_t bytes, int ranks,
   if (bytes <= 0 || ranks < 2) return OneNodeChoice::library;
   if (crowded) return OneNodeChoice::shared_memory;
   const Bounds bounds = bounds_of(what);
-  const std::int64_t size = bounds.per_pair ? bytes / ranks : bytes;
-  if (size < bounds.least) return OneNodeChoice::library;
-  return size <= bounds.most ? OneNodeChoice::shared_memory : OneNodeChoice::if_any_has_gaps;
+  const std::int64_t pairs = bounds.per_pair ? ranks : 1;
+  if (bytes < bounds.least * pairs) return OneNodeChoice::library;
+  return bytes <= bounds.most * pairs ? OneNodeChoice::shared_memory : OneNodeChoice::if_any_has_gaps;
 }
 
 }  // namespace bestride::inline perfmodel

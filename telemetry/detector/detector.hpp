@@ -97,6 +97,8 @@ class Detector {
   double last_progress(const std::vector<std::int32_t>& ranks) const;
   /// Of ranks that have ended, those that were not waiting for other ranks.
   std::vector<std::int32_t> not_waiting(const std::vector<std::int32_t>& gone) const;
+  /// A process has not told its rank, so that the last news of its host are old.
+  bool has_unknown_ranks() const;
   std::int32_t first_idle(const std::vector<std::int32_t>& gone) const;
   /// The graph as if all ranks had ended: the state in which the job was.
   WaitGraph last_graph() const;

@@ -166,6 +166,33 @@ TEST_F(Detection, ARankThatIsKilledWhileItWaitsForAnotherHost) {
   expect_one(observe(0.25), Fault::crash, Ranks{0});
 }
 
+TEST_F(Detection, ARankThatIsKilledWhileItWaitsForAProcessThatHasNotToldItsRank) {
+  observe(1);
+  for (const int rank : {2, 3}) job.ranks[static_cast<std::size_t>(rank)].remote = true;
+  for (const int rank : {0, 1, 3}) job.collective(rank, "MPI_Allreduce");
+  job.ranks[2].world_rank = -1;
+  job.kill(0);
+  job.ranks[0].ended = 100.9;
+  for (int i = 0; i < 7; ++i) EXPECT_TRUE(observe(0.1).empty());
+  job.ranks[2].world_rank = 2;
+  job.kill(2);
+  job.ranks[2].ended = 101;
+  expect_one(observe(0.1), Fault::crash, Ranks{2});
+}
+
+TEST_F(Detection, ARankThatIsKilledWhileAProcessNeverTellsItsRank) {
+  observe(1);
+  for (const int rank : {2, 3}) job.ranks[static_cast<std::size_t>(rank)].remote = true;
+  for (const int rank : {0, 1, 3}) job.collective(rank, "MPI_Allreduce");
+  job.ranks[2].world_rank = -1;
+  job.kill(0);
+  std::vector<Finding> found;
+  for (int i = 0; i < 12 && found.empty(); ++i) found = observe(0.1);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].culprits, Ranks{0});
+  EXPECT_LT(found[0].confidence, 0.8);
+}
+
 TEST_F(Detection, TheRankWhoseEndWasSeenFirst) {
   observe(1);
   for (int rank = 0; rank < 4; ++rank) {

@@ -11,6 +11,8 @@ namespace {
 constexpr int sigkill = 9;
 /// Observations for which a crash is not said while what other hosts know may say more.
 constexpr int most_postponed = 2;
+/// The same while a process has not told its rank, so that the last news of its host are old.
+constexpr int most_postponed_if_unknown = 8;
 
 }  // namespace
 
@@ -22,10 +24,20 @@ WaitGraph Detector::last_graph() const {
 
 Ranks Detector::not_waiting(const Ranks& gone) const {
   const WaitGraph graph = last_graph();
+  const bool partly_unknown = has_unknown_ranks();
   Ranks result;
-  for (const std::int32_t number : gone)
-    if (const RankWaits* const waits = graph.find(number); waits && !waits->waits()) result.push_back(number);
+  for (const std::int32_t number : gone) {
+    const RankWaits* const waits = graph.find(number);
+    // Whom it waits for may be a rank that is not known.
+    if (waits && !waits->waits() && !(partly_unknown && is_in_call(*rank(number)))) result.push_back(number);
+  }
   return result;
+}
+
+bool Detector::has_unknown_ranks() const {
+  const bool remote = std::any_of(ranks_.begin(), ranks_.end(), [](const RankSnapshot& each) { return each.remote; });
+  return remote && std::any_of(ranks_.begin(), ranks_.end(),
+                               [](const RankSnapshot& each) { return each.alive && each.world_rank < 0; });
 }
 
 /// The rank whose last call is the longest ago: a rank that crashed makes no more calls, while its launcher learns of
@@ -60,8 +72,9 @@ void Detector::find_crashes(std::vector<Finding>& found) {
     const bool remote = std::any_of(ranks_.begin(), ranks_.end(), [](const RankSnapshot& each) { return each.remote; });
     const bool all_gone =
         std::none_of(ranks_.begin(), ranks_.end(), [](const RankSnapshot& each) { return each.alive; });
+    const bool unknown = has_unknown_ranks();
     if (remote && !all_gone && aborted.empty() && known.empty() && not_waiting(gone).empty() &&
-        ++postponed_ <= most_postponed) {
+        ++postponed_ <= (unknown ? most_postponed_if_unknown : most_postponed)) {
       suspects_ = true;
       return;
     }
@@ -84,6 +97,8 @@ void Detector::find_crashes(std::vector<Finding>& found) {
       const Ranks idle = not_waiting(crash.culprits);
       crash.culprits = {first_idle(idle.empty() ? crash.culprits : idle)};
     }
+    // It may have ended because of the process of which nothing is known.
+    if (unknown && aborted.empty() && known.empty() && not_waiting(crash.culprits).empty()) sure = false;
     crash.since = now_;
     crash.confidence = sure ? 1 : 0.6;
     crash.held_up = held_up(crash.culprits, 0);

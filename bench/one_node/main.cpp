@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// Blocking collectives of ranks on one node, by their MPI_ names, and a local copy of what a rank receives.
+//
+//   one_node [--calls N] [--bytes N,N,...] [--only NAME,NAME,...]
+// --bytes: what each rank sends, or what the root sends; for a reduction, the length of the vector.
+//
+// Prints one line for each collective and size: name, bytes, median and least seconds of a call (the slowest rank's),
+// median seconds of the local copy. Every rank writes its send buffer before each call, as a program does that computes
+// between calls. The result of every call is checked; a wrong one ends the program with 1.
+#include <mpi.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace {
+
+int rank = 0, ranks = 1;
+
+struct Options {
+  int calls = 100;
+  std::vector<long> bytes{8, 64, 512, 4096, 16384, 65536, 262144, 1048576};
+  std::string only;
+};
+
+Options options_of(int argc, char** argv) {
+  Options options;
+  for (int i = 1; i + 1 < argc; i += 2) {
+    const std::string name = argv[i];
+    if (name == "--calls") options.calls = std::atoi(argv[i + 1]);
+    if (name == "--only") options.only = std::string(",") + argv[i + 1] + ",";
+    if (name == "--bytes") {
+      options.bytes.clear();
+      std::stringstream list(argv[i + 1]);
+      for (std::string each; std::getline(list, each, ',');) options.bytes.push_back(std::atol(each.c_str()));
+    }
+  }
+  return options;
+}
+
+/// The number at place `i` of what `from` sends in a call.
+int number(int call, int from, long i) { return call * 1000003 + from * 7919 + static_cast<int>(i); }
+
+/// One collective at one size. Buffers hold ints.
+struct Case {
+  std::string name;
+  long sent = 0, received = 0;  ///< ints
+  std::function<void(const int*, int*)> call;
+  std::function<int(int call, long i)> expected;  ///< at place i of the receive buffer
+  bool receives = true;                           ///< this rank has a result
+};
+
+std::vector<Case> cases_of(long bytes) {
+  const long count = std::max(bytes / 4, 1L), each = std::max(count / ranks, 1L);
+  const int n = static_cast<int>(count), part = static_cast<int>(each);
+  const auto sum = [](int call, long i) {
+    unsigned all = 0;
+    for (int from = 0; from < ranks; ++from) all += static_cast<unsigned>(number(call, from, i));
+    return static_cast<int>(all);
+  };
+  std::vector<Case> cases;
+  cases.push_back(
+      {"alltoall", each * ranks, each * ranks,
+       [part](const int* in, int* out) { MPI_Alltoall(in, part, MPI_INT, out, part, MPI_INT, MPI_COMM_WORLD); },
+       [each](int call, long i) { return number(call, static_cast<int>(i / each), rank * each + i % each); }});
+  cases.push_back({"alltoallv", each * ranks, each * ranks,
+                   [part](const int* in, int* out) {
+                     std::vector<int> counts(static_cast<std::size_t>(ranks), part), at;
+                     for (int to = 0; to < ranks; ++to) at.push_back(to * part);
+                     MPI_Alltoallv(in, counts.data(), at.data(), MPI_INT, out, counts.data(), at.data(), MPI_INT,
+                                   MPI_COMM_WORLD);
+                   },
+                   cases.back().expected});
+  cases.push_back({"allgather", count, count * ranks,
+                   [n](const int* in, int* out) { MPI_Allgather(in, n, MPI_INT, out, n, MPI_INT, MPI_COMM_WORLD); },
+                   [count](int call, long i) { return number(call, static_cast<int>(i / count), i % count); }});
+  cases.push_back({"bcast", count, count,
+                   [n](const int* in, int* out) {
+                     MPI_Bcast(rank == 0 ? const_cast<int*>(in) : out, n, MPI_INT, 0, MPI_COMM_WORLD);
+                   },
+                   [](int call, long i) { return number(call, 0, i); }, rank != 0});
+  cases.push_back({"gather", count, count * ranks,
+                   [n](const int* in, int* out) { MPI_Gather(in, n, MPI_INT, out, n, MPI_INT, 0, MPI_COMM_WORLD); },
+                   [count](int call, long i) { return number(call, static_cast<int>(i / count), i % count); },
+                   rank == 0});
+  cases.push_back(
+      {"scatter", each * ranks, each,
+       [part](const int* in, int* out) { MPI_Scatter(in, part, MPI_INT, out, part, MPI_INT, 0, MPI_COMM_WORLD); },
+       [each](int call, long i) { return number(call, 0, rank * each + i); }});
+  cases.push_back({"allreduce", count, count,
+                   [n](const int* in, int* out) { MPI_Allreduce(in, out, n, MPI_INT, MPI_SUM, MPI_COMM_WORLD); }, sum});
+  cases.push_back({"reduce", count, count,
+                   [n](const int* in, int* out) { MPI_Reduce(in, out, n, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD); }, sum,
+                   rank == 0});
+  cases.push_back(
+      {"reduce_scatter_block", each * ranks, each,
+       [part](const int* in, int* out) { MPI_Reduce_scatter_block(in, out, part, MPI_INT, MPI_SUM, MPI_COMM_WORLD); },
+       [sum, each](int call, long i) { return sum(call, rank * each + i); }});
+  // A square matrix of 16-byte elements, divided by rows, is transposed, as in a 2-D FFT. Element (r, c) of this rank's
+  // rows goes to place (c, r).
+  long side = ranks;
+  while (4 * side * side / ranks * 16 <= bytes) side *= 2;
+  if (side * side / ranks * 16 * 4 >= bytes) {
+    const int rows = static_cast<int>(side / ranks), all = static_cast<int>(side);
+    cases.push_back({"transpose", side * rows * 4, side * rows * 4,
+                     [rows, all](const int* in, int* out) {
+                       static MPI_Datatype send = MPI_DATATYPE_NULL, receive = MPI_DATATYPE_NULL;
+                       static int made_for = 0;
+                       if (made_for != all) {
+                         if (made_for != 0) MPI_Type_free(&send), MPI_Type_free(&receive);
+                         MPI_Datatype element, block, column, columns;
+                         MPI_Type_contiguous(2, MPI_DOUBLE, &element);
+                         MPI_Type_vector(rows, rows, all, element, &block);
+                         MPI_Type_create_resized(block, 0, rows * 16, &send);
+                         MPI_Type_free(&block);
+                         MPI_Type_vector(rows, 1, all, element, &block);
+                         MPI_Type_create_resized(block, 0, 16, &column);
+                         MPI_Type_contiguous(rows, column, &columns);
+                         MPI_Type_create_resized(columns, 0, rows * 16, &receive);
+                         MPI_Type_commit(&send);
+                         MPI_Type_commit(&receive);
+                         for (MPI_Datatype* type : {&element, &block, &column, &columns}) MPI_Type_free(type);
+                         made_for = all;
+                       }
+                       MPI_Alltoall(in, 1, send, out, 1, receive, MPI_COMM_WORLD);
+                     },
+                     [side, rows](int call, long i) {
+                       const long row = i / (4 * side), column = i / 4 % side, part = i % 4;
+                       const int from = static_cast<int>(column / rows);
+                       return number(call, from, ((column % rows) * side + rank * rows + row) * 4 + part);
+                     }});
+  }
+  return cases;
+}
+
+double median(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
+  return values[values.size() / 2];
+}
+
+/// Returns false if a result is wrong.
+bool measure(const Case& each, long bytes, int calls) {
+  std::vector<int> in(static_cast<std::size_t>(each.sent)), out(static_cast<std::size_t>(each.received)), copy = out;
+  std::vector<double> times, copies;
+  const int warm_up = 10;
+  bool right = true;
+  for (int call = -warm_up; call < calls; ++call) {
+    for (long i = 0; i < each.sent; ++i) in[static_cast<std::size_t>(i)] = number(call, rank, i);
+    PMPI_Barrier(MPI_COMM_WORLD);
+    const double begin = MPI_Wtime();
+    each.call(in.data(), out.data());
+    double seconds = MPI_Wtime() - begin, slowest = 0;
+    for (long i = 0; each.receives && i < each.received; ++i)
+      right = right && out[static_cast<std::size_t>(i)] == each.expected(call, i);
+    const double copying = MPI_Wtime();
+    std::memcpy(copy.data(), out.data(), out.size() * sizeof(int));
+    asm volatile("" : : "r"(copy.data()) : "memory");
+    const double copied = MPI_Wtime() - copying;
+    PMPI_Reduce(&seconds, &slowest, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+    if (call < 0) continue;
+    times.push_back(slowest);
+    copies.push_back(copied);
+  }
+  if (rank == 0)
+    std::printf("%s %ld %.9f %.9f %.9f\n", each.name.c_str(), bytes, median(times),
+                *std::min_element(times.begin(), times.end()), median(copies));
+  if (!right) std::fprintf(stderr, "rank %d: %s of %ld bytes is wrong\n", rank, each.name.c_str(), bytes);
+  return right;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  const Options options = options_of(argc, argv);
+  int wrong = 0, any = 0;
+  for (const long bytes : options.bytes)
+    for (const Case& each : cases_of(bytes))
+      if (options.only.empty() || options.only.find("," + each.name + ",") != std::string::npos)
+        wrong |= !measure(each, bytes, bytes >= 1 << 20 ? std::max(options.calls / 5, 5) : options.calls);
+  MPI_Allreduce(&wrong, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+  MPI_Finalize();
+  return any;
+}
