@@ -147,7 +147,7 @@ double median(std::vector<double> values) {
 bool measure(const Case& each, long bytes, int calls) {
   std::vector<int> in(static_cast<std::size_t>(each.sent)), out(static_cast<std::size_t>(each.received)), copy = out;
   std::vector<double> times, copies;
-  const int warm_up = 10;
+  const int warm_up = 20;
   bool right = true;
   for (int call = -warm_up; call < calls; ++call) {
     for (long i = 0; i < each.sent; ++i) in[static_cast<std::size_t>(i)] = number(call, rank, i);

@@ -140,6 +140,7 @@ void agree_on_collectives(MPI_Comm comm, CommEntry& entry) noexcept {
     int forgotten = !collectives.remembered, any = 1;
     if (real.Allreduce(&forgotten, &any, 1, MPI_INT, MPI_MAX, comm) != MPI_SUCCESS || any) return;
     collectives.on_one_node = true;
+    collectives.shares_always = all->crowded || all->settings.parameters.mode == CollectiveMode::hierarchical;
   }
   if (members != MemberLocation::on_several_nodes) return collectives.agreed.store(true, std::memory_order_release);
   Agreement agreement;

@@ -31,7 +31,7 @@ Route route(CommEntry& entry, Collective what, std::int64_t bytes, bool blocking
 int execute_collective(const Route& route, MPI_Comm comm, const char* call, std::unique_ptr<Operation> operation,
                        bool persistent, MPI_Request* request) {
   const Stopwatch watch(reporting());
-  const char* variant = route.one_node ? "shared memory" : operation->variant();
+  const char* variant = route.one_node ? "one node" : operation->variant();
   operation->pipeline = route.pipeline;
   operation->comm = comm;
   if (!persistent) {

@@ -71,6 +71,15 @@ inline std::int64_t packed_bytes(const ElementSize& element, std::int64_t count)
   return element.packed < 0 || count < 0 || __builtin_mul_overflow(element.packed, count, &bytes) ? -1 : bytes;
 }
 
+/// True if all members are on one node and the call is left to the MPI library because of its size or form. The same
+/// on all members. Costs a few nanoseconds.
+template <class... Tail>
+bool left_on_one_node(const CommEntry& entry, Collective what, std::int64_t bytes) noexcept {
+  return may_share_memory(entry) &&
+         (!blocking<Tail...> ||
+          choose_on_one_node(what, bytes, entry.size(), entry.collectives.shares_always) == OneNodeChoice::library);
+}
+
 /// As route(). A persistent collective has a queue of its own. `element`, `gaps`: as for choose_one_node().
 template <class... Tail>
 Route route_call(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t bytes, std::int64_t element,
@@ -186,6 +195,7 @@ std::optional<int> dispatch_allgather(const char* call, LibraryForm* left, const
   if (!entry || element.packed < 0 || in.buffer == MPI_IN_PLACE || !has_request(tail...)) return std::nullopt;
   const std::int64_t bytes = all_bytes(in, element.packed, entry->size());
   if (bytes <= 0 || no_buffer(in.buffer, in.type)) return std::nullopt;
+  if (left_on_one_node<Tail...>(*entry, Collective::allgather, bytes)) return std::nullopt;
   // This rank sends as many bytes as its block has; if not, MPI reports it.
   if (!in_place) {
     const std::int64_t own = packed_bytes(element_size(out.type), out.count);
@@ -218,6 +228,7 @@ std::optional<int> dispatch_bcast(const char* call, LibraryForm* left, void* buf
   const std::int64_t bytes = packed_bytes(element_size(type), count);
   if (!entry || bytes <= 0 || !valid_root(*entry, root) || !has_request(tail...) || no_buffer(buffer, type))
     return std::nullopt;
+  if (left_on_one_node<Tail...>(*entry, Collective::broadcast, bytes)) return std::nullopt;
   const Route to = route_call<Tail...>(comm, *entry, Collective::broadcast, bytes, 1, true, has_gaps(type), left);
   if (!to) return std::nullopt;
   return carry(
@@ -251,6 +262,7 @@ std::optional<int> dispatch_allreduce(const char* call, LibraryForm* left, const
   if (!entry || bytes <= 0 || receive == MPI_IN_PLACE || send == receive || !has_request(tail...) ||
       no_buffer(send, type) || no_buffer(receive, type))
     return std::nullopt;
+  if (left_on_one_node<Tail...>(*entry, Collective::allreduce, bytes)) return std::nullopt;
   const DispatchedReduction how = dispatch_reduction(*entry, op, type, element.packed, blocking<Tail...>);
   const auto codes = quantised_sum(*entry, op, type);
   if (!how.possible && !codes) return std::nullopt;
@@ -289,6 +301,7 @@ std::optional<int> dispatch_reduce_scatter(const char* call, LibraryForm* left, 
   const std::int64_t bytes = packed_bytes(element, elements);
   if (bytes <= 0 || no_buffer(send, type) || (count_of(entry->rank()) > 0 && no_buffer(receive, type)))
     return std::nullopt;
+  if (left_on_one_node<Tail...>(*entry, Collective::reduce_scatter, bytes)) return std::nullopt;
   const DispatchedReduction how = dispatch_reduction(*entry, op, type, element.packed, blocking<Tail...>);
   const auto codes = quantised_sum(*entry, op, type);
   if (!how.possible && !codes) return std::nullopt;
@@ -328,6 +341,7 @@ std::optional<int> dispatch_reduce(const char* call, LibraryForm* left, const vo
   if (at_root ? receive == MPI_IN_PLACE || send == receive || no_buffer(receive, type) : send == MPI_IN_PLACE)
     return std::nullopt;
   if (no_buffer(send, type)) return std::nullopt;
+  if (left_on_one_node<Tail...>(*entry, Collective::reduce, bytes)) return std::nullopt;
   const DispatchedReduction how = dispatch_reduction(*entry, op, type, element.packed, blocking<Tail...>);
   if (!how.possible) return std::nullopt;
   const Route to =
@@ -383,6 +397,7 @@ std::optional<int> dispatch_rooted(const char* call, LibraryForm* left, const On
   if (at_root && (no_buffer(all.buffer, all.type) || (!in_place && same_place(one, all, element, root))))
     return std::nullopt;
   if (at_root && !in_place && packed_bytes(element_size(one.type), one.count) != block) return std::nullopt;
+  if (left_on_one_node<Tail...>(*entry, gathers ? Collective::gather : Collective::scatter, bytes)) return std::nullopt;
   const Route to = route_call<Tail...>(comm, *entry, gathers ? Collective::gather : Collective::scatter, bytes, 1, true,
                                        (!in_place && has_gaps(one.type)) || (at_root && has_gaps(all.type)), left);
   if (!to) return std::nullopt;
@@ -408,6 +423,7 @@ std::optional<int> dispatch_alltoall(const char* call, LibraryForm* left, const 
       (out.buffer == in.buffer && out.type == in.type && out.count == in.count))
     return std::nullopt;
   if (no_buffer(out.buffer, out.type) || no_buffer(in.buffer, in.type)) return std::nullopt;
+  if (left_on_one_node<Tail...>(*entry, Collective::alltoall, bytes)) return std::nullopt;
   const Route to = route_call<Tail...>(comm, *entry, Collective::alltoall, bytes, 1, true,
                                        has_gaps(out.type) || has_gaps(in.type), left);
   if (!to) return std::nullopt;

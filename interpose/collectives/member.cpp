@@ -22,7 +22,7 @@ CommMember::CommMember(MPI_Comm comm, bool may_wait) noexcept {
   }
   if (entry->size() < 2) return;
   entry_ = entry;
-  if (may_wait) agree_on_collectives(comm, *entry);
+  if (may_wait && !entry->collectives.agreed.load(std::memory_order_acquire)) agree_on_collectives(comm, *entry);
 }
 
 }  // namespace bestride::inline interpose

@@ -69,13 +69,6 @@ OneNode* prepared(MPI_Comm comm, CommEntry& entry) noexcept {
   return collectives.one_node.get();
 }
 
-bool forced(const Job& all) noexcept { return all.settings.parameters.mode == CollectiveMode::hierarchical; }
-
-OneNodeChoice choice_of(const Job& all, Collective what, std::int64_t bytes, int ranks) noexcept {
-  const OneNodeChoice choice = choose_on_one_node(what, bytes, ranks, all.crowded);
-  return forced(all) && bytes > 0 ? OneNodeChoice::shared_memory : choice;
-}
-
 }  // namespace
 
 OneNode::OneNode(Window window, const RoundsShape& shape, int rank)
@@ -175,7 +168,7 @@ OneNode* choose_one_node(MPI_Comm comm, CommEntry& entry, Collective what, std::
                          bool gaps) noexcept {
   const Job* all = job();
   if (!all || !may_share_memory(entry) || in_library_collective) return nullptr;
-  const OneNodeChoice choice = choice_of(*all, what, bytes, entry.size());
+  const OneNodeChoice choice = choose_on_one_node(what, bytes, entry.size(), entry.collectives.shares_always);
   if (choice == OneNodeChoice::library) return nullptr;
   // A part of a slot must have room for an element.
   if (what == Collective::reduce_scatter &&
@@ -203,7 +196,7 @@ OneNode* choose_one_node(MPI_Comm comm, CommEntry& entry, Collective what, std::
   *longest = values[0];
   constexpr std::int64_t bound = std::int64_t{1} << 62;
   const std::int64_t bytes = std::min(values[0], bound / entry.size()) * entry.size();
-  const OneNodeChoice choice = choice_of(*all, what, bytes, entry.size());
+  const OneNodeChoice choice = choose_on_one_node(what, bytes, entry.size(), entry.collectives.shares_always);
   const bool pays =
       choice == OneNodeChoice::shared_memory || (choice == OneNodeChoice::if_any_has_gaps && values[1] != 0);
   asking.answered(!pays);

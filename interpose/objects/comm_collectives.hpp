@@ -33,6 +33,7 @@ struct CommCollectives {
   std::atomic<bool> agreed{false};    ///< the members have agreed whether there is a queue
   bool on_one_node = false;           ///< written before `agreed`: all members are on one node, and each has
                                       ///< an entry for the communicator
+  bool shares_always = false;         ///< written before `agreed`: at every size
   int one_node_calls = 0;             ///< blocking collectives that would have gone through shared memory
   std::shared_ptr<OneNode> one_node;  ///< null: not made, or not possible
   std::array<AskingInterval, collective_count> asking;  ///< by collective: whether a datatype has gaps

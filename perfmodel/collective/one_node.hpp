@@ -8,6 +8,7 @@
 // takes 10 to 300 times as long, at every size.
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 
 #include "perfmodel/collective/shape.hpp"
 
@@ -20,8 +21,37 @@ enum class OneNodeChoice {
   if_any_has_gaps,
 };
 
-/// `bytes`: as in CollectiveShape. `crowded`: more ranks on the node than processors that they may use.
-OneNodeChoice choose_on_one_node(Collective what, std::int64_t bytes, int ranks, bool crowded) noexcept;
+/// Sizes of contiguous data at which shared memory is faster.
+struct OneNodeBounds {
+  std::int64_t least, most;
+  bool per_pair;  ///< bytes for each pair of ranks; false: of the whole
+};
+constexpr OneNodeBounds one_node_bounds(Collective what) noexcept {
+  constexpr std::int64_t kib = 1024, unbounded = std::numeric_limits<std::int64_t>::max();
+  switch (what) {
+    case Collective::alltoall: return {1, 64 * kib, true};
+    case Collective::allgather:
+    case Collective::allgatherv: return {8 * kib, 16 * kib, true};
+    case Collective::gather: return {8 * kib, 16 * kib, true};
+    case Collective::scatter: return {16 * kib, 0, true};  // only with gaps
+    case Collective::broadcast: return {512, 8 * kib, false};
+    case Collective::allreduce: return {64, 256 * kib, false};
+    case Collective::reduce_scatter: return {512, 512 * kib, false};
+    case Collective::reduce: return {512, unbounded, false};
+  }
+  return {unbounded, unbounded, false};
+}
+
+/// `bytes`: as in CollectiveShape. `always`: the node has more ranks than processors that they may use, or the user
+/// forces it.
+constexpr OneNodeChoice choose_on_one_node(Collective what, std::int64_t bytes, int ranks, bool always) noexcept {
+  if (bytes <= 0 || ranks < 2) return OneNodeChoice::library;
+  if (always) return OneNodeChoice::shared_memory;
+  const OneNodeBounds bounds = one_node_bounds(what);
+  const std::int64_t pairs = bounds.per_pair ? ranks : 1;
+  if (bytes < bounds.least * pairs) return OneNodeChoice::library;
+  return bytes <= bounds.most * pairs ? OneNodeChoice::shared_memory : OneNodeChoice::if_any_has_gaps;
+}
 
 /// After a call in which the members asked each other in vain, the next calls don't ask: 1, 2, 4, ... of them, up to a
 /// bound. All members count alike.
@@ -35,7 +65,7 @@ class AskingInterval {
   void answered(bool in_vain) noexcept { left_ = length_ = in_vain ? std::min(most, std::max(1, 2 * length_)) : 0; }
 
  private:
-  static constexpr int most = 64;
+  static constexpr int most = 16;
   int left_ = 0, length_ = 0;
 };
 
