@@ -138,11 +138,4 @@ Task alltoall(Rounds& rounds, const Operands& input, const Operands& output, std
   }
 }
 
-Task barrier(Rounds& rounds) {
-  const Rounds::Number round = rounds.begin();
-  rounds.publish(round);
-  co_await rounds.all_published(round);
-  rounds.end(round);
-}
-
 }  // namespace bestride::inline collectives

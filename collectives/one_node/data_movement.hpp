@@ -27,7 +27,4 @@ Task scatter(Rounds& rounds, const Operands* all, Operand own, int root, std::in
 /// `input.of(r)` goes to rank r, `output.of(r)` comes from rank r. Input and output must not overlap.
 Task alltoall(Rounds& rounds, const Operands& input, const Operands& output, std::int64_t longest);
 
-/// Nobody passes before all have come.
-Task barrier(Rounds& rounds);
-
 }  // namespace bestride::inline collectives

@@ -196,10 +196,10 @@ TEST(OneNode, SequencesOfCollectivesMoveEveryByte) {
   }
 }
 
-/// Nobody passes a barrier before all have come.
-TEST(OneNode, BarrierWaitsForAll) {
+/// Without values nobody passes before all have come.
+TEST(OneNode, VoteWaitsForAll) {
   SimulatedNode node(3, 4096, 1);
-  Task first = barrier(node.at(0)), second = barrier(node.at(1)), third = barrier(node.at(2));
+  Vote first(node.at(0), {}), second(node.at(1), {}), third(node.at(2), {});
   EXPECT_FALSE(first.step());
   EXPECT_FALSE(second.step());
   EXPECT_FALSE(first.step());

@@ -5,7 +5,7 @@
 
 #include <thread>
 
-#include "collectives/one_node/data_movement.hpp"
+#include "collectives/one_node/vote.hpp"
 #include "collectives/testing/simulated_node.hpp"
 
 namespace bestride::inline collectives {
@@ -50,10 +50,10 @@ TEST(Rounds, NoWakeUpIsLost) {
   const auto work = [&](int rank) {
     Rounds& rounds = node.at(rank);
     for (int i = 0; i < barriers; ++i) {
-      Task task = barrier(rounds);
-      while (!task.step()) {
+      Vote vote(rounds, {});
+      while (!vote.step()) {
         const Rounds::Sleep sleep = rounds.prepare_sleep();
-        if (task.step()) {
+        if (vote.step()) {
           rounds.cancel(sleep);
           break;
         }

@@ -20,16 +20,18 @@ TEST(OneNodeChoice, NothingWithoutDataOrPeers) {
     }
 }
 
-/// The library below a bound, then shared memory, then only with gaps.
+/// The library below a bound, then shared memory, then only with gaps; a reduction is left to the library again.
 TEST(OneNodeChoice, EachChoiceHasOneRangeOfSizes) {
-  const auto order = [](OneNodeChoice choice) {
-    return choice == OneNodeChoice::library ? 0 : choice == OneNodeChoice::shared_memory ? 1 : 2;
-  };
   for (int what = 0; what < collective_count; ++what)
     for (const int ranks : {2, 3, 8, 64}) {
-      int before = 0;
+      const bool reduction = reduces(static_cast<Collective>(what));
+      const OneNodeChoice beyond = reduction ? OneNodeChoice::library : OneNodeChoice::if_any_has_gaps;
+      int before = 0;  // 1: shared memory, 2: beyond
       for (std::int64_t bytes = 1; bytes < std::int64_t{1} << 40; bytes += 1 + bytes / 7) {
-        const int now = order(choose_on_one_node(static_cast<Collective>(what), bytes, ranks, false));
+        const OneNodeChoice choice = choose_on_one_node(static_cast<Collective>(what), bytes, ranks, false);
+        const int now = choice == OneNodeChoice::shared_memory           ? 1
+                        : choice == beyond && (before > 0 || !reduction) ? 2
+                                                                         : 0;
         EXPECT_LE(before, now) << name(static_cast<Collective>(what)) << ' ' << bytes;
         before = now;
       }
