@@ -36,6 +36,12 @@ class Detection : public testing::Test {
     }
     return found;
   }
+  /// Ranks 2 and 3 are on another host; all ranks except 2 are in an allreduce.
+  void wait_for_rank_2_on_another_host() {
+    observe(1);
+    for (const int rank : {2, 3}) job.ranks[static_cast<std::size_t>(rank)].remote = true;
+    for (const int rank : {0, 1, 3}) job.collective(rank, "MPI_Allreduce");
+  }
   /// The only finding.
   static Finding expect_one(const std::vector<Finding>& found, Fault fault, const Ranks& culprits) {
     EXPECT_EQ(found.size(), 1u);
@@ -146,9 +152,7 @@ TEST_F(Detection, ARankThatWaitedIsNotToBlameThoughItEndedFirst) {
 }
 
 TEST_F(Detection, OfRanksOnTwoHostsTheOneThatDidNotWait) {
-  observe(1);
-  for (const int rank : {2, 3}) job.ranks[static_cast<std::size_t>(rank)].remote = true;
-  for (const int rank : {0, 1, 3}) job.collective(rank, "MPI_Allreduce");
+  wait_for_rank_2_on_another_host();
   job.kill(0);  // by the launcher; that rank 2 has ended is not known yet
   job.ranks[0].ended = 100.9;
   EXPECT_TRUE(observe(0.25).empty());
@@ -158,18 +162,14 @@ TEST_F(Detection, OfRanksOnTwoHostsTheOneThatDidNotWait) {
 }
 
 TEST_F(Detection, ARankThatIsKilledWhileItWaitsForAnotherHost) {
-  observe(1);
-  for (const int rank : {2, 3}) job.ranks[static_cast<std::size_t>(rank)].remote = true;
-  for (const int rank : {0, 1, 3}) job.collective(rank, "MPI_Allreduce");
+  wait_for_rank_2_on_another_host();
   job.kill(0);
   EXPECT_TRUE(observe(0.5).empty());
   expect_one(observe(0.25), Fault::crash, Ranks{0});
 }
 
 TEST_F(Detection, ARankThatIsKilledWhileItWaitsForAProcessThatHasNotToldItsRank) {
-  observe(1);
-  for (const int rank : {2, 3}) job.ranks[static_cast<std::size_t>(rank)].remote = true;
-  for (const int rank : {0, 1, 3}) job.collective(rank, "MPI_Allreduce");
+  wait_for_rank_2_on_another_host();
   job.ranks[2].world_rank = -1;
   job.kill(0);
   job.ranks[0].ended = 100.9;
@@ -181,9 +181,7 @@ TEST_F(Detection, ARankThatIsKilledWhileItWaitsForAProcessThatHasNotToldItsRank)
 }
 
 TEST_F(Detection, ARankThatIsKilledWhileAProcessNeverTellsItsRank) {
-  observe(1);
-  for (const int rank : {2, 3}) job.ranks[static_cast<std::size_t>(rank)].remote = true;
-  for (const int rank : {0, 1, 3}) job.collective(rank, "MPI_Allreduce");
+  wait_for_rank_2_on_another_host();
   job.ranks[2].world_rank = -1;
   job.kill(0);
   std::vector<Finding> found;
