@@ -21,9 +21,10 @@ namespace {
 
 /// One call, and which of its directions are respelled.
 template <class GivenOut, class GivenIn>
-class Collective {
+class CollectiveCall {
  public:
-  Collective(const GivenOut& out, const GivenIn& in) noexcept : given_out_(out), given_in_(in), out_(out), in_(in) {}
+  CollectiveCall(const GivenOut& out, const GivenIn& in) noexcept
+      : given_out_(out), given_in_(in), out_(out), in_(in) {}
 
   /// True if MPI is given other arguments than the user's. `out`, `in`: the types' entries if the direction is
   /// significant and may gain, else nullptr.
@@ -121,7 +122,7 @@ int collective(CallId id, const Out& out, const In& in, int root, MPI_Comm comm,
     else
       return std::apply(make, std::tuple_cat(out_arguments, in_arguments, std::tuple(root, comm, tail...)));
   };
-  if (hierarchy_possible()) [[unlikely]]
+  if (hierarchy_possible() && !left_by_size<only>(out, in, root, comm, tail...)) [[unlikely]]
     if (const std::optional<int> done = dispatch_moved<only>(name(id), &form, out, in, root, comm, tail...))
       return *done;
   if constexpr (blocking<Tail...>) before_library_collective(comm);
@@ -153,7 +154,7 @@ int collective(CallId id, const Out& out, const In& in, int root, MPI_Comm comm,
   if (!reporting() && !may(out_entry, out, CallKind::send) && !may(in_entry, in, CallKind::receive))
     return call(out.arguments(), in.arguments());
 
-  using Work = Collective<Out, In>;
+  using Work = CollectiveCall<Out, In>;
   const Stopwatch watch(reporting());
   Work work(out, in);
   std::unique_ptr<ArgumentKeeper<Work>> kept;

@@ -15,7 +15,7 @@ template <Calls& via, auto slot, class Count, class... Tail>
 int bcast(void* buffer, Count count, MPI_Datatype type, int root, MPI_Comm comm, Tail... tail) {
   LibraryForm form = LibraryForm::as_called;
   const bool on_gpu = start_lazy_interception();
-  if (hierarchy_possible()) [[unlikely]]
+  if (hierarchy_possible() && !left_by_size<Tail...>(comm, Collective::broadcast, false, type, count)) [[unlikely]]
     if (const std::optional<int> done =
             dispatch_bcast(call_name<slot>, &form, buffer, count, type, root, comm, tail...))
       return *done;

@@ -35,7 +35,7 @@ int reduce(const void* send, void* receive, Count count, MPI_Datatype type, MPI_
     return by_library<via, slot>(form, staged_send, staged_receive, count, type, op, root, comm, tail...);
   };
   const bool on_gpu = start_lazy_interception();
-  if (hierarchy_possible()) [[unlikely]]
+  if (hierarchy_possible() && !left_by_size<Tail...>(comm, Collective::reduce, false, type, count)) [[unlikely]]
     if (const std::optional<int> done =
             dispatch_reduce(call_name<slot>, &form, send, receive, count, type, op, root, comm, tail...))
       return *done;
@@ -59,7 +59,8 @@ int over_all(const void* send, void* receive, Count count, MPI_Datatype type, MP
     return by_library<via, slot>(form, staged_send, staged_receive, count, type, op, comm, tail...);
   };
   const bool on_gpu = start_lazy_interception();
-  if (!scans && hierarchy_possible()) [[unlikely]]
+  if (!scans && hierarchy_possible() && !left_by_size<Tail...>(comm, Collective::allreduce, false, type, count))
+      [[unlikely]]
     if (const std::optional<int> done =
             dispatch_allreduce(call_name<slot>, &form, send, receive, count, type, op, comm, tail...))
       return *done;
@@ -137,7 +138,7 @@ int reduce_scatter_block(const void* send, void* receive, Count count, MPI_Datat
     return by_library<via, slot>(form, staged_send, staged_receive, count, type, op, comm, tail...);
   };
   const bool on_gpu = start_lazy_interception();
-  if (hierarchy_possible()) [[unlikely]]
+  if (hierarchy_possible() && !left_by_size<Tail...>(comm, Collective::reduce_scatter, true, type, count)) [[unlikely]]
     if (const std::optional<int> done = dispatch_reduce_scatter(
             call_name<slot>, &form, send, receive, [count](int) { return std::int64_t{count}; }, type, op, comm,
             tail...))

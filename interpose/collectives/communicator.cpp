@@ -127,14 +127,40 @@ std::shared_ptr<CollectiveQueue> agree_on_queue(const Job& all, MPI_Comm comm, C
   return queue;
 }
 
+/// The least size from which on a collective may go through the hierarchy.
+std::int64_t least_hierarchical(const CollectiveChooser& chooser, CollectiveShape shape) noexcept {
+  for (shape.bytes = 1; shape.bytes <= std::int64_t{1} << 40; shape.bytes *= 2)
+    if (chooser.choose(shape, false).hierarchical || chooser.choose(shape).tested) return shape.bytes / 2 + 1;
+  return std::numeric_limits<std::int64_t>::max();
+}
+
+void set_least_bytes(const Job& all, CommEntry& entry) noexcept {
+  CommCollectives& collectives = entry.collectives;
+  const FloatEnvironment floats;
+  if (collectives.queue) collectives.shape = shape_of(Collective::allgather, 0, true, collectives.queue->topology());
+  for (int what = 0; what < collective_count; ++what)
+    for (const bool blocking : {false, true}) {
+      std::int64_t& least = collectives.least_bytes[what][blocking];
+      least = std::numeric_limits<std::int64_t>::max();
+      if (collectives.queue) {
+        CollectiveShape shape = collectives.shape;
+        shape.what = static_cast<Collective>(what);
+        shape.blocking = blocking;
+        least = least_hierarchical(all.chooser, shape);
+      } else if (collectives.on_one_node && blocking) {
+        least = least_on_one_node(static_cast<Collective>(what), entry.size(), collectives.shares_always);
+      }
+    }
+}
+
 }  // namespace
 
 void agree_on_collectives(MPI_Comm comm, CommEntry& entry) noexcept {
   CommCollectives& collectives = entry.collectives;
   const Job* all = job();
   if (!all || collectives.agreed.load(std::memory_order_acquire)) return;
-  if (entry.size() < 2) return collectives.agreed.store(true, std::memory_order_release);  // also an inter-communicator
-  const MemberLocation members = locate_members(*all, comm, entry.size());
+  // `outside` also for an inter-communicator.
+  const MemberLocation members = entry.size() < 2 ? MemberLocation::outside : locate_members(*all, comm, entry.size());
   if (members == MemberLocation::on_one_node && entry.size() <= RoundsShape::max_ranks) {
     // A member without an entry for the communicator would not know at which call its memory is made.
     int forgotten = !collectives.remembered, any = 1;
@@ -142,27 +168,13 @@ void agree_on_collectives(MPI_Comm comm, CommEntry& entry) noexcept {
     collectives.on_one_node = true;
     collectives.shares_always = all->crowded || all->settings.parameters.mode == CollectiveMode::hierarchical;
   }
-  if (members != MemberLocation::on_several_nodes) return collectives.agreed.store(true, std::memory_order_release);
-  Agreement agreement;
-  std::shared_ptr<CollectiveQueue> queue = agree_on_queue(*all, comm, entry, std::nullopt, &agreement);
-  if (agreement == Agreement::failed) return;
-  if (agreement == Agreement::none) return collectives.agreed.store(true, std::memory_order_release);
-  const FloatEnvironment floats;
-  collectives.shape = shape_of(Collective::allgather, 0, true, queue->topology());
-  for (int what = 0; what < collective_count; ++what)
-    for (int form = 0; form < 2; ++form) {
-      CollectiveShape shape = collectives.shape;
-      shape.what = static_cast<Collective>(what);
-      shape.blocking = form == 1;
-      std::int64_t& least = collectives.min_bytes[what][form];
-      least = std::numeric_limits<std::int64_t>::max();
-      for (shape.bytes = 1; shape.bytes <= std::int64_t{1} << 40; shape.bytes *= 2)
-        if (all->chooser.choose(shape, false).hierarchical || all->chooser.choose(shape).tested) {
-          least = shape.bytes / 2 + 1;
-          break;
-        }
-    }
-  collectives.queue = std::move(queue);
+  if (members == MemberLocation::on_several_nodes) {
+    Agreement agreement;
+    std::shared_ptr<CollectiveQueue> queue = agree_on_queue(*all, comm, entry, std::nullopt, &agreement);
+    if (agreement == Agreement::failed) return;
+    if (agreement == Agreement::reached) collectives.queue = std::move(queue);
+  }
+  set_least_bytes(*all, entry);
   collectives.agreed.store(true, std::memory_order_release);
 }
 
@@ -178,7 +190,7 @@ std::shared_ptr<CollectiveQueue> make_persistent_queue(MPI_Comm comm, CommEntry&
 CollectiveQueue* choose_queue(const CommCollectives& collectives, Collective what, std::int64_t bytes, bool blocking,
                               bool may_test, CollectiveChoice* choice) noexcept {
   if (!collectives.agreed.load(std::memory_order_acquire) || !collectives.queue) return nullptr;
-  if (bytes < collectives.min_bytes[static_cast<int>(what)][blocking] || collectives.queue->failed()) return nullptr;
+  if (collectives.leaves(what, blocking, bytes) || collectives.queue->failed()) return nullptr;
   const FloatEnvironment floats;
   CollectiveShape shape = collectives.shape;
   shape.what = what;

@@ -23,11 +23,45 @@
 #include "interpose/message/respelled_blocks.hpp"
 #include "interpose/message/shadowed_collective.hpp"
 #include "interpose/objects/predefined_types.hpp"
+#include "interpose/objects/runtime.hpp"
 
 namespace bestride::inline interpose {
 
 /// True if a communicator of this job may have a hierarchy. Costs one load.
 inline bool hierarchy_possible() noexcept { return job() != nullptr; }
+
+/// True if the members have agreed to leave a collective of this size to the MPI library; false also if that is not
+/// known. `per_rank`: each rank has so many elements. The same on all members, because the arguments are. Entries ask
+/// this first: it costs 50 instructions, and a dispatch that ends in the same answer 170.
+template <class... Tail>
+[[gnu::always_inline]] inline bool left_by_size(MPI_Comm comm, Collective what, bool per_rank, MPI_Datatype type,
+                                                std::int64_t count) noexcept {
+  constexpr std::int64_t most = 1 << 24;  // the product does not overflow
+  const CommEntry* const entry = runtime().comms.find(comm);
+  const Predefined* const known = predefined(type);
+  return entry && known && count > 0 && count < most &&
+         entry->collectives.leaves(what, blocking<Tail...>, count * known->size * (per_rank ? entry->size() : 1));
+}
+/// The same for the collectives that move data.
+template <AtRoot only, class Out, class In, class... Tail>
+[[gnu::always_inline]] inline bool left_by_size(const Out& out, const In& in, int root, MPI_Comm comm,
+                                                Tail...) noexcept {
+  if constexpr (Out::has_arrays || In::has_arrays) {
+    return false;
+  } else if constexpr (only == AtRoot::neither) {
+    if constexpr (Out::many)
+      return left_by_size<Tail...>(comm, Collective::alltoall, true, out.type, out.count);
+    else
+      return left_by_size<Tail...>(comm, Collective::allgather, true, in.type, in.count);
+  } else {
+    // The other direction is not significant on this rank.
+    const CommEntry* const entry = runtime().comms.find(comm);
+    if (!entry) return false;
+    const bool sends = (entry->rank() == root) == (only == AtRoot::out);
+    return left_by_size<Tail...>(comm, only == AtRoot::in ? Collective::gather : Collective::scatter, true,
+                                 sends ? out.type : in.type, sends ? out.count : in.count);
+  }
+}
 
 /// Where a call goes, and in which form.
 struct Route {
@@ -69,15 +103,6 @@ inline bool valid_root(const CommEntry& entry, int root) noexcept { return root 
 inline std::int64_t packed_bytes(const ElementSize& element, std::int64_t count) noexcept {
   std::int64_t bytes = 0;
   return element.packed < 0 || count < 0 || __builtin_mul_overflow(element.packed, count, &bytes) ? -1 : bytes;
-}
-
-/// True if all members are on one node and the call is left to the MPI library because of its size or form. The same
-/// on all members. Costs a few nanoseconds.
-template <class... Tail>
-bool left_on_one_node(const CommEntry& entry, Collective what, std::int64_t bytes) noexcept {
-  return may_share_memory(entry) &&
-         (!blocking<Tail...> ||
-          choose_on_one_node(what, bytes, entry.size(), entry.collectives.shares_always) == OneNodeChoice::library);
 }
 
 /// As route(). A persistent collective has a queue of its own. `element`, `gaps`: as for choose_one_node().
@@ -195,7 +220,7 @@ std::optional<int> dispatch_allgather(const char* call, LibraryForm* left, const
   if (!entry || element.packed < 0 || in.buffer == MPI_IN_PLACE || !has_request(tail...)) return std::nullopt;
   const std::int64_t bytes = all_bytes(in, element.packed, entry->size());
   if (bytes <= 0 || no_buffer(in.buffer, in.type)) return std::nullopt;
-  if (left_on_one_node<Tail...>(*entry, Collective::allgather, bytes)) return std::nullopt;
+  if (entry->collectives.leaves(Collective::allgather, blocking<Tail...>, bytes)) return std::nullopt;
   // This rank sends as many bytes as its block has; if not, MPI reports it.
   if (!in_place) {
     const std::int64_t own = packed_bytes(element_size(out.type), out.count);
@@ -228,7 +253,7 @@ std::optional<int> dispatch_bcast(const char* call, LibraryForm* left, void* buf
   const std::int64_t bytes = packed_bytes(element_size(type), count);
   if (!entry || bytes <= 0 || !valid_root(*entry, root) || !has_request(tail...) || no_buffer(buffer, type))
     return std::nullopt;
-  if (left_on_one_node<Tail...>(*entry, Collective::broadcast, bytes)) return std::nullopt;
+  if (entry->collectives.leaves(Collective::broadcast, blocking<Tail...>, bytes)) return std::nullopt;
   const Route to = route_call<Tail...>(comm, *entry, Collective::broadcast, bytes, 1, true, has_gaps(type), left);
   if (!to) return std::nullopt;
   return carry(
@@ -262,7 +287,7 @@ std::optional<int> dispatch_allreduce(const char* call, LibraryForm* left, const
   if (!entry || bytes <= 0 || receive == MPI_IN_PLACE || send == receive || !has_request(tail...) ||
       no_buffer(send, type) || no_buffer(receive, type))
     return std::nullopt;
-  if (left_on_one_node<Tail...>(*entry, Collective::allreduce, bytes)) return std::nullopt;
+  if (entry->collectives.leaves(Collective::allreduce, blocking<Tail...>, bytes)) return std::nullopt;
   const DispatchedReduction how = dispatch_reduction(*entry, op, type, element.packed, blocking<Tail...>);
   const auto codes = quantised_sum(*entry, op, type);
   if (!how.possible && !codes) return std::nullopt;
@@ -301,7 +326,7 @@ std::optional<int> dispatch_reduce_scatter(const char* call, LibraryForm* left, 
   const std::int64_t bytes = packed_bytes(element, elements);
   if (bytes <= 0 || no_buffer(send, type) || (count_of(entry->rank()) > 0 && no_buffer(receive, type)))
     return std::nullopt;
-  if (left_on_one_node<Tail...>(*entry, Collective::reduce_scatter, bytes)) return std::nullopt;
+  if (entry->collectives.leaves(Collective::reduce_scatter, blocking<Tail...>, bytes)) return std::nullopt;
   const DispatchedReduction how = dispatch_reduction(*entry, op, type, element.packed, blocking<Tail...>);
   const auto codes = quantised_sum(*entry, op, type);
   if (!how.possible && !codes) return std::nullopt;
@@ -341,7 +366,7 @@ std::optional<int> dispatch_reduce(const char* call, LibraryForm* left, const vo
   if (at_root ? receive == MPI_IN_PLACE || send == receive || no_buffer(receive, type) : send == MPI_IN_PLACE)
     return std::nullopt;
   if (no_buffer(send, type)) return std::nullopt;
-  if (left_on_one_node<Tail...>(*entry, Collective::reduce, bytes)) return std::nullopt;
+  if (entry->collectives.leaves(Collective::reduce, blocking<Tail...>, bytes)) return std::nullopt;
   const DispatchedReduction how = dispatch_reduction(*entry, op, type, element.packed, blocking<Tail...>);
   if (!how.possible) return std::nullopt;
   const Route to =
@@ -397,7 +422,8 @@ std::optional<int> dispatch_rooted(const char* call, LibraryForm* left, const On
   if (at_root && (no_buffer(all.buffer, all.type) || (!in_place && same_place(one, all, element, root))))
     return std::nullopt;
   if (at_root && !in_place && packed_bytes(element_size(one.type), one.count) != block) return std::nullopt;
-  if (left_on_one_node<Tail...>(*entry, gathers ? Collective::gather : Collective::scatter, bytes)) return std::nullopt;
+  if (entry->collectives.leaves(gathers ? Collective::gather : Collective::scatter, blocking<Tail...>, bytes))
+    return std::nullopt;
   const Route to = route_call<Tail...>(comm, *entry, gathers ? Collective::gather : Collective::scatter, bytes, 1, true,
                                        (!in_place && has_gaps(one.type)) || (at_root && has_gaps(all.type)), left);
   if (!to) return std::nullopt;
@@ -423,7 +449,7 @@ std::optional<int> dispatch_alltoall(const char* call, LibraryForm* left, const 
       (out.buffer == in.buffer && out.type == in.type && out.count == in.count))
     return std::nullopt;
   if (no_buffer(out.buffer, out.type) || no_buffer(in.buffer, in.type)) return std::nullopt;
-  if (left_on_one_node<Tail...>(*entry, Collective::alltoall, bytes)) return std::nullopt;
+  if (entry->collectives.leaves(Collective::alltoall, blocking<Tail...>, bytes)) return std::nullopt;
   const Route to = route_call<Tail...>(comm, *entry, Collective::alltoall, bytes, 1, true,
                                        has_gaps(out.type) || has_gaps(in.type), left);
   if (!to) return std::nullopt;

@@ -25,7 +25,7 @@ struct CommHints {
   int format = none;       ///< format of 16-bit integers: a NumberFormat
 };
 
-/// Not copyable. `queue`, `shape` and `min_bytes` are written before `agreed` is set and are read-only after that.
+/// Not copyable. `queue`, `shape` and `least_bytes` are written before `agreed` is set and are read-only after that.
 /// The other members change only in calls that all members of the communicator make.
 struct CommCollectives {
   CommHints hints;
@@ -41,7 +41,13 @@ struct CommCollectives {
   std::shared_ptr<char> persistent_collectives;         ///< the queue of each persistent collective holds a reference
   CollectiveShape shape;  ///< shape of the communicator; a call fills in operation and bytes
   /// Collectives of fewer bytes are left to MPI. First index: the collective. Second index: 0 nonblocking, 1 blocking.
-  std::int64_t min_bytes[collective_count][2] = {};
+  /// Valid after `agreed` is set.
+  std::int64_t least_bytes[collective_count][2] = {};
+
+  /// True if the members have agreed to leave such a collective to MPI. The same on all of them.
+  bool leaves(Collective what, bool blocking, std::int64_t bytes) const noexcept {
+    return agreed.load(std::memory_order_acquire) && bytes < least_bytes[static_cast<int>(what)][blocking];
+  }
 };
 
 }  // namespace bestride::inline interpose

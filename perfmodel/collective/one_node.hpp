@@ -46,15 +46,19 @@ constexpr bool reduces(Collective what) noexcept {
   return what == Collective::allreduce || what == Collective::reduce || what == Collective::reduce_scatter;
 }
 
-/// `bytes`: as in CollectiveShape. `always`: the node has more ranks than processors that they may use, or the user
-/// forces it.
-constexpr OneNodeChoice choose_on_one_node(Collective what, std::int64_t bytes, int ranks, bool always) noexcept {
-  if (bytes <= 0 || ranks < 2) return OneNodeChoice::library;
-  if (always) return OneNodeChoice::shared_memory;
+/// The least size of a collective that may go through shared memory, in bytes as in CollectiveShape. `always`: the node
+/// has more ranks than processors that they may use, or the user forces it.
+constexpr std::int64_t least_on_one_node(Collective what, int ranks, bool always) noexcept {
+  if (ranks < 2) return std::numeric_limits<std::int64_t>::max();
   const OneNodeBounds bounds = one_node_bounds(what);
-  const std::int64_t pairs = bounds.per_pair ? ranks : 1;
-  if (bytes < bounds.least * pairs) return OneNodeChoice::library;
-  if (bytes <= bounds.most * pairs) return OneNodeChoice::shared_memory;
+  return always ? 1 : bounds.least * (bounds.per_pair ? ranks : 1);
+}
+
+/// `bytes`, `always`: as for least_on_one_node().
+constexpr OneNodeChoice choose_on_one_node(Collective what, std::int64_t bytes, int ranks, bool always) noexcept {
+  if (bytes < least_on_one_node(what, ranks, always)) return OneNodeChoice::library;
+  const OneNodeBounds bounds = one_node_bounds(what);
+  if (always || bytes <= bounds.most * (bounds.per_pair ? ranks : 1)) return OneNodeChoice::shared_memory;
   return reduces(what) ? OneNodeChoice::library : OneNodeChoice::if_any_has_gaps;
 }
 
