@@ -53,6 +53,9 @@ struct Descriptor {
   }
 };
 
+/// Of creating a file in a folder that others remove.
+constexpr int most_attempts = 100;
+
 std::string user_folder() { return "bestride-" + std::to_string(geteuid()); }
 
 bool ends_with(const char* text, const char* suffix) noexcept {
@@ -93,7 +96,10 @@ void remove_stale_job(int parent, const char* name, double seconds) noexcept {
     if (ends_with(file, record_suffix)) all_stale = all_stale && is_stale(job.value, file, seconds);
   });
   if (!all_stale) return;
-  for_each_entry(job.value, [&](const char* file) { unlinkat(job.value, file, 0); });
+  for_each_entry(job.value, [&](const char* file) {
+    // A new job of that name may have begun.
+    if (!ends_with(file, record_suffix) || is_stale(job.value, file, seconds)) unlinkat(job.value, file, 0);
+  });
   unlinkat(parent, name, AT_REMOVEDIR);
 }
 
@@ -120,13 +126,20 @@ Result<RecordFile*> create_record(const std::string& job, std::string* path) noe
   if (root.value < 0) return system_error(std::string(record_root), "");
   const Descriptor user{open_private_folder(root.value, user_folder().c_str())};
   if (user.value < 0) return system_error(records_folder(), "; remove what is in its place");
-  const Descriptor folder{open_private_folder(user.value, job.c_str())};
-  if (folder.value < 0) return system_error(records_folder() + "/" + job, "");
   const std::string name = std::to_string(getpid()) + record_suffix;
   *path = records_folder() + "/" + job + "/" + name;
-  unlinkat(folder.value, name.c_str(), 0);  // of an earlier process with this pid
-  const Descriptor file{openat(folder.value, name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600)};
-  if (file.value < 0) return system_error(*path, "");
+  Descriptor folder{-1}, file{-1};
+  // Another rank may remove the folder while it is empty: as stale, or because it has removed its own record.
+  for (int attempt = 0; file.value < 0; ++attempt) {
+    if (folder.value >= 0) close(folder.value);
+    folder.value = open_private_folder(user.value, job.c_str());
+    if (folder.value < 0 && (errno != ENOENT || attempt == most_attempts))
+      return system_error(records_folder() + "/" + job, "");
+    if (folder.value < 0) continue;
+    unlinkat(folder.value, name.c_str(), 0);  // of an earlier process with this pid
+    file.value = openat(folder.value, name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (file.value < 0 && (errno != ENOENT || attempt == most_attempts)) return system_error(*path, "");
+  }
   // Allocated now: a write into a hole of a full /dev/shm would be a SIGBUS.
   if (const int error = posix_fallocate(file.value, 0, record_file_bytes)) {
     unlinkat(folder.value, name.c_str(), 0);

@@ -4,15 +4,20 @@
 
 #include <gtest/gtest.h>
 
-#include "telemetry/record/watcher.hpp"
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
+#include "telemetry/record/job_folder.hpp"
 #include "telemetry/record/peers.hpp"
 #include "telemetry/record/requests.hpp"
 #include "telemetry/record/sites.hpp"
+#include "telemetry/record/watcher.hpp"
 
 namespace bestride::inline telemetry {
 namespace {
@@ -208,6 +213,27 @@ TEST_F(RecordWriter, PlacesThatDoNotFitAreCounted) {
   EXPECT_EQ(file_->header.sites.get(), max_sites);
   EXPECT_GE(file_->header.sites_dropped.get(), 2 * max_sites);
   EXPECT_EQ(sites.find({base, nullptr}, 1), 0u);
+}
+
+/// The ranks of a job, and other jobs, begin at the same time: each looks for folders without a living process.
+TEST(JobFolder, ARecordIsCreatedWhileOthersRemoveStaleOnes) {
+  constexpr double never = 1e9;  // seconds: no record of others is removed
+  std::atomic<bool> done{false};
+  std::thread others([&] {
+    while (!done) remove_stale_records(never);
+  });
+  int failed = 0;
+  for (int i = 0; i < 2000; ++i) {
+    std::string path;
+    const Result<RecordFile*> record = create_record("test-" + std::to_string(getpid()), &path);
+    failed += !record;
+    if (!record) continue;
+    munmap(*record, record_file_bytes);
+    remove_record(path);
+  }
+  done = true;
+  others.join();
+  EXPECT_EQ(failed, 0);
 }
 
 TEST(Watcher, IsHereOnlyByItsWholeName) {
