@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "interpose/recording/call_arguments.hpp"
+#include "interpose/recording/large_messages.hpp"
 
 namespace bestride::inline interpose {
 
@@ -40,7 +41,22 @@ class CompletedRequests {
 
   void begin_wait() noexcept {
     waiting_ = true;
-    set_waiter(true);
+    std::uint32_t pending = 0;
+    bool large = false;
+    for (int i = 0; i < count_; ++i) {
+      const std::uint64_t handle = bits(i);
+      const RequestRecord* const request = tracker_.set_waiter(handle, thread_.slot, true);
+      if (!request) {
+        pending += handle != 0 ? 1 : 0;
+        continue;
+      }
+      large = large || request->message.get() != 0;
+      // Those that share a handle were complete when they were posted.
+      pending += request->active.get() != RequestTracker::inactive && request->handles.get() == 1 ? 1 : 0;
+    }
+    if (!large) return;
+    end_.waited = ticks();
+    end_.together = kind == RecordKind::wait_all ? pending : 1;
   }
   /// After a call that found something, or has waited for it.
   template <class All>
@@ -52,7 +68,9 @@ class CompletedRequests {
     } else if constexpr (kind == RecordKind::wait_any || kind == RecordKind::test_any) {
       complete_at(*std::get<at.indices>(all));
     } else if constexpr (completes_array(kind)) {
-      for (int i = 0; i < *std::get<at.found>(all); ++i) complete_at(std::get<at.indices>(all)[i]);
+      const int found = *std::get<at.found>(all);
+      if (found > 0) end_.together = static_cast<std::uint32_t>(found);
+      for (int i = 0; i < found; ++i) complete_at(std::get<at.indices>(all)[i]);
     }
     if (kind == RecordKind::wait || kind == RecordKind::wait_all) waiting_ = false;  // complete() has done it
   }
@@ -77,7 +95,7 @@ class CompletedRequests {
     for (int i = 0; i < count_; ++i) tracker_.set_waiter(bits(i), thread_.slot, waits);
   }
   void complete_at(int i) noexcept {
-    if (i >= 0 && i < count_) tracker_.complete(bits(i));
+    if (i >= 0 && i < count_) tracker_.complete(bits(i), end_);
   }
 
   RequestTracker& tracker_;
@@ -85,6 +103,7 @@ class CompletedRequests {
   MPI_Request one_ = MPI_REQUEST_NULL;
   int count_ = 0;
   bool waiting_ = false;
+  MessageEnd end_;  ///< of its messages
 };
 
 /// The object that a call frees. It loses its entry before the call, because the library may use its handle again at
@@ -124,27 +143,26 @@ class FreedObject {
   std::uint64_t bits_ = 0;
 };
 
-/// The key of a peer's record; 0: not known.
-inline std::uint64_t peer_key(const TrackedCommunicator* communicator, std::int32_t rank) noexcept {
-  return communicator && rank >= 0 ? communicator->peer_key(rank) : 0;
-}
-
 /// What a successful call means for communicators and requests.
 template <RecordKind kind, ArgumentPositions at, class All>
 [[gnu::always_inline]] inline void apply_effects(Recording& recording, const CallFacts& facts, const All& all,
-                                                 TrackedCommunicator* tracked, std::uint64_t now) noexcept {
-  std::uint32_t number = 0;
+                                                 TrackedCommunicator* tracked,
+                                                 const LargeMessages<kind, (at.peer2 >= 0)>& large,
+                                                 std::uint64_t now) noexcept {
+  std::uint32_t sent = 0, received = 0;
   if constexpr (receives(kind)) {
     const std::int32_t source = at.peer2 >= 0 ? facts.second_peer : facts.peer;
-    if (source != null_rank) number = recording.peers.count_received(peer_key(tracked, source), facts.bytes);
+    if (source != null_rank) received = recording.peers.count_received(peer_key(tracked, source), facts.bytes);
   }
   if constexpr (sends(kind))
-    if (facts.peer != null_rank) number = recording.peers.count_sent(peer_key(tracked, facts.peer), facts.bytes);
+    if (facts.peer != null_rank) sent = recording.peers.count_sent(peer_key(tracked, facts.peer), facts.bytes);
+  [[maybe_unused]] const std::uint32_t message = large.finish(recording, facts, tracked, sent, received);
   if constexpr (starts_request(kind) || (prepares_request(kind)) ||
                 (kind == RecordKind::one_sided && at.request >= 0)) {
     if (const std::uint64_t bits = handle_bits(*std::get<at.request>(all)))
-      recording.requests.add(bits, facts, now,
-                             prepares_request(kind) ? RequestTracker::inactive : RequestTracker::active, number);
+      recording.requests.add(bits, facts, large.posted_or(now),
+                             prepares_request(kind) ? RequestTracker::inactive : RequestTracker::active,
+                             sends(kind) ? sent : received, message);
   }
   if constexpr (kind == RecordKind::activate) recording.activate(handle_bits(*std::get<at.request>(all)), now);
   if constexpr (kind == RecordKind::activate_all)

@@ -72,6 +72,7 @@ struct RecordingEntry<Result(Arguments...)> {
     }
     const CallFacts facts = facts_of<kind, at>(recording, function, all, tracked, caller);
     Result result;
+    const LargeMessages<kind, (at.peer2 >= 0)> large(recording, facts, tracked);
     {
       CompletedRequests<kind, at> completed(recording.requests, thread, all);
       if constexpr (completes_requests(kind)) completed.begin_wait();
@@ -79,7 +80,7 @@ struct RecordingEntry<Result(Arguments...)> {
       const RecordedScope scope(recording, thread, facts, may_wait(kind));
       result = (*below)(arguments...);
       if (result == MPI_SUCCESS) {
-        apply_effects<kind, at>(recording, facts, all, tracked, thread.latest);
+        apply_effects<kind, at>(recording, facts, all, tracked, large, thread.latest);
         if constexpr (completes_requests(kind)) completed.complete(all);
         freed.confirm();
         if constexpr (kind == RecordKind::initialize) recording.initialized();

@@ -45,7 +45,8 @@ constinit Recording* Recording::instance_ = nullptr;
 Recording::Recording(RecordFile& record) noexcept
     : file(record),
       communicators(record),
-      requests(record),
+      messages(record),
+      requests(record, &messages),
       peers(record),
       sites(record, reinterpret_cast<std::uint64_t>(&__ehdr_start)) {
   sites.set_ticks_per_second(record.header.ticks_per_second.get());
@@ -102,6 +103,12 @@ void Recording::activate(std::uint64_t handle, std::uint64_t now) noexcept {
   const std::uint64_t bytes = request->bytes.get();
   request->number.set(kind == RecordKind::prepare_send ? peers.count_sent(key, bytes)
                                                        : peers.count_received(key, bytes));
+  const std::uint32_t number = request->number.get();
+  const PeerRecord* const known =
+      number != 0 && bytes >= least_message_bytes && messages.chooses(number) ? peers.known(key) : nullptr;
+  request->message.set(!known ? 0
+                              : 1u + (peers.index_of(known) | (kind == RecordKind::prepare_send ? 0u : received_flag)));
+  if (known) request->posted.set(ticks());
 }
 
 bool is_argument_error(int error) noexcept {

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "interpose/recording/communicators.hpp"
+#include "telemetry/record/message_log.hpp"
 #include "telemetry/record/peers.hpp"
 #include "telemetry/record/recorder.hpp"
 #include "telemetry/record/reduction.hpp"
@@ -33,6 +34,7 @@ class Recording {
 
   RecordFile& file;
   CommunicatorTracker communicators;
+  MessageLog messages;
   RequestTracker requests;
   PeerTable peers;
   SiteTable sites;

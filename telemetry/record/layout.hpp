@@ -16,16 +16,18 @@
 namespace bestride::inline telemetry {
 
 inline constexpr char record_magic[8] = {'b', 's', 't', 'r', 'r', 'e', 'c', '\0'};
-inline constexpr std::uint32_t record_version = 4;
+inline constexpr std::uint32_t record_version = 5;
 inline constexpr std::size_t record_file_bytes = 256 * 1024;
 
 inline constexpr unsigned max_threads = 32;       ///< threads in MPI calls at one time; more are counted, not recorded
 inline constexpr unsigned main_ring_size = 1024;  ///< calls remembered of the thread that made the first call
-inline constexpr unsigned ring_size = 16;         ///< calls remembered of each other thread
+inline constexpr unsigned ring_size = 8;          ///< calls remembered of each other thread
 inline constexpr unsigned max_communicators = 256;
 inline constexpr unsigned max_requests = 1024;
 inline constexpr unsigned requests_per_bucket = 8;  ///< their keys share a cache line
 inline constexpr unsigned max_peers = 512;
+inline constexpr unsigned max_messages = 512;               ///< large messages remembered, of all threads together
+inline constexpr std::uint64_t least_message_bytes = 4096;  ///< smaller messages are only counted
 inline constexpr unsigned max_sites = 512;
 inline constexpr unsigned max_modules = 32;
 inline constexpr unsigned max_frames = 512;
@@ -110,6 +112,7 @@ struct RecordHeader {
   // Messages that no PeerRecord counts: of receives those from any source, and those whose peer is not known.
   Shared<std::uint64_t> other_sends;
   Shared<std::uint64_t> other_receives;
+  Shared<std::uint64_t> messages;  ///< large messages written; message n is at index n % max_messages
 };
 
 /// One call, in a ring. `sequence` is 2n + 1 while the n-th call (from 0) of the thread is written, 2n + 2 once it is
@@ -180,7 +183,8 @@ struct RequestRecord {
   Shared<std::uint16_t> waiter;   ///< 1 + the thread slot that waits for it; 0: none
   Shared<std::uint16_t> handles;  ///< requests of this handle: MPICH gives one handle to several complete sends
   Shared<std::uint32_t> number;   ///< of the message among those to, or from, its peer, from 1; 0: not known
-  std::uint32_t reserved;
+  /// MessageRecord::peer + 1 of a large message that is to be remembered when it completes, else 0.
+  Shared<std::uint32_t> message;
 };
 static_assert(sizeof(RequestRecord) == 48);
 
@@ -195,6 +199,31 @@ struct PeerRecord {
   Shared<std::uint64_t> received_bytes;
 };
 static_assert(sizeof(PeerRecord) == 40);
+
+/// A finished large message. Sender and receiver choose the same ones by the message's number (message_log.hpp). Times
+/// are in units of 16 ticks, so that messages that one call completed have the same end.
+struct MessageRecord {
+  Shared<std::uint64_t> posted;
+  Shared<std::uint32_t> waited;     ///< after `posted`: the call that completed it began; as `completed` for a poll
+  Shared<std::uint32_t> completed;  ///< after `posted`: that call returned; largest value: not less
+  Shared<std::uint32_t> bytes;      ///< of a receive, room for it; largest value: not less
+  Shared<std::uint32_t> number;     ///< as RequestRecord::number
+  Shared<std::uint16_t> sequence;   ///< message_sequence() of message n once it is whole, odd while it is written
+  Shared<std::uint16_t> peer;       ///< index in RecordFile::peers, with received_flag if it was received
+  Shared<std::uint16_t> together;   ///< requests that the same call completed; of MPI_Sendrecv its messages
+  Shared<std::uint16_t> tag;        ///< folded_tag()
+};
+static_assert(sizeof(MessageRecord) == 32);
+inline constexpr std::uint16_t received_flag = 0x8000;
+inline constexpr unsigned message_tick_shift = 4;
+static_assert(max_peers <= received_flag);
+constexpr std::uint16_t message_sequence(std::uint64_t n) noexcept {
+  return static_cast<std::uint16_t>(2 * (n / max_messages) + 2);
+}
+/// Equal for equal tags; 0xffff for any_tag only.
+constexpr std::uint16_t folded_tag(std::int32_t tag) noexcept {
+  return tag < 0 ? 0xffff : static_cast<std::uint16_t>(static_cast<std::uint32_t>(tag) % 0xffff);
+}
 
 /// A place in the program that makes an MPI call.
 struct SiteRecord {
@@ -237,6 +266,7 @@ struct RecordFile {
   alignas(64) Shared<std::uint64_t> request_keys[max_requests];
   RequestRecord requests[max_requests];
   PeerRecord peers[max_peers];
+  alignas(32) MessageRecord messages[max_messages];
   alignas(64) SiteRecord sites[max_sites];
   ModuleRecord modules[max_modules];
   FrameRecord frames[max_frames];

@@ -26,9 +26,21 @@ class PeerTable {
     return first_member >= 0 && stride != 0 ? key_in_world(first_member + rank * stride) : key_in(index, rank);
   }
 
+  /// The place of a peer that has one, else nullptr.
+  PeerRecord* known(std::uint64_t key) noexcept {
+    unsigned i = first_place(key);
+    for (unsigned probe = 0; probe < most_probes; ++probe, i = (i + 1) % max_peers)
+      if (const std::uint64_t there = file_.peers[i].key.get(); there == key || there == 0)
+        return there == 0 ? nullptr : &file_.peers[i];
+    return nullptr;
+  }
+  /// As in MessageRecord::peer.
+  std::uint16_t index_of(const PeerRecord* peer) const noexcept {
+    return static_cast<std::uint16_t>(peer - file_.peers);
+  }
   /// nullptr, counted as dropped: no place.
   PeerRecord* find(std::uint64_t key) noexcept {
-    unsigned i = static_cast<unsigned>((key * 0x9E3779B97F4A7C15u) >> 40) % max_peers;
+    unsigned i = first_place(key);
     for (unsigned probe = 0; probe < most_probes; ++probe, i = (i + 1) % max_peers) {
       std::uint64_t there = file_.peers[i].key.get();
       if (there == key) return &file_.peers[i];
@@ -57,6 +69,9 @@ class PeerTable {
 
  private:
   static constexpr unsigned most_probes = 16;
+  static unsigned first_place(std::uint64_t key) noexcept {
+    return static_cast<unsigned>((key * 0x9E3779B97F4A7C15u) >> 40) % max_peers;
+  }
 
   RecordFile& file_;
 };

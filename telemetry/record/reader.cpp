@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "telemetry/record/functions.hpp"
+#include "telemetry/record/message_log.hpp"
 #include "telemetry/record/process_state.hpp"
 #include "telemetry/record/record_copies.hpp"
 #include "telemetry/record/tick_clock.hpp"
@@ -39,6 +40,7 @@ class SnapshotMaker {
     for (std::uint32_t i = 0; i < module_count(); ++i) module(i);
     for (std::uint32_t i = 0; i < site_count(); ++i) site(i);
     for (const PeerRecord& record : file().peers) peer(record);
+    messages();
     return std::move(rank_);
   }
 
@@ -226,6 +228,33 @@ class SnapshotMaker {
     rank_.peers.push_back({communicator == 0 ? no_index : communicator_index(communicator - 1),
                            static_cast<std::uint32_t>(key) - 1, from.sent_messages.get(), from.sent_bytes.get(),
                            from.received_messages.get(), from.received_bytes.get()});
+  }
+
+  void message(std::uint64_t n) {
+    const std::size_t i = n % max_messages;
+    const MessageRecord& from = file().messages[i];
+    for (const RecordFile* copy : {&copies_.first(), &copies_.second(), &copies_.third()})
+      if (copy->messages[i].sequence.get() != message_sequence(n)) return;
+    const std::uint16_t flags = from.peer.get(), index = flags & static_cast<std::uint16_t>(~received_flag);
+    const std::uint64_t key = index < max_peers ? file().peers[index].key.get() : 0;
+    if (static_cast<std::uint32_t>(key) == 0) return;
+    const auto in = static_cast<std::uint32_t>(key >> 32);
+    const std::uint64_t posted = from.posted.get();
+    const auto at = [&](std::uint64_t after) { return (posted + after) << message_tick_shift; };
+    rank_.messages.push_back({in == 0 ? no_index : communicator_index(in - 1), static_cast<std::uint32_t>(key) - 1,
+                              (flags & received_flag) != 0, from.tag.get(), from.together.get(), from.number.get(),
+                              from.bytes.get(), at(0), at(from.waited.get()), at(from.completed.get())});
+  }
+
+  void messages() {
+    const std::uint64_t written = copies_.first().header.messages.get();
+    for (std::uint64_t n = written - std::min<std::uint64_t>(written, max_messages); n < written; ++n) message(n);
+    // Fewer by the rule of the writers, so that those that are left are left on both sides.
+    for (std::uint32_t share = 0xffffffff; rank_.messages.size() > options_.finished_calls; share >>= 1) {
+      std::erase_if(rank_.messages,
+                    [&](const MessageSnapshot& each) { return MessageLog::hash(each.number) > share || share == 0; });
+      if (share == 0) break;
+    }
   }
 
   const RecordCopies& copies_;

@@ -16,7 +16,7 @@
 namespace bestride::inline telemetry {
 
 struct ReadOptions {
-  std::size_t finished_calls = 16;  ///< of each thread; at most main_ring_size
+  std::size_t finished_calls = 16;  ///< of each thread; at most main_ring_size. At most so many messages, too
 };
 
 /// Reads the record file at `path`: a regular file of this user, not a symbolic link. About 0.2 ms. Errors, each one

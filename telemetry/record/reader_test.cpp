@@ -9,12 +9,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <random>
 #include <thread>
 
+#include "telemetry/record/message_log.hpp"
+#include "telemetry/record/peers.hpp"
 #include "telemetry/record/sample_record.hpp"
 
 namespace bestride::inline telemetry {
@@ -30,9 +33,9 @@ class Reader : public testing::Test {
   }
   ~Reader() override { std::filesystem::remove_all(folder_); }
 
-  RankSnapshot good() {
+  RankSnapshot good(std::size_t finished_calls = 16) {
     write_file(path_, sample_.bytes());
-    auto rank = read_record(path_);
+    auto rank = read_record(path_, {finished_calls});
     EXPECT_TRUE(rank) << rank.error().text;
     return rank ? std::move(*rank) : RankSnapshot{};
   }
@@ -180,6 +183,49 @@ TEST_F(Reader, RequestsSitesAndPeers) {
   EXPECT_EQ(rank.peers[0].rank, 5u);
   EXPECT_EQ(rank.peers[1].communicator, 1u);
   EXPECT_EQ(rank.peers[1].rank, 0u);
+}
+
+TEST_F(Reader, LargeMessagesAsTheWriterLeftThem) {
+  MessageLog log(*sample_);
+  PeerTable peers(*sample_);
+  const std::uint16_t three = peers.index_of(peers.find(PeerTable::key_in_world(3)));
+  const std::uint16_t other = peers.index_of(peers.find(PeerTable::key_in(2, 0)));
+  constexpr std::uint32_t written = max_messages + 10;
+  for (std::uint32_t number = 1; number <= written; ++number) {
+    const bool received = number % 2 == 0;
+    log.add({static_cast<std::uint16_t>((number % 3 ? three : other) | (received ? received_flag : 0)), any_tag, number,
+             std::uint64_t{number} << 20, 1'000'000 + 160 * number},
+            {1'000'000 + 320 * number, 1'000'000 + 480 * number, number});
+  }
+  sample_->messages[5].sequence.set(message_sequence(0));  // its writer was stopped before it came to this one
+  const RankSnapshot rank = good(1000);
+  ASSERT_EQ(rank.messages.size(), max_messages - 1);
+  std::uint32_t expected = 11;
+  for (const MessageSnapshot& message : rank.messages) {
+    if (expected == max_messages + 6) ++expected;
+    ASSERT_EQ(message.number, expected);
+    ASSERT_EQ(message.peer, expected % 3 ? 3u : 0u);
+    ASSERT_EQ(message.communicator, expected % 3 ? no_index : 2u);
+    ASSERT_EQ(message.received, expected % 2 == 0);
+    ASSERT_EQ(message.tag, 0xffff);
+    ASSERT_EQ(message.together, expected);
+    ASSERT_EQ(message.bytes, std::min(std::uint64_t{expected} << 20, std::uint64_t{0xffffffff}));
+    ASSERT_EQ(message.posted, 1'000'000u + 160 * expected);
+    ASSERT_EQ(message.waited, 1'000'000u + 320 * expected);
+    ASSERT_EQ(message.completed, 1'000'000u + 480 * expected);
+    ++expected;
+  }
+  // Fewer are those that other ranks choose, too.
+  const RankSnapshot few = good(100);
+  ASSERT_GT(few.messages.size(), 20u);
+  ASSERT_LE(few.messages.size(), 100u);
+  std::uint32_t largest = 0;
+  for (const MessageSnapshot& message : few.messages) largest = std::max(largest, MessageLog::hash(message.number));
+  for (const MessageSnapshot& message : rank.messages)
+    EXPECT_TRUE(MessageLog::hash(message.number) > largest ||
+                std::any_of(few.messages.begin(), few.messages.end(),
+                            [&](const MessageSnapshot& each) { return each.number == message.number; }));
+  EXPECT_TRUE(good(0).messages.empty());
 }
 
 TEST_F(Reader, IndicesOutOfRangeAreNone) {

@@ -181,6 +181,69 @@ TEST_F(RecordWriter, PeersAreCountedByKey) {
   EXPECT_GT(file_->header.peers_dropped.get(), 0u);
 }
 
+TEST_F(RecordWriter, ALargeMessageIsRememberedWhenItsRequestIsComplete) {
+  MessageLog log(*file_);
+  RequestTracker tracker(*file_, &log);
+  CallFacts facts = request(1);
+  facts.bytes = 5000;
+  facts.tag = 70'000;
+  tracker.add(100, facts, 1600, RequestTracker::active, 8, 4 + 1);
+  tracker.add(101, facts, 1600, RequestTracker::active, 9);
+  MessageEnd end{3200, 4800, 2};
+  tracker.complete(100, end);
+  tracker.complete(101, end);
+  ASSERT_EQ(file_->header.messages.get(), 1u);
+  const MessageRecord& record = file_->messages[0];
+  EXPECT_EQ(record.posted.get(), 100u);
+  EXPECT_EQ(record.waited.get(), 100u);
+  EXPECT_EQ(record.completed.get(), 200u);
+  EXPECT_EQ(record.bytes.get(), 5000u);
+  EXPECT_EQ(record.number.get(), 8u);
+  EXPECT_EQ(record.peer.get(), 4u);
+  EXPECT_EQ(record.together.get(), 2u);
+  EXPECT_EQ(record.tag.get(), folded_tag(70'000));
+  EXPECT_EQ(record.sequence.get(), message_sequence(0));
+}
+
+TEST_F(RecordWriter, SendsThatShareAHandleAreRememberedAtOnce) {
+  MessageLog log(*file_);
+  RequestTracker tracker(*file_, &log);
+  for (std::uint32_t number = 1; number <= 3; ++number)
+    tracker.add(100, request(1), 160 * number, RequestTracker::active, number, 1);
+  EXPECT_EQ(file_->header.messages.get(), 3u);
+  for (int i = 0; i < 3; ++i) tracker.complete(100);
+  EXPECT_EQ(file_->header.messages.get(), 3u);
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(file_->messages[i].number.get(), i + 1);
+    EXPECT_EQ(file_->messages[i].posted.get(), 10 * (i + 1));
+    EXPECT_EQ(file_->messages[i].completed.get(), 0u);
+  }
+}
+
+TEST_F(RecordWriter, BothSidesChooseTheSameMessagesAtDifferentRates) {
+  // The sender has ten times as many messages as the receiver, so its share is smaller.
+  const auto other = std::make_unique<RecordFile>();
+  for (RecordFile* file : {file_.get(), other.get()}) file->header.ticks_per_second.set(1e6);
+  MessageLog often(*file_), rarely(*other);
+  const auto run = [](MessageLog& log, double seconds, std::uint64_t step) {
+    std::uint32_t chosen = 0;
+    std::uint64_t now = 1'000'000;
+    for (std::uint32_t number = 1; now < 1'000'000 + 1e6 * seconds; ++number, now += step)
+      if (log.chooses(number)) log.add({0, 1, number, 4096, now}, {now, now + 10, 1}), ++chosen;
+    return chosen;
+  };
+  EXPECT_LT(run(often, 60, 100), 60 * 10'000 / 20);
+  EXPECT_GT(run(rarely, 60, 1000), 60 * max_messages / 20);
+  std::uint32_t both = 0, few = 0;
+  for (std::uint32_t number = 1; number <= 100'000; ++number) {
+    few += often.chooses(number);
+    both += often.chooses(number) && rarely.chooses(number);
+  }
+  EXPECT_EQ(both, few);
+  EXPECT_GT(few, 100u);
+  EXPECT_LT(few, 5000u);
+}
+
 TEST_F(RecordWriter, APlaceHasItsModuleAndStack) {
   SiteTable sites(*file_, 1);
   sites.set_ticks_per_second(1e9);

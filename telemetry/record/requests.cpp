@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "telemetry/record/requests.hpp"
 
+#include "telemetry/record/tick_clock.hpp"
+
 namespace bestride::inline telemetry {
 
 void RequestTracker::add(std::uint64_t handle, const CallFacts& call, std::uint64_t now, Activity activity,
-                         std::uint32_t number) noexcept {
+                         std::uint32_t number, std::uint32_t message) noexcept {
   if (RequestRecord* const known = find(handle)) {
+    // MPICH's handle of sends that are complete already.
     known->handles.add(1);
+    if (known->message.get() != 0) log(*known, {known->posted.get(), known->posted.get(), 1});
+    if (message != 0 && messages_)
+      messages_->add({static_cast<std::uint16_t>(message - 1), call.tag, number, call.bytes, now}, {now, now, 1});
     return;
   }
   const unsigned first = bucket(handle);
@@ -28,15 +34,28 @@ void RequestTracker::add(std::uint64_t handle, const CallFacts& call, std::uint6
     request.waiter.set(0);
     request.handles.set(1);
     request.number.set(number);
+    request.message.set(message);
     file_.request_keys[i].atomic().store(handle, std::memory_order_release);
     return;
   }
   file_.header.requests_dropped.add(1);
 }
 
-void RequestTracker::complete(std::uint64_t handle) noexcept {
+void RequestTracker::log(RequestRecord& request, const MessageEnd& end) noexcept {
+  if (messages_)
+    messages_->add({static_cast<std::uint16_t>(request.message.get() - 1), request.tag.get(), request.number.get(),
+                    request.bytes.get(), request.posted.get()},
+                   end);
+  request.message.set(0);
+}
+
+void RequestTracker::complete(std::uint64_t handle, MessageEnd& end) noexcept {
   RequestRecord* const request = find(handle);
   if (!request) return;
+  if (request->message.get() != 0) [[unlikely]] {
+    if (end.completed == 0) end.completed = ticks();
+    log(*request, end);
+  }
   request->waiter.set(0);
   if (request->active.get() == persistent || request->active.get() == inactive)
     request->active.set(inactive);

@@ -9,6 +9,7 @@
 
 #include "telemetry/record/call_facts.hpp"
 #include "telemetry/record/layout.hpp"
+#include "telemetry/record/message_log.hpp"
 
 namespace bestride::inline telemetry {
 
@@ -16,11 +17,14 @@ class RequestTracker {
  public:
   enum Activity : std::uint16_t { inactive = 0, active = 1, persistent = 2 };  // persistent: active, and may be again
 
-  explicit RequestTracker(RecordFile& file) noexcept : file_(file) {}
+  /// `messages`: where large messages go when their requests are complete; null: nowhere.
+  explicit RequestTracker(RecordFile& file, MessageLog* messages = nullptr) noexcept
+      : file_(file), messages_(messages) {}
 
-  /// A call has created a request at `now`. `handle` is not 0. `number`: as RequestRecord::number.
-  void add(std::uint64_t handle, const CallFacts& call, std::uint64_t now, Activity activity,
-           std::uint32_t number = 0) noexcept;
+  /// A call has created a request at `now`. `handle` is not 0. `number` and `message`: as in
+  /// RequestRecord.
+  void add(std::uint64_t handle, const CallFacts& call, std::uint64_t now, Activity activity, std::uint32_t number = 0,
+           std::uint32_t message = 0) noexcept;
   /// A persistent request was started at `now`. nullptr: it is not known.
   RequestRecord* activate(std::uint64_t handle, std::uint64_t now) noexcept {
     RequestRecord* const request = find(handle);
@@ -30,13 +34,19 @@ class RequestTracker {
     }
     return request;
   }
-  /// The thread in `slot` waits for the request; `waits` false: it no longer does.
-  void set_waiter(std::uint64_t handle, unsigned slot, bool waits) noexcept {
-    if (RequestRecord* const request = find(handle))
-      request->waiter.set(static_cast<std::uint16_t>(waits ? slot + 1 : 0));
+  /// The thread in `slot` waits for the request; `waits` false: it no longer does. nullptr: it is not known.
+  RequestRecord* set_waiter(std::uint64_t handle, unsigned slot, bool waits) noexcept {
+    RequestRecord* const request = find(handle);
+    if (request) request->waiter.set(static_cast<std::uint16_t>(waits ? slot + 1 : 0));
+    return request;
   }
-  /// The request is complete: forgotten, or inactive if it is persistent.
-  void complete(std::uint64_t handle) noexcept;
+  /// The request is complete: forgotten, or inactive if it is persistent. `end`: of its message; the time is read when
+  /// the first message needs it.
+  void complete(std::uint64_t handle, MessageEnd& end) noexcept;
+  void complete(std::uint64_t handle) noexcept {
+    MessageEnd end;
+    complete(handle, end);
+  }
   /// The request was freed.
   void remove(std::uint64_t handle) noexcept;
 
@@ -55,7 +65,10 @@ class RequestTracker {
   }
   void free_key(RequestRecord* request) noexcept { file_.request_keys[request - file_.requests].set(0); }
 
+  void log(RequestRecord& request, const MessageEnd& end) noexcept;
+
   RecordFile& file_;
+  MessageLog* const messages_;
 };
 
 }  // namespace bestride::inline telemetry

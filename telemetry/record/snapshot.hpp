@@ -115,6 +115,18 @@ struct PeerSnapshot {
   std::uint64_t received_bytes = 0;
 };
 
+/// As MessageRecord. Times are in ticks.
+struct MessageSnapshot {
+  std::uint32_t communicator = no_index;  ///< no_index: `peer` is in MPI_COMM_WORLD
+  std::uint32_t peer = 0;
+  bool received = false;
+  std::uint16_t tag = 0;       ///< folded_tag()
+  std::uint16_t together = 1;  ///< requests that the same call completed
+  std::uint32_t number = 0;    ///< from 1
+  std::uint32_t bytes = 0;
+  std::uint64_t posted = 0, waited = 0, completed = 0;  ///< not ascending in a mixture of two messages
+};
+
 struct RankSnapshot {
   std::string path;  ///< of the record file
   std::string job, host, executable, abi, watcher, launch;
@@ -151,6 +163,7 @@ struct RankSnapshot {
   std::vector<SiteSnapshot> sites;                  ///< at their index
   std::vector<ModuleSnapshot> modules;              ///< at their index
   std::vector<PeerSnapshot> peers;
+  std::vector<MessageSnapshot> messages;  ///< the last ones, or a share of them that other ranks have chosen too
 
   /// Null if there is none.
   const CommunicatorSnapshot* communicator(std::uint32_t index) const noexcept {

@@ -54,6 +54,10 @@ constexpr auto peer = [](auto& archive, auto& p) {
   archive(p.communicator, p.rank, p.sent_messages, p.sent_bytes, p.received_messages, p.received_bytes);
 };
 
+constexpr auto message = [](auto& archive, auto& m) {
+  archive(m.communicator, m.peer, m.received, m.tag, m.together, m.number, m.bytes, m.posted, m.waited, m.completed);
+};
+
 template <class Archive, class Rank>
 void visit_rank(Archive& archive, Rank& r, std::uint8_t detail) {
   archive(r.path, r.job, r.host, r.executable, r.abi, r.watcher, r.launch, r.pid, r.process_start, r.state, r.alive,
@@ -65,6 +69,7 @@ void visit_rank(Archive& archive, Rank& r, std::uint8_t detail) {
   archive.list(r.communicators, max_communicators, communicator);
   archive.list(r.requests, max_requests, request);
   archive.list(r.peers, max_peers, peer);
+  archive.list(r.messages, max_messages, message);
   if (detail != static_cast<std::uint8_t>(SnapshotDetail::full)) return;
   archive.list(r.sites, max_sites, site);
   archive.list(r.modules, max_modules, module);

@@ -79,6 +79,10 @@ class Random {
       r.sites.push_back(std::move(s));
     }
     r.peers.push_back({no_index, 3, any(), any(), any(), any()});
+    for (std::uint64_t i = below(5); i > 0; --i)
+      r.messages.push_back({no_index, static_cast<std::uint32_t>(any()), coin(), static_cast<std::uint16_t>(any()),
+                            static_cast<std::uint16_t>(any()), static_cast<std::uint32_t>(any()),
+                            static_cast<std::uint32_t>(any()), any(), any(), any()});
     return r;
   }
 

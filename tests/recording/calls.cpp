@@ -321,6 +321,54 @@ MPI_CASE(a_refused_collective_has_no_number) {
   CHECK_EQUAL(before + 1, last_call(own_record()).ordinal);
 }
 
+/// Large messages with the other rank that were remembered from number `first` of their direction on.
+std::vector<MessageSnapshot> large_messages(bool received, std::uint64_t first) {
+  std::vector<MessageSnapshot> result;
+  for (const MessageSnapshot& each : own_record().messages)
+    if (each.communicator == no_index && each.peer == static_cast<std::uint32_t>(peer()) && each.received == received &&
+        each.number >= first)
+      result.push_back(each);
+  return result;
+}
+
+MPI_CASE(large_messages_are_remembered) {
+  std::uint64_t sent = 1, received = 1;  // numbers of the next ones
+  for (const PeerSnapshot& each : own_record().peers)
+    if (each.communicator == no_index && each.rank == static_cast<std::uint32_t>(peer()))
+      sent += each.sent_messages, received += each.received_messages;
+  std::vector<char> out(100'000), in(200'000);
+  MPI_Sendrecv(out.data(), 100'000, MPI_CHAR, peer(), 1, in.data(), 200'000, MPI_CHAR, peer(), 1, MPI_COMM_WORLD,
+               MPI_STATUS_IGNORE);
+  MPI_Sendrecv(out.data(), 100, MPI_CHAR, peer(), 1, in.data(), 100, MPI_CHAR, peer(), 1, MPI_COMM_WORLD,
+               MPI_STATUS_IGNORE);
+  MPI_Request requests[2], persistent;
+  MPI_Irecv(in.data(), 200'000, MPI_CHAR, peer(), 2, MPI_COMM_WORLD, &requests[0]);
+  MPI_Isend(out.data(), 100'000, MPI_CHAR, peer(), 2, MPI_COMM_WORLD, &requests[1]);
+  MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+  MPI_Recv_init(in.data(), 200'000, MPI_CHAR, peer(), 3, MPI_COMM_WORLD, &persistent);
+  MPI_Start(&persistent);
+  MPI_Send(out.data(), 5000, MPI_CHAR, peer(), 3, MPI_COMM_WORLD);
+  MPI_Wait(&persistent, MPI_STATUS_IGNORE);
+  MPI_Request_free(&persistent);
+  const std::vector<MessageSnapshot> to = large_messages(false, sent), from = large_messages(true, received);
+  CHECK_EQUAL(std::size_t{3}, to.size());
+  CHECK_EQUAL(std::size_t{3}, from.size());
+  for (std::size_t i = 0; i < 3 && to.size() == 3 && from.size() == 3; ++i) {
+    const std::uint64_t offset = i == 0 ? 0 : i + 1;  // the short ones count, too
+    CHECK_EQUAL(sent + offset, std::uint64_t{to[i].number});
+    CHECK_EQUAL(received + offset, std::uint64_t{from[i].number});
+    CHECK_EQUAL(i == 2 ? 5000u : 100'000u, to[i].bytes);
+    CHECK_EQUAL(i == 0 ? 100'000u : 200'000u, from[i].bytes);
+    for (const MessageSnapshot& each : {to[i], from[i]}) {
+      CHECK_EQUAL(i + 1, std::size_t{each.tag});
+      CHECK_EQUAL(i == 2 ? 1 : 2, int{each.together});
+      CHECK(each.posted > 0 && each.posted <= each.waited && each.waited <= each.completed);
+    }
+    CHECK(i == 2 || to[i].completed == from[i].completed);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
 MPI_CASE(peers_are_counted) {
   const auto sent_to_peer = [] {
     for (const PeerSnapshot& each : own_record().peers)

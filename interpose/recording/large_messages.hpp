@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The large messages of a call that posts some: which are remembered, and when they were posted.
+//
+// Their times are read besides those of the call, which may not be timed. The log bounds how many messages are
+// remembered a second, so this costs other messages one comparison, and large ones a look-up of the peer.
+#include <cstdint>
+
+#include "interpose/recording/communicators.hpp"
+#include "interpose/recording/recorded_call.hpp"
+#include "interpose/recording/recording.hpp"
+#include "telemetry/record/call_facts.hpp"
+#include "telemetry/record/tick_clock.hpp"
+
+namespace bestride::inline interpose {
+
+/// The key of a peer's record; 0: not known.
+inline std::uint64_t peer_key(const TrackedCommunicator* communicator, std::int32_t rank) noexcept {
+  return communicator && rank >= 0 ? communicator->peer_key(rank) : 0;
+}
+
+/// Made before the call.
+template <RecordKind kind, bool second_peer>
+class LargeMessages {
+  static constexpr bool posts = kind != RecordKind::start_sendrecv && (sends(kind) || receives(kind));
+  static constexpr bool blocks =
+      kind == RecordKind::send || kind == RecordKind::receive || kind == RecordKind::sendrecv;
+
+ public:
+  [[gnu::always_inline]] LargeMessages(Recording& recording, const CallFacts& facts,
+                                       const TrackedCommunicator* tracked) noexcept {
+    if constexpr (posts)
+      if (facts.bytes >= least_message_bytes) [[unlikely]]
+        choose(recording, facts, tracked);
+  }
+  /// Ticks; `now` if no message is remembered.
+  std::uint64_t posted_or(std::uint64_t now) const noexcept { return posted_ != 0 ? posted_ : now; }
+  /// After the call. The messages are complete, or the result is RequestRecord::message.
+  [[gnu::always_inline]] std::uint32_t finish(Recording& recording, const CallFacts& facts,
+                                              const TrackedCommunicator* tracked, std::uint32_t sent,
+                                              std::uint32_t received) const noexcept {
+    if constexpr (posts)
+      if (posted_ != 0) [[unlikely]]
+        return keep(recording, facts, tracked, sent, received);
+    return 0;
+  }
+
+ private:
+  static std::int32_t source(const CallFacts& facts) noexcept { return second_peer ? facts.second_peer : facts.peer; }
+
+  [[gnu::noinline]] void choose(Recording& recording, const CallFacts& facts,
+                                const TrackedCommunicator* tracked) noexcept {
+    // Of a call with two messages both or none, because they end together.
+    const auto chosen = [&](std::int32_t rank, bool send) {
+      if (rank == null_rank) return true;
+      const std::uint64_t key = peer_key(tracked, rank);
+      if (key == 0) return false;
+      const PeerRecord* const peer = recording.peers.known(key);
+      const std::uint64_t past = !peer ? 0 : send ? peer->sent_messages.get() : peer->received_messages.get();
+      return recording.messages.chooses(static_cast<std::uint32_t>(past + 1));
+    };
+    if ((!sends(kind) || chosen(facts.peer, true)) && (!receives(kind) || chosen(source(facts), false)))
+      posted_ = ticks();
+  }
+
+  /// `sent`, `received`: their numbers; 0: not known, or none.
+  [[gnu::noinline]] std::uint32_t keep(Recording& recording, const CallFacts& facts, const TrackedCommunicator* tracked,
+                                       std::uint32_t sent, std::uint32_t received) const noexcept {
+    [[maybe_unused]] const MessageEnd end{posted_, blocks ? ticks() : 0,
+                                          (sent != 0 ? 1u : 0u) + (received != 0 ? 1u : 0u)};
+    std::uint32_t message = 0;
+    const auto add = [&](std::int32_t rank, std::uint32_t number, std::uint16_t flag) {
+      const PeerRecord* const peer = recording.peers.known(peer_key(tracked, rank));
+      if (!peer || !recording.messages.chooses(number)) return;
+      const auto index = static_cast<std::uint16_t>(recording.peers.index_of(peer) | flag);
+      const std::int32_t tag = flag != 0 && second_peer ? facts.second_tag : facts.tag;
+      if (blocks)
+        recording.messages.add({index, tag, number, facts.bytes, posted_}, end);
+      else
+        message = std::uint32_t{index} + 1;
+    };
+    if (sent != 0) add(facts.peer, sent, 0);
+    if (received != 0) add(source(facts), received, received_flag);
+    return message;
+  }
+
+  std::uint64_t posted_ = 0;
+};
+
+}  // namespace bestride::inline interpose
