@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdio>
 #include <cstring>
 
 #include "cli/job/rank_line.hpp"
@@ -56,6 +57,44 @@ const char* verb(Cause cause, bool one) {
   }
 }
 
+/// "rank 3", "host node1".
+std::string end_of(const SlowPath& path, bool other) {
+  if (path.between_hosts) return "host " + (other ? path.other_host : path.host);
+  return "rank " + std::to_string(other ? path.other_rank : path.rank);
+}
+
+/// "messages that host node1 sends take 3.1 times as long as those of the others".
+std::string slow_path_text(const SlowPath& path) {
+  const std::string node = end_of(path, false), other = end_of(path, true);
+  const char* const whose = path.between_hosts ? "the other hosts" : "the other ranks of a host";
+  char factor[32];
+  std::snprintf(factor, sizeof factor, "%.1f", path.factor);
+  const std::string longer = std::string(" take ") + factor + " times as long as ";
+  switch (path.kind) {
+    case PathKind::link: return "messages from " + node + " to " + other + longer + "between " + whose;
+    case PathKind::two_way_link: return "messages between " + node + " and " + other + longer + "between " + whose;
+    case PathKind::send: return "messages that " + node + " sends" + longer + "those of " + whose;
+    case PathKind::receive: return "messages that " + node + " receives" + longer + "those of " + whose;
+    case PathKind::node: return "messages that " + node + " sends or receives" + longer + "those of " + whose;
+  }
+  return node;
+}
+
+void add_slow_path_evidence(const SlowPath& path, std::vector<std::string>& lines) {
+  lines.push_back(std::to_string(path.messages) + " messages in the last window; delay of " + bytes_text(path.bytes) +
+                  " after the later post: " + seconds_text(path.seconds) + ", median of all pairs " +
+                  seconds_text(path.typical));
+  if (!path.exact) lines.push_back("its messages completed in one call with others, which may be the slow ones");
+}
+
+const char* slow_path_advice(const SlowPath& path) {
+  if (!path.between_hosts)
+    return "look for other processes on the ranks' cores, and for ranks whose memory is on another NUMA node";
+  if (is_link(path.kind))
+    return "look for errors and a lower rate on the links between the hosts, and for other traffic on their path";
+  return "look at the host's network interface: errors, its rate, its PCIe link; run without this host to compare";
+}
+
 }  // namespace
 
 int wait_status(const Finding& finding, const JobView& view) {
@@ -102,6 +141,7 @@ std::string headline(const Finding& finding, const JobView& view) {
     case Fault::slow:
       return who + " computes " + percent_text(finding.factor - 1) +
              " longer than before, compared with the other ranks, which wait for it";
+    case Fault::slow_communication: return finding.path ? slow_path_text(*finding.path) : who;
     case Fault::unreachable: {
       const RankSnapshot* const rank = finding.culprits.empty() ? nullptr : find_rank(view, finding.culprits[0]);
       return "no answer from " + (rank ? rank->host : "a host") + ", on which " + ranks_text(finding.culprits) +
@@ -133,6 +173,7 @@ std::vector<std::string> evidence(const Finding& finding, const JobView& view) {
     lines.push_back("how it ended is known to the launcher only, which reports it");
   if (finding.fault == Fault::slow && finding.cpu_share >= 0)
     lines.push_back("it gets " + percent_text(finding.cpu_share) + " of a core");
+  if (finding.path) add_slow_path_evidence(*finding.path, lines);
   if (!finding.held_up.empty()) lines.push_back("waiting: " + ranks_text(finding.held_up));
   return lines;
 }
@@ -169,6 +210,7 @@ std::string advice(const Finding& finding, const JobView& view) {
       return finding.cpu_share >= 0 && finding.cpu_share < 0.9
                  ? "look for other processes on its core, and for a limit of its CPU time"
                  : "look for a change of its work, or of its core's clock (thermal limit)";
+    case Fault::slow_communication: return finding.path ? slow_path_advice(*finding.path) : "";
     case Fault::starvation:
       return "look at how the rank chooses what it receives next; gdb -p " + pid + " has its stack";
     case Fault::unreachable: return "look whether the host is up and can be reached: ping, and the batch system's log";
@@ -177,7 +219,8 @@ std::string advice(const Finding& finding, const JobView& view) {
 }
 
 bool wants_stacks(const Finding& finding) {
-  return finding.fault != Fault::crash && finding.fault != Fault::slow && finding.fault != Fault::unreachable;
+  return finding.fault != Fault::crash && finding.fault != Fault::slow && finding.fault != Fault::slow_communication &&
+         finding.fault != Fault::unreachable;
 }
 
 std::string finding_text(const Finding& finding, const JobView& view, const JobStacks* stacks, double seconds,
@@ -201,9 +244,10 @@ std::string finding_text(const Finding& finding, const JobView& view, const JobS
   for (const std::string& fact : evidence(finding, view)) line("evidence: " + fact);
   if (stacks)
     for (const std::string& part : stack_lines(*stacks, most_stack_lines)) line("stack: " + part);
-  const char* const since = finding.fault == Fault::crash  ? ""
-                            : finding.fault == Fault::slow ? "for "
-                                                           : "without progress for ";
+  const char* const since = finding.fault == Fault::crash ? ""
+                            : finding.fault == Fault::slow || finding.fault == Fault::slow_communication
+                                ? "for "
+                                : "without progress for ";
   line((*since ? since + seconds_text(seconds) + "; " : "") + "confidence " + percent_text(finding.confidence));
   line("next: " + advice(finding, view));
   return text;

@@ -14,6 +14,21 @@ namespace {
 /// Finished calls of each thread in the file.
 constexpr std::size_t calls_written = 16;
 
+void write_slow_path(JsonWriter& json, const SlowPath& path) {
+  json.key("path").open_object().member("kind", name(path.kind));
+  const bool link = is_link(path.kind);
+  if (path.between_hosts) {
+    json.member(link ? "from_host" : "host", path.host);
+    if (link) json.member("to_host", path.other_host);
+  } else {
+    json.member(link ? "from_rank" : "rank", path.rank);
+    if (link) json.member("to_rank", path.other_rank);
+  }
+  json.member("messages", path.messages).member("bytes", path.bytes);
+  json.member("seconds", path.seconds).member("median_seconds", path.typical).member("exact", path.exact);
+  json.close_object();
+}
+
 void write_finding(JsonWriter& json, const Reported& reported, const JobView& view) {
   const Finding& finding = reported.finding;
   json.open_object().member("class", name(finding.fault)).member("cause", name(finding.cause));
@@ -27,6 +42,7 @@ void write_finding(JsonWriter& json, const Reported& reported, const JobView& vi
   for (const std::string& fact : evidence(finding, view)) json.value(fact);
   json.close_array();
   if (finding.factor > 0) json.member("factor", finding.factor);
+  if (finding.path) write_slow_path(json, *finding.path);
   if (finding.cpu_share >= 0) json.member("cpu_share", finding.cpu_share);
   if (!finding.cycle.empty()) write_ranks(json, "cycle", finding.cycle);
   if (finding.tags)

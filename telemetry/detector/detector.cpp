@@ -103,7 +103,9 @@ std::vector<Finding> Detector::observe(const Observation& observation) {
     if (found.empty()) find_communication_hangs(found);
     if (found.empty()) find_starvation(found);
   }
+  const bool interrupted = !found.empty();
   if (all_heard) find_slow(found);
+  if (all_heard) find_slow_communication(interrupted, found);
   for (const RankWaits& waits : graph_.ranks) {
     const RankSnapshot& each = ranks_[waits.snapshot];
     histories_.at(key_of(each)).waited = waits.waits();

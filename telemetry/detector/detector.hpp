@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "telemetry/detector/finding.hpp"
+#include "telemetry/detector/slow_communication.hpp"
 #include "telemetry/detector/slow_ranks.hpp"
 #include "telemetry/record/snapshot.hpp"
 #include "telemetry/waits/diagnosis.hpp"
@@ -88,6 +89,7 @@ class Detector {
   void find_communication_hangs(std::vector<Finding>& found) const;
   void find_starvation(std::vector<Finding>& found) const;
   void find_slow(std::vector<Finding>& found);
+  void find_slow_communication(bool interrupted, std::vector<Finding>& found);
 
   const RankSnapshot* rank(std::int32_t number) const;
   /// What a rank outside MPI does.
@@ -119,6 +121,7 @@ class Detector {
   FinishedCollectives collectives_;
   std::vector<CollectiveMismatch> wrong_calls_;  ///< of calls that have ended; only the first one of the job
   SlowRanks slow_ranks_;
+  SlowCommunication slow_communication_;
   std::vector<Finding> candidates_;  ///< of the last observation, to be confirmed by the next one
 
   // Of the current observation.

@@ -15,6 +15,7 @@ const char* name(Fault fault) noexcept {
                                           "communication hang",
                                           "starvation",
                                           "slow",
+                                          "slow communication",
                                           "unreachable host"};
   static_assert(std::size(names) == faults);
   return names[static_cast<unsigned>(fault)];
@@ -26,6 +27,12 @@ const char* name(Cause cause) noexcept {
                                           "blocked", "transferring",    "finalized", "in MPI"};
   static_assert(std::size(names) == static_cast<unsigned>(Cause::in_mpi) + 1);
   return names[static_cast<unsigned>(cause)];
+}
+
+const char* name(PathKind kind) noexcept {
+  static constexpr const char* names[] = {"link", "two-way link", "send", "receive", "send and receive"};
+  static_assert(std::size(names) == static_cast<unsigned>(PathKind::node) + 1);
+  return names[static_cast<unsigned>(kind)];
 }
 
 }  // namespace bestride::inline telemetry

@@ -20,11 +20,12 @@ enum class Fault : std::uint8_t {
   communication_hang,  ///< every rank is in its call, and yet the calls do not end
   starvation,          ///< a rank makes other calls, but not the one that some ranks wait for
   slow,                ///< a rank has become slower than the others, which wait for it
+  slow_communication,  ///< messages of a link, host or rank take longer than those of others
   unreachable,         ///< others wait for ranks of a host that does not answer
 };
-constexpr unsigned faults = 10;
+constexpr unsigned faults = 11;
 /// "crash", "stopped", "mismatch", "unmatched message", "deadlock", "non-communication hang", "communication hang",
-/// "starvation", "slow", "unreachable host".
+/// "starvation", "slow", "slow communication", "unreachable host".
 const char* name(Fault fault) noexcept;
 
 /// What the ranks in Finding::culprits do, from /proc.
@@ -51,6 +52,37 @@ struct TagMismatch {
   std::int32_t sent = 0, wanted = 0;
 };
 
+enum class PathKind : std::uint8_t {
+  link,          ///< messages from one node to another; nodes are hosts or ranks
+  two_way_link,  ///< and back
+  send,          ///< messages that a node sends
+  receive,       ///< messages that it receives
+  node,          ///< both
+};
+/// "link", "two-way link", "send", "receive", "send and receive".
+const char* name(PathKind kind) noexcept;
+constexpr bool is_link(PathKind kind) noexcept { return kind == PathKind::link || kind == PathKind::two_way_link; }
+
+/// Where messages are slow, and how slow.
+struct SlowPath {
+  PathKind kind = PathKind::link;
+  bool between_hosts = false;
+  std::string host, other_host;             ///< if between hosts; of a link the sender's and the receiver's, else equal
+  std::int32_t rank = -1, other_rank = -1;  ///< else
+  double factor = 1;                        ///< how many times the delay of the others
+  std::uint64_t messages = 0;               ///< that were measured in the last window
+  std::uint32_t bytes = 0;                  ///< a size of which there are most
+  double seconds = 0, typical = 0;          ///< delay of messages of this size, here and as the median of all pairs
+  bool exact = true;                        ///< false: they were completed together with others
+
+  /// Whatever the direction.
+  bool same_as(const SlowPath& o) const noexcept {
+    return is_link(kind) == is_link(o.kind) &&
+           ((host == o.host && other_host == o.other_host && rank == o.rank && other_rank == o.other_rank) ||
+            (host == o.other_host && other_host == o.host && rank == o.other_rank && other_rank == o.rank));
+  }
+};
+
 /// Times are seconds of the observations' clock.
 struct Finding {
   Fault fault = Fault::crash;
@@ -65,7 +97,12 @@ struct Finding {
   double factor = 0;      ///< slow: how much longer than before the rank computes, compared with the others
   double cpu_share = -1;  ///< slow: of one core, now; -1: not known
 
-  bool same_as(const Finding& other) const noexcept { return fault == other.fault && culprits == other.culprits; }
+  std::optional<SlowPath> path;  ///< slow communication; the culprits are the ranks at its ends
+
+  bool same_as(const Finding& other) const noexcept {
+    return fault == other.fault && culprits == other.culprits && path.has_value() == other.path.has_value() &&
+           (!path || path->same_as(*other.path));
+  }
 };
 
 }  // namespace bestride::inline telemetry

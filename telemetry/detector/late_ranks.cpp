@@ -145,4 +145,18 @@ void Detector::find_slow(std::vector<Finding>& found) {
   }
 }
 
+void Detector::find_slow_communication(bool interrupted, std::vector<Finding>& found) {
+  for (SlowPathFinding& slow : slow_communication_.observe(now_, ranks_, interrupted)) {
+    Finding finding;
+    finding.fault = Fault::slow_communication;
+    finding.cause = Cause::in_mpi;
+    finding.culprits = std::move(slow.ranks);
+    finding.since = slow.since;
+    finding.confidence = slow.confidence;
+    finding.factor = slow.path.factor;
+    finding.path = std::move(slow.path);
+    found.push_back(std::move(finding));
+  }
+}
+
 }  // namespace bestride::inline telemetry

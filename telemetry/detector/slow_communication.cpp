@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "telemetry/detector/slow_communication.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "telemetry/detector/message_delays.hpp"
+
+namespace bestride::inline telemetry {
+namespace {
+
+constexpr double shortest_window = 5, longest_window = 30;  ///< seconds
+constexpr double enough_per_pair = 8;                       ///< messages, of pairs that have any
+constexpr int confirming_windows = 2, forgetting_windows = 2;
+
+}  // namespace
+
+void SlowCommunication::begin_window(double seconds, std::span<const RankSnapshot> ranks) {
+  open_ = true;
+  begin_ = seconds;
+  next_ = seconds + shortest_window;
+  begin_ticks_.clear();
+  for (const RankSnapshot& rank : ranks)
+    if (rank.world_rank >= 0) begin_ticks_[rank.world_rank] = rank.read_at;
+}
+
+void SlowCommunication::note(const std::vector<SlowNodePath>& paths, bool hosts) {
+  for (const SlowNodePath& path : paths) {
+    const auto at = std::find_if(known_.begin(), known_.end(),
+                                 [&](const Known& known) { return known.hosts == hosts && known.path.same_as(path); });
+    if (at == known_.end()) {
+      known_.push_back({path, hosts, begin_, 1, 0});
+      continue;
+    }
+    // If it seems slow now in one direction and now in another, both may be.
+    const PathKind kind = at->path.kind == path.kind ? path.kind
+                          : is_link(path.kind)       ? PathKind::two_way_link
+                                                     : PathKind::node;
+    at->path = path;
+    at->path.kind = kind;
+    ++at->windows;
+    at->missed = -1;
+  }
+}
+
+bool SlowCommunication::end_window(std::span<const RankSnapshot> ranks, bool last) {
+  std::map<std::string, std::uint32_t> numbers;
+  std::map<std::int32_t, std::uint32_t> host_of;
+  for (const std::string& host : hosts_) numbers.emplace(host, numbers.size());
+  std::int32_t most = 0;
+  for (const RankSnapshot& rank : ranks) {
+    if (rank.world_rank < 0) continue;
+    const auto [at, is_new] = numbers.try_emplace(rank.host, numbers.size());
+    if (is_new) hosts_.push_back(rank.host);
+    host_of[rank.world_rank] = at->second;
+    most = std::max(most, rank.world_rank);
+  }
+  std::vector<MessageDelay> between, within;
+  std::set<std::pair<std::int32_t, std::int32_t>> pairs;
+  for (const MessageDelay& each : message_delays(ranks, begin_ticks_)) {
+    const bool here = host_of[each.from] == host_of[each.to];
+    (here ? within : between).push_back(each);
+    pairs.insert(here ? std::pair(each.from, each.to)
+                      : std::pair(-1 - static_cast<std::int32_t>(host_of[each.from]),
+                                  -1 - static_cast<std::int32_t>(host_of[each.to])));
+  }
+  const auto messages = static_cast<double>(between.size() + within.size());
+  if (!last && messages < enough_per_pair * static_cast<double>(std::max<std::size_t>(pairs.size(), 1))) return false;
+  // note() sets -1 for what is slow in this window, too.
+  for (Known& known : known_) ++known.missed;
+  const auto hosts = static_cast<std::uint32_t>(hosts_.size());
+  const auto count = static_cast<std::uint32_t>(most) + 1;
+  const auto add = [&](const std::vector<MessageDelay>& delays, bool by_host) {
+    const std::vector<PairDelay> matrix = pair_delays(
+        delays, [&](std::int32_t rank) { return by_host ? host_of[rank] : static_cast<std::uint32_t>(rank); });
+    note(find_slow_paths(matrix, by_host ? hosts : count), by_host);
+  };
+  add(between, true);
+  add(within, false);
+  for (Known& known : known_) known.missed = std::max(known.missed, 0);
+  std::erase_if(known_, [](const Known& known) {
+    return known.missed >= (known.windows < confirming_windows ? 1 : forgetting_windows);
+  });
+  return true;
+}
+
+SlowPathFinding SlowCommunication::describe(const Known& known, std::span<const RankSnapshot> ranks) const {
+  SlowPathFinding result;
+  const SlowNodePath& from = known.path;
+  result.path = {from.kind,   known.hosts,   {},         {},           -1,           -1,
+                 from.factor, from.messages, from.bytes, from.seconds, from.typical, from.exact};
+  SlowPath& path = result.path;
+  if (known.hosts) {
+    path.host = hosts_[from.node];
+    path.other_host = hosts_[from.other];
+  } else {
+    path.rank = static_cast<std::int32_t>(from.node);
+    path.other_rank = static_cast<std::int32_t>(from.other);
+  }
+  for (const RankSnapshot& rank : ranks)
+    if (rank.world_rank >= 0 && (known.hosts ? rank.host == path.host || rank.host == path.other_host
+                                             : rank.world_rank == path.rank || rank.world_rank == path.other_rank))
+      result.ranks.push_back(rank.world_rank);
+  std::sort(result.ranks.begin(), result.ranks.end());
+  result.ranks.erase(std::unique(result.ranks.begin(), result.ranks.end()), result.ranks.end());
+  result.since = known.since;
+  result.confidence = from.exact ? (from.factor >= 2 ? 0.9 : 0.8) : 0.6;
+  return result;
+}
+
+std::vector<SlowPathFinding> SlowCommunication::observe(double seconds, std::span<const RankSnapshot> ranks,
+                                                        bool interrupted) {
+  if (interrupted)
+    open_ = false;
+  else if (!open_)
+    begin_window(seconds, ranks);
+  else if (seconds >= next_) {
+    if (end_window(ranks, seconds - begin_ >= longest_window))
+      begin_window(seconds, ranks);
+    else
+      next_ = seconds + shortest_window;
+  }
+  std::vector<SlowPathFinding> result;
+  for (const Known& known : known_)
+    if (known.windows >= confirming_windows) result.push_back(describe(known, ranks));
+  return result;
+}
+
+}  // namespace bestride::inline telemetry

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// SlowCommunication: links, hosts and ranks whose messages take longer than those of others.
+//
+// Looks at windows of some seconds; what is slow in two successive ones is said, until it is not in two. First hosts
+// are compared by the messages between them, then ranks by the messages within their hosts: a host's network and its
+// memory have different delays.
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "telemetry/detector/delay_matrix.hpp"
+#include "telemetry/record/snapshot.hpp"
+
+namespace bestride::inline telemetry {
+
+struct SlowPathFinding {
+  SlowPath path;
+  std::vector<std::int32_t> ranks;  ///< at its ends, ascending
+  double since = 0;                 ///< seconds of the observations' clock
+  double confidence = 0;
+};
+
+/// Not thread-safe.
+class SlowCommunication {
+ public:
+  /// `interrupted`: the job has another fault, so this time does not count. Returns what is slow now.
+  std::vector<SlowPathFinding> observe(double seconds, std::span<const RankSnapshot> ranks, bool interrupted);
+
+ private:
+  struct Known {
+    SlowNodePath path;
+    bool hosts = false;
+    double since = 0;
+    int windows = 0;  ///< in which it was slow
+    int missed = 0;   ///< successive windows since
+  };
+  void begin_window(double seconds, std::span<const RankSnapshot> ranks);
+  /// False: the window has too few messages.
+  bool end_window(std::span<const RankSnapshot> ranks, bool last);
+  void note(const std::vector<SlowNodePath>& paths, bool hosts);
+  SlowPathFinding describe(const Known& known, std::span<const RankSnapshot> ranks) const;
+
+  bool open_ = false;
+  double begin_ = 0, next_ = 0;
+  std::map<std::int32_t, std::uint64_t> begin_ticks_;  ///< by rank: when it was read
+  std::vector<std::string> hosts_;                     ///< by node
+  std::vector<Known> known_;
+};
+
+}  // namespace bestride::inline telemetry
