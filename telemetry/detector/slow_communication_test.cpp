@@ -202,6 +202,19 @@ TEST_P(SlowCommunicationTest, ImbalancedJobsAreSilent) {
       }
 }
 
+/// Of messages that may be sent eagerly, only the receiver's call counts.
+TEST_P(SlowCommunicationTest, ALateSenderOfSmallMessagesIsNotSlow) {
+  Exchange job(1, 6, GetParam());
+  for (int from = 0; from < 5; ++from) job.pairs.emplace_back(from, 5), job.pairs.emplace_back(5, from);
+  for (int from = 0; from < 5; ++from) job.pairs.emplace_back(from, (from + 1) % 5);
+  job.bytes = 8192;
+  job.latency = 5e-6;
+  job.work.assign(6, 1e-3);
+  job.work[5] = 2e-2;
+  const auto said = job.run(30);
+  EXPECT_TRUE(said.empty()) << text(said);
+}
+
 TEST_P(SlowCommunicationTest, FewMessagesAreNoEvidence) {
   Exchange job(6, 1, GetParam());
   job.all_pairs();

@@ -108,6 +108,13 @@ TEST(SnapshotCode, RandomSnapshotsComeBack) {
     ASSERT_EQ(back.ended, rank.ended);
     ASSERT_EQ(back.wait_status, rank.wait_status);
     ASSERT_EQ(back.threads.size(), rank.threads.size());
+    ASSERT_EQ(back.messages.size(), rank.messages.size());
+    for (std::size_t i = 0; i < rank.messages.size(); ++i) {
+      const MessageSnapshot &a = back.messages[i], &b = rank.messages[i];
+      ASSERT_TRUE(a.communicator == b.communicator && a.peer == b.peer && a.received == b.received && a.tag == b.tag &&
+                  a.together == b.together && a.number == b.number && a.bytes == b.bytes && a.posted == b.posted &&
+                  a.waited == b.waited && a.completed == b.completed);
+    }
     for (std::size_t i = 0; i < rank.threads.size(); ++i) {
       ASSERT_EQ(back.threads[i].current.has_value(), rank.threads[i].current.has_value());
       if (rank.threads[i].current) {
