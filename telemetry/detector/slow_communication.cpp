@@ -11,6 +11,8 @@ namespace {
 
 constexpr double shortest_window = 5, longest_window = 30;  ///< seconds
 constexpr double enough_per_pair = 8;                       ///< messages, of pairs that have any
+constexpr double queued_share = 0.02;                       ///< of the window
+constexpr double scheduling = 0.05;                         ///< seconds
 constexpr int confirming_windows = 2, forgetting_windows = 2;
 
 }  // namespace
@@ -20,8 +22,18 @@ void SlowCommunication::begin_window(double seconds, std::span<const RankSnapsho
   begin_ = seconds;
   next_ = seconds + shortest_window;
   begin_ticks_.clear();
+  begin_queued_.clear();
   for (const RankSnapshot& rank : ranks)
-    if (rank.world_rank >= 0) begin_ticks_[rank.world_rank] = rank.read_at;
+    if (rank.world_rank >= 0) {
+      begin_ticks_[rank.world_rank] = rank.read_at;
+      begin_queued_[rank.world_rank] = rank.visible ? rank.use.queued_seconds : -1;
+    }
+}
+
+bool SlowCommunication::was_queued(const RankSnapshot& rank, double seconds) const {
+  const auto before = begin_queued_.find(rank.world_rank);
+  return before == begin_queued_.end() || before->second < 0 || rank.use.queued_seconds < 0 ||
+         rank.use.queued_seconds - before->second > queued_share * seconds;
 }
 
 void SlowCommunication::note(const std::vector<SlowNodePath>& paths, bool hosts) {
@@ -43,21 +55,25 @@ void SlowCommunication::note(const std::vector<SlowNodePath>& paths, bool hosts)
   }
 }
 
-bool SlowCommunication::end_window(std::span<const RankSnapshot> ranks, bool last) {
+bool SlowCommunication::end_window(double seconds, std::span<const RankSnapshot> ranks, bool last) {
   std::map<std::string, std::uint32_t> numbers;
   std::map<std::int32_t, std::uint32_t> host_of;
   for (const std::string& host : hosts_) numbers.emplace(host, numbers.size());
+  std::set<std::uint32_t> crowded;
   std::int32_t most = 0;
   for (const RankSnapshot& rank : ranks) {
     if (rank.world_rank < 0) continue;
     const auto [at, is_new] = numbers.try_emplace(rank.host, numbers.size());
     if (is_new) hosts_.push_back(rank.host);
     host_of[rank.world_rank] = at->second;
+    if (was_queued(rank, seconds - begin_)) crowded.insert(at->second);
     most = std::max(most, rank.world_rank);
   }
   std::vector<MessageDelay> between, within;
   std::set<std::pair<std::int32_t, std::int32_t>> pairs;
-  for (const MessageDelay& each : message_delays(ranks, begin_ticks_)) {
+  for (MessageDelay& each : message_delays(ranks, begin_ticks_)) {
+    if (crowded.contains(host_of[each.from]) || crowded.contains(host_of[each.to]))
+      each.seconds = std::max(each.seconds, scheduling);
     const bool here = host_of[each.from] == host_of[each.to];
     (here ? within : between).push_back(each);
     pairs.insert(here ? std::pair(each.from, each.to)
@@ -115,7 +131,7 @@ std::vector<SlowPathFinding> SlowCommunication::observe(double seconds, std::spa
   else if (!open_)
     begin_window(seconds, ranks);
   else if (seconds >= next_) {
-    if (end_window(ranks, seconds - begin_ >= longest_window))
+    if (end_window(seconds, ranks, seconds - begin_ >= longest_window))
       begin_window(seconds, ranks);
     else
       next_ = seconds + shortest_window;

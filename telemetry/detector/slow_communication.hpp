@@ -4,7 +4,8 @@
 //
 // Looks at windows of some seconds; what is slow in two successive ones is said, until it is not in two. First hosts
 // are compared by the messages between them, then ranks by the messages within their hosts: a host's network and its
-// memory have different delays.
+// memory have different delays. On a host whose ranks have to wait for a processor, a delay may be one of the
+// scheduler's, so delays below 50 ms are taken for equal.
 #include <cstdint>
 #include <map>
 #include <span>
@@ -39,13 +40,17 @@ class SlowCommunication {
   };
   void begin_window(double seconds, std::span<const RankSnapshot> ranks);
   /// False: the window has too few messages.
-  bool end_window(std::span<const RankSnapshot> ranks, bool last);
+  bool end_window(double seconds, std::span<const RankSnapshot> ranks, bool last);
   void note(const std::vector<SlowNodePath>& paths, bool hosts);
   SlowPathFinding describe(const Known& known, std::span<const RankSnapshot> ranks) const;
+
+  /// The rank had to wait for a processor in this window of `seconds`, or that is not known.
+  bool was_queued(const RankSnapshot& rank, double seconds) const;
 
   bool open_ = false;
   double begin_ = 0, next_ = 0;
   std::map<std::int32_t, std::uint64_t> begin_ticks_;  ///< by rank: when it was read
+  std::map<std::int32_t, double> begin_queued_;        ///< by rank: ProcessUse::queued_seconds
   std::vector<std::string> hosts_;                     ///< by node
   std::vector<Known> known_;
 };

@@ -22,6 +22,7 @@ class Exchange {
   Exchange(int hosts, int ranks_per_host, std::uint64_t seed)
       : job(hosts * ranks_per_host), random(seed), per_host_(ranks_per_host) {
     for (std::size_t i = 0; i < job.ranks.size(); ++i) {
+      job.ranks[i].visible = true;
       job.ranks[i].host = "node" + std::to_string(host_of(static_cast<int>(i)));
       job.ranks[i].ticks_per_second = 1e9;
       job.ranks[i].anchor_ticks = 1;
@@ -44,6 +45,7 @@ class Exchange {
   double slow_factor = 1;
   std::set<std::pair<int, int>> slow_pairs;
   bool random_sizes = false;
+  double queued_share = 0;  ///< of the time that each rank waits for a processor; -1: not known
 
   void all_pairs() {
     for (int from = 0; from < size(); ++from)
@@ -80,6 +82,7 @@ class Exchange {
       for (std::size_t i = 0; i < job.ranks.size(); ++i) {
         RankSnapshot& rank = job.ranks[i];
         rank.read_at = ticks(static_cast<int>(i), now_);
+        rank.use.queued_seconds = queued_share < 0 ? -1 : queued_share * now_;
         if (rank.messages.size() > max_messages)
           rank.messages.erase(rank.messages.begin(), rank.messages.end() - max_messages);
       }
@@ -241,6 +244,21 @@ TEST_P(SlowCommunicationTest, OneSlowLinkWithinAHost) {
   job.slow_factor = 1;
   job.run(15);
   EXPECT_TRUE(job.run(2).empty()) << "it is as fast as the others again";
+}
+
+/// Where ranks wait for a processor, only delays that are longer than such waits count.
+TEST_P(SlowCommunicationTest, ShortDelaysAreNoEvidenceOnACrowdedHost) {
+  for (const double queued : {-1.0, 0.0, 0.3}) {
+    Exchange job(5, 1, GetParam());
+    job.all_pairs();
+    job.slow_factor = 4;
+    job.slow_host(2, true, true);
+    job.queued_share = queued;
+    const auto said = job.run(20);
+    EXPECT_EQ(said.size(), queued == 0 ? 1u : 0u) << text(said);
+    job.bytes = 1 << 26;
+    EXPECT_EQ(job.run(200).size(), 1u) << "messages of 67 ms";
+  }
 }
 
 TEST_P(SlowCommunicationTest, OneSlowRankWithinAHost) {

@@ -17,6 +17,8 @@ constexpr double deviations = 6;           ///< median absolute deviations that 
 constexpr double least_share = 0.02;       ///< of time outside MPI, for which a quotient makes sense
 constexpr double same_proportions = 0.95;  ///< cosine of the angle between two vectors of calls
 
+constexpr double most_queued = 0.1;  ///< of a window, in which a rank waits for a processor
+
 /// Windows in a row that have to be slow.
 double confirming(double factor) { return factor > 1.1 ? 2 : 3; }
 
@@ -56,6 +58,7 @@ void SlowRanks::begin_window(double seconds, std::span<const RankSnapshot> ranks
     if (!counts(rank)) continue;
     Totals& totals = begin_[rank.world_rank];
     totals.mpi_seconds = mpi_seconds(rank);
+    totals.queued_seconds = rank.use.queued_seconds;
     for (const SiteSnapshot& site : rank.sites) totals.calls.push_back(site.calls);
   }
 }
@@ -75,7 +78,7 @@ bool SlowRanks::same_phase(const std::vector<double>& calls) {
   return true;
 }
 
-void SlowRanks::judge(std::int32_t rank, double quotient, double begin) {
+void SlowRanks::judge(std::int32_t rank, double quotient, bool queued, double begin) {
   Quotients& known = quotients_[rank];
   if (known.past.size() >= baseline) {
     // The windows before the last ones are the baseline, also while the rank is slow.
@@ -89,6 +92,7 @@ void SlowRanks::judge(std::int32_t rank, double quotient, double begin) {
     }
     known.slow_since = 0;
   }
+  if (queued) return;
   known.past.push_back(quotient);
   if (known.past.size() > most_windows) known.past.erase(known.past.begin());
 }
@@ -96,12 +100,14 @@ void SlowRanks::judge(std::int32_t rank, double quotient, double begin) {
 void SlowRanks::end_window(double seconds, std::span<const RankSnapshot> ranks) {
   const double length = seconds - begin_seconds_;
   std::map<std::int32_t, double> shares;  // of time outside MPI
+  std::map<std::int32_t, bool> queued;
   std::vector<double> calls;
   for (const RankSnapshot& rank : ranks) {
     const auto before = begin_.find(rank.world_rank);
     if (!counts(rank) || before == begin_.end()) continue;
     const double inside = (mpi_seconds(rank) - before->second.mpi_seconds) * rank.sampling / length;
     shares[rank.world_rank] = std::clamp(1 - inside, 0.0, 1.0);
+    queued[rank.world_rank] = rank.use.queued_seconds - before->second.queued_seconds > most_queued * length;
     for (std::size_t i = 0; i < rank.sites.size(); ++i) {
       if (calls.size() <= i) calls.resize(i + 1);
       const std::uint64_t past = i < before->second.calls.size() ? before->second.calls[i] : 0;
@@ -115,7 +121,7 @@ void SlowRanks::end_window(double seconds, std::span<const RankSnapshot> ranks) 
     for (const auto& [other, value] : shares)
       if (other != rank) others.push_back(value);
     if (const double middle = median_of(std::move(others)); middle >= least_share)
-      judge(rank, share / middle, begin_seconds_);
+      judge(rank, share / middle, queued[rank], begin_seconds_);
   }
 }
 

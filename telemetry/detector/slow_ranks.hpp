@@ -7,8 +7,9 @@
 // pattern of communication. It needs no clock common to the ranks and no matching of calls. Only a change is a finding:
 // a rank that always had more work is no fault. The comparison is made within one phase of the program, that is as long
 // as the ranks make their calls at the same places in the same proportions, and without the times in which a rank
-// pauses. Alternative considered: which rank comes last to each collective call (C4, for jobs in which every rank has
-// the same work), which blames the rank with most work in every job that is not balanced.
+// pauses. Where ranks had to wait for a processor before, the scheduler makes now one and now another rank slow, so
+// there is nothing to compare with. Alternative considered: which rank comes last to each collective call (C4, for jobs
+// in which every rank has the same work), which blames the rank with most work in every job that is not balanced.
 #include <cstdint>
 #include <map>
 #include <span>
@@ -35,6 +36,7 @@ class SlowRanks {
  private:
   struct Totals {
     double mpi_seconds = 0;
+    double queued_seconds = 0;         ///< ProcessUse; -1: not known
     std::vector<std::uint64_t> calls;  ///< by site
   };
   struct Quotients {
@@ -46,7 +48,8 @@ class SlowRanks {
   void end_window(double seconds, std::span<const RankSnapshot> ranks);
   void begin_phase();
   bool same_phase(const std::vector<double>& calls);
-  void judge(std::int32_t rank, double quotient, double begin);
+  /// `queued`: the rank had to wait for a processor.
+  void judge(std::int32_t rank, double quotient, bool queued, double begin);
 
   std::map<std::int32_t, Totals> begin_;
   double begin_seconds_ = 0;

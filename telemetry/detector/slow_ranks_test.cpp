@@ -35,6 +35,8 @@ class Steps {
     return said;
   }
   void set_work(int rank, double seconds) { work_[static_cast<std::size_t>(rank)] = seconds; }
+  /// `share`: of the time that each rank waits for a processor from now on.
+  void set_queued(double share) { queued_share_ = share; }
   void set_site(std::size_t site) { site_ = site; }
   double now() const { return now_; }
   double first() const { return first_; }
@@ -52,11 +54,12 @@ class Steps {
       ++site.calls;
       site.ticks += static_cast<std::uint64_t>((longest - times[i] + 1e-5) * 1e9);
     }
+    for (RankSnapshot& rank : job.ranks) rank.use.queued_seconds += queued_share_ * (longest + 1e-5);
     now_ += longest + 1e-5;
   }
 
   std::vector<double> work_;
-  double imbalance_;
+  double imbalance_, queued_share_ = 0;
   std::mt19937_64 random_;
   SlowRanks detector_;
   double now_ = 100, next_ = 100, first_ = 0;
@@ -71,6 +74,24 @@ TEST_P(SlowRanksTest, ImbalanceAtRandomIsNoFault) {
     Steps steps(ranks, 0.3, GetParam());
     EXPECT_TRUE(steps.run(300).empty() && steps.first() == 0) << ranks << " ranks";
   }
+}
+
+TEST_P(SlowRanksTest, RanksThatAlwaysWaitForAProcessorAreNotCompared) {
+  Steps steps(4, 0.02, GetParam());
+  steps.set_queued(0.3);
+  steps.run(30);
+  steps.set_work(2, 0.015);
+  EXPECT_TRUE(steps.run(120).empty() && steps.first() == 0);
+}
+
+TEST_P(SlowRanksTest, ARankThatBeginsToWaitForAProcessorIsSlow) {
+  Steps steps(4, 0.02, GetParam());
+  steps.run(30);
+  steps.set_queued(0.3);
+  steps.set_work(2, 0.015);
+  const auto said = steps.run(20);
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_EQ(said[0].rank, 2);
 }
 
 TEST_P(SlowRanksTest, ConstantImbalanceIsNoFault) {

@@ -81,6 +81,10 @@ ProcessUse process_use(int pid) noexcept {
     use.sleeps = number_after(text, "voluntary_ctxt_switches:");
     use.tracer = static_cast<int>(number_after(text, "TracerPid:"));
   }
+  task_path(path, pid, 0, "schedstat");
+  unsigned long long queued_ns = 0;
+  const bool known = read_file(path, text) > 0 && std::sscanf(text, "%*u %llu", &queued_ns) == 1;
+  use.queued_seconds = known ? static_cast<double>(queued_ns) / 1e9 : -1;
   return use;
 }
 

@@ -22,6 +22,7 @@ struct ProcessUse {
   double cpu_seconds = 0;      ///< all threads, user and system
   std::uint64_t io_bytes = 0;  ///< read and written, also through pipes and sockets; 0 if /proc does not tell
   std::uint64_t sleeps = 0;    ///< voluntary context switches of the main thread
+  double queued_seconds = 0;   ///< that the main thread was ready to run and had no processor; -1: /proc does not tell
   int tracer = 0;              ///< pid of its debugger; 0: none
 };
 ProcessUse process_use(int pid) noexcept;

@@ -48,7 +48,7 @@ class Random {
     r.pid = number(), r.process_start = any();
     r.state = static_cast<ProcessState>(below(4));
     r.alive = coin(), r.visible = coin();
-    r.use = {static_cast<double>(any()) * 1e-3, any(), any(), number()};
+    r.use = {static_cast<double>(any()) * 1e-3, any(), any(), static_cast<double>(any()) * 1e-6, number()};
     r.wait_status = number(), r.ended = static_cast<double>(any()) * -1e-6;
     r.world_size = static_cast<std::int32_t>(1 + below(100000));
     r.world_rank = static_cast<std::int32_t>(below(static_cast<std::uint64_t>(r.world_size)));
