@@ -166,7 +166,7 @@ class Exchange {
 };
 
 class SlowCommunicationTest : public testing::TestWithParam<std::uint64_t> {};
-INSTANTIATE_TEST_SUITE_P(Seeds, SlowCommunicationTest, testing::Range<std::uint64_t>(1, 13));
+INSTANTIATE_TEST_SUITE_P(Seeds, SlowCommunicationTest, testing::Range<std::uint64_t>(1, 7));
 
 std::string text(const std::vector<SlowPathFinding>& said) {
   std::string result;
