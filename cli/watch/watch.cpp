@@ -36,9 +36,10 @@ using Clock = std::chrono::steady_clock;
 /// Time between two looks, in seconds: longer if a look takes more than these shares of a core.
 constexpr double relaxed_period = 1, suspecting_period = 0.25, longest_period = 10;
 constexpr double most_share = 0.01, most_share_suspecting = 0.25;
-constexpr double answer_patience = 0.2, stacks_patience = 2;  ///< seconds, for agents
-constexpr unsigned looks_with_state = 10;  ///< one of so many looks also gets the call sites of other hosts
-constexpr std::size_t most_verdicts = 8;   ///< that are printed of a job
+constexpr double answer_patience = 0.2, last_answer_patience = 2, stacks_patience = 2;  ///< seconds, for agents
+constexpr double late_agents_patience = 1;  ///< seconds, if the job has failed
+constexpr unsigned looks_with_state = 10;   ///< one of so many looks also gets the call sites of other hosts
+constexpr std::size_t most_verdicts = 8;    ///< that are printed of a job
 constexpr double patience_after_abort = 10, patience_for_records = 10;  ///< seconds
 
 double own_cpu_seconds() {
@@ -64,6 +65,7 @@ class Watch {
       end_aborted_job();
     }
     look(true);
+    if (launcher_.exit_code() != exit_good) look_for_late_agents();
     for (auto& [key, job] : jobs_) finish(key, *job);
     // Some launchers end with 0 after SIGTERM.
     return aborted_at_ > 0 && launcher_.exit_code() == exit_good ? 128 + SIGTERM : launcher_.exit_code();
@@ -103,7 +105,7 @@ class Watch {
     last_look_ = seconds();
     const double cpu_before = own_cpu_seconds();
     find_jobs();
-    ask_agents(last || suspects() || ++looks_ % looks_with_state == 1);
+    ask_agents(last || suspects() || ++looks_ % looks_with_state == 1, last ? last_answer_patience : answer_patience);
     for (auto& [key, job] : jobs_) {
       if (closed_.count(key) || (job->ended() && !job->view().job.ranks.empty())) continue;
       report(key, *job, job->observe(seconds(), agents_.ranks_of(key, seconds())));
@@ -120,11 +122,30 @@ class Watch {
     next_look_ = urgent ? seconds() : last_look_ + std::min(period, longest_period);
   }
 
+  /// In a short job, an agent on another host may not have connected yet.
+  void look_for_late_agents() {
+    for (const double until = seconds() + late_agents_patience; seconds() < until && !all_ranks_known();) {
+      wait_for_agents(0.05, [] { return false; });
+      look(true);
+    }
+  }
+  bool all_ranks_known() const {
+    return !jobs_.empty() && std::all_of(jobs_.begin(), jobs_.end(), [](const auto& entry) {
+      return entry.second->processes() >= world_size(*entry.second);
+    });
+  }
+  static std::size_t world_size(const WatchedJob& job) {
+    std::size_t size = 0;
+    for (const RankSnapshot& rank : job.view().job.ranks)
+      size = std::max(size, static_cast<std::size_t>(rank.world_size));
+    return size;
+  }
+
   /// The last look at jobs that have ended while the launcher goes on, as a script that starts several.
   void close_ended_jobs() {
     for (auto& [key, job] : jobs_) {
       if (!job->ended() || job->view().job.ranks.empty() || !closed_.insert(key).second) continue;
-      ask_agents(true);
+      ask_agents(true, last_answer_patience);
       report(key, *job, job->observe(seconds(), agents_.ranks_of(key, seconds())));
       agents_.end(key);
     }
@@ -151,10 +172,10 @@ class Watch {
   }
 
   /// Gets snapshots of the ranks on other hosts.
-  void ask_agents(bool all) {
+  void ask_agents(bool all, double patience) {
     if (agents_.hosts().empty()) return;
     agents_.look(all);
-    wait_for_agents(answer_patience, [this] { return agents_.all_answered(seconds()); });
+    wait_for_agents(patience, [this] { return agents_.all_answered(seconds()); });
   }
 
   template <class Done>
@@ -168,10 +189,7 @@ class Watch {
 
   /// Says once that some ranks can't be watched.
   void note_other_ranks(const WatchedJob& job) {
-    std::size_t size = 0;
-    const std::size_t seen = job.processes();
-    for (const RankSnapshot& rank : job.view().job.ranks)
-      size = std::max(size, static_cast<std::size_t>(rank.world_size));
+    const std::size_t size = world_size(job), seen = job.processes();
     if (size <= seen || seconds() < patience_for_records || !incomplete_.insert(job.name()).second) return;
     say("bestride: " + std::to_string(size - seen) + " of " + std::to_string(size) +
         " ranks are not watched: they have no preload library, or are on hosts that can't connect to this one" +
@@ -275,7 +293,7 @@ class Watch {
     if (!closed_.count(key)) {
       // Twice, because a finding is confirmed by the next observation.
       for (int i = 0; i < 2; ++i) {
-        ask_agents(true);
+        ask_agents(true, last_answer_patience);
         if (job.local()) job.local()->note_ends(seconds());
         report(key, job, job.observe(seconds(), agents_.ranks_of(key, seconds())));
       }
