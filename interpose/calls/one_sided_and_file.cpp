@@ -2,8 +2,9 @@
 // One-sided calls, files, partitioned messages, external data and attached buffers. If a buffer is device memory and
 // the MPI library can't access it, the call gives an error that names the remedy, instead of a crash. These calls are
 // not staged: the library moves their data at a time of its own choice, or directly from the disk, so there is no point
-// at which staging would be correct for all of them. If a collective call (MPI_Win_create, MPI_File_write_all) is
-// refused on one rank, that rank does not make it, as with any other argument that is wrong on one rank only.
+// at which staging would be correct for all of them. If a collective call (MPI_File_write_all) is refused on
+// one rank, that rank does not make it, as with any other argument that is wrong on one rank only. MPI_Win_create is in
+// window.cpp.
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -28,11 +29,6 @@ enum class ArgumentShape {
 
 template <class Argument>
 constexpr bool is_buffer = std::is_pointer_v<Argument>&& std::is_void_v<std::remove_pointer_t<Argument>>;
-
-/// Memory that the CPU can't access. The CPU can access managed memory.
-bool not_host_accessible(const BufferLocation& place) noexcept {
-  return place.needs_device && !place.memory.host_reachable();
-}
 
 /// True if argument `i` is a buffer in device memory.
 template <ArgumentShape shape, std::size_t i, class Arguments>
@@ -78,8 +74,7 @@ int reject_device_memory(const char* name, const Arguments& arguments) {
   else if constexpr (owner == Owner::nobody)
     return raise_device_error(MPI_COMM_SELF, DeviceError::unsupported, name);
   else if constexpr (owner == Owner::comm)
-    return raise_device_error(std::get < shape == ArgumentShape::partitions ? 6 : 4 > (arguments),
-                              DeviceError::unsupported, name);
+    return raise_device_error(std::get<6>(arguments), DeviceError::unsupported, name);
   else if constexpr (shape == ArgumentShape::bytes)
     return raise_device_error_on_window(std::get<0>(arguments), DeviceError::unsupported, name);
   else

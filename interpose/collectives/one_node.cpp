@@ -19,6 +19,7 @@
 #include "interpose/mpi/functions.hpp"
 #include "interpose/objects/predefined_types.hpp"
 #include "interpose/objects/runtime.hpp"
+#include "interpose/objects/window_count.hpp"
 
 namespace bestride::inline interpose {
 namespace {
@@ -34,7 +35,8 @@ constexpr int calls_before = 2;  ///< calls of a communicator before its memory 
 /// processor.
 constexpr int checks = 20'000, checks_if_crowded = 100;
 /// While a rank sleeps, nothing in its MPI library makes progress, and another member may wait for that. So it sleeps
-/// for a short time first.
+/// for a short time first, and not at all while it has a window, because each one-sided operation of others may need
+/// its library. Nor does it yield then: a busy machine would give the processor to others for milliseconds.
 constexpr long first_sleep_ns = 100'000, longest_sleep_ns = 1'000'000;
 
 void relax_processor() noexcept {
@@ -126,13 +128,16 @@ template <class Step>
 void OneNode::wait(Step step) noexcept {
   const NotCancelled not_cancelled;
   const int most = job() && job()->crowded ? checks_if_crowded : checks;
+  const bool has_window = window_count.load(std::memory_order_relaxed) > 0;
+  const int period = has_window ? 16 : 512;
   for (long sleep_ns = first_sleep_ns;; sleep_ns = std::min(2 * sleep_ns, longest_sleep_ns)) {
     for (int check = 1; check <= most; ++check) {
       if (step()) return;
-      if (check % 512 == 0) let_others_progress();
+      if (check % period == 0) let_others_progress();
       relax_processor();
     }
     let_others_progress();
+    if (has_window) continue;
     const Rounds::Sleep sleep = rounds_.prepare_sleep();
     const bool ended = step();
     if (ended || !rounds_.still(sleep))

@@ -34,6 +34,11 @@ BufferLocation locate_buffer(const void* buffer, LayoutPtr layout) noexcept;
 /// The same for a range of bytes.
 BufferLocation locate_buffer(const void* buffer, std::int64_t bytes) noexcept;
 
+/// Memory that the CPU can't access. It can access managed memory.
+inline bool not_host_accessible(const BufferLocation& place) noexcept {
+  return place.needs_device && !place.memory.host_reachable();
+}
+
 /// The memory that (buffer, count, type) refers to. Host memory if no GPU runtime is detected.
 cuda::Memory memory_of(const void* buffer, std::int64_t count, MPI_Datatype type) noexcept;
 

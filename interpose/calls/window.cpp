@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Windows: counted while they exist (objects/window_count.hpp). MPI_Win_create gives an error for device memory that
+// the MPI library can't access; a rank for which it does so does not make the call.
+#include "interpose/calls/entry.hpp"
+#include "interpose/device/buffer_location.hpp"
+#include "interpose/device/transfer_choice.hpp"
+#include "interpose/device/unsupported.hpp"
+#include "interpose/objects/window_count.hpp"
+
+namespace bestride::inline interpose {
+namespace {
+
+/// `error`: of a call that creates a window.
+int created(int error) noexcept {
+  if (error == MPI_SUCCESS) window_count.fetch_add(1, std::memory_order_relaxed);
+  return error;
+}
+
+template <Calls& via, auto slot, class Unit>
+int win_create(void* base, MPI_Aint bytes, Unit unit, MPI_Info info, MPI_Comm comm, MPI_Win* window) {
+  if (gpu_runtime_detected() && !gpu_aware() && not_host_accessible(locate_buffer(base, std::int64_t{bytes})))
+    return raise_device_error(comm, DeviceError::unsupported, "MPI_Win_create");
+  return created((via.*slot)(base, bytes, unit, info, comm, window));
+}
+
+/// `memory`: void**.
+template <Calls& via, auto slot, class Unit>
+int win_allocate(MPI_Aint bytes, Unit unit, MPI_Info info, MPI_Comm comm, void* memory, MPI_Win* window) {
+  return created((via.*slot)(bytes, unit, info, comm, memory, window));
+}
+
+template <Calls& via>
+int win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* window) {
+  return created(via.Win_create_dynamic(info, comm, window));
+}
+
+template <Calls& via>
+int win_free(MPI_Win* window) {
+  const int error = via.Win_free(window);
+  if (error == MPI_SUCCESS) window_count.fetch_sub(1, std::memory_order_relaxed);
+  return error;
+}
+
+}  // namespace
+}  // namespace bestride::inline interpose
+
+#define BESTRIDE_WINDOW_ENTRIES(name, body, parameters, arguments)                 \
+  extern "C" int bestride_entry_##name parameters {                                \
+    ::bestride::before_either_call<::bestride::CallId::name>();                    \
+    return ::bestride::body<::bestride::next, &::bestride::Calls::name> arguments; \
+  }                                                                                \
+  extern "C" int bestride_profiling_entry_##name parameters {                      \
+    ::bestride::before_either_call<::bestride::CallId::name>();                    \
+    return ::bestride::body<::bestride::real, &::bestride::Calls::name> arguments; \
+  }
+#define BESTRIDE_WINDOW_FORMS(suffix, Unit)                                                                         \
+  BESTRIDE_WINDOW_ENTRIES(Win_create##suffix, win_create,                                                           \
+                          (void* base, MPI_Aint bytes, Unit unit, MPI_Info info, MPI_Comm comm, MPI_Win* window),   \
+                          (base, bytes, unit, info, comm, window))                                                  \
+  BESTRIDE_WINDOW_ENTRIES(Win_allocate##suffix, win_allocate,                                                       \
+                          (MPI_Aint bytes, Unit unit, MPI_Info info, MPI_Comm comm, void* memory, MPI_Win* window), \
+                          (bytes, unit, info, comm, memory, window))                                                \
+  BESTRIDE_WINDOW_ENTRIES(Win_allocate_shared##suffix, win_allocate,                                                \
+                          (MPI_Aint bytes, Unit unit, MPI_Info info, MPI_Comm comm, void* memory, MPI_Win* window), \
+                          (bytes, unit, info, comm, memory, window))
+
+BESTRIDE_WINDOW_FORMS(, int)
+#if MPI_VERSION >= 4
+BESTRIDE_WINDOW_FORMS(_c, MPI_Aint)
+#endif
+BESTRIDE_BOTH_ENTRIES(Win_create_dynamic, (MPI_Info info, MPI_Comm comm, MPI_Win* window), win_create_dynamic,
+                      (info, comm, window))
+BESTRIDE_BOTH_ENTRIES(Win_free, (MPI_Win * window), win_free, (window))
