@@ -67,6 +67,7 @@ class Text {
   /// The groups to print: all of them, or those of most interest, in the order of their ranks.
   static std::vector<const RankGroup*> chosen(const std::vector<RankGroup>& groups, std::size_t most) {
     std::vector<const RankGroup*> result;
+    result.reserve(groups.size());
     for (const RankGroup& group : groups) result.push_back(&group);
     if (result.size() <= most) return result;
     std::stable_sort(result.begin(), result.end(), [](const RankGroup* a, const RankGroup* b) {

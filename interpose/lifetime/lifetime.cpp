@@ -14,6 +14,7 @@
 #include "interpose/device/batch_launch.hpp"
 #include "interpose/message/completion.hpp"
 #include "interpose/objects/predefined_types.hpp"
+#include "interpose/objects/window_count.hpp"
 #include "interpose/peers/world_topology.hpp"
 #include "interpose/report/gather.hpp"
 #include "perfmodel/profile/machine.hpp"
@@ -95,10 +96,10 @@ void Lifetime::end(Runtime& runtime) {
   finish_freed_requests();
   leave_job();
   log_info_once("end",
-                "at MPI_Finalize: %zu types, %zu requests, %zu layouts and %lld bytes of idle buffers are "
+                "at MPI_Finalize: %zu types, %zu requests, %zu layouts, %d windows and %lld bytes of idle buffers are "
                 "remembered",
                 runtime.types.size(), runtime.requests.size(), interned_layouts(),
-                static_cast<long long>(runtime.pool.idle_bytes()));
+                window_count.load(std::memory_order_relaxed), static_cast<long long>(runtime.pool.idle_bytes()));
   if (runtime.options_.reporting) report(runtime);
   if (MPI_Comm comm = std::exchange(runtime.paranoid_comm_, MPI_COMM_NULL); comm != MPI_COMM_NULL)
     real.Comm_free(&comm);

@@ -24,6 +24,7 @@ double confirming(double factor) { return factor > 1.1 ? 2 : 3; }
 
 double deviation(const std::vector<double>& values, double center) {
   std::vector<double> distances;
+  distances.reserve(values.size());
   for (const double value : values) distances.push_back(std::abs(value - center));
   return median_of(std::move(distances));
 }
