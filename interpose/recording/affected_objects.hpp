@@ -143,6 +143,13 @@ class FreedObject {
   std::uint64_t bits_ = 0;
 };
 
+/// In place of these two for the other calls, which pay nothing.
+struct NoObjects {
+  template <class... Arguments>
+  explicit NoObjects(const Arguments&...) noexcept {}
+  void confirm() noexcept {}
+};
+
 /// What a successful call means for communicators and requests.
 template <RecordKind kind, ArgumentPositions at, class All>
 [[gnu::always_inline]] inline void apply_effects(Recording& recording, const CallFacts& facts, const All& all,

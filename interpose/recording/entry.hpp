@@ -10,6 +10,7 @@
 #include <mpi.h>
 
 #include <tuple>
+#include <type_traits>
 
 #include "interpose/recording/affected_objects.hpp"
 
@@ -74,9 +75,10 @@ struct RecordingEntry<Result(Arguments...)> {
     Result result;
     const LargeMessages<kind, (at.peer2 >= 0)> large(recording, facts, tracked);
     {
-      CompletedRequests<kind, at> completed(recording.requests, thread, all);
+      std::conditional_t<completes_requests(kind), CompletedRequests<kind, at>, NoObjects> completed(recording.requests,
+                                                                                                     thread, all);
       if constexpr (completes_requests(kind)) completed.begin_wait();
-      FreedObject<kind, at> freed(recording, all);
+      std::conditional_t<frees_object(kind), FreedObject<kind, at>, NoObjects> freed(recording, all);
       const RecordedScope scope(recording, thread, facts, may_wait(kind));
       result = (*below)(arguments...);
       if (result == MPI_SUCCESS) {

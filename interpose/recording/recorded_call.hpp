@@ -84,6 +84,10 @@ constexpr bool completes_array(RecordKind kind) noexcept {
 constexpr bool completes_requests(RecordKind kind) noexcept {
   return completes_array(kind) || kind == RecordKind::wait || kind == RecordKind::test;
 }
+constexpr bool frees_object(RecordKind kind) noexcept {
+  return kind == RecordKind::free || kind == RecordKind::free_window || kind == RecordKind::close_file ||
+         kind == RecordKind::free_request;
+}
 constexpr bool starts_request(RecordKind kind) noexcept {
   return kind >= RecordKind::start_call && kind <= RecordKind::start_file_collective;
 }

@@ -228,7 +228,7 @@ TEST_F(RecordWriter, BothSidesChooseTheSameMessagesAtDifferentRates) {
   const auto run = [](MessageLog& log, double seconds, std::uint64_t step) {
     std::uint32_t chosen = 0;
     std::uint64_t now = 1'000'000;
-    for (std::uint32_t number = 1; now < 1'000'000 + 1e6 * seconds; ++number, now += step)
+    for (std::uint32_t number = 1; static_cast<double>(now) < 1e6 * (1 + seconds); ++number, now += step)
       if (log.chooses(number)) log.add({0, 1, number, 4096, now}, {now, now + 10, 1}), ++chosen;
     return chosen;
   };
