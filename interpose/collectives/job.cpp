@@ -57,10 +57,12 @@ bool device_memory_unseen() noexcept { return Settings::get().text("BESTRIDE_GPU
 
 const Job* job() noexcept { return joined.load(std::memory_order_acquire); }
 
-void join_job(const CollectiveMeasurements* measured) noexcept {
+void join_job() noexcept {
   const Topology* world = world_topology();
   if (!world || world->ranks() < 2) return;
-  JobSettings settings = settings_here(measured);
+  // Measurements are of collectives between nodes.
+  const MachineProfile* const profile = world->nodes() > 1 ? runtime().loaded_profile() : nullptr;
+  JobSettings settings = settings_here(profile ? &profile->collectives() : nullptr);
   MPI_Comm private_comm = MPI_COMM_NULL;
   int bad = real.Comm_dup(MPI_COMM_WORLD, &private_comm) != MPI_SUCCESS || !runtime().comms.find(MPI_COMM_WORLD);
   if (device_memory_unseen()) {

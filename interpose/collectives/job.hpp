@@ -39,8 +39,7 @@ struct Job {
 const Job* job() noexcept;
 
 /// Collective, in MPI_Init. Does nothing unless the topology of MPI_COMM_WORLD is known and has several ranks.
-/// `measured`: nullptr if there is no profile.
-void join_job(const CollectiveMeasurements* measured) noexcept;
+void join_job() noexcept;
 /// At MPI_Finalize: nothing is started after this.
 void leave_job() noexcept;
 

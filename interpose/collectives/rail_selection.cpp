@@ -81,9 +81,10 @@ std::optional<RailChoice> choice_of(const std::string& wanted) {
   if (wanted == "off") return std::nullopt;
   if (wanted == "auto") return RailChoice{ChosenBy::by_nics, wanted};
   if (!wanted.empty() && wanted != "profile") return RailChoice{ChosenBy::by_user, wanted};
-  const Rails& measured = runtime().chooser().profile().rails;
-  if (measured.empty()) return std::nullopt;
-  return RailChoice{ChosenBy::by_profile, list_of(measured)};
+  if (!profile_may_have_rails(find_profile_path())) return std::nullopt;
+  const MachineProfile* const profile = runtime().loaded_profile();
+  if (!profile || profile->rails.empty()) return std::nullopt;
+  return RailChoice{ChosenBy::by_profile, list_of(profile->rails)};
 }
 
 }  // namespace

@@ -73,12 +73,11 @@ void Lifetime::begin(Runtime& runtime) noexcept {
   // Bestride's own collectives: only if it is known that all ranks make them.
   runtime.participants_.meet(rank, ranks);
   learn_world_topology(runtime.locality_, runtime.all_ranks_take_part());
-  if (runtime.all_ranks_take_part()) join_job(runtime.loaded_ ? &runtime.loaded_->collectives() : nullptr);
+  if (runtime.all_ranks_take_part()) join_job();
 }
 
 void Lifetime::warn_about_settings(Runtime& runtime) noexcept {
   try {
-    if (!runtime.profile_problem_.empty()) warn_once("profile", "%s", runtime.profile_problem_.c_str());
     for (const UnknownVariable& unknown : unknown_variables())
       if (unknown.nearest.empty())
         warn_once(unknown.name.c_str(), "there is no variable %s; 'bestride info --env' lists them",
@@ -113,7 +112,7 @@ void Lifetime::report(Runtime& runtime) noexcept {
     int length = 0;
     real.Get_library_version(version, &length);
     header.mpi_library = short_mpi_version(version);
-    header.profile = runtime.loaded_ ? runtime.loaded_->path : "built-in";
+    header.profile = runtime.loaded_profile() ? runtime.loaded_profile()->path : "built-in";
     header.ranks = 1;
     header.job_seconds = now() - runtime.start_time_;
     gather_and_write(runtime.participants_, runtime.locality_.rank, header, runtime.tally.ledger());

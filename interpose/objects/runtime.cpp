@@ -4,6 +4,8 @@
 #include <limits>
 #include <utility>
 
+#include "base/float_environment.hpp"
+#include "base/message.hpp"
 #include "base/variables.hpp"
 #include "perfmodel/profile/machine.hpp"
 
@@ -13,30 +15,33 @@ constinit RuntimeStorage runtime_storage;
 
 namespace {
 
-std::optional<MachineProfile> load_profile(std::string* problem) {
+std::optional<MachineProfile> load_profile() {
   const std::string path = find_profile_path();
   if (path.empty()) return std::nullopt;
   Result<MachineProfile> loaded = MachineProfile::load(path);
-  if (!loaded) {
-    *problem = loaded.error().text;
-    return std::nullopt;
+  std::string problem;
+  if (loaded) {
+    char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int length = 0;
+    real.Get_library_version(version, &length);
+    problem = why_stale(loaded->fingerprint, fingerprint_here(version));
+    if (problem.empty()) return std::move(*loaded);
+  } else {
+    problem = loaded.error().text;
   }
-  char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
-  int length = 0;
-  real.Get_library_version(version, &length);
-  *problem = why_stale(loaded->fingerprint, fingerprint_here(version));
-  if (!problem->empty()) return std::nullopt;
-  return std::move(*loaded);
+  warn_once_per_job("profile", "%s", problem.c_str());
+  return std::nullopt;
 }
 
 /// The smallest message size at which the profile's curves of the two spellings cross, if contiguous messages may be
 /// respelled at all: the gain (a factor of 2 to 3) becomes a loss (0.5) between cores that share no cache, and a
 /// profile is measured on one pair of cores. With a forced strategy contiguous messages are not changed, unless
 /// respelling is the forced one.
-std::int64_t find_respell_contiguous_from(const Chooser& chooser, const RuntimeOptions& options) noexcept {
+std::int64_t find_respell_contiguous_from(const Runtime& runtime, const RuntimeOptions& options) noexcept {
   constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
   if (options.forced) return *options.forced == Strategy::respell ? 1 : never;
   if (!options.respell_contiguous) return never;
+  const Chooser chooser = runtime.chooser();
   for (std::int64_t bytes = 1024; bytes <= std::int64_t{1} << 30; bytes += bytes / 4)
     for (CallKind kind : {CallKind::send, CallKind::receive, CallKind::isend})
       for (Distance distance : {Distance::self, Distance::node, Distance::network})
@@ -66,10 +71,26 @@ RuntimeOptions RuntimeOptions::from_settings() {
 Runtime::Runtime()
     : pool(Settings::get().size("BESTRIDE_POOL_LIMIT")),
       options_(RuntimeOptions::from_settings()),
-      loaded_(load_profile(&profile_problem_)),
-      chooser_(loaded_ ? *loaded_ : MachineProfile::built_in()),
-      respell_contiguous_from_(find_respell_contiguous_from(chooser_, options_)) {
+      respell_contiguous_from_(find_respell_contiguous_from(*this, options_)) {
   insert_pair_types();
+}
+
+const MachineProfile* Runtime::loaded_profile() const noexcept {
+  try {
+    std::call_once(profile_read_, [this] {
+      const FloatEnvironment floats;
+      loaded_ = load_profile();
+    });
+  } catch (...) {
+    // No memory: tried again at the next call.
+  }
+  return loaded_ ? &*loaded_ : nullptr;
+}
+
+Chooser Runtime::chooser() const noexcept {
+  const MachineProfile* const loaded = loaded_profile();
+  const FloatEnvironment floats;  // the built-in profile may be computed now
+  return Chooser(loaded ? *loaded : MachineProfile::built_in());
 }
 
 void Runtime::insert_pair_types() noexcept {

@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <mutex>
 #include <optional>
 #include <string>
 
@@ -54,7 +55,11 @@ class Runtime {
   Runtime& operator=(const Runtime&) = delete;
 
   const RuntimeOptions& options() const noexcept { return options_; }
-  const Chooser& chooser() const noexcept { return chooser_; }
+  /// The machine's profile; nullptr: there is none that is valid, which rank 0 reports. Read at the first call, because
+  /// that takes 20 ms and many programs never need it.
+  const MachineProfile* loaded_profile() const noexcept;
+  /// For predictions by that profile, else by the built-in one, which takes 4 ms at the first call.
+  Chooser chooser() const noexcept;
   const Locality& locality() const noexcept { return locality_; }
   /// True after MPI_Finalize or the end of the last session, whichever comes later. The backend must then make no MPI
   /// call of its own.
@@ -97,9 +102,8 @@ class Runtime {
   void forget_handles() noexcept;
 
   RuntimeOptions options_;
-  std::string profile_problem_;  ///< why there is no loaded profile; empty: there is none to load
-  std::optional<MachineProfile> loaded_;
-  Chooser chooser_;
+  mutable std::once_flag profile_read_;
+  mutable std::optional<MachineProfile> loaded_;
   std::int64_t respell_contiguous_from_;
   Locality locality_;
   PeerDiscovery peer_discovery_;

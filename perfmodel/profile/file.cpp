@@ -163,6 +163,12 @@ Result<std::string> read_file(const std::string& path) {
 
 }  // namespace
 
+bool profile_may_have_rails(const std::string& path) {
+  if (path.empty()) return false;
+  const Result<std::string> text = read_file(path);
+  return !text || text->find("\"rails\"") != std::string::npos;
+}
+
 Result<MachineProfile> MachineProfile::load(const std::string& path) {
   try {
     Result<std::string> all = read_file(path);

@@ -168,6 +168,9 @@ class MachineProfile {
 /// BESTRIDE_PROFILE, else ~/.config/bestride/profile.json, else /etc/bestride/profile.json: the first that exists; ""
 /// if none does. A BESTRIDE_PROFILE that does not exist is returned, too, so that load() reports it.
 std::string find_profile_path();
+/// False: this profile has no rails, which is known without decoding it (0.1 ms instead of 20). True also if it can't
+/// be read, so that load() says why.
+bool profile_may_have_rails(const std::string& path);
 /// The file that `bestride calibrate` writes: ~/.config/bestride/profile.json, or below XDG_CONFIG_HOME; "" if there is
 /// no home directory.
 std::string user_profile_path();

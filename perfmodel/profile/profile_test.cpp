@@ -153,12 +153,16 @@ TEST_F(ProfileFile, RoundTripOfRails) {
   const auto without = MachineProfile::load(path_);
   ASSERT_TRUE(without);
   EXPECT_TRUE(without->rails.empty());
+  EXPECT_FALSE(profile_may_have_rails(path_));
+  EXPECT_FALSE(profile_may_have_rails("")) << "there is no profile";
+  EXPECT_TRUE(profile_may_have_rails(path_ + ".missing")) << "load() says why";
   MachineProfile profile = MachineProfile::from(some_measurements(3), somewhere);
   profile.rails = {"eth0", "mlx5_0:1", "eth0"};
   ASSERT_TRUE(profile.save(path_));
   const auto after = MachineProfile::load(path_);
   ASSERT_TRUE(after) << after.error().text;
   EXPECT_EQ(after->rails, profile.rails);
+  EXPECT_TRUE(profile_may_have_rails(path_));
   const std::string first = text();
   ASSERT_TRUE(after->save(path_));
   EXPECT_EQ(text(), first);
