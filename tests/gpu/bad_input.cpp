@@ -134,7 +134,7 @@ MPI_CASE(device_memory_of_another_process) {
     void* buffer = reinterpret_cast<void*>(mapped);
     CHECK_EQUAL(MPI_SUCCESS, receive_from(buffer));
     const char expected[] = {42, 42, 42, 42, 42, 42, 42, 42};
-    CHECK(std::memcmp(&got[3], expected, sizeof expected) == 0);
+    CHECK(std::memcmp(static_cast<const void*>(&got[3]), expected, sizeof expected) == 0);
     // Writes every second of eight numbers, which rank 0 checks below.
     const double sent[4] = {1, 2, 3, 4};
     MPI_Datatype type_of_four;

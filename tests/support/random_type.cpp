@@ -90,7 +90,7 @@ class Generator {
     }
     if (way == 3)
       for (std::size_t i = at.size(); i > 1; --i)
-        std::swap(at[i - 1], at[static_cast<std::size_t>(random_.between(0, i - 1))]);
+        std::swap(at[i - 1], at[static_cast<std::size_t>(random_.between(0, static_cast<std::int64_t>(i) - 1))]);
     return at;
   }
 
@@ -150,7 +150,7 @@ class Generator {
 
   TypeExpression make_struct(const TypeExpression& child, int depth, int attempt) {
     const std::size_t members = static_cast<std::size_t>(random_.between(1, attempt == 2 ? 2 : 5));
-    const std::size_t place = static_cast<std::size_t>(random_.between(0, members - 1));
+    const std::size_t place = static_cast<std::size_t>(random_.between(0, static_cast<std::int64_t>(members) - 1));
     TypeExpression result = structure({}, {}, {});
     std::int64_t next = random_.chance(70) ? 0 : random_.between(-40, 40);
     for (std::size_t i = 0; i < members; ++i) {

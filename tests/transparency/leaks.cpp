@@ -140,7 +140,9 @@ int main(int argc, char** argv) {
       if (round == rounds / 10) before = static_cast<long>(mallinfo2().uordblks);
     }
     const long grown = static_cast<long>(mallinfo2().uordblks) - before;
-    if (rank == 0) std::printf("grown %.1f bytes a round\n", static_cast<double>(grown) / (rounds - rounds / 10));
+    const auto counted = rounds - rounds / 10;
+    if (rank == 0)
+      std::printf("grown %.1f bytes a round\n", static_cast<double>(grown) / static_cast<double>(counted));
   }
   MPI_Finalize();
   return 0;
