@@ -161,6 +161,24 @@ TEST_F(Detection, OfRanksOnTwoHostsTheOneThatDidNotWait) {
   expect_one(observe(0.25), Fault::crash, Ranks{2});
 }
 
+TEST_F(Detection, ARankWhoseEndWasNotNotedYetIsToBlameIfOthersWaitedForIt) {
+  observe(1);
+  for (const int rank : {1, 2, 3}) job.collective(rank, "MPI_Allreduce");
+  for (const int rank : {0, 2}) job.ranks[static_cast<std::size_t>(rank)].alive = false;
+  job.ranks[2].ended = 101;  // the launcher has ended it, and rank 0 is being taken down
+  expect_one(observe(0.25), Fault::crash, {0});
+}
+
+TEST_F(Detection, ARankThatWaitsIsSaidToHaveCrashedWhenNoOtherOneEnds) {
+  observe(1);
+  for (const int rank : {1, 2, 3}) job.collective(rank, "MPI_Allreduce");
+  job.ranks[2].alive = false;
+  job.ranks[2].ended = 101;
+  EXPECT_TRUE(observe(0.25).empty()) << "another one may be being taken down";
+  EXPECT_TRUE(detector.suspects());
+  expect_one(observe(0.5), Fault::crash, {2});
+}
+
 TEST_F(Detection, ARankThatIsKilledWhileItWaitsForAnotherHost) {
   wait_for_rank_2_on_another_host();
   job.kill(0);

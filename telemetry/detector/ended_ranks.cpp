@@ -9,7 +9,11 @@ namespace bestride::inline telemetry {
 namespace {
 
 constexpr int sigkill = 9;
-/// Observations for which a crash is not said while what other hosts know may say more.
+/// Seconds between the ends of a rank that crashed and of one that the launcher ended because of it, in either order: a
+/// process closes its connection to the launcher before it is gone, and may have to wait for a processor in between (20
+/// ms with 4 ranks on 2 processors). Ends on other hosts are known less exactly.
+constexpr double together_here = 0.05, together_elsewhere = 0.5;
+/// Observations for which a crash is not said while all ranks that have ended were waiting for others.
 constexpr int most_postponed = 2;
 /// The same while a process has not told its rank, so that the last news of its host are old.
 constexpr int most_postponed_if_unknown = 8;
@@ -68,12 +72,13 @@ void Detector::find_crashes(std::vector<Finding>& found) {
       if (each.wait_status >= 0 && (each.wait_status & 0x7f) != sigkill) known.push_back(each.world_rank);
     }
     if (gone.empty() && aborted.empty()) return;
-    // What ended on another host is known a little later.
+    // The end of a rank on another host is known a little later, and so is that of one that is still being taken down
+    // while its launcher has ended others already.
     const bool remote = std::any_of(ranks_.begin(), ranks_.end(), [](const RankSnapshot& each) { return each.remote; });
     const bool all_gone =
         std::none_of(ranks_.begin(), ranks_.end(), [](const RankSnapshot& each) { return each.alive; });
     const bool unknown = has_unknown_ranks();
-    if (remote && !all_gone && aborted.empty() && known.empty() && not_waiting(gone).empty() &&
+    if (!all_gone && aborted.empty() && known.empty() && not_waiting(gone).empty() &&
         ++postponed_ <= (unknown ? most_postponed_if_unknown : most_postponed)) {
       suspects_ = true;
       return;
@@ -84,10 +89,10 @@ void Detector::find_crashes(std::vector<Finding>& found) {
     crash.culprits = !aborted.empty() ? aborted : !known.empty() ? known : !first.empty() ? first : gone;
     bool sure = crash.culprits.size() == 1;
     if (sure && aborted.empty() && known.empty()) {
-      // A process that ends closes its files first, so that the launcher may end another one before it is gone.
       Ranks together;
       for (const RankSnapshot& each : ranks_)
-        if (each.gone() && each.ended > 0 && each.ended < earliest + (remote ? 0.5 : 0.01))
+        if (each.gone() && each.world_rank >= 0 &&
+            each.ended < earliest + (remote ? together_elsewhere : together_here))  // 0: its end was not noted yet
           together.push_back(each.world_rank);
       const Ranks idle = not_waiting(together);
       sure = idle.empty() || is_member(idle, crash.culprits[0]);

@@ -141,8 +141,7 @@ int main(int argc, char** argv) {
     }
     const long grown = static_cast<long>(mallinfo2().uordblks) - before;
     const auto counted = rounds - rounds / 10;
-    if (rank == 0)
-      std::printf("grown %.1f bytes a round\n", static_cast<double>(grown) / static_cast<double>(counted));
+    if (rank == 0) std::printf("grown %.1f bytes a round\n", static_cast<double>(grown) / static_cast<double>(counted));
   }
   MPI_Finalize();
   return 0;
