@@ -2,8 +2,8 @@
 // One-sided calls, files, partitioned messages, external data and attached buffers. If a buffer is device memory and
 // the MPI library can't access it, the call gives an error that names the remedy, instead of a crash. These calls are
 // not staged: the library moves their data at a time of its own choice, or directly from the disk, so there is no point
-// at which staging would be correct for all of them. If a collective call (MPI_File_write_all) is refused on
-// one rank, that rank does not make it, as with any other argument that is wrong on one rank only. MPI_Win_create is in
+// at which staging would be correct for all of them. If a collective call (MPI_File_write_all) is refused on one rank,
+// that rank does not make it, as with any other argument that is wrong on one rank only. MPI_Win_create is in
 // window.cpp.
 #include <tuple>
 #include <type_traits>
