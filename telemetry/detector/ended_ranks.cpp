@@ -73,12 +73,14 @@ void Detector::find_crashes(std::vector<Finding>& found) {
     }
     if (gone.empty() && aborted.empty()) return;
     // The end of a rank on another host is known a little later, and so is that of one that is still being taken down
-    // while its launcher has ended others already.
+    // while its launcher has ended others already; but not that of a rank that is stopped.
     const bool remote = std::any_of(ranks_.begin(), ranks_.end(), [](const RankSnapshot& each) { return each.remote; });
     const bool all_gone =
         std::none_of(ranks_.begin(), ranks_.end(), [](const RankSnapshot& each) { return each.alive; });
     const bool unknown = has_unknown_ranks();
-    if (!all_gone && aborted.empty() && known.empty() && not_waiting(gone).empty() &&
+    const bool held =
+        std::any_of(ranks_.begin(), ranks_.end(), [](const RankSnapshot& each) { return each.alive && is_held(each); });
+    if ((remote || !held) && !all_gone && aborted.empty() && known.empty() && not_waiting(gone).empty() &&
         ++postponed_ <= (unknown ? most_postponed_if_unknown : most_postponed)) {
       suspects_ = true;
       return;
