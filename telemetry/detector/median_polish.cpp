@@ -71,12 +71,4 @@ MedianPolish median_polish(std::span<const MatrixEntry> entries, std::uint32_t s
   return result;
 }
 
-double robust_spread(const std::vector<double>& values) {
-  const double center = median_of(values);
-  std::vector<double> distances;
-  distances.reserve(values.size());
-  for (const double value : values) distances.push_back(std::abs(value - center));
-  return 1.4826 * median_of(std::move(distances));
-}
-
 }  // namespace bestride::inline telemetry

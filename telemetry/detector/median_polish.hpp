@@ -27,8 +27,4 @@ struct MedianPolish {
 /// `entries`: at most one for each place, rows and columns below `size`. O(entries log entries).
 MedianPolish median_polish(std::span<const MatrixEntry> entries, std::uint32_t size, std::uint32_t least = 3);
 
-/// Standard deviation of values that are normally distributed but for outliers: 1.4826 times the median absolute
-/// deviation from their median.
-double robust_spread(const std::vector<double>& values);
-
 }  // namespace bestride::inline telemetry
