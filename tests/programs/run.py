@@ -23,6 +23,7 @@ import job
 import suites
 
 REPEATS = 3
+PROGRESS_EVERY = 50  # commands between two lines of progress
 
 
 def two_nodes(ranks):
@@ -145,7 +146,11 @@ def main():
             print(*(f"{suite.name}: {case.name}" for case in cases), sep="\n")
             continue
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-            results = list(pool.map(lambda case: runner.case(suite.name, case), cases))
+            results = []
+            for result in pool.map(lambda case: runner.case(suite.name, case), cases):
+                results.append(result)
+                if len(results) % PROGRESS_EVERY == 0:
+                    print(f"{suite.name}: {len(results)} of {len(cases)} commands ({time.monotonic() - begin:.0f} s)", flush=True)
         same = report(suite, cases, results, options.modes, time.monotonic() - begin) and same
     return 0 if same else 1
 

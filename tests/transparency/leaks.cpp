@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // transparency_leaks MODE ROUNDS: creates, uses once and frees objects. Prints the growth of the heap per round after
-// the first tenth of the rounds; leaks.py compares it with a run without the preload library. Two ranks.
+// the first tenth of the rounds, and the growth of what the preload library allocated; leaks.py compares the first with
+// a run without the preload library. Two ranks.
 #include <malloc.h>
 #include <mpi.h>
 
@@ -8,6 +9,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <vector>
+
+#include "heap_of_library.hpp"
 
 namespace {
 
@@ -131,17 +134,23 @@ int main(int argc, char** argv) {
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   peer = 1 - rank;
+  const bool preloaded = bestride::test::count_heap_of_library();
   const int rounds = argc > 2 ? std::atoi(argv[2]) : 1000;
   for (const Mode& mode : modes) {
     if (argc < 2 || std::strcmp(argv[1], mode.name) != 0) continue;
-    long before = 0;
+    long before = 0, before_of_library = 0;
     for (int round = 0; round < rounds; ++round) {
       mode.round(round);
-      if (round == rounds / 10) before = static_cast<long>(mallinfo2().uordblks);
+      if (round != rounds / 10) continue;
+      before = static_cast<long>(mallinfo2().uordblks);
+      before_of_library = bestride::test::heap_of_library();
     }
-    const long grown = static_cast<long>(mallinfo2().uordblks) - before;
-    const auto counted = rounds - rounds / 10;
-    if (rank == 0) std::printf("grown %.1f bytes a round\n", static_cast<double>(grown) / static_cast<double>(counted));
+    const auto counted = static_cast<double>(rounds - rounds / 10);
+    const double grown = static_cast<double>(static_cast<long>(mallinfo2().uordblks) - before) / counted;
+    const double of_library = static_cast<double>(bestride::test::heap_of_library() - before_of_library) / counted;
+    if (rank != 0) continue;
+    std::printf("grown %.1f bytes a round\n", grown);
+    if (preloaded) std::printf("allocated by the library: %.1f bytes a round\n", of_library);
   }
   MPI_Finalize();
   return 0;
