@@ -59,6 +59,9 @@ constexpr Variable table[] = {
      "what advances nonblocking collectives: auto: MPI calls, and a thread while the program waits elsewhere (needs "
      "MPI_THREAD_MULTIPLE); thread: a thread all the time, also while the program computes; calls: MPI calls alone, "
      "so nonblocking collectives are left to the MPI library"},
+    {"BESTRIDE_YIELD", choice, "auto", "auto|on|off",
+     "whether a rank that waits in an MPI call yields its processor, under MPICH over UCX; auto: if the host has more "
+     "ranks than processors that they may use; on: also for other reasons, such as two jobs on one host"},
     {"BESTRIDE_CACHE_BYTES", size, "1G", "",
      "memory per node for results of past allgathers, so that repeated ones send nothing over the network; at most a "
      "sixteenth of the node's memory; 0: no results are kept"},

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interpose/collectives/job.hpp"
 
-#include <sched.h>
 #include <sys/sysinfo.h>
 
 #include <algorithm>
@@ -16,6 +15,7 @@
 #include "interpose/device/lazy_interception.hpp"
 #include "interpose/device/transfer_choice.hpp"
 #include "interpose/mpi/functions.hpp"
+#include "interpose/mpi/yielding_progress.hpp"
 #include "interpose/objects/runtime.hpp"
 #include "interpose/peers/world_topology.hpp"
 
@@ -57,7 +57,7 @@ bool device_memory_unseen() noexcept { return Settings::get().text("BESTRIDE_GPU
 
 const Job* job() noexcept { return joined.load(std::memory_order_acquire); }
 
-void join_job() noexcept {
+void join_job(int processors) noexcept {
   const Topology* world = world_topology();
   if (!world || world->ranks() < 2) return;
   // Measurements are of collectives between nodes.
@@ -76,26 +76,19 @@ void join_job() noexcept {
   int found = 0;
   if (!bad) bad = real.Comm_get_attr(private_comm, MPI_TAG_UB, &largest, &found) != MPI_SUCCESS || !found;
   // All ranks take the same path, also if one of them has failed. On one node a progress thread would be of no use.
-  const int mine[2] = {bad, world->nodes() < 2 || !start_progress_thread()};
-  int any[2] = {1, 1};
-  if (real.Allreduce(mine, any, 2, MPI_INT, MPI_MAX, MPI_COMM_WORLD) != MPI_SUCCESS || any[0])
+  const int mine[3] = {bad, world->nodes() < 2 || !start_progress_thread(), !yields_when_idle()};
+  int any[3] = {1, 1, 1};
+  if (real.Allreduce(mine, any, 3, MPI_INT, MPI_MAX, MPI_COMM_WORLD) != MPI_SUCCESS || any[0])
     return end_progress_thread();
   if (real.Bcast(&settings, sizeof settings, MPI_BYTE, 0, private_comm) != MPI_SUCCESS) return end_progress_thread();
   if (!settings.parameters.intact() || settings.parameters.mode == CollectiveMode::library)
-    return end_progress_thread();
-  cpu_set_t own_processors, processors;
-  CPU_ZERO(&own_processors);
-  CPU_ZERO(&processors);
-  sched_getaffinity(0, sizeof own_processors, &own_processors);
-  if (real.Allreduce(&own_processors, &processors, sizeof processors, MPI_BYTE, MPI_BOR, private_comm) != MPI_SUCCESS)
     return end_progress_thread();
   if (!open_requests()) return end_progress_thread();
   auto* all = new (storage) Joined(*world, settings);
   all->job.private_comm = private_comm;
   all->job.largest_tag = *largest;
   all->job.nonblocking = !any[1];
-  const int allowed = CPU_COUNT(&processors);
-  all->job.crowded = allowed > 0 && world->max_ranks_per_node() > allowed;
+  all->job.crowded = any[2] && processors > 0 && world->max_ranks_per_node() > processors;
   joined.store(&all->job, std::memory_order_release);
   intercept_collectives_lazily();
   if (CommEntry* everyone = runtime().comms.find(MPI_COMM_WORLD)) agree_on_collectives(MPI_COMM_WORLD, *everyone);

@@ -31,7 +31,8 @@ struct Job {
   int largest_tag;
   bool nonblocking;  ///< every rank has a progress thread, so nonblocking and persistent collectives may go through the
                      ///< hierarchy
-  bool crowded;      ///< a node has more ranks than processors that they may use
+  bool crowded;      ///< a node has more ranks than processors that they may use, and the MPI library's calls keep the
+                     ///< processor while they wait
 };
 
 /// nullptr, on all ranks alike: this job has no hierarchical collectives. Callable from any thread after MPI_Init has
@@ -39,7 +40,8 @@ struct Job {
 const Job* job() noexcept;
 
 /// Collective, in MPI_Init. Does nothing unless the topology of MPI_COMM_WORLD is known and has several ranks.
-void join_job() noexcept;
+/// `processors`: of processors_of_ranks(), the same on all ranks; 0: unknown.
+void join_job(int processors) noexcept;
 /// At MPI_Finalize: nothing is started after this.
 void leave_job() noexcept;
 

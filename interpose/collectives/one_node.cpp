@@ -17,6 +17,7 @@
 #include "interpose/collectives/pending.hpp"
 #include "interpose/mpi/fault_injection.hpp"
 #include "interpose/mpi/functions.hpp"
+#include "interpose/mpi/yielding_progress.hpp"
 #include "interpose/objects/predefined_types.hpp"
 #include "interpose/objects/runtime.hpp"
 #include "interpose/objects/window_count.hpp"
@@ -32,8 +33,9 @@ constexpr int most_windows = 4;
 constexpr int calls_before = 2;  ///< calls of a communicator before its memory is made
 
 /// How often a condition is checked before this rank sleeps: about 0.5 ms, or 3 us if another rank may need the
-/// processor.
-constexpr int checks = 20'000, checks_if_crowded = 100;
+/// processor. A rank that yields (interpose/mpi/yielding_progress.hpp) never sleeps: between ranks that yield, waking up
+/// takes five times as long.
+constexpr int checks = 20'000, checks_if_crowded = 100, checks_before_yield = 20;
 /// While a rank sleeps, nothing in its MPI library makes progress, and another member may wait for that. So it sleeps
 /// for a short time first, and not at all while it has a window, because each one-sided operation of others may need
 /// its library. Nor does it yield then: a busy machine would give the processor to others for milliseconds.
@@ -127,7 +129,8 @@ std::shared_ptr<OneNode> OneNode::make(MPI_Comm comm, CommEntry& entry) noexcept
 template <class Step>
 void OneNode::wait(Step step) noexcept {
   const NotCancelled not_cancelled;
-  const int most = job() && job()->crowded ? checks_if_crowded : checks;
+  const bool yields = yields_when_idle();
+  const int most = yields ? checks_before_yield : job() && job()->crowded ? checks_if_crowded : checks;
   const bool has_window = window_count.load(std::memory_order_relaxed) > 0;
   const int period = has_window ? 16 : 512;
   for (long sleep_ns = first_sleep_ns;; sleep_ns = std::min(2 * sleep_ns, longest_sleep_ns)) {
@@ -137,7 +140,7 @@ void OneNode::wait(Step step) noexcept {
       relax_processor();
     }
     let_others_progress();
-    if (has_window) continue;
+    if (has_window || yields) continue;
     const Rounds::Sleep sleep = rounds_.prepare_sleep();
     const bool ended = step();
     if (ended || !rounds_.still(sleep))
@@ -159,6 +162,9 @@ bool OneNode::run(Operation& operation) noexcept {
     if (inject_failure(FailPoint::operation)) throw std::bad_alloc();
     Task task = operation.begin(rounds_);
     wait([&] { return task.step(); });
+    // As after the MPI library's collective, messages of one-sided operations that other members sent before have
+    // arrived: MPI_Win_test of MPICH 4.0.2 looks before it makes progress.
+    if (window_count.load(std::memory_order_relaxed) > 0) let_others_progress();
     operation.failed = task.failed();
   } catch (...) {
     warn_once("operation",
@@ -213,8 +219,10 @@ bool barrier_on_one_node(MPI_Comm comm) noexcept {
   if (!all || !all->crowded || in_library_collective) return false;
   const CommMember member(comm, true);
   OneNode* const node = member && may_share_memory(*member) ? prepared(comm, *member) : nullptr;
-  if (node) node->agree({});
-  return node != nullptr;
+  if (!node) return false;
+  node->agree({});
+  if (window_count.load(std::memory_order_relaxed) > 0) let_others_progress();
+  return true;
 }
 
 bool has_gaps(MPI_Datatype type) noexcept {

@@ -13,8 +13,10 @@
 #include "interpose/collectives/job.hpp"
 #include "interpose/device/batch_launch.hpp"
 #include "interpose/message/completion.hpp"
+#include "interpose/mpi/yielding_progress.hpp"
 #include "interpose/objects/predefined_types.hpp"
 #include "interpose/objects/window_count.hpp"
+#include "interpose/peers/processors.hpp"
 #include "interpose/peers/world_topology.hpp"
 #include "interpose/report/gather.hpp"
 #include "perfmodel/profile/machine.hpp"
@@ -34,6 +36,19 @@ void warn_about_lone_tasks() noexcept {
         "srun started %s tasks, but this task's MPI_COMM_WORLD has one rank, as if each were a job of its own; try "
         "srun --mpi=pmi2 ('srun --mpi=list' shows the choices)",
         tasks);
+}
+
+/// `processors`: of processors_of_ranks().
+void yield_if_crowded(const Locality& here, int processors) noexcept {
+  const std::string& text = Settings::get().text("BESTRIDE_YIELD");
+  const bool crowded = processors > 0 && here.local_ranks > processors;
+  if (text == "off" || (text == "auto" && !crowded)) return;
+  if (!yield_when_idle()) {
+    log_info_once("yield", "ranks that wait keep their processor: this MPI library does not wait through UCX");
+  } else if (here.local_rank == 0) {
+    log_info_once("yield", "ranks that wait yield their processor (%d ranks on this host, %d processors)",
+                  here.local_ranks, processors);
+  }
 }
 
 double now() noexcept {
@@ -72,8 +87,10 @@ void Lifetime::begin(Runtime& runtime) noexcept {
     real.Comm_set_errhandler(runtime.paranoid_comm_, MPI_ERRORS_RETURN);
   // Bestride's own collectives: only if it is known that all ranks make them.
   runtime.participants_.meet(rank, ranks);
+  const int processors = ranks > 1 ? processors_of_ranks(runtime.all_ranks_take_part()) : 0;
+  if (ranks > 1) yield_if_crowded(runtime.locality_, processors);
   learn_world_topology(runtime.locality_, runtime.all_ranks_take_part());
-  if (runtime.all_ranks_take_part()) join_job();
+  if (runtime.all_ranks_take_part()) join_job(processors);
 }
 
 void Lifetime::warn_about_settings(Runtime& runtime) noexcept {

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interpose/mpi/imports.hpp"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace bestride::inline interpose {
+namespace {
+
+#if defined(__x86_64__)
+constexpr unsigned jump_slot = R_X86_64_JUMP_SLOT, address_slot = R_X86_64_GLOB_DAT;
+#elif defined(__aarch64__)
+constexpr unsigned jump_slot = R_AARCH64_JUMP_SLOT, address_slot = R_AARCH64_GLOB_DAT;
+#else
+constexpr unsigned jump_slot = ~0u, address_slot = ~0u;
+#endif
+
+/// What the dynamic section says of one object's relocations.
+struct Dynamic {
+  ElfW(Addr) base = 0;
+  const ElfW(Sym) * symbols = nullptr;
+  const char* names = nullptr;
+  const ElfW(Rela) * jumps = nullptr;
+  std::size_t jump_bytes = 0;
+  const ElfW(Rela) * others = nullptr;
+  std::size_t other_bytes = 0;
+};
+
+Dynamic dynamic_of(const link_map& object) noexcept {
+  Dynamic found;
+  found.base = object.l_addr;
+  bool with_addends = true;
+  for (const ElfW(Dyn)* entry = object.l_ld; entry->d_tag != DT_NULL; ++entry) {
+    const ElfW(Addr) address = entry->d_un.d_ptr;
+    switch (entry->d_tag) {
+      case DT_SYMTAB: found.symbols = reinterpret_cast<const ElfW(Sym)*>(address); break;
+      case DT_STRTAB: found.names = reinterpret_cast<const char*>(address); break;
+      case DT_JMPREL: found.jumps = reinterpret_cast<const ElfW(Rela)*>(address); break;
+      case DT_PLTRELSZ: found.jump_bytes = entry->d_un.d_val; break;
+      case DT_RELA: found.others = reinterpret_cast<const ElfW(Rela)*>(address); break;
+      case DT_RELASZ: found.other_bytes = entry->d_un.d_val; break;
+      case DT_PLTREL: with_addends = entry->d_un.d_val == DT_RELA; break;
+      default: break;
+    }
+  }
+  if (!with_addends) found.jumps = nullptr;
+  return found;
+}
+
+/// The word in which the object keeps the address of `function`; nullptr if it has none.
+std::atomic<void*>* find_slot(const Dynamic& object, const char* function, const ElfW(Rela) * table,
+                              std::size_t bytes) noexcept {
+  if (!table || !object.symbols || !object.names) return nullptr;
+  for (std::size_t i = 0; i < bytes / sizeof *table; ++i) {
+    const auto type = static_cast<unsigned>(ELF64_R_TYPE(table[i].r_info));
+    if (type != jump_slot && type != address_slot) continue;
+    const ElfW(Sym)& symbol = object.symbols[ELF64_R_SYM(table[i].r_info)];
+    if (std::strcmp(object.names + symbol.st_name, function) == 0)
+      return reinterpret_cast<std::atomic<void*>*>(object.base + table[i].r_offset);
+  }
+  return nullptr;
+}
+
+struct Relro {
+  std::uintptr_t inside;
+  std::uintptr_t begin = 0, end = 0;  ///< what the loader made read-only; empty: nothing
+};
+
+int find_relro(dl_phdr_info* info, std::size_t, void* argument) noexcept {
+  auto& wanted = *static_cast<Relro*>(argument);
+  bool contains = false;
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    const ElfW(Phdr)& header = info->dlpi_phdr[i];
+    const std::uintptr_t begin = info->dlpi_addr + header.p_vaddr, end = begin + header.p_memsz;
+    if (header.p_type == PT_LOAD) contains |= wanted.inside >= begin && wanted.inside < end;
+    if (header.p_type == PT_GNU_RELRO) wanted.begin = begin, wanted.end = end;
+  }
+  if (contains) return 1;
+  wanted.begin = wanted.end = 0;
+  return 0;
+}
+
+/// Stores into a slot, which the loader may have made read-only. False if it can't be written.
+bool store(std::atomic<void*>* slot, void* target) noexcept {
+  const auto address = reinterpret_cast<std::uintptr_t>(slot);
+  Relro relro{.inside = address};
+  dl_iterate_phdr(find_relro, &relro);
+  const bool read_only = address >= relro.begin && address < relro.end;
+  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  auto* const first = reinterpret_cast<void*>(address / page * page);
+  if (read_only && mprotect(first, page, PROT_READ | PROT_WRITE) != 0) return false;
+  slot->store(target, std::memory_order_release);
+  if (read_only) mprotect(first, page, PROT_READ);
+  return true;
+}
+
+}  // namespace
+
+void* replace_import(const void* inside, const char* function, void* replacement, void** original) noexcept {
+  Dl_info info;
+  link_map* map = nullptr;
+  if (!dladdr1(inside, &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) || !map) return nullptr;
+  const Dynamic object = dynamic_of(*map);
+  std::atomic<void*>* slot = find_slot(object, function, object.jumps, object.jump_bytes);
+  if (!slot) slot = find_slot(object, function, object.others, object.other_bytes);
+  if (!slot) return nullptr;
+  void* before = slot->load(std::memory_order_acquire);
+  // Until its first call the slot of a lazily bound function leads back into the object, to code that binds it.
+  Dl_info target;
+  if (!dladdr(before, &target) || target.dli_fbase == info.dli_fbase) {
+    before = dlsym(RTLD_DEFAULT, function);
+    if (!before)
+      if (void* const handle = dlopen(info.dli_fname, RTLD_NOLOAD | RTLD_LAZY)) {
+        before = dlsym(handle, function);
+        dlclose(handle);
+      }
+    if (!before) dlerror();
+  }
+  if (!before) return nullptr;
+  *original = before;
+  return store(slot, replacement) ? before : nullptr;
+}
+
+}  // namespace bestride::inline interpose

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// How many processors the ranks of a host may use. With fewer processors than ranks the host is crowded: a rank that
+// waits by spinning takes the processor from the rank that it waits for.
+
+namespace bestride::inline interpose {
+
+/// The processors that at least one rank may use, by processor number: on one host their number, over several hosts at
+/// least that of each host. 0: unknown. Collective over MPI_COMM_WORLD if `all_ranks`, and then the same on all ranks.
+/// Otherwise known only if this rank may use every processor that is online.
+int processors_of_ranks(bool all_ranks) noexcept;
+
+}  // namespace bestride::inline interpose
