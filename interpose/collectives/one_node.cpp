@@ -33,8 +33,8 @@ constexpr int most_windows = 4;
 constexpr int calls_before = 2;  ///< calls of a communicator before its memory is made
 
 /// How often a condition is checked before this rank sleeps: about 0.5 ms, or 3 us if another rank may need the
-/// processor. A rank that yields (interpose/mpi/yielding_progress.hpp) never sleeps: between ranks that yield, waking up
-/// takes five times as long.
+/// processor. A rank that yields (interpose/mpi/yielding_progress.hpp) never sleeps: between ranks that yield, waking
+/// up takes five times as long.
 constexpr int checks = 20'000, checks_if_crowded = 100, checks_before_yield = 20;
 /// While a rank sleeps, nothing in its MPI library makes progress, and another member may wait for that. So it sleeps
 /// for a short time first, and not at all while it has a window, because each one-sided operation of others may need

@@ -8,8 +8,8 @@ namespace bestride::inline interpose {
 
 /// From now on calls of `function` from the object that contains the address `inside` go to `replacement`. Returns the
 /// function that they went to before, which `replacement` may call; nullptr: the object does not import `function`, or
-/// its relocations can't be written, and nothing has changed. `replacement` may be called before this returns: `original`
-/// is set first. Calls that other threads make meanwhile go to either. x86-64 and aarch64.
+/// its relocations can't be written, and nothing has changed. `replacement` may be called before this returns:
+/// `original` is set first. Calls that other threads make meanwhile go to either. x86-64 and aarch64.
 void* replace_import(const void* inside, const char* function, void* replacement, void** original) noexcept;
 
 }  // namespace bestride::inline interpose

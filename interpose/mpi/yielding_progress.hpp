@@ -6,8 +6,8 @@
 // so keeps the processor for its whole time slice from the rank that it waits for: a barrier of four ranks on two
 // processors takes 8 to 24 ms instead of 0.1 (docs/decisions/waiting.md). MPICH over UCX makes progress by
 // ucp_worker_progress, which returns the number of completed events. Here the MPI library's import of that function is
-// replaced by one that yields the processor if there were none. So every call that waits does, in all its forms; nothing
-// else changes, and MPI calls take the paths that they take without Bestride.
+// replaced by one that yields the processor if there were none. So every call that waits does, in all its forms;
+// nothing else changes, and MPI calls take the paths that they take without Bestride.
 
 namespace bestride::inline interpose {
 

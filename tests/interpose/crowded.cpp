@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // interpose_crowded yields|keeps one|all: messages, collectives and one-sided operations for which ranks wait, with all
-// ranks bound to one processor, or with a processor for each. Counts the calls of sched_yield(): with "yields" each rank
-// must have made some while it waited, with "keeps" none.
+// ranks bound to one processor, or with a processor for each. Counts the calls of sched_yield(): with "yields" each
+// rank must have made some while it waited, with "keeps" none.
 #include <mpi.h>
 #include <sched.h>
 #include <sys/syscall.h>
