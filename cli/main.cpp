@@ -16,6 +16,7 @@
 #include "cli/info/info.hpp"
 #include "cli/report/report.hpp"
 #include "cli/run/run.hpp"
+#include "cli/try/try.hpp"
 #include "cli/where/where.hpp"
 
 namespace {
@@ -55,6 +56,7 @@ int main(int argc, char** argv) try {
   std::vector<std::string> words(argv + 1, argv + argc);
   accept_words_for_options(words);
   add_run(app, words);
+  add_try(app, words);
   add_explain(app);
   add_info(app);
   add_doctor(app);

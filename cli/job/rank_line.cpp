@@ -192,19 +192,19 @@ const ThreadSnapshot* leading_thread(const RankSnapshot& rank) {
 
 std::string call_text(const RankSnapshot& rank, const CallSnapshot& call) {
   const std::string name = function_name(call.function);
-  const CallKind kind = kind_of(call.function, call.ordinal != 0);
+  const telemetry::CallKind kind = kind_of(call.function, call.ordinal != 0);
   std::string arguments = communicator_name(rank, call.communicator);
   if (call.ordinal != 0) arguments += (arguments.empty() ? "#" : " #") + std::to_string(call.ordinal);
   switch (kind) {
-    case CallKind::from_root:
-    case CallKind::to_root: add(arguments, peer_text("root", call.peer, no_tag)); break;
-    case CallKind::receive: add(arguments, peer_text("from", call.peer, call.tag)); break;
-    case CallKind::exchange:
+    case telemetry::CallKind::from_root:
+    case telemetry::CallKind::to_root: add(arguments, peer_text("root", call.peer, no_tag)); break;
+    case telemetry::CallKind::receive: add(arguments, peer_text("from", call.peer, call.tag)); break;
+    case telemetry::CallKind::exchange:
       add(arguments, peer_text("to", call.peer, call.tag));
       add(arguments, peer_text("from", call.second_peer, call.second_tag));
       break;
-    case CallKind::wait_all:
-    case CallKind::wait_any:
+    case telemetry::CallKind::wait_all:
+    case telemetry::CallKind::wait_any:
       if (call.second_tag > 0)
         add(arguments, std::to_string(call.second_tag) + (call.second_tag == 1 ? " request" : " requests"));
       break;

@@ -15,7 +15,9 @@
 #include "base/variables.hpp"
 #include "cli/common/command.hpp"
 #include "cli/common/installation.hpp"
+#include "cli/common/job_words.hpp"
 #include "cli/common/launcher.hpp"
+#include "cli/common/preload.hpp"
 #include "cli/common/shell.hpp"
 #include "cli/watch/agents.hpp"
 #include "cli/watch/watch.hpp"
@@ -47,18 +49,6 @@ std::vector<std::string> choices_of(const std::string& variable) {
     }
   }
   return choices;
-}
-
-std::string preload_with(const std::string& preload) {
-  const char* before = std::getenv("LD_PRELOAD");
-  if (!before || !*before) return preload;
-  const std::string list = before;
-  for (std::size_t from = 0; from < list.size();) {
-    const std::size_t end = std::min(list.find_first_of(" :", from), list.size());
-    if (list.substr(from, end - from) == preload) return list;
-    from = end + 1;
-  }
-  return preload + ":" + list;
 }
 
 std::string checked_profile(const std::string& path) {
@@ -146,28 +136,12 @@ void run(const RunOptions& options) {
   fail("can't run '" + launcher + "': " + std::strerror(errno), exit_not_found);
 }
 
-bool takes_value(const std::string& option) {
-  static constexpr const char* known[] = {"--profile",  "--strategy",       "--log",
-                                          "--on-fault", "--verdict-folder", "--metrics"};
-  return std::find(std::begin(known), std::end(known), option) != std::end(known);
-}
-
-/// Where the job's command begins: at "--" or at the first word that is neither an option nor an option's value.
-std::vector<std::string>::iterator job_command(std::vector<std::string>& words) {
-  auto word = words.begin() + 1;
-  while (word < words.end() && word->starts_with('-') && *word != "--") word += takes_value(*word) ? 2 : 1;
-  return std::min(word, words.end());
-}
-
 }  // namespace
 
 void add_run(CLI::App& app, std::vector<std::string>& words) {
   const auto options = std::make_shared<RunOptions>();
-  if (!words.empty() && words[0] == "run") {
-    const auto job = job_command(words);
-    options->command.assign(job != words.end() && *job == "--" ? job + 1 : job, words.end());
-    words.erase(job, words.end());
-  }
+  options->command =
+      take_job(words, "run", {"--profile", "--strategy", "--log", "--on-fault", "--verdict-folder", "--metrics"});
   CLI::App* const command =
       app.add_subcommand("run", "start a job with the library preloaded: bestride run mpiexec -n 4 ./program");
   command->add_flag("--report", options->report,

@@ -73,7 +73,7 @@ class Usage(CommandTest):
 
     def test_help_names_every_command(self):
         text = self.good("--help")
-        for command in ("run", "explain", "info", "doctor", "report", "where"):
+        for command in ("run", "try", "explain", "info", "doctor", "report", "where"):
             self.assertRegex(text, rf"\n  {command} +\w")
         self.assertEqual(self.good("help"), text)
         self.assertEqual(self.good("help", "explain"), self.good("explain", "--help"))

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The value of LD_PRELOAD for a job.
+#include <string>
+
+namespace bestride::inline cli {
+
+/// This process's LD_PRELOAD with `library` in front, once.
+std::string preload_with(const std::string& library);
+/// This process's LD_PRELOAD without any libbestride.so; empty: nothing is left.
+std::string preload_without_bestride();
+
+}  // namespace bestride::inline cli

@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`bestride try` with shell scripts in place of jobs. The environment is that of output_test.py."""
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+import unittest
+
+from output_test import CommandTest
+
+
+class Try(CommandTest):
+    def setUp(self):
+        super().setUp()
+        self.environment["TMPDIR"] = f"{self.prefix}/home"
+
+    def job(self, script):
+        self.write("path/job", f"#!/bin/sh\nwith=no\ncase $LD_PRELOAD in *libbestride.so*) with=yes;; esac\n{script}\n", 0o755)
+
+    def left(self):
+        return [name for name in os.listdir(f"{self.prefix}/home") if name.startswith("bestride-try-")]
+
+    def test_equal_jobs(self):
+        self.job("echo rank 0; echo $1")
+        text = self.good("try", "job", "--rounds")
+        self.assertEqual(len(re.findall(r"(?m)^ +[1-6] +\S+ m?s +\S+ m?s +[0-9.]+$", text)), 6, text)
+        self.assertRegex(text, r"\nratio   [0-9.]+, quartiles [0-9.]+ to [0-9.]+: .*\noutput  the same in all runs\n\Z")
+        self.assertEqual(self.left(), [])
+
+    def test_a_faster_job(self):
+        self.job("[ $with = yes ] || sleep 0.2")
+        text = self.good("try", "--json", f"{self.prefix}/try.json", "--", "job", "a b")
+        self.assertRegex(text, r"times as fast with Bestride, beyond the noise \(p = 0.031\)")
+        with open(f"{self.prefix}/try.json", encoding="utf-8") as file:
+            found = json.load(file)
+        self.assertEqual((found["schema"], found["command"], found["verdict"], found["output"]), ("bestride-try/1", ["job", "a b"], "faster", "same"))
+        self.assertEqual(len(found["rounds"]), 6)
+        self.assertTrue(all(one["plain"] > one["bestride"] + 0.1 for one in found["rounds"]))
+
+    def test_a_slower_job(self):
+        self.job("[ $with = no ] || sleep 0.2")
+        self.assertIn(": slower with Bestride: ", self.good("try", "job"))
+
+    def test_few_rounds_tell_nothing(self):
+        self.job("[ $with = yes ] || sleep 0.1")
+        self.assertIn("2 rounds are too few to tell a difference from noise (6 are needed)", self.good("try", "--rounds", "2", "job"))
+        self.assertIn("\n    2 ", self.good("try", "--rounds=2", "job"))
+        self.job("sleep 0.4")
+        self.assertIn(": 1 rounds are too few", self.good("try", "--seconds", "1", "job"))
+
+    def test_output_that_differs(self):
+        self.job("echo same; echo $with")
+        done = self.run_command("try", "--rounds", "2", "job")
+        self.assertEqual((done.returncode, done.stderr), (1, ""))
+        self.assertIn("output  DIFFERS with Bestride in round 1\n  without: no\n  with:    yes\nfiles   ", done.stdout)
+        folder = re.search(r"files   (\S+)", done.stdout).group(1)
+        self.assertEqual(sorted(os.listdir(folder)), sorted(f"{n}.{kind}.{end}" for n in (1, 2) for kind in ("plain", "bestride") for end in ("out", "err")))
+        with open(f"{folder}/2.bestride.out", encoding="utf-8") as file:
+            self.assertEqual(file.read(), "same\nyes\n")
+
+    def test_output_that_varies_anyway(self):
+        self.job("date +%s.%N")
+        self.assertIn("output  the same but for numbers, which differ between plain runs, too\n", self.good("try", "--rounds", "2", "job"))
+        self.job("mktemp -u abcXXXXXXXXXX | tr 0-9 a-j")
+        self.assertIn("output  differs between plain runs: not compared\n", self.good("try", "--rounds", "2", "job"))
+
+    def test_each_kind_goes_first_in_turn(self):
+        self.job(f"echo $with >> {self.prefix}/order")
+        self.good("try", "--rounds", "4", "job")
+        with open(f"{self.prefix}/order", encoding="utf-8") as file:
+            self.assertEqual(file.read().split(), ["no", "yes", "yes", "no", "no", "yes", "yes", "no"])
+
+    def test_what_was_preloaded_stays(self):
+        self.job("echo $LD_PRELOAD")
+        done = self.run_command("try", "--rounds", "1", "--keep", f"{self.prefix}/kept", "job", LD_PRELOAD=f"{self.front}:libm.so.6")
+        self.assertIn("  without: libm.so.6\n", done.stdout)
+        self.assertTrue(os.path.exists(f"{self.prefix}/kept/1.plain.out"))
+
+    def test_a_job_that_fails(self):
+        self.job("echo cause >&2; exit 3")
+        done = self.run_command("try", "job")
+        self.assertEqual(done.returncode, 2)
+        self.assertRegex(done.stderr, r"\Acause\nbestride: the job failed with exit code 3 without the library \(round 1\); its output is in \S+\n\Z")
+        self.job("[ $with = no ] || kill -9 $$")
+        done = self.run_command("try", "job")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("exit code 137 with the library (round 1), and not without it; its output is in ", done.stderr)
+
+    def test_a_library_that_was_not_preloaded(self):
+        self.job("[ $with = no ] || echo \"ERROR: ld.so: object 'x' from LD_PRELOAD cannot be preloaded: ignored.\" >&2")
+        self.assertIn("would be compared with itself; 'bestride doctor' says why", self.run_command("try", "job").stderr)
+
+    def test_bad_usage(self):
+        self.assertIn("for example: bestride try mpiexec", self.refused("try"))
+        self.assertIn("there is no such program", self.refused("try", "absent-program", code=127))
+        self.assertIn("not in range 1 to 20", self.refused("try", "--rounds", "21", "job"))
+        self.job("true")
+        self.assertIn("give --keep another", self.run_command("try", "--keep", "/proc/none", "job").stderr)
+        self.assertIn("give --json another path", self.run_command("try", "--rounds", "1", "--json", "/proc/none", "job").stderr)
+
+    def test_a_signal_ends_the_job_and_the_command(self):
+        self.job(f"trap 'echo ended > {self.prefix}/ended; exit 7' TERM; echo $$ > {self.prefix}/begun; sleep 10 & wait")
+        with subprocess.Popen([f"{self.prefix}/bin/bestride", "try", "job"], env=self.environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as started:
+            while not os.path.exists(f"{self.prefix}/begun"):
+                time.sleep(0.01)
+            time.sleep(0.1)
+            started.send_signal(signal.SIGTERM)
+            self.assertEqual(started.wait(20), 7)
+        self.assertTrue(os.path.exists(f"{self.prefix}/ended"))
+        self.assertEqual(self.left(), [])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
