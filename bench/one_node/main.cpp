@@ -55,6 +55,49 @@ struct Case {
   bool receives = true;                           ///< this rank has a result
 };
 
+/// A 3-D array of 16-byte elements that is divided along its first axis becomes divided along its second, as in a 3-D
+/// FFT (mpi4py-fft): MPI_Alltoallw with a subarray of each side for each rank.
+void add_redistribution(long bytes, std::vector<Case>* cases) {
+  constexpr long depth = 16, ints = 4;
+  long side = ranks;
+  while (4 * side * side / ranks * depth * 16 <= bytes) side *= 2;
+  if (side * side / ranks * depth * 16 * 4 < bytes) return;
+  const long rows = side / ranks;
+  cases->push_back(
+      {"redistribute", rows * side * depth * ints, rows * side * depth * ints,
+       [side, rows](const int* in, int* out) {
+         static std::vector<MPI_Datatype> send, receive;
+         static long made_for = 0;
+         static std::vector<int> counts, places;
+         if (made_for != side) {
+           for (std::vector<MPI_Datatype>* types : {&send, &receive}) {
+             for (MPI_Datatype& type : *types) MPI_Type_free(&type);
+             types->assign(static_cast<std::size_t>(ranks), MPI_DATATYPE_NULL);
+           }
+           for (int to = 0; to < ranks; ++to) {
+             const int r = static_cast<int>(rows), s = static_cast<int>(side), d = static_cast<int>(depth);
+             const int whole_out[] = {r, s, d}, whole_in[] = {s, r, d}, piece[] = {r, r, d};
+             const int from_there[] = {0, to * r, 0}, to_there[] = {to * r, 0, 0};
+             const auto at = static_cast<std::size_t>(to);
+             MPI_Type_create_subarray(3, whole_out, piece, from_there, MPI_ORDER_C, MPI_C_DOUBLE_COMPLEX, &send[at]);
+             MPI_Type_create_subarray(3, whole_in, piece, to_there, MPI_ORDER_C, MPI_C_DOUBLE_COMPLEX, &receive[at]);
+             MPI_Type_commit(&send[at]);
+             MPI_Type_commit(&receive[at]);
+           }
+           counts.assign(static_cast<std::size_t>(ranks), 1);
+           places.assign(static_cast<std::size_t>(ranks), 0);
+           made_for = side;
+         }
+         MPI_Alltoallw(in, counts.data(), places.data(), send.data(), out, counts.data(), places.data(), receive.data(),
+                       MPI_COMM_WORLD);
+       },
+       [side, rows](int call, long i) {
+         const long first = i / (rows * depth * ints), second = i / (depth * ints) % rows, rest = i % (depth * ints);
+         const int from = static_cast<int>(first / rows);
+         return number(call, from, ((first % rows) * side + rank * rows + second) * depth * ints + rest);
+       }});
+}
+
 std::vector<Case> cases_of(long bytes) {
   const long count = std::max(bytes / 4, 1L), each = std::max(count / ranks, 1L);
   const int n = static_cast<int>(count), part = static_cast<int>(each);
@@ -135,6 +178,7 @@ std::vector<Case> cases_of(long bytes) {
                        return number(call, from, ((column % rows) * side + rank * rows + row) * 4 + part);
                      }});
   }
+  add_redistribution(bytes, &cases);
   return cases;
 }
 

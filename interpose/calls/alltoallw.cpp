@@ -2,6 +2,7 @@
 // MPI_Alltoallw and MPI_Neighbor_alltoallw: one exchange, between all ranks or between neighbours. MPI_Alltoallw_init
 // is not here for the reason in collective.cpp.
 #include "interpose/calls/entry.hpp"
+#include "interpose/collectives/dispatch.hpp"
 #include "interpose/message/collective_exchange.hpp"
 #include "interpose/message/record.hpp"
 #include "interpose/message/shadowed_collective.hpp"
@@ -44,7 +45,7 @@ struct Given {
 };
 
 /// `known`: nullptr: the call is forwarded.
-template <auto slot, class Count, class Displacement, class... Tail>
+template <Calls& via, auto slot, class Count, class Displacement, class... Tail>
 int exchange_typed(CallId id, CommEntry* known, Peers to, Peers from, CallTraits traits, const void* send_buffer,
                    Given<Count, Displacement> out, void* receive_buffer, Given<Count, Displacement> in, MPI_Comm comm,
                    Tail... tail) {
@@ -68,12 +69,13 @@ int exchange_typed(CallId id, CommEntry* known, Peers to, Peers from, CallTraits
         return sends || receives || work.failed();
       },
       [&](const Work& work) {
-        return (next.*slot)(send_buffer, work.out.counts(), work.out.displacements(), work.out.types(), receive_buffer,
-                            work.in.counts(), work.in.displacements(), work.in.types(), comm, tail...);
+        return by_library<via, slot>(LibraryForm::as_called, send_buffer, work.out.counts(), work.out.displacements(),
+                                     work.out.types(), receive_buffer, work.in.counts(), work.in.displacements(),
+                                     work.in.types(), comm, tail...);
       },
       [&] {
-        return (next.*slot)(send_buffer, out.counts, out.at, out.types, receive_buffer, in.counts, in.at, in.types,
-                            comm, tail...);
+        return by_library<via, slot>(LibraryForm::as_called, send_buffer, out.counts, out.at, out.types, receive_buffer,
+                                     in.counts, in.at, in.types, comm, tail...);
       },
       [&] {
         const int error = out.refuse_device_memory(send_buffer, to, comm);
@@ -94,18 +96,25 @@ int neighbor_alltoallw(CallId id, const void* send_buffer, Given<Count, Displace
   if (neighbours && !neighbours->known) known = nullptr;
   const Peers to = known ? Peers{neighbours->destinations.size(), neighbours->destinations.data()} : Peers{};
   const Peers from = known ? Peers{neighbours->sources.size(), neighbours->sources.data()} : Peers{};
-  return exchange_typed<slot>(id, known, to, from, {.relies_on_announcements = false}, send_buffer, out, receive_buffer,
-                              in, comm, tail...);
+  return exchange_typed<next, slot>(id, known, to, from, {.relies_on_announcements = false}, send_buffer, out,
+                                    receive_buffer, in, comm, tail...);
 }
 
-template <auto slot, class Count, class Displacement, class... Tail>
+template <Calls& via, auto slot, class Count, class Displacement, class... Tail>
 int alltoallw(CallId id, const void* send_buffer, Given<Count, Displacement> out, void* receive_buffer,
               Given<Count, Displacement> in, MPI_Comm comm, Tail... tail) {
-  if constexpr (blocking<Tail...>) before_library_collective(comm);
+  if constexpr (blocking<Tail...>) {
+    if (hierarchy_possible()) [[unlikely]]
+      if (const std::optional<int> done = dispatch_alltoallw(
+              name(id), TypedGiven<const void*, Count, Displacement>{send_buffer, out.counts, out.at, out.types},
+              TypedGiven<void*, Count, Displacement>{receive_buffer, in.counts, in.at, in.types}, comm))
+        return *done;
+    before_library_collective(comm);
+  }
   if (gpu_runtime_detected()) [[unlikely]] {
     const auto call = [&](const void* staged_send, void* staged_receive) {
-      return (next.*slot)(staged_send, out.counts, out.at, out.types, staged_receive, in.counts, in.at, in.types, comm,
-                          tail...);
+      return by_library<via, slot>(LibraryForm::as_called, staged_send, out.counts, out.at, out.types, staged_receive,
+                                   in.counts, in.at, in.types, comm, tail...);
     };
     if (const std::optional<int> done =
             call_with_shadowed_types(name(id), send_buffer, out.counts, out.at, out.types, receive_buffer, in.counts,
@@ -119,24 +128,26 @@ int alltoallw(CallId id, const void* send_buffer, Given<Count, Displacement> out
   CommEntry* known = sound ? runtime().comms.find(comm) : nullptr;
   if (known && known->size() < 2) known = nullptr;
   const Peers all{known ? static_cast<std::size_t>(known->size()) : 0};
-  return exchange_typed<slot>(id, known, all, all, respelled_only, send_buffer, out, receive_buffer, in, comm, tail...);
+  return exchange_typed<via, slot>(id, known, all, all, respelled_only, send_buffer, out, receive_buffer, in, comm,
+                                   tail...);
 }
 
 }  // namespace
 }  // namespace bestride::inline interpose
 
-#define BESTRIDE_W_ENTRY(name, body, Count, Displacement, rest, rest_names)                                            \
-  BESTRIDE_ENTRY(                                                                                                      \
-      name, body,                                                                                                      \
-      (const void* send_buffer, const Count* send_counts, const Displacement* send_at, const MPI_Datatype* send_types, \
-       void* receive_buffer, const Count* receive_counts, const Displacement* receive_at,                              \
-       const MPI_Datatype* receive_types, MPI_Comm comm BESTRIDE_UNWRAP rest),                                         \
-      (send_buffer, Given<Count, Displacement>{send_counts, send_at, send_types}, receive_buffer,                      \
-       Given<Count, Displacement>{receive_counts, receive_at, receive_types}, comm BESTRIDE_UNWRAP rest_names))
-#define BESTRIDE_ALLTOALLW_ENTRY(name, Count, Displacement, rest, rest_names) \
-  BESTRIDE_W_ENTRY(name, alltoallw, Count, Displacement, rest, rest_names)
-#define BESTRIDE_NEIGHBOR_ALLTOALLW_ENTRY(name, Count, Displacement, rest, rest_names) \
-  BESTRIDE_W_ENTRY(name, neighbor_alltoallw, Count, MPI_Aint, rest, rest_names)
+#define BESTRIDE_W_PARAMETERS(Count, Displacement, rest)                                                           \
+  (const void* send_buffer, const Count* send_counts, const Displacement* send_at, const MPI_Datatype* send_types, \
+   void* receive_buffer, const Count* receive_counts, const Displacement* receive_at,                              \
+   const MPI_Datatype* receive_types, MPI_Comm comm BESTRIDE_UNWRAP rest)
+#define BESTRIDE_W_ARGUMENTS(Count, Displacement, rest_names)                                 \
+  (send_buffer, Given<Count, Displacement>{send_counts, send_at, send_types}, receive_buffer, \
+   Given<Count, Displacement>{receive_counts, receive_at, receive_types}, comm BESTRIDE_UNWRAP rest_names)
+#define BESTRIDE_ALLTOALLW_ENTRY(name, Count, Displacement, rest, rest_names)            \
+  BESTRIDE_ENTRY_PAIR(name, alltoallw, BESTRIDE_W_PARAMETERS(Count, Displacement, rest), \
+                      BESTRIDE_W_ARGUMENTS(Count, Displacement, rest_names))
+#define BESTRIDE_NEIGHBOR_ALLTOALLW_ENTRY(name, Count, Displacement, rest, rest_names)   \
+  BESTRIDE_ENTRY(name, neighbor_alltoallw, BESTRIDE_W_PARAMETERS(Count, MPI_Aint, rest), \
+                 BESTRIDE_W_ARGUMENTS(Count, MPI_Aint, rest_names))
 
 BESTRIDE_COLLECTIVE_FORMS(BESTRIDE_ALLTOALLW_ENTRY, Alltoallw, Ialltoallw)
 BESTRIDE_COLLECTIVE_FORMS(BESTRIDE_NEIGHBOR_ALLTOALLW_ENTRY, Neighbor_alltoallw, Ineighbor_alltoallw)

@@ -522,6 +522,58 @@ std::optional<int> dispatch_alltoallv(const char* call, const Out& out, const In
   });
 }
 
+/// One direction of an MPI_Alltoallw: rank i's block is at `at[i]` bytes from `buffer`.
+template <class Buffer, class Count, class Displacement>
+struct TypedGiven {
+  Buffer buffer;
+  const Count* counts;
+  const Displacement* at;
+  const MPI_Datatype* types;
+
+  const void* place(int rank) const noexcept { return static_cast<const std::byte*>(buffer) + at[rank]; }
+  /// Packed bytes of a rank's block; -1: an argument is invalid.
+  std::int64_t bytes(int rank) const noexcept {
+    if (counts[rank] == 0) return 0;
+    const std::int64_t bytes = dispatch_detail::packed_bytes(element_size(types[rank]), counts[rank]);
+    return bytes > 0 && dispatch_detail::no_buffer(place(rank), types[rank]) ? -1 : bytes;
+  }
+  TypedUserBlocks blocks(int ranks, Access access, StagedBlocks& staged) const {
+    TypedUserBlocks all(ranks);
+    for (int rank = 0; rank < ranks; ++rank) all.add(place(rank), counts[rank], types[rank], access, staged);
+    return all;
+  }
+};
+
+/// MPI_Alltoallw, blocking, on one node.
+template <class Out, class In>
+std::optional<int> dispatch_alltoallw(const char* call, const Out& out, const In& in, MPI_Comm comm) {
+  using namespace dispatch_detail;
+  const CommMember entry = member_of<>(comm);
+  if (!entry || !may_share_memory(*entry) || out.buffer == MPI_IN_PLACE || in.buffer == MPI_IN_PLACE || !out.counts ||
+      !out.at || !out.types || !in.counts || !in.at || !in.types)
+    return std::nullopt;
+  // MPICH reports equal arguments of both directions as aliased buffers.
+  if (out.buffer == in.buffer && out.counts == in.counts && out.types == in.types) return std::nullopt;
+  std::int64_t longest = 0, sum = 0;
+  bool gaps = false;
+  for (int rank = 0; rank < entry->size(); ++rank) {
+    const std::int64_t sent = out.bytes(rank), received = in.bytes(rank);
+    if (sent < 0 || received < 0 || (rank == entry->rank() && sent != received) ||
+        __builtin_add_overflow(sum, sent, &sum))
+      return std::nullopt;
+    longest = std::max({longest, sent, received});
+    gaps = gaps || (sent > 0 && has_gaps(out.types[rank])) || (received > 0 && has_gaps(in.types[rank]));
+  }
+  Route to;
+  to.one_node = choose_one_node(comm, *entry, Collective::alltoall, &longest, gaps);
+  if (!to) return std::nullopt;
+  to.bytes = sum;
+  return carry(to, comm, call, [&](StagedBlocks& staged) -> std::unique_ptr<Operation> {
+    return std::make_unique<AlltoallwOperation>(out.blocks(entry->size(), Access::read, staged),
+                                                in.blocks(entry->size(), Access::written, staged), longest);
+  });
+}
+
 /// The collectives that move data, selected by the forms of their two directions. Between nodes MPI_Gatherv,
 /// MPI_Scatterv and MPI_Alltoallv are left to the library: members know only their own sizes, so they can't choose
 /// alike.

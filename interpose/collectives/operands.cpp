@@ -147,4 +147,18 @@ void UserBlocks::complete() noexcept {
     }
 }
 
+void TypedUserBlocks::add(const void* buffer, std::int64_t count, MPI_Datatype type, Access access,
+                          StagedBlocks& staged) {
+  const Range block{0, count};
+  blocks_.emplace_back(buffer, std::span(&block, 1), count > 0 ? type : MPI_BYTE, access, staged);
+}
+
+bool TypedUserBlocks::fill() noexcept {
+  return std::all_of(blocks_.begin(), blocks_.end(), [](UserBlocks& block) { return block.fill(); });
+}
+
+void TypedUserBlocks::complete() noexcept {
+  for (UserBlocks& block : blocks_) block.complete();
+}
+
 }  // namespace bestride::inline interpose

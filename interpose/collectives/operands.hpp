@@ -78,4 +78,21 @@ class UserBlocks final : public Operands {
   std::vector<MpiOrdered> by_mpi_;
 };
 
+/// One block for each rank, each with a type of its own.
+class TypedUserBlocks final : public Operands {
+ public:
+  explicit TypedUserBlocks(int ranks) { blocks_.reserve(static_cast<std::size_t>(ranks)); }
+  /// Adds the next rank's block; as for UserBlocks. A block of no elements needs no known type.
+  void add(const void* buffer, std::int64_t count, MPI_Datatype type, Access access, StagedBlocks& staged);
+
+  bool fill() noexcept;
+  void complete() noexcept;
+
+  Operand of(int rank) const noexcept override { return blocks_[static_cast<std::size_t>(rank)].of(0); }
+  std::int64_t bytes(int rank) const noexcept override { return blocks_[static_cast<std::size_t>(rank)].bytes(0); }
+
+ private:
+  std::vector<UserBlocks> blocks_;
+};
+
 }  // namespace bestride::inline interpose

@@ -120,6 +120,11 @@ Task AlltoallOperation::begin(Hierarchy& hierarchy) {
   return alltoall(hierarchy, input_, output_, pipeline);
 }
 
+Task AlltoallwOperation::begin(Hierarchy& hierarchy) {
+  require_packed(input_.fill());
+  return alltoall(hierarchy, input_, output_, pipeline);
+}
+
 Task AllgatherOperation::begin(Hierarchy& hierarchy) {
   if (own_) {
     require_packed(own_->fill());
@@ -170,6 +175,11 @@ Task ScatterOperation::begin(Rounds& rounds) {
 }
 
 Task AlltoallOperation::begin(Rounds& rounds) {
+  require_packed(input_.fill());
+  return alltoall(rounds, input_, output_, longest_);
+}
+
+Task AlltoallwOperation::begin(Rounds& rounds) {
   require_packed(input_.fill());
   return alltoall(rounds, input_, output_, longest_);
 }

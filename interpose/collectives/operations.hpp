@@ -145,4 +145,19 @@ class AlltoallOperation final : public Operation {
   std::int64_t longest_;
 };
 
+/// MPI_Alltoallw, on one node.
+class AlltoallwOperation final : public Operation {
+ public:
+  /// `longest`: as for AlltoallOperation.
+  AlltoallwOperation(TypedUserBlocks input, TypedUserBlocks output, std::int64_t longest) noexcept
+      : input_(std::move(input)), output_(std::move(output)), longest_(longest) {}
+  Task begin(Hierarchy& hierarchy) override;
+  Task begin(Rounds& rounds) override;
+  void finish() noexcept override { output_.complete(); }
+
+ private:
+  TypedUserBlocks input_, output_;
+  std::int64_t longest_;
+};
+
 }  // namespace bestride::inline interpose

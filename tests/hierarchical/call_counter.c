@@ -30,6 +30,9 @@ atomic_int hierarchical_call_counter_calls, hierarchical_call_counter_nonblockin
 #define MOVED_VV(Count, At)                                                                                            \
   const void *out, const Count *out_counts, const At *out_at, MPI_Datatype out_type, void *in, const Count *in_counts, \
       const At *at, MPI_Datatype in_type
+#define MOVED_WW(Count, At)                                                                            \
+  const void *out, const Count *out_counts, const At *out_at, const MPI_Datatype *out_types, void *in, \
+      const Count *in_counts, const At *at, const MPI_Datatype *in_types
 #define ROOTED(Count, At) OUT(Count), IN(Count), int root
 #define GATHERED_V(Count, At) MOVED_V(Count, At), int root
 #define SCATTERED_V(Count, At) \
@@ -48,6 +51,7 @@ BOTH(Scatter, Iscatter, ROOTED, (out, out_count, out_type, in, in_count, in_type
 BOTH(Scatterv, Iscatterv, SCATTERED_V, (out, out_counts, at, out_type, in, in_count, in_type, root))
 BOTH(Alltoall, Ialltoall, MOVED, (out, out_count, out_type, in, in_count, in_type))
 BOTH(Alltoallv, Ialltoallv, MOVED_VV, (out, out_counts, out_at, out_type, in, in_counts, at, in_type))
+BOTH(Alltoallw, Ialltoallw, MOVED_WW, (out, out_counts, out_at, out_types, in, in_counts, at, in_types))
 BOTH(Reduce_scatter, Ireduce_scatter, REDUCED_V, (out, in, in_counts, in_type, op))
 BOTH(Reduce_scatter_block, Ireduce_scatter_block, REDUCED, (out, in, in_count, in_type, op))
 BOTH(Allreduce, Iallreduce, REDUCED, (out, in, in_count, in_type, op))

@@ -8,19 +8,10 @@
 namespace bestride::test {
 
 const char* name(What what) {
-  constexpr const char* names[] = {"allgather",
-                                   "allgatherv",
-                                   "broadcast",
-                                   "gather",
-                                   "gatherv",
-                                   "scatter",
-                                   "scatterv",
-                                   "alltoall",
-                                   "alltoallv",
-                                   "reduce_scatter",
-                                   "reduce_scatter_block",
-                                   "allreduce",
-                                   "reduce"};
+  constexpr const char* names[] = {"allgather", "allgatherv", "broadcast",      "gather",
+                                   "gatherv",   "scatter",    "scatterv",       "alltoall",
+                                   "alltoallv", "alltoallw",  "reduce_scatter", "reduce_scatter_block",
+                                   "allreduce", "reduce"};
   return names[static_cast<int>(what)];
 }
 
@@ -87,6 +78,12 @@ int call(What what, Form form, const Arguments& a, MPI_Request* request) {
     case What::alltoallv:
       RUN(Alltoallv, Ialltoallv, (a.out, a.out_counts.data(), a.out_at.data(), a.out_type, IN_V),
           (a.out, a.large_out_counts.data(), a.large_out_at.data(), a.out_type, IN_VC))
+    case What::alltoallw:
+      RUN(Alltoallw, Ialltoallw,
+          (a.out, a.out_counts.data(), a.out_at.data(), a.out_types.data(), a.in, a.counts.data(), a.at.data(),
+           a.in_types.data()),
+          (a.out, a.large_out_counts.data(), a.large_out_at.data(), a.out_types.data(), a.in, a.large_counts.data(),
+           a.large_at.data(), a.in_types.data()))
     case What::reduce_scatter:
       RUN(Reduce_scatter, Ireduce_scatter, (a.out, a.in, a.counts.data(), a.in_type, a.op),
           (a.out, a.in, a.large_counts.data(), a.in_type, a.op))

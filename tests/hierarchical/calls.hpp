@@ -19,21 +19,24 @@ enum class What {
   scatterv,
   alltoall,
   alltoallv,
+  alltoallw,
   reduce_scatter,
   reduce_scatter_block,
   allreduce,
   reduce
 };
-inline constexpr What moving[] = {What::allgather, What::allgatherv, What::broadcast, What::gather,   What::gatherv,
-                                  What::scatter,   What::scatterv,   What::alltoall,  What::alltoallv};
+inline constexpr What moving[] = {What::allgather, What::allgatherv, What::broadcast, What::gather,    What::gatherv,
+                                  What::scatter,   What::scatterv,   What::alltoall,  What::alltoallv, What::alltoallw};
 inline constexpr What reducing[] = {What::reduce_scatter, What::reduce_scatter_block, What::allreduce, What::reduce};
 const char* name(What what);
 inline bool gathers_to_root(What what) { return what == What::gather || what == What::gatherv; }
 inline bool scatters(What what) { return what == What::scatter || what == What::scatterv; }
-inline bool from_all_to_all(What what) { return what == What::alltoall || what == What::alltoallv; }
+/// Each pair of ranks has a length of its own.
+inline bool varies_by_pair(What what) { return what == What::alltoallv || what == What::alltoallw; }
+inline bool from_all_to_all(What what) { return what == What::alltoall || varies_by_pair(what); }
 /// A member knows only the sizes of its own blocks, so these collectives cannot use the hierarchy.
 inline bool left_to_library(What what) {
-  return what == What::gatherv || what == What::scatterv || what == What::alltoallv;
+  return what == What::gatherv || what == What::scatterv || varies_by_pair(what);
 }
 inline bool rooted(What what) {
   return what == What::broadcast || gathers_to_root(what) || scatters(what) || what == What::reduce;
@@ -60,10 +63,12 @@ struct Arguments {
   MPI_Op op = MPI_OP_NULL;
   int root = 0;
   MPI_Comm comm = MPI_COMM_NULL;
-  /// The counts per rank of the side that has them; in an alltoallv, of the receiving side. `at` in extents.
+  /// The counts per rank of the side that has them; in an alltoallv or alltoallw, of the receiving side. `at` in
+  /// extents, in an alltoallw in bytes.
   void give_counts(std::vector<int> counts, std::vector<int> at = {});
-  /// The counts per rank of the sending side of an alltoallv.
+  /// The counts per rank of the sending side of an alltoallv or alltoallw.
   void give_out_counts(std::vector<int> counts, std::vector<int> at);
+  std::vector<MPI_Datatype> out_types, in_types;  ///< of an alltoallw
 
   std::vector<int> counts, at, out_counts, out_at;
   std::vector<MPI_Count> large_counts, large_out_counts;

@@ -34,8 +34,21 @@ Arguments sound() {
   return a;
 }
 
+/// With a type for each rank, and displacements in bytes.
+Arguments with_types(Arguments a) {
+  const auto in_bytes = [](std::vector<int> places) {
+    for (int& place : places) place *= static_cast<int>(sizeof(long));
+    return places;
+  };
+  a.give_counts(a.counts, in_bytes(a.at));
+  a.give_out_counts(a.out_counts, in_bytes(a.out_at));
+  a.out_types.assign(a.out_counts.size(), a.out_type);
+  a.in_types.assign(a.counts.size(), a.in_type);
+  return a;
+}
+
 int class_of(What what, Form form, const Arguments& a) {
-  const int error = complete(what, form, a);
+  const int error = complete(what, form, what == What::alltoallw ? with_types(a) : a);
   return error == MPI_SUCCESS ? MPI_SUCCESS : error_class(error);
 }
 

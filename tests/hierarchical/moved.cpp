@@ -24,10 +24,11 @@ struct Case {
   int root;
   bool in_place;
   TypeExpression type;
-  int count;                 ///< elements of `type` in a block if blocks have equal lengths
-  std::vector<int> lengths;  ///< v-forms: elements in each rank's block; an alltoallv assigns them to pairs of ranks
-  std::vector<int> at;       ///< v-forms: displacements in a buffer of all blocks, in elements
-  int reach;                 ///< elements that a buffer of all blocks spans
+  int count;  ///< elements of `type` in a block if blocks have equal lengths
+  std::vector<int>
+      lengths;  ///< v-forms: elements in each rank's block; an alltoallv or alltoallw assigns them to pairs of ranks
+  std::vector<int> at;  ///< v-forms: displacements in a buffer of all blocks, in elements
+  int reach;            ///< elements that a buffer of all blocks spans
 };
 
 /// The type with which one side of a rank describes its data.
@@ -106,7 +107,7 @@ Case draw(Random& random, const Groups& groups, int least) {
   }
   for (const int rank : order) {
     drawn.at[static_cast<std::size_t>(rank)] = drawn.reach;
-    drawn.reach += (drawn.what == What::alltoallv ? drawn.count : drawn.lengths[static_cast<std::size_t>(rank)]) + gap;
+    drawn.reach += (varies_by_pair(drawn.what) ? drawn.count : drawn.lengths[static_cast<std::size_t>(rank)]) + gap;
   }
   drawn.reach = std::max(drawn.reach, drawn.count * ranks);
   return drawn;
@@ -145,6 +146,12 @@ class Part {
                             static_cast<std::size_t>(own.between(0, 15)))),
         empty_(in_),
         expected_(in_) {}
+
+  Part(const Part&) = delete;
+  Part& operator=(const Part&) = delete;
+  ~Part() {
+    for (MPI_Datatype& type : whole_blocks_) MPI_Type_free(&type);
+  }
 
   std::string run() {
     Arguments arguments = this->arguments();
@@ -188,7 +195,7 @@ class Part {
     if (!varies()) return drawn_.count;
     // In place, both directions have the same length.
     const int pair = drawn_.in_place ? from + to : from + 2 * to;
-    return drawn_.lengths[static_cast<std::size_t>(drawn_.what == What::alltoallv  ? pair % group_.size
+    return drawn_.lengths[static_cast<std::size_t>(varies_by_pair(drawn_.what)     ? pair % group_.size
                                                    : drawn_.what == What::scatterv ? to
                                                                                    : from)];
   }
@@ -280,13 +287,41 @@ class Part {
       out_counts.push_back(length(group_.rank, rank));
       places.push_back(static_cast<int>(at(rank)));
     }
-    a.give_counts(std::move(counts), places);
-    a.give_out_counts(std::move(out_counts), places);
+    if (drawn_.what == What::alltoallw) {
+      a.give_counts(counts, in_bytes(places, receiving_));
+      a.give_out_counts(out_counts, in_bytes(places, sending_));
+      a.in_types = types_of(receiving_, &a.counts, &a.large_counts);
+      a.out_types = types_of(sending_, &a.out_counts, &a.large_out_counts);
+    } else {
+      a.give_counts(std::move(counts), places);
+      a.give_out_counts(std::move(out_counts), places);
+    }
     if (in_place() && scatters(drawn_.what))
       a.in = MPI_IN_PLACE;
     else if (in_place())
       a.out = MPI_IN_PLACE;
     return a;
+  }
+
+  static std::vector<int> in_bytes(std::vector<int> places, const Side& side) {
+    for (int& place : places) place *= static_cast<int>(side.extent);
+    return places;
+  }
+  /// A type for each rank: the side's, or for every second rank with data one that holds the whole block. In place only
+  /// the side's: MPICH 4.0.2 delivers wrong bytes in place if a type is not predefined.
+  std::vector<MPI_Datatype> types_of(const Side& side, std::vector<int>* counts, std::vector<MPI_Count>* large_counts) {
+    std::vector<MPI_Datatype> types;
+    for (std::size_t rank = 0; rank < counts->size(); ++rank) {
+      types.push_back(side.type());
+      int& count = (*counts)[rank];
+      if (rank % 2 == 0 || count == 0 || in_place()) continue;
+      MPI_Type_contiguous(count, side.type(), &types.back());
+      MPI_Type_commit(&types.back());
+      whole_blocks_.push_back(types.back());
+      count = 1;
+      (*large_counts)[rank] = 1;
+    }
+    return types;
   }
 
   const Case& drawn_;
@@ -297,6 +332,7 @@ class Part {
   Side sending_, receiving_;
   const std::int64_t packed_;
   Buffer out_, in_, empty_, expected_, sent_ = out_;
+  std::vector<MPI_Datatype> whole_blocks_;
 };
 
 }  // namespace
