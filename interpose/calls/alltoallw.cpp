@@ -2,7 +2,7 @@
 // MPI_Alltoallw and MPI_Neighbor_alltoallw: one exchange, between all ranks or between neighbours. MPI_Alltoallw_init
 // is not here for the reason in collective.cpp.
 #include "interpose/calls/entry.hpp"
-#include "interpose/collectives/dispatch.hpp"
+#include "interpose/collectives/dispatch_moved.hpp"
 #include "interpose/message/collective_exchange.hpp"
 #include "interpose/message/record.hpp"
 #include "interpose/message/shadowed_collective.hpp"

@@ -10,7 +10,7 @@
 #include <tuple>
 
 #include "interpose/calls/entry.hpp"
-#include "interpose/collectives/dispatch.hpp"
+#include "interpose/collectives/dispatch_moved.hpp"
 #include "interpose/message/collective_exchange.hpp"
 #include "interpose/message/record.hpp"
 #include "interpose/message/respelled_blocks.hpp"

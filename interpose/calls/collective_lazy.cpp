@@ -4,7 +4,7 @@
 #include <tuple>
 
 #include "interpose/calls/lazy_entry.hpp"
-#include "interpose/collectives/dispatch.hpp"
+#include "interpose/collectives/dispatch_moved.hpp"
 #include "interpose/device/lazy_interception.hpp"
 #include "interpose/message/shadowed_collective.hpp"
 

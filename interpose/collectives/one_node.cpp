@@ -188,7 +188,7 @@ OneNode* choose_one_node(MPI_Comm comm, CommEntry& entry, Collective what, std::
   OneNode* const node = prepared(comm, entry);
   if (!node || choice == OneNodeChoice::shared_memory) return node;
   AskingInterval& asking = entry.collectives.asking[static_cast<std::size_t>(what)];
-  if (!asking.asks()) return nullptr;
+  if (!entry.collectives.shares_always && !asking.asks()) return nullptr;
   std::int64_t any = gaps;
   node->agree({&any, 1});
   asking.answered(!any);
@@ -201,7 +201,7 @@ OneNode* choose_one_node(MPI_Comm comm, CommEntry& entry, Collective what, std::
   OneNode* const node = prepared(comm, entry);
   if (!node) return nullptr;
   AskingInterval& asking = entry.collectives.asking[static_cast<std::size_t>(what)];
-  if (!asking.asks()) return nullptr;
+  if (!entry.collectives.shares_always && !asking.asks()) return nullptr;
   std::int64_t values[2] = {*longest, gaps};
   node->agree(values);
   *longest = values[0];

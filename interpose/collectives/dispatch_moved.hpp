@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Dispatch of the collectives that move data, except broadcasts.
+//
+// Where members know only their own sizes (MPI_Gatherv, MPI_Scatterv, MPI_Alltoallv, MPI_Alltoallw) they tell each
+// other the longest block first on one node (choose_one_node()); between nodes these are left to the MPI library.
+#include <mpi.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "interpose/collectives/dispatch.hpp"
+
+namespace bestride::inline interpose {
+
+// As in dispatch.hpp: the error of the call, or nothing was done.
+
+/// MPI_Allgather and MPI_Allgatherv.
+template <class Out, class In, class... Tail>
+std::optional<int> dispatch_allgather(const char* call, LibraryForm* left, const Out& out, const In& in, MPI_Comm comm,
+                                      Tail... tail) {
+  using namespace dispatch_detail;
+  const CommMember entry = member_of<Tail...>(comm);
+  const ElementSize element = element_size(in.type);
+  const bool in_place = out.buffer == MPI_IN_PLACE;
+  if (!entry || element.packed < 0 || in.buffer == MPI_IN_PLACE || !has_request(tail...)) return std::nullopt;
+  const std::int64_t bytes = all_bytes(in, element.packed, entry->size());
+  if (bytes <= 0 || no_buffer(in.buffer, in.type)) return std::nullopt;
+  if (entry->collectives.leaves(Collective::allgather, blocking<Tail...>, bytes)) return std::nullopt;
+  // This rank sends as many bytes as its block has; if not, MPI reports it.
+  if (!in_place) {
+    const std::int64_t own = packed_bytes(element_size(out.type), out.count);
+    if (own != block_bytes(in, element.packed, entry->rank()) || (own > 0 && no_buffer(out.buffer, out.type)))
+      return std::nullopt;
+    if (same_place(out, in, element, entry->rank())) return std::nullopt;
+  }
+  const Route to =
+      route_call<Tail...>(comm, *entry, In::has_arrays ? Collective::allgatherv : Collective::allgather, bytes, 1,
+                          !may_be_quantised(*entry), (!in_place && has_gaps(out.type)) || has_gaps(in.type), left);
+  if (!to) return std::nullopt;
+  return carry(
+      to, comm, call,
+      [&](StagedBlocks& staged) -> std::unique_ptr<Operation> {
+        const auto codes = quantised_gather(*entry, in.type);
+        std::optional<UserBlocks> own;
+        if (!in_place) own.emplace(blocks_of(out, 1, Access::read, staged));
+        UserBlocks all = blocks_of(in, entry->size(), in_place ? Access::both : Access::written, staged, entry->rank());
+        if (codes) return std::make_unique<QuantisedAllgather>(std::move(own), std::move(all), *codes);
+        return std::make_unique<AllgatherOperation>(std::move(own), std::move(all));
+      },
+      tail...);
+}
+
+/// The operation of a gather or a scatter. `block`: bytes of the longest block.
+template <bool gathers, class One, class All>
+std::unique_ptr<Operation> rooted_operation(const One& one, const All& all, bool in_place, bool at_root,
+                                            std::int64_t block, int root, int ranks, StagedBlocks& staged) {
+  using namespace dispatch_detail;
+  std::optional<UserBlocks> own, blocks;
+  if (!in_place) own.emplace(blocks_of(one, 1, gathers ? Access::read : Access::written, staged));
+  if (at_root) {
+    const Access access = !gathers ? Access::read : in_place ? Access::both : Access::written;
+    blocks.emplace(blocks_of(all, ranks, access, staged, root));
+  }
+  if constexpr (gathers)
+    return std::make_unique<GatherOperation>(std::move(own), std::move(blocks), block, root);
+  else
+    return std::make_unique<ScatterOperation>(std::move(blocks), std::move(own), block, root);
+}
+
+/// MPI_Gather (`gathers`) and MPI_Scatter. `one`: a rank's block. `all`: the root's blocks. `in_place`: the root's own
+/// block is already in its place.
+template <bool gathers, class One, class All, class... Tail>
+std::optional<int> dispatch_rooted(const char* call, LibraryForm* left, const One& one, const All& all, int root,
+                                   MPI_Comm comm, Tail... tail) {
+  using namespace dispatch_detail;
+  const CommMember entry = member_of<Tail...>(comm);
+  if (!entry || !valid_root(*entry, root) || !has_request(tail...)) return std::nullopt;
+  const bool at_root = entry->rank() == root, in_place = at_root && one.buffer == MPI_IN_PLACE;
+  if (!at_root && one.buffer == MPI_IN_PLACE) return std::nullopt;
+  const ElementSize element = element_size(at_root ? all.type : one.type);
+  const std::int64_t block = packed_bytes(element, at_root ? all.count : one.count);
+  std::int64_t bytes = 0;
+  if (block <= 0 || __builtin_mul_overflow(block, std::int64_t{entry->size()}, &bytes)) return std::nullopt;
+  if (!in_place && no_buffer(one.buffer, one.type)) return std::nullopt;
+  if (at_root && (no_buffer(all.buffer, all.type) || (!in_place && same_place(one, all, element, root))))
+    return std::nullopt;
+  if (at_root && !in_place && packed_bytes(element_size(one.type), one.count) != block) return std::nullopt;
+  if (entry->collectives.leaves(gathers ? Collective::gather : Collective::scatter, blocking<Tail...>, bytes))
+    return std::nullopt;
+  const Route to = route_call<Tail...>(comm, *entry, gathers ? Collective::gather : Collective::scatter, bytes, 1, true,
+                                       (!in_place && has_gaps(one.type)) || (at_root && has_gaps(all.type)), left);
+  if (!to) return std::nullopt;
+  return carry(
+      to, comm, call,
+      [&](StagedBlocks& staged) -> std::unique_ptr<Operation> {
+        return rooted_operation<gathers>(one, all, in_place, at_root, block, root, entry->size(), staged);
+      },
+      tail...);
+}
+
+template <class Out, class In, class... Tail>
+std::optional<int> dispatch_alltoall(const char* call, LibraryForm* left, const Out& out, const In& in, MPI_Comm comm,
+                                     Tail... tail) {
+  using namespace dispatch_detail;
+  const CommMember entry = member_of<Tail...>(comm);
+  const ElementSize sent = element_size(out.type), received = element_size(in.type);
+  if (!entry || out.buffer == MPI_IN_PLACE || in.buffer == MPI_IN_PLACE || sent.packed < 0 || received.packed < 0 ||
+      !has_request(tail...))
+    return std::nullopt;
+  const std::int64_t bytes = all_bytes(out, sent.packed, entry->size());
+  if (bytes <= 0 || bytes != all_bytes(in, received.packed, entry->size()) ||
+      (out.buffer == in.buffer && out.type == in.type && out.count == in.count))
+    return std::nullopt;
+  if (no_buffer(out.buffer, out.type) || no_buffer(in.buffer, in.type)) return std::nullopt;
+  if (entry->collectives.leaves(Collective::alltoall, blocking<Tail...>, bytes)) return std::nullopt;
+  const Route to = route_call<Tail...>(comm, *entry, Collective::alltoall, bytes, 1, true,
+                                       has_gaps(out.type) || has_gaps(in.type), left);
+  if (!to) return std::nullopt;
+  return carry(
+      to, comm, call,
+      [&](StagedBlocks& staged) -> std::unique_ptr<Operation> {
+        return std::make_unique<AlltoallOperation>(blocks_of(out, entry->size(), Access::read, staged),
+                                                   blocks_of(in, entry->size(), Access::written, staged),
+                                                   bytes / entry->size());
+      },
+      tail...);
+}
+
+/// MPI_Gatherv (`gathers`) and MPI_Scatterv, blocking, on one node: the sizes of all blocks are known to the root only.
+template <bool gathers, class One, class All>
+std::optional<int> dispatch_varying_rooted(const char* call, const One& one, const All& all, int root, MPI_Comm comm) {
+  using namespace dispatch_detail;
+  const CommMember entry = member_of<>(comm);
+  if (!entry || !may_share_memory(*entry) || !valid_root(*entry, root)) return std::nullopt;
+  const bool at_root = entry->rank() == root, in_place = at_root && one.buffer == MPI_IN_PLACE;
+  if (!at_root && one.buffer == MPI_IN_PLACE) return std::nullopt;
+  std::int64_t longest = in_place ? 0 : packed_bytes(element_size(one.type), one.count);
+  if (longest < 0 || (longest > 0 && no_buffer(one.buffer, one.type))) return std::nullopt;
+  if (at_root) {
+    const ElementSize element = element_size(all.type);
+    const std::int64_t sum = element.packed < 0 ? -1 : all_bytes(all, element.packed, entry->size());
+    if (sum < 0 || (sum > 0 && no_buffer(all.buffer, all.type))) return std::nullopt;
+    if (!in_place && (longest != block_bytes(all, element.packed, root) || same_place(one, all, element, root)))
+      return std::nullopt;
+    for (int rank = 0; rank < entry->size(); ++rank)
+      longest = std::max(longest, block_bytes(all, element.packed, rank));
+  }
+  Route to;
+  to.one_node = choose_one_node(comm, *entry, gathers ? Collective::gather : Collective::scatter, &longest,
+                                (!in_place && has_gaps(one.type)) || (at_root && has_gaps(all.type)));
+  if (!to) return std::nullopt;
+  to.bytes = longest * entry->size();
+  return carry(to, comm, call, [&](StagedBlocks& staged) -> std::unique_ptr<Operation> {
+    return rooted_operation<gathers>(one, all, in_place, at_root, longest, root, entry->size(), staged);
+  });
+}
+
+/// MPI_Alltoallv, blocking, on one node.
+template <class Out, class In>
+std::optional<int> dispatch_alltoallv(const char* call, const Out& out, const In& in, MPI_Comm comm) {
+  using namespace dispatch_detail;
+  const CommMember entry = member_of<>(comm);
+  const ElementSize sent = element_size(out.type), received = element_size(in.type);
+  if (!entry || !may_share_memory(*entry) || out.buffer == MPI_IN_PLACE || in.buffer == MPI_IN_PLACE ||
+      sent.packed < 0 || received.packed < 0)
+    return std::nullopt;
+  const std::int64_t out_bytes = all_bytes(out, sent.packed, entry->size());
+  const std::int64_t in_bytes = all_bytes(in, received.packed, entry->size());
+  if (out_bytes < 0 || in_bytes < 0 || (out_bytes > 0 && no_buffer(out.buffer, out.type)) ||
+      (in_bytes > 0 && no_buffer(in.buffer, in.type)))
+    return std::nullopt;
+  if (out.buffer == in.buffer && out.type == in.type && out_bytes > 0) return std::nullopt;
+  std::int64_t longest = 0;
+  for (int rank = 0; rank < entry->size(); ++rank)
+    longest = std::max({longest, block_bytes(out, sent.packed, rank), block_bytes(in, received.packed, rank)});
+  if (block_bytes(out, sent.packed, entry->rank()) != block_bytes(in, received.packed, entry->rank()))
+    return std::nullopt;
+  Route to;
+  to.one_node = choose_one_node(comm, *entry, Collective::alltoall, &longest, has_gaps(out.type) || has_gaps(in.type));
+  if (!to) return std::nullopt;
+  to.bytes = out_bytes;
+  return carry(to, comm, call, [&](StagedBlocks& staged) -> std::unique_ptr<Operation> {
+    return std::make_unique<AlltoallOperation>(blocks_of(out, entry->size(), Access::read, staged),
+                                               blocks_of(in, entry->size(), Access::written, staged), longest);
+  });
+}
+
+/// One direction of an MPI_Alltoallw: rank i's block is at `at[i]` bytes from `buffer`.
+template <class Buffer, class Count, class Displacement>
+struct TypedGiven {
+  Buffer buffer;
+  const Count* counts;
+  const Displacement* at;
+  const MPI_Datatype* types;
+
+  const void* place(int rank) const noexcept { return static_cast<const std::byte*>(buffer) + at[rank]; }
+  /// Packed bytes of a rank's block; -1: an argument is invalid.
+  std::int64_t bytes(int rank) const noexcept {
+    if (counts[rank] == 0) return 0;
+    const std::int64_t bytes = dispatch_detail::packed_bytes(element_size(types[rank]), counts[rank]);
+    return bytes > 0 && dispatch_detail::no_buffer(place(rank), types[rank]) ? -1 : bytes;
+  }
+  TypedUserBlocks blocks(int ranks, Access access, StagedBlocks& staged) const {
+    TypedUserBlocks all(ranks);
+    for (int rank = 0; rank < ranks; ++rank) all.add(place(rank), counts[rank], types[rank], access, staged);
+    return all;
+  }
+};
+
+/// MPI_Alltoallw, blocking, on one node.
+template <class Out, class In>
+std::optional<int> dispatch_alltoallw(const char* call, const Out& out, const In& in, MPI_Comm comm) {
+  using namespace dispatch_detail;
+  const CommMember entry = member_of<>(comm);
+  if (!entry || !may_share_memory(*entry) || out.buffer == MPI_IN_PLACE || in.buffer == MPI_IN_PLACE || !out.counts ||
+      !out.at || !out.types || !in.counts || !in.at || !in.types)
+    return std::nullopt;
+  // MPICH reports equal arguments of both directions as aliased buffers.
+  if (out.buffer == in.buffer && out.counts == in.counts && out.types == in.types) return std::nullopt;
+  std::int64_t longest = 0, sum = 0;
+  bool gaps = false;
+  for (int rank = 0; rank < entry->size(); ++rank) {
+    const std::int64_t sent = out.bytes(rank), received = in.bytes(rank);
+    if (sent < 0 || received < 0 || (rank == entry->rank() && sent != received) ||
+        __builtin_add_overflow(sum, sent, &sum))
+      return std::nullopt;
+    longest = std::max({longest, sent, received});
+    gaps = gaps || (sent > 0 && has_gaps(out.types[rank])) || (received > 0 && has_gaps(in.types[rank]));
+  }
+  Route to;
+  to.one_node = choose_one_node(comm, *entry, Collective::alltoall, &longest, gaps);
+  if (!to) return std::nullopt;
+  to.bytes = sum;
+  return carry(to, comm, call, [&](StagedBlocks& staged) -> std::unique_ptr<Operation> {
+    return std::make_unique<AlltoallwOperation>(out.blocks(entry->size(), Access::read, staged),
+                                                in.blocks(entry->size(), Access::written, staged), longest);
+  });
+}
+
+/// The collectives that move data, selected by the forms of their two directions. Between nodes MPI_Gatherv,
+/// MPI_Scatterv and MPI_Alltoallv are left to the library: members know only their own sizes, so they can't choose
+/// alike.
+template <AtRoot only, class Out, class In, class... Tail>
+std::optional<int> dispatch_moved(const char* call, LibraryForm* left, const Out& out, const In& in,
+                                  [[maybe_unused]] int root, MPI_Comm comm, Tail... tail) {
+  if constexpr (only == AtRoot::neither && !Out::many && In::many)
+    return dispatch_allgather(call, left, out, in, comm, tail...);
+  else if constexpr ((Out::has_arrays || In::has_arrays) && !blocking<Tail...>)
+    return std::nullopt;
+  else if constexpr (only == AtRoot::in && In::has_arrays)
+    return dispatch_varying_rooted<true>(call, out, in, root, comm);
+  else if constexpr (only == AtRoot::out && Out::has_arrays)
+    return dispatch_varying_rooted<false>(call, in, out, root, comm);
+  else if constexpr (Out::has_arrays && In::has_arrays)
+    return dispatch_alltoallv(call, out, in, comm);
+  else if constexpr (only == AtRoot::in)
+    return dispatch_rooted<true>(call, left, out, in, root, comm, tail...);
+  else if constexpr (only == AtRoot::out)
+    return dispatch_rooted<false>(call, left, in, out, root, comm, tail...);
+  else
+    return dispatch_alltoall(call, left, out, in, comm, tail...);
+}
+
+}  // namespace bestride::inline interpose
