@@ -93,7 +93,7 @@ def main():
     library = launch.library_of(options.build)
     command = os.path.join(os.path.abspath(options.build), "bin", "bestride")
     place = Place(options.programs, may_install=True)
-    print(f"{options.ranks} ranks, {os.cpu_count()} processors\n")
+    print(f"{options.ranks} ranks, {os.cpu_count()} processors; seconds\n")
     print(f"{'program':24}{'kind':36}{'MPICH':>9}{'Bestride':>9}  ratio  {'quartiles':14}{'MPI':>6}{'share':>7}  output")
     rows = []
     for name, program in table.PROGRAMS.items():
@@ -106,6 +106,9 @@ def main():
             continue
         row = {"program": name, "kind": program.kind, **measure(program.case(place, options.ranks), options, library, command)}
         rows.append(row)
+        if options.json:
+            with open(options.json, "w", encoding="utf-8") as file:
+                json.dump({"options": {**vars(options), "programs": None}, "processors": os.cpu_count(), "programs": rows}, file, indent=1)
         if "error" in row:
             print(f"{name:24}{row['error']}", flush=True)
             continue
@@ -113,9 +116,6 @@ def main():
         share = f"{row['share'] * 100:.0f} %" if row["share"] is not None else "-"
         print(f"{name:24}{program.kind:36}{row['mpich']:9.3f}{row['bestride']:9.3f}{row['ratio']:7.2f}  {row['quartiles'][0]:.2f} to {row['quartiles'][1]:.2f}  "
               f"{ratio:>6}{share:>7}  {row['output']}", flush=True)
-    if options.json:
-        with open(options.json, "w", encoding="utf-8") as file:
-            json.dump({"options": vars(options), "processors": os.cpu_count(), "programs": rows}, file, indent=1)
 
 
 if __name__ == "__main__":
