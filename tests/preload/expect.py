@@ -26,6 +26,7 @@ def main():
     given = parser.parse_args()
 
     environment = {k: v for k, v in os.environ.items() if not k.startswith("BESTRIDE_") and k not in ("LD_PRELOAD", "LD_BIND_NOW")}
+    environment["BESTRIDE_YIELD"] = "off"  # its message depends on the number of processors
     environment.update(pair.split("=", 1) for pair in given.env)
     ran = subprocess.run(given.command, env=environment, cwd=given.cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     lines = ran.stdout.splitlines() + ran.stderr.splitlines()
