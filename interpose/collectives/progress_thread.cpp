@@ -70,9 +70,10 @@ void* work(void*) {
     idle = any_collective_pending() ? 0 : idle + 1;
     if (idle > idle_looks || (idle > 0 && always)) {
       std::unique_lock lock(self.mutex);
-      self.waits_for_work.store(true, std::memory_order_relaxed);
-      std::atomic_thread_fence(std::memory_order_seq_cst);  // with that of wake_progress_thread()
-      self.wake.wait(lock, [&] { return self.end.load(std::memory_order_acquire) || any_collective_pending(); });
+      // Sequentially consistent, like the counting of a new collective and the check in wake_progress_thread(): either
+      // this thread sees the collective, or that one sees that this thread waits.
+      self.waits_for_work.store(true);
+      self.wake.wait(lock, [&] { return self.end.load(std::memory_order_acquire) || collectives_pending.load() != 0; });
       self.waits_for_work.store(false, std::memory_order_relaxed);
       continue;
     }
@@ -137,8 +138,7 @@ bool start_progress_thread() noexcept {
 
 void wake_progress_thread() noexcept {
   Worker& self = worker();
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (!self.waits_for_work.load(std::memory_order_relaxed)) return;
+  if (!self.waits_for_work.load()) return;
   const std::lock_guard lock(self.mutex);
   self.wake.notify_one();
 }

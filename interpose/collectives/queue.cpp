@@ -150,7 +150,7 @@ bool CollectiveQueue::add(Operation& operation) noexcept {
     if (std::find(all.queues.begin(), all.queues.end(), self) == all.queues.end()) all.queues.push_back(self);
     const std::lock_guard lock(mutex_);
     operations_.push_back(&operation);
-    collectives_pending.fetch_add(1, std::memory_order_relaxed);
+    collectives_pending.fetch_add(1);  // sequentially consistent: see progress_thread.cpp
     return true;
   } catch (...) {
     warn_once("operation",
