@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs of other projects (bench/programs/table.py), as they are and with the preload library, in turns.
 
-    bench/run_programs.py [--build build/release] [--programs build/programs] [--ranks 2] [--rounds 7] [--only TEXT] [--json FILE]
+    bench/run_programs.py [--build build/release] [--programs build/programs] [--ranks 2] [--rounds 7] [--reports 3] [--only TEXT] [--json FILE]
 
 Each round runs the whole command without and with the library. "ratio" is the time without over the time with, taken within a round;
 the figure is the median over rounds, between the quartiles. "MPI" is the time in MPI calls of a run that only records over that of a run
-that does everything, "share" that of the first in its run: medians over three pairs, as `bestride run --report` prints them. "output": whether
+that does everything, "share" that of the first in its run: medians over --reports pairs, as `bestride run --report` prints them. "output": whether
 every run with the library printed what the runs without it printed.
 
 As root on Debian or Ubuntu, missing packages are installed; the first run builds the programs, which takes up to an hour.
@@ -29,7 +29,6 @@ import compare  # noqa: E402
 import job  # noqa: E402
 from fetch import Missing, Place  # noqa: E402
 
-REPORTED_RUNS = 3
 RECORD_ONLY = {"BESTRIDE_STRATEGY": "forward", "BESTRIDE_COLLECTIVES": "library", "BESTRIDE_YIELD": "off"}
 
 
@@ -73,7 +72,7 @@ def measure(case, options, library, command):
     quarters = statistics.quantiles(ratios, n=4) if len(ratios) > 1 else [ratios[0]] * 3
     row = {"mpich": statistics.median(times["mpich"]), "bestride": statistics.median(times["bestride"]), "ratio": statistics.median(ratios),
            "quartiles": [quarters[0], quarters[2]], "times": times, "output": "same" if not differences else differences[:3]}
-    pairs = [(mpi_seconds(command, case, RECORD_ONLY), mpi_seconds(command, case, {})) for _ in range(REPORTED_RUNS)]
+    pairs = [(mpi_seconds(command, case, RECORD_ONLY), mpi_seconds(command, case, {})) for _ in range(options.reports)]
     complete = [(recorded, done) for recorded, done in pairs if recorded[0] and done[0]]
     row["share"] = statistics.median(recorded[1] for recorded, _ in complete) if complete else None
     row["mpi_ratio"] = statistics.median(recorded[0] / done[0] for recorded, done in complete) if complete else None
@@ -86,6 +85,7 @@ def main():
     parser.add_argument("--programs", default="build/programs", help="folder in which the programs are built")
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--reports", type=int, default=3, help="pairs of runs for the time in MPI")
     parser.add_argument("--only", default="", help="only programs whose name contains this")
     parser.add_argument("--json", default="")
     options = parser.parse_args()
