@@ -115,16 +115,6 @@ Task ScatterOperation::begin(Hierarchy& hierarchy) {
   return scatter_of(hierarchy, EqualOperands(all, own, hierarchy.rank(), block_bytes_), root_, pipeline);
 }
 
-Task AlltoallOperation::begin(Hierarchy& hierarchy) {
-  require_packed(input_.fill());
-  return alltoall(hierarchy, input_, output_, pipeline);
-}
-
-Task AlltoallwOperation::begin(Hierarchy& hierarchy) {
-  require_packed(input_.fill());
-  return alltoall(hierarchy, input_, output_, pipeline);
-}
-
 Task AllgatherOperation::begin(Hierarchy& hierarchy) {
   if (own_) {
     require_packed(own_->fill());
@@ -174,16 +164,6 @@ Task ScatterOperation::begin(Rounds& rounds) {
   return scatter(rounds, all, own_ ? own_->of(0) : all->of(rounds.rank()), root_, block_bytes_);
 }
 
-Task AlltoallOperation::begin(Rounds& rounds) {
-  require_packed(input_.fill());
-  return alltoall(rounds, input_, output_, longest_);
-}
-
-Task AlltoallwOperation::begin(Rounds& rounds) {
-  require_packed(input_.fill());
-  return alltoall(rounds, input_, output_, longest_);
-}
-
 Task AllreduceOperation::begin(Rounds& rounds) {
   UserBlocks& input = input_ ? *input_ : output_;
   require_packed(input.fill());
@@ -206,5 +186,20 @@ Task AllreduceOperation::begin(Hierarchy& hierarchy) {
   require_packed(input.fill());
   return allreduce_of(hierarchy, input.of(0), output_.of(0), reduction_, pipeline);
 }
+
+template <class Blocks>
+Task AlltoallOperationOf<Blocks>::begin(Hierarchy& hierarchy) {
+  require_packed(input_.fill());
+  return alltoall(hierarchy, input_, output_, pipeline);
+}
+
+template <class Blocks>
+Task AlltoallOperationOf<Blocks>::begin(Rounds& rounds) {
+  require_packed(input_.fill());
+  return alltoall(rounds, input_, output_, longest_);
+}
+
+template class AlltoallOperationOf<UserBlocks>;
+template class AlltoallOperationOf<TypedUserBlocks>;
 
 }  // namespace bestride::inline interpose

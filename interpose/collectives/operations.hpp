@@ -130,34 +130,22 @@ class ScatterOperation final : public Operation {
   int root_;
 };
 
-/// MPI_Alltoall; on one node MPI_Alltoallv.
-class AlltoallOperation final : public Operation {
+/// MPI_Alltoall; on one node MPI_Alltoallv, and MPI_Alltoallw with a type for each block.
+template <class Blocks>
+class AlltoallOperationOf final : public Operation {
  public:
   /// `longest`: bytes of the longest block of any pair of ranks.
-  AlltoallOperation(UserBlocks input, UserBlocks output, std::int64_t longest) noexcept
+  AlltoallOperationOf(Blocks input, Blocks output, std::int64_t longest) noexcept
       : input_(std::move(input)), output_(std::move(output)), longest_(longest) {}
   Task begin(Hierarchy& hierarchy) override;
   Task begin(Rounds& rounds) override;
   void finish() noexcept override { output_.complete(); }
 
  private:
-  UserBlocks input_, output_;
+  Blocks input_, output_;
   std::int64_t longest_;
 };
-
-/// MPI_Alltoallw, on one node.
-class AlltoallwOperation final : public Operation {
- public:
-  /// `longest`: as for AlltoallOperation.
-  AlltoallwOperation(TypedUserBlocks input, TypedUserBlocks output, std::int64_t longest) noexcept
-      : input_(std::move(input)), output_(std::move(output)), longest_(longest) {}
-  Task begin(Hierarchy& hierarchy) override;
-  Task begin(Rounds& rounds) override;
-  void finish() noexcept override { output_.complete(); }
-
- private:
-  TypedUserBlocks input_, output_;
-  std::int64_t longest_;
-};
+using AlltoallOperation = AlltoallOperationOf<UserBlocks>;
+using AlltoallwOperation = AlltoallOperationOf<TypedUserBlocks>;
 
 }  // namespace bestride::inline interpose
