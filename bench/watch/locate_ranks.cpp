@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// locate_ranks [RANKS] [ROUNDS]: how long one observation of the detector takes in a job of RANKS (16384) ranks, for
-// each way in which ranks can wait. Prints the median of ROUNDS (9) and the peak memory; then the verdict.
+// locate_ranks [RANKS] [ROUNDS] [PART]: how long one observation of the detector takes in a job of RANKS (16384) ranks,
+// for each way in which ranks can wait, or those with PART in their name. Prints the median of ROUNDS (9) and the peak
+// memory; then the verdict.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -24,7 +25,10 @@ double milliseconds(const std::function<void()>& work) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - before).count();
 }
 
+std::string part;
+
 void measure(const char* name, SampleJob job, int rounds) {
+  if (std::string(name).find(part) == std::string::npos) return;
   for (RankSnapshot& rank : job.ranks) {
     rank.visible = true;
     rank.pid = 1000 + rank.world_rank;
@@ -52,7 +56,8 @@ void measure(const char* name, SampleJob job, int rounds) {
 int main(int count, char** words) {
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
   const int ranks = count > 1 ? std::atoi(words[1]) : 16384, rounds = count > 2 ? std::atoi(words[2]) : 9;
-  if (ranks < 4 || rounds < 1) return std::fprintf(stderr, "locate_ranks [RANKS] [ROUNDS]\n"), 2;
+  if (ranks < 4 || rounds < 1) return std::fprintf(stderr, "locate_ranks [RANKS] [ROUNDS] [PART]\n"), 2;
+  if (count > 3) part = words[3];
   std::printf("%d ranks, one observation:\n", ranks);
   measure("all outside MPI", SampleJob(ranks), rounds);
   {
@@ -79,6 +84,19 @@ int main(int count, char** words) {
     SampleJob job(ranks);
     for (int i = 1; i < ranks; ++i) job.call(i, "MPI_Recv", i - 1);
     measure("a chain of receives", job, rounds);
+  }
+  {
+    SampleJob job(ranks);
+    for (int i = 0; i < ranks - 1; ++i) job.call(i, "MPI_Recv", i + 1);
+    measure("a chain of receives from higher ranks", job, rounds);
+  }
+  {
+    SampleJob job(ranks);
+    for (int i = 1; i < ranks; ++i) {
+      job.call(i, "MPI_Finalize");
+      job.ranks[static_cast<std::size_t>(i)].state = ProcessState::finalizing;
+    }
+    measure("all but one in MPI_Finalize", job, rounds);
   }
   {
     SampleJob job(ranks);

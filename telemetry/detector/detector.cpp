@@ -16,11 +16,13 @@ void Detector::update(const Observation& observation) {
   now_ = observation.seconds;
   ranks_ = observation.ranks;
   suspects_ = false;
+  present_.clear();
   for (const RankSnapshot& rank : ranks_) interrupted_ = interrupted_ || is_held(rank);
   bool progress = false;
   for (const RankSnapshot& rank : ranks_) {
     const auto [at, is_new] = histories_.try_emplace(key_of(rank));
     History& history = at->second;
+    present_.push_back(&history);
     const std::uint64_t calls = calls_of(rank);
     if (is_new || calls != history.calls || is_moving(rank)) {
       if (!is_new && history.waited && !interrupted_)
@@ -86,8 +88,8 @@ std::vector<Finding> Detector::observe(const Observation& observation) {
       all_heard = waits.every_thread_waits = false;
       waits.threads.clear();
     }
-  diagnosis_ = diagnose(graph_);
   waiters_.emplace(graph_);
+  diagnosis_ = diagnose(graph_, *waiters_);
   std::vector<Finding> found;
   find_crashes(found);
   if (found.empty()) find_stopped(found);
@@ -106,10 +108,7 @@ std::vector<Finding> Detector::observe(const Observation& observation) {
   const bool interrupted = !found.empty();
   if (all_heard) find_slow(found);
   if (all_heard) find_slow_communication(interrupted, found);
-  for (const RankWaits& waits : graph_.ranks) {
-    const RankSnapshot& each = ranks_[waits.snapshot];
-    histories_.at(key_of(each)).waited = waits.waits();
-  }
+  for (const RankWaits& waits : graph_.ranks) history(ranks_[waits.snapshot]).waited = waits.waits();
   std::vector<Finding> confirmed;
   for (const Finding& finding : found)
     if (!crashes_.empty() || std::any_of(candidates_.begin(), candidates_.end(),

@@ -15,7 +15,7 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <tuple>
+#include <unordered_map>
 #include <vector>
 
 #include "telemetry/detector/finding.hpp"
@@ -69,11 +69,26 @@ class Detector {
     double transferred = -1, slept = -1;  ///< when io_bytes and sleeps last changed
     bool waited = false;                  ///< it waited for another rank at the last observation
   };
-  using Key = std::tuple<int, std::uint64_t, std::string>;  ///< pid, start time, host
+  /// A process.
+  struct Key {
+    int pid;
+    std::uint64_t start;
+    std::string host;
+    bool operator==(const Key&) const = default;
+  };
+  struct KeyHash {
+    std::size_t operator()(const Key& key) const noexcept {
+      return std::hash<std::string>()(key.host) ^ (key.start * 0x9e3779b97f4a7c15 + static_cast<unsigned>(key.pid));
+    }
+  };
 
   void update(const Observation& observation);
   static Key key_of(const RankSnapshot& rank) { return {rank.pid, rank.process_start, rank.host}; }
-  const History& history(const RankSnapshot& rank) const { return histories_.at(key_of(rank)); }
+  /// Of an element of `ranks_`.
+  History& history(const RankSnapshot& rank) { return *present_[static_cast<std::size_t>(&rank - ranks_.data())]; }
+  const History& history(const RankSnapshot& rank) const {
+    return *present_[static_cast<std::size_t>(&rank - ranks_.data())];
+  }
   double idle(const RankSnapshot& rank) const { return now_ - history(rank).progressed; }
   /// A limit, or three times the longest wait that ended by itself.
   double adapted(double limit) const { return std::max(limit, 3 * longest_wait_); }
@@ -115,7 +130,7 @@ class Detector {
   double longest_wait_ = 0;
   bool suspects_ = false, interrupted_ = false;
   int postponed_ = 0;  ///< observations for which a crash was not said
-  std::map<Key, History> histories_;
+  std::unordered_map<Key, History, KeyHash> histories_;
   std::map<std::int32_t, double> minority_since_;  ///< ranks outside MPI that at least as many others wait for
   std::vector<Finding> crashes_;                   ///< and what led to them
   FinishedCollectives collectives_;
@@ -126,6 +141,7 @@ class Detector {
 
   // Of the current observation.
   std::span<const RankSnapshot> ranks_;
+  std::vector<History*> present_;  ///< of each of `ranks_`
   WaitGraph graph_;
   Diagnosis diagnosis_;
   std::optional<Waiters> waiters_;

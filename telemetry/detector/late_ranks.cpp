@@ -16,7 +16,8 @@ void Detector::find_computation_hangs(std::vector<Finding>& found) {
         !is_in_call(*known) && !is_held(*known))
       outside.push_back(number);
   }
-  std::erase_if(minority_since_, [&](const auto& entry) { return !is_member(outside, entry.first); });
+  std::erase_if(minority_since_,
+                [&](const auto& entry) { return !std::binary_search(outside.begin(), outside.end(), entry.first); });
   std::map<Cause, Finding> by_cause;
   // Ranks in the same sets, as those that do not come to one collective call, are waited for by the same ranks.
   struct Waiting {
@@ -24,10 +25,11 @@ void Detector::find_computation_hangs(std::vector<Finding>& found) {
     double longest = 0;
     bool needed = false;
   };
-  std::map<std::vector<std::size_t>, Waiting> by_sets;
+  std::map<std::vector<Waiters::SetNumber>, Waiting> by_sets;
   for (const std::int32_t number : outside) {
     const RankSnapshot& each = *rank(number);
-    const auto [at, is_new] = by_sets.try_emplace(waiters_->sets_of(number));
+    const auto sets = waiters_->sets_of(number);
+    const auto [at, is_new] = by_sets.try_emplace({sets.begin(), sets.end()});
     Waiting& waiting = at->second;
     if (is_new)
       for (const std::int32_t waiter : held_up({number}, 0)) {
@@ -101,7 +103,7 @@ void Detector::find_communication_hangs(std::vector<Finding>& found) const {
 
 /// If every message of which it is not known whether it is complete were incomplete.
 std::optional<Finding> Detector::probable_deadlock() const {
-  const std::vector<Diagnosis::Cycle> cycles = diagnose(graph_, Edges::unmatched).cycles;
+  const std::vector<Diagnosis::Cycle> cycles = diagnose(graph_, *waiters_, Edges::unmatched).cycles;
   if (cycles.empty()) return std::nullopt;
   Finding finding = finding_of_cycle(cycles.front());
   finding.confidence = 0.6;

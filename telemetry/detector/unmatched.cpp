@@ -62,15 +62,16 @@ bool takes(const Envelope& receive, std::uint64_t uid, std::int32_t from, std::i
 }  // namespace
 
 std::optional<TagMismatch> find_tag_mismatch(const RankSnapshot& sender, const RankSnapshot& receiver) {
-  const Receives receives = receives_of(receiver);
+  std::optional<Receives> receives;  // found when there is a message to look for
   std::optional<TagMismatch> found;
   const auto look = [&](const Message& sent) {
     const std::uint64_t uid = uid_of(sender, sent.communicator);
     if (sent.kind != CallKind::send || uid == 0 || sent.peer != rank_in(receiver, uid)) return;
     const std::int32_t from = rank_in(sender, uid);
-    for (const Envelope& posted : receives.posted)
+    if (!receives) receives = receives_of(receiver);
+    for (const Envelope& posted : receives->posted)
       if (takes(posted, uid, from, sent.tag)) return;
-    for (const Envelope& awaited : receives.awaited)
+    for (const Envelope& awaited : receives->awaited)
       if (awaited.uid == uid && (awaited.peer == from || awaited.peer == any_rank))
         found = TagMismatch{sender.world_rank, receiver.world_rank, sent.tag, awaited.tag};
   };

@@ -41,18 +41,21 @@ void Detector::find_mismatches(const std::vector<CollectiveMismatch>& mismatches
 }
 
 void Detector::find_left_early(std::vector<Finding>& found) const {
-  Ranks left;
+  std::set<const void*> visited;
+  Ranks needed, left;
+  for (const RankWaits& waits : graph_.ranks) {
+    const RankSnapshot& waiter = ranks_[waits.snapshot];
+    if (waiter.state >= ProcessState::finalizing || idle(waiter) < limits_.certain) continue;
+    each_needed(waits, [&](const RankSet& ranks) {
+      if (visited.insert(ranks.id()).second) needed.insert(needed.end(), ranks.begin(), ranks.end());
+    });
+  }
+  std::sort(needed.begin(), needed.end());
   for (const RankWaits& waits : graph_.ranks) {
     const RankSnapshot& each = ranks_[waits.snapshot];
-    if (each.state < ProcessState::finalizing || (each.alive && idle(each) < limits_.certain)) continue;
-    for (const RankWaits& other : graph_.ranks) {
-      const RankSnapshot& waiter = ranks_[other.snapshot];
-      if (waiter.state < ProcessState::finalizing && idle(waiter) >= limits_.certain &&
-          graph_.needs(other.rank, waits.rank)) {
-        left.push_back(waits.rank);
-        break;
-      }
-    }
+    if (each.state >= ProcessState::finalizing && (!each.alive || idle(each) >= limits_.certain) &&
+        std::binary_search(needed.begin(), needed.end(), waits.rank))
+      left.push_back(waits.rank);
   }
   if (left.empty()) return;
   Finding finding;
@@ -84,7 +87,7 @@ Ranks Detector::minority_of(const Ranks& cycle) const {
   if (!most || tie) return cycle;
   Ranks minority;
   for (const std::int32_t number : cycle)
-    if (!is_member(*most, number)) minority.push_back(number);
+    if (!std::binary_search(most->begin(), most->end(), number)) minority.push_back(number);
   return minority.empty() ? cycle : minority;
 }
 
@@ -98,10 +101,11 @@ Ranks Detector::silent_partners(const Ranks& cycle) const {
         if (condition.kind != WaitKind::any || condition.ranks.size() < 2) continue;
         for (const std::int32_t target : condition.ranks)
           if (const WaitCondition* const back = graph_.edge(target, number);
-              back && back->ordinal == 0 && back->communicator == condition.communicator && !is_member(result, target))
+              back && back->ordinal == 0 && back->communicator == condition.communicator)
             result.push_back(target);
       }
   std::sort(result.begin(), result.end());
+  result.erase(std::unique(result.begin(), result.end()), result.end());
   return result;
 }
 

@@ -2,8 +2,10 @@
 #include "telemetry/waits/call_kind.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <string_view>
+#include <vector>
 
 #include "telemetry/record/functions.hpp"
 
@@ -19,9 +21,15 @@ bool one_of(std::string_view word, std::initializer_list<std::string_view> words
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
+std::string name_without_c(std::uint16_t function) {
+  std::string name = recorded_functions()[function].name;
+  if (name.ends_with("_c")) name.resize(name.size() - 2);
+  return name;
+}
+
 /// "MPI_Ialltoallv_c", "MPI_Alltoallv_init" -> "alltoallv".
 std::string stem_of(std::uint16_t function) {
-  std::string stem = function_name(function).substr(4);
+  std::string stem = name_without_c(function).substr(4);
   for (char& c : stem) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   const std::string_view group = group_of(function);
   if (stem.ends_with("_init") && !one_of(group, {"init", "session"})) stem.resize(stem.size() - 5);
@@ -36,18 +44,7 @@ CallKind kind_of_collective(std::string_view stem) {
   return stem.starts_with("neighbor_") ? CallKind::neighborhood : CallKind::from_all;
 }
 
-}  // namespace
-
-std::string function_name(std::uint16_t function) {
-  const auto functions = recorded_functions();
-  if (function >= functions.size()) return "an MPI call";
-  std::string name = functions[function].name;
-  if (name.ends_with("_c")) name.resize(name.size() - 2);
-  return name;
-}
-
-CallKind kind_of(std::uint16_t function, bool collective) {
-  if (function >= recorded_functions().size()) return CallKind::other;
+CallKind find_kind(std::uint16_t function, bool collective) {
   const std::string stem = stem_of(function);
   if (stem == "finalize") return CallKind::finalize;
   if (collective) return kind_of_collective(stem);
@@ -68,15 +65,47 @@ CallKind kind_of(std::uint16_t function, bool collective) {
   return CallKind::local;
 }
 
-bool may_block(std::uint16_t function, bool collective) {
+bool find_may_block(std::uint16_t function, CallKind kind) {
   const std::string_view group = group_of(function);
   if (group.ends_with("-nonblocking") || group.ends_with("-persistent") || group == "partitioned") return false;
-  const std::string name = function_name(function);
+  const std::string name = name_without_c(function);
   if (one_of(name, {"MPI_Ibarrier", "MPI_Barrier_init", "MPI_Iprobe", "MPI_Improbe", "MPI_Comm_idup",
                     "MPI_Comm_idup_with_info"}) ||
       name.starts_with("MPI_File_i"))
     return false;
-  return kind_of(function, collective) != CallKind::local;
+  return kind != CallKind::local;
 }
+
+/// What is known of a function, by whether it is called with an ordinal.
+struct Traits {
+  std::string name = "an MPI call";
+  std::array<CallKind, 2> kind{CallKind::other, CallKind::other};
+  std::array<bool, 2> may_block{true, true};
+  bool synchronous_send = false;
+};
+
+const Traits& traits_of(std::uint16_t function) {
+  static const std::vector<Traits> all = [] {
+    std::vector<Traits> result(recorded_functions().size() + 1);  // the last one: unknown functions
+    for (std::uint16_t i = 0; i + 1u < result.size(); ++i) {
+      Traits& traits = result[i];
+      traits.name = name_without_c(i);
+      for (const bool collective : {false, true}) {
+        traits.kind[collective] = find_kind(i, collective);
+        traits.may_block[collective] = find_may_block(i, traits.kind[collective]);
+      }
+      traits.synchronous_send = traits.kind[0] == CallKind::send && stem_of(i) == "ssend";
+    }
+    return result;
+  }();
+  return all[std::min<std::size_t>(function, all.size() - 1)];
+}
+
+}  // namespace
+
+const std::string& function_name(std::uint16_t function) { return traits_of(function).name; }
+CallKind kind_of(std::uint16_t function, bool collective) { return traits_of(function).kind[collective]; }
+bool may_block(std::uint16_t function, bool collective) { return traits_of(function).may_block[collective]; }
+bool is_synchronous_send(std::uint16_t function) { return traits_of(function).synchronous_send; }
 
 }  // namespace bestride::inline telemetry

@@ -26,8 +26,10 @@ enum class CallKind : std::uint8_t {
 CallKind kind_of(std::uint16_t function, bool collective);
 /// True if the function itself may wait for other ranks; false for MPI_Isend, MPI_Test, MPI_Comm_rank.
 bool may_block(std::uint16_t function, bool collective);
+/// MPI_Ssend in all its forms: complete only when its receive has begun.
+bool is_synchronous_send(std::uint16_t function);
 /// "MPI_Allreduce", without the "_c" of the large-count form, because both match each other; "an MPI call" if the
 /// function is not known.
-std::string function_name(std::uint16_t function);
+const std::string& function_name(std::uint16_t function);
 
 }  // namespace bestride::inline telemetry

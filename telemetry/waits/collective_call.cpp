@@ -60,7 +60,9 @@ bool CollectiveCall::may_match(const CollectiveCall& other) const {
 
 void add_to_variants(std::vector<CollectiveMismatch::Variant>& variants, const CollectiveCall& call,
                      std::int32_t rank) {
-  for (auto& variant : variants) std::erase(variant.ranks, rank);
+  for (auto& [function, root, bytes, reduction, ranks] : variants)
+    if (const auto at = std::lower_bound(ranks.begin(), ranks.end(), rank); at != ranks.end() && *at == rank)
+      ranks.erase(at);
   std::erase_if(variants, [](const auto& variant) { return variant.ranks.empty(); });
   auto variant = std::find_if(variants.begin(), variants.end(), [&](const auto& v) {
     return call.may_match({v.function, v.root, v.bytes, v.reduction});

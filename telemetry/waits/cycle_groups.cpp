@@ -91,11 +91,12 @@ class Components {
 
 std::vector<CycleGroup> cycle_groups(const WaitGraph& graph, const std::function<bool(std::int32_t)>& counts,
                                      Edges followed) {
-  std::unordered_map<std::int32_t, Node> node_of;
+  constexpr Node none = ~Node{0};
+  std::vector<Node> node_of(graph.ranks.size(), none);  // by position in the graph
   std::vector<const RankWaits*> ranks;
   for (const RankWaits& rank : graph.ranks)
     if (counts(rank.rank)) {
-      node_of.emplace(rank.rank, static_cast<Node>(ranks.size()));
+      node_of[graph.position(rank)] = static_cast<Node>(ranks.size());
       ranks.push_back(&rank);
     }
   Targets edges(ranks.size());
@@ -108,7 +109,8 @@ std::vector<CycleGroup> cycle_groups(const WaitGraph& graph, const std::function
         if (is_new) {
           std::vector<Node>& targets = edges.emplace_back();
           for (const std::int32_t target : condition.ranks)
-            if (const auto known = node_of.find(target); known != node_of.end()) targets.push_back(known->second);
+            if (const RankWaits* const known = graph.find(target); known && node_of[graph.position(*known)] != none)
+              targets.push_back(node_of[graph.position(*known)]);
         }
         edges[node].push_back(at->second);
       }

@@ -3,9 +3,8 @@
 
 #include <algorithm>
 #include <deque>
-#include <map>
-#include <set>
 #include <tuple>
+#include <unordered_set>
 #include <utility>
 
 #include "telemetry/waits/cycle_groups.hpp"
@@ -21,28 +20,42 @@ void each_condition(const RankWaits& rank, Edges edges, Visit visit) {
       if (follows(edges, condition)) visit(condition);
 }
 
-/// Sets that a walk over the graph has visited.
-using Visited = std::unordered_set<const void*>;
-
-/// The ranks that may still proceed, by repetition until nothing changes.
+/// The ranks that may still proceed: those outside MPI, and those that wait only for ranks that may proceed.
 class Liveness {
  public:
-  Liveness(const WaitGraph& graph, Edges edges) : edges_(edges) {
+  Liveness(const WaitGraph& graph, const Waiters& waiters, Edges edges)
+      : graph_(graph),
+        waiters_(waiters),
+        edges_(edges),
+        live_(graph.ranks.size()),
+        live_members_(waiters.sets().size()) {
     for (const RankWaits& rank : graph.ranks)
-      if (rank.gone || rank.every_thread_waits) stuck_.insert(rank.rank);
-    for (bool changed = true; changed;) {
-      changed = false;
-      satisfiable_.clear();
-      for (const RankWaits& rank : graph.ranks)
-        if (stuck_.count(rank.rank) && !rank.gone && can_proceed(rank)) {
-          stuck_.erase(rank.rank);
-          changed = true;
-        }
+      if (!rank.gone && !rank.every_thread_waits) live_[graph.position(rank)] = true;
+    for (std::size_t set = 0; set < live_members_.size(); ++set)
+      for (const std::int32_t member : waiters.sets()[set]) live_members_[set] += !stuck(member);
+    for (const RankWaits& rank : graph.ranks) look_at(rank);
+    while (!freed_.empty()) {
+      const RankWaits* const rank = freed_.back();
+      freed_.pop_back();
+      for (const Waiters::SetNumber set : waiters.sets_of(rank->rank)) {
+        const std::size_t live = ++live_members_[set];
+        if (live == 1 || live == waiters.sets()[set].size())  // for conditions of any, of all
+          for (const RankWaits* const waiter : waiters.waiters_of(set)) look_at(*waiter);
+      }
     }
   }
-  bool stuck(std::int32_t rank) const { return stuck_.count(rank) != 0; }
+  /// False for a rank without a record.
+  bool stuck(std::int32_t rank) const {
+    const RankWaits* const waits = graph_.find(rank);
+    return waits && !live_[graph_.position(*waits)];
+  }
 
  private:
+  void look_at(const RankWaits& rank) {
+    if (live_[graph_.position(rank)] || rank.gone || !can_proceed(rank)) return;
+    live_[graph_.position(rank)] = true;
+    freed_.push_back(&rank);
+  }
   bool can_proceed(const RankWaits& rank) const {
     return std::any_of(rank.threads.begin(), rank.threads.end(),
                        [this](const ThreadWait& t) { return satisfiable(t); });
@@ -55,31 +68,29 @@ class Liveness {
     return std::all_of(thread.conditions.begin(), thread.conditions.end(), one);
   }
   bool satisfiable(const WaitCondition& condition) const {
+    const bool any = condition.kind == WaitKind::any;
     if (!follows(edges_, condition)) {
       const bool holds = condition.required || (edges_ == Edges::unmatched && !condition.matched);
-      return !holds || condition.kind == WaitKind::all || condition.unseen > 0;
+      return !holds || !any || condition.unseen > 0;
     }
-    const bool any = condition.kind == WaitKind::any;
     if (any && condition.unseen > 0) return true;
-    // What is found for a set stays until the next round: ranks only become free, so "not yet" is no error.
-    const auto [at, is_new] = satisfiable_.try_emplace({condition.ranks.id(), any});
-    const auto lives = [this](std::int32_t rank) { return !stuck(rank); };
-    if (is_new)
-      at->second = any ? std::any_of(condition.ranks.begin(), condition.ranks.end(), lives)
-                       : std::all_of(condition.ranks.begin(), condition.ranks.end(), lives);
-    return at->second;
+    const std::size_t live = live_members_[waiters_.set_of(condition)];
+    return any ? live > 0 : live == condition.ranks.size();
   }
 
+  const WaitGraph& graph_;
+  const Waiters& waiters_;
   const Edges edges_;
-  std::unordered_set<std::int32_t> stuck_;
-  mutable std::map<std::pair<const void*, bool>, bool> satisfiable_;  ///< of sets, in this round
+  std::vector<bool> live_;                 ///< by position in the graph
+  std::vector<std::size_t> live_members_;  ///< of each set
+  std::vector<const RankWaits*> freed_;    ///< live, not yet counted in its sets
 };
 
 /// Shortest way from `start` back to itself within `group`, ascending; empty if there is none.
 std::vector<std::int32_t> shortest_cycle(const WaitGraph& graph, const std::vector<std::int32_t>& group,
                                          std::int32_t start, Edges edges) {
   std::unordered_map<std::int32_t, std::int32_t> from;  // rank -> the rank before it
-  Visited visited;
+  std::unordered_set<const void*> visited;              // sets
   std::deque<std::int32_t> open{start};
   while (!open.empty()) {
     const std::int32_t rank = open.front();
@@ -141,67 +152,95 @@ std::vector<std::int32_t> cycle_in(const WaitGraph& graph, const std::vector<std
 
 }  // namespace
 
-Waiters::Waiters(const WaitGraph& graph) {
+Waiters::Waiters(const WaitGraph& graph) : graph_(graph), numbers_of_singles_(graph.ranks.size(), no_set) {
+  std::vector<std::pair<SetNumber, const RankWaits*>> waiters;
   for (const RankWaits& rank : graph.ranks)
     each_condition(rank, Edges::unmatched, [&](const WaitCondition& condition) {
-      const auto [at, is_new] = set_numbers_.try_emplace(condition.ranks.id(), waiters_.size());
-      if (is_new) {
-        waiters_.emplace_back();
-        for (const std::int32_t target : condition.ranks) sets_of_[target].push_back(at->second);
+      SetNumber& number = number_of(condition.ranks);
+      if (number == no_set) {
+        number = static_cast<SetNumber>(sets_.size());
+        sets_.push_back(condition.ranks);
       }
-      std::vector<const RankWaits*>& waiters = waiters_[at->second];
-      if (waiters.empty() || waiters.back() != &rank) waiters.push_back(&rank);
+      waiters.emplace_back(number, &rank);
     });
+  waiters_ = {sets_.size(), waiters};
+  for (const RankSet& set : sets_)
+    for (const std::int32_t target : set)
+      if (!graph.find(target)) others_.push_back(target);
+  std::sort(others_.begin(), others_.end());
+  others_.erase(std::unique(others_.begin(), others_.end()), others_.end());
+  std::vector<std::pair<std::uint32_t, SetNumber>> targets;
+  for (SetNumber set = 0; set < sets_.size(); ++set)
+    for (const std::int32_t target : sets_[set]) targets.emplace_back(static_cast<std::uint32_t>(bucket(target)), set);
+  sets_of_ = {graph.ranks.size() + others_.size(), targets};
 }
 
-const std::vector<std::size_t>& Waiters::sets_of(std::int32_t rank) const {
-  static const std::vector<std::size_t> none;
-  const auto known = sets_of_.find(rank);
-  return known != sets_of_.end() ? known->second : none;
+Waiters::SetNumber& Waiters::number_of(const RankSet& set) {
+  const RankWaits* const only = set.size() == 1 ? graph_.find(set.front()) : nullptr;
+  return only ? numbers_of_singles_[graph_.position(*only)]
+              : numbers_of_others_.try_emplace(set.id(), no_set).first->second;
+}
+
+Waiters::SetNumber Waiters::set_of(const WaitCondition& condition) const {
+  const RankSet& set = condition.ranks;
+  const RankWaits* const only = set.size() == 1 ? graph_.find(set.front()) : nullptr;
+  return only ? numbers_of_singles_[graph_.position(*only)] : numbers_of_others_.at(set.id());
+}
+
+std::size_t Waiters::bucket(std::int32_t rank) const noexcept {
+  if (const RankWaits* const waits = graph_.find(rank)) return graph_.position(*waits);
+  const auto other = std::lower_bound(others_.begin(), others_.end(), rank);
+  const bool known = other != others_.end() && *other == rank;
+  return known ? graph_.ranks.size() + static_cast<std::size_t>(other - others_.begin()) : no_bucket;
+}
+
+std::span<const Waiters::SetNumber> Waiters::sets_of(std::int32_t rank) const noexcept {
+  const std::size_t at = bucket(rank);
+  return at != no_bucket ? sets_of_[at] : std::span<const SetNumber>();
 }
 
 std::vector<std::int32_t> Waiters::held_up(const std::vector<std::int32_t>& targets,
                                            const std::function<bool(const RankWaits&)>& counts) const {
-  std::unordered_set<std::int32_t> found(targets.begin(), targets.end());
-  std::vector<bool> visited(waiters_.size());
-  std::deque<std::int32_t> open(targets.begin(), targets.end());
-  while (!open.empty()) {
-    const std::vector<std::size_t>& sets = sets_of(open.front());
-    open.pop_front();
-    for (const std::size_t set : sets) {
+  std::vector<bool> found(graph_.ranks.size()), visited(sets_.size());
+  for (const std::int32_t target : targets)
+    if (const RankWaits* const waits = graph_.find(target)) found[graph_.position(*waits)] = true;
+  std::vector<std::int32_t> result;
+  const auto follow = [&](std::int32_t rank) {
+    for (const SetNumber set : sets_of(rank)) {
       if (visited[set]) continue;
       visited[set] = true;
-      for (const RankWaits* const waiter : waiters_[set])
-        if ((!counts || counts(*waiter)) && found.insert(waiter->rank).second) open.push_back(waiter->rank);
+      for (const RankWaits* const waiter : waiters_[set]) {
+        if (found[graph_.position(*waiter)] || (counts && !counts(*waiter))) continue;
+        found[graph_.position(*waiter)] = true;
+        result.push_back(waiter->rank);
+      }
     }
-  }
-  for (const std::int32_t target : targets) found.erase(target);
-  std::vector<std::int32_t> result(found.begin(), found.end());
+  };
+  for (const std::int32_t target : targets) follow(target);
+  for (std::size_t i = 0; i < result.size(); ++i) follow(result[i]);
   std::sort(result.begin(), result.end());
   return result;
 }
 
-Diagnosis diagnose(const WaitGraph& graph, Edges edges) {
+Diagnosis diagnose(const WaitGraph& graph, const Waiters& waiters, Edges edges) {
   Diagnosis result;
-  std::set<std::int32_t> targets;
-  Visited visited;
-  for (const RankWaits& rank : graph.ranks) {
-    each_condition(rank, Edges::unmatched, [&](const WaitCondition& condition) {
-      if (visited.insert(condition.ranks.id()).second) targets.insert(condition.ranks.begin(), condition.ranks.end());
-    });
-    if (rank.waits()) result.waiting.push_back(rank.rank);
-  }
+  std::vector<std::int32_t> targets;
+  for (const RankSet& set : waiters.sets()) targets.insert(targets.end(), set.begin(), set.end());
+  std::sort(targets.begin(), targets.end());
+  targets.erase(std::unique(targets.begin(), targets.end()), targets.end());
   for (const std::int32_t target : targets) {
     const RankWaits* const rank = graph.find(target);
     if (!rank || !rank->waits()) result.culprits.push_back(target);
   }
-  const Liveness liveness(graph, edges);
+  const Liveness liveness(graph, waiters, edges);
   const auto is_deadlocked = [&](std::int32_t number) {
     const RankWaits* const rank = graph.find(number);
     return rank && !rank->gone && liveness.stuck(number);
   };
-  for (const RankWaits& rank : graph.ranks)
+  for (const RankWaits& rank : graph.ranks) {
+    if (rank.waits()) result.waiting.push_back(rank.rank);
     if (is_deadlocked(rank.rank)) result.deadlocked.push_back(rank.rank);
+  }
   for (CycleGroup& group : cycle_groups(graph, is_deadlocked, edges))
     if (group.final)
       if (auto cycle = cycle_in(graph, group.ranks, edges); !cycle.empty())

@@ -27,16 +27,19 @@ std::int32_t world_rank_of(const CommunicatorSnapshot& communicator, std::int32_
   return rank >= 0 && rank <= INT32_MAX ? static_cast<std::int32_t>(rank) : -1;
 }
 
-Members::Members(std::span<const RankSnapshot> job) {
+Members::Members(std::span<const RankSnapshot> job) : job_(job) {
   for (const RankSnapshot& rank : job)
     if (rank.world_rank >= 0) ranks_.emplace_back(rank.world_rank, &rank);
-  // Of several snapshots of one rank the first that is alive, else the first.
-  std::stable_sort(ranks_.begin(), ranks_.end(), [](const auto& a, const auto& b) {
-    return std::pair(a.first, !a.second->alive) < std::pair(b.first, !b.second->alive);
-  });
-  ranks_.erase(
-      std::unique(ranks_.begin(), ranks_.end(), [](const auto& a, const auto& b) { return a.first == b.first; }),
-      ranks_.end());
+  const auto is_before = [](const auto& a, const auto& b) { return a.first < b.first; };
+  const auto not_after = [](const auto& a, const auto& b) { return a.first >= b.first; };
+  if (std::adjacent_find(ranks_.begin(), ranks_.end(), not_after) != ranks_.end()) {
+    // Of several snapshots of one rank the first that is alive, else the first.
+    std::stable_partition(ranks_.begin(), ranks_.end(), [](const auto& entry) { return entry.second->alive; });
+    std::stable_sort(ranks_.begin(), ranks_.end(), is_before);
+    ranks_.erase(
+        std::unique(ranks_.begin(), ranks_.end(), [](const auto& a, const auto& b) { return a.first == b.first; }),
+        ranks_.end());
+  }
   for (const auto& [number, rank] : ranks_)
     for (const CommunicatorSnapshot& record : rank->communicators) {
       if (record.uid == 0) continue;
@@ -46,10 +49,18 @@ Members::Members(std::span<const RankSnapshot> job) {
   for (auto& [uid, members] : scattered_) std::sort(members.begin(), members.end());
 }
 
-const RankSnapshot* Members::find(std::int32_t world_rank) const noexcept {
+std::size_t Members::position(std::int32_t world_rank) const noexcept {
+  // Mostly all ranks are there.
+  const auto direct = static_cast<std::size_t>(world_rank);
+  if (world_rank >= 0 && direct < ranks_.size() && ranks_[direct].first == world_rank) return direct;
   const auto at = std::lower_bound(ranks_.begin(), ranks_.end(), world_rank,
                                    [](const auto& entry, std::int32_t number) { return entry.first < number; });
-  return at != ranks_.end() && at->first == world_rank ? at->second : nullptr;
+  return at != ranks_.end() && at->first == world_rank ? static_cast<std::size_t>(at - ranks_.begin()) : none;
+}
+
+const RankSnapshot* Members::find(std::int32_t world_rank) const noexcept {
+  const std::size_t at = position(world_rank);
+  return at != none ? ranks_[at].second : nullptr;
 }
 
 std::int32_t Members::world_rank(const CommunicatorSnapshot& communicator, std::int32_t member) const {

@@ -24,8 +24,13 @@ class Members {
   /// `job` must outlive this.
   explicit Members(std::span<const RankSnapshot> job);
 
+  /// All snapshots.
+  std::span<const RankSnapshot> job() const noexcept { return job_; }
   /// The snapshots that count, by world rank: one for each rank.
   const std::vector<std::pair<std::int32_t, const RankSnapshot*>>& ranks() const noexcept { return ranks_; }
+  static constexpr std::size_t none = ~std::size_t{0};
+  /// Index in ranks() of a world rank; none if there is no snapshot of it.
+  std::size_t position(std::int32_t world_rank) const noexcept;
   /// The snapshot of a world rank; null if there is none.
   const RankSnapshot* find(std::int32_t world_rank) const noexcept;
   /// World rank of a member; -1 if it is not known or out of range.
@@ -45,6 +50,7 @@ class Members {
     const RankSnapshot* rank;
     const CommunicatorSnapshot* record;
   };
+  std::span<const RankSnapshot> job_;
   std::vector<std::pair<std::int32_t, const RankSnapshot*>> ranks_;  ///< ascending
   std::map<std::uint64_t, std::vector<Own>> by_uid_;                 ///< by world rank
   /// World ranks of the members of communicators that are not evenly spaced, by rank there.

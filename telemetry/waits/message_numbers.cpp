@@ -47,10 +47,10 @@ std::span<const MessageNumbers::Request> MessageNumbers::Index::pending_with(std
   return {first, last};
 }
 
-const MessageNumbers::Index& MessageNumbers::index_of(const RankSnapshot& rank) {
-  const auto [at, is_new] = indices_.try_emplace(&rank);
-  Index& index = at->second;
-  if (!is_new) return index;
+MessageNumbers::Index& MessageNumbers::index_of(const RankSnapshot& rank) {
+  std::optional<Index>& known = indices_[static_cast<std::size_t>(&rank - job_.job().data())];
+  if (known) return *known;
+  Index& index = known.emplace();
   index.counts.reserve(rank.peers.size());
   for (const PeerSnapshot& peer : rank.peers) {
     index.all_named = index.all_named && peer.communicator == no_index;
@@ -72,10 +72,9 @@ const MessageNumbers::Index& MessageNumbers::index_of(const RankSnapshot& rank) 
 }
 
 const std::vector<MessageNumbers::Posted>& MessageNumbers::posted_by(const RankSnapshot& rank) {
-  index_of(rank);
-  std::optional<std::vector<Posted>>& posted = indices_.at(&rank).posted;
+  std::optional<std::vector<Posted>>& posted = index_of(rank).posted;
   if (posted) return *posted;
-  posted.emplace();
+  posted.emplace().reserve(rank.requests.size());
   const auto add = [&](const Message& m) {
     const CommunicatorSnapshot* const communicator = rank.communicator(m.communicator);
     if (m.kind == CallKind::receive && communicator)
@@ -91,8 +90,8 @@ const std::vector<MessageNumbers::Posted>& MessageNumbers::posted_by(const RankS
 
 MessageNumbers::Wanted MessageNumbers::sends_wanted(const RankSnapshot& sender, const RankSnapshot& receiver,
                                                     std::size_t calls) {
-  const std::vector<Posted>& posted = posted_by(receiver);
   const auto is_wanted = [&](std::int32_t peer, std::uint64_t uid, std::int32_t tag) {
+    const std::vector<Posted>& posted = posted_by(receiver);
     const auto [first, last] = std::equal_range(posted.begin(), posted.end(), Posted{peer, 0, 0},
                                                 [](const Posted& a, const Posted& b) { return a.peer < b.peer; });
     return std::any_of(first, last, [&](const Posted& p) { return p.uid == uid && tags_match(tag, p.tag); });

@@ -33,7 +33,7 @@ struct NumberedMessage {
 class MessageNumbers {
  public:
   /// `job` must outlive this.
-  explicit MessageNumbers(const Members& job) : job_(job) {}
+  explicit MessageNumbers(const Members& job) : job_(job), indices_(job.job().size()) {}
 
   /// True if it is certain that `peer` has not begun the operation that matches. False if the counts do not tell:
   /// several threads, communicators whose members are not evenly spaced, sends to a rank that receives from any source.
@@ -66,7 +66,7 @@ class MessageNumbers {
   /// Messages to each rank, from all; nothing if some are not counted.
   using SentTo = std::unordered_map<std::int32_t, std::int64_t>;
 
-  const Index& index_of(const RankSnapshot& rank);
+  Index& index_of(const RankSnapshot& rank);
   const SentTo* sent_to();
   std::int64_t from_any_source(const RankSnapshot& rank, const RankSnapshot& peer);
   const std::vector<Posted>& posted_by(const RankSnapshot& rank);
@@ -78,7 +78,7 @@ class MessageNumbers {
   Wanted sends_wanted(const RankSnapshot& sender, const RankSnapshot& receiver, std::size_t calls);
 
   const Members& job_;
-  std::unordered_map<const RankSnapshot*, Index> indices_;
+  std::vector<std::optional<Index>> indices_;  ///< of each snapshot
   std::optional<SentTo> sent_to_;
   bool all_counted_ = true;
 };

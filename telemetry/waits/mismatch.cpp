@@ -50,6 +50,7 @@ std::vector<CollectiveMismatch> find_mismatches(const Members& members) {
       [&](const RankSnapshot&, const CommunicatorSnapshot& communicator, std::uint32_t ordinal, const CollectiveCall&) {
         instances[{communicator.uid, ordinal}];
       });
+  if (instances.empty()) return {};
   each_call(members, true,
             [&](const RankSnapshot& rank, const CommunicatorSnapshot& communicator, std::uint32_t ordinal,
                 const CollectiveCall& call) {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <string>
-#include <unordered_map>
 
 #include "telemetry/waits/call_kind.hpp"
 #include "telemetry/waits/collective_progress.hpp"
@@ -33,19 +32,25 @@ constexpr std::uint64_t surely_rendezvous = 256 << 10;
 
 /// True if a send cannot be complete before its receiver has begun to receive.
 bool needs_receiver(const Pending& send) {
-  const std::string name = function_name(send.function);
-  return send.only || send.bytes >= surely_rendezvous || name.find("Ssend") != std::string::npos ||
-         name.find("ssend") != std::string::npos;
+  return send.only || send.bytes >= surely_rendezvous || is_synchronous_send(send.function);
 }
 
 /// What is found once for all ranks.
 struct JobFacts {
-  explicit JobFacts(const Members& all) : members(all), progress(all), numbers(all) {}
+  explicit JobFacts(const Members& all) : members(all), progress(all), numbers(all) {
+    std::vector<std::int32_t> ranks;
+    for (const auto& [number, rank] : all.ranks()) ranks.push_back(number);
+    singles = RankSet::singles(std::move(ranks));
+  }
+  RankSet single(std::int32_t rank) const {
+    const std::size_t position = members.position(rank);
+    return position != Members::none ? singles[position] : RankSet{rank};
+  }
 
   const Members& members;
   CollectiveProgress progress;
   MessageNumbers numbers;
-  std::unordered_map<std::int32_t, RankSet> single;  ///< sets of one rank
+  std::vector<RankSet> singles;  ///< the set of each rank, in the order of the members
 };
 
 /// The conditions of one thread.
@@ -104,6 +109,7 @@ class ThreadConditions {
   template <class Select>
   void add_requests(Select select) {
     const std::size_t before = wait_.conditions.size();
+    wait_.conditions.reserve(before + rank_.requests.size());
     for (const RequestSnapshot& request : rank_.requests) {
       if (!select(request)) continue;
       const CallKind kind = kind_of(request.function, request.ordinal != 0);
@@ -139,9 +145,7 @@ class ThreadConditions {
       if (seen.empty()) wait_.resolved = false;
     } else if (const std::int32_t rank = communicator ? job_.members.world_rank(*communicator, pending.peer) : -1;
                rank >= 0) {
-      const auto [single, is_new] = job_.single.try_emplace(rank);
-      if (is_new) single->second = {rank};
-      condition.ranks = single->second;
+      condition.ranks = job_.single(rank);
       if (const RankSnapshot* const other = job_.members.find(rank);
           other && has_match(*other, *communicator, pending, kind)) {
         condition.required = false;
@@ -264,6 +268,9 @@ RankWaits waits_of(JobFacts& facts, const RankSnapshot& rank, bool job_ended) {
 }  // namespace
 
 const RankWaits* WaitGraph::find(std::int32_t rank) const noexcept {
+  // Mostly all ranks are there.
+  if (rank >= 0 && static_cast<std::size_t>(rank) < ranks.size() && ranks[static_cast<std::size_t>(rank)].rank == rank)
+    return &ranks[static_cast<std::size_t>(rank)];
   const auto at = std::lower_bound(ranks.begin(), ranks.end(), rank,
                                    [](const RankWaits& r, std::int32_t number) { return r.rank < number; });
   return at != ranks.end() && at->rank == rank ? &*at : nullptr;
@@ -281,13 +288,9 @@ const WaitCondition* WaitGraph::edge(std::int32_t waiter, std::int32_t target) c
 
 bool WaitGraph::needs(std::int32_t waiter, std::int32_t target) const noexcept {
   const RankWaits* const waits = find(waiter);
-  if (!waits) return false;
-  for (const ThreadWait& thread : waits->threads) {
-    if (thread.kind == WaitKind::any && thread.conditions.size() > 1) continue;
-    for (const WaitCondition& condition : thread.conditions)
-      if (condition.required && condition.kind == WaitKind::all && condition.names(target)) return true;
-  }
-  return false;
+  bool found = false;
+  if (waits) each_needed(*waits, [&](const RankSet& ranks) { found = found || ranks.contains(target); });
+  return found;
 }
 
 WaitGraph find_waits(std::span<const RankSnapshot> job) {

@@ -74,6 +74,17 @@ struct RankWaits {
   }
 };
 
+/// Calls visit(RankSet) for the ranks that `waits` needs themselves: not any of several, and not only by a detail of
+/// the MPI library.
+template <class Visit>
+void each_needed(const RankWaits& waits, Visit visit) {
+  for (const ThreadWait& thread : waits.threads) {
+    if (thread.kind == WaitKind::any && thread.conditions.size() > 1) continue;
+    for (const WaitCondition& condition : thread.conditions)
+      if (condition.required && condition.kind == WaitKind::all && !condition.ranks.empty()) visit(condition.ranks);
+  }
+}
+
 /// Members of a communicator have made different calls as their collective call of the same ordinal.
 struct CollectiveMismatch {
   struct Variant {
@@ -95,10 +106,14 @@ struct WaitGraph {
 
   /// Null if there is no record of it.
   const RankWaits* find(std::int32_t rank) const noexcept;
+  /// Of an element of `ranks`.
+  std::size_t position(const RankWaits& waits) const noexcept {
+    return static_cast<std::size_t>(&waits - ranks.data());
+  }
   /// The condition, not matched, by which `waiter` waits for `target`, a required one if there is one; null if it does
   /// not wait for it.
   const WaitCondition* edge(std::int32_t waiter, std::int32_t target) const noexcept;
-  /// True if `waiter` needs `target` itself: not any one of several, and not only by a detail of the MPI library.
+  /// True if `waiter` needs `target`, as each_needed() has it.
   bool needs(std::int32_t waiter, std::int32_t target) const noexcept;
 };
 

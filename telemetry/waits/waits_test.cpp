@@ -334,37 +334,87 @@ class EdgeByEdge {
   std::map<std::int32_t, std::set<std::int32_t>> reached_;
 };
 
+/// Of 2 to 13 ranks that wait for ranks of four random sets. `any`: also for any of several.
+WaitGraph random_graph(std::mt19937& random, bool any) {
+  const auto below = [&](std::size_t bound) { return static_cast<std::int32_t>(random() % bound); };
+  const std::size_t size = 2 + random() % 12;
+  std::vector<RankSet> sets;
+  for (int i = 0; i < 4; ++i) {
+    std::vector<std::int32_t> ranks;
+    for (int k = 1 + below(4); k > 0; --k) ranks.push_back(below(size + 1));  // one of them has no record
+    sets.emplace_back(ranks);
+  }
+  WaitGraph graph;
+  for (std::size_t i = 0; i < size; ++i) {
+    RankWaits rank;
+    rank.rank = static_cast<std::int32_t>(i);
+    rank.gone = below(10) == 0;
+    if (!rank.gone && below(any ? 8 : 4) != 0) {
+      rank.every_thread_waits = true;
+      ThreadWait thread;
+      if (any && below(3) == 0) thread.kind = WaitKind::any;
+      thread.resolved = !any || below(8) != 0;
+      for (int k = 1 + below(2); k > 0; --k) {
+        WaitCondition condition;
+        condition.ranks = sets[static_cast<std::size_t>(below(sets.size()))];
+        condition.required = below(4) != 0;
+        condition.matched = !condition.required && below(2) == 0;
+        if (any && below(3) == 0) condition.kind = WaitKind::any;
+        if (any && below(8) == 0) condition.unseen = 1;
+        thread.conditions.push_back(condition);
+      }
+      rank.threads.push_back(thread);
+    }
+    graph.ranks.push_back(rank);
+  }
+  return graph;
+}
+
+/// The ranks that can't proceed, by repetition over all ranks until nothing changes.
+std::vector<std::int32_t> deadlocked_by_repetition(const WaitGraph& graph) {
+  std::set<std::int32_t> stuck;
+  for (const RankWaits& rank : graph.ranks)
+    if (rank.gone || rank.every_thread_waits) stuck.insert(rank.rank);
+  const auto is_live = [&](std::int32_t rank) { return stuck.count(rank) == 0; };
+  const auto holds = [&](const WaitCondition& condition) {
+    if (!condition.required) return false;
+    if (condition.kind == WaitKind::all) return !std::all_of(condition.ranks.begin(), condition.ranks.end(), is_live);
+    return condition.unseen == 0 && std::none_of(condition.ranks.begin(), condition.ranks.end(), is_live);
+  };
+  const auto is_held = [&](const ThreadWait& thread) {
+    return thread.kind == WaitKind::any
+               ? thread.resolved && std::all_of(thread.conditions.begin(), thread.conditions.end(), holds)
+               : std::any_of(thread.conditions.begin(), thread.conditions.end(), holds);
+  };
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (const RankWaits& rank : graph.ranks)
+      if (!rank.gone && !std::all_of(rank.threads.begin(), rank.threads.end(), is_held))
+        changed = stuck.erase(rank.rank) != 0 || changed;
+  }
+  for (const RankWaits& rank : graph.ranks)
+    if (rank.gone) stuck.erase(rank.rank);
+  return {stuck.begin(), stuck.end()};
+}
+
+TEST(Graphs, DeadlockedRanksAreThoseThatNothingFrees) {
+  std::mt19937 random(12);
+  std::size_t deadlocked = 0;
+  for (int round = 0; round < 5000; ++round) {
+    const WaitGraph graph = random_graph(random, true);
+    const std::vector<std::int32_t> expected = deadlocked_by_repetition(graph);
+    ASSERT_EQ(diagnose(graph).deadlocked, expected) << round;
+    deadlocked += expected.size();
+  }
+  EXPECT_GT(deadlocked, 1000u);
+}
+
 TEST(Graphs, WalksOverSetsFindWhatWalksOverEdgesFind) {
   std::mt19937 random(11);
-  const auto below = [&](std::size_t bound) { return static_cast<std::int32_t>(random() % bound); };
   int cycles = 0;
   for (int round = 0; round < 2000; ++round) {
-    const std::size_t size = 2 + random() % 12;
-    std::vector<RankSet> sets;
-    for (int i = 0; i < 4; ++i) {
-      std::vector<std::int32_t> ranks;
-      for (int k = 1 + below(4); k > 0; --k) ranks.push_back(below(size + 1));  // one of them has no record
-      sets.emplace_back(ranks);
-    }
-    WaitGraph graph;
-    for (std::size_t i = 0; i < size; ++i) {
-      RankWaits rank;
-      rank.rank = static_cast<std::int32_t>(i);
-      rank.gone = below(10) == 0;
-      if (!rank.gone && below(4) != 0) {
-        rank.every_thread_waits = true;
-        ThreadWait thread;
-        for (int k = 1 + below(2); k > 0; --k) {
-          WaitCondition condition;
-          condition.ranks = sets[static_cast<std::size_t>(below(sets.size()))];
-          condition.required = below(4) != 0;
-          condition.matched = !condition.required && below(2) == 0;
-          thread.conditions.push_back(condition);
-        }
-        rank.threads.push_back(thread);
-      }
-      graph.ranks.push_back(rank);
-    }
+    const WaitGraph graph = random_graph(random, false);
+    const std::size_t size = graph.ranks.size();
     const EdgeByEdge all(graph, false), required(graph, true);
     const Waiters waiters(graph);
     const auto everybody = [](std::int32_t) { return true; };
