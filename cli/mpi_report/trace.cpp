@@ -10,7 +10,8 @@
 
 #include "cli/job/rank_line.hpp"
 #include "telemetry/record/functions.hpp"
-#include "telemetry/waits/members.hpp"
+#include "telemetry/waits/call_kind.hpp"
+#include "telemetry/waits/matched_messages.hpp"
 #include "telemetry/waits/messages.hpp"
 
 namespace bestride::inline cli {
@@ -20,17 +21,22 @@ using Json = nlohmann::json;
 
 /// Thread slots of a rank in the numbers of the trace's threads.
 constexpr int slots_per_rank = 32;
+constexpr double log_tolerance = 2e-6;   ///< seconds
+constexpr double least_duration = 0.05;  ///< microseconds
 
 class Trace {
  public:
   Trace(const JobView& view, const MpiReport& report, CallSites& places)
-      : places_(places), members_(view.job.ranks), calls_(timeline(view, main_ring_size)) {
+      : places_(places), clocks_(view.job.ranks), members_(view.job.ranks), calls_(timeline(view, main_ring_size)) {
     begin_ = std::numeric_limits<double>::infinity();
     for (const TimelineCall& call : calls_) begin_ = std::min(begin_, call.begin);
     if (calls_.empty()) begin_ = report.started;
     name_threads(view);
     for (const TimelineCall& call : calls_) add(call);
-    add_flows();
+    for (std::size_t i = 0; i < calls_.size(); ++i)
+      calls_of_.try_emplace(calls_[i].rank->world_rank, i, i).first->second.second = i + 1;
+    add_remembered_flows();
+    add_counted_flows();
     for (const MpiReport::Finding& finding : report.findings)
       events_.push_back({{"ph", "i"},
                          {"s", "g"},
@@ -46,6 +52,11 @@ class Trace {
   }
 
  private:
+  struct FlowEnd {
+    int pid, tid;
+    double time;  ///< seconds, CLOCK_REALTIME
+  };
+
   double microseconds(double time) const { return (time - begin_) * 1e6; }
   static int tid_of(const RankSnapshot& rank, unsigned slot) {
     return rank.world_rank * slots_per_rank + static_cast<int>(slot);
@@ -86,19 +97,75 @@ class Trace {
                        {"args", arguments}});
   }
 
+  /// Large messages whose two ends are remembered: from the call that sent it to the one that completed it there.
+  void add_remembered_flows() {
+    for (const MatchedMessage& message : matched_messages(members_)) {
+      const TimelineCall* const send = call_at(*message.sender, message.sent->posted, posts_a_send);
+      const TimelineCall* const receive = call_at(*message.receiver, message.received->completed, completes_a_receive);
+      if (!receive) continue;
+      if (send)
+        flow(*send, *receive);
+      else if (message.sender->threads.size() == 1)
+        flow(add_post(message), *receive);
+    }
+  }
+  /// A call that begins a send is short and mostly not timed; the message log knows when it was.
+  FlowEnd add_post(const MatchedMessage& message) {
+    const FlowEnd at{pid_of(*message.sender), tid_of(*message.sender, message.sender->threads[0].slot),
+                     clocks_.realtime(*message.sender, message.sent->posted)};
+    events_.push_back({{"ph", "X"},
+                       {"name", "send to rank " + std::to_string(message.receiver->world_rank)},
+                       {"cat", "message"},
+                       {"pid", at.pid},
+                       {"tid", at.tid},
+                       {"ts", microseconds(at.time)},
+                       {"dur", least_duration},
+                       {"args", {{"bytes", message.sent->bytes}, {"note", "the call was not timed"}}}});
+    return at;
+  }
+  static bool posts_a_send(const CallSnapshot& call) {
+    const telemetry::CallKind kind = telemetry::kind_of(call.function, false);
+    return kind == telemetry::CallKind::send || kind == telemetry::CallKind::exchange ||
+           function_name(call.function).starts_with("MPI_Start");
+  }
+  static bool completes_a_receive(const CallSnapshot& call) {
+    const telemetry::CallKind kind = telemetry::kind_of(call.function, false);
+    return kind == telemetry::CallKind::wait_all || kind == telemetry::CallKind::wait_any ||
+           function_name(call.function).starts_with("MPI_Test") ||
+           ((kind == telemetry::CallKind::receive || kind == telemetry::CallKind::exchange) &&
+            may_block(call.function, false));
+  }
+  /// The call of a rank at a time of its message log; null if none such is remembered.
+  const TimelineCall* call_at(const RankSnapshot& rank, std::uint64_t ticks,
+                              bool (*is_wanted)(const CallSnapshot&)) const {
+    const auto calls = calls_of_.find(rank.world_rank);
+    if (calls == calls_of_.end()) return nullptr;
+    const auto [first, last] = calls->second;
+    // The log has times of its own, besides those of the calls.
+    const auto tolerance = static_cast<std::uint64_t>(log_tolerance * rank.ticks_per_second);
+    const TimelineCall* found = nullptr;
+    for (std::size_t i = first; i < last; ++i) {
+      const CallSnapshot& call = *calls_[i].call;
+      if (call.entered <= ticks + tolerance && (call.left <= 1 || ticks <= call.left + tolerance) && is_wanted(call))
+        found = &calls_[i];
+    }
+    return found;
+  }
+
   /// Communicator, sender, receiver, tag.
   using Channel = std::tuple<std::uint64_t, std::int32_t, std::int32_t, std::int32_t>;
 
   /// Messages of one channel don't overtake each other (MPI-4.1, 3.5), so counted from the last call of a rank that has
   /// finalized its n-th last send matches the n-th last receive, if all calls in between are remembered and timed.
-  void add_flows() {
+  /// Which call completed a receive that did not block is not known.
+  void add_counted_flows() {
     std::map<Channel, std::vector<const TimelineCall*>> sends, receives;
     std::set<std::pair<std::uint64_t, std::int32_t>> any;  // receivers that took messages of unknown source or tag
     for (const TimelineCall& call : calls_) {
       const CommunicatorSnapshot* const communicator = call.rank->communicator(call.call->communicator);
       if (!communicator || communicator->uid == 0 || communicator->kind != CommunicatorKind::intra) continue;
       each_message(*call.call, [&](const Message& message) {
-        const bool send = message.kind == CallKind::send;
+        const bool send = message.kind == telemetry::CallKind::send;
         if (!send && (message.peer == any_rank || message.tag == any_tag))
           any.emplace(communicator->uid, call.rank->world_rank);
         const std::int32_t peer = members_.world_rank(*communicator, message.peer);
@@ -113,8 +180,10 @@ class Trace {
       const auto& [uid, from, to, tag] = channel;
       if (received == receives.end() || any.count({uid, to}) || !countable(from) || !countable(to)) continue;
       const std::size_t pairs = std::min(sent.size(), received->second.size());
-      for (std::size_t i = 1; i <= pairs; ++i)
-        flow(*sent[sent.size() - i], *received->second[received->second.size() - i]);
+      for (std::size_t i = 1; i <= pairs; ++i) {
+        const TimelineCall& receive = *received->second[received->second.size() - i];
+        if (may_block(receive.call->function, false)) flow(*sent[sent.size() - i], receive);
+      }
     }
   }
 
@@ -138,33 +207,34 @@ class Trace {
   }
 
   void flow(const TimelineCall& send, const TimelineCall& receive) {
-    if (send.begin > receive.end) return;  // not the same message
-    const std::string id = std::to_string(++flows_);
-    Json begin = {{"ph", "s"},
-                  {"id", id},
-                  {"name", "message"},
-                  {"cat", "message"},
-                  {"pid", pid_of(*send.rank)},
-                  {"tid", tid_of(*send.rank, send.thread->slot)},
-                  {"ts", microseconds(send.begin)}};
-    Json end = {{"ph", "f"},
-                {"bp", "e"},
-                {"id", id},
-                {"name", "message"},
-                {"cat", "message"},
-                {"pid", pid_of(*receive.rank)},
-                {"tid", tid_of(*receive.rank, receive.thread->slot)},
-                {"ts", microseconds(receive.end)}};
-    events_.push_back(std::move(begin));
-    events_.push_back(std::move(end));
+    if (!joined_.emplace(&send, &receive).second) return;
+    flow({pid_of(*send.rank), tid_of(*send.rank, send.thread->slot), send.begin}, receive);
+  }
+  void flow(const FlowEnd& send, const TimelineCall& receive) {
+    if (send.time > receive.end) return;  // not the same message, or clocks that differ by more than it took
+    add_flow_end("s", ++flows_, send);
+    add_flow_end("f", flows_, {pid_of(*receive.rank), tid_of(*receive.rank, receive.thread->slot), receive.end});
+  }
+  void add_flow_end(const char* phase, std::uint64_t id, const FlowEnd& end) {
+    events_.push_back({{"ph", phase},
+                       {"bp", "e"},
+                       {"id", std::to_string(id)},
+                       {"name", "message"},
+                       {"cat", "message"},
+                       {"pid", end.pid},
+                       {"tid", end.tid},
+                       {"ts", microseconds(end.time)}});
   }
 
   CallSites& places_;
+  const HostClocks clocks_;
   const Members members_;
   const std::vector<TimelineCall> calls_;
   double begin_ = 0;
   Json events_ = Json::array();
   std::map<std::string, int> hosts_;
+  std::map<std::int32_t, std::pair<std::size_t, std::size_t>> calls_of_;  ///< by rank: first, end
+  std::set<std::pair<const TimelineCall*, const TimelineCall*>> joined_;
   std::map<std::int32_t, bool> countable_;
   std::uint64_t flows_ = 0;
 };

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/median.hpp"
-#include "telemetry/waits/members.hpp"
+#include "telemetry/waits/matched_messages.hpp"
 
 namespace bestride::inline telemetry {
 namespace {
@@ -17,23 +17,18 @@ constexpr std::uint32_t surely_synchronous = 64 * 1024;  ///< bytes
 constexpr double negligible = 1e-6;                      ///< seconds between the post and the call that waits
 constexpr double usual_rounds = 3;                       ///< times a usual delay
 constexpr std::size_t least_of_pair = 2;                 ///< messages
-constexpr std::uint16_t tag_of_any = 0xffff;
 
-/// One side of a message. Times are seconds of the host's clock.
+/// One end of a message. Times are seconds of the host's clock.
 struct MessageEvent {
-  std::int32_t from = -1, to = -1;
-  std::uint32_t number = 0, bytes = 0;
-  std::uint16_t tag = 0, together = 1;
+  std::uint16_t together = 1;
   std::uint64_t end_ticks = 0;
   double posted = 0, waited = 0, completed = 0;
-
-  auto key() const noexcept { return std::tie(from, to, number); }
 };
 
-/// A message of which both sides are known.
-struct MatchedMessage {
+struct TimedMessage {
+  std::int32_t from = -1, to = -1;
+  std::uint32_t bytes = 0, from_host = 0, to_host = 0;
   MessageEvent sent, received;
-  std::uint32_t from_host = 0, to_host = 0;
   double bound = -1, exact_bound = -1;  ///< seconds; below 0: not known
 };
 
@@ -52,11 +47,16 @@ class DelayMeter {
   explicit DelayMeter(std::span<const RankSnapshot> ranks) : members_(ranks) {}
 
   std::vector<MessageDelay> measure(const std::map<std::int32_t, std::uint64_t>& after) {
-    for (const auto& [number, rank] : members_.ranks()) {
-      const auto from = after.find(number);
-      add(number, *rank, from == after.end() ? 0 : from->second);
-    }
-    match();
+    for (const auto& [number, rank] : members_.ranks()) add_clock(*rank);
+    const auto is_new = [&](const RankSnapshot& rank, const MessageSnapshot& message) {
+      const auto from = after.find(rank.world_rank);
+      return from == after.end() || message.completed > from->second;
+    };
+    for (const MatchedMessage& each : matched_messages(members_))
+      if (is_new(*each.sender, *each.sent) && is_new(*each.receiver, *each.received))
+        matched_.push_back({each.sender->world_rank, each.receiver->world_rank, each.sent->bytes, host_of(*each.sender),
+                            host_of(*each.receiver), event(*each.sender, *each.sent),
+                            event(*each.receiver, *each.received)});
     find_offsets();
     // First with delays that hardly depend on the offsets.
     bound_by_waits();
@@ -65,66 +65,30 @@ class DelayMeter {
     bound_by_waits();
     bound_by_calls();
     std::vector<MessageDelay> result;
-    for (const MatchedMessage& each : matched_)
+    for (const TimedMessage& each : matched_)
       if (each.bound >= 0)
-        result.push_back({each.sent.from, each.sent.to, each.sent.bytes, each.bound,
-                          each.exact_bound >= 0 && each.bound >= each.exact_bound / 2});
+        result.push_back(
+            {each.from, each.to, each.bytes, each.bound, each.exact_bound >= 0 && each.bound >= each.exact_bound / 2});
     return result;
   }
 
  private:
-  void add(std::int32_t number, const RankSnapshot& rank, std::uint64_t after) {
-    const auto host = static_cast<std::uint32_t>(hosts_.try_emplace(rank.host, hosts_.size()).first->second);
-    if (host == clocks_.size()) clocks_.push_back(&rank);
-    host_of_[number] = host;
-    const RankSnapshot& clock = *clocks_[host];
+  void add_clock(const RankSnapshot& rank) {
+    if (hosts_.try_emplace(rank.host, static_cast<std::uint32_t>(hosts_.size())).second) clocks_.push_back(&rank);
+  }
+  std::uint32_t host_of(const RankSnapshot& rank) const { return hosts_.at(rank.host); }
+  MessageEvent event(const RankSnapshot& rank, const MessageSnapshot& message) const {
+    const RankSnapshot& clock = *clocks_[host_of(rank)];
     const auto seconds = [&](std::uint64_t ticks) {
       return static_cast<double>(static_cast<std::int64_t>(ticks - clock.anchor_ticks)) / clock.ticks_per_second;
     };
-    for (const MessageSnapshot& each : rank.messages) {
-      if (each.completed <= after || each.posted > each.waited || each.waited > each.completed || each.number == 0)
-        continue;
-      if (each.received && (rank.other_receives > 0 || rank.peers_dropped > 0)) continue;
-      auto peer = static_cast<std::int32_t>(each.peer);
-      if (each.communicator != no_index) {
-        const CommunicatorSnapshot* const communicator = rank.communicator(each.communicator);
-        peer = communicator ? members_.world_rank(*communicator, peer) : -1;
-      }
-      if (peer < 0 || peer == number) continue;
-      MessageEvent event{each.received ? peer : number,
-                         each.received ? number : peer,
-                         each.number,
-                         each.bytes,
-                         each.tag,
-                         each.together,
-                         each.completed,
-                         seconds(each.posted),
-                         seconds(each.waited),
-                         seconds(each.completed)};
-      (each.received ? received_ : sent_).push_back(event);
-    }
-  }
-
-  void match() {
-    const auto less = [](const MessageEvent& a, const MessageEvent& b) { return a.key() < b.key(); };
-    std::sort(sent_.begin(), sent_.end(), less);
-    std::sort(received_.begin(), received_.end(), less);
-    for (std::size_t i = 0, k = 0; i < sent_.size() && k < received_.size();) {
-      const MessageEvent &s = sent_[i], &r = received_[k];
-      if (s.key() < r.key()) {
-        ++i;
-      } else if (r.key() < s.key()) {
-        ++k;
-      } else {
-        if (s.tag == r.tag || r.tag == tag_of_any) matched_.push_back({s, r, host_of_.at(s.from), host_of_.at(s.to)});
-        ++i, ++k;
-      }
-    }
+    return {message.together, message.completed, seconds(message.posted), seconds(message.waited),
+            seconds(message.completed)};
   }
 
   /// Least time from a post to the end on the other host, each by its own clock.
   void find_offsets() {
-    for (const MatchedMessage& each : matched_) {
+    for (const TimedMessage& each : matched_) {
       if (each.from_host == each.to_host) continue;
       const auto [at, is_new] = least_.try_emplace({each.from_host, each.to_host}, 0);
       const double seconds = each.received.completed - each.sent.posted;
@@ -135,7 +99,7 @@ class DelayMeter {
   void find_usual_delays() {
     std::vector<double> all;
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<double>> of_pair;
-    for (MatchedMessage& each : matched_) {
+    for (TimedMessage& each : matched_) {
       if (each.from_host != each.to_host && each.bound >= 0) {
         all.push_back(each.bound);
         if (each.exact_bound >= 0) of_pair[std::minmax(each.from_host, each.to_host)].push_back(each.exact_bound);
@@ -166,9 +130,9 @@ class DelayMeter {
   /// Of a synchronous message between two calls of its own the one that came later waits for the transfer alone, so the
   /// shorter wait is the delay, whatever the clocks.
   void bound_by_waits() {
-    for (MatchedMessage& each : matched_) {
+    for (TimedMessage& each : matched_) {
       const MessageEvent &s = each.sent, &r = each.received;
-      if (each.from_host == each.to_host || s.together != 1 || r.together != 1 || s.bytes < surely_synchronous)
+      if (each.from_host == each.to_host || s.together != 1 || r.together != 1 || each.bytes < surely_synchronous)
         continue;
       const double seconds = std::min(s.completed - s.waited, r.completed - r.waited);
       if (std::max(s.waited - s.posted, r.waited - r.posted) <= std::max(seconds / 4, negligible))
@@ -179,8 +143,8 @@ class DelayMeter {
   void bound_by_calls() {
     std::vector<CompletedThere> ends;
     for (std::uint32_t i = 0; i < matched_.size(); ++i) {
-      ends.push_back({matched_[i].received.to, matched_[i].received.end_ticks, i, true});
-      ends.push_back({matched_[i].sent.from, matched_[i].sent.end_ticks, i, false});
+      ends.push_back({matched_[i].to, matched_[i].received.end_ticks, i, true});
+      ends.push_back({matched_[i].from, matched_[i].sent.end_ticks, i, false});
     }
     std::sort(ends.begin(), ends.end(),
               [](const CompletedThere& a, const CompletedThere& b) { return a.call() < b.call(); });
@@ -197,7 +161,7 @@ class DelayMeter {
     double posted = 0, earliest = 0, latest = 0, began = 0, end = 0;  // of this rank's clock
     bool first = true, one_pair = true, one_host = true;
     for (const CompletedThere& each : call) {
-      const MatchedMessage& message = matched_[each.message];
+      const TimedMessage& message = matched_[each.message];
       const MessageEvent& own = each.received ? message.received : message.sent;
       const MessageEvent& other = each.received ? message.sent : message.received;
       if (own.together != call.size()) return;
@@ -213,8 +177,8 @@ class DelayMeter {
       began = first ? own.waited : std::max(began, own.waited);
       // The library of the other rank goes on with a transfer only in MPI calls.
       if (other.waited + shift <= end) began = std::max(began, other.waited + shift);
-      const MatchedMessage& one = matched_[call.front().message];
-      one_pair = one_pair && std::minmax(message.sent.from, message.sent.to) == std::minmax(one.sent.from, one.sent.to);
+      const TimedMessage& one = matched_[call.front().message];
+      one_pair = one_pair && std::minmax(message.from, message.to) == std::minmax(one.from, one.to);
       one_host = one_host && message.from_host == message.to_host;
       first = false;
     }
@@ -222,21 +186,19 @@ class DelayMeter {
     if (latest - earliest > std::max(seconds / 4, negligible)) return;
     if (seconds < 0 || began > posted + std::max(seconds / 4, negligible)) return;
     for (const CompletedThere& each : call) {
-      MatchedMessage& message = matched_[each.message];
+      TimedMessage& message = matched_[each.message];
       // A message between hosts takes so much longer that the bound says nothing of one within a host.
       if (!one_host && message.from_host == message.to_host) continue;
-      if (!each.received && message.sent.bytes < surely_synchronous) continue;
+      if (!each.received && message.bytes < surely_synchronous) continue;
       if (message.bound < 0 || seconds < message.bound) message.bound = seconds;
       if (one_pair && (message.exact_bound < 0 || seconds < message.exact_bound)) message.exact_bound = seconds;
     }
   }
 
   const Members members_;
-  std::map<std::string, std::size_t> hosts_;
+  std::map<std::string, std::uint32_t> hosts_;
   std::vector<const RankSnapshot*> clocks_;  ///< by host: the rank whose anchor and rate convert its ticks
-  std::map<std::int32_t, std::uint32_t> host_of_;
-  std::vector<MessageEvent> sent_, received_;
-  std::vector<MatchedMessage> matched_;
+  std::vector<TimedMessage> matched_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, double> least_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, double> usual_of_pair_;  ///< lower host first; seconds
   double usual_delay_ = 0;  ///< of messages between hosts; 0: not known yet

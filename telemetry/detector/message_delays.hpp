@@ -27,9 +27,7 @@ struct MessageDelay {
   bool exact = false;  ///< the call that completed it completed no message of another pair
 };
 
-/// `after`: by world rank, ticks; only messages that ended later count. Of ranks that received from any source, or have
-/// more peers than a record can count, the numbers of received messages are not known, and their messages are left out.
-/// O(messages log messages).
+/// Of matched_messages(). `after`: by world rank, ticks; only messages that ended later count.
 std::vector<MessageDelay> message_delays(std::span<const RankSnapshot> ranks,
                                          const std::map<std::int32_t, std::uint64_t>& after = {});
 

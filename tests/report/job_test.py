@@ -19,8 +19,8 @@ class JobTest(unittest.TestCase):
         self.folder = tempfile.mkdtemp(prefix="bestride-report-")
         self.addCleanup(shutil.rmtree, self.folder)
 
-    def run_job(self, *options, folder=None, steps=20, lab=()):
-        return subprocess.run([COMMAND, "run", *options, "--verdict-folder", folder or self.folder, "--", MPIEXEC, "-n", "2", LAB, "--steps", str(steps),
+    def run_job(self, *options, folder=None, ranks=2, steps=20, lab=()):
+        return subprocess.run([COMMAND, "run", *options, "--verdict-folder", folder or self.folder, "--", MPIEXEC, "-n", str(ranks), LAB, "--steps", str(steps),
                                "--work-us", "100", "--limit", "60", *lab], text=True, capture_output=True, timeout=120, check=False)
 
     def content(self, ending):
@@ -88,6 +88,42 @@ class JobTest(unittest.TestCase):
         calls = dict(re.findall(r'bestride_mpi_calls_total\{job="[^"]*",function="(\w+)"\} (\d+)', self.content(".prom")))
         self.assertEqual({row["function"]: str(row["calls"]) for row in report["functions"]}, calls)
         self.assertIn('class="deadlock"} 0\n', self.content(".prom"))
+
+    def arrows(self):
+        """(rank and call that sent, rank and call that completed) of each message in the trace."""
+        events = json.loads(self.content(".trace.json"))["traceEvents"]
+        ends = {}
+        for event in events:
+            if event["ph"] in "sf":
+                around = [call for call in events if call["ph"] == "X" and call["tid"] == event["tid"] and
+                          call["ts"] - 0.01 <= event["ts"] <= call["ts"] + call["dur"] + 0.01]
+                self.assertTrue(around, event)
+                ends.setdefault(event["id"], {})[event["ph"]] = (event["tid"] // 32, {call["name"] for call in around})
+        return [(*both["s"], *both["f"]) for both in ends.values()]
+
+    def test_arrows_of_nonblocking_messages(self):
+        done = self.run_job("--report", ranks=3, steps=5, lab=("--phases", "halo", "--bytes", "65536"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        arrows = self.arrows()
+        # Two neighbours of each rank in one direction; in the other one each is its own neighbour.
+        self.assertEqual(len(arrows), 3 * 2 * 5)
+        for sender, sent, receiver, completed in arrows:
+            self.assertTrue(sent & {"MPI_Isend", f"send to rank {receiver}"}, sent)
+            self.assertIn("MPI_Waitall", completed)
+            self.assertNotEqual(sender, receiver)
+
+    def test_arrows_of_blocking_messages(self):
+        for size in ("2048", "65536"):
+            done = self.run_job("--report", steps=5, lab=("--phases", "ring", "--bytes", size))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            arrows = self.arrows()
+            # Around the ring in turns with MPI_Send and MPI_Recv, and with MPI_Sendrecv.
+            self.assertEqual(len(arrows), 2 * 5)
+            for sender, sent, receiver, completed in arrows:
+                self.assertEqual(receiver, 1 - sender)
+                self.assertTrue((sent & {"MPI_Send"} and completed & {"MPI_Recv"}) or (sent & {"MPI_Sendrecv"} and completed & {"MPI_Sendrecv"}))
+            for name in os.listdir(self.folder):
+                os.remove(os.path.join(self.folder, name))
 
     def test_names_of_the_job_are_no_tags_of_the_page(self):
         program = os.path.join(self.folder, "lab<!--<script>")
