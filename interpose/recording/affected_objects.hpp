@@ -17,8 +17,8 @@ template <RecordKind kind, ArgumentPositions at>
 class CompletedRequests {
  public:
   template <class All>
-  CompletedRequests(RequestTracker& tracker, ThreadRecorder& thread, const All& all) noexcept
-      : tracker_(tracker), thread_(thread) {
+  CompletedRequests(Recording& recording, ThreadRecorder& thread, const All& all) noexcept
+      : recording_(recording), thread_(thread) {
     if constexpr (kind == RecordKind::wait || kind == RecordKind::test) {
       if (const MPI_Request* const request = std::get<at.request>(all)) {
         one_ = *request;
@@ -45,7 +45,7 @@ class CompletedRequests {
     bool large = false;
     for (int i = 0; i < count_; ++i) {
       const std::uint64_t handle = bits(i);
-      const RequestRecord* const request = tracker_.set_waiter(handle, thread_.slot, true);
+      const RequestRecord* const request = recording_.requests.set_waiter(handle, thread_.slot, true);
       if (!request) {
         pending += handle != 0 ? 1 : 0;
         continue;
@@ -80,7 +80,7 @@ class CompletedRequests {
     constexpr int position = completes_array(kind) ? at.requests : at.request;
     const MPI_Request* const now = std::get<position>(all);
     for (int i = 0; i < count_; ++i)
-      if (now[i] == MPI_REQUEST_NULL) complete_at(i);
+      if (now[i] == MPI_REQUEST_NULL) complete_at(i, false);
   }
 
  private:
@@ -92,13 +92,16 @@ class CompletedRequests {
     return handle_bits(request);
   }
   void set_waiter(bool waits) noexcept {
-    for (int i = 0; i < count_; ++i) tracker_.set_waiter(bits(i), thread_.slot, waits);
+    for (int i = 0; i < count_; ++i) recording_.requests.set_waiter(bits(i), thread_.slot, waits);
   }
-  void complete_at(int i) noexcept {
-    if (i >= 0 && i < count_) tracker_.complete(bits(i), end_);
+  void complete_at(int i, bool good = true) noexcept {
+    if (i < 0 || i >= count_) return;
+    const std::uint64_t request = bits(i);
+    recording_.communicators.finish_duplicate(request, good);
+    recording_.requests.complete(request, end_);
   }
 
-  RequestTracker& tracker_;
+  Recording& recording_;
   ThreadRecorder& thread_;
   MPI_Request one_ = MPI_REQUEST_NULL;
   int count_ = 0;
@@ -178,7 +181,7 @@ template <RecordKind kind, ArgumentPositions at, class All>
   if constexpr (kind == RecordKind::create) recording.communicators.add(*std::get<at.made>(all), tracked);
   if constexpr (kind == RecordKind::create_some) recording.communicators.add_unrelated(*std::get<at.made>(all));
   if constexpr (kind == RecordKind::start_create)
-    if (tracked) tracked->children.fetch_add(1, std::memory_order_relaxed);
+    recording.communicators.begin_duplicate(tracked, handle_bits(*std::get<at.request>(all)), std::get<at.made>(all));
   if constexpr (kind == RecordKind::create_window) recording.communicators.add_window(*std::get<at.made>(all), tracked);
   if constexpr (kind == RecordKind::open_file) recording.communicators.add_file(*std::get<at.made>(all), tracked);
   if constexpr (kind == RecordKind::name)

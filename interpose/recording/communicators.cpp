@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <new>
+#include <utility>
 #include <vector>
 
 #include "interpose/mpi/functions.hpp"
@@ -151,9 +152,10 @@ void CommunicatorTracker::add_unrelated(MPI_Comm comm) noexcept {
 
 TrackedCommunicator* CommunicatorTracker::add_like(TrackedCommunicator* parent, CommunicatorKind kind,
                                                    const char* name) noexcept {
-  TrackedCommunicator* const tracked = parent ? reserve() : nullptr;
-  if (!tracked) return nullptr;
+  if (!parent) return nullptr;
   const std::uint64_t child = parent->children.fetch_add(1, std::memory_order_relaxed) + 1;
+  TrackedCommunicator* const tracked = reserve();
+  if (!tracked) return nullptr;
   const CommunicatorRecord& record = file_.communicators[parent->index];
   describe(*tracked, kind, parent->uid ? mix(mix(parent->uid, child), 1) : 0, parent->uid,
            {record.size.get(), record.rank.get(), record.first_member.get(), record.stride.get()}, name);
@@ -168,6 +170,43 @@ void CommunicatorTracker::add_window(MPI_Win window, TrackedCommunicator* parent
 void CommunicatorTracker::add_file(MPI_File file, TrackedCommunicator* parent) noexcept {
   if (TrackedCommunicator* const tracked = add_like(parent, CommunicatorKind::file, "file"))
     insert(bits_of(file), tracked);
+}
+
+void CommunicatorTracker::begin_duplicate(TrackedCommunicator* parent, std::uint64_t request,
+                                          const MPI_Comm* made) noexcept {
+  const auto kind = [&] { return static_cast<CommunicatorKind>(file_.communicators[parent->index].kind.get() & 0xff); };
+  TrackedCommunicator* tracked = nullptr;
+  if (parent && !(tracked = add_like(parent, kind(), ""))) return;
+  {
+    const std::lock_guard lock(mutex_);
+    for (Duplicate& each : duplicate_)
+      if (each.request == 0) {
+        each = {request, made, tracked};
+        duplicates_.fetch_add(1, std::memory_order_relaxed);
+        return;
+      }
+  }
+  release(tracked);
+}
+
+void CommunicatorTracker::find_duplicate(std::uint64_t request, bool good) noexcept {
+  Duplicate found;
+  {
+    const std::lock_guard lock(mutex_);
+    for (Duplicate& each : duplicate_)
+      if (each.request == request && request != 0) {
+        found = std::exchange(each, {});
+        duplicates_.fetch_sub(1, std::memory_order_relaxed);
+        break;
+      }
+  }
+  if (!found.made) return;
+  if (!good)
+    release(found.tracked);
+  else if (found.tracked)
+    insert(bits_of(*found.made), found.tracked);
+  else
+    add_unrelated(*found.made);
 }
 
 void CommunicatorTracker::set_name(MPI_Comm comm, const char* name) noexcept {

@@ -77,6 +77,14 @@ class CommunicatorTracker {
   void end_world() noexcept { world_exists_.store(false, std::memory_order_relaxed); }
   /// All members of `parent` (nullptr: not known) have created `comm`.
   void add(MPI_Comm comm, TrackedCommunicator* parent) noexcept;
+  /// All members of `parent` (nullptr: not known) have begun to duplicate it. The duplicate is known when the request
+  /// is complete; `made`, the application's variable, is valid until then.
+  void begin_duplicate(TrackedCommunicator* parent, std::uint64_t request, const MPI_Comm* made) noexcept;
+  /// A request has been completed, `good`: successfully.
+  void finish_duplicate(std::uint64_t request, bool good) noexcept {
+    if (duplicates_.load(std::memory_order_relaxed) != 0) [[unlikely]]
+      find_duplicate(request, good);
+  }
   /// Some ranks have created `comm`.
   void add_unrelated(MPI_Comm comm) noexcept;
   /// All members of `parent` have created a window or opened a file.
@@ -99,7 +107,9 @@ class CommunicatorTracker {
   TrackedCommunicator* reserve() noexcept;
   void describe(TrackedCommunicator& tracked, CommunicatorKind kind, std::uint64_t uid, std::uint64_t parent_uid,
                 const Members& members, const char* name) noexcept;
+  /// The next communicator, window or file of all members of `parent`, with the same members.
   TrackedCommunicator* add_like(TrackedCommunicator* parent, CommunicatorKind kind, const char* name) noexcept;
+  void find_duplicate(std::uint64_t request, bool good) noexcept;
   using Table = HandleTable<std::uint64_t, TrackedCommunicator>;
   Table& table(CommunicatorKind kind) noexcept {
     return kind == CommunicatorKind::window ? windows_ : kind == CommunicatorKind::file ? files_ : comms_;
@@ -112,7 +122,17 @@ class CommunicatorTracker {
   /// `kind`: with or without freed_flag. With the mutex.
   void set_kind(std::uint32_t index, std::uint32_t kind) noexcept;
 
+  /// Of MPI_Comm_idup, until its request is complete.
+  struct Duplicate {
+    std::uint64_t request = 0;  ///< 0: none
+    const MPI_Comm* made = nullptr;
+    TrackedCommunicator* tracked = nullptr;  ///< nullptr: its parent is not known
+  };
+  static constexpr unsigned most_duplicates = 16;  ///< at one time; further ones are not known
+
   RecordFile& file_;
+  std::atomic<unsigned> duplicates_{0};  ///< in `duplicate_`
+  Duplicate duplicate_[most_duplicates];
   std::uint32_t freed_[max_freed];  ///< indices of entries that are kept, the oldest at next_freed_
   unsigned next_freed_ = 0;
   std::atomic<bool> world_exists_{false};  ///< not in programs that use sessions only

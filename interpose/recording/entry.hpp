@@ -75,8 +75,8 @@ struct RecordingEntry<Result(Arguments...)> {
     Result result;
     const LargeMessages<kind, (at.peer2 >= 0)> large(recording, facts, tracked);
     {
-      std::conditional_t<completes_requests(kind), CompletedRequests<kind, at>, NoObjects> completed(recording.requests,
-                                                                                                     thread, all);
+      std::conditional_t<completes_requests(kind), CompletedRequests<kind, at>, NoObjects> completed(recording, thread,
+                                                                                                     all);
       if constexpr (completes_requests(kind)) completed.begin_wait();
       std::conditional_t<frees_object(kind), FreedObject<kind, at>, NoObjects> freed(recording, all);
       const RecordedScope scope(recording, thread, facts, may_wait(kind));
@@ -100,7 +100,7 @@ struct RecordingEntry<Result(Arguments...)> {
   template <Pointer* below, std::uint16_t function, RecordKind kind, ArgumentPositions at, class All>
   [[gnu::always_inline]] static Result poll(ThreadRecorder& thread, const All& all, const SiteTable::Caller& caller,
                                             Arguments... arguments) {
-    CompletedRequests<kind, at> completed(Recording::get()->requests, thread, all);
+    CompletedRequests<kind, at> completed(*Recording::get(), thread, all);
     struct Depth {
       unsigned& value;
       explicit Depth(unsigned& depth) noexcept : value(depth) { value = 1; }

@@ -183,6 +183,28 @@ MPI_CASE(collectives_have_the_same_number_on_all_members) {
   CHECK(freed && freed->freed && freed->collectives == 3);
 }
 
+MPI_CASE(nonblocking_duplicates_are_known_when_they_are_complete) {
+  MPI_Comm comms[5];
+  MPI_Request requests[4];
+  for (int i = 0; i < 3; ++i) MPI_Comm_idup(MPI_COMM_WORLD, &comms[i], &requests[i]);
+  MPI_Comm_dup(MPI_COMM_WORLD, &comms[4]);  // its number follows theirs on all ranks
+  MPI_Comm_idup(comms[4], &comms[3], &requests[3]);
+  MPI_Wait(&requests[3], MPI_STATUS_IGNORE);
+  MPI_Waitall(3, requests, MPI_STATUSES_IGNORE);
+  std::vector<std::uint64_t> uids;
+  for (MPI_Comm& comm : comms) {
+    MPI_Barrier(comm);
+    const RankSnapshot record = own_record();
+    const CommunicatorSnapshot* const tracked = communicator(record, last_call(record).communicator);
+    CHECK(tracked && tracked->uid != 0 && tracked->size == 2 && tracked->rank == world_rank() &&
+          tracked->first_member == 0 && tracked->stride == 1);
+    uids.push_back(tracked ? tracked->uid : 0);
+    CHECK(agreed(uids.back()));
+    for (std::size_t i = 0; i + 1 < uids.size(); ++i) CHECK(uids[i] != uids.back());
+  }
+  for (MPI_Comm& comm : comms) MPI_Comm_free(&comm);
+}
+
 MPI_CASE(parts_of_a_split_differ) {
   MPI_Comm part;
   MPI_Comm_split(MPI_COMM_WORLD, world_rank(), 0, &part);
