@@ -39,6 +39,8 @@ JobSnapshot LocalRanks::read(std::size_t finished_calls) {
     Process& process = processes_[rank.pid];
     if (rank.visible && process.descriptor < 0) await_end(rank.pid, process);
     if (rank.alive && process.record < 0) process.record = open(rank.path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    // Known from the time when its parent has waited for it.
+    if (process.ended != 0 && process.wait_status < 0) process.wait_status = wait_status_of_ended(process.descriptor);
     rank.wait_status = process.wait_status;
     rank.ended = process.ended;
   }

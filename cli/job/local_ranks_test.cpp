@@ -1,21 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order in which processes end.
+// How and in which order processes end.
 #include "cli/job/local_ranks.hpp"
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <random>
+#include <utility>
 
 #include "telemetry/record/sample_record.hpp"
 
 namespace bestride::inline cli {
 namespace {
+
+/// The kernel tells the wait status of a process that was waited for, from Linux 6.15 on.
+bool kernel_keeps_statuses() {
+  utsname system{};
+  int major = 0, minor = 0;
+  return uname(&system) == 0 && std::sscanf(system.release, "%d.%d", &major, &minor) == 2 &&
+         std::pair(major, minor) >= std::pair(6, 15);
+}
+
+TEST(LocalRanks, HowAProcessEndedIsKnownAfterItsParentHasWaitedForIt) {
+  char name[] = "/tmp/bestride-ranks-XXXXXX";
+  const std::string folder = mkdtemp(name);
+  std::filesystem::create_directory(folder + "/job");
+  const pid_t child = fork();
+  if (child == 0) {
+    pause();
+    _exit(0);
+  }
+  SampleRecord record;
+  begin_record(*record, child, process_status(child).start_time, 0, 1);
+  write_file(folder + "/job/" + std::to_string(child) + ".record", record.bytes());
+  LocalRanks local(folder, "job");
+  ASSERT_EQ(local.read(0).ranks.size(), 1u);
+  kill(child, SIGTERM);
+  waitpid(child, nullptr, 0);
+  EXPECT_TRUE(local.note_ends(2));
+  EXPECT_EQ(local.read(0).ranks.at(0).wait_status, kernel_keeps_statuses() ? SIGTERM : -1);
+  std::filesystem::remove_all(folder);
+}
 
 TEST(LocalRanks, OfProcessesThatEndedBetweenTwoLooksTheFirstIsKnown) {
   char name[] = "/tmp/bestride-ranks-XXXXXX";

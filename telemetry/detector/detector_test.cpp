@@ -141,6 +141,26 @@ TEST_F(Detection, OfRanksThatEndTogetherTheOneThatWasNotKilledByTheLauncher) {
   ASSERT_EQ(found.size(), 1u) << "a crash holds";
 }
 
+TEST_F(Detection, ARankThatEndsItselfLongAfterTheFirstEndIsNotToBlame) {
+  observe(1);
+  for (int rank = 0; rank < 4; ++rank) {
+    job.kill(rank);
+    job.ranks[static_cast<std::size_t>(rank)].ended = rank == 2 ? 101 : 101.5;
+    job.ranks[static_cast<std::size_t>(rank)].wait_status = rank == 2 ? 9 : 1 << 8;  // they handle SIGTERM
+  }
+  expect_one(observe(0.25), Fault::crash, Ranks{2});
+}
+
+TEST_F(Detection, OfRanksThatEndThemselvesTheFirst) {
+  observe(1);
+  for (int rank = 0; rank < 4; ++rank) {
+    job.kill(rank);
+    job.ranks[static_cast<std::size_t>(rank)].ended = 101 + 0.001 * (4 - rank);
+    job.ranks[static_cast<std::size_t>(rank)].wait_status = rank == 3 ? 9 : rank == 2 ? 11 : 1 << 8;
+  }
+  expect_one(observe(0.25), Fault::crash, Ranks{2});
+}
+
 TEST_F(Detection, ARankThatWaitedIsNotToBlameThoughItEndedFirst) {
   observe(1);
   for (const int rank : {0, 1, 3}) job.collective(rank, "MPI_Allreduce");

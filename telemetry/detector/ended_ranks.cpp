@@ -8,7 +8,7 @@
 namespace bestride::inline telemetry {
 namespace {
 
-constexpr int sigkill = 9;
+constexpr int sigkill = 9, sigterm = 15;
 /// Seconds between the ends of a rank that crashed and of one that the launcher ended because of it, in either order: a
 /// process closes its connection to the launcher before it is gone, and may have to wait for a processor in between (20
 /// ms with 4 ranks on 2 processors). Ends on other hosts are known less exactly.
@@ -17,6 +17,12 @@ constexpr double together_here = 0.05, together_elsewhere = 0.5;
 constexpr int most_postponed = 2;
 /// The same while a process has not told its rank, so that the last news of its host are old.
 constexpr int most_postponed_if_unknown = 8;
+
+/// How it ended is known, and it is not how launchers end ranks.
+bool ended_by_itself(const RankSnapshot& rank) {
+  const int signal = rank.wait_status & 0x7f;
+  return rank.wait_status >= 0 && signal != sigkill && signal != sigterm;
+}
 
 }  // namespace
 
@@ -68,13 +74,21 @@ void Detector::find_crashes(std::vector<Finding>& found) {
         earliest = each.ended;
         first.push_back(each.world_rank);
       }
-      // The launcher ends the other ranks with SIGKILL.
-      if (each.wait_status >= 0 && (each.wait_status & 0x7f) != sigkill) known.push_back(each.world_rank);
     }
     if (gone.empty() && aborted.empty()) return;
     // The end of a rank on another host is known a little later, and so is that of one that is still being taken down
     // while its launcher has ended others already; but not that of a rank that is stopped.
     const bool remote = std::any_of(ranks_.begin(), ranks_.end(), [](const RankSnapshot& each) { return each.remote; });
+    const double together = remote ? together_elsewhere : together_here;
+    // A rank that is told to end may do so by itself, too, but later.
+    double earliest_known = 0;
+    for (const RankSnapshot& each : ranks_) {
+      if (each.world_rank < 0 || !each.gone() || !ended_by_itself(each) || each.ended > earliest + together) continue;
+      if (known.empty() || each.ended < earliest_known)
+        known = {each.world_rank}, earliest_known = each.ended;
+      else if (each.ended == earliest_known)
+        known.push_back(each.world_rank);
+    }
     const bool all_gone =
         std::none_of(ranks_.begin(), ranks_.end(), [](const RankSnapshot& each) { return each.alive; });
     const bool unknown = has_unknown_ranks();
@@ -91,12 +105,11 @@ void Detector::find_crashes(std::vector<Finding>& found) {
     crash.culprits = !aborted.empty() ? aborted : !known.empty() ? known : !first.empty() ? first : gone;
     bool sure = crash.culprits.size() == 1;
     if (sure && aborted.empty() && known.empty()) {
-      Ranks together;
+      Ranks first_ones;
       for (const RankSnapshot& each : ranks_)
-        if (each.gone() && each.world_rank >= 0 &&
-            each.ended < earliest + (remote ? together_elsewhere : together_here))  // 0: its end was not noted yet
-          together.push_back(each.world_rank);
-      const Ranks idle = not_waiting(together);
+        if (each.gone() && each.world_rank >= 0 && each.ended < earliest + together)  // 0: its end was not noted yet
+          first_ones.push_back(each.world_rank);
+      const Ranks idle = not_waiting(first_ones);
       sure = idle.empty() || is_member(idle, crash.culprits[0]);
       if (!sure) crash.culprits = idle;
     }

@@ -2,6 +2,7 @@
 #include "telemetry/record/process_state.hpp"
 
 #include <fcntl.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -96,6 +97,21 @@ int wait_status_of_zombie(int pid) noexcept {
     if (field == 52 && (state == 'Z' || state == 'X')) status = std::atoi(word);
   });
   return status;
+}
+
+int wait_status_of_ended(int pidfd) noexcept {
+  // struct pidfd_info of linux/pidfd.h as it was first published; older headers lack it.
+  struct Info {
+    std::uint64_t mask, cgroup;
+    std::uint32_t ids[11];
+    std::int32_t exit_code;
+  };
+  static_assert(sizeof(Info) == 64);
+  constexpr std::uint64_t exit_code_known = 1 << 3;  // PIDFD_INFO_EXIT
+  constexpr unsigned long get_info = _IOWR(0xff, 11, Info);
+  Info info{};
+  info.mask = exit_code_known;
+  return ioctl(pidfd, get_info, &info) == 0 && (info.mask & exit_code_known) != 0 ? info.exit_code : -1;
 }
 
 std::string waiting_channel(int pid, int tid) {

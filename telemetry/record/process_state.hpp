@@ -29,6 +29,9 @@ ProcessUse process_use(int pid) noexcept;
 
 /// The wait status (waitpid) of a process that has ended and was not waited for yet; -1 if it is not known.
 int wait_status_of_zombie(int pid) noexcept;
+/// The same by a pidfd that was opened before it ended, also after somebody has waited for it; -1 as well with a kernel
+/// before Linux 6.15.
+int wait_status_of_ended(int pidfd) noexcept;
 
 /// The kernel function in which a sleeping thread waits ("futex_wait_queue"), "" if it is not known.
 std::string waiting_channel(int pid, int tid);
