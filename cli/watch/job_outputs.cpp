@@ -21,7 +21,6 @@ MpiReport JobOutputs::report_of(const WatchedJob& job, CallSites& places) const 
   MpiReport report = make_mpi_report(job.view(), job.started(), places);
   for (const Reported& reported : job.reported()) {
     const Finding& finding = reported.finding;
-    if (excused_(finding)) continue;
     report.findings.push_back({name(finding.fault), headline(finding, job.view()), advice(finding, job.view()),
                                finding.since, reported.found, reported.ended, finding.culprits,
                                evidence(finding, job.view())});

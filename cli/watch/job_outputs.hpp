@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // JobOutputs: what is written of a watched job besides its verdicts: the report of MPI time and its files.
-#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -20,9 +19,7 @@ struct OutputOptions {
 
 class JobOutputs {
  public:
-  /// `excused`: findings that are no faults, such as the end of a job that was asked to end; they are left out.
-  JobOutputs(OutputOptions options, std::function<bool(const Finding&)> excused)
-      : options_(std::move(options)), excused_(std::move(excused)) {}
+  explicit JobOutputs(OutputOptions options) : options_(std::move(options)) {}
 
   /// Writes the metrics again if the last time was 15 s ago. `seconds`: since the launcher was started.
   void refresh(const WatchedJob& job, double seconds);
@@ -36,7 +33,6 @@ class JobOutputs {
   void write_metrics(const WatchedJob& job, const std::string& text);
 
   const OutputOptions options_;
-  const std::function<bool(const Finding&)> excused_;
   std::map<std::string, double> refreshed_;  ///< by job: when its metrics were last written
   std::set<std::string> failed_;             ///< paths that can't be written: said once
 };

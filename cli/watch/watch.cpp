@@ -52,7 +52,7 @@ class Watch {
  public:
   Watch(const std::string& path, const std::vector<std::string>& command, const WatchOptions& options, Agents& agents)
       : options_(options),
-        outputs_(options.outputs, [this](const Finding& finding) { return is_excused(finding); }),
+        outputs_(options.outputs),
         folder_(records_folder()),
         agents_(agents),
         launcher_(path, command) {}
@@ -108,7 +108,7 @@ class Watch {
     ask_agents(last || suspects() || ++looks_ % looks_with_state == 1, last ? last_answer_patience : answer_patience);
     for (auto& [key, job] : jobs_) {
       if (closed_.count(key) || (job->ended() && !job->view().job.ranks.empty())) continue;
-      report(key, *job, job->observe(seconds(), agents_.ranks_of(key, seconds())));
+      report(key, *job, job->observe(seconds(), ending(), agents_.ranks_of(key, seconds())));
       note_other_ranks(*job);
       outputs_.refresh(*job, seconds());
     }
@@ -146,7 +146,7 @@ class Watch {
     for (auto& [key, job] : jobs_) {
       if (!job->ended() || job->view().job.ranks.empty() || !closed_.insert(key).second) continue;
       ask_agents(true, last_answer_patience);
-      report(key, *job, job->observe(seconds(), agents_.ranks_of(key, seconds())));
+      report(key, *job, job->observe(seconds(), ending(), agents_.ranks_of(key, seconds())));
       agents_.end(key);
     }
   }
@@ -196,22 +196,19 @@ class Watch {
         (agents_.problem().empty() ? "" : " (" + agents_.problem() + ")") + "\n");
   }
 
-  /// A job that was asked to end is no fault.
-  bool is_excused(const Finding& finding) const {
-    return finding.fault == Fault::crash && (launcher_.interrupted() || aborted_at_ > 0);
-  }
+  /// The job was told to end.
+  bool ending() const { return launcher_.interrupted() || aborted_at_ > 0; }
 
   void report(const std::string& key, WatchedJob& job, const WatchedJob::Changes& changes) {
     for (const std::size_t i : changes.ended) {
       const Reported& reported = job.reported()[i];
-      if (job.ended() || is_excused(reported.finding)) continue;
+      if (job.ended()) continue;
       say("bestride: " + std::string(name(reported.finding.fault)) + " ended after " +
           seconds_text(reported.ended - reported.finding.since) + ": the job goes on\n");
     }
     bool new_finding = false;
     for (const std::size_t i : changes.begun) {
       const Finding& finding = job.reported()[i].finding;
-      if (is_excused(finding)) continue;
       new_finding = true;
       if (wants_stacks(finding)) stacks_[job.name()] = take_stacks(key, job);
       if (++printed_[job.name()] <= most_verdicts)
@@ -295,12 +292,10 @@ class Watch {
       for (int i = 0; i < 2; ++i) {
         ask_agents(true, last_answer_patience);
         if (job.local()) job.local()->note_ends(seconds());
-        report(key, job, job.observe(seconds(), agents_.ranks_of(key, seconds())));
+        report(key, job, job.observe(seconds(), ending(), agents_.ranks_of(key, seconds())));
       }
     }
-    if (std::any_of(job.reported().begin(), job.reported().end(),
-                    [this](const Reported& reported) { return !is_excused(reported.finding); }))
-      write(job, launcher_.exit_code(), false);
+    if (!job.reported().empty()) write(job, launcher_.exit_code(), false);
     outputs_.finish(job, launcher_.exit_code(), stacks_of(job));
     if (job.local()) job.local()->remove_records(job.view().job.ranks);
     agents_.end(key);

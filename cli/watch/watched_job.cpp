@@ -13,7 +13,7 @@ constexpr std::size_t calls_read = main_ring_size;
 
 }  // namespace
 
-WatchedJob::Changes WatchedJob::observe(double seconds, std::vector<RankSnapshot> others) {
+WatchedJob::Changes WatchedJob::observe(double seconds, bool ending, std::vector<RankSnapshot> others) {
   JobSnapshot now;
   if (local_) now = local_->read(calls_read);
   now.name = name_;
@@ -24,13 +24,14 @@ WatchedJob::Changes WatchedJob::observe(double seconds, std::vector<RankSnapshot
   });
   processes_ = std::max(processes_, now.ranks.size());
   view_ = make_view(std::move(now), &view_.job);
-  const std::vector<Finding> found = detector_.observe({seconds, view_.job.ranks});
-  Changes changes;
+  std::vector<Finding> found = detector_.observe({seconds, view_.job.ranks});
+  const auto is_crash = [](const Finding& finding) { return finding.fault == Fault::crash; };
   // A crash ends what was wrong before, but the job does not go on.
-  const bool crashed =
-      std::any_of(found.begin(), found.end(), [](const Finding& f) { return f.fault == Fault::crash; });
+  const bool goes_on = !ending && std::none_of(found.begin(), found.end(), is_crash);
+  if (ending) std::erase_if(found, is_crash);
+  Changes changes;
   for (std::size_t i = 0; i < reported_.size(); ++i)
-    if (!crashed && reported_[i].ended == 0 && std::none_of(found.begin(), found.end(), [&](const Finding& finding) {
+    if (goes_on && reported_[i].ended == 0 && std::none_of(found.begin(), found.end(), [&](const Finding& finding) {
           return finding.same_as(reported_[i].finding);
         })) {
       reported_[i].ended = seconds;

@@ -34,11 +34,12 @@ class WatchedJob {
   LocalRanks* local() const noexcept { return local_.get(); }
 
   /// Takes a snapshot of the ranks here, and passes it with `others`, those of other hosts, to the detector. `seconds`:
-  /// since the launcher was started. Returns the indices in reported() of findings that are new, or that ended.
+  /// since the launcher was started. `ending`: the job was told to end, so that crashes are no faults and no finding
+  /// ends. Returns the indices in reported() of findings that are new, or that ended.
   struct Changes {
     std::vector<std::size_t> begun, ended;
   };
-  Changes observe(double seconds, std::vector<RankSnapshot> others = {});
+  Changes observe(double seconds, bool ending, std::vector<RankSnapshot> others = {});
 
   const std::string& name() const noexcept { return name_; }
   double started() const noexcept { return started_; }

@@ -54,6 +54,19 @@ class LauncherTest(unittest.TestCase):
         self.assertNotIn("bestride: crash", output)
         self.assertEqual(self.verdicts(), [])
 
+    def test_a_fault_does_not_end_because_the_job_is_told_to_end(self):
+        process = subprocess.Popen(self.words() + ["--", MPIEXEC, "-n", "3", LAB, "--fault", "sigstop", "--fault-rank", "1", "--fault-step", "3",  # pylint: disable=consider-using-with
+                                                   "--steps", "10", "--limit", "60"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        until = time.monotonic() + 60
+        while not self.verdicts() and time.monotonic() < until:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGTERM)
+        output, _ = process.communicate(timeout=60)
+        self.assertNotIn("the job goes on", output)
+        with open(self.verdicts()[0], encoding="utf-8") as file:
+            findings = json.load(file)["findings"]
+        self.assertEqual([(finding["class"], finding["culprits"], "ended" in finding) for finding in findings], [("stopped", [1], False)])
+
     def test_the_verdict_file(self):
         done = self.fault("sigkill")
         self.assertNotEqual(done.returncode, 0)
