@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interpose/device/lazy_interception.hpp"
 
-#include <dlfcn.h>
+#include <link.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cstring>
 #include <initializer_list>
 #include <vector>
 
@@ -30,6 +31,18 @@ void intercept(std::initializer_list<std::span<const LazyEntry>> groups) noexcep
   }
 }
 
+/// By the names of the loaded objects. dlopen() with RTLD_NOLOAD would search all library paths if it is not loaded,
+/// and they may be on a file system of the network.
+bool driver_is_loaded() noexcept {
+  return dl_iterate_phdr(
+             [](dl_phdr_info* object, std::size_t, void*) {
+               const char* const slash = std::strrchr(object->dlpi_name, '/');
+               const char* const name = slash ? slash + 1 : object->dlpi_name;
+               return std::strncmp(name, "libcuda.so", 10) == 0 ? 1 : 0;
+             },
+             nullptr) != 0;
+}
+
 }  // namespace
 
 bool gpu_possible() noexcept try {
@@ -39,12 +52,7 @@ bool gpu_possible() noexcept try {
   // The device files of the driver, of WSL and of integrated GPUs. None of them is opened.
   for (const char* device : {"/dev/nvidiactl", "/dev/dxg", "/dev/nvgpu", "/dev/nvhost-gpu"})
     if (access(device, F_OK) == 0) return true;
-  if (void* loaded = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD)) {
-    dlclose(loaded);
-    return true;
-  }
-  dlerror();
-  return false;
+  return driver_is_loaded();
 } catch (...) {
   return false;
 }

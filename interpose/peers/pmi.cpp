@@ -32,6 +32,17 @@ bool is_hydra(int descriptor) noexcept {
 /// True if a system call was interrupted by a signal of the application, for example of a profiler's timer.
 bool to_be_repeated() noexcept { return errno == EINTR || errno == EAGAIN; }
 
+/// Takes bytes that have been seen in the socket.
+bool take(int descriptor, char* bytes, std::size_t count) noexcept {
+  for (std::size_t taken = 0; taken < count;) {
+    const ssize_t now = ::recv(descriptor, bytes + taken, count - taken, 0);
+    if (now < 0 && to_be_repeated()) continue;
+    if (now <= 0) return false;
+    taken += static_cast<std::size_t>(now);
+  }
+  return true;
+}
+
 /// The value of `name` in an answer of the form "cmd=put_result rc=0 msg=success".
 std::string field(const std::string& answer, const std::string& name) {
   const std::string key = " " + name + "=";
@@ -51,16 +62,24 @@ std::string Pmi::ask(const std::string& command) {
     if (now <= 0) return {};
     sent += static_cast<std::size_t>(now);
   }
-  // Read byte by byte: data after the line is not ours. There is no timeout: if the answer arrived later, the MPI
-  // library, which uses the socket next, would take it for its own.
+  // Only the line is taken from the socket: data after it is not ours. There is no timeout: if the answer arrived
+  // later, the MPI library, which uses the socket next, would take it for its own.
   std::string answer;
-  for (char byte = 0; answer.size() < longest_answer;) {
-    pollfd ready{descriptor_, POLLIN, 0};
-    const bool came = ::poll(&ready, 1, -1) == 1 && ::read(descriptor_, &byte, 1) == 1;
-    if (!came && to_be_repeated()) continue;
-    if (!came) return {};
-    if (byte == '\n') return answer;
-    answer.push_back(byte);
+  char bytes[512];
+  while (answer.size() < longest_answer) {
+    const ssize_t there = ::recv(descriptor_, bytes, sizeof bytes, MSG_PEEK);
+    if (there < 0 && errno == EAGAIN) {
+      pollfd ready{descriptor_, POLLIN, 0};
+      ::poll(&ready, 1, -1);
+      continue;
+    }
+    if (there < 0 && errno == EINTR) continue;
+    if (there <= 0) return {};
+    const void* const end = std::memchr(bytes, '\n', static_cast<std::size_t>(there));
+    const auto length = end ? static_cast<const char*>(end) - bytes : there;
+    if (!take(descriptor_, bytes, static_cast<std::size_t>(end ? length + 1 : length))) return {};
+    answer.append(bytes, static_cast<std::size_t>(length));
+    if (end) return answer;
   }
   return {};
 }

@@ -18,7 +18,7 @@ namespace {
 struct Symbols {
   ElfW(Sym) * first = nullptr;
   std::size_t count = 0;
-  const char* names = nullptr;
+  std::uintptr_t base = 0;  ///< of their values
 };
 
 Symbols own_symbols() noexcept {
@@ -29,22 +29,34 @@ Symbols own_symbols() noexcept {
                RTLD_DL_LINKMAP) ||
       !map)
     return own;
+  own.base = map->l_addr;
+  std::uintptr_t end = 0;  // of the symbol table
   for (const ElfW(Dyn)* entry = map->l_ld; entry->d_tag != DT_NULL; ++entry) {
     if (entry->d_tag == DT_SYMTAB) own.first = reinterpret_cast<ElfW(Sym)*>(entry->d_un.d_ptr);
-    if (entry->d_tag == DT_STRTAB) own.names = reinterpret_cast<const char*>(entry->d_un.d_ptr);
+    if (entry->d_tag == DT_STRTAB) end = entry->d_un.d_ptr;
   }
   // Linkers place the string table directly after the symbol table.
-  const auto begin = reinterpret_cast<std::uintptr_t>(own.first), end = reinterpret_cast<std::uintptr_t>(own.names);
+  const auto begin = reinterpret_cast<std::uintptr_t>(own.first);
   if (own.first && end > begin) own.count = (end - begin) / sizeof(ElfW(Sym));
   return own;
 }
 
-bool absent(const char* name) noexcept {
-  if (slot_of(name) == no_slot) return false;
-  const bool found = dlsym(RTLD_NEXT, name) != nullptr;
+bool absent(unsigned slot) noexcept {
+  const bool found = dlsym(RTLD_NEXT, slot_name(slot)) != nullptr;
   if (!found) dlerror();
   return !found;
 }
+
+/// The slots whose functions no other object has. An MPI library that has PMPI_X has MPI_X, so that most functions take
+/// one search.
+struct AbsentSlots {
+  AbsentSlots() noexcept {
+    const unsigned functions = slot_count() / 2;
+    for (unsigned i = 0; i < functions; ++i)
+      slots[functions + i] = absent(functions + i) && (slots[i] = absent(i), true);
+  }
+  bool slots[max_slots] = {};
+};
 
 bool allow_writing(const Symbols& symbols, bool allowed) noexcept {
   const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
@@ -57,10 +69,13 @@ bool allow_writing(const Symbols& symbols, bool allowed) noexcept {
 
 void hide_absent_functions() noexcept {
   const Symbols symbols = own_symbols();
-  if (symbols.count == 0 || !allow_writing(symbols, true)) return;
+  if (symbols.count == 0) return;
+  const AbsentSlots absent;
+  if (!allow_writing(symbols, true)) return;
   for (std::size_t i = 1; i < symbols.count; ++i) {
     ElfW(Sym)& symbol = symbols.first[i];
-    if (symbol.st_shndx == SHN_UNDEF || !absent(symbols.names + symbol.st_name)) continue;
+    const unsigned slot = symbol.st_shndx != SHN_UNDEF ? slot_at(symbols.base + symbol.st_value) : no_slot;
+    if (slot == no_slot || !absent.slots[slot]) continue;
     // The loader skips an undefined symbol and continues the search in the next object.
     symbol.st_shndx = SHN_UNDEF;
     symbol.st_value = 0;

@@ -63,9 +63,10 @@ bool backend_path(const char* abi, char (&path)[PATH_MAX]) noexcept {
 // then pass through the same entries (README.md, "Invariants and limits").
 void intercept_slots(const bestride_interception* interceptions, std::size_t count) noexcept {
   for (std::size_t i = 0; i < count; ++i) *interceptions[i].next = next_symbol(interceptions[i].name);
+  unsigned slot = no_slot;
   for (std::size_t i = 0; i < count; ++i) {
     const bestride_interception& interception = interceptions[i];
-    const unsigned slot = slot_of(interception.name);
+    slot = slot_of(interception.name, slot);
     // Without a next definition there is nothing to intercept: the slot stays unresolved, and resolving it reports the
     // missing function.
     if (slot != no_slot && *interception.next) intercept_slot(slot, interception.entry);
@@ -73,9 +74,9 @@ void intercept_slots(const bestride_interception* interceptions, std::size_t cou
 }
 
 void wrap_slots(const bestride_interception* wrappers, std::size_t count) noexcept {
+  unsigned slot = no_slot;
   for (std::size_t i = 0; i < count; ++i)
-    if (const unsigned slot = slot_of(wrappers[i].name); slot != no_slot)
-      wrap_slot(slot, wrappers[i].entry, wrappers[i].next);
+    if ((slot = slot_of(wrappers[i].name, slot)) != no_slot) wrap_slot(slot, wrappers[i].entry, wrappers[i].next);
 }
 
 void open_backend(const char* abi, const char* path) noexcept {

@@ -8,6 +8,8 @@
 // Defined in the generated assembly.
 extern "C" {
 extern std::atomic<void*> bestride_slots[];
+extern const char bestride_entries_begin[];
+extern const char bestride_entries_end[];
 extern const char bestride_thunks_begin[];
 extern const char bestride_thunks_end[];
 }
@@ -36,18 +38,32 @@ const char* slot_name(unsigned index) noexcept {
   return index < function_count ? name_text + name_offset[index] + 1 : name_text + name_offset[index - function_count];
 }
 
-unsigned slot_of(const char* name) noexcept {
+unsigned slot_of(const char* name, unsigned before) noexcept {
   const bool profiling = name[0] == 'P';
   const char* wanted = profiling ? name + 1 : name;
+  const auto slot = [profiling](unsigned function) { return profiling ? function + function_count : function; };
+  if (before != no_slot) {
+    const unsigned near = before % function_count;
+    for (const unsigned function : {near, near + 1})
+      if (function < function_count && std::strcmp(wanted, slot_name(function)) == 0) return slot(function);
+  }
   unsigned low = 0;
   unsigned high = function_count;
   while (low < high) {
     const unsigned middle = low + (high - low) / 2;
     const int order = std::strcmp(wanted, slot_name(middle));
-    if (order == 0) return profiling ? middle + function_count : middle;
+    if (order == 0) return slot(middle);
     (order < 0 ? high : low) = order < 0 ? middle : middle + 1;
   }
   return no_slot;
+}
+
+unsigned slot_at(std::uintptr_t address) noexcept {
+  const auto begin = reinterpret_cast<std::uintptr_t>(bestride_entries_begin);
+  const auto end = reinterpret_cast<std::uintptr_t>(bestride_entries_end);
+  const std::uintptr_t distance = (end - begin) / slot_count();
+  const bool is_entry = address >= begin && address < end && (address - begin) % distance == 0;
+  return is_entry ? static_cast<unsigned>((address - begin) / distance) : no_slot;
 }
 
 void* slot_target(unsigned index) noexcept {

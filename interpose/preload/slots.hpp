@@ -5,6 +5,7 @@
 // make the same first call need no lock. The slots are in the generated assembly. Everything here is safe before main
 // and in a process without MPI.
 #include <cstddef>
+#include <cstdint>
 
 namespace bestride::preload {
 
@@ -19,8 +20,12 @@ unsigned slot_count() noexcept;
 /// The exported symbol that jumps through slot `index` (< slot_count()). Static storage.
 const char* slot_name(unsigned index) noexcept;
 
-/// The slot of an exported symbol; no_slot if there is none of that name.
-unsigned slot_of(const char* name) noexcept;
+/// The slot of an exported symbol; no_slot if there is none of that name. `before`: the slot of the name before it in a
+/// list that is mostly in the order of the table, which makes the search short.
+unsigned slot_of(const char* name, unsigned before = no_slot) noexcept;
+
+/// The slot of the entry stub at `address`; no_slot if there is none.
+unsigned slot_at(std::uintptr_t address) noexcept;
 
 /// The slot's current target; nullptr while it still leads to its lazy thunk.
 void* slot_target(unsigned index) noexcept;
