@@ -25,7 +25,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr double calls_per_second = 1000;
-constexpr int hosts_per_process = 50;
+constexpr int hosts_per_process = 250;
 constexpr std::size_t sites = 20, frames = 12;
 
 struct Job {
@@ -100,7 +100,8 @@ class SimulatedHost {
       }
       rank.communicators[0].collectives = thread.calls;
       // When the last call began, and when the last rank left MPI.
-      const std::uint64_t changed = rank.read_at - static_cast<std::uint64_t>(std::max(now - job_.stuck, 0.0) * tick);
+      const double unchanged = std::max(now - job_.stuck, 0.5 / calls_per_second);
+      const std::uint64_t changed = rank.read_at - static_cast<std::uint64_t>(unchanged * tick);
       thread.last_left = changed;
       if (!(stuck && last)) {
         call.number = made - 1, call.ordinal = static_cast<std::uint32_t>(made), call.left = 0;

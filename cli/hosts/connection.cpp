@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <zmq.hpp>
 
 #include "cli/hosts/messages.hpp"
@@ -167,8 +168,20 @@ void HeadConnection::send(const std::string& agent, const std::string& bytes) tr
 } catch (const zmq::error_t&) {
 }
 
+namespace {
+
+/// The agents of one process, of which a simulation has many, share the threads of one context.
+std::shared_ptr<zmq::context_t> agents_context() {
+  static std::weak_ptr<zmq::context_t> known;
+  auto context = known.lock();
+  if (!context) known = context = std::make_shared<zmq::context_t>(1);
+  return context;
+}
+
+}  // namespace
+
 struct AgentConnection::State {
-  zmq::context_t context{1};
+  std::shared_ptr<zmq::context_t> context = agents_context();
   zmq::socket_t head;
 };
 
@@ -190,7 +203,7 @@ Result<AgentConnection> AgentConnection::connect(const std::string& addresses, c
   std::vector<zmq::pollitem_t> entries;
   for (std::size_t from = 0; from <= addresses.size();) {
     const std::size_t end = std::min(addresses.find(',', from), addresses.size());
-    zmq::socket_t& socket = tried.emplace_back(state->context, zmq::socket_type::dealer);
+    zmq::socket_t& socket = tried.emplace_back(*state->context, zmq::socket_type::dealer);
     set_common_options(socket);
     socket.set(zmq::sockopt::curve_serverkey, buffer(of_head));
     socket.set(zmq::sockopt::curve_publickey, buffer(own.open));

@@ -89,8 +89,9 @@ void Agents::send_all(const std::string& bytes) {
   for (const auto& [agent, host] : hosts_) connection_->send(agent, bytes);
 }
 
-void Agents::look(bool all) {
+void Agents::look(bool all, double seconds) {
   ++looks_;
+  asked_ = seconds;
   std::uint32_t ranks = 1;
   for (const auto& [agent, host] : hosts_) ranks += host.pulse.ranks;
   const std::uint32_t calls = std::clamp((all ? most_calls : routine_calls) / ranks, least_calls, main_ring_size);
@@ -110,8 +111,10 @@ std::vector<RankSnapshot> Agents::ranks_of(const std::string& launch, double sec
   std::vector<RankSnapshot> result;
   for (const auto& [agent, host] : hosts_) {
     if (host.hello.launch != launch) continue;
+    double unheard = seconds - host.heard > patience ? seconds - host.heard : 0;
+    if (host.answered != looks_) unheard = std::max({unheard, seconds - asked_, 1e-3});
     for (RankSnapshot rank : host.ranks) {
-      rank.unheard = seconds - host.heard > patience ? seconds - host.heard : 0;
+      rank.unheard = unheard;
       result.push_back(std::move(rank));
     }
   }

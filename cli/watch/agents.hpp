@@ -40,10 +40,11 @@ class Agents {
   const std::map<std::string, Host>& hosts() const noexcept { return hosts_; }
 
   /// Asks all hosts for snapshots. `all`: with call sites, peers, and more finished calls.
-  void look(bool all);
+  void look(bool all, double seconds);
   /// Every host that is heard has answered the last look.
   bool all_answered(double seconds) const;
-  /// The ranks of a job, as known at `seconds`, with the time for which their host was not heard.
+  /// The ranks of a job, as known at `seconds`. Those of a host that has not answered the last look yet are as they
+  /// were before, which RankSnapshot::unheard says.
   std::vector<RankSnapshot> ranks_of(const std::string& launch, double seconds) const;
 
   void ask_for_stacks();
@@ -67,6 +68,7 @@ class Agents {
   std::map<std::string, Host> hosts_;        ///< by connection
   std::vector<std::string> other_versions_;  ///< hosts whose agent has another version, not yet said
   std::uint32_t looks_ = 0;
+  double asked_ = 0;  ///< when the last look was asked for
 };
 
 }  // namespace bestride::inline cli

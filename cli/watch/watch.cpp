@@ -36,7 +36,7 @@ using Clock = std::chrono::steady_clock;
 /// Time between two looks, in seconds: longer if a look takes more than these shares of a core.
 constexpr double relaxed_period = 1, suspecting_period = 0.25, longest_period = 10;
 constexpr double most_share = 0.01, most_share_suspecting = 0.25;
-constexpr double answer_patience = 0.2, last_answer_patience = 2, stacks_patience = 2;  ///< seconds, for agents
+constexpr double answer_patience = 0.5, last_answer_patience = 2, stacks_patience = 2;  ///< seconds, for agents
 constexpr double late_agents_patience = 1;  ///< seconds, if the job has failed
 constexpr unsigned looks_with_state = 10;   ///< one of so many looks also gets the call sites of other hosts
 constexpr std::size_t most_verdicts = 8;    ///< that are printed of a job
@@ -105,7 +105,11 @@ class Watch {
     last_look_ = seconds();
     const double cpu_before = own_cpu_seconds();
     find_jobs();
-    ask_agents(last || suspects() || ++looks_ % looks_with_state == 1, last ? last_answer_patience : answer_patience);
+    // Call sites do not change while there is no progress.
+    const bool suspected_now = suspects() && !suspected_;
+    suspected_ = suspects();
+    ask_agents(last || suspected_now || ++looks_ % looks_with_state == 1,
+               last ? last_answer_patience : answer_patience);
     for (auto& [key, job] : jobs_) {
       if (closed_.count(key) || (job->ended() && !job->view().job.ranks.empty())) continue;
       report(key, *job, job->observe(seconds(), ending(), agents_.ranks_of(key, seconds())));
@@ -174,7 +178,7 @@ class Watch {
   /// Gets snapshots of the ranks on other hosts.
   void ask_agents(bool all, double patience) {
     if (agents_.hosts().empty()) return;
-    agents_.look(all);
+    agents_.look(all, seconds());
     wait_for_agents(patience, [this] { return agents_.all_answered(seconds()); });
   }
 
@@ -313,6 +317,7 @@ class Watch {
   std::set<std::string> closed_;  ///< keys of jobs that have ended and are not looked at any more
   double last_look_ = 0, next_look_ = 0, look_cost_ = 0;
   unsigned looks_ = 0;
+  bool suspected_ = false;  ///< at the last look
   std::map<std::string, std::size_t> printed_;
   std::map<std::string, JobStacks> stacks_;  ///< by job, when its last finding was made
   std::set<std::string> incomplete_;         ///< jobs with ranks that can't be watched

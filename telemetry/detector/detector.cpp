@@ -23,6 +23,7 @@ void Detector::update(const Observation& observation) {
     const auto [at, is_new] = histories_.try_emplace(key_of(rank));
     History& history = at->second;
     present_.push_back(&history);
+    if (rank.unheard > 0 && !is_new) continue;  // it is as it was at the last observation
     const std::uint64_t calls = calls_of(rank);
     if (is_new || calls != history.calls || is_moving(rank)) {
       if (!is_new && history.waited && !interrupted_)
@@ -108,7 +109,8 @@ std::vector<Finding> Detector::observe(const Observation& observation) {
   const bool interrupted = !found.empty();
   if (all_heard) find_slow(found);
   if (all_heard) find_slow_communication(interrupted, found);
-  for (const RankWaits& waits : graph_.ranks) history(ranks_[waits.snapshot]).waited = waits.waits();
+  for (const RankWaits& waits : graph_.ranks)
+    if (const RankSnapshot& each = ranks_[waits.snapshot]; each.unheard == 0) history(each).waited = waits.waits();
   std::vector<Finding> confirmed;
   for (const Finding& finding : found)
     if (!crashes_.empty() || std::any_of(candidates_.begin(), candidates_.end(),

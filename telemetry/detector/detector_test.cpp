@@ -118,6 +118,19 @@ TEST_F(Detection, ARankThatIsNotHeardMayYetComeToTheCall) {
   expect_one(observe(2), Fault::deadlock, Ranks{0, 1, 2, 3});
 }
 
+TEST_F(Detection, OldNewsOfARankAreNoWait) {
+  moving = {0, 1, 2};
+  job.call(3, "MPI_Recv", 0);
+  observe(1);
+  job.ranks[3].unheard = 0.2;  // its agent answers late, again and again
+  EXPECT_TRUE(observe(10).empty());
+  EXPECT_FALSE(detector.suspects());
+  job.ranks[3].unheard = 0;
+  ++thread(3).calls;
+  observe(0.25);
+  EXPECT_LT(detector.longest_wait(), 2);
+}
+
 TEST_F(Detection, ProcessesOfTwoHostsWithOnePid) {
   for (RankSnapshot& rank : job.ranks) rank.pid = 17, rank.host = "node" + std::to_string(rank.world_rank);
   for (const int rank : {0, 1, 2, 3}) thread(rank).calls = static_cast<std::uint64_t>(10 * rank + 1);

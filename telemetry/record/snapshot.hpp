@@ -141,7 +141,7 @@ struct RankSnapshot {
   double ended = 0;      ///< when it was seen, seconds of the observer's clock; 0: not known
   // Of a rank on another host, which an agent reads there; the reader does not know them.
   bool remote = false;
-  double unheard = 0;  ///< seconds for which the agent has not answered; 0: it does
+  double unheard = 0;  ///< seconds for which the agent has not answered, so that the rest is older; 0: it does
   std::int32_t world_rank = -1;
   std::int32_t world_size = 0;
   /// The writer had the same table of functions. If not, every `function` is no_function.
