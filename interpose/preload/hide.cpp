@@ -52,8 +52,11 @@ bool absent(unsigned slot) noexcept {
 struct AbsentSlots {
   AbsentSlots() noexcept {
     const unsigned functions = slot_count() / 2;
-    for (unsigned i = 0; i < functions; ++i)
-      slots[functions + i] = absent(functions + i) && (slots[i] = absent(i), true);
+    for (unsigned i = 0; i < functions; ++i) {
+      if (!absent(functions + i)) continue;
+      slots[functions + i] = true;
+      slots[i] = absent(i);
+    }
   }
   bool slots[max_slots] = {};
 };

@@ -175,15 +175,20 @@ Waiters::Waiters(const WaitGraph& graph) : graph_(graph), numbers_of_singles_(gr
   sets_of_ = {graph.ranks.size() + others_.size(), targets};
 }
 
+/// The only member of a set, if it has a record; else null.
+const RankWaits* Waiters::only_member(const RankSet& set) const noexcept {
+  return set.size() == 1 ? graph_.find(set.front()) : nullptr;
+}
+
 Waiters::SetNumber& Waiters::number_of(const RankSet& set) {
-  const RankWaits* const only = set.size() == 1 ? graph_.find(set.front()) : nullptr;
+  const RankWaits* const only = only_member(set);
   return only ? numbers_of_singles_[graph_.position(*only)]
               : numbers_of_others_.try_emplace(set.id(), no_set).first->second;
 }
 
 Waiters::SetNumber Waiters::set_of(const WaitCondition& condition) const {
   const RankSet& set = condition.ranks;
-  const RankWaits* const only = set.size() == 1 ? graph_.find(set.front()) : nullptr;
+  const RankWaits* const only = only_member(set);
   return only ? numbers_of_singles_[graph_.position(*only)] : numbers_of_others_.at(set.id());
 }
 

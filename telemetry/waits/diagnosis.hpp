@@ -81,6 +81,7 @@ class Waiters {
   static constexpr SetNumber no_set = ~SetNumber{0};
   /// Where the number of a set is kept; no_set if it has none yet.
   SetNumber& number_of(const RankSet& set);
+  const RankWaits* only_member(const RankSet& set) const noexcept;
 
   std::vector<RankSet> sets_;
   std::vector<SetNumber> numbers_of_singles_;                     ///< sets of one rank of the graph, in its order
