@@ -12,10 +12,10 @@
 namespace bestride::inline interpose {
 namespace {
 
-// Where each recording entry leads on, by MPI_ and by PMPI_ name.
-#define BESTRIDE_RECORD(name, ...)                         \
-  constinit decltype(&PMPI_##name) below_##name = nullptr; \
-  constinit decltype(&PMPI_##name) below_P##name = nullptr;
+template <class Function>
+using RecordingEntryOf = RecordingEntry<std::remove_pointer_t<Function>>;
+
+#define BESTRIDE_RECORD(name, ...) constinit RecordingEntryOf<decltype(&PMPI_##name)>::Below below_##name;
 #include "recorded_calls.inc"
 #undef BESTRIDE_RECORD
 
@@ -25,17 +25,16 @@ bestride_interception wrapper_of(const char* name, Pointer entry, Pointer* below
 }
 
 #define BESTRIDE_UNWRAP_POSITIONS(...) __VA_ARGS__
-/// The entry of a function, by one of its two names.
-#define BESTRIDE_RECORDING_ENTRY(name, below, number, kind, positions)  \
-  &RecordingEntry<std::remove_pointer_t<decltype(&PMPI_##name)>>::call< \
-      &below, number, RecordKind::kind, ArgumentPositions BESTRIDE_UNWRAP_POSITIONS positions>
+#define BESTRIDE_RECORDING_ENTRY(entry, name, number, kind, positions)                      \
+  &RecordingEntryOf<decltype(&PMPI_##name)>::entry<&below_##name, number, RecordKind::kind, \
+                                                   ArgumentPositions BESTRIDE_UNWRAP_POSITIONS positions>
 
 std::vector<bestride_interception> wrappers() {
   return {
-#define BESTRIDE_RECORD(name, number, kind, positions)                                                            \
-  wrapper_of("MPI_" #name, BESTRIDE_RECORDING_ENTRY(name, below_##name, number, kind, positions), &below_##name), \
-      wrapper_of("PMPI_" #name, BESTRIDE_RECORDING_ENTRY(name, below_P##name, number, kind, positions),           \
-                 &below_P##name),
+#define BESTRIDE_RECORD(name, number, kind, positions)                                                        \
+  wrapper_of("MPI_" #name, BESTRIDE_RECORDING_ENTRY(call, name, number, kind, positions), &below_##name.mpi), \
+      wrapper_of("PMPI_" #name, BESTRIDE_RECORDING_ENTRY(call_by_pmpi_name, name, number, kind, positions),   \
+                 &below_##name.pmpi),
 #include "recorded_calls.inc"
 #undef BESTRIDE_RECORD
   };

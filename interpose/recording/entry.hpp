@@ -11,6 +11,7 @@
 
 #include <tuple>
 #include <type_traits>
+#include <utility>
 
 #include "interpose/recording/affected_objects.hpp"
 
@@ -45,26 +46,42 @@ template <class Result, class... Arguments>
 struct RecordingEntry<Result(Arguments...)> {
   using Pointer = Result (*)(Arguments...);
 
-  /// `below`: what the slot would lead to without recording.
-  template <Pointer* below, std::uint16_t function, RecordKind kind, ArgumentPositions at>
-  static Result call(Arguments... arguments) {
-    if constexpr (kind == RecordKind::initialize || kind == RecordKind::initialize_session) Recording::begin();
+  /// Where the slots of the function's two names would lead without recording.
+  struct Below {
+    Pointer mpi = nullptr, pmpi = nullptr;
+  };
+
+  /// The entry of the MPI_ name.
+  template <Below* below, std::uint16_t function, RecordKind kind, ArgumentPositions at>
+  [[gnu::noinline]] static Result call(Arguments... arguments) {
+    if constexpr (begins_recording(kind)) Recording::begin();
     ThreadRecorder& thread = this_thread_recorder();
     if (thread.depth != 0) [[unlikely]]
-      return (*below)(arguments...);
+      return below->mpi(arguments...);
+    const Pointer next = std::exchange(thread.called_by_pmpi_name, false) ? below->pmpi : below->mpi;
     const std::tuple<Arguments&...> all(arguments...);
+    const SiteTable::Caller caller{__builtin_return_address(0), __builtin_dwarf_cfa()};
     if constexpr (is_poll(kind))
-      return poll<below, function, kind, at>(thread, all, {__builtin_return_address(0), __builtin_dwarf_cfa()},
-                                             arguments...);
+      return poll<function, kind, at>(next, thread, all, caller, arguments...);
     else
-      return record<below, function, kind, at>(thread, all, {__builtin_return_address(0), __builtin_dwarf_cfa()},
-                                               arguments...);
+      return record<function, kind, at>(next, thread, all, caller, arguments...);
+  }
+
+  /// The entry of the PMPI_ name. An instance of its own would double the size of the library; this one jumps to the
+  /// other, which so finds the same return address.
+  template <Below* below, std::uint16_t function, RecordKind kind, ArgumentPositions at>
+  static Result call_by_pmpi_name(Arguments... arguments) {
+    if constexpr (begins_recording(kind)) Recording::begin();
+    ThreadRecorder& thread = this_thread_recorder();
+    if (thread.depth != 0) return below->pmpi(arguments...);
+    thread.called_by_pmpi_name = true;
+    return call<below, function, kind, at>(arguments...);
   }
 
  private:
-  template <Pointer* below, std::uint16_t function, RecordKind kind, ArgumentPositions at, class All>
-  [[gnu::always_inline]] static Result record(ThreadRecorder& thread, const All& all, const SiteTable::Caller& caller,
-                                              Arguments... arguments) {
+  template <std::uint16_t function, RecordKind kind, ArgumentPositions at, class All>
+  [[gnu::always_inline]] static Result record(Pointer next, ThreadRecorder& thread, const All& all,
+                                              const SiteTable::Caller& caller, Arguments... arguments) {
     Recording& recording = *Recording::get();
     TrackedCommunicator* tracked = communicator_of<at>(recording, all);
     if constexpr (kind == RecordKind::finalize) {
@@ -80,7 +97,7 @@ struct RecordingEntry<Result(Arguments...)> {
       if constexpr (completes_requests(kind)) completed.begin_wait();
       std::conditional_t<frees_object(kind), FreedObject<kind, at>, NoObjects> freed(recording, all);
       const RecordedScope scope(recording, thread, facts, may_wait(kind));
-      result = (*below)(arguments...);
+      result = next(arguments...);
       if (result == MPI_SUCCESS) {
         apply_effects<kind, at>(recording, facts, all, tracked, large, thread.latest);
         if constexpr (completes_requests(kind)) completed.complete(all);
@@ -97,9 +114,9 @@ struct RecordingEntry<Result(Arguments...)> {
     return result;
   }
 
-  template <Pointer* below, std::uint16_t function, RecordKind kind, ArgumentPositions at, class All>
-  [[gnu::always_inline]] static Result poll(ThreadRecorder& thread, const All& all, const SiteTable::Caller& caller,
-                                            Arguments... arguments) {
+  template <std::uint16_t function, RecordKind kind, ArgumentPositions at, class All>
+  [[gnu::always_inline]] static Result poll(Pointer next, ThreadRecorder& thread, const All& all,
+                                            const SiteTable::Caller& caller, Arguments... arguments) {
     CompletedRequests<kind, at> completed(*Recording::get(), thread, all);
     struct Depth {
       unsigned& value;
@@ -109,7 +126,7 @@ struct RecordingEntry<Result(Arguments...)> {
     Result result;
     {
       const Depth depth(thread.depth);
-      result = (*below)(arguments...);
+      result = next(arguments...);
     }
     if (result == MPI_SUCCESS && found_something<kind, at>(all)) {
       Recording& recording = *Recording::get();

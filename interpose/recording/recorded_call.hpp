@@ -54,6 +54,9 @@ enum class RecordKind : unsigned char {
   abort,
 };
 
+constexpr bool begins_recording(RecordKind kind) noexcept {
+  return kind == RecordKind::initialize || kind == RecordKind::initialize_session;
+}
 constexpr bool is_collective(RecordKind kind) noexcept {
   switch (kind) {
     case RecordKind::collective:

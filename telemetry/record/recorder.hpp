@@ -23,7 +23,8 @@ namespace bestride::inline telemetry {
 struct ThreadRecorder {
   static constexpr unsigned handle_bytes = 8192;
 
-  unsigned depth = 0;  ///< 1 while a recorded call is made; calls inside it are not recorded
+  unsigned depth = 0;                ///< 1 while a recorded call is made; calls inside it are not recorded
+  bool called_by_pmpi_name = false;  ///< only between the two entries of a function
   unsigned slot = 0;
   std::uint64_t mask = 0;  ///< ring size - 1
   CallRecord* ring = nullptr;
