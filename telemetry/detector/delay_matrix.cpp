@@ -17,7 +17,6 @@ constexpr std::size_t least_pairs = 4;     ///< of a size
 constexpr std::size_t least_entries = 6;   ///< of a matrix
 constexpr std::size_t least_lines = 4;     ///< rows or columns with an effect
 constexpr std::uint32_t line_entries = 3;  ///< of a row or column with an effect
-const double least_excess = std::log(1.5);
 constexpr double entry_spreads = 5, line_spreads = 3;
 constexpr double slow_share = 0.75;  ///< of the entries of a slow row or column
 constexpr std::size_t most_paths = 4;
@@ -67,7 +66,7 @@ std::vector<PairClass> pair_classes(std::span<const MessageDelay> delays,
 
 /// One line of the matrix, and its other members in the same direction.
 bool is_slow_line(const std::vector<double>& effects, const std::vector<std::uint32_t>& entries, std::uint32_t line,
-                  double residual_spread) {
+                  double residual_spread, double least_excess) {
   if (entries[line] < line_entries || effects[line] < least_excess) return false;
   std::vector<double> others;
   for (std::uint32_t i = 0; i < effects.size(); ++i)
@@ -80,7 +79,8 @@ bool is_slow_line(const std::vector<double>& effects, const std::vector<std::uin
 
 class PathFinder {
  public:
-  PathFinder(std::span<const PairDelay> pairs, std::uint32_t nodes) : pairs_(pairs), near_slow_(nodes, 0) {
+  PathFinder(std::span<const PairDelay> pairs, std::uint32_t nodes, double least_excess)
+      : pairs_(pairs), least_excess_(least_excess), near_slow_(nodes, 0) {
     std::vector<MatrixEntry> entries;
     for (const PairDelay& pair : pairs) entries.push_back({pair.from, pair.to, pair.excess});
     polish_ = median_polish(entries, nodes, line_entries);
@@ -108,14 +108,15 @@ class PathFinder {
   bool is_slow_throughout(std::uint32_t node, bool row) const {
     std::size_t all = 0, slow = 0;
     for (const PairDelay& pair : pairs_)
-      if ((row ? pair.from : pair.to) == node) ++all, slow += excess(pair) > least_excess;
+      if ((row ? pair.from : pair.to) == node) ++all, slow += excess(pair) > least_excess_;
     return static_cast<double>(slow) >= slow_share * static_cast<double>(all);
   }
 
   void add_node(std::uint32_t node) {
-    const bool sends = is_slow_line(polish_.rows, polish_.row_entries, node, spread_) && is_slow_throughout(node, true);
-    const bool receives =
-        is_slow_line(polish_.columns, polish_.column_entries, node, spread_) && is_slow_throughout(node, false);
+    const bool sends =
+        is_slow_line(polish_.rows, polish_.row_entries, node, spread_, least_excess_) && is_slow_throughout(node, true);
+    const bool receives = is_slow_line(polish_.columns, polish_.column_entries, node, spread_, least_excess_) &&
+                          is_slow_throughout(node, false);
     if (!sends && !receives) return;
     SlowNodePath path;
     path.kind = sends && receives ? PathKind::node : sends ? PathKind::send : PathKind::receive;
@@ -128,6 +129,7 @@ class PathFinder {
       path.exact = path.exact && pair.exact;
       if (!most || pair.messages > most->messages) most = &pair;
     }
+    path.own_calls = path.exact;
     describe(path, *most);
     found_.push_back(path);
   }
@@ -138,7 +140,7 @@ class PathFinder {
     std::vector<double> shares(near_slow_.size(), 0), entries(near_slow_.size(), 0);
     for (const PairDelay& pair : pairs_)
       for (const std::uint32_t node : {pair.from, pair.to})
-        ++entries[node], shares[node] += excess(pair) > least_excess;
+        ++entries[node], shares[node] += excess(pair) > least_excess_;
     for (std::size_t node = 0; node < shares.size(); ++node) shares[node] /= std::max(entries[node], 1.0);
     std::stable_sort(found_.begin(), found_.end(), [&](const SlowNodePath& a, const SlowNodePath& b) {
       return std::pair(shares[a.node], a.factor) > std::pair(shares[b.node], b.factor);
@@ -160,7 +162,7 @@ class PathFinder {
   }
 
   void add_links() {
-    const double limit = std::max(least_excess, entry_spreads * spread_);
+    const double limit = std::max(least_excess_, entry_spreads * spread_);
     std::vector<const PairDelay*> links;
     for (std::size_t i = 0; i < pairs_.size(); ++i)
       if (polish_.residuals[i] > limit && excess(pairs_[i]) > limit &&
@@ -190,12 +192,14 @@ class PathFinder {
       path.factor = std::exp(back ? std::max(excess(*link), excess(*back)) : excess(*link));
       path.messages = link->messages + (back ? back->messages : 0);
       path.exact = link->exact || back;  // between two nodes there is no other pair to take for it
+      path.own_calls = link->exact && (!back || back->exact);
       describe(path, *link);
       found_.push_back(path);
     }
   }
 
   const std::span<const PairDelay> pairs_;
+  const double least_excess_;
   std::vector<char> near_slow_;  ///< by node: it is slow, or has messages with a slow one
   MedianPolish polish_;
   double spread_ = 0;  ///< of the residuals
@@ -238,9 +242,9 @@ std::vector<PairDelay> pair_delays(std::span<const MessageDelay> delays,
   return result;
 }
 
-std::vector<SlowNodePath> find_slow_paths(std::span<const PairDelay> pairs, std::uint32_t nodes) {
+std::vector<SlowNodePath> find_slow_paths(std::span<const PairDelay> pairs, std::uint32_t nodes, double least_factor) {
   if (pairs.size() < least_entries) return {};
-  return PathFinder(pairs, nodes).find();
+  return PathFinder(pairs, nodes, std::log(least_factor)).find();
 }
 
 }  // namespace bestride::inline telemetry

@@ -42,7 +42,8 @@ struct SlowNodePath {
   std::uint64_t messages = 0;
   std::uint32_t bytes = 0;
   double seconds = 0, typical = 0;  ///< delay of messages of that size, and the median of all pairs
-  bool exact = true;  ///< false: messages of other pairs were completed by the same calls, and may be the slow ones
+  bool exact = true;      ///< false: messages of other pairs were completed by the same calls, and may be the slow ones
+  bool own_calls = true;  ///< most messages were alone in the calls that completed them
 
   /// Whatever the direction.
   bool same_as(const SlowNodePath& o) const noexcept {
@@ -51,7 +52,8 @@ struct SlowNodePath {
   }
 };
 
-/// What is slow, the most important first. `nodes`: more than any node. O(pairs log pairs).
-std::vector<SlowNodePath> find_slow_paths(std::span<const PairDelay> pairs, std::uint32_t nodes);
+/// What is slow, the most important first. `nodes`: more than any node. `least_factor`: of a slow path, more than 1.
+/// O(pairs log pairs).
+std::vector<SlowNodePath> find_slow_paths(std::span<const PairDelay> pairs, std::uint32_t nodes, double least_factor);
 
 }  // namespace bestride::inline telemetry

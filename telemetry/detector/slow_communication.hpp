@@ -4,8 +4,11 @@
 //
 // Looks at windows of some seconds; what is slow in two successive ones is said, until it is not in two. First hosts
 // are compared by the messages between them, then ranks by the messages within their hosts: a host's network and its
-// memory have different delays. On a host whose ranks have to wait for a processor, a delay may be one of the
-// scheduler's, so delays below 50 ms are taken for equal.
+// memory have different delays. Slow is 1.5 times the typical delay; if there is no such host or link between
+// hosts, 1.1 times for six windows. What is known only from calls that complete several messages needs four windows,
+// and no smaller difference counts. Ranks within a host are not compared as closely, because cores at different
+// distances differ as much. On a host whose ranks have to wait for a processor, a delay may be one of the scheduler's,
+// so delays below 50 ms are taken for equal.
 #include <cstdint>
 #include <map>
 #include <span>
@@ -35,13 +38,16 @@ class SlowCommunication {
     SlowNodePath path;
     bool hosts = false;
     double since = 0;
-    int windows = 0;  ///< in which it was slow
-    int missed = 0;   ///< successive windows since
+    int windows = 0;     ///< in which it was slow
+    int clear = 0;       ///< in which it was slow by `clear_factor`
+    double factors = 0;  ///< sum over the windows
+    int missed = 0;      ///< successive windows since
   };
   void begin_window(double seconds, std::span<const RankSnapshot> ranks);
   /// False: the window has too few messages.
   bool end_window(double seconds, std::span<const RankSnapshot> ranks, bool last);
   void note(const std::vector<SlowNodePath>& paths, bool hosts);
+  static bool is_confirmed(const Known& known);
   SlowPathFinding describe(const Known& known, std::span<const RankSnapshot> ranks) const;
 
   /// The rank had to wait for a processor in this window of `seconds`, or that is not known.

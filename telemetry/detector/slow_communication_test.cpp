@@ -9,6 +9,7 @@
 #include <set>
 
 #include "telemetry/waits/sample_job.hpp"
+#include "tests/support/repetitions.hpp"
 
 using namespace bestride;
 
@@ -166,7 +167,7 @@ class Exchange {
 };
 
 class SlowCommunicationTest : public testing::TestWithParam<std::uint64_t> {};
-INSTANTIATE_TEST_SUITE_P(Seeds, SlowCommunicationTest, testing::Range<std::uint64_t>(1, 7));
+INSTANTIATE_TEST_SUITE_P(Seeds, SlowCommunicationTest, testing::Range<std::uint64_t>(1, 1 + test::repetitions(6)));
 
 std::string text(const std::vector<SlowPathFinding>& said) {
   std::string result;
@@ -184,7 +185,7 @@ TEST_P(SlowCommunicationTest, CleanJobsAreSilent) {
         Exchange job(hosts, ranks, GetParam());
         width ? job.neighbours(width) : job.all_pairs();
         job.calls = calls;
-        const auto said = job.run(30);
+        const auto said = job.run(test::repetitions(hosts > 1 ? 100 : 30));
         EXPECT_TRUE(said.empty()) << hosts << "x" << ranks << " width " << width << ": " << text(said);
       }
 }
@@ -200,7 +201,7 @@ TEST_P(SlowCommunicationTest, ImbalancedJobsAreSilent) {
         job.jitter = 0.3;
         for (int i = 0; i < job.size(); ++i)
           job.work.push_back(job.uniform(0, 1) < 0.3 ? 0.05 : job.uniform(1e-3, 5e-3));
-        const auto said = job.run(30);
+        const auto said = job.run(test::repetitions(hosts > 1 ? 100 : 30));
         EXPECT_TRUE(said.empty()) << hosts << "x" << ranks << " width " << width << ": " << text(said);
       }
 }
@@ -310,6 +311,28 @@ TEST_P(SlowCommunicationTest, OneSlowHost) {
   }
 }
 
+/// A small difference takes longer to be told from chance.
+TEST_P(SlowCommunicationTest, OneHostThatIsSlowByAFifth) {
+  for (const bool sends : {true, false}) {
+    Exchange job(6, 2, GetParam());
+    job.all_pairs();
+    job.run(10);
+    job.slow_factor = 1.2;
+    job.slow_host(4, sends, !sends);
+    EXPECT_TRUE(job.run(20).empty());
+    const auto said = job.run(40);
+    ASSERT_EQ(said.size(), 1u) << text(said);
+    EXPECT_EQ(said[0].path.kind, sends ? PathKind::send : PathKind::receive);
+    EXPECT_EQ(said[0].path.host, "node4");
+    // Without a common clock, the other direction has a part of the difference.
+    EXPECT_GT(said[0].path.factor, 1.1);
+    EXPECT_LT(said[0].path.factor, 1.25);
+    job.slow_factor = 1;
+    job.run(20);
+    EXPECT_TRUE(job.run(2).empty());
+  }
+}
+
 /// Calls that complete several messages say less, so the verdict does, too.
 TEST_P(SlowCommunicationTest, ARankThatIsSlowInAHaloExchange) {
   Exchange job(1, 24, GetParam());
@@ -348,7 +371,7 @@ TEST_P(SlowCommunicationTest, RandomMatrices) {
           pair.excess += std::log(3.0);
         pairs.push_back(pair);
       }
-    const auto said = find_slow_paths(pairs, size);
+    const auto said = find_slow_paths(pairs, size, 1.5);
     const PathKind kind = fault == 1 ? PathKind::link : fault == 2 ? PathKind::send : PathKind::receive;
     for (const SlowNodePath& path : said)
       // A row or column of few entries has none but its links.
