@@ -11,6 +11,7 @@
 
 #include "kernels/test_memory.hpp"
 #include "kernels/test_trees.hpp"
+#include "tests/support/repetitions.hpp"
 
 namespace bestride::inline kernels {
 namespace {
@@ -105,7 +106,7 @@ TEST_P(RandomLayouts, EveryKernelEqualsTheOracle) {
     }
   }
 }
-INSTANTIATE_TEST_SUITE_P(Seeds, RandomLayouts, ::testing::Range(1, 13));
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomLayouts, ::testing::Range(1, 1 + test::repetitions(12)));
 
 /// Layouts that random generation produces too rarely, each at sizes around the number of bytes that kernels process at
 /// a time.

@@ -10,6 +10,7 @@
 #include "collectives/core/relays.hpp"
 #include "collectives/testing/simulated_job.hpp"
 #include "collectives/testing/test_blocks.hpp"
+#include "tests/support/repetitions.hpp"
 
 namespace bestride::inline collectives {
 namespace {
@@ -51,7 +52,7 @@ void expect_least_bytes(const SimulatedJob& job, const std::vector<std::int64_t>
 
 TEST(Allgather, EveryRankGetsEveryBlockAndEveryByteCrossesEachLinkOnce) {
   std::mt19937_64 random(1);
-  for (int round = 0; round < 300; ++round) {
+  for (int round = 0; round < test::repetitions(300); ++round) {
     const std::vector<int> nodes = random_placement(random);
     SimulatedJob job(nodes, random());
     const std::vector<std::int64_t> bytes = random_sizes(random, nodes.size(), {0, 1, 100, 5000, 40000});
@@ -145,7 +146,7 @@ TEST(Allgather, UnequalNodesLoadTheBusiestLinkMinimally) {
   std::mt19937_64 random(2);
   int uneven = 0;
   long onward = 0;
-  for (int round = 0; round < 400; ++round) {
+  for (int round = 0; round < test::repetitions(400); ++round) {
     const std::vector<int> nodes = random_unequal_placement(random);
     SimulatedJob job(nodes, random());
     const std::int64_t unit = static_cast<std::int64_t>(1 + random() % 8);
@@ -188,8 +189,8 @@ TEST(Allgather, UnequalNodesLoadTheBusiestLinkMinimally) {
       }
     for (const auto& mine : marked) ASSERT_EQ(mine->wrong, 0);
   }
-  EXPECT_GT(uneven, 200);
-  EXPECT_GT(onward, 100);
+  EXPECT_GT(uneven, test::repetitions(200));
+  EXPECT_GT(onward, test::repetitions(100));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "collectives/testing/simulated_job.hpp"
 #include "collectives/testing/test_blocks.hpp"
+#include "tests/support/repetitions.hpp"
 
 namespace bestride::inline collectives {
 namespace {
@@ -33,7 +34,7 @@ struct Side {
 /// Two calls. Each rank begins the second as soon as it has completed the first.
 TEST(Alltoall, BlocksArriveAndCrossTheLinkOnce) {
   std::mt19937_64 random(8);
-  for (int round = 0; round < 400; ++round) {
+  for (int round = 0; round < test::repetitions(400); ++round) {
     const std::vector<int> nodes = random_placement(random);
     SimulatedJob job(nodes, random(), random() % 4 == 0 ? 64 : 4096);
     const PipelineSettings pipeline{static_cast<std::int64_t>(1 + random() % 4096), static_cast<int>(1 + random() % 3),

@@ -5,13 +5,14 @@
 
 #include "collectives/testing/simulated_job.hpp"
 #include "collectives/testing/test_blocks.hpp"
+#include "tests/support/repetitions.hpp"
 
 namespace bestride::inline collectives {
 namespace {
 
 TEST(Broadcast, EveryRankGetsTheDataAndEveryByteCrossesEachLinkOnce) {
   std::mt19937_64 random(2);
-  for (int round = 0; round < 300; ++round) {
+  for (int round = 0; round < test::repetitions(300); ++round) {
     const std::vector<int> nodes = random_placement(random);
     SimulatedJob job(nodes, random());
     const std::int64_t bytes =

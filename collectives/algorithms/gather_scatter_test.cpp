@@ -6,6 +6,7 @@
 #include "collectives/algorithms/scatter.hpp"
 #include "collectives/testing/simulated_job.hpp"
 #include "collectives/testing/test_blocks.hpp"
+#include "tests/support/repetitions.hpp"
 
 namespace bestride::inline collectives {
 namespace {
@@ -15,7 +16,7 @@ namespace {
 template <bool gathers>
 void two_calls() {
   std::mt19937_64 random(gathers ? 6 : 7);
-  for (int round = 0; round < 300; ++round) {
+  for (int round = 0; round < test::repetitions(300); ++round) {
     const std::vector<int> nodes = random_placement(random);
     SimulatedJob job(nodes, random());
     const std::vector<std::int64_t> bytes = random_sizes(random, nodes.size(), {0, 1, 100, 5000, 40000});

@@ -8,6 +8,7 @@
 #include "collectives/testing/simulated_job.hpp"
 #include "collectives/testing/test_blocks.hpp"
 #include "collectives/testing/test_sums.hpp"
+#include "tests/support/repetitions.hpp"
 
 namespace bestride::inline collectives {
 namespace {
@@ -86,7 +87,7 @@ void scatter_sum(SimulatedJob& job, const std::vector<Blocks<Number>>& input, co
 template <class Number>
 void check(bool ordered, std::uint64_t seed) {
   std::mt19937_64 random(seed);
-  for (int round = 0; round < 150; ++round) {
+  for (int round = 0; round < test::repetitions(150); ++round) {
     const std::vector<int> nodes = random_placement(random);
     const int ranks = static_cast<int>(nodes.size());
     SimulatedJob job(nodes, random());
@@ -121,7 +122,7 @@ template <class Number>
 void check_unequal(bool ordered, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   int relayed = 0;
-  for (int round = 0; round < 200; ++round) {
+  for (int round = 0; round < test::repetitions(200); ++round) {
     // Of ordered reductions, only those with one partial result per node are relayed: aligned runs of 2^k ranks.
     std::vector<int> nodes = random_unequal_placement(random);
     if (ordered && random() % 4) {
@@ -151,7 +152,7 @@ void check_unequal(bool ordered, std::uint64_t seed) {
       EXPECT_LE(job.bytes_in(node), bound + left_alone) << "round " << round;
     }
   }
-  EXPECT_GT(relayed, 50);
+  EXPECT_GT(relayed, test::repetitions(50));
 }
 
 TEST(Reduce, UnequalNodesInAnyOrder) { check_unequal<std::uint32_t>(false, 6); }

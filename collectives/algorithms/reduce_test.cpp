@@ -6,6 +6,7 @@
 #include "collectives/testing/simulated_job.hpp"
 #include "collectives/testing/test_blocks.hpp"
 #include "collectives/testing/test_sums.hpp"
+#include "tests/support/repetitions.hpp"
 
 namespace bestride::inline collectives {
 namespace {
@@ -43,7 +44,7 @@ class Vector {
 template <class Number>
 void check(bool ordered, std::uint64_t seed) {
   std::mt19937_64 random(seed);
-  for (int round = 0; round < 150; ++round) {
+  for (int round = 0; round < test::repetitions(150); ++round) {
     const std::vector<int> nodes = random_placement(random);
     SimulatedJob job(nodes, random());
     const int ranks = job.ranks();

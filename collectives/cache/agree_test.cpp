@@ -5,13 +5,14 @@
 
 #include "collectives/testing/simulated_job.hpp"
 #include "collectives/testing/test_blocks.hpp"
+#include "tests/support/repetitions.hpp"
 
 namespace bestride::inline collectives {
 namespace {
 
 TEST(Agreement, IsTheConjunctionOfAllVotesAndTakesFewBytes) {
   std::mt19937_64 random(11);
-  for (int round = 0; round < 300; ++round) {
+  for (int round = 0; round < test::repetitions(300); ++round) {
     SimulatedJob job(random_placement(random), random());
     for (int again = 0; again < 4; ++again) {
       const AgreementScope reach = random() % 3 ? AgreementScope::all : AgreementScope::node;

@@ -6,6 +6,8 @@
 #include <map>
 #include <random>
 
+#include "tests/support/repetitions.hpp"
+
 namespace bestride::inline collectives {
 namespace {
 
@@ -121,7 +123,7 @@ TEST(CacheTable, KeepsSixtyFourCandidatesPerShape) {
 /// No two known entries overlap, for any sequence of calls and evictions, and all are within the budget.
 TEST(CacheTable, EntriesNeverOverlap) {
   std::mt19937_64 random(12);
-  for (int round = 0; round < 50; ++round) {
+  for (int round = 0; round < test::repetitions(50); ++round) {
     const std::int64_t budget = 64 * static_cast<std::int64_t>(1 + random() % 100);
     CacheTable table({budget, 1, true}, 1);
     const int sizes = static_cast<int>(1 + random() % 150);  // more than the number of shapes

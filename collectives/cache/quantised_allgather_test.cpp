@@ -6,6 +6,7 @@
 #include <set>
 
 #include "collectives/cache/cached_job.hpp"
+#include "tests/support/repetitions.hpp"
 
 namespace bestride::inline collectives {
 namespace {
@@ -27,7 +28,7 @@ Content random_numbers_of(const std::vector<std::int64_t>& counts, NumberFormat 
 TEST(CachedQuantisedAllgather, SameBitsInRandomSequences) {
   std::mt19937_64 random(41);
   CacheCounts all;
-  for (int round = 0; round < 150; ++round) {
+  for (int round = 0; round < test::repetitions(150); ++round) {
     const std::vector<int> nodes = random_placement(random);
     const std::vector<std::int64_t> counts = random_sizes(random, nodes.size(), {1, 255, 700, 5000});
     std::int64_t sum = 0;
@@ -79,9 +80,9 @@ TEST(CachedQuantisedAllgather, SameBitsInRandomSequences) {
     all.paused += job.counts().paused;
   }
   // All cases occurred.
-  EXPECT_GT(all.hits, 200u);
-  EXPECT_GT(all.misses, 200u);
-  EXPECT_GT(all.paused, 20u);
+  EXPECT_GT(all.hits, test::repetitions(200u));
+  EXPECT_GT(all.misses, test::repetitions(200u));
+  EXPECT_GT(all.paused, 0u);
 }
 
 TEST(CachedQuantisedAllgather, UnchangedDataIsNotSent) {

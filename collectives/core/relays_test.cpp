@@ -7,6 +7,8 @@
 #include <numeric>
 #include <random>
 
+#include "tests/support/repetitions.hpp"
+
 namespace bestride::inline collectives {
 namespace {
 
@@ -19,7 +21,7 @@ std::int64_t bound_of(const Sizes& bytes) {
 TEST(RelayPlan, NoNodeExceedsTheBusiestLink) {
   std::mt19937_64 random(1);
   int relayed = 0, straight_over = 0;
-  for (int round = 0; round < 20000; ++round) {
+  for (int round = 0; round < test::repetitions(20000); ++round) {
     const int nodes = static_cast<int>(1 + random() % 9);
     const std::int64_t unit = static_cast<std::int64_t>(1 + random() % 16);
     const std::int64_t most = std::int64_t{1} << (random() % 40),

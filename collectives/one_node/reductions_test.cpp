@@ -10,6 +10,7 @@
 #include "collectives/testing/test_sums.hpp"
 #include "datatype/build.hpp"
 #include "datatype/expression.hpp"
+#include "tests/support/repetitions.hpp"
 
 namespace bestride::inline collectives {
 namespace {
@@ -111,7 +112,7 @@ struct Call {
 template <class Number>
 void check(bool ordered, std::uint64_t seed) {
   std::mt19937_64 random(seed);
-  for (int job = 0; job < 250; ++job) {
+  for (int job = 0; job < test::repetitions(250); ++job) {
     const int ranks = static_cast<int>(1 + random() % 9);
     SimulatedNode node(ranks, static_cast<std::int64_t>(1024 + random() % 9000) / 128 * 128, random());
     const Sum<Number> sum(ordered);

@@ -7,6 +7,7 @@
 #include "collectives/testing/simulated_job.hpp"
 #include "collectives/testing/test_blocks.hpp"
 #include "collectives/testing/test_codes.hpp"
+#include "tests/support/repetitions.hpp"
 
 namespace bestride::inline collectives {
 namespace {
@@ -90,7 +91,7 @@ void gather(const Case& given, std::mt19937_64& random) {
 
 TEST(QuantisedAllgather, EveryBlockIsQuantisedOnce) {
   std::mt19937_64 random(11);
-  for (int round = 0; round < 150; ++round) {
+  for (int round = 0; round < test::repetitions(150); ++round) {
     gather(Case(random, std::vector<std::int64_t>{0, 1, 255, 700, 5000}[random() % 5]), random);
     if (HasFatalFailure()) FAIL() << "round " << round;
   }
@@ -242,7 +243,7 @@ Results scattered(const Case& given, SimulatedJob& job, Summands& summands) {
 
 TEST(QuantisedReduceScatter, ErrorBoundOfOneQuantisationPerNode) {
   std::mt19937_64 random(14);
-  for (int round = 0; round < 60; ++round) {
+  for (int round = 0; round < test::repetitions(60); ++round) {
     const Case given(random, std::vector<std::int64_t>{0, 1, 70, 700, 1500}[random() % 5]);
     SCOPED_TRACE("round " + std::to_string(round) + ": " + given.text());
     SimulatedJob job(given.nodes, random()), again(given.nodes, random());
@@ -273,7 +274,7 @@ TEST(QuantisedReduceScatter, ErrorBoundOfOneQuantisationPerNode) {
 
 TEST(QuantisedAllreduce, SameBitsOnAllRanksWithinTheErrorBound) {
   std::mt19937_64 random(15);
-  for (int round = 0; round < 60; ++round) {
+  for (int round = 0; round < test::repetitions(60); ++round) {
     const Case given(random, 1);
     const std::int64_t count = std::vector<std::int64_t>{1, 3, 300, 3000, 9000}[random() % 5];
     SCOPED_TRACE("round " + std::to_string(round) + ": " + given.text() + ", " + std::to_string(count));

@@ -15,6 +15,7 @@
 #include "collectives/testing/simulated_job.hpp"
 #include "collectives/testing/test_blocks.hpp"
 #include "collectives/testing/test_sums.hpp"
+#include "tests/support/repetitions.hpp"
 
 namespace bestride::inline collectives {
 namespace {
@@ -97,7 +98,7 @@ Call a_sum(Job& job, int rank, int root, bool to_all, Sizes sizes, PipelineSetti
 
 TEST(Sequence, MixedCollectivesWithoutBarriers) {
   std::mt19937_64 random(15);
-  for (int round = 0; round < 150; ++round) {
+  for (int round = 0; round < test::repetitions(150); ++round) {
     const std::vector<int> nodes = random_placement(random);
     SimulatedJob job(nodes, random());
     std::vector<std::vector<Task>> strands_of(nodes.size());

@@ -9,6 +9,7 @@
 #include "telemetry/detector/detector.hpp"
 #include "telemetry/detector/modelled_job.hpp"
 #include "telemetry/detector/rank_facts.hpp"
+#include "tests/support/repetitions.hpp"
 
 namespace bestride::inline telemetry {
 namespace {
@@ -170,7 +171,7 @@ class ModelledJobs : public testing::Test {
   }
   template <class Test>
   void for_each_program(Test test) {
-    for (std::uint64_t seed = 1; seed <= 100; ++seed)
+    for (std::uint64_t seed = 1; seed <= test::repetitions(100); ++seed)
       for (const int ranks : {2, 3, 4, 8}) {
         Program program(ranks, seed * 10 + static_cast<std::uint64_t>(ranks), 0.3);
         SCOPED_TRACE("seed " + std::to_string(seed) + ", " + std::to_string(ranks) + " ranks");
@@ -276,7 +277,7 @@ class MissingCalls : public ModelledJobs {
   template <class Put, class Right>
   static void expect_nearly_all(Put put, Right right) {
     int made = 0, wrong = 0;
-    for (std::uint64_t seed = 1; seed <= 100; ++seed)
+    for (std::uint64_t seed = 1; seed <= test::repetitions(100); ++seed)
       for (const int ranks : {2, 3, 4, 8}) {
         Program program(ranks, seed * 10 + static_cast<std::uint64_t>(ranks), 0.3);
         const std::int32_t rank = put(program);
@@ -288,7 +289,7 @@ class MissingCalls : public ModelledJobs {
         EXPECT_TRUE(found.fault == Fault::communication_hang || found.confidence <= 0.8)
             << "seed " << seed << ", " << ranks << " ranks: " << text(found) << ", not rank " << rank;
       }
-    EXPECT_GT(made, 150);
+    EXPECT_GT(made, test::repetitions(150));
     EXPECT_LT(wrong, made / 25) << "of " << made;
     RecordProperty("wrong", wrong);
     RecordProperty("made", made);

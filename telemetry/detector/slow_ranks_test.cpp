@@ -7,6 +7,7 @@
 #include <random>
 
 #include "telemetry/waits/sample_job.hpp"
+#include "tests/support/repetitions.hpp"
 
 using namespace bestride;
 
@@ -67,7 +68,7 @@ class Steps {
 };
 
 class SlowRanksTest : public testing::TestWithParam<std::uint64_t> {};
-INSTANTIATE_TEST_SUITE_P(Seeds, SlowRanksTest, testing::Range<std::uint64_t>(1, 31));
+INSTANTIATE_TEST_SUITE_P(Seeds, SlowRanksTest, testing::Range<std::uint64_t>(1, 1 + test::repetitions(30)));
 
 TEST_P(SlowRanksTest, ImbalanceAtRandomIsNoFault) {
   for (const int ranks : {2, 4, 8}) {

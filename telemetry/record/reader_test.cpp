@@ -19,6 +19,7 @@
 #include "telemetry/record/message_log.hpp"
 #include "telemetry/record/peers.hpp"
 #include "telemetry/record/sample_record.hpp"
+#include "tests/support/repetitions.hpp"
 
 namespace bestride::inline telemetry {
 namespace {
@@ -366,7 +367,7 @@ TEST_F(Reader, RandomMutationsOfAFile) {
   // Most mutations hit what is in use: the header, the threads, the first records of each table.
   const std::size_t interesting[] = {0, offsetof(RecordHeader, state), 4096, 8192, 8192 + main_ring_size * 64};
   int accepted = 0;
-  for (int i = 0; i < 4000; ++i) {
+  for (int i = 0; i < test::repetitions(4000); ++i) {
     std::string bytes = valid;
     for (int k = static_cast<int>(random() % 40); k >= 0; --k) {
       const std::size_t at =
@@ -383,13 +384,13 @@ TEST_F(Reader, RandomMutationsOfAFile) {
     else
       ASSERT_TRUE(!rank.error().text.empty() && rank.error().text.find('\n') == std::string::npos);
   }
-  EXPECT_GT(accepted, 500);
+  EXPECT_GT(accepted, test::repetitions(500));
 }
 
 TEST_F(Reader, RandomBytesBehindAValidHeader) {
   std::mt19937_64 random(2);
   const std::string valid = sample_.bytes();
-  for (int i = 0; i < 300; ++i) {
+  for (int i = 0; i < test::repetitions(300); ++i) {
     std::string bytes(record_file_bytes, '\0');
     for (std::size_t at = 0; at + 8 <= bytes.size(); at += 8) {
       const std::uint64_t word = random() >> (random() % 64);
@@ -412,7 +413,7 @@ TEST_F(Reader, AFileThatShrinksWhileItIsRead) {
     }
   });
   int refused = 0;
-  for (int i = 0; i < 2000 || (refused == 0 && i < 100000); ++i) refused += !read_record(path_);
+  for (int i = 0; i < test::repetitions(2000) || (refused == 0 && i < 100000); ++i) refused += !read_record(path_);
   done = true;
   other.join();
   EXPECT_GT(refused, 0);
@@ -447,7 +448,7 @@ TEST_F(Reader, NoMixedRecordIsAccepted) {
     }
   });
   std::uint64_t whole = 0, mixed = 0;
-  for (int i = 0; i < 3000 || (whole < 1000 && i < 100000); ++i) {
+  for (int i = 0; i < test::repetitions(3000) || (whole < 1000 && i < 100000); ++i) {
     const auto rank = read_record(path_);
     ASSERT_TRUE(rank) << rank.error().text;
     for (const CallSnapshot& call : rank->threads.at(1).finished) {
@@ -497,7 +498,7 @@ TEST_F(Reader, RecordsThatChangeAreLeftOut) {
     }
   });
   std::uint64_t torn = 0, mixed = 0;
-  for (int i = 0; i < 2000 || (torn == 0 && i < 100000); ++i) {
+  for (int i = 0; i < test::repetitions(2000) || (torn == 0 && i < 100000); ++i) {
     const auto rank = read_record(path_);
     ASSERT_TRUE(rank) << rank.error().text;
     torn += rank->torn;

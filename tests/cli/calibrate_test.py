@@ -77,7 +77,7 @@ class CalibrateTest(unittest.TestCase):
         # MPICH sees two hosts, which are connected by this host's memory.
         hosts = {"MPIR_CVAR_NUM_CLIQUES": "2"}
         report = os.path.join(self.folder, "report.json")
-        first = self.calibrate("--quick", "--budget", "4", "--only", "collectives", BESTRIDE_REPORT="1", BESTRIDE_REPORT_FILE=report, **hosts)
+        first = self.calibrate("--quick", "--budget", "2", "--only", "collectives", BESTRIDE_REPORT="1", BESTRIDE_REPORT_FILE=report, **hosts)
         self.assertEqual(first.returncode, 0, first.stderr)
         with open(report, encoding="utf-8") as file:
             self.assertIn('"hierarchical"', file.read(), "the report has no hierarchical calls")
@@ -97,7 +97,7 @@ class CalibrateTest(unittest.TestCase):
                     self.assertEqual(measured(curve["library_nonblocking_ns"]), measured(curve["library_ns"]))
                     self.assertEqual(measured(curve["library_nonblocking_noise"]), measured(curve["library_ns"]))
         if "left out for time" in first.stdout:
-            second = self.calibrate("--quick", "--budget", "4", "--only", "collectives", **hosts)
+            second = self.calibrate("--quick", "--budget", "2", "--only", "collectives", **hosts)
             self.assertIn("were known", second.stdout)
             self.assertGreater(points(), before)
         # Other measurements keep them in the file.

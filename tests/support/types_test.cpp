@@ -6,6 +6,7 @@
 
 #include "tests/support/random_type.hpp"
 #include "tests/support/relocate_type.hpp"
+#include "tests/support/repetitions.hpp"
 #include "tests/support/respell_type.hpp"
 #include "tests/support/shrink.hpp"
 #include "tests/support/type_map.hpp"
@@ -13,7 +14,7 @@
 namespace bestride::test {
 namespace {
 
-constexpr std::uint64_t seeds = 20000;
+constexpr std::uint64_t seeds = repetitions(20000);
 
 TEST(RandomType, CoversEveryCombinerAndItsEdges) {
   std::set<Combiner> combiners;
