@@ -30,6 +30,7 @@ namespace {
 struct RunOptions {
   bool report = false, watch = false, disable = false, all_ranks = false, dry_run = false;
   std::string profile, strategy, log, on_fault, verdict_folder, metrics;
+  double metrics_period = 15;
   std::vector<std::string> command;
 
   /// This process stays as the launcher's parent.
@@ -100,7 +101,7 @@ WatchOptions watch_options(const RunOptions& options) {
     watch.command = action;
   }
   watch.folder = options.verdict_folder;
-  watch.outputs = {options.report, options.verdict_folder, options.metrics};
+  watch.outputs = {options.report, options.verdict_folder, options.metrics, options.metrics_period};
   return watch;
 }
 
@@ -141,7 +142,8 @@ void run(const RunOptions& options) {
 void add_run(CLI::App& app, std::vector<std::string>& words) {
   const auto options = std::make_shared<RunOptions>();
   options->command =
-      take_job(words, "run", {"--profile", "--strategy", "--log", "--on-fault", "--verdict-folder", "--metrics"});
+      take_job(words, "run",
+               {"--profile", "--strategy", "--log", "--on-fault", "--verdict-folder", "--metrics", "--metrics-period"});
   CLI::App* const command =
       app.add_subcommand("run", "start a job with the library preloaded: bestride run mpiexec -n 4 ./program");
   command->add_flag("--report", options->report,
@@ -158,8 +160,13 @@ void add_run(CLI::App& app, std::vector<std::string>& words) {
   command->add_option("--verdict-folder", options->verdict_folder, "with --watch or --report: where files are written")
       ->type_name("FOLDER")
       ->check(CLI::ExistingDirectory);
-  command->add_option("--metrics", options->metrics, "write MPI time as OpenMetrics text, every 15 s; implies --watch")
+  command
+      ->add_option("--metrics", options->metrics,
+                   "write MPI time as OpenMetrics text, again every --metrics-period; implies --watch")
       ->type_name("FILE");
+  command->add_option("--metrics-period", options->metrics_period, "seconds; default 15")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(0.1, 1e6));
   command->add_flag("--disable", options->disable, "preload, but leave every call to the MPI library (to compare)");
   command->add_flag("--all-ranks", options->all_ranks,
                     "every rank has the preload library (BESTRIDE_ALL_RANKS=1): permit hierarchical collectives");

@@ -11,6 +11,8 @@ namespace {
 
 /// Pulses come once a second.
 constexpr double patience = 3, patience_before_news = 5;
+/// A busy agent answers late.
+constexpr double patience_for_answer = 10;
 /// Finished calls that are asked for in one look, of all ranks together, and if all are wanted. One takes about 25
 /// bytes in a message and 72 in memory.
 constexpr std::uint32_t routine_calls = 1 << 16, most_calls = 1 << 20, least_calls = 16;
@@ -67,7 +69,7 @@ bool Agents::handle(const std::string& agent, const std::string& bytes, double s
       break;
     case MessageKind::ranks:
       if (auto ranks = read_ranks(bytes, host.ranks)) {
-        host.answered = ranks->look;
+        host.asked = ranks->look == looks_ ? 0 : asked_;
         for (RankSnapshot& rank : ranks->ranks) {
           rank.remote = true;
           if (rank.ended > 0) rank.ended = std::max(seconds - (ranks->now - rank.ended), 1e-3);
@@ -95,7 +97,8 @@ void Agents::look(bool all, double seconds) {
   std::uint32_t ranks = 1;
   for (const auto& [agent, host] : hosts_) ranks += host.pulse.ranks;
   const std::uint32_t calls = std::clamp((all ? most_calls : routine_calls) / ranks, least_calls, main_ring_size);
-  for (const auto& [agent, host] : hosts_) {
+  for (auto& [agent, host] : hosts_) {
+    if (host.asked == 0) host.asked = seconds;
     const bool full = all || host.ranks.empty();
     connection_->send(agent, message(Look{looks_, full ? SnapshotDetail::full : SnapshotDetail::state, calls}));
   }
@@ -103,7 +106,7 @@ void Agents::look(bool all, double seconds) {
 
 bool Agents::all_answered(double seconds) const {
   return std::all_of(hosts_.begin(), hosts_.end(), [&](const auto& host) {
-    return host.second.answered == looks_ || seconds - host.second.heard > patience;
+    return host.second.asked == 0 || seconds - std::min(host.second.heard, host.second.asked) > patience;
   });
 }
 
@@ -112,7 +115,7 @@ std::vector<RankSnapshot> Agents::ranks_of(const std::string& launch, double sec
   for (const auto& [agent, host] : hosts_) {
     if (host.hello.launch != launch) continue;
     double unheard = seconds - host.heard > patience ? seconds - host.heard : 0;
-    if (host.answered != looks_) unheard = std::max({unheard, seconds - asked_, 1e-3});
+    if (host.asked > 0) unheard = std::max({unheard, seconds - host.asked, 1e-3});
     for (RankSnapshot rank : host.ranks) {
       rank.unheard = unheard;
       result.push_back(std::move(rank));
@@ -163,15 +166,18 @@ std::vector<std::string> Agents::news(double seconds) {
                     " are not watched: bestride has another version there than " BESTRIDE_VERSION);
   other_versions_.clear();
   for (auto& [agent, host] : hosts_) {
-    const bool alive = std::any_of(host.ranks.begin(), host.ranks.end(), [](const RankSnapshot& r) { return r.alive; });
-    const bool silent = alive && seconds - host.heard > patience_before_news;
+    const bool alive = host.ranks.empty() || std::any_of(host.ranks.begin(), host.ranks.end(),
+                                                         [](const RankSnapshot& rank) { return rank.alive; });
+    const double unheard = seconds - host.heard, unanswered = host.asked > 0 ? seconds - host.asked : 0;
+    const bool silent = alive && (unheard > patience_before_news || unanswered > patience_for_answer);
     if (silent == host.silent) continue;
     host.silent = silent;
     std::vector<std::int32_t> ranks;
     for (const RankSnapshot& rank : host.ranks) ranks.push_back(rank.world_rank);
     std::sort(ranks.begin(), ranks.end());
     lines.push_back(silent ? "the agent on " + host.hello.host + " has not answered for " +
-                                 seconds_text(seconds - host.heard) + ": " + ranks_text(ranks) +
+                                 seconds_text(std::max(unheard, unanswered)) + ": " +
+                                 (ranks.empty() ? "its ranks" : ranks_text(ranks)) +
                                  (ranks.size() == 1 ? " is" : " are") + " not watched now"
                            : "the agent on " + host.hello.host + " answers again");
   }

@@ -20,8 +20,8 @@ class Agents {
     Pulse pulse;
     double heard = 0;  ///< when its last message came
     std::vector<RankSnapshot> ranks;
-    std::uint32_t answered = 0;  ///< number of the last look that it has answered
-    bool silent = false;         ///< it has not been heard for some time, which was said
+    double asked = 0;     ///< for the first snapshots that have not come yet; 0: all came
+    bool silent = false;  ///< it has not been heard or has not answered for some time, which was said
     std::optional<HostStacks> stacks;
   };
 
@@ -41,7 +41,7 @@ class Agents {
 
   /// Asks all hosts for snapshots. `all`: with call sites, peers, and more finished calls.
   void look(bool all, double seconds);
-  /// Every host that is heard has answered the last look.
+  /// Every host has answered the last look, but for those that have not answered for some time.
   bool all_answered(double seconds) const;
   /// The ranks of a job, as known at `seconds`. Those of a host that has not answered the last look yet are as they
   /// were before, which RankSnapshot::unheard says.

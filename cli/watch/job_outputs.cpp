@@ -12,7 +12,6 @@
 namespace bestride::inline cli {
 namespace {
 
-constexpr double refresh_seconds = 15;
 constexpr std::size_t stack_lines_shown = 60;
 
 }  // namespace
@@ -44,7 +43,8 @@ void JobOutputs::write_metrics(const WatchedJob& job, const std::string& text) {
 }
 
 void JobOutputs::refresh(const WatchedJob& job, double seconds) {
-  if ((!options_.report && options_.metrics.empty()) || seconds - refreshed_[job.name()] < refresh_seconds) return;
+  if ((!options_.report && options_.metrics.empty()) || seconds - refreshed_[job.name()] < options_.metrics_period)
+    return;
   refreshed_[job.name()] = seconds;
   CallSites places;
   write_metrics(job, mpi_metrics(report_of(job, places)));

@@ -12,16 +12,17 @@
 namespace bestride::inline cli {
 
 struct OutputOptions {
-  bool report = false;  ///< text, and files *.report.json, *.report.html, *.trace.json, *.prom
-  std::string folder;   ///< of the files; "": the working directory
-  std::string metrics;  ///< path of the OpenMetrics file; "": in the folder, if there is a report
+  bool report = false;         ///< text, and files *.report.json, *.report.html, *.trace.json, *.prom
+  std::string folder;          ///< of the files; "": the working directory
+  std::string metrics;         ///< path of the OpenMetrics file; "": in the folder, if there is a report
+  double metrics_period = 15;  ///< seconds between two versions of that file
 };
 
 class JobOutputs {
  public:
   explicit JobOutputs(OutputOptions options) : options_(std::move(options)) {}
 
-  /// Writes the metrics again if the last time was 15 s ago. `seconds`: since the launcher was started.
+  /// Writes the metrics again if it is time. `seconds`: since the launcher was started.
   void refresh(const WatchedJob& job, double seconds);
   /// At the end of the job, when its last look was taken. `stacks`: of the job, or null.
   void finish(const WatchedJob& job, int exit_code, const JobStacks* stacks);

@@ -5,8 +5,10 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
+import time
 import unittest
 
 COMMAND = os.environ["COMMAND_UNDER_TEST"]
@@ -88,6 +90,26 @@ class JobTest(unittest.TestCase):
         calls = dict(re.findall(r'bestride_mpi_calls_total\{job="[^"]*",function="(\w+)"\} (\d+)', self.content(".prom")))
         self.assertEqual({row["function"]: str(row["calls"]) for row in report["functions"]}, calls)
         self.assertIn('class="deadlock"} 0\n', self.content(".prom"))
+
+    def test_metrics_of_a_job_that_goes_on(self):
+        path = os.path.join(self.folder, "now.prom")
+        words = [COMMAND, "run", "--metrics", path, "--metrics-period", "0.2", MPIEXEC, "-n", "2", LAB, "--steps", "1000000", "--work-us", "100", "--limit", "60"]
+        with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=self.folder) as process:
+            calls = []
+            while process.poll() is None and len(calls) < 3:
+                time.sleep(0.05)
+                if not os.path.exists(path):
+                    continue
+                with open(path, encoding="utf-8") as file:
+                    text = file.read()
+                self.check_metrics(text)
+                made = sum(int(number) for number in re.findall(r"bestride_mpi_calls_total\{.*\} (\d+)", text))
+                if not calls or made > calls[-1]:
+                    calls.append(made)
+            self.assertIsNone(process.poll(), "the job has ended")
+            process.send_signal(signal.SIGTERM)
+            process.communicate(timeout=60)
+        self.assertEqual(len(calls), 3)
 
     def arrows(self):
         """(rank and call that sent, rank and call that completed) of each message in the trace."""

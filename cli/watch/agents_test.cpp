@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the head knows of an agent that answers, answers no more, and answers again. Times are the head's words, so the
+// test has no clock of its own.
+#include "cli/watch/agents.hpp"
+
+#include <gtest/gtest.h>
+#include <poll.h>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <thread>
+
+#include "telemetry/waits/sample_job.hpp"
+
+namespace bestride::inline cli {
+namespace {
+
+class AgentsTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!head_.problem().empty()) GTEST_SKIP() << head_.problem();
+    std::atomic<bool> done = false;
+    std::string problem;
+    std::thread connecting([&] {
+      auto connected = AgentConnection::connect(head_.addresses(), head_.keys(),
+                                                message(Hello{BESTRIDE_VERSION, "node1", "hydra-1", "kvs_1"}), 30);
+      if (connected)
+        agent_.emplace(std::move(*connected));
+      else
+        problem = connected.error().text;
+      done = true;
+    });
+    receive(0, [&] { return done.load(); });
+    connecting.join();
+    ASSERT_TRUE(agent_) << problem;
+    ASSERT_EQ(head_.hosts().size(), 1u);
+  }
+
+  const Agents::Host& host() const { return head_.hosts().begin()->second; }
+
+  /// The head receives at `seconds`, until `done`.
+  void receive(double seconds, const std::function<bool()>& done) {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (head_.receive(seconds), !done()) {
+      ASSERT_LT(std::chrono::steady_clock::now(), until);
+      std::vector<pollfd> entries;
+      for (const int descriptor : head_.descriptors()) entries.push_back({descriptor, POLLIN, 0});
+      poll(entries.data(), entries.size(), 5);
+    }
+  }
+  void pulse(double seconds) {
+    agent_->send(message(Pulse{false, false, ++pulses_}));
+    receive(seconds, [&] { return host().pulse.ranks == pulses_; });
+  }
+  /// The agent answers all looks that have come to it, up to this one.
+  void answer(double seconds, std::uint32_t last) {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    for (std::uint32_t number = 0; number != last;) {
+      ASSERT_LT(std::chrono::steady_clock::now(), until);
+      const auto received = agent_->receive();
+      const auto look = received && kind_of(*received) == MessageKind::look ? read_look(*received) : std::nullopt;
+      if (!look) {
+        pollfd entry{agent_->descriptor(), POLLIN, 0};
+        poll(&entry, 1, 5);
+        continue;
+      }
+      number = look->number;
+      agent_->send(message(HostRanks{number, 0, SampleJob(2).ranks}, look->detail));
+    }
+    receive(seconds, [&] { return host().asked == 0; });
+  }
+  double unheard(double seconds) const {
+    const std::vector<RankSnapshot> ranks = head_.ranks_of("kvs_1", seconds);
+    EXPECT_EQ(ranks.size(), 2u);
+    return ranks.empty() ? -1 : ranks[0].unheard;
+  }
+
+  Agents head_;
+  std::optional<AgentConnection> agent_;
+  std::uint32_t pulses_ = 0;
+};
+
+TEST_F(AgentsTest, AnAgentThatLivesButAnswersNoMore) {
+  head_.look(true, 1);
+  EXPECT_FALSE(head_.all_answered(1));
+  answer(1, 1);
+  EXPECT_EQ(unheard(1), 0);
+  head_.look(false, 2);
+  EXPECT_FALSE(head_.all_answered(2));
+  EXPECT_GT(unheard(2), 0);
+  for (int i = 3; i <= 12; ++i) {
+    head_.look(false, i);
+    pulse(i);
+  }
+  EXPECT_EQ(unheard(12), 10) << "since the first look that it has not answered";
+  EXPECT_TRUE(head_.all_answered(12)) << "it is not waited for any more";
+  EXPECT_TRUE(head_.news(12).empty());
+  pulse(13);
+  const std::vector<std::string> news = head_.news(13);
+  ASSERT_EQ(news.size(), 1u);
+  EXPECT_EQ(news[0], "the agent on node1 has not answered for 11.0 s: ranks 0,1 are not watched now");
+  EXPECT_TRUE(head_.news(14).empty());
+  // Those that it did not read may have been dropped.
+  head_.look(false, 15);
+  answer(15, 13);
+  EXPECT_EQ(unheard(15), 0);
+  EXPECT_EQ(head_.news(15), std::vector<std::string>{"the agent on node1 answers again"});
+}
+
+TEST_F(AgentsTest, AnAgentThatHasNeverAnswered) {
+  head_.look(true, 1);
+  pulse(12);
+  const std::vector<std::string> news = head_.news(12);
+  ASSERT_EQ(news.size(), 1u);
+  EXPECT_EQ(news[0], "the agent on node1 has not answered for 11.0 s: its ranks are not watched now");
+}
+
+TEST_F(AgentsTest, AnAgentThatIsNotHeardAnyMore) {
+  head_.look(true, 1);
+  answer(1, 1);
+  EXPECT_TRUE(head_.news(6).empty());
+  ASSERT_EQ(head_.news(7).size(), 1u);
+  pulse(8);
+  EXPECT_EQ(head_.news(8).size(), 1u);
+}
+
+}  // namespace
+}  // namespace bestride::inline cli
