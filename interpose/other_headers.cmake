@@ -11,7 +11,7 @@ set(_names "")
 function(_back_compiles name folder)
   set(_target backend_compiles_${name})
   set(_datatype ${CMAKE_SOURCE_DIR}/datatype)
-  add_library(${_target} MODULE ${_sources} ${_datatype}/contents.cpp ${_datatype}/decode.cpp ${_datatype}/respell.cpp
+  add_library(${_target} MODULE ${_sources} ${_datatype}/contents.cpp ${_datatype}/decode.cpp ${_datatype}/respell.cpp ${_datatype}/type_key.cpp
     ${CMAKE_SOURCE_DIR}/model/discover.cpp)
   bestride_unity(${_target})
   bestride_recorded_calls(${_target})

@@ -11,6 +11,7 @@
 
 #include "interpose/mpi/fault_injection.hpp"
 #include "interpose/mpi/functions.hpp"
+#include "interpose/objects/runtime.hpp"
 
 namespace bestride::inline interpose {
 namespace {
@@ -75,6 +76,7 @@ RespelledTypeRef RespelledTypes::as_bytes(const LayoutPtr& layout) noexcept {
 }
 
 void RespelledTypes::make_room() noexcept {
+  runtime().definitions.drop_unused();
   std::vector<std::uint64_t> used;
   try {
     for (const RespelledType* type : types_)
@@ -89,6 +91,7 @@ void RespelledTypes::make_room() noexcept {
 }
 
 void RespelledTypes::free_idle() noexcept {
+  runtime().definitions.drop_unused();
   const std::lock_guard lock(mutex_);
   free_idle_until(std::numeric_limits<std::uint64_t>::max());
 }

@@ -100,6 +100,7 @@ void Runtime::insert_pair_types() noexcept {
 
 void Runtime::forget_handles() noexcept {
   types.clear();
+  definitions.clear();
   spelled.clear();
 }
 

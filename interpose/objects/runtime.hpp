@@ -65,6 +65,7 @@ class Runtime {
   /// call of its own.
   bool ended() const noexcept { return ended_.load(std::memory_order_relaxed); }
 
+  TypeDefinitions definitions;
   TypeRegistry types;
   CommRegistry comms;
   OpRegistry ops;

@@ -19,10 +19,12 @@ namespace {
 /// Message size in bytes from which the first use of a (type, count) is worth decoding and planning (1 to 10 us).
 /// Smaller ones get a plan at their second use, so that types used once cost nothing.
 constexpr std::int64_t plan_at_first_use = 8192;
-/// The same if senders rely on this rank to receive packed: the least message that could be split (plan.cpp).
+/// Message size in bytes from which the definition of a type is looked up at its first use: that takes 0.13 to 0.23 us,
+/// more than a smaller message can gain.
+constexpr std::int64_t define_at_first_use = 512;
+/// As plan_at_first_use, if senders rely on this rank to receive packed: the least message that could be split
+/// (plan.cpp).
 constexpr std::int64_t plan_at_first_use_promised = 1024;
-/// Plans kept per type; when full, the oldest one is replaced.
-constexpr std::size_t plans_per_type = 64;
 
 struct Reserve {
   static constexpr std::size_t most = 64;
@@ -46,30 +48,19 @@ void TypeEntry::operator delete(void* entry) noexcept {
   reserve.taken[offset / sizeof reserve.places[0]].store(false, std::memory_order_release);
 }
 
+bool TypeEntry::define_locked() noexcept {
+  if (!definition_) definition_ = runtime().definitions.of(handle_);
+  if (!definition_) warn_once("decode", "no memory to decode a datatype; its calls are left to the MPI library");
+  return definition_ != nullptr;
+}
+
 void TypeEntry::decode_locked() noexcept {
   if (state_.load(std::memory_order_relaxed) != State::undecoded) return;
-  State state = State::opaque;
-  try {
-    if (std::optional<DecodedType> decoded =
-            inject_failure(FailPoint::decode) ? std::nullopt : decode(handle_, datatype_calls)) {
-      decoded_ = std::move(*decoded);
-      const Layout& layout = *decoded_.layout;
-      if (decoded_.leaf != MPI_DATATYPE_NULL) {
-        int size = 0;
-        if (datatype_calls.size(decoded_.leaf, &size) == MPI_SUCCESS && size > 0)
-          leaf_size_ = size;
-        else
-          decoded_.leaf = MPI_DATATYPE_NULL;
-      }
-      state = layout.size() == 0                                        ? State::empty
-              : layout.contiguous() && layout.size() == decoded_.extent ? State::contiguous
-                                                                        : State::useful;
-      const std::int64_t from = runtime().respell_contiguous_from();
-      if (state == State::contiguous && leaf_size_ != 0 && from < std::numeric_limits<std::int64_t>::max())
-        respell_from_.store((from + layout.size() - 1) / layout.size(), std::memory_order_relaxed);
-    }
-  } catch (...) {
-    warn_once("decode", "no memory to decode a datatype; its calls are left to the MPI library");
+  const State state = define_locked() ? definition_->decode(handle_) : State::opaque;
+  if (state == State::contiguous && leaf_size() != 0) {
+    const std::int64_t from = runtime().respell_contiguous_from();
+    if (from < std::numeric_limits<std::int64_t>::max())
+      respell_from_.store((from + size() - 1) / size(), std::memory_order_relaxed);
   }
   // Other ranks rely on this rank to receive packed also types that it can't represent, so each receive must be checked
   // (message/endpoint.hpp).
@@ -86,50 +77,37 @@ TypeEntry::State TypeEntry::decoded_state() noexcept {
   return state();
 }
 
-bool TypeEntry::seen_before(std::int64_t count) noexcept {
-  for (const std::int64_t each : seen_)
-    if (each == count) return true;
-  seen_[next_seen_++ % (sizeof seen_ / sizeof seen_[0])] = count;
-  return false;
-}
-
 PlanRef TypeEntry::plan(std::int64_t count) noexcept {
   const std::lock_guard lock(mutex_);
-  for (const Counted& each : plans_)
-    if (each.count == count) return each.plan;
   int size = 0;
   const std::int64_t at_first_use =
       runtime().promises_to_receive_packed() ? plan_at_first_use_promised : plan_at_first_use;
-  if (!runtime().options().forced && !reused_.load(std::memory_order_relaxed) &&
-      datatype_calls.size(handle_, &size) == MPI_SUCCESS && size >= 0 && count < at_first_use / (size + 1) &&
-      !seen_before(count))
+  const bool small = !runtime().options().forced && !reused_.load(std::memory_order_relaxed) &&
+                     datatype_calls.size(handle_, &size) == MPI_SUCCESS && size >= 0 &&
+                     count < at_first_use / (size + 1);
+  if (small && !definition_ && count * size < define_at_first_use && std::exchange(first_count_, count) != count)
     return {};
+  if (define_locked()) {
+    if (PlanRef known = definition_->find(count)) {
+      decode_locked();
+      return known;
+    }
+    if (small && first_count_ != count && !definition_->seen_before(count)) return {};
+  }
   decode_locked();
   if (state() == State::opaque || (forward_only() && count < respell_from())) return {};
-  try {
-    if (inject_failure(FailPoint::plan)) throw std::bad_alloc();
-    PlanRef plan(new Plan(counted(decoded_, count), decoded_.leaf, leaf_size_, decoded_.unit_bytes));
-    if (plans_.size() < plans_per_type) {
-      plans_.push_back({count, plan});
-    } else {
-      plans_[oldest_] = {count, plan};
-      oldest_ = (oldest_ + 1) % plans_per_type;
-    }
-    return plan;
-  } catch (...) {
-    warn_once("plan", "no memory to plan a datatype's messages; they are left to the MPI library");
-    return {};
-  }
+  return definition_->make(count);
 }
 
 LayoutPtr TypeEntry::layout(std::int64_t count) noexcept try {
   const State state = decoded_state();
   if (state == State::opaque) return nullptr;
-  if (count == 1 || state == State::empty) return decoded_.layout;
-  if (state == State::contiguous) return counted(decoded_, count);
+  const DecodedType& decoded = definition_->decoded();
+  if (count == 1 || state == State::empty) return decoded.layout;
+  if (state == State::contiguous) return counted(decoded, count);
   expect_reuse();
   Plan* plan = find_plan(*this, count);
-  return plan && plan->layout() ? plan->layout() : counted(decoded_, count);
+  return plan && plan->layout() ? plan->layout() : counted(decoded, count);
 } catch (...) {
   return nullptr;
 }

@@ -27,10 +27,10 @@
 #include <new>
 #include <vector>
 
-#include "datatype/decode.hpp"
 #include "interpose/mpi/handle_table.hpp"
 #include "interpose/objects/plan.hpp"
 #include "interpose/objects/predefined_types.hpp"
+#include "interpose/objects/type_definition.hpp"
 
 namespace bestride::inline interpose {
 
@@ -40,13 +40,7 @@ namespace bestride::inline interpose {
 /// exchanges, which evicts this object from the caches, and each cache line costs such a call 50 to 100 ns.
 class TypeEntry {
  public:
-  enum class State : std::uint8_t {
-    undecoded,
-    useful,      ///< has gaps between elements or inside them
-    contiguous,  ///< any count of elements is one block
-    empty,       ///< no bytes at all
-    opaque,      ///< can't be represented
-  };
+  using State = TypeDefinition::State;
   /// Lifetime of the entry.
   enum class Life : std::uint8_t {
     counted,          ///< until its last handle is freed
@@ -88,7 +82,8 @@ class TypeEntry {
   bool needs_no_commit() const noexcept { return life_ == Life::needs_no_commit; }
 
   /// The plan for `count` (> 0) elements; nullptr if there is no memory or it is the first use of a small count (a plan
-  /// pays off from the second use on). The caller's reference keeps the plan alive.
+  /// pays off from the second use on, also of a type that was constructed alike). The caller's reference keeps the plan
+  /// alive.
   PlanRef plan(std::int64_t count) noexcept;
   /// The layout of `count` (> 0) elements, whether or not it makes a call faster: for memory that MPI can't access.
   /// nullptr: opaque, or no memory.
@@ -98,16 +93,19 @@ class TypeEntry {
   /// Decodes the type if necessary. Not a hot path.
   State decoded_state() noexcept;
   /// Extent of one element in bytes. Only if decoded and not opaque.
-  std::int64_t extent() const noexcept { return decoded_.extent; }
+  std::int64_t extent() const noexcept { return definition_->decoded().extent; }
   /// The only basic type and its size in bytes; the size is 0 if there are several. Only if decoded.
-  MPI_Datatype leaf() const noexcept { return decoded_.leaf; }
-  std::int64_t leaf_size() const noexcept { return leaf_size_; }
+  MPI_Datatype leaf() const noexcept { return definition_ ? definition_->decoded().leaf : MPI_DATATYPE_NULL; }
+  std::int64_t leaf_size() const noexcept { return definition_ ? definition_->leaf_size() : 0; }
   /// The layout of one element. Only if decoded and not opaque.
-  const Layout& element() const noexcept { return *decoded_.layout; }
+  const Layout& element() const noexcept { return *definition_->decoded().layout; }
   /// Size of one element in bytes, without gaps. Only if decoded and not opaque.
-  std::int64_t size() const noexcept { return decoded_.layout->size(); }
+  std::int64_t size() const noexcept { return element().size(); }
 
  private:
+  // The caller of these functions holds the mutex.
+  /// False: no memory; the type is opaque then.
+  bool define_locked() noexcept;
   void decode_locked() noexcept;
 
   static constexpr int left_bits = (call_kind_count - static_cast<int>(CallKind::send)) * distance_count;
@@ -121,19 +119,10 @@ class TypeEntry {
   std::atomic<State> state_;
   std::atomic<std::int64_t> respell_from_{std::numeric_limits<std::int64_t>::max()};
   std::atomic<std::uint64_t> left_{0};  ///< count << left_bits | one bit per message kind and distance
-  bool seen_before(std::int64_t count) noexcept;
-  std::int64_t seen_[8] = {};  ///< small counts used once
-  std::size_t next_seen_ = 0;
   std::atomic<bool> reused_{false};
-  DecodedType decoded_;
-  std::int64_t leaf_size_ = 0;
+  std::int64_t first_count_ = 0;  ///< of a small message, before there is a definition
   std::mutex mutex_;
-  struct Counted {
-    std::int64_t count;
-    PlanRef plan;
-  };
-  std::vector<Counted> plans_;
-  std::size_t oldest_ = 0;
+  std::shared_ptr<TypeDefinition> definition_;  ///< from the first use on; does not change once the type is decoded
   friend class TypeRegistry;
   std::int64_t handles_ = 1;    ///< protected by the registry's mutex
   TypeEntry* older_ = nullptr;  ///< after clear()

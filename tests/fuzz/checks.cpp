@@ -3,8 +3,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
+#include <map>
+#include <vector>
 
 #include "datatype/respell.hpp"
+#include "datatype/type_key.hpp"
 #include "tests/support/respell_type.hpp"
 
 namespace bestride::test {
@@ -47,11 +51,36 @@ std::vector<std::int64_t> random_cuts(std::int64_t size, Random& random) {
   return cuts;
 }
 
-long short_packs = 0;
+long short_packs = 0, seen_again = 0;
+
+/// Of a decoded type. No layout is kept, because the checks count them.
+struct KeyMeaning {
+  std::size_t layout;  ///< hash of its text
+  std::int64_t lower_bound, extent, unit_bytes;
+  MPI_Datatype leaf;
+  bool operator==(const KeyMeaning&) const = default;
+};
 
 }  // namespace
 
 long library_packed_short() { return short_packs; }
+long keys_seen_again() { return seen_again; }
+
+Complaint check_key(const Subject& subject) {
+  const std::optional<TypeKey> key = TypeKey::of(subject.handle, counted_calls()),
+                               again = TypeKey::of(subject.handle, counted_calls());
+  if (key.has_value() != again.has_value() || (key && !(*key == *again && key->hash() == again->hash())))
+    return "two keys of one type differ";
+  if (!key) return std::nullopt;
+  const DecodedType& decoded = subject.decoded;
+  const KeyMeaning meaning{std::hash<std::string>()(decoded.layout->text()), decoded.lower_bound, decoded.extent,
+                           decoded.unit_bytes, decoded.leaf};
+  static std::map<std::vector<std::int64_t>, KeyMeaning> known;
+  const auto [at, is_new] = known.try_emplace({key->words().begin(), key->words().end()}, meaning);
+  if (!is_new) ++seen_again;
+  if (at->second != meaning) return "another type with the same key was decoded differently";
+  return std::nullopt;
+}
 
 bool has_backward_part(const TypeExpression& type) {
   if (facts_of(type)->extent < 0) return true;

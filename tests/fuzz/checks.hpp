@@ -45,6 +45,10 @@ bool has_backward_part(const TypeExpression& type);
 long library_packed_short();
 
 Complaint check_decoded(const Subject& subject);
+/// Types with equal keys are decoded alike, in the whole run.
+Complaint check_key(const Subject& subject);
+/// How many keys were those of an earlier type.
+long keys_seen_again();
 Complaint check_second_spelling(const Subject& subject, Random& random);
 Complaint check_pack(const Subject& subject, Random& random);
 Complaint check_unpack(const Subject& subject, Random& random);

@@ -48,6 +48,7 @@ Complaint check(const TypeExpression& type, std::uint64_t seed) {
                   false,  !has_empty_part(type) && !has_backward_part(type)};
   subject.named_twice = overlaps(subject.runs);
   if (auto complaint = check_decoded(subject)) return complaint;
+  if (auto complaint = check_key(subject)) return complaint;
   if (auto complaint = check_second_spelling(subject, random)) return complaint;
   if (auto complaint = check_pack(subject, random)) return complaint;
   if (auto complaint = check_unpack(subject, random)) return complaint;
@@ -102,8 +103,10 @@ int main(int argc, char** argv) {
     failed += fuzz_one(random_type(random, random_limits(random)), seed) ? 0 : 1;
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  std::printf("%llu types, %d failed, %.1f s (the library's own MPI_Pack stopped short %ld times)\n",
-              static_cast<unsigned long long>(done), failed, seconds, library_packed_short());
+  std::printf(
+      "%llu types, %d failed, %.1f s (%ld constructed as an earlier one; the library's own MPI_Pack stopped short %ld "
+      "times)\n",
+      static_cast<unsigned long long>(done), failed, seconds, keys_seen_again(), library_packed_short());
   MPI_Finalize();
   return failed == 0 && done > 0 ? 0 : 1;
 }

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interpose/objects/type_definition.hpp"
+
+#include <new>
+#include <utility>
+
+#include "base/message.hpp"
+#include "interpose/mpi/fault_injection.hpp"
+#include "interpose/mpi/functions.hpp"
+
+namespace bestride::inline interpose {
+namespace {
+
+/// Plans kept per definition; when full, the oldest one is replaced.
+constexpr std::size_t most_plans = 64;
+
+}  // namespace
+
+TypeDefinition::State TypeDefinition::decode(MPI_Datatype type) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (state() != State::undecoded) return state();
+  State state = State::opaque;
+  try {
+    if (std::optional<DecodedType> decoded =
+            inject_failure(FailPoint::decode) ? std::nullopt : datatype::decode(type, datatype_calls)) {
+      decoded_ = std::move(*decoded);
+      const Layout& layout = *decoded_.layout;
+      if (decoded_.leaf != MPI_DATATYPE_NULL) {
+        int size = 0;
+        if (datatype_calls.size(decoded_.leaf, &size) == MPI_SUCCESS && size > 0)
+          leaf_size_ = size;
+        else
+          decoded_.leaf = MPI_DATATYPE_NULL;
+      }
+      state = layout.size() == 0                                        ? State::empty
+              : layout.contiguous() && layout.size() == decoded_.extent ? State::contiguous
+                                                                        : State::useful;
+    }
+  } catch (...) {
+    warn_once("decode", "no memory to decode a datatype; its calls are left to the MPI library");
+  }
+  state_.store(state, std::memory_order_release);
+  return state;
+}
+
+PlanRef TypeDefinition::find_locked(std::int64_t count) const noexcept {
+  for (const Counted& each : plans_)
+    if (each.count == count) return each.plan;
+  return {};
+}
+
+PlanRef TypeDefinition::find(std::int64_t count) noexcept {
+  const std::lock_guard lock(mutex_);
+  return find_locked(count);
+}
+
+PlanRef TypeDefinition::make(std::int64_t count) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (PlanRef known = find_locked(count)) return known;
+  try {
+    if (inject_failure(FailPoint::plan)) throw std::bad_alloc();
+    PlanRef plan(new Plan(counted(decoded_, count), decoded_.leaf, leaf_size_, decoded_.unit_bytes));
+    if (plans_.size() < most_plans) {
+      plans_.push_back({count, plan});
+    } else {
+      plans_[oldest_] = {count, plan};
+      oldest_ = (oldest_ + 1) % most_plans;
+    }
+    return plan;
+  } catch (...) {
+    warn_once("plan", "no memory to plan a datatype's messages; they are left to the MPI library");
+    return {};
+  }
+}
+
+bool TypeDefinition::seen_before(std::int64_t count) noexcept {
+  const std::lock_guard lock(mutex_);
+  for (const std::int64_t each : seen_)
+    if (each == count) return true;
+  seen_[next_seen_++ % (sizeof seen_ / sizeof seen_[0])] = count;
+  return false;
+}
+
+std::shared_ptr<TypeDefinition> TypeDefinitions::of(MPI_Datatype type) noexcept try {
+  const std::optional<TypeKey> key = TypeKey::of(type, datatype_calls);
+  if (!key) return std::make_shared<TypeDefinition>();
+  std::shared_ptr<TypeDefinition> replaced;  // released without the lock
+  const std::lock_guard lock(mutex_);
+  if (!slots_) slots_ = std::make_unique<Slot[]>(1u << slots_log);
+  Slot& slot = slots_[key->hash() >> (64 - slots_log)];
+  if (slot.definition && slot.key == *key && slot.definition->state() != TypeDefinition::State::opaque)
+    return slot.definition;
+  replaced = std::exchange(slot.definition, std::make_shared<TypeDefinition>());
+  slot.key = *key;
+  return slot.definition;
+} catch (...) {
+  return nullptr;
+}
+
+void TypeDefinitions::drop_unused() noexcept {
+  const std::lock_guard lock(mutex_);
+  for (unsigned i = 0; slots_ && i < 1u << slots_log; ++i)
+    if (slots_[i].definition.use_count() == 1) slots_[i].definition.reset();
+}
+
+void TypeDefinitions::clear() noexcept {
+  std::unique_ptr<Slot[]> slots;
+  const std::lock_guard lock(mutex_);
+  slots.swap(slots_);
+}
+
+}  // namespace bestride::inline interpose

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// TypeDefinition: what is known of all datatypes that were constructed alike: the layout, and a plan for each count.
+// TypeDefinitions: the definitions of types that were used last, also when no such type exists at present.
+//
+// A solver may make a type for each message and free it. Each is another type with another handle, but there are few
+// definitions, so such a type is served at its first use: from commit to plan 0.3 us (bench/figures.md), instead of 1
+// to 10 us for decoding, which is why types are otherwise left to MPI at the first use of a small count.
+#include <mpi.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "datatype/decode.hpp"
+#include "datatype/type_key.hpp"
+#include "interpose/objects/plan.hpp"
+
+namespace bestride::inline interpose {
+
+class TypeDefinition {
+ public:
+  enum class State : std::uint8_t {
+    undecoded,
+    useful,      ///< has gaps between elements or inside them
+    contiguous,  ///< any count of elements is one block
+    empty,       ///< no bytes at all
+    opaque,      ///< can't be represented
+  };
+
+  State state() const noexcept { return state_.load(std::memory_order_acquire); }
+  /// `type`: has this definition. Any thread, within an MPI call.
+  State decode(MPI_Datatype type) noexcept;
+  /// Only if decoded and not opaque.
+  const DecodedType& decoded() const noexcept { return decoded_; }
+  /// Size of the only basic type in bytes; 0: there are several. Only if decoded.
+  std::int64_t leaf_size() const noexcept { return leaf_size_; }
+
+  /// The plan for `count` elements that was made before; empty: there is none.
+  PlanRef find(std::int64_t count) noexcept;
+  /// Makes it. Only if decoded and not opaque. Empty: no memory.
+  PlanRef make(std::int64_t count) noexcept;
+  /// True if this was asked for the same count before, unless for many others since.
+  bool seen_before(std::int64_t count) noexcept;
+
+ private:
+  friend class TypeDefinitions;
+  struct Counted {
+    std::int64_t count;
+    PlanRef plan;
+  };
+  PlanRef find_locked(std::int64_t count) const noexcept;
+
+  std::atomic<State> state_{State::undecoded};
+  DecodedType decoded_;
+  std::int64_t leaf_size_ = 0;
+  std::mutex mutex_;
+  std::vector<Counted> plans_;
+  std::size_t oldest_ = 0;
+  std::int64_t seen_[8] = {};  ///< small counts used once
+  std::size_t next_seen_ = 0;
+};
+
+class TypeDefinitions {
+ public:
+  /// The definition of a type, which is shared with other types unless its constructors have many arguments. nullptr:
+  /// no memory. Any thread, within an MPI call.
+  std::shared_ptr<TypeDefinition> of(MPI_Datatype type) noexcept;
+  /// Drops the definitions that no type has, because their plans hold MPI datatypes. Any thread, within an MPI call.
+  void drop_unused() noexcept;
+  /// MPI ends: no definition is shared any more.
+  void clear() noexcept;
+
+ private:
+  static constexpr unsigned slots_log = 7;
+  struct Slot {
+    TypeKey key;
+    std::shared_ptr<TypeDefinition> definition;
+  };
+  std::mutex mutex_;
+  std::unique_ptr<Slot[]> slots_;  ///< by the hash of the key; made at the first use
+};
+
+}  // namespace bestride::inline interpose
