@@ -4,9 +4,11 @@
 // predefined types.
 //   call_overhead time            one JSON line per case: median nanoseconds of one group
 //   call_overhead count CASE N    runs only one case, N times, for an instruction counter
+//   call_overhead start           one JSON line: nanoseconds of MPI_Init and of MPI_Finalize
 #include <mpi.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -99,9 +101,12 @@ double median_ns(void (*run)()) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  const auto begin = std::chrono::steady_clock::now();
   MPI_Init(&argc, &argv);
+  const auto initialized = std::chrono::steady_clock::now();
   MPI_Irecv(&value_in, 1, MPI_DOUBLE, 0, 1, MPI_COMM_SELF, &pending);
   int status = 0;
+  const bool starts = argc == 2 && std::strcmp(argv[1], "start") == 0;
   if (argc == 2 && std::strcmp(argv[1], "time") == 0) {
     for (const Case& one : cases)
       std::printf("{\"case\":\"%s\",\"calls\":%d,\"ns\":%.2f}\n", one.name, one.calls, median_ns(one.run));
@@ -110,12 +115,16 @@ int main(int argc, char** argv) {
     for (long i = std::atol(argv[3]); i > 0; --i) cases[std::atoi(argv[2])].run();
   } else if (argc == 2 && std::strcmp(argv[1], "list") == 0) {
     for (const Case& one : cases) std::printf("{\"case\":\"%s\",\"calls\":%d}\n", one.name, one.calls);
-  } else {
-    std::fprintf(stderr, "usage: call_overhead time | list | count CASE N\n");
+  } else if (!starts) {
+    std::fprintf(stderr, "usage: call_overhead time | list | count CASE N | start\n");
     status = 2;
   }
   MPI_Cancel(&pending);
   MPI_Wait(&pending, MPI_STATUS_IGNORE);
+  const auto finalizing = std::chrono::steady_clock::now();
   MPI_Finalize();
+  const std::chrono::duration<double, std::nano> init = initialized - begin,
+                                                 finalize = std::chrono::steady_clock::now() - finalizing;
+  if (starts) std::printf("{\"init\":%.0f,\"finalize\":%.0f}\n", init.count(), finalize.count());
   return status;
 }

@@ -4,7 +4,8 @@
 
     bench/run_startup.py [--build build/release] [--rounds 25] [--profile FILE] [--json FILE]
 
-Times: of the whole command, in turns; medians and least ones. Instructions (callgrind, if it is installed): of the rank that has
+Times, in turns: of the whole command, and of MPI_Init in the slower rank; medians, and the median of what is added within a turn with its
+quartiles. Instructions (callgrind, if it is installed): of the rank that has
 fewer, by loaded object. Those of the MPI library include waiting for the other rank.
 """
 import argparse
@@ -35,6 +36,17 @@ def run(words):
     done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
     if done.returncode != 0 or "cannot be preloaded" in done.stderr:
         sys.exit(f"exit code {done.returncode} from: {' '.join(words)}\n{done.stderr[-2000:]}")
+    return done.stdout
+
+
+def init_of(output):
+    """Seconds of MPI_Init in the slower rank."""
+    return 1e-9 * max(json.loads(line)["init"] for line in output.splitlines())
+
+
+def spread(values):
+    """Median and quartiles in ms."""
+    return [1e3 * number for number in (statistics.median(values), *statistics.quantiles(values, n=4)[::2])]
 
 
 def instructions(words, program):
@@ -68,28 +80,32 @@ def main():
     parser.add_argument("--profile", default="")
     parser.add_argument("--json", default="")
     options = parser.parse_args()
-    program = [os.path.join(options.build, "bin", "call_overhead"), "count", "0", "1"]
+    program = [os.path.join(options.build, "bin", "call_overhead"), "start"]
     command = [launch.mpiexec(), "-n", "2"]
     forms = variants(launch.library_of(options.build), options.profile)
-    times = collections.defaultdict(list)
+    times, inits = collections.defaultdict(list), collections.defaultdict(list)
     for number in range(options.rounds):
         order = list(forms)
         for name in order if number % 2 == 0 else order[::-1]:
             begin = time.monotonic()
-            run([*command, *forms[name], *program])
+            inits[name].append(init_of(run([*command, *forms[name], *program])))
             times[name].append(time.monotonic() - begin)
     results = {}
     for name, words in forms.items():
-        results[name] = {"median_ms": 1e3 * statistics.median(times[name]), "least_ms": 1e3 * min(times[name])}
+        results[name] = {"median_ms": 1e3 * statistics.median(times[name]), "least_ms": 1e3 * min(times[name]),
+                         "init_ms": 1e3 * statistics.median(inits[name])}
+        for key, values in (("added_ms", times), ("added_to_init_ms", inits)):
+            results[name][key] = spread([own - bare for own, bare in zip(values[name], values["bare"])])
         if shutil.which("valgrind"):
             costs = instructions([*command, *words], program)
             results[name]["instructions"] = {key: value for key, value in costs.most_common() if value > 50_000}
-    print(f"{'':16}median ms  least ms   million instructions: all, of libbestride*, ld.so, libc, libm")
+    print(f"{'':16}median ms  least ms  added ms (quartiles)    MPI_Init ms  added ms (quartiles)   million instructions: all, libbestride*, ld.so, libc, libm")
     for name, one in results.items():
         counts = one.get("instructions", {})
         parts = [sum(value for key, value in counts.items() if key.startswith(prefix)) / 1e6
                  for prefix in ("", "libbestride", "ld-linux", "libc.so", "libm.so")]
-        print(f"{name:16}{one['median_ms']:9.1f}{one['least_ms']:10.1f}   " + "".join(f"{part:8.2f}" for part in parts))
+        added, to_init = ("{:6.2f} ({:5.2f} to {:5.2f})".format(*one[key]) for key in ("added_ms", "added_to_init_ms"))
+        print(f"{name:16}{one['median_ms']:9.1f}{one['least_ms']:10.1f}  {added}{one['init_ms']:13.1f}  {to_init}   " + "".join(f"{part:8.2f}" for part in parts))
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
             json.dump({"options": vars(options), "results": results}, file, indent=1)
