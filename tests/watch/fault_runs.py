@@ -23,15 +23,27 @@ CLASSES = {
     "hang": {"communication hang", "unmatched message", "starvation"},
     "deadlock": {"deadlock"},
     "mismatch": {"mismatch"},
+    "slow": {"slow"},
 }
 # A message with a wrong tag is a mismatch of a message, not of collective calls.
 ALSO = {"tag_mismatch": {"unmatched message"}, "missing_receive": {"unmatched message"}}
 
 
-def expected(lab, ranks, seed, steps):
-    listing = subprocess.run([lab, "--list", "--json", "--ranks", str(ranks), "--seed", str(seed), "--steps", str(steps)], check=True,
-                             stdout=subprocess.PIPE, text=True).stdout
+def expected(lab, ranks, words):
+    listing = subprocess.run([lab, "--list", "--json", "--ranks", str(ranks), *words], check=True, stdout=subprocess.PIPE, text=True).stdout
     return {kind["kind"]: kind for kind in json.loads(listing)["kinds"]}
+
+
+def is_slow(kind):
+    return kind.startswith(("slow_", "cpu_"))
+
+
+def lab_words(options, kind, seed):
+    """Options of fault_lab. A rank becomes slow when a third of the run has shown how fast it was; a step has four phases."""
+    if not is_slow(kind):
+        return ["--seed", str(seed), "--steps", str(options.steps), "--work-us", str(options.work_us)]
+    steps = round(options.slow_seconds / (4e-6 * options.slow_work_us))
+    return ["--seed", str(seed), "--steps", str(steps), "--work-us", str(options.slow_work_us), "--fault-step", str(steps // 3)]
 
 
 class Run:
@@ -39,13 +51,13 @@ class Run:
 
     def __init__(self, options, kind, ranks, seed):
         self.kind, self.ranks, self.seed = kind, ranks, seed
-        self.expected = expected(options.lab, ranks, seed, options.steps)[kind]
-        limit = 120 if self.expected["class"] == "clean" else options.limit
+        lab = lab_words(options, kind, seed)
+        self.expected = expected(options.lab, ranks, lab)[kind]
+        limit = {"clean": 120, "slow": 4 * options.slow_seconds}.get(self.expected["class"], options.limit)
         with tempfile.TemporaryDirectory(prefix="bestride-watch-") as folder:
             log = os.path.join(folder, "log")
             words = [options.bestride, "run", "--watch", "--verdict-folder", folder, options.mpiexec, "-n", str(ranks), options.lab,
-                     "--fault", kind, "--seed", str(seed), "--steps", str(options.steps), "--work-us", str(options.work_us), "--limit", str(limit),
-                     "--log", log, "--checkpoint-seconds", str(options.pause), "--pause-seconds", str(options.pause)]
+                     "--fault", kind, *lab, "--limit", str(limit), "--log", log, "--checkpoint-seconds", str(options.pause), "--pause-seconds", str(options.pause)]
             self.output, self.exit_code = self.launch(words, folder, limit)
             self.verdict, self.fault_time = {"findings": []}, None
             for name in os.listdir(folder):
@@ -66,7 +78,7 @@ class Run:
             while process.poll() is None:
                 time.sleep(0.05)
                 found = any(name.endswith(".verdict.json") for name in os.listdir(folder))
-                if ending is None and found and self.expected["end"] in ("limit", "any"):
+                if ending is None and found and (self.expected["end"] in ("limit", "any") or self.expected["class"] == "slow"):
                     ending = time.monotonic() + 0.5
                 if ending is not None and time.monotonic() > ending:
                     process.send_signal(signal.SIGTERM)
@@ -115,6 +127,8 @@ def main():
     parser.add_argument("--seeds", type=int, nargs="+", default=[1])
     parser.add_argument("--steps", type=int, default=40)
     parser.add_argument("--work-us", type=int, default=300)
+    parser.add_argument("--slow-seconds", type=float, default=60, help="computation of a run whose rank becomes slow after a third of it")
+    parser.add_argument("--slow-work-us", type=int, default=3000, help="--work-us of such a run")
     parser.add_argument("--limit", type=int, default=12, help="seconds after which a run that hangs is ended")
     parser.add_argument("--pause", type=float, default=5, help="seconds of the interruptions that are no faults")
     parser.add_argument("--json", help="file for the results")
@@ -122,7 +136,7 @@ def main():
     results, wrong = [], 0
     for ranks in options.ranks:
         for seed in options.seeds:
-            known = expected(options.lab, ranks, seed, options.steps)
+            known = expected(options.lab, ranks, ["--seed", str(seed), "--steps", str(options.steps)])
             for kind in options.kinds or [name for name, facts in known.items() if facts["class"] != "slow"]:
                 if not known[kind]["possible"]:
                     continue

@@ -59,6 +59,17 @@ class SlowHost(unittest.TestCase):
         self.assertGreater(slow[0]["factor"], 1.5)
         self.assertRegex(output, r"(?m)^bestride: slow communication: messages that host h2 sends")
 
+    def test_a_host_that_is_slow_by_a_fifth(self):
+        self.bed.call("rate.sh", "200mbit")
+        self.bed.call("rate.sh", "166mbit", 2)
+        found, output = self.findings(120)
+        slow = [finding for finding in found if finding["class"] == "slow communication"]
+        self.assertEqual(len(slow), 1, output)
+        self.assertEqual(slow[0]["culprits"], [2], output)
+        self.assertEqual(slow[0]["path"]["host"], "h2")
+        self.assertLess(slow[0]["factor"], 1.3)
+        print(f"slow by a fifth: said {slow[0]['found']:.0f} s after the start, factor {slow[0]['factor']:.2f}")
+
 
 if __name__ == "__main__":
     reason = reason_against()
