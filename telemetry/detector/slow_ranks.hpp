@@ -7,10 +7,12 @@
 // pattern of communication. It needs no clock common to the ranks and no matching of calls. Only a change is a finding:
 // a rank that always had more work is no fault. The comparison is made within one phase of the program, that is as long
 // as the ranks make their calls at the same places in the same proportions, and without the times in which a rank
-// pauses. Where ranks had to wait for a processor before, the scheduler makes now one and now another rank slow, so
-// there is nothing to compare with. Alternative considered: which rank comes last to each collective call (C4, for jobs
-// in which every rank has the same work), which blames the rank with most work in every job that is not balanced.
+// pauses. A large change shows in two windows of 2 s; one of a few percent, which a window's noise may hide, in the
+// mean of ten. Where ranks had to wait for a processor before, the scheduler makes now one and now another rank slow,
+// so there is nothing to compare with. Alternative considered: which rank comes last to each collective call (C4, for
+// jobs in which every rank has the same work), which blames the rank with most work in every job that is not balanced.
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <span>
 #include <vector>
@@ -39,9 +41,14 @@ class SlowRanks {
     double queued_seconds = 0;         ///< ProcessUse; -1: not known
     std::vector<std::uint64_t> calls;  ///< by site
   };
+  struct Window {
+    double begin, quotient;
+    bool slow;  ///< by itself
+  };
   struct Quotients {
-    std::vector<double> past;  ///< of the windows of this phase
-    double slow_since = 0;     ///< 0: not slow
+    std::vector<double> past;   ///< of the windows of this phase in which the rank was not slow
+    std::deque<Window> recent;  ///< the last ones, not in `past` yet
+    double slow_since = 0;      ///< 0: not slow
     double factor = 1;
   };
   void begin_window(double seconds, std::span<const RankSnapshot> ranks);
@@ -50,6 +57,8 @@ class SlowRanks {
   bool same_phase(const std::vector<double>& calls);
   /// `queued`: the rank had to wait for a processor.
   void judge(std::int32_t rank, double quotient, bool queued, double begin);
+  /// The mean of the recent windows is above what the windows before them explain.
+  static bool has_drifted(const Quotients& known, double* factor);
 
   std::map<std::int32_t, Totals> begin_;
   double begin_seconds_ = 0;

@@ -128,6 +128,23 @@ TEST_P(SlowRanksTest, FivePercentWithinThirtySeconds) {
   }
 }
 
+/// The windows differ by more than a percent.
+TEST_P(SlowRanksTest, FivePercentInNoiseWithinThirtySeconds) {
+  for (const int ranks : {2, 4}) {
+    Steps steps(ranks, 0.2, GetParam());
+    steps.run(60);
+    ASSERT_EQ(steps.first(), 0);
+    steps.set_work(0, 0.0108);
+    const auto said = steps.run(30);
+    ASSERT_EQ(said.size(), 1u) << ranks << " ranks";
+    EXPECT_EQ(said[0].rank, 0);
+    EXPECT_EQ(steps.run(60).size(), 1u) << "as long as it is slow";
+    steps.set_work(0, 0.01);
+    steps.run(30);
+    EXPECT_TRUE(steps.run(2).empty()) << "it is as fast as before";
+  }
+}
+
 TEST_P(SlowRanksTest, AnotherPhaseOfTheProgramIsNoFault) {
   Steps steps(4, 0.02, GetParam());
   steps.run(20);
