@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the library adds to the start of a program of two ranks that makes one MPI call.
+"""What the library adds to the start of a program (of two ranks).
 
-    bench/run_startup.py [--build build/release] [--rounds 25] [--profile FILE] [--json FILE]
+    bench/run_startup.py [--build build/release] [--ranks 2] [--rounds 25] [--profile FILE] [--json FILE]
 
 Times, in turns: of the whole command, and of MPI_Init in the slower rank; medians, and the median of what is added within a turn with its
 quartiles. Instructions (callgrind, if it is installed): of the rank that has
@@ -76,12 +76,13 @@ def costs_of(path):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default="build/release")
+    parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=25)
     parser.add_argument("--profile", default="")
     parser.add_argument("--json", default="")
     options = parser.parse_args()
     program = [os.path.join(options.build, "bin", "call_overhead"), "start"]
-    command = [launch.mpiexec(), "-n", "2"]
+    command = [launch.mpiexec(), "-n", str(options.ranks)]
     forms = variants(launch.library_of(options.build), options.profile)
     times, inits = collections.defaultdict(list), collections.defaultdict(list)
     for number in range(options.rounds):

@@ -27,12 +27,12 @@ class SlowHost(unittest.TestCase):
     def tearDownClass(cls):
         cls.bed.__exit__()
 
-    def findings(self, seconds, size=1 << 20):
-        """The findings of a run with messages of `size` bytes, and its output."""
+    def findings(self, seconds):
+        """The findings of a run, and its output."""
         folder = tempfile.mkdtemp(prefix="bestride-watch-")
         self.addCleanup(shutil.rmtree, folder)
         words = ["ip", "netns", "exec", f"{self.bed.name}-sw", "env", f"TB={self.bed.name}", COMMAND, "run", "--watch", "--verdict-folder", folder,
-                 "--", tool("run.sh"), "-p", "1", "-l", LIBRARY, EXCHANGE, str(seconds), str(size)]
+                 "--", tool("run.sh"), "-p", "1", "-l", LIBRARY, EXCHANGE, str(seconds), str(1 << 20)]
         done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=180, cwd=folder, check=False)
         output = done.stdout + done.stderr
         self.assertEqual(done.returncode, 0, output)
@@ -58,18 +58,6 @@ class SlowHost(unittest.TestCase):
         self.assertIn(slow[0]["path"]["kind"], ("send", "send and receive"))
         self.assertGreater(slow[0]["factor"], 1.5)
         self.assertRegex(output, r"(?m)^bestride: slow communication: messages that host h2 sends")
-
-    def test_a_host_that_is_slow_by_a_fifth(self):
-        self.bed.call("rate.sh", "200mbit")
-        self.bed.call("rate.sh", "166mbit", 2)
-        # Delays below 50 ms count as equal, because the ranks share the processors of this host.
-        found, output = self.findings(120, 1 << 21)
-        slow = [finding for finding in found if finding["class"] == "slow communication"]
-        self.assertEqual(len(slow), 1, output)
-        self.assertEqual(slow[0]["culprits"], [2], output)
-        self.assertEqual(slow[0]["path"]["host"], "h2")
-        self.assertLess(slow[0]["factor"], 1.3)
-        print(f"slow by a fifth: said {slow[0]['found']:.0f} s after the start, factor {slow[0]['factor']:.2f}")
 
 
 if __name__ == "__main__":
