@@ -47,7 +47,6 @@ class TypeDefinition {
   bool seen_before(std::int64_t count) noexcept;
 
  private:
-  friend class TypeDefinitions;
   struct Counted {
     std::int64_t count;
     PlanRef plan;

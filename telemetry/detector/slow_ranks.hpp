@@ -8,7 +8,7 @@
 // a rank that always had more work is no fault. The comparison is made within one phase of the program, that is as long
 // as the ranks make their calls at the same places in the same proportions, and without the times in which a rank
 // pauses. A large change shows in two windows of 2 s; one of a few percent, which a window's noise may hide, in the
-// mean of ten. Where ranks had to wait for a processor before, the scheduler makes now one and now another rank slow,
+// mean of eight. Where ranks had to wait for a processor before, the scheduler makes now one and now another rank slow,
 // so there is nothing to compare with. Alternative considered: which rank comes last to each collective call (C4, for
 // jobs in which every rank has the same work), which blames the rank with most work in every job that is not balanced.
 #include <cstdint>
