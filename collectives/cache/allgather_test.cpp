@@ -91,7 +91,7 @@ TEST(CachedAllgather, EveryRankGetsEveryBlockInRandomSequences) {
   EXPECT_GT(all.hits, test::repetitions(200u));
   EXPECT_GT(all.deltas, test::repetitions(200u));
   EXPECT_GT(all.misses, test::repetitions(200u));
-  EXPECT_GT(all.paused, 0u);
+  EXPECT_GT(all.paused, test::repetitions(20u));
 }
 
 /// A rank that is ahead never overwrites data that a neighbour still reads. The cache can hold one or two results, and

@@ -82,7 +82,7 @@ TEST(CachedQuantisedAllgather, SameBitsInRandomSequences) {
   // All cases occurred.
   EXPECT_GT(all.hits, test::repetitions(200u));
   EXPECT_GT(all.misses, test::repetitions(200u));
-  EXPECT_GT(all.paused, 0u);
+  EXPECT_GT(all.paused, test::repetitions(20u) < 20u ? 0u : 20u);  // rare
 }
 
 TEST(CachedQuantisedAllgather, UnchangedDataIsNotSent) {
