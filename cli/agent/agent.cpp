@@ -43,8 +43,9 @@ class Agent {
     connect();
     for (refresh(); !over(); wait()) {
       const bool ended = ranks_.note_ends(seconds());
-      if (connection_ && !handle_messages()) break;
       if (seconds() >= next_pulse_ || ended) pulse(ended);
+      // After everything that is sent: a message that arrives while sending does not wake wait().
+      if (connection_ && !handle_messages()) break;
       if (!lone_ && connection_ && seconds() - heard_ > head_patience) be_alone();
       if (lone_) lone_->look(ended);
     }

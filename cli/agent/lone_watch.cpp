@@ -31,19 +31,19 @@ double LoneWatch::seconds() const {
 
 void LoneWatch::look(bool ended) {
   if (!ended && seconds() < next_look_) return;
-  observe();
+  observe(JobPhase::running);
   next_look_ = seconds() + (job_.suspects() ? lone_suspecting_period : lone_period);
 }
 
 void LoneWatch::finish() {
   // Twice, because a finding is confirmed by the next observation.
-  observe();
-  observe();
+  observe(JobPhase::running);
+  observe(JobPhase::over);
 }
 
-void LoneWatch::observe() {
+void LoneWatch::observe(JobPhase phase) {
   job_.local()->note_ends(seconds());
-  const WatchedJob::Changes changes = job_.observe(seconds(), false);
+  const WatchedJob::Changes changes = job_.observe(seconds(), phase);
   for (const std::size_t i : changes.begun) {
     const Finding& finding = job_.reported()[i].finding;
     const bool stacks = wants_stacks(finding);

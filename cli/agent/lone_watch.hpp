@@ -24,7 +24,7 @@ class LoneWatch {
 
  private:
   double seconds() const;
-  void observe();
+  void observe(JobPhase phase);
 
   const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
   WatchedJob job_;

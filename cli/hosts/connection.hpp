@@ -28,7 +28,8 @@ class HeadConnection {
   const std::string& addresses() const noexcept;
   const std::string& keys() const noexcept;
 
-  /// Becomes readable when something may have arrived; receive() has to be called until it is empty before each poll().
+  /// Becomes readable when something may have arrived. Before each poll(), and after the last send() before it,
+  /// receive() has to be called until it is empty: send() may take the notice of a message that has arrived.
   std::vector<int> descriptors() const;
   struct Received {
     std::string agent;  ///< names the connection

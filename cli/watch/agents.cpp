@@ -13,6 +13,8 @@ namespace {
 constexpr double patience = 3, patience_before_news = 5;
 /// A busy agent answers late.
 constexpr double patience_for_answer = 10;
+/// Most by which the clocks of two hosts drift apart, seconds per second.
+constexpr double clock_drift = 1e-4;
 /// Finished calls that are asked for in one look, of all ranks together, and if all are wanted. One takes about 25
 /// bytes in a message and 72 in memory.
 constexpr std::uint32_t routine_calls = 1 << 16, most_calls = 1 << 20, least_calls = 16;
@@ -70,9 +72,10 @@ bool Agents::handle(const std::string& agent, const std::string& bytes, double s
     case MessageKind::ranks:
       if (auto ranks = read_ranks(bytes, host.ranks)) {
         host.asked = ranks->look == looks_ ? 0 : asked_;
+        set_clock(host, ranks->now, seconds);
         for (RankSnapshot& rank : ranks->ranks) {
           rank.remote = true;
-          if (rank.ended > 0) rank.ended = std::max(seconds - (ranks->now - rank.ended), 1e-3);
+          if (rank.ended > 0) rank.ended = std::max(rank.ended + host.clock_offset, 1e-3);
         }
         host.ranks = std::move(ranks->ranks);
       }
@@ -81,6 +84,13 @@ bool Agents::handle(const std::string& agent, const std::string& bytes, double s
     default: break;
   }
   return false;
+}
+
+/// An answer is late by what it takes to send and read it, so the least difference is the best.
+void Agents::set_clock(Host& host, double there, double here) {
+  if (here - there > host.clock_offset + clock_drift * (here - host.clock_measured)) return;
+  host.clock_offset = here - there;
+  host.clock_measured = here;
 }
 
 bool Agents::suspects() const {
@@ -124,14 +134,17 @@ std::vector<RankSnapshot> Agents::ranks_of(const std::string& launch, double sec
   return result;
 }
 
-void Agents::ask_for_stacks() {
-  for (auto& [agent, host] : hosts_) host.stacks.reset();
+void Agents::ask_for_stacks(double seconds) {
+  for (auto& [agent, host] : hosts_) {
+    host.stacks.reset();
+    host.stacks_expected = seconds - host.heard <= patience;
+  }
   send_all(message(MessageKind::take_stacks));
 }
 
-bool Agents::all_stacks_came(double seconds) const {
+bool Agents::all_stacks_came() const {
   return std::all_of(hosts_.begin(), hosts_.end(),
-                     [&](const auto& host) { return host.second.stacks || seconds - host.second.heard > patience; });
+                     [](const auto& host) { return host.second.stacks || !host.second.stacks_expected; });
 }
 
 std::vector<HostStacks> Agents::take_stacks(const std::string& launch) {

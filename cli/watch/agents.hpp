@@ -2,6 +2,7 @@
 #pragma once
 // Agents: what the agents on other hosts have told the process that watches the job.
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -19,9 +20,12 @@ class Agents {
     Hello hello;
     Pulse pulse;
     double heard = 0;  ///< when its last message came
+    /// Our clock less the agent's, and when that was measured: of the message that was the least late.
+    double clock_offset = std::numeric_limits<double>::infinity(), clock_measured = 0;
     std::vector<RankSnapshot> ranks;
     double asked = 0;     ///< for the first snapshots that have not come yet; 0: all came
     bool silent = false;  ///< it has not been heard or has not answered for some time, which was said
+    bool stacks_expected = false;
     std::optional<HostStacks> stacks;
   };
 
@@ -41,14 +45,16 @@ class Agents {
 
   /// Asks all hosts for snapshots. `all`: with call sites, peers, and more finished calls.
   void look(bool all, double seconds);
-  /// Every host has answered the last look, but for those that have not answered for some time.
+  /// Every host has answered the last look, except those that have not answered for some time.
   bool all_answered(double seconds) const;
   /// The ranks of a job, as known at `seconds`. Those of a host that has not answered the last look yet are as they
   /// were before, which RankSnapshot::unheard says.
   std::vector<RankSnapshot> ranks_of(const std::string& launch, double seconds) const;
 
-  void ask_for_stacks();
-  bool all_stacks_came(double seconds) const;
+  void ask_for_stacks(double seconds);
+  /// From all hosts, except those that had not been heard for some time when they were asked. An agent is not heard
+  /// while it takes stacks.
+  bool all_stacks_came() const;
   /// Those that came since ask_for_stacks(), of the hosts of one job.
   std::vector<HostStacks> take_stacks(const std::string& launch);
 
@@ -60,6 +66,7 @@ class Agents {
   std::vector<std::string> news(double seconds);
 
  private:
+  static void set_clock(Host& host, double there, double here);
   void send_all(const std::string& bytes);
   bool handle(const std::string& agent, const std::string& bytes, double seconds);
 

@@ -53,8 +53,9 @@ class AgentsTest : public testing::Test {
     agent_->send(message(Pulse{false, false, ++pulses_}));
     receive(seconds, [&] { return host().pulse.ranks == pulses_; });
   }
-  /// The agent passes over what has come to it up to this look, which it answers.
-  void answer(double seconds, std::uint32_t last) {
+  /// The agent passes over what has come to it up to this look, which it answers. `there` and `ended`, when its ranks
+  /// ended, are its seconds.
+  void answer(double seconds, std::uint32_t last, double there = 0, double ended = 0) {
     const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     for (std::uint32_t number = 0; number != last;) {
       ASSERT_LT(std::chrono::steady_clock::now(), until);
@@ -66,7 +67,9 @@ class AgentsTest : public testing::Test {
         continue;
       }
       number = look->number;
-      if (number == last) agent_->send(message(HostRanks{number, 0, SampleJob(2).ranks}, look->detail));
+      std::vector<RankSnapshot> ranks = SampleJob(2).ranks;
+      for (RankSnapshot& rank : ranks) rank.ended = ended;
+      if (number == last) agent_->send(message(HostRanks{number, there, std::move(ranks)}, look->detail));
     }
     receive(seconds, [&] { return host().asked == 0; });
   }
@@ -106,6 +109,32 @@ TEST_F(AgentsTest, AnAgentThatLivesButAnswersNoMore) {
   answer(15, 13);
   EXPECT_EQ(unheard(15), 0);
   EXPECT_EQ(head_.news(15), std::vector<std::string>{"the agent on node1 answers again"});
+}
+
+/// The end of a rank is in the agent's seconds. An answer that is late does not make it later.
+TEST_F(AgentsTest, TheEndOfARankIsKnownAsExactlyAsTheFastestAnswer) {
+  std::uint32_t looks = 0;
+  const auto ended_at = [&](double sent, double arrived) {
+    head_.look(true, sent);
+    answer(arrived, ++looks, sent + 1000, 1003.5);
+    const auto ranks = head_.ranks_of("kvs_1", arrived);
+    return ranks.empty() ? -1 : ranks[0].ended;
+  };
+  EXPECT_NEAR(ended_at(4, 4.75), 4.25, 1e-9);
+  EXPECT_NEAR(ended_at(5, 5.25), 3.75, 1e-9);
+  EXPECT_NEAR(ended_at(6, 8), 3.75, 1e-9);
+  EXPECT_NEAR(ended_at(100000, 100001), 4.5, 1e-9) << "after a day, clocks may have drifted apart";
+}
+
+TEST_F(AgentsTest, StacksAreNotExpectedOfAnAgentThatIsNotHeard) {
+  pulse(1);
+  head_.ask_for_stacks(2);
+  EXPECT_FALSE(head_.all_stacks_came());
+  agent_->send(message(HostStacks{}));
+  receive(20, [&] { return head_.all_stacks_came(); });
+  EXPECT_EQ(head_.take_stacks("kvs_1").size(), 1u);
+  head_.ask_for_stacks(24);
+  EXPECT_TRUE(head_.all_stacks_came()) << "it was last heard at 20";
 }
 
 TEST_F(AgentsTest, AnAgentThatHasNeverAnswered) {

@@ -36,7 +36,7 @@ using Clock = std::chrono::steady_clock;
 /// Time between two looks, in seconds: longer if a look takes more than these shares of a core.
 constexpr double relaxed_period = 1, suspecting_period = 0.25, longest_period = 10;
 constexpr double most_share = 0.01, most_share_suspecting = 0.25;
-constexpr double answer_patience = 0.5, last_answer_patience = 2, stacks_patience = 2;  ///< seconds, for agents
+constexpr double answer_patience = 0.5, last_answer_patience = 2, stacks_patience = 10;  ///< seconds, for agents
 constexpr double late_agents_patience = 1;  ///< seconds, if the job has failed
 constexpr unsigned looks_with_state = 10;   ///< one of so many looks also gets the call sites of other hosts
 constexpr std::size_t most_verdicts = 8;    ///< that are printed of a job
@@ -112,7 +112,7 @@ class Watch {
                last ? last_answer_patience : answer_patience);
     for (auto& [key, job] : jobs_) {
       if (closed_.count(key) || (job->ended() && !job->view().job.ranks.empty())) continue;
-      report(key, *job, job->observe(seconds(), ending(), agents_.ranks_of(key, seconds())));
+      observe(key, *job, JobPhase::running);
       note_other_ranks(*job);
       outputs_.refresh(*job, seconds());
     }
@@ -150,7 +150,7 @@ class Watch {
     for (auto& [key, job] : jobs_) {
       if (!job->ended() || job->view().job.ranks.empty() || !closed_.insert(key).second) continue;
       ask_agents(true, last_answer_patience);
-      report(key, *job, job->observe(seconds(), ending(), agents_.ranks_of(key, seconds())));
+      observe(key, *job, JobPhase::over);
       agents_.end(key);
     }
   }
@@ -203,6 +203,11 @@ class Watch {
   /// The job was told to end.
   bool ending() const { return launcher_.interrupted() || aborted_at_ > 0; }
 
+  void observe(const std::string& key, WatchedJob& job, JobPhase phase) {
+    report(key, job,
+           job.observe(seconds(), ending() ? JobPhase::told_to_end : phase, agents_.ranks_of(key, seconds())));
+  }
+
   void report(const std::string& key, WatchedJob& job, const WatchedJob::Changes& changes) {
     for (const std::size_t i : changes.ended) {
       const Reported& reported = job.reported()[i];
@@ -224,9 +229,9 @@ class Watch {
   }
 
   JobStacks take_stacks(const std::string& key, const WatchedJob& job) {
-    agents_.ask_for_stacks();
+    agents_.ask_for_stacks(seconds());
     std::vector<HostStacks> hosts{take_host_stacks(job.view().job.ranks, false)};
-    wait_for_agents(stacks_patience, [this] { return agents_.all_stacks_came(seconds()); });
+    wait_for_agents(stacks_patience, [this] { return agents_.all_stacks_came(); });
     for (HostStacks& host : agents_.take_stacks(key)) hosts.push_back(std::move(host));
     return merge_host_stacks(hosts);
   }
@@ -293,10 +298,10 @@ class Watch {
     say_cost(job);
     if (!closed_.count(key)) {
       // Twice, because a finding is confirmed by the next observation.
-      for (int i = 0; i < 2; ++i) {
+      for (const JobPhase phase : {JobPhase::running, JobPhase::over}) {
         ask_agents(true, last_answer_patience);
         if (job.local()) job.local()->note_ends(seconds());
-        report(key, job, job.observe(seconds(), ending(), agents_.ranks_of(key, seconds())));
+        observe(key, job, phase);
       }
     }
     if (!job.reported().empty()) write(job, launcher_.exit_code(), false);

@@ -13,7 +13,7 @@ constexpr std::size_t calls_read = main_ring_size;
 
 }  // namespace
 
-WatchedJob::Changes WatchedJob::observe(double seconds, bool ending, std::vector<RankSnapshot> others) {
+WatchedJob::Changes WatchedJob::observe(double seconds, JobPhase phase, std::vector<RankSnapshot> others) {
   JobSnapshot now;
   if (local_) now = local_->read(calls_read);
   now.name = name_;
@@ -24,7 +24,8 @@ WatchedJob::Changes WatchedJob::observe(double seconds, bool ending, std::vector
   });
   processes_ = std::max(processes_, now.ranks.size());
   view_ = make_view(std::move(now), &view_.job);
-  std::vector<Finding> found = detector_.observe({seconds, view_.job.ranks});
+  std::vector<Finding> found = detector_.observe({seconds, view_.job.ranks, phase == JobPhase::over});
+  const bool ending = phase == JobPhase::told_to_end;
   const auto is_crash = [](const Finding& finding) { return finding.fault == Fault::crash; };
   // A crash ends what was wrong before, but the job does not go on.
   const bool goes_on = !ending && std::none_of(found.begin(), found.end(), is_crash);

@@ -18,6 +18,12 @@ struct Reported {
   double ended = 0;  ///< when it did not hold any more; 0: it still holds
 };
 
+enum class JobPhase {
+  running,
+  over,         ///< there will be no other observation
+  told_to_end,  ///< crashes are no faults, and no finding ends
+};
+
 class WatchedJob {
  public:
   /// `name`: of the job, for people; `started`: when the launcher was started, seconds of the system's clock
@@ -34,12 +40,11 @@ class WatchedJob {
   LocalRanks* local() const noexcept { return local_.get(); }
 
   /// Takes a snapshot of the ranks here, and passes it with `others`, those of other hosts, to the detector. `seconds`:
-  /// since the launcher was started. `ending`: the job was told to end, so that crashes are no faults and no finding
-  /// ends. Returns the indices in reported() of findings that are new, or that ended.
+  /// since the launcher was started. Returns the indices in reported() of findings that are new, or that ended.
   struct Changes {
     std::vector<std::size_t> begun, ended;
   };
-  Changes observe(double seconds, bool ending, std::vector<RankSnapshot> others = {});
+  Changes observe(double seconds, JobPhase phase, std::vector<RankSnapshot> others = {});
 
   const std::string& name() const noexcept { return name_; }
   double started() const noexcept { return started_; }

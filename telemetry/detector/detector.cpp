@@ -15,6 +15,7 @@ constexpr double activity_window = 3;
 void Detector::update(const Observation& observation) {
   now_ = observation.seconds;
   ranks_ = observation.ranks;
+  last_ = observation.last;
   suspects_ = false;
   present_.clear();
   for (const RankSnapshot& rank : ranks_) interrupted_ = interrupted_ || is_held(rank);

@@ -30,6 +30,7 @@ namespace bestride::inline telemetry {
 struct Observation {
   double seconds = 0;  ///< when the snapshots were taken; never less than before
   std::span<const RankSnapshot> ranks;
+  bool last = false;  ///< there will be no other: what is known now has to do
 };
 
 /// Seconds without progress after which a state counts.
@@ -114,7 +115,8 @@ class Detector {
   double last_progress(const std::vector<std::int32_t>& ranks) const;
   /// Of ranks that have ended, those that were not waiting for other ranks.
   std::vector<std::int32_t> not_waiting(const std::vector<std::int32_t>& gone) const;
-  /// A process has not told its rank, so that the last news of its host are old.
+  /// A process on another host has not told its rank, or what it does now is not known: the last news of its host are
+  /// old.
   bool has_unknown_ranks() const;
   std::int32_t first_idle(const std::vector<std::int32_t>& gone) const;
   /// The graph as if all ranks had ended: the state in which the job was.
@@ -128,7 +130,7 @@ class Detector {
   const Limits limits_;
   double now_ = 0;
   double longest_wait_ = 0;
-  bool suspects_ = false, interrupted_ = false;
+  bool last_ = false, suspects_ = false, interrupted_ = false;
   int postponed_ = 0;  ///< observations for which a crash was not said
   std::unordered_map<Key, History, KeyHash> histories_;
   std::map<std::int32_t, double> minority_since_;  ///< ranks outside MPI that at least as many others wait for

@@ -171,9 +171,9 @@ class ModelledJobs : public testing::Test {
   }
   template <class Test>
   void for_each_program(Test test) {
-    for (std::uint64_t seed = 1; seed <= test::repetitions(100); ++seed)
+    for (unsigned seed = 1; seed <= test::repetitions(100u); ++seed)
       for (const int ranks : {2, 3, 4, 8}) {
-        Program program(ranks, seed * 10 + static_cast<std::uint64_t>(ranks), 0.3);
+        Program program(ranks, seed * 10 + static_cast<unsigned>(ranks), 0.3);
         SCOPED_TRACE("seed " + std::to_string(seed) + ", " + std::to_string(ranks) + " ranks");
         test(program);
         if (HasFailure()) return;
@@ -277,9 +277,9 @@ class MissingCalls : public ModelledJobs {
   template <class Put, class Right>
   static void expect_nearly_all(Put put, Right right) {
     int made = 0, wrong = 0;
-    for (std::uint64_t seed = 1; seed <= test::repetitions(100); ++seed)
+    for (unsigned seed = 1; seed <= test::repetitions(100u); ++seed)
       for (const int ranks : {2, 3, 4, 8}) {
-        Program program(ranks, seed * 10 + static_cast<std::uint64_t>(ranks), 0.3);
+        Program program(ranks, seed * 10 + static_cast<unsigned>(ranks), 0.3);
         const std::int32_t rank = put(program);
         if (rank < 0) continue;
         ++made;

@@ -13,9 +13,10 @@ constexpr int sigkill = 9, sigterm = 15;
 /// process closes its connection to the launcher before it is gone, and may have to wait for a processor in between (20
 /// ms with 4 ranks on 2 processors). Ends on other hosts are known less exactly.
 constexpr double together_here = 0.05, together_elsewhere = 0.5;
-/// Observations for which a crash is not said while all ranks that have ended were waiting for others.
+/// Observations for which a crash is not said while all ranks that have ended were waiting for others: the rank that
+/// they waited for may have ended first.
 constexpr int most_postponed = 2;
-/// The same while a process has not told its rank, so that the last news of its host are old.
+/// The same while the last news of a host are old.
 constexpr int most_postponed_if_unknown = 8;
 
 /// How it ended is known, and it is not how launchers end ranks.
@@ -46,8 +47,9 @@ Ranks Detector::not_waiting(const Ranks& gone) const {
 
 bool Detector::has_unknown_ranks() const {
   const bool remote = std::any_of(ranks_.begin(), ranks_.end(), [](const RankSnapshot& each) { return each.remote; });
-  return remote && std::any_of(ranks_.begin(), ranks_.end(),
-                               [](const RankSnapshot& each) { return each.alive && each.world_rank < 0; });
+  return remote && std::any_of(ranks_.begin(), ranks_.end(), [this](const RankSnapshot& each) {
+           return each.alive && (each.world_rank < 0 || (each.unheard > 0 && each.unheard < limits_.unheard));
+         });
 }
 
 /// The rank whose last call is the longest ago: a rank that crashed makes no more calls, while its launcher learns of
@@ -94,7 +96,8 @@ void Detector::find_crashes(std::vector<Finding>& found) {
     const bool unknown = has_unknown_ranks();
     const bool held =
         std::any_of(ranks_.begin(), ranks_.end(), [](const RankSnapshot& each) { return each.alive && is_held(each); });
-    if ((remote || !held) && !all_gone && aborted.empty() && known.empty() && not_waiting(gone).empty() &&
+    const bool may_have_followed = unknown || ((remote || !held) && !all_gone && not_waiting(gone).empty());
+    if (may_have_followed && aborted.empty() && known.empty() && !last_ &&
         ++postponed_ <= (unknown ? most_postponed_if_unknown : most_postponed)) {
       suspects_ = true;
       return;

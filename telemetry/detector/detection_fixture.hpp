@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// For tests of the detector: a job that is observed again and again.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "telemetry/detector/detector.hpp"
+#include "telemetry/waits/sample_job.hpp"
+
+namespace bestride::inline telemetry {
+
+using Ranks = std::vector<std::int32_t>;
+
+class Detection : public testing::Test {
+ protected:
+  explicit Detection(int size = 4) : job(size) {
+    for (RankSnapshot& rank : job.ranks) {
+      rank.visible = true;
+      rank.pid = 1000 + rank.world_rank;
+      rank.threads[0].state = 'R';
+      rank.use.cpu_seconds = 0;
+    }
+  }
+  /// Observes every 0.25 s until `seconds` later. Between observations, running ranks use the CPU.
+  std::vector<Finding> observe(double seconds) {
+    std::vector<Finding> found;
+    for (const double until = now_ + seconds; now_ < until - 1e-9;) {
+      now_ += 0.25;
+      for (RankSnapshot& rank : job.ranks)
+        if (rank.threads[0].state == 'R') rank.use.cpu_seconds += 0.25;
+      for (const int rank : moving) ++job.ranks[static_cast<std::size_t>(rank)].threads[0].calls;
+      found = detector.observe({now_, job.ranks});
+      if (!found.empty() && first_ == 0) first_ = now_;
+    }
+    return found;
+  }
+  /// Ranks 2 and 3 are on another host; all ranks except 2 are in an allreduce.
+  void wait_for_rank_2_on_another_host() {
+    observe(1);
+    for (const int rank : {2, 3}) job.ranks[static_cast<std::size_t>(rank)].remote = true;
+    for (const int rank : {0, 1, 3}) job.collective(rank, "MPI_Allreduce");
+  }
+  /// The only finding.
+  static Finding expect_one(const std::vector<Finding>& found, Fault fault, const Ranks& culprits) {
+    EXPECT_EQ(found.size(), 1u);
+    if (found.empty()) return {};
+    EXPECT_EQ(found[0].fault, fault);
+    EXPECT_EQ(found[0].culprits, culprits);
+    return found[0];
+  }
+  ThreadSnapshot& thread(int rank) { return job.ranks[static_cast<std::size_t>(rank)].threads[0]; }
+  void leave_mpi(int rank) {
+    thread(rank).in_mpi = false;
+    thread(rank).current.reset();
+    ++thread(rank).calls;
+  }
+  double first() const { return first_; }
+
+  SampleJob job;
+  Detector detector;
+  std::vector<int> moving;  ///< ranks that make calls
+
+ private:
+  double now_ = 100, first_ = 0;
+};
+
+}  // namespace bestride::inline telemetry

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks that have ended, that are stopped from outside, or whose host does not answer.
+#include "telemetry/detector/detection_fixture.hpp"
+
+using namespace bestride;
+
+namespace {
+
+TEST_F(Detection, AKilledRankAtOnce) {
+  observe(1);
+  for (const int rank : {0, 1, 3}) job.collective(rank, "MPI_Allreduce");
+  job.kill(2);
+  job.ranks[2].wait_status = 11;
+  const Finding found = expect_one(observe(0.25), Fault::crash, Ranks{2});
+  EXPECT_EQ(found.held_up, (Ranks{0, 1, 3}));
+}
+
+TEST_F(Detection, AHostThatDoesNotAnswerWhileOthersWaitForItsRanks) {
+  observe(1);
+  for (const int rank : {0, 1}) job.collective(rank, "MPI_Allreduce");
+  for (const int rank : {2, 3}) job.ranks[static_cast<std::size_t>(rank)].unheard = 4;
+  EXPECT_TRUE(observe(8).empty()) << "not long enough, and what ranks 2 and 3 do is not known";
+  for (const int rank : {2, 3}) job.ranks[static_cast<std::size_t>(rank)].unheard = 6;
+  const Finding found = expect_one(observe(0.5), Fault::unreachable, Ranks{2, 3});
+  EXPECT_EQ(found.held_up, (Ranks{0, 1}));
+}
+
+TEST_F(Detection, AHostThatDoesNotAnswerAndIsNotWaitedFor) {
+  observe(1);
+  job.ranks[3].unheard = 60;
+  moving = {0, 1, 2};
+  EXPECT_TRUE(observe(60).empty());
+}
+
+TEST_F(Detection, OfRanksThatEndTogetherTheOneThatWasNotKilledByTheLauncher) {
+  observe(1);
+  for (int rank = 0; rank < 4; ++rank) {
+    job.kill(rank);
+    job.ranks[static_cast<std::size_t>(rank)].wait_status = rank == 1 ? 6 : 9;
+  }
+  auto found = observe(0.25);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].culprits, Ranks{1});
+  found = observe(5);
+  ASSERT_EQ(found.size(), 1u) << "a crash holds";
+}
+
+TEST_F(Detection, ARankThatEndsItselfLongAfterTheFirstEndIsNotToBlame) {
+  observe(1);
+  for (int rank = 0; rank < 4; ++rank) {
+    job.kill(rank);
+    job.ranks[static_cast<std::size_t>(rank)].ended = rank == 2 ? 101 : 101.5;
+    job.ranks[static_cast<std::size_t>(rank)].wait_status = rank == 2 ? 9 : 1 << 8;  // they handle SIGTERM
+  }
+  expect_one(observe(0.25), Fault::crash, Ranks{2});
+}
+
+TEST_F(Detection, OfRanksThatEndThemselvesTheFirst) {
+  observe(1);
+  for (int rank = 0; rank < 4; ++rank) {
+    job.kill(rank);
+    job.ranks[static_cast<std::size_t>(rank)].ended = 101 + 0.001 * (4 - rank);
+    job.ranks[static_cast<std::size_t>(rank)].wait_status = rank == 3 ? 9 : rank == 2 ? 11 : 1 << 8;
+  }
+  expect_one(observe(0.25), Fault::crash, Ranks{2});
+}
+
+TEST_F(Detection, ARankThatWaitedIsNotToBlameThoughItEndedFirst) {
+  observe(1);
+  for (const int rank : {0, 1, 3}) job.collective(rank, "MPI_Allreduce");
+  for (const int rank : {1, 0, 2, 3}) job.kill(rank);
+  job.ranks[1].ended = 100.9;
+  for (const int rank : {0, 2, 3}) job.ranks[static_cast<std::size_t>(rank)].ended = 100.901 + 1e-6 * rank;
+  const Finding found = expect_one(observe(0.25), Fault::crash, Ranks{2});
+  EXPECT_EQ(found.confidence, 0.6);
+}
+
+TEST_F(Detection, OfRanksOnTwoHostsTheOneThatDidNotWait) {
+  wait_for_rank_2_on_another_host();
+  job.kill(0);  // by the launcher; that rank 2 has ended is not known yet
+  job.ranks[0].ended = 100.9;
+  EXPECT_TRUE(observe(0.25).empty());
+  job.kill(2);
+  job.ranks[2].ended = 101;
+  expect_one(observe(0.25), Fault::crash, Ranks{2});
+}
+
+TEST_F(Detection, ARankWhoseEndWasNotNotedYetIsToBlameIfOthersWaitedForIt) {
+  observe(1);
+  for (const int rank : {1, 2, 3}) job.collective(rank, "MPI_Allreduce");
+  for (const int rank : {0, 2}) job.ranks[static_cast<std::size_t>(rank)].alive = false;
+  job.ranks[2].ended = 101;  // the launcher has ended it, and rank 0 is being taken down
+  expect_one(observe(0.25), Fault::crash, {0});
+}
+
+TEST_F(Detection, ARankThatWaitsIsSaidToHaveCrashedWhenNoOtherOneEnds) {
+  observe(1);
+  for (const int rank : {1, 2, 3}) job.collective(rank, "MPI_Allreduce");
+  job.ranks[2].alive = false;
+  job.ranks[2].ended = 101;
+  EXPECT_TRUE(observe(0.25).empty()) << "another one may be being taken down";
+  EXPECT_TRUE(detector.suspects());
+  expect_one(observe(0.5), Fault::crash, {2});
+}
+
+TEST_F(Detection, ARankThatIsKilledWhileItWaitsForAnotherHost) {
+  wait_for_rank_2_on_another_host();
+  job.kill(0);
+  EXPECT_TRUE(observe(0.5).empty());
+  expect_one(observe(0.25), Fault::crash, Ranks{0});
+}
+
+TEST_F(Detection, ARankThatIsKilledWhileItWaitsForAProcessThatHasNotToldItsRank) {
+  wait_for_rank_2_on_another_host();
+  job.ranks[2].world_rank = -1;
+  job.kill(0);
+  job.ranks[0].ended = 100.9;
+  for (int i = 0; i < 7; ++i) EXPECT_TRUE(observe(0.1).empty());
+  job.ranks[2].world_rank = 2;
+  job.kill(2);
+  job.ranks[2].ended = 101;
+  expect_one(observe(0.1), Fault::crash, Ranks{2});
+}
+
+TEST_F(Detection, ARankThatIsKilledWhileAProcessNeverTellsItsRank) {
+  wait_for_rank_2_on_another_host();
+  job.ranks[2].world_rank = -1;
+  job.kill(0);
+  std::vector<Finding> found;
+  for (int i = 0; i < 12 && found.empty(); ++i) found = observe(0.1);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].culprits, Ranks{0});
+  EXPECT_LT(found[0].confidence, 0.8);
+}
+
+TEST_F(Detection, ARankThatIsKilledWhileTheNewsOfAnotherHostAreOld) {
+  wait_for_rank_2_on_another_host();
+  leave_mpi(0);
+  observe(0.25);
+  for (const int rank : {2, 3}) job.ranks[static_cast<std::size_t>(rank)].unheard = 0.5;
+  job.kill(0);  // by the launcher, while it computed
+  job.ranks[0].ended = 101.52;
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(observe(0.25).empty()) << "rank 2 may have ended before";
+  EXPECT_TRUE(detector.suspects());
+  for (const int rank : {2, 3}) job.ranks[static_cast<std::size_t>(rank)].unheard = 0;
+  job.kill(2);
+  job.ranks[2].ended = 101.5;
+  expect_one(observe(0.25), Fault::crash, Ranks{2});
+}
+
+TEST_F(Detection, ARankThatIsKilledLongAfterTheLastNewsOfAnotherHost) {
+  wait_for_rank_2_on_another_host();
+  leave_mpi(0);
+  for (const int rank : {2, 3}) job.ranks[static_cast<std::size_t>(rank)].unheard = 6;
+  job.kill(0);
+  expect_one(observe(0.25), Fault::crash, Ranks{0});
+}
+
+TEST_F(Detection, TheLastObservationIsNotPutOff) {
+  wait_for_rank_2_on_another_host();
+  for (const int rank : {2, 3}) job.ranks[static_cast<std::size_t>(rank)].unheard = 1;
+  job.kill(0);
+  EXPECT_TRUE(observe(0.25).empty());
+  const Finding found = expect_one(detector.observe({200, job.ranks, true}), Fault::crash, Ranks{0});
+  EXPECT_LT(found.confidence, 0.8);
+}
+
+TEST_F(Detection, TheRankWhoseEndWasSeenFirst) {
+  observe(1);
+  for (int rank = 0; rank < 4; ++rank) {
+    job.kill(rank);
+    job.ranks[static_cast<std::size_t>(rank)].ended = rank == 3 ? 101.1 : 101.2;
+  }
+  EXPECT_EQ(observe(0.25).at(0).culprits, Ranks{3});
+}
+
+TEST_F(Detection, OfRanksThatEndTogetherTheOneThatMadeNoCallForLongest) {
+  observe(1);
+  for (int rank = 0; rank < 4; ++rank) {
+    job.kill(rank);
+    RankSnapshot& each = job.ranks[static_cast<std::size_t>(rank)];
+    each.ticks_per_second = 1000;
+    each.read_at = 5000;
+    thread(rank).last_left = rank == 2 ? 4900 : 4950;
+  }
+  job.collective(1, "MPI_Allreduce");  // it waited, so it did not crash by itself
+  const auto found = observe(0.25);
+  EXPECT_EQ(found.at(0).culprits, Ranks{2});
+  EXPECT_LT(found.at(0).confidence, 1);
+}
+
+TEST_F(Detection, TheRankThatCalledAbort) {
+  observe(1);
+  job.call(1, "MPI_Abort");
+  for (const int rank : {0, 3}) job.kill(rank);  // the launcher does not end all of them at once
+  const auto found = observe(0.25);
+  EXPECT_EQ(found.at(0).culprits, Ranks{1});
+  EXPECT_EQ(found.at(0).cause, Cause::aborted);
+}
+
+TEST_F(Detection, AStoppedRankWithinTwoSeconds) {
+  for (const int rank : {0, 1, 2}) job.collective(rank, "MPI_Allreduce");
+  thread(3).state = 'T';
+  EXPECT_TRUE(observe(0.75).empty());
+  const Finding found = expect_one(observe(1.25), Fault::stopped, Ranks{3});
+  EXPECT_EQ(found.held_up, (Ranks{0, 1, 2}));
+  thread(3).state = 'R';
+  for (int rank = 0; rank < 4; ++rank) leave_mpi(rank);
+  EXPECT_TRUE(observe(0.25).empty()) << "it was continued";
+  EXPECT_EQ(detector.longest_wait(), 0) << "an interruption is no wait of the program";
+}
+
+TEST_F(Detection, ARankInADebugger) {
+  thread(1).state = 't';
+  EXPECT_EQ(observe(2).at(0).cause, Cause::traced);
+}
+
+}  // namespace
