@@ -239,6 +239,33 @@ TEST_F(Detection, ARankThatComputesForEver) {
   EXPECT_EQ(found.cause, Cause::computing);
 }
 
+/// Each of its requests may be complete, but all are with rank 1 or with itself, and it does not go on.
+TEST_F(Detection, ARankWhoseOnlyPeerDoesNotCall) {
+  job = SampleJob(2);
+  for (RankSnapshot& rank : job.ranks) rank.visible = true, rank.threads[0].state = 'R', rank.use.cpu_seconds = 0;
+  observe(1);
+  job.call(0, "MPI_Waitall");
+  job.request(0, "MPI_Irecv", 1);
+  job.request(0, "MPI_Irecv", 0);
+  job.request(0, "MPI_Isend", 0);
+  // As many messages as it has asked for have come from each.
+  job.ranks[0].peers.push_back({no_index, 1, 0, 0, 1, 8});
+  job.ranks[1].peers.push_back({no_index, 0, 1, 8, 0, 0});
+  EXPECT_FALSE(observe(3).size());
+  expect_one(observe(2), Fault::computation_hang, Ranks{1});
+}
+
+TEST_F(Detection, ARankWithSeveralPeersThatMayHaveSent) {
+  observe(1);
+  job.call(0, "MPI_Waitall");
+  for (const int peer : {1, 2}) {
+    job.request(0, "MPI_Irecv", peer);
+    job.ranks[0].peers.push_back({no_index, static_cast<std::uint32_t>(peer), 0, 0, 1, 8});
+    job.ranks[static_cast<std::size_t>(peer)].peers.push_back({no_index, 0, 1, 8, 0, 0});
+  }
+  EXPECT_TRUE(observe(10).empty()) << "either may be what it waits for";
+}
+
 TEST_F(Detection, ARankThatSleeps) {
   for (const int rank : {0, 1, 2}) job.collective(rank, "MPI_Allreduce");
   thread(3).state = 'S';

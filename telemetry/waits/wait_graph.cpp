@@ -65,9 +65,26 @@ class ThreadConditions {
     else
       wait_.resolved = false;  // torn
   }
-  ThreadWait take() { return std::move(wait_); }
+  ThreadWait take() {
+    wait_.only_peer = only_peer();
+    return std::move(wait_);
+  }
 
  private:
+  std::int32_t only_peer() const {
+    if (!wait_.resolved || wait_.polling || wait_.kind != WaitKind::all) return no_rank;
+    std::int32_t peer = no_rank;
+    for (const WaitCondition& condition : wait_.conditions) {
+      if (condition.ordinal != 0 || condition.ranks.size() != 1 || condition.unseen != 0) return no_rank;
+      const std::int32_t rank = condition.ranks.front();
+      // What this rank has posted for itself is moved by its own call.
+      if (rank == rank_.world_rank && !condition.required) continue;
+      if (condition.matched || rank == rank_.world_rank || (peer != no_rank && peer != rank)) return no_rank;
+      peer = rank;
+    }
+    return peer;
+  }
+
   void add_call(const CallSnapshot& call) {
     const CallKind kind = kind_of(call.function, call.ordinal != 0);
     switch (kind) {
@@ -289,8 +306,10 @@ const WaitCondition* WaitGraph::edge(std::int32_t waiter, std::int32_t target) c
 bool WaitGraph::needs(std::int32_t waiter, std::int32_t target) const noexcept {
   const RankWaits* const waits = find(waiter);
   bool found = false;
-  if (waits) each_needed(*waits, [&](const RankSet& ranks) { found = found || ranks.contains(target); });
-  return found;
+  if (!waits) return false;
+  each_needed(*waits, [&](const RankSet& ranks) { found = found || ranks.contains(target); });
+  return found || std::any_of(waits->threads.begin(), waits->threads.end(),
+                              [&](const ThreadWait& thread) { return thread.only_peer == target; });
 }
 
 WaitGraph find_waits(std::span<const RankSnapshot> job) {

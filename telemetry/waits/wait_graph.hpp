@@ -46,6 +46,9 @@ struct ThreadWait {
   std::vector<WaitCondition> conditions;
   bool resolved = true;  ///< false: it may also wait for something that is not in `conditions`
   bool polling = false;  ///< not in a call, but it makes only polling calls that find nothing
+  /// Of several messages of which each may be complete, all that are not matched have this other rank as their peer:
+  /// one of them is not complete, or the call would have returned. no_rank: not so.
+  std::int32_t only_peer = no_rank;
 };
 
 /// Which conditions a walk over the graph follows.
@@ -113,7 +116,7 @@ struct WaitGraph {
   /// The condition, not matched, by which `waiter` waits for `target`, a required one if there is one; null if it does
   /// not wait for it.
   const WaitCondition* edge(std::int32_t waiter, std::int32_t target) const noexcept;
-  /// True if `waiter` needs `target`, as each_needed() has it.
+  /// True if `waiter` needs `target`, as each_needed() has it, or as its only_peer.
   bool needs(std::int32_t waiter, std::int32_t target) const noexcept;
 };
 

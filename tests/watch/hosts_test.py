@@ -100,6 +100,11 @@ class Hosts(unittest.TestCase):
             space = os.readlink(f"/proc/{file.read().strip()}/ns/net")
         return next((pid for pid, its in agents().items() if its == space), 0)
 
+    def wait_for_agent(self, host):
+        agent = eventually(lambda: self.agent_of(host))
+        self.assertTrue(agent, f"no agent on h{host}:\n{self.output()}")
+        return agent
+
     def nothing_stays(self, hosts=(0, 1)):
         for host in hosts:
             self.assertTrue(eventually(lambda host=host: not self.agent_of(host)), f"an agent is left on h{host}")
@@ -150,7 +155,7 @@ class Watched(Hosts):
 
     def test_an_agent_that_stops_and_goes_on(self):
         process = self.start("--steps", "100000000", limit=50)
-        agent = eventually(lambda: self.agent_of(1))
+        agent = self.wait_for_agent(1)
         time.sleep(3)
         os.kill(agent, signal.SIGSTOP)
         self.says("bestride: the agent on h1 has not answered for")
@@ -167,7 +172,7 @@ class Failing(Hosts):
 
     def test_an_agent_that_is_killed(self):
         process = self.start("--steps", "100000000", limit=50)
-        agent = eventually(lambda: self.agent_of(1))
+        agent = self.wait_for_agent(1)
         time.sleep(3)  # until the head has heard of its rank
         os.kill(agent, signal.SIGKILL)
         self.says("bestride: the agent on h1 has not answered for")
@@ -177,9 +182,8 @@ class Failing(Hosts):
 
     def test_a_host_that_vanishes(self):
         self.start("--steps", "100000000", limit=50)
-        agent = eventually(lambda: self.agent_of(1))
+        agent = self.wait_for_agent(1)
         time.sleep(3)
-        self.assertTrue(agent)
         try:
             for device in ("mgmt0", "data0"):
                 self.in_host(1, "ip", "link", "set", device, "down")
