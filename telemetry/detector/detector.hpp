@@ -115,6 +115,7 @@ class Detector {
   double last_progress(const std::vector<std::int32_t>& ranks) const;
   /// Of ranks that have ended, those that were not waiting for other ranks.
   std::vector<std::int32_t> not_waiting(const std::vector<std::int32_t>& gone) const;
+  std::vector<std::int32_t> suspects_among(const std::vector<std::int32_t>& gone) const;
   /// A process on another host has not told its rank, or what it does now is not known: the last news of its host are
   /// old.
   bool has_unknown_ranks() const;

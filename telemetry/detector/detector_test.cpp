@@ -224,6 +224,15 @@ TEST_F(Detection, AMessageThatIsNotReceived) {
   expect_one(observe(2), Fault::unmatched_message, Ranks{3});
 }
 
+TEST_F(Detection, AMessageThatIsNotReceivedWhileOthersWaitInARing) {
+  job.call(0, "MPI_Recv", 3);
+  job.call(3, "MPI_Recv", 2);
+  job.call(2, "MPI_Ssend", 0);
+  job.collective(1, "MPI_Barrier");
+  const Finding found = expect_one(observe(2), Fault::unmatched_message, Ranks{0});
+  EXPECT_EQ(found.cycle.size(), 3u);
+}
+
 TEST_F(Detection, ARankThatLeftForFinalize) {
   for (const int rank : {0, 1, 2}) job.collective(rank, "MPI_Allreduce");
   job.call(3, "MPI_Finalize");

@@ -45,6 +45,16 @@ Ranks Detector::not_waiting(const Ranks& gone) const {
   return result;
 }
 
+/// Those that did not wait for others. With more ranks than processors, a rank may be for long in a call that all
+/// members have made; if others were outside MPI, it is not suspected.
+Ranks Detector::suspects_among(const Ranks& gone) const {
+  const Ranks idle = not_waiting(gone);
+  Ranks outside;
+  for (const std::int32_t number : idle)
+    if (!is_in_call(*rank(number))) outside.push_back(number);
+  return outside.empty() ? idle : outside;
+}
+
 bool Detector::has_unknown_ranks() const {
   const bool remote = std::any_of(ranks_.begin(), ranks_.end(), [](const RankSnapshot& each) { return each.remote; });
   return remote && std::any_of(ranks_.begin(), ranks_.end(), [this](const RankSnapshot& each) {
@@ -112,13 +122,13 @@ void Detector::find_crashes(std::vector<Finding>& found) {
       for (const RankSnapshot& each : ranks_)
         if (each.gone() && each.world_rank >= 0 && each.ended < earliest + together)  // 0: its end was not noted yet
           first_ones.push_back(each.world_rank);
-      const Ranks idle = not_waiting(first_ones);
-      sure = idle.empty() || is_member(idle, crash.culprits[0]);
-      if (!sure) crash.culprits = idle;
+      const Ranks suspects = suspects_among(first_ones);
+      sure = suspects.empty() || is_member(suspects, crash.culprits[0]);
+      if (!sure) crash.culprits = suspects;
     }
     if (!sure) {
-      const Ranks idle = not_waiting(crash.culprits);
-      crash.culprits = {first_idle(idle.empty() ? crash.culprits : idle)};
+      const Ranks suspects = suspects_among(crash.culprits);
+      crash.culprits = {first_idle(suspects.empty() ? crash.culprits : suspects)};
     }
     // It may have ended because of the process of which nothing is known.
     if (unknown && aborted.empty() && known.empty() && not_waiting(crash.culprits).empty()) sure = false;

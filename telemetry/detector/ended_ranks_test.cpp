@@ -189,6 +189,25 @@ TEST_F(Detection, OfRanksThatEndTogetherTheOneThatMadeNoCallForLongest) {
   EXPECT_LT(found.at(0).confidence, 1);
 }
 
+TEST_F(Detection, OfRanksThatEndTogetherNotTheOneInACallThatAllHaveMade) {
+  observe(1);
+  for (int rank = 0; rank < 4; ++rank) {
+    job.collective(rank, "MPI_Allreduce");
+    if (rank == 1) continue;
+    leave_mpi(rank);
+    if (rank != 2) job.collective(rank, "MPI_Barrier");
+  }
+  for (int rank = 0; rank < 4; ++rank) {
+    job.kill(rank);
+    RankSnapshot& each = job.ranks[static_cast<std::size_t>(rank)];
+    each.ended = 101 + 0.001 * rank;
+    each.ticks_per_second = 1000;
+    each.read_at = 5000;
+    thread(rank).last_left = rank == 1 ? 4800 : 4900;
+  }
+  expect_one(observe(0.25), Fault::crash, Ranks{2});
+}
+
 TEST_F(Detection, TheRankThatCalledAbort) {
   observe(1);
   job.call(1, "MPI_Abort");

@@ -130,13 +130,17 @@ Finding Detector::finding_of_cycle(const Diagnosis::Cycle& found) const {
   finding.cycle = cycle;
   finding.confidence = 1;
   std::set<std::int32_t> targets;  // of messages
-  std::size_t messages = 0;
+  std::size_t messages = 0, receives = 0;
+  Ranks receivers;
   for (std::size_t i = 0; i < cycle.size(); ++i) {
     const std::int32_t waiter = cycle[i], target = cycle[(i + 1) % cycle.size()];
     const WaitCondition* const why = graph_.edge(waiter, target);
     if (!why || why->ordinal != 0 || function_name(why->function) == "MPI_Finalize") continue;
     ++messages;
     targets.insert(target);
+    const CallKind kind = kind_of(why->function, false);
+    if (kind == CallKind::receive) ++receives;
+    if (kind == CallKind::send) receivers.push_back(target);
   }
   // Also of the messages that the cycle does not pass through: it may be by a receive that is complete.
   finding.tags = tag_mismatch_among(found.group);
@@ -153,6 +157,11 @@ Finding Detector::finding_of_cycle(const Diagnosis::Cycle& found) const {
     finding.fault = Fault::unmatched_message;
     finding.culprits.assign(targets.begin(), targets.end());
     finding.confidence = 0.8;  // or the others make a collective call too many
+  } else if (receivers.size() == 1 && receives + 1 == cycle.size()) {
+    // The others wait for messages that are sent later.
+    finding.fault = Fault::unmatched_message;
+    finding.culprits = receivers;
+    finding.confidence = 0.8;  // or the sender sends too much, or in another order
   } else {
     finding.culprits = messages > 0 ? cycle : minority_of(cycle);
     std::sort(finding.culprits.begin(), finding.culprits.end());
