@@ -275,6 +275,20 @@ TEST_F(Detection, ARankWithSeveralPeersThatMayHaveSent) {
   EXPECT_TRUE(observe(10).empty()) << "either may be what it waits for";
 }
 
+/// The master would take a result of any rank, but all others wait.
+TEST_F(Detection, TheOnlyRankOutsideMpi) {
+  for (const int rank : {1, 2}) job.call(rank, "MPI_Recv", 0);
+  job.call(0, "MPI_Recv", any_rank);
+  EXPECT_TRUE(observe(3).empty());
+  expect_one(observe(2), Fault::computation_hang, Ranks{3});
+}
+
+TEST_F(Detection, OneOfTwoRanksOutsideMpiMayBeComputing) {
+  job.call(1, "MPI_Recv", 0);
+  job.call(0, "MPI_Recv", any_rank);
+  EXPECT_TRUE(observe(15).empty());
+}
+
 TEST_F(Detection, ARankThatSleeps) {
   for (const int rank : {0, 1, 2}) job.collective(rank, "MPI_Allreduce");
   thread(3).state = 'S';

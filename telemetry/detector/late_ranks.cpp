@@ -26,6 +26,8 @@ void Detector::find_computation_hangs(std::vector<Finding>& found) {
     bool needed = false;
   };
   std::map<std::vector<Waiters::SetNumber>, Waiting> by_sets;
+  const auto alive = static_cast<std::size_t>(
+      std::count_if(ranks_.begin(), ranks_.end(), [](const RankSnapshot& each) { return each.alive; }));
   for (const std::int32_t number : outside) {
     const RankSnapshot& each = *rank(number);
     const auto sets = waiters_->sets_of(number);
@@ -37,6 +39,8 @@ void Detector::find_computation_hangs(std::vector<Finding>& found) {
         waiting.longest = std::max(waiting.longest, idle(*rank(waiter)));
         waiting.needed = waiting.needed || graph_.needs(waiter, number);
       }
+    // All others wait in their calls, so nobody else can make any of them go on.
+    if (outside.size() == 1 && waiting.ranks + 1 == alive) waiting.needed = true;
     const double longest = waiting.longest;
     const bool minority = waiting.needed && waiting.ranks >= outside.size();
     if (minority)
