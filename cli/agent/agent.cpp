@@ -28,7 +28,8 @@ using Clock = std::chrono::steady_clock;
 
 // Seconds.
 constexpr double pulse_period = 1, suspected_pulse_period = 0.25;
-constexpr double refresh_period = 10, begin_period = 20;  ///< the folder is read for new ranks; at first at every pulse
+/// The folder is read for new ranks; at first at every pulse, and more often while the ranks of this host start.
+constexpr double refresh_period = 10, begin_period = 20, start_period = 2, start_refresh_period = 0.1;
 constexpr double connect_patience = 10;
 constexpr double head_patience = 12;  ///< the head asks for snapshots at least every 10 s
 constexpr double end_patience = 10;   ///< after the last rank has ended
@@ -43,6 +44,7 @@ class Agent {
     connect();
     for (refresh(); !over(); wait()) {
       const bool ended = ranks_.note_ends(seconds());
+      if (starts() && seconds() - refreshed_ >= start_refresh_period) refresh();
       if (seconds() >= next_pulse_ || ended) pulse(ended);
       // After everything that is sent: a message that arrives while sending does not wake wait().
       if (connection_ && !handle_messages()) break;
@@ -79,6 +81,7 @@ class Agent {
     heard_ = seconds();
   }
 
+  bool starts() const { return seconds() < start_period; }
   void be_alone() { lone_ = std::make_unique<LoneWatch>(job_, verdict_folder_); }
 
   void refresh() {
@@ -95,7 +98,7 @@ class Agent {
     std::vector<pollfd> entries;
     if (connection_) entries.push_back({connection_->descriptor(), POLLIN, 0});
     entries.push_back({ranks_.ends_descriptor(), POLLIN, 0});
-    double until = next_pulse_;
+    double until = starts() ? std::min(next_pulse_, refreshed_ + start_refresh_period) : next_pulse_;
     if (lone_) until = std::min(until, lone_->next_look());
     poll(entries.data(), entries.size(), std::max(static_cast<int>(1000 * (until - seconds())), 0) + 1);
   }

@@ -36,6 +36,8 @@ using Clock = std::chrono::steady_clock;
 /// Time between two looks, in seconds: longer if a look takes more than these shares of a core.
 constexpr double relaxed_period = 1, suspecting_period = 0.25, longest_period = 10;
 constexpr double most_share = 0.01, most_share_suspecting = 0.25;
+/// In the first seconds, as long as not all ranks are known: how a rank has ended is known only of those that were.
+constexpr double starting = 5, starting_period = 0.05;
 constexpr double answer_patience = 0.5, last_answer_patience = 2, stacks_patience = 10;  ///< seconds, for agents
 constexpr double late_agents_patience = 1;  ///< seconds, if the job has failed
 constexpr unsigned looks_with_state = 10;   ///< one of so many looks also gets the call sites of other hosts
@@ -112,6 +114,7 @@ class Watch {
                last ? last_answer_patience : answer_patience);
     for (auto& [key, job] : jobs_) {
       if (closed_.count(key) || (job->ended() && !job->view().job.ranks.empty())) continue;
+      if (job->local()) job->local()->note_ends(seconds());
       observe(key, *job, JobPhase::running);
       note_other_ranks(*job);
       outputs_.refresh(*job, seconds());
@@ -121,8 +124,10 @@ class Watch {
     for (const std::string& line : agents_.news(seconds())) say("bestride: " + line + "\n");
     if (!last) close_ended_jobs();
     look_cost_ = own_cpu_seconds() - cpu_before;
-    const double period = suspects() ? std::max(suspecting_period, look_cost_ / most_share_suspecting)
-                                     : std::max(relaxed_period, look_cost_ / most_share);
+    const bool starts = seconds() < starting && !all_ranks_known();
+    const double period = starts       ? std::max(starting_period, look_cost_ / most_share_suspecting)
+                          : suspects() ? std::max(suspecting_period, look_cost_ / most_share_suspecting)
+                                       : std::max(relaxed_period, look_cost_ / most_share);
     next_look_ = urgent ? seconds() : last_look_ + std::min(period, longest_period);
   }
 
