@@ -106,7 +106,14 @@ void Detector::find_crashes(std::vector<Finding>& found) {
     const bool unknown = has_unknown_ranks();
     const bool held =
         std::any_of(ranks_.begin(), ranks_.end(), [](const RankSnapshot& each) { return each.alive && is_held(each); });
-    const bool may_have_followed = unknown || ((remote || !held) && !all_gone && not_waiting(gone).empty());
+    // A launcher kills others while the rank that crashed is still being taken down.
+    const bool taken_down =
+        postponed_ == 0 && std::any_of(graph_.ranks.begin(), graph_.ranks.end(), [this](const RankWaits& waits) {
+          const RankSnapshot& each = ranks_[waits.snapshot];
+          return each.alive && each.unheard == 0 && !is_in_call(each) && !waits.waits();
+        });
+    const bool may_have_followed =
+        unknown || ((remote || !held) && !all_gone && (taken_down || not_waiting(gone).empty()));
     if (may_have_followed && aborted.empty() && known.empty() && !last_ &&
         ++postponed_ <= (unknown ? most_postponed_if_unknown : most_postponed)) {
       suspects_ = true;

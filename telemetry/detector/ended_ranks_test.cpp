@@ -103,6 +103,28 @@ TEST_F(Detection, ARankThatWaitsIsSaidToHaveCrashedWhenNoOtherOneEnds) {
   expect_one(observe(0.5), Fault::crash, {2});
 }
 
+TEST_F(Detection, ARankThatIsStillTakenDownWhileTheLauncherHasKilledOthers) {
+  observe(1);
+  for (const int rank : {1, 3}) job.collective(rank, "MPI_Allreduce");
+  job.kill(0);  // by the launcher, while it computed
+  job.ranks[0].ended = 101;
+  job.ranks[0].wait_status = 9;
+  EXPECT_TRUE(observe(0.25).empty());
+  EXPECT_TRUE(detector.suspects());
+  job.kill(2);
+  job.ranks[2].ended = 101.01;
+  job.ranks[2].wait_status = 11;
+  expect_one(observe(0.25), Fault::crash, Ranks{2});
+}
+
+TEST_F(Detection, ARankThatIsKilledWhileOthersCompute) {
+  observe(1);
+  job.kill(0);
+  job.ranks[0].wait_status = 9;
+  EXPECT_TRUE(observe(0.25).empty());
+  expect_one(observe(0.25), Fault::crash, Ranks{0});
+}
+
 TEST_F(Detection, ARankThatIsKilledWhileItWaitsForAnotherHost) {
   wait_for_rank_2_on_another_host();
   job.kill(0);
