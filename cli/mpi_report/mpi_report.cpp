@@ -23,7 +23,7 @@ std::vector<MpiReport::Communicator> communicators_of(const JobView& view) {
       sum.kind = kind;
       sum.size = known.size;
       ++sum.members_seen;
-      sum.collectives = std::max(sum.collectives, known.collectives);
+      sum.collectives = std::max<std::uint64_t>(sum.collectives, known.collectives);
     }
   std::vector<MpiReport::Communicator> result;
   result.reserve(found.size());

@@ -118,6 +118,10 @@ std::string headline(const Finding& finding, const JobView& view) {
       if (finding.cause == Cause::finalized)
         return who + plural(finding, " has", " have") + " called MPI_Finalize while other ranks still need " +
                plural(finding, "it", "them");
+      if (finding.mismatch->first != 0)
+        return "different reductions (operation, type, count or root) as one of the collective calls #" +
+               std::to_string(finding.mismatch->first) + " to #" + std::to_string(finding.mismatch->ordinal) + " on " +
+               (finding.mismatch->name.empty() ? "a communicator" : finding.mismatch->name) + ", by " + who;
       return "different collective calls as #" + std::to_string(finding.mismatch->ordinal) + " on " +
              (finding.mismatch->name.empty() ? "a communicator" : finding.mismatch->name) + ", by " + who;
     case Fault::unmatched_message:
@@ -154,9 +158,12 @@ std::string headline(const Finding& finding, const JobView& view) {
 std::vector<std::string> evidence(const Finding& finding, const JobView& view) {
   std::vector<std::string> lines;
   if (finding.mismatch)
-    for (std::size_t i = 0; i < finding.mismatch->variants.size() && i < 4; ++i)
-      lines.push_back(variant_text(finding.mismatch->variants[i]) + " by " +
-                      ranks_text(finding.mismatch->variants[i].ranks));
+    for (std::size_t i = 0; i < finding.mismatch->variants.size() && i < 4; ++i) {
+      const CollectiveMismatch::Variant& variant = finding.mismatch->variants[i];
+      const std::string reductions = i ? "others" : "one history of reductions";
+      lines.push_back((finding.mismatch->first ? reductions : variant_text(variant)) + " by " +
+                      ranks_text(variant.ranks));
+    }
   if (finding.fault == Fault::unmatched_message && !finding.cycle.empty())
     lines.push_back("ranks wait for each other: " + cycle_text(finding.cycle));
   if (finding.fault == Fault::deadlock && finding.culprits.size() < finding.cycle.size())
@@ -194,6 +201,9 @@ std::string advice(const Finding& finding, const JobView& view) {
       return finding.cause == Cause::traced ? "continue the rank in the debugger, or detach it"
                                             : "kill -CONT " + pid + " continues it";
     case Fault::mismatch:
+      if (finding.mismatch && finding.mismatch->first != 0)
+        return "the results of these calls are wrong or undefined; look for reductions whose arguments depend on the "
+               "rank";
       return "compare the conditions under which the ranks come to these calls; all members of a communicator must "
              "make the same collective calls in the same order";
     case Fault::unmatched_message: return "compare destination, tag and communicator of the send and of the receive";

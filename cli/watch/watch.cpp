@@ -265,8 +265,10 @@ class Watch {
 
   /// Only what cannot end by itself, though it may not be sure which rank is to blame.
   static bool is_certain(const Finding& finding) {
-    return finding.confidence >= 0.8 && (finding.fault == Fault::crash || finding.fault == Fault::mismatch ||
-                                         finding.fault == Fault::unmatched_message || finding.fault == Fault::deadlock);
+    const bool is_past = finding.mismatch && finding.mismatch->first != 0;  // the job goes on
+    return finding.confidence >= 0.8 && !is_past &&
+           (finding.fault == Fault::crash || finding.fault == Fault::mismatch ||
+            finding.fault == Fault::unmatched_message || finding.fault == Fault::deadlock);
   }
 
   void act_on(const Finding& finding) {

@@ -53,10 +53,7 @@ template <RecordKind kind, ArgumentPositions at, class All>
   CallFacts facts;
   facts.function = function;
   facts.site = recording.sites.find(caller, function);
-  if (tracked) {
-    facts.communicator = tracked->id;
-    if constexpr (is_collective(kind)) facts.ordinal = tracked->next_ordinal(recording.file);
-  }
+  if (tracked) facts.communicator = tracked->id;
   if constexpr (at.peer >= 0) facts.peer = recorded_rank(std::get<at.peer>(all));
   if constexpr (at.root >= 0) facts.peer = recorded_rank(std::get<at.root>(all));
   if constexpr (at.tag >= 0) facts.tag = recorded_tag(std::get<at.tag>(all));
@@ -66,12 +63,22 @@ template <RecordKind kind, ArgumentPositions at, class All>
   if constexpr (at.operation >= 0 && at.type >= 0)
     facts.operation =
         reduction_code(reduction_op_of(std::get<at.operation>(all)), basic_type_of(std::get<at.type>(all)));
+  std::uint64_t bytes = 0;  // also of a call that is in place
   if constexpr (at.count >= 0 && at.type >= 0) {
     bool in_place = false;
     if constexpr (at.buffer >= 0) in_place = std::get<at.buffer>(all) == MPI_IN_PLACE;
-    if (!in_place && std::get<at.count>(all) > 0)
-      facts.bytes = static_cast<std::uint64_t>(std::get<at.count>(all)) * known_type_size(std::get<at.type>(all));
+    if ((!in_place || at.operation >= 0) && std::get<at.count>(all) > 0)
+      bytes = static_cast<std::uint64_t>(std::get<at.count>(all)) * known_type_size(std::get<at.type>(all));
+    if (!in_place) facts.bytes = bytes;
   }
+  if constexpr (is_collective(kind))
+    if (tracked) {
+      if constexpr (at.operation >= 0 && at.count >= 0 && at.type >= 0)
+        facts.ordinal =
+            tracked->next_ordinal(recording.file, facts.operation, at.root >= 0 ? facts.peer : no_rank, bytes);
+      else
+        facts.ordinal = tracked->next_ordinal(recording.file);
+    }
   return facts;
 }
 

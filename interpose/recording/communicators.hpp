@@ -17,6 +17,7 @@
 #include "interpose/mpi/handle_table.hpp"
 #include "telemetry/record/layout.hpp"
 #include "telemetry/record/peers.hpp"
+#include "telemetry/record/reduction.hpp"
 
 namespace bestride::inline interpose {
 
@@ -34,9 +35,10 @@ struct TrackedCommunicator {
   std::uint32_t index = no_index;  ///< in RecordFile::communicators
   std::uint32_t id = no_index;     ///< communicator_id()
   std::uint64_t uid = 0;
-  std::atomic<std::uint32_t> children{0};  ///< created by all members together
-  std::atomic<std::uint32_t> collectives{0};
-  std::int32_t first_member = -1;  ///< as CommunicatorRecord
+  std::atomic<std::uint32_t> children{0};     ///< created by all members together
+  std::atomic<std::uint64_t> collectives{0};  ///< as CommunicatorRecord
+  std::atomic<std::uint64_t> before{0};       ///< the same before the last call
+  std::int32_t first_member = -1;             ///< as CommunicatorRecord
   std::int32_t stride = 0;
 
   /// The key of a member's record (telemetry/record/peers.hpp).
@@ -46,18 +48,27 @@ struct TrackedCommunicator {
 
   /// Counts a collective call that begins and returns its number, from 1. MPI allows one thread at a time.
   std::uint32_t next_ordinal(RecordFile& file) noexcept {
-    return set_ordinal(file, collectives.load(std::memory_order_relaxed) + 1);
+    return next_ordinal(file, [](std::uint32_t hash) { return hash; });
+  }
+  /// The same for a reduction; the arguments are those of add_to_hash().
+  std::uint32_t next_ordinal(RecordFile& file, std::uint16_t code, std::int32_t root, std::uint64_t bytes) noexcept {
+    return next_ordinal(file, [=](std::uint32_t hash) { return add_to_hash(hash, code, root, bytes); });
   }
   /// The call that began last was refused before it communicated.
-  void take_ordinal_back(RecordFile& file) noexcept {
-    set_ordinal(file, collectives.load(std::memory_order_relaxed) - 1);
-  }
+  void take_ordinal_back(RecordFile& file) noexcept { set(file, before.load(std::memory_order_relaxed)); }
 
  private:
-  std::uint32_t set_ordinal(RecordFile& file, std::uint32_t ordinal) noexcept {
-    collectives.store(ordinal, std::memory_order_relaxed);
-    file.communicators[index].collectives.set(ordinal);
+  template <class Hash>
+  std::uint32_t next_ordinal(RecordFile& file, Hash next_hash) noexcept {
+    const std::uint64_t last = collectives.load(std::memory_order_relaxed);
+    const std::uint32_t ordinal = static_cast<std::uint32_t>(last) + 1;
+    before.store(last, std::memory_order_relaxed);
+    set(file, std::uint64_t{next_hash(static_cast<std::uint32_t>(last >> 32))} << 32 | ordinal);
     return ordinal;
+  }
+  void set(RecordFile& file, std::uint64_t value) noexcept {
+    collectives.store(value, std::memory_order_relaxed);
+    file.communicators[index].collectives.set(value);
   }
 };
 

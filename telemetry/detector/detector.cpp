@@ -97,7 +97,12 @@ std::vector<Finding> Detector::observe(const Observation& observation) {
   if (found.empty()) find_stopped(found);
   if (found.empty()) find_unreachable(found);
   if (found.empty()) {
-    if (wrong_calls_.empty()) wrong_calls_ = collectives_.observe(Members(ranks_));
+    if (wrong_calls_.empty()) {
+      const Members members(ranks_);
+      wrong_calls_ = collectives_.observe(members);
+      if (std::vector<CollectiveMismatch> past = reductions_.observe(members); wrong_calls_.empty())
+        wrong_calls_ = std::move(past);
+    }
     if (wrong_calls_.size() > 1) wrong_calls_.resize(1);  // later ones follow from the first
     find_mismatches(wrong_calls_, true, found);
     if (found.empty()) find_mismatches(graph_.mismatches, false, found);
@@ -114,8 +119,10 @@ std::vector<Finding> Detector::observe(const Observation& observation) {
     if (const RankSnapshot& each = ranks_[waits.snapshot]; each.unheard == 0) history(each).waited = waits.waits();
   std::vector<Finding> confirmed;
   for (const Finding& finding : found)
-    if (!crashes_.empty() || std::any_of(candidates_.begin(), candidates_.end(),
-                                         [&](const Finding& before) { return before.same_as(finding); }))
+    // What has ended does not change.
+    if (!crashes_.empty() || (finding.mismatch && !wrong_calls_.empty()) ||
+        std::any_of(candidates_.begin(), candidates_.end(),
+                    [&](const Finding& before) { return before.same_as(finding); }))
       confirmed.push_back(finding);
   candidates_ = std::move(found);
   return confirmed;

@@ -23,6 +23,7 @@
 #include "telemetry/detector/slow_ranks.hpp"
 #include "telemetry/record/snapshot.hpp"
 #include "telemetry/waits/diagnosis.hpp"
+#include "telemetry/waits/reduction_history.hpp"
 #include "telemetry/waits/wait_graph.hpp"
 
 namespace bestride::inline telemetry {
@@ -137,6 +138,7 @@ class Detector {
   std::map<std::int32_t, double> minority_since_;  ///< ranks outside MPI that at least as many others wait for
   std::vector<Finding> crashes_;                   ///< and what led to them
   FinishedCollectives collectives_;
+  ReductionHistory reductions_;
   std::vector<CollectiveMismatch> wrong_calls_;  ///< of calls that have ended; only the first one of the job
   SlowRanks slow_ranks_;
   SlowCommunication slow_communication_;

@@ -121,6 +121,21 @@ TEST_F(Detection, AWrongCallThatDoesNotHang) {
   EXPECT_EQ(observe(10).at(0).fault, Fault::mismatch) << "it holds";
 }
 
+/// It happened between two observations, and its ring has forgotten it.
+TEST_F(Detection, AReductionThatDifferedIsFoundLater) {
+  moving = {0, 1, 2, 3};
+  observe(1);
+  for (RankSnapshot& rank : job.ranks) {
+    rank.communicators[0].collectives = 5000;
+    rank.communicators[0].reductions = rank.world_rank == 2 ? 77 : 12;
+  }
+  const Finding found = expect_one(observe(0.5), Fault::mismatch, Ranks{2});
+  EXPECT_EQ(found.confidence, 1);
+  ASSERT_TRUE(found.mismatch);
+  EXPECT_EQ(found.mismatch->first, 1u);
+  EXPECT_EQ(found.mismatch->ordinal, 5000u);
+}
+
 TEST_F(Detection, AnotherOperationOrKindOfNumbers) {
   moving = {0, 1, 2, 3};
   std::uint32_t ordinal = 0;

@@ -16,7 +16,7 @@
 namespace bestride::inline telemetry {
 
 inline constexpr char record_magic[8] = {'b', 's', 't', 'r', 'r', 'e', 'c', '\0'};
-inline constexpr std::uint32_t record_version = 5;
+inline constexpr std::uint32_t record_version = 6;
 inline constexpr std::size_t record_file_bytes = 256 * 1024;
 
 inline constexpr unsigned max_threads = 32;       ///< threads in MPI calls at one time; more are counted, not recorded
@@ -156,9 +156,11 @@ inline constexpr unsigned max_freed = 16;
 /// A communicator, or a window or file, whose collective calls are counted like those of a communicator. `kind` is
 /// written last and cleared first.
 struct CommunicatorRecord {
-  Shared<std::uint64_t> uid;          ///< the same on all members (communicator_uid.hpp); 0: not known
-  Shared<std::uint64_t> parent_uid;   ///< 0: none
-  Shared<std::uint64_t> collectives;  ///< collective calls that this rank has begun
+  Shared<std::uint64_t> uid;         ///< the same on all members (communicator_uid.hpp); 0: not known
+  Shared<std::uint64_t> parent_uid;  ///< 0: none
+  /// Collective calls that this rank has begun, in the lower 32 bits; in the upper ones the hash of its reductions
+  /// among them (add_to_hash() of reduction.hpp). One field, because a reader needs both of the same moment.
+  Shared<std::uint64_t> collectives;
   Shared<std::int32_t> size;
   Shared<std::int32_t> rank;          ///< of this process
   Shared<std::int32_t> first_member;  ///< rank in MPI_COMM_WORLD of member 0; -1: not known

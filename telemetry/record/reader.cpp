@@ -167,10 +167,11 @@ class SnapshotMaker {
       ++rank_.torn;
       return;
     }
-    rank_.communicators.push_back({i, from.uid.get(), from.parent_uid.get(), from.collectives.get(), from.size.get(),
-                                   from.rank.get(), from.first_member.get(), from.stride.get(),
+    const std::uint64_t collectives = from.collectives.get();
+    rank_.communicators.push_back({i, from.uid.get(), from.parent_uid.get(), static_cast<std::uint32_t>(collectives),
+                                   from.size.get(), from.rank.get(), from.first_member.get(), from.stride.get(),
                                    static_cast<CommunicatorKind>(kind), text(from.name),
-                                   (from.kind.get() & freed_flag) != 0});
+                                   (from.kind.get() & freed_flag) != 0, static_cast<std::uint32_t>(collectives >> 32)});
   }
 
   bool same_request(std::uint32_t i, const RecordFile& other) const {
@@ -282,6 +283,12 @@ std::optional<CallCount> read_call_count(int file) noexcept {
 
 Result<RankSnapshot> read_record(const std::string& path, const ReadOptions& options) {
   const auto copies = RecordCopies::read(path);
+  if (!copies) return copies.error();
+  return SnapshotMaker(*copies, options).make(path);
+}
+
+Result<RankSnapshot> read_record(int file, const std::string& path, const ReadOptions& options) {
+  const auto copies = RecordCopies::read(file, path);
   if (!copies) return copies.error();
   return SnapshotMaker(*copies, options).make(path);
 }

@@ -56,7 +56,7 @@ struct CommunicatorSnapshot {
   std::uint32_t index = 0;
   std::uint64_t uid = 0;
   std::uint64_t parent_uid = 0;
-  std::uint64_t collectives = 0;
+  std::uint32_t collectives = 0;  ///< they wrap
   std::int32_t size = 0;
   std::int32_t rank = 0;
   std::int32_t first_member = -1;
@@ -64,6 +64,7 @@ struct CommunicatorSnapshot {
   CommunicatorKind kind = CommunicatorKind::intra;
   std::string name;
   bool freed = false;
+  std::uint32_t reductions = 0;  ///< the hash of those among the collective calls
 };
 
 /// As RequestRecord.

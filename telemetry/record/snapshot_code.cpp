@@ -29,7 +29,7 @@ constexpr auto thread = [](auto& archive, auto& t) {
 
 constexpr auto communicator = [](auto& archive, auto& c) {
   archive(c.index, c.uid, c.parent_uid, c.collectives, c.size, c.rank, c.first_member, c.stride, c.kind, c.name,
-          c.freed);
+          c.freed, c.reductions);
 };
 
 constexpr auto request = [](auto& archive, auto& r) {

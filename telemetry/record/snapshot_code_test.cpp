@@ -63,8 +63,10 @@ class Random {
       r.threads.push_back(std::move(t));
     }
     for (std::uint64_t i = below(5); i > 0; --i)
-      r.communicators.push_back({static_cast<std::uint32_t>(below(256)), any(), any(), any(), number(), number(),
-                                 number(), number(), static_cast<CommunicatorKind>(1 + below(4)), text(), coin()});
+      r.communicators.push_back({static_cast<std::uint32_t>(below(256)), any(), any(),
+                                 static_cast<std::uint32_t>(any()), number(), number(), number(), number(),
+                                 static_cast<CommunicatorKind>(1 + below(4)), text(), coin(),
+                                 static_cast<std::uint32_t>(any())});
     for (std::uint64_t i = below(5); i > 0; --i)
       r.requests.push_back({any(), any(), any(), function(), static_cast<std::uint32_t>(any()), number(), number(),
                             static_cast<std::uint32_t>(any()), static_cast<std::uint16_t>(any()), 1, 7});

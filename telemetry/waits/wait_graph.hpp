@@ -101,6 +101,8 @@ struct CollectiveMismatch {
   std::string name;                ///< of the communicator
   std::uint32_t ordinal = 0;
   std::vector<Variant> variants;  ///< the one of most ranks first
+  /// Not 0: one of the calls from this ordinal to `ordinal` differed. Which is not known: only `ranks` of the variants.
+  std::uint32_t first = 0;
 };
 
 struct WaitGraph {

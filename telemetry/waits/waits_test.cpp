@@ -278,10 +278,10 @@ TEST(Waits, AMismatchWithAFinishedCall) {
 
 TEST(Waits, TheThirtyTwoBitsOfAnOrdinalWrapAround) {
   SampleJob job(2);
-  for (RankSnapshot& rank : job.ranks) rank.communicators[0].collectives = (std::uint64_t{1} << 32) - 1;
+  for (RankSnapshot& rank : job.ranks) rank.communicators[0].collectives = 0xffffffff;
   job.collective(0, "MPI_Barrier");
   job.ranks[0].threads[0].current->ordinal = 1;
-  job.ranks[0].communicators[0].collectives = (std::uint64_t{1} << 32) + 1;
+  job.ranks[0].communicators[0].collectives = 1;
   EXPECT_EQ(condition(job, 0).ranks, Ranks{1});
 }
 
