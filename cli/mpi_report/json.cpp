@@ -8,7 +8,8 @@ namespace bestride::inline cli {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(MpiReport::Rank, rank, host, pid, seconds, mpi_seconds, calls, timed, bytes, polls,
                                    sampling, incomplete)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(MpiReport::Site, function, place, calls, timed, bytes, seconds, most_seconds, ranks,
-                                   least_rank, most_rank, least_total, most_total, variation, histogram)
+                                   least_rank, most_rank, least_total, most_total, variation, histogram, served,
+                                   saved_seconds)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(MpiReport::Function, function, calls, timed, bytes, seconds)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(MpiReport::Communicator, name, kind, size, members_seen, collectives)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(MpiReport::Finding, kind, text, advice, since, found, ended, culprits, evidence)
@@ -25,11 +26,14 @@ std::string mpi_report_json(const MpiReport& report) {
 }
 
 Result<MpiReport> parse_mpi_report(const std::string& text) try {
-  const nlohmann::json json = nlohmann::json::parse(text);
+  nlohmann::json json = nlohmann::json::parse(text);
   if (json.at("format") != mpi_report_format) return Error{"it is no report of MPI time; give a *.report.json file"};
   if (const nlohmann::json& version = json.at("version"); version != mpi_report_version)
     return Error{"it is a report of version " + version.dump() + ", this command reads " +
                  std::to_string(mpi_report_version) + "; use the bestride that wrote it"};
+  // Members that earlier releases did not write.
+  for (nlohmann::json& site : json.at("sites"))
+    site.emplace("served", nlohmann::json::array()), site.emplace("saved_seconds", 0);
   return json.get<MpiReport>();
 } catch (const nlohmann::json::exception&) {
   return Error{"it is damaged: a field is missing or of another type; run the job again"};

@@ -74,6 +74,17 @@ std::string shortened(std::string place) {
   return place;
 }
 
+/// Of Served, what the library did first.
+std::vector<std::string> names_of(std::uint16_t served) {
+  constexpr std::pair<Served, const char*> names[] = {
+      {served_packed, "pack"},          {served_respelled, "respell"},           {served_from_device, "device"},
+      {served_in_one_node, "one node"}, {served_hierarchically, "hierarchical"}, {served_by_mpi, "MPI"}};
+  std::vector<std::string> result;
+  for (const auto& [bit, name] : names)
+    if (served & bit) result.emplace_back(name);
+  return result;
+}
+
 MpiReport::Function row_of(const std::string& name, const CallSums& sums) {
   return {name, sums.calls, sums.timed, sums.bytes, sums.seconds};
 }
@@ -116,7 +127,9 @@ MpiReport make_mpi_report(const JobView& view, double started, CallSites& places
                             site.least_total,
                             site.most_total,
                             site.variation,
-                            {site.histogram.begin(), site.histogram.end()}});
+                            {site.histogram.begin(), site.histogram.end()},
+                            names_of(site.served),
+                            site.saved_seconds});
   std::map<std::string, CallSums> functions;  // a function and its large-count form have one name
   for (const FunctionTime& function : time.functions) functions[function_name(function.function)].add(function.sums);
   for (const auto& [name, sums] : functions) report.functions.push_back(row_of(name, sums));

@@ -34,6 +34,8 @@ struct MpiReport {
     std::int32_t least_rank = -1, most_rank = -1;
     double least_total = 0, most_total = 0, variation = 0;
     std::vector<std::uint64_t> histogram;
+    std::vector<std::string> served;  ///< how: "pack", "respell", "device", "one node", "hierarchical", "MPI"
+    double saved_seconds = 0;         ///< the model's estimate
   };
   struct Function {
     std::string function;

@@ -20,7 +20,7 @@ std::string hosts_of(const MpiReport& report) {
 }  // namespace
 
 std::string table_row(const std::vector<std::string>& cells) {
-  static constexpr int widths[] = {-22, -40, 7, 9, 8, 8, 8, 5, 5};
+  static constexpr int widths[] = {-22, -40, 7, 9, 8, 8, 8, 5, 5, -16, 8};
   std::string line;
   for (std::size_t i = 0; i < cells.size(); ++i) {
     const std::string cell = fitted(cells[i], static_cast<std::size_t>(std::abs(widths[i])));

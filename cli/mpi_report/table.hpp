@@ -8,7 +8,8 @@
 
 namespace bestride::inline cli {
 
-/// A line of a table with at most 9 columns: two of text, to the left, then numbers, to the right.
+/// A line of a table with at most 11 columns: two of text, to the left, then seven of numbers, to the right, one of
+/// text and one of a number.
 std::string table_row(const std::vector<std::string>& cells);
 /// "3 ranks", "1 rank".
 std::string plural(std::size_t number, const std::string& word);

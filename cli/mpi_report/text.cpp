@@ -19,6 +19,12 @@ std::string decimals(double number, int digits) {
   return text;
 }
 
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
 std::string rank_and_share(const MpiReport::Rank& rank) {
   return percent_text(rank.share()) + " (rank " + std::to_string(rank.rank) + ", " + seconds_text(rank.mpi_seconds) +
          ")";
@@ -47,8 +53,11 @@ std::string mpi_report_text(const MpiReport& report) {
     text += summary(report);
   for (std::size_t i = 0; i < report.findings.size() && i < most_findings; ++i)
     text += "  verdict: " + fitted(report.findings[i].kind + ": " + report.findings[i].text, 150) + "\n";
+  const bool served = std::any_of(report.sites.begin(), report.sites.end(),
+                                  [](const MpiReport::Site& site) { return !site.served.empty(); });
   if (!report.sites.empty())
-    text += "\n" + table_row({"call", "at", "calls", "bytes", "time", "of MPI", "longest", "COV", "most"});
+    text += "\n" + table_row({"call", "at", "calls", "bytes", "time", "of MPI", "longest", "COV", "most",
+                              served ? "  by" : "", served ? "saved" : ""});
   double shown = 0;
   for (std::size_t i = 0; i < report.sites.size() && i < most_sites; ++i) {
     const MpiReport::Site& site = report.sites[i];
@@ -58,7 +67,8 @@ std::string mpi_report_text(const MpiReport& report) {
                        bytes_text(site.bytes), timed ? seconds_text(site.seconds) : "-",
                        timed ? percent_text(part(site.seconds, report.total.seconds)) : "-",
                        timed ? seconds_text(site.most_seconds) : "-", timed ? decimals(site.variation, 2) : "-",
-                       timed ? std::to_string(site.most_rank) : "-"});
+                       timed ? std::to_string(site.most_rank) : "-", served ? "  " + joined(site.served) : "",
+                       site.saved_seconds != 0 ? seconds_text(site.saved_seconds) : ""});
   }
   if (report.sites.size() > most_sites)
     text += "and " + plural(report.sites.size() - most_sites, "more place") + " with " +
@@ -66,7 +76,8 @@ std::string mpi_report_text(const MpiReport& report) {
   if (!report.sites.empty())
     text += table_row({"total", "", count_text(report.total.calls), bytes_text(report.total.bytes),
                        seconds_text(report.total.seconds)}) +
-            "\nall ranks summed; COV: standard deviation over mean of the ranks; most: the rank with the most time\n";
+            "\nall ranks summed; COV: standard deviation over mean of the ranks; most: the rank with the most time" +
+            (served ? "\nby: how derived types and device memory were moved; saved: the model's estimate" : "") + "\n";
   for (std::size_t i = 0; i < report.notes.size() && i < most_notes; ++i)
     text += "note: " + fitted(report.notes[i], 150) + "\n";
   return text;

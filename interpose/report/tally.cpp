@@ -1,10 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interpose/report/tally.hpp"
 
+#include <string_view>
+
+#include "telemetry/record/recorder.hpp"
+
 namespace bestride::inline interpose {
 
 namespace {
+
 constexpr std::size_t sums_kept = 256;
+
+std::uint16_t served_by(std::string_view strategy) noexcept {
+  return strategy == name(Strategy::forward)                     ? served_by_mpi
+         : strategy == name(Strategy::pack)                      ? served_packed
+         : strategy == name(Strategy::respell)                   ? served_respelled
+         : strategy == "one node"                                ? served_in_one_node
+         : strategy == "hierarchical" || strategy == "quantised" ? served_hierarchically
+                                                                 : served_from_device;
+}
+
+}  // namespace
+
+/// Of the call that this thread is in, if it is recorded. With the lock.
+void Tally::add_to_site(std::uint16_t served, double saved_seconds) noexcept {
+  RecordFile* const file = Recorder::get().file();
+  const ThreadRecorder* const thread = thread_recorder;
+  if (!file || !thread || !thread->record || thread->record->in_mpi.get() == 0) return;
+  const std::uint32_t site = thread->ring[(thread->calls - 1) & thread->mask].site.get();
+  if (site >= max_sites) return;
+  SiteEffects& effects = file->effects;
+  effects.served[site].set(static_cast<std::uint16_t>(effects.served[site].get() | served));
+  saved_at_site_[site] += saved_seconds;
+  effects.saved_seconds[site].set(static_cast<float>(saved_at_site_[site]));
 }
 
 void Tally::add(const TalliedCall& tallied) noexcept {
@@ -16,11 +44,13 @@ void Tally::add(const TalliedCall& tallied) noexcept {
       sum.tallied.bytes += tallied.bytes;
       sum.tallied.seconds += tallied.seconds;
       sum.tallied.saved_seconds += tallied.saved_seconds;
-      return;
+      return add_to_site(sum.served, tallied.saved_seconds);
     }
+  const std::uint16_t served = served_by(tallied.strategy);
+  add_to_site(served, tallied.saved_seconds);
   try {
     if (sums_.size() >= sums_kept) write_out();
-    sums_.push_back({tallied, 1});
+    sums_.push_back({tallied, 1, served});
   } catch (...) {
     // A missing line in the report is acceptable if there is no memory for it.
   }

@@ -4,7 +4,8 @@
 // BESTRIDE_REPORT=1.
 //
 // A table of sums under one lock, written to the Ledger when it is full and at the end. A line of the Ledger is text,
-// and formatting it in each call would cost more than the call itself.
+// and formatting it in each call would cost more than the call itself. The record of the calls gets, per call site, how
+// the calls were served and what that saved.
 #include <chrono>
 #include <cstdint>
 #include <mutex>
@@ -13,6 +14,7 @@
 #include "datatype/layout.hpp"
 #include "interpose/mpi/functions.hpp"
 #include "perfmodel/host/strategy.hpp"
+#include "telemetry/record/layout.hpp"
 #include "telemetry/report/ledger.hpp"
 
 namespace bestride::inline interpose {
@@ -38,11 +40,14 @@ class Tally {
   struct Sum {
     TalliedCall tallied;
     std::uint64_t calls = 0;
+    std::uint16_t served = 0;  ///< a bit of Served
   };
+  void add_to_site(std::uint16_t served, double saved_seconds) noexcept;
   void write_out() noexcept;
 
   std::mutex mutex_;
   std::vector<Sum> sums_;
+  double saved_at_site_[max_sites] = {};  ///< the record has room for a float, to which small times can't be added
   Ledger ledger_;
 };
 

@@ -248,6 +248,28 @@ TEST_F(Detection, AMessageThatIsNotReceivedWhileOthersWaitInARing) {
   EXPECT_EQ(found.cycle.size(), 3u);
 }
 
+/// The receive in the cycle is that of an MPI_Sendrecv.
+TEST_F(Detection, AMessageThatIsNotReceivedWhileItsReceiverWaitsForTheSender) {
+  job.request(1, "MPI_Issend", 2);
+  job.call(1, "MPI_Waitall");
+  CallSnapshot& exchange = job.call(2, "MPI_Sendrecv", 0);
+  exchange.tag = exchange.second_tag = 1;
+  exchange.second_peer = 1;
+  for (const int rank : {0, 3}) job.collective(rank, "MPI_Allreduce");
+  expect_one(observe(2), Fault::unmatched_message, Ranks{2});
+}
+
+/// Each rank of the cycle sends in its MPI_Sendrecv, too, but to others.
+TEST_F(Detection, ACycleOfMpiSendrecvIsADeadlock) {
+  for (const int rank : {0, 1, 2}) {
+    CallSnapshot& exchange = job.call(rank, "MPI_Sendrecv", null_rank);
+    exchange.second_tag = 1;
+    exchange.second_peer = (rank + 1) % 3;
+  }
+  job.collective(3, "MPI_Allreduce");
+  expect_one(observe(2), Fault::deadlock, Ranks{0, 1, 2});
+}
+
 TEST_F(Detection, ARankThatLeftForFinalize) {
   for (const int rank : {0, 1, 2}) job.collective(rank, "MPI_Allreduce");
   job.call(3, "MPI_Finalize");
@@ -277,6 +299,21 @@ TEST_F(Detection, ARankWhoseOnlyPeerDoesNotCall) {
   job.ranks[1].peers.push_back({no_index, 0, 1, 8, 0, 0});
   EXPECT_FALSE(observe(3).size());
   expect_one(observe(2), Fault::computation_hang, Ranks{1});
+}
+
+TEST_F(Detection, ARankWhoseOnlyPeerLeftForFinalize) {
+  observe(1);
+  job.call(0, "MPI_Waitall");
+  job.request(0, "MPI_Irecv", 1);
+  job.ranks[0].peers.push_back({no_index, 1, 0, 0, 1, 8});
+  job.ranks[1].peers.push_back({no_index, 0, 1, 8, 0, 0});
+  for (const int rank : {1, 2, 3}) {
+    job.call(rank, "MPI_Finalize");
+    job.ranks[static_cast<std::size_t>(rank)].state = ProcessState::finalizing;
+  }
+  EXPECT_TRUE(observe(3).empty());
+  const Finding found = expect_one(observe(2), Fault::mismatch, Ranks{1});
+  EXPECT_EQ(found.cause, Cause::finalized);
 }
 
 TEST_F(Detection, ARankWithSeveralPeersThatMayHaveSent) {

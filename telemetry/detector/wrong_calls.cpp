@@ -49,6 +49,9 @@ void Detector::find_left_early(std::vector<Finding>& found) const {
     each_needed(waits, [&](const RankSet& ranks) {
       if (visited.insert(ranks.id()).second) needed.insert(needed.end(), ranks.begin(), ranks.end());
     });
+    if (idle(waiter) < limits_.computation) continue;  // short messages that were sent before may be on their way
+    for (const ThreadWait& thread : waits.threads)
+      if (thread.only_peer != no_rank) needed.push_back(thread.only_peer);
   }
   std::sort(needed.begin(), needed.end());
   for (const RankWaits& waits : graph_.ranks) {
@@ -138,9 +141,10 @@ Finding Detector::finding_of_cycle(const Diagnosis::Cycle& found) const {
     if (!why || why->ordinal != 0 || function_name(why->function) == "MPI_Finalize") continue;
     ++messages;
     targets.insert(target);
-    const CallKind kind = kind_of(why->function, false);
-    if (kind == CallKind::receive) ++receives;
-    if (kind == CallKind::send) receivers.push_back(target);
+    if (why->receives)
+      ++receives;
+    else
+      receivers.push_back(target);
   }
   // Also of the messages that the cycle does not pass through: it may be by a receive that is complete.
   finding.tags = tag_mismatch_among(found.group);

@@ -118,6 +118,8 @@ class Sums {
       sum.time.function = site.function;
     }
     sum.time.sums.add(sums);
+    sum.time.saved_seconds += site.saved_seconds;
+    sum.time.served |= site.served;
     sum.time.most_seconds = std::max(sum.time.most_seconds, longest);
     sum.seconds[rank.world_rank] += sums.seconds;
     for (std::size_t i = 0; i < histogram_size; ++i) sum.time.histogram[i] += site.histogram[i];

@@ -51,6 +51,8 @@ struct SiteTime {
   std::size_t snapshot = 0;  ///< a rank that has the place, and the place's index there
   std::uint32_t site = no_index;
   CallSums sums;
+  double saved_seconds = 0;      ///< as SiteEffects, all ranks
+  std::uint16_t served = 0;      ///< bits of Served
   double most_seconds = 0;       ///< longest timed call
   std::size_t ranks = 0;         ///< that made such calls
   std::int32_t least_rank = -1;  ///< of all ranks of JobTime, also those without such a call

@@ -242,6 +242,16 @@ struct SiteRecord {
 };
 static_assert(sizeof(SiteRecord) == 96);
 
+/// How calls were served: bits.
+enum Served : std::uint16_t {
+  served_by_mpi = 1,  ///< forwarded unchanged
+  served_packed = 2,
+  served_respelled = 4,
+  served_from_device = 8,  ///< device memory, by one of the transfer methods
+  served_in_one_node = 16,
+  served_hierarchically = 32,
+};
+
 /// A frame of a call stack; frames with the same callers are shared (a trie).
 struct FrameRecord {
   std::uint64_t address;  ///< as SiteRecord::address
@@ -259,8 +269,16 @@ struct ModuleRecord {
 };
 static_assert(sizeof(ModuleRecord) == 128);
 
+/// What the library did with the calls of a site, as far as they were examined for the end-of-job report; nothing
+/// without one. Indices are those of RecordFile::sites.
+struct SiteEffects {
+  Shared<float> saved_seconds[max_sites];   ///< the model's estimate against leaving them to MPI; may be negative
+  Shared<std::uint16_t> served[max_sites];  ///< bits of Served
+};
+
 struct RecordFile {
   RecordHeader header;
+  alignas(64) SiteEffects effects;
   alignas(4096) ThreadRecord threads[max_threads];
   alignas(64) CallRecord main_ring[main_ring_size];
   CallRecord rings[max_threads - 1][ring_size];  ///< of thread slots from 1
@@ -281,5 +299,6 @@ struct RecordFile {
   }
 };
 static_assert(sizeof(RecordFile) <= record_file_bytes);
+static_assert(offsetof(RecordFile, threads) == 4096);
 
 }  // namespace bestride::inline telemetry

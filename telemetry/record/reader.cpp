@@ -2,6 +2,7 @@
 #include "telemetry/record/reader.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "telemetry/record/functions.hpp"
@@ -219,6 +220,9 @@ class SnapshotMaker {
     for (std::uint32_t at = from.frame.get(); at < frames && site.stack.size() < deepest_stack;
          at = file().frames[at].caller)
       site.stack.push_back({file().frames[at].address, module_index(file().frames[at].module)});
+    const float saved = file().effects.saved_seconds[i].get();
+    site.saved_seconds = std::isfinite(saved) ? static_cast<double>(saved) : 0;
+    site.served = file().effects.served[i].get();
     rank_.sites.push_back(std::move(site));
   }
 

@@ -98,6 +98,8 @@ struct SiteSnapshot {
   std::uint64_t most_ticks = 0;
   std::array<std::uint32_t, histogram_size> histogram{};
   std::vector<FrameSnapshot> stack;  ///< innermost first
+  double saved_seconds = 0;          ///< as SiteEffects
+  std::uint16_t served = 0;
 };
 
 struct ModuleSnapshot {

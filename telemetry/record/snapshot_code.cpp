@@ -40,7 +40,7 @@ constexpr auto request = [](auto& archive, auto& r) {
 constexpr auto frame = [](auto& archive, auto& f) { archive(f.address, f.module); };
 
 constexpr auto site = [](auto& archive, auto& s) {
-  archive(s.address, s.module, s.function, s.calls, s.bytes, s.ticks, s.most_ticks);
+  archive(s.address, s.module, s.function, s.calls, s.bytes, s.ticks, s.most_ticks, s.saved_seconds, s.served);
   for (auto& count : s.histogram) archive(count);
   archive.list(s.stack, max_frames, frame);
 };

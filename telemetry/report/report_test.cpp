@@ -39,6 +39,17 @@ TEST(ReportText, ListsStrategiesAndForwardedCalls) {
   EXPECT_THAT(text, HasSubstr("saved is the model's estimate against leaving the call to MPI, not a measurement\n"));
 }
 
+TEST(ReportText, SaysWhatWouldChangeWhatWasLeftToMpi) {
+  const std::vector<LedgerLine> left = {{"MPI_Send", "8 x 16 | 8 B", "forward", "model", 7, 56, 1, 0},
+                                        {"MPI_Send", "8 x 16 | 8 B", "forward", "first use", 7, 56, 1, 0}};
+  EXPECT_THAT(report_text(header, left),
+              testing::EndsWith("next: model: the built-in profile is cautious; 'bestride calibrate' measures this "
+                                "machine\nnext: first use: make datatypes once and use them for many messages\n"));
+  ReportHeader calibrated = header;
+  calibrated.profile = "/home/a/profile.json";
+  EXPECT_THAT(report_text(calibrated, {left[0]}), testing::Not(HasSubstr("next:")));
+}
+
 TEST(ReportText, ListsCacheSavings) {
   const std::vector<LedgerLine> lines = {{"MPI_Allgather", "", "hierarchical", "", 100, 1, 1, 0}};
   EXPECT_THAT(report_text(header, lines, {80, 3u << 30, 12, 300u << 20, 4, 16}),
@@ -50,14 +61,15 @@ TEST(ReportText, ListsCacheSavings) {
 
 TEST(ReportText, FitsAPage) {
   std::vector<LedgerLine> lines;
+  for (const char* reason : {"model", "first use", "size", "forced"})
+    lines.push_back({"MPI_Send", "", "forward", reason, 1, 1, 0, 0});
   for (int i = 0; i < 5000; ++i)
     lines.push_back({"MPI_Neighbor_alltoallw_c_" + std::to_string(i), std::string(300, 'x'),
                      i % 2 ? "respelled" : "forward", i % 2 ? "" : std::string(200, 'r') + std::to_string(i),
                      std::numeric_limits<std::uint64_t>::max(), std::numeric_limits<std::uint64_t>::max(), 1e30,
                      -1e30});
   constexpr std::uint64_t n = 1023u << 20;  // a number of the greatest width
-  const auto page =
-      split(report_text({std::string(500, 'm'), std::string(500, 'p'), 100000, 1e9}, lines, {n, n, n, n, n, n}));
+  const auto page = split(report_text({std::string(500, 'm'), "built-in", 100000, 1e9}, lines, {n, n, n, n, n, n}));
   EXPECT_LE(page.size(), 40u);
   EXPECT_GT(page.size(), 30u);
   for (const std::string& line : page) EXPECT_LE(line.size(), 100u) << line;

@@ -10,8 +10,8 @@ namespace bestride::inline telemetry {
 namespace {
 
 constexpr std::size_t width = 100;
-// 2 lines of heading, 3 + 20 for the table, 2 + 8 for calls left to MPI, 2 for the cache, 2 at the end: 39.
-constexpr std::size_t max_done = 20;
+// 2 lines of heading, 3 + 18 for the table, 2 + 8 for calls left to MPI, 2 for the cache, 2 + 3 at the end: 40.
+constexpr std::size_t max_done = 18;
 constexpr std::size_t max_left = 8;
 
 struct Sum {
@@ -124,6 +124,18 @@ void put_left_alone(Page& page, const std::map<std::string, Sum>& reasons) {
     put("(" + std::to_string(ordered.size() - shown) + " more reasons, in the JSON report)", rest);
 }
 
+/// What the user can do about calls that were left to MPI; at most three lines.
+std::vector<std::string> advice(const ReportHeader& header, const std::map<std::string, Sum>& reasons) {
+  std::vector<std::string> lines;
+  if (reasons.count("model") && (header.profile.empty() || header.profile == "built-in"))
+    lines.emplace_back("model: the built-in profile is cautious; 'bestride calibrate' measures this machine");
+  if (reasons.count("first use")) lines.emplace_back("first use: make datatypes once and use them for many messages");
+  if (reasons.count("size")) lines.emplace_back("size: raise BESTRIDE_PACK_LIMIT, if there is memory");
+  if (reasons.count("forced")) lines.emplace_back("forced: unset BESTRIDE_STRATEGY");
+  if (lines.size() > 3) lines.resize(3);
+  return lines;
+}
+
 /// At most 99 columns.
 std::string cache_text(const CacheSums& sums) {
   return "cache: " + count_text(sums.hits) + " hits saved " + bytes_text(sums.hit_bytes) + " on the wire, " +
@@ -160,6 +172,7 @@ std::string report_text(const ReportHeader& header, const std::vector<LedgerLine
   if (!lines.empty()) {
     page.line();
     page.line("all ranks summed; saved is the model's estimate against leaving the call to MPI, not a measurement");
+    for (const std::string& line : advice(header, reasons)) page.line("next: " + line);
   }
   return page.text();
 }

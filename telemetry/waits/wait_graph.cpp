@@ -150,6 +150,7 @@ class ThreadConditions {
     const CommunicatorSnapshot* const communicator = rank_.communicator(pending.communicator);
     WaitCondition condition;
     condition.function = pending.function;
+    condition.receives = kind == CallKind::receive;
     condition.communicator = communicator ? communicator->uid : 0;
     if (pending.peer == any_rank && kind == CallKind::receive && communicator) {
       condition.kind = WaitKind::any;

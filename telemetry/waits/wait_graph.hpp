@@ -31,6 +31,7 @@ struct WaitCondition {
   /// The peer in `ranks` has posted the matching operation and is in MPI, too: a transfer, for which nobody has to call
   /// anything. Not required.
   bool matched = false;
+  bool receives = false;    ///< it is for a message to come, not one to go
   std::int32_t unseen = 0;  ///< ranks that may be waited for, too, but have no record here
   std::uint16_t function = no_function;
   std::uint64_t communicator = 0;  ///< uid; 0: not known

@@ -42,7 +42,16 @@ class FilesTest(unittest.TestCase):
         self.assertIn("MPI time of job sample: 4 ranks on node0, 12.5 s, solver\n", text)
         self.assertIn("least 8 % (rank 1, 1.00 s), most 29 % (rank 3, 3.60 s)\n", text)
         self.assertIn("in the last 300 collective calls: 80 % of their time was before the last member entered\n", text)
-        self.assertRegex(text, r"\nMPI_Allreduce +solve \(solver.f90:88\) +4.00 k  4.00 MiB +6.60 s +60 % +50.0 ms +0.25 +3\n")
+        self.assertRegex(text, r"\nMPI_Allreduce +solve \(solver.f90:88\) +4.00 k  4.00 MiB +6.60 s +60 % +50.0 ms +0.25 +3 +one node\n")
+        self.assertRegex(text, r"\nMPI_Sendrecv +exchange_halo .* pack, MPI +1.50 s\n")
+        self.assertRegex(text, r"\nMPI_Bcast +read_mesh .* 3\n")
+
+    def test_a_report_of_a_release_that_did_not_say_how_calls_were_served(self):
+        report = sample_report(4)
+        for site in report["sites"]:
+            del site["served"], site["saved_seconds"]
+        text = self.good(self.write("a.report.json", report))
+        self.assertRegex(text, r" COV +most\n")
 
     def test_a_long_report_has_at_most_40_lines(self):
         report = sample_report(4)

@@ -18,7 +18,8 @@ def sample_report(ranks=4, scale=1.0, **changes):
     def site(function, place, part):
         seconds = total * part
         return {**sums, "function": function, "place": place, "seconds": seconds, "most_seconds": 0.05, "ranks": ranks, "least_rank": min(1, ranks - 1),
-                "most_rank": ranks - 1, "least_total": seconds / ranks / 2, "most_total": 2 * seconds / ranks, "variation": 0.25, "histogram": [0] * 12}
+                "most_rank": ranks - 1, "least_total": seconds / ranks / 2, "most_total": 2 * seconds / ranks, "variation": 0.25, "histogram": [0] * 12,
+                "served": {0.6: ["one node"], 0.3: ["pack", "MPI"]}.get(part, []), "saved_seconds": {0.3: 1.5}.get(part, 0)}
     sites = [site("MPI_Allreduce", "solve (solver.f90:88)", 0.6), site("MPI_Sendrecv", "exchange_halo (halo.f90:212)", 0.3),
              site("MPI_Bcast", "read_mesh (mesh.f90:17)", 0.1)]
     report = {"format": "bestride-mpi-report", "version": 1, "bestride": "0.1.0", "job": "sample", "executable": "/opt/solver", "abi": "mpich",
