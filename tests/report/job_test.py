@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """`bestride run --report` with real jobs: the text at the end and what is in the files."""
+import glob
 import json
 import os
 import re
@@ -113,6 +114,32 @@ class JobTest(unittest.TestCase):
         saved = sum(line["saved_seconds"] for line in ledger)
         self.assertGreater(saved, 0)
         self.assertAlmostEqual(sum(site["saved_seconds"] for site in sites), saved, delta=1e-5 * saved)
+
+    def test_a_record_of_another_version_is_said(self):
+        folder = f"/dev/shm/bestride-{os.getuid()}"
+        words = [COMMAND, "run", "--report", "--verdict-folder", self.folder, "--", MPIEXEC, "-n", "2", LAB, "--steps", "400", "--work-us", "1000", "--limit", "60"]
+        with subprocess.Popen(words, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+            foreign = None
+            while process.poll() is None and foreign is None:
+                time.sleep(0.01)
+                for record in glob.glob("*/*.record", root_dir=folder):
+                    try:
+                        with open(os.path.join(folder, record), "rb") as file:
+                            content = bytearray(file.read())
+                    except FileNotFoundError:  # of another job, which has ended
+                        continue
+                    if content[:8] == b"bstrrec\0" and f":{process.pid}:".encode() in content[:4096]:  # its watcher
+                        content[8:12] = (99).to_bytes(4, "little")
+                        foreign = os.path.join(folder, os.path.dirname(record), "1.record")
+                        with open(foreign, "wb") as file:
+                            file.write(content)
+                        break
+            text = process.communicate(timeout=60)[0]
+        self.assertIsNotNone(foreign)
+        shutil.rmtree(os.path.dirname(foreign), ignore_errors=True)
+        self.assertEqual(process.returncode, 0, text)
+        self.assertRegex(text, r"\nnote: '.*/1.record' is a record of version 99, this command reads \d+; use the bestride that wrote it\n")
+        self.assertEqual(len(json.loads(self.content(".report.json"))["ranks"]), 2)
 
     def test_metrics_of_a_job_that_goes_on(self):
         path = os.path.join(self.folder, "now.prom")
