@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <iterator>
-#include <set>
 #include <utility>
 
 #include "telemetry/record/job_folder.hpp"
@@ -34,27 +33,12 @@ void LocalRanks::await_end(int pid, Process& process) noexcept {
   if (process.descriptor >= 0) epoll_ctl(ends_, EPOLL_CTL_ADD, process.descriptor, &event);
 }
 
-/// Adds the ranks whose records are not in the folder any more.
-void LocalRanks::read_removed(std::size_t finished_calls, JobSnapshot& into) {
-  std::set<int> found;
-  for (const RankSnapshot& rank : into.ranks) found.insert(rank.pid);
-  for (auto& [pid, process] : processes_) {
-    if (process.record < 0 || found.count(pid)) continue;
-    if (auto rank = read_record(process.record, process.path, {finished_calls})) into.ranks.push_back(std::move(*rank));
-    close(std::exchange(process.record, -1));
-  }
-}
-
 JobSnapshot LocalRanks::read(std::size_t finished_calls) {
   JobSnapshot now = read_job(folder_, name_, {finished_calls});
-  if (finished_calls > 0) read_removed(finished_calls, now);
   for (RankSnapshot& rank : now.ranks) {
     Process& process = processes_[rank.pid];
     if (rank.visible && process.descriptor < 0) await_end(rank.pid, process);
-    if (rank.alive && process.path.empty()) {
-      process.path = rank.path;
-      process.record = open(rank.path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    }
+    if (rank.alive && process.record < 0) process.record = open(rank.path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     // Known from the time when its parent has waited for it.
     if (process.ended != 0 && process.wait_status < 0) process.wait_status = wait_status_of_ended(process.descriptor);
     rank.wait_status = process.wait_status;

@@ -19,8 +19,7 @@ class LocalRanks {
   LocalRanks(const LocalRanks&) = delete;
   LocalRanks& operator=(const LocalRanks&) = delete;
 
-  /// Reads the records, with `finished_calls` of each thread, and adds what is known of ends. A record that its rank
-  /// has removed since the last call with `finished_calls` is read once more: its last calls are in it.
+  /// Reads the records, with `finished_calls` of each thread, and adds what is known of ends.
   JobSnapshot read(std::size_t finished_calls);
   const std::string& name() const noexcept { return name_; }
   /// Processes that had a record, also those whose record is removed.
@@ -42,15 +41,13 @@ class LocalRanks {
  private:
   struct Process {
     int descriptor = -1;
-    int record = -1;          ///< its file; -1: not open yet, or removed and read for the last time
-    std::string path;         ///< of its file
+    int record = -1;          ///< its file
     std::uint64_t calls = 0;  ///< that suspects() has seen
     double progressed = 0;
     int wait_status = -1;
     double ended = 0;
   };
   void await_end(int pid, Process& process) noexcept;
-  void read_removed(std::size_t finished_calls, JobSnapshot& into);
 
   const std::string folder_, name_;
   /// The kernel reports events in the order in which they happened, which tells the rank that crashed from those that

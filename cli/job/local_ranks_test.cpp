@@ -49,29 +49,6 @@ TEST(LocalRanks, HowAProcessEndedIsKnownAfterItsParentHasWaitedForIt) {
   std::filesystem::remove_all(folder);
 }
 
-TEST(LocalRanks, ARecordThatItsRankHasRemovedIsReadOnceMore) {
-  char name[] = "/tmp/bestride-ranks-XXXXXX";
-  const std::string folder = mkdtemp(name);
-  std::filesystem::create_directory(folder + "/job");
-  const std::string path = folder + "/job/" + std::to_string(getpid()) + ".record";
-  SampleRecord record;
-  begin_record(*record, getpid(), process_status(getpid()).start_time, 0, 1);
-  write_file(path, record.bytes());
-  LocalRanks local(folder, "job");
-  ASSERT_EQ(local.read(0).ranks.size(), 1u);
-  record->header.state.set(static_cast<std::uint32_t>(ProcessState::finalized));
-  write_file(path, record.bytes());
-  std::filesystem::remove(path);
-  EXPECT_EQ(local.read(0).ranks.size(), 0u);  // without its calls
-  const JobSnapshot last = local.read(4);
-  ASSERT_EQ(last.ranks.size(), 1u);
-  EXPECT_EQ(last.ranks[0].state, ProcessState::finalized);
-  EXPECT_EQ(last.ranks[0].path, path);
-  EXPECT_EQ(local.read(4).ranks.size(), 0u);
-  EXPECT_EQ(local.processes(), 1u);
-  std::filesystem::remove_all(folder);
-}
-
 TEST(LocalRanks, OfProcessesThatEndedBetweenTwoLooksTheFirstIsKnown) {
   char name[] = "/tmp/bestride-ranks-XXXXXX";
   const std::string folder = mkdtemp(name);

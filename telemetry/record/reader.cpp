@@ -286,15 +286,15 @@ std::optional<CallCount> read_call_count(int file) noexcept {
 }
 
 Result<RankSnapshot> read_record(const std::string& path, const ReadOptions& options) {
-  const auto copies = RecordCopies::read(path);
-  if (!copies) return copies.error();
-  return SnapshotMaker(*copies, options).make(path);
-}
-
-Result<RankSnapshot> read_record(int file, const std::string& path, const ReadOptions& options) {
-  const auto copies = RecordCopies::read(file, path);
-  if (!copies) return copies.error();
-  return SnapshotMaker(*copies, options).make(path);
+  const auto read = [&]() -> Result<RankSnapshot> {
+    const auto copies = RecordCopies::read(path);
+    if (!copies) return copies.error();
+    return SnapshotMaker(*copies, options).make(path);
+  };
+  auto rank = read();
+  // It may have ended after the file was copied, and written more before. Now nobody writes any more.
+  if (rank && !rank->alive) return read();
+  return rank;
 }
 
 }  // namespace bestride::inline telemetry

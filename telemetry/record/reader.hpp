@@ -22,8 +22,6 @@ struct ReadOptions {
 /// Reads the record file at `path`: a regular file of this user, not a symbolic link. About 0.2 ms. Errors, each one
 /// line with the remedy: can't be opened, is no record file, is of another version, is damaged.
 Result<RankSnapshot> read_record(const std::string& path, const ReadOptions& options = {});
-/// The same of an open file, which may have been removed since. `path`: what it is or was called.
-Result<RankSnapshot> read_record(int file, const std::string& path, const ReadOptions& options = {});
 
 /// What shows in little time (about 2 us) whether a rank makes progress. `file`: an open record file.
 struct CallCount {

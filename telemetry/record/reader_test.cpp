@@ -51,6 +51,42 @@ class Reader : public testing::Test {
   SampleRecord sample_;
 };
 
+/// A process may finalize MPI and end between the copy of its record and the look at whether it lives.
+TEST_F(Reader, OfAProcessThatHasEndedTheLastStateIsRead) {
+  int read_early = 0;
+  for (unsigned i = 0; i < 400; ++i) {
+    int begin[2];
+    ASSERT_EQ(pipe(begin), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+      char go = 0;
+      if (::read(begin[0], &go, 1) != 1) _exit(1);
+      const int file = open(path_.c_str(), O_WRONLY | O_CLOEXEC);
+      const std::uint64_t until = ticks() + i * 2000;
+      while (ticks() < until)
+        ;
+      const auto state = static_cast<std::uint32_t>(ProcessState::finalized);
+      const auto at = static_cast<off_t>(offsetof(RecordFile, header) + offsetof(RecordHeader, state));
+      _exit(pwrite(file, &state, sizeof state, at) == sizeof state ? 0 : 1);
+    }
+    begin_record(*sample_, child, process_status(child).start_time, 0, 1);
+    write_file(path_, sample_.bytes());
+    ASSERT_EQ(write(begin[1], "", 1), 1);
+    for (bool alive = true; alive;) {
+      const auto rank = read_record(path_);
+      ASSERT_TRUE(rank) << rank.error().text;
+      alive = rank->alive;
+      read_early += alive;
+      EXPECT_TRUE(alive || rank->state == ProcessState::finalized) << i;
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
+    close(begin[0]), close(begin[1]);
+  }
+  EXPECT_GT(read_early, 0);
+}
+
 TEST_F(Reader, HeaderAndLiveness) {
   const RankSnapshot rank = good();
   EXPECT_EQ(rank.world_rank, 3);

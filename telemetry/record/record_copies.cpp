@@ -96,16 +96,6 @@ Result<RecordCopies> RecordCopies::read(const std::string& path) {
   // O_NONBLOCK: a FIFO in place of the file would make open() wait.
   const int file = open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (file < 0) return system_error(path);
-  return copy(file, path);
-}
-
-Result<RecordCopies> RecordCopies::read(int file, const std::string& path) {
-  const int own = fcntl(file, F_DUPFD_CLOEXEC, 0);
-  if (own < 0) return system_error(path);
-  return copy(own, path);
-}
-
-Result<RecordCopies> RecordCopies::copy(int file, const std::string& path) {
   RecordCopies copies(file, nullptr);
   if (const std::string why = wrong_file(file); !why.empty()) return unusable(path, why, "remove it");
   copies.copies_ = std::make_unique<RecordFile[]>(3);

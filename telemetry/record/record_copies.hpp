@@ -15,8 +15,6 @@ class RecordCopies {
  public:
   /// Opens, checks and copies the file. The header of every copy has the right magic and version.
   static Result<RecordCopies> read(const std::string& path);
-  /// The same of an open file, of which it makes its own descriptor. `path`: for errors.
-  static Result<RecordCopies> read(int file, const std::string& path);
   RecordCopies(RecordCopies&& other) noexcept;
   RecordCopies& operator=(RecordCopies&&) = delete;
   ~RecordCopies();
@@ -38,8 +36,6 @@ class RecordCopies {
 
  private:
   RecordCopies(int file, std::unique_ptr<RecordFile[]> copies) noexcept : file_(file), copies_(std::move(copies)) {}
-  /// Takes the file.
-  static Result<RecordCopies> copy(int file, const std::string& path);
   /// Reads `size` bytes that lie in the file as `at` does in a copy.
   bool read_again(const void* at, void* into, std::size_t size) const noexcept;
 

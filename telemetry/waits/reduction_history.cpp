@@ -8,13 +8,13 @@
 namespace bestride::inline telemetry {
 namespace {
 
-/// Calls visit(rank, its snapshot, record) for the communicators that are compared.
+/// Calls visit(rank, record) for the communicators that are compared.
 template <class Visit>
 void each_communicator(const Members& members, Visit visit) {
   for (const auto& [number, rank] : members.ranks())
     for (const CommunicatorSnapshot& record : rank->communicators)
       if (record.uid != 0 && record.kind == CommunicatorKind::intra && record.size > 1 && record.collectives > 0)
-        visit(number, *rank, record);
+        visit(number, record);
 }
 
 /// Of one communicator, after one number of calls.
@@ -26,30 +26,14 @@ struct Seen {
 
 }  // namespace
 
-ReductionHistory::Communicator& ReductionHistory::add(const CommunicatorSnapshot& record) {
-  Communicator& known = communicators_[record.uid];
-  known.size = record.size;
-  known.name = record.name;
-  return known;
-}
-
 ReductionHistory::States ReductionHistory::differing(const Members& members) {
   std::unordered_map<std::uint64_t, std::unordered_map<std::uint32_t, Seen>> seen;  // by uid, then number of calls
-  const auto compare = [&](std::uint64_t uid, const State& state, std::int32_t size) {
-    Seen& moment = seen[uid].try_emplace(state.calls, Seen{state.hash}).first->second;
+  each_communicator(members, [&](std::int32_t, const CommunicatorSnapshot& record) {
+    Seen& moment = seen[record.uid].try_emplace(record.collectives, Seen{record.reductions}).first->second;
     ++moment.ranks;
-    moment.size = size;
-    moment.differs = moment.differs || moment.hash != state.hash;
-  };
-  each_communicator(members, [&](std::int32_t number, const RankSnapshot& rank, const CommunicatorSnapshot& record) {
-    const State state{record.collectives, record.reductions};
-    if (rank.state == ProcessState::finalized)
-      add(record).ended[number] = state;
-    else
-      compare(record.uid, state, record.size);
+    moment.size = record.size;
+    moment.differs = moment.differs || moment.hash != record.reductions;
   });
-  for (const auto& [uid, known] : communicators_)
-    for (const auto& [number, state] : known.ended) compare(uid, state, known.size);
   States result;
   for (const auto& [uid, moments] : seen)
     for (const auto& [calls, moment] : moments) {
@@ -61,13 +45,13 @@ ReductionHistory::States ReductionHistory::differing(const Members& members) {
   // Of communicators that were freed.
   std::erase_if(communicators_, [&](const auto& entry) { return !seen.count(entry.first); });
   if (result.empty()) return result;
-  each_communicator(members, [&](std::int32_t number, const RankSnapshot&, const CommunicatorSnapshot& record) {
-    if (const auto at = result.find(record.uid); at != result.end()) {
-      at->second[number] = {record.collectives, record.reductions};
-      add(record);
-    }
+  each_communicator(members, [&](std::int32_t number, const CommunicatorSnapshot& record) {
+    const auto at = result.find(record.uid);
+    if (at == result.end()) return;
+    at->second[number] = {record.collectives, record.reductions};
+    communicators_[record.uid].size = record.size;
+    communicators_[record.uid].name = record.name;
   });
-  for (auto& [uid, states] : result) states.insert(communicators_[uid].ended.begin(), communicators_[uid].ended.end());
   return result;
 }
 

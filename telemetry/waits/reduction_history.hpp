@@ -29,12 +29,10 @@ class ReductionHistory {
   struct Communicator {
     std::int32_t size = 0;
     std::string name;
-    std::map<std::int32_t, State> ended;  ///< of ranks that have finalized MPI: their records vanish
-    std::uint32_t agreed = 0;             ///< the last number of calls after which all members had the same hash
+    std::uint32_t agreed = 0;  ///< the last number of calls after which all members had the same hash
     bool differed = false, reported = false;
   };
   using States = std::map<std::uint64_t, std::map<std::int32_t, State>>;  ///< by uid and rank
-  Communicator& add(const CommunicatorSnapshot& record);
   /// The states of the communicators in which members differ after the same number of calls.
   States differing(const Members& members);
 

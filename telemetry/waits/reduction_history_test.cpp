@@ -104,23 +104,6 @@ TEST_F(ReductionHistories, TooFewRanksTellNotWhoIsTheMinority) {
   EXPECT_THAT(observe(), IsEmpty());
 }
 
-TEST_F(ReductionHistories, OfRanksThatHaveEndedTheLastStateCounts) {
-  reduce_all();
-  reduce_all(3, maximum);
-  std::vector<RankSnapshot> left = job.ranks;
-  job.ranks.clear();
-  while (!left.empty()) {  // one record after the other is removed
-    job.ranks = {left.back()};
-    job.ranks[0].state = ProcessState::finalized;
-    left.pop_back();
-    if (left.empty()) break;
-    EXPECT_LE(observe().size(), 1u);
-  }
-  observe();
-  const SampleJob empty(0);
-  EXPECT_THAT(history.observe(Members(empty.ranks)), IsEmpty()) << "reported before";
-}
-
 TEST_F(ReductionHistories, RandomJobs) {
   std::mt19937 random(11);
   for (int round = 0; round < 200; ++round) {
