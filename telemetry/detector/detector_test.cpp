@@ -442,6 +442,25 @@ TEST_F(Detection, ARankThatServesOnlyTheOthers) {
   EXPECT_EQ(found.held_up, Ranks{1});
 }
 
+/// It is seen outside its probe now and then only.
+TEST_F(Detection, ARankThatWaitsForOneOfThoseThatItServes) {
+  job.call(1, "MPI_Recv", 0);
+  job.ranks[1].peers.push_back({no_index, 0, 5, 40, 0, 0});
+  job.ranks[0].peers.push_back({no_index, 1, 0, 0, 4, 32});
+  moving = {0, 2, 3};
+  std::vector<Finding> found;
+  for (int i = 0; i < 8; ++i) {
+    job.call(0, "MPI_Probe", any_rank);
+    EXPECT_TRUE(observe(0.75).empty() || i >= 4);
+    leave_mpi(0);
+    found = observe(0.25);
+  }
+  expect_one(found, Fault::starvation, Ranks{0});
+  // Once the message is received, nothing is wrong any more.
+  job.ranks[0].peers[0].received_messages = 5;
+  EXPECT_TRUE(observe(0.5).empty());
+}
+
 TEST_F(Detection, PollingRanksThatWaitForEachOther) {
   for (int rank = 0; rank < 4; ++rank) {
     job.request(rank, "MPI_Irecv", (rank + 1) % 4).waiter = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ranks for which others wait for too long, and calls that do not end.
 #include <map>
+#include <utility>
 
 #include "telemetry/detector/detector.hpp"
 #include "telemetry/detector/rank_facts.hpp"
@@ -114,17 +115,24 @@ std::optional<Finding> Detector::probable_deadlock() const {
   return finding;
 }
 
-void Detector::find_starvation(std::vector<Finding>& found) const {
+void Detector::find_starvation(std::vector<Finding>& found) {
+  // The rank makes calls, so at most observations it waits for one of the ranks that it serves, and is no culprit.
+  constexpr double window = 2.5;  // seconds, with at least two observations at which it is one
   Finding finding;
-  for (const std::int32_t number : diagnosis_.culprits) {
-    const RankSnapshot* const known = rank(number);
-    if (!known || !known->alive || known->unheard > 0 || idle(*known) >= 2) continue;
+  for (const RankWaits& each : graph_.ranks) {
+    const RankSnapshot& known = ranks_[each.snapshot];
+    const bool suspected = is_member(diagnosis_.culprits, each.rank);
+    History& past = history(known);
+    if (!known.alive || known.unheard > 0 || idle(known) >= 2 || (!suspected && now_ - past.neglected > window))
+      continue;
     // A rank may wait for its next task while others work. It is forgotten if its own message was not received.
-    const Ranks waiting = held_up({number}, adapted(limits_.starvation));
-    if (std::any_of(waiting.begin(), waiting.end(), [&](std::int32_t waiter) {
-          return graph_.needs(waiter, number) && has_unreceived_messages(*rank(waiter), *known);
+    const Ranks waiting = held_up({each.rank}, adapted(limits_.starvation));
+    if (std::none_of(waiting.begin(), waiting.end(), [&](std::int32_t waiter) {
+          return graph_.needs(waiter, each.rank) && has_unreceived_messages(*rank(waiter), known);
         }))
-      finding.culprits.push_back(number);
+      continue;
+    if (suspected) past.neglected_before = std::exchange(past.neglected, now_);
+    if (now_ - past.neglected_before <= window) finding.culprits.push_back(each.rank);
   }
   if (finding.culprits.empty()) return;
   finding.fault = Fault::starvation;
