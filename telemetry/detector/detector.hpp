@@ -70,8 +70,6 @@ class Detector {
     double cpu_share = 0;                 ///< of one core, before the last observation
     double transferred = -1, slept = -1;  ///< when io_bytes and sleeps last changed
     bool waited = false;                  ///< it waited for another rank at the last observation
-    /// When others were last seen to wait for it in vain though it made calls, and before that.
-    double neglected = -1e9, neglected_before = -1e9;
   };
   /// A process.
   struct Key {
@@ -106,7 +104,9 @@ class Detector {
   void find_deadlocks(std::vector<Finding>& found) const;
   void find_computation_hangs(std::vector<Finding>& found);
   void find_communication_hangs(std::vector<Finding>& found) const;
-  void find_starvation(std::vector<Finding>& found);
+  void find_starvation(std::vector<Finding>& found) const;
+  /// `least_wait`: of the ranks whose messages they pass over, in seconds. Ascending.
+  std::vector<std::int32_t> ranks_that_pass_over_messages(double least_wait) const;
   void find_slow(std::vector<Finding>& found);
   void find_slow_communication(bool interrupted, std::vector<Finding>& found);
 

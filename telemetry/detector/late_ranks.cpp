@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ranks for which others wait for too long, and calls that do not end.
 #include <map>
-#include <utility>
 
 #include "telemetry/detector/detector.hpp"
 #include "telemetry/detector/rank_facts.hpp"
@@ -115,24 +114,37 @@ std::optional<Finding> Detector::probable_deadlock() const {
   return finding;
 }
 
-void Detector::find_starvation(std::vector<Finding>& found) {
-  // The rank makes calls, so at most observations it waits for one of the ranks that it serves, and is no culprit.
-  constexpr double window = 2.5;  // seconds, with at least two observations at which it is one
+/// At most observations, a rank that serves only some of those that send to it waits for one of these, and so is no
+/// culprit of the waits.
+Ranks Detector::ranks_that_pass_over_messages(double least_wait) const {
+  Ranks result;
+  for (const RankWaits& waits : graph_.ranks) {
+    const RankSnapshot& waiter = ranks_[waits.snapshot];
+    if (idle(waiter) < least_wait) continue;
+    each_needed(waits, [&](const RankSet& needed) {
+      const RankSnapshot* const known = needed.size() == 1 ? rank(needed.front()) : nullptr;
+      if (known && idle(*known) < 2 && !is_member(result, needed.front()) && passes_over_messages(waiter, *known))
+        result.insert(std::lower_bound(result.begin(), result.end(), needed.front()), needed.front());
+    });
+  }
+  return result;
+}
+
+void Detector::find_starvation(std::vector<Finding>& found) const {
   Finding finding;
-  for (const RankWaits& each : graph_.ranks) {
-    const RankSnapshot& known = ranks_[each.snapshot];
-    const bool suspected = is_member(diagnosis_.culprits, each.rank);
-    History& past = history(known);
-    if (!known.alive || known.unheard > 0 || idle(known) >= 2 || (!suspected && now_ - past.neglected > window))
-      continue;
+  Ranks suspects = ranks_that_pass_over_messages(adapted(limits_.starvation));
+  suspects.insert(suspects.end(), diagnosis_.culprits.begin(), diagnosis_.culprits.end());
+  std::sort(suspects.begin(), suspects.end());
+  suspects.erase(std::unique(suspects.begin(), suspects.end()), suspects.end());
+  for (const std::int32_t number : suspects) {
+    const RankSnapshot* const known = rank(number);
+    if (!known || !known->alive || known->unheard > 0 || idle(*known) >= 2) continue;
     // A rank may wait for its next task while others work. It is forgotten if its own message was not received.
-    const Ranks waiting = held_up({each.rank}, adapted(limits_.starvation));
-    if (std::none_of(waiting.begin(), waiting.end(), [&](std::int32_t waiter) {
-          return graph_.needs(waiter, each.rank) && has_unreceived_messages(*rank(waiter), known);
+    const Ranks waiting = held_up({number}, adapted(limits_.starvation));
+    if (std::any_of(waiting.begin(), waiting.end(), [&](std::int32_t waiter) {
+          return graph_.needs(waiter, number) && has_unreceived_messages(*rank(waiter), *known);
         }))
-      continue;
-    if (suspected) past.neglected_before = std::exchange(past.neglected, now_);
-    if (now_ - past.neglected_before <= window) finding.culprits.push_back(each.rank);
+      finding.culprits.push_back(number);
   }
   if (finding.culprits.empty()) return;
   finding.fault = Fault::starvation;

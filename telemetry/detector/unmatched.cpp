@@ -32,6 +32,11 @@ std::int32_t rank_in(const RankSnapshot& rank, std::uint64_t uid) {
   return no_rank;
 }
 
+bool is_probe(std::uint16_t function) {
+  const std::string& name = function_name(function);
+  return name.find("probe") != std::string::npos || name.find("Probe") != std::string::npos;
+}
+
 struct Receives {
   std::vector<Envelope> posted;   ///< finished, present and requests
   std::vector<Envelope> awaited;  ///< those in which a thread is, or for which one waits
@@ -83,12 +88,34 @@ std::optional<TagMismatch> find_tag_mismatch(const RankSnapshot& sender, const R
   return found;
 }
 
+bool passes_over_messages(const RankSnapshot& sender, const RankSnapshot& receiver) {
+  constexpr std::size_t many = 16;
+  std::optional<Envelope> last;
+  for (const ThreadSnapshot& thread : sender.threads)
+    for (std::size_t i = thread.finished.size() - std::min(thread.finished.size(), last_calls);
+         i < thread.finished.size(); ++i)
+      each_message(thread.finished[i], [&](const Message& sent) {
+        const std::uint64_t uid = uid_of(sender, sent.communicator);
+        if (sent.kind == CallKind::send && uid != 0 && sent.peer == rank_in(receiver, uid))
+          last = Envelope{uid, rank_in(sender, uid), sent.tag};
+      });
+  if (!last) return false;
+  std::size_t probes = 0;
+  for (const ThreadSnapshot& thread : receiver.threads)
+    for (const CallSnapshot& call : thread.finished)
+      each_message(call, [&](const Message& probe) {
+        if (probe.kind == CallKind::receive && probe.peer == any_rank && is_probe(probe.function) &&
+            uid_of(receiver, probe.communicator) == last->uid && tags_match(last->tag, probe.tag))
+          ++probes;
+      });
+  return probes >= many;
+}
+
 bool has_unreceived_messages(const RankSnapshot& sender, const RankSnapshot& receiver) {
   for (const ThreadSnapshot& thread : receiver.threads)
     for (const CallSnapshot& call : thread.finished)
       if (kind_of(call.function, call.ordinal != 0) == CallKind::receive && call.peer == any_rank &&
-          function_name(call.function).find("probe") == std::string::npos &&
-          function_name(call.function).find("Probe") == std::string::npos)
+          !is_probe(call.function))
         return false;
   std::uint64_t sent = 0, received = 0;
   for (const PeerSnapshot& peer : sender.peers)
