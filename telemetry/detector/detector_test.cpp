@@ -194,6 +194,29 @@ TEST_F(Detection, AMessageWithAnotherTag) {
   EXPECT_EQ(found.tags->wanted, 4);
 }
 
+/// By the numbers of messages, the receive might be complete; nobody goes on, though.
+TEST_F(Detection, AMessageWithAnotherTagForARequestThatMayBeComplete) {
+  for (const int rank : {0, 1, 3}) job.collective(rank, "MPI_Barrier");
+  job.request(2, "MPI_Irecv", 3).tag = 4;
+  job.request(2, "MPI_Irecv", 1).tag = 4;
+  job.call(2, "MPI_Waitall");
+  thread(2).calls = 1000;  // it does not remember which receives it has posted before
+  for (const std::uint32_t from : {1u, 3u}) {
+    job.ranks[2].peers.push_back({no_index, from, 0, 0, 1, 8});
+    job.ranks[from].peers.push_back({no_index, 2, 1, 8, 0, 0});
+    CallSnapshot sent;
+    sent.function = number_of("MPI_Send");
+    sent.communicator = 0;
+    sent.peer = 2;
+    sent.tag = from == 3 ? 9 : 4;
+    thread(static_cast<int>(from)).finished.push_back(sent);
+  }
+  EXPECT_TRUE(observe(3).empty());
+  const Finding found = expect_one(observe(2), Fault::unmatched_message, Ranks{3});
+  ASSERT_TRUE(found.tags);
+  EXPECT_EQ(found.tags->sent, 9);
+}
+
 TEST_F(Detection, OtherTagsThatWereReceivedAreNoMismatch) {
   for (const int rank : {0, 1, 3}) job.collective(rank, "MPI_Barrier");
   job.call(2, "MPI_Recv", 3).tag = 4;

@@ -74,10 +74,16 @@ void Detector::find_communication_hangs(std::vector<Finding>& found) const {
   // If no rank can make the others go on, those that wait for others count, too: all edges may be of sends that are
   // complete.
   const double limit = adapted(limits_.communication);
-  const bool all_wait = std::all_of(graph_.ranks.begin(), graph_.ranks.end(), [&](const RankWaits& waits) {
-    const RankSnapshot& each = ranks_[waits.snapshot];
-    return each.unheard == 0 && (!each.alive || (is_in_call(each) && idle(each) >= limit));
-  });
+  const auto all_wait_for = [&](double seconds) {
+    return std::all_of(graph_.ranks.begin(), graph_.ranks.end(), [&](const RankWaits& waits) {
+      const RankSnapshot& each = ranks_[waits.snapshot];
+      return each.unheard == 0 && (!each.alive || (is_in_call(each) && idle(each) >= seconds));
+    });
+  };
+  const bool all_wait = all_wait_for(limit);
+  // A message with another tag than the one that its receiver waits for explains why.
+  if (!all_wait && all_wait_for(adapted(limits_.computation)))
+    if (auto probable = probable_deadlock(); probable && probable->tags) return found.push_back(std::move(*probable));
   for (const RankWaits& waits : graph_.ranks) {
     const RankSnapshot& each = ranks_[waits.snapshot];
     if (!each.alive || each.unheard > 0 || !is_in_call(each) || (waits.waits() && !all_wait) || idle(each) < limit)
