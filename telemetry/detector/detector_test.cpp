@@ -376,6 +376,14 @@ TEST_F(Detection, AMasterThatWaitsForItsWorkersIsNoFault) {
   EXPECT_TRUE(observe(18).empty());
 }
 
+TEST_F(Detection, AMasterThatWaitsForItsOnlyWorkerIsNoFaultForLonger) {
+  job = SampleJob(2);
+  for (RankSnapshot& rank : job.ranks) rank.visible = true, rank.threads[0].state = 'R', rank.use.cpu_seconds = 0;
+  job.call(0, "MPI_Recv", any_rank);
+  EXPECT_TRUE(observe(9).empty());
+  expect_one(observe(2), Fault::computation_hang, Ranks{1});
+}
+
 TEST_F(Detection, AMinorityThatWaitsIsNoFault) {
   job.collective(0, "MPI_Barrier");
   EXPECT_TRUE(observe(18).empty()) << "the other three compute";

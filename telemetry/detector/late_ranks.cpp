@@ -24,6 +24,7 @@ void Detector::find_computation_hangs(std::vector<Finding>& found) {
     std::size_t ranks = 0;
     double longest = 0;
     bool needed = false;
+    bool by_any = false;  ///< by a receive from any source
   };
   std::map<std::vector<Waiters::SetNumber>, Waiting> by_sets;
   const auto alive = static_cast<std::size_t>(
@@ -38,6 +39,8 @@ void Detector::find_computation_hangs(std::vector<Finding>& found) {
         ++waiting.ranks;
         waiting.longest = std::max(waiting.longest, idle(*rank(waiter)));
         waiting.needed = waiting.needed || graph_.needs(waiter, number);
+        const WaitCondition* const why = graph_.edge(waiter, number);
+        waiting.by_any = waiting.by_any || (why && why->kind == WaitKind::any);
       }
     // All others wait in their calls, so nobody else can make any of them go on.
     if (outside.size() == 1 && waiting.ranks + 1 == alive) waiting.needed = true;
@@ -50,6 +53,8 @@ void Detector::find_computation_hangs(std::vector<Finding>& found) {
     const Cause cause = cause_of(each);
     double limit =
         cause == Cause::transferring || cause == Cause::uninterruptible ? limits_.transferring : limits_.computation;
+    // A master that waits for its only worker, as opposed to one with other workers that are idle.
+    if (waiting.ranks == 1 && waiting.by_any) limit = std::max(limit, limits_.communication);
     double lasts = std::min(idle(each), longest);
     if (minority)
       lasts = std::min(lasts, now_ - minority_since_[number] + limits_.certain);
