@@ -16,6 +16,13 @@ std::int32_t world_peer(const RankSnapshot& rank, const Message& message) {
   return communicator ? world_rank_of(*communicator, message.peer) : -1;
 }
 
+/// Of those that have made calls, one is left.
+bool has_one_thread(const RankSnapshot& rank) {
+  return 1 >= std::count_if(rank.threads.begin(), rank.threads.end(), [&](const ThreadSnapshot& thread) {
+           return thread.tid != 0 && !(rank.visible && thread.state == '?');
+         });
+}
+
 /// All calls of the rank, or so many, are in the snapshot.
 bool remembers(const RankSnapshot& rank, std::size_t calls) {
   return std::all_of(rank.threads.begin(), rank.threads.end(), [calls](const ThreadSnapshot& thread) {
@@ -150,8 +157,8 @@ std::int64_t MessageNumbers::from_any_source(const RankSnapshot& rank, const Ran
 bool MessageNumbers::is_surely_unmatched(const RankSnapshot& rank, const NumberedMessage& message,
                                          const RankSnapshot& peer) {
   const CommunicatorSnapshot* const communicator = rank.communicator(message.communicator);
-  if (!communicator || communicator->uid == 0 || !is_evenly_spaced(*communicator) || rank.threads.size() != 1 ||
-      peer.threads.size() != 1)
+  if (!communicator || communicator->uid == 0 || !is_evenly_spaced(*communicator) || !has_one_thread(rank) ||
+      !has_one_thread(peer))
     return false;
   const bool sends = message.kind == CallKind::send;
   std::int64_t number = message.number;
