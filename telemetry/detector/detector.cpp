@@ -100,8 +100,8 @@ std::vector<Finding> Detector::observe(const Observation& observation) {
     if (wrong_calls_.empty()) {
       const Members members(ranks_);
       wrong_calls_ = collectives_.observe(members);
-      if (std::vector<CollectiveMismatch> past = reductions_.observe(members); wrong_calls_.empty())
-        wrong_calls_ = std::move(past);
+      // Ranks that are in different calls now have different reductions because of that.
+      if (wrong_calls_.empty() && graph_.mismatches.empty()) wrong_calls_ = reductions_.observe(members);
     }
     if (wrong_calls_.size() > 1) wrong_calls_.resize(1);  // later ones follow from the first
     find_mismatches(wrong_calls_, true, found);

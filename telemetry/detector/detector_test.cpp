@@ -136,6 +136,18 @@ TEST_F(Detection, AReductionThatDifferedIsFoundLater) {
   EXPECT_EQ(found.mismatch->ordinal, 5000u);
 }
 
+/// Of ranks that are in different calls, these are said.
+TEST_F(Detection, ACallThatIsLeftOutIsNoPastReduction) {
+  job.collective(0, "MPI_Barrier");
+  for (const int rank : {1, 2, 3}) {
+    job.collective(rank, "MPI_Allreduce");
+    job.ranks[static_cast<std::size_t>(rank)].communicators[0].reductions = 5;
+  }
+  const Finding found = expect_one(observe(2), Fault::mismatch, Ranks{0});
+  ASSERT_TRUE(found.mismatch);
+  EXPECT_EQ(found.mismatch->first, 0u);
+}
+
 TEST_F(Detection, AnotherOperationOrKindOfNumbers) {
   moving = {0, 1, 2, 3};
   std::uint32_t ordinal = 0;
