@@ -16,13 +16,6 @@ std::int32_t world_peer(const RankSnapshot& rank, const Message& message) {
   return communicator ? world_rank_of(*communicator, message.peer) : -1;
 }
 
-/// Of those that have made calls, one is left.
-bool has_one_thread(const RankSnapshot& rank) {
-  return 1 >= std::count_if(rank.threads.begin(), rank.threads.end(), [&](const ThreadSnapshot& thread) {
-           return thread.tid != 0 && !(rank.visible && thread.state == '?');
-         });
-}
-
 /// All calls of the rank, or so many, are in the snapshot.
 bool remembers(const RankSnapshot& rank, std::size_t calls) {
   return std::all_of(rank.threads.begin(), rank.threads.end(), [calls](const ThreadSnapshot& thread) {
@@ -41,6 +34,12 @@ void each_blocking_send(const RankSnapshot& rank, Visit visit) {
 }
 
 }  // namespace
+
+bool has_one_thread(const RankSnapshot& rank) {
+  return 1 >= std::count_if(rank.threads.begin(), rank.threads.end(), [&](const ThreadSnapshot& thread) {
+           return thread.tid != 0 && !(rank.visible && thread.state == '?');
+         });
+}
 
 MessageNumbers::Counts MessageNumbers::Index::with(std::int32_t peer) const noexcept {
   const auto at = std::lower_bound(counts.begin(), counts.end(), peer,

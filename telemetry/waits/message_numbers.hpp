@@ -21,6 +21,9 @@
 
 namespace bestride::inline telemetry {
 
+/// Of the rank's threads that have made calls, at most one is left.
+bool has_one_thread(const RankSnapshot& rank);
+
 /// A send or receive that a rank has begun.
 struct NumberedMessage {
   CallKind kind = CallKind::send;  ///< send or receive

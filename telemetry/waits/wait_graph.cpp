@@ -170,9 +170,9 @@ class ThreadConditions {
         condition.matched = is_in_mpi(*other);
       } else if (kind == CallKind::send && !needs_receiver(pending)) {
         condition.required = false;
-      } else if (other && (!pending.only || kind == CallKind::receive)) {
-        // It may be complete, although the call waits for other messages; and a message that was sent may not have been
-        // taken yet, because the rank has to wait for a processor.
+      } else if (other && (!pending.only || (kind == CallKind::receive && !has_one_thread(rank_)))) {
+        // It may be complete, although the call waits for other messages. Or a message that was sent was not taken yet,
+        // because another thread of the rank is in the MPI library, and they have to wait for a processor.
         condition.required =
             job_.numbers.is_surely_unmatched(rank_, {kind, pending.communicator, pending.tag, pending.number}, *other);
       }
