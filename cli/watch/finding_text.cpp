@@ -118,11 +118,11 @@ std::string headline(const Finding& finding, const JobView& view) {
       if (finding.cause == Cause::finalized)
         return who + plural(finding, " has", " have") + " called MPI_Finalize while other ranks still need " +
                plural(finding, "it", "them");
-      if (finding.mismatch->first != 0)
-        return "different reductions (operation, type, count or root) as one of the collective calls #" +
-               std::to_string(finding.mismatch->first) + " to #" + std::to_string(finding.mismatch->ordinal) + " on " +
-               (finding.mismatch->name.empty() ? "a communicator" : finding.mismatch->name) + ", by " + who;
-      return "different collective calls as #" + std::to_string(finding.mismatch->ordinal) + " on " +
+      return (finding.mismatch->first != 0
+                  ? "different reductions (operation, type, count or root) as one of the collective calls #" +
+                        std::to_string(finding.mismatch->first) + " to #"
+                  : std::string("different collective calls as #")) +
+             std::to_string(finding.mismatch->ordinal) + " on " +
              (finding.mismatch->name.empty() ? "a communicator" : finding.mismatch->name) + ", by " + who;
     case Fault::unmatched_message:
       if (finding.tags)

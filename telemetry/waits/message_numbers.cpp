@@ -35,10 +35,13 @@ void each_blocking_send(const RankSnapshot& rank, Visit visit) {
 
 }  // namespace
 
+bool is_idle_slot(const RankSnapshot& rank, const ThreadSnapshot& thread) {
+  return thread.tid == 0 || thread.calls == 0 || (rank.visible && thread.state == '?');
+}
+
 bool has_one_thread(const RankSnapshot& rank) {
-  return 1 >= std::count_if(rank.threads.begin(), rank.threads.end(), [&](const ThreadSnapshot& thread) {
-           return thread.tid != 0 && !(rank.visible && thread.state == '?');
-         });
+  return 1 >= std::count_if(rank.threads.begin(), rank.threads.end(),
+                            [&](const ThreadSnapshot& thread) { return !is_idle_slot(rank, thread); });
 }
 
 MessageNumbers::Counts MessageNumbers::Index::with(std::int32_t peer) const noexcept {

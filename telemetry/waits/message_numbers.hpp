@@ -21,6 +21,8 @@
 
 namespace bestride::inline telemetry {
 
+/// A slot whose thread has ended, or was never used.
+bool is_idle_slot(const RankSnapshot& rank, const ThreadSnapshot& thread);
 /// Of the rank's threads that have made calls, at most one is left.
 bool has_one_thread(const RankSnapshot& rank);
 

@@ -256,11 +256,6 @@ class ThreadConditions {
   ThreadWait wait_;
 };
 
-/// A slot whose thread has ended, or was never used.
-bool is_idle_slot(const RankSnapshot& rank, const ThreadSnapshot& thread) {
-  return thread.tid == 0 || thread.calls == 0 || (rank.visible && thread.state == '?');
-}
-
 bool is_waiting(const ThreadSnapshot& thread) {
   return thread.polling || (thread.in_mpi && !thread.moving &&
                             (!thread.current || may_block(thread.current->function, thread.current->ordinal != 0)));
