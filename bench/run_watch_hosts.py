@@ -43,7 +43,7 @@ class Watched:
             while self.verdict_at is None and self.is_running(process.pid):
                 last, self.memory = self.used(process.pid), self.peak(process.pid)
                 time.sleep(0.1)
-            process.stdout.read()
+            self.relayed = sum(int(count) for count in re.findall(r"relayed (\d+)", process.stdout.read()))
             process.wait()
             reader.join()
         self.calm = (middle[0] - first[0]) / (middle[1] - first[1])
@@ -90,7 +90,7 @@ def main():
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     results = []
-    print("hosts   ranks   share of a core   while it suspects   memory     fault to verdict   verdict")
+    print("hosts   ranks   relayed   share of a core   while it suspects   memory     fault to verdict   verdict")
     for _ in range(options.rounds):
         for hosts in options.hosts:
             with tempfile.TemporaryDirectory(prefix="bestride-watch-") as folder:
@@ -98,8 +98,8 @@ def main():
             delay = run.verdict_at - run.stuck_at if run.verdict_at and run.stuck_at else float("nan")
             verdict = next((line.strip() for line in run.text if line.startswith("bestride: ")), "none")
             results.append({"hosts": hosts, "ranks": hosts * options.ranks, "share": run.calm, "share_suspecting": run.suspecting,
-                            "memory_mib": run.memory, "delay": delay, "verdict": verdict})
-            print(f"{hosts:5}   {hosts * options.ranks:5}   {100 * run.calm:13.2f} %   {100 * run.suspecting:15.2f} %   {run.memory:4.0f} MiB"
+                            "memory_mib": run.memory, "relayed": run.relayed, "delay": delay, "verdict": verdict})
+            print(f"{hosts:5}   {hosts * options.ranks:5}   {run.relayed:7}   {100 * run.calm:13.2f} %   {100 * run.suspecting:15.2f} %   {run.memory:4.0f} MiB"
                   f"   {delay:14.2f} s   {verdict[:90]}", flush=True)
     if options.rounds > 1:
         for hosts in options.hosts:

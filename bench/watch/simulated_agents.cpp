@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // simulated_agents HOSTS RANKS SECONDS [STUCK]: in place of a launcher under `bestride run --watch`, the agents of
 // HOSTS hosts with RANKS ranks each, for SECONDS. They say what real agents of a job would that makes 1000 collective
-// calls a second; after STUCK seconds the last rank leaves MPI, and the others wait for it. It then prints the time.
+// calls a second; after STUCK seconds the last rank leaves MPI, and the others wait for it. It then prints the time; at
+// the end, how many agents are connected through others.
 #include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,8 +15,7 @@
 #include <thread>
 #include <vector>
 
-#include "cli/hosts/connection.hpp"
-#include "cli/hosts/messages.hpp"
+#include "cli/hosts/head_link.hpp"
 #include "telemetry/record/tick_clock.hpp"
 #include "telemetry/waits/sample_job.hpp"
 
@@ -35,25 +35,33 @@ struct Job {
 
 class SimulatedHost {
  public:
-  SimulatedHost(const Job& job, int number, AgentConnection connection)
-      : job_(job), number_(number), connection_(std::move(connection)) {}
+  SimulatedHost(const Job& job, int number, HeadLink link) : job_(job), number_(number), link_(std::move(link)) {}
 
-  int descriptor() const { return connection_.descriptor(); }
+  std::vector<int> descriptors() const { return link_.descriptors(); }
 
   void serve(double now) {
-    while (const auto received = connection_.receive()) {
-      if (kind_of(*received) == MessageKind::take_stacks) connection_.send(message(stacks(now)));
+    while (const auto received = link_.receive(now)) {
+      if (kind_of(*received) == MessageKind::take_stacks) link_.send(message(stacks(now)), now);
       if (const auto look = kind_of(*received) == MessageKind::look ? read_look(*received) : std::nullopt)
-        connection_.send(message(HostRanks{look->number, now, snapshots(now, look->finished_calls)}, look->detail));
+        answer(*look, now);
     }
     const bool suspects = now > job_.stuck + 0.5;
     if (now < next_pulse_ && suspects == suspected_) return;
-    connection_.send(message(Pulse{suspects, false, static_cast<std::uint32_t>(job_.ranks)}));
+    link_.send(message(Pulse{suspects, false, static_cast<std::uint32_t>(job_.ranks)}), now);
     next_pulse_ = now + 1;
     suspected_ = suspects;
   }
 
+  bool relayed() const { return link_.relayed(); }
+
  private:
+  void answer(const Look& look, double now) {
+    HostRanks answer{look.number, now, snapshots(now, look.finished_calls)};
+    for (RankSnapshot& rank : answer.ranks) rank.partial = connections_ == link_.connections() && !look.full;
+    connections_ = link_.connections();
+    link_.send(message(answer), now);
+  }
+
   HostStacks stacks(double now) const {
     HostStacks result;
     for (int i = 0; i < job_.ranks; ++i) {
@@ -116,7 +124,8 @@ class SimulatedHost {
 
   const Job& job_;
   int number_;
-  AgentConnection connection_;
+  HeadLink link_;
+  unsigned connections_ = 0;  ///< as in the agent
   double next_pulse_ = 0;
   bool suspected_ = false;
 };
@@ -130,20 +139,28 @@ int simulate(const Job& job, int first, int last, Clock::time_point begin) {
     return 2;
   }
   for (int i = first; i < last; ++i) {
-    auto connection = AgentConnection::connect(
-        addresses, keys, message(Hello{BESTRIDE_VERSION, "node" + std::to_string(i), "simulated", "simulated"}), 60);
-    if (!connection) {
-      std::fprintf(stderr, "simulated_agents: %s\n", connection.error().text.c_str());
+    const double now = std::chrono::duration<double>(Clock::now() - begin).count();
+    auto link = HeadLink::connect(
+        addresses, keys, Hello{BESTRIDE_VERSION, "node" + std::to_string(i), "simulated", "simulated"}, 60, now);
+    if (!link) {
+      std::fprintf(stderr, "simulated_agents: %s\n", link.error().text.c_str());
       return 1;
     }
-    hosts.emplace_back(job, i, std::move(*connection));
+    hosts.emplace_back(job, i, std::move(*link));
+    for (SimulatedHost& host : hosts) host.serve(now);
   }
   for (;;) {
     const double now = std::chrono::duration<double>(Clock::now() - begin).count();
-    if (now > job.seconds) return 0;
+    if (now > job.seconds) {
+      std::printf("relayed %td\n",
+                  std::count_if(hosts.begin(), hosts.end(), [](const auto& h) { return h.relayed(); }));
+      std::fflush(stdout);
+      return 0;
+    }
     for (SimulatedHost& host : hosts) host.serve(now);
     std::vector<pollfd> entries;
-    for (const SimulatedHost& host : hosts) entries.push_back({host.descriptor(), POLLIN, 0});
+    for (const SimulatedHost& host : hosts)
+      for (const int descriptor : host.descriptors()) entries.push_back({descriptor, POLLIN, 0});
     poll(entries.data(), entries.size(), 20);
   }
 }

@@ -12,11 +12,11 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_set>
 
 #include "base/variables.hpp"
 #include "cli/agent/lone_watch.hpp"
-#include "cli/hosts/connection.hpp"
-#include "cli/hosts/messages.hpp"
+#include "cli/hosts/head_link.hpp"
 #include "cli/job/local_ranks.hpp"
 #include "telemetry/record/job_folder.hpp"
 #include "telemetry/record/watcher.hpp"
@@ -47,8 +47,8 @@ class Agent {
       if (starts() && seconds() - refreshed_ >= start_refresh_period) refresh();
       if (seconds() >= next_pulse_ || ended) pulse(ended);
       // After everything that is sent: a message that arrives while sending does not wake wait().
-      if (connection_ && !handle_messages()) break;
-      if (!lone_ && connection_ && seconds() - heard_ > head_patience) be_alone();
+      if (link_ && !handle_messages()) break;
+      if (!lone_ && link_ && seconds() - link_->heard() > head_patience) be_alone();
       if (lone_) lone_->look(ended);
     }
     if (lone_) lone_->finish();
@@ -74,11 +74,10 @@ class Agent {
     if (addresses.find("://") == std::string::npos) return be_alone();
     const JobSnapshot now = ranks_.read(0);
     const Hello hello{BESTRIDE_VERSION, own_host(), job_, now.ranks.empty() ? "" : now.ranks[0].launch};
-    auto connected = AgentConnection::connect(addresses, Settings::get_silently().text("BESTRIDE_WATCH_KEY"),
-                                              message(hello), connect_patience);
+    auto connected = HeadLink::connect(addresses, Settings::get_silently().text("BESTRIDE_WATCH_KEY"), hello,
+                                       connect_patience, seconds());
     if (!connected) return be_alone();
-    connection_.emplace(std::move(*connected));
-    heard_ = seconds();
+    link_.emplace(std::move(*connected));
   }
 
   bool starts() const { return seconds() < start_period; }
@@ -92,56 +91,68 @@ class Agent {
     refreshed_ = seconds();
   }
 
-  bool over() const { return alive_ == 0 && seconds() - last_alive_ > (lone_ ? 0 : end_patience); }
+  bool over() const {
+    return alive_ == 0 && seconds() - last_alive_ > (lone_ ? 0 : end_patience) && !(link_ && link_->relays(seconds()));
+  }
 
   void wait() {
     std::vector<pollfd> entries;
-    if (connection_) entries.push_back({connection_->descriptor(), POLLIN, 0});
+    if (link_)
+      for (const int descriptor : link_->descriptors()) entries.push_back({descriptor, POLLIN, 0});
     entries.push_back({ranks_.ends_descriptor(), POLLIN, 0});
     double until = starts() ? std::min(next_pulse_, refreshed_ + start_refresh_period) : next_pulse_;
     if (lone_) until = std::min(until, lone_->next_look());
+    if (link_) until = std::min(until, link_->next_work());
     poll(entries.data(), entries.size(), std::max(static_cast<int>(1000 * (until - seconds())), 0) + 1);
   }
 
   void pulse(bool ended) {
     if (ended || seconds() < begin_period || seconds() - refreshed_ > refresh_period) refresh();
     const bool suspects = ranks_.suspects(seconds());
-    if (connection_) connection_->send(message(Pulse{suspects, ended, static_cast<std::uint32_t>(ranks_.processes())}));
+    if (link_) send(message(Pulse{suspects, ended, static_cast<std::uint32_t>(ranks_.processes())}));
     next_pulse_ = seconds() + (suspects && !suspected_ ? suspected_pulse_period : pulse_period);
     suspected_ = suspects;
   }
 
   /// False if the job has ended.
   bool handle_messages() {
-    while (const auto received = connection_->receive()) {
-      heard_ = seconds();
-      lone_.reset();  // the head is back
+    while (const auto received = link_->receive(seconds())) {
       const auto kind = kind_of(*received);
       if (!kind) continue;
       switch (*kind) {
         case MessageKind::look:
-          if (const auto look = read_look(*received)) {
-            ranks_.note_ends(seconds());
-            connection_->send(
-                message(HostRanks{look->number, seconds(), ranks_.read(look->finished_calls).ranks}, look->detail));
-          }
+          if (const auto look = read_look(*received)) answer(*look);
           break;
-        case MessageKind::take_stacks: connection_->send(message(take_host_stacks(ranks_.read(0).ranks, false))); break;
+        case MessageKind::take_stacks: send(message(take_host_stacks(ranks_.read(0).ranks, false))); break;
         case MessageKind::kill_ranks: ranks_.kill_all(); break;
         case MessageKind::end: return false;
         default: break;
       }
     }
+    if (seconds() - link_->heard() <= head_patience) lone_.reset();  // the head is back
     return true;
+  }
+
+  void send(const std::string& bytes) { link_->send(bytes, seconds()); }
+
+  void answer(const Look& look) {
+    ranks_.note_ends(seconds());
+    HostRanks answer{look.number, seconds(), ranks_.read(look.finished_calls).ranks};
+    if (connections_ != link_->connections()) sent_.clear();
+    connections_ = link_->connections();
+    for (RankSnapshot& rank : answer.ranks) rank.partial = !sent_.emplace(rank).second && !look.full;
+    send(message(answer));
   }
 
   const std::string job_, verdict_folder_;
   const Clock::time_point started_ = Clock::now();
   LocalRanks ranks_;
-  std::optional<AgentConnection> connection_;
+  std::optional<HeadLink> link_;
+  unsigned connections_ = 0;                             ///< of link_, at the last answer
+  std::unordered_set<ProcessKey, ProcessKeyHash> sent_;  ///< processes of which this connection got a full snapshot
   std::unique_ptr<LoneWatch> lone_;
   std::size_t alive_ = 0;  ///< ranks, at the last refresh
-  double heard_ = 0, next_pulse_ = 0, refreshed_ = 0, last_alive_ = 0;
+  double next_pulse_ = 0, refreshed_ = 0, last_alive_ = 0;
   bool suspected_ = false;
 };
 

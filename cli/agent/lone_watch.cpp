@@ -47,7 +47,7 @@ void LoneWatch::observe(JobPhase phase) {
   for (const std::size_t i : changes.begun) {
     const Finding& finding = job_.reported()[i].finding;
     const bool stacks = wants_stacks(finding);
-    if (stacks) stacks_ = merge_host_stacks({take_host_stacks(job_.view().job.ranks, false)});
+    if (stacks) stacks_ = merge_host_stacks({take_host_stacks(job_.ranks(), false)});
     const std::string text =
         finding_text(finding, job_.view(), stacks ? &*stacks_ : nullptr, seconds() - finding.since, false);
     std::fprintf(stderr, "%s  file: %s\n", text.c_str(), path_.c_str());

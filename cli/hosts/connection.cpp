@@ -5,12 +5,14 @@
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <poll.h>
 
 #include <array>
 #include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <vector>
 #include <zmq.hpp>
 
 #include "cli/hosts/messages.hpp"
@@ -18,9 +20,12 @@
 namespace bestride::inline cli {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 constexpr std::size_t key_bytes = 32;
 constexpr int heartbeat = 2000;           ///< milliseconds
-constexpr int queued_messages = 16;       ///< for each agent; more are dropped
+constexpr int queued_messages = 64;       ///< for each connection; more are dropped
+constexpr int last_delivery = 500;        ///< milliseconds after the end of a listener
 constexpr int largest_message = 1 << 26;  ///< bytes
 /// The address of the authentication socket of a ZeroMQ context (ZAP, RFC 27).
 constexpr const char* authentication_address = "inproc://zeromq.zap.01";
@@ -48,6 +53,16 @@ bool read_key(const std::string& text, Key* key) {
 struct KeyPair {
   Key open, secret;
 };
+
+const Error damaged_keys{"BESTRIDE_WATCH_KEY is damaged; it is set by 'bestride run --watch'"};
+
+/// `of_listener`: its public key, or null.
+bool read_keys(const std::string& text, Key* of_listener, KeyPair* of_agents) {
+  Key unused;
+  return text.size() == 6 * key_bytes && read_key(text.substr(0, 2 * key_bytes), of_listener ? of_listener : &unused) &&
+         read_key(text.substr(2 * key_bytes, 2 * key_bytes), &of_agents->open) &&
+         read_key(text.substr(4 * key_bytes), &of_agents->secret);
+}
 
 KeyPair make_keys() {
   char open[41], secret[41];
@@ -89,12 +104,14 @@ std::string text_of(const zmq::message_t& part) { return {static_cast<const char
 
 }  // namespace
 
-struct HeadConnection::State {
+struct Listener::State {
   zmq::context_t context{1};
   zmq::socket_t authentication{context, zmq::socket_type::rep};
   zmq::socket_t agents{context, zmq::socket_type::router};
   KeyPair own = make_keys(), of_agents = make_keys();
   std::string addresses, keys;
+
+  State() { set_common_options(agents); }
 
   /// Answers the requests of ZeroMQ whether a key is accepted: version, request, domain, address, identity, mechanism,
   /// key.
@@ -118,15 +135,26 @@ struct HeadConnection::State {
   }
 };
 
-HeadConnection::HeadConnection(std::unique_ptr<State> state) : state_(std::move(state)) {}
-HeadConnection::HeadConnection(HeadConnection&&) noexcept = default;
-HeadConnection::~HeadConnection() = default;
+Listener::Listener(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Listener::Listener(Listener&&) noexcept = default;
+Listener::~Listener() = default;
 
-Result<HeadConnection> HeadConnection::open() try {
+Result<Listener> Listener::open() try { return open(std::make_unique<State>()); } catch (const zmq::error_t& error) {
+  return Error{std::string("ZeroMQ: ") + error.what()};
+}
+
+Result<Listener> Listener::open_with(const std::string& keys) try {
   auto state = std::make_unique<State>();
+  if (!read_keys(keys, nullptr, &state->of_agents)) return damaged_keys;
+  state->agents.set(zmq::sockopt::linger, last_delivery);
+  return open(std::move(state));
+} catch (const zmq::error_t& error) {
+  return Error{std::string("ZeroMQ: ") + error.what()};
+}
+
+Result<Listener> Listener::open(std::unique_ptr<State> state) {
   state->authentication.bind(authentication_address);
   zmq::socket_t& agents = state->agents;
-  set_common_options(agents);
   agents.set(zmq::sockopt::curve_server, true);
   agents.set(zmq::sockopt::curve_secretkey, buffer(state->own.secret));
   agents.set(zmq::sockopt::zap_domain, "bestride");
@@ -138,19 +166,22 @@ Result<HeadConnection> HeadConnection::open() try {
   if (state->addresses.empty()) return Error{"this host has no network address"};
   state->keys =
       hexadecimal(state->own.open) + hexadecimal(state->of_agents.open) + hexadecimal(state->of_agents.secret);
-  return HeadConnection(std::move(state));
-} catch (const zmq::error_t& error) {
-  return Error{std::string("ZeroMQ: ") + error.what()};
+  return Listener(std::move(state));
 }
 
-const std::string& HeadConnection::addresses() const noexcept { return state_->addresses; }
-const std::string& HeadConnection::keys() const noexcept { return state_->keys; }
+std::string Listener::own_key() const { return state_->keys.substr(0, 2 * key_bytes); }
+std::string Listener::keys_with(const std::string& own_key, const std::string& keys) {
+  return keys.size() < 2 * key_bytes ? "" : own_key + keys.substr(2 * key_bytes);
+}
 
-std::vector<int> HeadConnection::descriptors() const {
+const std::string& Listener::addresses() const noexcept { return state_->addresses; }
+const std::string& Listener::keys() const noexcept { return state_->keys; }
+
+std::vector<int> Listener::descriptors() const {
   return {state_->agents.get(zmq::sockopt::fd), state_->authentication.get(zmq::sockopt::fd)};
 }
 
-std::optional<HeadConnection::Received> HeadConnection::receive() try {
+std::optional<Listener::Received> Listener::receive() try {
   state_->authenticate();
   zmq::message_t agent, content;
   if (!state_->agents.recv(agent, zmq::recv_flags::dontwait)) return std::nullopt;
@@ -162,7 +193,7 @@ std::optional<HeadConnection::Received> HeadConnection::receive() try {
   return std::nullopt;
 }
 
-void HeadConnection::send(const std::string& agent, const std::string& bytes) try {
+void Listener::send(const std::string& agent, const std::string& bytes) try {
   if (state_->agents.send(zmq::buffer(agent), zmq::send_flags::sndmore | zmq::send_flags::dontwait))
     state_->agents.send(zmq::buffer(bytes), zmq::send_flags::dontwait);
 } catch (const zmq::error_t&) {
@@ -182,62 +213,84 @@ std::shared_ptr<zmq::context_t> agents_context() {
 
 struct AgentConnection::State {
   std::shared_ptr<zmq::context_t> context = agents_context();
-  zmq::socket_t head;
+  /// A listener has several addresses, of which some can't be reached from here. After the answer: only that which was
+  /// the first to answer.
+  std::vector<zmq::socket_t> sockets;
+  Answer answer = Answer::none;
 };
 
 AgentConnection::AgentConnection(std::unique_ptr<State> state) : state_(std::move(state)) {}
 AgentConnection::AgentConnection(AgentConnection&&) noexcept = default;
+AgentConnection& AgentConnection::operator=(AgentConnection&&) noexcept = default;
 AgentConnection::~AgentConnection() = default;
 
-Result<AgentConnection> AgentConnection::connect(const std::string& addresses, const std::string& keys,
-                                                 const std::string& hello, double seconds) try {
-  Key of_head;
+Result<AgentConnection> AgentConnection::begin(const std::string& addresses, const std::string& keys,
+                                               const std::string& hello) try {
+  Key of_listener;
   KeyPair own;
-  if (keys.size() != 6 * key_bytes || !read_key(keys.substr(0, 2 * key_bytes), &of_head) ||
-      !read_key(keys.substr(2 * key_bytes, 2 * key_bytes), &own.open) ||
-      !read_key(keys.substr(4 * key_bytes), &own.secret))
-    return Error{"BESTRIDE_WATCH_KEY is damaged; it is set by 'bestride run --watch'"};
+  if (!read_keys(keys, &of_listener, &own)) return damaged_keys;
   auto state = std::make_unique<State>();
-  // A head has several addresses, of which some can't be reached from here: the first one to answer is taken.
-  std::vector<zmq::socket_t> tried;
-  std::vector<zmq::pollitem_t> entries;
   for (std::size_t from = 0; from <= addresses.size();) {
     const std::size_t end = std::min(addresses.find(',', from), addresses.size());
-    zmq::socket_t& socket = tried.emplace_back(*state->context, zmq::socket_type::dealer);
+    zmq::socket_t& socket = state->sockets.emplace_back(*state->context, zmq::socket_type::dealer);
     set_common_options(socket);
-    socket.set(zmq::sockopt::curve_serverkey, buffer(of_head));
+    socket.set(zmq::sockopt::curve_serverkey, buffer(of_listener));
     socket.set(zmq::sockopt::curve_publickey, buffer(own.open));
     socket.set(zmq::sockopt::curve_secretkey, buffer(own.secret));
     socket.connect(addresses.substr(from, end - from));
     socket.send(zmq::buffer(hello), zmq::send_flags::dontwait);
-    entries.push_back({socket.handle(), 0, ZMQ_POLLIN, 0});
     from = end + 1;
   }
-  zmq::poll(entries, std::chrono::milliseconds(static_cast<int>(1000 * seconds)));
-  for (std::size_t i = 0; i < tried.size(); ++i) {
-    zmq::message_t answer;
-    if (!(entries[i].revents & ZMQ_POLLIN) || !tried[i].recv(answer, zmq::recv_flags::dontwait)) continue;
-    if (kind_of(text_of(answer)) != MessageKind::welcome) return Error{"'bestride run' has another version"};
-    state->head = std::move(tried[i]);
-    return AgentConnection(std::move(state));
-  }
-  return Error{"no answer from 'bestride run' at " + addresses};
+  return AgentConnection(std::move(state));
 } catch (const zmq::error_t& error) {
   return Error{std::string("ZeroMQ: ") + error.what()};
 }
 
-int AgentConnection::descriptor() const { return state_->head.get(zmq::sockopt::fd); }
+Result<AgentConnection> AgentConnection::connect(const std::string& addresses, const std::string& keys,
+                                                 const std::string& hello, double seconds) {
+  auto begun = begin(addresses, keys, hello);
+  if (!begun) return begun;
+  for (const auto until = Clock::now() + std::chrono::duration<double>(seconds); begun->answer() == Answer::none;) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now());
+    if (left.count() <= 0) return Error{"no answer from 'bestride run' at " + addresses};
+    std::vector<pollfd> entries;
+    for (const int descriptor : begun->descriptors()) entries.push_back({descriptor, POLLIN, 0});
+    poll(entries.data(), entries.size(), static_cast<int>(left.count()));
+  }
+  if (begun->answer() == Answer::refused) return Error{"'bestride run' has another version"};
+  return begun;
+}
+
+AgentConnection::Answer AgentConnection::answer() try {
+  for (std::size_t i = 0; state_->answer == Answer::none && i < state_->sockets.size(); ++i) {
+    zmq::message_t content;
+    if (!state_->sockets[i].recv(content, zmq::recv_flags::dontwait)) continue;
+    state_->answer = kind_of(text_of(content)) == MessageKind::welcome ? Answer::welcome : Answer::refused;
+    zmq::socket_t first = std::move(state_->sockets[i]);
+    state_->sockets.clear();
+    state_->sockets.push_back(std::move(first));
+  }
+  return state_->answer;
+} catch (const zmq::error_t&) {
+  return Answer::none;
+}
+
+std::vector<int> AgentConnection::descriptors() const {
+  std::vector<int> result;
+  for (const zmq::socket_t& socket : state_->sockets) result.push_back(socket.get(zmq::sockopt::fd));
+  return result;
+}
 
 std::optional<std::string> AgentConnection::receive() try {
   zmq::message_t content;
-  if (!state_->head.recv(content, zmq::recv_flags::dontwait)) return std::nullopt;
+  if (!state_->sockets.front().recv(content, zmq::recv_flags::dontwait)) return std::nullopt;
   return text_of(content);
 } catch (const zmq::error_t&) {
   return std::nullopt;
 }
 
 void AgentConnection::send(const std::string& bytes) try {
-  state_->head.send(zmq::buffer(bytes), zmq::send_flags::dontwait);
+  state_->sockets.front().send(zmq::buffer(bytes), zmq::send_flags::dontwait);
 } catch (const zmq::error_t&) {
 }
 

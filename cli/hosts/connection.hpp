@@ -4,8 +4,9 @@
 //
 // The head makes two key pairs for each job: its own, and one that all agents have. The ranks get its public key and
 // the agents' keys through their environment, which other users can't read. The head accepts no other key (ZAP, RFC
-// 27), and an agent believes no other head; all content is encrypted. A lost connection is made again by the library.
-// Not thread-safe. Without ZeroMQ at build time, open() and connect() say so.
+// 27), and an agent believes no other head; all content is encrypted. An agent that listens for others has its own key
+// pair and accepts the agents' key. A lost connection is made again by the library. Not thread-safe. Without ZeroMQ at
+// build time, open() and begin() say so.
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,17 +17,23 @@
 
 namespace bestride::inline cli {
 
-class HeadConnection {
+class Listener {
  public:
-  /// Listens on a free port of all addresses of this host.
-  static Result<HeadConnection> open();
-  HeadConnection(HeadConnection&&) noexcept;
-  ~HeadConnection();
+  /// Listens on a free port of all addresses of this host. Makes new keys for agents.
+  static Result<Listener> open();
+  /// The same with the agents' keys that are in `keys`. What was sent at last is delivered after the end of the object.
+  static Result<Listener> open_with(const std::string& keys);
+  Listener(Listener&&) noexcept;
+  ~Listener();
 
-  /// For the ranks: BESTRIDE_WATCH, "tcp://10.0.0.1:4711,tcp://..." with all addresses except those of the loopback
-  /// device, and BESTRIDE_WATCH_KEY.
+  /// For agents: "tcp://10.0.0.1:4711,tcp://..." with all addresses except those of the loopback device
+  /// (BESTRIDE_WATCH), and the keys (BESTRIDE_WATCH_KEY).
   const std::string& addresses() const noexcept;
   const std::string& keys() const noexcept;
+  /// The part of the keys that other listeners of the job do not have: its public key.
+  std::string own_key() const;
+  /// `keys` of another listener of the job with that part.
+  static std::string keys_with(const std::string& own_key, const std::string& keys);
 
   /// Becomes readable when something may have arrived. Before each poll(), and after the last send() before it,
   /// receive() has to be called until it is empty: send() may take the notice of a message that has arrived.
@@ -41,19 +48,29 @@ class HeadConnection {
 
  private:
   struct State;
-  explicit HeadConnection(std::unique_ptr<State> state);
+  explicit Listener(std::unique_ptr<State> state);
+  static Result<Listener> open(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };
 
 class AgentConnection {
  public:
-  /// To one of `addresses`: the first whose head answers `hello` within `seconds`. Error: none does, or bad keys.
+  /// Connects to `addresses`, all of which are of one listener, and says `hello`. Does not wait. Error: bad keys or
+  /// addresses.
+  static Result<AgentConnection> begin(const std::string& addresses, const std::string& keys, const std::string& hello);
+  /// Waits for the answer. Error: there is none within `seconds`, or it is a refusal.
   static Result<AgentConnection> connect(const std::string& addresses, const std::string& keys,
                                          const std::string& hello, double seconds);
   AgentConnection(AgentConnection&&) noexcept;
+  AgentConnection& operator=(AgentConnection&&) noexcept;
   ~AgentConnection();
 
-  int descriptor() const;  ///< as HeadConnection::descriptors()
+  enum class Answer { none, welcome, refused };
+  /// The address that answers first is taken.
+  Answer answer();
+
+  std::vector<int> descriptors() const;  ///< as Listener::descriptors(), also before the answer
+  /// Only after the answer.
   std::optional<std::string> receive();
   void send(const std::string& bytes);
 

@@ -22,14 +22,14 @@ const std::string greeting = message(Hello{"1", "node1", "hydra-1", "kvs_1"});
 class ConnectionTest : public testing::Test {
  protected:
   void SetUp() override {
-    auto opened = HeadConnection::open();
+    auto opened = Listener::open();
     if (!opened) GTEST_SKIP() << opened.error().text;
     head_.emplace(std::move(*opened));
   }
 
   /// Lets the head work until `done`; each message goes to `handle`.
   void serve(const std::function<bool()>& done, double seconds,
-             const std::function<void(const HeadConnection::Received&)>& handle) {
+             const std::function<void(const Listener::Received&)>& handle) {
     for (const auto until = Clock::now() + std::chrono::duration<double>(seconds); !done() && Clock::now() < until;) {
       while (const auto received = head_->receive()) handle(*received);
       std::vector<pollfd> entries;
@@ -58,7 +58,7 @@ class ConnectionTest : public testing::Test {
       done = true;
     });
     serve([&] { return done.load(); }, 30,
-          [&](const HeadConnection::Received& received) {
+          [&](const Listener::Received& received) {
             ++attempt.messages;
             attempt.name = received.agent;
             EXPECT_EQ(received.bytes, greeting);
@@ -68,7 +68,7 @@ class ConnectionTest : public testing::Test {
     return attempt;
   }
 
-  std::optional<HeadConnection> head_;
+  std::optional<Listener> head_;
 };
 
 TEST_F(ConnectionTest, MessagesArriveInBothDirections) {
@@ -79,7 +79,7 @@ TEST_F(ConnectionTest, MessagesArriveInBothDirections) {
   attempt.agent->send(large);
   std::vector<std::string> came;
   serve([&] { return came.size() == 2; }, 10,
-        [&](const HeadConnection::Received& received) { came.push_back(received.bytes); });
+        [&](const Listener::Received& received) { came.push_back(received.bytes); });
   EXPECT_EQ(came, (std::vector<std::string>{"first", large}));
   head_->send(attempt.name, "back");
   std::optional<std::string> back;
@@ -94,7 +94,7 @@ TEST_F(ConnectionTest, AnAddressThatDoesNotAnswerIsNoObstacle) {
 }
 
 TEST_F(ConnectionTest, AnotherHeadsKeyIsRefused) {
-  const auto other = HeadConnection::open();
+  const auto other = Listener::open();
   ASSERT_TRUE(other);
   const Attempt attempt = connect(head_->addresses(), other->keys(), 0.5);
   EXPECT_FALSE(attempt.agent);
@@ -103,7 +103,7 @@ TEST_F(ConnectionTest, AnotherHeadsKeyIsRefused) {
 
 TEST_F(ConnectionTest, AnAgentOfAnotherJobIsRefused) {
   // It knows the head's own key, but not those of the agents.
-  const auto other = HeadConnection::open();
+  const auto other = Listener::open();
   ASSERT_TRUE(other);
   const std::string keys = head_->keys().substr(0, 64) + other->keys().substr(64);
   const Attempt attempt = connect(head_->addresses(), keys, 0.5);

@@ -6,13 +6,23 @@
 namespace bestride::inline cli {
 namespace {
 
-constexpr std::size_t most_ranks = 4096, most_stacks = 65536, deepest_stack = 512, most_problems = 64;
+constexpr std::size_t most_ranks = 4096, most_stacks = 65536, most_bundled = 65536, deepest_stack = 512,
+                      most_problems = 64;
 
 // One description of each message for both directions.
 
-constexpr auto hello_content = [](auto& archive, auto& h) { archive(h.version, h.host, h.job, h.launch); };
+constexpr auto hello_content = [](auto& archive, auto& h) { archive(h.version, h.host, h.job, h.launch, h.agent); };
 constexpr auto pulse_content = [](auto& archive, auto& p) { archive(p.suspects, p.ended, p.ranks); };
-constexpr auto look_content = [](auto& archive, auto& l) { archive(l.number, l.detail, l.finished_calls); };
+constexpr auto look_content = [](auto& archive, auto& l) { archive(l.number, l.full, l.finished_calls); };
+
+constexpr auto relay_address_content = [](auto& archive, auto& r) { archive(r.addresses, r.key); };
+
+constexpr auto bundle_content = [](auto& archive, auto& b) {
+  archive.list(b, most_bundled, [](auto& a, auto& each) {
+    a(each.agent);
+    a.long_text(each.bytes);
+  });
+};
 
 constexpr auto failure_content = [](auto& archive, auto& f) { archive(f.rank, f.pid, f.tid, f.problem); };
 
@@ -35,7 +45,7 @@ std::string encode(MessageKind kind, const Content& content, Visit visit) {
   ByteWriter to;
   to(kind);
   visit(to, content);
-  return to.bytes();
+  return to.take();
 }
 
 template <class Content, class Visit>
@@ -57,11 +67,10 @@ std::string message(const Hello& hello) { return encode(MessageKind::hello, hell
 std::string message(const Pulse& pulse) { return encode(MessageKind::pulse, pulse, pulse_content); }
 std::string message(const Look& look) { return encode(MessageKind::look, look, look_content); }
 
-std::string message(const HostRanks& ranks, SnapshotDetail detail) {
-  return encode(MessageKind::ranks, ranks, [detail](ByteWriter& to, const HostRanks& r) {
+std::string message(const HostRanks& ranks) {
+  return encode(MessageKind::ranks, ranks, [](ByteWriter& to, const HostRanks& r) {
     to(r.look, r.now);
-    to.list(r.ranks, most_ranks,
-            [detail](ByteWriter& w, const RankSnapshot& rank) { write_snapshot(w, rank, detail); });
+    to.list(r.ranks, most_ranks, write_snapshot);
   });
 }
 
@@ -71,6 +80,11 @@ std::string message(const HostStacks& stacks) {
     visit_stacks(to, s, problems);
   });
 }
+
+std::string message(MessageKind kind, const RelayAddress& address) {
+  return encode(kind, address, relay_address_content);
+}
+std::string message(const std::vector<Bundled>& bundle) { return encode(MessageKind::bundle, bundle, bundle_content); }
 
 std::optional<MessageKind> kind_of(const std::string& bytes) {
   const auto first = bytes.empty() ? 0 : static_cast<unsigned char>(bytes[0]);
@@ -82,10 +96,17 @@ std::optional<Hello> read_hello(const std::string& bytes) { return decode<Hello>
 std::optional<Pulse> read_pulse(const std::string& bytes) { return decode<Pulse>(bytes, pulse_content); }
 std::optional<Look> read_look(const std::string& bytes) { return decode<Look>(bytes, look_content); }
 
-std::optional<HostRanks> read_ranks(const std::string& bytes, const std::vector<RankSnapshot>& before) {
-  return decode<HostRanks>(bytes, [&](ByteReader& from, HostRanks& r) {
+std::optional<RelayAddress> read_relay_address(const std::string& bytes) {
+  return decode<RelayAddress>(bytes, relay_address_content);
+}
+std::optional<std::vector<Bundled>> read_bundle(const std::string& bytes) {
+  return decode<std::vector<Bundled>>(bytes, bundle_content);
+}
+
+std::optional<HostRanks> read_ranks(const std::string& bytes) {
+  return decode<HostRanks>(bytes, [](ByteReader& from, HostRanks& r) {
     from(r.look, r.now);
-    from.list(r.ranks, most_ranks, [&](ByteReader& a, RankSnapshot& rank) { rank = read_snapshot(a, before); });
+    from.list(r.ranks, most_ranks, [](ByteReader& a, RankSnapshot& rank) { rank = read_snapshot(a); });
   });
 }
 

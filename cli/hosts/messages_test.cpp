@@ -49,16 +49,24 @@ TEST(Messages, ComeBack) {
   const auto pulse = read_pulse(message(Pulse{true, false, 64}));
   ASSERT_TRUE(pulse);
   EXPECT_TRUE(pulse->suspects && !pulse->ended && pulse->ranks == 64);
-  const auto look = read_look(message(Look{9, SnapshotDetail::full, 1024}));
+  const auto look = read_look(message(Look{9, true, 1024}));
   ASSERT_TRUE(look);
-  EXPECT_TRUE(look->number == 9 && look->detail == SnapshotDetail::full && look->finished_calls == 1024);
-  const auto ranks = read_ranks(message(sample_ranks(), SnapshotDetail::full), {});
+  EXPECT_TRUE(look->number == 9 && look->full && look->finished_calls == 1024);
+  const auto ranks = read_ranks(message(sample_ranks()));
   ASSERT_TRUE(ranks);
   EXPECT_EQ(ranks->look, 7U);
   EXPECT_EQ(ranks->now, 3.5);
   ASSERT_EQ(ranks->ranks.size(), 3U);
   EXPECT_EQ(ranks->ranks[2].pid, 102);
   EXPECT_EQ(ranks->ranks[2].threads[0].current->site, 1U);
+  const std::string long_message(1 << 20, 'x');
+  const auto bundle = read_bundle(message(std::vector<Bundled>{{1, "a"}, {~std::uint64_t{0}, long_message}}));
+  ASSERT_TRUE(bundle && bundle->size() == 2);
+  EXPECT_TRUE((*bundle)[0].bytes == "a" && (*bundle)[1].agent == ~std::uint64_t{0} &&
+              (*bundle)[1].bytes == long_message);
+  const auto address = read_relay_address(message(MessageKind::redirect, {"tcp://10.0.0.1:7", "ab"}));
+  ASSERT_TRUE(address);
+  EXPECT_EQ(address->addresses + address->key, "tcp://10.0.0.1:7ab");
   const auto stacks = read_stacks(message(sample_stacks()));
   ASSERT_TRUE(stacks);
   ASSERT_EQ(stacks->stacks.size(), 1U);
@@ -67,28 +75,22 @@ TEST(Messages, ComeBack) {
   EXPECT_EQ(stacks->problems, sample_stacks().problems);
 }
 
-TEST(Messages, CallSitesThatWereNotSentAreKept) {
-  const HostRanks before = sample_ranks();
-  const auto ranks = read_ranks(message(before, SnapshotDetail::state), before.ranks);
-  ASSERT_TRUE(ranks);
-  EXPECT_EQ(ranks->ranks[0].sites.size(), 2U);
-  EXPECT_EQ(ranks->ranks[0].threads[0].current->site, 1U);
-}
-
 TEST(Messages, DamagedOnesAreRefusedOrHarmless) {
   std::mt19937 random(3);
   const std::string whole[] = {message(Hello{"1", "a", "b", "c"}), message(Pulse{true, true, 3}),
-                               message(Look{1, SnapshotDetail::state, 5}),
-                               message(sample_ranks(), SnapshotDetail::full), message(sample_stacks())};
+                               message(Look{1, false, 5}),         message(sample_ranks()),
+                               message(sample_stacks()),           message(std::vector<Bundled>{{1, "abc"}, {2, ""}})};
   for (const std::string& bytes : whole)
     for (std::size_t i = 0; i < 2000; ++i) {
       std::string changed = bytes.substr(0, i < bytes.size() ? i : bytes.size());
       if (i >= bytes.size()) changed[random() % changed.size()] = static_cast<char>(random());
-      read_hello(changed), read_pulse(changed), read_look(changed), read_ranks(changed, {}), read_stacks(changed);
+      read_hello(changed), read_pulse(changed), read_look(changed), read_ranks(changed), read_stacks(changed),
+          read_bundle(changed), read_relay_address(changed);
       if (i < bytes.size()) {
         EXPECT_FALSE(read_hello(changed) && kind_of(changed) == MessageKind::hello);
-        EXPECT_FALSE(kind_of(changed) == MessageKind::ranks && read_ranks(changed, {}));
+        EXPECT_FALSE(kind_of(changed) == MessageKind::ranks && read_ranks(changed));
         EXPECT_FALSE(kind_of(changed) == MessageKind::stacks && read_stacks(changed));
+        EXPECT_FALSE(kind_of(changed) == MessageKind::bundle && read_bundle(changed));
       }
     }
 }

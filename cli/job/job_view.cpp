@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <thread>
 #include <tuple>
+#include <unordered_map>
 
 #include "telemetry/record/process_state.hpp"
 
@@ -22,13 +23,14 @@ bool is_below(int pid, int ancestor) {
   return false;
 }
 
-Activity activity(const RankSnapshot& before, const RankSnapshot& now) {
-  Activity result = Activity::none;
-  for (const ThreadSnapshot& thread : now.threads) {
-    const auto same = std::find_if(before.threads.begin(), before.threads.end(),
-                                   [&](const ThreadSnapshot& t) { return t.slot == thread.slot; });
-    if (same == before.threads.end() || same->calls != thread.calls || thread.moving) return Activity::calling;
-    if (same->polls != thread.polls) result = Activity::polling;
+std::vector<Activity> activities_between(const std::vector<RankSnapshot>& before,
+                                         const std::vector<RankSnapshot>& now) {
+  std::unordered_map<ProcessKey, const RankSnapshot*, ProcessKeyHash> known;
+  for (const RankSnapshot& rank : before) known.emplace(rank, &rank);
+  std::vector<Activity> result;
+  for (const RankSnapshot& rank : now) {
+    const auto same = known.find(ProcessKey(rank));
+    result.push_back(activity_between(same != known.end() ? same->second : nullptr, rank));
   }
   return result;
 }
@@ -42,21 +44,31 @@ std::int64_t begin_of(const JobSnapshot& job) {
 
 }  // namespace
 
-JobView make_view(JobSnapshot now, const JobSnapshot* before) {
-  JobView view;
-  for (RankSnapshot& rank : now.ranks) {
-    Activity found = rank.alive ? Activity::calling : Activity::none;  // new since the first sample
-    if (before)
-      for (const RankSnapshot& same : before->ranks)
-        if (same_process(same, rank)) found = activity(same, rank);
-    for (ThreadSnapshot& thread : rank.threads)
-      thread.polling = found == Activity::polling && !thread.in_mpi && thread.polls > 0;
-    view.activities.push_back(found);
+Activity activity_between(const RankSnapshot* before, const RankSnapshot& now) {
+  if (!before) return now.alive ? Activity::calling : Activity::none;
+  Activity result = Activity::none;
+  for (const ThreadSnapshot& thread : now.threads) {
+    const auto same = std::find_if(before->threads.begin(), before->threads.end(),
+                                   [&](const ThreadSnapshot& t) { return t.slot == thread.slot; });
+    if (same == before->threads.end() || same->calls != thread.calls || thread.moving) return Activity::calling;
+    if (same->polls != thread.polls) result = Activity::polling;
   }
-  view.graph = find_waits(now.ranks);
-  view.diagnosis = diagnose(view.graph);
+  return result;
+}
+
+JobView begin_view(JobSnapshot now, std::vector<Activity> activities) {
+  JobView view;
+  for (std::size_t i = 0; i < now.ranks.size(); ++i)
+    for (ThreadSnapshot& thread : now.ranks[i].threads)
+      thread.polling = activities[i] == Activity::polling && !thread.in_mpi && thread.polls > 0;
   view.job = std::move(now);
+  view.activities = std::move(activities);
   return view;
+}
+
+void analyse(JobView& view) {
+  view.graph = find_waits(view.job.ranks);
+  view.diagnosis = diagnose(view.graph);
 }
 
 bool JobView::progresses() const noexcept {
@@ -100,8 +112,11 @@ Result<std::vector<JobView>> observe_jobs(const std::string& folder, const std::
   std::vector<JobView> views;
   for (JobSnapshot& job : *second) {
     const auto same = std::find_if(before.begin(), before.end(), [&](const auto& b) { return b.name == job.name; });
-    if (selection.empty() || same != before.end())
-      views.push_back(make_view(std::move(job), same != before.end() ? &*same : nullptr));
+    if (selection.empty() || same != before.end()) {
+      std::vector<Activity> activities =
+          activities_between(same != before.end() ? same->ranks : std::vector<RankSnapshot>{}, job.ranks);
+      analyse(views.emplace_back(begin_view(std::move(job), std::move(activities))));
+    }
   }
   std::stable_sort(views.begin(), views.end(), [](const JobView& a, const JobView& b) {
     return std::tuple(a.ended(), -begin_of(a.job)) < std::tuple(b.ended(), -begin_of(b.job));

@@ -29,8 +29,12 @@ struct JobView {
   bool ended() const noexcept;       ///< no rank is alive
 };
 
-/// `before`: an earlier sample of the same job, or null.
-JobView make_view(JobSnapshot now, const JobSnapshot* before);
+/// `before`: an earlier sample of the same process, or null.
+Activity activity_between(const RankSnapshot* before, const RankSnapshot& now);
+/// `activities`: of now.ranks. Without graph and diagnosis.
+JobView begin_view(JobSnapshot now, std::vector<Activity> activities);
+/// Adds graph and diagnosis.
+void analyse(JobView& view);
 
 /// Looks twice at the jobs in `folder`, 100 ms apart. Running jobs come first, then those that have ended, the last to
 /// begin first. `selection`: "" for all of them, the name of a job, or the pid of

@@ -22,7 +22,7 @@ constexpr std::size_t most_calls = 20000;
 /// The colours of the page.
 const char* category(const CallSnapshot& call) {
   if (call.ordinal != 0) return "collective";
-  switch (kind_of(call.function, false)) {
+  switch (telemetry::kind_of(call.function, false)) {
     case CallKind::send: return "send";
     case CallKind::receive: return "receive";
     case CallKind::wait_all:

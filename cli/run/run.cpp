@@ -31,6 +31,7 @@ struct RunOptions {
   bool report = false, watch = false, disable = false, all_ranks = false, dry_run = false;
   std::string profile, strategy, log, on_fault, verdict_folder, metrics;
   double metrics_period = 15;
+  std::size_t fan_out = 0;  ///< 0: the usual one
   std::vector<std::string> command;
 
   /// This process stays as the launcher's parent.
@@ -109,6 +110,7 @@ void run(const RunOptions& options) {
   if (options.command.empty()) fail("no command to run; for example: bestride run mpiexec -n 4 ./program");
   if (!options.watches() && !options.on_fault.empty()) fail("--on-fault needs --watch or --report");
   if (!options.watches() && !options.verdict_folder.empty()) fail("--verdict-folder needs --watch or --report");
+  if (!options.watches() && options.fan_out > 0) fail("--fan-out needs --watch or --report");
   const Installation installation = Installation::find();
   if (const std::string why = installation.why_no_preload(); !why.empty()) fail(why);
   const std::string launcher = find_program(options.command[0]);
@@ -116,7 +118,8 @@ void run(const RunOptions& options) {
     fail("can't run '" + options.command[0] + "': there is no such program; is it in PATH?", exit_not_found);
 
   std::optional<Agents> agents;
-  if (options.watches() && !options.dry_run) agents.emplace();
+  if (options.watches() && !options.dry_run)
+    agents.emplace(options.fan_out > 0 ? options.fan_out : Agents::usual_fan_out);
   Environment set = environment_of(options, installation, agents ? &*agents : nullptr);
   for (const std::string& note : prepare_launcher(launcher, options.command, set))
     std::fprintf(stderr, "bestride: %s\n", note.c_str());
@@ -141,9 +144,9 @@ void run(const RunOptions& options) {
 
 void add_run(CLI::App& app, std::vector<std::string>& words) {
   const auto options = std::make_shared<RunOptions>();
-  options->command =
-      take_job(words, "run",
-               {"--profile", "--strategy", "--log", "--on-fault", "--verdict-folder", "--metrics", "--metrics-period"});
+  options->command = take_job(words, "run",
+                              {"--profile", "--strategy", "--log", "--on-fault", "--verdict-folder", "--metrics",
+                               "--metrics-period", "--fan-out"});
   CLI::App* const command =
       app.add_subcommand("run", "start a job with the library preloaded: bestride run mpiexec -n 4 ./program");
   command->add_flag("--report", options->report,
@@ -167,6 +170,12 @@ void add_run(CLI::App& app, std::vector<std::string>& words) {
   command->add_option("--metrics-period", options->metrics_period, "seconds; default 15")
       ->type_name("SECONDS")
       ->check(CLI::Range(0.1, 1e6));
+  command
+      ->add_option("--fan-out", options->fan_out,
+                   "with --watch: how many agents are connected to this process, and to each that relays for others; "
+                   "default 32")
+      ->type_name("AGENTS")
+      ->check(CLI::Range(1, 65536));
   command->add_flag("--disable", options->disable, "preload, but leave every call to the MPI library (to compare)");
   command->add_flag("--all-ranks", options->all_ranks,
                     "every rank has the preload library (BESTRIDE_ALL_RANKS=1): permit hierarchical collectives");

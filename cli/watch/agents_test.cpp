@@ -24,7 +24,7 @@ class AgentsTest : public testing::Test {
     std::string problem;
     std::thread connecting([&] {
       auto connected = AgentConnection::connect(head_.addresses(), head_.keys(),
-                                                message(Hello{BESTRIDE_VERSION, "node1", "hydra-1", "kvs_1"}), 30);
+                                                message(Hello{BESTRIDE_VERSION, "node1", "hydra-1", "kvs_1", 7}), 30);
       if (connected)
         agent_.emplace(std::move(*connected));
       else
@@ -62,21 +62,21 @@ class AgentsTest : public testing::Test {
       const auto received = agent_->receive();
       const auto look = received && kind_of(*received) == MessageKind::look ? read_look(*received) : std::nullopt;
       if (!look) {
-        pollfd entry{agent_->descriptor(), POLLIN, 0};
+        pollfd entry{agent_->descriptors()[0], POLLIN, 0};
         poll(&entry, 1, 5);
         continue;
       }
       number = look->number;
       std::vector<RankSnapshot> ranks = SampleJob(2).ranks;
       for (RankSnapshot& rank : ranks) rank.ended = ended;
-      if (number == last) agent_->send(message(HostRanks{number, there, std::move(ranks)}, look->detail));
+      if (number == last) agent_->send(message(HostRanks{number, there, std::move(ranks)}));
     }
     receive(seconds, [&] { return host().asked == 0; });
   }
-  double unheard(double seconds) const {
-    const std::vector<RankSnapshot> ranks = head_.ranks_of("kvs_1", seconds);
-    EXPECT_EQ(ranks.size(), 2u);
-    return ranks.empty() ? -1 : ranks[0].unheard;
+  double unheard(double seconds) {
+    const std::vector<HostUpdate> updates = head_.updates("kvs_1", seconds);
+    EXPECT_EQ(updates.size(), 1u);
+    return updates.empty() ? -1 : updates[0].unheard;
   }
 
   Agents head_;
@@ -117,13 +117,31 @@ TEST_F(AgentsTest, TheEndOfARankIsKnownAsExactlyAsTheFastestAnswer) {
   const auto ended_at = [&](double sent, double arrived) {
     head_.look(true, sent);
     answer(arrived, ++looks, sent + 1000, 1003.5);
-    const auto ranks = head_.ranks_of("kvs_1", arrived);
-    return ranks.empty() ? -1 : ranks[0].ended;
+    const auto updates = head_.updates("kvs_1", arrived);
+    return updates.empty() || !updates[0].ranks ? -1 : updates[0].ranks->at(0).ended;
   };
   EXPECT_NEAR(ended_at(4, 4.75), 4.25, 1e-9);
   EXPECT_NEAR(ended_at(5, 5.25), 3.75, 1e-9);
   EXPECT_NEAR(ended_at(6, 8), 3.75, 1e-9);
   EXPECT_NEAR(ended_at(100000, 100001), 4.5, 1e-9) << "after a day, clocks may have drifted apart";
+}
+
+TEST_F(AgentsTest, AFullAnswerThatComesLateIsNotLost) {
+  const auto send = [&](std::uint32_t look, bool partial) {
+    std::vector<RankSnapshot> ranks = SampleJob(2).ranks;
+    for (RankSnapshot& rank : ranks)
+      rank.pid = 100 + rank.world_rank, rank.executable = partial ? "" : "solver", rank.partial = partial;
+    agent_->send(message(HostRanks{look, 0, std::move(ranks)}));
+  };
+  head_.look(true, 1);
+  head_.look(false, 2);
+  send(1, false);
+  send(2, true);
+  receive(2, [&] { return host().asked == 0; });
+  const std::vector<HostUpdate> updates = head_.updates("kvs_1", 2);
+  ASSERT_TRUE(updates.size() == 1 && updates[0].ranks);
+  EXPECT_EQ(updates[0].ranks->at(1).executable, "solver");
+  EXPECT_FALSE(head_.updates("kvs_1", 2)[0].ranks) << "nothing new has come";
 }
 
 TEST_F(AgentsTest, StacksAreNotExpectedOfAnAgentThatIsNotHeard) {

@@ -66,7 +66,7 @@ WatchCost watch_cost(const WatchedJob& job, double seconds) {
     cost.watcher = (static_cast<double>(use.ru_utime.tv_sec + use.ru_stime.tv_sec) +
                     1e-6 * static_cast<double>(use.ru_utime.tv_usec + use.ru_stime.tv_usec)) /
                    seconds;
-  for (const RankSnapshot& rank : job.view().job.ranks) {
+  for (const RankSnapshot& rank : job.ranks()) {
     double calls = 0;
     for (const ThreadSnapshot& thread : rank.threads) calls += static_cast<double>(thread.calls);
     // A call that is not timed costs less; the measured cost is that of a timed one.

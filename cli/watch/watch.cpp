@@ -15,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <utility>
 
 #include "base/replace_file.hpp"
 #include "cli/common/command.hpp"
@@ -34,13 +35,13 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 /// Time between two looks, in seconds: longer if a look takes more than these shares of a core.
-constexpr double relaxed_period = 1, suspecting_period = 0.25, longest_period = 10;
-constexpr double most_share = 0.01, most_share_suspecting = 0.25;
+constexpr double relaxed_period = 1, shortest_period = 0.25, longest_period = 10;
+constexpr double most_share = 0.01, most_share_suspecting = 0.25, most_share_confirming = 1;
 /// In the first seconds, as long as not all ranks are known: how a rank has ended is known only of those that were.
 constexpr double starting = 5, starting_period = 0.05;
 constexpr double answer_patience = 0.5, last_answer_patience = 2, stacks_patience = 10;  ///< seconds, for agents
 constexpr double late_agents_patience = 1;  ///< seconds, if the job has failed
-constexpr unsigned looks_with_state = 10;   ///< one of so many looks also gets the call sites of other hosts
+constexpr unsigned looks_for_outputs = 10;  ///< with metrics, one of so many looks gets everything
 constexpr std::size_t most_verdicts = 8;    ///< that are printed of a job
 constexpr double patience_after_abort = 10, patience_for_records = 10;  ///< seconds
 
@@ -87,8 +88,7 @@ class Watch {
     for (const auto& [key, job] : jobs_)
       if (job->local()) entries.push_back({job->local()->ends_descriptor(), POLLIN, 0});
     // An agent's news may make the next look urgent.
-    if (suspects())
-      next_look_ = std::min(next_look_, last_look_ + look_cost_ / most_share_suspecting + suspecting_period);
+    if (suspects()) next_look_ = std::min(next_look_, last_look_ + suspecting_period());
     const double left = std::max(next_look_ - seconds(), 0.0);
     poll(entries.data(), entries.size(), static_cast<int>(1000 * left) + 1);
     bool changed = agents_.receive(seconds());
@@ -97,6 +97,12 @@ class Watch {
     return changed;
   }
 
+  /// A finding is confirmed by the next observation, which should be soon.
+  double suspecting_period() const {
+    const bool confirms =
+        std::any_of(jobs_.begin(), jobs_.end(), [](const auto& job) { return job.second->awaits_confirmation(); });
+    return std::max(shortest_period, look_cost_ / (confirms ? most_share_confirming : most_share_suspecting));
+  }
   bool suspects() const {
     return agents_.suspects() ||
            std::any_of(jobs_.begin(), jobs_.end(), [](const auto& job) { return job.second->suspects(); });
@@ -107,28 +113,30 @@ class Watch {
     last_look_ = seconds();
     const double cpu_before = own_cpu_seconds();
     find_jobs();
-    // Call sites do not change while there is no progress.
+    // Once while there is no progress: with all finished calls.
     const bool suspected_now = suspects() && !suspected_;
     suspected_ = suspects();
-    ask_agents(last || suspected_now || ++looks_ % looks_with_state == 1,
-               last ? last_answer_patience : answer_patience);
+    const bool has_outputs = options_.outputs.report || !options_.outputs.metrics.empty();
+    const bool for_outputs = has_outputs && looks_++ % looks_for_outputs == 0;
+    const bool all = last || suspected_now || for_outputs;
+    ask_agents(all, last ? last_answer_patience : answer_patience);
     for (auto& [key, job] : jobs_) {
-      if (closed_.count(key) || (job->ended() && !job->view().job.ranks.empty())) continue;
+      if (closed_.count(key) || (job->ended() && !job->ranks().empty())) continue;
       if (job->local()) job->local()->note_ends(seconds());
       observe(key, *job, JobPhase::running);
       note_other_ranks(*job);
       outputs_.refresh(*job, seconds());
     }
     // What has come during a long look: its agents are not silent.
-    const bool urgent = agents_.receive(seconds());
+    urgent_ = agents_.receive(seconds()) || urgent_;
     for (const std::string& line : agents_.news(seconds())) say("bestride: " + line + "\n");
     if (!last) close_ended_jobs();
-    look_cost_ = own_cpu_seconds() - cpu_before;
+    if (!all || look_cost_ == 0) look_cost_ = own_cpu_seconds() - cpu_before;
     const bool starts = seconds() < starting && !all_ranks_known();
     const double period = starts       ? std::max(starting_period, look_cost_ / most_share_suspecting)
-                          : suspects() ? std::max(suspecting_period, look_cost_ / most_share_suspecting)
+                          : suspects() ? suspecting_period()
                                        : std::max(relaxed_period, look_cost_ / most_share);
-    next_look_ = urgent ? seconds() : last_look_ + std::min(period, longest_period);
+    next_look_ = std::exchange(urgent_, false) ? seconds() : last_look_ + std::min(period, longest_period);
   }
 
   /// In a short job, an agent on another host may not have connected yet.
@@ -145,15 +153,14 @@ class Watch {
   }
   static std::size_t world_size(const WatchedJob& job) {
     std::size_t size = 0;
-    for (const RankSnapshot& rank : job.view().job.ranks)
-      size = std::max(size, static_cast<std::size_t>(rank.world_size));
+    for (const RankSnapshot& rank : job.ranks()) size = std::max(size, static_cast<std::size_t>(rank.world_size));
     return size;
   }
 
   /// The last look at jobs that have ended while the launcher goes on, as a script that starts several.
   void close_ended_jobs() {
     for (auto& [key, job] : jobs_) {
-      if (!job->ended() || job->view().job.ranks.empty() || !closed_.insert(key).second) continue;
+      if (!job->ended() || job->ranks().empty() || !closed_.insert(key).second) continue;
       ask_agents(true, last_answer_patience);
       observe(key, *job, JobPhase::over);
       agents_.end(key);
@@ -189,7 +196,9 @@ class Watch {
 
   template <class Done>
   void wait_for_agents(double patience, Done done) {
-    for (const double until = seconds() + patience; agents_.receive(seconds()), !done() && seconds() < until;) {
+    for (const double until = seconds() + patience;;) {
+      urgent_ = agents_.receive(seconds()) || urgent_;
+      if (done() || seconds() >= until) return;
       std::vector<pollfd> entries;
       for (const int descriptor : agents_.descriptors()) entries.push_back({descriptor, POLLIN, 0});
       poll(entries.data(), entries.size(), 10);
@@ -209,8 +218,7 @@ class Watch {
   bool ending() const { return launcher_.interrupted() || aborted_at_ > 0; }
 
   void observe(const std::string& key, WatchedJob& job, JobPhase phase) {
-    report(key, job,
-           job.observe(seconds(), ending() ? JobPhase::told_to_end : phase, agents_.ranks_of(key, seconds())));
+    report(key, job, job.observe(seconds(), ending() ? JobPhase::told_to_end : phase, agents_.updates(key, seconds())));
   }
 
   void report(const std::string& key, WatchedJob& job, const WatchedJob::Changes& changes) {
@@ -235,7 +243,7 @@ class Watch {
 
   JobStacks take_stacks(const std::string& key, const WatchedJob& job) {
     agents_.ask_for_stacks(seconds());
-    std::vector<HostStacks> hosts{take_host_stacks(job.view().job.ranks, false)};
+    std::vector<HostStacks> hosts{take_host_stacks(job.ranks(), false)};
     wait_for_agents(stacks_patience, [this] { return agents_.all_stacks_came(); });
     for (HostStacks& host : agents_.take_stacks(key)) hosts.push_back(std::move(host));
     return merge_host_stacks(hosts);
@@ -313,7 +321,7 @@ class Watch {
     }
     if (!job.reported().empty()) write(job, launcher_.exit_code(), false);
     outputs_.finish(job, launcher_.exit_code(), stacks_of(job));
-    if (job.local()) job.local()->remove_records(job.view().job.ranks);
+    if (job.local()) job.local()->remove_records(job.ranks());
     agents_.end(key);
   }
 
@@ -327,9 +335,11 @@ class Watch {
   std::set<std::string> known_folders_;  ///< of jobs on this host, also of those that this process does not watch
   Jobs jobs_;
   std::set<std::string> closed_;  ///< keys of jobs that have ended and are not looked at any more
-  double last_look_ = 0, next_look_ = 0, look_cost_ = 0;
+  double last_look_ = 0, next_look_ = 0;
+  double look_cost_ = 0;  ///< of the last look with little, in seconds of a core
   unsigned looks_ = 0;
   bool suspected_ = false;  ///< at the last look
+  bool urgent_ = false;     ///< something has come during a look that needs another one
   std::map<std::string, std::size_t> printed_;
   std::map<std::string, JobStacks> stacks_;  ///< by job, when its last finding was made
   std::set<std::string> incomplete_;         ///< jobs with ranks that can't be watched

@@ -2,8 +2,6 @@
 #include "cli/watch/watched_job.hpp"
 
 #include <algorithm>
-#include <iterator>
-#include <tuple>
 
 namespace bestride::inline cli {
 namespace {
@@ -13,17 +11,22 @@ constexpr std::size_t calls_read = main_ring_size;
 
 }  // namespace
 
-WatchedJob::Changes WatchedJob::observe(double seconds, JobPhase phase, std::vector<RankSnapshot> others) {
+WatchedJob::Changes WatchedJob::observe(double seconds, JobPhase phase, std::vector<HostUpdate> hosts) {
   JobSnapshot now;
   if (local_) now = local_->read(calls_read);
   now.name = name_;
-  now.ranks.insert(now.ranks.end(), std::make_move_iterator(others.begin()), std::make_move_iterator(others.end()));
-  if (now.ranks.empty()) now.ranks = std::move(view_.job.ranks), now.problems.clear();  // its records were removed
-  std::sort(now.ranks.begin(), now.ranks.end(), [](const RankSnapshot& a, const RankSnapshot& b) {
-    return std::tie(a.world_rank, a.host, a.pid) < std::tie(b.world_rank, b.host, b.pid);
-  });
+  const auto has_no_records = [](const HostUpdate& host) { return host.ranks && host.ranks->empty(); };
+  UpdatedRanks updated;
+  if (now.ranks.empty() && std::all_of(hosts.begin(), hosts.end(), has_no_records)) {  // they were removed
+    updated = {std::move(view_.job.ranks), std::vector<Activity>(view_.activities.size())};
+    now.problems.clear();
+  } else {
+    updated = update_ranks(std::move(view_.job.ranks), std::move(now.ranks), std::move(hosts));
+  }
+  now.ranks = std::move(updated.ranks);
   processes_ = std::max(processes_, now.ranks.size());
-  view_ = make_view(std::move(now), &view_.job);
+  view_ = begin_view(std::move(now), std::move(updated.activities));
+  analysed_ = false;
   std::vector<Finding> found = detector_.observe({seconds, view_.job.ranks, phase == JobPhase::over});
   const bool ending = phase == JobPhase::told_to_end;
   const auto is_crash = [](const Finding& finding) { return finding.fault == Fault::crash; };

@@ -7,6 +7,7 @@
 
 #include "cli/job/job_view.hpp"
 #include "cli/job/local_ranks.hpp"
+#include "cli/watch/rank_updates.hpp"
 #include "telemetry/detector/detector.hpp"
 
 namespace bestride::inline cli {
@@ -39,18 +40,24 @@ class WatchedJob {
   /// Null if it has none.
   LocalRanks* local() const noexcept { return local_.get(); }
 
-  /// Takes a snapshot of the ranks here, and passes it with `others`, those of other hosts, to the detector. `seconds`:
-  /// since the launcher was started. Returns the indices in reported() of findings that are new, or that ended.
+  /// Takes a snapshot of the ranks here, and passes it with those of other hosts to the detector. `seconds`: since the
+  /// launcher was started. Returns the indices in reported() of findings that are new, or that ended.
   struct Changes {
     std::vector<std::size_t> begun, ended;
   };
-  Changes observe(double seconds, JobPhase phase, std::vector<RankSnapshot> others = {});
+  Changes observe(double seconds, JobPhase phase, std::vector<HostUpdate> hosts = {});
 
   const std::string& name() const noexcept { return name_; }
   double started() const noexcept { return started_; }
-  const JobView& view() const noexcept { return view_; }
+  const std::vector<RankSnapshot>& ranks() const noexcept { return view_.job.ranks; }
+  /// Analysed at the first call after an observation, because most observations have no finding.
+  const JobView& view() const {
+    if (!analysed_) analyse(view_), analysed_ = true;
+    return view_;
+  }
   const std::vector<Reported>& reported() const noexcept { return reported_; }
   bool suspects() const noexcept { return detector_.suspects(); }
+  bool awaits_confirmation() const noexcept { return detector_.awaits_confirmation(); }
   /// Processes that had a record, also those whose record is removed.
   std::size_t processes() const noexcept { return processes_; }
   /// True if no process of the job is left.
@@ -61,7 +68,8 @@ class WatchedJob {
   const double started_;
   std::unique_ptr<LocalRanks> local_;
   Detector detector_;
-  JobView view_;
+  mutable JobView view_;
+  mutable bool analysed_ = true;
   std::vector<Reported> reported_;
   std::size_t processes_ = 0;
 };

@@ -21,7 +21,7 @@ void Detector::update(const Observation& observation) {
   for (const RankSnapshot& rank : ranks_) interrupted_ = interrupted_ || is_held(rank);
   bool progress = false;
   for (const RankSnapshot& rank : ranks_) {
-    const auto [at, is_new] = histories_.try_emplace(key_of(rank));
+    const auto [at, is_new] = histories_.try_emplace(ProcessKey(rank));
     History& history = at->second;
     present_.push_back(&history);
     if (rank.unheard > 0 && !is_new) continue;  // it is as it was at the last observation
@@ -124,6 +124,7 @@ std::vector<Finding> Detector::observe(const Observation& observation) {
         std::any_of(candidates_.begin(), candidates_.end(),
                     [&](const Finding& before) { return before.same_as(finding); }))
       confirmed.push_back(finding);
+  unconfirmed_ = confirmed.size() < found.size();
   candidates_ = std::move(found);
   return confirmed;
 }

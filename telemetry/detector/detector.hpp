@@ -57,6 +57,8 @@ class Detector {
 
   /// True if a rank makes no progress, so that observe() should be called again soon.
   bool suspects() const noexcept { return suspects_; }
+  /// True if there is a finding that the next observation may confirm.
+  bool awaits_confirmation() const noexcept { return unconfirmed_; }
   /// Longest wait of a rank for another one that ended by itself, in seconds.
   double longest_wait() const noexcept { return longest_wait_; }
 
@@ -71,21 +73,8 @@ class Detector {
     double transferred = -1, slept = -1;  ///< when io_bytes and sleeps last changed
     bool waited = false;                  ///< it waited for another rank at the last observation
   };
-  /// A process.
-  struct Key {
-    int pid;
-    std::uint64_t start;
-    std::string host;
-    bool operator==(const Key&) const = default;
-  };
-  struct KeyHash {
-    std::size_t operator()(const Key& key) const noexcept {
-      return std::hash<std::string>()(key.host) ^ (key.start * 0x9e3779b97f4a7c15 + static_cast<unsigned>(key.pid));
-    }
-  };
 
   void update(const Observation& observation);
-  static Key key_of(const RankSnapshot& rank) { return {rank.pid, rank.process_start, rank.host}; }
   /// Of an element of `ranks_`.
   History& history(const RankSnapshot& rank) { return *present_[static_cast<std::size_t>(&rank - ranks_.data())]; }
   const History& history(const RankSnapshot& rank) const {
@@ -134,9 +123,9 @@ class Detector {
   const Limits limits_;
   double now_ = 0;
   double longest_wait_ = 0;
-  bool last_ = false, suspects_ = false, interrupted_ = false;
+  bool last_ = false, suspects_ = false, unconfirmed_ = false, interrupted_ = false;
   int postponed_ = 0;  ///< observations for which a crash was not said
-  std::unordered_map<Key, History, KeyHash> histories_;
+  std::unordered_map<ProcessKey, History, ProcessKeyHash> histories_;
   std::map<std::int32_t, double> minority_since_;  ///< ranks outside MPI that at least as many others wait for
   std::vector<Finding> crashes_;                   ///< and what led to them
   FinishedCollectives collectives_;

@@ -43,6 +43,14 @@ double cosine(const std::vector<double>& a, const std::vector<double>& b) {
   return a2 > 0 && b2 > 0 ? product / std::sqrt(a2 * b2) : 0;
 }
 
+/// The median of all but one, which is `left_out`; at least two.
+double median_without(const std::vector<double>& sorted, double left_out) {
+  const auto at = static_cast<std::size_t>(std::lower_bound(sorted.begin(), sorted.end(), left_out) - sorted.begin());
+  const auto other = [&](std::size_t i) { return sorted[i < at ? i : i + 1]; };
+  const std::size_t count = sorted.size() - 1, middle = count / 2;
+  return count % 2 == 1 ? other(middle) : (other(middle - 1) + other(middle)) / 2;
+}
+
 /// Of the timed calls, as if all calls had been timed.
 double mpi_seconds(const RankSnapshot& rank) {
   std::uint64_t ticks = 0;
@@ -71,6 +79,7 @@ void SlowRanks::begin_window(double seconds, std::span<const RankSnapshot> ranks
 
 void SlowRanks::begin_phase() {
   quotients_.clear();
+  slow_ = 0;
   begins_.clear();
   phase_calls_.clear();
 }
@@ -95,6 +104,12 @@ bool SlowRanks::has_drifted(const Quotients& known, double* factor) {
 
 void SlowRanks::judge(std::int32_t rank, double quotient, bool queued, double begin) {
   Quotients& known = quotients_[rank];
+  const std::size_t others = slow_ - (known.slow_since > 0 ? 1 : 0);
+  judge(known, quotient, queued, others > 0, begin);
+  slow_ = others + (known.slow_since > 0 ? 1 : 0);
+}
+
+void SlowRanks::judge(Quotients& known, double quotient, bool queued, bool compared_with_slow, double begin) {
   // The windows in which it was not slow are the baseline, also while the rank is slow.
   std::vector<double> before = known.past;
   for (const Window& each : known.recent)
@@ -107,10 +122,7 @@ void SlowRanks::judge(std::int32_t rank, double quotient, bool queued, double be
     if (slow) known.factor = quotient / center;
   }
   // Compared with a slow rank, the others are faster than they were.
-  const bool compared_with_slow =
-      known.slow_since == 0 &&
-      std::any_of(quotients_.begin(), quotients_.end(), [](const auto& each) { return each.second.slow_since > 0; });
-  if (!slow && (queued || compared_with_slow)) {
+  if (!slow && (queued || (compared_with_slow && known.slow_since == 0))) {
     known.slow_since = 0;
     return;
   }
@@ -150,13 +162,13 @@ void SlowRanks::end_window(double seconds, std::span<const RankSnapshot> ranks) 
   }
   open_ = false;
   if (shares.size() < 2 || !same_phase(calls)) return;
-  for (const auto& [rank, share] : shares) {
-    std::vector<double> others;
-    for (const auto& [other, value] : shares)
-      if (other != rank) others.push_back(value);
-    if (const double middle = median_of(std::move(others)); middle >= least_share)
+  std::vector<double> sorted;
+  sorted.reserve(shares.size());
+  for (const auto& [rank, share] : shares) sorted.push_back(share);
+  std::sort(sorted.begin(), sorted.end());
+  for (const auto& [rank, share] : shares)
+    if (const double middle = median_without(sorted, share); middle >= least_share)
       judge(rank, share / middle, queued[rank], begin_seconds_);
-  }
 }
 
 std::vector<SlowRank> SlowRanks::observe(double seconds, std::span<const RankSnapshot> ranks, bool paused) {

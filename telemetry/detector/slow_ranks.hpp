@@ -57,6 +57,8 @@ class SlowRanks {
   bool same_phase(const std::vector<double>& calls);
   /// `queued`: the rank had to wait for a processor.
   void judge(std::int32_t rank, double quotient, bool queued, double begin);
+  /// `compared_with_slow`: another rank is slow.
+  static void judge(Quotients& known, double quotient, bool queued, bool compared_with_slow, double begin);
   /// The mean of the recent windows is above what the windows before them explain.
   static bool has_drifted(const Quotients& known, double* factor);
 
@@ -64,6 +66,7 @@ class SlowRanks {
   double begin_seconds_ = 0;
   bool open_ = false;
   std::map<std::int32_t, Quotients> quotients_;
+  std::size_t slow_ = 0;             ///< of them, how many are slow
   std::vector<double> phase_calls_;  ///< share of each site in the calls of the phase
   std::vector<double> begins_;       ///< of the windows of the phase
 };

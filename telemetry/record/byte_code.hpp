@@ -38,7 +38,14 @@ class ByteWriter {
     if (value) each(*this, *value);
   }
 
+  /// A text that may be longer than longest_text.
+  void long_text(const std::string& value) {
+    number(value.size());
+    bytes_.append(value);
+  }
+
   const std::string& bytes() const noexcept { return bytes_; }
+  std::string take() noexcept { return std::move(bytes_); }
 
  private:
   void number(std::uint64_t value) {
@@ -90,6 +97,13 @@ class ByteReader {
     bool there = false;
     get(there);
     if (there && good_) each(*this, value.emplace());
+  }
+
+  void long_text(std::string& value) {
+    const std::uint64_t length = number();
+    if (length > static_cast<std::uint64_t>(end_ - next_)) return fail();
+    value.assign(next_, length);
+    next_ += length;
   }
 
   /// No value was missing, too long or out of range so far.

@@ -6,6 +6,7 @@
 // to give readers the file's own structures, which would spread the checks over all of them.
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -144,7 +145,8 @@ struct RankSnapshot {
   double ended = 0;      ///< when it was seen, seconds of the observer's clock; 0: not known
   // Of a rank on another host, which an agent reads there; the reader does not know them.
   bool remote = false;
-  double unheard = 0;  ///< seconds for which the agent has not answered, so that the rest is older; 0: it does
+  double unheard = 0;    ///< seconds for which the agent has not answered, so that the rest is older; 0: it does
+  bool partial = false;  ///< without what seldom changes; see snapshot_code.hpp
   std::int32_t world_rank = -1;
   std::int32_t world_size = 0;
   /// The writer had the same table of functions. If not, every `function` is no_function.
@@ -186,5 +188,19 @@ struct RankSnapshot {
 inline bool same_process(const RankSnapshot& a, const RankSnapshot& b) noexcept {
   return a.pid == b.pid && a.process_start == b.process_start && a.host == b.host;
 }
+
+/// A process, as a key of hash tables.
+struct ProcessKey {
+  int pid;
+  std::uint64_t start;
+  std::string host;
+  explicit ProcessKey(const RankSnapshot& rank) : pid(rank.pid), start(rank.process_start), host(rank.host) {}
+  bool operator==(const ProcessKey&) const = default;
+};
+struct ProcessKeyHash {
+  std::size_t operator()(const ProcessKey& key) const noexcept {
+    return std::hash<std::string>()(key.host) ^ (key.start * 0x9e3779b97f4a7c15 + static_cast<unsigned>(key.pid));
+  }
+};
 
 }  // namespace bestride::inline telemetry

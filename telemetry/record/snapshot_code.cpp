@@ -59,18 +59,23 @@ constexpr auto message = [](auto& archive, auto& m) {
 };
 
 template <class Archive, class Rank>
-void visit_rank(Archive& archive, Rank& r, std::uint8_t detail) {
-  archive(r.path, r.job, r.host, r.executable, r.abi, r.watcher, r.launch, r.pid, r.process_start, r.state, r.alive,
-          r.visible, r.use.cpu_seconds, r.use.io_bytes, r.use.sleeps, r.use.queued_seconds, r.use.tracer, r.wait_status,
-          r.ended, r.world_rank, r.world_size, r.functions_known, r.ticks_per_second, r.anchor_ticks, r.anchor_realtime,
-          r.read_at, r.sampling, r.threads_dropped, r.communicators_dropped, r.requests_dropped, r.peers_dropped,
-          r.sites_dropped, r.ticks_per_record, r.other_sends, r.other_receives, r.torn);
+void visit_rank(Archive& archive, Rank& r) {
+  archive(r.partial);
+  archive(r.host, r.pid, r.process_start, r.state, r.alive, r.visible, r.use.cpu_seconds, r.use.io_bytes, r.use.sleeps,
+          r.use.queued_seconds, r.use.tracer, r.wait_status, r.ended, r.world_rank, r.world_size, r.functions_known,
+          r.ticks_per_second, r.anchor_ticks, r.anchor_realtime, r.read_at, r.sampling, r.threads_dropped,
+          r.communicators_dropped, r.requests_dropped, r.peers_dropped, r.sites_dropped, r.ticks_per_record,
+          r.other_sends, r.other_receives, r.torn);
   archive.list(r.threads, max_threads, thread);
   archive.list(r.communicators, max_communicators, communicator);
   archive.list(r.requests, max_requests, request);
   archive.list(r.peers, max_peers, peer);
   archive.list(r.messages, max_messages, message);
-  if (detail != static_cast<std::uint8_t>(SnapshotDetail::full)) return;
+  if (r.partial) {
+    archive.list(r.sites, max_sites, [](auto& a, auto& s) { a(s.calls, s.ticks); });
+    return;
+  }
+  archive(r.path, r.job, r.executable, r.abi, r.watcher, r.launch);
   archive.list(r.sites, max_sites, site);
   archive.list(r.modules, max_modules, module);
 }
@@ -102,33 +107,42 @@ bool is_valid(const RankSnapshot& rank) {
          });
 }
 
-}  // namespace
-
-void write_snapshot(ByteWriter& to, const RankSnapshot& rank, SnapshotDetail detail) {
-  to(detail);
-  visit_rank(to, rank, static_cast<std::uint8_t>(detail));
+void remove_unknown_sites(RankSnapshot& rank) {
+  const auto check = [&](CallSnapshot& c) {
+    if (c.site >= rank.sites.size()) c.site = no_index;
+  };
+  for (ThreadSnapshot& t : rank.threads) {
+    if (t.current) check(*t.current);
+    for (CallSnapshot& c : t.finished) check(c);
+  }
 }
 
-RankSnapshot read_snapshot(ByteReader& from, const std::vector<RankSnapshot>& before) {
-  std::uint8_t detail = 0;
-  from(detail);
+}  // namespace
+
+void write_snapshot(ByteWriter& to, const RankSnapshot& rank) { visit_rank(to, rank); }
+
+RankSnapshot read_snapshot(ByteReader& from) {
   RankSnapshot rank;
-  visit_rank(from, rank, detail);
+  visit_rank(from, rank);
   if (!from.good() || !is_valid(rank)) {
     from.fail();
     return {};
   }
-  if (detail != static_cast<std::uint8_t>(SnapshotDetail::full))
-    for (const RankSnapshot& known : before)
-      if (same_process(known, rank)) rank.sites = known.sites, rank.modules = known.modules;
-  const auto check_site = [&](CallSnapshot& c) {
-    if (c.site >= rank.sites.size()) c.site = no_index;
-  };
-  for (ThreadSnapshot& t : rank.threads) {
-    if (t.current) check_site(*t.current);
-    for (CallSnapshot& c : t.finished) check_site(c);
-  }
+  remove_unknown_sites(rank);
   return rank;
+}
+
+void complete(RankSnapshot& rank, RankSnapshot* before) {
+  if (!before) return;
+  for (std::string RankSnapshot::*const text : {&RankSnapshot::path, &RankSnapshot::job, &RankSnapshot::executable,
+                                                &RankSnapshot::abi, &RankSnapshot::watcher, &RankSnapshot::launch})
+    rank.*text = std::move(before->*text);
+  rank.modules = std::move(before->modules);
+  rank.partial = before->partial || rank.sites.size() > before->sites.size();
+  for (std::size_t i = 0; i < std::min(rank.sites.size(), before->sites.size()); ++i) {
+    before->sites[i].calls = rank.sites[i].calls, before->sites[i].ticks = rank.sites[i].ticks;
+    rank.sites[i] = std::move(before->sites[i]);
+  }
 }
 
 }  // namespace bestride::inline telemetry

@@ -6,16 +6,14 @@
 
 namespace bestride::inline telemetry {
 
-/// How much of a snapshot is sent. What a rank is doing now always is.
-enum class SnapshotDetail : std::uint8_t {
-  state,  ///< threads with their calls, communicators, requests, peers, messages
-  full,   ///< also call sites and modules
-};
-
-void write_snapshot(ByteWriter& to, const RankSnapshot& rank, SnapshotDetail detail);
-/// As the record reader, it leaves no index unchecked; values that can't be in a record file make `from` bad. Call
-/// sites and modules that were not sent are taken from `before`, an earlier snapshot of the same process, or
-/// null.
-RankSnapshot read_snapshot(ByteReader& from, const std::vector<RankSnapshot>& before = {});
+/// A partial snapshot is sent without what seldom changes: modules, the texts that say which process it is, except its
+/// host, and of call sites all but their number and time of calls.
+void write_snapshot(ByteWriter& to, const RankSnapshot& rank);
+/// As the record reader, it leaves no index unchecked, except those of call sites in a partial snapshot; values that
+/// can't be in a record file make `from` bad.
+RankSnapshot read_snapshot(ByteReader& from);
+/// Moves what `rank`, a partial snapshot, does not have from `before`, the last one of the same process, or null. It is
+/// still partial if `before` was, or if there are new call sites.
+void complete(RankSnapshot& rank, RankSnapshot* before);
 
 }  // namespace bestride::inline telemetry

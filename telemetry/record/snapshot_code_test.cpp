@@ -92,9 +92,9 @@ class Random {
   std::mt19937_64 engine_;
 };
 
-std::string bytes_of(const RankSnapshot& rank, SnapshotDetail detail = SnapshotDetail::full) {
+std::string bytes_of(const RankSnapshot& rank) {
   ByteWriter to;
-  write_snapshot(to, rank, detail);
+  write_snapshot(to, rank);
   return to.bytes();
 }
 
@@ -167,20 +167,36 @@ TEST(SnapshotCode, ChangedBytesGiveValidIndicesOrNothing) {
 
 TEST(SnapshotCode, WhatWasNotSentIsTakenFromBefore) {
   const RankSnapshot rank = Random(3).rank();
-  const std::string bytes = bytes_of(rank, SnapshotDetail::state);
+  RankSnapshot sent = rank;
+  sent.partial = true;
+  const std::string bytes = bytes_of(sent);
   EXPECT_LT(bytes.size(), bytes_of(rank).size());
-  ByteReader alone(bytes);
-  const RankSnapshot bare = read_snapshot(alone);
-  ASSERT_TRUE(alone.complete());
-  EXPECT_TRUE(bare.sites.empty());
-  for (const ThreadSnapshot& thread : bare.threads)
-    for (const CallSnapshot& call : thread.finished) EXPECT_EQ(call.site, no_index);
-  ByteReader with(bytes);
-  EXPECT_EQ(bytes_of(read_snapshot(with, {rank})), bytes_of(rank));
-  RankSnapshot other = rank;
-  other.host += "2";  // the same pid on another host
-  ByteReader elsewhere(bytes);
-  EXPECT_TRUE(read_snapshot(elsewhere, {other}).sites.empty());
+  ByteReader from(bytes);
+  const RankSnapshot partial = read_snapshot(from);
+  ASSERT_TRUE(from.complete());
+  EXPECT_TRUE(partial.partial);
+  RankSnapshot bare = partial;
+  complete(bare, nullptr);
+  EXPECT_TRUE(bare.partial && bare.modules.empty() && bare.executable.empty());
+  RankSnapshot whole = partial, before = rank;
+  complete(whole, &before);
+  EXPECT_FALSE(whole.partial);
+  EXPECT_EQ(bytes_of(whole), bytes_of(rank));
+  RankSnapshot next = partial;
+  complete(next, &bare);
+  EXPECT_TRUE(next.partial) << "the one before was not complete";
+  before = rank;
+  before.sites.pop_back();
+  next = partial;
+  complete(next, &before);
+  EXPECT_TRUE(next.partial) << "there is a new call site";
+  before = rank;
+  next = partial;
+  next.sites[1].calls += 5, next.sites[1].ticks += 50;
+  complete(next, &before);
+  EXPECT_EQ(next.sites[1].calls, rank.sites[1].calls + 5);
+  EXPECT_EQ(next.sites[1].ticks, rank.sites[1].ticks + 50);
+  EXPECT_EQ(next.sites[1].address, rank.sites[1].address);
 }
 
 TEST(ByteCode, NumbersOfAllSizesComeBack) {

@@ -97,7 +97,7 @@ def without_watcher(text):
 
 class Run(CommandTest):
     def test_options_of_a_watched_job(self):
-        for option in (["--on-fault", "abort"], ["--verdict-folder", "/tmp"]):
+        for option in (["--on-fault", "abort"], ["--verdict-folder", "/tmp"], ["--fan-out", "2"]):
             self.assertEqual(self.refused("run", *option, "--", "true"), f"{option[0]} needs --watch or --report")
 
     def test_dry_run_prints_the_environment_and_the_command(self):

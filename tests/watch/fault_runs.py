@@ -6,6 +6,7 @@ For each run it prints the kind, the verdict, and the time from the fault to the
 clean run has one. Times are printed, not compared.
 """
 import argparse
+import concurrent.futures
 import json
 import os
 import re
@@ -117,6 +118,19 @@ class Run:
         return ""
 
 
+def result_of(options, kind, ranks, seed):
+    """Makes a run, prints what it showed, and returns it."""
+    run = Run(options, kind, ranks, seed)
+    problem, latency = run.problem(), run.latency()
+    said = run.findings[0] if run.findings else None
+    text = (f"{'FAILED' if problem else 'ok':6}  {kind:22} ranks {ranks} seed {seed}  " +
+            (f"{said['class']} {said['culprits']} after {latency if latency is None else round(latency, 2)} s" if said else "no finding") +
+            (f"  ({problem})\n{run.output[-4000:]}" if problem else ""))
+    print(text, flush=True)
+    return {"kind": kind, "ranks": ranks, "seed": seed, "problem": problem, "seconds": latency, "class": said and said["class"],
+            "culprits": said and said["culprits"]}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--bestride", required=True)
@@ -132,25 +146,17 @@ def main():
     parser.add_argument("--limit", type=int, default=12, help="seconds after which a run that hangs is ended")
     parser.add_argument("--pause", type=float, default=5, help="seconds of the interruptions that are no faults")
     parser.add_argument("--json", help="file for the results")
+    parser.add_argument("--jobs", type=int, default=1, help="launches at a time")
     options = parser.parse_args()
-    results, wrong = [], 0
+    runs = []
     for ranks in options.ranks:
         for seed in options.seeds:
             known = expected(options.lab, ranks, ["--seed", str(seed), "--steps", str(options.steps)])
-            for kind in options.kinds or [name for name, facts in known.items() if facts["class"] != "slow"]:
-                if not known[kind]["possible"]:
-                    continue
-                run = Run(options, kind, ranks, seed)
-                problem, latency = run.problem(), run.latency()
-                wrong += bool(problem)
-                said = run.findings[0] if run.findings else None
-                print(f"{'FAILED' if problem else 'ok':6}  {kind:22} ranks {ranks} seed {seed}  " +
-                      (f"{said['class']} {said['culprits']} after {latency if latency is None else round(latency, 2)} s" if said else "no finding") +
-                      (f"  ({problem})" if problem else ""), flush=True)
-                if problem:
-                    print(run.output[-4000:], flush=True)
-                results.append({"kind": kind, "ranks": ranks, "seed": seed, "problem": problem, "seconds": latency,
-                                "class": said and said["class"], "culprits": said and said["culprits"]})
+            kinds = options.kinds or [name for name, facts in known.items() if facts["class"] != "slow"]
+            runs += [(kind, ranks, seed) for kind in kinds if known[kind]["possible"]]
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        results = list(pool.map(lambda run: result_of(options, *run), runs))
+    wrong = sum(bool(result["problem"]) for result in results)
     times = [result["seconds"] for result in results if result["seconds"] is not None and not result["problem"]]
     if times:
         print(f"from the fault to the verdict: median {statistics.median(times):.2f} s, longest {max(times):.2f} s")

@@ -4,6 +4,7 @@
 import contextlib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -22,8 +23,8 @@ SKIPPED = 77
 PATIENCE = 40  # seconds
 
 
-def eventually(condition):
-    until = time.monotonic() + PATIENCE
+def eventually(condition, patience=PATIENCE):
+    until = time.monotonic() + patience
     while time.monotonic() < until:
         if found := condition():
             return found
@@ -80,8 +81,8 @@ class Hosts(unittest.TestCase):
         with open(self.path("output"), encoding="utf-8", errors="replace") as file:
             return file.read()
 
-    def says(self, text):
-        self.assertTrue(eventually(lambda: text in self.output()), f"no '{text}' in:\n{self.output()}")
+    def says(self, text, patience=PATIENCE):
+        self.assertTrue(eventually(lambda: text in self.output(), patience), f"no '{text}' in:\n{self.output()}")
 
     def verdict(self):
         names = [name for name in os.listdir(self.folder) if name.endswith(".verdict.json")]
@@ -104,6 +105,23 @@ class Hosts(unittest.TestCase):
         agent = eventually(lambda: self.agent_of(host))
         self.assertTrue(agent, f"no agent on h{host}:\n{self.output()}")
         return agent
+
+    def relay(self):
+        """The pid of the agent to which another agent is connected; 0: there is none."""
+        for pid in filter(None, map(self.agent_of, (0, 1))):
+            with contextlib.suppress(subprocess.CalledProcessError):
+                sockets = subprocess.run(["nsenter", "-t", str(pid), "-n", "ss", "-tnpH", "state", "established"], check=True,
+                                         stdout=subprocess.PIPE, text=True).stdout
+                listening = subprocess.run(["nsenter", "-t", str(pid), "-n", "ss", "-tnplH"], check=True, stdout=subprocess.PIPE, text=True).stdout
+                ports = re.findall(rf":(\d+) .*pid={pid},", listening)
+                if any(re.search(rf":{port} +\S+ .*pid={pid},", sockets) for port in ports):
+                    return pid
+        return 0
+
+    def wait_for_relay(self):
+        pid = eventually(self.relay)
+        self.assertTrue(pid, f"no agent is connected through another one:\n{self.output()}")
+        return pid
 
     def nothing_stays(self, hosts=(0, 1)):
         for host in hosts:
@@ -141,8 +159,10 @@ class Watched(Hosts):
         self.nothing_stays()
 
     def test_a_hang_has_the_stacks_of_all_hosts(self):
-        process = self.start("--steps", "100", "--fault", "missing_collective", "--fault-rank", "1", "--fault-step", "3",
-                             options=["--on-fault", "abort"])
+        """One agent is connected through the other."""
+        process = self.start("--steps", "100000", "--fault", "missing_collective", "--fault-rank", "1", "--fault-step", "1000",
+                             options=["--on-fault", "abort", "--fan-out", "1"])
+        self.wait_for_relay()
         self.assertNotEqual(process.wait(60), 0)
         verdict = self.verdict()
         self.assertEqual(verdict["findings"][0]["class"], "mismatch", self.output())
@@ -179,6 +199,34 @@ class Failing(Hosts):
         self.assertIsNone(process.poll())
         self.end(process)
         self.nothing_stays(hosts=[0])  # the records on h1 stay until a later job
+
+    def test_a_relay_that_stops(self):
+        """The agent that is connected through it connects to the head itself."""
+        process = self.start("--steps", "100000000", options=["--fan-out", "1"], limit=60)
+        relay = self.wait_for_relay()
+        relayed = next(host for host in (0, 1) if self.agent_of(host) != relay)
+        time.sleep(3)
+        os.kill(relay, signal.SIGSTOP)
+        try:
+            self.says(f"bestride: the agent on h{1 - relayed} has not answered for")
+            time.sleep(5)
+            self.assertNotIn(f"the agent on h{relayed}", self.output())
+            self.assertNotIn("unreachable", self.output())
+            lab = self.in_host(relayed, "pgrep", "-x", "fault_lab").split()
+            self.in_host(relayed, "kill", "-KILL", *lab)
+            self.says(f"on h{relayed}) ")
+        finally:
+            os.kill(relay, signal.SIGCONT)
+        process.wait(60)
+        finding = self.verdict()["findings"][0]
+        self.assertEqual((finding["class"], finding["culprits"]), ("crash", [relayed]), self.output())
+        self.nothing_stays()
+
+    def test_a_rank_of_another_host_that_becomes_slow(self):
+        process = self.start("--steps", "10000", "--work-us", "2000", "--fault", "slow_20", "--fault-rank", "1", "--fault-step", "2500", limit=120)
+        self.says("bestride: slow: rank 1 ", patience=100)
+        self.end(process)
+        self.nothing_stays()
 
     def test_a_host_that_vanishes(self):
         self.start("--steps", "100000000", limit=50)
