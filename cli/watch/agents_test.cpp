@@ -53,6 +53,17 @@ class AgentsTest : public testing::Test {
     agent_->send(message(Pulse{false, false, ++pulses_}));
     receive(seconds, [&] { return host().pulse.ranks == pulses_; });
   }
+  Look next_look() {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (std::chrono::steady_clock::now() < until) {
+      const auto received = agent_->receive();
+      if (const auto look = received ? read_look(*received) : std::nullopt) return *look;
+      pollfd entry{agent_->descriptors()[0], POLLIN, 0};
+      poll(&entry, 1, 5);
+    }
+    ADD_FAILURE() << "the agent was not asked";
+    return {};
+  }
   /// The agent passes over what has come to it up to this look, which it answers. `there` and `ended`, when its ranks
   /// ended, are its seconds.
   void answer(double seconds, std::uint32_t last, double there = 0, double ended = 0) {
@@ -142,6 +153,23 @@ TEST_F(AgentsTest, AFullAnswerThatComesLateIsNotLost) {
   ASSERT_TRUE(updates.size() == 1 && updates[0].ranks);
   EXPECT_EQ(updates[0].ranks->at(1).executable, "solver");
   EXPECT_FALSE(head_.updates("kvs_1", 2)[0].ranks) << "nothing new has come";
+}
+
+TEST_F(AgentsTest, ANewCallSiteIsAskedFor) {
+  const auto answer_with = [&](std::size_t sites, bool partial) {
+    head_.look(false, 1);
+    const Look look = next_look();
+    std::vector<RankSnapshot> ranks = SampleJob(1).ranks;
+    for (RankSnapshot& rank : ranks) rank.alive = true, rank.partial = partial, rank.sites.resize(sites);
+    agent_->send(message(HostRanks{look.number, 0, std::move(ranks)}));
+    receive(1, [&] { return host().asked == 0; });
+    return look.full;
+  };
+  answer_with(1, false);
+  EXPECT_FALSE(answer_with(1, true)) << "everything is known";
+  EXPECT_FALSE(answer_with(2, true));
+  EXPECT_TRUE(answer_with(2, false)) << "one is not known";
+  EXPECT_FALSE(answer_with(2, true));
 }
 
 TEST_F(AgentsTest, StacksAreNotExpectedOfAnAgentThatIsNotHeard) {

@@ -213,6 +213,11 @@ printf '%s\\n' "config a | b | c | d$rails" "hosts different" "preload yes" "end
         self.assertEqual({curve["direction"] for curve in profile["gpu"]["copies"]}, {"pack", "unpack"})
         points = lambda p: sum(ns is not None for grid in p["gpu"]["grids"] + p["gpu"]["copies"] for row in grid["ns"]
                                for ns in (row if isinstance(row, list) else [row]))
+        for _ in range(8):  # on a busy machine few samples are undisturbed; each run resumes the previous one
+            if points(profile) > 0:
+                break
+            self.calibrate("--quick", "--budget", "5", "--only", "gpu", **gpu)
+            profile = self.read()
         self.assertGreater(points(profile), 0)
         # Refused except in tests.
         self.assertIn("its GPU curves are of a stand-in driver, so the built-in ones are used", self.explained())
@@ -221,7 +226,10 @@ printf '%s\\n' "config a | b | c | d$rails" "hosts different" "preload yes" "end
         second = self.calibrate("--quick", "--budget", "2", "--gpu", "--only", "pack", **gpu)
         self.assertIn("were known", second.stdout)
         self.assertGreaterEqual(points(self.read()), points(profile))
-        self.calibrate("--quick", "--budget", "1", "--only", "pack", "--no-gpu", **gpu)
+        for _ in range(8):
+            self.calibrate("--quick", "--budget", "1", "--only", "pack", "--no-gpu", **gpu)
+            if self.read()["grids"]:
+                break
         self.assertGreaterEqual(points(self.read()), points(profile))
         self.assertEqual(self.read()["fingerprint"]["gpu"], "Stand-in, CUDA 13.0")
         self.assertEqual({grid["call"] for grid in self.read()["grids"]}, {"pack"})
