@@ -18,16 +18,18 @@ import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+VERDICT = "bestride: non-communication hang:"
 
 
 class Watched:
     """One run. The CPU time of the watching process is read before and after the fault."""
 
     def __init__(self, options, hosts, folder):
-        self.use, self.verdict_at, self.stuck_at, self.text = [], None, None, []
+        self.verdict_at, self.stuck_at, self.text, self.connections, self.messages = None, None, [], 0, float("nan")
         words = [options.bestride, "run", "--watch", "--verdict-folder", folder, "--", options.agents, str(hosts), str(options.ranks),
                  str(options.seconds + options.stuck), str(options.stuck)]
-        with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              env=os.environ | {"BESTRIDE_LOG": "info"}) as process:
             reader = threading.Thread(target=self.read_verdict, args=(process.stderr,))
             reader.start()
             settled = 2 + 0.01 * hosts + 2
@@ -52,7 +54,9 @@ class Watched:
     def read_verdict(self, stream):
         for line in stream:
             self.text.append(line)
-            if self.verdict_at is None and line.startswith("bestride: "):
+            if match := re.search(r"(\d+) of them connected here, ([0-9.]+) messages a second", line):
+                self.connections, self.messages = int(match.group(1)), float(match.group(2))
+            elif self.verdict_at is None and line.startswith(VERDICT):
                 self.verdict_at = time.time()
 
     @staticmethod
@@ -90,16 +94,16 @@ def main():
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     results = []
-    print("hosts   ranks   relayed   share of a core   while it suspects   memory     fault to verdict   verdict")
+    print("hosts   ranks   relayed   messages/s   share of a core   while it suspects   memory     fault to verdict   verdict")
     for _ in range(options.rounds):
         for hosts in options.hosts:
             with tempfile.TemporaryDirectory(prefix="bestride-watch-") as folder:
                 run = Watched(options, hosts, folder)
             delay = run.verdict_at - run.stuck_at if run.verdict_at and run.stuck_at else float("nan")
-            verdict = next((line.strip() for line in run.text if line.startswith("bestride: ")), "none")
+            verdict = next((line.strip() for line in run.text if line.startswith(VERDICT)), "none")
             results.append({"hosts": hosts, "ranks": hosts * options.ranks, "share": run.calm, "share_suspecting": run.suspecting,
-                            "memory_mib": run.memory, "relayed": run.relayed, "delay": delay, "verdict": verdict})
-            print(f"{hosts:5}   {hosts * options.ranks:5}   {run.relayed:7}   {100 * run.calm:13.2f} %   {100 * run.suspecting:15.2f} %   {run.memory:4.0f} MiB"
+                            "memory_mib": run.memory, "relayed": run.relayed, "connections": run.connections, "messages_per_second": run.messages, "delay": delay, "verdict": verdict})
+            print(f"{hosts:5}   {hosts * options.ranks:5}   {run.relayed:7}   {run.messages:10.1f}   {100 * run.calm:13.2f} %   {100 * run.suspecting:15.2f} %   {run.memory:4.0f} MiB"
                   f"   {delay:14.2f} s   {verdict[:90]}", flush=True)
     if options.rounds > 1:
         for hosts in options.hosts:

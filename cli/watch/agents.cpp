@@ -46,6 +46,7 @@ bool Agents::receive(double seconds) {
       balance(seconds);  // which sends
       continue;
     }
+    ++messages_;
     changed = handle(received->agent, received->bytes, seconds) || changed;
   }
   return changed;

@@ -64,6 +64,10 @@ class Agents {
   bool suspects() const;
   /// By Hello::agent.
   const std::map<std::uint64_t, Host>& hosts() const noexcept { return hosts_; }
+  /// Messages that came to this process; one of a relay may carry those of several agents.
+  std::uint64_t messages() const noexcept { return messages_; }
+  /// Agents that are connected to this process.
+  std::size_t connections() const noexcept { return agents_.size(); }
 
   /// Asks all hosts for snapshots. `all`: with call sites, peers, and more finished calls.
   void look(bool all, double seconds);
@@ -103,6 +107,7 @@ class Agents {
   std::map<std::uint64_t, Host> hosts_;
   std::unordered_map<std::string, std::uint64_t> agents_;  ///< by connection
   double balanced_ = 0;
+  std::uint64_t messages_ = 0;
   std::vector<std::string> other_versions_;  ///< hosts whose agent has another version, not yet said
   std::uint32_t looks_ = 0;
   double asked_ = 0;  ///< when the last look was asked for

@@ -300,12 +300,13 @@ class Watch {
     const char* const log = std::getenv("BESTRIDE_LOG");
     if (!log || std::strcmp(log, "info") != 0) return;
     const WatchCost cost = watch_cost(job, seconds());
-    char text[200];
+    char text[300];
     std::snprintf(
         text, sizeof text,
         "bestride: watched %zu ranks for %.1f s: this process took %.2f %% of a core, recording at most %.2f %% "
-        "of a rank's time\n",
-        job.processes(), seconds(), 100 * cost.watcher, 100 * cost.recording);
+        "of a rank's time; %zu agents, %zu of them connected here, %.1f messages a second\n",
+        job.processes(), seconds(), 100 * cost.watcher, 100 * cost.recording, agents_.hosts().size(),
+        agents_.connections(), static_cast<double>(agents_.messages()) / seconds());
     say(text);
   }
 
