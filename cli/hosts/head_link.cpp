@@ -100,6 +100,10 @@ std::optional<std::string> HeadLink::receive(double now) {
     if (!kind) continue;
     switch (*kind) {
       case MessageKind::relay: begin_relay(); break;
+      case MessageKind::repeat_hello:
+        ++connections_;
+        connection_.send(message(hello_));
+        break;
       case MessageKind::redirect:
         if (const auto to = read_relay_address(*received))
           try_connection(to->addresses, Listener::keys_with(to->key, keys_), true, now);

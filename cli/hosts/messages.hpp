@@ -28,10 +28,11 @@ enum class MessageKind : std::uint8_t {
   welcome,  ///< the answer to hello; a relay repeats it once a second, as long as it hears the head
   look,
   take_stacks,
-  kill_ranks,  ///< SIGKILL to the ranks of this host: the job is aborted
-  relay,       ///< listen for other agents
-  redirect,    ///< connect to a relay
-  end,         ///< the job has ended: remove the records and end
+  kill_ranks,    ///< SIGKILL to the ranks of this host: the job is aborted
+  relay,         ///< listen for other agents
+  redirect,      ///< connect to a relay
+  repeat_hello,  ///< the answer to a message on a new connection: ZeroMQ makes a lost one again by itself
+  end,           ///< the job has ended: remove the records and end
 };
 
 struct Hello {

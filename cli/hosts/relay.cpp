@@ -38,7 +38,10 @@ void Relay::receive(double now) {
       suspects_.erase(hello->agent);
     }
     const auto agent = agents_.find(received->agent);
-    if (agent == agents_.end()) continue;
+    if (agent == agents_.end()) {
+      listener_.send(received->agent, message(MessageKind::repeat_hello));
+      continue;
+    }
     agent->second.heard = now;
     add(agent->second.number, received->bytes, now);
   }

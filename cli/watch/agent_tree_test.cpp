@@ -212,6 +212,14 @@ TEST_F(AgentTreeTest, AnAgentThatCannotReachARelayStaysWithTheHead) {
   }
   EXPECT_FALSE(link->relayed());
   EXPECT_EQ(link->connections(), 1u);
+  listener->send(name, message(MessageKind::repeat_hello));
+  int hellos = 0;
+  for (const double until = seconds() + 60; hellos == 0 && seconds() < until;) {
+    EXPECT_FALSE(link->receive(seconds()));
+    for (const MessageKind kind : receive()) hellos += kind == MessageKind::hello ? 1 : 0;
+  }
+  EXPECT_EQ(hellos, 1);
+  EXPECT_EQ(link->connections(), 2u) << "what was sent before may be lost";
   link->send(message(Pulse{}), seconds());
   bool came = false;
   for (const double until = seconds() + 60; !came && seconds() < until;)

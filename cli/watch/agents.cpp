@@ -59,7 +59,10 @@ bool Agents::handle(const std::string& connection, const std::string& bytes, dou
     return hello && handle_hello(connection, 0, *hello, seconds);
   }
   const auto agent = agents_.find(connection);
-  if (agent == agents_.end()) return false;
+  if (agent == agents_.end()) {
+    listener_->send(connection, message(MessageKind::repeat_hello));
+    return false;
+  }
   if (kind != MessageKind::bundle) return handle(agent->second, bytes, seconds);
   const auto bundle = read_bundle(bytes);
   if (!bundle) return false;
@@ -76,8 +79,9 @@ bool Agents::handle(const std::string& connection, const std::string& bytes, dou
 bool Agents::handle_hello(const std::string& connection, std::uint64_t relay, const Hello& hello, double seconds) {
   const bool same_version = hello.version == BESTRIDE_VERSION;
   if (!same_version) other_versions_.push_back(hello.host);
-  if (!connection.empty()) listener_->send(connection, message(same_version ? MessageKind::welcome : MessageKind::end));
-  if (!same_version) return false;
+  const bool is_wanted = same_version && !ended_.contains(hello.launch);
+  if (!connection.empty()) listener_->send(connection, message(is_wanted ? MessageKind::welcome : MessageKind::end));
+  if (!is_wanted) return false;
   const auto [at, is_new] = hosts_.try_emplace(hello.agent);
   Host& host = at->second;
   host.hello = hello;
@@ -266,6 +270,7 @@ std::vector<HostStacks> Agents::take_stacks(const std::string& launch) {
 }
 
 void Agents::end(const std::string& launch) {
+  ended_.insert(launch);
   std::erase_if(hosts_, [&](const auto& entry) {
     const Host& host = entry.second;
     if (host.hello.launch != launch) return false;

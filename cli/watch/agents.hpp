@@ -8,6 +8,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -108,6 +109,7 @@ class Agents {
   std::unordered_map<std::string, std::uint64_t> agents_;  ///< by connection
   double balanced_ = 0;
   std::uint64_t messages_ = 0;
+  std::set<std::string> ended_;              ///< launches
   std::vector<std::string> other_versions_;  ///< hosts whose agent has another version, not yet said
   std::uint32_t looks_ = 0;
   double asked_ = 0;  ///< when the last look was asked for

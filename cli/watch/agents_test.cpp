@@ -172,6 +172,27 @@ TEST_F(AgentsTest, ANewCallSiteIsAskedFor) {
   EXPECT_FALSE(answer_with(2, true));
 }
 
+/// ZeroMQ makes a lost connection again by itself, under another name.
+TEST_F(AgentsTest, AnAgentOnANewConnectionIsAskedWhoItIs) {
+  auto again = AgentConnection::begin(head_.addresses(), head_.keys(), message(Pulse{false, false, 5}));
+  ASSERT_TRUE(again);
+  receive(1, [&] { return again->answer() != AgentConnection::Answer::none; });
+  EXPECT_EQ(host().pulse.ranks, 0u);
+  again->send(message(Hello{BESTRIDE_VERSION, "node1", "hydra-1", "kvs_1", 7}));
+  again->send(message(Pulse{false, false, 6}));
+  receive(1, [&] { return host().pulse.ranks == 6; });
+  EXPECT_EQ(head_.hosts().size(), 1u) << "it is the same agent";
+}
+
+TEST_F(AgentsTest, AnAgentOfALaunchThatHasEndedIsTold) {
+  head_.end("kvs_1");
+  agent_->send(message(Pulse{}));
+  receive(1, [&] { return agent_->receive() == message(MessageKind::repeat_hello); });
+  agent_->send(message(Hello{BESTRIDE_VERSION, "node1", "hydra-1", "kvs_1", 7}));
+  receive(1, [&] { return agent_->receive() == message(MessageKind::end); });
+  EXPECT_TRUE(head_.hosts().empty());
+}
+
 TEST_F(AgentsTest, StacksAreNotExpectedOfAnAgentThatIsNotHeard) {
   pulse(1);
   head_.ask_for_stacks(2);

@@ -2,6 +2,7 @@
 #include "cli/watch/watch.hpp"
 
 #include <poll.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -45,6 +46,14 @@ constexpr unsigned looks_for_outputs = 10;  ///< with metrics, one of so many lo
 constexpr std::size_t most_verdicts = 8;    ///< that are printed of a job
 constexpr double patience_after_abort = 10, patience_for_records = 10;  ///< seconds
 
+/// Until the agents have formed a tree, each of them has a connection here.
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 double own_cpu_seconds() {
   timespec time{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
@@ -61,6 +70,7 @@ class Watch {
         launcher_(path, command) {}
 
   int run() {
+    raise_descriptor_limit();  // not of the launcher, which runs already
     while (!launcher_.ended()) {
       const bool changed = wait();
       launcher_.handle_signals();

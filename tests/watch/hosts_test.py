@@ -212,11 +212,11 @@ class Failing(Hosts):
             time.sleep(5)
             self.assertNotIn(f"the agent on h{relayed}", self.output())
             self.assertNotIn("unreachable", self.output())
-            lab = self.in_host(relayed, "pgrep", "-x", "fault_lab").split()
-            self.in_host(relayed, "kill", "-KILL", *lab)
-            self.says(f"on h{relayed}) ")
         finally:
             os.kill(relay, signal.SIGCONT)
+        self.says(f"the agent on h{1 - relayed} answers again")
+        lab = self.in_host(relayed, "pgrep", "-x", "fault_lab").split()
+        self.in_host(relayed, "kill", "-KILL", *lab)
         process.wait(60)
         finding = self.verdict()["findings"][0]
         self.assertEqual((finding["class"], finding["culprits"]), ("crash", [relayed]), self.output())
