@@ -70,6 +70,7 @@ bool Agents::handle(const std::string& connection, const std::string& bytes, dou
   bool changed = false;
   for (const Bundled& each : *bundle) {
     const auto hello = kind_of(each.bytes) == MessageKind::hello ? read_hello(each.bytes) : std::nullopt;
+    if (!hello) set_route(each.agent, "", relay);
     changed = (hello ? handle_hello("", relay, *hello, seconds) : handle(each.agent, each.bytes, seconds)) || changed;
   }
   return changed;
@@ -86,12 +87,20 @@ bool Agents::handle_hello(const std::string& connection, std::uint64_t relay, co
   Host& host = at->second;
   host.hello = hello;
   host.heard = seconds;
-  agents_.erase(host.connection);
+  set_route(hello.agent, connection, relay);
+  return is_new || host.asked > 0;  // what was asked or answered before may be lost
+}
+
+/// By its last message, because an agent on its way to a relay may still send something here.
+void Agents::set_route(std::uint64_t agent, const std::string& connection, std::uint64_t relay) {
+  const auto known = hosts_.find(agent);
+  if (known == hosts_.end() || agent == relay) return;  // a relay bundles its own messages, too
+  Host& host = known->second;
+  if (host.connection != connection) agents_.erase(host.connection);
   host.connection = connection;
   host.relay = relay;
   if (relay != 0) host.redirections = 0;
-  if (!connection.empty()) agents_[connection] = hello.agent;
-  return is_new || host.asked > 0;  // what was asked or answered before may be lost
+  if (!connection.empty()) agents_[connection] = agent;
 }
 
 bool Agents::handle(std::uint64_t agent, const std::string& bytes, double seconds) {

@@ -98,6 +98,7 @@ class Agents {
   bool handle(const std::string& connection, const std::string& bytes, double seconds);
   bool handle_hello(const std::string& connection, std::uint64_t relay, const Hello& hello, double seconds);
   bool handle(std::uint64_t agent, const std::string& bytes, double seconds);
+  void set_route(std::uint64_t agent, const std::string& connection, std::uint64_t relay);
   void take_answer(Host& host, HostRanks answer, double seconds);
   void balance(double seconds);
   void balance(const std::vector<std::uint64_t>& agents, double seconds);

@@ -184,6 +184,24 @@ TEST_F(AgentsTest, AnAgentOnANewConnectionIsAskedWhoItIs) {
   EXPECT_EQ(head_.hosts().size(), 1u) << "it is the same agent";
 }
 
+TEST_F(AgentsTest, AnAgentOnItsWayToARelayMayStillSendSomethingDirectly) {
+  auto relay = AgentConnection::begin(head_.addresses(), head_.keys(),
+                                      message(Hello{BESTRIDE_VERSION, "node2", "hydra-1", "kvs_1", 8}));
+  ASSERT_TRUE(relay);
+  receive(1, [&] { return relay->answer() == AgentConnection::Answer::welcome; });
+  const Hello hello{BESTRIDE_VERSION, "node1", "hydra-1", "kvs_1", 7};
+  relay->send(message(std::vector<Bundled>{{7, message(hello)}}));
+  receive(1, [&] { return host().relay == 8; });
+  agent_->send(message(Pulse{}));
+  receive(1, [&] { return agent_->receive() == message(MessageKind::repeat_hello); });
+  agent_->send(message(hello));
+  receive(1, [&] { return host().relay == 0; });
+  relay->send(message(std::vector<Bundled>{{7, message(Pulse{false, false, 3})}}));
+  receive(1, [&] { return host().pulse.ranks == 3; });
+  EXPECT_EQ(host().relay, 8u);
+  EXPECT_EQ(head_.connections(), 1u) << "that of the relay";
+}
+
 TEST_F(AgentsTest, AnAgentOfALaunchThatHasEndedIsTold) {
   head_.end("kvs_1");
   agent_->send(message(Pulse{}));
