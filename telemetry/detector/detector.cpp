@@ -94,9 +94,11 @@ std::vector<Finding> Detector::observe(const Observation& observation) {
   diagnosis_ = diagnose(graph_, *waiters_);
   std::vector<Finding> found;
   find_crashes(found);
-  if (found.empty()) find_stopped(found);
+  const bool crashed = !found.empty();
+  if (!crashed) find_stopped(found);
+  const std::size_t stopped = found.size();  // another rank may have a fault of its own
   if (found.empty()) find_unreachable(found);
-  if (found.empty()) {
+  if (!crashed && found.size() == stopped) {
     if (wrong_calls_.empty()) {
       const Members members(ranks_);
       wrong_calls_ = collectives_.observe(members);
@@ -105,8 +107,8 @@ std::vector<Finding> Detector::observe(const Observation& observation) {
     }
     if (wrong_calls_.size() > 1) wrong_calls_.resize(1);  // later ones follow from the first
     find_mismatches(wrong_calls_, true, found);
-    if (found.empty()) find_mismatches(graph_.mismatches, false, found);
-    find_left_early(found);
+    if (found.size() == stopped) find_mismatches(graph_.mismatches, false, found);
+    if (stopped == 0) find_left_early(found);
     if (found.empty()) find_deadlocks(found);
     find_computation_hangs(found);
     if (found.empty()) find_communication_hangs(found);
