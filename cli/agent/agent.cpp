@@ -31,8 +31,7 @@ constexpr double pulse_period = 1, suspected_pulse_period = 0.25;
 /// The folder is read for new ranks; at first at every pulse, and more often while the ranks of this host start.
 constexpr double refresh_period = 10, begin_period = 20, start_period = 2, start_refresh_period = 0.1;
 constexpr double connect_patience = 10;
-constexpr double head_patience = 12;  ///< the head asks for snapshots at least every 10 s
-constexpr double end_patience = 10;   ///< after the last rank has ended
+constexpr double end_patience = 10;  ///< after the last rank has ended
 
 class Agent {
  public:

@@ -14,7 +14,6 @@ constexpr double beat_period = 1;
 constexpr double relay_patience = 2.5;  ///< below what the head waits until it calls a host unreachable
 constexpr double busy_patience = 12;    ///< while a relay takes stacks
 constexpr double attempt_period = 5;    ///< between attempts to reach the head itself
-constexpr double head_patience = 12;    ///< the head asks for snapshots at least every 10 s
 
 std::uint64_t random_number() {
   std::random_device device;
@@ -121,7 +120,7 @@ std::optional<std::string> HeadLink::receive(double now) {
 }
 
 void HeadLink::send(const std::string& bytes, double now) {
-  if (!relay_ || relay_->agents(now) == 0) return connection_.send(bytes);
+  if (!relays(now)) return connection_.send(bytes);
   relay_->add(hello_.agent, bytes, now);
   if (kind_of(bytes) == MessageKind::pulse) relay_->hurry(now);
   if (const auto bundle = relay_->take_bundle(now)) connection_.send(*bundle);

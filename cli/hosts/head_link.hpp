@@ -12,6 +12,9 @@
 
 namespace bestride::inline cli {
 
+/// Seconds without a message after which the head is taken for gone: it asks for snapshots at least every 10 s.
+inline constexpr double head_patience = 12;
+
 /// Not thread-safe. Times: seconds of one clock.
 class HeadLink {
  public:

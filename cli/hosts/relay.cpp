@@ -2,16 +2,15 @@
 #include "cli/hosts/relay.hpp"
 
 #include <algorithm>
-#include <limits>
 
 namespace bestride::inline cli {
 namespace {
 
 // Seconds.
-constexpr double never = std::numeric_limits<double>::infinity();
 constexpr double longest_pulse_delay = 1;  ///< if this agent sends none of its own meanwhile
 constexpr double answer_delay = 0.01;      ///< the answers of several agents come at nearly the same time
 constexpr double patience = 10;            ///< an agent that is not heard for so long is forgotten
+constexpr double recently = 3;             ///< pulses come once a second
 constexpr std::size_t most_bundled_bytes = 1 << 20;
 
 }  // namespace
@@ -19,9 +18,7 @@ constexpr std::size_t most_bundled_bytes = 1 << 20;
 Result<Relay> Relay::open(const std::string& keys) {
   auto listener = Listener::open_with(keys);
   if (!listener) return listener.error();
-  Relay relay(std::move(*listener));
-  relay.due_ = never;
-  return relay;
+  return Relay(std::move(*listener));
 }
 
 void Relay::receive(double now) {
@@ -73,7 +70,7 @@ void Relay::add(std::uint64_t agent, const std::string& bytes, double now) {
 
 std::optional<std::string> Relay::take_bundle(double now) {
   if (now < due_) return std::nullopt;
-  due_ = never;
+  due_ = std::numeric_limits<double>::infinity();
   if (bundle_.empty()) return std::nullopt;
   std::string bytes = message(bundle_);
   bundle_.clear();
@@ -87,8 +84,8 @@ void Relay::send_all(const std::string& bytes) {
 }
 
 std::size_t Relay::agents(double now) const {
-  return static_cast<std::size_t>(
-      std::count_if(agents_.begin(), agents_.end(), [&](const auto& agent) { return now - agent.second.heard < 3; }));
+  return static_cast<std::size_t>(std::count_if(
+      agents_.begin(), agents_.end(), [&](const auto& agent) { return now - agent.second.heard < recently; }));
 }
 
 }  // namespace bestride::inline cli

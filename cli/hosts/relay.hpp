@@ -3,6 +3,7 @@
 // Relay: the agents that are connected to the head through this one. Their messages are bundled, so that the head gets
 // one or two messages a second from all of them together.
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -49,7 +50,7 @@ class Relay {
   std::size_t bundled_bytes_ = 0;
   std::unordered_map<std::uint64_t, std::size_t> pulses_;  ///< the element of bundle_ with an agent's pulse
   std::unordered_map<std::uint64_t, bool> suspects_;       ///< of its last pulse
-  double due_;                                             ///< infinite: there is nothing to send
+  double due_ = std::numeric_limits<double>::infinity();   ///< of the bundle; infinite: there is nothing to send
 };
 
 }  // namespace bestride::inline cli
