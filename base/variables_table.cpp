@@ -46,9 +46,11 @@ constexpr Variable table[] = {
     {"BESTRIDE_POOL_LIMIT", size, "128M", "", "idle packing buffers that are kept for reuse, per process"},
     {"BESTRIDE_PARANOID", flag, "0", "",
      "1: every pack and unpack is compared with the MPI library's own; a difference is reported and corrected"},
-    {"BESTRIDE_CONTIGUOUS", choice, "forward", "forward|respell",
-     "respell: contiguous messages may also use an equivalent datatype, if the profile predicts that it is faster; "
-     "gains only if the ranks share a cache"},
+    {"BESTRIDE_CONTIGUOUS", choice, "auto", "auto|forward|near|respell",
+     "near: contiguous messages between ranks bound near each other use an equivalent datatype where calibration "
+     "measured that it is faster; auto: as near, but not in a virtual machine, whose processors may move; respell: "
+     "also "
+     "between others, which may be slower; forward: never"},
     {"BESTRIDE_ALL_RANKS", choice, "auto", "0|1|auto",
      "auto: Bestride's own collectives, on one node and over several, if the launcher can tell that every rank has "
      "the preload library; 1: every rank has it, which is checked if the launcher can tell; 0: never"},

@@ -6,16 +6,29 @@
 
 namespace bestride::inline model {
 
+/// In ascending order. `cache`, `domain` and `socket` need to be known for both ranks (model/processor_groups.hpp).
 enum class Distance : std::uint8_t {
   self,     ///< the rank itself
-  node,     ///< another rank on this host: shared memory
+  cache,    ///< a rank on this host; both run on processors that share a last-level cache
+  domain,   ///< a rank on this host, on processors of the same NUMA domain
+  socket,   ///< a rank on this host, on processors of the same socket
+  node,     ///< another rank on this host, farther away or not bound
   network,  ///< another host
 };
-inline constexpr int distance_count = 3;
+inline constexpr int distance_count = 6;
+/// The distances between two ranks whose processors are known to be near each other.
+inline constexpr Distance near_distances[] = {Distance::cache, Distance::domain, Distance::socket};
 
 constexpr std::string_view name(Distance distance) noexcept {
-  constexpr std::string_view names[] = {"self", "node", "network"};
+  constexpr std::string_view names[] = {"self", "cache", "domain", "socket", "node", "network"};
   return names[static_cast<int>(distance)];
+}
+
+constexpr bool is_near(Distance distance) noexcept { return distance >= Distance::cache && distance < Distance::node; }
+
+/// The distance without regard to processors: `node` for all other ranks on this host.
+constexpr Distance without_processors(Distance distance) noexcept {
+  return is_near(distance) ? Distance::node : distance;
 }
 
 }  // namespace bestride::inline model

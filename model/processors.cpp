@@ -2,6 +2,9 @@
 #include "model/processors.hpp"
 
 #include <sched.h>
+#if defined __x86_64__
+#include <cpuid.h>
+#endif
 
 #include <algorithm>
 #include <cerrno>
@@ -87,6 +90,16 @@ std::vector<int> allowed_processors() {
     if (errno != EINVAL) return allowed;
   }
   return allowed;
+}
+
+bool in_virtual_machine() noexcept {
+#if defined __x86_64__
+  constexpr unsigned hypervisor = 1u << 31;  // CPUID leaf 1, ECX: reserved for hypervisors, 0 on hardware
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  return __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & hypervisor) != 0;
+#else
+  return false;
+#endif
 }
 
 Processors processors_here(const std::string& sys) {

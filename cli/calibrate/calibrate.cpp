@@ -19,6 +19,7 @@
 #include "cli/common/installation.hpp"
 #include "cli/common/shell.hpp"
 #include "perfmodel/calibrate/messages/state.hpp"
+#include "perfmodel/choose/chooser.hpp"
 #include "perfmodel/profile/profile.hpp"
 
 namespace bestride::inline cli {
@@ -139,6 +140,13 @@ std::string joined(const std::vector<std::string>& words) {
   return text;
 }
 
+/// With what a process needs to know before it decodes the profile.
+void save(MachineProfile& profile, const std::string& output) {
+  profile.respell_contiguous_from =
+      Chooser(profile).respell_contiguous_from({Distance::cache, Distance::domain, Distance::socket});
+  if (const auto saved = profile.save(output); !saved) fail(saved.error().text);
+}
+
 /// Adds the collective measurements to the file if it is of this machine; a profile may have only these. If the rails
 /// changed, measurements over the previous NICs are dropped.
 void save_collectives(const std::string& output, const CollectiveRun& done, const Rails& rails) {
@@ -155,7 +163,7 @@ void save_collectives(const std::string& output, const CollectiveRun& done, cons
   collectives.merge(done.values);
   MachineProfile profile = MachineProfile::from(std::move(curves), fingerprint, device, std::move(collectives));
   profile.rails = rails;
-  if (const auto saved = profile.save(output); !saved) fail(saved.error().text);
+  save(profile, output);
 }
 
 /// Returns true if there were several hosts. Rails are measured first, because all later measurements use them. Writes
@@ -187,6 +195,33 @@ bool calibrate_collectives(const CalibrateOptions& options, const std::string& o
   return true;
 }
 
+/// Measures contiguous messages between ranks bound at each near distance that this host has, a tenth of the time for
+/// each. What can't be measured is left out, with a message. `common`: the launcher, the program and its options. The
+/// result has the sums of points and seconds.
+MeasureRun measure_near(const std::vector<std::string>& common, bool restart, double budget) {
+  MeasureRun all;
+  for (const Distance distance : near_distances) {
+    std::vector<std::string> command = common;
+    command.insert(command.end(),
+                   {"--no-gpu", "--near", std::string(name(distance)), "--budget", std::to_string(budget / 10)});
+    if (restart && all.measured == 0) command.emplace_back("--restart");
+    Progress progress("calibrating near ranks");
+    const MeasureRun run = follow_measurement(
+        command, [&](int done, int total, const std::string& at) { progress.show(done, total, at); });
+    progress.clear();
+    end_if_incomplete(run, "measuring", command[0]);
+    all.seconds += run.seconds;
+    all.measured += run.measured, all.known += run.known, all.left_out += run.left_out;
+    for (const auto& [event, text] : run.more)
+      if (event == "no-pair" && !text.empty()) {
+        std::printf("ranks near each other are left out: %s\n", text.c_str());
+        return all;
+      }
+    if (run.two_hosts) break;
+  }
+  return all;
+}
+
 void say_collectives_left_out() {
   std::printf(
       "collectives are left out: all ranks were on one host; name several with --mpiexec 'mpiexec -hosts a,b'\n");
@@ -212,20 +247,28 @@ int calibrate_command(const CalibrateOptions& options) {
     return exit_good;
   }
   std::vector<std::string> command = launcher(options);
-  command.insert(command.end(), {"-n", "2", measuring_program(), "messages", "--state", state_path, "--budget",
-                                 std::to_string(budget)});
+  command.insert(command.end(), {"-n", "2", measuring_program(), "messages", "--state", state_path});
   if (options.quick) command.push_back("--quick");
   if (options.thorough) command.push_back("--thorough");
-  if (options.restart) command.push_back("--restart");
+  const auto is_message_kind = [](const std::string& word) {
+    CallKind kind;
+    return parse(word, &kind) && is_message(kind);
+  };
   if (!only.empty()) command.insert(command.end(), {"--only", joined(only)});
+  const bool messages = only.empty() || std::any_of(only.begin(), only.end(), is_message_kind);
+  const MeasureRun near = messages ? measure_near(command, options.restart, budget) : MeasureRun{};
+  command.insert(command.end(), {"--budget", std::to_string(std::max(0.0, budget - near.seconds))});
+  if (options.restart && near.measured == 0) command.push_back("--restart");
   if (options.gpu) command.push_back("--gpu");
   if (options.no_gpu) command.push_back("--no-gpu");
 
   Progress progress("calibrating");
-  const MeasureRun run =
+  MeasureRun run =
       follow_measurement(command, [&](int done, int total, const std::string& at) { progress.show(done, total, at); });
   run.complete ? progress.finish() : progress.clear();
   end_if_incomplete(run, "measuring", command[0]);
+  run.seconds += near.seconds;
+  run.measured += near.measured, run.known += near.known, run.left_out += near.left_out;
   if (run.measured + run.known == 0)
     fail("nothing could be measured undisturbed in " + std::to_string(budget) +
              " s: other programs keep the processors busy; try when it is idle",
@@ -249,7 +292,7 @@ int calibrate_command(const CalibrateOptions& options) {
   }
   MachineProfile profile = MachineProfile::from(std::move(state.values), fingerprint, state.device, std::move(known));
   profile.rails = std::move(rails);
-  if (const auto saved = profile.save(output); !saved) fail(saved.error().text);
+  save(profile, output);
   // Points skipped because of the time limit are left for the next run.
   if (run.left_out == 0) ::unlink(state_path.c_str());
   print_summary(run, profile);

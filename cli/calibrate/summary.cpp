@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/calibrate/summary.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 
+#include "model/processors.hpp"
 #include "perfmodel/choose/chooser.hpp"
 
 namespace bestride::inline cli {
@@ -45,6 +47,37 @@ struct DeviceExample {
 constexpr DeviceExample device_examples[] = {{"doubles of every second, 64 KiB", 65536, 8},
                                              {"doubles of every second, 16 MiB", 16 << 20, 8},
                                              {"rows of 4 KiB, 1 MiB", 1 << 20, 4096}};
+
+/// A line for each near distance that was measured: from which size on contiguous messages gain, and how much.
+void print_near(const MachineProfile& profile) {
+  const Chooser chooser(profile);
+  for (const Distance distance : near_distances) {
+    const auto measured = [&profile, distance](CallKind kind) {
+      const auto& values =
+          profile.measured().curve(ContiguousForm::respelled, call_class_of(kind, distance)).log_seconds;
+      return std::any_of(values.begin(), values.end(), [](float value) { return !std::isnan(value); });
+    };
+    if (!measured(CallKind::send) && !measured(CallKind::isend)) continue;
+    std::printf("contiguous messages between ranks bound to one %s: ", std::string(name(distance)).c_str());
+    const std::int64_t from = chooser.respell_contiguous_from({distance});
+    if (from == 0) {
+      std::printf("left to MPI, an equivalent datatype gains less than %.0f %%\n", 100 * Chooser::default_margin);
+      continue;
+    }
+    double best = 0;
+    for (int i = 0; i < curve_points; ++i)
+      for (const CallKind kind : {CallKind::send, CallKind::isend}) {
+        const auto bytes = static_cast<double>(curve_bytes_at(i));
+        const CallClass of = call_class_of(kind, distance);
+        if (chooser.contiguous_strategy(curve_bytes_at(i), kind, distance) == Strategy::respell)
+          best = std::max(best, profile.contiguous_seconds(bytes, ContiguousForm::plain, of) /
+                                    profile.contiguous_seconds(bytes, ContiguousForm::respelled, of));
+      }
+    std::printf("respelled from %lld B on, at best %.1f times as fast\n", static_cast<long long>(from), best);
+    if (in_virtual_machine())
+      std::printf("  only with BESTRIDE_CONTIGUOUS=near: the processors of this virtual machine may move\n");
+  }
+}
 
 void print_gpu(const MeasureRun& run, const MachineProfile& profile) {
   if (!run.gpu_problem.empty()) std::printf("GPU: %s\n", run.gpu_problem.c_str());
@@ -111,6 +144,7 @@ void print_summary(const MeasureRun& run, const MachineProfile& profile) {
                 measured_time_text(choice.seconds[1]).c_str(), measured_time_text(choice.seconds[2]).c_str(),
                 std::string(name(choice.strategy)).c_str());
   }
+  print_near(profile);
   print_gpu(run, profile);
 }
 

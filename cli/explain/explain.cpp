@@ -63,11 +63,11 @@ void print_text(const Question& question, const Explanation& it) {
   say("kernels", question.device ? it.gpu_kernels : it.kernels);
   say("profile", it.profile);
   if (!it.profile_problem.empty()) say("", it.profile_problem);
-  const std::string where = is_message(question.call)
-                                ? ", peer on " + std::string(question.distance == Distance::self   ? "this rank"
-                                                             : question.distance == Distance::node ? "this node"
-                                                                                                   : "another node")
-                                : "";
+  constexpr const char* places[] = {
+      "this rank", "the same last-level cache", "the same NUMA domain", "the same socket", "this node", "another node"};
+  static_assert(std::size(places) == distance_count);
+  const std::string where =
+      is_message(question.call) ? std::string(", peer on ") + places[static_cast<std::size_t>(question.distance)] : "";
   const std::string other = is_message(question.call)
                                 ? (question.aware ? ", which MPI takes" : ", which MPI does not take")
                                 : (question.aware ? ", packed buffer too" : ", packed buffer in host memory");
@@ -154,13 +154,15 @@ void add_explain(CLI::App& app) {
   const std::map<std::string, CallKind> calls{{"send", CallKind::send},   {"receive", CallKind::receive},
                                               {"isend", CallKind::isend}, {"irecv", CallKind::irecv},
                                               {"pack", CallKind::pack},   {"unpack", CallKind::unpack}};
-  const std::map<std::string, Distance> distances{
-      {"self", Distance::self}, {"node", Distance::node}, {"network", Distance::network}};
+  std::map<std::string, Distance> distances;
+  for (int i = 0; i < distance_count; ++i) distances.emplace(name(static_cast<Distance>(i)), static_cast<Distance>(i));
   const auto call = std::make_shared<std::string>("send"), distance = std::make_shared<std::string>("node");
   command->add_option("--call", *call, "send, receive, isend, irecv, pack or unpack; default send")
       ->check(CLI::IsMember({"send", "receive", "isend", "irecv", "pack", "unpack"}));
-  command->add_option("--distance", *distance, "where the peer is: self, node or network; default node")
-      ->check(CLI::IsMember({"self", "node", "network"}));
+  command
+      ->add_option("--distance", *distance,
+                   "where the peer is: self; bound to the same cache, domain or socket; node, network; default node")
+      ->check(CLI::IsMember(distances));
   CLI::Option* const device = command->add_flag("--device", question->device, "the buffer is in device memory");
   command
       ->add_flag("--aware", question->aware,

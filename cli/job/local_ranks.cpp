@@ -41,7 +41,7 @@ JobSnapshot LocalRanks::read(std::size_t finished_calls) {
     if (rank.alive && process.record < 0) process.record = open(rank.path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     // Known from the time when its parent has waited for it.
     if (process.ended != 0 && process.wait_status < 0) process.wait_status = wait_status_of_ended(process.descriptor);
-    rank.wait_status = process.wait_status;
+    if (process.wait_status >= 0) rank.wait_status = process.wait_status;  // else what the record says
     rank.ended = process.ended;
   }
   return now;

@@ -17,7 +17,7 @@ CommMember::CommMember(MPI_Comm comm, bool may_wait) noexcept {
     entry = known.find(comm);
   }
   if (!entry) {
-    entry = &for_this_call_.emplace(comm, runtime().locality(), true);
+    entry = &for_this_call_.emplace(comm, runtime().locality(), runtime().peers(), true);
     entry->collectives.remembered = false;
   }
   if (entry->size() < 2) return;

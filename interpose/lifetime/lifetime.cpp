@@ -2,8 +2,8 @@
 #include "interpose/lifetime/lifetime.hpp"
 
 #include <chrono>
+#include <cstdint>
 #include <cstdlib>
-#include <limits>
 #include <utility>
 
 #include "base/float_environment.hpp"
@@ -59,7 +59,8 @@ double now() noexcept {
 
 void Lifetime::announce(Runtime& runtime) noexcept {
   // With another forced strategy this rank could not receive packed, so it must not announce itself.
-  if (!runtime.options_.forced || *runtime.options_.forced == Strategy::pack) runtime.peer_discovery_.announce();
+  if (!runtime.options_.forced || *runtime.options_.forced == Strategy::pack)
+    runtime.peer_discovery_.announce(runtime.contiguous_.groups);
   runtime.participants_.announce(
       {runtime.options_.all_ranks != RuntimeOptions::AllRanks::no, runtime.options_.reporting},
       runtime.options_.all_ranks == RuntimeOptions::AllRanks::yes);
@@ -76,7 +77,7 @@ void Lifetime::begin(Runtime& runtime) noexcept {
   runtime.peer_discovery_.confirm(rank, ranks);
   runtime.start_time_ = now();
   read_predefined();
-  if (runtime.respell_contiguous_from_ < std::numeric_limits<std::int64_t>::max())
+  if (runtime.respell_contiguous_from() < INT64_MAX)
     for_each_predefined_number([](MPI_Datatype type) { bestride::runtime().types.insert_predefined(type); });
   runtime.comms.add_valid(MPI_COMM_WORLD);
   runtime.comms.add_valid(MPI_COMM_SELF);
@@ -130,6 +131,7 @@ void Lifetime::report(Runtime& runtime) noexcept {
     real.Get_library_version(version, &length);
     header.mpi_library = short_mpi_version(version);
     header.profile = runtime.loaded_profile() ? runtime.loaded_profile()->path : "built-in";
+    header.gains_if_bound = runtime.contiguous_.gains_if_bound;
     header.ranks = 1;
     header.job_seconds = now() - runtime.start_time_;
     gather_and_write(runtime.participants_, runtime.locality_.rank, header, runtime.tally.ledger());

@@ -12,16 +12,19 @@
 
 namespace bestride::inline interpose {
 
-CommEntry::CommEntry(MPI_Comm comm, const Locality& locality, bool made) noexcept
-    : comm_(comm), locality_(locality), made_(made) {
+CommEntry::CommEntry(MPI_Comm comm, const Locality& locality, PeerDiscovery& peers, bool made) noexcept
+    : comm_(comm), locality_(locality), peers_(peers), made_(made) {
   if (real.Comm_test_inter(comm, &inter_) != MPI_SUCCESS) return;
   valid_ = inter_ || (real.Comm_rank(comm, &rank_) == MPI_SUCCESS && real.Comm_size(comm, &size_) == MPI_SUCCESS);
 }
 
-Distance CommEntry::to_far(int peer) noexcept {
+Distance CommEntry::to_other(int peer) noexcept {
   if (peer == MPI_ANY_SOURCE) return farthest();
-  const int there = locality_.local_ranks == 0 ? MPI_UNDEFINED : world_rank(peer);
-  return there == MPI_UNDEFINED ? Distance::network : locality_.to(there);
+  const bool one_host = locality_.one_host();
+  const int there = one_host || locality_.local_ranks > 0 ? world_rank(peer) : MPI_UNDEFINED;
+  if (there == MPI_UNDEFINED) return one_host ? Distance::node : Distance::network;
+  const Distance distance = locality_.to(there);
+  return distance == Distance::node ? peers_.distance_to(there) : distance;
 }
 
 int CommEntry::world_rank(int peer) noexcept {
@@ -54,9 +57,10 @@ void CommEntry::read_world_ranks() {
 Distance CommEntry::farthest() noexcept {
   const int known = farthest_.load(std::memory_order_relaxed);
   if (known >= 0) return static_cast<Distance>(known);
+  const Distance largest = locality_.one_host() ? Distance::node : Distance::network;
   // The size of an inter-communicator is not recorded: assume the largest distance.
-  Distance distance = size_ > 0 ? Distance::node : Distance::network;
-  for (int peer = 0; peer < size_ && distance != Distance::network; ++peer) distance = std::max(distance, to(peer));
+  Distance distance = size_ > 0 ? Distance::self : largest;
+  for (int peer = 0; peer < size_ && distance < largest; ++peer) distance = std::max(distance, to(peer));
   farthest_.store(static_cast<int>(distance), std::memory_order_relaxed);
   return distance;
 }
@@ -121,7 +125,7 @@ void CommRegistry::insert(MPI_Comm comm, bool made) noexcept {
   const bool own = comm == MPI_COMM_WORLD || comm == MPI_COMM_SELF;
   auto* entry = inject_failure(FailPoint::communicator) || (!own && inject_failure(FailPoint::made))
                     ? nullptr
-                    : new (std::nothrow) CommEntry(comm, runtime().locality(), made);
+                    : new (std::nothrow) CommEntry(comm, runtime().locality(), runtime().peers(), made);
   if (entry && !entry->valid()) return delete entry;
   // Two threads may insert the same communicator at once.
   CommEntry* known = entry ? table_.insert_if_absent(comm, entry) : nullptr;

@@ -14,6 +14,7 @@
 #include "interpose/mpi/handle_table.hpp"
 #include "interpose/objects/comm_collectives.hpp"
 #include "interpose/peers/locality.hpp"
+#include "interpose/peers/peer_discovery.hpp"
 
 namespace bestride::inline interpose {
 
@@ -27,7 +28,7 @@ class CommEntry {
  public:
   /// `made`: its creation was intercepted, or it is predefined (MPI_COMM_WORLD, MPI_COMM_SELF). If false, possibly only
   /// this rank knows the communicator.
-  CommEntry(MPI_Comm comm, const Locality& locality, bool made) noexcept;
+  CommEntry(MPI_Comm comm, const Locality& locality, PeerDiscovery& peers, bool made) noexcept;
 
   /// True if the MPI library answered queries about the communicator.
   bool valid() const noexcept { return valid_; }
@@ -38,7 +39,7 @@ class CommEntry {
   /// Distance to `peer`; for MPI_ANY_SOURCE the distance to the farthest rank.
   Distance to(int peer) noexcept {
     if (peer == rank_) return Distance::self;
-    return locality_.one_host() ? Distance::node : to_far(peer);
+    return locality_.one_host() && !peers_.knows_groups() ? Distance::node : to_other(peer);
   }
   /// The peer's rank in MPI_COMM_WORLD; MPI_UNDEFINED if it is not a member (spawned processes) or unknown.
   int world_rank(int peer) noexcept;
@@ -49,13 +50,14 @@ class CommEntry {
   CommCollectives collectives;
 
  private:
-  Distance to_far(int peer) noexcept;
+  Distance to_other(int peer) noexcept;
   void read_world_ranks();
   void read_neighbours();
   Distance farthest() noexcept;
 
   const MPI_Comm comm_;
   const Locality& locality_;
+  PeerDiscovery& peers_;
   const bool made_;
   bool valid_ = false;
   int inter_ = 0;

@@ -51,9 +51,13 @@ Plan::Possible Plan::possible(CallKind kind, Distance distance, Packing packing)
 Strategy Plan::choose_first(CallKind kind, Distance distance, Packing packing) noexcept {
   const FloatEnvironment floats;
   Strategy strategy = Strategy::forward;
-  if (!forward_only_ && (!contiguous() || shape_.bytes >= runtime().respell_contiguous_from())) {
+  const RuntimeOptions& options = runtime().options();
+  const bool left_alone =
+      contiguous() &&
+      (shape_.bytes < runtime().respell_contiguous_from() ||
+       (options.contiguous != RuntimeOptions::Contiguous::all && !options.forced && !is_near(distance)));
+  if (!forward_only_ && !left_alone) {
     const Possible can = possible(kind, distance, packing);
-    const RuntimeOptions& options = runtime().options();
     if (is_message(kind) && !is_sending(kind) && packing != Packing::never && !contiguous() &&
         may_be_split(Distance::network) && runtime().promises_to_receive_packed()) {
       strategy = Strategy::pack;  // senders rely on it, for any size
@@ -71,10 +75,10 @@ Strategy Plan::choose_first(CallKind kind, Distance distance, Packing packing) n
 
 unsigned Plan::forwarded_at(CallKind kind) noexcept {
   unsigned distances = 0;
-  for (Distance distance : {Distance::self, Distance::node, Distance::network})
-    if (choose(kind, distance, Packing::careful) == Strategy::forward &&
-        choose(kind, distance, Packing::agreed) == Strategy::forward)
-      distances |= 1u << static_cast<int>(distance);
+  for (int distance = 0; distance < distance_count; ++distance)
+    if (choose(kind, static_cast<Distance>(distance), Packing::careful) == Strategy::forward &&
+        choose(kind, static_cast<Distance>(distance), Packing::agreed) == Strategy::forward)
+      distances |= 1u << distance;
   return distances;
 }
 

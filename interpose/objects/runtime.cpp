@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interpose/objects/runtime.hpp"
 
-#include <limits>
 #include <utility>
 
 #include "base/float_environment.hpp"
 #include "base/message.hpp"
 #include "base/variables.hpp"
+#include "model/processors.hpp"
 #include "perfmodel/profile/machine.hpp"
 
 namespace bestride::inline interpose {
@@ -33,20 +33,33 @@ std::optional<MachineProfile> load_profile() {
   return std::nullopt;
 }
 
-/// The smallest message size at which the profile's curves of the two spellings cross, if contiguous messages may be
-/// respelled at all: the gain (a factor of 2 to 3) becomes a loss (0.5) between cores that share no cache, and a
-/// profile is measured on one pair of cores. With a forced strategy contiguous messages are not changed, unless
-/// respelling is the forced one.
-std::int64_t find_respell_contiguous_from(const Runtime& runtime, const RuntimeOptions& options) noexcept {
-  constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
-  if (options.forced) return *options.forced == Strategy::respell ? 1 : never;
-  if (!options.respell_contiguous) return never;
-  const Chooser chooser = runtime.chooser();
-  for (std::int64_t bytes = 1024; bytes <= std::int64_t{1} << 30; bytes += bytes / 4)
-    for (CallKind kind : {CallKind::send, CallKind::receive, CallKind::isend})
-      for (Distance distance : {Distance::self, Distance::node, Distance::network})
-        if (chooser.contiguous_strategy(bytes, kind, distance) == Strategy::respell) return bytes;
-  return never;
+/// Respelling contiguous messages gains a factor of 2 to 3 between cores that share a cache and loses as much between
+/// others, so by default only messages between ranks at a near distance are respelled. In a virtual machine the
+/// distance is not known: a host moved two virtual processors, and a gain of 1.6 became a loss of 2. With a forced
+/// strategy contiguous messages are not changed, unless respelling is the forced one.
+ContiguousRule find_contiguous_rule(const Runtime& runtime, const RuntimeOptions& options) noexcept {
+  ContiguousRule rule;
+  if (options.forced) {
+    if (*options.forced == Strategy::respell) rule.from = 1;
+    return rule;
+  }
+  using enum RuntimeOptions::Contiguous;
+  if (options.contiguous == forward || (options.contiguous == automatic && in_virtual_machine())) return rule;
+  try {
+    if (const std::int64_t from = respell_contiguous_from(find_profile_path()); from > 0) {
+      rule.groups = groups_of(allowed_processors());
+      rule.gains_if_bound = !rule.groups.known();
+      if (rule.groups.known()) rule.from = from;
+    }
+  } catch (...) {
+    // No memory: contiguous messages are left to MPI.
+  }
+  if (options.contiguous == all)
+    if (const std::int64_t from = runtime.chooser().respell_contiguous_from(
+            {Distance::self, Distance::cache, Distance::domain, Distance::socket, Distance::node, Distance::network});
+        from > 0)
+      rule.from = from;
+  return rule;
 }
 
 }  // namespace
@@ -60,7 +73,11 @@ RuntimeOptions RuntimeOptions::from_settings() {
   options.pool_limit = settings.size("BESTRIDE_POOL_LIMIT");
   options.paranoid = settings.flag("BESTRIDE_PARANOID");
   options.reporting = settings.flag("BESTRIDE_REPORT");
-  options.respell_contiguous = settings.text("BESTRIDE_CONTIGUOUS") == "respell";
+  const std::string& contiguous = settings.text("BESTRIDE_CONTIGUOUS");
+  options.contiguous = contiguous == "forward"   ? Contiguous::forward
+                       : contiguous == "near"    ? Contiguous::near
+                       : contiguous == "respell" ? Contiguous::all
+                                                 : Contiguous::automatic;
   const std::string& all_ranks = settings.text("BESTRIDE_ALL_RANKS");
   using enum AllRanks;
   options.all_ranks = all_ranks == "1" ? yes : all_ranks == "auto" ? find_out : no;
@@ -71,7 +88,7 @@ RuntimeOptions RuntimeOptions::from_settings() {
 Runtime::Runtime()
     : pool(Settings::get().size("BESTRIDE_POOL_LIMIT")),
       options_(RuntimeOptions::from_settings()),
-      respell_contiguous_from_(find_respell_contiguous_from(*this, options_)) {
+      contiguous_(find_contiguous_rule(*this, options_)) {
   insert_pair_types();
 }
 

@@ -23,6 +23,7 @@
 #include "interpose/peers/participants.hpp"
 #include "interpose/peers/peer_discovery.hpp"
 #include "interpose/report/tally.hpp"
+#include "model/processor_groups.hpp"
 #include "perfmodel/choose/chooser.hpp"
 #include "perfmodel/profile/profile.hpp"
 
@@ -37,7 +38,12 @@ struct RuntimeOptions {
   std::int64_t pool_limit = 0;
   bool paranoid = false;
   bool reporting = false;
-  bool respell_contiguous = false;
+  enum class Contiguous : unsigned char {
+    forward,    ///< never respelled
+    automatic,  ///< as `near`, but not in a virtual machine
+    near,       ///< between ranks at a near distance
+    all,        ///< at any distance
+  } contiguous = Contiguous::automatic;
   enum class AllRanks : unsigned char {
     no,
     yes,
@@ -45,6 +51,13 @@ struct RuntimeOptions {
   } all_ranks = AllRanks::no;  ///< whether every rank has the preload, according to the user
   PackerOptions packer;
   static RuntimeOptions from_settings();
+};
+
+/// When contiguous messages may be respelled.
+struct ContiguousRule {
+  std::int64_t from = INT64_MAX;  ///< least number of bytes for which it may pay off; INT64_MAX: never
+  ProcessorGroups groups;         ///< of this process; unknown if no decision depends on them
+  bool gains_if_bound = false;    ///< not respelled only because this process is not bound
 };
 
 class Runtime {
@@ -61,6 +74,7 @@ class Runtime {
   /// For predictions by that profile, else by the built-in one, which takes 4 ms at the first call.
   Chooser chooser() const noexcept;
   const Locality& locality() const noexcept { return locality_; }
+  PeerDiscovery& peers() noexcept { return peer_discovery_; }
   /// True after MPI_Finalize or the end of the last session, whichever comes later. The backend must then make no MPI
   /// call of its own.
   bool ended() const noexcept { return ended_.load(std::memory_order_relaxed); }
@@ -74,6 +88,7 @@ class Runtime {
   BufferPool pool;
   Tally tally;
 
+  /// A near distance only if the machine's profile says that contiguous messages gain there.
   Distance distance(MPI_Comm comm, int peer) const noexcept {
     if (CommEntry* known = comms.find(comm)) return known->to(peer);
     return locality_.one_host() ? Distance::node : Distance::network;
@@ -91,7 +106,7 @@ class Runtime {
   /// them.
   bool all_ranks_take_part() const noexcept { return participants_.all().all_ranks; }
   /// Least number of contiguous bytes for which respelling a message may pay off; INT64_MAX: never.
-  std::int64_t respell_contiguous_from() const noexcept { return respell_contiguous_from_; }
+  std::int64_t respell_contiguous_from() const noexcept { return contiguous_.from; }
 
   /// For comparison with MPI's own packing. Errors on it are returned. MPI_COMM_NULL unless BESTRIDE_PARANOID is set.
   MPI_Comm paranoid_comm() const noexcept { return paranoid_comm_; }
@@ -105,7 +120,7 @@ class Runtime {
   RuntimeOptions options_;
   mutable std::once_flag profile_read_;
   mutable std::optional<MachineProfile> loaded_;
-  std::int64_t respell_contiguous_from_;
+  ContiguousRule contiguous_;
   Locality locality_;
   PeerDiscovery peer_discovery_;
   Participants participants_;

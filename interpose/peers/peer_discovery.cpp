@@ -47,11 +47,15 @@ std::uint64_t job_on_this_host() noexcept {
 struct Name {
   sockaddr_un address{};
   socklen_t size = 0;
-  Name(std::uint64_t job, int rank) noexcept {
+  /// The name of a rank or, with a group of processors, of a rank in that group. `kind`: a letter.
+  Name(std::uint64_t job, int rank, char kind = 0, int group = 0) noexcept {
     address.sun_family = AF_UNIX;
     // A leading zero byte selects the abstract namespace.
-    const int length = std::snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "bestride/%u/%llx/%d",
-                                     static_cast<unsigned>(getuid()), static_cast<unsigned long long>(job), rank);
+    int length = std::snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "bestride/%u/%llx/%d",
+                               static_cast<unsigned>(getuid()), static_cast<unsigned long long>(job), rank);
+    if (kind)
+      length += std::snprintf(address.sun_path + 1 + length,
+                              sizeof address.sun_path - 1 - static_cast<std::size_t>(length), "/%c%d", kind, group);
     size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + static_cast<std::size_t>(length));
   }
   const sockaddr* get() const noexcept { return reinterpret_cast<const sockaddr*>(&address); }
@@ -61,42 +65,94 @@ int datagram_socket() noexcept {
   return inject_failure(FailPoint::presence) ? -1 : socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 }
 
+/// True if some process has bound the name.
+bool bound(const Name& name) noexcept {
+  const int asking = datagram_socket();
+  const bool there = asking >= 0 && connect(asking, name.get(), name.size) == 0;
+  if (asking >= 0) close(asking);
+  return there;
+}
+
+/// A socket with this name; -1: it could not be bound.
+int bind_name(const Name& name) noexcept {
+  const int made = datagram_socket();
+  if (made >= 0 && bind(made, name.get(), name.size) != 0) {
+    close(made);
+    return -1;
+  }
+  return made;
+}
+
+struct Group {
+  char kind;  ///< in its names
+  int ProcessorGroups::*number;
+  Distance distance;
+};
+constexpr Group kinds_of_groups[] = {{'c', &ProcessorGroups::cache, Distance::cache},
+                                     {'d', &ProcessorGroups::domain, Distance::domain},
+                                     {'s', &ProcessorGroups::socket, Distance::socket}};
+
 }  // namespace
 
 PeerDiscovery::~PeerDiscovery() { withdraw(); }
 
 void PeerDiscovery::withdraw() noexcept {
-  if (socket_ >= 0) close(socket_);
-  socket_ = -1;
+  for (int* socket : {&socket_, &group_sockets_[0], &group_sockets_[1], &group_sockets_[2]}) {
+    if (*socket >= 0) close(*socket);
+    *socket = -1;
+  }
+  knows_groups_ = false;
 }
 
-void PeerDiscovery::announce() noexcept {
+void PeerDiscovery::announce(const ProcessorGroups& groups) noexcept {
   job_ = job_on_this_host();
   rank_ = launcher_rank();
   if (job_ == 0 || rank_ < 0) return;
-  socket_ = datagram_socket();
-  const Name name(job_, rank_);
-  if (socket_ >= 0 && bind(socket_, name.get(), name.size) != 0) withdraw();
+  socket_ = bind_name(Name(job_, rank_));
+  groups_ = groups;
+  if (socket_ >= 0 && groups.known()) announce_groups();
+}
+
+void PeerDiscovery::announce_groups() noexcept {
+  for (std::size_t i = 0; i < group_sockets_.size(); ++i) {
+    const int number = groups_.*kinds_of_groups[i].number;
+    if (number < 0) continue;
+    group_sockets_[i] = bind_name(Name(job_, rank_, kinds_of_groups[i].kind, number));
+    knows_groups_ |= group_sockets_[i] >= 0;
+  }
 }
 
 void PeerDiscovery::confirm(int world_rank, int world_ranks) noexcept {
   if (world_rank != rank_) withdraw();
   ranks_ = world_ranks;
-  answers_.reset(new (std::nothrow) std::atomic<std::uint8_t>[static_cast<std::size_t>(world_ranks)] {});
+  const auto number = static_cast<std::size_t>(world_ranks);
+  answers_.reset(new (std::nothrow) std::atomic<std::uint8_t>[number] {});
+  if (knows_groups_) distances_.reset(new (std::nothrow) std::atomic<std::uint8_t>[number] {});
+  knows_groups_ = distances_ != nullptr;
 }
 
 bool PeerDiscovery::has(int world_rank) noexcept {
   // If this rank could not bind its own name, the other names may belong to another job.
   if (!announced() || !answers_ || world_rank < 0 || world_rank >= ranks_) return false;
   std::atomic<std::uint8_t>& answer = answers_[static_cast<std::size_t>(world_rank)];
-  if (answer.load(std::memory_order_relaxed) == unasked) {
-    const int asking = datagram_socket();
-    const Name name(job_, world_rank);
-    const bool there = asking >= 0 && connect(asking, name.get(), name.size) == 0;
-    if (asking >= 0) close(asking);
-    answer.store(there ? present : absent, std::memory_order_relaxed);
-  }
+  if (answer.load(std::memory_order_relaxed) == unasked)
+    answer.store(bound(Name(job_, world_rank)) ? present : absent, std::memory_order_relaxed);
   return answer.load(std::memory_order_relaxed) == present;
+}
+
+Distance PeerDiscovery::distance_to(int world_rank) noexcept {
+  if (!knows_groups_ || world_rank < 0 || world_rank >= ranks_) return Distance::node;
+  std::atomic<std::uint8_t>& known = distances_[static_cast<std::size_t>(world_rank)];
+  auto distance = static_cast<Distance>(known.load(std::memory_order_relaxed));
+  if (distance != Distance::self) return distance;
+  distance = Distance::node;
+  for (const Group& group : kinds_of_groups)
+    if (const int number = groups_.*group.number; number >= 0 && bound(Name(job_, world_rank, group.kind, number))) {
+      distance = group.distance;
+      break;
+    }
+  known.store(static_cast<std::uint8_t>(distance), std::memory_order_relaxed);
+  return distance;
 }
 
 }  // namespace bestride::inline interpose

@@ -9,9 +9,16 @@
 // the preload. The name disappears with the process, also after SIGKILL, and needs no file system. Any failure means
 // "not present", and the message is left to MPI. Alternative considered: a collective in MPI_Init, which hangs a job
 // with an unpreloaded rank.
+//
+// A rank that knows which last-level cache, NUMA domain and socket its processors belong to binds one more name for
+// each of these, which contains its number. Connecting to the name that a peer has if it shares this rank's cache tells
+// whether it does.
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
+
+#include "model/processor_groups.hpp"
 
 namespace bestride::inline interpose {
 
@@ -23,8 +30,8 @@ class PeerDiscovery {
   PeerDiscovery& operator=(const PeerDiscovery&) = delete;
 
   /// Before MPI_Init. From now on this rank must receive packed whatever may be sent to it packed. Does nothing if the
-  /// launcher does not identify the job and this rank.
-  void announce() noexcept;
+  /// launcher does not identify the job and this rank. `groups`: of this process; unknown if peers need not know it.
+  void announce(const ProcessorGroups& groups) noexcept;
   /// After MPI_Init, with the actual rank and number of ranks. If this rank announced itself under another number,
   /// withdraws the announcement.
   void confirm(int world_rank, int world_ranks) noexcept;
@@ -33,9 +40,15 @@ class PeerDiscovery {
   /// True if the rank of MPI_COMM_WORLD is on this host and has announced itself. Costs one system call the first time,
   /// then a load.
   bool has(int world_rank) noexcept;
+  /// True if distance_to() can answer anything but Distance::node.
+  bool knows_groups() const noexcept { return knows_groups_; }
+  /// The distance to another rank of MPI_COMM_WORLD on this host, from where both are bound; Distance::node also if
+  /// the peer has not announced itself. Costs at most nine system calls the first time, then a load.
+  Distance distance_to(int world_rank) noexcept;
 
  private:
   void withdraw() noexcept;
+  void announce_groups() noexcept;
 
   int socket_ = -1;
   std::uint64_t job_ = 0;  ///< the same on all ranks of this job on this host; 0: unknown
@@ -43,6 +56,10 @@ class PeerDiscovery {
   int ranks_ = 0;
   enum Answer : std::uint8_t { unasked, absent, present };
   std::unique_ptr<std::atomic<std::uint8_t>[]> answers_;
+  ProcessorGroups groups_;
+  bool knows_groups_ = false;
+  std::array<int, 3> group_sockets_{-1, -1, -1};            ///< cache, domain, socket
+  std::unique_ptr<std::atomic<std::uint8_t>[]> distances_;  ///< a Distance; self: not asked yet
 };
 
 }  // namespace bestride::inline interpose

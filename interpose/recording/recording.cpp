@@ -3,6 +3,7 @@
 
 #include <link.h>
 
+#include <cstdlib>
 #include <iterator>
 #include <mutex>
 #include <new>
@@ -66,6 +67,8 @@ void Recording::begin() noexcept {
   alignas(Recording) static unsigned char storage[sizeof(Recording)];
   instance_ = new (storage) Recording(*record);
   Recorder::get().start(*record);
+  // Who watches the job may see too late how this process ended: its launcher waits for it.
+  on_exit([](int code, void*) { Recorder::get().set_exited(code); }, nullptr);
 }
 
 void Recording::initialized() noexcept {

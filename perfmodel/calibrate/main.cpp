@@ -7,6 +7,7 @@
 
 #include "perfmodel/calibrate/collective/measure.hpp"
 #include "perfmodel/calibrate/collective/preload.hpp"
+#include "perfmodel/calibrate/common/bound_pair.hpp"
 #include "perfmodel/calibrate/common/events.hpp"
 #include "perfmodel/calibrate/messages/measure.hpp"
 #include "perfmodel/profile/machine.hpp"
@@ -25,13 +26,26 @@ std::string configuration(const std::string& rails) {
          (rails == "off" ? "" : " | rails " + rails);
 }
 
-void measure(const MeasureOptions& options) {
+/// False, after rank 0 has said so, if the two ranks are not bound to processors at the distance asked for.
+bool on_near_processors(const JobTopology& place, const Result<bool>& bound) {
+  int all = bound && *bound && place.topology.nodes() == 1;
+  PMPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  if (!all && place.rank == 0) {
+    print_event("no-pair %s", bound ? "" : bound.error().text.c_str());
+    print_event("end 0 0 0");
+  }
+  return all;
+}
+
+/// `bound`: whether this rank was bound, if options.near is set.
+void measure(const MeasureOptions& options, const Result<bool>& bound) {
   const JobTopology place = find_job_topology();
   const std::string config = configuration(options.rails);
   if (place.rank == 0) {
     print_event("config %s", config.c_str());
     print_event("hosts %s", place.topology.nodes() > 1 ? "different" : "same");
   }
+  if (options.near && place.topology.ranks() == 2 && !on_near_processors(place, bound)) return;
   switch (options.part) {
     case MeasuredPart::messages: return measure_messages(options, place, config);
     case MeasuredPart::links:
@@ -49,9 +63,10 @@ int main(int argc, char** argv) {
     return 1;
   }
   if (!options->preload.empty() && !options->restarted && !restart_preloaded(*options, argc, argv)) return 1;
+  const Result<bool> bound = options->near ? bind_at(*options->near) : Result<bool>(false);
   MPI_Init(&argc, &argv);
   try {
-    measure(*options);
+    measure(*options, bound);
   } catch (const std::exception& error) {
     print_event("error %s", error.what());
     PMPI_Abort(MPI_COMM_WORLD, 1);

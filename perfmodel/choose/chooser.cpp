@@ -57,10 +57,12 @@ double Chooser::margin(const Shape& shape, CallKind kind, Distance distance) con
 Choice Chooser::choose(const Shape& shape, CallKind kind, Distance distance, Allowed allowed) const noexcept {
   constexpr double never = std::numeric_limits<double>::infinity();
   Choice choice;
+  const bool gaps = shape.kind != Shape::Class::contiguous;
+  if (gaps) distance = without_processors(distance);
   choice.seconds = profile_->seconds(shape, kind, distance);
   auto& [forward, respell, pack] = choice.seconds;
   if (!allowed.pack) pack = never;
-  const bool gaps = shape.kind != Shape::Class::contiguous, far = is_message(kind) && distance != Distance::self;
+  const bool far = is_message(kind) && distance != Distance::self;
   if (!allowed.respell || (gaps ? shape.block_bytes >= long_block : shape.bytes <= eager_bytes)) respell = never;
   if (gaps && far && shape.bytes > eager_bytes && shape.block_bytes >= long_block &&
       contiguous_strategy(shape.bytes, kind, distance) == Strategy::forward)
@@ -82,6 +84,14 @@ Strategy Chooser::contiguous_strategy(std::int64_t bytes, CallKind kind, Distanc
   Shape shape;
   shape.bytes = shape.unit_bytes = bytes;
   return choose(shape, kind, distance, {.respell = true, .pack = false}).strategy;
+}
+
+std::int64_t Chooser::respell_contiguous_from(std::initializer_list<Distance> distances) const noexcept {
+  for (std::int64_t bytes = eager_bytes + 1; bytes <= std::int64_t{1} << 30; bytes += bytes / 8)
+    for (const CallKind kind : {CallKind::send, CallKind::receive, CallKind::isend})
+      for (const Distance distance : distances)
+        if (contiguous_strategy(bytes, kind, distance) == Strategy::respell) return bytes;
+  return 0;
 }
 
 }  // namespace bestride::inline perfmodel

@@ -5,6 +5,7 @@
 // A choice is a pure function of its arguments and the profile: no allocation, no lock, no system call; at most 200 ns.
 // Callers cache the answer (interpose/ keeps it in the plan of a (type, count)) and look it up themselves.
 #include <array>
+#include <initializer_list>
 
 #include "model/distance.hpp"
 #include "perfmodel/choose/device_choice.hpp"
@@ -47,6 +48,7 @@ class Chooser {
       : profile_(&profile), margin_(margin) {}
   /// The fraction of forward's time by which another strategy must be predicted to be faster.
   double margin(const Shape& shape, CallKind kind, Distance distance) const noexcept;
+  /// Between ranks at a near distance, layouts with gaps are treated as at Distance::node.
   Choice choose(const Shape& shape, CallKind kind, Distance distance, Allowed allowed) const noexcept;
   /// The transfer method for a layout in memory that a GPU moves. Pure, with the same limits as choose().
   DeviceChoice choose_device(const Shape& shape, CallKind kind, Distance distance,
@@ -54,6 +56,9 @@ class Chooser {
   /// The form in which a packed buffer, or any contiguous bytes, are passed to MPI: forward (as bytes) or respell (as
   /// an equivalent datatype). The prediction for Strategy::pack assumes this form.
   Strategy contiguous_strategy(std::int64_t bytes, CallKind kind, Distance distance) const noexcept;
+  /// The least number of contiguous bytes, within an eighth, that are faster respelled at one of the distances; 0:
+  /// none.
+  std::int64_t respell_contiguous_from(std::initializer_list<Distance> distances) const noexcept;
   const MachineProfile& profile() const noexcept { return *profile_; }
 
  private:

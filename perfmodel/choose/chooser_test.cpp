@@ -136,5 +136,38 @@ TEST(Chooser, ForwardsMemoryBoundTypes) {
       << "a transpose shares its cache lines";
 }
 
+TEST(NearRanks, OnlyContiguousMessagesDependOnTheSharedCache) {
+  Measurements measured;
+  for (const CallClass call_class : {CallClass::send_cache, CallClass::exchange_cache})
+    for (int i = 0; i < curve_points; ++i) {
+      const double plain = 1e-6 + static_cast<double>(curve_bytes_at(i)) * 1e-10;
+      measured.curve(ContiguousForm::plain, call_class).set(i, plain);
+      measured.curve(ContiguousForm::respelled, call_class).set(i, curve_bytes_at(i) < 60000 ? plain : plain / 2);
+    }
+  const MachineProfile profile = MachineProfile::from(measured, {});
+  const Chooser chooser(profile);
+  for (const CallKind kind : {CallKind::send, CallKind::receive, CallKind::isend, CallKind::irecv}) {
+    EXPECT_EQ(chooser.contiguous_strategy(1 << 20, kind, Distance::cache), Strategy::respell);
+    EXPECT_EQ(chooser.contiguous_strategy(16384, kind, Distance::cache), Strategy::forward);
+    for (const Distance distance : {Distance::domain, Distance::socket, Distance::node, Distance::network})
+      EXPECT_EQ(chooser.contiguous_strategy(1 << 20, kind, distance), Strategy::forward);
+    for (const Shape::Class with_gaps : classes)
+      for (const std::int64_t block : {8, 64, 512})
+        for (const std::int64_t bytes : {16384, 1 << 20}) {
+          const Shape shape = make_shape(with_gaps, bytes, block);
+          const Choice node = chooser.choose(shape, kind, Distance::node, everything);
+          for (const Distance near : near_distances) {
+            const Choice choice = chooser.choose(shape, kind, near, everything);
+            EXPECT_EQ(choice.strategy, node.strategy);
+            EXPECT_EQ(choice.seconds, node.seconds);
+          }
+        }
+  }
+  const std::int64_t from = chooser.respell_contiguous_from({Distance::cache, Distance::domain});
+  EXPECT_GT(from, 32768);
+  EXPECT_LE(from, 65536);
+  EXPECT_EQ(chooser.respell_contiguous_from({Distance::domain, Distance::socket}), 0);
+}
+
 }  // namespace
 }  // namespace bestride::inline perfmodel

@@ -24,7 +24,9 @@ DeviceChoice Chooser::choose_device(const Shape& shape, CallKind kind, Distance 
   // For MPI_Pack and MPI_Unpack the message is replaced by the copy between the library's buffer and the caller's;
   // there is no copy if the caller's buffer is device memory.
   const double host_message = profile_->contiguous_seconds(bytes, ContiguousForm::plain, call_class_of(kind, distance));
-  const double device_message = !allowed.aware ? never : message ? costs.message_seconds(bytes, distance) : 0;
+  const double device_message = !allowed.aware ? never
+                                : message      ? costs.message_seconds(bytes, without_processors(distance))
+                                               : 0;
   const bool packs = kind == CallKind::pack || is_sending(kind);
   const DevicePrediction predicted =
       costs.predict(shape, packs ? Direction::pack : Direction::unpack, host_message, device_message);

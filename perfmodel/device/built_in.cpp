@@ -65,12 +65,8 @@ double seconds(const DeviceGridKey& key, double bytes, double block) noexcept {
 }
 
 double contiguous_message(Distance distance, double bytes) noexcept {
-  switch (distance) {
-    case Distance::self: return launch + 2 * bytes / memory;
-    case Distance::node: return 8 * us + bytes / 20e9;
-    case Distance::network: break;
-  }
-  return 4 * us + bytes / 3.125e9;
+  if (distance == Distance::self) return launch + 2 * bytes / memory;
+  return distance == Distance::network ? 4 * us + bytes / 3.125e9 : 8 * us + bytes / 20e9;
 }
 
 }  // namespace

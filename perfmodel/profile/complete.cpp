@@ -69,7 +69,8 @@ void complete_class(Measurements& measured, CallClass call_class, Shape::Class k
 /// A plain message between two ranks is one experiment that is measured in the call classes of both endpoints. Each
 /// call class gets the smaller value, and the other call class's value if its own is missing.
 void share_plain_curves(Measurements& measured) noexcept {
-  for (Distance distance : {Distance::self, Distance::node, Distance::network}) {
+  for (int at = 0; at < distance_count; ++at) {
+    const auto distance = static_cast<Distance>(at);
     CostCurve& send = measured.curve(ContiguousForm::plain, call_class_of(CallKind::send, distance));
     CostCurve& receive = measured.curve(ContiguousForm::plain, call_class_of(CallKind::receive, distance));
     for (int i = 0; i < curve_points; ++i) {
@@ -124,7 +125,8 @@ namespace {
 /// Between two ranks both call classes of a message are the same experiment, measured twice; the faster measurement was
 /// disturbed less. Equal curves also let both endpoints of an exchange make the same choice.
 void join_sides(Measurements* measured) noexcept {
-  for (Distance distance : {Distance::node, Distance::network}) {
+  for (int at = 1; at < distance_count; ++at) {
+    const auto distance = static_cast<Distance>(at);
     const CallClass send = call_class_of(CallKind::send, distance),
                     receive = call_class_of(CallKind::receive, distance);
     const auto join = [](float& x, float& y) noexcept { x = y = std::fmin(x, y); };  // fmin of a number and NaN is the
@@ -158,7 +160,10 @@ void complete(Measurements* measured, const Measurements& fallback) noexcept {
     smooth(&plain);
     smooth(&respelled);
     const bool has_curve = usable(plain);
-    if (!has_curve) {
+    if (!has_curve && l >= grid_class_count) {
+      // Unknown at this near distance: as at `node`, without a gain from respelling.
+      plain = respelled = measured->curve(ContiguousForm::plain, call_class_of(kind_of(call_class), Distance::node));
+    } else if (!has_curve) {
       plain = fallback.curve(ContiguousForm::plain, call_class);
       respelled = fallback.curve(ContiguousForm::respelled, call_class);
     }
@@ -167,6 +172,7 @@ void complete(Measurements* measured, const Measurements& fallback) noexcept {
       fill(&respelled);
     else
       respelled = plain;
+    if (l >= grid_class_count) continue;
     bool loops = true;  ///< vectors and nests were both measured
     for (int c = 1; c <= class_count; ++c) {
       const auto kind = static_cast<Shape::Class>(c);

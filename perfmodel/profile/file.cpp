@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads and writes a MachineProfile (docs/profile.md). No exception leaves this file.
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <ostream>
+#include <streambuf>
+#include <string_view>
+#include <utility>
 
 #include "base/replace_file.hpp"
 #include "perfmodel/profile/collective_json.hpp"
@@ -22,16 +29,32 @@ namespace {
 
 constexpr const char* format_name = "bestride-profile";
 constexpr int format_version = 2;
+constexpr const char* respell_contiguous_key = "respell_contiguous_from";
 constexpr std::size_t largest_file = 8 << 20;
+
+/// FNV-1a, 64 bit, of what is written to it.
+struct HashingBuffer : std::streambuf {
+  std::uint64_t hash = 1469598103934665603u;
+
+ private:
+  int_type overflow(int_type character) override {
+    hash = (hash ^ static_cast<unsigned char>(character)) * 1099511628211u;
+    return character;
+  }
+  std::streamsize xsputn(const char* text, std::streamsize length) override {
+    for (std::streamsize i = 0; i < length; ++i) overflow(static_cast<unsigned char>(text[i]));
+    return length;
+  }
+};
 
 /// FNV-1a, 64 bit, of the canonical dump without the signature. Detects damage and edits; it is no protection against
 /// deliberate changes.
 std::string signature_of(Json file) {
   file.erase("signature");
-  std::uint64_t hash = 1469598103934665603u;
-  for (unsigned char byte : file.dump()) hash = (hash ^ byte) * 1099511628211u;
+  HashingBuffer buffer;
+  std::ostream(&buffer) << file;
   char text[32];
-  std::snprintf(text, sizeof text, "fnv1a64:%016llx", static_cast<unsigned long long>(hash));
+  std::snprintf(text, sizeof text, "fnv1a64:%016llx", static_cast<unsigned long long>(buffer.hash));
   return text;
 }
 
@@ -84,6 +107,7 @@ Json json_of(const MachineProfile& profile) {
   if (profile.device().measured().any()) file["gpu"] = json_of(profile.device().measured());
   if (profile.collectives().any()) file["collectives"] = json_of(profile.collectives());
   if (!profile.rails.empty()) file["rails"] = profile.rails;
+  if (profile.respell_contiguous_from > 0) file[respell_contiguous_key] = profile.respell_contiguous_from;
   file["signature"] = signature_of(file);
   return file;
 }
@@ -102,7 +126,7 @@ std::string read_measurements(const Json& file, Measurements* measured) {
   }
   for (const Json& entry : file.at("grids")) {
     GridKey key;
-    if (!named(entry.at("call"), call_class_count, &key.call_class) ||
+    if (!named(entry.at("call"), grid_class_count, &key.call_class) ||
         !named(entry.at("class"), class_count + 1, &key.kind, 1) ||
         !named(entry.at("engine"), engine_count, &key.engine) ||
         !named(entry.at("spread"), spread_count, &key.spread) || !named(entry.at("leaf"), leaf_count, &key.leaf))
@@ -134,46 +158,66 @@ Error bad(const std::string& path, const std::string& cause) {
           "; the built-in profile is used (run 'bestride calibrate' to measure anew)"};
 }
 
-Result<std::string> read_file(const std::string& path) {
-  // O_NONBLOCK, in case the variable names a FIFO or a device by mistake.
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return bad(path, std::strerror(errno));
-  struct stat status;
-  std::string text;
-  if (::fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
+/// The text of a file, mapped: read into the heap, it would be one of the blocks that base/mapped_allocator.hpp avoids.
+class MappedFile {
+ public:
+  static Result<MappedFile> open(const std::string& path) {
+    // O_NONBLOCK, in case the variable names a FIFO or a device by mistake.
+    const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0) return bad(path, std::strerror(errno));
+    struct stat status;
+    std::string problem;
+    void* mapped = nullptr;
+    if (::fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
+      problem = "not a file";
+    else if (status.st_size > static_cast<off_t>(largest_file))
+      problem = "larger than any profile";
+    else if (status.st_size > 0 && (mapped = ::mmap(nullptr, static_cast<std::size_t>(status.st_size), PROT_READ,
+                                                    MAP_PRIVATE, fd, 0)) == MAP_FAILED)
+      problem = std::strerror(errno);
     ::close(fd);
-    return bad(path, "not a file");
+    if (!problem.empty()) return bad(path, problem);
+    return MappedFile({static_cast<const char*>(mapped), static_cast<std::size_t>(status.st_size)});
   }
-  if (status.st_size > static_cast<off_t>(largest_file)) {
-    ::close(fd);
-    return bad(path, "larger than any profile");
+  MappedFile(MappedFile&& other) noexcept : text_(std::exchange(other.text_, {})) {}
+  MappedFile& operator=(MappedFile&&) = delete;
+  ~MappedFile() {
+    if (!text_.empty()) ::munmap(const_cast<char*>(text_.data()), text_.size());
   }
-  text.resize(static_cast<std::size_t>(status.st_size));
-  std::size_t got = 0;
-  while (got < text.size()) {
-    const ssize_t n = ::read(fd, text.data() + got, text.size() - got);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) break;
-    got += static_cast<std::size_t>(n);
-  }
-  ::close(fd);
-  text.resize(got);
-  return text;
-}
+  std::string_view text() const noexcept { return text_; }
+
+ private:
+  explicit MappedFile(std::string_view text) noexcept : text_(text) {}
+  std::string_view text_;
+};
 
 }  // namespace
 
 bool profile_may_have_rails(const std::string& path) {
   if (path.empty()) return false;
-  const Result<std::string> text = read_file(path);
-  return !text || text->find("\"rails\"") != std::string::npos;
+  const Result<MappedFile> file = MappedFile::open(path);
+  return !file || file->text().find("\"rails\"") != std::string_view::npos;
+}
+
+std::int64_t respell_contiguous_from(const std::string& path) {
+  if (path.empty()) return 0;
+  const Result<MappedFile> file = MappedFile::open(path);
+  if (!file) return 0;
+  const std::string key = '"' + std::string(respell_contiguous_key) + "\":";
+  const std::size_t at = file->text().find(key);
+  std::int64_t bytes = 0;
+  if (at != std::string_view::npos) {
+    const std::string_view rest = file->text().substr(at + key.size());
+    std::from_chars(rest.data(), rest.data() + rest.size(), bytes);
+  }
+  return std::max<std::int64_t>(0, bytes);
 }
 
 Result<MachineProfile> MachineProfile::load(const std::string& path) {
   try {
-    Result<std::string> all = read_file(path);
+    const Result<MappedFile> all = MappedFile::open(path);
     if (!all) return all.error();
-    const Json file = Json::parse(*all, nullptr, /*allow_exceptions=*/false);
+    const Json file = Json::parse(all->text().begin(), all->text().end(), nullptr, /*allow_exceptions=*/false);
     if (file.is_discarded()) return bad(path, "damaged or cut short (not JSON)");
     if (!file.is_object() || file.value("format", Json()) != format_name) return bad(path, "not a bestride profile");
     if (file.value("version", Json()) != format_version)
@@ -189,6 +233,9 @@ Result<MachineProfile> MachineProfile::load(const std::string& path) {
     if (wrong.empty() && file.contains("gpu")) wrong = read_device(file.at("gpu"), &device);
     if (wrong.empty() && file.contains("collectives")) wrong = read_collectives(file.at("collectives"), &collectives);
     if (wrong.empty() && file.contains("rails")) wrong = read_rails(file.at("rails"), &rails);
+    const Json from_bytes = file.value(respell_contiguous_key, Json(0));
+    if (wrong.empty() && (!from_bytes.is_number_integer() || from_bytes.get<std::int64_t>() < 0))
+      wrong = "its " + std::string(respell_contiguous_key) + " is no number of bytes";
     if (!wrong.empty()) return bad(path, wrong);
     const Json& print = file.at("fingerprint");
     const auto text = [&](const char* key) { return print.at(key).get<std::string>(); };
@@ -197,6 +244,7 @@ Result<MachineProfile> MachineProfile::load(const std::string& path) {
              {text("cpu"), text("mpi_library"), text("host_class"), text("bestride"), print.value("gpu", "")}, device,
              std::move(collectives));
     profile.rails = std::move(rails);
+    profile.respell_contiguous_from = from_bytes.get<std::int64_t>();
     profile.path = path;
     return profile;
   } catch (const std::bad_alloc&) {

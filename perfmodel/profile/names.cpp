@@ -8,8 +8,11 @@ namespace bestride::inline perfmodel {
 
 std::string_view name(CallClass call_class) noexcept {
   constexpr std::array<std::string_view, call_class_count> names{
-      "pack",         "unpack",          "send/self",     "send/node",     "send/network",    "receive/self",
-      "receive/node", "receive/network", "exchange/self", "exchange/node", "exchange/network"};
+      "pack",           "unpack",         "send/self",        "send/node",
+      "send/network",   "receive/self",   "receive/node",     "receive/network",
+      "exchange/self",  "exchange/node",  "exchange/network", "send/cache",
+      "send/domain",    "send/socket",    "receive/cache",    "receive/domain",
+      "receive/socket", "exchange/cache", "exchange/domain",  "exchange/socket"};
   return names[static_cast<std::size_t>(call_class)];
 }
 

@@ -20,34 +20,48 @@ constexpr double measured_inner_count = 8;
 }  // namespace
 
 CallClass call_class_of(CallKind kind, Distance distance) noexcept {
+  using enum CallClass;
+  constexpr CallClass classes[][distance_count] = {
+      {send_self, send_cache, send_domain, send_socket, send_node, send_network},
+      {receive_self, receive_cache, receive_domain, receive_socket, receive_node, receive_network},
+      {exchange_self, exchange_cache, exchange_domain, exchange_socket, exchange_node, exchange_network},
+  };
   switch (kind) {
-    case CallKind::pack: return CallClass::pack;
-    case CallKind::unpack: return CallClass::unpack;
-    case CallKind::send:
-      return static_cast<CallClass>(static_cast<int>(CallClass::send_self) + static_cast<int>(distance));
-    case CallKind::receive:
-      return static_cast<CallClass>(static_cast<int>(CallClass::receive_self) + static_cast<int>(distance));
+    case CallKind::pack: return pack;
+    case CallKind::unpack: return unpack;
+    case CallKind::send: return classes[0][static_cast<int>(distance)];
+    case CallKind::receive: return classes[1][static_cast<int>(distance)];
     case CallKind::isend:
-    case CallKind::irecv:
-      return static_cast<CallClass>(static_cast<int>(CallClass::exchange_self) + static_cast<int>(distance));
+    case CallKind::irecv: return classes[2][static_cast<int>(distance)];
   }
-  return CallClass::pack;
+  return pack;
 }
 
-CallKind kind_of(CallClass call_class) noexcept {
-  return call_class == CallClass::pack          ? CallKind::pack
-         : call_class == CallClass::unpack      ? CallKind::unpack
-         : call_class < CallClass::receive_self ? CallKind::send
-         : is_exchange(call_class)              ? CallKind::isend
-                                                : CallKind::receive;
-}
+namespace {
 
-Distance distance_of(CallClass call_class) noexcept {
-  return call_class < CallClass::send_self
-             ? Distance::self
-             : static_cast<Distance>((static_cast<int>(call_class) - static_cast<int>(CallClass::send_self)) %
-                                     distance_count);
+struct ClassMeaning {
+  CallKind kind = CallKind::pack;
+  Distance distance = Distance::self;
+};
+
+/// The inverse of call_class_of.
+constinit const std::array<ClassMeaning, call_class_count> meanings = []() consteval {
+  using enum CallKind;
+  using enum Distance;
+  return std::array<ClassMeaning, call_class_count>{{
+      {CallKind::pack, self}, {unpack, self},    {send, self},       {send, node},    {send, network},
+      {receive, self},        {receive, node},   {receive, network}, {isend, self},   {isend, node},
+      {isend, network},       {send, cache},     {send, domain},     {send, socket},  {receive, cache},
+      {receive, domain},      {receive, socket}, {isend, cache},     {isend, domain}, {isend, socket},
+  }};
 }
+();
+
+}  // namespace
+
+CallKind kind_of(CallClass call_class) noexcept { return meanings[static_cast<std::size_t>(call_class)].kind; }
+
+Distance distance_of(CallClass call_class) noexcept { return meanings[static_cast<std::size_t>(call_class)].distance; }
 
 int grid_index(const GridKey& key) noexcept {
   const int leaf = key.engine == Engine::kernel ? static_cast<int>(Leaf::eight) : static_cast<int>(key.leaf);
@@ -92,6 +106,8 @@ std::array<double, strategy_count> MachineProfile::seconds(const Shape& shape, C
     result[static_cast<int>(Strategy::respell)] = respelled;
     return result;
   }
+  // A near class has no grids.
+  if (is_near(distance)) return seconds(shape, kind, Distance::node);
   const Position position = position_of(shape);
   const auto measured = [&](Shape::Class of, Engine engine, Leaf leaf) noexcept {
     const float dense = grid({call_class, of, engine, Spread::dense, leaf}).log_at(position.bytes, position.block);

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/mapped_allocator.hpp"
 #include "base/result.hpp"
 #include "model/distance.hpp"
 #include "model/rails.hpp"
@@ -43,7 +44,12 @@ std::string why_stale(const MachineFingerprint& profile, const MachineFingerprin
 /// both endpoints, fragment by fragment, which is impossible with a packed message. In an exchange both ranks work all
 /// the time, and there is nothing to overlap with. Faces with blocks of 3 doubles, 384 KiB, two ranks: packing gains
 /// 1.2 in a single message and 1.6 in an exchange.
+///
+/// Between ranks whose processors are near each other, only contiguous messages are measured separately: whether they
+/// are faster respelled depends on the cache that the ranks share, by a factor of 2 to 3 in both directions. For
+/// messages with gaps the classes of `node` apply.
 enum class CallClass : std::uint8_t {
+  // with grids and curves
   pack,
   unpack,
   send_self,
@@ -55,13 +61,24 @@ enum class CallClass : std::uint8_t {
   exchange_self,
   exchange_node,
   exchange_network,
+  // only with curves of contiguous messages
+  send_cache,
+  send_domain,
+  send_socket,
+  receive_cache,
+  receive_domain,
+  receive_socket,
+  exchange_cache,
+  exchange_domain,
+  exchange_socket,
 };
-inline constexpr int call_class_count = 11;
-constexpr bool is_exchange(CallClass call_class) noexcept { return call_class >= CallClass::exchange_self; }
+inline constexpr int grid_class_count = 11;  ///< classes with grids
+inline constexpr int call_class_count = 20;
 CallClass call_class_of(CallKind kind, Distance distance) noexcept;
 /// For an exchange: isend.
 CallKind kind_of(CallClass call_class) noexcept;
 Distance distance_of(CallClass call_class) noexcept;
+inline bool is_exchange(CallClass call_class) noexcept { return kind_of(call_class) == CallKind::isend; }
 
 /// How the bytes are moved. `split` and `unsplit` are the two extremes of an MPI engine: the whole message is one loop
 /// or list that fragment boundaries divide, or it consists of many short ones that each fit a fragment. The costs of
@@ -77,13 +94,13 @@ inline constexpr int spread_count = 2;
 inline constexpr int class_count = 4;
 
 struct GridKey {
-  CallClass call_class = CallClass::pack;
+  CallClass call_class = CallClass::pack;    ///< a class with grids
   Shape::Class kind = Shape::Class::vector;  ///< not `contiguous`
   Engine engine = Engine::kernel;
   Spread spread = Spread::dense;
   Leaf leaf = Leaf::eight;  ///< always Leaf::eight for `kernel`, which does not depend on it
 };
-inline constexpr int grid_count = call_class_count * class_count * engine_count * spread_count * leaf_count;
+inline constexpr int grid_count = grid_class_count * class_count * engine_count * spread_count * leaf_count;
 int grid_index(const GridKey& key) noexcept;
 GridKey grid_key(int index) noexcept;
 std::string_view name(CallClass) noexcept;
@@ -109,10 +126,10 @@ struct Measurements {
   const CostCurve& curve(ContiguousForm form, CallClass call_class) const {
     return contiguous[static_cast<std::size_t>(form)][static_cast<std::size_t>(call_class)];
   }
-  std::vector<CostGrid> grids;
+  std::vector<CostGrid, MappedAllocator<CostGrid>> grids;
   /// Set by complete(): vectors and nests of this call class were both measured, so their difference is the cost of
   /// starting inner loops.
-  std::array<bool, call_class_count> nests_scale{};
+  std::array<bool, grid_class_count> nests_scale{};
   CostGrid& operator[](const GridKey& key) { return grids[static_cast<std::size_t>(grid_index(key))]; }
   const CostGrid& operator[](const GridKey& key) const { return grids[static_cast<std::size_t>(grid_index(key))]; }
 };
@@ -154,6 +171,10 @@ class MachineProfile {
   MachineFingerprint fingerprint;
   Rails rails;  ///< NICs that are faster than the MPI library's own choice if each local rank uses one; empty: no such
                 ///< NICs were found
+  /// The least number of bytes of a contiguous message that is faster respelled between ranks at a near distance
+  /// (Chooser::respell_contiguous_from() with which the file was written); 0: none is. In the file, so that a process
+  /// that gains nothing need not decode the curves.
+  std::int64_t respell_contiguous_from = 0;
   std::string path;  ///< the file that it was read from; empty: built in
 
  private:
@@ -171,6 +192,8 @@ std::string find_profile_path();
 /// False: this profile has no rails, which is known without decoding it (0.1 ms instead of 20). True also if it can't
 /// be read, so that load() says why.
 bool profile_may_have_rails(const std::string& path);
+/// The file's respell_contiguous_from, found without decoding it; 0 also if the file can't be read.
+std::int64_t respell_contiguous_from(const std::string& path);
 /// The file that `bestride calibrate` writes: ~/.config/bestride/profile.json, or below XDG_CONFIG_HOME; "" if there is
 /// no home directory.
 std::string user_profile_path();

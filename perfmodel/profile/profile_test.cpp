@@ -342,5 +342,63 @@ TEST(Complete, NetworkIsDerivedWithSmallerGains) {
   EXPECT_LT(network[0] / network[2], node[0] / node[2]);
 }
 
+/// A respelled contiguous message takes a third of the time between ranks that share a cache, from 16 KiB on.
+Measurements with_near_curves() {
+  Measurements measured = some_measurements(3);
+  for (const CallClass call_class : {CallClass::send_cache, CallClass::exchange_cache})
+    for (int i = 0; i < curve_points; ++i) {
+      const double plain = 1e-6 + static_cast<double>(curve_bytes_at(i)) * 1e-10;
+      measured.curve(ContiguousForm::plain, call_class).set(i, plain);
+      measured.curve(ContiguousForm::respelled, call_class).set(i, curve_bytes_at(i) < 16384 ? 2 * plain : plain / 3);
+    }
+  return measured;
+}
+
+TEST(CallClasses, AreNamedByKindAndDistance) {
+  for (int i = 2; i < call_class_count; ++i) {
+    const auto call_class = static_cast<CallClass>(i);
+    EXPECT_EQ(call_class_of(kind_of(call_class), distance_of(call_class)), call_class);
+    const std::string kind = is_exchange(call_class)                 ? "exchange"
+                             : kind_of(call_class) == CallKind::send ? "send"
+                                                                     : "receive";
+    EXPECT_EQ(name(call_class), kind + "/" + std::string(name(distance_of(call_class))));
+    EXPECT_EQ(i >= grid_class_count, is_near(distance_of(call_class)));
+  }
+}
+
+TEST(Complete, NearRanksThatWereNotMeasuredGainNothing) {
+  const MachineProfile profile = MachineProfile::from(with_near_curves(), somewhere);
+  for (const double bytes : {1e3, 1e5, 1e7}) {
+    const double node = profile.contiguous_seconds(bytes, ContiguousForm::plain, CallClass::exchange_node);
+    for (const ContiguousForm form : {ContiguousForm::plain, ContiguousForm::respelled})
+      EXPECT_EQ(profile.contiguous_seconds(bytes, form, CallClass::exchange_domain), node);
+  }
+  // Both endpoints of a message have the curves of one experiment.
+  EXPECT_EQ(profile.contiguous_seconds(1e5, ContiguousForm::respelled, CallClass::receive_cache),
+            profile.contiguous_seconds(1e5, ContiguousForm::respelled, CallClass::send_cache));
+  EXPECT_NEAR(profile.contiguous_seconds(65536, ContiguousForm::plain, CallClass::send_cache) /
+                  profile.contiguous_seconds(65536, ContiguousForm::respelled, CallClass::send_cache),
+              3, 1e-3);
+}
+
+TEST_F(ProfileFile, NearCurvesAreKeptAndTheLeastSizeIsFoundWithoutDecoding) {
+  MachineProfile profile = MachineProfile::from(with_near_curves(), somewhere);
+  ASSERT_TRUE(profile.save(path_));
+  EXPECT_EQ(respell_contiguous_from(path_), 0);
+  profile.respell_contiguous_from = 15000;
+  ASSERT_TRUE(profile.save(path_));
+  EXPECT_EQ(respell_contiguous_from(path_), 15000);
+  const auto loaded = MachineProfile::load(path_);
+  ASSERT_TRUE(loaded) << loaded.error().text;
+  EXPECT_EQ(loaded->respell_contiguous_from, 15000);
+  for (const double bytes : {1e3, 1e5, 1e7})
+    for (const ContiguousForm form : {ContiguousForm::plain, ContiguousForm::respelled})
+      EXPECT_NEAR(loaded->contiguous_seconds(bytes, form, CallClass::exchange_cache) /
+                      profile.contiguous_seconds(bytes, form, CallClass::exchange_cache),
+                  1, 1e-3);
+  EXPECT_EQ(respell_contiguous_from(path_ + ".missing"), 0);
+  EXPECT_EQ(respell_contiguous_from(""), 0);
+}
+
 }  // namespace
 }  // namespace bestride::inline perfmodel

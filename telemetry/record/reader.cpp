@@ -82,6 +82,8 @@ class SnapshotMaker {
       rank_.world_rank = from.world_rank.get();
       rank_.world_size = from.world_size.get();
     }
+    if (const std::uint32_t exited = from.exited.get(); exited >= 1 && exited <= 256)
+      rank_.wait_status = static_cast<int>(exited - 1) << 8;
     rank_.functions_known =
         from.function_count == recorded_functions().size() && from.function_hash == recorded_functions_hash();
     rank_.ticks_per_second = from.ticks_per_second.get();

@@ -128,6 +128,16 @@ TEST_F(Reader, AProcessThatWasKilledIsGone) {
   EXPECT_FALSE(good().gone());
 }
 
+TEST_F(Reader, AnExitCodeIsAWaitStatus) {
+  EXPECT_EQ(good().wait_status, -1);
+  sample_->header.exited.set(1);
+  EXPECT_EQ(good().wait_status, 0);
+  sample_->header.exited.set(1 + 28);
+  EXPECT_EQ(good().wait_status, 28 << 8);
+  sample_->header.exited.set(0xffffffff);
+  EXPECT_EQ(good().wait_status, -1) << "no exit code";
+}
+
 TEST_F(Reader, APidUsedAgainIsAnotherProcess) {
   sample_->header.process_start = own_start_time() + 1;
   EXPECT_FALSE(good().alive);

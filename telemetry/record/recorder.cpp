@@ -119,6 +119,11 @@ void Recorder::set_state(ProcessState state) noexcept {
   if (RecordFile* const known = file()) known->header.state.set(static_cast<std::uint32_t>(state));
 }
 
+void Recorder::set_exited(int code) noexcept {
+  RecordFile* const known = file();
+  if (known && known->header.pid == getpid()) known->header.exited.set(1 + (static_cast<unsigned>(code) & 0xff));
+}
+
 void Recorder::remove() noexcept {
   if (file()) remove_record(path_);
 }

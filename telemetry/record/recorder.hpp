@@ -106,6 +106,8 @@ class Recorder {
 
   void set_world(int rank, int size) noexcept;
   void set_state(ProcessState state) noexcept;
+  /// The process has called exit() with this code. Does nothing in a child of the process.
+  void set_exited(int code) noexcept;
   /// Measures the tick counter over the time since open(), without waiting.
   void refine_clock() noexcept;
   /// Removes the file: MPI has ended normally. Threads go on writing into the mapping, which nobody reads.

@@ -141,7 +141,7 @@ struct RankSnapshot {
   bool visible = false;  ///< alive, and its pid can be looked up in /proc here
   ProcessUse use;        ///< if it is visible
   // Of a process that somebody has seen end; the reader does not know them.
-  int wait_status = -1;  ///< as of waitpid; -1: not known
+  int wait_status = -1;  ///< as of waitpid, or from the exit code in the record; -1: not known
   double ended = 0;      ///< when it was seen, seconds of the observer's clock; 0: not known
   // Of a rank on another host, which an agent reads there; the reader does not know them.
   bool remote = false;

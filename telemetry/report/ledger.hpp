@@ -64,6 +64,7 @@ struct ReportHeader {
   std::string profile;  ///< path or "built-in"
   int ranks = 0;
   double job_seconds = 0;
+  bool gains_if_bound = false;  ///< contiguous messages would be faster if ranks were bound
 };
 /// The report as text for the user: at most 40 lines.
 std::string report_text(const ReportHeader&, const std::vector<LedgerLine>&, const CacheSums& = {});

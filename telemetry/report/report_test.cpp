@@ -48,6 +48,10 @@ TEST(ReportText, SaysWhatWouldChangeWhatWasLeftToMpi) {
   ReportHeader calibrated = header;
   calibrated.profile = "/home/a/profile.json";
   EXPECT_THAT(report_text(calibrated, {left[0]}), testing::Not(HasSubstr("next:")));
+  calibrated.gains_if_bound = true;
+  EXPECT_THAT(report_text(calibrated, {left[0]}), testing::Not(HasSubstr("next:")));
+  EXPECT_THAT(report_text(calibrated, {{"MPI_Send", "8 B", "forward", "predefined", 7, 56, 1, 0}}),
+              HasSubstr("next: contiguous: bind ranks ("));
 }
 
 TEST(ReportText, ListsCacheSavings) {

@@ -129,6 +129,8 @@ std::vector<std::string> advice(const ReportHeader& header, const std::map<std::
   std::vector<std::string> lines;
   if (reasons.count("model") && (header.profile.empty() || header.profile == "built-in"))
     lines.emplace_back("model: the built-in profile is cautious; 'bestride calibrate' measures this machine");
+  if (header.gains_if_bound && (reasons.count("contiguous") || reasons.count("predefined")))
+    lines.emplace_back("contiguous: bind ranks (mpiexec -bind-to core, srun --cpu-bind=cores) so that near ones gain");
   if (reasons.count("first use")) lines.emplace_back("first use: make datatypes once and use them for many messages");
   if (reasons.count("size")) lines.emplace_back("size: raise BESTRIDE_PACK_LIMIT, if there is memory");
   if (reasons.count("forced")) lines.emplace_back("forced: unset BESTRIDE_STRATEGY");

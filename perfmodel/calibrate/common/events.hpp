@@ -12,6 +12,7 @@
 //   no-rails <text>                  why not: not all hosts have them, or ranks were not given the --rails
 //   bytes <number>                   of an exchange
 //   exchange <seconds> <seconds>...  of each node
+//   no-pair <text>                   --near: there are no processors at this distance; with text, why not
 //   plan <points> <of them measured before>
 //   at <number> <point id>
 //   end <measured now> <left out for time> <seconds>

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "perfmodel/calibrate/common/options.hpp"
 
+#include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <map>
 #include <sstream>
 #include <string_view>
@@ -18,7 +20,7 @@ Result<MeasureOptions> parse_options(int argc, char** argv) {
   if (part == parts.end()) return Error{"the first argument must be messages, links, collectives or exchange"};
   options.part = part->second;
   bool quick = false, thorough = false, gpu = false, no_gpu = false;
-  std::string budget, bytes, only;
+  std::string budget, bytes, only, near;
   const std::map<std::string_view, bool*> flags{{"--quick", &quick},
                                                 {"--thorough", &thorough},
                                                 {"--restart", &options.restart},
@@ -28,6 +30,7 @@ Result<MeasureOptions> parse_options(int argc, char** argv) {
   const std::map<std::string_view, std::string*> texts{{"--state", &options.state},
                                                        {"--budget", &budget},
                                                        {"--only", &only},
+                                                       {"--near", &near},
                                                        {"--preload", &options.preload},
                                                        {"--profile", &options.profile},
                                                        {"--rails", &options.rails},
@@ -45,6 +48,12 @@ Result<MeasureOptions> parse_options(int argc, char** argv) {
   options.depth = quick ? Depth::quick : thorough ? Depth::thorough : Depth::standard;
   if (!budget.empty()) options.budget_s = std::atof(budget.c_str());
   if (!bytes.empty()) options.bytes = std::atoll(bytes.c_str());
+  if (!near.empty()) {
+    const auto named = [&near](Distance distance) { return name(distance) == near; };
+    const auto* const found = std::find_if(std::begin(near_distances), std::end(near_distances), named);
+    if (found == std::end(near_distances)) return Error{"--near must be cache, domain or socket, not '" + near + "'"};
+    options.near = *found;
+  }
   std::istringstream words(only);
   for (std::string word; std::getline(words, word, ',');) {
     CallKind call;

@@ -2,6 +2,7 @@
 #pragma once
 // MeasureOptions: the arguments of the measuring program. The first one names the part to be measured.
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,8 +28,9 @@ struct MeasureOptions {
 
   // messages
   enum class Gpu { if_present, required, no } gpu = Gpu::if_present;
-  bool messages = true;           ///< false: only the GPU
-  std::vector<CallKind> calls{};  ///< empty: all
+  bool messages = true;            ///< false: only the GPU
+  std::vector<CallKind> calls{};   ///< empty: all
+  std::optional<Distance> near{};  ///< only contiguous messages, with the ranks bound at this near distance
 
   // the other parts
   std::string preload;        ///< path of the preload library; empty: not preloaded

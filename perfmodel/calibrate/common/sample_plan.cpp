@@ -96,8 +96,9 @@ std::vector<Point> make_plan(const PlanOptions& options) {
   const int levels = options.depth == Depth::quick      ? quick_levels
                      : options.depth == Depth::standard ? standard_levels
                                                         : level_count;
-  const CallClass send_peer = call_class_of(CallKind::send, options.network ? Distance::network : Distance::node);
-  const CallClass exchange_peer = call_class_of(CallKind::isend, options.network ? Distance::network : Distance::node);
+  const Distance peer = options.near ? *options.near : options.network ? Distance::network : Distance::node;
+  const CallClass send_peer = call_class_of(CallKind::send, peer);
+  const CallClass exchange_peer = call_class_of(CallKind::isend, peer);
   const auto wanted = [&](CallClass call_class) {
     if (options.only.empty()) return true;
     return std::any_of(options.only.begin(), options.only.end(), [&](CallKind kind) {
@@ -108,9 +109,10 @@ std::vector<Point> make_plan(const PlanOptions& options) {
   };
   for (CallClass call_class : {CallClass::pack, CallClass::unpack, send_peer, exchange_peer, CallClass::send_self,
                                CallClass::receive_self, CallClass::exchange_self}) {
-    if (!wanted(call_class)) continue;
+    if (!wanted(call_class) || (options.near && call_class != send_peer && call_class != exchange_peer)) continue;
     for (int i = 0; i < curve_points; ++i)
       plan.push_back({call_class, Shape::Class::contiguous, Spread::dense, i, 0, 0});
+    if (options.near) continue;
     for (int c = 1; c <= class_count; ++c)
       for (Spread spread : {Spread::dense, Spread::wide})
         for (int i = 0; i < bytes_points; ++i)

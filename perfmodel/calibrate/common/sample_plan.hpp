@@ -59,6 +59,7 @@ struct PlanOptions {
   std::vector<CallKind> only{};  ///< empty: all
   bool network = false;  ///< the two ranks are on different hosts; the call classes are those of `network` instead of
                          ///< `node`
+  std::optional<Distance> near{};  ///< only contiguous messages between ranks at this near distance
 };
 std::vector<Point> make_plan(const PlanOptions& options);
 

@@ -123,7 +123,7 @@ void measure_messages(const MeasureOptions& options, const JobTopology& place, c
   const bool network = place.topology.nodes() > 1;
   std::optional<GpuSession> gpu;
   if (!on_all_ranks(place.rank != 0 || open_gpu(options.gpu, &gpu))) return;
-  MessagePoints messages(make_plan({options.depth, options.messages, options.calls, network}), limit);
+  MessagePoints messages(make_plan({options.depth, options.messages, options.calls, network, options.near}), limit);
   if (can_send_device_memory(place.rank, &gpu)) messages.add_wire(*gpu, network ? Distance::network : Distance::node);
   if (place.rank == 0) return run_plan(options, configuration, gpu, limit, messages);
   yielding_barrier(true);  // leaves the processor to the threads of the GPU's driver on rank 0

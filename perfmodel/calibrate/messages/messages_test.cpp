@@ -60,6 +60,16 @@ TEST(Plan, OnlySomeCallsAndTwoHosts) {
   for (const Point& point : make_plan({.network = true})) EXPECT_NE(point.call_class, CallClass::send_node);
 }
 
+TEST(Plan, OfNearRanksHasContiguousMessagesAlone) {
+  std::set<CallClass> seen;
+  for (const Point& point : make_plan({.near = Distance::cache})) {
+    seen.insert(point.call_class);
+    EXPECT_EQ(point.kind, Shape::Class::contiguous);
+  }
+  EXPECT_EQ(seen, (std::set<CallClass>{CallClass::send_cache, CallClass::exchange_cache}));
+  EXPECT_TRUE(make_plan({.only = {CallKind::pack}, .near = Distance::cache}).empty());
+}
+
 TEST(DevicePlan, PointsAreDistinctCoarseFirstFitMemoryAndAreWhatTheySay) {
   std::set<std::string> ids;
   int level = 0;
@@ -197,6 +207,12 @@ TEST_F(State, AnotherGpuInvalidatesMeasurements) {
 TEST_F(State, PointWithADamagedRecordIsMeasuredAgain) {
   std::ofstream(path_) << "bestride-measure 2 messages here\ngrid send/node vector broken\ndone " << first_.id()
                        << "\n";
+  EXPECT_TRUE(read_messages_state(path_, "here").done.empty());
+}
+
+TEST_F(State, ThereIsNoGridBetweenNearRanks) {
+  std::ofstream(path_) << "bestride-measure 2 messages here\ngrid send/cache vector split dense eight 3 1 1000\ndone "
+                       << first_.id() << "\n";
   EXPECT_TRUE(read_messages_state(path_, "here").done.empty());
 }
 

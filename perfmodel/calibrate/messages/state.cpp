@@ -33,8 +33,9 @@ bool apply_message(const std::string& record, Measurements* values) {
     if (!read_name(in, contiguous_form_count, &form)) return false;
     in >> i >> ns;
   } else if (what == "grid") {
-    if (!read_name(in, class_count + 1, &key.kind) || !read_name(in, engine_count, &key.engine) ||
-        !read_name(in, spread_count, &key.spread) || !read_name(in, leaf_count, &key.leaf))
+    if (static_cast<int>(key.call_class) >= grid_class_count || !read_name(in, class_count + 1, &key.kind) ||
+        !read_name(in, engine_count, &key.engine) || !read_name(in, spread_count, &key.spread) ||
+        !read_name(in, leaf_count, &key.leaf))
       return false;
     in >> i >> k >> ns;
   }

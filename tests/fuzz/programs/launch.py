@@ -10,10 +10,10 @@ import time
 
 
 class Mode:
-    """A name, the environment of the ranks, and the ranks that have the preload library."""
+    """A name, the environment of the ranks, the ranks that have the preload library, and the files of which this mode needs one."""
 
-    def __init__(self, name, environment=None, preload=lambda rank: True, nodes=0, fake_cuda=False):
-        self.name, self.environment, self.preload, self.nodes, self.fake_cuda = name, environment or {}, preload, nodes, fake_cuda
+    def __init__(self, name, environment=None, preload=lambda rank: True, nodes=0, needs=None):
+        self.name, self.environment, self.preload, self.nodes, self.needs = name, environment or {}, preload, nodes, needs
 
 
 HIERARCHICAL = {"BESTRIDE_ALL_RANKS": "1", "BESTRIDE_COLLECTIVES": "hierarchical"}
@@ -36,8 +36,10 @@ MODES = {mode.name: mode for mode in (
     Mode("nodes2_thread", dict(HIERARCHICAL, BESTRIDE_PROGRESS="thread"), nodes=2),
     Mode("nodes2_report", dict(HIERARCHICAL, BESTRIDE_REPORT="1"), nodes=2),
     Mode("nodes2_pack", dict(HIERARCHICAL, BESTRIDE_STRATEGY="pack"), nodes=2),
-    Mode("fake_cuda", fake_cuda=True),
-    Mode("nodes2_fake_cuda", HIERARCHICAL, nodes=2, fake_cuda=True),
+    Mode("fake_cuda", needs="fake_cuda"),
+    Mode("nodes2_fake_cuda", HIERARCHICAL, nodes=2, needs="fake_cuda"),
+    Mode("near_ranks", {"BESTRIDE_CONTIGUOUS": "near"}, needs="near_profile"),
+    Mode("near_some_ranks", {"BESTRIDE_CONTIGUOUS": "near"}, preload=lambda rank: rank % 2 == 0, needs="near_profile"),
     Mode("some_ranks", preload=lambda rank: rank % 2 == 0),
     Mode("some_ranks_pack", {"BESTRIDE_STRATEGY": "pack"}, preload=lambda rank: rank % 2 == 1),
 )}
@@ -123,8 +125,12 @@ def end(process):
 
 
 class Launcher:
-    def __init__(self, program, library, fake_cuda, mpiexec, folder, stall):
-        self.program, self.library, self.fake_cuda, self.mpiexec, self.folder, self.stall = program, library, fake_cuda, mpiexec, folder, stall
+    """`files`: the paths of what modes need, by name."""
+
+    VARIABLES = {"fake_cuda": "BESTRIDE_CUDA_DRIVER", "near_profile": "BESTRIDE_PROFILE"}
+
+    def __init__(self, program, library, files, mpiexec, folder, stall):
+        self.program, self.library, self.files, self.mpiexec, self.folder, self.stall = program, library, files, mpiexec, folder, stall
         self.count = 0
 
     def topology(self, ranks, nodes):
@@ -143,8 +149,8 @@ class Launcher:
             settings["BESTRIDE_TOPOLOGY"] = self.topology(ranks, mode.nodes)
         if mode.environment.get("BESTRIDE_REPORT"):
             settings["BESTRIDE_REPORT_FILE"] = os.path.join(self.folder, "report.json")
-        if mode.fake_cuda:
-            settings["BESTRIDE_CUDA_DRIVER"] = self.fake_cuda
+        if mode.needs:
+            settings[self.VARIABLES[mode.needs]] = self.files[mode.needs]
         command = [self.mpiexec]
         for name, value in settings.items():
             command += ["-genv", name, value]

@@ -30,6 +30,7 @@ def options():
     parser.add_argument("--binary", required=True)
     parser.add_argument("--library", required=True)
     parser.add_argument("--fake-cuda", default="")
+    parser.add_argument("--near-profile", default="", help="profile in which contiguous messages gain between ranks that share a cache")
     parser.add_argument("--mpiexec", default=shutil.which("mpiexec.mpich") or shutil.which("mpiexec.hydra") or "mpiexec")
     parser.add_argument("--mpicc", default=shutil.which("mpicc.mpich") or "mpicc")
     parser.add_argument("--seed", type=int, default=1)
@@ -60,7 +61,7 @@ def chunk_form(args, number):
     elif args.bare_twice:
         modes = [BARE]
     else:
-        usable = [mode for mode in MODES.values() if args.fake_cuda or not mode.fake_cuda]
+        usable = [mode for mode in MODES.values() if not mode.needs or vars(args)[mode.needs]]
         modes = usable if args.all_modes else draw.sample(usable, args.draw)
     return args.ranks or ranks, threads if args.threads == "drawn" else args.threads == "1", modes
 
@@ -73,7 +74,8 @@ def flags(threads, modes):
 class Run:
     def __init__(self, args, folder):
         self.args, self.failures, self.done, self.seen_once = args, [], 0, 0
-        self.launcher = Launcher(args.binary, os.path.abspath(args.library), os.path.abspath(args.fake_cuda) if args.fake_cuda else "", args.mpiexec, folder, args.stall)
+        files = {name: os.path.abspath(vars(args)[name]) for name in Launcher.VARIABLES if vars(args)[name]}
+        self.launcher = Launcher(args.binary, os.path.abspath(args.library), files, args.mpiexec, folder, args.stall)
         self.bare_growth, self.mode_growth = (0, 0), (0, 0)
 
     def chunk(self, number):
