@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads and writes a MachineProfile (docs/profile.md). No exception leaves this file.
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,10 +12,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <ostream>
 #include <streambuf>
 #include <string_view>
-#include <utility>
+#include <vector>
 
 #include "base/replace_file.hpp"
 #include "perfmodel/profile/collective_json.hpp"
@@ -158,66 +158,66 @@ Error bad(const std::string& path, const std::string& cause) {
           "; the built-in profile is used (run 'bestride calibrate' to measure anew)"};
 }
 
-/// The text of a file, mapped: read into the heap, it would be one of the blocks that base/mapped_allocator.hpp avoids.
-class MappedFile {
- public:
-  static Result<MappedFile> open(const std::string& path) {
-    // O_NONBLOCK, in case the variable names a FIFO or a device by mistake.
-    const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0) return bad(path, std::strerror(errno));
-    struct stat status;
-    std::string problem;
-    void* mapped = nullptr;
-    if (::fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
-      problem = "not a file";
-    else if (status.st_size > static_cast<off_t>(largest_file))
-      problem = "larger than any profile";
-    else if (status.st_size > 0 && (mapped = ::mmap(nullptr, static_cast<std::size_t>(status.st_size), PROT_READ,
-                                                    MAP_PRIVATE, fd, 0)) == MAP_FAILED)
-      problem = std::strerror(errno);
-    ::close(fd);
-    if (!problem.empty()) return bad(path, problem);
-    return MappedFile({static_cast<const char*>(mapped), static_cast<std::size_t>(status.st_size)});
-  }
-  MappedFile(MappedFile&& other) noexcept : text_(std::exchange(other.text_, {})) {}
-  MappedFile& operator=(MappedFile&&) = delete;
-  ~MappedFile() {
-    if (!text_.empty()) ::munmap(const_cast<char*>(text_.data()), text_.size());
-  }
-  std::string_view text() const noexcept { return text_; }
+/// Not in the heap: see base/mapped_allocator.hpp. Not the mapped file: whoever shortens it would end this process.
+using FileText = std::vector<char, MappedAllocator<char>>;
 
- private:
-  explicit MappedFile(std::string_view text) noexcept : text_(text) {}
-  std::string_view text_;
-};
+Result<FileText> read_file(const std::string& path) {
+  // O_NONBLOCK, in case the variable names a FIFO or a device by mistake.
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return bad(path, std::strerror(errno));
+  struct stat status;
+  if (::fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
+    ::close(fd);
+    return bad(path, "not a file");
+  }
+  if (status.st_size > static_cast<off_t>(largest_file)) {
+    ::close(fd);
+    return bad(path, "larger than any profile");
+  }
+  FileText text(static_cast<std::size_t>(status.st_size));
+  std::size_t got = 0;
+  while (got < text.size()) {
+    const ssize_t n = ::read(fd, text.data() + got, text.size() - got);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) break;
+    got += static_cast<std::size_t>(n);
+  }
+  ::close(fd);
+  text.resize(got);
+  return text;
+}
+
+/// What follows `key`; no value: it is not there.
+std::optional<std::string_view> text_after(const FileText& text, std::string_view key) {
+  const std::string_view all(text.data(), text.size());
+  const std::size_t at = all.find(key);
+  if (at == std::string_view::npos) return std::nullopt;
+  return all.substr(at + key.size());
+}
 
 }  // namespace
 
 bool profile_may_have_rails(const std::string& path) {
   if (path.empty()) return false;
-  const Result<MappedFile> file = MappedFile::open(path);
-  return !file || file->text().find("\"rails\"") != std::string_view::npos;
+  const Result<FileText> text = read_file(path);
+  return !text || text_after(*text, "\"rails\"");
 }
 
 std::int64_t respell_contiguous_from(const std::string& path) {
   if (path.empty()) return 0;
-  const Result<MappedFile> file = MappedFile::open(path);
-  if (!file) return 0;
-  const std::string key = '"' + std::string(respell_contiguous_key) + "\":";
-  const std::size_t at = file->text().find(key);
+  const Result<FileText> text = read_file(path);
+  if (!text) return 0;
   std::int64_t bytes = 0;
-  if (at != std::string_view::npos) {
-    const std::string_view rest = file->text().substr(at + key.size());
-    std::from_chars(rest.data(), rest.data() + rest.size(), bytes);
-  }
+  if (const auto number = text_after(*text, '"' + std::string(respell_contiguous_key) + "\":"))
+    std::from_chars(number->data(), number->data() + number->size(), bytes);
   return std::max<std::int64_t>(0, bytes);
 }
 
 Result<MachineProfile> MachineProfile::load(const std::string& path) {
   try {
-    const Result<MappedFile> all = MappedFile::open(path);
+    const Result<FileText> all = read_file(path);
     if (!all) return all.error();
-    const Json file = Json::parse(all->text().begin(), all->text().end(), nullptr, /*allow_exceptions=*/false);
+    const Json file = Json::parse(all->begin(), all->end(), nullptr, /*allow_exceptions=*/false);
     if (file.is_discarded()) return bad(path, "damaged or cut short (not JSON)");
     if (!file.is_object() || file.value("format", Json()) != format_name) return bad(path, "not a bestride profile");
     if (file.value("version", Json()) != format_version)
