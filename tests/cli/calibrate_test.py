@@ -62,6 +62,23 @@ class CalibrateTest(unittest.TestCase):
         count = lambda p: sum(ns is not None for grid in p["grids"] for row in grid["ns"] for ns in row)
         self.assertGreater(count(more), count(profile))
 
+    def test_ranks_that_share_a_cache_are_measured_bound(self):
+        done = self.calibrate("--quick", "--budget", "6", "--only", "isend")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        calls = {(curve["call"], curve["form"]) for curve in self.read()["contiguous"]}
+        near = {("exchange/cache", form) for form in ("plain", "respelled")}
+        folder = f"/sys/devices/system/cpu/cpu{min(os.sched_getaffinity(0))}/cache"
+        lists = {}
+        for name in os.listdir(folder) if os.path.isdir(folder) else []:
+            if name.startswith("index"):
+                with open(f"{folder}/{name}/level", encoding="ascii") as level, open(f"{folder}/{name}/shared_cpu_list", encoding="ascii") as shared:
+                    lists[int(level.read())] = shared.read().strip()
+        if lists and not lists[max(lists)].isdigit():
+            self.assertLessEqual(near, calls)
+            self.assertRegex(done.stdout, "\ncontiguous messages between ranks bound to one cache: (left to MPI|respelled from)")
+        else:
+            self.assertFalse(near & calls)
+
     def test_collectives_need_several_hosts(self):
         line = "collectives are left out: all ranks were on one host; name several with --mpiexec 'mpiexec -hosts a,b'\n"
         done = self.calibrate("--only", "collectives")

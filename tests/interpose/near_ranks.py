@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a command twice and checks, by the reports, that contiguous messages of 16 KiB and more are respelled, and with BESTRIDE_CONTIGUOUS=forward are not.
+"""Runs a command and checks, by the reports, that contiguous messages of 16 KiB and more are respelled between ranks that share a cache, but not with
+BESTRIDE_CONTIGUOUS=forward, and not if the ranks do not know each other.
 
   near_ranks.py -- command...
 """
@@ -32,11 +33,11 @@ def sharing_a_cache():
     return allowed & levels[max(levels)]
 
 
-def respelled(command, contiguous):
+def respelled(command, contiguous, **more):
     """The calls with respelled contiguous messages, and the least size of one."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "report.json")
-        environment = {**os.environ, "BESTRIDE_REPORT": "1", "BESTRIDE_REPORT_FILE": path, "BESTRIDE_CONTIGUOUS": contiguous}
+        environment = {**os.environ, "BESTRIDE_REPORT": "1", "BESTRIDE_REPORT_FILE": path, "BESTRIDE_CONTIGUOUS": contiguous, **more}
         subprocess.run(command, check=True, env=environment, stderr=subprocess.DEVNULL)
         with open(path, encoding="utf-8") as file:
             lines = [line for line in json.load(file)["lines"] if line["strategy"] == "respell"]
@@ -47,8 +48,9 @@ def main(dashes, *command):
     os.sched_setaffinity(0, sharing_a_cache())
     calls, least = respelled(command, "near")
     never, _ = respelled(command, "forward")
-    print(f"respelled: {sorted(calls)}, from {least} B on; with BESTRIDE_CONTIGUOUS=forward: {sorted(never)}")
-    return 0 if calls >= CALLS and least >= 16384 and not never else 1
+    unknown, _ = respelled(command, "near", BESTRIDE_TEST_FAIL="presence")
+    print(f"respelled: {sorted(calls)}, from {least} B on; with BESTRIDE_CONTIGUOUS=forward: {sorted(never)}; without sockets: {sorted(unknown)}")
+    return 0 if calls >= CALLS and least >= 16384 and not never and not unknown else 1
 
 
 if __name__ == "__main__":
