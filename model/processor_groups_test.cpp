@@ -81,6 +81,7 @@ TEST_F(GroupsOfProcessors, APairOfProcessorsIsFoundForEachDistance) {
   };
   EXPECT_EQ(pair(Distance::cache, {0, 1, 2, 4, 8, 16}), std::pair(0, 1));
   EXPECT_EQ(pair(Distance::cache, {0, 2, 16}), std::pair(0, 16));  // two threads of one core, if there is no other pair
+  EXPECT_EQ(pair(Distance::cache, {0, 16, 1}), std::pair(0, 1)) << "another core rather than another thread";
   EXPECT_EQ(pair(Distance::domain, {0, 1, 2, 4, 8, 16}), std::pair(0, 2));
   EXPECT_EQ(pair(Distance::socket, {0, 1, 2, 4, 8, 16}), std::pair(0, 4));
   EXPECT_EQ(pair(Distance::domain, {0, 1, 4, 8}), std::pair(-1, -1));

@@ -369,9 +369,9 @@ TEST(CallClasses, AreNamedByKindAndDistance) {
 TEST(Complete, NearRanksThatWereNotMeasuredGainNothing) {
   const MachineProfile profile = MachineProfile::from(with_near_curves(), somewhere);
   for (const double bytes : {1e3, 1e5, 1e7}) {
-    const double node = profile.contiguous_seconds(bytes, ContiguousForm::plain, CallClass::exchange_node);
+    const double node = profile.contiguous_seconds(bytes, ContiguousForm::plain, CallClass::send_node);
     for (const ContiguousForm form : {ContiguousForm::plain, ContiguousForm::respelled})
-      EXPECT_EQ(profile.contiguous_seconds(bytes, form, CallClass::exchange_domain), node);
+      EXPECT_EQ(profile.contiguous_seconds(bytes, form, CallClass::send_domain), node);
   }
   // Both endpoints of a message have the curves of one experiment.
   EXPECT_EQ(profile.contiguous_seconds(1e5, ContiguousForm::respelled, CallClass::receive_cache),
