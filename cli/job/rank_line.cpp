@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/job/rank_line.hpp"
 
+#include <sys/wait.h>
+
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -11,6 +13,13 @@
 
 namespace bestride::inline cli {
 namespace {
+
+std::string gone_text(const RankSnapshot& rank) {
+  const std::string how = rank.wait_status >= 0 && WIFEXITED(rank.wait_status)
+                              ? "exited with code " + std::to_string(WEXITSTATUS(rank.wait_status))
+                              : "killed";
+  return "gone (" + how + " before MPI_Finalize)";
+}
 
 std::string communicator_name(const RankSnapshot& rank, std::uint32_t index) {
   if (index == no_index) return "";
@@ -153,7 +162,7 @@ class Line {
       return;
     }
     group_.urgent = true;
-    group_.state = "gone (killed before MPI_Finalize)";
+    group_.state = gone_text(rank_);
     if (!thread_) return;
     if (thread_->current) {
       rest("in " + call_text(rank_, *thread_->current));
@@ -216,7 +225,7 @@ std::string call_text(const RankSnapshot& rank, const CallSnapshot& call) {
 }
 
 std::string short_state(const JobView& view, const RankSnapshot& rank) {
-  if (!rank.alive && !view.ended()) return rank.gone() ? "gone (killed before MPI_Finalize)" : "ended";
+  if (!rank.alive && !view.ended()) return rank.gone() ? gone_text(rank) : "ended";
   const ThreadSnapshot* const thread = leading_thread(rank);
   if (!thread) return "has made no MPI call";
   const std::string process = process_text(*thread, thread->in_mpi);

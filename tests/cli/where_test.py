@@ -130,6 +130,13 @@ class WhereTest(unittest.TestCase):
         self.assertNotIn("gone", self.where())
         self.assertIn("1 rank has no record on this host", self.where())
 
+    def test_a_rank_that_called_exit(self):
+        ranks = [(self.process(), "collective MPI_Barrier"), (self.process(), "collective MPI_Barrier; end; exit 3")]
+        self.job(ranks)
+        ranks[1][0].kill()
+        ranks[1][0].wait()
+        self.assertRegex(self.where(), r"(?m)^  rank 1  pid \d+  gone \(exited with code 3 before MPI_Finalize\)  last MPI_Barrier")
+
     def test_a_stopped_rank(self):
         ranks = [(self.process(), "collective MPI_Barrier") for _ in range(2)]
         ranks[1] = (ranks[1][0], "call MPI_Send 0; end")

@@ -98,6 +98,8 @@ void carry_out(Rank& rank, std::istringstream& words) {
     file.requests[i].peer.set(number);
   } else if (command == "end") {
     end_call(file, 0);
+  } else if (command == "exit") {
+    file.header.exited.set(1u + static_cast<unsigned>(number));
   } else if (command == "bytes") {
     current().bytes.set(static_cast<std::uint64_t>(number));
   } else if (command == "site") {

@@ -63,6 +63,17 @@ class Removal(unittest.TestCase):
         launch.communicate()
         self.assertEqual(seen, {})
 
+    def test_where_says_with_which_code_a_rank_exited(self):
+        launch = self.start("--fault", "exit_3", "--fault-rank", "1", "--fault-step", "20", "--work-us", "20000", "--limit", "60", BESTRIDE_RECORD="on")
+        records = self.wait_for_records(launch)
+        launch.communicate(timeout=120)
+        job = os.path.basename(os.path.dirname(next(iter(records))))
+        text = subprocess.run([COMMAND, "where", job], capture_output=True, text=True, timeout=60, check=True).stdout
+        self.assertRegex(text, r"rank 1 .*gone \(exited with code 3 before MPI_Finalize\)")
+        for path in records:
+            os.remove(path)
+        os.rmdir(os.path.dirname(path))
+
     def test_where_names_the_rank_that_was_stopped(self):
         """Rank 1 is stopped by a signal; the other waits for it. Then the job is killed: the records remain."""
         launch = self.start("--fault", "sigstop", "--fault-rank", "1", "--fault-step", "2", "--limit", "40", BESTRIDE_RECORD="on")
