@@ -151,7 +151,7 @@ MachineProfile MachineProfile::from(Measurements measured, MachineFingerprint fi
   profile.fingerprint = std::move(fingerprint);
   profile.filled_ = measured;
   profile.measured_ = std::move(measured);
-  complete(&profile.filled_, built_in().filled_);
+  complete(&profile.filled_, []() -> const Measurements& { return built_in().filled_; });
   profile.device_ = DeviceCosts::from(device);
   profile.collectives_ = std::move(collectives);
   return profile;

@@ -2,6 +2,7 @@
 #include "perfmodel/profile/complete.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iterator>
 
@@ -148,24 +149,40 @@ void join_sides(Measurements* measured) noexcept {
 
 }  // namespace
 
-void complete(Measurements* measured, const Measurements& fallback) noexcept {
+void complete(Measurements* measured, const Measurements& (*fallback)()) noexcept {
   join_sides(measured);
   for (CostGrid& grid : measured->grids) smooth(&grid);
   share_plain_curves(*measured);
-  bool node = false, network = false;
+  // Before anything is filled.
+  std::array<bool, call_class_count> has_curve{};
+  for (std::size_t l = 0; l < has_curve.size(); ++l)
+    has_curve[l] = usable(measured->curve(ContiguousForm::plain, static_cast<CallClass>(l)));
+  const auto enough = [&](CallClass call_class, Shape::Class kind) {
+    return (has_curve[static_cast<std::size_t>(call_class)] || !is_message(kind_of(call_class))) &&
+           (*measured)[{call_class, kind, Engine::split}].measured() >= min_points &&
+           (*measured)[{call_class, kind, Engine::kernel}].measured() >= min_points;
+  };
+  const auto any_enough = [&](Distance distance) {
+    for (const CallKind call : {CallKind::send, CallKind::receive, CallKind::isend})
+      for (int c = 1; c <= class_count; ++c)
+        if (enough(call_class_of(call, distance), static_cast<Shape::Class>(c))) return true;
+    return false;
+  };
+  const bool network_is_derived = any_enough(Distance::node) && !any_enough(Distance::network);
   for (int l = 0; l < call_class_count; ++l) {
     const CallClass call_class = static_cast<CallClass>(l);
+    if (network_is_derived && is_message(kind_of(call_class)) && distance_of(call_class) == Distance::network) continue;
     CostCurve& plain = measured->curve(ContiguousForm::plain, call_class);
     CostCurve& respelled = measured->curve(ContiguousForm::respelled, call_class);
     smooth(&plain);
     smooth(&respelled);
-    const bool has_curve = usable(plain);
-    if (!has_curve && l >= grid_class_count) {
+    const bool known = has_curve[static_cast<std::size_t>(l)];
+    if (!known && l >= grid_class_count) {
       // Unknown at this near distance: as at `node`, without a gain from respelling.
       plain = respelled = measured->curve(ContiguousForm::plain, call_class_of(kind_of(call_class), Distance::node));
-    } else if (!has_curve) {
-      plain = fallback.curve(ContiguousForm::plain, call_class);
-      respelled = fallback.curve(ContiguousForm::respelled, call_class);
+    } else if (!known) {
+      plain = fallback().curve(ContiguousForm::plain, call_class);
+      respelled = fallback().curve(ContiguousForm::respelled, call_class);
     }
     fill(&plain);
     if (usable(respelled))
@@ -176,25 +193,20 @@ void complete(Measurements* measured, const Measurements& fallback) noexcept {
     bool loops = true;  ///< vectors and nests were both measured
     for (int c = 1; c <= class_count; ++c) {
       const auto kind = static_cast<Shape::Class>(c);
-      const bool enough = (has_curve || !is_message(kind_of(call_class))) &&
-                          (*measured)[{call_class, kind, Engine::split}].measured() >= min_points &&
-                          (*measured)[{call_class, kind, Engine::kernel}].measured() >= min_points;
-      if (enough) {
+      if (enough(call_class, kind)) {
         complete_class(*measured, call_class, kind);
-        node |= is_message(kind_of(call_class)) && distance_of(call_class) == Distance::node;
-        network |= is_message(kind_of(call_class)) && distance_of(call_class) == Distance::network;
         continue;
       }
       if (kind == Shape::Class::vector || kind == Shape::Class::nest) loops = false;
       for (int index = 0; index < grid_count; ++index) {
         const GridKey key = grid_key(index);
         if (key.call_class == call_class && key.kind == kind)
-          measured->grids[static_cast<std::size_t>(index)] = fallback.grids[static_cast<std::size_t>(index)];
+          measured->grids[static_cast<std::size_t>(index)] = fallback().grids[static_cast<std::size_t>(index)];
       }
     }
     measured->nests_scale[static_cast<std::size_t>(l)] = loops;
   }
-  if (node && !network) derive_network(measured);
+  if (network_is_derived) derive_network(measured);
 }
 
 }  // namespace bestride::inline perfmodel

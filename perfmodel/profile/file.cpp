@@ -47,15 +47,18 @@ struct HashingBuffer : std::streambuf {
   }
 };
 
-/// FNV-1a, 64 bit, of the canonical dump without the signature. Detects damage and edits; it is no protection against
-/// deliberate changes.
-std::string signature_of(Json file) {
-  file.erase("signature");
+/// Detects damage and edits; it is no protection against deliberate changes.
+std::string signature_text(std::uint64_t hash) {
+  char text[32];
+  std::snprintf(text, sizeof text, "fnv1a64:%016llx", static_cast<unsigned long long>(hash));
+  return text;
+}
+
+/// FNV-1a, 64 bit, of the canonical dump of a file that has no signature yet.
+std::string signature_of(const Json& file) {
   HashingBuffer buffer;
   std::ostream(&buffer) << file;
-  char text[32];
-  std::snprintf(text, sizeof text, "fnv1a64:%016llx", static_cast<unsigned long long>(buffer.hash));
-  return text;
+  return signature_text(buffer.hash);
 }
 
 Json axes() {
@@ -197,6 +200,27 @@ std::optional<std::string_view> text_after(const FileText& text, std::string_vie
 
 }  // namespace
 
+namespace {
+
+/// `text` and `file` are the same.
+bool signature_fits(const FileText& text, Json& file) {
+  const Json signature = file.value("signature", Json());
+  if (!signature.is_string()) return false;
+  // As save() writes it: the dump with the signature in it, and a newline.
+  const std::string member = "\"signature\":" + signature.dump() + ",";
+  if (const auto rest = text_after(text, member); rest && rest->ends_with('\n')) {
+    HashingBuffer buffer;
+    buffer.sputn(text.data(), static_cast<std::streamsize>(text.size() - rest->size() - member.size()));
+    buffer.sputn(rest->data(), static_cast<std::streamsize>(rest->size() - 1));
+    if (signature_text(buffer.hash) == signature) return true;
+  }
+  // Or formatted by another program.
+  file.erase("signature");
+  return signature_of(file) == signature;
+}
+
+}  // namespace
+
 bool profile_may_have_rails(const std::string& path) {
   if (path.empty()) return false;
   const Result<FileText> text = read_file(path);
@@ -217,13 +241,13 @@ Result<MachineProfile> MachineProfile::load(const std::string& path) {
   try {
     const Result<FileText> all = read_file(path);
     if (!all) return all.error();
-    const Json file = Json::parse(all->begin(), all->end(), nullptr, /*allow_exceptions=*/false);
+    Json file = Json::parse(all->begin(), all->end(), nullptr, /*allow_exceptions=*/false);
     if (file.is_discarded()) return bad(path, "damaged or cut short (not JSON)");
     if (!file.is_object() || file.value("format", Json()) != format_name) return bad(path, "not a bestride profile");
     if (file.value("version", Json()) != format_version)
       return bad(path, "written by another version of bestride (format " + file.value("version", Json()).dump() +
                            ", this one reads " + std::to_string(format_version) + ")");
-    if (file.value("signature", Json()) != signature_of(file))
+    if (!signature_fits(*all, file))
       return bad(path, "changed or damaged since it was written (its signature is wrong)");
     Measurements measured;
     DeviceMeasurements device;
