@@ -69,7 +69,7 @@ class Runtime {
 
   const RuntimeOptions& options() const noexcept { return options_; }
   /// The machine's profile; nullptr: there is none that is valid, which rank 0 reports. Read at the first call, because
-  /// that takes 20 ms and many programs never need it.
+  /// that takes 6 ms and many programs never need it.
   const MachineProfile* loaded_profile() const noexcept;
   /// For predictions by that profile, else by the built-in one, which takes 4 ms at the first call.
   Chooser chooser() const noexcept;
