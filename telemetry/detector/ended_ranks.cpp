@@ -124,6 +124,7 @@ void Detector::find_crashes(std::vector<Finding>& found) {
     crash.cause = aborted.empty() ? Cause::killed : Cause::aborted;
     crash.culprits = !aborted.empty() ? aborted : !known.empty() ? known : !first.empty() ? first : gone;
     bool sure = crash.culprits.size() == 1;
+    bool others_suspected = false;  // it was the first that ended, but others may have followed within its delay
     if (sure && aborted.empty() && known.empty()) {
       Ranks first_ones;
       for (const RankSnapshot& each : ranks_)
@@ -131,6 +132,7 @@ void Detector::find_crashes(std::vector<Finding>& found) {
           first_ones.push_back(each.world_rank);
       const Ranks suspects = suspects_among(first_ones);
       sure = suspects.empty() || is_member(suspects, crash.culprits[0]);
+      others_suspected = suspects.size() > 1;
       if (!sure) crash.culprits = suspects;
     }
     if (!sure) {
@@ -140,7 +142,7 @@ void Detector::find_crashes(std::vector<Finding>& found) {
     // It may have ended because of the process of which nothing is known.
     if (unknown && aborted.empty() && known.empty() && not_waiting(crash.culprits).empty()) sure = false;
     crash.since = now_;
-    crash.confidence = sure ? 1 : 0.6;
+    crash.confidence = sure && !others_suspected ? 1 : 0.6;
     crash.held_up = held_up(crash.culprits, 0);
     // The MPI library ends a rank that finds an error in such a call.
     find_mismatches(last_graph().mismatches, true, crashes_);

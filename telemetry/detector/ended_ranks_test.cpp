@@ -193,7 +193,16 @@ TEST_F(Detection, TheRankWhoseEndWasSeenFirst) {
     job.kill(rank);
     job.ranks[static_cast<std::size_t>(rank)].ended = rank == 3 ? 101.1 : 101.2;
   }
-  EXPECT_EQ(observe(0.25).at(0).culprits, Ranks{3});
+  EXPECT_EQ(expect_one(observe(0.25), Fault::crash, Ranks{3}).confidence, 1);
+}
+
+TEST_F(Detection, ARankThatEndedALittleEarlierThanOthersIsNotCertain) {
+  observe(1);
+  for (int rank = 0; rank < 4; ++rank) {
+    job.kill(rank);
+    job.ranks[static_cast<std::size_t>(rank)].ended = rank == 3 ? 101.1 : 101.12;
+  }
+  EXPECT_LT(expect_one(observe(0.25), Fault::crash, Ranks{3}).confidence, 0.8);
 }
 
 TEST_F(Detection, OfRanksThatEndTogetherTheOneThatMadeNoCallForLongest) {
