@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
 
@@ -35,6 +36,8 @@ void LocalRanks::await_end(int pid, Process& process) noexcept {
 
 JobSnapshot LocalRanks::read(std::size_t finished_calls) {
   JobSnapshot now = read_job(folder_, name_, {finished_calls});
+  // A rank may have ended since. Its launcher waits for it soon, and then its status is lost.
+  ended_in_read_ = take_ends() || ended_in_read_;
   for (RankSnapshot& rank : now.ranks) {
     Process& process = processes_[rank.pid];
     if (rank.visible && process.descriptor < 0) await_end(rank.pid, process);
@@ -48,14 +51,20 @@ JobSnapshot LocalRanks::read(std::size_t finished_calls) {
 }
 
 bool LocalRanks::note_ends(double seconds) {
+  now_ = std::max(now_, seconds);
+  const bool before = std::exchange(ended_in_read_, false);
+  return take_ends() || before;
+}
+
+bool LocalRanks::take_ends() {
   bool some = false;
   epoll_event events[64];
   for (int count; (count = epoll_wait(ends_, events, std::size(events), 0)) > 0;)
     for (int i = 0; i < count; ++i) {
       Process& process = processes_.at(events[i].data.fd);
       epoll_ctl(ends_, EPOLL_CTL_DEL, process.descriptor, nullptr);
-      process.ended = seconds;
-      seconds += 1e-6;  // only their order is known
+      process.ended = now_;
+      now_ += 1e-6;  // only their order is known
       process.wait_status = wait_status_of_zombie(events[i].data.fd);
       some = true;
     }

@@ -28,8 +28,8 @@ class LocalRanks {
   /// Becomes readable when a process ends; -1: this is not available.
   int ends_descriptor() const noexcept { return ends_; }
   /// Looks which processes have ended; true if one has since the last time. Called when ends_descriptor() is readable,
-  /// before read(). `seconds`: now, of the observer's clock. Of processes that have ended since the last call, the one
-  /// that ended first gets the earliest time.
+  /// before read(), which looks once more. `seconds`: now, of the observer's clock. Of processes that have ended since
+  /// the last call, the one that ended first gets the earliest time.
   bool note_ends(double seconds);
   /// True if a rank has made no call for half a second. About 2 us for each rank; knows the ranks that read() has seen.
   bool suspects(double seconds);
@@ -48,8 +48,11 @@ class LocalRanks {
     double ended = 0;
   };
   void await_end(int pid, Process& process) noexcept;
+  bool take_ends();
 
   const std::string folder_, name_;
+  double now_ = 0;              ///< the last time given to note_ends(), or to an end
+  bool ended_in_read_ = false;  ///< a process, since note_ends()
   /// The kernel reports events in the order in which they happened, which tells the rank that crashed from those that
   /// its launcher killed a moment later. poll() would not.
   const int ends_;                    ///< epoll of the processes' pidfds

@@ -49,6 +49,33 @@ TEST(LocalRanks, HowAProcessEndedIsKnownAfterItsParentHasWaitedForIt) {
   std::filesystem::remove_all(folder);
 }
 
+TEST(LocalRanks, AProcessThatEndsWhileRecordsAreReadIsNotedThen) {
+  char name[] = "/tmp/bestride-ranks-XXXXXX";
+  const std::string folder = mkdtemp(name);
+  std::filesystem::create_directory(folder + "/job");
+  const pid_t child = fork();
+  if (child == 0) {
+    pause();
+    _exit(0);
+  }
+  SampleRecord record;
+  begin_record(*record, child, process_status(child).start_time, 0, 1);
+  write_file(folder + "/job/" + std::to_string(child) + ".record", record.bytes());
+  LocalRanks local(folder, "job");
+  ASSERT_EQ(local.read(0).ranks.size(), 1u);
+  EXPECT_FALSE(local.note_ends(2));
+  kill(child, SIGKILL);
+  siginfo_t ended{};
+  waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT);
+  const RankSnapshot rank = local.read(0).ranks.at(0);
+  EXPECT_EQ(rank.wait_status, SIGKILL);
+  EXPECT_EQ(rank.ended, 2);
+  waitpid(child, nullptr, 0);
+  EXPECT_TRUE(local.note_ends(3)) << "an end that nobody has been told of";
+  EXPECT_FALSE(local.note_ends(4));
+  std::filesystem::remove_all(folder);
+}
+
 TEST(LocalRanks, OfProcessesThatEndedBetweenTwoLooksTheFirstIsKnown) {
   char name[] = "/tmp/bestride-ranks-XXXXXX";
   const std::string folder = mkdtemp(name);
