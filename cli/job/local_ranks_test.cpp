@@ -28,18 +28,30 @@ bool kernel_keeps_statuses() {
          std::pair(major, minor) >= std::pair(6, 15);
 }
 
-TEST(LocalRanks, HowAProcessEndedIsKnownAfterItsParentHasWaitedForIt) {
+/// A folder of records with an empty job. The caller removes it.
+std::string job_folder() {
   char name[] = "/tmp/bestride-ranks-XXXXXX";
   const std::string folder = mkdtemp(name);
   std::filesystem::create_directory(folder + "/job");
+  return folder;
+}
+
+/// A process that only waits, with a record in the job.
+pid_t start_rank(const std::string& folder, int rank, int ranks) {
   const pid_t child = fork();
   if (child == 0) {
     pause();
     _exit(0);
   }
   SampleRecord record;
-  begin_record(*record, child, process_status(child).start_time, 0, 1);
+  begin_record(*record, child, process_status(child).start_time, rank, ranks);
   write_file(folder + "/job/" + std::to_string(child) + ".record", record.bytes());
+  return child;
+}
+
+TEST(LocalRanks, HowAProcessEndedIsKnownAfterItsParentHasWaitedForIt) {
+  const std::string folder = job_folder();
+  const pid_t child = start_rank(folder, 0, 1);
   LocalRanks local(folder, "job");
   ASSERT_EQ(local.read(0).ranks.size(), 1u);
   kill(child, SIGTERM);
@@ -50,17 +62,8 @@ TEST(LocalRanks, HowAProcessEndedIsKnownAfterItsParentHasWaitedForIt) {
 }
 
 TEST(LocalRanks, AProcessThatEndsWhileRecordsAreReadIsNotedThen) {
-  char name[] = "/tmp/bestride-ranks-XXXXXX";
-  const std::string folder = mkdtemp(name);
-  std::filesystem::create_directory(folder + "/job");
-  const pid_t child = fork();
-  if (child == 0) {
-    pause();
-    _exit(0);
-  }
-  SampleRecord record;
-  begin_record(*record, child, process_status(child).start_time, 0, 1);
-  write_file(folder + "/job/" + std::to_string(child) + ".record", record.bytes());
+  const std::string folder = job_folder();
+  const pid_t child = start_rank(folder, 0, 1);
   LocalRanks local(folder, "job");
   ASSERT_EQ(local.read(0).ranks.size(), 1u);
   EXPECT_FALSE(local.note_ends(2));
@@ -77,22 +80,12 @@ TEST(LocalRanks, AProcessThatEndsWhileRecordsAreReadIsNotedThen) {
 }
 
 TEST(LocalRanks, OfProcessesThatEndedBetweenTwoLooksTheFirstIsKnown) {
-  char name[] = "/tmp/bestride-ranks-XXXXXX";
-  const std::string folder = mkdtemp(name);
-  std::filesystem::create_directory(folder + "/job");
+  const std::string folder = job_folder();
   std::mt19937 random(7);
   for (int round = 0; round < 3; ++round) {
     std::vector<pid_t> ranks;
     for (int rank = 0; rank < 70; ++rank) {  // more than one batch of events
-      const pid_t child = fork();
-      if (child == 0) {
-        pause();
-        _exit(0);
-      }
-      SampleRecord record;
-      begin_record(*record, child, process_status(child).start_time, rank, 70);
-      write_file(folder + "/job/" + std::to_string(child) + ".record", record.bytes());
-      ranks.push_back(child);
+      ranks.push_back(start_rank(folder, rank, 70));
     }
     LocalRanks local(folder, "job");
     ASSERT_EQ(local.read(0).ranks.size(), ranks.size());
