@@ -25,11 +25,12 @@ class LocalRanks {
   /// Processes that had a record, also those whose record is removed.
   std::size_t processes() const noexcept { return processes_.size(); }
 
-  /// Becomes readable when a process ends; -1: this is not available.
+  /// Becomes readable when a process ends or is about to; -1: this is not available.
   int ends_descriptor() const noexcept { return ends_; }
   /// Looks which processes have ended; true if one has since the last time. Called when ends_descriptor() is readable,
   /// before read(), which looks once more. `seconds`: now, of the observer's clock. Of processes that have ended since
   /// the last call, the one that ended first gets the earliest time.
+  /// A process counts as ended from the moment at which it has closed its record while it ends.
   bool note_ends(double seconds);
   /// True if a rank has made no call for half a second. About 2 us for each rank; knows the ranks that read() has seen.
   bool suspects(double seconds);
@@ -46,16 +47,25 @@ class LocalRanks {
     double progressed = 0;
     int wait_status = -1;
     double ended = 0;
+    double closed = 0;  ///< its record; 0: not known
   };
-  void await_end(int pid, Process& process) noexcept;
+  static constexpr int closes_event = -1;  ///< in place of a pid
+  void await_end(int pid, const std::string& record, Process& process);
+  /// Of a process that has closed its record.
+  static void note_closed(RankSnapshot& rank, Process& process) noexcept;
   bool take_ends();
+  bool take_closes();
+  /// Waits a moment for the end of the process that was the first to close its record: how it ended is known then.
+  void await_status();
 
   const std::string folder_, name_;
-  double now_ = 0;              ///< the last time given to note_ends(), or to an end
+  double now_ = 1e-6;           ///< the last time given to note_ends(), or to an end
   bool ended_in_read_ = false;  ///< a process, since note_ends()
   /// The kernel reports events in the order in which they happened, which tells the rank that crashed from those that
   /// its launcher killed a moment later. poll() would not.
-  const int ends_;                    ///< epoll of the processes' pidfds
+  const int ends_;                    ///< epoll of the processes' pidfds and of closes_
+  const int closes_;                  ///< inotify of the records; -1: not available
+  std::map<int, int> watches_;        ///< pids by the descriptors of their watches in closes_
   std::map<int, Process> processes_;  ///< by pid
 };
 

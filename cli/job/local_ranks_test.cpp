@@ -2,6 +2,7 @@
 // How and in which order processes end.
 #include "cli/job/local_ranks.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/utsname.h>
@@ -36,17 +37,34 @@ std::string job_folder() {
   return folder;
 }
 
-/// A process that only waits, with a record in the job.
-pid_t start_rank(const std::string& folder, int rank, int ranks) {
+/// A process that only waits, with a record in the job. `holds_record`: it has opened its record.
+pid_t start_rank(const std::string& folder, int rank, int ranks, bool holds_record = false) {
+  int ready[2], opened[2];
+  EXPECT_EQ(pipe(ready), 0);
+  EXPECT_EQ(pipe(opened), 0);
+  const auto record_of = [&folder](pid_t process) { return folder + "/job/" + std::to_string(process) + ".record"; };
   const pid_t child = fork();
+  char byte = 0;
   if (child == 0) {
-    pause();
-    _exit(0);
+    if (read(ready[0], &byte, 1) != 1 || (holds_record && open(record_of(getpid()).c_str(), O_RDWR) < 0) ||
+        write(opened[1], &byte, 1) != 1)
+      _exit(1);
+    // SIGUSR1: the record is closed, and the process goes on, as after exec().
+    signal(SIGUSR1, [](int) { close_range(STDERR_FILENO + 1, ~0U, 0); });
+    for (;;) pause();
   }
   SampleRecord record;
   begin_record(*record, child, process_status(child).start_time, rank, ranks);
-  write_file(folder + "/job/" + std::to_string(child) + ".record", record.bytes());
+  write_file(record_of(child), record.bytes());
+  EXPECT_EQ(write(ready[1], &byte, 1), 1);
+  EXPECT_EQ(read(opened[0], &byte, 1), 1);
+  for (const int descriptor : {ready[0], ready[1], opened[0], opened[1]}) close(descriptor);
   return child;
+}
+
+void end(pid_t process) {
+  kill(process, SIGKILL);
+  waitpid(process, nullptr, 0);
 }
 
 TEST(LocalRanks, HowAProcessEndedIsKnownAfterItsParentHasWaitedForIt) {
@@ -113,6 +131,43 @@ TEST(LocalRanks, OfProcessesThatEndedBetweenTwoLooksTheFirstIsKnown) {
       std::filesystem::remove(folder + "/job/" + std::to_string(rank) + ".record");
     }
   }
+  std::filesystem::remove_all(folder);
+}
+
+TEST(LocalRanks, TheOrderIsCertainOfProcessesThatHeldTheirRecords) {
+  const std::string folder = job_folder();
+  const pid_t first = start_rank(folder, 0, 3, true), second = start_rank(folder, 1, 3, true),
+              other = start_rank(folder, 2, 3);
+  LocalRanks local(folder, "job");
+  ASSERT_EQ(local.read(0).ranks.size(), 3u);
+  for (const pid_t process : {second, other, first}) end(process);
+  EXPECT_TRUE(local.note_ends(2));
+  const JobSnapshot job = local.read(0);
+  const auto rank_of = [&](pid_t process) {
+    return *std::find_if(job.ranks.begin(), job.ranks.end(),
+                         [process](const auto& rank) { return rank.pid == process; });
+  };
+  EXPECT_TRUE(rank_of(first).ended_in_order && rank_of(second).ended_in_order);
+  EXPECT_FALSE(rank_of(other).ended_in_order);
+  EXPECT_LT(rank_of(second).ended, rank_of(first).ended);
+  EXPECT_GE(rank_of(second).ended, 2);
+  EXPECT_FALSE(local.note_ends(3));
+  std::filesystem::remove_all(folder);
+}
+
+TEST(LocalRanks, AProcessThatHasClosedItsRecordAndGoesOnIsAlive) {
+  const std::string folder = job_folder();
+  const pid_t child = start_rank(folder, 0, 1, true);
+  LocalRanks local(folder, "job");
+  ASSERT_EQ(local.read(0).ranks.size(), 1u);
+  kill(child, SIGUSR1);
+  while (!local.note_ends(2)) usleep(1000);
+  EXPECT_TRUE(local.read(0).ranks.at(0).alive);
+  end(child);
+  EXPECT_TRUE(local.note_ends(3));
+  const RankSnapshot rank = local.read(0).ranks.at(0);
+  EXPECT_FALSE(rank.alive || rank.ended_in_order);
+  EXPECT_GE(rank.ended, 3);
   std::filesystem::remove_all(folder);
 }
 

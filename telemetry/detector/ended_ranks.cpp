@@ -101,6 +101,11 @@ void Detector::find_crashes(std::vector<Finding>& found) {
       else if (each.ended == earliest_known)
         known.push_back(each.world_rank);
     }
+    // Their order is certain.
+    if (!remote && first.size() == 1 && std::all_of(ranks_.begin(), ranks_.end(), [](const RankSnapshot& each) {
+          return !each.gone() || each.ended_in_order;
+        }))
+      known = first;
     const bool all_gone =
         std::none_of(ranks_.begin(), ranks_.end(), [](const RankSnapshot& each) { return each.alive; });
     const bool unknown = has_unknown_ranks();

@@ -75,6 +75,33 @@ TEST_F(Detection, ARankThatWaitedIsNotToBlameThoughItEndedFirst) {
   EXPECT_EQ(found.confidence, 0.6);
 }
 
+/// The records were closed in this order, so no launcher can have ended rank 1 because of rank 2.
+TEST_F(Detection, OfRanksWhoseOrderIsCertainTheFirst) {
+  observe(1);
+  for (const int rank : {0, 1, 3}) job.collective(rank, "MPI_Allreduce");
+  for (const int rank : {1, 0, 2}) {
+    job.kill(rank);
+    RankSnapshot& each = job.ranks[static_cast<std::size_t>(rank)];
+    each.ended_in_order = true;
+    each.ended = rank == 1 ? 100.9 : 100.901 + 1e-6 * rank;
+    each.wait_status = rank == 1 ? 9 : rank == 2 ? 1 << 8 : -1;
+  }
+  const Finding found = expect_one(observe(0.25), Fault::crash, Ranks{1});
+  EXPECT_EQ(found.confidence, 1);
+}
+
+TEST_F(Detection, TheOrderIsNotCertainIfItIsUnknownOfOneRank) {
+  observe(1);
+  for (const int rank : {0, 1, 3}) job.collective(rank, "MPI_Allreduce");
+  for (const int rank : {1, 0, 2}) {
+    job.kill(rank);
+    RankSnapshot& each = job.ranks[static_cast<std::size_t>(rank)];
+    each.ended_in_order = rank != 2;
+    each.ended = rank == 1 ? 100.9 : 100.901 + 1e-6 * rank;
+  }
+  expect_one(observe(0.25), Fault::crash, Ranks{2});
+}
+
 TEST_F(Detection, OfRanksOnTwoHostsTheOneThatDidNotWait) {
   wait_for_rank_2_on_another_host();
   job.kill(0);  // by the launcher; that rank 2 has ended is not known yet

@@ -24,9 +24,9 @@ std::string records_folder();
 /// Before MPI_Init.
 std::string job_name();
 
-/// Creates this process's record file, all bytes zero, and maps it. The mapping stays until the process ends; the file
-/// stays until remove_record(), or until a later job or `bestride where --clean` finds that its process has ended.
-/// *path: of the file. Errors: no /dev/shm, no space, a folder of somebody else.
+/// Creates this process's record file, all bytes zero, and maps it. The mapping and one descriptor stay until the
+/// process ends; the file stays until remove_record(), or until a later job or `bestride where --clean` finds that its
+/// process has ended. *path: of the file. Errors: no /dev/shm, no space, a folder of somebody else.
 Result<RecordFile*> create_record(const std::string& job, std::string* path) noexcept;
 /// Removes a record file, and its job's folder if that is empty then. Errors are ignored.
 void remove_record(const std::string& path) noexcept;

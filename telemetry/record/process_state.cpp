@@ -89,6 +89,15 @@ ProcessUse process_use(int pid) noexcept {
   return use;
 }
 
+bool is_ending(int pid) noexcept {
+  constexpr unsigned long exiting = 4;  // PF_EXITING of the kernel
+  bool lives = false;
+  each_stat_field(pid, 0, [&](int field, const char* word) {
+    if (field == 9) lives = (std::strtoul(word, nullptr, 10) & exiting) == 0;
+  });
+  return !lives;
+}
+
 int wait_status_of_zombie(int pid) noexcept {
   char state = '?';
   int status = -1;

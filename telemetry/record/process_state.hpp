@@ -27,6 +27,8 @@ struct ProcessUse {
 };
 ProcessUse process_use(int pid) noexcept;
 
+/// True if the process has begun to end, or has ended.
+bool is_ending(int pid) noexcept;
 /// The wait status (waitpid) of a process that has ended and was not waited for yet; -1 if it is not known.
 int wait_status_of_zombie(int pid) noexcept;
 /// The same by a pidfd that was opened before it ended, also after somebody has waited for it; -1 as well with a kernel

@@ -4,10 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <thread>
@@ -297,6 +299,23 @@ TEST(JobFolder, ARecordIsCreatedWhileOthersRemoveStaleOnes) {
   done = true;
   others.join();
   EXPECT_EQ(failed, 0);
+}
+
+/// So that its close precedes those of the descriptors that a launcher looks at.
+TEST(JobFolder, TheRecordStaysOpenUnderAHighNumber) {
+  std::string path;
+  const Result<RecordFile*> record = create_record("test-" + std::to_string(getpid()), &path);
+  ASSERT_TRUE(record);
+  int open_as = -1;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code ignored;
+    if (std::filesystem::read_symlink(entry.path(), ignored) == path) open_as = std::stoi(entry.path().filename());
+  }
+  EXPECT_GE(open_as, 200);
+  EXPECT_NE(fcntl(open_as, F_GETFD) & FD_CLOEXEC, 0);
+  munmap(*record, record_file_bytes);
+  close(open_as);
+  remove_record(path);
 }
 
 TEST(Watcher, IsHereOnlyByItsWholeName) {

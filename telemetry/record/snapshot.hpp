@@ -143,6 +143,9 @@ struct RankSnapshot {
   // Of a process that somebody has seen end; the reader does not know them.
   int wait_status = -1;  ///< as of waitpid, or from the exit code in the record; -1: not known
   double ended = 0;      ///< when it was seen, seconds of the observer's clock; 0: not known
+  /// `ended` is when the process closed its record, before its launcher could know that it ends. So of the ranks of a
+  /// host for which this is known, the first one was not ended by the launcher because of another.
+  bool ended_in_order = false;
   // Of a rank on another host, which an agent reads there; the reader does not know them.
   bool remote = false;
   double unheard = 0;    ///< seconds for which the agent has not answered, so that the rest is older; 0: it does
