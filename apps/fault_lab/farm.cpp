@@ -73,7 +73,7 @@ class Master {
 };
 
 void work(Job& job, double task_seconds) {
-  const bool loses_result = job.trigger(Kind::lost_result);
+  bool loses_result = false;
   Words data(job.words());
   for (;;) {
     MPI_Status status;
@@ -83,6 +83,7 @@ void work(Job& job, double task_seconds) {
       job.computation.run(task_seconds);
     else if (!job.now(Kind::any_source_starvation))
       job.compute(1.0 / job.options.tasks);
+    loses_result = loses_result || job.trigger(Kind::lost_result);
     if (loses_result) continue;
     const Result done{data[0], digest(data)};
     MPI_Send(&done, 2, MPI_UINT64_T, 0, result_tag, job.farm);

@@ -28,6 +28,7 @@ Job::Job(const Options& given, Companion& child)
       rank(rank_in_world()),
       ranks(ranks_in_world()),
       plan(make_plan(given, ranks)),
+      second_plan(make_second_plan(given, plan, ranks)),
       log(given.log) {
   computation.calibrate();
   int shape[2] = {0, 0};
@@ -41,9 +42,11 @@ void Job::close() {
   for (MPI_Comm* comm : {&cart, &first, &second, &farm}) MPI_Comm_free(comm);
 }
 
-bool Job::trigger(Kind kind) const {
-  if (!here(kind)) return false;
-  log.write(plan, rank, step, phase);
+bool Job::trigger(Kind kind) const { return plan.kind == kind && trigger(plan); }
+
+bool Job::trigger(const Plan& which) const {
+  if (which.step != step || which.phase != phase || which.rank != rank) return false;
+  log.write(which, rank, step, phase);
   return true;
 }
 

@@ -29,6 +29,8 @@ struct Job {
   bool here(Kind kind) const { return now(kind) && plan.rank == rank; }
   /// As here(); writes the line of the fault.
   bool trigger(Kind kind) const;
+  /// The same for one of the two plans.
+  bool trigger(const Plan& which) const;
 
   /// 56 random bits, because MPI_MAX of MPICH 4.0.2 compares MPI_UINT64_T as signed numbers:
   /// word `at` of the message number `message` that `source` sends in the current step and phase.
@@ -48,7 +50,7 @@ struct Job {
   const Options& options;
   Companion& companion;
   int rank = 0, ranks = 0;
-  Plan plan;
+  Plan plan, second_plan;  ///< the latter of kind `none` if there is no second fault
   EventLog log;
   Computation computation;
   MPI_Comm cart = MPI_COMM_NULL;                           ///< 2-D, periodic

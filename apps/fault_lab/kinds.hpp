@@ -102,6 +102,8 @@ struct KindEntry {
 /// All kinds, in the order of the enumeration. Static storage.
 std::span<const KindEntry> all_kinds();
 const KindEntry& entry_of(Kind);
+/// The rank does not come to its next MPI call, for a reason outside of MPI.
+inline bool stalls(const KindEntry& entry) { return entry.verdict == Class::non_communication_hang && !entry.threads; }
 /// Null if no kind has this name.
 const KindEntry* find_kind(const std::string& name);
 

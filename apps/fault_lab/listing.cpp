@@ -64,6 +64,8 @@ std::string list_as_json(const Options& options, int ranks) {
                possible ? "true" : "false");
     text += "\"culprits\": [" + (possible ? numbers(culprits_of(plan, ranks), ", ") : "") + "], ";
     text += format("\"rank\": %d, \"step\": %d, \"phase\": \"%s\", ", plan.rank, plan.step, name_of(plan.phase));
+    if (options.second != Kind::none)
+      text += format("\"second_rank\": %d, ", make_second_plan(of_kind, plan, ranks).rank);
     text += format("\"end\": \"%s\", \"code\": %d, \"ranks\": %d, \"threads\": %s, \"resumable\": %s, ",
                    name_of(end_of(entry, options)), entry.code, entry.ranks, entry.threads ? "true" : "false",
                    entry.resumable ? "true" : "false");

@@ -42,6 +42,7 @@ Parsed parse(const std::vector<std::string>& arguments) {
   Options options;
   const Valued valued = {
       {"--fault", kind(options.kind)},
+      {"--second-fault", kind(options.second)},
       {"--fault-rank", whole(options.fault_rank, 0, most)},
       {"--fault-step", whole(options.fault_step, 0, most)},
       {"--fault-phase", phase(options.fault_phase)},
@@ -83,6 +84,15 @@ std::string validate(const Options& options, int ranks) {
   if (options.fault_rank >= ranks) return "--fault-rank has to be less than the number of ranks";
   if (options.fault_rank > 0 && entry.place == Place::master) return fault + " happens on rank 0";
   if (options.fault_rank == 0 && entry.place == Place::worker) return fault + " happens on ranks from 1";
+  if (options.second != Kind::none) {
+    const KindEntry& second = entry_of(options.second);
+    const std::string both = std::string("--second-fault ") + second.name;
+    if (!stalls(second)) return both + " is no hang outside of MPI";
+    if (entry.culprits != Culprits::fault_rank || entry.end == End::signal || entry.end == End::exit ||
+        entry.end == End::ok)
+      return both + " needs a --fault of one rank that hangs, not " + entry.name;
+    if (ranks < 2) return both + " needs 2 ranks";
+  }
   bool possible = false;
   for (const Phase phase : options.phases) possible |= entry.phases >> int(phase) & 1;
   if (!possible) return fault + " can't happen in these --phases";
@@ -97,6 +107,7 @@ std::string usage() {
   return "fault_lab: halo exchange, ring, collectives and a task farm, with one fault\n"
          "  --list [--json] [--ranks N]   all kinds and what a detector should find, resolved for the other options\n"
          "  --fault KIND                  a kind that --list prints (none)\n"
+         "  --second-fault KIND           a hang outside of MPI, of another rank in the same step and phase (none)\n"
          "  --fault-rank N --fault-step N --fault-phase P\n"
          "                                where it happens (--seed decides)\n"
          "  --fault-seconds S             duration of sigstop, spin and sleep; 0: forever (0)\n"

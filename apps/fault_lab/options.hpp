@@ -10,7 +10,7 @@
 namespace fault_lab {
 
 struct Options {
-  Kind kind = Kind::none;
+  Kind kind = Kind::none, second = Kind::none;  ///< `second`: none, or a hang of another rank at the same place
   int seed = 1;
   int fault_rank = -1, fault_step = -1;  ///< -1: the seed decides
   std::optional<Phase> fault_phase;      ///< none: the seed decides

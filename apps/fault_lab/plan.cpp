@@ -47,6 +47,14 @@ Plan make_plan(const Options& options, int ranks) {
   return plan;
 }
 
+Plan make_second_plan(const Options& options, const Plan& first, int ranks) {
+  Plan plan = first;
+  plan.kind = options.second;
+  if (ranks > 1)
+    plan.rank = (first.rank + 1 + int(mix(std::uint64_t(options.seed), 6) % std::uint64_t(ranks - 1))) % ranks;
+  return plan;
+}
+
 std::vector<int> culprits_of(const Plan& plan, int ranks) {
   switch (entry_of(plan.kind).culprits) {
     case Culprits::none: return {};

@@ -16,8 +16,12 @@ struct Plan {
   std::uint64_t variant = 0;  ///< a random number: which of several calls is the wrong one
 };
 
-/// `options` must be valid for `ranks`. The step is in the middle half of the run unless --fault-step is given.
+/// The first, or the only fault. `options` must be valid for `ranks`. The step is in the middle half of the run unless
+/// --fault-step is given.
 Plan make_plan(const Options& options, int ranks);
+
+/// Of --second-fault: in the same step and phase as `first`, on another rank.
+Plan make_second_plan(const Options& options, const Plan& first, int ranks);
 
 /// The ranks that a detector should name, ascending.
 std::vector<int> culprits_of(const Plan& plan, int ranks);

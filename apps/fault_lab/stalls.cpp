@@ -60,14 +60,11 @@ void lock_twice() {
   mutex.lock();
 }
 
-}  // namespace
-
-void stall(Job& job) {
-  const KindEntry& entry = entry_of(job.plan.kind);
-  if (entry.verdict != Class::non_communication_hang || entry.threads || !job.trigger(job.plan.kind)) return;
+void stall(Job& job, const Plan& plan) {
+  if (!stalls(entry_of(plan.kind)) || !job.trigger(plan)) return;
   const double duration = job.options.fault_seconds;
   const double until = duration > 0 ? seconds() + duration : std::numeric_limits<double>::infinity();
-  switch (job.plan.kind) {
+  switch (plan.kind) {
     case Kind::sigstop: stop(job); break;
     case Kind::spin: spin(until); break;
     case Kind::sleep: sleep(until); break;
@@ -76,6 +73,13 @@ void stall(Job& job) {
     case Kind::mutex_deadlock: lock_twice(); break;
     default: break;
   }
+}
+
+}  // namespace
+
+void stall(Job& job) {
+  stall(job, job.plan);
+  stall(job, job.second_plan);
 }
 
 }  // namespace fault_lab

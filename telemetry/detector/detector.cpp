@@ -109,8 +109,10 @@ std::vector<Finding> Detector::observe(const Observation& observation) {
     find_mismatches(wrong_calls_, true, found);
     if (found.size() == stopped) find_mismatches(graph_.mismatches, false, found);
     if (stopped == 0) find_left_early(found);
-    if (found.empty()) find_deadlocks(found);
+    if (found.size() == stopped) find_deadlocks(found);
+    const bool explained = found.size() > stopped;
     find_computation_hangs(found);
+    if (!explained && !found.empty()) find_other_tag(found);
     if (found.empty()) find_communication_hangs(found);
     if (found.empty()) find_starvation(found);
   }

@@ -92,6 +92,8 @@ class Detector {
   void find_left_early(std::vector<Finding>& found) const;
   void find_deadlocks(std::vector<Finding>& found) const;
   void find_computation_hangs(std::vector<Finding>& found);
+  /// While other ranks hang: one message with another tag than the one that its receiver waits for.
+  void find_other_tag(std::vector<Finding>& found) const;
   void find_communication_hangs(std::vector<Finding>& found) const;
   void find_starvation(std::vector<Finding>& found) const;
   /// `least_wait`: of the ranks whose messages they pass over, in seconds. Ascending.

@@ -224,6 +224,49 @@ TEST_F(Detection, AMessageWithAnotherTag) {
   EXPECT_EQ(found.tags->wanted, 4);
 }
 
+TEST_F(Detection, AMessageWithAnotherTagWhileAnotherRankHangs) {
+  for (const int rank : {0, 3}) job.call(rank, "MPI_Recv", 1).tag = 4;  // rank 1 computes
+  job.call(2, "MPI_Recv", 3).tag = 4;
+  CallSnapshot sent;
+  sent.function = number_of("MPI_Send");
+  sent.communicator = 0;
+  sent.peer = 2;
+  sent.tag = 9;
+  thread(3).finished.push_back(sent);
+  const auto found = observe(6);
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].fault, Fault::computation_hang);
+  EXPECT_EQ(found[0].culprits, Ranks{1});
+  EXPECT_EQ(found[1].fault, Fault::unmatched_message);
+  EXPECT_EQ(found[1].culprits, Ranks{3});
+  EXPECT_LT(found[1].confidence, 0.6);
+  ASSERT_TRUE(found[1].tags);
+  EXPECT_EQ(found[1].tags->wanted, 4);
+}
+
+TEST_F(Detection, AnotherTagOfARankThatMayYetSendIsNoFaultOfItsOwn) {
+  for (const int rank : {0, 1}) job.collective(rank, "MPI_Barrier");
+  job.call(2, "MPI_Recv", 3).tag = 4;  // rank 3 computes
+  CallSnapshot sent;
+  sent.function = number_of("MPI_Send");
+  sent.communicator = 0;
+  sent.peer = 2;
+  sent.tag = 9;
+  thread(3).finished.push_back(sent);
+  expect_one(observe(6), Fault::computation_hang, Ranks{3});
+}
+
+TEST_F(Detection, ADeadlockBesideAStoppedRank) {
+  job.call(0, "MPI_Ssend", 1).tag = 4;
+  job.call(1, "MPI_Ssend", 0).tag = 4;
+  thread(3).state = 'T';
+  const auto found = observe(4);
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].fault, Fault::stopped);
+  EXPECT_EQ(found[1].fault, Fault::deadlock);
+  EXPECT_EQ(found[1].culprits, (Ranks{0, 1}));
+}
+
 /// By the numbers of messages, the receive might be complete; nobody goes on, though.
 TEST_F(Detection, AMessageWithAnotherTagForARequestThatMayBeComplete) {
   for (const int rank : {0, 1, 3}) job.collective(rank, "MPI_Barrier");

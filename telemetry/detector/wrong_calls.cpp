@@ -175,6 +175,30 @@ Finding Detector::finding_of_cycle(const Diagnosis::Cycle& found) const {
   return finding;
 }
 
+void Detector::find_other_tag(std::vector<Finding>& found) const {
+  constexpr int most_waiters = 1000;  // bounds the time with many ranks
+  int looked_at = 0;
+  for (const RankWaits& waits : graph_.ranks) {
+    const RankSnapshot& waiter = ranks_[waits.snapshot];
+    if (!waits.waits() || waiter.unheard > 0 || idle(waiter) < adapted(limits_.certain)) continue;
+    if (++looked_at > most_waiters) return;
+    const std::optional<TagMismatch> tags = tag_mismatch_among({waits.rank});
+    // A sender that does not wait may yet send the other message.
+    if (const RankWaits* const sender = tags ? graph_.find(tags->from) : nullptr;
+        !sender || !sender->waits() || !is_in_call(ranks_[sender->snapshot]))
+      continue;
+    Finding finding;
+    finding.fault = Fault::unmatched_message;
+    finding.cause = Cause::in_mpi;
+    finding.culprits = {tags->from};
+    finding.tags = tags;
+    finding.held_up = held_up(finding.culprits, 0);
+    finding.since = last_progress({waits.rank});
+    finding.confidence = 0.5;  // the other message may follow once the ranks that hang go on
+    return found.push_back(std::move(finding));
+  }
+}
+
 void Detector::find_deadlocks(std::vector<Finding>& found) const {
   for (const Diagnosis::Cycle& cycle : diagnosis_.cycles) {
     const bool stands = std::all_of(cycle.ranks.begin(), cycle.ranks.end(), [this](std::int32_t number) {

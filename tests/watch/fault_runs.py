@@ -3,7 +3,8 @@
 """Runs fault_lab under `bestride run --watch` and compares the verdicts with those that fault_lab expects.
 
 For each run it prints the kind, the verdict, and the time from the fault to the verdict. It fails if a verdict is wrong, or if a
-clean run has one. Times are printed, not compared.
+clean run has one. Times are printed, not compared. With --second, each run has two faults, both of which have to be in the first
+two findings.
 """
 import argparse
 import concurrent.futures
@@ -47,40 +48,53 @@ def lab_words(options, kind, seed):
     return ["--seed", str(seed), "--steps", str(steps), "--work-us", str(options.slow_work_us), "--fault-step", str(steps // 3)]
 
 
-class Run:
-    """One launch."""
+def right_classes(kind, classes):
+    return set().union(*(CLASSES.get(name, set()) for name in classes), ALSO.get(kind, set()))
 
-    def __init__(self, options, kind, ranks, seed):
-        self.kind, self.ranks, self.seed = kind, ranks, seed
-        lab = lab_words(options, kind, seed)
-        self.expected = expected(options.lab, ranks, lab)[kind]
+
+class Run:
+    """One launch. `second`: the kind of a second fault, or ""."""
+
+    def __init__(self, options, kind, second, ranks, seed):
+        self.kind, self.second, self.ranks, self.seed = kind, second, ranks, seed
+        lab = lab_words(options, kind, seed) + (["--second-fault", second] if second else [])
+        self.kinds = expected(options.lab, ranks, lab)
+        self.expected = self.kinds[kind]
         limit = {"clean": 120, "slow": 4 * options.slow_seconds}.get(self.expected["class"], options.limit)
         with tempfile.TemporaryDirectory(prefix="bestride-watch-") as folder:
             log = os.path.join(folder, "log")
             words = [options.bestride, "run", "--watch", "--verdict-folder", folder, options.mpiexec, "-n", str(ranks), options.lab,
                      "--fault", kind, *lab, "--limit", str(limit), "--log", log, "--checkpoint-seconds", str(options.pause), "--pause-seconds", str(options.pause)]
             self.output, self.exit_code = self.launch(words, folder, limit)
-            self.verdict, self.fault_time = {"findings": []}, None
-            for name in os.listdir(folder):
-                if name.endswith(".verdict.json"):
-                    with open(os.path.join(folder, name), encoding="utf-8") as file:
-                        self.verdict = json.load(file)
+            self.verdict, self.fault_times = self.read_verdict(folder), {}
             if os.path.exists(log):
                 with open(log, encoding="utf-8") as file:
-                    if match := re.search(r"time ([0-9.]+)", file.read()):
-                        self.fault_time = float(match.group(1))
+                    for name, rank, seconds in re.findall(r"(\w+) rank (\d+) .* time ([0-9.]+)", file.read()):
+                        self.fault_times.setdefault((name, int(rank)), float(seconds))
+
+    @staticmethod
+    def read_verdict(folder):
+        for name in os.listdir(folder):
+            if name.endswith(".verdict.json"):
+                with open(os.path.join(folder, name), encoding="utf-8") as file:
+                    return json.load(file)
+        return {"findings": []}
 
     def launch(self, words, folder, limit):
-        """Output and exit code. A run that hangs is ended soon after its verdict."""
+        """Output and exit code. A run that hangs is ended soon after its verdict; with two faults, after a verdict that names two
+        ranks or when there has been one for 7 s."""
         with tempfile.TemporaryFile("w+", errors="replace") as output:
             process = subprocess.Popen(words, stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)  # pylint: disable=consider-using-with
             until = time.monotonic() + 4 * limit + 60
-            ending = None
+            begun = ending = None
             while process.poll() is None:
                 time.sleep(0.05)
-                found = any(name.endswith(".verdict.json") for name in os.listdir(folder))
-                if ending is None and found and (self.expected["end"] in ("limit", "any") or self.expected["class"] == "slow"):
-                    ending = time.monotonic() + 0.5
+                findings = self.read_verdict(folder)["findings"]
+                found = sum(max(1, len(finding["culprits"]) if self.second else 1) for finding in findings)
+                begun = begun or (time.monotonic() if found else None)
+                if ending is None and found and (self.second or self.expected["end"] in ("limit", "any") or self.expected["class"] == "slow"):
+                    if not self.second or found > 1 or time.monotonic() > begun + 7:
+                        ending = time.monotonic() + 0.5
                 if ending is not None and time.monotonic() > ending:
                     process.send_signal(signal.SIGTERM)
                     ending = float("inf")
@@ -95,10 +109,10 @@ class Run:
         return [finding for finding in self.verdict["findings"] if not (finding["class"] == "stopped" and "ended" in finding)]
 
     def latency(self):
-        """Seconds from the fault to the first finding."""
-        if not self.findings or self.fault_time is None:
+        """Seconds from the last fault to the finding that completes the verdict."""
+        if not self.findings or not self.fault_times:
             return None
-        return self.verdict["started"] + self.findings[0]["found"] - self.fault_time
+        return self.verdict["started"] + self.findings[:len(self.fault_times)][-1]["found"] - max(self.fault_times.values())
 
     def problem(self):
         """What is wrong with the verdict; "" if nothing is."""
@@ -107,28 +121,47 @@ class Run:
         if not self.findings:
             # Some faults do not make the job hang: what it does depends on the MPI library.
             return "" if self.expected["end"] in ("any", "wrong") and self.exit_code == 0 else "no verdict"
+        if not self.fault_times:
+            return "a verdict before the fault"
+        if len(self.fault_times) == 2:
+            return self.problem_of_two()
+        (kind, rank), = self.fault_times
+        facts = self.kinds[kind]
+        culprits = [rank] if kind == self.second else facts["culprits"]
         first = self.findings[0]
-        right = set().union(*(CLASSES.get(name, set()) for name in [self.expected["class"], *self.expected["also"]]), ALSO.get(self.kind, set()))
-        if first["class"] not in right:
+        if first["class"] not in right_classes(kind, [facts["class"], *facts["also"]]):
             return f"class {first['class']}"
-        if first["culprits"] != self.expected["culprits"]:
+        if first["culprits"] != culprits:
             # Of two ranks, none is the minority.
-            if not (self.ranks == 2 and set(self.expected["culprits"]) <= set(first["culprits"])):
-                return f"culprits {first['culprits']} instead of {self.expected['culprits']}"
+            if not (self.ranks == 2 and set(culprits) <= set(first["culprits"])):
+                return f"culprits {first['culprits']} instead of {culprits}"
         return ""
 
+    def problem_of_two(self):
+        named = self.findings[:2]
+        for kind, rank in self.fault_times:
+            right = right_classes(kind, [self.kinds[kind]["class"], *self.kinds[kind]["also"]])
+            if not any(rank in finding["culprits"] and finding["class"] in right for finding in named):
+                return f"{kind} of rank {rank} is not among {[(finding['class'], finding['culprits']) for finding in named]}"
+        others = set().union(*(finding["culprits"] for finding in named)) - {rank for _, rank in self.fault_times}
+        return f"ranks {sorted(others)} are named, too" if others else ""
 
-def result_of(options, kind, ranks, seed):
+
+def result_of(options, kind, second, ranks, seed):
     """Makes a run, prints what it showed, and returns it."""
-    run = Run(options, kind, ranks, seed)
+    run = Run(options, kind, second, ranks, seed)
     problem, latency = run.problem(), run.latency()
-    said = run.findings[0] if run.findings else None
-    text = (f"{'FAILED' if problem else 'ok':6}  {kind:22} ranks {ranks} seed {seed}  " +
-            (f"{said['class']} {said['culprits']} after {latency if latency is None else round(latency, 2)} s" if said else "no finding") +
+    said = run.findings[:max(1, len(run.fault_times))]
+    names = ", ".join(f"{one['class']} {one['culprits']}" for one in said)
+    text = (f"{'FAILED' if problem else 'ok':6}  {kind + (' + ' + second if second else ''):22} ranks {ranks} seed {seed}  " +
+            (f"{names} after {latency if latency is None else round(latency, 2)} s" if said else "no finding") +
             (f"  ({problem})\n{run.output[-4000:]}" if problem else ""))
     print(text, flush=True)
-    return {"kind": kind, "ranks": ranks, "seed": seed, "problem": problem, "seconds": latency, "class": said and said["class"],
-            "culprits": said and said["culprits"]}
+    result = {"kind": kind, "ranks": ranks, "seed": seed, "problem": problem, "seconds": latency, "class": said[0]["class"] if said else None,
+              "culprits": said[0]["culprits"] if said else None}
+    if second:
+        result |= {"second": second, "faults": len(run.fault_times), "findings": [[one["class"], one["culprits"]] for one in said]}
+    return result
 
 
 def main():
@@ -137,6 +170,7 @@ def main():
     parser.add_argument("--lab", required=True, help="path of fault_lab")
     parser.add_argument("--mpiexec", default="mpiexec")
     parser.add_argument("--kinds", nargs="+", help="default: all but the slow ones")
+    parser.add_argument("--second", nargs="+", default=[""], help="kinds of a second fault (fault_lab --second-fault)")
     parser.add_argument("--ranks", type=int, nargs="+", default=[4])
     parser.add_argument("--seeds", type=int, nargs="+", default=[1])
     parser.add_argument("--steps", type=int, default=40)
@@ -151,9 +185,11 @@ def main():
     runs = []
     for ranks in options.ranks:
         for seed in options.seeds:
-            known = expected(options.lab, ranks, ["--seed", str(seed), "--steps", str(options.steps)])
-            kinds = options.kinds or [name for name, facts in known.items() if facts["class"] != "slow"]
-            runs += [(kind, ranks, seed) for kind in kinds if known[kind]["possible"]]
+            for second in options.second:
+                words = ["--second-fault", second] if second else []
+                known = expected(options.lab, ranks, ["--seed", str(seed), "--steps", str(options.steps), *words])
+                kinds = options.kinds or [name for name, facts in known.items() if facts["class"] != "slow"]
+                runs += [(kind, second, ranks, seed) for kind in kinds if known[kind]["possible"]]
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         results = list(pool.map(lambda run: result_of(options, *run), runs))
     wrong = sum(bool(result["problem"]) for result in results)
