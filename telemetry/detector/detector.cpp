@@ -31,6 +31,7 @@ void Detector::update(const Observation& observation) {
         longest_wait_ = std::max(longest_wait_, history.observed - history.progressed);
       progress = progress || !is_new;
       history.calls = calls;
+      history.hangs.reset();
       // The call was made after the last observation.
       history.progressed = is_new ? now_ : now_ - seconds_since_call(rank, now_ - history.observed);
     }
@@ -108,7 +109,7 @@ std::vector<Finding> Detector::observe(const Observation& observation) {
     if (wrong_calls_.size() > 1) wrong_calls_.resize(1);  // later ones follow from the first
     find_mismatches(wrong_calls_, true, found);
     if (found.size() == stopped) find_mismatches(graph_.mismatches, false, found);
-    if (stopped == 0) find_left_early(found);
+    find_left_early(found);
     if (found.size() == stopped) find_deadlocks(found);
     const bool explained = found.size() > stopped;
     find_computation_hangs(found);

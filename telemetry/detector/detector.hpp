@@ -72,6 +72,7 @@ class Detector {
     double cpu_share = 0;                 ///< of one core, before the last observation
     double transferred = -1, slept = -1;  ///< when io_bytes and sleeps last changed
     bool waited = false;                  ///< it waited for another rank at the last observation
+    std::optional<Cause> hangs;           ///< why, if it was found to hang outside MPI and has made no call since
   };
 
   void update(const Observation& observation);

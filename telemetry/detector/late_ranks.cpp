@@ -50,7 +50,9 @@ void Detector::find_computation_hangs(std::vector<Finding>& found) {
       minority_since_.try_emplace(number, now_);
     else
       minority_since_.erase(number);
-    const Cause cause = cause_of(each);
+    // That it is looked at, as when its stack is copied, may wake it.
+    std::optional<Cause>& hangs = history(each).hangs;
+    const Cause cause = hangs.value_or(cause_of(each));
     double limit =
         cause == Cause::transferring || cause == Cause::uninterruptible ? limits_.transferring : limits_.computation;
     // A master that waits for its only worker, as opposed to one with other workers that are idle.
@@ -60,7 +62,8 @@ void Detector::find_computation_hangs(std::vector<Finding>& found) {
       lasts = std::min(lasts, now_ - minority_since_[number] + limits_.certain);
     else
       limit = std::max(limit, limits_.few_waiting);
-    if (lasts < adapted(limit)) continue;
+    if (!hangs && lasts < adapted(limit)) continue;
+    hangs = cause;
     Finding& finding = by_cause[cause];
     finding.fault = Fault::computation_hang;
     finding.cause = cause;
