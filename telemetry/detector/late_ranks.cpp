@@ -62,7 +62,7 @@ void Detector::find_computation_hangs(std::vector<Finding>& found) {
       lasts = std::min(lasts, now_ - minority_since_[number] + limits_.certain);
     else
       limit = std::max(limit, limits_.few_waiting);
-    if (!hangs && lasts < adapted(limit)) continue;
+    if (lasts < adapted(limit)) continue;
     hangs = cause;
     Finding& finding = by_cause[cause];
     finding.fault = Fault::computation_hang;

@@ -184,9 +184,7 @@ void Detector::find_other_tag(std::vector<Finding>& found) const {
     if (++looked_at > most_waiters) return;
     const std::optional<TagMismatch> tags = tag_mismatch_among({waits.rank});
     // A sender that does not wait may yet send the other message.
-    if (const RankWaits* const sender = tags ? graph_.find(tags->from) : nullptr;
-        !sender || !sender->waits() || !is_in_call(ranks_[sender->snapshot]))
-      continue;
+    if (const RankWaits* const sender = tags ? graph_.find(tags->from) : nullptr; !sender || !sender->waits()) continue;
     Finding finding;
     finding.fault = Fault::unmatched_message;
     finding.cause = Cause::in_mpi;
