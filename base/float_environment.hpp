@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The floating-point environment belongs to the application: a program may trap on invalid operations or read the
-// exception flags. The library computes its predictions within a scope of FloatEnvironment.
+// The application may enable floating-point traps or read the exception flags. So the library computes its predictions
+// within a FloatEnvironment scope.
 #include <cfenv>
 
 namespace bestride {

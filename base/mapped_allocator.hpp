@@ -3,10 +3,10 @@
 // MappedAllocator: whole pages from the kernel instead of the heap, for arrays of 128 KiB and more that are freed
 // again.
 //
-// The heap belongs to the application. If a block of this size is freed, glibc takes later blocks up to its size from
-// the heap instead of mapping them (mallopt(3), M_MMAP_THRESHOLD), so the application's own buffers get other
-// alignments, for which the kernel's copy between processes can take four times as long (128 KiB exchanged between two
-// ranks on one host: 14 and 60 us).
+// After a block of this size is freed, glibc allocates later blocks up to its size from the heap instead of mapping
+// them (mallopt(3), M_MMAP_THRESHOLD). The application's own buffers then have other alignments, for which the kernel's
+// copy between processes can take four times as long (128 KiB exchanged between two ranks on one host: 60 us instead of
+// 14 us).
 #include <sys/mman.h>
 
 #include <cstddef>

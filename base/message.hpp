@@ -12,8 +12,8 @@ namespace bestride {
 /// closing line and drops all further messages. BESTRIDE_LOG=quiet suppresses all of them.
 void warn_once(const char* once_key, const char* format, ...) noexcept __attribute__((format(printf, 2, 3)));
 
-/// As warn_once(), for what is the same on all ranks: only rank 0 writes it, or each process if the launcher does not
-/// tell its rank (launcher_rank()). With BESTRIDE_LOG=info all ranks write it.
+/// As warn_once(), for a message that is the same on all ranks: only rank 0 writes it, or every process if the launcher
+/// does not provide the rank (launcher_rank()). With BESTRIDE_LOG=info all ranks write it.
 void warn_once_per_job(const char* once_key, const char* format, ...) noexcept __attribute__((format(printf, 2, 3)));
 
 /// As warn_once(), but only if BESTRIDE_LOG=info.

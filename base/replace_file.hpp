@@ -6,9 +6,9 @@
 
 namespace bestride {
 
-/// Writes `text` into a temporary file beside `path`, which then takes its place, so that a reader sees the old content
-/// or the new one, also after a crash of the system. Error: "can't write 'PATH': cause"; nothing is left behind. The
-/// caller adds the remedy.
+/// Writes `text` to a temporary file beside `path` and renames it to `path`. So a reader sees either the old or the new
+/// content, even after a system crash. Error: "can't write 'PATH': cause"; the temporary file is removed. The caller
+/// adds the remedy.
 Result<bool> replace_file(const std::string& path, const std::string& text);
 
 }  // namespace bestride

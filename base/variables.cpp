@@ -96,7 +96,7 @@ void Settings::take(std::size_t i, const std::string& text, VariableSource sourc
                         values_[i].text + "' is used");
 }
 
-/// `asked_for`: the user named the file, so it must be readable. The default places may be absent.
+/// `asked_for`: the user named the file, so it must be readable. The files at the default paths are optional.
 void Settings::read_file(const std::string& path, VariableSource source, bool asked_for) {
   std::FILE* file = std::fopen(path.c_str(), "re");
   if (!file) {

@@ -28,16 +28,16 @@ Built make_sequence(std::span<const Placed> parts);
 /// Blocks (offset, length) in order. Blocks of length zero are dropped. Regular runs become loops.
 Built make_blocks(std::span<const std::int64_t> offsets, std::span<const std::int64_t> lengths);
 
-/// Packed bytes of the innermost constructor that leaves gaps; 0 if none does. For use while a type is built from its
-/// parts: `made` is built of the part whose value is `inner`.
+/// Packed bytes of the innermost constructor that leaves gaps; 0 if none does. Called at each construction step: `made`
+/// is the new type, `inner` is the value for the part that it is built from.
 inline std::int64_t innermost_with_gaps(std::int64_t inner, const Placed& made) noexcept {
   return inner != 0 || !made.node || made.node->kind == Node::Kind::block ? inner : made.node->size;
 }
 
-/// The only Layout of this byte sequence. Thread-safe; takes one lock.
+/// The interned Layout of this byte sequence: equal sequences give the same object. Thread-safe; takes one lock.
 LayoutPtr intern(const Placed& placed);
 
-/// Number of layouts alive in the intern table (for tests of leaks).
+/// Number of live layouts in the intern table, for leak tests.
 std::size_t interned_layouts();
 
 /// Calls visit(offset, length) for every contiguous run in packing order; offsets are relative to the buffer address.

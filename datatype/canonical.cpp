@@ -89,7 +89,7 @@ Built roll(std::vector<Item> items) {
   return irregular(std::move(parts));
 }
 
-/// The pieces of a node placed at `offset`: the items of a sequence, the blocks of a short list, else the node itself.
+/// Appends a node placed at `offset`: the items of a sequence, else the node itself.
 bool append_pieces(std::vector<Item>& items, std::int64_t offset, const NodePtr& node) {
   if (node->kind == Node::Kind::sequence) {
     for (const Item& item : node->items)
@@ -99,8 +99,7 @@ bool append_pieces(std::vector<Item>& items, std::int64_t offset, const NodePtr&
   return append(items, {offset, node});
 }
 
-/// A body whose last block touches the first block of the next iteration: both are one block of the byte sequence, so
-/// that
+/// A loop in which the last block of the body touches the first block of the next iteration. Each such pair is merged:
 ///   b1 m b2 | b1 m b2 | b1 m b2   becomes   b1 | m (b2 b1) | m (b2 b1) | m b2.
 Built repeat_touching(const Placed& body, std::int64_t count, std::int64_t stride) {
   const std::vector<Item>& items = body.node->items;

@@ -23,7 +23,7 @@ struct Element {
   std::int64_t extent = 0;
   MPI_Datatype leaf = MPI_DATATYPE_NULL;
   bool mixed = false;     ///< more than one basic type below
-  std::int64_t unit = 0;  ///< of the parts, then of this: innermost_with_gaps()
+  std::int64_t unit = 0;  ///< innermost_with_gaps() of the parts, then of this element
 };
 using Decoded = std::optional<Element>;
 
@@ -39,7 +39,7 @@ class Decoder {
 
   Decoded decode(MPI_Datatype type, int depth = 0) {
     if (depth > deepest) return std::nullopt;
-    // Types with one child, outermost first. A loop, not recursion, because nests of them can be too deep for the
+    // Unwraps types with one child, outermost first. A loop, because recursion into a long chain could overflow the
     // stack.
     std::deque<Level> chain;
     Decoded below;
@@ -164,9 +164,8 @@ class Decoder {
     }
   }
 
-  /// Reads the scalars and arrays of a contents record from where the form of the constructor keeps them: plain
-  /// constructors have counts in the integers and byte displacements in the addresses; large-count constructors have
-  /// all of them in the counts, in order.
+  /// Reads the scalars and arrays of a contents record. Plain constructors store counts in the integers and byte
+  /// displacements in the addresses; large-count constructors store all of them in the counts, in order.
   class Reader {
    public:
     explicit Reader(const TypeContents& contents) : contents_(contents) {}

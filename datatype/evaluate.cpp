@@ -59,7 +59,7 @@ class Bounds {
   explicit Bounds(const TypeExpression& type) : exact_{type} {}
 
   void block(const Element& element, std::int64_t at, std::int64_t length) {
-    // Length 0 occurs only if the rule of a combiner allows it; `reach` is then minus one extent, as in MPICH.
+    // Only some combiners allow length 0 here; `reach` is then minus one extent, as in MPICH.
     const std::int64_t reach = exact_.multiply(exact_.subtract(length, 1), element.extent);
     const bool forward = element.extent >= 0;
     const std::int64_t low = exact_.add(at, exact_.add(element.lower, forward ? 0 : reach));
@@ -325,12 +325,12 @@ class Evaluator {
     return exact.take(make_sequence(parts));
   }
 
-  /// A part of an array has the extent of the whole array, with lower bound 0. `cut`: an array of one element is
-  /// not replaced by that element.
+  /// Part of an array: it has the extent of the whole array and lower bound 0. `cut`: do not replace an array of one
+  /// element by that element.
   static Element whole_array(const Element& child, Placed bytes, std::int64_t extent, std::int64_t unit,
                              bool cut = false) {
-    // An array of one element, taken whole, is that element, also where a struct asks whether its members have one
-    // basic type.
+    // An array of one element, taken whole, is treated as that element, also when a struct checks whether its members
+    // have one basic type.
     if (!cut && extent > 0 && extent == child.extent && child.lower == 0 && child.upper == extent && bytes.node &&
         child.bytes.node && bytes.node->size == child.bytes.node->size && bytes.offset == child.bytes.offset)
       return child;

@@ -14,8 +14,8 @@ namespace {
 using Combiner = TypeExpression::Combiner;
 using Distribution = TypeExpression::Distribution;
 
-/// The arguments of a constructor, one letter for each: n number; m number of entries of each list, which MPI's calls
-/// have in addition; a b c list for that member; g list of dargs for b; d distributions; o order; T type; L list of
+/// The arguments of a constructor, one letter each: n number; m number of entries of every list (only in MPI's calls);
+/// a, b, c list, stored in that member; g list of dargs, stored in b; d distributions; o order; T type; L list of
 /// types.
 struct Form {
   std::string_view word;
@@ -55,7 +55,7 @@ constexpr std::array mpi_forms = {
 };
 
 /// "double" for "MPI_DOUBLE", "long_long" for "MPI_LONG_LONG_INT", "double" for "MPI_DOUBLE_PRECISION", ...; other
-/// names as they are.
+/// names unchanged.
 std::string named_type_of(std::string_view name) {
   if (!name.starts_with("MPI_")) return std::string(name);
   std::string word(name.substr(4));
@@ -202,7 +202,7 @@ class Parser {
     });
   }
 
-  /// Index of the word that was read; -1 after an error.
+  /// Reads a word and returns its index in `words`; -1 after an error.
   template <std::size_t N>
   int keyword(const std::array<std::string_view, N>& words, std::string_view what) {
     skip_blanks();
@@ -232,7 +232,7 @@ class Parser {
     return index >= 0;
   }
 
-  /// Of the list that ends here.
+  /// Checks the number of entries of the list that was just read.
   bool has_entries(std::size_t read, const std::optional<std::int64_t>& wanted) {
     return !wanted || *wanted == static_cast<std::int64_t>(read) ||
            fail(at_, "the list has " + std::to_string(read) + " entries, not " + std::to_string(*wanted));
@@ -248,7 +248,7 @@ class Parser {
       case 'g': return numbers(type.b, true) && has_entries(type.b.size(), entries_);
       case 'd': return distributions(type.distributions) && has_entries(type.distributions.size(), entries_);
       case 'o': return order(type.fortran_order);
-      // Types are the last arguments; those inside have their own number of entries.
+      // Types are the last arguments; a nested constructor sets entries_ itself.
       case 'T': entries_.reset(); return parse_type(type.children.emplace_back(), depth + 1);
       default: {
         const auto entries = std::exchange(entries_, {});
@@ -342,7 +342,7 @@ class Parser {
 
   std::string_view text_;
   std::size_t at_ = 0;
-  std::optional<std::int64_t> entries_;  ///< that the lists of this MPI constructor must have
+  std::optional<std::int64_t> entries_;  ///< required in each list of this MPI constructor
   std::string error_;
 };
 

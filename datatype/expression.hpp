@@ -15,8 +15,7 @@
 // Numbers are 64-bit decimal, may be negative, and may have a suffix K, M, G (powers of 1024) or an exponent (1e6).
 // Blanks are ignored. In dargs `dflt` stands for MPI_DISTRIBUTE_DFLT_DARG. Lists may also be written in braces.
 //
-// Also accepted are the names of MPI for names (MPI_DOUBLE), calls of MPI's constructors with the arguments that MPI
-// has
+// Also accepted are MPI's names of types (MPI_DOUBLE), calls of MPI's constructors with MPI's arguments
 // ("MPI_Type_create_resized(MPI_INT,0,8)", "MPI_Type_indexed(2,{1,2},{0,4},MPI_INT)", with or without the last argument
 // ",&type"), and a layout as a report prints it ("16 x 8192 | 8 B"), which becomes hvectors of bytes.
 #include <cstdint>
@@ -52,7 +51,7 @@ struct TypeExpression {
   enum class Distribution : std::uint8_t { none, block, cyclic };
   /// The value of `dflt` in a darray's dargs.
   static constexpr std::int64_t default_argument = std::numeric_limits<std::int64_t>::min();
-  /// parse_type() and evaluate() are recursive and refuse deeper nests.
+  /// parse_type() and evaluate() are recursive and refuse types that are nested deeper.
   static constexpr int max_depth = 512;
 
   Combiner combiner = Combiner::named;

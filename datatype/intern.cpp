@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table with the only Layout of each byte sequence in use. An entry lives as long as the layout has an owner.
+// The intern table: one Layout for each byte sequence in use. An entry is removed when its layout loses its last owner.
 #include <mutex>
 #include <unordered_map>
 

@@ -42,7 +42,7 @@ class TypeKey::Reader {
     }
     const std::int64_t all = envelope.integers + envelope.addresses + envelope.counts + envelope.types;
     if (level == most_levels || all > static_cast<std::int64_t>(most_words - key_.size_) - 2) return false;
-    // The numbers say where each list of the arguments ends, so no two constructors have the same words.
+    // The key contains the length of each argument list, so different constructors have different keys.
     key_.add(envelope.combiner);
     key_.add(envelope.integers | envelope.addresses << 16 | envelope.counts << 32 | envelope.types << 48);
     int integers[most_words];

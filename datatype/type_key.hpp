@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // TypeKey: how a datatype was constructed, as a short sequence of numbers. Types with equal keys have the same layout,
-// bounds, extent and basic types, so what was found out about one holds for the other. Read from the envelope and the
-// contents, level by level: 150 ns for a vector of a predefined type, where decoding takes 1 to 10 us.
+// bounds, extent and basic types, so a result computed for one is valid for the other. It is read from the envelope and
+// the contents, level by level: 150 ns for a vector of a predefined type; decoding takes 1 to 10 us.
 #include <mpi.h>
 
 #include <cstdint>
@@ -18,7 +18,7 @@ class TypeKey {
   static constexpr std::size_t most_words = 64;
   static constexpr int most_levels = 8;
 
-  TypeKey() noexcept {}  // leaves the words as they are
+  TypeKey() noexcept {}  // does not initialise the words
   /// nullopt: more than `most_words` arguments or `most_levels` nested constructors, or an MPI call that failed. Makes
   /// only local MPI calls, and frees every handle that it obtains.
   static std::optional<TypeKey> of(MPI_Datatype type, const DatatypeCalls& mpi) noexcept;

@@ -89,8 +89,8 @@ const Kernels& Choose::paced(const Piece& piece) const {
 
 const Kernels& Choose::fastest(const Piece& piece, Direction direction) const {
   const std::int64_t width = piece.width;
-  // If there are fewer columns than blocks per line, the columns are separate streams, and words in order read them
-  // well (0.7x).
+  // With fewer columns than blocks per cache line, each column is a separate stream, which is read well in packed order
+  // (words: 0.7x).
   if (piece.count * width >= 64 && transpose(piece).pack) return transpose(piece);
   if (direction == Direction::pack && piece.stride == 2 * width && gather(piece).pack) return gather(piece);
   if (direction == Direction::unpack && paced(piece).unpack) return paced(piece);
@@ -139,7 +139,7 @@ void Choose::strided(Op& op) const {
       default: break;
     }
     if (!set_if(whole, *forced, direction)) set(whole, fastest(piece, direction), direction);
-    // A part of a row is one row, for which there is no transpose.
+    // A part of a row is a single row, which can't be transposed.
     row = whole;
     if (whole.name == transpose(piece).name) {
       Piece one_row = piece;
@@ -174,7 +174,7 @@ void Choose::list(Op& op) const {
     kernels = &table_.list_wide;
   for (const Direction direction : {Direction::pack, Direction::unpack}) set(op.whole[direction], *kernels, direction);
   op.row = op.whole;
-  // A list sorted by width is no longer in order, so only whole rows can use it.
+  // A list sorted by width is not in packing order, so only whole rows can use it.
   if (!op.piece.sorted || family_ == KernelFamily::list) return;
   set(op.whole[Direction::pack], table_.sorted_list, Direction::pack);
   if (op.any_order) set(op.whole[Direction::unpack], table_.sorted_list, Direction::unpack);

@@ -14,12 +14,12 @@ namespace {
 
 constexpr std::int64_t line = 64;
 /// A loop body of at most this many blocks of any shape is executed as one record or list per iteration. For larger
-/// bodies the kernels of the parts are worth their calls (a call costs about as much as four short blocks).
+/// bodies one kernel call per part is cheap enough (a call costs about as much as four short blocks).
 constexpr std::int64_t flat_blocks = 32;
 constexpr std::int64_t flat_bytes = 2048;
 constexpr std::int64_t short_loop = 8;
-/// Maximum mean block length, bytes, for sorting a mixed list by width. For longer blocks a mispredicted length does
-/// not matter.
+/// Maximum mean block length, bytes, for sorting a mixed list by width. For longer blocks a branch misprediction on the
+/// length does not matter.
 constexpr std::int64_t sorted_mean = 128;
 /// Lists longer than this are sorted only if their offsets are ascending: checking whether blocks overlap would cost
 /// more than committing the type.

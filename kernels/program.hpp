@@ -78,7 +78,7 @@ void run_range(const Op& op, Byte* packed, Byte* user, std::int64_t first, std::
 template <Direction direction>
 void run_reference(const Node& node, Byte* packed, Byte* user, std::int64_t first, std::int64_t last) noexcept;
 
-/// Packs [first, last) into a small buffer and writes whole lines from there past the caches.
+/// Packs [first, last) into a small buffer and writes whole cache lines from there with non-temporal stores.
 void run_streaming(const Op& op, const KernelTable& table, Byte* packed, Byte* user, std::int64_t first,
                    std::int64_t last) noexcept;
 

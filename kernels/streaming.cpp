@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packing past the caches. Strided pieces have kernels that assemble lines in registers
+// Packing with non-temporal stores. Strided pieces have kernels that assemble lines in registers
 // (cpu/target/stream_strided.hpp). Other programs can be executed in parts that stay in the L1 cache, each then
-// streamed to memory. This is for tests and measurements only: alternating reads and streaming keep the memory busy in
-// neither phase (1.3x slower than ordinary stores).
+// streamed to memory. This is for tests and measurements only: alternating between reads and streaming stores saturates
+// the memory in neither phase (1.3x slower than ordinary stores).
 #include <algorithm>
 
 #include "kernels/program.hpp"

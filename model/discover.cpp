@@ -22,8 +22,8 @@ using Record = std::array<int, 4>;  // of RankLocation: node, group, domain, cor
 constexpr int host_bytes = 256;
 using HostName = std::array<char, host_bytes>;
 
-/// While it lives, MPI_COMM_WORLD returns errors instead of aborting: these errors concern only this library, and the
-/// job continues without a topology.
+/// During its lifetime errors on MPI_COMM_WORLD are returned instead of aborting the job: they concern only this
+/// library, and the job can continue without a topology.
 class ErrorsReturned {
  public:
   explicit ErrorsReturned(const DiscoverCalls& calls) : calls_(calls) {
@@ -71,7 +71,8 @@ class Discoverer {
   }
 
  private:
-  /// A rank with an error stays in every collective; only agreed() ends the discovery, on all ranks alike.
+  /// A rank with an error still takes part in every collective. Only agreed() ends the discovery early, on all ranks at
+  /// the same point.
   void note(int error) noexcept { sound_ &= error == MPI_SUCCESS; }
 
   template <class Work>
@@ -135,8 +136,7 @@ class Discoverer {
     });
   }
 
-  /// The lowest of the ranks that share memory with this one: the same number on all of them, another number on every
-  /// other node.
+  /// The lowest rank that shares memory with this one. It identifies the node.
   int leader_of_my_node() noexcept {
     MPI_Comm node = MPI_COMM_NULL;
     int leader = rank_;
@@ -165,8 +165,8 @@ class Discoverer {
     });
   }
 
-  /// Called only if all ranks agreed that they are sound. So all have the same file, and hosts_ is empty on all ranks
-  /// or on none.
+  /// Called only if all ranks agreed that none has an error. So all have the same file, and hosts_ is empty on all
+  /// ranks or on none.
   void gather() noexcept {
     note(calls_.allgather(mine_.data(), static_cast<int>(mine_.size()), MPI_INT, table_.data(),
                           static_cast<int>(mine_.size()), MPI_INT, MPI_COMM_WORLD));

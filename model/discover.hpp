@@ -3,9 +3,9 @@
 // Discovery: finds the topology of MPI_COMM_WORLD once, from the MPI library and from each rank's host.
 //
 // Collective. Either all ranks get the same topology or none gets one, so decisions that depend on it are the same on
-// all ranks. A rank that is out of memory or gets an error from MPI takes part to the end and reports this at the next
-// agreement. So a failure on one rank leaves all ranks without a topology, and never causes a hang. Only this part of
-// model/ uses MPI. Compiled once per MPI ABI.
+// all ranks. A rank that runs out of memory or gets an MPI error still takes part in every collective and reports the
+// error at the next agreement. So after a failure on one rank no rank has a topology, and no rank hangs. No other part
+// of model/ uses MPI. Compiled once per MPI ABI.
 #include <optional>
 #include <string>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The MPI functions that discovery calls, as pointers: the preload library has no undefined MPI symbol, and its own
-// calls go to the MPI library (the PMPI_ names) instead of the application's MPI_ names. Compiled once per MPI ABI;
-// includes no part of MPI other than its header.
+// The MPI functions that discovery calls, as pointers to the PMPI_ functions: so the preload library has no undefined
+// MPI symbol, and its own calls are not intercepted. Compiled once per MPI ABI; includes no part of MPI other than its
+// header.
 #include <mpi.h>
 
 #include <type_traits>

@@ -27,8 +27,8 @@ Binding binding_of(std::span<const int> allowed, const std::string& sys = "/sys"
 /// The processors that the calling thread may use; empty if the kernel does not report them. May throw std::bad_alloc.
 std::vector<int> allowed_processors();
 
-/// True if a hypervisor runs this host, so that its processors may move over the physical ones, and caches that /sys
-/// says are shared need not be. Known only on x86; elsewhere false.
+/// True if this host is a virtual machine. Its processors may then migrate between physical ones, and caches that /sys
+/// reports as shared may not be shared. Known only on x86; elsewhere false.
 bool in_virtual_machine() noexcept;
 
 /// The number of each on this host; no value: unknown.

@@ -2,11 +2,11 @@
 #pragma once
 // Rails: the NICs of a host that its local ranks use, one for each rank.
 //
-// MPICH over TCP uses one NIC, however many a host has. So each rank is given one before the MPI library starts: local
-// rank l uses rail l mod rails. The rule depends on l alone and is the same on every host, because local rank l
-// exchanges its slices with the local ranks l of other hosts, which must be on the same rail. Alternative considered: l
-// * rails / local_ranks, which assigns neighbouring cores to one NIC (a near one if ranks are bound in order), but puts
-// the same l on different rails if hosts have unequal numbers of ranks.
+// MPICH over TCP uses only one NIC of a host. So each rank is assigned a NIC before the MPI library starts: local rank
+// l uses rail l mod rails. The rule depends on l alone and is the same on every host, because local rank l exchanges
+// its slices with the local ranks l of other hosts, which must be on the same rail. Alternative considered: l * rails /
+// local_ranks, which assigns neighbouring cores to one NIC (a near one if ranks are bound in order), but puts the same
+// l on different rails if hosts have unequal numbers of ranks.
 #include <cstddef>
 #include <span>
 #include <string>

@@ -15,8 +15,8 @@
 
 namespace bestride::inline model {
 
-/// Where one rank runs. The numbers are names: equal numbers mean the same place, and the values have no other meaning;
-/// all ranks with `unknown` have the same name.
+/// Where one rank runs. The numbers are only compared: equal numbers mean the same place, and `unknown` equals
+/// `unknown`.
 struct RankLocation {
   static constexpr int unknown = -1;
   int node = unknown;    ///< ranks that share memory

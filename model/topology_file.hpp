@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// TopologyFile: the user's statement of which ranks share a node and which nodes are close to each other
+// TopologyFile: a file in which the user states which ranks share a node and which nodes are close to each other
 // (docs/topology.md has the format).
 //
 // The file may divide what the MPI library treats as one node, and may put nodes into groups. It may not join ranks

@@ -19,7 +19,7 @@ constexpr int max_pairs_at_a_time = 16;
 /// times the limit; 3, 1 and 2 ranks 1.10, 1.06 and 1.06; 4 x 2 at 50 Mbit/s 1.14, 1.11 and 1.06.
 constexpr int max_in_flight = 2;
 
-/// Pairs that a rank serves at the same time; the same on all members.
+/// Number of pairs that a rank serves concurrently; the same on all members.
 int pairs_at_a_time(const Hierarchy& h) noexcept {
   return std::clamp((h.nodes() - 1) * h.max_lanes(), 1, max_pairs_at_a_time);
 }
@@ -58,9 +58,9 @@ class AllgatherAlgorithm {
   }
 
  private:
-  /// What a rank of this node receives, in the order in which it passes it on to its neighbours: one piece of each pair
-  /// in turn, and of a pair first the `own` message, then the `onward` message. When these pairs are done, the next
-  /// group of pairs follows.
+  /// The pieces that a rank of this node receives, in the order in which it passes them to its neighbours: round robin
+  /// over a group of concurrent pairs, and for each pair first the `own`, then the `onward` message. The next group of
+  /// pairs follows when all pairs of this one are done.
   class Arrivals {
    public:
     Arrivals(const AllgatherAlgorithm& share, const std::vector<Peer>& from)
@@ -97,7 +97,7 @@ class AllgatherAlgorithm {
   };
 
   struct Progress {
-    std::int64_t pieces[2] = {0, 0};  ///< complete, by peer message
+    std::int64_t pieces[2] = {0, 0};  ///< completed pieces, by PeerMessage
     bool own_over = false;
   };
 
@@ -245,7 +245,7 @@ Task allgather(Hierarchy& hierarchy, const NodeVectors& vectors, PipelineSetting
     for (int node = 0; node < hierarchy.nodes(); ++node)
       for (const RelayedRange& relayed_range : plan.of(node))
         longest = std::max(longest, relayed_range.range.length() / hierarchy.lanes());
-    // Encoded forms of short pieces are longer in total.
+    // Shorter pieces give more encoded bytes in total.
     if (!plan.even() || !code) pipeline = pipeline.finer(longest, plan.even() ? 32 : 10);
   }
   AllgatherAlgorithm work(hierarchy, vectors, plan, pipeline, unit, kept, code);

@@ -5,25 +5,24 @@
 //
 // Each node's vector leaves the node once for every other node, one slice per lane, directly to its destination. So
 // (N-1)/N of the result enters and leaves every node, which is the lower bound. If nodes contribute unequal numbers of
-// bytes, a part goes through other nodes, which reaches the lower bound again (relays). Inside the node all data goes
-// through the channels: one copy in and one copy out per rank.
+// bytes, part of the data is sent through other nodes (relays), which reaches the lower bound again. Inside the node
+// all data goes through the channels: one copy in and one copy out per rank.
 //
-// Each pair of ranks has its own messages in flight, up to 16 pairs per rank at the same time, those of the nearest
-// nodes first. Alternative considered: in step t node n sends to n+t, with one window for all. Then a late node has two
-// senders at a time, and another node has none: with 3 x 2 ranks and 4 MiB at 200 Mbit/s this costs 1.17 to 1.27 times
-// the limit, against 1.05 times with pairs.
+// A rank serves up to 16 pairs concurrently, nearest nodes first, each with its own messages in flight. Alternative
+// considered: in step t node n sends to n+t, with one window for all. Then a late node has two senders at a time, and
+// another node has none: with 3 x 2 ranks and 4 MiB at 200 Mbit/s this costs 1.17 to 1.27 times the limit, against 1.05
+// times with pairs.
 //
-// It can't deadlock, with any number of messages in flight. A node's own data waits, in each pair, only for the own
-// data of nodes in earlier pairs, in the order of steps, at either end. So the first pair that has not ended can always
-// continue, and all of them end. Relayed data waits for own data, and for data that is relayed before it in the same
-// order.
+// It can't deadlock, with any number of messages in flight. At either end of a pair, a node's own data waits only for
+// own data of earlier pairs, in the order of steps. So the first unfinished pair can always continue, and all pairs
+// finish. Relayed data waits only for own data and for earlier relayed data in the same order.
 #include "collectives/core/hierarchy.hpp"
 #include "collectives/core/node_vectors.hpp"
 #include "collectives/core/task.hpp"
 
 namespace bestride::inline collectives {
 
-/// Receives a copy of what this rank receives, to keep it.
+/// Gets every piece that this rank receives, to keep a copy of it.
 class PieceObserver {
  public:
   /// A piece of another node's vector. Pieces come in the order of their arrival. `data` is valid during the call only.

@@ -72,8 +72,8 @@ class AlltoallAlgorithm {
     Range range;    ///< of the vector between the two nodes
 
    private:
-    /// The local rank of one of the two nodes that carries a part. A part is a lane; a short vector is one part, which
-    /// another rank carries in each step.
+    /// The local rank that carries a part on one of the two nodes. A part is a lane; a short vector is a single part,
+    /// carried by a different rank in each step.
     int carrier(int of_node, int part) const noexcept {
       const int ranks = static_cast<int>(of_.h_.topology().ranks_on(of_node).size());
       return parts_ == 1 ? (step_ - 1) % ranks : carrier_of(part, ranks, parts_);
@@ -88,7 +88,7 @@ class AlltoallAlgorithm {
   std::int64_t ranks_on(int node) const noexcept {
     return static_cast<std::int64_t>(h_.topology().ranks_on(node).size());
   }
-  /// Bytes of the vector that goes to a node, and of the one that comes from it.
+  /// Bytes of the vector to a node; the vector from that node has the same size.
   std::int64_t vector_bytes(int node) const noexcept { return h_.local_ranks() * ranks_on(node) * block_; }
   /// What local rank q sends, as a range of the vector that goes to a node.
   Range row(int node, int q) const noexcept {
@@ -103,8 +103,8 @@ class AlltoallAlgorithm {
   int rank_of(int q) const noexcept { return h_.topology().ranks_on(h_.node())[static_cast<std::size_t>(q)]; }
   std::byte* staging(int index) noexcept { return h_.staging() + index * piece_; }
 
-  /// Calls use(rank, part of the block that comes from it, distance from range.first) for what local rank q receives of
-  /// a range of the vector that comes from a node.
+  /// `range`: of the vector from node `from`. For each sending rank with data for local rank q in it, calls use(sending
+  /// rank, range of its block, distance from range.first).
   template <class Use>
   void blocks(int from, Range range, int q, Use use) const noexcept {
     for (const int rank : h_.topology().ranks_on(from)) {
@@ -119,7 +119,7 @@ class AlltoallAlgorithm {
     return false;
   }
 
-  /// Copies the rank's block for itself. Runs before all messages, so staging is free.
+  /// Copies this rank's block to itself. Runs before any message, so the staging memory is unused.
   void keep_own() noexcept {
     const Operand from = input_.of(h_.rank()), to = output_.of(h_.rank());
     if (from.at(0)) {
@@ -133,7 +133,7 @@ class AlltoallAlgorithm {
     }
   }
 
-  /// True if local rank q hands a part of a sent piece to the carrier.
+  /// True if local rank q passes data of a sent piece to the carrier.
   bool hands(int q, const Turns& turn) const noexcept {
     return q != turn.here && intersection(row(turn.node, q), turn.range).length() > 0;
   }
@@ -142,8 +142,8 @@ class AlltoallAlgorithm {
       for (int q = 0; q < h_.local_ranks(); ++q) ahead_[static_cast<std::size_t>(q)] += hands(q, turn);
   }
 
-  /// Hands the carriers of this node what this rank contributes to their parts. Then hands the neighbours their blocks,
-  /// beginning with the next local rank, so that not all ranks serve the same neighbour at a time.
+  /// Passes this rank's data for other nodes to the carriers on this node. Then passes the neighbours their blocks,
+  /// beginning with the next local rank, so that the ranks do not all serve the same neighbour at a time.
   Task give() {
     for (Turns turn(*this, true); turn.next();) {
       if (!hands(h_.local_rank(), turn)) continue;
@@ -177,7 +177,7 @@ class AlltoallAlgorithm {
       }
   }
 
-  /// Sends what this rank carries, and skips what its neighbours hand to other carriers.
+  /// Sends the pieces that this rank carries, and skips the slots that its neighbours publish for other carriers.
   Task send() {
     std::vector<Transfer> sent(static_cast<std::size_t>(in_flight_));
     int count = 0;
@@ -220,7 +220,7 @@ class AlltoallAlgorithm {
       co_await until([&] { return h_.transport().done(sent[static_cast<std::size_t>(i % in_flight_)]); });
   }
 
-  /// Receives what this rank carries, keeps its own blocks and hands the rest to their owners.
+  /// Receives the pieces that this rank carries, keeps its own blocks and passes the others to their owners.
   Task receive() {
     struct PendingReceive {
       Transfer transfer;
@@ -265,7 +265,8 @@ class AlltoallAlgorithm {
     }
   }
 
-  /// Takes what a neighbour hands over of what it received: per piece, all blocks for one rank together.
+  /// Takes this rank's blocks of the pieces that a neighbour received. The neighbour publishes one slot for each piece
+  /// and owner.
   Task take_arrived(int from) {
     for (Turns turn(*this, false); turn.next();) {
       if (turn.here != from) continue;
@@ -290,12 +291,12 @@ class AlltoallAlgorithm {
   const Operands& input_;
   const Operands& output_;
   const std::int64_t block_;  ///< bytes of each block
-  const RankBlocks rows_;     ///< by node: what this rank has for it
+  const RankBlocks rows_;     ///< by node: this rank's data for that node
   const std::int64_t piece_;
   const int in_flight_;
   const std::int64_t whole_;
   std::vector<std::int64_t>
-      ahead_;  ///< by local rank: pieces for carriers that it publishes before its blocks for this node
+      ahead_;  ///< by local rank: its slots for carriers that are still to come; its blocks for this node follow
 };
 
 }  // namespace

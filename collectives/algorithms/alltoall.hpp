@@ -2,10 +2,10 @@
 #pragma once
 // Alltoall: every rank has a block for every rank; all blocks have the same size.
 //
-// Between two nodes goes one vector: the blocks of all pairs of ranks, ordered by sending rank and then by receiving
-// rank, both ascending. So all that one rank sends to a node is contiguous. The vector is cut into lanes. A short
-// vector is not cut: one rank of each node carries it, another one in each step, so there is one message instead of one
-// per pair of ranks. In step t node n sends to n+t and receives from n-t.
+// A node sends one vector to each other node: the blocks of all pairs of ranks, ordered by sending rank and then by
+// receiving rank, both ascending. So the data that one rank sends to a node is contiguous. The vector is cut into
+// lanes. A short vector is not cut: one rank of each node, a different one in each step, carries it, so there is one
+// message instead of one per pair of ranks. In step t node n sends to n+t and receives from n-t.
 //
 // Every byte crosses the network once, as in a flat alltoall. The flat form needs no copy inside the node, so it is
 // better for long blocks.

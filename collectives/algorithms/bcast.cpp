@@ -45,7 +45,7 @@ class BcastAlgorithm {
   LanePieces pieces(Lanes lanes) const noexcept { return {data_.bytes(), {h_.lanes(), piece_, 1}, lanes}; }
   std::byte* staging(int index) noexcept { return h_.staging() + index * piece_; }
 
-  /// The root hands all data to its node.
+  /// The root passes all data to the ranks of its node.
   Task give() {
     for (LanePieces piece = pieces({0, h_.lanes()}); piece.next();) {
       co_await until([&] { return h_.channels().vacant(ChannelKind::own); });

@@ -51,7 +51,7 @@ class GatherAlgorithm {
     return {vectors_, cut_, h_.nodes(), root_node_, lanes_of(q, h_.local_ranks(), h_.lanes())};
   }
 
-  /// Hands the carriers of this node what this rank has in their lanes.
+  /// Passes this rank's data in each lane to the carrier of that lane.
   Task give_carriers() {
     for (LanePieces piece(vectors_, cut_, h_.node(), {0, h_.lanes()}); piece.next();) {
       const int reader = h_.local_carrier(piece.lane);
@@ -63,7 +63,7 @@ class GatherAlgorithm {
     }
   }
 
-  /// Sends the lanes of this rank, and skips what its neighbours hand to other carriers.
+  /// Sends the lanes of this rank, and skips the slots that its neighbours publish for other carriers.
   Task send() {
     std::vector<Transfer> sent(static_cast<std::size_t>(in_flight_));
     const Range own = part(h_.local_rank());
@@ -104,7 +104,7 @@ class GatherAlgorithm {
       co_await until([&] { return h_.transport().done(sent[static_cast<std::size_t>(i % in_flight_)]); });
   }
 
-  /// On the root's node: receives the lanes of this rank. The root keeps what arrives; any other rank hands it to the
+  /// On the root's node: receives the lanes of this rank. The root keeps the data; any other rank passes it to the
   /// root.
   Task receive() {
     struct PendingReceive {
@@ -144,7 +144,7 @@ class GatherAlgorithm {
     }
   }
 
-  /// Skips all that the other ranks of the root's node publish, because it is for the root.
+  /// Skips everything that the other ranks of the root's node publish: it is for the root.
   void pass_over_neighbours() noexcept {
     for (int q = 0; q < h_.local_ranks(); ++q) {
       if (q == h_.local_rank() || q == root_local_) continue;

@@ -4,7 +4,7 @@
 // half of a reduce.
 //
 // Each node's vector goes directly to the root's node, one slice per lane. So every byte enters that node once, the
-// lower bound, over all its lanes. The carriers there hand the data to the root. If a rank's part is the lane that it
+// lower bound, over all its lanes. The carriers there pass the data to the root. If a rank's part is the lane that it
 // carries (equal blocks on nodes with as many ranks as lanes), the sending nodes copy nothing between their ranks.
 #include "collectives/core/hierarchy.hpp"
 #include "collectives/core/node_vectors.hpp"

@@ -2,10 +2,10 @@
 #pragma once
 // Reduce to one rank: reduce_to_owners() and gather(), segment by segment.
 //
-// A node sends its partial results of what other nodes own, and then the results that it owns: together the vector
-// once, the lower bound of every node but the root's. (In one fixed order it sends as many copies as it has partial
-// results, as in reduce_to_owners().) Between the two, a rank keeps no more than its lanes of one segment. The result
-// has the same bits as allreduce().
+// A node sends its partial results to the nodes that own them, and then the results that it owns to the root: together
+// the vector once, the lower bound for every node but the root's. (If the order matters, it sends one copy per partial
+// result, as in reduce_to_owners().) Between the two phases a rank keeps only its lanes of one segment. The result has
+// the same bits as allreduce().
 #include "collectives/algorithms/reduce_to_owners.hpp"
 #include "collectives/core/operand.hpp"
 

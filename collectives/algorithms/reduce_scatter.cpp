@@ -15,11 +15,11 @@
 namespace bestride::inline collectives {
 namespace {
 
-/// A threshold that no difference between nodes reaches: nothing is relayed.
+/// A threshold that is never reached: nothing is relayed.
 constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
 
-/// Hands each part of a result to the rank that owns it: on this node through the channels, to another node over the
-/// second line of the transport, which is independent of other messages to that rank.
+/// Passes each part of a result to the rank that owns it: on this node through the channels, to another node over the
+/// second virtual channel of the transport, which is independent of other messages to that rank.
 class ResultDistributor final : public ResultSink {
  public:
   /// `combined`: the vectors that are reduced, made from `vectors`.
@@ -55,7 +55,7 @@ class ResultDistributor final : public ResultSink {
     }
   }
 
-  /// Takes what a neighbour hands to this rank.
+  /// Takes the results that a neighbour passes to this rank.
   Task take(int from) {
     for (LanePieces piece(combined_, cut_, h_.node(), lanes_of(from, h_.local_ranks(), h_.lanes())); piece.next();) {
       const Range combined = combined_.overlap(h_.node(), 0, piece.range).range;
@@ -73,11 +73,11 @@ class ResultDistributor final : public ResultSink {
     }
   }
 
-  /// Receives what relays send to this rank.
+  /// Receives the results that relays send to this rank.
   ///
-  /// It can't deadlock. Consider the relays' pieces of one round of reduce_to_owners() that have not reached their
-  /// owners: the one of the first relay and its first lane can always be sent, and its owner waits for no other piece.
-  /// The pieces of a round wait for no later round.
+  /// It can't deadlock. Of the pieces that relays have yet to deliver in one round of reduce_to_owners(), the first
+  /// one, in the order of relays and then lanes, can always be sent, and its owner waits for no other piece. No piece
+  /// waits for a later round.
   Task receive() {
     constexpr int in_flight = 2;
     static_assert(in_flight * (Hierarchy::staging_bytes / 8) <= Hierarchy::intermediate_bytes,
@@ -105,8 +105,7 @@ class ResultDistributor final : public ResultSink {
   }
 
  private:
-  /// The parts of this rank's result that come from relays: round by round; in a round, relay by relay; in a relay,
-  /// lane by lane.
+  /// The parts of this rank's result that come from relays, ordered by round, then relay, then lane.
   class Relayed {
    public:
     explicit Relayed(const ResultDistributor& to)

@@ -8,8 +8,8 @@
 namespace bestride::inline collectives {
 namespace {
 
-/// Buffers in staging: `in_flight` sent pieces per lane; two rounds of what the other nodes send for each lane of this
-/// rank; one round of this node's own pieces.
+/// Buffers in staging: for sending, `in_flight` pieces per lane and partial result; for reducing, two rounds of the
+/// partial results of all nodes, including this one, for each lane of this rank.
 int sent_buffers(const Hierarchy& h, const ReductionOrder& order, PipelineSettings pipeline) noexcept {
   return h.max_lanes() * pipeline.in_flight * order.max_partials();
 }
@@ -56,8 +56,7 @@ class ReduceToOwnersAlgorithm {
 
  private:
   Range lane_of(int node, int lane) const noexcept { return input_.lane(node, lane, h_.lanes(), unit_); }
-  /// Steps are in the order of rounds (pieces), then steps, then lanes; the same for all ranks of a node. Step N is the
-  /// node itself.
+  /// Ordered by round (piece), then step, then lane; the same on all ranks of a node. Step N is the node itself.
   struct CombineStep {
     std::int64_t piece = 0;
     int step = 1, lane = -1;
@@ -80,7 +79,7 @@ class ReduceToOwnersAlgorithm {
     }
   }
 
-  /// Hands the carriers what this rank has in their lanes.
+  /// Passes this rank's data in each lane to the carrier of that lane.
   Task give() {
     for (CombineStep turn; next(&turn);) {
       const int reader = h_.local_carrier(turn.lane);
@@ -92,7 +91,7 @@ class ReduceToOwnersAlgorithm {
   }
 
   std::byte* sent_buffer(std::int64_t index) noexcept { return h_.staging() + index * piece_; }
-  /// The buffer of a node's partial result in a round, by lane of this rank.
+  /// The buffer of a node's partial result in a round. `own_lane`: counted from this rank's first lane.
   std::size_t received_index(std::int64_t round, int own_lane, int node, int partial) const noexcept {
     return static_cast<std::size_t>(round % 2 * round_ + own_lane * all_partials_ +
                                     before_[static_cast<std::size_t>(node)] + partial);
@@ -116,8 +115,8 @@ class ReduceToOwnersAlgorithm {
     }
   }
 
-  /// Reduces the data of this node in each lane that this rank carries, and sends it. What this node owns is kept for
-  /// finish().
+  /// Reduces the data of this node in each lane that this rank carries, and sends it to its owner. Results that this
+  /// node owns are kept for finish().
   Task contribute() {
     const Lanes own = h_.own_lanes();
     const int partials = order_.partials(h_.node());
@@ -185,8 +184,8 @@ class ReduceToOwnersAlgorithm {
   std::int64_t wire_bytes(Range range) const noexcept {
     return reduction_.coding ? reduction_.coding->coded_bytes(range.length()) : range.length();
   }
-  /// Writes a partial result as it crosses the network. Codes are made from the complete result of this node, in full
-  /// precision.
+  /// Writes a partial result in its form for the network. The codes are computed from this node's complete result in
+  /// full precision.
   void combine_to_send(const CombineStep& turn, int partial, std::byte* into) noexcept {
     if (!reduction_.coding) return combine_here(turn, partial, into);
     std::byte* plain = depth_buffer(2);
@@ -206,8 +205,8 @@ class ReduceToOwnersAlgorithm {
       if (q != h_.local_rank())
         reduction_.combine(h_.channels().arrived(q, ChannelKind::own), into, turn.range.length());
   }
-  /// The right half is written to `into`. The left half is used in the slot of its rank if it is a single neighbour,
-  /// else it is written to depth_buffer().
+  /// Reduces the right half into `into`. If the left half is a single neighbour, it is read from that neighbour's slot,
+  /// else it is reduced into depth_buffer().
   void combine_tree(const CombineStep& turn, int first, int last, std::byte* into) noexcept {
     if (last - first == 1) {
       if (first == h_.rank())
@@ -228,8 +227,8 @@ class ReduceToOwnersAlgorithm {
     combine_tree(turn, first, middle, left);
     reduction_.combine(left, into, turn.range.length());
   }
-  /// One buffer for each size of a tree, at the end of staging. The left half of a tree is smaller than the tree, so
-  /// each buffer has one use at a time.
+  /// One buffer for each depth of a tree, at the end of staging. The left half of a tree has a smaller depth than the
+  /// tree, so no buffer is used twice at a time.
   std::byte* depth_buffer(int size) noexcept {
     int depth = 1;
     while ((1 << depth) < size) ++depth;
@@ -280,7 +279,7 @@ class ReduceToOwnersAlgorithm {
   int all_partials_ = 0;
   std::int64_t pieces_ = 0;         ///< rounds of the longest lane
   std::int64_t finished_ = 0;       ///< rounds delivered
-  std::vector<std::int64_t> kept_;  ///< by own lane: rounds of which this node's own part is kept
+  std::vector<std::int64_t> kept_;  ///< by own lane: rounds in which this node's part is reduced
   std::vector<int> before_;         ///< by node: partial results of the nodes before it
   std::vector<Transfer> sent_;
   std::vector<Transfer> received_;

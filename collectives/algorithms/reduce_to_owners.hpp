@@ -13,11 +13,11 @@
 
 namespace bestride::inline collectives {
 
-/// Takes the result piece by piece: the lanes of this rank, in the order of LanePieces.
+/// Receives the result piece by piece: the lanes of this rank, in the order of LanePieces.
 class ResultSink {
  public:
   /// `range`: of this node's vector. `data` is valid until the returned task has ended. That task may wait; the next
-  /// piece waits for it.
+  /// piece is delivered after it.
   virtual Task deliver(int lane, Range range, const std::byte* data) = 0;
 
  protected:

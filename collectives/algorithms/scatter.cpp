@@ -48,7 +48,7 @@ class ScatterAlgorithm {
  private:
   Range part(int local_rank) const noexcept { return vectors_.part(h_.node(), local_rank); }
   std::byte* staging(int index) noexcept { return h_.staging() + index * cut_.piece; }
-  /// All that leaves the root's node.
+  /// The pieces that leave the root's node.
   OtherNodesPieces leaving() const noexcept { return {vectors_, cut_, h_.nodes(), root_node_, {0, h_.lanes()}}; }
 
   Task give_carriers() {
@@ -95,7 +95,7 @@ class ScatterAlgorithm {
       co_await until([&] { return h_.transport().done(sent[static_cast<std::size_t>(i % in_flight_)]); });
   }
 
-  /// Hands over the parts of the root's node. All neighbours advance together.
+  /// Passes the parts of the root's node to the neighbours, one piece each in turn.
   Task give_neighbours() {
     for (std::int64_t i = 0; i < neighbours_pieces_; ++i)
       for (int q = 0; q < h_.local_ranks(); ++q) {
@@ -122,7 +122,7 @@ class ScatterAlgorithm {
       }
   }
 
-  /// On another node: receives the lanes of this rank, keeps its own part and hands the rest to its owners.
+  /// On another node: receives the lanes of this rank, keeps its own part and passes the rest to its owners.
   Task receive() {
     struct PendingReceive {
       Transfer transfer;
@@ -158,7 +158,7 @@ class ScatterAlgorithm {
     }
   }
 
-  /// On another node than the root's: takes what a neighbour publishes of its lanes.
+  /// On another node than the root's: takes this rank's part of the lanes of a neighbour.
   Task take_arrived(int from) {
     for (LanePieces piece(vectors_, cut_, h_.node(), lanes_of(from, h_.local_ranks(), h_.lanes())); piece.next();)
       for (int q = 0; q < h_.local_ranks(); ++q) {
@@ -179,7 +179,7 @@ class ScatterAlgorithm {
   const int root_, root_node_, root_local_;
   const PieceLayout cut_;
   const int in_flight_;
-  std::int64_t neighbours_pieces_ = 0;  ///< pieces of the longest part that the root hands to a rank of its node
+  std::int64_t neighbours_pieces_ = 0;  ///< pieces of the longest part that the root passes to a rank of its node
 };
 
 }  // namespace

@@ -3,9 +3,9 @@
 // Scatter: one rank has all node vectors; at the end every rank has its part of its node's vector. It is gather() in
 // the other direction.
 //
-// The root hands the carriers of its node their slices of the other nodes' vectors, and each slice goes directly to its
-// destination node. So every byte leaves the root's node once, the lower bound, over all its lanes. Data for the root's
-// own node goes through the root's second channel, so it does not wait for the network.
+// The root passes the carriers of its node their slices of the other nodes' vectors, and each slice goes directly to
+// its destination node. So every byte leaves the root's node once, the lower bound, over all its lanes. Data for the
+// root's own node goes through the root's second channel, so it does not wait for the network.
 #include "collectives/core/hierarchy.hpp"
 #include "collectives/core/node_vectors.hpp"
 #include "collectives/core/task.hpp"

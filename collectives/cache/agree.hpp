@@ -2,8 +2,8 @@
 #pragma once
 // Agreement: all members obtain the bitwise AND of a few words.
 //
-// Inside the node the words go through the channels to the first rank and back. Between the first ranks of the nodes
-// they spread by dissemination: in round r each sends to the node 2^r further on, so there are ceil(log2 nodes)
+// Inside the node the words go through the channels to the first rank and back. Between the first ranks of the nodes a
+// dissemination algorithm is used: in round r each sends to the node at distance 2^r, so there are ceil(log2 nodes)
 // messages of a few bytes. Combining a word twice does not change the result, so any number of nodes works.
 #include <cstdint>
 

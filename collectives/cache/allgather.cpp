@@ -82,7 +82,7 @@ class CachedAllgather final : public PieceObserver {
     }
   }
 
-  /// A difference is a small part of its piece, and has a message of its own, with headers, so pieces are longer.
+  /// The delta of a piece is short and has its own message, with headers, so pieces are longer.
   PipelineSettings pipeline_of_differences() const noexcept {
     PipelineSettings pipeline = pipeline_;
     pipeline.in_flight = 2;

@@ -4,11 +4,11 @@
 // a part of the words has changed, the differences cross the network. Otherwise it is a normal allgather, and its
 // result is kept.
 //
-// Each rank compares all bytes of its block with what it contributed before: a hash selects the candidates, the bytes
-// decide. Then all members agree on 32 bytes per rank: inside the node through shared memory, between nodes with
-// ceil(log2 nodes) messages. The result is exact for any program, because content decides and not addresses. (ZeRO++'s
-// secondary partition, hpZ, keeps a copy of the weights on each node because the application asks for it; arXiv
-// 2306.10209.)
+// Each rank compares all bytes of its block with what it contributed before: a hash selects the candidates, a byte
+// comparison confirms them. Then all members agree on 32 bytes per rank: inside the node through shared memory, between
+// nodes with ceil(log2 nodes) messages. The result is exact for any program, because results are found by content, not
+// by address. (ZeRO++'s secondary partition, hpZ, keeps a copy of the weights on each node because the application asks
+// for it; arXiv 2306.10209.)
 #include "collectives/cache/arena.hpp"
 #include "collectives/cache/cache_table.hpp"
 #include "collectives/core/hierarchy.hpp"
@@ -17,9 +17,9 @@
 
 namespace bestride::inline collectives {
 
-/// `vectors`: as for allgather(), with this rank's block filled in. All members must call with tables that were made
-/// alike and saw the same calls. Each arena has at least the table's budget, or is empty. All arguments outlive the
-/// task.
+/// `vectors`: as for allgather(), with this rank's block filled in. All members must call with tables that were
+/// constructed with the same arguments and have seen the same calls. Each arena has at least the table's budget, or is
+/// empty. All arguments outlive the task.
 Task cached_allgather(Hierarchy& hierarchy, const RankBlocks& vectors, CacheTable& table, Arena& arena,
                       PipelineSettings pipeline);
 

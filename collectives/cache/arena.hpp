@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Arena: memory of a node in which its ranks together keep the results of past calls. Each rank writes what it
-// contributed or received itself.
+// Arena: memory that the ranks of a node share, for the results of past calls. Each rank writes the parts that it
+// contributed or received.
 //
 // CacheTable decides which part belongs to which result, in the same way on all ranks. A part is written only after all
-// ranks of the node have entered the call that writes it (agree()). So no rank still reads there what an earlier call
-// left, and the arena needs no counters.
+// ranks of the node have entered the call that writes it (agree()). So no rank still reads the old content, and the
+// arena needs no counters.
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -17,7 +17,7 @@ class Arena {
  public:
   static constexpr std::int64_t chunk = 256 * 1024;  ///< pages are reserved in units of this many bytes
 
-  /// A rank without an arena. It stores and finds nothing, so no member finds anything.
+  /// An empty arena: this rank stores and finds nothing, so no member finds anything.
   Arena() = default;
   /// `memory`: `bytes` bytes, shared by the ranks of a node, aligned to 64; it outlives this object. `file`: the memfd
   /// that it maps from offset 0, or -1 for other memory. The pages of a file are reserved before they are written,
@@ -28,8 +28,7 @@ class Arena {
   /// True if [offset, offset + bytes) is inside the arena.
   bool has(std::int64_t offset, std::int64_t bytes) const noexcept { return memory_ && offset + bytes <= bytes_; }
   /// As has(), and reserves the pages for writing. False if they can't be allocated, which is logged once. It is called
-  /// piece by piece, so that the first use of a page takes its time while the network is busy, on the rank that uses
-  /// the page.
+  /// piece by piece, so that pages are allocated while the network is busy, by the rank that uses them.
   bool reserve(std::int64_t offset, std::int64_t bytes) noexcept;
 
  private:

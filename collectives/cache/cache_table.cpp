@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int64_t alignment = 64;
 constexpr int max_levels = 6;
-/// Number of shapes remembered: as many as have 4 MiB of block sizes, but no more than shapes_at_most.
+/// Limits on the known shapes: 4 MiB for their block sizes, and shapes_at_most.
 constexpr std::size_t shapes_at_most = 64, key_bytes = 4 << 20;
 
 constexpr std::int64_t rounded(std::int64_t bytes) noexcept { return (bytes + alignment - 1) / alignment * alignment; }
@@ -126,7 +126,7 @@ CacheTable::Decision CacheTable::decide(const Call& call, const Agreed& agreed) 
 
 CacheEntry* CacheTable::allocate(const Call& call, const CacheEntry* base) noexcept {
   const std::int64_t bytes = rounded(call.bytes);
-  // If there is no room beside the base even after all evictions, the base stays.
+  // The base is never evicted: if the result does not fit beside it, the result is not stored.
   if (base && std::max(base->offset, limits_.budget - base->offset - base->bytes) < bytes) return nullptr;
   Shape& shape = shapes_[static_cast<std::size_t>(call.shape)];
   if (shape.count == candidates_of_a_shape) evict_one(base, call.shape);

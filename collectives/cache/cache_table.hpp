@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// CacheTable: which past results a node's arena holds, where they are, and what is done with the next call.
+// CacheTable: which past results a node's arena holds and where, and how the next call is served.
 //
-// All shared decisions follow from the calls and from the words that all members agreed on. So the tables of all
-// members are equal without further messages: the same entries at the same places. Only an entry's `held`, `hash` and
-// `content` are local to this rank.
+// All shared decisions depend only on the calls and on the words that all members agreed on. So all members have equal
+// tables without further messages: the same entries at the same offsets. Only an entry's `held`, `hash` and `content`
+// are local to this rank.
 //
 // Results are kept by shape (the bytes of each rank's block, and the coding if they are codes) and by content, not by
 // buffer. The budget is limited, and the least recently used results are evicted first. If a result was sent as the
 // difference from an older one, it is stored beside the older one, which is marked superseded and evicted before all
-// others. So results that repeat in turn are all found. Weights that change at every step need the room of one model
-// and, if there is no more room, one further result. Alternative considered: overwriting the older result. It saves
-// that room, but data with the same exponents or zeros is always a little alike and would evict results that are still
+// others. So results that recur alternately are all found. Weights that change at every step need space for one model
+// and, if there is no more, for one further result. Alternative considered: overwriting the older result. That saves
+// this space, but data with equal exponents or zeros is always slightly similar and would evict results that are still
 // in use.
 //
-// A shape that finds nothing pauses. After `patience` calls in a row (the number that a sweep over as many results as
-// can be kept may need to return to one), it is skipped for as many calls, then for twice as many, up to 64 times as
-// many. A skipped call has no lookup, no agreement and no store.
+// Lookups of a shape pause if they find nothing. After `patience` failed calls in a row (enough for a sweep over as
+// many results as can be kept to return to the first one), the shape is skipped for as many calls, then for twice as
+// many, up to 64 times as many. A skipped call has no lookup, no agreement and no store.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -29,7 +29,7 @@ namespace bestride::inline collectives {
 
 /// The same on all members.
 struct CacheLimits {
-  std::int64_t budget = 0;  ///< bytes of results kept at a time; each node's arena has this room
+  std::int64_t budget = 0;  ///< bytes of results kept at a time; each node's arena has at least this size
   std::int64_t min_bytes =
       256 * 1024;     ///< shorter results are not looked up: at 200 Mbit/s, agreement takes as long as 4 KiB, 0.16 ms
   bool delta = true;  ///< also look for results that differ in a part of their words
@@ -51,9 +51,9 @@ struct CacheEntry {
   int shape = -1;
   bool superseded = false;  ///< a newer result was sent as the difference from this one
   // Local to this rank.
-  bool held = false;          ///< it has written all of its share
-  std::uint64_t hash = 0;     ///< of its block
-  std::uint64_t content = 0;  ///< equal for entries in which its block is the same, byte by byte
+  bool held = false;          ///< this rank has written all of its share
+  std::uint64_t hash = 0;     ///< of this rank's block
+  std::uint64_t content = 0;  ///< equal for entries in which this rank's block has the same bytes
 };
 
 class CacheTable {
@@ -86,7 +86,7 @@ class CacheTable {
     return samples_.get() + (&entry - entries_.data()) * sample_words;
   }
   bool delta() const noexcept { return limits_.delta; }
-  /// A new number for a block that is equal to no earlier one; never 0.
+  /// A new CacheEntry::content, for a block that equals no earlier one; never 0.
   std::uint64_t new_content() noexcept { return ++contents_; }
 
   /// What all members agreed on, one bit per candidate.
@@ -116,7 +116,7 @@ class CacheTable {
   void add_delta_saved_bytes(std::int64_t bytes) noexcept {
     counts_.delta_saved_bytes += static_cast<std::uint64_t>(bytes);
   }
-  /// Calls in a row that find nothing, after which results of this many bytes pause.
+  /// The number of failed calls in a row after which lookups of results of this size pause.
   std::int64_t patience(std::int64_t bytes) const noexcept;
 
  private:
@@ -145,7 +145,7 @@ class CacheTable {
   CacheCounts counts_;
   std::uint64_t contents_ = 0;
   std::vector<std::int64_t> blocks_;
-  std::vector<Shape> shapes_;  ///< by number; the known ones
+  std::vector<Shape> shapes_;  ///< the known shapes, by number
   std::size_t max_shapes_;
   std::vector<std::int64_t> keys_;  ///< blocks_ of each shape
   std::vector<CacheEntry> entries_;

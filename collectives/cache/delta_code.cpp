@@ -10,7 +10,7 @@ namespace bestride::inline collectives {
 namespace {
 
 /// True if so much of the piece has changed that a delta would not be shorter. It is estimated from a sample, because
-/// encoding a dense piece to find out would cost too much. It is true only if less than 1/64 of the words are
+/// encoding a dense piece to find out would cost too much. It is true only if at most 1/64 of the sampled words are
 /// unchanged; from 1/16 on a delta is shorter.
 bool looks_dense(const std::byte* older, const std::byte* newer, std::int64_t bytes) noexcept {
   constexpr int spots = 128, spot_words = 16, spot_bytes = 2 * spot_words;

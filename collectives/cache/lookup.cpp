@@ -49,7 +49,7 @@ Task Lookup::look() {
     if (!entry.held) continue;
     mine_.held |= std::uint64_t{1} << i;
     if (entry.hash != hash_) continue;
-    // One comparison decides for all results to which this rank contributed the same block.
+    // One comparison is enough for all results to which this rank contributed the same block.
     if (!content_) {
       bool equal = true;
       for (std::int64_t k = 0; equal && k < own_.steps(); ++k) {
@@ -63,8 +63,7 @@ Task Lookup::look() {
   if (table_.delta()) resemble();
 }
 
-/// Selects, of the candidates that share more than 1/32 of the sampled words, those that share about as many as the
-/// best.
+/// Marks the candidates that share more than 1/32 of the sampled words, and nearly as many as the best candidate.
 void Lookup::resemble() noexcept {
   const int count = own_.samples();
   int shared[CacheTable::candidates_of_a_shape] = {}, best = 0;

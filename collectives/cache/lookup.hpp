@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Lookup: the cache lookup of one call: what its members agree to have found, and where the new result is kept.
+// Lookup: the cache lookup of one call: which past result its members agree on, and where the new result is kept.
 #include <cstdint>
 #include <vector>
 

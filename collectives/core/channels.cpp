@@ -34,7 +34,7 @@ bool Channels::vacant(ChannelKind stream) const noexcept {
   const std::size_t own = ring(rank_, stream);
   const std::uint64_t piece = cursors_[own];
   if (piece < ChannelShape::slots) return true;
-  // What a reader's counter must reach before this slot is free.
+  // The value that a reader's counter must reach before this slot is free.
   const std::uint64_t before = piece - ChannelShape::slots + 1;
   const int reader = readers_[static_cast<int>(stream)][piece % ChannelShape::slots];
   if (reader != everyone) return taken(own, reader).load(std::memory_order_acquire) >= before;

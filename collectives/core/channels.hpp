@@ -4,9 +4,9 @@
 //
 // Each rank has two channels, which are rings of slots that only it fills: one for its own data, one for data that it
 // received from the network. So a late piece never delays one that is available. All ranks compute the same pieces,
-// order and readers of a channel, so a piece needs no header. A slot is filled again after its readers have taken the
-// piece. Counters only grow and continue from one collective to the next: a rank may be ahead of its neighbours by as
-// many pieces as there are slots.
+// order and readers of a channel, so a piece needs no header. A slot is reused after its readers have taken the piece.
+// Counters only grow and are not reset between collectives: a rank may be ahead of its neighbours by as many pieces as
+// there are slots.
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -49,7 +49,7 @@ class Channels {
   /// `reader`: a local rank, or `everyone`: all but this one.
   void publish(ChannelKind stream, int reader = everyone) noexcept;
 
-  /// The next piece of a neighbour's channel; nullptr if it is not there yet. It stays valid until take().
+  /// The next piece of a neighbour's channel; nullptr if it is not published yet. It stays valid until take().
   const std::byte* arrived(int from, ChannelKind stream) const noexcept;
   void take(int from, ChannelKind stream) noexcept;
   /// Skips pieces that other ranks read.

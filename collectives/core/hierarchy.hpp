@@ -21,16 +21,16 @@ namespace bestride::inline collectives {
 struct PipelineSettings {
   std::int64_t piece = 256 * 1024;  ///< largest piece, in bytes; at most a slot
   int in_flight = 2;                ///< messages that one rank sends at a time
-  std::int64_t whole = 16 * 1024;   ///< alltoall: if one node has less than this for another, a single rank carries it
+  std::int64_t whole = 16 * 1024;   ///< alltoall: a shorter vector between two nodes is carried by a single rank
   /// allgather, reduce to owners: differences between nodes that cost the busiest link fewer bytes than this are
   /// ignored. These bytes take about as long as one more hop.
   std::int64_t uneven = 32 * 1024;
 
   /// Settings with shorter pieces, for collectives in which a relay waits for each piece or several pairs of ranks
-  /// share the link. The longest slice, of `bytes` bytes, is cut into `pieces` pieces, but this does not make pieces
-  /// shorter than 16 KiB. Measured with 3, 1 and 2 ranks, 4 MiB at 200 Mbit/s, pieces of 128, 32 and 16 KiB: allgather
-  /// 1.27, 1.11 and 1.20 times the limit, reduce-scatter 1.48, 1.27 and 1.03 times. An allgather sent 1.022 times the
-  /// least bytes with a 16th of a slice (about 30 KiB) and 1.014 times with a 10th.
+  /// share the link. The longest slice, of `bytes` bytes, is cut into `pieces` pieces, but not into pieces shorter than
+  /// 16 KiB. Measured with 3, 1 and 2 ranks, 4 MiB at 200 Mbit/s, pieces of 128, 32 and 16 KiB: allgather 1.27, 1.11
+  /// and 1.20 times the limit, reduce-scatter 1.48, 1.27 and 1.03 times. An allgather sent 1.022 times the least bytes
+  /// with a 16th of a slice (about 30 KiB) and 1.014 times with a 10th.
   PipelineSettings finer(std::int64_t bytes, int pieces) const noexcept {
     PipelineSettings pipeline = *this;
     pipeline.piece = std::min(piece, std::max<std::int64_t>(16 * 1024, bytes / pieces));
@@ -73,7 +73,7 @@ class Hierarchy {
   const Channels& channels() const noexcept { return channels_; }
   /// staging_bytes of memory for the current collective.
   std::byte* staging() noexcept { return staging_; }
-  /// intermediate_bytes of separate memory, for data that one half of a collective leaves for the other half.
+  /// intermediate_bytes of separate memory, for data that the first half of a collective leaves for the second half.
   std::byte* intermediate() noexcept { return staging_ + staging_bytes; }
 
  private:

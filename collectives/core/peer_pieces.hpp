@@ -2,8 +2,8 @@
 #pragma once
 // PeerPieces: what one rank sends to one rank of another node, according to a RelayPlan.
 //
-// Each pair of ranks that carry a common lane has an order of its own. No pair waits for another: nodes that have more
-// to send or that are late don't keep step with others. The order is the same on all members.
+// Each pair of ranks that carry a common lane has its own order, the same on all members. No pair waits for another, so
+// a node that is late or has more to send does not delay other pairs.
 #include <cstdint>
 #include <vector>
 
@@ -19,8 +19,8 @@ struct Peer {
   Lanes lanes;
 };
 
-/// The peers of a rank of this node. `ahead`: those it sends to, first those on the next node, then on the one after
-/// it. Else those it receives from, first those on the previous node. May throw std::bad_alloc.
+/// The peers of a rank of this node. `ahead`: the ranks that it sends to, in the order of nodes after this one; else
+/// the ranks that it receives from, in the order of nodes before this one. May throw std::bad_alloc.
 std::vector<Peer> peers_of(const Hierarchy& hierarchy, int local_rank, bool ahead);
 
 /// The messages from one node to another. own: parts of its own vector, sent directly or to a relay. onward: parts that
@@ -56,8 +56,7 @@ class PeerPieces {
   std::int64_t piece_ = 0;
 };
 
-/// How far the onward messages of a relay's rank may go: as far as the lanes of the ranges relayed by its node have
-/// arrived.
+/// How much a rank of a relay may forward: in each range relayed by its node, the part of each lane that has arrived.
 class RelayProgress {
  public:
   /// May throw std::bad_alloc.

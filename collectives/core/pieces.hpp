@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Pieces: the order in which node vectors cross the network. All ranks compute it alike, without communication.
+// Pieces: the order in which node vectors cross the network. All ranks compute the same order, without communication.
 #include <cstdint>
 
 #include "collectives/core/lanes.hpp"

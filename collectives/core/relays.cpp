@@ -35,7 +35,7 @@ RelayPlan::RelayPlan(std::span<const std::int64_t> bytes, std::int64_t unit, std
     const std::int64_t all = bytes[static_cast<std::size_t>(node)], excess = (nodes - 1) * all - bound;
     std::int64_t begin = 0;
     begins_.push_back(by_node_.size());
-    // Rooms are rounded up and this is rounded down, so there is a relay for all of it.
+    // Capacities are rounded up and the excess is rounded down, so the relays can take all of it.
     for (std::int64_t left = !even_ && excess >= worth ? excess / others * unit : 0; left > 0;) {
       const std::int64_t part = std::min(left, relay->capacity);
       by_node_.push_back({node, relay->node, 0, {begin, begin + part}});

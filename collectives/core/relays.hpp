@@ -10,10 +10,11 @@
 // capacity of the relays is at least the excess of the other nodes, and relaying does not change how much a node
 // receives. So L is reached with two hops.
 //
-// In reverse this is the plan of a reduction in which node n receives b_n bytes, reduced over all nodes: what goes
-// through a relay is reduced there, and node n receives the result. For simplicity node n sends its own contribution
-// there, too, so the relay receives N-1 copies. There is room for that: a node with an excess hands over at most b_n -
-// min b, so all relays together receive at most T - N min b more, which is exactly their spare capacity.
+// The reverse is the plan of a reduction in which node n receives b_n bytes, reduced over all nodes: a relay reduces
+// the data that goes through it, and node n receives the result. For simplicity node n sends its own contribution to
+// the relay, too, so the relay receives N-1 copies. The relays have the capacity for that: a node with an excess hands
+// over at most b_n - min b, so all relays together receive at most T - N min b more, which is exactly their spare
+// capacity.
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -42,8 +43,8 @@ class RelayPlan {
   RelayPlan(std::span<const std::int64_t> bytes, std::int64_t unit, std::int64_t worth,
             Copies copies = Copies::of_others);
 
-  /// True if the contributions are so similar, or the nodes so few, that the order of sending does not matter and all
-  /// goes directly. Always true if contributions differ by one unit at most.
+  /// True if the contributions are so similar, or the nodes so few, that all data is sent directly, in any order.
+  /// Always true if contributions differ by one unit at most.
   bool even() const noexcept { return even_; }
   /// The ranges of a node's vector, from its beginning to its end. The last one goes directly. Relays come in the same
   /// order in all vectors, each at most once.

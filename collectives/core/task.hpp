@@ -112,7 +112,7 @@ auto until(Holds holds) noexcept {
   return Awaiter(std::move(holds));
 }
 
-/// co_await pause(): ends the current step, in long work that waits for nothing, so that other tasks get a turn.
+/// co_await pause(): ends the current step of long work that does not wait, so that other tasks can run.
 inline auto pause() noexcept {
   return until([asked = false]() mutable { return std::exchange(asked, true); });
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Transport: messages between the ranks of one communicator, as collectives need them. A message is contiguous bytes,
-// both ends know its maximum length, and messages between two ranks on one line stay in order. In a job, the transport
-// is the MPI library over a private communicator (interpose/collectives/mpi_transport); in tests, it is memory.
+// both ends know its maximum length, and messages between two ranks on one virtual channel stay in order. In a job, the
+// transport is the MPI library over a private communicator (interpose/collectives/mpi_transport); in tests, it is
+// memory.
 #include <cstdint>
 
 namespace bestride::inline collectives {
@@ -13,7 +14,7 @@ struct Transfer {
   std::int64_t bytes = 0;  ///< of a receive that is done: bytes received
 };
 
-/// Messages on different lines may overtake each other.
+/// Messages on different virtual channels may overtake each other.
 enum class VirtualChannel : int { first, second };
 
 class Transport {

@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t page = 4096;
 std::size_t whole(std::size_t bytes) noexcept { return (bytes + page - 1) / page * page + page; }
 
-/// Allocates the pages of a file. In pieces, because a signal of the application undoes what an interrupted call has
+/// Allocates the pages of a file. In pieces, because a call that is interrupted by a signal frees what it has
 /// allocated.
 bool reserve(int descriptor, std::size_t first, std::size_t last) noexcept {
   constexpr std::size_t piece = std::size_t{1} << 20;
@@ -57,7 +57,7 @@ Window::~Window() {
 
 Window Window::create(std::size_t bytes, Pages pages) noexcept {
   Window window;
-  // Without this limit, reserving could take all memory of the machine, and other processes would suffer.
+  // Without this limit, the reservation could exhaust the machine's memory and harm other processes.
   struct sysinfo machine;
   if (sysinfo(&machine) != 0 || bytes > machine.totalram / 8 * machine.mem_unit) return window;
   const int descriptor = memfd_create("bestride", MFD_CLOEXEC);
@@ -87,7 +87,7 @@ Window Window::open(const WindowKey& key, Pages pages) noexcept {
                 static_cast<long long>(key.descriptor));
   const int descriptor = static_cast<int>(TEMP_FAILURE_RETRY(::open(path, O_RDWR | O_CLOEXEC)));
   if (descriptor < 0) return window;
-  // In another container this process number may name another process, with any file at this descriptor.
+  // In another container this process ID may belong to another process, and the descriptor may be any file.
   if (key.bytes >= page && lseek(descriptor, 0, SEEK_END) == static_cast<off_t>(key.bytes))
     if (std::byte* memory = map(descriptor, key.bytes)) {
       if (std::memcmp(memory + key.bytes - page, &key.magic, sizeof key.magic) == 0) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// WireCoding: what crosses the network in place of a node's partial result. Inside a node, results are not coded.
+// WireCoding: the coded form in which a node's partial result crosses the network. Inside a node, results are not
+// coded.
 #include <cstddef>
 #include <cstdint>
 

@@ -16,8 +16,8 @@ Range turn(std::int64_t bytes, std::int64_t first, std::int64_t most) noexcept {
 void read(const Operand& from, std::byte* to, Range range) noexcept { from.read(to, range.first, range.last); }
 void write(const Operand& to, const std::byte* from, Range range) noexcept { to.write(from, range.first, range.last); }
 
-/// From one buffer of this rank to another one. `between`: memory for `range`, used if neither is contiguous; no other
-/// rank may read it, because a kernel may write a byte more than once.
+/// Copies between two buffers of this rank. `between`: memory for `range`, used if neither is contiguous; no other rank
+/// may read it, because a kernel may write a byte more than once.
 void move(const Operand& from, const Operand& to, Range range, std::byte* between) noexcept {
   if (range.length() == 0 || from == to) return;
   if (const std::byte* data = from.at(range.first)) return write(to, data, range);

@@ -196,7 +196,7 @@ TEST(OneNode, SequencesOfCollectivesMoveEveryByte) {
   }
 }
 
-/// Without values nobody passes before all have come.
+/// Without values it is a barrier: no rank completes before all have entered.
 TEST(OneNode, VoteWaitsForAll) {
   SimulatedNode node(3, 4096, 1);
   Vote first(node.at(0), {}), second(node.at(1), {}), third(node.at(2), {});

@@ -47,7 +47,7 @@ struct Contributions {
 };
 
 /// Reduces bytes [first, last) of the slots. consume(part, data) gets the result in strips; data is valid during the
-/// call. place(part): where a strip is to be, or nullptr for scratch memory.
+/// call. place(part): the destination of a strip, or nullptr for scratch memory.
 template <class Place, class Consume>
 void reduce_slots(Rounds& rounds, Rounds::Number round, const Reduction& reduction, Range range, Place place,
                   Consume consume) noexcept {

@@ -68,7 +68,7 @@ void Rounds::end(Number round) noexcept {
 }
 
 void Rounds::wake() noexcept {
-  // The counter is stored before sleepers are looked for; a sleeper enters itself before it checks the counter.
+  // The counter is stored before `sleepers` is read; a sleeper registers itself before it checks the counter.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   Line& own = line(rank_);
   if (own.sleepers.load(std::memory_order_relaxed) == 0) [[likely]]

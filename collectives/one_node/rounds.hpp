@@ -3,14 +3,14 @@
 // Rounds: collectives of ranks that all share one memory, as a sequence of numbered rounds.
 //
 // Each rank has a ring of slots that only it fills. In a round a rank may fill its slot and publish it, reads slots of
-// other ranks, and ends the round. All ranks compute the same number of rounds from what they have alike, so nothing
-// has a header, and the numbers continue from one collective to the next. A slot is filled again once all ranks have
-// ended the round in which it was filled before, so a collective needs no barrier at its end, and a rank may be ahead
-// of the others by as many rounds as there are slots.
+// other ranks, and ends the round. All ranks compute the same number of rounds from equal arguments, so nothing has a
+// header. Round numbers continue from one collective to the next. A slot is reused once all ranks have ended the round
+// that filled it, so a collective needs no barrier at its end, and a rank may be ahead of the others by as many rounds
+// as there are slots.
 //
-// Each counter has one writer and only grows. A rank that has waited for long sleeps on a futex of the rank that it
-// waits for. Measured with 4 ranks on 2 cores, alltoall of 64 KiB: 37 to 106 us, with sched_yield() instead 2.1 to 2.8
-// ms.
+// Each counter has one writer and only grows. A rank that has waited for a long time sleeps on a futex of the rank that
+// it waits for. Measured with 4 ranks on 2 cores, alltoall of 64 KiB: 37 to 106 us, with sched_yield() instead 2.1 to
+// 2.8 ms.
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -31,7 +31,7 @@ struct RoundsShape {
   /// alltoall 124, 89, 79 and 54 us with slots of 16, 32, 64 and 128 KiB, allreduce 209, 203, 191 and 163 us.
   static RoundsShape within(int ranks, std::int64_t limit) noexcept;
   std::size_t bytes() const noexcept;
-  /// Bytes of a slot for each rank, if a slot has a part for each; a multiple of 16.
+  /// Bytes for each rank if a slot is divided among the ranks; a multiple of 16.
   std::int64_t part_bytes() const noexcept { return slot_bytes / ranks / 16 * 16; }
 };
 
@@ -80,8 +80,7 @@ class Rounds {
   /// This rank reads nothing more of this round and of those before it.
   void end(Number round) noexcept;
 
-  /// strip_bytes each, for partial results; there are as many as a balanced tree over the ranks has levels, and one
-  /// more.
+  /// strip_bytes each, for partial results; one more than the levels of a balanced tree over the ranks.
   static constexpr std::int64_t strip_bytes = 8 * 1024;
   std::byte* scratch(int level) noexcept { return scratch_.get() + level * strip_bytes; }
 

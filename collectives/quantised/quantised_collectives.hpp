@@ -31,8 +31,8 @@ class CodeObserver {
 };
 
 /// `own`: this rank's block; it may be the memory of its block in `all`. All blocks of `all` are written, and the own
-/// block gets the same values as on other ranks. Each operand is a whole number of numbers of `format`; its size is the
-/// same on all ranks. All arguments outlive the task. At most max_quantised_ranks members. `kept` may be nullptr.
+/// block gets the same values as on other ranks. Each operand consists of complete elements of `format`; its size is
+/// the same on all ranks. All arguments outlive the task. At most max_quantised_ranks members. `kept` may be nullptr.
 Task quantised_allgather(Hierarchy& hierarchy, Operand own, const Operands& all, NumberFormat format, CodeBits bits,
                          PipelineSettings pipeline, CodeObserver* kept = nullptr);
 

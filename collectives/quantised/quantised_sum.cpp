@@ -9,7 +9,7 @@
 namespace bestride::inline collectives {
 namespace {
 
-/// Staging and slots are aligned for all number formats, and pieces begin at a whole number.
+/// Staging and slots are aligned for all number formats, and pieces begin at element boundaries.
 template <class Number>
 void add(const std::byte* in, std::byte* inout, std::int64_t bytes) noexcept {
   const auto* from = reinterpret_cast<const Number*>(in);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Number: conversion of the four formats to and from float64, and the arithmetic of one code. Every target computes
-// exactly this; a compiler flag keeps it from fusing a product and a sum into one rounding. The file is compiled into
-// the namespace BESTRIDE_TARGET of the including file, once per translation unit.
+// exactly this; a compiler flag disables fused multiply-add. The file is compiled into the namespace BESTRIDE_TARGET of
+// the including file, once per translation unit.
 #pragma once
 #include <cstdint>
 

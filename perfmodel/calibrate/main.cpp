@@ -26,7 +26,7 @@ std::string configuration(const std::string& rails) {
          (rails == "off" ? "" : " | rails " + rails);
 }
 
-/// False, after rank 0 has said so, if the two ranks are not bound to processors at the distance asked for.
+/// False, after rank 0 has reported it, if the two ranks are not bound to processors at the requested distance.
 bool on_near_processors(const JobTopology& place, const Result<bool>& bound) {
   int all = bound && *bound && place.topology.nodes() == 1;
   PMPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);

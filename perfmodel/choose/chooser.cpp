@@ -16,9 +16,9 @@ namespace {
 ///
 /// Packed: the difference comes not from the engine but from the protocol for contiguous bytes, which depends on the
 /// cores that the two ranks run on: 512-byte blocks, 1 MiB, were 1.5 times as fast between one pair of cores and 0.42
-/// between another. Packed bytes that are passed as an equivalent datatype use the engine's own protocol and have no
-/// more risk than shorter blocks. Neither have short messages, which are sent eagerly in any form (888-byte blocks, 6
-/// KiB: 2.7 times as fast). For the same reason an equivalent datatype for short contiguous bytes gains nothing.
+/// between another. Packed bytes that are passed as an equivalent datatype use the engine's own protocol and are no
+/// riskier than shorter blocks. The same holds for short messages, which are sent eagerly in any form (888-byte blocks,
+/// 6 KiB: 2.7 times as fast). For the same reason an equivalent datatype for short contiguous bytes gains nothing.
 constexpr std::int64_t long_block = 256;
 constexpr std::int64_t eager_bytes = 8192;
 /// From this block length on the difference between protocols is as large as the engine's cost, so packing must be
@@ -26,10 +26,10 @@ constexpr std::int64_t eager_bytes = 8192;
 constexpr std::int64_t middling_block = 128;
 constexpr double middling_margin = 0.5;
 
-/// True if every block is a cache line of its own that no cache keeps: distances near a multiple of 2 KiB use one set
-/// in 32, so 16384 such lines exceed 32 MiB of cache. Memory then limits all strategies alike (x faces of 256 and 512
-/// cubed: 20 ns for each block forwarded, respelled and packed; 3.4 ns predicted from distances of 2112 bytes), and the
-/// engine at least overlaps the cache misses of both ranks.
+/// True if every block is in its own cache line, and the lines are evicted before they are reused: distances near a
+/// multiple of 2 KiB use one set in 32, so 16384 such lines exceed 32 MiB of cache. Memory then limits all strategies
+/// alike (x faces of 256 and 512 cubed: 20 ns for each block forwarded, respelled and packed; 3.4 ns predicted from
+/// distances of 2112 bytes), and the engine at least overlaps the cache misses of both ranks.
 bool bound_by_memory(const Shape& shape) noexcept {
   constexpr std::int64_t line = 64, resonance = 2048;
   const std::int64_t beyond = shape.jump % resonance;

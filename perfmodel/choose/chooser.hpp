@@ -30,9 +30,9 @@ struct Choice {
 
 /// The cost of a strategy besides the bytes that it moves. It is not in the profile, because it belongs to this library
 /// and not to the machine. For a message: a buffer from the pool and an entry in the table of requests (pack, 80 ns), a
-/// type from the plan (respell, 20 ns). In an exchange, both endpoints together, this data has left the caches since
-/// the last exchange (pack, 1500 ns; respell, 300 ns: the twelve edges and eight corners of a cube, sent to the rank
-/// itself after a sweep over the domain, took 0.8 us more each when packed than when forwarded with all look-ups).
+/// type from the plan (respell, 20 ns). In an exchange, for both endpoints together, this data is no longer in the
+/// caches (pack, 1500 ns; respell, 300 ns: the twelve edges and eight corners of a cube, sent to the rank itself after
+/// a sweep over the domain, took 0.8 us more each when packed than when forwarded with all look-ups).
 double overhead_seconds(Strategy strategy, CallKind kind) noexcept;
 
 class Chooser {
@@ -56,8 +56,8 @@ class Chooser {
   /// The form in which a packed buffer, or any contiguous bytes, are passed to MPI: forward (as bytes) or respell (as
   /// an equivalent datatype). The prediction for Strategy::pack assumes this form.
   Strategy contiguous_strategy(std::int64_t bytes, CallKind kind, Distance distance) const noexcept;
-  /// The least number of contiguous bytes, within an eighth, that are faster respelled at one of the distances; 0:
-  /// none.
+  /// The size of the shortest contiguous message, to within an eighth, that is faster respelled at one of the
+  /// distances; 0: none.
   std::int64_t respell_contiguous_from(std::initializer_list<Distance> distances) const noexcept;
   const MachineProfile& profile() const noexcept { return *profile_; }
 

@@ -37,7 +37,8 @@ double octaves(double value) noexcept {
 
 double apart(double a, double b) noexcept { return a < b ? b - a : a - b; }
 
-/// How different two communicators are, in factors of two of nodes, of ranks per node, and of the order of ranks.
+/// The distance between two communicators: the log2 ratios of nodes, of ranks per node and, with half the weight, of
+/// ring entries.
 double unlikeness(const CollectiveCorrections& setting, const CollectiveShape& shape) noexcept {
   return apart(octaves(setting.nodes), octaves(shape.nodes)) +
          apart(octaves(setting.max_ranks_per_node), octaves(shape.max_ranks_per_node)) +

@@ -53,7 +53,7 @@ struct CollectiveParameters {
   /// Sets magic, version and checksum.
   void seal() noexcept;
   /// True if the parameters were sealed by the same version, are unchanged since, and have values that allow a
-  /// prediction. If false, leave everything to the library; all members see the same bytes and so act alike.
+  /// prediction. If false, leave everything to the library; all members have the same bytes and so decide the same.
   bool intact() const noexcept;
 };
 static_assert(std::is_trivially_copyable_v<CollectiveParameters> && sizeof(CollectiveParameters) < 4096);

@@ -111,7 +111,7 @@ ChunkPlan plan_chunks(const CollectiveShape& shape, const LinkCosts& link) noexc
 
 CollectiveCost hierarchical_cost(const CollectiveShape& shape, const LinkCosts& link) noexcept {
   if (shape.bytes <= 0) return {};
-  // A reduce combines on all nodes and then collects: the root's node gets its part of the partial results, and then
+  // A reduce is a reduction on all nodes, then a gather: the root's node gets its part of the partial results, and then
   // the results of the other nodes.
   const double more = shape.what == Collective::reduce && shape.nodes > 1 ? 2.0 * (shape.nodes - 1) / shape.nodes : 1;
   const double bytes = more * wire_lower_bound(shape), ranks = shape.max_ranks_per_node, wire = link.wire_of(ranks);

@@ -3,7 +3,7 @@
 // Predicts the cost of a collective over links of a given speed: in the hierarchical form, and as the MPI library's own
 // algorithms send it.
 //
-// The model adds the costs of bytes on the fullest link of a node, steps, messages, and copies within the node. It uses
+// The model adds the costs of bytes on the busiest link of a node, steps, messages, and copies within the node. It uses
 // only + - * / and comparisons of doubles, and no function of libm, whose last bit may depend on the CPU: all members
 // of a communicator must come to the same decision. Alternative considered: measured curves only, which need too many
 // points (nodes x ranks x placement x bytes); measurements correct the model instead (perfmodel/collective/choice.hpp).
@@ -28,8 +28,8 @@ struct LinkCosts {
 
   /// Values for machines without calibration: 10 Gbit/s Ethernet less its headers (1500-byte frames carry 0.956 of the
   /// line rate), which one rank can fill; 30 us; copies at 3 GB/s for each rank while the other ranks of its node copy.
-  /// None was measured. Slow copies, a fast network and leaders that fill it make the hierarchy look expensive, which
-  /// is the cautious assumption.
+  /// None was measured. Slow copies and a fast network that one rank of a node can fill make the hierarchy look
+  /// expensive, which is the conservative assumption.
   static LinkCosts built_in() noexcept;
   /// Seconds per byte over a node's link while `streams` ranks of the node send.
   double wire_of(double streams) const noexcept {
@@ -45,10 +45,10 @@ struct ChunkPlan {
 };
 
 /// Number of messages of `bytes` bytes that a rank sends at a time: 128 KiB in total, at least two and at most eight
-/// messages. Few of the long ones, because UCX advances all pending rendezvous sends together, so that a pipeline of
+/// messages. Only few long messages, because UCX advances all pending rendezvous sends together, so that a pipeline of
 /// many does not overlap (a broadcast over 4 x 2 ranks at 50 Mbit/s took 2.38 times the network limit with all chunks
-/// posted, 1.31 with two). Eight of 16 KiB took 1.05 to 1.2 times the limit in all collectives, from 4 x 2 ranks at 50
-/// Mbit/s to 2 x 2 at 1 Gbit/s, where two of 64 KiB and more took 1.2 to 1.6.
+/// posted, 1.31 with two). Eight messages of 16 KiB took 1.05 to 1.2 times the limit in all collectives, from 4 x 2
+/// ranks at 50 Mbit/s to 2 x 2 at 1 Gbit/s; two of 64 KiB and more took 1.2 to 1.6.
 int messages_in_flight(std::int64_t bytes) noexcept;
 /// Decides which of the sends from one rank to another are synchronous, so that at most `most` bytes are sent without
 /// the sender knowing that they were received. Without the limit, eager messages take memory on a late receiver and
@@ -68,21 +68,21 @@ class Unacknowledged {
   std::int64_t sent_ = 0;  ///< bytes since the last synchronous send
 };
 
-/// The chunk size is a power of two between 64 KiB and 4 MiB: LinkCosts::piece_bytes if measured, and at most what a
-/// rank's share of the link carries in 20 ms. The 20 ms are for a rank that was descheduled: it returns after some
-/// milliseconds, and until then the chunks in flight must keep the link busy (of messages sent by rendezvous, 128 KiB
-/// were good at 50 to 200 Mbit/s and lost a factor of 2.2 at 1 Gbit/s on busy cores). A chunk is not longer than the
-/// slice. In a chain of nodes (broadcast, reduce) a chunk is at most a quarter of the slice, and so small that the last
-/// of many nodes waits for at most an eighth of it (4 x 2 ranks, 4 MiB at 50 Mbit/s: 1.81 times the network limit with
-/// a quarter), but this rule does not go below 64 KiB.
+/// The chunk size is what a rank's share of the link carries in 20 ms, rounded down to a power of two between 64 KiB
+/// and 4 MiB, and at most LinkCosts::piece_bytes if that was measured. The 20 ms are for a rank that was descheduled:
+/// it returns after some milliseconds, and until then the chunks in flight must keep the link busy (of messages sent by
+/// rendezvous, 128 KiB were good at 50 to 200 Mbit/s and lost a factor of 2.2 at 1 Gbit/s on busy cores). A chunk is
+/// not longer than the slice. In a chain of nodes (broadcast, reduce) a chunk is at most a quarter of the slice, and so
+/// small that the last of many nodes waits for at most an eighth of it (4 x 2 ranks, 4 MiB at 50 Mbit/s: 1.81 times the
+/// network limit with a quarter), but this rule does not go below 64 KiB.
 ChunkPlan plan_chunks(const CollectiveShape& shape, const LinkCosts& link) noexcept;
 
 struct CollectiveCost {
   double seconds = 0;
-  double wire_bytes = 0;  ///< over the fullest link of a node, in its fuller direction
+  double wire_bytes = 0;  ///< over the busiest link of a node, in its busier direction
 };
 
-/// Bytes that must cross the fullest link of a node in one direction with any algorithm. 0 for one node.
+/// Bytes that must cross the busiest link of a node in one direction with any algorithm. 0 for one node.
 double wire_lower_bound(const CollectiveShape& shape) noexcept;
 
 /// Every byte crosses the link once, in one slice for each rank. Within the node bytes go through shared memory,

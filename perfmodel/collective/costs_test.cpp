@@ -37,7 +37,7 @@ TEST(CollectiveShape, OfATopology) {
   EXPECT_FALSE(of(mixed).blocking);
 }
 
-/// Counted bytes that MPICH 4.0.2 sends over the fullest link, relative to the lower bound (4 MiB; 3 x 2: 1 MiB).
+/// Counted bytes that MPICH 4.0.2 sends over the busiest link, relative to the lower bound (4 MiB; 3 x 2: 1 MiB).
 TEST(LibraryCost, BytesMatchTheCountedOnes) {
   EXPECT_NEAR(bytes_ratio(on(allgather, 4 * MiB, 2, 2)), 1.50, 0.02);
   EXPECT_NEAR(bytes_ratio(on(allgather, 4 * MiB, 4, 2)), 1.17, 0.02);
@@ -78,7 +78,7 @@ TEST(CollectiveCosts, NeverBelowTheLowerBound) {
               const double bound = wire_lower_bound(shape), wire = bound * link.wire_byte_s;
               const CollectiveCost library = library_cost(shape, link), hierarchical = hierarchical_cost(shape, link);
               ASSERT_GE(library.wire_bytes, bound) << name(what) << nodes << "x" << per_node << " " << bytes;
-              // A reduce first combines on all nodes.
+              // A reduce first reduces on all nodes.
               ASSERT_DOUBLE_EQ(hierarchical.wire_bytes,
                                what == Collective::reduce ? 2.0 * (nodes - 1) / nodes * bound : bound);
               ASSERT_GE(library.seconds, wire);

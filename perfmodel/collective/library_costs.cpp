@@ -111,8 +111,8 @@ class Library {
     combine(all_);
   }
 
-  /// A binomial tree over ranks that halves its data at each level. Every byte leaves, or reaches, the root's node
-  /// once.
+  /// A binomial tree over ranks that halves its data at each level. Every byte leaves the root's node, or arrives
+  /// there, once.
   void scatter() noexcept {
     cross(1, (nodes_ - 1) / nodes_ * all_, levels_);
     down_the_tree(all_ / nodes_, 0);

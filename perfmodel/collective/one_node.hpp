@@ -3,7 +3,7 @@
 // Whether a blocking collective of ranks on one node goes through the memory that they share, or is left to the MPI
 // library.
 //
-// A pure function of numbers that all members have alike. The bounds were measured with 2 ranks on 2 processors and
+// A pure function of numbers that are equal on all members. The bounds were measured with 2 ranks on 2 processors and
 // MPICH 4.0.2 (bench/figures.md). With more ranks than processors the library, which does not sleep while it waits,
 // takes 1.6 to 1500 times as long, except for broadcasts and scatters of a few bytes.
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace bestride::inline perfmodel {
 enum class OneNodeChoice {
   library,
   shared_memory,
-  /// Through shared memory if some member has a datatype with gaps: only the members together know.
+  /// Shared memory if any member has a datatype with gaps; the members must agree on this first.
   if_any_has_gaps,
 };
 
@@ -62,8 +62,8 @@ constexpr OneNodeChoice choose_on_one_node(Collective what, std::int64_t bytes, 
   return reduces(what) ? OneNodeChoice::library : OneNodeChoice::if_any_has_gaps;
 }
 
-/// After a call in which the members asked each other in vain, the next calls don't ask: 1, 2, 4, ... of them, up to a
-/// bound. All members count alike.
+/// Backoff: after a call in which the members asked each other without effect, the next 1, 2, 4, ... calls (up to a
+/// bound) don't ask. The count is the same on all members.
 class AskingInterval {
  public:
   bool asks() noexcept {

@@ -13,11 +13,11 @@ namespace {
 
 constexpr float log_first_chunk = 18;
 static_assert(DeviceCosts::chunk_at(0) == std::int64_t{1} << 18);
-/// The walks of the works that have one grid for each walk, then `copy` and `bulk`.
+/// Grids of one direction: for `kernel` and `oneshot` one per walk, then `copy` and `bulk`.
 constexpr int grids_of_direction = 2 * device_walk_count + 2;
 constexpr bool has_walks(DeviceWork work) { return work == DeviceWork::kernel || work == DeviceWork::oneshot; }
 
-/// log2(1.05): the less simple alternative must be faster by 5 %.
+/// log2(1.05): the more complex alternative must be faster by 5 %.
 constexpr float margin = 0.0704f;
 
 template <class Axis>
@@ -189,7 +189,7 @@ DevicePrediction DeviceCosts::predict(const Shape& shape, Direction direction, d
   set(oneshot, (contiguous ? dma : kernel_at(DeviceWork::oneshot, position.bytes)) + host_message);
   set(device, kernel + device_message);
 
-  // The cost of rows beyond their bytes is constant for each row; rows longer than the longest measured one are fewer.
+  // The cost of a row beyond its bytes is constant; blocks longer than the longest measured one give fewer rows.
   const double rows = std::exp2(filled_[{DeviceWork::copy, direction}].log_at(position.bytes, position.block));
   const double longest = static_cast<double>(block_lengths.back());
   const double fewer = std::min(1.0, longest / static_cast<double>(shape.block_bytes));

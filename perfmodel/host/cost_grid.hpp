@@ -59,8 +59,8 @@ struct CostGrid {
 
 /// Fills the points that are NaN, first along bytes, then across block lengths. Beyond the measured points, values are
 /// proportional to bytes (above) or constant (elsewhere). With `like`, a complete grid, the ratio to `like` is
-/// interpolated, so that few points suffice and no point gives a copy of `like`. False if nothing is measured and
-/// `like` is null.
+/// interpolated, so few points suffice; without any point the result is a copy of `like`. False if nothing is measured
+/// and `like` is null.
 bool fill(CostGrid* grid, const CostGrid* like = nullptr) noexcept;
 bool fill(CostCurve* curve) noexcept;
 

@@ -21,9 +21,9 @@ bool parse(std::string_view text, Strategy* strategy) noexcept;
 enum class CallKind : std::uint8_t {
   pack,     ///< MPI_Pack: forward or pack
   unpack,   ///< MPI_Unpack
-  send,     ///< the sender of a blocking message; the time until the message has arrived counts
+  send,     ///< the sender of a blocking message; timed until the message has arrived
   receive,  ///< the receiver of a blocking message
-  isend,    ///< the sender of one of several concurrent messages in both directions; the work of the rank counts
+  isend,    ///< the sender of one of several concurrent messages in both directions; cost: the work of the rank
   irecv,    ///< the receiver of one of several concurrent messages
 };
 inline constexpr int call_kind_count = 6;

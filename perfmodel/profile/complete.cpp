@@ -23,8 +23,8 @@ CostGrid shifted(const CostGrid& a, const CostGrid& b, const CostGrid& c) noexce
   return result;
 }
 
-/// Subtracts the transfer from pack + transfer. The result, pack alone, has no jumps. A difference below the noise
-/// counts as 2 % of the whole.
+/// Subtracts the transfer from pack + transfer. The result, pack alone, has no jumps. The result is at least 2 % of the
+/// whole, because the difference may be below the noise.
 void take_off(CostGrid& grid, const CostCurve& transfer) noexcept {
   for (int i = 0; i < bytes_points; ++i)
     for (float& value : grid.log_seconds[i]) {

@@ -161,7 +161,8 @@ Error bad(const std::string& path, const std::string& cause) {
           "; the built-in profile is used (run 'bestride calibrate' to measure anew)"};
 }
 
-/// Not in the heap: see base/mapped_allocator.hpp. Not the mapped file: whoever shortens it would end this process.
+/// Not on the heap: see base/mapped_allocator.hpp. Not a mapping of the file: if another process truncated the file, an
+/// access would raise SIGBUS.
 using FileText = std::vector<char, MappedAllocator<char>>;
 
 Result<FileText> read_file(const std::string& path) {
@@ -190,7 +191,7 @@ Result<FileText> read_file(const std::string& path) {
   return text;
 }
 
-/// What follows `key`; no value: it is not there.
+/// The text after `key`; no value if `key` does not occur.
 std::optional<std::string_view> text_after(const FileText& text, std::string_view key) {
   const std::string_view all(text.data(), text.size());
   const std::size_t at = all.find(key);
@@ -202,7 +203,7 @@ std::optional<std::string_view> text_after(const FileText& text, std::string_vie
 
 namespace {
 
-/// `text` and `file` are the same.
+/// `file`: the parsed `text`.
 bool signature_fits(const FileText& text, Json& file) {
   const Json signature = file.value("signature", Json());
   if (!signature.is_string()) return false;

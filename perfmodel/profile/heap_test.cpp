@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // heap_test [FILE]: reads a profile as a process with the preload library does, and checks that the heap still maps a
 // block of 160 KiB, which it would not after the library freed a larger one (base/mapped_allocator.hpp). Without FILE,
-// reads nothing. A program of its own, because the check itself frees such a block. Exit code 77: this heap never does.
+// reads nothing. A separate program, because the check itself frees such a block. Exit code 77 (skip): this heap never
+// maps such a block.
 #include <malloc.h>
 
 #include <cstdio>

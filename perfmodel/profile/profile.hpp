@@ -189,8 +189,8 @@ class MachineProfile {
 /// BESTRIDE_PROFILE, else ~/.config/bestride/profile.json, else /etc/bestride/profile.json: the first that exists; ""
 /// if none does. A BESTRIDE_PROFILE that does not exist is returned, too, so that load() reports it.
 std::string find_profile_path();
-/// False: this profile has no rails, which is known without decoding it (0.1 ms instead of 6). True also if it can't
-/// be read, so that load() says why.
+/// False if the profile has no rails. Found without decoding it (0.1 ms instead of 6). True also if it can't be read,
+/// so that load() reports the cause.
 bool profile_may_have_rails(const std::string& path);
 /// The file's respell_contiguous_from, found without decoding it; 0 also if the file can't be read.
 std::int64_t respell_contiguous_from(const std::string& path);

@@ -2,8 +2,9 @@
 #pragma once
 // Kernels for units with several block lengths. They use exact moves of 1 to 64 bytes and execute all moves of one
 // width together, so that no branch depends on a length. Records of any span: each field is moved for a tile of records
-// that stays in the L1 cache. Long lists: blocks are sorted by the width of their moves, each with both its offsets.
-// These kernels change the order of writes, so they require that no two moves write different values to the same byte.
+// that stays in the L1 cache. Long lists: blocks are sorted by the width of their moves, each with its offsets in both
+// buffers. These kernels change the order of writes, so they require that no two moves write different values to the
+// same byte.
 #include "kernels/cpu/target/moves.hpp"
 
 namespace bestride::inline kernels::BESTRIDE_TARGET {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// 4- and 8-byte blocks at any regular stride whose sixteenfold fits 31 bits: one vector gather, one full store. On Zen
-// the loads of a gather cost as much as scalar loads; the gain is fewer stores. Packing only: a scatter is slower than
-// word stores (0.9x).
+// 4- and 8-byte blocks at any regular stride, if 16 strides fit 31 bits: one vector gather, one full store. On Zen the
+// loads of a gather cost as much as scalar loads; the gain is fewer stores. Packing only: a scatter is slower than word
+// stores (0.9x).
 #include <immintrin.h>
 
 #include "kernels/cpu/target/moves.hpp"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Packs strided blocks with non-temporal stores: a full line is assembled in a register and written past the caches.
-// The destination must be on a block boundary of its lines; otherwise, and at the ends, ordinary stores are used. Not
-// for 64-byte blocks, because an ordinary store then already writes a full line (streamed: 1.1-1.2x at 16 and 64 MiB).
+// Packs strided blocks with non-temporal stores: a full cache line is assembled in a register and then stored. The
+// destination must be aligned to the block length; otherwise, and at the ends, ordinary stores are used. Not for
+// 64-byte blocks, because an ordinary store then already writes a full line (streamed: 1.1-1.2x at 16 and 64 MiB).
 // Packing only: the user's memory is usually in the cache.
 #include <immintrin.h>
 

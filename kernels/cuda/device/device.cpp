@@ -11,8 +11,8 @@
 namespace bestride::cuda {
 namespace {
 
-/// Number of device layouts kept without an owner: the halo types of a program. Each holds its layout and, rarely, a
-/// table in device memory.
+/// Number of device layouts kept without an owner: enough for the halo types of a program. Each holds its layout and,
+/// rarely, a table in device memory.
 constexpr std::size_t max_recent_plans = 64;
 
 struct Registry {

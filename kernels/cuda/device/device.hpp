@@ -98,13 +98,13 @@ class Device : public std::enable_shared_from_this<Device> {
   /// Memory of this device, otherwise as pinned().
   Result<Buffer> scratch(std::int64_t size) noexcept;
 
-  /// Records a new event after the work that `stream` holds now.
+  /// Records a new event after the work that is now in `stream`.
   Result<Event> record(StreamHandle stream) noexcept;
   /// True if all work before the event is done, false if not yet. Never blocks.
   Result<bool> finished(const Event& event) noexcept;
 
-  /// With BESTRIDE_GPU_ORDER=default_stream: makes `stream` wait for the work that the context's default stream holds
-  /// now. Otherwise does nothing.
+  /// With BESTRIDE_GPU_ORDER=default_stream: makes `stream` wait for the work that is now in the context's default
+  /// stream. Otherwise does nothing.
   Result<Done> order(StreamHandle stream) noexcept;
 
   /// A kernel by name; loads the module at first use. Error: this build has no kernels, or the driver cannot run them.

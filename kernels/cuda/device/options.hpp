@@ -38,7 +38,7 @@ struct KernelOptions {
   static KernelOptions from_settings();
 };
 
-/// Maximum number of blocks for which an unpack of an overlapping layout is done in order. MPI calls such receives
+/// Maximum number of blocks for which an unpack of an overlapping layout is done in order. MPI defines such receives as
 /// erroneous.
 inline constexpr std::int64_t ordered_block_limit = std::int64_t{1} << 22;
 

@@ -29,9 +29,9 @@ bool apart(std::vector<Run> runs) {
 
 bool surely_apart(const Node& node);
 
-/// True if a nest of loops over a body has no overlap by this rule: in the order of the strides, each stride is at
-/// least the range that the smaller loops cover. Sorting by stride also handles a transpose, whose outer loop has a
-/// stride of one block.
+/// True if this rule proves that a loop nest has no overlap: in ascending order of strides, each stride is at least the
+/// range that the body and the loops of smaller stride cover. Sorting by stride also handles a transpose, whose outer
+/// loop has a stride of one block.
 bool nest_apart(const Node& node) {
   std::vector<std::pair<std::int64_t, std::int64_t>> loops;  // stride, count
   const Node* body = &node;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Whether a layout contains a byte twice. If so, an unpack must keep the order of the type map.
+// Whether a layout overlaps itself, that is, contains a byte more than once. If so, an unpack must keep the order of
+// the type map.
 #include "datatype/layout.hpp"
 
 namespace bestride::cuda {

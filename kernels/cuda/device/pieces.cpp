@@ -110,7 +110,7 @@ class Builder {
     return true;
   }
 
-  /// Cuts the loops, outermost first, until what is inside is below the limit.
+  /// Splits loops until every piece is below the limit.
   bool leaf(std::int64_t bytes, int list, const Frame& frame) {
     if (out_.pieces.size() >= max_pieces) return false;
     for (std::size_t depth = frame.loops.size(); depth-- > 0;) {

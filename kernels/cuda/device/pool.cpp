@@ -11,7 +11,8 @@ namespace {
 
 constexpr std::int64_t smallest = std::int64_t{64} << 10;
 
-/// Rounds up to one of four sizes per power of two: at most a fifth is wasted, and sizes recur.
+/// Rounds up to one of four sizes per power of two: at most a fifth is wasted, and buffers can be reused for similar
+/// sizes.
 std::int64_t rounded(std::int64_t size) {
   if (size <= smallest) return smallest;
   const std::int64_t step = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(size))) / 4;
@@ -61,7 +62,7 @@ Result<Buffer> Pool::take(Device& device, std::int64_t size) noexcept try {
                    " bytes); raise it"};
     used_bytes_ += wanted;
     const auto found = idle_.lower_bound({wanted, 0});
-    // A buffer that is much too long may be needed elsewhere, so it is not used.
+    // A much larger buffer is not used, because another request may need it.
     if (found != idle_.end() && found->first <= 2 * wanted) {
       buffer.address_ = found->second;
       used_bytes_ += found->first - wanted;

@@ -103,7 +103,7 @@ unsigned long long objects_mapped() noexcept {
 /// The process's driver. Trivially destructible, because it may be queried during exit.
 struct Found {
   std::atomic<const Driver*> driver{nullptr};
-  std::atomic<bool> settled{false};  ///< no driver will be used, whatever is loaded later
+  std::atomic<bool> settled{false};  ///< no driver will be used, even if one is loaded later
   std::atomic<bool> unusable{false};
   std::atomic<unsigned long long> seen{0};
   std::mutex mutex;

@@ -8,8 +8,8 @@
 namespace bestride::cuda {
 namespace {
 
-/// Number of blocks queried one by one if a layout extends beyond its first allocation. Layouts of absolute addresses
-/// with more blocks are `mixed`.
+/// Maximum number of blocks queried one by one if a layout extends beyond its first allocation. Layouts of absolute
+/// addresses with more blocks are `mixed`.
 constexpr int max_questions = 4096;
 
 bool holds(const Memory& memory, Address address) {
@@ -24,8 +24,8 @@ struct RecentAllocations {
 thread_local RecentAllocations kept;
 
 /// Memory from pools and memory mapped by hand may belong to no context. The primary context of its device can access
-/// it, if the application has activated that context. The context is not kept: it is retained and released at once, and
-/// only while it is active anyway.
+/// it, if the application has activated that context. The context is retained and released at once, and only if it is
+/// already active.
 ContextHandle primary_context(const Driver& driver, int ordinal) {
   DeviceOrdinal device = 0;
   unsigned flags = 0;

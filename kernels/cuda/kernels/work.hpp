@@ -23,8 +23,8 @@ inline constexpr Number blocks_per_multiprocessor = 3;
 /// bytes, and the sectors are what is in flight.
 inline constexpr Number max_rounds = 4;
 inline constexpr int max_loops = 8;
-/// Loops of the fast path, in which all strides fit 32 bits. Pieces with fewer loops are filled up with loops that stay
-/// at iteration 0.
+/// Loops of the fast path, in which all strides fit 32 bits. Pieces with fewer loops are padded with loops that stay at
+/// iteration 0.
 inline constexpr int narrow_loops = 2;
 /// Edge of a transposed tile, in words, and the length of its row in shared memory: one word more, to avoid bank
 /// conflicts.

@@ -6,7 +6,7 @@
 namespace bestride::cuda {
 namespace {
 
-/// Chunks begin at multiples of this, so that cutting never narrows the kernels' words.
+/// Chunks begin at multiples of this, so that chunk boundaries never reduce the kernels' word size.
 constexpr std::int64_t chunk_step = 256;
 
 std::int64_t chunk_of(const TransferOptions& options, std::int64_t size) {

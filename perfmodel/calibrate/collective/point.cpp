@@ -50,7 +50,7 @@ struct Call {
 
   /// Polls as the preload library does (interpose/collectives/pending.hpp). Used also for calls that the application
   /// makes in their nonblocking form: MPICH's MPI_Wait does not yield the processor to the rank that it waits for, so
-  /// it would show the library at its worst.
+  /// it would measure the worst case of the library.
   static void test_in_turns(decltype(&MPI_Test) test, MPI_Request* request) {
     for (int done = 0;;) {
       test(request, &done, MPI_STATUS_IGNORE);
@@ -149,8 +149,8 @@ VariantTimes CollectiveMeasurer::measure(const CollectivePoint& point, double li
   VariantTimes result;
   double spent = 0;
   for (int round = 1; round <= enough_rounds; ++round) {
-    // The order alternates: each variant comes first in turn, and of two variants each precedes the other in turn,
-    // because each call affects the next.
+    // Each call affects the next, so the order changes from round to round: every variant comes first in turn, and any
+    // two variants occur in both orders.
     for (int place = 0; place < variants; ++place) {
       const int variant = (round + (round % 2 ? place : variants - place)) % variants;
       times[static_cast<std::size_t>(variant)].push_back(time_once(call, Variant{variant}, turns));

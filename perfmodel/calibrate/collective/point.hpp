@@ -17,7 +17,7 @@ class CollectiveMeasurer {
   /// Times of the slowest rank. Collective over MPI_COMM_WORLD; all ranks get the same result. `limit`: approximate
   /// duration in seconds; up to four times as long if the ratios between the variants are not stable by then; at least
   /// three rounds. The link is idle for 20 ms before each call: a traffic shaper or a queue lets single short calls
-  /// through at once; without the pause each variant pays for the one before it, and all look alike. Throws
+  /// through at once; without the pause each variant is delayed by the one before it, and all seem equally fast. Throws
   /// std::bad_alloc.
   VariantTimes measure(const CollectivePoint& point, double limit);
 

@@ -10,8 +10,8 @@ namespace bestride::inline perfmodel {
 
 /// The speedup from which rails are used. Useful rails have a speedup close to their number, up to what a host can
 /// deliver. A smaller one comes from an MPI library that uses several NICs itself, from NICs that share a link, or from
-/// variation between two starts of a job; and it would have to outweigh that a rank that sends alone then has only one
-/// NIC.
+/// variation between two starts of a job; and with rails a rank that sends alone has only one NIC, which a smaller gain
+/// may not compensate.
 inline constexpr double rails_margin = 1.15;
 
 /// Seconds for each node; add() appends one exchange of all nodes.

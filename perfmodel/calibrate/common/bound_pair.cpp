@@ -26,8 +26,8 @@ bool bind_to(const std::vector<int>& processors) {
   return sched_setaffinity(0, bytes, set.data()) == 0;
 }
 
-/// The processors that the job may use, also those that its launcher did not bind this rank to: the kernel leaves out
-/// of a set what is not allowed.
+/// The processors that the job may use, also those that its launcher did not bind this rank to: from the set of all
+/// processors, the kernel removes those that are not allowed.
 std::vector<int> processors_of_job() {
   std::vector<int> all(most_processors);
   for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<int>(i);

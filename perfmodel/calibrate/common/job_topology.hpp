@@ -29,9 +29,9 @@ struct JobTopology {
 /// Collective over MPI_COMM_WORLD. The communicator lives until MPI_Finalize.
 JobTopology find_job_topology();
 
-/// A barrier over all ranks of MPI_COMM_WORLD. Waiting ranks yield their processor. With MPI's own barrier, ranks that
-/// have left it start earlier than ranks that wait for a processor, by up to a scheduler time slice, and that would be
-/// measured. `idle`: this rank is not measured while the others are; it sleeps, to leave them its processor.
+/// A barrier over all ranks of MPI_COMM_WORLD. Waiting ranks yield their processor. With MPI's own barrier, some ranks
+/// start up to a scheduler time slice earlier than ranks that still wait for a processor, and the measurement would
+/// include this. `idle`: this rank is not measured while the others are; it sleeps, to leave them its processor.
 void yielding_barrier(bool idle = false);
 /// The largest value over all ranks of MPI_COMM_WORLD; waits in the same way.
 double largest_of_all_ranks(double value);

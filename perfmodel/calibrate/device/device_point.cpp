@@ -34,7 +34,8 @@ Result<double> time_once(const Action& action, int turns) {
 }
 
 /// Samples in which this thread was preempted are discarded, as in perfmodel/calibrate/messages/pair.cpp. But the GPU
-/// continues meanwhile, so if all samples were disturbed, the least one is only slightly too long and is used.
+/// continues during a preemption, so if all samples were disturbed, the shortest one is only slightly too long and is
+/// used.
 Result<double> sample(const Action& action, double limit) {
   const Result<double> warm = time_once(action, 1);
   if (!warm) return warm;

@@ -12,7 +12,7 @@ namespace {
 
 using cuda::Code;
 
-/// The driver library, found as in kernels/cuda/driver/driver.cpp if it may load it.
+/// The driver library, found and loaded by the rules of kernels/cuda/driver/driver.cpp.
 struct Library {
   void* handle = nullptr;
   std::string problem;

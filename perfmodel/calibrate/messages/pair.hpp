@@ -26,10 +26,10 @@ class Arena {
   std::size_t size_ = 0;
 };
 
-/// Memory areas used in turn, so that data that an application has not accessed for a long time is not in the caches
-/// here either: a halo is exchanged after a sweep over the whole domain, which also evicts the buffers that it is
-/// packed into. Faces of 1 KiB blocks: packing is 1.6 times as fast as forwarding when measured with warm data or a
-/// warm buffer; in a stencil code it was 0.8.
+/// Memory areas used in turn, so that the measured data is not in the caches, as in an application: a halo is exchanged
+/// after a sweep over the whole domain, which evicts the halo and the buffers that it is packed into. Faces of 1 KiB
+/// blocks: packing is 1.6 times as fast as forwarding when measured with warm data or a warm buffer, but 0.8 times as
+/// fast in a stencil code.
 class Rotation {
  public:
   /// At least `bytes` bytes for each area. The areas span `span` bytes of `arena`, or one area if that is larger.
@@ -58,7 +58,7 @@ class OneWay {
   /// Sends or receives (data, count, type) on the measured endpoint.
   void transfer(void* data, int count, MPI_Datatype type) const;
   void answer() const;
-  /// The complete part of the other rank.
+  /// Everything that the rank that is not measured does for one message.
   void idle() const;
 
  private:
