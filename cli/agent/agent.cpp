@@ -60,7 +60,7 @@ class Agent {
  private:
   double seconds() const { return std::chrono::duration<double>(Clock::now() - started_).count(); }
 
-  /// Runs where and when the ranks leave something: a rank that started this process may be bound to one core.
+  /// Uses any core that the ranks leave idle: the rank that started this process may be bound to one core.
   static void yield_cores() {
     cpu_set_t all;
     std::memset(&all, 0xff, sizeof all);

@@ -213,8 +213,8 @@ std::shared_ptr<zmq::context_t> agents_context() {
 
 struct AgentConnection::State {
   std::shared_ptr<zmq::context_t> context = agents_context();
-  /// A listener has several addresses, of which some can't be reached from here. After the answer: only that which was
-  /// the first to answer.
+  /// One for each address of the listener, because some can't be reached from here. After the answer: only the one that
+  /// answered first.
   std::vector<zmq::socket_t> sockets;
   Answer answer = Answer::none;
 };

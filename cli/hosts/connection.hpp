@@ -4,9 +4,9 @@
 //
 // The head makes two key pairs for each job: its own, and one that all agents have. The ranks get its public key and
 // the agents' keys through their environment, which other users can't read. The head accepts no other key (ZAP, RFC
-// 27), and an agent believes no other head; all content is encrypted. An agent that listens for others has its own key
-// pair and accepts the agents' key. A lost connection is made again by the library. Not thread-safe. Without ZeroMQ at
-// build time, open() and begin() say so.
+// 27), and an agent accepts no other head; all content is encrypted. An agent that listens for others has its own key
+// pair and accepts the agents' key. ZeroMQ reconnects a lost connection. Not thread-safe. Without ZeroMQ at build time,
+// open() and begin() return an error.
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,7 +21,7 @@ class Listener {
  public:
   /// Listens on a free port of all addresses of this host. Makes new keys for agents.
   static Result<Listener> open();
-  /// The same with the agents' keys that are in `keys`. What was sent at last is delivered after the end of the object.
+  /// The same with the agents' keys in `keys`. The last messages are delivered after the object is destroyed.
   static Result<Listener> open_with(const std::string& keys);
   Listener(Listener&&) noexcept;
   ~Listener();
@@ -36,7 +36,7 @@ class Listener {
   static std::string keys_with(const std::string& own_key, const std::string& keys);
 
   /// Becomes readable when something may have arrived. Before each poll(), and after the last send() before it,
-  /// receive() has to be called until it is empty: send() may take the notice of a message that has arrived.
+  /// receive() has to be called until it is empty: send() may consume the notification of a message that has arrived.
   std::vector<int> descriptors() const;
   struct Received {
     std::string agent;  ///< names the connection
@@ -55,8 +55,7 @@ class Listener {
 
 class AgentConnection {
  public:
-  /// Connects to `addresses`, all of which are of one listener, and says `hello`. Does not wait. Error: bad keys or
-  /// addresses.
+  /// Connects to `addresses`, all of one listener, and sends `hello`. Does not wait. Error: bad keys or addresses.
   static Result<AgentConnection> begin(const std::string& addresses, const std::string& keys, const std::string& hello);
   /// Waits for the answer. Error: there is none within `seconds`, or it is a refusal.
   static Result<AgentConnection> connect(const std::string& addresses, const std::string& keys,

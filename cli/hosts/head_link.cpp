@@ -11,7 +11,7 @@ namespace {
 // Seconds.
 constexpr double attempt_patience = 3;  ///< for the answer to a new connection; the present one is used meanwhile
 constexpr double beat_period = 1;
-constexpr double relay_patience = 2.5;  ///< below what the head waits until it calls a host unreachable
+constexpr double relay_patience = 2.5;  ///< less than the head waits before it reports a host as unreachable
 constexpr double busy_patience = 12;    ///< while a relay takes stacks
 constexpr double attempt_period = 5;    ///< between attempts to reach the head itself
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// HeadLink: an agent's way to the head, directly or through a relay, and back to the head if the relay fails. If the
-// head asks for it, this agent is a relay for others.
+// HeadLink: an agent's connection to the head, directly or through a relay, and directly again if the relay fails. If
+// the head asks for it, this agent is a relay for others.
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,7 +12,7 @@
 
 namespace bestride::inline cli {
 
-/// Seconds without a message after which the head is taken for gone: it asks for snapshots at least every 10 s.
+/// Seconds without a message after which the head is considered gone: it asks for snapshots at least every 10 s.
 inline constexpr double head_patience = 12;
 
 /// Not thread-safe. Times: seconds of one clock.
@@ -27,7 +27,7 @@ class HeadLink {
   std::vector<int> descriptors() const;
   /// receive() has to be called by then, too.
   double next_work() const;
-  /// The next message of the head for this agent: look, take_stacks, kill_ranks or end. They are already passed on.
+  /// The next message of the head for this agent: look, take_stacks, kill_ranks or end. They are already forwarded.
   std::optional<std::string> receive(double now);
   void send(const std::string& bytes, double now);
 

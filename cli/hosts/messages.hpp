@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What the process that watches a job (the head) and its agents on other hosts tell each other.
+// The messages between the process that watches a job (the head) and its agents on other hosts.
 //
-// An agent says hello, and then once a second that it lives and whether a rank there makes no progress (a pulse). The
+// An agent sends hello, and then a pulse once a second: it is alive, and whether a rank there makes no progress. The
 // head asks for snapshots (look) as often as it can use them. With many hosts it asks some agents to relay for others:
 // these bundle the messages of several agents to the head, and pass its messages on to them. docs/watch.md has the
 // sequence.
@@ -80,7 +80,7 @@ std::string message(const HostStacks& stacks);
 std::string message(MessageKind kind, const RelayAddress& address);
 std::string message(const std::vector<Bundled>& bundle);
 
-/// The kind of a message; empty if it is none. The others have an empty result if the message is damaged.
+/// The kind of a message; empty if it is none. The read functions return an empty result if the message is damaged.
 std::optional<MessageKind> kind_of(const std::string& bytes);
 std::optional<Hello> read_hello(const std::string& bytes);
 std::optional<Pulse> read_pulse(const std::string& bytes);

@@ -9,7 +9,7 @@ namespace {
 // Seconds.
 constexpr double longest_pulse_delay = 1;  ///< if this agent sends none of its own meanwhile
 constexpr double answer_delay = 0.01;      ///< the answers of several agents come at nearly the same time
-constexpr double patience = 10;            ///< an agent that is not heard for so long is forgotten
+constexpr double patience = 10;            ///< an agent that sends nothing for so long is removed
 constexpr double recently = 3;             ///< pulses come once a second
 constexpr std::size_t most_bundled_bytes = 1 << 20;
 
@@ -27,7 +27,7 @@ void Relay::receive(double now) {
     if (!kind) continue;
     if (*kind == MessageKind::hello) {
       const auto hello = read_hello(received->bytes);
-      // The command was replaced during the job; the head says it when this agent asks there.
+      // The command was replaced during the job; the head reports it when the agent connects there.
       const bool good = hello && hello->version == BESTRIDE_VERSION;
       listener_.send(received->agent, message(good ? MessageKind::welcome : MessageKind::end));
       if (!good) continue;

@@ -23,11 +23,11 @@ class Relay {
   RelayAddress address() const { return {listener_.addresses(), listener_.own_key()}; }
   std::vector<int> descriptors() const { return listener_.descriptors(); }
 
-  /// Takes the messages of the agents. Has to be called as Listener::receive().
+  /// Takes the messages of the agents. Must be called like Listener::receive().
   void receive(double now);
   /// Adds a message to the bundle: a pulse without news waits for the next bundle, everything else for 10 ms.
   void add(std::uint64_t agent, const std::string& bytes, double now);
-  /// The bundle is sent now.
+  /// Makes the bundle due now.
   void hurry(double now) { due_ = now; }
   /// The bundle, if it is time to send it.
   std::optional<std::string> take_bundle(double now);

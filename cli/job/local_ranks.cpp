@@ -65,10 +65,10 @@ JobSnapshot LocalRanks::read(std::size_t finished_calls) {
     await_status();
     begin = now_;
     now = read_job(folder_, name_, {finished_calls});
-    // A rank may have ended since. Its launcher waits for it soon, and then its status is lost.
+    // A rank may have ended since. Its launcher reaps it soon, and then its status is lost.
     ended_in_read_ = take_ends() || ended_in_read_;
-    // A rank that closed its record meanwhile may have done so before one that was found to be gone. What was read of
-    // it may be from before its MPI_Finalize.
+    // A rank that closed its record meanwhile may have ended before one that was found to be gone, and its snapshot may
+    // be from before its MPI_Finalize.
     changed = std::any_of(processes_.begin(), processes_.end(), [begin](const auto& entry) {
       return entry.second.closed != 0 && entry.second.closed >= begin;
     });
@@ -78,7 +78,7 @@ JobSnapshot LocalRanks::read(std::size_t finished_calls) {
     if (rank.visible && process.descriptor < 0) await_end(rank.pid, rank.path, process);
     if (rank.visible && process.closed != 0 && process.closed < begin) note_closed(rank, process);
     if (rank.alive && process.record < 0) process.record = open(rank.path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    // Known from the time when its parent has waited for it.
+    // Known once its parent has reaped it.
     if (process.ended != 0 && process.wait_status < 0) process.wait_status = wait_status_of_ended(process.descriptor);
     if (process.wait_status >= 0) rank.wait_status = process.wait_status;  // else what the record says
     if (rank.alive) continue;

@@ -27,10 +27,10 @@ class LocalRanks {
 
   /// Becomes readable when a process ends or is about to; -1: this is not available.
   int ends_descriptor() const noexcept { return ends_; }
-  /// Looks which processes have ended; true if one has since the last time. Called when ends_descriptor() is readable,
-  /// before read(), which looks once more. `seconds`: now, of the observer's clock. Of processes that have ended since
-  /// the last call, the one that ended first gets the earliest time.
-  /// A process counts as ended from the moment at which it has closed its record while it ends.
+  /// Checks which processes have ended; true if one has since the last call. Called when ends_descriptor() is readable,
+  /// before read(), which checks again. `seconds`: now, of the observer's clock. Of processes that have ended since the
+  /// last call, the one that ended first gets the earliest time. A process counts as ended from the moment at which it
+  /// has closed its record while it ends.
   bool note_ends(double seconds);
   /// True if a rank has made no call for half a second. About 2 us for each rank; knows the ranks that read() has seen.
   bool suspects(double seconds);
@@ -55,7 +55,7 @@ class LocalRanks {
   static void note_closed(RankSnapshot& rank, Process& process) noexcept;
   bool take_ends();
   bool take_closes();
-  /// Waits a moment for the end of the process that was the first to close its record: how it ended is known then.
+  /// Waits briefly for the end of the process that closed its record first, so that its wait status is known.
   void await_status();
 
   const std::string folder_, name_;

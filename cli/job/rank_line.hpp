@@ -28,8 +28,8 @@ std::vector<RankGroup> rank_groups(const JobView& view, CallSites& sites);
 std::string call_text(const RankSnapshot& rank, const CallSnapshot& call);
 /// "not in MPI, running (R)", "in MPI_Recv(...)": for the diagnosis.
 std::string short_state(const JobView& view, const RankSnapshot& rank);
-/// The thread of a rank that a line is about: one that is in a call longest, else the one that was last in one; null
-/// if the process has made no call.
+/// The thread that a rank's line describes: the one longest in a call, else the one that was last in a call; null if
+/// the process has made no call.
 const ThreadSnapshot* leading_thread(const RankSnapshot& rank);
 
 }  // namespace bestride::inline cli

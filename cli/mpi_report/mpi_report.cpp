@@ -67,7 +67,7 @@ std::vector<std::string> notes_of(const JobTime& time, const JobView& view) {
   return notes;
 }
 
-/// Without words that take room and tell nothing.
+/// Without words that carry no information.
 std::string shortened(std::string place) {
   static const std::string anonymous = "(anonymous namespace)::";
   for (std::size_t at; (at = place.find(anonymous)) != std::string::npos;) place.erase(at, anonymous.size());

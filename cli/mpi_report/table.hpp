@@ -8,7 +8,7 @@
 
 namespace bestride::inline cli {
 
-/// A line of a table with at most 11 columns: two of text, to the left, then seven of numbers, to the right, one of
+/// A line of a table with at most 11 columns: two of text, left-aligned, then seven of numbers, right-aligned, one of
 /// text and one of a number.
 std::string table_row(const std::vector<std::string>& cells);
 /// "3 ranks", "1 rank".

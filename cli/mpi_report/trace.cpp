@@ -19,7 +19,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// Thread slots of a rank in the numbers of the trace's threads.
+/// Thread ids of the trace that are reserved for each rank.
 constexpr int slots_per_rank = 32;
 constexpr double log_tolerance = 2e-6;   ///< seconds
 constexpr double least_duration = 0.05;  ///< microseconds
@@ -97,7 +97,7 @@ class Trace {
                        {"args", arguments}});
   }
 
-  /// Large messages whose two ends are remembered: from the call that sent it to the one that completed it there.
+  /// Large messages remembered at both ends: from the call that sent one to the call that completed its receive.
   void add_remembered_flows() {
     for (const MatchedMessage& message : matched_messages(members_)) {
       const TimelineCall* const send = call_at(*message.sender, message.sent->posted, posts_a_send);
@@ -109,7 +109,7 @@ class Trace {
         flow(add_post(message), *receive);
     }
   }
-  /// A call that begins a send is short and mostly not timed; the message log knows when it was.
+  /// A call that begins a send is short and usually not timed; the message log has its time.
   FlowEnd add_post(const MatchedMessage& message) {
     const FlowEnd at{pid_of(*message.sender), tid_of(*message.sender, message.sender->threads[0].slot),
                      clocks_.realtime(*message.sender, message.sent->posted)};
@@ -141,7 +141,7 @@ class Trace {
     const auto calls = calls_of_.find(rank.world_rank);
     if (calls == calls_of_.end()) return nullptr;
     const auto [first, last] = calls->second;
-    // The log has times of its own, besides those of the calls.
+    // The log reads the clock separately from the calls.
     const auto tolerance = static_cast<std::uint64_t>(log_tolerance * rank.ticks_per_second);
     const TimelineCall* found = nullptr;
     for (std::size_t i = first; i < last; ++i) {
@@ -155,9 +155,9 @@ class Trace {
   /// Communicator, sender, receiver, tag.
   using Channel = std::tuple<std::uint64_t, std::int32_t, std::int32_t, std::int32_t>;
 
-  /// Messages of one channel don't overtake each other (MPI-4.1, 3.5), so counted from the last call of a rank that has
-  /// finalized its n-th last send matches the n-th last receive, if all calls in between are remembered and timed.
-  /// Which call completed a receive that did not block is not known.
+  /// Messages of one channel don't overtake each other (MPI-4.1, 3.5), so if both ranks have finalized, the n-th last
+  /// send matches the n-th last receive, provided that all later calls are remembered and timed. The call that
+  /// completed a nonblocking receive is not known.
   void add_counted_flows() {
     std::map<Channel, std::vector<const TimelineCall*>> sends, receives;
     std::set<std::pair<std::uint64_t, std::int32_t>> any;  // receivers that took messages of unknown source or tag
@@ -211,7 +211,7 @@ class Trace {
     flow({pid_of(*send.rank), tid_of(*send.rank, send.thread->slot), send.begin}, receive);
   }
   void flow(const FlowEnd& send, const TimelineCall& receive) {
-    if (send.time > receive.end) return;  // not the same message, or clocks that differ by more than it took
+    if (send.time > receive.end) return;  // not the same message, or the clocks differ by more than the transfer time
     add_flow_end("s", ++flows_, send);
     add_flow_end("f", flows_, {pid_of(*receive.rank), tid_of(*receive.rank, receive.thread->slot), receive.end});
   }

@@ -129,7 +129,7 @@ TEST_F(AgentTreeTest, AgentsBeyondTheFanOutAreConnectedThroughOthers) {
     EXPECT_EQ(update.ranks->at(0).host, update.host);
     EXPECT_EQ(update.ranks->at(0).executable, "solver") << "the first answer is a full one";
   }
-  // One message to a relay is for all behind it.
+  // One message to a relay is for all agents behind it.
   head_.ask_for_stacks(seconds());
   until([&] { return head_.all_stacks_came(); }, "stacks");
   EXPECT_EQ(head_.take_stacks("kvs_1").size(), 6u);
@@ -178,7 +178,7 @@ TEST_F(AgentTreeTest, TheEndReachesAllAgents) {
   EXPECT_TRUE(head_.hosts().empty());
 }
 
-/// A host whose firewall lets nobody in.
+/// A host whose firewall blocks incoming connections.
 TEST_F(AgentTreeTest, AnAgentThatCannotReachARelayStaysWithTheHead) {
   auto listener = Listener::open();
   ASSERT_TRUE(listener);

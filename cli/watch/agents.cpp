@@ -18,7 +18,7 @@ constexpr double patience_for_answer = 10;
 constexpr double balance_period = 0.1;
 constexpr double redirect_period = 5;  ///< after which an agent that has not reached its relay is sent to another one
 constexpr unsigned most_redirections = 3;
-/// Most by which the clocks of two hosts drift apart, seconds per second.
+/// Largest clock drift between two hosts, seconds per second.
 constexpr double clock_drift = 1e-4;
 /// Finished calls that are asked for in one look, of all ranks together, and if all are wanted. One takes about 25
 /// bytes in a message and 72 in memory.
@@ -76,7 +76,7 @@ bool Agents::handle(const std::string& connection, const std::string& bytes, dou
   return changed;
 }
 
-/// `connection`: "" through `relay`.
+/// `connection`: "" if it is through `relay`.
 bool Agents::handle_hello(const std::string& connection, std::uint64_t relay, const Hello& hello, double seconds) {
   const bool same_version = hello.version == BESTRIDE_VERSION;
   if (!same_version) other_versions_.push_back(hello.host);
@@ -91,7 +91,7 @@ bool Agents::handle_hello(const std::string& connection, std::uint64_t relay, co
   return is_new || host.asked > 0;  // what was asked or answered before may be lost
 }
 
-/// By its last message, because an agent on its way to a relay may still send something here.
+/// The last message decides, because an agent on its way to a relay may still send something here.
 void Agents::set_route(std::uint64_t agent, const std::string& connection, std::uint64_t relay) {
   const auto known = hosts_.find(agent);
   if (known == hosts_.end() || agent == relay) return;  // a relay bundles its own messages, too
@@ -200,7 +200,7 @@ void Agents::balance(const std::vector<std::uint64_t>& agents, double seconds) {
   }
 }
 
-/// An answer is late by what it takes to send and read it, so the least difference is the best.
+/// Sending and reading delay an answer, so the least difference is the most accurate.
 void Agents::set_clock(Host& host, double there, double here) {
   if (here - there > host.clock_offset + clock_drift * (here - host.clock_measured)) return;
   host.clock_offset = here - there;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Agents: what the agents on other hosts have told the process that watches the job.
+// Agents: what the agents on other hosts have sent to the process that watches the job.
 //
-// They form a tree: as many as `fan_out` of a launch are connected here; of more, each of the others is connected
-// through one of these. An agent whose relay fails comes back here, and is sent to another one.
+// They form a tree: up to `fan_out` agents of a launch are connected here; each further agent is connected through one
+// of these. An agent whose relay fails reconnects here, and is redirected to another one.
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -26,7 +26,7 @@ class Agents {
     Hello hello;
     Pulse pulse;
     double heard = 0;  ///< when its last message came
-    /// Our clock less the agent's, and when that was measured: of the message that was the least late.
+    /// Our clock minus the agent's, and when it was measured: from the message with the least delay.
     double clock_offset = std::numeric_limits<double>::infinity(), clock_measured = 0;
     std::string connection;                     ///< "": through a relay
     std::uint64_t relay = 0;                    ///< the agent through which it is connected; 0: none
@@ -45,7 +45,7 @@ class Agents {
     std::vector<Process> processes;
     std::optional<std::vector<RankSnapshot>> arrived;  ///< since updates() was last called
     double asked = 0;                                  ///< for the first snapshots that have not come yet; 0: all came
-    bool silent = false;  ///< it has not been heard or has not answered for some time, which was said
+    bool silent = false;  ///< it has not been heard or has not answered for some time, which was reported
     bool stacks_expected = false;
     std::optional<HostStacks> stacks;
   };

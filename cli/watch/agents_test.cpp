@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the head knows of an agent that answers, answers no more, and answers again. Times are the head's words, so the
-// test has no clock of its own.
+// What the head knows of an agent that answers, stops answering, and answers again. The test passes all times to the
+// head, so it needs no clock.
 #include "cli/watch/agents.hpp"
 
 #include <gtest/gtest.h>
@@ -64,8 +64,8 @@ class AgentsTest : public testing::Test {
     ADD_FAILURE() << "the agent was not asked";
     return {};
   }
-  /// The agent passes over what has come to it up to this look, which it answers. `there` and `ended`, when its ranks
-  /// ended, are its seconds.
+  /// The agent skips all looks before this one, which it answers. `there` and `ended`, when its ranks ended, are
+  /// seconds of its clock.
   void answer(double seconds, std::uint32_t last, double there = 0, double ended = 0) {
     const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     for (std::uint32_t number = 0; number != last;) {

@@ -26,7 +26,7 @@ class Update {
     if (same) known_.erase(at);
   }
 
-  /// The ranks on these hosts that were not added, as they were. The numbers are their RankSnapshot::unheard.
+  /// Keeps the ranks on these hosts that were not added. The numbers become their RankSnapshot::unheard.
   void keep(const std::unordered_map<std::string, double>& hosts) {
     for (RankSnapshot& rank : before_) {
       if (!rank.remote) continue;

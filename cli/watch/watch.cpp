@@ -38,7 +38,7 @@ using Clock = std::chrono::steady_clock;
 /// Time between two looks, in seconds: longer if a look takes more than these shares of a core.
 constexpr double relaxed_period = 1, shortest_period = 0.25, longest_period = 10;
 constexpr double most_share = 0.01, most_share_suspecting = 0.25, most_share_confirming = 1;
-/// In the first seconds, as long as not all ranks are known: how a rank has ended is known only of those that were.
+/// In the first seconds, as long as not all ranks are known: how a rank ended is known only if it was known before.
 constexpr double starting = 5, starting_period = 0.05;
 constexpr double answer_patience = 0.5, last_answer_patience = 2, stacks_patience = 10;  ///< seconds, for agents
 constexpr double late_agents_patience = 1;  ///< seconds, if the job has failed
@@ -85,12 +85,12 @@ class Watch {
   }
 
  private:
-  /// By what the launcher calls it, or by the name of its folder if that is not known.
+  /// By the launcher's name for the job, or by the name of its folder if that is not known.
   using Jobs = std::map<std::string, std::unique_ptr<WatchedJob>>;
 
   double seconds() const { return std::chrono::duration<double>(Clock::now() - started_).count(); }
 
-  /// Until it is time to look, or something else happens. True if a rank has ended or an agent is new.
+  /// Waits until it is time to look, or for an event. True if a rank has ended or an agent is new.
   bool wait() {
     if (agents_.receive(seconds())) return true;
     std::vector<pollfd> entries{{launcher_.signals(), POLLIN, 0}};
@@ -137,7 +137,7 @@ class Watch {
       note_other_ranks(*job);
       outputs_.refresh(*job, seconds());
     }
-    // What has come during a long look: its agents are not silent.
+    // Agents whose messages have arrived during a long look are not silent.
     urgent_ = agents_.receive(seconds()) || urgent_;
     for (const std::string& line : agents_.news(seconds())) say("bestride: " + line + "\n");
     if (!last) close_ended_jobs();
@@ -347,10 +347,10 @@ class Watch {
   Jobs jobs_;
   std::set<std::string> closed_;  ///< keys of jobs that have ended and are not looked at any more
   double last_look_ = 0, next_look_ = 0;
-  double look_cost_ = 0;  ///< of the last look with little, in seconds of a core
+  double look_cost_ = 0;  ///< of the last routine look, in CPU seconds
   unsigned looks_ = 0;
   bool suspected_ = false;  ///< at the last look
-  bool urgent_ = false;     ///< something has come during a look that needs another one
+  bool urgent_ = false;     ///< an event during a look needs another look
   std::map<std::string, std::size_t> printed_;
   std::map<std::string, JobStacks> stacks_;  ///< by job, when its last finding was made
   std::set<std::string> incomplete_;         ///< jobs with ranks that can't be watched

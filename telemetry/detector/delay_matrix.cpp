@@ -64,7 +64,7 @@ std::vector<PairClass> pair_classes(std::span<const MessageDelay> delays,
   return result;
 }
 
-/// One line of the matrix, and its other members in the same direction.
+/// True if row or column `line` is slower than the others by more than their spread.
 bool is_slow_line(const std::vector<double>& effects, const std::vector<std::uint32_t>& entries, std::uint32_t line,
                   double residual_spread, double least_excess) {
   if (entries[line] < line_entries || effects[line] < least_excess) return false;
@@ -86,7 +86,7 @@ class PathFinder {
     polish_ = median_polish(entries, nodes, line_entries);
     std::vector<double> sizes;
     for (const double residual : polish_.residuals) sizes.push_back(std::abs(residual));
-    // A median polish leaves zeros, so the median of the residuals is no measure of the spread.
+    // A median polish makes many residuals 0, so their median does not measure the spread.
     spread_ = 1.5 * quantile(sizes, 0.75);
   }
 
@@ -134,8 +134,8 @@ class PathFinder {
     found_.push_back(path);
   }
 
-  /// Calls that wait for a slow node's messages delay others that they complete, so neighbours of the node may seem
-  /// slow, too. The one with most slow entries is the cause.
+  /// A call that waits for a slow node's message also completes other messages late, so neighbours of the node may seem
+  /// slow, too. The node with the largest share of slow entries is the cause.
   void keep_causes() {
     std::vector<double> shares(near_slow_.size(), 0), entries(near_slow_.size(), 0);
     for (const PairDelay& pair : pairs_)
@@ -182,9 +182,9 @@ class PathFinder {
             else
               alone = false;
           }
-      // Two slow links of one node, whose messages were completed together: it is not known which of them is slow.
+      // Two links of one node whose messages were completed together seem slow: either may be the cause.
       if (!link->exact && !alone) continue;
-      if (back && link->from > link->to && (back->exact || alone)) continue;  // said with the other direction
+      if (back && link->from > link->to && (back->exact || alone)) continue;  // reported with the other direction
       SlowNodePath path;
       path.kind = back ? PathKind::two_way_link : PathKind::link;
       path.node = link->from;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// From delays of messages to slow links, senders and receivers.
+// Finds slow links, senders and receivers from the delays of messages.
 //
 // The delays of each pair are compared with those of messages of the same size between other pairs; the lower quartile
-// of a pair leaves out messages that were delayed by chance. A median polish of the logarithms tells a slow sender (its
-// row) and a slow receiver (its column) from a slow link (one entry). Source: C4 (Dong et al., HPCA 2025) has rows,
-// columns and points; here a limit adapts to the spread of the matrix. Alternative considered: a limit of the delay
-// per byte, which differs between machines and sizes.
+// of a pair leaves out messages that were delayed by chance. A median polish of the logarithms distinguishes a slow
+// sender (its row) and a slow receiver (its column) from a slow link (one entry). Source: C4 (Dong et al., HPCA 2025)
+// uses rows, columns and points; here the threshold adapts to the spread of the matrix. Alternative considered: a
+// threshold for the delay per byte, which differs between machines and sizes.
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -45,7 +45,7 @@ struct SlowNodePath {
   bool exact = true;      ///< false: messages of other pairs were completed by the same calls, and may be the slow ones
   bool own_calls = true;  ///< most messages were alone in the calls that completed them
 
-  /// Whatever the direction.
+  /// Ignores the direction.
   bool same_as(const SlowNodePath& o) const noexcept {
     return is_link(kind) == is_link(o.kind) &&
            ((node == o.node && other == o.other) || (node == o.other && other == o.node));

@@ -24,7 +24,7 @@ void Detector::update(const Observation& observation) {
     const auto [at, is_new] = histories_.try_emplace(ProcessKey(rank));
     History& history = at->second;
     present_.push_back(&history);
-    if (rank.unheard > 0 && !is_new) continue;  // it is as it was at the last observation
+    if (rank.unheard > 0 && !is_new) continue;  // unchanged since the last observation
     const std::uint64_t calls = calls_of(rank);
     if (is_new || calls != history.calls || is_moving(rank)) {
       if (!is_new && history.waited && !interrupted_)
@@ -46,7 +46,7 @@ void Detector::update(const Observation& observation) {
     }
     if (rank.alive && rank.state == ProcessState::initialized && idle(rank) >= 0.5) suspects_ = true;
   }
-  // After an interruption everybody's wait is longer by it.
+  // An interruption lengthens the waits of all ranks.
   if (progress && interrupted_)
     interrupted_ = std::any_of(ranks_.begin(), ranks_.end(), [](const RankSnapshot& rank) { return is_held(rank); });
 }
@@ -124,7 +124,7 @@ std::vector<Finding> Detector::observe(const Observation& observation) {
     if (const RankSnapshot& each = ranks_[waits.snapshot]; each.unheard == 0) history(each).waited = waits.waits();
   std::vector<Finding> confirmed;
   for (const Finding& finding : found)
-    // What has ended does not change.
+    // Ended ranks and calls do not change, so they need no confirmation.
     if (!crashes_.empty() || (finding.mismatch && !wrong_calls_.empty()) ||
         std::any_of(candidates_.begin(), candidates_.end(),
                     [&](const Finding& before) { return before.same_as(finding); }))

@@ -5,8 +5,8 @@
 // Each observation is one snapshot of every rank and the time at which it was taken. The detector has no clock and does
 // no I/O, so recorded or generated jobs replay exactly. A finding needs evidence that cannot be a normal phase of a
 // program: a process that has ended, a cycle of waiting ranks, different collective calls, or a wait that lasts longer
-// than a limit and longer than three times the longest one of this job that ended by itself. Ranks that make progress
-// are never part of it, except in a starvation.
+// than a limit and longer than three times the longest completed wait of this job. Ranks that make progress are never
+// part of it, except in a starvation.
 // Sources: the four classes of C4 (Dong et al., HPCA 2025); AND and OR edges as in MUST (Hilbrich et al., EuroMPI
 // 2012); confirmation by a repeated query as in NCCL RAS.
 #include <algorithm>
@@ -31,7 +31,7 @@ namespace bestride::inline telemetry {
 struct Observation {
   double seconds = 0;  ///< when the snapshots were taken; never less than before
   std::span<const RankSnapshot> ranks;
-  bool last = false;  ///< there will be no other: what is known now has to do
+  bool last = false;  ///< no observation follows, so nothing is postponed
 };
 
 /// Seconds without progress after which a state counts.
@@ -59,7 +59,7 @@ class Detector {
   bool suspects() const noexcept { return suspects_; }
   /// True if there is a finding that the next observation may confirm.
   bool awaits_confirmation() const noexcept { return unconfirmed_; }
-  /// Longest wait of a rank for another one that ended by itself, in seconds.
+  /// Longest completed wait of a rank for another rank, in seconds.
   double longest_wait() const noexcept { return longest_wait_; }
 
  private:
@@ -82,7 +82,7 @@ class Detector {
     return *present_[static_cast<std::size_t>(&rank - ranks_.data())];
   }
   double idle(const RankSnapshot& rank) const { return now_ - history(rank).progressed; }
-  /// A limit, or three times the longest wait that ended by itself.
+  /// A limit, or three times the longest completed wait.
   double adapted(double limit) const { return std::max(limit, 3 * longest_wait_); }
 
   void find_crashes(std::vector<Finding>& found);
@@ -97,7 +97,7 @@ class Detector {
   void find_other_tag(std::vector<Finding>& found) const;
   void find_communication_hangs(std::vector<Finding>& found) const;
   void find_starvation(std::vector<Finding>& found) const;
-  /// `least_wait`: of the ranks whose messages they pass over, in seconds. Ascending.
+  /// Ascending. `least_wait`: of the senders whose messages they pass over, in seconds.
   std::vector<std::int32_t> ranks_that_pass_over_messages(double least_wait) const;
   void find_slow(std::vector<Finding>& found);
   void find_slow_communication(bool interrupted, std::vector<Finding>& found);
@@ -111,8 +111,7 @@ class Detector {
   /// Of ranks that have ended, those that were not waiting for other ranks.
   std::vector<std::int32_t> not_waiting(const std::vector<std::int32_t>& gone) const;
   std::vector<std::int32_t> suspects_among(const std::vector<std::int32_t>& gone) const;
-  /// A process on another host has not told its rank, or what it does now is not known: the last news of its host are
-  /// old.
+  /// True if, in a job with other hosts, a live process has no rank yet or its host has not answered recently.
   bool has_unknown_ranks() const;
   std::int32_t first_idle(const std::vector<std::int32_t>& gone) const;
   /// The graph as if all ranks had ended: the state in which the job was.
@@ -127,7 +126,7 @@ class Detector {
   double now_ = 0;
   double longest_wait_ = 0;
   bool last_ = false, suspects_ = false, unconfirmed_ = false, interrupted_ = false;
-  int postponed_ = 0;  ///< observations for which a crash was not said
+  int postponed_ = 0;  ///< observations for which a crash was not reported
   std::unordered_map<ProcessKey, History, ProcessKeyHash> histories_;
   std::map<std::int32_t, double> minority_since_;  ///< ranks outside MPI that at least as many others wait for
   std::vector<Finding> crashes_;                   ///< and what led to them

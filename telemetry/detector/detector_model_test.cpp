@@ -269,8 +269,8 @@ TEST_F(ModelledJobs, SynchronousSendsInARing) {
   });
 }
 
-/// Two ranks have a fault in the same phase. Both are named by the first two findings that there are a minute after the
-/// first one, in nearly all jobs (goal: 95 %).
+/// Two ranks have a fault in the same phase. In nearly all jobs (goal: 95 %), the first two findings a minute after the
+/// first one name both.
 class TwoFaults : public ModelledJobs {
  protected:
   static Ranks named(ModelledJob& job) {
@@ -290,7 +290,7 @@ class TwoFaults : public ModelledJobs {
     std::sort(result.begin(), result.end());
     return result;
   }
-  /// A rank that computes for ever and for which nobody waits is no fault that can be seen.
+  /// A rank that computes for ever cannot be detected if no rank waits for it.
   static bool is_waited_for(ModelledJob& job, std::int32_t rank) {
     const std::vector<RankSnapshot> ranks = job.snapshots();
     const WaitGraph graph = find_waits(ranks);
@@ -360,8 +360,8 @@ TEST_F(TwoFaults, BothComputing) { expect_both_in_computation(Kind::spin, Kind::
 TEST_F(TwoFaults, AnotherCallAndOneStopped) { expect_both_in_collective(Kind::stop); }
 TEST_F(TwoFaults, AnotherCallAndOneComputing) { expect_both_in_collective(Kind::spin); }
 
-/// Faults of messages and calls that are missing. From outside it can't always be seen which call is missing: another
-/// one may have taken its place. So nearly all verdicts are right, and the others claim no certainty.
+/// Faults of missing messages and calls. An observer cannot always tell which call is missing, because another one may
+/// have matched in its place. So nearly all verdicts are right, and the others have a lower confidence.
 class MissingCalls : public ModelledJobs {
  protected:
   /// `put`: puts the fault into a program and returns its rank, or -1 if the program has no place for it.

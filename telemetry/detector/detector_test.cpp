@@ -121,7 +121,7 @@ TEST_F(Detection, AWrongCallThatDoesNotHang) {
   EXPECT_EQ(observe(10).at(0).fault, Fault::mismatch) << "it holds";
 }
 
-/// It happened between two observations, and its ring has forgotten it.
+/// The reduction was made between two observations, and the ring no longer holds it.
 TEST_F(Detection, AReductionThatDifferedIsFoundLater) {
   moving = {0, 1, 2, 3};
   observe(1);
@@ -136,7 +136,7 @@ TEST_F(Detection, AReductionThatDifferedIsFoundLater) {
   EXPECT_EQ(found.mismatch->ordinal, 5000u);
 }
 
-/// Of ranks that are in different calls, these are said.
+/// If ranks are in different calls, these are reported.
 TEST_F(Detection, ACallThatIsLeftOutIsNoPastReduction) {
   job.collective(0, "MPI_Barrier");
   for (const int rank : {1, 2, 3}) {
@@ -267,7 +267,7 @@ TEST_F(Detection, ADeadlockBesideAStoppedRank) {
   EXPECT_EQ(found[1].culprits, (Ranks{0, 1}));
 }
 
-/// By the numbers of messages, the receive might be complete; nobody goes on, though.
+/// According to the message numbers the receive may be complete, but no rank proceeds.
 TEST_F(Detection, AMessageWithAnotherTagForARequestThatMayBeComplete) {
   for (const int rank : {0, 1, 3}) job.collective(rank, "MPI_Barrier");
   job.request(2, "MPI_Irecv", 3).tag = 4;

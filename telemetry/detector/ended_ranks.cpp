@@ -9,17 +9,17 @@ namespace bestride::inline telemetry {
 namespace {
 
 constexpr int sigkill = 9, sigterm = 15;
-/// Seconds between the ends of a rank that crashed and of one that the launcher ended because of it, in either order: a
-/// process closes its connection to the launcher before it is gone, and may have to wait for a processor in between (20
-/// ms with 4 ranks on 2 processors). Ends on other hosts are known less exactly.
+/// Seconds between the end of a rank that crashed and the end of one that the launcher ended for that reason, in either
+/// order: a process closes its connection to the launcher before it is gone, and may wait for a processor in between
+/// (20 ms with 4 ranks on 2 processors). Ends on other hosts are known less exactly.
 constexpr double together_here = 0.05, together_elsewhere = 0.5;
-/// Observations for which a crash is not said while all ranks that have ended were waiting for others: the rank that
-/// they waited for may have ended first.
+/// Observations for which a crash is not reported while all ended ranks were waiting for others: the rank that they
+/// waited for may have ended first.
 constexpr int most_postponed = 2;
-/// The same while the last news of a host are old.
+/// The same while a host has not answered recently.
 constexpr int most_postponed_if_unknown = 8;
 
-/// How it ended is known, and it is not how launchers end ranks.
+/// True if its wait status is known and is not that of a rank that a launcher killed.
 bool ended_by_itself(const RankSnapshot& rank) {
   const int signal = rank.wait_status & 0x7f;
   return rank.wait_status >= 0 && signal != sigkill && signal != sigterm;
@@ -45,8 +45,8 @@ Ranks Detector::not_waiting(const Ranks& gone) const {
   return result;
 }
 
-/// Those that did not wait for others. With more ranks than processors, a rank may be for long in a call that all
-/// members have made; if others were outside MPI, it is not suspected.
+/// The ranks of `gone` that did not wait for others. With more ranks than processors, a rank may stay long in a call
+/// that all members have made; it is not suspected if others were outside MPI.
 Ranks Detector::suspects_among(const Ranks& gone) const {
   const Ranks idle = not_waiting(gone);
   Ranks outside;
@@ -88,11 +88,11 @@ void Detector::find_crashes(std::vector<Finding>& found) {
       }
     }
     if (gone.empty() && aborted.empty()) return;
-    // The end of a rank on another host is known a little later, and so is that of one that is still being taken down
-    // while its launcher has ended others already; but not that of a rank that is stopped.
+    // The end of a rank is known later if it is on another host, or if the kernel still tears it down while its
+    // launcher has already ended others; this is not so for a stopped rank.
     const bool remote = std::any_of(ranks_.begin(), ranks_.end(), [](const RankSnapshot& each) { return each.remote; });
     const double together = remote ? together_elsewhere : together_here;
-    // A rank that is told to end may do so by itself, too, but later.
+    // A rank that the launcher ends may also exit by itself, but later.
     double earliest_known = 0;
     for (const RankSnapshot& each : ranks_) {
       if (each.world_rank < 0 || !each.gone() || !ended_by_itself(each) || each.ended > earliest + together) continue;
@@ -111,7 +111,7 @@ void Detector::find_crashes(std::vector<Finding>& found) {
     const bool unknown = has_unknown_ranks();
     const bool held =
         std::any_of(ranks_.begin(), ranks_.end(), [](const RankSnapshot& each) { return each.alive && is_held(each); });
-    // A launcher kills others while the rank that crashed is still being taken down.
+    // A launcher may kill others while the kernel still tears down the crashed rank.
     const bool taken_down =
         postponed_ == 0 && std::any_of(graph_.ranks.begin(), graph_.ranks.end(), [this](const RankWaits& waits) {
           const RankSnapshot& each = ranks_[waits.snapshot];
@@ -129,7 +129,7 @@ void Detector::find_crashes(std::vector<Finding>& found) {
     crash.cause = aborted.empty() ? Cause::killed : Cause::aborted;
     crash.culprits = !aborted.empty() ? aborted : !known.empty() ? known : !first.empty() ? first : gone;
     bool sure = crash.culprits.size() == 1;
-    bool others_suspected = false;  // it was the first that ended, but others may have followed within its delay
+    bool others_suspected = false;  // other suspects ended within `together` of the first end
     if (sure && aborted.empty() && known.empty()) {
       Ranks first_ones;
       for (const RankSnapshot& each : ranks_)
@@ -181,7 +181,7 @@ void Detector::find_unreachable(std::vector<Finding>& found) const {
   for (const RankWaits& waits : graph_.ranks)
     if (ranks_[waits.snapshot].unheard >= limits_.unheard) finding.culprits.push_back(waits.rank);
   finding.held_up = held_up(finding.culprits, limits_.certain);
-  // An agent may fail alone; then nobody waits for its ranks for long.
+  // If only the agent has failed, no rank waits long for the ranks of its host.
   if (finding.held_up.empty()) return;
   finding.fault = Fault::unreachable;
   finding.since = now_;

@@ -16,7 +16,7 @@ enum class Fault : std::uint8_t {
   mismatch,            ///< members of a communicator make different collective calls, or one has called MPI_Finalize
   unmatched_message,   ///< a rank waits for a message that its peer does not send or receive, and the peer went on
   deadlock,            ///< ranks wait for each other in a cycle
-  computation_hang,    ///< a rank does not come to the MPI call that others wait for (non-communication hang)
+  computation_hang,    ///< a rank does not reach the MPI call that others wait for (non-communication hang)
   communication_hang,  ///< every rank is in its call, and yet the calls do not end
   starvation,          ///< a rank makes other calls, but not the one that some ranks wait for
   slow,                ///< a rank has become slower than the others, which wait for it
@@ -37,10 +37,10 @@ enum class Cause : std::uint8_t {
   traced,           ///< a debugger holds it
   uninterruptible,  ///< in the kernel, mostly for a file system
   computing,        ///< uses the CPU and makes no progress in MPI
-  sleeping,         ///< sleeps for times that it chooses itself, and uses no CPU
+  sleeping,         ///< sleeps in nanosleep, and uses no CPU
   blocked,          ///< sleeps in the kernel until something happens: a lock, a read
   transferring,     ///< reads or writes outside MPI
-  finalized,        ///< is in or behind MPI_Finalize
+  finalized,        ///< is in MPI_Finalize or past it
   in_mpi,           ///< is in an MPI call
 };
 /// "killed", ...
@@ -75,7 +75,7 @@ struct SlowPath {
   double seconds = 0, typical = 0;          ///< delay of messages of this size, here and as the median of all pairs
   bool exact = true;                        ///< false: they were completed together with others
 
-  /// Whatever the direction.
+  /// Ignores the direction.
   bool same_as(const SlowPath& o) const noexcept {
     return is_link(kind) == is_link(o.kind) &&
            ((host == o.host && other_host == o.other_host && rank == o.rank && other_rank == o.other_rank) ||

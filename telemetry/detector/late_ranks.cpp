@@ -19,7 +19,7 @@ void Detector::find_computation_hangs(std::vector<Finding>& found) {
   std::erase_if(minority_since_,
                 [&](const auto& entry) { return !std::binary_search(outside.begin(), outside.end(), entry.first); });
   std::map<Cause, Finding> by_cause;
-  // Ranks in the same sets, as those that do not come to one collective call, are waited for by the same ranks.
+  // Ranks in the same sets, such as those missing from one collective call, have the same waiters.
   struct Waiting {
     std::size_t ranks = 0;
     double longest = 0;
@@ -42,7 +42,7 @@ void Detector::find_computation_hangs(std::vector<Finding>& found) {
         const WaitCondition* const why = graph_.edge(waiter, number);
         waiting.by_any = waiting.by_any || (why && why->kind == WaitKind::any);
       }
-    // All others wait in their calls, so nobody else can make any of them go on.
+    // All others wait in their calls, so only this rank can let one of them proceed.
     if (outside.size() == 1 && waiting.ranks + 1 == alive) waiting.needed = true;
     const double longest = waiting.longest;
     const bool minority = waiting.needed && waiting.ranks >= outside.size();
@@ -50,7 +50,7 @@ void Detector::find_computation_hangs(std::vector<Finding>& found) {
       minority_since_.try_emplace(number, now_);
     else
       minority_since_.erase(number);
-    // That it is looked at, as when its stack is copied, may wake it.
+    // Observing the rank may wake it, as copying its stack does, so the first cause is kept.
     std::optional<Cause>& hangs = history(each).hangs;
     const Cause cause = hangs.value_or(cause_of(each));
     double limit =
@@ -79,8 +79,7 @@ void Detector::find_computation_hangs(std::vector<Finding>& found) {
 
 void Detector::find_communication_hangs(std::vector<Finding>& found) const {
   Ranks stuck, locked;
-  // If no rank can make the others go on, those that wait for others count, too: all edges may be of sends that are
-  // complete.
+  // If no rank can let the others proceed, ranks that wait for others count, too: all edges may be of completed sends.
   const double limit = adapted(limits_.communication);
   const auto all_wait_for = [&](double seconds) {
     return std::all_of(graph_.ranks.begin(), graph_.ranks.end(), [&](const RankWaits& waits) {
@@ -108,7 +107,7 @@ void Detector::find_communication_hangs(std::vector<Finding>& found) const {
   Finding finding;
   finding.fault = Fault::communication_hang;
   finding.cause = Cause::in_mpi;
-  // A rank that sleeps on a lock inside MPI, while the others poll, does not carry on the communication.
+  // A rank that sleeps on a lock inside MPI while the others poll does not progress the communication.
   const bool by_lock = !locked.empty() && 2 * locked.size() <= stuck.size();
   finding.culprits = by_lock ? locked : stuck;
   finding.held_up = held_up(finding.culprits, 0);
@@ -119,7 +118,7 @@ void Detector::find_communication_hangs(std::vector<Finding>& found) const {
   found.push_back(std::move(finding));
 }
 
-/// If every message of which it is not known whether it is complete were incomplete.
+/// The deadlock that exists if all messages of unknown state are incomplete.
 std::optional<Finding> Detector::probable_deadlock() const {
   const std::vector<Diagnosis::Cycle> cycles = diagnose(graph_, *waiters_, Edges::unmatched).cycles;
   if (cycles.empty()) return std::nullopt;
@@ -128,8 +127,8 @@ std::optional<Finding> Detector::probable_deadlock() const {
   return finding;
 }
 
-/// At most observations, a rank that serves only some of those that send to it waits for one of these, and so is no
-/// culprit of the waits.
+/// In most observations, a rank that serves only some of its senders waits for one of these, so the diagnosis does not
+/// name it as a culprit.
 Ranks Detector::ranks_that_pass_over_messages(double least_wait) const {
   Ranks result;
   for (const RankWaits& waits : graph_.ranks) {
@@ -153,7 +152,7 @@ void Detector::find_starvation(std::vector<Finding>& found) const {
   for (const std::int32_t number : suspects) {
     const RankSnapshot* const known = rank(number);
     if (!known || !known->alive || known->unheard > 0 || idle(*known) >= 2) continue;
-    // A rank may wait for its next task while others work. It is forgotten if its own message was not received.
+    // A rank may wait for its next task while others work. It is starved if its own message was not received.
     const Ranks waiting = held_up({number}, adapted(limits_.starvation));
     if (std::any_of(waiting.begin(), waiting.end(), [&](std::int32_t waiter) {
           return graph_.needs(waiter, number) && has_unreceived_messages(*rank(waiter), *known);

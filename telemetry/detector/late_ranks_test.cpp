@@ -166,7 +166,7 @@ TEST_F(Detection, ARankThatServesOnlyTheOthers) {
   EXPECT_EQ(found.held_up, Ranks{1});
 }
 
-/// It is always seen in its probe, for which rank 2 might send.
+/// Rank 0 is always observed in its probe, which a message of rank 2 could match.
 TEST_F(Detection, ARankThatProbesButServesOnlyTheOthers) {
   const auto finished = [this](int rank, const char* function, std::int32_t peer, std::int32_t tag) {
     CallSnapshot call;

@@ -2,7 +2,7 @@
 #pragma once
 // Median polish of a sparse matrix: value = overall + row effect + column effect + residual.
 //
-// Source: Tukey, Exploratory Data Analysis (1977), chapter 11. Medians do not follow single large entries, so a slow
+// Source: Tukey, Exploratory Data Analysis (1977), chapter 11. Single large entries do not change a median, so a slow
 // link stays in its residual, and a slow sender in the effect of its row.
 #include <cstdint>
 #include <span>

@@ -95,7 +95,7 @@ class DelayMeter {
       at->second = is_new ? seconds : std::min(at->second, seconds);
     }
   }
-  /// Of messages whose delay hardly depends on an offset: of all pairs of hosts, and of each pair.
+  /// Medians of the delays that hardly depend on an offset: over all pairs of hosts, and of each pair.
   void find_usual_delays() {
     std::vector<double> all;
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<double>> of_pair;
@@ -120,15 +120,15 @@ class DelayMeter {
     const auto there = least_.find({from, to}), back = least_.find({to, from});
     if (there == least_.end() || back == least_.end()) return std::nullopt;
     const double round = there->second + back->second;
-    // A pair that takes long may have a rank that always comes late, whose clock nobody sees, unless its messages are
-    // known to be slow.
+    // If a pair takes long, one of its ranks may always be late, which hides its offset, unless its messages are known
+    // to be slow.
     const auto own = usual_of_pair_.find(std::minmax(from, to));
     const double usual = std::max(usual_delay_, own == usual_of_pair_.end() ? 0 : own->second);
     return Offset{(there->second - back->second) / 2, round <= usual_rounds * usual ? 0 : round / 2};
   }
 
-  /// Of a synchronous message between two calls of its own the one that came later waits for the transfer alone, so the
-  /// shorter wait is the delay, whatever the clocks.
+  /// If a synchronous message is alone in both of its calls, the later call waits for the transfer only, so the shorter
+  /// wait is the delay, independent of the clocks.
   void bound_by_waits() {
     for (TimedMessage& each : matched_) {
       const MessageEvent &s = each.sent, &r = each.received;
@@ -175,7 +175,7 @@ class DelayMeter {
       earliest = std::max(first ? own.posted : earliest, std::max(own.posted, other.posted + shift - error));
       latest = std::max(first ? own.posted : latest, std::max(own.posted, other.posted + shift + error));
       began = first ? own.waited : std::max(began, own.waited);
-      // The library of the other rank goes on with a transfer only in MPI calls.
+      // The library of the other rank progresses a transfer only in MPI calls.
       if (other.waited + shift <= end) began = std::max(began, other.waited + shift);
       const TimedMessage& one = matched_[call.front().message];
       one_pair = one_pair && std::minmax(message.from, message.to) == std::minmax(one.from, one.to);
@@ -187,7 +187,7 @@ class DelayMeter {
     if (seconds < 0 || began > posted + std::max(seconds / 4, negligible)) return;
     for (const CompletedThere& each : call) {
       TimedMessage& message = matched_[each.message];
-      // A message between hosts takes so much longer that the bound says nothing of one within a host.
+      // A message between hosts takes so much longer that the bound is useless for one within a host.
       if (!one_host && message.from_host == message.to_host) continue;
       if (!each.received && message.bytes < surely_synchronous) continue;
       if (message.bound < 0 || seconds < message.bound) message.bound = seconds;

@@ -5,12 +5,12 @@
 // A call that completes several requests returns when the last one is complete, so its end says of each message only
 // that it was complete by then. The delay counts from the latest post of all messages of the call, so neither a late
 // sender nor a late receiver makes a message slow. A call is left out if one of its messages is not known, or if a rank
-// came to it so late that the transfer may have begun before, unseen. Of messages from 64 KiB on, which no MPI library
-// sends before the receive is posted by default, the sender's call is a second bound, and the lower one counts.
+// came to it so late that the transfer may have begun before, unseen. For messages of 64 KiB and more, which no MPI
+// library sends by default before the receive is posted, the sender's call is a second bound, and the lower one counts.
 // Hosts have no common clock. If sender and receiver wait for such a message alone, the shorter wait is its delay. Else
-// their offset is the one with which the fastest messages of both directions take equally long, if this is not longer
-// than usual. So a link that is slow in one direction looks as if both had half of it, and a pair of hosts with
-// messages in one direction only is left out.
+// their offset is chosen so that the fastest messages of both directions take equally long, if this is not longer than
+// usual. So if a link is slow in one direction, half of the extra delay is attributed to each direction, and a pair of
+// hosts with messages in one direction only is left out.
 #include <cstdint>
 #include <map>
 #include <span>

@@ -14,11 +14,11 @@ constexpr double enough_per_pair = 8;                       ///< messages, of pa
 constexpr double queued_share = 0.02;                       ///< of the window
 constexpr double scheduling = 0.05;                         ///< seconds
 constexpr int forgetting_windows = 2;
-// A path that is slow by `clear_factor` is said after `clear_windows`, or `shared_windows` if calls completed several
-// of its messages; between hosts also one that is slow by `least_factor` in each of `close_windows` and by
-// `mean_factor` on average. Measured by simulation of 100 s (slow_communication_test.cpp, 200 seeds): nothing is said
-// of 6000 clean jobs; with 2 windows for all, something was said of 2 in 1200. A host that is slow by a fifth is found
-// in 400 of 400 within 60 s.
+// A path that is slow by `clear_factor` is reported after `clear_windows`, or `shared_windows` if calls completed
+// several of its messages; between hosts also one that is slow by `least_factor` in each of `close_windows` and by
+// `mean_factor` on average. Measured by simulation of 100 s (slow_communication_test.cpp, 200 seeds): no path is
+// reported in 6000 clean jobs; with 2 windows for all, one was reported in 2 of 1200. A host that is slow by a fifth is
+// found in 400 of 400 within 60 s.
 constexpr double clear_factor = 1.5, least_factor = 1.07, mean_factor = 1.1;
 constexpr int clear_windows = 2, shared_windows = 4, close_windows = 6;
 
@@ -51,7 +51,7 @@ void SlowCommunication::note(const std::vector<SlowNodePath>& paths, bool hosts)
       known_.push_back({path, hosts, begin_, 1, path.factor >= clear_factor, path.factor, 0});
       continue;
     }
-    // If it seems slow now in one direction and now in another, both may be.
+    // If different directions seem slow in different windows, both may be slow.
     const PathKind kind = at->path.kind == path.kind ? path.kind
                           : is_link(path.kind)       ? PathKind::two_way_link
                                                      : PathKind::node;

@@ -2,13 +2,13 @@
 #pragma once
 // SlowCommunication: links, hosts and ranks whose messages take longer than those of others.
 //
-// Looks at windows of some seconds; what is slow in two successive ones is said, until it is not in two. First hosts
-// are compared by the messages between them, then ranks by the messages within their hosts: a host's network and its
-// memory have different delays. Slow is 1.5 times the typical delay; if there is no such host or link between
-// hosts, 1.1 times for six windows. What is known only from calls that complete several messages needs four windows,
-// and no smaller difference counts. Ranks within a host are not compared as closely, because cores at different
-// distances differ as much. On a host whose ranks have to wait for a processor, a delay may be one of the scheduler's,
-// so delays below 50 ms are taken for equal.
+// Compares delays in windows of some seconds; a path that is slow in two successive windows is reported until it is not
+// slow in two. First hosts are compared by the messages between them, then ranks by the messages within their hosts: a
+// host's network and its memory have different delays. Slow is 1.5 times the typical delay; if there is no such host or
+// link between hosts, 1.1 times for six windows. What is known only from calls that complete several messages needs
+// four windows, and no smaller difference counts. Ranks within a host are not compared as closely, because cores at
+// different distances differ as much. On a host whose ranks have to wait for a processor, the scheduler may cause a
+// delay, so delays below 50 ms are treated as equal.
 #include <cstdint>
 #include <map>
 #include <span>

@@ -71,7 +71,7 @@ class Exchange {
       if ((sends && from == rank) || (receives && to == rank)) slow_pairs.insert({from, to});
   }
 
-  /// Makes steps for `seconds`, with an observation every second. Returns all paths that were said.
+  /// Makes steps for `seconds`, with an observation every second. Returns all paths that were reported.
   std::vector<SlowPathFinding> run(double seconds) {
     std::vector<SlowPathFinding> said;
     const double begin = now_;
@@ -126,7 +126,7 @@ class Exchange {
   }
   std::uint32_t next_size() { return random_sizes ? bytes << (random() % 5) >> 2 : bytes; }
 
-  /// MPI_Send and MPI_Recv of a pair after the other; the order is random, but alike on both ranks.
+  /// MPI_Send and MPI_Recv, one pair after the other, in a random order that is the same on both ranks.
   void blocking_step() {
     compute();
     std::shuffle(pairs.begin(), pairs.end(), random);
@@ -311,7 +311,7 @@ TEST_P(SlowCommunicationTest, OneSlowHost) {
   }
 }
 
-/// A small difference takes longer to be told from chance.
+/// A small difference takes longer to distinguish from noise.
 TEST_P(SlowCommunicationTest, OneHostThatIsSlowByAFifth) {
   for (const bool sends : {true, false}) {
     Exchange job(6, 2, GetParam());
@@ -333,7 +333,7 @@ TEST_P(SlowCommunicationTest, OneHostThatIsSlowByAFifth) {
   }
 }
 
-/// Calls that complete several messages say less, so the verdict does, too.
+/// Calls that complete several messages are weaker evidence, so the confidence is lower.
 TEST_P(SlowCommunicationTest, ARankThatIsSlowInAHaloExchange) {
   Exchange job(1, 24, GetParam());
   job.neighbours(2);

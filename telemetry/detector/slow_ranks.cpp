@@ -51,7 +51,7 @@ double median_without(const std::vector<double>& sorted, double left_out) {
   return count % 2 == 1 ? other(middle) : (other(middle - 1) + other(middle)) / 2;
 }
 
-/// Of the timed calls, as if all calls had been timed.
+/// Seconds in the timed calls only; the caller scales them to all calls.
 double mpi_seconds(const RankSnapshot& rank) {
   std::uint64_t ticks = 0;
   for (const SiteSnapshot& site : rank.sites) ticks += site.ticks;

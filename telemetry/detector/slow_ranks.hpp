@@ -8,9 +8,9 @@
 // a rank that always had more work is no fault. The comparison is made within one phase of the program, that is as long
 // as the ranks make their calls at the same places in the same proportions, and without the times in which a rank
 // pauses. A large change shows in two windows of 2 s; one of a few percent, which a window's noise may hide, in the
-// mean of eight. Where ranks had to wait for a processor before, the scheduler makes now one and now another rank slow,
-// so there is nothing to compare with. Alternative considered: which rank comes last to each collective call (C4, for
-// jobs in which every rank has the same work), which blames the rank with most work in every job that is not balanced.
+// mean of eight. If ranks had to wait for a processor before, the scheduler slows different ranks at different times,
+// so there is no baseline. Alternative considered: which rank comes last to each collective call (C4, for jobs in which
+// every rank has the same work), which blames the rank with most work in every job that is not balanced.
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -43,7 +43,7 @@ class SlowRanks {
   };
   struct Window {
     double begin, quotient;
-    bool slow;  ///< by itself
+    bool slow;  ///< in this window alone
   };
   struct Quotients {
     std::vector<double> past;   ///< of the windows of this phase in which the rank was not slow

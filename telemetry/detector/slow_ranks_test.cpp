@@ -23,7 +23,7 @@ class Steps {
       rank.sites.resize(3);
     }
   }
-  /// Makes steps for `seconds`, with an observation every half second. Returns what was said by the last one.
+  /// Makes steps for `seconds`, with an observation every half second. Returns the result of the last one.
   std::vector<SlowRank> run(double seconds, bool paused = false) {
     std::vector<SlowRank> said;
     for (const double until = now_ + seconds; now_ < until;) {

@@ -16,7 +16,7 @@ std::optional<TagMismatch> find_tag_mismatch(const RankSnapshot& sender, const R
 /// receives of `receiver` name no source.
 bool has_unreceived_messages(const RankSnapshot& sender, const RankSnapshot& receiver);
 
-/// True if `receiver` has made many probes from any source that the last message of `sender` to it fits.
+/// True if the last message of `sender` to `receiver` matches many any-source probes that `receiver` has made.
 bool passes_over_messages(const RankSnapshot& sender, const RankSnapshot& receiver);
 
 }  // namespace bestride::inline telemetry

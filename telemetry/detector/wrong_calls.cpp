@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls that do not fit each other: other collective calls than the other members make, cycles of waiting ranks.
+// Calls that do not match: collective calls that differ between members, cycles of waiting ranks.
 #include <map>
 #include <set>
 #include <string>
@@ -146,7 +146,7 @@ Finding Detector::finding_of_cycle(const Diagnosis::Cycle& found) const {
     else
       receivers.push_back(target);
   }
-  // Also of the messages that the cycle does not pass through: it may be by a receive that is complete.
+  // The whole group is searched, because the cycle may pass through a receive that is complete.
   finding.tags = tag_mismatch_among(found.group);
   const Ranks silent = silent_partners(cycle);
   if (!silent.empty() && !finding.tags) {

@@ -28,7 +28,7 @@ SiteKey key_of(const RankSnapshot& rank, const SiteSnapshot& site) {
 
 double scaled_seconds(const SiteSnapshot& site, std::uint64_t timed, double ticks_per_second) {
   if (timed == 0 || ticks_per_second <= 0) return 0;
-  // Counts of several threads at one time may be missed, so that more seem timed than made.
+  // Concurrent increments by several threads may be lost, so a site may have more timed calls than calls.
   const double scale = std::max(1.0, static_cast<double>(site.calls) / static_cast<double>(timed));
   return static_cast<double>(site.ticks) / ticks_per_second * scale;
 }

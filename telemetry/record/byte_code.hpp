@@ -6,7 +6,7 @@
 // byte order of a host. Both classes have the same interface, so one function describes a structure for both: it calls
 // the archive with all members in order, and list() for vectors. A reader checks every length; after the first error it
 // gives zeros and is no longer good(). Alternative considered: cereal, which needs the same description of each
-// structure and allocates what a length says before it looks whether the bytes are there.
+// structure and allocates by a length before it checks that the bytes are there.
 #include <bit>
 #include <cstdint>
 #include <cstring>

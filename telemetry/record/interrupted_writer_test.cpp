@@ -23,7 +23,7 @@
 namespace bestride::inline telemetry {
 namespace {
 
-constexpr std::uint64_t calls_before = main_ring_size + 10;  ///< so that the calls in steps overwrite older ones
+constexpr std::uint64_t calls_before = main_ring_size + 10;  ///< so that the single-stepped calls overwrite older ones
 constexpr std::uint64_t calls_in_steps = 12;
 constexpr std::int32_t peers = 3;
 constexpr unsigned sites_in_record = 5;
@@ -46,7 +46,7 @@ CallFacts facts_of(std::uint64_t number) {
 /// The call whose request has this handle.
 constexpr std::uint64_t handle_of(std::uint64_t number) { return 0x40000000 + number; }
 
-/// As the recording entries do it for a nonblocking call and, two calls later, for the call that waits for it.
+/// Records a nonblocking call and, two calls later, the call that waits for it, as the recording entries do.
 class Writer {
  public:
   explicit Writer(RecordFile& file) : file_(file), requests_(file), peers_(file) {

@@ -53,7 +53,7 @@ struct Descriptor {
   }
 };
 
-/// Of creating a file in a folder that others remove.
+/// Attempts to create a file in a folder that other ranks may remove.
 constexpr int most_attempts = 100;
 
 std::string user_folder() { return "bestride-" + std::to_string(geteuid()); }
@@ -104,9 +104,9 @@ void remove_stale_job(int parent, const char* name, double seconds) noexcept {
 }
 
 /// Keeps the file open under a number above those that the launcher passed on. When a process ends, the kernel closes
-/// its descriptors from the highest on (since Linux 4.3), and its mappings last. So an observer that is told when the
-/// record is closed for writing knows of it before the launcher can see that its connection is closed: in 400 of 400
-/// ends, and in 227 of 400 while only the mapping was left.
+/// its descriptors from the highest on (since Linux 4.3), and its mappings last. So an observer that is notified when
+/// the record is closed for writing learns of the end before the launcher can see that its connection is closed: in 400
+/// of 400 ends, and in 227 of 400 with the mapping alone.
 void keep_open(int file) noexcept {
   for (const int lowest : {1000, 200})
     if (fcntl(file, F_DUPFD_CLOEXEC, lowest) >= 0) return;

@@ -3,8 +3,8 @@
 // The layout of a record file: what one rank is doing in MPI, written by the rank, read by other processes.
 //
 // One file per process in /dev/shm (job_folder.hpp), a shared mapping, so its content outlives the process: SIGKILL
-// included. The writer takes no lock, makes no system call and allocates nothing during a call. A reader can tell a
-// record that is being written, or was overwritten while it was read, from a whole one by its sequence number. All
+// included. The writer takes no lock, makes no system call and allocates nothing during a call. By its sequence number
+// a reader distinguishes a complete record from one that is being written or was overwritten while it was read. All
 // offsets follow from the version, so a reader trusts no offset of a file. Times are ticks of the processor's counter
 // (tick_clock.hpp). docs/record.md is this page for users of the format. Alternative considered: a ring per process
 // that all threads share, which needs an atomic addition per call (20 cycles) and lets a suspended thread write into a
@@ -191,8 +191,8 @@ struct RequestRecord {
 };
 static_assert(sizeof(RequestRecord) == 48);
 
-/// Messages to and from one peer whose calls named it; of receives the bytes that the call had room for. A blocking
-/// call counts when it returns, a nonblocking or persistent one when it is started.
+/// Messages to and from one peer whose calls named it; for receives, the bytes of the buffer. A blocking call counts
+/// when it returns, a nonblocking or persistent one when it is started.
 struct PeerRecord {
   /// Rank + 1 in MPI_COMM_WORLD; if that is not known, (communicator index + 1) << 32 | rank + 1 in it. 0: free.
   Shared<std::uint64_t> key;
@@ -209,7 +209,7 @@ struct MessageRecord {
   Shared<std::uint64_t> posted;
   Shared<std::uint32_t> waited;     ///< after `posted`: the call that completed it began; as `completed` for a poll
   Shared<std::uint32_t> completed;  ///< after `posted`: that call returned; largest value: not less
-  Shared<std::uint32_t> bytes;      ///< of a receive, room for it; largest value: not less
+  Shared<std::uint32_t> bytes;      ///< for a receive, the buffer size; largest value: at least that
   Shared<std::uint32_t> number;     ///< as RequestRecord::number
   Shared<std::uint16_t> sequence;   ///< message_sequence() of message n once it is whole, odd while it is written
   Shared<std::uint16_t> peer;       ///< index in RecordFile::peers, with received_flag if it was received

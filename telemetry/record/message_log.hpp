@@ -4,9 +4,9 @@
 //
 // The delay of a message after the later of its two posts needs the times of both ranks, so both have to remember the
 // same messages. They choose by a hash of the message's number among those of the pair, which both count. A rank whose
-// ring would hold less than 4 s halves its share; the shares are nested, so what the rank with the smaller one chooses,
-// the other one has chosen too. Messages of equal number to several peers, as in a halo exchange, are chosen together.
-// Alternative considered: sums per peer, which a late sender or receiver dominates.
+// ring would hold less than 4 s halves its share; the shares are nested, so the messages chosen by the rank with the
+// smaller share are also chosen by the other rank. Messages of equal number to several peers, as in a halo exchange,
+// are chosen together. Alternative considered: sums per peer, which a late sender or receiver dominates.
 #include <atomic>
 #include <cstdint>
 
@@ -70,7 +70,7 @@ class MessageLog {
     const std::uint64_t then = ticks >> message_tick_shift;
     return then > posted ? cut(then - posted) : 0;
   }
-  /// The ring is full once more.
+  /// Called each time the ring is full.
   void adapt(std::uint64_t now) noexcept {
     const std::uint64_t before = filled_.exchange(now, std::memory_order_relaxed);
     if (before == 0 || now <= before) return;

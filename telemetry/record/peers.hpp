@@ -2,8 +2,8 @@
 #pragma once
 // PeerTable: messages and bytes to and from each peer, in the record file.
 //
-// Open addressing with a bounded number of probes; a peer that finds no place is counted as dropped. Counts of threads
-// that name the same peer at one time may be missed.
+// Open addressing with a bounded number of probes; a peer that finds no place is counted as dropped. Concurrent
+// increments for the same peer may be lost.
 #include <cstdint>
 
 #include "telemetry/record/layout.hpp"

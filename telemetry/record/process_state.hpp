@@ -22,17 +22,17 @@ struct ProcessUse {
   double cpu_seconds = 0;      ///< all threads, user and system
   std::uint64_t io_bytes = 0;  ///< read and written, also through pipes and sockets; 0 if /proc does not tell
   std::uint64_t sleeps = 0;    ///< voluntary context switches of the main thread
-  double queued_seconds = 0;   ///< that the main thread was ready to run and had no processor; -1: /proc does not tell
+  double queued_seconds = 0;   ///< while the main thread was runnable without a processor; -1: not known
   int tracer = 0;              ///< pid of its debugger; 0: none
 };
 ProcessUse process_use(int pid) noexcept;
 
 /// True if the process has begun to end, or has ended.
 bool is_ending(int pid) noexcept;
-/// The wait status (waitpid) of a process that has ended and was not waited for yet; -1 if it is not known.
+/// The wait status (waitpid) of a process that has ended and was not reaped yet; -1 if it is not known.
 int wait_status_of_zombie(int pid) noexcept;
-/// The same by a pidfd that was opened before it ended, also after somebody has waited for it; -1 as well with a kernel
-/// before Linux 6.15.
+/// The same from a pidfd that was opened before the process ended, also after it was reaped; always -1 before Linux
+/// 6.15.
 int wait_status_of_ended(int pidfd) noexcept;
 
 /// The kernel function in which a sleeping thread waits ("futex_wait_queue"), "" if it is not known.
@@ -45,7 +45,7 @@ std::uint64_t own_pid_namespace() noexcept;  ///< inode of /proc/self/ns/pid; 0 
 void read_boot_id(char (&id)[40]) noexcept;
 
 /// True if the process that wrote the record is alive: same start of the system, same pid namespace, same pid and start
-/// time; a zombie is not alive. True, too, if its namespace is another one, in which the pid can't be looked up.
+/// time; a zombie is not alive. Also true if it is in another pid namespace, where the pid can't be looked up.
 bool process_lives(const RecordHeader& header) noexcept;
 
 }  // namespace bestride::inline telemetry

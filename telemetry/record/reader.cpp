@@ -218,7 +218,7 @@ class SnapshotMaker {
     site.most_ticks = from.most_ticks.get();
     for (unsigned k = 0; k < histogram_size; ++k) site.histogram[k] = from.histogram[k].get();
     const std::uint32_t frames = in_use(file().header.frames, max_frames);
-    // The callers of a damaged file may form a ring.
+    // In a damaged file the callers may form a cycle.
     for (std::uint32_t at = from.frame.get(); at < frames && site.stack.size() < deepest_stack;
          at = file().frames[at].caller)
       site.stack.push_back({file().frames[at].address, module_index(file().frames[at].module)});
@@ -256,7 +256,7 @@ class SnapshotMaker {
   void messages() {
     const std::uint64_t written = copies_.first().header.messages.get();
     for (std::uint64_t n = written - std::min<std::uint64_t>(written, max_messages); n < written; ++n) message(n);
-    // Fewer by the rule of the writers, so that those that are left are left on both sides.
+    // Reduced by the rule of the writers, so that both sides keep the same messages.
     for (std::uint32_t share = 0xffffffff; rank_.messages.size() > options_.finished_calls; share >>= 1) {
       std::erase_if(rank_.messages,
                     [&](const MessageSnapshot& each) { return MessageLog::hash(each.number) > share || share == 0; });
@@ -294,7 +294,7 @@ Result<RankSnapshot> read_record(const std::string& path, const ReadOptions& opt
     return SnapshotMaker(*copies, options).make(path);
   };
   auto rank = read();
-  // It may have ended after the file was copied, and written more before. Now nobody writes any more.
+  // The process may have written more between the copy and its end. The file does not change any more.
   if (rank && !rank->alive) return read();
   return rank;
 }

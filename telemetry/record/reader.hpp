@@ -23,7 +23,7 @@ struct ReadOptions {
 /// line with the remedy: can't be opened, is no record file, is of another version, is damaged.
 Result<RankSnapshot> read_record(const std::string& path, const ReadOptions& options = {});
 
-/// What shows in little time (about 2 us) whether a rank makes progress. `file`: an open record file.
+/// A quick check (about 2 us) whether a rank makes progress. `file`: an open record file.
 struct CallCount {
   ProcessState state = ProcessState::starting;
   std::uint64_t calls = 0;  ///< begun by all threads

@@ -262,7 +262,7 @@ TEST_F(Reader, LargeMessagesAsTheWriterLeftThem) {
     ASSERT_EQ(message.completed, 1'000'000u + 480 * expected);
     ++expected;
   }
-  // Fewer are those that other ranks choose, too.
+  // The messages that remain are those that other ranks choose, too.
   const RankSnapshot few = good(100);
   ASSERT_GT(few.messages.size(), 20u);
   ASSERT_LE(few.messages.size(), 100u);

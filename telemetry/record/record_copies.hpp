@@ -36,7 +36,7 @@ class RecordCopies {
 
  private:
   RecordCopies(int file, std::unique_ptr<RecordFile[]> copies) noexcept : file_(file), copies_(std::move(copies)) {}
-  /// Reads `size` bytes that lie in the file as `at` does in a copy.
+  /// Reads `size` bytes from the offset in the file that `at` has in a copy.
   bool read_again(const void* at, void* into, std::size_t size) const noexcept;
 
   int file_;

@@ -5,9 +5,9 @@
 // A call costs two readings of the tick counter and some stores into memory that only this thread writes: no lock, no
 // system call, no allocation. Each thread that makes MPI calls has a slot with a ring. The call in progress is written
 // into the ring at its beginning, so one copy serves both a reader that asks what a rank does now and one that asks
-// what it did before. A process that makes more calls than the recorder may cost reads the counter for one of several
-// calls only. Alternative considered: a record written at the end of a call besides a copy of the current one, which
-// costs twice the stores.
+// what it did before. If recording exceeds its cost limit, the process reads the counter for one of several calls only.
+// Alternative considered: a record written at the end of a call besides a copy of the current one, which costs twice
+// the stores.
 #include <atomic>
 #include <bit>
 #include <cstdint>
@@ -37,7 +37,7 @@ struct ThreadRecorder {
   alignas(64) unsigned char handles[handle_bytes];
 
   CallRecord& call() noexcept { return ring[(calls - 1) & mask]; }
-  /// Stores two neighbouring fields, the first of which is at an address divisible by 8, at once.
+  /// Stores two adjacent fields at once; the address of the first is a multiple of 8.
   template <class Field>
   [[gnu::always_inline]] static void store_pair(Field& first, std::uint32_t low, std::uint32_t high) noexcept {
     static_assert(std::endian::native == std::endian::little);
@@ -116,7 +116,7 @@ class Recorder {
   /// Gives the calling thread a slot, which is free again when the thread ends. Returns a recorder with depth 1 that is
   /// never written if recording is off, the slots are used up or there is no memory.
   ThreadRecorder* attach_thread() noexcept;
-  /// Nothing is recorded from now on in this process: a forked child, which has its parent's mapping but is no rank.
+  /// Disables recording in this process: a forked child, which shares its parent's mapping but is no rank.
   void stop_in_child() noexcept;
 
   /// Sets sampling so that recording takes at most 0.4 % of the thread's time. Called every 4096 calls.

@@ -42,7 +42,7 @@ constexpr bool may_agree(std::uint16_t a, std::uint16_t b) noexcept {
 }
 /// Adds a reduction to the hash of those that a rank has begun on a communicator, 0 at first: equal on all members of
 /// an intracommunicator after the same number of collective calls, unless one of them has made a different reduction.
-/// What members may spell differently is left out, so sizes and types are added for predefined operations only.
+/// Arguments that may differ between members are left out, so sizes and types are added for predefined operations only.
 /// `bytes`: the number of elements times the size of their type, 0 if that is not known; `root`: or no_rank.
 constexpr std::uint32_t add_to_hash(std::uint32_t hash, std::uint16_t code, std::int32_t root,
                                     std::uint64_t bytes) noexcept {

@@ -40,7 +40,7 @@ class SiteTable {
       if (key == 0) return add(caller, function);
     }
   }
-  /// Adds one call. `ticks`: 0 if it was not timed. Calls of several threads at one time may be missed.
+  /// Adds one call. `ticks`: 0 if it was not timed. Concurrent calls of several threads may be counted incompletely.
   [[gnu::always_inline]] void count(std::uint32_t site, std::uint64_t bytes, std::uint64_t ticks) noexcept {
     if (site == no_index) return;
     SiteRecord& record = file_.sites[site];

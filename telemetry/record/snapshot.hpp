@@ -140,15 +140,15 @@ struct RankSnapshot {
   bool alive = false;
   bool visible = false;  ///< alive, and its pid can be looked up in /proc here
   ProcessUse use;        ///< if it is visible
-  // Of a process that somebody has seen end; the reader does not know them.
+  // For a process that an observer saw end; the reader does not set them.
   int wait_status = -1;  ///< as of waitpid, or from the exit code in the record; -1: not known
   double ended = 0;      ///< when it was seen, seconds of the observer's clock; 0: not known
-  /// `ended` is when the process closed its record, before its launcher could know that it ends. So of the ranks of a
-  /// host for which this is known, the first one was not ended by the launcher because of another.
+  /// `ended` is when the process closed its record, before its launcher could detect the end. So among the ranks of a
+  /// host with this flag, the launcher did not end the first one because of another.
   bool ended_in_order = false;
-  // Of a rank on another host, which an agent reads there; the reader does not know them.
+  // For a rank on another host, which an agent reads; the reader does not set them.
   bool remote = false;
-  double unheard = 0;    ///< seconds for which the agent has not answered, so that the rest is older; 0: it does
+  double unheard = 0;    ///< seconds for which the agent has not answered; the snapshot is that old; 0: it answers
   bool partial = false;  ///< without what seldom changes; see snapshot_code.hpp
   std::int32_t world_rank = -1;
   std::int32_t world_size = 0;

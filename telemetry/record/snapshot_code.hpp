@@ -6,13 +6,13 @@
 
 namespace bestride::inline telemetry {
 
-/// A partial snapshot is sent without what seldom changes: modules, the texts that say which process it is, except its
-/// host, and of call sites all but their number and time of calls.
+/// A partial snapshot omits what seldom changes: modules, the texts that identify the process except its host, and all
+/// fields of call sites but the number and time of their calls.
 void write_snapshot(ByteWriter& to, const RankSnapshot& rank);
-/// As the record reader, it leaves no index unchecked; values that can't be in a record file make `from` bad.
+/// Like the record reader, it checks every index; values that can't be in a record file make `from` bad.
 RankSnapshot read_snapshot(ByteReader& from);
-/// Moves what `rank`, a partial snapshot, does not have from `before`, the last one of the same process, or null. It is
-/// still partial if `before` was, or if there are new call sites.
+/// Moves the fields that `rank`, a partial snapshot, lacks from `before`, the last one of the same process, or null.
+/// `rank` stays partial if `before` was, or if there are new call sites.
 void complete(RankSnapshot& rank, RankSnapshot* before);
 
 }  // namespace bestride::inline telemetry

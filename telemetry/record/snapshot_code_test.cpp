@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Snapshots as bytes: random ones come back as they were; truncated and changed bytes are refused or give valid values.
+// Snapshots as bytes: random ones survive a round trip; truncated and changed bytes are rejected or give valid values.
 #include "telemetry/record/snapshot_code.hpp"
 
 #include <gtest/gtest.h>

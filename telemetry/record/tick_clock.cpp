@@ -31,7 +31,7 @@ double told_ticks_per_second() noexcept {
 #endif
 }
 
-/// A spell of 0.1 ms bounds the error by the time of a clock reading (some 100 ns) over it: 1e-3.
+/// An interval of 0.1 ms limits the error to the time of a clock reading (some 100 ns) divided by it: 1e-3.
 double measured_ticks_per_second() noexcept {
   const ClockAnchor first = read_clocks();
   ClockAnchor last;

@@ -85,7 +85,7 @@ std::vector<NamedFrame> without_library_frames(const std::vector<NamedFrame>& fr
   bool in_mpi = false;
   for (; frame != frames.end(); ++frame) {
     if (in_mpi) {
-      // The MPI library's own calls end in other libraries, but not in those that have called it.
+      // The MPI library calls other libraries, too, but calls modules that have called it only as callbacks.
       in_mpi = is_mpi_frame(*frame) || !callers.contains(frame->module);
       if (in_mpi) continue;
     }

@@ -25,7 +25,7 @@ void say_ready() {
 
 namespace sample {
 
-/// Keeps calls from being the last thing that a function does, and so from being jumps.
+/// Prevents tail calls, which the compiler turns into jumps.
 inline void after_call() { asm volatile("" : : : "memory"); }
 
 __attribute__((noinline)) void sleep_long() {

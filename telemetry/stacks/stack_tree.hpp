@@ -18,8 +18,8 @@ namespace bestride::inline telemetry {
 /// The stack of one thread.
 struct RankStack {
   std::int32_t rank = 0;
-  std::string thread;              ///< "" for the main thread; others are apart from it, by this name
-  bool cut = false;                ///< outer frames are missing; then the stack is apart from whole ones
+  std::string thread;              ///< "" for the main thread; others are kept apart by this name
+  bool cut = false;                ///< outer frames are missing; kept apart from complete stacks
   std::vector<NamedFrame> frames;  ///< outermost first, not empty
 };
 

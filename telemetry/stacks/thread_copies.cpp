@@ -50,7 +50,7 @@ class Tracer {
         page_(static_cast<std::size_t>(sysconf(_SC_PAGESIZE))),
         map_(memory_map(pid)),
         deadline_(Clock::now() + options.process_wait),
-        buffer_(std::max(options.stack_bytes, page_)) {}  // written, so that no page is missing during a stop
+        buffer_(std::max(options.stack_bytes, page_)) {}  // written, to avoid page faults during a stop
 
   /// True if this process traces nothing afterwards. False: the calling thread must end.
   [[nodiscard]] bool copy(int tid) {
@@ -121,7 +121,7 @@ class Tracer {
       begin = std::max(stack_pointer(registers) - red_zone, mapping.begin);
       copied = read_stack(begin, mapping.end);
     }
-    // A signal that the thread was about to get is given to it; an event (the interrupt, a stop of all) is none.
+    // A signal that was about to be delivered is passed on; an event (the interrupt, a group stop) is not a signal.
     const long signal = status >> 8 ? 0 : status & 0x7f;
     const bool detached = ptrace(PTRACE_DETACH, tid, nullptr, signal) == 0;
     const std::chrono::nanoseconds stopped = Clock::now() - since;

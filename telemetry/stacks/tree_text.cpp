@@ -74,7 +74,7 @@ class Tree {
   }
 
  private:
-  /// The outer nodes first: a level that does not fit whole is taken from its beginning.
+  /// Chooses outer nodes first; from a level that does not fit, the first nodes.
   void choose(const std::vector<StackNode>& roots, std::size_t most) {
     std::vector<const StackNode*> level, next;
     for (const StackNode& root : roots) level.push_back(&root);

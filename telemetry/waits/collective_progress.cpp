@@ -9,11 +9,11 @@ namespace {
 enum class Begun { yes, no, unknown };
 
 Begun has_begun(const Members::Member& member, const CommunicatorSnapshot& communicator, std::uint32_t ordinal) {
-  // The counter has 64 bits, the ordinal of a call the lower 32 of them.
+  // Both counters wrap at 32 bits.
   if (member.record)
     return static_cast<std::int32_t>(static_cast<std::uint32_t>(member.record->collectives) - ordinal) >= 0 ? Begun::yes
                                                                                                             : Begun::no;
-  // Not yet created there, if the member is in a collective call of the parent; else it may be freed already.
+  // A member in a collective call of the parent has not created the communicator yet; others may have freed it already.
   for (const ThreadSnapshot& thread : member.rank->threads)
     if (thread.current && thread.current->ordinal != 0)
       if (const auto* parent = member.rank->communicator(thread.current->communicator);

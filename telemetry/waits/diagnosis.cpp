@@ -62,7 +62,7 @@ class Liveness {
   }
   bool satisfiable(const ThreadWait& thread) const {
     const auto one = [this](const WaitCondition& condition) { return satisfiable(condition); };
-    // An AND that misses some of its conditions still waits for the others; an OR might be satisfied by a missing one.
+    // An AND with unknown conditions still waits for the known ones; an unknown condition may satisfy an OR.
     if (thread.kind == WaitKind::any)
       return !thread.resolved || std::any_of(thread.conditions.begin(), thread.conditions.end(), one);
     return std::all_of(thread.conditions.begin(), thread.conditions.end(), one);
@@ -114,8 +114,8 @@ std::vector<std::int32_t> shortest_cycle(const WaitGraph& graph, const std::vect
   return {};
 }
 
-/// Ranks at which the search for the cycle of a group begins: those that wait for a message from a certain rank tell
-/// most; else the first one.
+/// Ranks at which the search for the cycle of a group begins: those that wait for a message from a named rank, which
+/// are the best evidence; if there are none, the first rank.
 std::vector<std::int32_t> starts_in(const WaitGraph& graph, const std::vector<std::int32_t>& group, Edges edges) {
   const std::size_t most = std::clamp<std::size_t>((1 << 16) / group.size(), 1, 64);  // a walk visits the whole group
   std::vector<std::int32_t> result;
@@ -132,7 +132,7 @@ std::vector<std::int32_t> starts_in(const WaitGraph& graph, const std::vector<st
 
 std::vector<std::int32_t> cycle_in(const WaitGraph& graph, const std::vector<std::int32_t>& group, Edges edges) {
   std::vector<std::int32_t> best;
-  // Edges that prove less, length, and the time for which nobody has waited: what hangs longest is next to the cause.
+  // Number of weak edges, length, and negated longest wait: the rank that hangs longest is closest to the cause.
   std::tuple<std::size_t, std::size_t, double> best_cost;
   for (const std::int32_t start : starts_in(graph, group, edges)) {
     std::vector<std::int32_t> cycle = shortest_cycle(graph, group, start, edges);

@@ -8,7 +8,7 @@
 namespace bestride::inline telemetry {
 namespace {
 
-/// Of a sender, in which messages with an unwanted tag are looked for; what a receiver has to remember for that.
+/// Calls of a sender searched for messages with an unwanted tag; calls that a receiver must remember for that.
 constexpr std::size_t sends_looked_at = 16, least_remembered = 256;
 
 std::int32_t world_peer(const RankSnapshot& rank, const Message& message) {
@@ -173,14 +173,14 @@ bool MessageNumbers::is_surely_unmatched(const RankSnapshot& rank, const Numbere
   const Counts counts = theirs.with(rank.world_rank);
   std::int64_t begun = sends ? counts.received : counts.sent + static_cast<std::int64_t>(peer.other_sends);
   if (sends && peer.other_receives > 0) {
-    // Which of its receives from any source took this rank's messages follows from their tags, if all are remembered.
+    // The tags tell which receives from any source took this rank's messages, if all calls are remembered.
     Wanted wanted;
     constexpr std::size_t all = ~std::size_t{0};
     if (remembers(rank, all) && remembers(peer, all)) wanted = sends_wanted(rank, peer, all);
     const bool known = wanted.either == 0 && wanted.from_any + wanted.by_name > 0;
     begun += known ? wanted.from_any : static_cast<std::int64_t>(peer.other_receives);
   }
-  // Its operations for other messages: those that are pending and do not match; sends whose tag nobody has asked for.
+  // Operations of the peer for other messages: pending ones that do not match; sends with an unrequested tag.
   std::int64_t others = 0;
   for (const Request& request : theirs.pending_with(rank.world_rank))
     each_message(*request.second, [&](const Message& m) {

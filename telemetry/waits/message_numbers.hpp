@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// MessageNumbers: whether a message can have met its match, by counting.
+// MessageNumbers: determines by counting whether a message can have been matched.
 //
 // A call with several messages (MPI_Waitall, MPI_Sendrecv) does not tell which of them are complete. But the n-th send
 // to a rank cannot have been received before that rank has begun n receives from this one, and the n-th receive from a
-// rank cannot be complete before it has begun n sends. Receives from any source count for an unknown rank; at least as
-// many of them took this rank's messages as those of the other ranks cannot explain. Sends with a tag that the receiver
-// has not asked for do not count. Alternative considered: matching by (communicator, peer, tag), which needs all
-// messages since the beginning of the job.
+// rank cannot be complete before it has begun n sends. The source of a receive from any source is not known; at least
+// as many of them took this rank's messages as the messages of the other ranks cannot explain. Sends with a tag that
+// the receiver has not asked for do not count. Alternative considered: matching by (communicator, peer, tag), which
+// needs all messages since the beginning of the job.
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -23,7 +23,7 @@ namespace bestride::inline telemetry {
 
 /// A slot whose thread has ended, or was never used.
 bool is_idle_slot(const RankSnapshot& rank, const ThreadSnapshot& thread);
-/// Of the rank's threads that have made calls, at most one is left.
+/// True if at most one of the rank's threads that have made calls still exists.
 bool has_one_thread(const RankSnapshot& rank);
 
 /// A send or receive that a rank has begun.

@@ -11,7 +11,7 @@ const CommunicatorSnapshot* comparable(const RankSnapshot& rank, std::uint32_t c
                                        std::uint16_t function) {
   if (ordinal == 0 || function == no_function) return nullptr;
   const CommunicatorSnapshot* const known = rank.communicator(communicator);
-  // In an intercommunicator the root differs by right.
+  // In an intercommunicator, members may pass different roots.
   return known && known->uid != 0 && known->kind != CommunicatorKind::inter ? known : nullptr;
 }
 

@@ -18,8 +18,8 @@ namespace bestride::inline telemetry {
 class ReductionHistory {
  public:
   /// Compares the hashes of members that have begun the same number of collective calls. Returns mismatches whose
-  /// variants have ranks only, one for each communicator. Each was there at the observation before, too, so that
-  /// whoever compares the calls themselves has had time to find it; and most members, or all, were compared.
+  /// variants have ranks only, one for each communicator. Each was also present at the previous observation, so that
+  /// the comparison of the calls themselves had time to find it; and most members, or all, were compared.
   std::vector<CollectiveMismatch> observe(const Members& members);
 
  private:

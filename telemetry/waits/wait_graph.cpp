@@ -14,7 +14,7 @@
 namespace bestride::inline telemetry {
 namespace {
 
-/// A call or a request: what of it decides for whom it waits.
+/// The part of a call or request that determines for which ranks it waits.
 struct Pending {
   std::uint16_t function;
   std::uint32_t communicator;
@@ -26,8 +26,8 @@ struct Pending {
   std::uint32_t number = 0;  ///< RequestRecord::number
 };
 
-/// Messages of this size and more are not sent before their receiver asks for them, in MPI libraries as they are
-/// configured by default. A shorter one may be under way already, although its request is not complete.
+/// With their default configuration, MPI libraries do not send messages of this size and more before their receiver
+/// requests them. A shorter message may be in transit already, although its request is not complete.
 constexpr std::uint64_t surely_rendezvous = 256 << 10;
 
 /// True if a send cannot be complete before its receiver has begun to receive.
@@ -77,7 +77,7 @@ class ThreadConditions {
     for (const WaitCondition& condition : wait_.conditions) {
       if (condition.ordinal != 0 || condition.ranks.size() != 1 || condition.unseen != 0) return no_rank;
       const std::int32_t rank = condition.ranks.front();
-      // What this rank has posted for itself is moved by its own call.
+      // The rank's own call progresses its messages to itself.
       if (rank == rank_.world_rank && !condition.required) continue;
       if (condition.matched || rank == rank_.world_rank || (peer != no_rank && peer != rank)) return no_rank;
       peer = rank;
@@ -171,8 +171,8 @@ class ThreadConditions {
       } else if (kind == CallKind::send && !needs_receiver(pending)) {
         condition.required = false;
       } else if (other && (!pending.only || (kind == CallKind::receive && !has_one_thread(rank_)))) {
-        // It may be complete, although the call waits for other messages. Or a message that was sent was not taken yet,
-        // because another thread of the rank is in the MPI library, and they have to wait for a processor.
+        // It may be complete, although the call waits for other messages. Or a message was sent but not received yet,
+        // because another thread of the rank is in the MPI library, and both wait for a processor.
         condition.required =
             job_.numbers.is_surely_unmatched(rank_, {kind, pending.communicator, pending.tag, pending.number}, *other);
       }
@@ -226,7 +226,7 @@ class ThreadConditions {
     if (needs_all(kind, *communicator, pending.peer)) {
       needed.ranks = call.missing;
     } else {
-      // The missing ones that MPI asks for; if they are there, the others.
+      // The missing members that MPI requires; if none of these is missing, the others.
       std::vector<std::int32_t> ranks;
       for (const auto& [member, world_rank] : call.missing_members)
         if (needs(kind, *communicator, pending.peer, member)) ranks.push_back(world_rank);

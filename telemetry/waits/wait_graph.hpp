@@ -25,13 +25,13 @@ enum class WaitKind : std::uint8_t { all, any };
 struct WaitCondition {
   WaitKind kind = WaitKind::all;
   RankSet ranks;  ///< in MPI_COMM_WORLD; empty: of no rank whose state is known
-  /// False: MPI does not ask for these ranks, but its library may need them, as a broadcast that goes along a tree, or
-  /// a short MPI_Isend that may be complete.
+  /// False: MPI does not require these ranks, but the library may, as in a broadcast along a tree, or for a short
+  /// MPI_Isend that may be complete.
   bool required = true;
   /// The peer in `ranks` has posted the matching operation and is in MPI, too: a transfer, for which nobody has to call
   /// anything. Not required.
   bool matched = false;
-  bool receives = false;    ///< it is for a message to come, not one to go
+  bool receives = false;    ///< it waits for an incoming message, not for an outgoing one
   std::int32_t unseen = 0;  ///< ranks that may be waited for, too, but have no record here
   std::uint16_t function = no_function;
   std::uint64_t communicator = 0;  ///< uid; 0: not known
@@ -47,8 +47,8 @@ struct ThreadWait {
   std::vector<WaitCondition> conditions;
   bool resolved = true;  ///< false: it may also wait for something that is not in `conditions`
   bool polling = false;  ///< not in a call, but it makes only polling calls that find nothing
-  /// Of several messages of which each may be complete, all that are not matched have this other rank as their peer:
-  /// one of them is not complete, or the call would have returned. no_rank: not so.
+  /// The other rank that is the peer of all unmatched messages of the call, each of which may be complete: one of them
+  /// is not, or the call would have returned. no_rank: there is no such rank.
   std::int32_t only_peer = no_rank;
 };
 
@@ -78,8 +78,8 @@ struct RankWaits {
   }
 };
 
-/// Calls visit(RankSet) for the ranks that `waits` needs themselves: not any of several, and not only by a detail of
-/// the MPI library.
+/// Calls visit(RankSet) for the ranks that `waits` certainly needs: not for one of several alternatives, and not only
+/// because of the library's algorithm.
 template <class Visit>
 void each_needed(const RankWaits& waits, Visit visit) {
   for (const ThreadWait& thread : waits.threads) {
@@ -116,8 +116,7 @@ struct WaitGraph {
   std::size_t position(const RankWaits& waits) const noexcept {
     return static_cast<std::size_t>(&waits - ranks.data());
   }
-  /// The condition, not matched, by which `waiter` waits for `target`, a required one if there is one; null if it does
-  /// not wait for it.
+  /// The unmatched condition by which `waiter` waits for `target`, preferably a required one; null if there is none.
   const WaitCondition* edge(std::int32_t waiter, std::int32_t target) const noexcept;
   /// True if `waiter` needs `target`, as each_needed() has it, or as its only_peer.
   bool needs(std::int32_t waiter, std::int32_t target) const noexcept;
