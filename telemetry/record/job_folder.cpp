@@ -103,10 +103,11 @@ void remove_stale_job(int parent, const char* name, double seconds) noexcept {
   unlinkat(parent, name, AT_REMOVEDIR);
 }
 
-/// Keeps the file open under a number above those that the launcher passed on. When a process ends, the kernel closes
-/// its descriptors from the highest on (since Linux 4.3), and its mappings last. So an observer that is notified when
-/// the record is closed for writing learns of the end before the launcher can see that its connection is closed: in 400
-/// of 400 ends, and in 227 of 400 with the mapping alone.
+/// Keeps the file open under a number above those that the launcher passed on. When a process ends, the kernel defers
+/// the release of its files and runs the releases last in, first out (since Linux 4.3): descriptors from the highest
+/// number on, and mappings, which are dropped first, last. So an observer that is notified when the record is closed
+/// for writing knows of the end before the launcher can see that its connection is closed: in 400 of 400 ends, and in
+/// 227 of 400 with the mapping alone.
 void keep_open(int file) noexcept {
   for (const int lowest : {1000, 200})
     if (fcntl(file, F_DUPFD_CLOEXEC, lowest) >= 0) return;
