@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // crowded [--calls N]: time per round of patterns in which ranks wait for each other, for more ranks than processors.
-// One line each: name, bytes of a message, compute time of a rank per round, time per round; seconds.
+// Prints a line for each: name, bytes of a message, compute time of a rank per round, time per round; times in seconds.
 //
-// A round is timed as a part of the whole loop, with all its waits: what an application sees. "compute" burns processor
-// time of this thread, so that the limit of a round is compute time times ranks over processors.
+// A round is timed as a part of the whole loop, with all its waits: what an application sees. compute() uses processor
+// time of this thread, so the lower limit of a round is compute time times ranks over processors.
 #include <mpi.h>
 
 #include <ctime>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// near_ranks [SECONDS]: contiguous messages between two ranks on the processors that their launcher bound them to, in
-// both ends' forms: plain bytes, or the equivalent datatype that the preload library would use, written by hand. One
-// JSON object per line: kind (one_way, exchange), bytes, and microseconds (median) for each pair of forms.
+// near_ranks [SECONDS]: contiguous messages between two ranks on the processors that their launcher bound them to. Each
+// end uses plain bytes, or the equivalent datatype of the preload library, written by hand. One JSON object per line:
+// kind (one_way, exchange), bytes, and microseconds (median) for each pair of forms.
 #include <mpi.h>
 
 #include <algorithm>

@@ -35,7 +35,7 @@ def collected(program, case, count, env):
 
 def instructions(program, case, env):
     """Instructions per group of calls, or None. The difference of two runs: both pay for the lazy resolution of the first call. MPI_Init
-    varies by some hundred thousand instructions from run to run: many calls make that small."""
+    varies by some hundred thousand instructions from run to run, which is little compared with many calls."""
     low, high = (collected(program, case, count, env) for count in (10000, 410000))
     return (high - low) / 400000 if low and high else None
 

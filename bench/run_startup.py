@@ -50,7 +50,7 @@ def spread(values):
 
 
 def instructions(words, program):
-    """By object, of the rank with fewer."""
+    """The instructions by object, of the rank that has fewer."""
     with tempfile.TemporaryDirectory() as folder:
         run([*words, "valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/%p", *program])
         return min((costs_of(path) for path in glob.glob(f"{folder}/*")), key=lambda costs: sum(costs.values()))

@@ -5,7 +5,7 @@
 // --bytes: what each rank sends, or what the root sends; for a reduction, the length of the vector.
 //
 // Prints one line for each collective and size: name, bytes, median and least seconds of a call (the slowest rank's),
-// median seconds of the local copy. Every rank writes its send buffer before each call, as a program does that computes
+// median seconds of the local copy. Every rank writes its send buffer before each call, like a program that computes
 // between calls. The result of every call is checked; a wrong one ends the program with 1.
 #include <mpi.h>
 
@@ -55,8 +55,8 @@ struct Case {
   bool receives = true;                           ///< this rank has a result
 };
 
-/// A 3-D array of 16-byte elements that is divided along its first axis becomes divided along its second, as in a 3-D
-/// FFT (mpi4py-fft): MPI_Alltoallw with a subarray of each side for each rank.
+/// Redistributes a 3-D array of 16-byte elements, divided along its first axis, so that it is divided along its second,
+/// as in a 3-D FFT (mpi4py-fft): MPI_Alltoallw with subarray types for each rank on both sides.
 void add_redistribution(long bytes, std::vector<Case>* cases) {
   constexpr long depth = 16, ints = 4;
   long side = ranks;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // locate_ranks [RANKS] [ROUNDS] [PART]: how long one observation of the detector takes in a job of RANKS (16384) ranks,
-// for each way in which ranks can wait, or those with PART in their name. Prints the median of ROUNDS (9) and the peak
-// memory; then the verdict.
+// for each way in which ranks can wait, or only for those whose names contain PART. Prints the median of ROUNDS (9) and
+// the peak memory; then the verdict.
 #include <sys/resource.h>
 
 #include <algorithm>

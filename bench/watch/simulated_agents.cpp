@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// simulated_agents HOSTS RANKS SECONDS [STUCK]: in place of a launcher under `bestride run --watch`, the agents of
-// HOSTS hosts with RANKS ranks each, for SECONDS. They say what real agents of a job would that makes 1000 collective
-// calls a second; after STUCK seconds the last rank leaves MPI, and the others wait for it. It then prints the time; at
-// the end, how many agents are connected through others.
+// simulated_agents HOSTS RANKS SECONDS [STUCK]: simulates the agents of HOSTS hosts with RANKS ranks each, for SECONDS.
+// `bestride run --watch` starts it in place of a launcher. The agents send what those of a real job with 1000
+// collective calls per second would send. After STUCK seconds the last rank leaves MPI, and the others wait for it; the
+// program then prints the time. At the end it prints how many agents are connected through others.
 #include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>

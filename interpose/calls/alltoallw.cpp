@@ -25,7 +25,8 @@ struct Given {
   const MPI_Datatype* types;
 
   bool whole() const noexcept { return counts && at && types; }
-  /// True if MPI may be given other arguments for some block. `all`: every type that find_candidate() returns counts.
+  /// True if MPI may be given other arguments for some block. `all`: any type for which find_candidate() returns an
+  /// entry is enough.
   bool may_gain(CallKind kind, const Peers& peers, CommEntry& comm, CallTraits traits, bool all) const noexcept {
     for (std::size_t i = 0; i < peers.count; ++i)
       if (TypeEntry* entry = find_candidate(types[i], counts[i]))
@@ -44,7 +45,7 @@ struct Given {
   }
 };
 
-/// `known`: nullptr: the call is forwarded.
+/// If `known` is nullptr, the call is forwarded.
 template <Calls& via, auto slot, class Count, class Displacement, class... Tail>
 int exchange_typed(CallId id, CommEntry* known, Peers to, Peers from, CallTraits traits, const void* send_buffer,
                    Given<Count, Displacement> out, void* receive_buffer, Given<Count, Displacement> in, MPI_Comm comm,

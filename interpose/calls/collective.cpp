@@ -33,8 +33,8 @@ class CollectiveCall {
       out = nullptr;
     if (in && (in->decoded_state() != TypeEntry::State::useful || given_in_.longest(known.size()) < 0)) in = nullptr;
     // It is an error to send and receive the same bytes. If the types are equal, the library detects it by comparing
-    // addresses; which addresses differs between the calls. So a call with overlapping buffers and one type is left
-    // unchanged.
+    // addresses, and which addresses it compares depends on the function. So a call with overlapping buffers of the
+    // same type is left unchanged.
     if (out && out == in && overlap(*out, known.size())) return false;
     try {
       if (inject_failure(FailPoint::arrays)) throw std::bad_alloc();
@@ -86,7 +86,7 @@ struct ArgumentKeeper final : Completion {
   Work work;
 };
 
-/// Takes `work`, except if there is no memory: nullptr, which is reported.
+/// Moves from `work`. If there is no memory, reports it, returns nullptr and leaves `work` unchanged.
 template <class Work>
 ArgumentKeeper<Work>* keep(Work& work) noexcept {
   auto* kept =

@@ -63,7 +63,7 @@ struct CommunicatorCompletion final : Completion {
   const CommHints hints;
 };
 
-/// If one member has no memory for its hints, it has none, and the members' hints differ when they agree on
+/// A member that has no memory for its hints has no hints. The members find this difference when they agree on
 /// collectives.
 int register_on_completion(int error, MPI_Comm* comm, const CommHints& hints, MPI_Request* request) noexcept {
   if (error != MPI_SUCCESS || !job()) return error;

@@ -40,8 +40,8 @@ struct Faults {
   }
 };
 
-/// Moves the batch. A failed part is an error of its own request. `statuses`: `count` statuses, or MPI_STATUSES_IGNORE.
-/// Returns the call's error.
+/// Moves the bytes of the batch. If a part fails, this is an error of the request that the part belongs to. `statuses`:
+/// `count` statuses, or MPI_STATUSES_IGNORE. Returns the call's error.
 int flush(TransferBatch& batch, const Faults& faults, int error, int count, MPI_Status* statuses) {
   const TransferPart* lost = batch.flush();
   if (faults.first.error != MPI_SUCCESS) raise_error(faults.first.comm, error = MPI_ERR_IN_STATUS);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Windows: counted while they exist (objects/window_count.hpp). MPI_Win_create gives an error for device memory that
-// the MPI library can't access; a rank for which it does so does not make the call.
+// the MPI library can't access; a rank that gets this error does not make the call.
 #include "interpose/calls/entry.hpp"
 #include "interpose/device/buffer_location.hpp"
 #include "interpose/device/transfer_choice.hpp"

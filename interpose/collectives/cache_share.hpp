@@ -2,9 +2,9 @@
 #pragma once
 // CacheShare: the part of a node's cache of past allgathers that this process gives to one queue.
 //
-// Each process has an equal share of its node's cache, and gives a queue half of what is left of it. So there is always
+// Each process has an equal share of its node's cache, and gives each new queue half of the rest. So there is always
 // room for the next queue, and all queues of a node together stay within the user's limit, whichever ranks of the node
-// they have.
+// take part in them.
 #include <atomic>
 #include <cstdint>
 #include <utility>

@@ -26,10 +26,10 @@ namespace {
 /// One agreement at a time in a process; otherwise two communicators could get the same tags. A member that finds it
 /// locked reports that, and all members of its communicator try again at a later call.
 std::mutex agreeing;
-int next_tags = 1;  ///< number of a pair of tags; guarded by `agreeing`
+int next_tags = 1;  ///< number of the next pair of tags; guarded by `agreeing`
 
-/// Keeping allgathers pays if the network is slower than memory. Differences are computed for each other node and pay
-/// only if it is slower still.
+/// Caching the results of allgathers pays off if the network is slower than memory. Deltas are computed for each other
+/// node and pay off only if the network is slower still.
 CacheLimits cache_limits(const LinkCosts& link, std::int64_t budget, int nodes) noexcept {
   CacheLimits limits;
   if (link.wire_byte_s < 2 * link.copy_byte_s || budget < 2 * limits.min_bytes) return limits;
@@ -41,8 +41,8 @@ CacheLimits cache_limits(const LinkCosts& link, std::int64_t budget, int nodes) 
 /// Where the members of a communicator are.
 enum class MemberLocation { outside, on_one_node, on_several_nodes };
 
-/// `outside`: a member is not in MPI_COMM_WORLD. Allocates nothing: a member that could not answer would wait for
-/// others that do not agree, or they would wait for it.
+/// `outside`: a member is not in MPI_COMM_WORLD. Allocates nothing, because it must not fail on one member only: that
+/// member would wait for others that do not agree, or they would wait for it.
 MemberLocation locate_members(const Job& job, MPI_Comm comm, int size) noexcept {
   constexpr int at_once = 64;
   MPI_Group members = MPI_GROUP_NULL, world = MPI_GROUP_NULL;
@@ -68,18 +68,19 @@ MemberLocation locate_members(const Job& job, MPI_Comm comm, int size) noexcept 
   return !known ? MemberLocation::outside : several ? MemberLocation::on_several_nodes : MemberLocation::on_one_node;
 }
 
-/// none: permanently; failed: some member could not, perhaps only this time.
+/// `none` is permanent. `failed`: some member could not agree, perhaps only this time.
 enum class Agreement { reached, none, failed };
 constexpr long max_persistent = 64;  ///< at a time
 
-/// `persistent_bytes`: the queue is that of one persistent collective, whose size is this (as in CollectiveShape).
+/// `persistent_bytes`: if the queue is for one persistent collective, the size of this collective (as in
+/// CollectiveShape).
 std::shared_ptr<CollectiveQueue> agree_on_queue(const Job& all, MPI_Comm comm, CommEntry& entry,
                                                 std::optional<std::int64_t> persistent_bytes,
                                                 Agreement* agreement) noexcept {
   CommCollectives& collectives = entry.collectives;
   *agreement = Agreement::failed;
-  // Words: this member can't agree; the least pair of tags that it could take; a cap on its memory for the cache,
-  // negated as a maximum; its hints.
+  // The members agree on the maximum of each word: whether this member can't agree; the least pair of tags that it
+  // could take; the negated limit of its memory for the cache (so the smallest limit counts); its hints.
   constexpr int words = 3 + hint_words;
   std::int64_t mine[words] = {0, 0, 0}, most[words] = {1, 0, 0};
   std::shared_ptr<CollectiveQueue> queue;
@@ -119,7 +120,7 @@ std::shared_ptr<CollectiveQueue> agree_on_queue(const Job& all, MPI_Comm comm, C
     return nullptr;
   }
   queue->set_tags(static_cast<int>(most[1]));
-  // Divided by the size of the smallest node: arenas have the same size on all nodes.
+  // Arenas have the same size on all nodes, so the budget is that of the node with the fewest ranks.
   const int givers = queue->topology().min_ranks_per_node();
   const CacheLimits cache = cache_limits(all.settings.parameters.link, -most[2] * givers, queue->topology().nodes());
   queue->set_cache(cache, CacheShare((cache.budget + givers - 1) / givers));
@@ -162,7 +163,7 @@ void agree_on_collectives(MPI_Comm comm, CommEntry& entry) noexcept {
   // `outside` also for an inter-communicator.
   const MemberLocation members = entry.size() < 2 ? MemberLocation::outside : locate_members(*all, comm, entry.size());
   if (members == MemberLocation::on_one_node && entry.size() <= RoundsShape::max_ranks) {
-    // A member without an entry for the communicator would not know at which call its memory is made.
+    // A member without an entry can't count calls, so it would not know in which call the shared memory is created.
     int forgotten = !collectives.remembered, any = 1;
     if (real.Allreduce(&forgotten, &any, 1, MPI_INT, MPI_MAX, comm) != MPI_SUCCESS || any) return;
     collectives.on_one_node = true;

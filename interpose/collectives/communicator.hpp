@@ -4,7 +4,7 @@
 //
 // The members agree on a message tag in calls that all of them make and that may wait: when the communicator is
 // created, or in the first blocking collective that would go through the hierarchy. So at every later collective call,
-// all members know alike whether the communicator has a queue.
+// all members give the same answer to whether the communicator has a queue.
 #include <mpi.h>
 
 #include <cstdint>
@@ -28,8 +28,9 @@ CollectiveQueue* choose_queue(const CommCollectives& collectives, Collective wha
 
 /// Makes a queue for one persistent collective; its members agree on it in the initialisation call. Members may start
 /// their persistent collectives in any order and wait for any of them first, so each has its own queue. Each queue has
-/// shared memory of its own, as much as `bytes` needs (as for choose_queue()), and their number is limited. nullptr on
-/// all members alike: leave the collective to MPI; this includes the case that some member has too many. Collective.
+/// shared memory of its own, as much as `bytes` needs (as for choose_queue()), and their number is limited. Returns
+/// nullptr on all members if the collective is left to MPI, for example because some member has too many queues.
+/// Collective.
 std::shared_ptr<CollectiveQueue> make_persistent_queue(MPI_Comm comm, CommEntry& entry, std::int64_t bytes) noexcept;
 
 }  // namespace bestride::inline interpose

@@ -31,7 +31,7 @@ namespace bestride::inline interpose {
 inline bool hierarchy_possible() noexcept { return job() != nullptr; }
 
 /// True if the members have agreed to leave a collective of this size to the MPI library; false also if that is not
-/// known. `per_rank`: each rank has so many elements. The same on all members, because the arguments are. Entries ask
+/// known. `per_rank`: each rank has `count` elements. The same on all members, because the arguments are. Entries ask
 /// this first: it costs 50 instructions, and a dispatch that ends in the same answer 170.
 template <class... Tail>
 [[gnu::always_inline]] inline bool left_by_size(MPI_Comm comm, Collective what, bool per_rank, MPI_Datatype type,
@@ -121,8 +121,8 @@ Route route_call(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t 
   return to;
 }
 
-/// make(staged) returns the operation, which takes over `staged`. It may throw. The other members have already started,
-/// so this is an error of the call.
+/// make(staged) returns the operation, which takes over `staged`. It may throw. In that case the call returns an error,
+/// because the other members have already started.
 template <class Make, class... Tail>
 int carry(const Route& route, MPI_Comm comm, const char* call, Make make, Tail... tail) {
   std::unique_ptr<Operation> operation;
@@ -235,7 +235,7 @@ std::optional<int> dispatch_bcast(const char* call, LibraryForm* left, void* buf
 struct DispatchedReduction {
   bool possible = false;
   bool in_one_order = false;
-  /// The same bits in any order.
+  /// True if the result has the same bits in any order.
   bool exact() const noexcept { return possible && !in_one_order; }
 };
 DispatchedReduction dispatch_reduction(const CommEntry& entry, MPI_Op op, MPI_Datatype type, std::int64_t element_bytes,

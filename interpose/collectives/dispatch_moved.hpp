@@ -30,7 +30,7 @@ std::optional<int> dispatch_allgather(const char* call, LibraryForm* left, const
   const std::int64_t bytes = all_bytes(in, element.packed, entry->size());
   if (bytes <= 0 || no_buffer(in.buffer, in.type)) return std::nullopt;
   if (entry->collectives.leaves(Collective::allgather, blocking<Tail...>, bytes)) return std::nullopt;
-  // This rank sends as many bytes as its block has; if not, MPI reports it.
+  // This rank must send as many bytes as its block has. If not, MPI reports the error.
   if (!in_place) {
     const std::int64_t own = packed_bytes(element_size(out.type), out.count);
     if (own != block_bytes(in, element.packed, entry->rank()) || (own > 0 && no_buffer(out.buffer, out.type)))
@@ -242,8 +242,8 @@ std::optional<int> dispatch_alltoallw(const char* call, const Out& out, const In
 }
 
 /// The collectives that move data, selected by the forms of their two directions. Between nodes MPI_Gatherv,
-/// MPI_Scatterv and MPI_Alltoallv are left to the library: members know only their own sizes, so they can't choose
-/// alike.
+/// MPI_Scatterv and MPI_Alltoallv are left to the library: members know only their own sizes, so they might choose
+/// differently.
 template <AtRoot only, class Out, class In, class... Tail>
 std::optional<int> dispatch_moved(const char* call, LibraryForm* left, const Out& out, const In& in,
                                   [[maybe_unused]] int root, MPI_Comm comm, Tail... tail) {

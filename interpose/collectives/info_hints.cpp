@@ -87,7 +87,7 @@ void apply_hints(MPI_Comm comm, MPI_Info info) noexcept {
   apply_agreed(given, most);
   for (const Key& key : keys) {
     int& value = member->collectives.hints.*key.member;
-    // One member can't store them.
+    // If some member can't store hints, they are off on all members.
     if (most[hint_words])
       value = key.off;
     else if (given.*key.member != CommHints::none)

@@ -60,7 +60,7 @@ const Job* job() noexcept { return joined.load(std::memory_order_acquire); }
 void join_job(int processors) noexcept {
   const Topology* world = world_topology();
   if (!world || world->ranks() < 2) return;
-  // Measurements are of collectives between nodes.
+  // The profile's measurements apply only to collectives between nodes.
   const MachineProfile* const profile = world->nodes() > 1 ? runtime().loaded_profile() : nullptr;
   JobSettings settings = settings_here(profile ? &profile->collectives() : nullptr);
   MPI_Comm private_comm = MPI_COMM_NULL;
@@ -75,7 +75,7 @@ void join_job(int processors) noexcept {
   int* largest = nullptr;
   int found = 0;
   if (!bad) bad = real.Comm_get_attr(private_comm, MPI_TAG_UB, &largest, &found) != MPI_SUCCESS || !found;
-  // All ranks take the same path, also if one of them has failed. On one node a progress thread would be of no use.
+  // All ranks take the same path, also if one of them has failed. On one node no progress thread is needed.
   const int mine[3] = {bad, world->nodes() < 2 || !start_progress_thread(), !yields_when_idle()};
   int any[3] = {1, 1, 1};
   if (real.Allreduce(mine, any, 3, MPI_INT, MPI_MAX, MPI_COMM_WORLD) != MPI_SUCCESS || any[0])

@@ -40,7 +40,7 @@ struct Job {
 const Job* job() noexcept;
 
 /// Collective, in MPI_Init. Does nothing unless the topology of MPI_COMM_WORLD is known and has several ranks.
-/// `processors`: of processors_of_ranks(), the same on all ranks; 0: unknown.
+/// `processors`: the result of processors_of_ranks(), the same on all ranks; 0: unknown.
 void join_job(int processors) noexcept;
 /// At MPI_Finalize: nothing is started after this.
 void leave_job() noexcept;

@@ -3,9 +3,9 @@
 // The MPI library's own collective, either in the form that was called or, for a blocking call, in its nonblocking
 // form, which is completed here.
 //
-// Members must take the same form, because MPI does not match one form with the other. So the choice is made together
-// with the choice of the hierarchy (dispatch.hpp), from what all members have alike. Every path to the library's
-// function goes through by_library(), including calls whose buffers are staged or whose types are respelled.
+// Members must take the same form, because MPI does not match one form with the other. So the form is chosen together
+// with the hierarchy (dispatch.hpp), from data that are the same on all members. Every path to the library's function
+// goes through by_library(), including calls whose buffers are staged or whose types are respelled.
 #include <mpi.h>
 
 #include <type_traits>
@@ -42,9 +42,9 @@ BESTRIDE_NONBLOCKING_FORMS(Reduce, Ireduce)
 #undef BESTRIDE_NONBLOCKING_FORMS
 #undef BESTRIDE_NONBLOCKING_FORM
 
-/// True while this thread is in a collective of the MPI library that was left to it. A tool between the application and
-/// the library calls it by its PMPI_ name, which is intercepted, too, perhaps on some ranks only: such a call has been
-/// decided on.
+/// True while this thread is in a collective that was left to the MPI library. A tool between the application and the
+/// library calls the PMPI_ function, which is intercepted, too, perhaps on some ranks only. There is no second decision
+/// for such a call.
 extern thread_local constinit bool in_library_collective __attribute__((tls_model("initial-exec")));
 
 class InLibraryCollective {

@@ -10,7 +10,7 @@ CommMember::CommMember(MPI_Comm comm, bool may_wait) noexcept {
   if (comm == MPI_COMM_NULL) return;
   CommRegistry& known = runtime().comms;
   CommEntry* entry = known.find(comm);
-  // Invalid, or made in a way that no member has seen.
+  // The handle is invalid, or no member has intercepted the creation.
   if (!known.incomplete() && (!entry || !entry->made())) return;
   if (!entry) {
     known.add_valid(comm);

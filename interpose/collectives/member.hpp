@@ -3,9 +3,9 @@
 // CommMember: a communicator in a collective call, as this rank knows it.
 //
 // Members agree in their first blocking collective on a communicator, before any argument is examined. So all of them
-// agree, whatever the arguments of each are. If a rank has no memory to store the communicator's entry, it has one for
-// the duration of the call: it takes part, reports that it can't, all members leave the collective to the MPI library,
-// and they try again at the next one.
+// take part, whatever their arguments are. A rank that has no memory to store the communicator's entry uses a temporary
+// entry for this call and reports that it can't agree. All members then leave the collective to the MPI library and try
+// again at the next one.
 #include <mpi.h>
 
 #include <optional>

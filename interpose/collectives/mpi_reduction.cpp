@@ -14,7 +14,7 @@ bool MpiReduction::possible(MPI_Datatype type) noexcept {
   if (predefined(type) || is_pair_with_gaps(type)) return true;
   const ElementSize element = element_size(type);
   if (element.packed <= 0 || element.extent <= 0 || element.extent > half / 2) return false;
-  // Asks MPI, because all members must answer alike, including one without memory to decode the type.
+  // Asks MPI, because all members must get the same answer, including one that has no memory to decode the type.
   MPI_Aint low = 0, length = 0;
   return real.Type_get_true_extent(type, &low, &length) == MPI_SUCCESS && low >= 0 && length <= half / 2 &&
          low <= half / 2 - length;

@@ -12,11 +12,11 @@ namespace bestride::inline interpose {
 
 class MpiTransport final : public Transport {
  public:
-  static constexpr int no_messages_tag = 0;  ///< a tag of no pair
+  static constexpr int no_messages_tag = 0;  ///< not a tag of any pair
   /// `world_ranks`: world ranks of the communicator's members.
   MpiTransport(MPI_Comm comm, std::vector<int> world_ranks)
       : comm_(comm), world_ranks_(std::move(world_ranks)), unacknowledged_(world_ranks_.size()) {}
-  /// `pair` > 0: no other communicator has the same number, and 2 pair + 1 is a valid tag.
+  /// `pair` > 0: a number that no other communicator has. 2 * pair + 1 must be a valid tag.
   void set_tags(int pair) noexcept { tag_ = 2 * pair; }
 
   /// Some sends are synchronous (Unacknowledged), so that messages don't pile up at a late receiver.
@@ -31,7 +31,7 @@ class MpiTransport final : public Transport {
   int tag(VirtualChannel line) const noexcept { return tag_ + static_cast<int>(line); }
 
   const MPI_Comm comm_;
-  int tag_ = 0;  ///< of the first line
+  int tag_ = 0;  ///< of the first virtual channel
   const std::vector<int> world_ranks_;
   std::vector<Unacknowledged> unacknowledged_;  ///< by rank
 };

@@ -27,7 +27,7 @@ namespace {
 
 /// Bytes of all windows of this process that belong to communicators on one node.
 constinit std::atomic<std::int64_t> window_bytes{0};
-/// At most so many times the limit of one communicator.
+/// Limit of window_bytes, as a multiple of the limit of one communicator.
 constexpr int most_windows = 4;
 
 constexpr int calls_before = 2;  ///< calls of a communicator before its memory is made
@@ -38,7 +38,8 @@ constexpr int calls_before = 2;  ///< calls of a communicator before its memory 
 constexpr int checks = 20'000, checks_if_crowded = 100, checks_before_yield = 20;
 /// While a rank sleeps, nothing in its MPI library makes progress, and another member may wait for that. So it sleeps
 /// for a short time first, and not at all while it has a window, because each one-sided operation of others may need
-/// its library. Nor does it yield then: a busy machine would give the processor to others for milliseconds.
+/// its library. It does not yield in that case, either: on a busy machine, others would get the processor for
+/// milliseconds.
 constexpr long first_sleep_ns = 100'000, longest_sleep_ns = 1'000'000;
 
 void relax_processor() noexcept {
@@ -90,7 +91,7 @@ std::shared_ptr<OneNode> OneNode::make(MPI_Comm comm, CommEntry& entry) noexcept
   const std::int64_t limit = all->settings.window_limit;
   const RoundsShape shape = RoundsShape::within(entry.size(), limit);
   const auto bytes = static_cast<std::int64_t>(shape.bytes());
-  // A member may have less room than the others.
+  // The number of bytes in use may differ between members, so the largest counts.
   std::int64_t used = window_bytes.load(std::memory_order_relaxed);
   if (!maximum(comm, &used)) return nullptr;
   if (used + bytes > most_windows * std::max(limit, bytes)) {
@@ -162,8 +163,8 @@ bool OneNode::run(Operation& operation) noexcept {
     if (inject_failure(FailPoint::operation)) throw std::bad_alloc();
     Task task = operation.begin(rounds_);
     wait([&] { return task.step(); });
-    // As after the MPI library's collective, messages of one-sided operations that other members sent before have
-    // arrived: MPI_Win_test of MPICH 4.0.2 looks before it makes progress.
+    // After a collective of the MPI library, earlier messages of other members' one-sided operations have arrived. The
+    // same must hold here, because MPI_Win_test of MPICH 4.0.2 checks for them before it makes progress.
     if (window_count.load(std::memory_order_relaxed) > 0) let_others_progress();
     operation.failed = task.failed();
   } catch (...) {

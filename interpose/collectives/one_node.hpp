@@ -21,7 +21,7 @@ class Operation;
 
 class OneNode {
  public:
-  /// Collective over the members of `comm`. nullptr, on all of them alike: there is no memory for it.
+  /// Collective over the members of `comm`. Returns nullptr on all members if there is no memory for it.
   static std::shared_ptr<OneNode> make(MPI_Comm comm, CommEntry& entry) noexcept;
   ~OneNode();
   OneNode(const OneNode&) = delete;
@@ -46,9 +46,9 @@ inline bool may_share_memory(const CommEntry& entry) noexcept {
   return entry.collectives.agreed.load(std::memory_order_acquire) && entry.collectives.on_one_node;
 }
 
-/// The communicator's OneNode if a blocking collective goes through it; nullptr: leave it to the MPI library. The same
-/// on all members, which all call it, with the same `what`, `bytes` and `element`, the bytes of an element of a
-/// reduction. `gaps`: a datatype of this member has gaps.
+/// The communicator's OneNode if a blocking collective goes through it; nullptr: leave it to the MPI library. All
+/// members call this with the same `what`, `bytes` and `element`, and get the same answer. `element`: bytes of an
+/// element of a reduction. `gaps`: a datatype of this member has gaps.
 OneNode* choose_one_node(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t bytes, std::int64_t element,
                          bool gaps) noexcept;
 

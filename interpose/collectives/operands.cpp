@@ -30,7 +30,7 @@ ElementSize element_size(MPI_Datatype type) noexcept {
     if (state != TypeEntry::State::opaque && state != TypeEntry::State::undecoded)
       return {entry->size(), entry->extent()};
   }
-  // It may be unknown on this rank only, after an allocation failure.
+  // MPI is asked, because after an allocation failure the type may be unknown on this rank only.
   int size = 0;
   MPI_Aint lower = 0, extent = 0;
   if (real.Type_size(type, &size) != MPI_SUCCESS || size < 0 ||

@@ -15,19 +15,19 @@
 
 namespace bestride::inline interpose {
 
-/// What a communicator keeps of past allgathers.
+/// A communicator's cache of past allgathers.
 struct CollectiveCache {
   CacheTable table;
   Arena arena;
 };
 
-/// Lives until it has ended. A persistent operation begins many times.
+/// Must live until it has ended. A persistent operation begins several times.
 class Operation {
  public:
   virtual ~Operation() = default;
   /// Returns the task of one start. May throw std::bad_alloc.
   virtual Task begin(Hierarchy& hierarchy) = 0;
-  /// The same if all members are on one node. Operations that only exist between nodes can't begin there.
+  /// The same if all members are on one node. Throws std::bad_alloc for operations that exist only between nodes.
   virtual Task begin(Rounds&) { throw std::bad_alloc(); }
   /// Called after the task has ended: the remaining work that is local to this rank.
   virtual void finish() noexcept {}

@@ -28,8 +28,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr long sleep_ns = 200'000;
 constexpr std::chrono::microseconds look_after{10};
-/// While a program starts one collective after the other, the thread goes on sleeping and looking: waking it for each
-/// of them takes the processor from a rank, and 0.05 ms of a collective of 64 KiB (docs/decisions/progress_thread.md).
+/// Number of idle checks before the thread waits to be woken. While a program starts one collective after the other,
+/// the thread should continue to sleep and check: waking it for each of them takes the processor from a rank and costs
+/// 0.05 ms in a collective of 64 KiB (docs/decisions/progress_thread.md).
 constexpr int idle_looks = 10;
 
 enum class Mode { automatic, thread, calls };
@@ -45,7 +46,7 @@ struct Worker {
   std::mutex mutex;
   std::condition_variable wake;
   std::atomic<bool> end{false};
-  std::atomic<bool> waits_for_work{false};  ///< only then it has to be woken
+  std::atomic<bool> waits_for_work{false};  ///< the thread must be woken only if this is true
   pthread_t thread{};
   bool started = false;
 };
@@ -71,7 +72,7 @@ void* work(void*) {
     if (idle > idle_looks || (idle > 0 && always)) {
       std::unique_lock lock(self.mutex);
       // Sequentially consistent, like the counting of a new collective and the check in wake_progress_thread(): either
-      // this thread sees the collective, or that one sees that this thread waits.
+      // this thread sees the collective, or the other thread sees that this one waits.
       self.waits_for_work.store(true);
       self.wake.wait(lock, [&] { return self.end.load(std::memory_order_acquire) || collectives_pending.load() != 0; });
       self.waits_for_work.store(false, std::memory_order_relaxed);

@@ -36,7 +36,7 @@ Busy& busy() noexcept {
   return *one;
 }
 
-/// True while this thread is inside a queue; MPI functions called there may come back through our own entry points.
+/// True while this thread is inside a queue; MPI functions called there may call our own entries again.
 thread_local constinit bool stepping __attribute__((tls_model("initial-exec"))) = false;
 
 std::int64_t slot_bytes_of(const Topology& topology, std::int64_t window_limit, std::int64_t most_bytes) noexcept {
@@ -100,7 +100,7 @@ Task CollectiveQueue::make_hierarchy() {
     good = window_.data() != nullptr;
     co_await send_small(transport_, here[0], &good, sizeof good);
   }
-  // The first rank of each node reports to the first of all, which replies.
+  // The first rank of each node reports to the first rank of node 0, which replies.
   if (leads && node == 0) {
     for (int other = 1; other < topology_.nodes(); ++other) {
       std::int32_t theirs = 0;
@@ -122,7 +122,7 @@ Task CollectiveQueue::make_hierarchy() {
   }
   if (good) {
     hierarchy_ = std::make_unique<Hierarchy>(topology_, rank_, transport_, Channels(window_.data(), shape, local));
-    // A member without an arena keeps nothing, so nothing is found; but it must take part in each agreement.
+    // A member without an arena stores nothing and finds nothing, but it must take part in each agreement.
     if (keeps)
       cache_ = std::make_unique<CollectiveCache>(
           CollectiveCache{CacheTable(cache_limits_, topology_.ranks()),

@@ -27,8 +27,8 @@ namespace bestride::inline interpose {
 class CollectiveQueue : public std::enable_shared_from_this<CollectiveQueue> {
  public:
   static constexpr std::int64_t max_slot_bytes = 1 << 20;  ///< of a channel
-  /// May throw std::bad_alloc. `window_limit`: bytes of shared memory on a node. `most_bytes`: no operation has more
-  /// data; shared memory is not larger than these need.
+  /// May throw std::bad_alloc. `window_limit`: bytes of shared memory on a node. `most_bytes`: the largest size of an
+  /// operation, which limits the size of the shared memory.
   CollectiveQueue(Topology topology, int rank, MPI_Comm private_comm, std::vector<int> world_ranks,
                   std::int64_t window_limit, std::int64_t most_bytes);
   /// Called once, before anything is added.
@@ -39,11 +39,11 @@ class CollectiveQueue : public std::enable_shared_from_this<CollectiveQueue> {
     cache_share_ = std::move(share);
   }
   const CacheLimits& cache() const noexcept { return cache_limits_; }
-  /// Holds a reference, with which its owner counts its queues.
+  /// Keeps a reference to `counter`. The owner of `counter` counts its queues by these references.
   void count_in(std::shared_ptr<char> counter) noexcept { counter_ = std::move(counter); }
 
   const Topology& topology() const noexcept { return topology_; }
-  /// True, on all members alike, if shared memory failed on some node: leave the call to MPI.
+  /// True on all members if shared memory failed on some node: leave the call to MPI.
   bool failed() const noexcept { return shared_memory_failed_; }
 
   /// Appends an operation, which must live until it has ended. False: there is no memory, which is reported once;
@@ -79,11 +79,10 @@ class CollectiveQueue : public std::enable_shared_from_this<CollectiveQueue> {
   CacheShare cache_share_;
   std::shared_ptr<char> counter_;
   std::unique_ptr<CollectiveCache> cache_;
-  CacheCounts noted_;  ///< of cache_, for the report
+  CacheCounts noted_;  ///< counts of cache_ at the last record for the report
   std::unique_ptr<Hierarchy> hierarchy_;
-  bool failed_ = false;  ///< as far as this rank knows
-  bool shared_memory_failed_ =
-      false;  ///< set since a blocking collective has ended on this rank, so all ranks know it by now
+  bool failed_ = false;                ///< as far as this rank knows
+  bool shared_memory_failed_ = false;  ///< set at the end of a blocking collective, when all ranks know of the failure
 };
 
 }  // namespace bestride::inline interpose

@@ -27,8 +27,7 @@ int hand_over(const std::string& rail) noexcept {
   return handed;
 }
 
-/// Who named the rails. If a rail is not available on this host, a rail named by the user or the profile gives a
-/// message.
+/// Who named the rails. A rail that is not available on this host gives a warning if the user or the profile named it.
 enum class ChosenBy { by_user, by_nics, by_profile };
 
 struct RailChoice {
@@ -71,7 +70,7 @@ void take(const RailChoice& choice) {
                                                 : "");
     return;
   }
-  // With fewer ranks than NICs, some NICs would be idle that a multi-rail network layer would use.
+  // With fewer ranks than NICs, some NICs would be idle, although a multi-rail network layer would use them.
   if (!named && here.local_ranks < static_cast<int>(rails->size())) return;
   take_one_of(*rails, here, choice);
 }

@@ -31,8 +31,8 @@ void intercept(std::initializer_list<std::span<const LazyEntry>> groups) noexcep
   }
 }
 
-/// By the names of the loaded objects. dlopen() with RTLD_NOLOAD would search all library paths if it is not loaded,
-/// and they may be on a file system of the network.
+/// By the names of the loaded objects. If the driver is not loaded, dlopen() with RTLD_NOLOAD would search all library
+/// paths, which may be on a network file system.
 bool driver_is_loaded() noexcept {
   return dl_iterate_phdr(
              [](dl_phdr_info* object, std::size_t, void*) {

@@ -24,8 +24,8 @@
 namespace bestride::inline interpose {
 namespace {
 
-/// srun starts tasks that do not find each other if its --mpi does not fit the MPI library: each is then a job of one
-/// rank, as the programs of a batch script are that srun did not start.
+/// If srun's --mpi does not fit the MPI library, the tasks do not find each other: each is a job of one rank, like a
+/// program of a batch script that was not started by srun.
 void warn_about_lone_tasks() noexcept {
   const char* const tasks = std::getenv("SLURM_NTASKS");
   const char* const task = std::getenv("SLURM_PROCID");
@@ -38,7 +38,7 @@ void warn_about_lone_tasks() noexcept {
         tasks);
 }
 
-/// `processors`: of processors_of_ranks().
+/// `processors`: the result of processors_of_ranks().
 void yield_if_crowded(const Locality& here, int processors) noexcept {
   const std::string& text = Settings::get().text("BESTRIDE_YIELD");
   const bool crowded = processors > 0 && here.local_ranks > processors;
@@ -58,7 +58,7 @@ double now() noexcept {
 }  // namespace
 
 void Lifetime::announce(Runtime& runtime) noexcept {
-  // With another forced strategy this rank could not receive packed, so it must not announce itself.
+  // With another forced strategy this rank could not receive packed messages, so it must not announce itself.
   if (!runtime.options_.forced || *runtime.options_.forced == Strategy::pack)
     runtime.peer_discovery_.announce(runtime.contiguous_.groups);
   runtime.participants_.announce(
@@ -86,7 +86,7 @@ void Lifetime::begin(Runtime& runtime) noexcept {
   // A communicator of one rank, so no other rank has to take part.
   if (runtime.options_.paranoid && real.Comm_dup(MPI_COMM_SELF, &runtime.paranoid_comm_) == MPI_SUCCESS)
     real.Comm_set_errhandler(runtime.paranoid_comm_, MPI_ERRORS_RETURN);
-  // Bestride's own collectives: only if it is known that all ranks make them.
+  // Bestride makes its own collective calls only if all ranks are known to make them.
   runtime.participants_.meet(rank, ranks);
   const int processors = ranks > 1 ? processors_of_ranks(runtime.all_ranks_take_part()) : 0;
   if (ranks > 1) yield_if_crowded(runtime.locality_, processors);

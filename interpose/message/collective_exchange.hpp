@@ -88,8 +88,8 @@ Work* try_exchange(Prepare prepare, bool* no_memory) noexcept {
 }
 
 /// A collective in any form. If `may_gain`, prepare(work) decides whether call(work) is made with rewritten arguments.
-/// Otherwise forward() makes the call unchanged; if that is because memory is missing, after refuse(), which does what
-/// refuse_device_memory() does for every buffer of the call.
+/// Otherwise forward() makes the call unchanged. If memory is missing, refuse() is called first: it does what
+/// refuse_device_memory() does, for every buffer of the call.
 template <class Work, class Prepare, class Call, class Forward, class Refuse, class... Tail>
 int exchange_or_forward(bool may_gain, MPI_Comm comm, Prepare prepare, Call call, Forward forward, Refuse refuse,
                         Tail... tail) {

@@ -155,8 +155,8 @@ class SendEndpoint : public Endpoint {
 
 class ReceiveEndpoint : public Endpoint {
  public:
-  /// If senders rely on this rank to receive packed messages (interpose/peers/peer_discovery.hpp), it always does so:
-  /// if not into a buffer that is then unpacked, then with a datatype made of MPI_BYTE.
+  /// If senders rely on this rank to receive packed messages (interpose/peers/peer_discovery.hpp), it always receives
+  /// them as packed bytes: either into a buffer that is then unpacked, or with a datatype made of MPI_BYTE.
   bool prepare(void* user, std::int64_t count, TypeEntry* type, int peer, MPI_Comm comm, std::int64_t largest,
                CallTraits traits = {}) noexcept;
   /// Call if prepare() returned true but there is no memory for a completion. Returns true if the call is to be made

@@ -3,9 +3,9 @@
 // HandleTable: maps an MPI handle to our object. Read without a lock on every call, written rarely and under a lock.
 //
 // Open addressing with atomic key and value. A removed handle keeps its slot with a null value, because MPI libraries
-// soon use handle values again; a later insertion may take over such a slot. A table that fills up is replaced by one
-// four times as large. The old one is kept, because a reader may be using it; all old ones together are smaller than
-// the newest. So memory grows with the number of different handle values seen, and libraries reuse those. Alternative
+// soon reuse handle values; a later insertion may take over such a slot. A table that fills up is replaced by one four
+// times as large. The old one is kept, because a reader may be using it; all old ones together are smaller than the
+// newest. So memory grows with the number of different handle values seen, and libraries reuse those. Alternative
 // considered: a reader-writer lock around std::unordered_map, which costs 20 ns per lookup instead of 1 to 2 ns.
 #include <atomic>
 #include <cstdint>

@@ -23,7 +23,7 @@ constexpr unsigned jump_slot = R_AARCH64_JUMP_SLOT, address_slot = R_AARCH64_GLO
 constexpr unsigned jump_slot = ~0u, address_slot = ~0u;
 #endif
 
-/// What the dynamic section says of one object's relocations.
+/// One object's symbols and relocations, from its dynamic section.
 struct Dynamic {
   ElfW(Addr) base = 0;
   const ElfW(Sym) * symbols = nullptr;
@@ -55,7 +55,7 @@ Dynamic dynamic_of(const link_map& object) noexcept {
   return found;
 }
 
-/// The word in which the object keeps the address of `function`; nullptr if it has none.
+/// The object's GOT slot for `function`; nullptr if it has none.
 std::atomic<void*>* find_slot(const Dynamic& object, const char* function, const ElfW(Rela) * table,
                               std::size_t bytes) noexcept {
   if (!table || !object.symbols || !object.names) return nullptr;
@@ -71,7 +71,7 @@ std::atomic<void*>* find_slot(const Dynamic& object, const char* function, const
 
 struct Relro {
   std::uintptr_t inside;
-  std::uintptr_t begin = 0, end = 0;  ///< what the loader made read-only; empty: nothing
+  std::uintptr_t begin = 0, end = 0;  ///< the range that the loader made read-only; may be empty
 };
 
 int find_relro(dl_phdr_info* info, std::size_t, void* argument) noexcept {
@@ -113,7 +113,7 @@ void* replace_import(const void* inside, const char* function, void* replacement
   if (!slot) slot = find_slot(object, function, object.others, object.other_bytes);
   if (!slot) return nullptr;
   void* before = slot->load(std::memory_order_acquire);
-  // Until its first call the slot of a lazily bound function leads back into the object, to code that binds it.
+  // Until the first call of a lazily bound function, its slot points into the object's own PLT, to code that binds it.
   Dl_info target;
   if (!dladdr(before, &target) || target.dli_fbase == info.dli_fbase) {
     before = dlsym(RTLD_DEFAULT, function);

@@ -11,7 +11,7 @@
 namespace bestride::inline interpose {
 namespace {
 
-/// ucp_worker_progress of UCX: advances what is under way; the number of events that it handled.
+/// ucp_worker_progress of UCX: makes progress and returns the number of events that it handled.
 using Progress = unsigned(void* worker);
 
 void* library_progress = nullptr;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Ranks that wait give the processor away.
+// Makes waiting ranks yield the processor.
 //
 // MPICH waits by calling its progress engine again and again. If a host has more ranks than processors, a waiting rank
-// so keeps the processor for its whole time slice from the rank that it waits for: a barrier of four ranks on two
-// processors takes 8 to 24 ms instead of 0.1 (docs/decisions/waiting.md). MPICH over UCX makes progress by
-// ucp_worker_progress, which returns the number of completed events. Here the MPI library's import of that function is
-// replaced by one that yields the processor if there were none. So every call that waits does, in all its forms;
-// nothing else changes, and MPI calls take the paths that they take without Bestride.
+// keeps the processor for its whole time slice, although the rank that it waits for needs it: a barrier of four ranks
+// on two processors takes 8 to 24 ms instead of 0.1 (docs/decisions/waiting.md). MPICH over UCX makes progress by
+// calling ucp_worker_progress, which returns the number of completed events. Here the MPI library's import of that
+// function is replaced by a function that yields the processor if this number is 0. So every call that waits yields, in
+// all its forms. Nothing else changes: MPI calls take the same paths as without Bestride.
 
 namespace bestride::inline interpose {
 

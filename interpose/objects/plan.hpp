@@ -23,7 +23,7 @@ namespace bestride::inline interpose {
 /// Whether one endpoint of a call may be packed.
 enum class Packing : std::uint8_t {
   careful,  ///< a sender: only messages that every receiver can handle (may_be_split)
-  agreed,   ///< the receiver is known to receive packed what may_be_split()
+  agreed,   ///< the receiver is known to receive messages that may_be_split() as packed bytes
   never,    ///< collectives: their members do not receive one message of one sender
 };
 inline constexpr int packing_count = 3;

@@ -9,12 +9,12 @@
 // Types are created and freed only within MPI calls of the application. A reference may be dropped anywhere, also at
 // the end of a thread.
 //
-// The number of types alive is limited, too, because an application that works with MPICH 4.0.2 alone must not fail for
-// the types created here. MPICH takes the second byte of a contiguous type's handle for the size of a basic type, and
-// rounds the bytes that MPI_Pack, MPI_Bsend and MPI_Sendrecv_replace move down to a multiple of it (measured). Handles
-// are numbered as they are needed, so this byte is 0 or 1 up to 512 types and 2 beyond: one byte is then not moved at
-// all. Types are created only while there are fewer than `crowded` and kept up to the rest, so applications with up to
-// `crowded` types are safe. Beyond that only types in use are kept.
+// The number of types alive is limited, too, because an application that works with MPICH 4.0.2 alone must not fail
+// because of the types created here. MPICH takes the second byte of a contiguous type's handle for the size of a basic
+// type, and rounds the bytes that MPI_Pack, MPI_Bsend and MPI_Sendrecv_replace move down to a multiple of it
+// (measured). Handles are numbered as they are needed, so this byte is 0 or 1 up to 512 types and 2 beyond: a message
+// of one byte is then not moved at all. At most max_alive types are kept, and none is created while `crowded` or more
+// types exist, so applications with up to `crowded` types are safe. Beyond that only types in use are kept.
 #include <mpi.h>
 
 #include <atomic>

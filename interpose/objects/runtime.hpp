@@ -94,13 +94,13 @@ class Runtime {
     return locality_.one_host() ? Distance::node : Distance::network;
   }
 
-  /// True if the peer has the preload and receives packed what may_be_split(). False if unknown.
+  /// True if the peer has the preload and receives messages that may_be_split() as packed bytes. False if unknown.
   bool receives_packed(MPI_Comm comm, int peer) noexcept {
     if (all_ranks_take_part()) return true;
     CommEntry* known = comms.find(comm);
     return known && peer_discovery_.has(known->world_rank(peer));
   }
-  /// True if other ranks rely on this rank to receive packed what may_be_split().
+  /// True if other ranks rely on this rank to receive messages that may_be_split() as packed bytes.
   bool promises_to_receive_packed() const noexcept { return all_ranks_take_part() || peer_discovery_.announced(); }
   /// True if every rank is known to have the preload and to take part in Bestride's own collectives; the same on all of
   /// them.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// TypeDefinition: what is known of all datatypes that were constructed alike: the layout, and a plan for each count.
-// TypeDefinitions: the definitions of types that were used last, also when no such type exists at present.
+// TypeDefinition: what is known of all datatypes with the same construction: the layout, and a plan for each count.
+// TypeDefinitions: the most recently used definitions, also those of which no type exists at present.
 //
 // A solver may make a type for each message and free it. Each is another type with another handle, but there are few
-// definitions, so such a type is served at its first use: from commit to plan 0.3 us (bench/figures.md), instead of 1
-// to 10 us for decoding, which is why types are otherwise left to MPI at the first use of a small count.
+// definitions, so such a type has a plan at its first use: from commit to plan takes 0.3 us (bench/figures.md).
+// Decoding takes 1 to 10 us, so other types are left to MPI at the first use of a small count.
 #include <mpi.h>
 
 #include <atomic>
@@ -32,7 +32,7 @@ class TypeDefinition {
   };
 
   State state() const noexcept { return state_.load(std::memory_order_acquire); }
-  /// `type`: has this definition. Any thread, within an MPI call.
+  /// `type` must have this definition. Any thread, within an MPI call.
   State decode(MPI_Datatype type) noexcept;
   /// Only if decoded and not opaque.
   const DecodedType& decoded() const noexcept { return decoded_; }
@@ -41,9 +41,9 @@ class TypeDefinition {
 
   /// The plan for `count` elements that was made before; empty: there is none.
   PlanRef find(std::int64_t count) noexcept;
-  /// Makes it. Only if decoded and not opaque. Empty: no memory.
+  /// Makes this plan. Only if decoded and not opaque. Empty: no memory.
   PlanRef make(std::int64_t count) noexcept;
-  /// True if this was asked for the same count before, unless for many others since.
+  /// True if this was called with the same count before, and not with many other counts since.
   bool seen_before(std::int64_t count) noexcept;
 
  private:
@@ -68,7 +68,7 @@ class TypeDefinitions {
   /// The definition of a type, which is shared with other types unless its constructors have many arguments. nullptr:
   /// no memory. Any thread, within an MPI call.
   std::shared_ptr<TypeDefinition> of(MPI_Datatype type) noexcept;
-  /// Drops the definitions that no type has, because their plans hold MPI datatypes. Any thread, within an MPI call.
+  /// Drops the definitions that no type uses, because their plans hold MPI datatypes. Any thread, within an MPI call.
   void drop_unused() noexcept;
   /// MPI ends: no definition is shared any more.
   void clear() noexcept;

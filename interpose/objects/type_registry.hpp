@@ -82,8 +82,8 @@ class TypeEntry {
   bool needs_no_commit() const noexcept { return life_ == Life::needs_no_commit; }
 
   /// The plan for `count` (> 0) elements; nullptr if there is no memory or it is the first use of a small count (a plan
-  /// pays off from the second use on, also of a type that was constructed alike). The caller's reference keeps the plan
-  /// alive.
+  /// pays off from the second use on, also of another type with the same construction). The caller's reference keeps
+  /// the plan alive.
   PlanRef plan(std::int64_t count) noexcept;
   /// The layout of `count` (> 0) elements, whether or not it makes a call faster: for memory that MPI can't access.
   /// nullptr: opaque, or no memory.

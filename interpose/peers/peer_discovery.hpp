@@ -2,17 +2,17 @@
 #pragma once
 // PeerDiscovery: determines which ranks on this host have the preload and therefore unpack what this rank packs.
 //
-// A packed message of a mixed basic type may only be sent to a rank that receives it packed (objects/plan.cpp gives the
-// reason). A job in which only some ranks have the preload must run, so discovery uses no collective and never waits.
-// Before MPI_Init every rank binds an abstract Unix datagram socket whose name contains the job's identity on this host
-// and the rank. After MPI_Init every rank of the job has done so, and connecting to a name tells whether that peer has
-// the preload. The name disappears with the process, also after SIGKILL, and needs no file system. Any failure means
-// "not present", and the message is left to MPI. Alternative considered: a collective in MPI_Init, which hangs a job
-// with an unpreloaded rank.
+// A packed message that may be split inside a basic element may only be sent to a rank that receives it as packed bytes
+// (objects/plan.cpp gives the reason). A job in which only some ranks have the preload must run, so discovery uses no
+// collective and never waits. Before MPI_Init every rank binds an abstract Unix datagram socket whose name contains the
+// job's identity on this host and the rank. After MPI_Init every rank of the job has done so, and connecting to a name
+// tells whether that peer has the preload. The name disappears with the process, also after SIGKILL, and needs no file
+// system. Any failure means "not present", and the message is left to MPI. Alternative considered: a collective in
+// MPI_Init, which hangs a job with an unpreloaded rank.
 //
 // A rank that knows which last-level cache, NUMA domain and socket its processors belong to binds one more name for
-// each of these, which contains its number. Connecting to the name that a peer has if it shares this rank's cache tells
-// whether it does.
+// each of these, which contains its number. A rank tests whether a peer shares its cache by connecting to the name that
+// the peer would then have.
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -59,7 +59,7 @@ class PeerDiscovery {
   ProcessorGroups groups_;
   bool knows_groups_ = false;
   std::array<int, 3> group_sockets_{-1, -1, -1};            ///< cache, domain, socket
-  std::unique_ptr<std::atomic<std::uint8_t>[]> distances_;  ///< a Distance; self: not asked yet
+  std::unique_ptr<std::atomic<std::uint8_t>[]> distances_;  ///< a Distance; Distance::self: not determined yet
 };
 
 }  // namespace bestride::inline interpose

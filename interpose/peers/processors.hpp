@@ -5,9 +5,9 @@
 
 namespace bestride::inline interpose {
 
-/// The processors that at least one rank may use, by processor number: on one host their number, over several hosts at
-/// least that of each host. 0: unknown. Collective over MPI_COMM_WORLD if `all_ranks`, and then the same on all ranks.
-/// Otherwise known only if this rank may use every processor that is online.
+/// The number of processors that at least one rank may use. On several hosts, processors with the same number count as
+/// one, so the result is at least the number on each host. 0: unknown. Collective over MPI_COMM_WORLD if `all_ranks`,
+/// and then the same on all ranks. Otherwise known only if this rank may use every processor that is online.
 int processors_of_ranks(bool all_ranks) noexcept;
 
 }  // namespace bestride::inline interpose

@@ -47,8 +47,8 @@ bool absent(unsigned slot) noexcept {
   return !found;
 }
 
-/// The slots whose functions no other object has. An MPI library that has PMPI_X has MPI_X, so that most functions take
-/// one search.
+/// The slots whose functions no other object defines. An MPI library that defines PMPI_X also defines MPI_X, so most
+/// functions need only one search.
 struct AbsentSlots {
   AbsentSlots() noexcept {
     const unsigned functions = slot_count() / 2;
@@ -89,7 +89,7 @@ void hide_absent_functions() noexcept {
 namespace {
 
 [[gnu::constructor]] void hide_at_start() noexcept {
-  // A process without MPI pays one symbol lookup.
+  // In a process without MPI this costs one symbol lookup.
   if (dlsym(RTLD_NEXT, "PMPI_Init"))
     hide_absent_functions();
   else

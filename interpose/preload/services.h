@@ -33,8 +33,8 @@ struct bestride_preload_services {
   /* Intercepts more functions. May be called at any time from any thread; each function may be named once. The array is
      read before the call returns. A call that another thread is making meanwhile may still go to the MPI library. */
   void (*intercept)(const struct bestride_interception* interceptions, size_t count);
-  /* Puts an entry in front of each function, whether or not it is intercepted now or later. *next leads on: to the
-     backend's entry if the function is intercepted, else to where the slot leads, the pre-call hook included. Only
+  /* Puts an entry in front of each function, whether or not it is intercepted now or later. *next continues the call:
+     in the backend's entry if the function is intercepted, else where the slot leads, including the pre-call hook. Only
      while the backend is opened; each function may be named once. Functions that the table lacks are ignored. */
   void (*wrap)(const struct bestride_interception* wrappers, size_t count);
 };

@@ -20,8 +20,8 @@ unsigned slot_count() noexcept;
 /// The exported symbol that jumps through slot `index` (< slot_count()). Static storage.
 const char* slot_name(unsigned index) noexcept;
 
-/// The slot of an exported symbol; no_slot if there is none of that name. `before`: the slot of the name before it in a
-/// list that is mostly in the order of the table, which makes the search short.
+/// The slot of an exported symbol; no_slot if there is none of that name. `before`: a hint that makes the search short:
+/// the slot of the previous name in a list that is mostly in the order of the table.
 unsigned slot_of(const char* name, unsigned before = no_slot) noexcept;
 
 /// The slot of the entry stub at `address`; no_slot if there is none.
@@ -36,9 +36,9 @@ void set_slot_target(unsigned index, void* target) noexcept;
 /// From now on the stub jumps to its lazy thunk again.
 void reset_slot(unsigned index) noexcept;
 
-/// Puts `entry` in front of the slot: from now on the stub jumps to it, and the slot's target, now and whatever it is
-/// set to later, is in *inner, through which `entry` goes on. slot_target(), set_slot_target() and reset_slot() keep
-/// their meaning. Once per slot, while the backend is opened.
+/// Puts `entry` in front of the slot: from now on the stub jumps to `entry`, which continues through *inner. *inner
+/// always holds the slot's current target. slot_target(), set_slot_target() and reset_slot() keep their meaning. Once
+/// per slot, while the backend is opened.
 void wrap_slot(unsigned index, void* entry, void** inner) noexcept;
 /// The entry in front of the slot; nullptr if there is none.
 void* wrapper(unsigned index) noexcept;

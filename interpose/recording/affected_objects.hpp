@@ -12,7 +12,7 @@
 
 namespace bestride::inline interpose {
 
-/// The requests of a call that completes some, copied before it, because the call overwrites their handles.
+/// The requests that a call may complete, copied before the call, because it overwrites their handles.
 template <RecordKind kind, ArgumentPositions at>
 class CompletedRequests {
  public:
@@ -34,7 +34,7 @@ class CompletedRequests {
   }
   CompletedRequests(const CompletedRequests&) = delete;
   CompletedRequests& operator=(const CompletedRequests&) = delete;
-  /// Also if an error handler throws.
+  /// Also runs if an error handler throws.
   ~CompletedRequests() {
     if (waiting_) set_waiter(false);
   }
@@ -51,14 +51,14 @@ class CompletedRequests {
         continue;
       }
       large = large || request->message.get() != 0;
-      // Those that share a handle were complete when they were posted.
+      // Requests that share a handle were complete when they were posted.
       pending += request->active.get() != RequestTracker::inactive && request->handles.get() == 1 ? 1 : 0;
     }
     if (!large) return;
     end_.waited = ticks();
     end_.together = kind == RecordKind::wait_all ? pending : 1;
   }
-  /// After a call that found something, or has waited for it.
+  /// Call after a test that found completed requests, or after a wait.
   template <class All>
   void complete(const All& all) noexcept {
     if constexpr (kind == RecordKind::wait || kind == RecordKind::test) {
@@ -74,7 +74,7 @@ class CompletedRequests {
     }
     if (kind == RecordKind::wait || kind == RecordKind::wait_all) waiting_ = false;  // complete() has done it
   }
-  /// After a call that failed: the requests that it has freed all the same.
+  /// Call after a call that failed: completes the requests that it has freed nevertheless.
   template <class All>
   void complete_freed(const All& all) noexcept {
     constexpr int position = completes_array(kind) ? at.requests : at.request;
@@ -109,8 +109,8 @@ class CompletedRequests {
   MessageEnd end_;  ///< of its messages
 };
 
-/// The object that a call frees. It loses its entry before the call, because the library may use its handle again at
-/// once, and gets it back if the call fails.
+/// The object that a call frees. Its entry is removed before the call, because the library may reuse the handle at
+/// once, and put back if the call fails.
 template <RecordKind kind, ArgumentPositions at>
 class FreedObject {
  public:
@@ -146,14 +146,14 @@ class FreedObject {
   std::uint64_t bits_ = 0;
 };
 
-/// In place of these two for the other calls, which pay nothing.
+/// Replaces these two classes in all other calls, at no cost.
 struct NoObjects {
   template <class... Arguments>
   explicit NoObjects(const Arguments&...) noexcept {}
   void confirm() noexcept {}
 };
 
-/// What a successful call means for communicators and requests.
+/// Applies the effects of a successful call to communicators and requests.
 template <RecordKind kind, ArgumentPositions at, class All>
 [[gnu::always_inline]] inline void apply_effects(Recording& recording, const CallFacts& facts, const All& all,
                                                  TrackedCommunicator* tracked,

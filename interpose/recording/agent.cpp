@@ -37,13 +37,13 @@ std::string command_beside_library() {
   return "";
 }
 
-/// A child without a signal at its end: neither a handler of SIGCHLD nor a wait() of the application sees it. Handlers
-/// of pthread_atfork are not called, so only system calls are permitted in it.
+/// Forks a child that sends `end_signal` when it ends. If this is 0, neither a handler of SIGCHLD nor a wait() of the
+/// application sees the child. Handlers of pthread_atfork are not called, so only system calls are permitted in it.
 pid_t silent_fork(unsigned long end_signal) noexcept {
   return static_cast<pid_t>(syscall(SYS_clone, end_signal, 0, 0, 0, 0));
 }
 
-/// In the child. Nothing stays open that a launcher waits for: its socket and the pipes of the rank's output.
+/// Runs in the child. Closes what a launcher waits for: its socket and the pipes of the rank's output.
 [[noreturn]] void become_agent(char* const* words, char* const* environment, bool keep_stderr) noexcept {
   setsid();
   if (silent_fork(SIGCHLD) != 0) _exit(0);
@@ -73,7 +73,7 @@ bool is_watched() noexcept {
 void start_agent(const std::string& record_path) noexcept try {
   if (watcher_is_here(Settings::get().text("BESTRIDE_WATCHER"))) return;
   const std::string folder = record_path.substr(0, record_path.rfind('/'));
-  // The first rank of the host has the file.
+  // Only the first rank of the host can create the file.
   const int file =
       open((folder + "/" + agent_file).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (file < 0) return;
@@ -93,7 +93,7 @@ void start_agent(const std::string& record_path) noexcept try {
   for (char** variable = environ; variable && *variable; ++variable)
     if (std::strncmp(*variable, "LD_PRELOAD=", 11) != 0) environment.push_back(*variable);
   environment.push_back(nullptr);
-  // An agent on its own has no other way to say what it finds.
+  // An agent that works alone can report its findings only to stderr.
   const bool alone = watch_setting().find("://") == std::string::npos;
   const pid_t child = silent_fork(0);
   if (child == 0) become_agent(words, environment.data(), alone);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The start of the agent of this host: a process that reads the records of a job's ranks here (docs/watch.md).
+// Starts the agent of this host: a process that reads the records of the job's ranks on this host (docs/watch.md).
 #include <string>
 
 namespace bestride::inline interpose {
@@ -9,9 +9,9 @@ namespace bestride::inline interpose {
 bool is_watched() noexcept;
 
 /// Starts `bestride agent` for the job of the record file at `record_path`, unless another rank of this host has
-/// started it, or the process that watches the job is on this host and reads the records itself. The agent is no child
-/// of this process: no wait() of the application sees it. Called once, before MPI_Init. Without a command to start, one
-/// line says so.
+/// started it, or the process that watches the job is on this host and reads the records itself. The agent is not a
+/// child of this process, so no wait() of the application sees it. Called once, before MPI_Init. If there is no command
+/// to start, one line reports this.
 void start_agent(const std::string& record_path) noexcept;
 
 }  // namespace bestride::inline interpose

@@ -63,7 +63,7 @@ template <RecordKind kind, ArgumentPositions at, class All>
   if constexpr (at.operation >= 0 && at.type >= 0)
     facts.operation =
         reduction_code(reduction_op_of(std::get<at.operation>(all)), basic_type_of(std::get<at.type>(all)));
-  std::uint64_t bytes = 0;  // also of a call that is in place
+  std::uint64_t bytes = 0;  // also for an in-place call
   if constexpr (at.count >= 0 && at.type >= 0) {
     bool in_place = false;
     if constexpr (at.buffer >= 0) in_place = std::get<at.buffer>(all) == MPI_IN_PLACE;
@@ -82,7 +82,7 @@ template <RecordKind kind, ArgumentPositions at, class All>
   return facts;
 }
 
-/// Whether a polling call found something.
+/// True if a polling call found something.
 template <RecordKind kind, ArgumentPositions at, class All>
 bool found_something(const All& all) noexcept {
   if constexpr (at.found >= 0) {

@@ -12,7 +12,8 @@
 namespace bestride::inline interpose {
 namespace {
 
-/// Members of larger communicators are not looked up one by one: an evenly spaced one would need all of them.
+/// The ranks of larger communicators are not translated: to find out whether they are evenly spaced, all of them would
+/// have to be.
 constexpr int most_members_read = 4096;
 
 std::uint64_t mix(std::uint64_t a, std::uint64_t b) noexcept {
@@ -111,7 +112,7 @@ void CommunicatorTracker::insert(std::uint64_t bits, TrackedCommunicator* tracke
   TrackedCommunicator* replaced = nullptr;
   const auto kind = static_cast<CommunicatorKind>(file_.communicators[tracked->index].kind.get() & 0xff);
   if (!table(kind).insert(bits, tracked, &replaced)) release(tracked);
-  release(replaced);  // its end was not seen
+  release(replaced);  // its end was not intercepted
 }
 
 void CommunicatorTracker::put_back(std::uint64_t bits, TrackedCommunicator* tracked) noexcept { insert(bits, tracked); }

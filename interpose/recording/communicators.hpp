@@ -2,11 +2,11 @@
 #pragma once
 // CommunicatorTracker: the communicators, windows and files of the record file, by handle.
 //
-// Members of a communicator must be recognised as such from their separate files, so each communicator has a uid that
-// all members compute alike without a message: from its parent's uid, the number of communicators that the parent's
-// members have created together before, and the rank in MPI_COMM_WORLD of its first member, which tells the parts of a
-// split apart. A uid is 0 where that is not possible: communicators with spawned processes, and those made from a group
-// without a parent.
+// A reader of the members' separate files must recognise which ranks are members of one communicator. So each
+// communicator has a uid, which each member computes without a message from the parent's uid, the number of
+// communicators that the parent's members have created together before, and the rank in MPI_COMM_WORLD of its first
+// member, which distinguishes the parts of a split. The uid is 0 if this is not possible: for communicators with
+// spawned processes, and for those made from a group without a parent.
 #include <mpi.h>
 
 #include <atomic>
@@ -54,7 +54,7 @@ struct TrackedCommunicator {
   std::uint32_t next_ordinal(RecordFile& file, std::uint16_t code, std::int32_t root, std::uint64_t bytes) noexcept {
     return next_ordinal(file, [=](std::uint32_t hash) { return add_to_hash(hash, code, root, bytes); });
   }
-  /// The call that began last was refused before it communicated.
+  /// Undoes the last next_ordinal(): the call failed before it communicated.
   void take_ordinal_back(RecordFile& file) noexcept { set(file, before.load(std::memory_order_relaxed)); }
 
  private:
@@ -91,7 +91,7 @@ class CommunicatorTracker {
   /// All members of `parent` (nullptr: not known) have begun to duplicate it. The duplicate is known when the request
   /// is complete; `made`, the application's variable, is valid until then.
   void begin_duplicate(TrackedCommunicator* parent, std::uint64_t request, const MPI_Comm* made) noexcept;
-  /// A request has been completed, `good`: successfully.
+  /// A request has completed. `good`: without an error.
   void finish_duplicate(std::uint64_t request, bool good) noexcept {
     if (duplicates_.load(std::memory_order_relaxed) != 0) [[unlikely]]
       find_duplicate(request, good);
@@ -118,7 +118,7 @@ class CommunicatorTracker {
   TrackedCommunicator* reserve() noexcept;
   void describe(TrackedCommunicator& tracked, CommunicatorKind kind, std::uint64_t uid, std::uint64_t parent_uid,
                 const Members& members, const char* name) noexcept;
-  /// The next communicator, window or file of all members of `parent`, with the same members.
+  /// Adds the next communicator, window or file that all members of `parent` create together, with the same members.
   TrackedCommunicator* add_like(TrackedCommunicator* parent, CommunicatorKind kind, const char* name) noexcept;
   void find_duplicate(std::uint64_t request, bool good) noexcept;
   using Table = HandleTable<std::uint64_t, TrackedCommunicator>;
@@ -130,16 +130,16 @@ class CommunicatorTracker {
   }
   void insert(std::uint64_t bits, TrackedCommunicator* tracked) noexcept;
 
-  /// `kind`: with or without freed_flag. With the mutex.
+  /// `kind`: with or without freed_flag. The caller holds the mutex.
   void set_kind(std::uint32_t index, std::uint32_t kind) noexcept;
 
-  /// Of MPI_Comm_idup, until its request is complete.
+  /// A communicator that MPI_Comm_idup creates, until the request is complete.
   struct Duplicate {
     std::uint64_t request = 0;  ///< 0: none
     const MPI_Comm* made = nullptr;
     TrackedCommunicator* tracked = nullptr;  ///< nullptr: its parent is not known
   };
-  static constexpr unsigned most_duplicates = 16;  ///< at one time; further ones are not known
+  static constexpr unsigned most_duplicates = 16;  ///< at one time; further ones are not tracked
 
   RecordFile& file_;
   std::atomic<unsigned> duplicates_{0};  ///< in `duplicate_`

@@ -4,9 +4,9 @@
 //
 // A recording entry writes the call into the thread's ring, makes it, and writes its end. It changes no argument and no
 // result. Calls that a recorded call makes inside, by the library or by another tool, are not recorded, so a call is
-// recorded once whatever language or tool it comes through. All entries are instances of one template on the function's
-// type: the arguments that matter are picked by position (recorded_call.hpp). Alternative considered: recording inside
-// the accelerating entries, which would leave out the calls that have none.
+// recorded once, whichever language binding or tool it passes through. All entries are instances of one template on the
+// function's type: the arguments that matter are picked by position (recorded_call.hpp). Alternative considered:
+// recording inside the accelerating entries, which would leave out the calls that have none.
 #include <mpi.h>
 
 #include <tuple>
@@ -17,7 +17,7 @@
 
 namespace bestride::inline interpose {
 
-/// The end of a call, also by an exception from an error handler.
+/// Records the end of a call, also if an error handler throws.
 class RecordedScope {
  public:
   [[gnu::always_inline]] RecordedScope(Recording& recording, ThreadRecorder& thread, const CallFacts& facts,
@@ -67,8 +67,8 @@ struct RecordingEntry<Result(Arguments...)> {
       return record<function, kind, at>(next, thread, all, caller, arguments...);
   }
 
-  /// The entry of the PMPI_ name. An instance of its own would double the size of the library; this one jumps to the
-  /// other, which so finds the same return address.
+  /// The entry of the PMPI_ name. Another instance of the template would double the size of the library. Instead this
+  /// function jumps to the entry of the MPI_ name, which therefore finds the same return address.
   template <Below* below, std::uint16_t function, RecordKind kind, ArgumentPositions at>
   static Result call_by_pmpi_name(Arguments... arguments) {
     if constexpr (begins_recording(kind)) Recording::begin();

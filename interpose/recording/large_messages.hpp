@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The large messages of a call that posts some: which are remembered, and when they were posted.
+// The large messages that a call posts: which of them are remembered, and when they were posted.
 //
-// Their times are read besides those of the call, which may not be timed. The log bounds how many messages are
-// remembered a second, so this costs other messages one comparison, and large ones a look-up of the peer.
+// Their times are read in addition to those of the call, because not every call is timed. The log limits how many
+// messages are remembered per second. The cost is one comparison for other messages, and a look-up of the peer for
+// large ones.
 #include <cstdint>
 
 #include "interpose/recording/communicators.hpp"
@@ -19,7 +20,7 @@ inline std::uint64_t peer_key(const TrackedCommunicator* communicator, std::int3
   return communicator && rank >= 0 ? communicator->peer_key(rank) : 0;
 }
 
-/// Made before the call.
+/// Constructed before the call.
 template <RecordKind kind, bool second_peer>
 class LargeMessages {
   static constexpr bool posts = kind != RecordKind::start_sendrecv && (sends(kind) || receives(kind));
@@ -50,7 +51,7 @@ class LargeMessages {
 
   [[gnu::noinline]] void choose(Recording& recording, const CallFacts& facts,
                                 const TrackedCommunicator* tracked) noexcept {
-    // Of a call with two messages both or none, because they end together.
+    // Of a call with two messages, both are remembered or neither, because they end together.
     const auto chosen = [&](std::int32_t rank, bool send) {
       if (rank == null_rank) return true;
       const std::uint64_t key = peer_key(tracked, rank);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What is recorded of a call: its kind and the positions of its arguments, from the last column of
+// How a call is recorded: its kind and the positions of its arguments, from the last column of
 // interpose/preload/functions.tsv.
 namespace bestride::inline interpose {
 
@@ -130,7 +130,7 @@ struct ArgumentPositions {
   int requests = -1;  ///< MPI_Request[]
   int flag = -1;      ///< int*: the polling call found something
   int found = -1;     ///< int*: how many requests it found
-  int indices = -1;   ///< int*: which
+  int indices = -1;   ///< int*: their indices
   int made = -1;      ///< the communicator, window or file that the call creates
   int name = -1;
 };

@@ -23,7 +23,7 @@ namespace bestride::inline interpose {
 
 namespace {
 
-/// By number in the table of functions; `call` for functions that are not recorded.
+/// `function`: the number in the table of functions. `call` for functions that are not recorded.
 RecordKind kind_of_function(std::uint16_t function) noexcept {
   switch (function) {
 #define BESTRIDE_RECORD(name, number, kind, positions) \
@@ -67,7 +67,7 @@ void Recording::begin() noexcept {
   alignas(Recording) static unsigned char storage[sizeof(Recording)];
   instance_ = new (storage) Recording(*record);
   Recorder::get().start(*record);
-  // Who watches the job may see too late how this process ended: its launcher waits for it.
+  // The exit code is recorded, because the launcher waits for this process: the watching process may look too late.
   on_exit([](int code, void*) { Recorder::get().set_exited(code); }, nullptr);
 }
 
@@ -88,7 +88,7 @@ void Recording::finalizing() noexcept {
 
 void Recording::finalized() noexcept {
   Recorder::get().set_state(ProcessState::finalized);
-  // Who watches the job reads the record once more, and removes it.
+  // If the job is watched, the watching process reads the record once more and removes it.
   if (Settings::get().text("BESTRIDE_RECORD") != "keep" && !is_watched()) Recorder::get().remove();
 }
 

@@ -22,7 +22,7 @@ std::uint16_t served_by(std::string_view strategy) noexcept {
 
 }  // namespace
 
-/// Of the call that this thread is in, if it is recorded. With the lock.
+/// Adds to the call site of the call that this thread is in, if this call is recorded. The caller holds the lock.
 void Tally::add_to_site(std::uint16_t served, double saved_seconds) noexcept {
   RecordFile* const file = Recorder::get().file();
   const ThreadRecorder* const thread = thread_recorder;

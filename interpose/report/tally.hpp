@@ -4,8 +4,8 @@
 // BESTRIDE_REPORT=1.
 //
 // A table of sums under one lock, written to the Ledger when it is full and at the end. A line of the Ledger is text,
-// and formatting it in each call would cost more than the call itself. The record of the calls gets, per call site, how
-// the calls were served and what that saved.
+// and formatting it in each call would cost more than the call itself. For each call site, the record file gets how its
+// calls were served and how much time this saved.
 #include <chrono>
 #include <cstdint>
 #include <mutex>
@@ -47,7 +47,7 @@ class Tally {
 
   std::mutex mutex_;
   std::vector<Sum> sums_;
-  double saved_at_site_[max_sites] = {};  ///< the record has room for a float, to which small times can't be added
+  double saved_at_site_[max_sites] = {};  ///< the record holds a float, which would lose small increments
   Ledger ledger_;
 };
 

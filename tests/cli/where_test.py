@@ -28,7 +28,7 @@ def line_of(text):
 
 
 def may_trace():
-    """False where the command, which is no ancestor of the ranks here, may not trace them."""
+    """False if the command may not trace the ranks, because it is not an ancestor of them here."""
     try:
         with open("/proc/sys/kernel/yama/ptrace_scope", encoding="utf-8") as file:
             scope = int(file.read())
@@ -186,9 +186,9 @@ class WhereTest(unittest.TestCase):
     @unittest.skipUnless(WITH_LIBDW and may_trace(), "no libdw in this build, or no permission to trace")
     def test_stacks(self):
         ranks = [(self.process(), "collective MPI_Barrier") for _ in range(4)]
-        ranks[2] = (0, "")  # write_records: main, and a thread that reads
+        ranks[2] = (0, "")  # the process of write_records, with a main thread and a thread that reads
         self.job(ranks)
-        # Each "sleep" is in its system call sooner or later.
+        # It takes some time until each "sleep" is in its system call.
         for _ in range(100):
             text = self.where("--stacks")
             if re.search(r"(?m)^    ranks 0,1,3  .*nanosleep", text):
@@ -268,7 +268,7 @@ class WhereTest(unittest.TestCase):
             text = self.where(selection)
             self.assertIn("job two on", text)
             self.assertNotIn("job one on", text)
-        text = self.where(str(os.getpid()))  # above both
+        text = self.where(str(os.getpid()))  # the parent of both
         self.assertTrue("job one on" in text and "job two on" in text)
         done = self.run_where("three")
         self.assertEqual((done.returncode, done.stdout), (2, ""))

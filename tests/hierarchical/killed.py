@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Kills all ranks of a job during its collectives and checks that no shared memory of them remains. Records do, on purpose, and are off.
+"""Kills all ranks of a job during its collectives and checks that none of their shared memory remains. Records remain on purpose and are off.
 
 Usage: killed.py LAUNCHER ARGUMENTS...    a job whose ranks share memory and that runs for a while
 """

@@ -307,8 +307,8 @@ class Part {
     for (int& place : places) place *= static_cast<int>(side.extent);
     return places;
   }
-  /// A type for each rank: the side's, or for every second rank with data one that holds the whole block. In place only
-  /// the side's: MPICH 4.0.2 delivers wrong bytes in place if a type is not predefined.
+  /// A type for each rank: the side's type or, for every second rank with data, a type that holds the whole block. In
+  /// place, only the side's type: MPICH 4.0.2 delivers wrong bytes in place if a type is not predefined.
   std::vector<MPI_Datatype> types_of(const Side& side, std::vector<int>* counts, std::vector<MPI_Count>* large_counts) {
     std::vector<MPI_Datatype> types;
     for (std::size_t rank = 0; rank < counts->size(); ++rank) {

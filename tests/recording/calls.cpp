@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each rank's record says of the calls that it makes, read as another process would. Two ranks with
-// the preload library.
+// Checks what each rank's record contains about its calls, and reads it as another process would. Two ranks with the
+// preload library.
 #include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -116,7 +116,7 @@ MPI_CASE(freed_communicators_are_kept_until_others_are_freed) {
   const std::uint64_t number = last_call(own_record()).number;
   const std::uint64_t uid = communicator_of_call(own_record(), number)->uid;
   MPI_Comm_free(&comm);
-  // Later ones have other entries, so that the barrier is not taken for a call on one of them.
+  // Later communicators have other entries, so that the barrier is not attributed to one of them.
   for (unsigned i = 0; i <= max_freed + 1; ++i) {
     const RankSnapshot record = own_record();
     const CommunicatorSnapshot* const freed = communicator_of_call(record, number);
@@ -343,7 +343,7 @@ MPI_CASE(a_refused_collective_has_no_number) {
   CHECK_EQUAL(before + 1, last_call(own_record()).ordinal);
 }
 
-/// Large messages with the other rank that were remembered from number `first` of their direction on.
+/// The remembered large messages with the other rank, from number `first` of their direction on.
 std::vector<MessageSnapshot> large_messages(bool received, std::uint64_t first) {
   std::vector<MessageSnapshot> result;
   for (const MessageSnapshot& each : own_record().messages)
@@ -354,7 +354,7 @@ std::vector<MessageSnapshot> large_messages(bool received, std::uint64_t first) 
 }
 
 MPI_CASE(large_messages_are_remembered) {
-  std::uint64_t sent = 1, received = 1;  // numbers of the next ones
+  std::uint64_t sent = 1, received = 1;  // numbers of the next messages
   for (const PeerSnapshot& each : own_record().peers)
     if (each.communicator == no_index && each.rank == static_cast<std::uint32_t>(peer()))
       sent += each.sent_messages, received += each.received_messages;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""fortran_test.py BESTRIDE MPIEXEC SOURCE PROGRAM...: each line of a Fortran program that calls MPI is a place of its own in the report.
+"""fortran_test.py BESTRIDE MPIEXEC SOURCE PROGRAM...: each line of a Fortran program that calls MPI is a separate place in the report.
 
 The lines are those that end in '! N calls'. Two ranks make the calls.
 """

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""removal_test.py MPIEXEC LIBRARY FAULT_LAB BESTRIDE: what is left of a job's records: nothing after a normal end, everything after a kill."""
+"""removal_test.py MPIEXEC LIBRARY FAULT_LAB BESTRIDE: which records of a job remain: none after a normal end, all after a kill."""
 import glob
 import json
 import os

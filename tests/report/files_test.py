@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`bestride report` with reports of MPI time: one, two, and files that are none."""
+"""`bestride report` with reports of MPI time: one, two, and files that are not reports."""
 import json
 import os
 import shutil

@@ -34,7 +34,7 @@ class JobTest(unittest.TestCase):
             return file.read()
 
     def check_metrics(self, text):
-        """The rules of OpenMetrics that a collector is strict about."""
+        """Checks the OpenMetrics rules that collectors enforce."""
         lines = text.splitlines()
         self.assertTrue(text.endswith("# EOF\n"))
         self.assertEqual(len(set(lines)), len(lines))
@@ -177,7 +177,7 @@ class JobTest(unittest.TestCase):
         done = self.run_job("--report", ranks=3, steps=5, lab=("--phases", "halo", "--bytes", "65536"))
         self.assertEqual(done.returncode, 0, done.stderr)
         arrows = self.arrows()
-        # Two neighbours of each rank in one direction; in the other one each is its own neighbour.
+        # In one direction each rank has two neighbours; in the other it is its own neighbour.
         self.assertEqual(len(arrows), 3 * 2 * 5)
         for sender, sent, receiver, completed in arrows:
             self.assertTrue(sent & {"MPI_Isend", f"send to rank {receiver}"}, sent)

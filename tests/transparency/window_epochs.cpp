@@ -11,7 +11,7 @@ using namespace bestride::test;
 namespace {
 
 /// Rank 0 starts and completes an epoch with all others between two collectives. After the second, each of them tests
-/// once: MPI_Win_test of MPICH 4.0.2 looks for the end of the epoch before it makes progress.
+/// once: MPI_Win_test of MPICH 4.0.2 checks for the end of the epoch before it makes progress.
 template <class Collective>
 void test_once_after(Collective collective) {
   watch_for_hang();

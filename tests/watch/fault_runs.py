@@ -49,7 +49,7 @@ def lab_words(options, kind, seed):
 
 
 def numbers(text):
-    """Of "0,3-5"."""
+    """The set of numbers in a list such as "0,3-5"."""
     result = set()
     for part in text.split(","):
         first, _, last = part.partition("-")
@@ -116,7 +116,7 @@ class Run:
 
     @property
     def findings(self):
-        """Without interruptions that have ended, which are no fault, and what follows from the limit of the run."""
+        """The findings without stops that have ended, which are not faults."""
         return [finding for finding in self.verdict["findings"] if not (finding["class"] == "stopped" and "ended" in finding)]
 
     def latency(self):
@@ -143,7 +143,7 @@ class Run:
         if first["class"] not in right_classes(kind, [facts["class"], *facts["also"]]):
             return f"class {first['class']}"
         if first["culprits"] != culprits:
-            # Of two ranks, none is the minority.
+            # With two ranks there is no minority.
             if not (self.ranks == 2 and set(culprits) <= set(first["culprits"])):
                 return f"culprits {first['culprits']} instead of {culprits}"
         return ""
@@ -153,7 +153,7 @@ class Run:
         return not any(rank in numbers(text) for text in re.findall(r"waits for ranks? ([0-9,-]+)", self.output))
 
     def nobody_waits_for(self, rank):
-        """By the lines of the ranks in the verdict, so that the fault has no effect that can be seen."""
+        """True if no line of a rank in the verdict waits for this rank: then its fault has no visible effect."""
         return not any(rank in numbers(text) for text in re.findall(r"waits for ranks? ([0-9,-]+)", self.output))
 
     def problem_of_two(self):
@@ -166,7 +166,7 @@ class Run:
                 if self.nobody_waits_for(rank):
                     continue
                 return f"{kind} of rank {rank} is not among {[(finding['class'], finding['culprits']) for finding in named]}"
-        # Of two ranks that make a call while the third does not come to it, none is the minority.
+        # If one of three ranks does not reach the mismatched call, the other two have no minority.
         if self.ranks == 3 and self.expected["class"] == "mismatch":
             return ""
         others = set().union(*(finding["culprits"] for finding in named)) - {rank for _, rank in self.fault_times}

@@ -130,7 +130,7 @@ class Hosts(unittest.TestCase):
 
 
 class Watched(Hosts):
-    """What scripts/test runs."""
+    """The cases that scripts/test runs."""
 
     def test_a_clean_job_is_silent(self):
         process = self.start("--steps", "10")
@@ -169,7 +169,7 @@ class Watched(Hosts):
         self.assertIn("stack: ranks 0,1  main", self.output())
         self.assertNotIn("no stacks", self.output())
         self.assertEqual([rank["host"] for rank in verdict["job"]["ranks"]], ["h0", "h1"])
-        # A place in the program is known for a rank of another host, too.
+        # The call site of a rank on another host is known, too.
         self.assertRegex(self.output(), r"rank 1  pid \d+  MPI_\w+\(.*\)  for .* at fault_lab::")
         self.nothing_stays()
 
@@ -188,7 +188,7 @@ class Watched(Hosts):
 
 
 class Failing(Hosts):
-    """Hosts, agents and heads that fail: scripts/long-test."""
+    """Failures of hosts, agents and heads; only in scripts/long-test."""
 
     def test_an_agent_that_is_killed(self):
         process = self.start("--steps", "100000000", limit=50)

@@ -78,7 +78,7 @@ class LauncherTest(unittest.TestCase):
         finding = verdict["findings"][0]
         self.assertEqual((finding["class"], finding["cause"], finding["culprits"]), ("crash", "killed", [1]))
         self.assertEqual([rank["rank"] for rank in verdict["job"]["ranks"]], [0, 1])
-        # Nothing is left of the job.
+        # No record of the job remains.
         root = f"/dev/shm/bestride-{os.geteuid()}"
         self.assertFalse(os.path.isdir(root) and verdict["job"]["name"] in os.listdir(root))
 
