@@ -149,10 +149,6 @@ class Run:
         return ""
 
     def nobody_waits_for(self, rank):
-        """By the lines of the ranks in the verdicts."""
-        return not any(rank in numbers(text) for text in re.findall(r"waits for ranks? ([0-9,-]+)", self.output))
-
-    def nobody_waits_for(self, rank):
         """True if no line of a rank in the verdict waits for this rank: then its fault has no visible effect."""
         return not any(rank in numbers(text) for text in re.findall(r"waits for ranks? ([0-9,-]+)", self.output))
 
@@ -161,8 +157,6 @@ class Run:
         for kind, rank in self.fault_times:
             right = right_classes(kind, [self.kinds[kind]["class"], *self.kinds[kind]["also"]])
             if not any(rank in finding["culprits"] and finding["class"] in right for finding in named):
-                if kind == self.second and self.nobody_waits_for(rank):
-                    continue
                 if self.nobody_waits_for(rank):
                     continue
                 return f"{kind} of rank {rank} is not among {[(finding['class'], finding['culprits']) for finding in named]}"
