@@ -81,7 +81,7 @@ class ResultDistributor final : public ResultSink {
   Task receive() {
     constexpr int in_flight = 2;
     static_assert(in_flight * (Hierarchy::staging_bytes / 8) <= Hierarchy::intermediate_bytes,
-                  "combine() has room for eight pieces or more");
+                  "reduce_to_owners() has room for eight pieces or more");
     struct PendingReceive {
       Transfer transfer;
       std::byte* memory = nullptr;

@@ -30,38 +30,38 @@ std::byte* Channels::slot_of(std::size_t ring, std::uint64_t piece) const noexce
          (ring * ChannelShape::slots + piece % ChannelShape::slots) * static_cast<std::size_t>(shape_.slot_bytes);
 }
 
-bool Channels::vacant(ChannelKind stream) const noexcept {
-  const std::size_t own = ring(rank_, stream);
+bool Channels::vacant(ChannelKind kind) const noexcept {
+  const std::size_t own = ring(rank_, kind);
   const std::uint64_t piece = cursors_[own];
   if (piece < ChannelShape::slots) return true;
   // The value that a reader's counter must reach before this slot is free.
   const std::uint64_t before = piece - ChannelShape::slots + 1;
-  const int reader = readers_[static_cast<int>(stream)][piece % ChannelShape::slots];
+  const int reader = readers_[static_cast<int>(kind)][piece % ChannelShape::slots];
   if (reader != everyone) return taken(own, reader).load(std::memory_order_acquire) >= before;
   for (int other = 0; other < shape_.ranks; ++other)
     if (other != rank_ && taken(own, other).load(std::memory_order_acquire) < before) return false;
   return true;
 }
 
-std::byte* Channels::slot(ChannelKind stream) const noexcept {
-  const std::size_t own = ring(rank_, stream);
+std::byte* Channels::slot(ChannelKind kind) const noexcept {
+  const std::size_t own = ring(rank_, kind);
   return slot_of(own, cursors_[own]);
 }
 
-void Channels::publish(ChannelKind stream, int reader) noexcept {
-  const std::size_t own = ring(rank_, stream);
-  readers_[static_cast<int>(stream)][cursors_[own] % ChannelShape::slots] = reader;
+void Channels::publish(ChannelKind kind, int reader) noexcept {
+  const std::size_t own = ring(rank_, kind);
+  readers_[static_cast<int>(kind)][cursors_[own] % ChannelShape::slots] = reader;
   published(own).store(++cursors_[own], std::memory_order_release);
 }
 
-const std::byte* Channels::arrived(int from, ChannelKind stream) const noexcept {
-  const std::size_t other = ring(from, stream);
+const std::byte* Channels::arrived(int from, ChannelKind kind) const noexcept {
+  const std::size_t other = ring(from, kind);
   const std::uint64_t piece = cursors_[other];
   return published(other).load(std::memory_order_acquire) > piece ? slot_of(other, piece) : nullptr;
 }
 
-void Channels::take(int from, ChannelKind stream) noexcept {
-  const std::size_t other = ring(from, stream);
+void Channels::take(int from, ChannelKind kind) noexcept {
+  const std::size_t other = ring(from, kind);
   taken(other, rank_).store(++cursors_[other], std::memory_order_release);
 }
 

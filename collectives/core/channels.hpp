@@ -43,29 +43,29 @@ class Channels {
   std::int64_t slot_bytes() const noexcept { return shape_.slot_bytes; }
 
   /// True if the next slot may be filled.
-  bool vacant(ChannelKind stream) const noexcept;
+  bool vacant(ChannelKind kind) const noexcept;
   /// The next slot, slot_bytes() long. The caller may write it until publish(). Valid only while vacant().
-  std::byte* slot(ChannelKind stream) const noexcept;
+  std::byte* slot(ChannelKind kind) const noexcept;
   /// `reader`: a local rank, or `everyone`: all but this one.
-  void publish(ChannelKind stream, int reader = everyone) noexcept;
+  void publish(ChannelKind kind, int reader = everyone) noexcept;
 
   /// The next piece of a neighbour's channel; nullptr if it is not published yet. It stays valid until take().
-  const std::byte* arrived(int from, ChannelKind stream) const noexcept;
-  void take(int from, ChannelKind stream) noexcept;
+  const std::byte* arrived(int from, ChannelKind kind) const noexcept;
+  void take(int from, ChannelKind kind) noexcept;
   /// Skips pieces that other ranks read.
-  void skip(int from, ChannelKind stream, std::int64_t pieces = 1) noexcept {
-    cursor(from, stream) += static_cast<std::uint64_t>(pieces);
+  void skip(int from, ChannelKind kind, std::int64_t pieces = 1) noexcept {
+    cursor(from, kind) += static_cast<std::uint64_t>(pieces);
   }
 
  private:
   using Counter = std::atomic<std::uint64_t>;
-  std::size_t ring(int rank, ChannelKind stream) const noexcept {
-    return static_cast<std::size_t>(2 * rank + static_cast<int>(stream));
+  std::size_t ring(int rank, ChannelKind kind) const noexcept {
+    return static_cast<std::size_t>(2 * rank + static_cast<int>(kind));
   }
   Counter& published(std::size_t ring) const noexcept;
   Counter& taken(std::size_t ring, int reader) const noexcept;
   std::byte* slot_of(std::size_t ring, std::uint64_t piece) const noexcept;
-  std::uint64_t& cursor(int from, ChannelKind stream) noexcept { return cursors_[ring(from, stream)]; }
+  std::uint64_t& cursor(int from, ChannelKind kind) noexcept { return cursors_[ring(from, kind)]; }
 
   std::byte* memory_ = nullptr;
   ChannelShape shape_;
