@@ -198,6 +198,16 @@ class Hang(Kinds):
             self.assertEqual((done.code, done.out[:3], len(done.lines)), (0, "ok ", 1), done.err)
 
 
+    def test_two_faults(self):
+        kind = next(kind for kind in listed("--fault-step", "0", "--second-fault", "sleep") if kind["kind"] == "spin")
+        self.assertNotEqual(kind["second_rank"], kind["rank"])
+        done = Run("--fault", "spin", "--second-fault", "sleep", *SHORT, "--fault-step", "0", "--limit", "4")
+        lines = {match.group(2, 3) for match in map(LINE.fullmatch, done.lines) if match}
+        self.assertEqual(lines, {("spin", str(kind["rank"])), ("sleep", str(kind["second_rank"]))}, done.err)
+        self.assertNotEqual(done.code, 0)
+        self.assertEqual(done.left, [])
+
+
 class Mismatch(Kinds):
     def test_wrong_values(self):
         for kind, done in self.each(run_kind, [kind for kind in listed(*SHORT) if kind["end"] == "wrong"]):
@@ -226,6 +236,8 @@ class Options(unittest.TestCase):
         self.complains("--fault wants a kind that --list prints, not 'sigfoo'", "--fault", "sigfoo")
         self.complains("--fault any_source_starvation needs 3 ranks", "--fault", "any_source_starvation")
         self.complains("--fault lost_result happens on ranks from 1", "--fault", "lost_result", "--fault-rank", "0")
+        self.complains("--second-fault sigkill is no hang outside of MPI", "--fault", "spin", "--second-fault", "sigkill")
+        self.complains("--second-fault spin needs a --fault of one rank that hangs, not sigkill", "--fault", "sigkill", "--second-fault", "spin")
         self.complains("--fault wrong_root can't happen in these --phases", "--fault", "wrong_root", "--phases", "halo,ring")
         self.complains("--fault-rank has to be less than the number of ranks", "--fault", "spin", "--fault-rank", "2")
 
