@@ -197,7 +197,6 @@ class Hang(Kinds):
         for done in others:
             self.assertEqual((done.code, done.out[:3], len(done.lines)), (0, "ok ", 1), done.err)
 
-
     def test_two_faults(self):
         kind = next(kind for kind in listed("--fault-step", "0", "--second-fault", "sleep") if kind["kind"] == "spin")
         self.assertNotEqual(kind["second_rank"], kind["rank"])

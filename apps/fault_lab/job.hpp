@@ -25,9 +25,7 @@ struct Job {
 
   /// The fault is of this kind and happens in the current step and phase, on this or another rank.
   bool now(Kind kind) const { return plan.kind == kind && plan.step == step && plan.phase == phase; }
-  /// As now(), on this rank.
-  bool here(Kind kind) const { return now(kind) && plan.rank == rank; }
-  /// As here(); writes the line of the fault.
+  /// As now(), on this rank; writes the line of the fault.
   bool trigger(Kind kind) const;
   /// The same for one of the two plans.
   bool trigger(const Plan& which) const;

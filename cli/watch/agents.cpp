@@ -76,7 +76,7 @@ bool Agents::handle(const std::string& connection, const std::string& bytes, dou
   return changed;
 }
 
-/// `connection`: "" if it is through `relay`.
+/// `connection` is empty if the agent is connected through `relay`.
 bool Agents::handle_hello(const std::string& connection, std::uint64_t relay, const Hello& hello, double seconds) {
   const bool same_version = hello.version == BESTRIDE_VERSION;
   if (!same_version) other_versions_.push_back(hello.host);

@@ -50,6 +50,15 @@ class Detection : public testing::Test {
     EXPECT_EQ(found[0].culprits, culprits);
     return found[0];
   }
+  /// A call on communicator 0 that the rank has finished.
+  void finished(int rank, const char* function, std::int32_t peer, std::int32_t tag) {
+    CallSnapshot call;
+    call.function = number_of(function);
+    call.communicator = 0;
+    call.peer = peer;
+    call.tag = tag;
+    thread(rank).finished.push_back(call);
+  }
   ThreadSnapshot& thread(int rank) { return job.ranks[static_cast<std::size_t>(rank)].threads[0]; }
   void leave_mpi(int rank) {
     thread(rank).in_mpi = false;

@@ -212,12 +212,7 @@ TEST_F(Detection, AMessageWithAnotherTag) {
   job.collective(1, "MPI_Barrier");
   job.collective(3, "MPI_Barrier");
   job.call(2, "MPI_Recv", 3).tag = 4;
-  CallSnapshot sent;
-  sent.function = number_of("MPI_Send");
-  sent.communicator = 0;
-  sent.peer = 2;
-  sent.tag = 9;
-  thread(3).finished.push_back(sent);
+  finished(3, "MPI_Send", 2, 9);
   const Finding found = expect_one(observe(2), Fault::unmatched_message, Ranks{3});
   ASSERT_TRUE(found.tags);
   EXPECT_EQ(found.tags->sent, 9);
@@ -227,12 +222,7 @@ TEST_F(Detection, AMessageWithAnotherTag) {
 TEST_F(Detection, AMessageWithAnotherTagWhileAnotherRankHangs) {
   for (const int rank : {0, 3}) job.call(rank, "MPI_Recv", 1).tag = 4;  // rank 1 computes
   job.call(2, "MPI_Recv", 3).tag = 4;
-  CallSnapshot sent;
-  sent.function = number_of("MPI_Send");
-  sent.communicator = 0;
-  sent.peer = 2;
-  sent.tag = 9;
-  thread(3).finished.push_back(sent);
+  finished(3, "MPI_Send", 2, 9);
   const auto found = observe(6);
   ASSERT_EQ(found.size(), 2u);
   EXPECT_EQ(found[0].fault, Fault::computation_hang);
@@ -247,12 +237,7 @@ TEST_F(Detection, AMessageWithAnotherTagWhileAnotherRankHangs) {
 TEST_F(Detection, AnotherTagOfARankThatMayYetSendIsNoFaultOfItsOwn) {
   for (const int rank : {0, 1}) job.collective(rank, "MPI_Barrier");
   job.call(2, "MPI_Recv", 3).tag = 4;  // rank 3 computes
-  CallSnapshot sent;
-  sent.function = number_of("MPI_Send");
-  sent.communicator = 0;
-  sent.peer = 2;
-  sent.tag = 9;
-  thread(3).finished.push_back(sent);
+  finished(3, "MPI_Send", 2, 9);
   expect_one(observe(6), Fault::computation_hang, Ranks{3});
 }
 
@@ -277,12 +262,7 @@ TEST_F(Detection, AMessageWithAnotherTagForARequestThatMayBeComplete) {
   for (const std::uint32_t from : {1u, 3u}) {
     job.ranks[2].peers.push_back({no_index, from, 0, 0, 1, 8});
     job.ranks[from].peers.push_back({no_index, 2, 1, 8, 0, 0});
-    CallSnapshot sent;
-    sent.function = number_of("MPI_Send");
-    sent.communicator = 0;
-    sent.peer = 2;
-    sent.tag = from == 3 ? 9 : 4;
-    thread(static_cast<int>(from)).finished.push_back(sent);
+    finished(static_cast<int>(from), "MPI_Send", 2, from == 3 ? 9 : 4);
   }
   EXPECT_TRUE(observe(3).empty());
   const Finding found = expect_one(observe(2), Fault::unmatched_message, Ranks{3});
@@ -293,15 +273,8 @@ TEST_F(Detection, AMessageWithAnotherTagForARequestThatMayBeComplete) {
 TEST_F(Detection, OtherTagsThatWereReceivedAreNoMismatch) {
   for (const int rank : {0, 1, 3}) job.collective(rank, "MPI_Barrier");
   job.call(2, "MPI_Recv", 3).tag = 4;
-  CallSnapshot message;
-  message.function = number_of("MPI_Send");
-  message.communicator = 0;
-  message.peer = 2;
-  message.tag = 9;
-  thread(3).finished.push_back(message);
-  message.function = number_of("MPI_Irecv");
-  message.peer = 3;
-  thread(2).finished.push_back(message);
+  finished(3, "MPI_Send", 2, 9);
+  finished(2, "MPI_Irecv", 3, 9);
   const auto found = observe(2);
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].culprits, Ranks{3});

@@ -75,30 +75,31 @@ TEST_F(Detection, ARankThatWaitedIsNotToBlameThoughItEndedFirst) {
   EXPECT_EQ(found.confidence, 0.6);
 }
 
-/// The records were closed in this order, so no launcher can have ended rank 1 because of rank 2.
-TEST_F(Detection, OfRanksWhoseOrderIsCertainTheFirst) {
-  observe(1);
-  for (const int rank : {0, 1, 3}) job.collective(rank, "MPI_Allreduce");
-  for (const int rank : {1, 0, 2}) {
-    job.kill(rank);
-    RankSnapshot& each = job.ranks[static_cast<std::size_t>(rank)];
-    each.ended_in_order = true;
-    each.ended = rank == 1 ? 100.9 : 100.901 + 1e-6 * rank;
-    each.wait_status = rank == 1 ? 9 : rank == 2 ? 1 << 8 : -1;
+/// Rank 2 computes while the others wait; then ranks 1, 0 and 2 close their records in this order and end.
+class OrderedEnds : public Detection {
+ protected:
+  void end(bool order_of_rank_2_is_known) {
+    observe(1);
+    for (const int rank : {0, 1, 3}) job.collective(rank, "MPI_Allreduce");
+    for (const int rank : {1, 0, 2}) {
+      job.kill(rank);
+      RankSnapshot& each = job.ranks[static_cast<std::size_t>(rank)];
+      each.ended_in_order = rank != 2 || order_of_rank_2_is_known;
+      each.ended = rank == 1 ? 100.9 : 100.901 + 1e-6 * rank;
+    }
   }
-  const Finding found = expect_one(observe(0.25), Fault::crash, Ranks{1});
-  EXPECT_EQ(found.confidence, 1);
+};
+
+/// No launcher can have ended rank 1 because of rank 2.
+TEST_F(OrderedEnds, TheFirstIsCertain) {
+  end(true);
+  job.ranks[1].wait_status = 9;
+  job.ranks[2].wait_status = 1 << 8;
+  EXPECT_EQ(expect_one(observe(0.25), Fault::crash, Ranks{1}).confidence, 1);
 }
 
-TEST_F(Detection, TheOrderIsNotCertainIfItIsUnknownOfOneRank) {
-  observe(1);
-  for (const int rank : {0, 1, 3}) job.collective(rank, "MPI_Allreduce");
-  for (const int rank : {1, 0, 2}) {
-    job.kill(rank);
-    RankSnapshot& each = job.ranks[static_cast<std::size_t>(rank)];
-    each.ended_in_order = rank != 2;
-    each.ended = rank == 1 ? 100.9 : 100.901 + 1e-6 * rank;
-  }
+TEST_F(OrderedEnds, TheFirstIsNotCertainIfTheOrderOfOneRankIsUnknown) {
+  end(false);
   expect_one(observe(0.25), Fault::crash, Ranks{2});
 }
 

@@ -168,14 +168,6 @@ TEST_F(Detection, ARankThatServesOnlyTheOthers) {
 
 /// Rank 0 is always observed in its probe, which a message of rank 2 could match.
 TEST_F(Detection, ARankThatProbesButServesOnlyTheOthers) {
-  const auto finished = [this](int rank, const char* function, std::int32_t peer, std::int32_t tag) {
-    CallSnapshot call;
-    call.function = number_of(function);
-    call.communicator = 0;
-    call.peer = peer;
-    call.tag = tag;
-    thread(rank).finished.push_back(call);
-  };
   finished(1, "MPI_Send", 0, 7);
   job.call(1, "MPI_Recv", 0);
   job.ranks[1].peers.push_back({no_index, 0, 5, 40, 0, 0});
