@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collectives/one_node/rounds.hpp"
 
-#include <linux/futex.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <bit>
-#include <climits>
-#include <ctime>
+
+#include "collectives/one_node/futex.hpp"
 
 namespace bestride::inline collectives {
 namespace {
@@ -17,11 +13,6 @@ constexpr std::int64_t page_bytes = 4096;
 
 std::int64_t lines_bytes(int ranks, std::size_t line) noexcept {
   return (static_cast<std::int64_t>(line) * ranks + page_bytes - 1) / page_bytes * page_bytes;
-}
-
-/// Shared between processes, so not FUTEX_PRIVATE.
-void futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value, const timespec* timeout) noexcept {
-  syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), operation, value, timeout, nullptr, 0);
 }
 
 }  // namespace
@@ -74,7 +65,7 @@ void Rounds::wake() noexcept {
   if (own.sleepers.load(std::memory_order_relaxed) == 0) [[likely]]
     return;
   own.bell.fetch_add(1, std::memory_order_release);
-  futex(own.bell, FUTEX_WAKE, INT_MAX, nullptr);
+  futex_wake(own.bell);
 }
 
 Rounds::Sleep Rounds::prepare_sleep() noexcept {
@@ -87,8 +78,7 @@ Rounds::Sleep Rounds::prepare_sleep() noexcept {
 void Rounds::cancel(const Sleep& sleep) noexcept { line(sleep.rank).sleepers.fetch_sub(1, std::memory_order_relaxed); }
 
 void Rounds::start(const Sleep& sleep, long nanoseconds) noexcept {
-  const timespec most{nanoseconds / 1'000'000'000, nanoseconds % 1'000'000'000};
-  futex(line(sleep.rank).bell, FUTEX_WAIT, sleep.bell, &most);
+  futex_wait(line(sleep.rank).bell, sleep.bell, nanoseconds);
   cancel(sleep);
 }
 

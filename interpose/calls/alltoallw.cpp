@@ -2,7 +2,7 @@
 // MPI_Alltoallw and MPI_Neighbor_alltoallw: one exchange, between all ranks or between neighbours. MPI_Alltoallw_init
 // is not here for the reason in collective.cpp.
 #include "interpose/calls/entry.hpp"
-#include "interpose/collectives/dispatch_moved.hpp"
+#include "interpose/collectives/dispatch_neighbor.hpp"
 #include "interpose/message/collective_exchange.hpp"
 #include "interpose/message/record.hpp"
 #include "interpose/message/shadowed_collective.hpp"
@@ -90,6 +90,13 @@ int exchange_typed(CallId id, CommEntry* known, Peers to, Peers from, CallTraits
 template <auto slot, class Count, class Displacement, class... Tail>
 int neighbor_alltoallw(CallId id, const void* send_buffer, Given<Count, Displacement> out, void* receive_buffer,
                        Given<Count, Displacement> in, MPI_Comm comm, Tail... tail) {
+  if constexpr (blocking<Tail...>)
+    if (hierarchy_possible()) [[unlikely]]
+      if (const std::optional<int> done = dispatch_neighbor(
+              name(id), NeighborForm::alltoallw,
+              TypedGiven<const void*, Count, Displacement>{send_buffer, out.counts, out.at, out.types},
+              TypedGiven<void*, Count, Displacement>{receive_buffer, in.counts, in.at, in.types}, comm))
+        return *done;
   if (gpu_runtime_detected() && comm != MPI_COMM_NULL) [[unlikely]]
     runtime().comms.add_valid(comm);
   CommEntry* known = runtime().comms.find(comm);

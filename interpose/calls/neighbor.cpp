@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // MPI_Neighbor_allgather, MPI_Neighbor_allgatherv, MPI_Neighbor_alltoall and MPI_Neighbor_alltoallv in all forms.
+#include <optional>
 #include <tuple>
 #include <type_traits>
 #include <vector>
 
 #include "interpose/calls/entry.hpp"
+#include "interpose/collectives/dispatch_neighbor.hpp"
 #include "interpose/message/collective_exchange.hpp"
 #include "interpose/message/packed_blocks.hpp"
 #include "interpose/message/respelled_blocks.hpp"
@@ -88,7 +90,11 @@ bool has_arguments(const Given& given) noexcept {
 }
 
 template <auto slot, class Out, class In, class... Tail>
-int exchange(CallId id, const typename Out::Given& out, const typename In::Given& in, MPI_Comm comm, Tail... tail) {
+int exchange(CallId id, NeighborForm form, const typename Out::Given& out, const typename In::Given& in, MPI_Comm comm,
+             Tail... tail) {
+  if constexpr (blocking<Tail...>)
+    if (hierarchy_possible()) [[unlikely]]
+      if (const std::optional<int> done = dispatch_neighbor(name(id), form, out, in, comm)) return *done;
   using Work = CollectiveCompletion<Out, In>;
   const auto call = [&](const auto& out_arguments, const auto& in_arguments) {
     return std::apply([&](auto... arguments) { return (next.*slot)(arguments..., comm, tail...); },
@@ -118,28 +124,30 @@ int exchange(CallId id, const typename Out::Given& out, const typename In::Given
 
 template <auto slot, class Count, class... Tail>
 int allgather(CallId id, OneBlock<const void*, Count> out, EqualBlocks<void*, Count> in, MPI_Comm comm, Tail... tail) {
-  return exchange<slot, MessageToAll<Count>, EqualNeighbourBlocks<void*, Count>>(id, out, in, comm, tail...);
+  return exchange<slot, MessageToAll<Count>, EqualNeighbourBlocks<void*, Count>>(id, NeighborForm::alltoall, out, in,
+                                                                                 comm, tail...);
 }
 
 template <auto slot, class Count, class Displacement, class... Tail>
 int allgatherv(CallId id, OneBlock<const void*, Count> out, VaryingBlocks<void*, Count, Displacement> in, MPI_Comm comm,
                Tail... tail) {
-  return exchange<slot, MessageToAll<Count>, VaryingNeighbourBlocks<void*, Count, Displacement>>(id, out, in, comm,
-                                                                                                 tail...);
+  return exchange<slot, MessageToAll<Count>, VaryingNeighbourBlocks<void*, Count, Displacement>>(
+      id, NeighborForm::alltoall, out, in, comm, tail...);
 }
 
 template <auto slot, class Count, class... Tail>
 int alltoall(CallId id, EqualBlocks<const void*, Count> out, EqualBlocks<void*, Count> in, MPI_Comm comm,
              Tail... tail) {
-  return exchange<slot, EqualNeighbourBlocks<const void*, Count>, EqualNeighbourBlocks<void*, Count>>(id, out, in, comm,
-                                                                                                      tail...);
+  return exchange<slot, EqualNeighbourBlocks<const void*, Count>, EqualNeighbourBlocks<void*, Count>>(
+      id, NeighborForm::alltoall, out, in, comm, tail...);
 }
 
 template <auto slot, class Count, class Displacement, class... Tail>
 int alltoallv(CallId id, VaryingBlocks<const void*, Count, Displacement> out,
               VaryingBlocks<void*, Count, Displacement> in, MPI_Comm comm, Tail... tail) {
   return exchange<slot, VaryingNeighbourBlocks<const void*, Count, Displacement>,
-                  VaryingNeighbourBlocks<void*, Count, Displacement>>(id, out, in, comm, tail...);
+                  VaryingNeighbourBlocks<void*, Count, Displacement>>(id, NeighborForm::alltoallv, out, in, comm,
+                                                                      tail...);
 }
 
 }  // namespace

@@ -9,9 +9,10 @@
 
 #include <memory>
 #include <span>
+#include <utility>
 
-#include "collectives/core/window.hpp"
 #include "collectives/one_node/rounds.hpp"
+#include "interpose/collectives/shared_window.hpp"
 #include "interpose/objects/comm_registry.hpp"
 #include "perfmodel/collective/one_node.hpp"
 
@@ -23,9 +24,6 @@ class OneNode {
  public:
   /// Collective over the members of `comm`. Returns nullptr on all members if there is no memory for it.
   static std::shared_ptr<OneNode> make(MPI_Comm comm, CommEntry& entry) noexcept;
-  ~OneNode();
-  OneNode(const OneNode&) = delete;
-  OneNode& operator=(const OneNode&) = delete;
 
   /// Carries out an operation; waits for other members. True: it succeeded.
   bool run(Operation& operation) noexcept;
@@ -33,11 +31,9 @@ class OneNode {
   void agree(std::span<std::int64_t> values) noexcept;
 
  private:
-  template <class Step>
-  void wait(Step step) noexcept;
-  OneNode(Window window, const RoundsShape& shape, int rank);
-  Window window_;
-  std::int64_t bytes_;
+  OneNode(SharedWindow window, const RoundsShape& shape, int rank)
+      : window_(std::move(window)), rounds_(window_.data(), shape, rank) {}
+  SharedWindow window_;
   Rounds rounds_;
 };
 

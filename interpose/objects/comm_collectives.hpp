@@ -15,6 +15,7 @@ namespace bestride::inline interpose {
 
 class CollectiveQueue;
 class OneNode;
+class OneNodeNeighbors;
 
 /// Values of the info keys that are set on a communicator (interpose/collectives/info_hints.hpp). The same on all
 /// members.
@@ -36,9 +37,11 @@ struct CommCollectives {
   bool shares_always = false;         ///< written before `agreed`: at every size
   int one_node_calls = 0;             ///< blocking collectives that would have gone through shared memory
   std::shared_ptr<OneNode> one_node;  ///< null: not made, or not possible
-  std::array<AskingInterval, collective_count> asking;  ///< by collective: whether a datatype has gaps
-  std::shared_ptr<CollectiveQueue> queue;               ///< null: all collectives are left to MPI
-  std::shared_ptr<char> persistent_collectives;         ///< the queue of each persistent collective holds a reference
+  int neighbor_calls = 0;             ///< blocking neighbour collectives
+  std::shared_ptr<OneNodeNeighbors> one_node_neighbors;  ///< as one_node
+  std::array<AskingInterval, collective_count> asking;   ///< by collective: whether a datatype has gaps
+  std::shared_ptr<CollectiveQueue> queue;                ///< null: all collectives are left to MPI
+  std::shared_ptr<char> persistent_collectives;          ///< the queue of each persistent collective holds a reference
   CollectiveShape shape;  ///< shape of the communicator; a call fills in operation and bytes
   /// Collectives of fewer bytes are left to MPI. First index: the collective. Second index: 0 nonblocking, 1 blocking.
   /// Valid after `agreed` is set.

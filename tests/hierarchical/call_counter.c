@@ -56,3 +56,12 @@ BOTH(Reduce_scatter, Ireduce_scatter, REDUCED_V, (out, in, in_counts, in_type, o
 BOTH(Reduce_scatter_block, Ireduce_scatter_block, REDUCED, (out, in, in_count, in_type, op))
 BOTH(Allreduce, Iallreduce, REDUCED, (out, in, in_count, in_type, op))
 BOTH(Reduce, Ireduce, REDUCED_ROOTED, (out, in, in_count, in_type, op, root))
+
+BOTH(Neighbor_allgather, Ineighbor_allgather, MOVED, (out, out_count, out_type, in, in_count, in_type))
+BOTH(Neighbor_allgatherv, Ineighbor_allgatherv, MOVED_V, (out, out_count, out_type, in, in_counts, at, in_type))
+BOTH(Neighbor_alltoall, Ineighbor_alltoall, MOVED, (out, out_count, out_type, in, in_count, in_type))
+BOTH(Neighbor_alltoallv, Ineighbor_alltoallv, MOVED_VV, (out, out_counts, out_at, out_type, in, in_counts, at, in_type))
+FORMS(Neighbor_alltoallw, Ineighbor_alltoallw, , (MOVED_WW(int, MPI_Aint)),
+      (out, out_counts, out_at, out_types, in, in_counts, at, in_types))
+FORMS(Neighbor_alltoallw, Ineighbor_alltoallw, _c, (MOVED_WW(MPI_Count, MPI_Aint)),
+      (out, out_counts, out_at, out_types, in, in_counts, at, in_types))

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Dispatch of the blocking neighbour collectives to the memory of one node.
+//
+// No argument decides: a message is as long at its source as at its destination, but other pairs of ranks may exchange
+// other sizes. So all calls of a communicator go through OneNodeNeighbors once it exists.
+#include <mpi.h>
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "interpose/collectives/dispatch_moved.hpp"
+#include "interpose/collectives/one_node_neighbors.hpp"
+#include "interpose/device/transfer_batch.hpp"
+#include "interpose/message/record.hpp"
+
+namespace bestride::inline interpose {
+
+namespace dispatch_detail {
+
+/// One block for all neighbours.
+class BlockForAll final : public Operands {
+ public:
+  explicit BlockForAll(UserBlocks block) noexcept : block_(std::move(block)) {}
+  bool fill() noexcept { return block_.fill(); }
+  Operand of(int) const noexcept override { return block_.of(0); }
+  std::int64_t bytes(int) const noexcept override { return block_.bytes(0); }
+
+ private:
+  UserBlocks block_;
+};
+
+// Blocks in the order of the neighbours `peers`; those of MPI_PROC_NULL are empty.
+// - neighbor_bytes(): packed bytes of all blocks; -1: an argument is invalid.
+// - neighbor_blocks(): as blocks_of().
+
+inline bool any_neighbor(const std::vector<int>& peers) noexcept {
+  return std::any_of(peers.begin(), peers.end(), [](int peer) { return peer >= 0; });
+}
+
+template <class Given>
+std::int64_t neighbor_bytes(const Given& given, const std::vector<int>& peers) noexcept {
+  if (!any_neighbor(peers)) return 0;
+  if constexpr (Given::has_arrays)
+    if (!given.counts || !given.at) return -1;
+  const ElementSize element = element_size(given.type);
+  std::int64_t sum = 0;
+  for (std::size_t i = 0; i < peers.size(); ++i) {
+    if (peers[i] < 0) continue;
+    const std::int64_t bytes = packed_bytes(element, block_elements(given, static_cast<int>(i)).length());
+    if (bytes < 0 || __builtin_add_overflow(sum, bytes, &sum)) return -1;
+  }
+  return sum > 0 && no_buffer(given.buffer, given.type) ? -1 : sum;
+}
+template <class Buffer, class Count, class At>
+std::int64_t neighbor_bytes(const TypedGiven<Buffer, Count, At>& given, const std::vector<int>& peers) noexcept {
+  if (!any_neighbor(peers)) return 0;
+  if (!given.counts || !given.at || !given.types) return -1;
+  std::int64_t sum = 0;
+  for (std::size_t i = 0; i < peers.size(); ++i) {
+    if (peers[i] < 0) continue;
+    const std::int64_t bytes = given.bytes(static_cast<int>(i));
+    if (bytes < 0 || __builtin_add_overflow(sum, bytes, &sum)) return -1;
+  }
+  return sum;
+}
+
+template <class Given>
+UserBlocks neighbor_blocks(const Given& given, const std::vector<int>& peers, Access access, StagedBlocks& staged) {
+  std::vector<Range> blocks(peers.size());
+  bool any = false;
+  for (std::size_t i = 0; i < peers.size(); ++i) {
+    if (peers[i] >= 0) blocks[i] = block_elements(given, static_cast<int>(i));
+    any = any || blocks[i].length() > 0;
+  }
+  // A type of no elements need not be known.
+  return UserBlocks(given.buffer, blocks, any ? given.type : MPI_BYTE, access, staged);
+}
+template <class Buffer, class Count>
+BlockForAll neighbor_blocks(const OneBlock<Buffer, Count>& given, const std::vector<int>& peers, Access access,
+                            StagedBlocks& staged) {
+  const Range block{0, any_neighbor(peers) ? std::int64_t{given.count} : 0};
+  return BlockForAll(UserBlocks(given.buffer, {&block, 1}, block.length() > 0 ? given.type : MPI_BYTE, access, staged));
+}
+template <class Buffer, class Count, class At>
+TypedUserBlocks neighbor_blocks(const TypedGiven<Buffer, Count, At>& given, const std::vector<int>& peers,
+                                Access access, StagedBlocks& staged) {
+  TypedUserBlocks blocks(static_cast<int>(peers.size()));
+  for (std::size_t i = 0; i < peers.size(); ++i) {
+    const int rank = static_cast<int>(i);
+    if (peers[i] < 0)
+      blocks.add(nullptr, 0, MPI_BYTE, access, staged);
+    else
+      blocks.add(given.place(rank), given.counts[i], given.types[i], access, staged);
+  }
+  return blocks;
+}
+
+}  // namespace dispatch_detail
+
+/// As in dispatch.hpp: the error of the call, or nothing was done. `form`: whose order of blocks counts; any for
+/// allgathers, whose blocks are all alike.
+template <class Out, class In>
+std::optional<int> dispatch_neighbor(const char* call, NeighborForm form, const Out& out, const In& in, MPI_Comm comm) {
+  using namespace dispatch_detail;
+  const CommMember entry = member_of<>(comm);
+  OneNodeNeighbors* const node = entry ? choose_one_node_neighbors(comm, *entry, form) : nullptr;
+  if (!node || out.buffer == MPI_IN_PLACE || in.buffer == MPI_IN_PLACE) return std::nullopt;
+  const Neighbours& neighbours = entry->neighbours();
+  const std::int64_t sent = neighbor_bytes(out, neighbours.destinations);
+  if (sent < 0 || neighbor_bytes(in, neighbours.sources) < 0) return std::nullopt;
+  const Stopwatch watch(reporting());
+  try {
+    StagedBlocks staged(comm);
+    auto from = neighbor_blocks(out, neighbours.destinations, Access::read, staged);
+    auto to = neighbor_blocks(in, neighbours.sources, Access::written, staged);
+    TransferBatch copies_in;
+    staged.copy_in();
+    if (copies_in.flush()) return raise_error(comm);
+    require_packed(from.fill());
+    if (!node->exchange(form, from, to)) return raise_error(comm, MPI_ERR_NO_MEM);
+    to.complete();
+    TransferBatch copies_out;
+    staged.copy_out();
+    if (copies_out.flush()) return raise_error(comm);
+  } catch (const Error& why) {
+    report_transfer_failure(why);
+    return raise_error(comm);
+  } catch (...) {
+    return raise_error(comm, MPI_ERR_NO_MEM);
+  }
+  if (reporting()) [[unlikely]]
+    record_collective(call, "one node", sent, watch.seconds(), 0);
+  return MPI_SUCCESS;
+}
+
+}  // namespace bestride::inline interpose

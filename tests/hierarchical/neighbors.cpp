@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+// Neighbour collectives of ranks on one node. Each call is made twice: by its MPI_ name, which Bestride serves, and by
+// its PMPI_ name, which goes to the MPI library. The bytes must be the same, also in the gaps of datatypes, and also if
+// several edges join the same two ranks.
+#include <algorithm>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "tests/hierarchical/job.hpp"
+#include "tests/support/harness.hpp"
+
+using namespace bestride::test;
+
+namespace {
+
+using Random = std::mt19937;
+int draw(Random& random, int bound) { return static_cast<int>(random() % static_cast<unsigned>(bound)); }
+
+/// Types of one int per element: without gaps, with a gap behind it, and with gaps on both sides.
+class Types {
+ public:
+  Types() {
+    const int one = 1;
+    const MPI_Aint at = 4;
+    MPI_Datatype inner, types[3];
+    MPI_Type_dup(MPI_INT, &types[0]);
+    MPI_Type_create_resized(MPI_INT, 0, 8, &types[1]);
+    MPI_Type_create_hindexed(1, &one, &at, MPI_INT, &inner);
+    MPI_Type_create_resized(inner, 0, 12, &types[2]);
+    MPI_Type_free(&inner);
+    for (MPI_Datatype& type : types) MPI_Type_commit(&type);
+    all_ = {MPI_INT, types[0], types[1], types[2]};
+  }
+  ~Types() {
+    for (std::size_t i = 1; i < all_.size(); ++i) MPI_Type_free(&all_[i]);
+  }
+  MPI_Datatype any(Random& random) const { return all_[static_cast<std::size_t>(draw(random, 4))]; }
+
+ private:
+  std::vector<MPI_Datatype> all_;
+};
+constexpr int longest_extent = 12;
+
+/// A communicator with a virtual topology, and this rank's neighbours.
+struct Topology {
+  MPI_Comm comm = MPI_COMM_NULL;
+  std::vector<int> sources, destinations;
+  bool equal_degrees = true;  ///< on all ranks
+  int calls = 0;
+
+  /// `common`: the same on all ranks.
+  explicit Topology(Random& common) {
+    switch (draw(common, 3)) {
+      case 0: make_cart(common); break;
+      case 1: make_graph(common); break;
+      default: make_dist_graph(common);
+    }
+  }
+  ~Topology() { MPI_Comm_free(&comm); }
+  Topology(const Topology&) = delete;
+  Topology& operator=(const Topology&) = delete;
+
+ private:
+  void make_cart(Random& common) {
+    const int dimensions = 1 + draw(common, 3);
+    std::vector<int> extent(static_cast<std::size_t>(dimensions)), periodic;
+    MPI_Dims_create(world_size(), dimensions, extent.data());
+    for (int i = 0; i < dimensions; ++i) periodic.push_back(draw(common, 2));
+    MPI_Cart_create(MPI_COMM_WORLD, dimensions, extent.data(), periodic.data(), 0, &comm);
+    for (int i = 0; i < dimensions; ++i) {
+      int before, after;
+      MPI_Cart_shift(comm, i, 1, &before, &after);
+      sources.insert(sources.end(), {before, after});
+    }
+    destinations = sources;
+  }
+  void make_graph(Random& common) {
+    std::vector<std::vector<int>> lists(static_cast<std::size_t>(world_size()));
+    for (int one = 0; one < world_size(); ++one)
+      for (int other = one; other < world_size(); ++other)
+        if (draw(common, 2)) {
+          lists[static_cast<std::size_t>(one)].push_back(other);
+          if (one != other) lists[static_cast<std::size_t>(other)].push_back(one);
+        }
+    std::vector<int> index, edges{};
+    for (const auto& list : lists) {
+      edges.insert(edges.end(), list.begin(), list.end());
+      index.push_back(static_cast<int>(edges.size()));
+    }
+    sources = destinations = lists[static_cast<std::size_t>(world_rank())];
+    edges.push_back(0);  // not a null pointer
+    MPI_Graph_create(MPI_COMM_WORLD, world_size(), index.data(), edges.data(), 0, &comm);
+  }
+  void make_dist_graph(Random& common) {
+    const bool several = draw(common, 2);
+    std::vector<int> in(static_cast<std::size_t>(world_size())), out(in);
+    for (int from = 0; from < world_size(); ++from)
+      for (int to = 0; to < world_size(); ++to)
+        for (int edges = several ? draw(common, 4) : draw(common, 2); edges > 0; --edges) {
+          ++out[static_cast<std::size_t>(from)];
+          ++in[static_cast<std::size_t>(to)];
+          if (from == world_rank()) destinations.push_back(to);
+          if (to == world_rank()) sources.push_back(from);
+        }
+    equal_degrees = in == out;
+    Random own(common() + static_cast<unsigned>(world_rank()));
+    std::shuffle(sources.begin(), sources.end(), own);
+    std::shuffle(destinations.begin(), destinations.end(), own);
+    MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, static_cast<int>(sources.size()), sources.data(), MPI_UNWEIGHTED,
+                                   static_cast<int>(destinations.size()), destinations.data(), MPI_UNWEIGHTED,
+                                   MPI_INFO_NULL, 0, &comm);
+  }
+};
+
+enum Procedure { allgather, allgatherv, alltoall, alltoallv, alltoallw };
+
+/// One direction of a call.
+struct Side {
+  std::vector<int> counts, at;
+  std::vector<MPI_Aint> bytes;
+  std::vector<MPI_Datatype> types;
+  std::vector<char> data;
+
+  /// `count(peer)`: elements of the block of a neighbour. `single`: one block for all.
+  template <class Count>
+  Side(Procedure procedure, const std::vector<int>& peers, bool single, Count count, const Types& all, Random& own) {
+    const std::size_t blocks = single ? 1 : peers.size();
+    int first = 0;  // elements
+    MPI_Datatype type = all.any(own);
+    for (std::size_t i = 0; i < blocks; ++i) {
+      if (procedure == alltoallw) type = all.any(own);
+      types.push_back(type);
+      counts.push_back(count(single ? 0 : std::max(0, peers[i])));  // MPI_PROC_NULL is negative
+      const bool apart = procedure != allgather && procedure != alltoall && draw(own, 2);
+      at.push_back(first += apart);
+      bytes.push_back(MPI_Aint{first} * longest_extent);
+      first += counts.back();
+    }
+    data.resize(static_cast<std::size_t>(first + 1) * longest_extent);
+    // The library checks the arrays even if there is no neighbour.
+    if (blocks == 0) counts.push_back(0), at.push_back(0), bytes.push_back(0), types.push_back(MPI_INT);
+  }
+};
+
+#define CALL(prefix, in_data)                                                                                         \
+  switch (procedure) {                                                                                                \
+    case allgather:                                                                                                   \
+      return prefix##MPI_Neighbor_allgather(out.data.data(), out.counts[0], out.types[0], in_data, in.counts[0],      \
+                                            in.types[0], comm);                                                       \
+    case allgatherv:                                                                                                  \
+      return prefix##MPI_Neighbor_allgatherv(out.data.data(), out.counts[0], out.types[0], in_data, in.counts.data(), \
+                                             in.at.data(), in.types[0], comm);                                        \
+    case alltoall:                                                                                                    \
+      return prefix##MPI_Neighbor_alltoall(out.data.data(), out.counts[0], out.types[0], in_data, in.counts[0],       \
+                                           in.types[0], comm);                                                        \
+    case alltoallv:                                                                                                   \
+      return prefix##MPI_Neighbor_alltoallv(out.data.data(), out.counts.data(), out.at.data(), out.types[0], in_data, \
+                                            in.counts.data(), in.at.data(), in.types[0], comm);                       \
+    default:                                                                                                          \
+      return prefix##MPI_Neighbor_alltoallw(out.data.data(), out.counts.data(), out.bytes.data(), out.types.data(),   \
+                                            in_data, in.counts.data(), in.bytes.data(), in.types.data(), comm);       \
+  }
+int by_bestride(Procedure procedure, const Side& out, const Side& in, char* to, MPI_Comm comm) { CALL(, to) }
+int by_library(Procedure procedure, const Side& out, const Side& in, char* to, MPI_Comm comm) { CALL(P, to) }
+
+void compare_one_call(Topology& topology, const Types& types, Random& common) {
+  auto procedure = static_cast<Procedure>(draw(common, 5));
+  // MPICH 4.0.2 reads wrong arrays if the degrees differ.
+  if (procedure == alltoallw && !topology.equal_degrees) procedure = alltoallv;
+  const int sizes[] = {0, 1, 7, 300, 3000, 6000, 40'000};
+  const int base = sizes[draw(common, 7)];
+  const bool varies = procedure == allgatherv || procedure >= alltoallv;
+  const auto count = [&](int from, int to) {
+    return varies ? base * ((from + (procedure == allgatherv ? 0 : 2 * to)) % 3) / 2 : base;
+  };
+  Random own(common() + static_cast<unsigned>(world_rank()));
+  const bool single = procedure <= allgatherv;
+  Side out(
+      procedure, topology.destinations, single, [&](int peer) { return count(world_rank(), single ? 0 : peer); }, types,
+      own);
+  // A block may have room for more than arrives.
+  const int more = procedure == alltoallv ? draw(own, 3) : 0;
+  Side in(
+      procedure, topology.sources, false, [&](int peer) { return count(peer, world_rank()) + more; }, types, own);
+  for (char& byte : out.data) byte = static_cast<char>(own());
+  for (char& byte : in.data) byte = static_cast<char>(own());
+  const std::vector<char> sent = out.data;
+  std::vector<char> expected = in.data;
+  CHECK_EQUAL(MPI_SUCCESS, by_library(procedure, out, in, expected.data(), topology.comm));
+  const int before = calls_seen_by_library();
+  CHECK_EQUAL(MPI_SUCCESS, by_bestride(procedure, out, in, in.data.data(), topology.comm));
+  const int reached = calls_seen_by_library() - before;
+  const bool shared = ++topology.calls > 2 && expectation() == Expectation::hierarchical;
+  if (shared || expectation() == Expectation::library) CHECK_EQUAL(shared ? 0 : 1, reached);
+  CHECK(out.data == sent);
+  CHECK(in.data == expected);
+}
+
+/// Ranks 0 and 1 are neighbours of each other; the others have none.
+MPI_Comm pair_of_neighbours() {
+  const int peer = 1 - world_rank(), degree = world_rank() < 2 ? 1 : 0;
+  MPI_Comm comm;
+  MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, degree, &peer, MPI_UNWEIGHTED, degree, &peer, MPI_UNWEIGHTED,
+                                 MPI_INFO_NULL, 0, &comm);
+  return comm;
+}
+int exchange_ints(const std::vector<int>& out, std::vector<int>& in, MPI_Comm comm) {
+  const int sent = static_cast<int>(out.size()), received = static_cast<int>(in.size()), at = 0;
+  return MPI_Neighbor_alltoallv(out.data(), &sent, &at, MPI_INT, in.data(), &received, &at, MPI_INT, comm);
+}
+
+}  // namespace
+
+MPI_CASE(random_calls) {
+  const Types types;
+  for (unsigned seed = 0; seed < 60; ++seed) {
+    Random common(seed);
+    Topology topology(common);
+    for (int calls = 3 + draw(common, 6); calls > 0; --calls) compare_one_call(topology, types, common);
+  }
+}
+
+/// Ranks that are not neighbours do not wait for each other once the memory exists: the last rank makes its calls only
+/// after the first rank has made all of its own.
+MPI_CASE(no_waiting_for_others) {
+  MPI_Comm comm = pair_of_neighbours();
+  constexpr int first = 3, calls = 40;
+  std::vector<int> out(100, world_rank()), in(100);
+  const bool last = world_rank() == world_size() - 1 && world_size() > 2;
+  for (int call = 0; call < first; ++call) exchange_ints(out, in, comm);
+  if (last) MPI_Recv(nullptr, 0, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  for (int call = 0; call < calls; ++call) exchange_ints(out, in, comm);
+  if (world_rank() == 0 && world_size() > 2) MPI_Send(nullptr, 0, MPI_BYTE, world_size() - 1, 0, MPI_COMM_WORLD);
+  if (world_rank() < 2) CHECK(in == std::vector<int>(100, 1 - world_rank()));
+  MPI_Comm_free(&comm);
+}
+
+/// A message that is longer than its block: MPICH 4.0.2 returns MPI_SUCCESS and leaves the block undefined. The next
+/// call is as if nothing had happened.
+MPI_CASE(truncated_message) {
+  MPI_Comm comm = pair_of_neighbours();
+  for (const std::size_t size : {std::size_t{100}, std::size_t{50'000}})
+    for (int call = 0; call < 6; ++call) {
+      const bool truncated = call % 2 == 1 && world_rank() == 0;
+      std::vector<int> out(size, world_rank() + call), in(truncated ? size / 2 : size);
+      CHECK_EQUAL(MPI_SUCCESS, exchange_ints(out, in, comm));
+      if (world_rank() < 2 && !truncated) CHECK(in == std::vector<int>(size, 1 - world_rank() + call));
+    }
+  MPI_Comm_free(&comm);
+}
+
+int main(int argc, char** argv) { return run_cases(argc, argv); }
