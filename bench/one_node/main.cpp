@@ -98,6 +98,60 @@ void add_redistribution(long bytes, std::vector<Case>* cases) {
        }});
 }
 
+/// A ring of ranks. Its neighbours are distinct: one of two ranks has one neighbour.
+struct Ring {
+  MPI_Comm comm = MPI_COMM_NULL;
+  std::vector<int> neighbours;  ///< the rank before this one, and the one behind it
+
+  Ring() : neighbours{(rank + ranks - 1) % ranks} {
+    if (ranks > 2) neighbours.push_back((rank + 1) % ranks);
+    MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, degree(), neighbours.data(), MPI_UNWEIGHTED, degree(),
+                                   neighbours.data(), MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &comm);
+  }
+  int degree() const { return static_cast<int>(neighbours.size()); }
+};
+
+/// Neighbour collectives on a ring: equal contiguous blocks, and the first and last columns of an array of eight.
+void add_neighbour_collectives(long bytes, std::vector<Case>* cases) {
+  static const Ring ring;
+  constexpr long columns = 8, ints = 2;  // of 8-byte elements
+  const long degree = ring.degree(), each = std::max(bytes / 4 / degree, 1L), rows = each / ints;
+  // The k-th neighbour's block for this rank is its last but k-th one.
+  cases->push_back({"neighbor_alltoall", each * degree, each * degree,
+                    [each](const int* in, int* out) {
+                      const int part = static_cast<int>(each);
+                      MPI_Neighbor_alltoall(in, part, MPI_INT, out, part, MPI_INT, ring.comm);
+                    },
+                    [each, degree](int call, long i) {
+                      const long k = i / each;
+                      return number(call, ring.neighbours[static_cast<std::size_t>(k)],
+                                    (degree - 1 - k) * each + i % each);
+                    }});
+  if (rows == 0) return;
+  cases->push_back({"neighbor_columns", rows * columns * ints, rows * degree * ints,
+                    [rows](const int* in, int* out) {
+                      static MPI_Datatype column = MPI_DATATYPE_NULL;
+                      static long made_for = 0;
+                      if (made_for != rows) {
+                        if (made_for != 0) MPI_Type_free(&column);
+                        MPI_Type_vector(static_cast<int>(rows), 1, columns, MPI_DOUBLE, &column);
+                        MPI_Type_commit(&column);
+                        made_for = rows;
+                      }
+                      const int r = static_cast<int>(rows);
+                      const int one[] = {1, 1}, counts[] = {r, r};
+                      const MPI_Aint from[] = {0, (columns - 1) * 8}, to[] = {0, rows * 8};
+                      const MPI_Datatype sent[] = {column, column}, received[] = {MPI_DOUBLE, MPI_DOUBLE};
+                      MPI_Neighbor_alltoallw(in, one, from, sent, out, counts, to, received, ring.comm);
+                    },
+                    [rows, degree](int call, long i) {
+                      const long k = i / (rows * ints), row = i / ints % rows, part = i % ints;
+                      const long column = degree - 1 - k == 0 ? 0 : columns - 1;
+                      return number(call, ring.neighbours[static_cast<std::size_t>(k)],
+                                    (row * columns + column) * ints + part);
+                    }});
+}
+
 std::vector<Case> cases_of(long bytes) {
   const long count = std::max(bytes / 4, 1L), each = std::max(count / ranks, 1L);
   const int n = static_cast<int>(count), part = static_cast<int>(each);
@@ -179,6 +233,7 @@ std::vector<Case> cases_of(long bytes) {
                      }});
   }
   add_redistribution(bytes, &cases);
+  add_neighbour_collectives(bytes, &cases);
   return cases;
 }
 
