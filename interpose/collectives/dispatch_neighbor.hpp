@@ -6,6 +6,7 @@
 // other sizes. So all calls of a communicator go through OneNodeNeighbors once it exists.
 #include <mpi.h>
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -115,15 +116,17 @@ std::optional<int> dispatch_neighbor(const char* call, NeighborForm form, const 
     StagedBlocks staged(comm);
     auto from = neighbor_blocks(out, neighbours.destinations, Access::read, staged);
     auto to = neighbor_blocks(in, neighbours.sources, Access::written, staged);
-    TransferBatch copies_in;
-    staged.copy_in();
-    if (copies_in.flush()) return raise_error(comm);
+    {
+      TransferBatch batch;
+      staged.copy_in();
+      if (batch.flush()) return raise_error(comm);
+    }
     require_packed(from.fill());
     if (!node->exchange(form, from, to)) return raise_error(comm, MPI_ERR_NO_MEM);
     to.complete();
-    TransferBatch copies_out;
+    TransferBatch batch;
     staged.copy_out();
-    if (copies_out.flush()) return raise_error(comm);
+    if (batch.flush()) return raise_error(comm);
   } catch (const Error& why) {
     report_transfer_failure(why);
     return raise_error(comm);

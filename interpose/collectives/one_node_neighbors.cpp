@@ -4,7 +4,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <new>
+#include <optional>
 #include <utility>
 
 #include "base/message.hpp"
@@ -19,6 +22,8 @@ namespace bestride::inline interpose {
 namespace {
 
 constexpr int neighbor_calls_before = 2;  ///< calls of a communicator before its memory is made
+/// A graph whose edges need more memory than this, and more than the limit of a communicator, is left to the library.
+constexpr std::int64_t least_limit = std::int64_t{4} << 20;
 
 /// What the members tell each other first.
 struct MemberEdges {
@@ -30,7 +35,7 @@ struct FoundEdges {
   std::vector<MemberEdges> members;
   std::vector<EdgeEnd> out;
   std::array<std::vector<EdgeEnd>, neighbor_forms> in;
-  std::vector<int> sent, received, ones, in_order, bytes;
+  std::vector<int> sent, received, ones, in_order;
   std::vector<MPI_Aint> at;
   std::vector<MPI_Datatype> types;
 
@@ -113,11 +118,19 @@ std::shared_ptr<OneNodeNeighbors> OneNodeNeighbors::make(MPI_Comm comm, CommEntr
     edges += told[rank].out;
     equal_degrees = equal_degrees && told[rank].in == told[rank].out;
   }
-  if (edges > std::numeric_limits<int>::max()) return nullptr;
+  const std::int64_t limit = all->settings.window_limit;
+  const EdgesShape shape = EdgesShape::within(entry.size(), edges, limit);
+  const auto bytes = static_cast<std::int64_t>(shape.bytes());
+  if (edges > std::numeric_limits<int>::max() || bytes > std::max(limit, least_limit)) {
+    log_info_once("edges",
+                  "a virtual topology has %lld edges, which need %lld MiB of shared memory; its neighbour collectives "
+                  "are left to the MPI library (BESTRIDE_WINDOW_LIMIT)",
+                  static_cast<long long>(edges), static_cast<long long>(bytes >> 20));
+    return nullptr;
+  }
   std::copy_n(told.begin(), ranks, found->members.begin());
   const bool good = found->find(comm, neighbours, static_cast<int>(first), equal_degrees);
-  const EdgesShape shape = EdgesShape::within(entry.size(), edges, all->settings.window_limit);
-  SharedWindow window(comm, entry.rank() == 0, static_cast<std::int64_t>(shape.bytes()));
+  SharedWindow window(comm, entry.rank() == 0, bytes);
   if (!window.data()) return nullptr;
   std::shared_ptr<OneNodeNeighbors> made;
   try {

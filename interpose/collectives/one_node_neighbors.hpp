@@ -13,6 +13,8 @@
 
 #include <array>
 #include <memory>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "collectives/one_node/edges.hpp"

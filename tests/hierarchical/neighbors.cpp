@@ -3,7 +3,7 @@
 // its PMPI_ name, which goes to the MPI library. The bytes must be the same, also in the gaps of datatypes, and also if
 // several edges join the same two ranks.
 #include <algorithm>
-#include <cstring>
+#include <cstdlib>
 #include <random>
 #include <vector>
 
@@ -239,6 +239,26 @@ MPI_CASE(no_waiting_for_others) {
   for (int call = 0; call < calls; ++call) exchange_ints(out, in, comm);
   if (world_rank() == 0 && world_size() > 2) MPI_Send(nullptr, 0, MPI_BYTE, world_size() - 1, 0, MPI_COMM_WORLD);
   if (world_rank() < 2) CHECK(in == std::vector<int>(100, 1 - world_rank()));
+  MPI_Comm_free(&comm);
+}
+
+/// With a low limit, the shared memory would be too large for so many edges, and calls go to the library.
+MPI_CASE(many_edges) {
+  constexpr int edges = 300;
+  const int next = (world_rank() + 1) % world_size(), before = (world_rank() + world_size() - 1) % world_size();
+  const std::vector<int> destinations(edges, next), sources(edges, before);
+  MPI_Comm comm;
+  MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, edges, sources.data(), MPI_UNWEIGHTED, edges, destinations.data(),
+                                 MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &comm);
+  std::vector<int> out(edges, world_rank()), in(edges);
+  const int seen = calls_seen_by_library();
+  constexpr int calls = 5;
+  for (int call = 0; call < calls; ++call) {
+    CHECK_EQUAL(MPI_SUCCESS, MPI_Neighbor_alltoall(out.data(), 1, MPI_INT, in.data(), 1, MPI_INT, comm));
+    CHECK(in == std::vector<int>(edges, before));
+  }
+  if (expectation() == Expectation::hierarchical)
+    CHECK_EQUAL(std::getenv("BESTRIDE_WINDOW_LIMIT") ? calls : 2, calls_seen_by_library() - seen);
   MPI_Comm_free(&comm);
 }
 
