@@ -87,7 +87,7 @@ int exchange_typed(CallId id, CommEntry* known, Peers to, Peers from, CallTraits
 
 /// Every block may be packed. The whole call may be forwarded unchanged (an unknown topology, no memory), so no peer
 /// may rely on packed messages.
-template <auto slot, class Count, class Displacement, class... Tail>
+template <Calls& via, auto slot, class Count, class Displacement, class... Tail>
 int neighbor_alltoallw(CallId id, const void* send_buffer, Given<Count, Displacement> out, void* receive_buffer,
                        Given<Count, Displacement> in, MPI_Comm comm, Tail... tail) {
   if constexpr (blocking<Tail...>)
@@ -104,8 +104,8 @@ int neighbor_alltoallw(CallId id, const void* send_buffer, Given<Count, Displace
   if (neighbours && !neighbours->known) known = nullptr;
   const Peers to = known ? Peers{neighbours->destinations.size(), neighbours->destinations.data()} : Peers{};
   const Peers from = known ? Peers{neighbours->sources.size(), neighbours->sources.data()} : Peers{};
-  return exchange_typed<next, slot>(id, known, to, from, {.relies_on_announcements = false}, send_buffer, out,
-                                    receive_buffer, in, comm, tail...);
+  return exchange_typed<via, slot>(id, known, to, from, {.relies_on_announcements = false}, send_buffer, out,
+                                   receive_buffer, in, comm, tail...);
 }
 
 template <Calls& via, auto slot, class Count, class Displacement, class... Tail>
@@ -153,9 +153,9 @@ int alltoallw(CallId id, const void* send_buffer, Given<Count, Displacement> out
 #define BESTRIDE_ALLTOALLW_ENTRY(name, Count, Displacement, rest, rest_names)            \
   BESTRIDE_ENTRY_PAIR(name, alltoallw, BESTRIDE_W_PARAMETERS(Count, Displacement, rest), \
                       BESTRIDE_W_ARGUMENTS(Count, Displacement, rest_names))
-#define BESTRIDE_NEIGHBOR_ALLTOALLW_ENTRY(name, Count, Displacement, rest, rest_names)   \
-  BESTRIDE_ENTRY(name, neighbor_alltoallw, BESTRIDE_W_PARAMETERS(Count, MPI_Aint, rest), \
-                 BESTRIDE_W_ARGUMENTS(Count, MPI_Aint, rest_names))
+#define BESTRIDE_NEIGHBOR_ALLTOALLW_ENTRY(name, Count, Displacement, rest, rest_names)        \
+  BESTRIDE_ENTRY_PAIR(name, neighbor_alltoallw, BESTRIDE_W_PARAMETERS(Count, MPI_Aint, rest), \
+                      BESTRIDE_W_ARGUMENTS(Count, MPI_Aint, rest_names))
 
 BESTRIDE_COLLECTIVE_FORMS(BESTRIDE_ALLTOALLW_ENTRY, Alltoallw, Ialltoallw)
 BESTRIDE_COLLECTIVE_FORMS(BESTRIDE_NEIGHBOR_ALLTOALLW_ENTRY, Neighbor_alltoallw, Ineighbor_alltoallw)

@@ -89,7 +89,7 @@ bool has_arguments(const Given& given) noexcept {
   return true;
 }
 
-template <auto slot, class Out, class In, class... Tail>
+template <Calls& via, auto slot, class Out, class In, class... Tail>
 int exchange(CallId id, NeighborForm form, const typename Out::Given& out, const typename In::Given& in, MPI_Comm comm,
              Tail... tail) {
   if constexpr (blocking<Tail...>)
@@ -97,8 +97,9 @@ int exchange(CallId id, NeighborForm form, const typename Out::Given& out, const
       if (const std::optional<int> done = dispatch_neighbor(name(id), form, out, in, comm)) return *done;
   using Work = CollectiveCompletion<Out, In>;
   const auto call = [&](const auto& out_arguments, const auto& in_arguments) {
-    return std::apply([&](auto... arguments) { return (next.*slot)(arguments..., comm, tail...); },
-                      std::tuple_cat(out_arguments, in_arguments));
+    return std::apply(
+        [&](auto... arguments) { return by_library<via, slot>(LibraryForm::as_called, arguments..., comm, tail...); },
+        std::tuple_cat(out_arguments, in_arguments));
   };
   const Neighbours* neighbours = neighbours_of(comm);
   return exchange_or_forward<Work>(
@@ -122,30 +123,30 @@ int exchange(CallId id, NeighborForm form, const typename Out::Given& out, const
       tail...);
 }
 
-template <auto slot, class Count, class... Tail>
+template <Calls& via, auto slot, class Count, class... Tail>
 int allgather(CallId id, OneBlock<const void*, Count> out, EqualBlocks<void*, Count> in, MPI_Comm comm, Tail... tail) {
-  return exchange<slot, MessageToAll<Count>, EqualNeighbourBlocks<void*, Count>>(id, NeighborForm::alltoall, out, in,
-                                                                                 comm, tail...);
+  return exchange<via, slot, MessageToAll<Count>, EqualNeighbourBlocks<void*, Count>>(id, NeighborForm::alltoall, out,
+                                                                                      in, comm, tail...);
 }
 
-template <auto slot, class Count, class Displacement, class... Tail>
+template <Calls& via, auto slot, class Count, class Displacement, class... Tail>
 int allgatherv(CallId id, OneBlock<const void*, Count> out, VaryingBlocks<void*, Count, Displacement> in, MPI_Comm comm,
                Tail... tail) {
-  return exchange<slot, MessageToAll<Count>, VaryingNeighbourBlocks<void*, Count, Displacement>>(
+  return exchange<via, slot, MessageToAll<Count>, VaryingNeighbourBlocks<void*, Count, Displacement>>(
       id, NeighborForm::alltoall, out, in, comm, tail...);
 }
 
-template <auto slot, class Count, class... Tail>
+template <Calls& via, auto slot, class Count, class... Tail>
 int alltoall(CallId id, EqualBlocks<const void*, Count> out, EqualBlocks<void*, Count> in, MPI_Comm comm,
              Tail... tail) {
-  return exchange<slot, EqualNeighbourBlocks<const void*, Count>, EqualNeighbourBlocks<void*, Count>>(
+  return exchange<via, slot, EqualNeighbourBlocks<const void*, Count>, EqualNeighbourBlocks<void*, Count>>(
       id, NeighborForm::alltoall, out, in, comm, tail...);
 }
 
-template <auto slot, class Count, class Displacement, class... Tail>
+template <Calls& via, auto slot, class Count, class Displacement, class... Tail>
 int alltoallv(CallId id, VaryingBlocks<const void*, Count, Displacement> out,
               VaryingBlocks<void*, Count, Displacement> in, MPI_Comm comm, Tail... tail) {
-  return exchange<slot, VaryingNeighbourBlocks<const void*, Count, Displacement>,
+  return exchange<via, slot, VaryingNeighbourBlocks<const void*, Count, Displacement>,
                   VaryingNeighbourBlocks<void*, Count, Displacement>>(id, NeighborForm::alltoallv, out, in, comm,
                                                                       tail...);
 }
@@ -154,35 +155,37 @@ int alltoallv(CallId id, VaryingBlocks<const void*, Count, Displacement> out,
 }  // namespace bestride::inline interpose
 
 #define BESTRIDE_NEIGHBOR_ALLGATHER_ENTRY(name, Count, Displacement, rest, rest_names)                               \
-  BESTRIDE_ENTRY(                                                                                                    \
+  BESTRIDE_ENTRY_PAIR(                                                                                               \
       name, allgather,                                                                                               \
       (const void* send_buffer, Count send_count, MPI_Datatype send_type, void* receive_buffer, Count receive_count, \
        MPI_Datatype receive_type, MPI_Comm comm BESTRIDE_UNWRAP rest),                                               \
       (OneBlock<const void*, Count>{send_buffer, send_count, send_type},                                             \
        EqualBlocks<void*, Count>{receive_buffer, receive_count, receive_type}, comm BESTRIDE_UNWRAP rest_names))
-#define BESTRIDE_NEIGHBOR_ALLGATHERV_ENTRY(name, Count, Displacement, rest, rest_names)                                \
-  BESTRIDE_ENTRY(name, allgatherv,                                                                                     \
-                 (const void* send_buffer, Count send_count, MPI_Datatype send_type, void* receive_buffer,             \
-                  const Count* receive_counts, const Displacement* receive_at, MPI_Datatype receive_type,              \
-                  MPI_Comm comm BESTRIDE_UNWRAP rest),                                                                 \
-                 (OneBlock<const void*, Count>{send_buffer, send_count, send_type},                                    \
-                  VaryingBlocks<void*, Count, Displacement>{receive_buffer, receive_counts, receive_at, receive_type}, \
-                  comm BESTRIDE_UNWRAP rest_names))
+#define BESTRIDE_NEIGHBOR_ALLGATHERV_ENTRY(name, Count, Displacement, rest, rest_names)                     \
+  BESTRIDE_ENTRY_PAIR(                                                                                      \
+      name, allgatherv,                                                                                     \
+      (const void* send_buffer, Count send_count, MPI_Datatype send_type, void* receive_buffer,             \
+       const Count* receive_counts, const Displacement* receive_at, MPI_Datatype receive_type,              \
+       MPI_Comm comm BESTRIDE_UNWRAP rest),                                                                 \
+      (OneBlock<const void*, Count>{send_buffer, send_count, send_type},                                    \
+       VaryingBlocks<void*, Count, Displacement>{receive_buffer, receive_counts, receive_at, receive_type}, \
+       comm BESTRIDE_UNWRAP rest_names))
 #define BESTRIDE_NEIGHBOR_ALLTOALL_ENTRY(name, Count, Displacement, rest, rest_names)                                \
-  BESTRIDE_ENTRY(                                                                                                    \
+  BESTRIDE_ENTRY_PAIR(                                                                                               \
       name, alltoall,                                                                                                \
       (const void* send_buffer, Count send_count, MPI_Datatype send_type, void* receive_buffer, Count receive_count, \
        MPI_Datatype receive_type, MPI_Comm comm BESTRIDE_UNWRAP rest),                                               \
       (EqualBlocks<const void*, Count>{send_buffer, send_count, send_type},                                          \
        EqualBlocks<void*, Count>{receive_buffer, receive_count, receive_type}, comm BESTRIDE_UNWRAP rest_names))
-#define BESTRIDE_NEIGHBOR_ALLTOALLV_ENTRY(name, Count, Displacement, rest, rest_names)                                 \
-  BESTRIDE_ENTRY(name, alltoallv,                                                                                      \
-                 (const void* send_buffer, const Count* send_counts, const Displacement* send_at,                      \
-                  MPI_Datatype send_type, void* receive_buffer, const Count* receive_counts,                           \
-                  const Displacement* receive_at, MPI_Datatype receive_type, MPI_Comm comm BESTRIDE_UNWRAP rest),      \
-                 (VaryingBlocks<const void*, Count, Displacement>{send_buffer, send_counts, send_at, send_type},       \
-                  VaryingBlocks<void*, Count, Displacement>{receive_buffer, receive_counts, receive_at, receive_type}, \
-                  comm BESTRIDE_UNWRAP rest_names))
+#define BESTRIDE_NEIGHBOR_ALLTOALLV_ENTRY(name, Count, Displacement, rest, rest_names)                               \
+  BESTRIDE_ENTRY_PAIR(                                                                                               \
+      name, alltoallv,                                                                                               \
+      (const void* send_buffer, const Count* send_counts, const Displacement* send_at, MPI_Datatype send_type,       \
+       void* receive_buffer, const Count* receive_counts, const Displacement* receive_at, MPI_Datatype receive_type, \
+       MPI_Comm comm BESTRIDE_UNWRAP rest),                                                                          \
+      (VaryingBlocks<const void*, Count, Displacement>{send_buffer, send_counts, send_at, send_type},                \
+       VaryingBlocks<void*, Count, Displacement>{receive_buffer, receive_counts, receive_at, receive_type},          \
+       comm BESTRIDE_UNWRAP rest_names))
 
 BESTRIDE_COLLECTIVE_FORMS(BESTRIDE_NEIGHBOR_ALLGATHER_ENTRY, Neighbor_allgather, Ineighbor_allgather)
 BESTRIDE_COLLECTIVE_FORMS(BESTRIDE_NEIGHBOR_ALLGATHERV_ENTRY, Neighbor_allgatherv, Ineighbor_allgatherv)

@@ -36,32 +36,27 @@ class BlockForAll final : public Operands {
 // - neighbor_bytes(): packed bytes of all blocks; -1: an argument is invalid.
 // - neighbor_blocks(): as blocks_of().
 
-inline bool any_neighbor(const std::vector<int>& peers) noexcept {
-  return std::any_of(peers.begin(), peers.end(), [](int peer) { return peer >= 0; });
-}
-
 template <class Given>
 std::int64_t neighbor_bytes(const Given& given, const std::vector<int>& peers) noexcept {
-  if (!any_neighbor(peers)) return 0;
   if constexpr (Given::has_arrays)
     if (!given.counts || !given.at) return -1;
   const ElementSize element = element_size(given.type);
+  if (element.packed < 0) return -1;
+  if constexpr (!Given::has_arrays)
+    if (given.count < 0) return -1;
   std::int64_t sum = 0;
   for (std::size_t i = 0; i < peers.size(); ++i) {
-    if (peers[i] < 0) continue;
     const std::int64_t bytes = packed_bytes(element, block_elements(given, static_cast<int>(i)).length());
-    if (bytes < 0 || __builtin_add_overflow(sum, bytes, &sum)) return -1;
+    if (bytes < 0 || (peers[i] >= 0 && __builtin_add_overflow(sum, bytes, &sum))) return -1;
   }
   return sum > 0 && no_buffer(given.buffer, given.type) ? -1 : sum;
 }
 template <class Buffer, class Count, class At>
 std::int64_t neighbor_bytes(const TypedGiven<Buffer, Count, At>& given, const std::vector<int>& peers) noexcept {
-  if (!any_neighbor(peers)) return 0;
   if (!given.counts || !given.at || !given.types) return -1;
   std::int64_t sum = 0;
   for (std::size_t i = 0; i < peers.size(); ++i) {
-    if (peers[i] < 0) continue;
-    const std::int64_t bytes = given.bytes(static_cast<int>(i));
+    const std::int64_t bytes = peers[i] >= 0 ? given.bytes(static_cast<int>(i)) : given.counts[i] < 0 ? -1 : 0;
     if (bytes < 0 || __builtin_add_overflow(sum, bytes, &sum)) return -1;
   }
   return sum;
@@ -70,19 +65,16 @@ std::int64_t neighbor_bytes(const TypedGiven<Buffer, Count, At>& given, const st
 template <class Given>
 UserBlocks neighbor_blocks(const Given& given, const std::vector<int>& peers, Access access, StagedBlocks& staged) {
   std::vector<Range> blocks(peers.size());
-  bool any = false;
-  for (std::size_t i = 0; i < peers.size(); ++i) {
+  for (std::size_t i = 0; i < peers.size(); ++i)
     if (peers[i] >= 0) blocks[i] = block_elements(given, static_cast<int>(i));
-    any = any || blocks[i].length() > 0;
-  }
-  // A type of no elements need not be known.
-  return UserBlocks(given.buffer, blocks, any ? given.type : MPI_BYTE, access, staged);
+  return UserBlocks(given.buffer, blocks, given.type, access, staged);
 }
 template <class Buffer, class Count>
 BlockForAll neighbor_blocks(const OneBlock<Buffer, Count>& given, const std::vector<int>& peers, Access access,
                             StagedBlocks& staged) {
-  const Range block{0, any_neighbor(peers) ? std::int64_t{given.count} : 0};
-  return BlockForAll(UserBlocks(given.buffer, {&block, 1}, block.length() > 0 ? given.type : MPI_BYTE, access, staged));
+  const bool any = std::any_of(peers.begin(), peers.end(), [](int peer) { return peer >= 0; });
+  const Range block{0, any ? std::int64_t{given.count} : 0};
+  return BlockForAll(UserBlocks(given.buffer, {&block, 1}, given.type, access, staged));
 }
 template <class Buffer, class Count, class At>
 TypedUserBlocks neighbor_blocks(const TypedGiven<Buffer, Count, At>& given, const std::vector<int>& peers,
@@ -105,12 +97,16 @@ TypedUserBlocks neighbor_blocks(const TypedGiven<Buffer, Count, At>& given, cons
 template <class Out, class In>
 std::optional<int> dispatch_neighbor(const char* call, NeighborForm form, const Out& out, const In& in, MPI_Comm comm) {
   using namespace dispatch_detail;
+  if (in_library_collective) return std::nullopt;
   const CommMember entry = member_of<>(comm);
-  OneNodeNeighbors* const node = entry ? choose_one_node_neighbors(comm, *entry, form) : nullptr;
-  if (!node || out.buffer == MPI_IN_PLACE || in.buffer == MPI_IN_PLACE) return std::nullopt;
+  if (!entry || !may_share_memory(*entry) || out.buffer == MPI_IN_PLACE || in.buffer == MPI_IN_PLACE)
+    return std::nullopt;
   const Neighbours& neighbours = entry->neighbours();
   const std::int64_t sent = neighbor_bytes(out, neighbours.destinations);
+  // A call that the library rejects on this rank must not be counted: the other members may not make it.
   if (sent < 0 || neighbor_bytes(in, neighbours.sources) < 0) return std::nullopt;
+  OneNodeNeighbors* const node = choose_one_node_neighbors(comm, *entry, form);
+  if (!node) return std::nullopt;
   const Stopwatch watch(reporting());
   try {
     StagedBlocks staged(comm);

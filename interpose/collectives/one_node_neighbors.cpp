@@ -12,7 +12,6 @@
 
 #include "base/message.hpp"
 #include "interpose/collectives/job.hpp"
-#include "interpose/collectives/library_form.hpp"
 #include "interpose/collectives/one_node.hpp"
 #include "interpose/collectives/one_node_wait.hpp"
 #include "interpose/mpi/fault_injection.hpp"
@@ -167,7 +166,7 @@ bool OneNodeNeighbors::exchange(NeighborForm form, const Operands& input, const 
 }
 
 OneNodeNeighbors* choose_one_node_neighbors(MPI_Comm comm, CommEntry& entry, NeighborForm form) noexcept {
-  if (!job() || !may_share_memory(entry) || in_library_collective) return nullptr;
+  if (!job() || !may_share_memory(entry)) return nullptr;
   CommCollectives& collectives = entry.collectives;
   if (!collectives.one_node_neighbors) {
     if (collectives.neighbor_calls > neighbor_calls_before) return nullptr;
