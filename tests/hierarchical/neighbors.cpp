@@ -275,6 +275,28 @@ MPI_CASE(many_edges) {
   MPI_Comm_free(&comm);
 }
 
+/// Calls that the library rejects on one rank, which the others do not make, change nothing for the calls of all.
+MPI_CASE(rejected_calls) {
+  MPI_Comm comm = pair_of_neighbours();
+  {
+    const ReturnErrors returns(comm);
+    MPI_Datatype uncommitted;
+    MPI_Type_contiguous(2, MPI_INT, &uncommitted);
+    for (int call = 0; call < 6; ++call) {
+      std::vector<int> out(10, world_rank() + call), in(10);
+      for (int wrong = 0; wrong < (world_rank() == call % 2 ? 3 : 0); ++wrong) {
+        const MPI_Datatype types[] = {MPI_INT, MPI_DATATYPE_NULL, uncommitted};
+        CHECK(MPI_Neighbor_alltoall(out.data(), wrong == 0 ? -1 : 2, types[wrong], in.data(), 2, MPI_INT, comm) !=
+              MPI_SUCCESS);
+      }
+      CHECK_EQUAL(MPI_SUCCESS, exchange_ints(out, in, comm));
+      if (world_rank() < 2) CHECK(in == std::vector<int>(10, 1 - world_rank() + call));
+    }
+    MPI_Type_free(&uncommitted);
+  }
+  MPI_Comm_free(&comm);
+}
+
 /// A message that is longer than its block: MPICH 4.0.2 returns MPI_SUCCESS and leaves the block undefined. The next
 /// call is as if nothing had happened.
 MPI_CASE(truncated_message) {
