@@ -39,7 +39,7 @@ Edges::Head& Edges::slot(std::int64_t number, Number piece) const noexcept {
   return *reinterpret_cast<Head*>(edge(number) + sizeof(Taken) + piece % EdgesShape::slots * bytes);
 }
 
-Edges::Edges(std::byte* memory, const EdgesShape& shape, int rank, std::span<const EdgeEnd> out)
+Edges::Edges(std::byte* memory, const EdgesShape& shape, int rank, std::span<const EdgeEnd> out, std::size_t incoming)
     : memory_(memory),
       shape_(shape),
       rank_(rank),
@@ -47,13 +47,13 @@ Edges::Edges(std::byte* memory, const EdgesShape& shape, int rank, std::span<con
       sent_(out.size()),
       received_(static_cast<std::size_t>(shape.edges)),
       sending_(out.size()),
+      receiving_(incoming),
       between_(std::make_unique_for_overwrite<std::byte[]>(between_bytes)) {}
 
-Task Edges::exchange(std::span<const EdgeEnd> in, const Operands& input, const Operands& output) {
-  receiving_.assign(in.size(), Message());
+void Edges::begin() noexcept {
   std::fill(sending_.begin(), sending_.end(), Message());
+  std::fill(receiving_.begin(), receiving_.end(), Message());
   truncated_ = false;
-  co_await until([=, this, &input, &output] { return step(in, input, output); });
 }
 
 bool Edges::step(std::span<const EdgeEnd> in, const Operands& input, const Operands& output) noexcept {

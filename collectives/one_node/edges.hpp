@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "collectives/core/operand.hpp"
-#include "collectives/core/task.hpp"
 
 namespace bestride::inline collectives {
 
@@ -46,13 +45,16 @@ class Edges {
   static constexpr std::int64_t longest_through_slots = 16 * 1024;
 
   /// `memory`: shape.bytes() bytes, shared, zero before the first use, aligned to 128; it outlives this object. `out`:
-  /// the edges of which this rank is the source. May throw std::bad_alloc.
-  Edges(std::byte* memory, const EdgesShape& shape, int rank, std::span<const EdgeEnd> out);
+  /// the edges of which this rank is the source; `incoming`: how many lead to it. May throw std::bad_alloc.
+  Edges(std::byte* memory, const EdgesShape& shape, int rank, std::span<const EdgeEnd> out, std::size_t incoming);
 
-  /// One neighbour collective. `in`: the edges of which this rank is the destination, in the order of the blocks.
-  /// input.of(i) is sent along out[i], and output.of(i) receives from in[i]; blocks of edges `none` are not used. The
-  /// arguments outlive the task. If a message is longer than its block, the rest is dropped and truncated() is set.
-  Task exchange(std::span<const EdgeEnd> in, const Operands& input, const Operands& output);
+  /// Begins a neighbour collective, after the end of the one before.
+  void begin() noexcept;
+  /// Continues it as far as possible without waiting. True: it has ended. The arguments are the same in all steps.
+  /// `in`: the edges of which this rank is the destination, in the order of the blocks. input.of(i) is sent along
+  /// out[i], and output.of(i) receives from in[i]; blocks of edges `none` are not used. If a message is longer than its
+  /// block, the rest is dropped and truncated() is set. Allocates nothing, so no rank can fail to take part.
+  bool step(std::span<const EdgeEnd> in, const Operands& input, const Operands& output) noexcept;
   bool truncated() const noexcept { return truncated_; }
   /// True if the kernel has forbidden this rank or a destination to copy from another rank's buffer.
   bool copies_refused() const noexcept { return copies_refused_; }
@@ -100,7 +102,6 @@ class Edges {
   Head& slot(std::int64_t number, Number piece) const noexcept;
   std::byte* data(Head& slot) const noexcept { return reinterpret_cast<std::byte*>(&slot + 1); }
 
-  bool step(std::span<const EdgeEnd> in, const Operands& input, const Operands& output) noexcept;
   bool send(std::size_t i, const Operands& input) noexcept;
   bool receive(std::size_t i, const EdgeEnd& end, const Operands& output) noexcept;
   bool copy_from(const EdgeEnd& end, std::uint64_t address, const Operand& to, std::int64_t bytes) noexcept;

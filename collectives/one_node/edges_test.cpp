@@ -9,11 +9,17 @@
 #include <random>
 #include <thread>
 
+#include "collectives/core/task.hpp"
 #include "collectives/testing/simulated_job.hpp"
 #include "collectives/testing/test_blocks.hpp"
 
 namespace bestride::inline collectives {
 namespace {
+
+Task exchange(Edges& edges, std::span<const EdgeEnd> in, const Operands& input, const Operands& output) {
+  edges.begin();
+  co_await until([&edges, in, &input, &output] { return edges.step(in, input, output); });
+}
 
 /// A random graph of ranks in this process: edges between any two ranks, several between the same two, edges of a rank
 /// to itself, and ends without a neighbour.
@@ -32,7 +38,8 @@ class Graph {
       if (random() % 4 == 0) in_[to].emplace_back();
     }
     for (int rank = 0; rank < ranks; ++rank)
-      edges_.push_back(std::make_unique<Edges>(memory_.get(), shape_, rank, out_[static_cast<std::size_t>(rank)]));
+      edges_.push_back(std::make_unique<Edges>(memory_.get(), shape_, rank, out_[static_cast<std::size_t>(rank)],
+                                               in_[static_cast<std::size_t>(rank)].size()));
   }
   Edges& at(int rank) { return *edges_[static_cast<std::size_t>(rank)]; }
   const std::vector<EdgeEnd>& out(int rank) const { return out_[static_cast<std::size_t>(rank)]; }
@@ -71,7 +78,7 @@ struct Call {
   }
   Task task(Graph& graph, int rank) {
     const auto i = static_cast<std::size_t>(rank);
-    return graph.at(rank).exchange(graph.in(rank), input[i], output[i]);
+    return exchange(graph.at(rank), graph.in(rank), input[i], output[i]);
   }
   ::testing::AssertionResult correct(const Graph& graph) const {
     for (int rank = 0; rank < graph.ranks(); ++rank)
@@ -161,12 +168,12 @@ TEST(Edges, RankMayBeAheadByAllSlots) {
   const auto memory = std::make_unique<std::byte[]>(shape.bytes() + 128);
   std::byte* const aligned = memory.get() + 128 - reinterpret_cast<std::uintptr_t>(memory.get()) % 128;
   const EdgeEnd out{0, 1, getpid()}, in{0, 0, getpid()};
-  Edges source(aligned, shape, 0, {&out, 1}), destination(aligned, shape, 1, {});
+  Edges source(aligned, shape, 0, {&out, 1}, 0), destination(aligned, shape, 1, {}, 1);
   TestBlocks sent({100}, false), received({100}, false), none({}, false);
-  for (int call = 0; call < EdgesShape::slots; ++call) EXPECT_TRUE(source.exchange({}, sent, none).step());
-  Task one_more = source.exchange({}, sent, none);
+  for (int call = 0; call < EdgesShape::slots; ++call) EXPECT_TRUE(exchange(source, {}, sent, none).step());
+  Task one_more = exchange(source, {}, sent, none);
   EXPECT_FALSE(one_more.step());
-  EXPECT_TRUE(destination.exchange({&in, 1}, none, received).step());
+  EXPECT_TRUE(exchange(destination, {&in, 1}, none, received).step());
   EXPECT_TRUE(one_more.step());
 }
 
@@ -178,14 +185,14 @@ TEST(Edges, LongerMessageIsTruncated) {
     const auto memory = std::make_unique<std::byte[]>(shape.bytes() + 128);
     std::byte* const aligned = memory.get() + 128 - reinterpret_cast<std::uintptr_t>(memory.get()) % 128;
     const EdgeEnd out{0, 1, getpid()}, in{0, 0, getpid()};
-    Edges source(aligned, shape, 0, {&out, 1}), destination(aligned, shape, 1, {});
+    Edges source(aligned, shape, 0, {&out, 1}, 0), destination(aligned, shape, 1, {}, 1);
     TestBlocks sent({bytes}, false), none({}, false);
     sent.fill(0, 5);
     for (const std::int64_t room : {bytes - 5000, bytes}) {
       TestBlocks received({room}, true);
       std::vector<Task> tasks;
-      tasks.push_back(source.exchange({}, sent, none));
-      tasks.push_back(destination.exchange({&in, 1}, none, received));
+      tasks.push_back(exchange(source, {}, sent, none));
+      tasks.push_back(exchange(destination, {&in, 1}, none, received));
       std::mt19937_64 random(5);
       ASSERT_TRUE(run(std::move(tasks), random));
       EXPECT_EQ(destination.truncated(), room < bytes);
@@ -214,10 +221,10 @@ TEST(Edges, NoWakeUpIsLost) {
   std::atomic<int> vain{0};
   const auto work = [&](int rank) {
     const EdgeEnd out{rank, 1 - rank, getpid()}, in{1 - rank, 1 - rank, getpid()};
-    Edges edges(aligned, shape, rank, {&out, 1});
+    Edges edges(aligned, shape, rank, {&out, 1}, 1);
     TestBlocks sent({64}, false), received({64}, false);
     for (int i = 0; i < exchanges; ++i) {
-      Task task = edges.exchange({&in, 1}, sent, received);
+      Task task = exchange(edges, {&in, 1}, sent, received);
       while (!task.step()) {
         const Edges::Sleep sleep = edges.prepare_sleep();
         if (task.step()) {

@@ -118,7 +118,7 @@ std::optional<int> dispatch_neighbor(const char* call, NeighborForm form, const 
       if (batch.flush()) return raise_error(comm);
     }
     require_packed(from.fill());
-    if (!node->exchange(form, from, to)) return raise_error(comm, MPI_ERR_NO_MEM);
+    node->exchange(form, from, to);
     to.complete();
     TransferBatch batch;
     staged.copy_out();

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
-#include <new>
 #include <optional>
 #include <utility>
 
@@ -14,7 +13,6 @@
 #include "interpose/collectives/job.hpp"
 #include "interpose/collectives/one_node.hpp"
 #include "interpose/collectives/one_node_wait.hpp"
-#include "interpose/mpi/fault_injection.hpp"
 #include "interpose/mpi/functions.hpp"
 
 namespace bestride::inline interpose {
@@ -141,28 +139,20 @@ std::shared_ptr<OneNodeNeighbors> OneNodeNeighbors::make(MPI_Comm comm, CommEntr
   return all_share_memory(comm, made != nullptr) ? made : nullptr;
 }
 
-bool OneNodeNeighbors::exchange(NeighborForm form, const Operands& input, const Operands& output) noexcept {
-  try {
-    if (inject_failure(FailPoint::operation)) throw std::bad_alloc();
-    Task task = edges_.exchange(in_[static_cast<std::size_t>(form)], input, output);
-    wait_on_one_node(edges_, [&] { return task.step(); });
-    if (window_count.load(std::memory_order_relaxed) > 0) let_others_progress();
-    if (edges_.copies_refused())
-      log_info_once("copies",
-                    "the kernel forbids copies from other ranks' memory (process_vm_readv); neighbour collectives of "
-                    "long messages copy twice");
-    if (task.failed()) throw std::bad_alloc();
-    // MPICH 4.0.2 returns MPI_SUCCESS.
-    if (edges_.truncated())
-      warn_once("truncated",
-                "a neighbour collective has received a message that is longer than its block; its end is lost (the "
-                "counts of source and destination differ)");
-    return true;
-  } catch (...) {
-    warn_once("operation",
-              "no memory to carry out a collective: the call returns an error, and other ranks may wait for this one");
-    return false;
-  }
+void OneNodeNeighbors::exchange(NeighborForm form, const Operands& input, const Operands& output) noexcept {
+  const std::span<const EdgeEnd> in = in_[static_cast<std::size_t>(form)];
+  edges_.begin();
+  wait_on_one_node(edges_, [&] { return edges_.step(in, input, output); });
+  if (window_count.load(std::memory_order_relaxed) > 0) let_others_progress();
+  if (edges_.copies_refused())
+    log_info_once("copies",
+                  "the kernel forbids copies from other ranks' memory (process_vm_readv); neighbour collectives of "
+                  "long messages copy twice");
+  // MPICH 4.0.2 returns MPI_SUCCESS.
+  if (edges_.truncated())
+    warn_once("truncated",
+              "a neighbour collective has received a message that is longer than its block; its end is lost (the "
+              "counts of source and destination differ)");
 }
 
 OneNodeNeighbors* choose_one_node_neighbors(MPI_Comm comm, CommEntry& entry, NeighborForm form) noexcept {

@@ -34,9 +34,8 @@ class OneNodeNeighbors {
   /// False on all members: a form of call that is left to the MPI library. MPICH 4.0.2 reads wrong arrays in
   /// MPI_Neighbor_alltoallw if the degrees of a rank differ.
   bool serves(NeighborForm form) const noexcept { return form != NeighborForm::alltoallw || equal_degrees_; }
-  /// Carries out a call; waits for neighbours. Blocks in the order of the neighbours. False: memory is missing, which
-  /// is reported once.
-  bool exchange(NeighborForm form, const Operands& input, const Operands& output) noexcept;
+  /// Carries out a call; waits for neighbours. Blocks in the order of the neighbours.
+  void exchange(NeighborForm form, const Operands& input, const Operands& output) noexcept;
 
  private:
   /// Number of the edge for each incoming one, by form.
@@ -44,7 +43,7 @@ class OneNodeNeighbors {
   OneNodeNeighbors(SharedWindow window, const EdgesShape& shape, int rank, std::span<const EdgeEnd> out,
                    Incoming incoming, bool equal_degrees)
       : window_(std::move(window)),
-        edges_(window_.data(), shape, rank, out),
+        edges_(window_.data(), shape, rank, out, incoming[0].size()),
         in_(std::move(incoming)),
         equal_degrees_(equal_degrees) {}
 
