@@ -131,10 +131,10 @@ void run_sequences(int process, int jobs, std::uint64_t seed) {
   }
 }
 
-TEST(Edges, SequencesOfExchangesMoveEveryByte) { run_sequences(getpid(), 200, 1); }
+TEST(Edges, SequencesOfExchangesMoveEveryByte) { run_sequences(getpid(), 500, 1); }
 
 /// The ranks know each other under the ID of no process, so every copy from a buffer of another rank fails.
-TEST(Edges, MessagesGoThroughSlotsWhereTheKernelForbidsCopies) { run_sequences(1 << 30, 200, 2); }
+TEST(Edges, MessagesGoThroughSlotsWhereTheKernelForbidsCopies) { run_sequences(1 << 30, 500, 2); }
 
 TEST(Edges, SourceLearnsThatCopiesAreRefused) {
   std::mt19937_64 random(3);
