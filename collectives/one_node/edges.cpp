@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <climits>
 
-#include "collectives/one_node/futex.hpp"
-
 namespace bestride::inline collectives {
 namespace {
 
@@ -24,12 +22,12 @@ EdgesShape EdgesShape::within(int ranks, std::int64_t edges, std::int64_t limit)
 std::size_t EdgesShape::bytes() const noexcept {
   const auto each = static_cast<std::int64_t>(sizeof(Edges::Taken)) +
                     slots * (slot_bytes + static_cast<std::int64_t>(2 * sizeof(Edges::Head)));
-  return static_cast<std::size_t>(ranks) * sizeof(Edges::Bell) + static_cast<std::size_t>(each * edges);
+  return static_cast<std::size_t>(ranks) * sizeof(Edges::BellLine) + static_cast<std::size_t>(each * edges);
 }
 
 std::byte* Edges::edge(std::int64_t number) const noexcept {
   const EdgesShape one{0, 1, shape_.slot_bytes};
-  return memory_ + static_cast<std::size_t>(shape_.ranks) * sizeof(Bell) +
+  return memory_ + static_cast<std::size_t>(shape_.ranks) * sizeof(BellLine) +
          static_cast<std::size_t>(number) * one.bytes();
 }
 
@@ -97,7 +95,7 @@ bool Edges::send(std::size_t i, const Operands& input) noexcept {
     head.number.store(sent_[i] = piece, std::memory_order_release);
     filled = true;
   }
-  if (filled) ring(end.peer);
+  if (filled) bell(end.peer).ring();
   return message.ended;
 }
 
@@ -126,7 +124,7 @@ bool Edges::receive(std::size_t i, const EdgeEnd& end, const Operands& output) n
     own.pieces.store(++count, std::memory_order_release);
     emptied = true;
   }
-  if (emptied) ring(end.peer);
+  if (emptied) bell(end.peer).ring();
   return message.ended;
 }
 
@@ -145,29 +143,10 @@ bool Edges::copy_from(const EdgeEnd& end, std::uint64_t address, const Operand& 
   return true;
 }
 
-void Edges::ring(int rank) noexcept {
-  if (rank == rank_) return;
-  // The slot is stored before `sleepers` is read; a sleeper registers itself before it checks the slot.
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  Bell& other = bell(rank);
-  if (other.sleepers.load(std::memory_order_relaxed) == 0) [[likely]]
-    return;
-  other.rings.fetch_add(1, std::memory_order_release);
-  futex_wake(other.rings);
-}
+Edges::Sleep Edges::prepare_sleep() noexcept { return {bell(rank_).prepare()}; }
 
-Edges::Sleep Edges::prepare_sleep() noexcept {
-  Bell& own = bell(rank_);
-  own.sleepers.store(1, std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  return {own.rings.load(std::memory_order_acquire)};
-}
+void Edges::cancel(const Sleep&) noexcept { bell(rank_).cancel(); }
 
-void Edges::cancel(const Sleep&) noexcept { bell(rank_).sleepers.store(0, std::memory_order_relaxed); }
-
-void Edges::start(const Sleep& sleep, long nanoseconds) noexcept {
-  futex_wait(bell(rank_).rings, sleep.bell, nanoseconds);
-  cancel(sleep);
-}
+void Edges::start(const Sleep& sleep, long nanoseconds) noexcept { bell(rank_).sleep(sleep.rings, nanoseconds); }
 
 }  // namespace bestride::inline collectives

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "collectives/core/operand.hpp"
+#include "collectives/one_node/bell.hpp"
 
 namespace bestride::inline collectives {
 
@@ -62,7 +63,7 @@ class Edges {
   /// A sleep is prepared, then the condition is checked once more, then it is started or cancelled. So no wake-up is
   /// lost.
   struct Sleep {
-    std::uint32_t bell;  ///< its value before the check
+    std::uint32_t rings;  ///< before the check
   };
   Sleep prepare_sleep() noexcept;
   bool still(const Sleep&) const noexcept { return true; }
@@ -72,8 +73,8 @@ class Edges {
 
  private:
   using Number = std::uint64_t;
-  struct alignas(128) Bell {
-    std::atomic<std::uint32_t> rings, sleepers;
+  struct alignas(128) BellLine {
+    Bell bell;
   };
   /// Written by the destination.
   struct alignas(128) Taken {
@@ -86,7 +87,7 @@ class Edges {
     std::int64_t message_bytes;
     std::uint64_t address;  ///< of the whole message in the source's buffer; 0: this piece of it follows
   };
-  static_assert(std::atomic<Number>::is_always_lock_free && sizeof(Bell) == 128 && sizeof(Taken) == 128 &&
+  static_assert(std::atomic<Number>::is_always_lock_free && sizeof(BellLine) == 128 && sizeof(Taken) == 128 &&
                 sizeof(Head) == 64);
 
   /// The state of a message that this rank sends or receives.
@@ -96,7 +97,7 @@ class Edges {
     bool in_place = false;  ///< sent: the destination has been given the address
   };
 
-  Bell& bell(int rank) const noexcept { return reinterpret_cast<Bell*>(memory_)[rank]; }
+  Bell& bell(int rank) const noexcept { return reinterpret_cast<BellLine*>(memory_)[rank].bell; }
   std::byte* edge(std::int64_t number) const noexcept;
   Taken& taken(std::int64_t number) const noexcept { return *reinterpret_cast<Taken*>(edge(number)); }
   Head& slot(std::int64_t number, Number piece) const noexcept;
@@ -105,7 +106,6 @@ class Edges {
   bool send(std::size_t i, const Operands& input) noexcept;
   bool receive(std::size_t i, const EdgeEnd& end, const Operands& output) noexcept;
   bool copy_from(const EdgeEnd& end, std::uint64_t address, const Operand& to, std::int64_t bytes) noexcept;
-  void ring(int rank) noexcept;
 
   friend struct EdgesShape;
   std::byte* const memory_;

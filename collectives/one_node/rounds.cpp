@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <bit>
 
-#include "collectives/one_node/futex.hpp"
-
 namespace bestride::inline collectives {
 namespace {
 
@@ -50,36 +48,20 @@ bool Rounds::is_vacant(Number round) noexcept {
 
 void Rounds::publish(Number round) noexcept {
   line(rank_).published.store(round, std::memory_order_release);
-  wake();
+  line(rank_).bell.ring();
 }
 
 void Rounds::end(Number round) noexcept {
   line(rank_).ended.store(round, std::memory_order_release);
-  wake();
+  line(rank_).bell.ring();
 }
 
-void Rounds::wake() noexcept {
-  // The counter is stored before `sleepers` is read; a sleeper registers itself before it checks the counter.
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  Line& own = line(rank_);
-  if (own.sleepers.load(std::memory_order_relaxed) == 0) [[likely]]
-    return;
-  own.bell.fetch_add(1, std::memory_order_release);
-  futex_wake(own.bell);
-}
+Rounds::Sleep Rounds::prepare_sleep() noexcept { return {blocked_on_, line(blocked_on_).bell.prepare()}; }
 
-Rounds::Sleep Rounds::prepare_sleep() noexcept {
-  Line& other = line(blocked_on_);
-  other.sleepers.fetch_add(1, std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  return {blocked_on_, other.bell.load(std::memory_order_acquire)};
-}
-
-void Rounds::cancel(const Sleep& sleep) noexcept { line(sleep.rank).sleepers.fetch_sub(1, std::memory_order_relaxed); }
+void Rounds::cancel(const Sleep& sleep) noexcept { line(sleep.rank).bell.cancel(); }
 
 void Rounds::start(const Sleep& sleep, long nanoseconds) noexcept {
-  futex_wait(line(sleep.rank).bell, sleep.bell, nanoseconds);
-  cancel(sleep);
+  line(sleep.rank).bell.sleep(sleep.rings, nanoseconds);
 }
 
 }  // namespace bestride::inline collectives

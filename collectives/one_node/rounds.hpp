@@ -17,6 +17,7 @@
 #include <memory>
 
 #include "collectives/core/task.hpp"
+#include "collectives/one_node/bell.hpp"
 
 namespace bestride::inline collectives {
 
@@ -87,8 +88,8 @@ class Rounds {
   /// A sleep is prepared, then the condition is checked once more, then it is started or cancelled. So no wake-up is
   /// lost.
   struct Sleep {
-    int rank;            ///< that is waited for
-    std::uint32_t bell;  ///< its value before the check
+    int rank;             ///< that is waited for
+    std::uint32_t rings;  ///< of its bell, before the check
   };
   Sleep prepare_sleep() noexcept;
   /// True if the rank that is waited for is still the one that the sleep was prepared for.
@@ -102,7 +103,7 @@ class Rounds {
   /// fetch lines in pairs.
   struct alignas(128) Line {
     std::atomic<Number> published;
-    std::atomic<std::uint32_t> bell, sleepers;
+    Bell bell;
     alignas(128) std::atomic<Number> ended;
   };
   static_assert(std::atomic<Number>::is_always_lock_free && sizeof(Line) == 256);
@@ -111,7 +112,6 @@ class Rounds {
   std::byte* slot(int rank, Number round) const noexcept {
     return slots_ + (static_cast<std::int64_t>(round % RoundsShape::slots) * shape_.ranks + rank) * shape_.slot_bytes;
   }
-  void wake() noexcept;
 
   friend struct RoundsShape;
   std::byte* const memory_;
