@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Blocking collectives of ranks on one node: MPICH's time over Bestride's.
+"""Collectives of ranks on one node: MPICH's time over Bestride's.
 
-    bench/run_one_node.py [--build build/release] [--ranks 2] [--rounds 7] [--calls 100] [--bytes 8,64,...] [--only NAME,...] [--json FILE]
+    bench/run_one_node.py [--build build/release] [--ranks 2] [--rounds 7] [--calls 100] [--bytes 8,64,...] [--only NAME,...] [--form FORM] [--json FILE]
 
 Each round runs the program bench/one_node without and with the preload library, in turns. A ratio is taken within a round; the
 figure is the median over rounds, between the quartiles. "copy" is the time of a local copy of what a rank receives, the limit.
@@ -31,11 +31,12 @@ def main():
     parser.add_argument("--calls", default="100")
     parser.add_argument("--bytes", default="")
     parser.add_argument("--only", default="")
+    parser.add_argument("--form", default="blocking", choices=("blocking", "nonblocking", "persistent"))
     parser.add_argument("--json", default="")
     options = parser.parse_args()
     library = launch.library_of(options.build)
     program = os.path.join(options.build, "bin", "one_node")
-    arguments = ["--calls", options.calls]
+    arguments = ["--calls", options.calls, "--form", options.form]
     for name in ("bytes", "only"):
         if getattr(options, name):
             arguments += [f"--{name}", getattr(options, name)]

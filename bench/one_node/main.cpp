@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocking collectives of ranks on one node, by their MPI_ names, and a local copy of what a rank receives.
+// Collectives of ranks on one node, by their MPI_ names, and a local copy of what a rank receives.
 //
-//   one_node [--calls N] [--bytes N,N,...] [--only NAME,NAME,...]
+//   one_node [--calls N] [--bytes N,N,...] [--only NAME,NAME,...] [--form blocking|nonblocking|persistent]
 // --bytes: what each rank sends, or what the root sends; for a reduction, the length of the vector.
+// --form: a nonblocking or persistent call is started and waited for at once. Neighbour collectives are blocking.
 //
 // Prints one line for each collective and size: name, bytes, median and least seconds of a call (the slowest rank's),
 // median seconds of the local copy. Every rank writes its send buffer before each call, like a program that computes
@@ -21,11 +22,31 @@
 namespace {
 
 int rank = 0, ranks = 1;
+enum class Form { blocking, nonblocking, persistent } form = Form::blocking;
+MPI_Request persistent = MPI_REQUEST_NULL;  ///< of the case that is measured
+
+/// Carries out a collective in the form that is measured.
+template <class Blocking, class Nonblocking, class Init, class... Arguments>
+void carry_out(Blocking blocking, Nonblocking nonblocking, Init init, Arguments... arguments) {
+  if (form == Form::blocking) {
+    blocking(arguments...);
+  } else if (form == Form::nonblocking) {
+    MPI_Request request;
+    nonblocking(arguments..., &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+  } else {
+    if (persistent == MPI_REQUEST_NULL) init(arguments..., MPI_INFO_NULL, &persistent);
+    MPI_Start(&persistent);
+    MPI_Wait(&persistent, MPI_STATUS_IGNORE);
+  }
+}
+#define BESTRIDE_FORMS(Name, Iname) MPI_##Name, MPI_##Iname, MPI_##Name##_init
 
 struct Options {
   int calls = 100;
   std::vector<long> bytes{8, 64, 512, 4096, 16384, 65536, 262144, 1048576};
   std::string only;
+  std::string form = "blocking";
 };
 
 Options options_of(int argc, char** argv) {
@@ -33,6 +54,7 @@ Options options_of(int argc, char** argv) {
   for (int i = 1; i + 1 < argc; i += 2) {
     const std::string name = argv[i];
     if (name == "--calls") options.calls = std::atoi(argv[i + 1]);
+    if (name == "--form") options.form = argv[i + 1];
     if (name == "--only") options.only = std::string(",") + argv[i + 1] + ",";
     if (name == "--bytes") {
       options.bytes.clear();
@@ -88,8 +110,8 @@ void add_redistribution(long bytes, std::vector<Case>* cases) {
            places.assign(static_cast<std::size_t>(ranks), 0);
            made_for = side;
          }
-         MPI_Alltoallw(in, counts.data(), places.data(), send.data(), out, counts.data(), places.data(), receive.data(),
-                       MPI_COMM_WORLD);
+         carry_out(BESTRIDE_FORMS(Alltoallw, Ialltoallw), in, counts.data(), places.data(), send.data(), out,
+                   counts.data(), places.data(), receive.data(), MPI_COMM_WORLD);
        },
        [side, rows](int call, long i) {
          const long first = i / (rows * depth * ints), second = i / (depth * ints) % rows, rest = i % (depth * ints);
@@ -163,41 +185,59 @@ std::vector<Case> cases_of(long bytes) {
   std::vector<Case> cases;
   cases.push_back(
       {"alltoall", each * ranks, each * ranks,
-       [part](const int* in, int* out) { MPI_Alltoall(in, part, MPI_INT, out, part, MPI_INT, MPI_COMM_WORLD); },
+       [part](const int* in, int* out) {
+         carry_out(BESTRIDE_FORMS(Alltoall, Ialltoall), in, part, MPI_INT, out, part, MPI_INT, MPI_COMM_WORLD);
+       },
        [each](int call, long i) { return number(call, static_cast<int>(i / each), rank * each + i % each); }});
   cases.push_back({"alltoallv", each * ranks, each * ranks,
                    [part](const int* in, int* out) {
-                     std::vector<int> counts(static_cast<std::size_t>(ranks), part), at;
+                     static std::vector<int> counts, at;
+                     counts.assign(static_cast<std::size_t>(ranks), part);
+                     at.clear();
                      for (int to = 0; to < ranks; ++to) at.push_back(to * part);
-                     MPI_Alltoallv(in, counts.data(), at.data(), MPI_INT, out, counts.data(), at.data(), MPI_INT,
-                                   MPI_COMM_WORLD);
+                     carry_out(BESTRIDE_FORMS(Alltoallv, Ialltoallv), in, counts.data(), at.data(), MPI_INT, out,
+                               counts.data(), at.data(), MPI_INT, MPI_COMM_WORLD);
                    },
                    cases.back().expected});
   cases.push_back({"allgather", count, count * ranks,
-                   [n](const int* in, int* out) { MPI_Allgather(in, n, MPI_INT, out, n, MPI_INT, MPI_COMM_WORLD); },
+                   [n](const int* in, int* out) {
+                     carry_out(BESTRIDE_FORMS(Allgather, Iallgather), in, n, MPI_INT, out, n, MPI_INT, MPI_COMM_WORLD);
+                   },
                    [count](int call, long i) { return number(call, static_cast<int>(i / count), i % count); }});
   cases.push_back({"bcast", count, count,
                    [n](const int* in, int* out) {
-                     MPI_Bcast(rank == 0 ? const_cast<int*>(in) : out, n, MPI_INT, 0, MPI_COMM_WORLD);
+                     carry_out(BESTRIDE_FORMS(Bcast, Ibcast), rank == 0 ? const_cast<int*>(in) : out, n, MPI_INT, 0,
+                               MPI_COMM_WORLD);
                    },
                    [](int call, long i) { return number(call, 0, i); }, rank != 0});
   cases.push_back({"gather", count, count * ranks,
-                   [n](const int* in, int* out) { MPI_Gather(in, n, MPI_INT, out, n, MPI_INT, 0, MPI_COMM_WORLD); },
+                   [n](const int* in, int* out) {
+                     carry_out(BESTRIDE_FORMS(Gather, Igather), in, n, MPI_INT, out, n, MPI_INT, 0, MPI_COMM_WORLD);
+                   },
                    [count](int call, long i) { return number(call, static_cast<int>(i / count), i % count); },
                    rank == 0});
-  cases.push_back(
-      {"scatter", each * ranks, each,
-       [part](const int* in, int* out) { MPI_Scatter(in, part, MPI_INT, out, part, MPI_INT, 0, MPI_COMM_WORLD); },
-       [each](int call, long i) { return number(call, 0, rank * each + i); }});
+  cases.push_back({"scatter", each * ranks, each,
+                   [part](const int* in, int* out) {
+                     carry_out(BESTRIDE_FORMS(Scatter, Iscatter), in, part, MPI_INT, out, part, MPI_INT, 0,
+                               MPI_COMM_WORLD);
+                   },
+                   [each](int call, long i) { return number(call, 0, rank * each + i); }});
   cases.push_back({"allreduce", count, count,
-                   [n](const int* in, int* out) { MPI_Allreduce(in, out, n, MPI_INT, MPI_SUM, MPI_COMM_WORLD); }, sum});
+                   [n](const int* in, int* out) {
+                     carry_out(BESTRIDE_FORMS(Allreduce, Iallreduce), in, out, n, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+                   },
+                   sum});
   cases.push_back({"reduce", count, count,
-                   [n](const int* in, int* out) { MPI_Reduce(in, out, n, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD); }, sum,
-                   rank == 0});
-  cases.push_back(
-      {"reduce_scatter_block", each * ranks, each,
-       [part](const int* in, int* out) { MPI_Reduce_scatter_block(in, out, part, MPI_INT, MPI_SUM, MPI_COMM_WORLD); },
-       [sum, each](int call, long i) { return sum(call, rank * each + i); }});
+                   [n](const int* in, int* out) {
+                     carry_out(BESTRIDE_FORMS(Reduce, Ireduce), in, out, n, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD);
+                   },
+                   sum, rank == 0});
+  cases.push_back({"reduce_scatter_block", each * ranks, each,
+                   [part](const int* in, int* out) {
+                     carry_out(BESTRIDE_FORMS(Reduce_scatter_block, Ireduce_scatter_block), in, out, part, MPI_INT,
+                               MPI_SUM, MPI_COMM_WORLD);
+                   },
+                   [sum, each](int call, long i) { return sum(call, rank * each + i); }});
   // A square matrix of 16-byte elements, divided by rows, is transposed, as in a 2-D FFT. Element (r, c) of this rank's
   // rows goes to place (c, r).
   long side = ranks;
@@ -224,7 +264,7 @@ std::vector<Case> cases_of(long bytes) {
                          for (MPI_Datatype* type : {&element, &block, &column, &columns}) MPI_Type_free(type);
                          made_for = all;
                        }
-                       MPI_Alltoall(in, 1, send, out, 1, receive, MPI_COMM_WORLD);
+                       carry_out(BESTRIDE_FORMS(Alltoall, Ialltoall), in, 1, send, out, 1, receive, MPI_COMM_WORLD);
                      },
                      [side, rows](int call, long i) {
                        const long row = i / (4 * side), column = i / 4 % side, part = i % 4;
@@ -265,6 +305,7 @@ bool measure(const Case& each, long bytes, int calls) {
     times.push_back(slowest);
     copies.push_back(copied);
   }
+  if (persistent != MPI_REQUEST_NULL) MPI_Request_free(&persistent);
   if (rank == 0)
     std::printf("%s %ld %.9f %.9f %.9f\n", each.name.c_str(), bytes, median(times),
                 *std::min_element(times.begin(), times.end()), median(copies));
@@ -279,6 +320,9 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   const Options options = options_of(argc, argv);
+  form = options.form == "nonblocking"  ? Form::nonblocking
+         : options.form == "persistent" ? Form::persistent
+                                        : Form::blocking;
   int wrong = 0, any = 0;
   for (const long bytes : options.bytes)
     for (const Case& each : cases_of(bytes))
