@@ -306,4 +306,24 @@ Task alltoall(Hierarchy& hierarchy, const Operands& input, const Operands& outpu
   co_await work.run();
 }
 
+Task pairwise_alltoall(Hierarchy& hierarchy, const Operands& input, const Operands& output) {
+  const int ranks = hierarchy.topology().ranks(), rank = hierarchy.rank();
+  for (int step = 0; step < ranks; ++step) {
+    const int to = (rank + step) % ranks, from = (rank + ranks - step) % ranks;
+    const std::int64_t sent = input.bytes(to), received = output.bytes(from);
+    std::vector<std::byte> out(static_cast<std::size_t>(sent)), in(static_cast<std::size_t>(received));
+    input.of(to).read(out.data(), 0, sent);
+    if (step == 0) {
+      output.of(from).write(out.data(), 0, received);
+      continue;
+    }
+    Transfer sending, receiving;
+    if (sent > 0) sending = hierarchy.transport().send(to, out.data(), sent);
+    if (received > 0) receiving = hierarchy.transport().receive(from, in.data(), received);
+    if (sent > 0) co_await until([&] { return hierarchy.transport().done(sending); });
+    if (received > 0) co_await until([&] { return hierarchy.transport().done(receiving); });
+    output.of(from).write(in.data(), 0, received);
+  }
+}
+
 }  // namespace bestride::inline collectives

@@ -68,6 +68,32 @@ TEST(Alltoall, BlocksArriveAndCrossTheLinkOnce) {
   }
 }
 
+TEST(Alltoall, PairsExchangeBlocksOfAnySize) {
+  std::mt19937_64 random(9);
+  for (int round = 0; round < test::repetitions(100); ++round) {
+    SimulatedJob job(random_placement(random), random());
+    const auto ranks = static_cast<std::size_t>(job.ranks());
+    std::vector<std::vector<std::int64_t>> sizes;  // by sender, by receiver
+    for (std::size_t i = 0; i < ranks; ++i) sizes.push_back(random_unequal_sizes(random, ranks, 2000, 1));
+    std::vector<TestBlocks> inputs, outputs;
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+      std::vector<std::int64_t> received;
+      for (const auto& sent : sizes) received.push_back(sent[rank]);
+      inputs.emplace_back(sizes[rank], random() % 2 != 0);
+      outputs.emplace_back(received, random() % 2 != 0);
+      for (std::size_t to = 0; to < ranks; ++to)
+        inputs.back().fill(static_cast<int>(to), static_cast<int>(rank * ranks + to));
+    }
+    std::vector<Task> tasks;
+    for (std::size_t rank = 0; rank < ranks; ++rank)
+      tasks.push_back(pairwise_alltoall(job.at(static_cast<int>(rank)), inputs[rank], outputs[rank]));
+    ASSERT_TRUE(job.run(std::move(tasks))) << "round " << round;
+    for (std::size_t rank = 0; rank < ranks; ++rank)
+      for (std::size_t from = 0; from < ranks; ++from)
+        ASSERT_TRUE(outputs[rank].holds(static_cast<int>(from), static_cast<int>(from * ranks + rank)));
+  }
+}
+
 TEST(Alltoall, ShortBlocksTakeOneMessagePerPairOfNodes) {
   SimulatedJob job({0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3}, 10);
   std::vector<std::unique_ptr<Side>> sides;

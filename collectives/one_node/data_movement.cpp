@@ -5,6 +5,8 @@
 #include <cstring>
 
 #include "collectives/core/lanes.hpp"
+#include "collectives/one_node/process_copy.hpp"
+#include "collectives/one_node/vote.hpp"
 
 namespace bestride::inline collectives {
 namespace {
@@ -24,6 +26,51 @@ void move(const Operand& from, const Operand& to, Range range, std::byte* betwee
   if (std::byte* place = to.at(range.first)) return read(from, place, range);
   read(from, between, range);
   write(to, between, range);
+}
+
+/// What a rank tells the others before an alltoall whose sizes are not known; at the beginning of its slot.
+struct Sizes {
+  std::int64_t longest = 0;  ///< bytes of a block
+  bool gaps = false;         ///< some block is not contiguous
+  bool filled = false;       ///< the blocks follow: for each rank, in order, the end of its block in the slot, then the
+                             ///< blocks
+};
+constexpr std::int64_t longest_with_sizes = 4096;  ///< of a block that is sent with the sizes
+
+/// Where a rank's blocks for the others are; in its slot.
+struct Addresses {
+  std::int64_t process;
+  std::uint64_t block[RoundsShape::max_ranks];
+};
+static_assert(sizeof(Addresses) <= 4096);  // the smallest slot
+
+/// Each rank copies contiguous blocks from the memory of the others. *refused: some rank could not; the output is then
+/// undefined. Ends when all ranks have copied.
+Task copy_once(Rounds& rounds, const Operands& input, const Operands& output, std::int64_t* refused) {
+  constexpr std::int64_t piece = 1 << 20;
+  const int rank = rounds.rank();
+  const Rounds::Number round = rounds.begin();
+  co_await rounds.vacant(round);
+  auto& own = *reinterpret_cast<Addresses*>(rounds.own(round));
+  own.process = rounds.process();
+  for (int to = 0; to < rounds.ranks(); ++to) own.block[to] = reinterpret_cast<std::uintptr_t>(input.of(to).at(0));
+  rounds.publish(round);
+  move(input.of(rank), output.of(rank), {0, input.bytes(rank)}, nullptr);
+  for (int step = 1; step < rounds.ranks(); ++step) {
+    const int from = (rank + rounds.ranks() - step) % rounds.ranks();
+    if (output.bytes(from) == 0) continue;
+    co_await rounds.published(round, from);
+    const auto& theirs = *reinterpret_cast<const Addresses*>(rounds.of(round, from));
+    for (std::int64_t first = 0; first < output.bytes(from) && !*refused; first += piece) {
+      if (first > 0) co_await pause();
+      *refused =
+          !copy_from_process(static_cast<pid_t>(theirs.process), theirs.block[rank] + static_cast<std::uint64_t>(first),
+                             output.of(from), first, std::min(piece, output.bytes(from) - first), nullptr);
+    }
+  }
+  rounds.end(round);
+  Vote vote(rounds, {refused, 1});
+  co_await until([&] { return vote.step(); });
 }
 
 }  // namespace
@@ -136,6 +183,61 @@ Task alltoall(Rounds& rounds, const Operands& input, const Operands& output, std
     }
     rounds.end(round);
   }
+}
+
+Task agreed_alltoall(Rounds& rounds, const Operands& input, const Operands& output) {
+  const int ranks = rounds.ranks(), rank = rounds.rank();
+  const auto ends = [](auto* slot) {
+    return reinterpret_cast<std::int32_t*>(const_cast<std::byte*>(slot) + sizeof(Sizes));
+  };
+  Sizes sizes;
+  std::int64_t sum = static_cast<std::int64_t>(sizeof sizes) + 4 * ranks;
+  for (int other = 0; other < ranks; ++other) {
+    const std::int64_t sent = input.bytes(other), received = output.bytes(other);
+    sizes.longest = std::max({sizes.longest, sent, received});
+    sizes.gaps |= (sent > 0 && !input.of(other).at(0)) || (received > 0 && !output.of(other).at(0));
+    sum += sent;
+  }
+  // Short blocks are sent with the sizes. So if all are short, one round is enough.
+  sizes.filled = sizes.longest <= longest_with_sizes && sum <= rounds.slot_bytes();
+  const Rounds::Number round = rounds.begin();
+  co_await rounds.vacant(round);
+  std::byte* const own = rounds.own(round);
+  std::memcpy(own, &sizes, sizeof sizes);
+  if (sizes.filled) {
+    std::int64_t end = static_cast<std::int64_t>(sizeof sizes) + 4 * ranks;
+    for (int to = 0; to < ranks; ++to) {
+      if (to != rank) {
+        input.of(to).read(own + end, 0, input.bytes(to));
+        end += input.bytes(to);
+      }
+      ends(own)[to] = static_cast<std::int32_t>(end);
+    }
+  }
+  rounds.publish(round);
+  co_await rounds.all_published(round);
+  for (int from = 0; from < ranks; ++from) {
+    if (from == rank) continue;
+    Sizes theirs;
+    std::memcpy(&theirs, rounds.of(round, from), sizeof theirs);
+    sizes.longest = std::max(sizes.longest, theirs.longest);
+    sizes.gaps |= theirs.gaps;
+    sizes.filled &= theirs.filled;
+  }
+  if (sizes.filled) {
+    for (int from = 0; from < ranks; ++from) {
+      const std::int64_t bytes = output.bytes(from);
+      if (from == rank)
+        move(input.of(rank), output.of(rank), {0, bytes}, rounds.scratch(0));
+      else
+        output.of(from).write(rounds.of(round, from) + ends(rounds.of(round, from))[rank] - bytes, 0, bytes);
+    }
+  }
+  rounds.end(round);
+  if (sizes.filled) co_return;
+  std::int64_t refused = sizes.longest <= longest_through_slots || sizes.gaps;
+  if (!refused) co_await copy_once(rounds, input, output, &refused);
+  if (refused) co_await alltoall(rounds, input, output, sizes.longest);
 }
 
 }  // namespace bestride::inline collectives

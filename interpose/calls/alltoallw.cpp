@@ -111,14 +111,12 @@ int neighbor_alltoallw(CallId id, const void* send_buffer, Given<Count, Displace
 template <Calls& via, auto slot, class Count, class Displacement, class... Tail>
 int alltoallw(CallId id, const void* send_buffer, Given<Count, Displacement> out, void* receive_buffer,
               Given<Count, Displacement> in, MPI_Comm comm, Tail... tail) {
-  if constexpr (blocking<Tail...>) {
-    if (hierarchy_possible()) [[unlikely]]
-      if (const std::optional<int> done = dispatch_alltoallw(
-              name(id), TypedGiven<const void*, Count, Displacement>{send_buffer, out.counts, out.at, out.types},
-              TypedGiven<void*, Count, Displacement>{receive_buffer, in.counts, in.at, in.types}, comm))
-        return *done;
-    before_library_collective(comm);
-  }
+  if (hierarchy_possible()) [[unlikely]]
+    if (const std::optional<int> done = dispatch_alltoallw(
+            name(id), TypedGiven<const void*, Count, Displacement>{send_buffer, out.counts, out.at, out.types},
+            TypedGiven<void*, Count, Displacement>{receive_buffer, in.counts, in.at, in.types}, comm, tail...))
+      return *done;
+  if constexpr (blocking<Tail...>) before_library_collective(comm);
   if (gpu_runtime_detected()) [[unlikely]] {
     const auto call = [&](const void* staged_send, void* staged_receive) {
       return by_library<via, slot>(LibraryForm::as_called, staged_send, out.counts, out.at, out.types, staged_receive,

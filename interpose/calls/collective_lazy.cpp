@@ -39,6 +39,7 @@ int bcast(void* buffer, Count count, MPI_Datatype type, int root, MPI_Comm comm,
 template <Calls& via, auto slot, AtRoot only, class Out, class In, class... Tail>
 int moved(const Out& out, const In& in, int root, MPI_Comm comm, Tail... tail) {
   const auto call = [&](const auto& out_arguments, const auto& in_arguments) {
+    const InLibraryCollective inside;
     if constexpr (only == AtRoot::neither)
       return std::apply(via.*slot, std::tuple_cat(out_arguments, in_arguments, std::tuple(comm, tail...)));
     else
@@ -128,10 +129,17 @@ int alltoallw(const void* send, const Count* send_counts, const At* send_at, con
               void* receive, const Count* receive_counts, const At* receive_at, const MPI_Datatype* receive_types,
               MPI_Comm comm, Tail... tail) {
   const auto call = [&](const void* staged_send, void* staged_receive) {
+    const InLibraryCollective inside;
     return (via.*slot)(staged_send, send_counts, send_at, send_types, staged_receive, receive_counts, receive_at,
                        receive_types, comm, tail...);
   };
-  if (start_lazy_interception())
+  const bool on_gpu = start_lazy_interception();
+  if (hierarchy_possible()) [[unlikely]]
+    if (const std::optional<int> done = dispatch_alltoallw(
+            call_name<slot>, TypedGiven<const void*, Count, At>{send, send_counts, send_at, send_types},
+            TypedGiven<void*, Count, At>{receive, receive_counts, receive_at, receive_types}, comm, tail...))
+      return *done;
+  if (on_gpu)
     if (const std::optional<int> done =
             call_with_shadowed_types(call_name<slot>, send, send_counts, send_at, send_types, receive, receive_counts,
                                      receive_at, receive_types, comm, call, tail...))

@@ -14,8 +14,10 @@
 #include "base/message.hpp"
 #include "collectives/one_node/rounds.hpp"
 #include "interpose/collectives/cache_share.hpp"
+#include "interpose/collectives/hierarchical_queue.hpp"
 #include "interpose/collectives/info_hints.hpp"
-#include "interpose/collectives/queue.hpp"
+#include "interpose/collectives/one_node_queue.hpp"
+#include "interpose/collectives/window_offers.hpp"
 #include "interpose/mpi/fault_injection.hpp"
 #include "interpose/mpi/functions.hpp"
 #include "interpose/objects/comm_registry.hpp"
@@ -71,6 +73,44 @@ MemberLocation locate_members(const Job& job, MPI_Comm comm, int size) noexcept 
 /// `none` is permanent. `failed`: some member could not agree, perhaps only this time.
 enum class Agreement { reached, none, failed };
 constexpr long max_persistent = 64;  ///< at a time
+/// If OneNodeQueues have more memory than this multiple of the limit of one communicator, there are no new ones. Those
+/// that exist and have none yet may exceed it by the same amount.
+constexpr std::int64_t most_windows = 4;
+
+/// What this member has for a queue. `bytes`: of a persistent collective, as in CollectiveShape. Throws std::bad_alloc
+/// if the member can't have it.
+struct OwnQueue {
+  std::shared_ptr<HierarchicalQueue> between_nodes;
+  std::shared_ptr<OneNodeQueue> on_one_node;
+  std::int64_t offer = 0;  ///< on rank 0 of a communicator on one node: 1 + the index of its offer; 0: none is left
+
+  OwnQueue() = default;
+  OwnQueue(const Job& all, CommEntry& entry, std::optional<std::int64_t> bytes) {
+    const int ranks = entry.size();
+    std::vector<int> world_ranks;
+    for (int rank = 0; rank < ranks; ++rank) world_ranks.push_back(entry.world_rank(rank));
+    std::optional<Topology> topology = all.topology.restricted(world_ranks);
+    if (!topology) throw std::bad_alloc();
+    const std::int64_t window_limit = all.settings.window_limit / (bytes ? 8 : 1);
+    if (topology->nodes() == 1) {
+      constexpr std::int64_t page = 4096;
+      const std::int64_t needed = bytes ? std::min(*bytes, window_limit) + page : window_limit;
+      const RoundsShape shape = RoundsShape::within(ranks, std::min(window_limit, needed * RoundsShape::slots * ranks));
+      const auto own_bytes = static_cast<std::int64_t>(shape.bytes());
+      const std::int64_t most_in_use = 2 * most_windows * std::max(all.settings.window_limit, own_bytes);
+      on_one_node = std::make_shared<OneNodeQueue>(ranks, entry.rank(), shape, most_in_use, all.private_comm,
+                                                   std::move(world_ranks), *all.offers);
+      const int index = entry.rank() == 0 ? all.offers->take() : -1;
+      if (index >= 0) on_one_node->set_offer(index);
+      offer = index + 1;
+    } else {
+      const std::int64_t most = HierarchicalQueue::max_slot_bytes;
+      between_nodes = std::make_shared<HierarchicalQueue>(std::move(*topology), entry.rank(), all.private_comm,
+                                                          std::move(world_ranks), window_limit,
+                                                          std::min(bytes.value_or(most), most) * ranks);
+    }
+  }
+};
 
 /// `persistent_bytes`: if the queue is for one persistent collective, the size of this collective (as in
 /// CollectiveShape).
@@ -80,27 +120,20 @@ std::shared_ptr<CollectiveQueue> agree_on_queue(const Job& all, MPI_Comm comm, C
   CommCollectives& collectives = entry.collectives;
   *agreement = Agreement::failed;
   // The members agree on the maximum of each word: whether this member can't agree; the least pair of tags that it
-  // could take; the negated limit of its memory for the cache (so the smallest limit counts); its hints.
-  constexpr int words = 3 + hint_words;
-  std::int64_t mine[words] = {0, 0, 0}, most[words] = {1, 0, 0};
-  std::shared_ptr<CollectiveQueue> queue;
+  // could take; the negated limit of its memory for the cache (so the smallest limit counts); rank 0's offer; bytes of
+  // its shared memory; its hints.
+  constexpr int words = 5 + hint_words;
+  std::int64_t mine[words] = {0, 0, 0, 0, 0}, most[words] = {1, 0, 0, 0, 0};
+  OwnQueue own;
   const std::unique_lock lock(agreeing, std::try_to_lock);
   try {
     if (inject_failure(FailPoint::queue)) throw std::bad_alloc();
-    std::vector<int> world_ranks;
-    for (int rank = 0; rank < entry.size(); ++rank) world_ranks.push_back(entry.world_rank(rank));
-    std::optional<Topology> topology = all.topology.restricted(world_ranks);
     if (persistent_bytes && !collectives.persistent_collectives)
       collectives.persistent_collectives = std::make_shared<char>();
-    if (!topology || !collectives.remembered ||
+    if (!collectives.remembered ||
         (persistent_bytes && collectives.persistent_collectives.use_count() > max_persistent))
       throw std::bad_alloc();
-    const std::int64_t window_limit = all.settings.window_limit / (persistent_bytes ? 8 : 1);
-    const std::int64_t most_bytes =
-        std::min(persistent_bytes.value_or(CollectiveQueue::max_slot_bytes), CollectiveQueue::max_slot_bytes) *
-        topology->ranks();
-    queue = std::make_shared<CollectiveQueue>(std::move(*topology), entry.rank(), all.private_comm,
-                                              std::move(world_ranks), window_limit, most_bytes);
+    own = OwnQueue(all, entry, persistent_bytes);
   } catch (...) {
     mine[0] = 1;
   }
@@ -109,21 +142,39 @@ std::shared_ptr<CollectiveQueue> agree_on_queue(const Job& all, MPI_Comm comm, C
   else
     mine[1] = next_tags;
   mine[2] = -CacheShare::next(all);
-  write_words(collectives.hints, mine + 3);
+  mine[3] = own.offer;
+  mine[4] = OneNodeQueue::bytes_in_use();
+  write_words(collectives.hints, mine + 5);
   if (real.Allreduce(mine, most, words, MPI_INT64_T, MPI_MAX, comm) != MPI_SUCCESS || most[0]) return nullptr;
-  apply_agreed(collectives.hints, most + 3);
+  apply_agreed(collectives.hints, most + 5);
   next_tags = static_cast<int>(most[1]) + 1;
+  *agreement = Agreement::none;
   if (most[1] > (all.largest_tag - 1) / 2) {
     warn_once("tags",
               "too many communicators for hierarchical collectives; those of newer ones are left to the MPI library");
-    *agreement = Agreement::none;
     return nullptr;
   }
+  std::shared_ptr<CollectiveQueue> queue;
+  if (own.on_one_node) {
+    const std::int64_t bytes = own.on_one_node->bytes();
+    if (most[3] == 0 || most[4] + bytes > most_windows * std::max(all.settings.window_limit, bytes)) {
+      log_info_once("one_node_queues",
+                    "many communicators or persistent collectives on one node; nonblocking collectives of newer ones "
+                    "are left to the MPI library (BESTRIDE_WINDOW_LIMIT)");
+      return nullptr;
+    }
+    own.on_one_node->set_offer(static_cast<int>(most[3]) - 1);
+    queue = std::move(own.on_one_node);
+  } else {
+    // Arenas have the same size on all nodes, so the budget is that of the node with the fewest ranks.
+    const Topology& topology = own.between_nodes->topology();
+    const int givers = topology.min_ranks_per_node();
+    const CacheLimits cache = cache_limits(all.settings.parameters.link, -most[2] * givers, topology.nodes());
+    own.between_nodes->set_cache(cache, CacheShare((cache.budget + givers - 1) / givers));
+    if (!persistent_bytes) collectives.shape = shape_of(Collective::allgather, 0, true, topology);
+    queue = std::move(own.between_nodes);
+  }
   queue->set_tags(static_cast<int>(most[1]));
-  // Arenas have the same size on all nodes, so the budget is that of the node with the fewest ranks.
-  const int givers = queue->topology().min_ranks_per_node();
-  const CacheLimits cache = cache_limits(all.settings.parameters.link, -most[2] * givers, queue->topology().nodes());
-  queue->set_cache(cache, CacheShare((cache.budget + givers - 1) / givers));
   *agreement = Agreement::reached;
   return queue;
 }
@@ -138,18 +189,18 @@ std::int64_t least_hierarchical(const CollectiveChooser& chooser, CollectiveShap
 void set_least_bytes(const Job& all, CommEntry& entry) noexcept {
   CommCollectives& collectives = entry.collectives;
   const FloatEnvironment floats;
-  if (collectives.queue) collectives.shape = shape_of(Collective::allgather, 0, true, collectives.queue->topology());
   for (int what = 0; what < collective_count; ++what)
     for (const bool blocking : {false, true}) {
       std::int64_t& least = collectives.least_bytes[what][blocking];
       least = std::numeric_limits<std::int64_t>::max();
-      if (collectives.queue) {
+      if (collectives.on_one_node) {
+        if (blocking || collectives.queue)
+          least = least_on_one_node(static_cast<Collective>(what), blocking, entry.size(), collectives.shares_always);
+      } else if (collectives.queue) {
         CollectiveShape shape = collectives.shape;
         shape.what = static_cast<Collective>(what);
         shape.blocking = blocking;
         least = least_hierarchical(all.chooser, shape);
-      } else if (collectives.on_one_node && blocking) {
-        least = least_on_one_node(static_cast<Collective>(what), entry.size(), collectives.shares_always);
       }
     }
 }
@@ -162,18 +213,20 @@ void agree_on_collectives(MPI_Comm comm, CommEntry& entry) noexcept {
   if (!all || collectives.agreed.load(std::memory_order_acquire)) return;
   // `outside` also for an inter-communicator.
   const MemberLocation members = entry.size() < 2 ? MemberLocation::outside : locate_members(*all, comm, entry.size());
-  if (members == MemberLocation::on_one_node && entry.size() <= RoundsShape::max_ranks) {
-    // A member without an entry can't count calls, so it would not know in which call the shared memory is created.
-    int forgotten = !collectives.remembered, any = 1;
-    if (real.Allreduce(&forgotten, &any, 1, MPI_INT, MPI_MAX, comm) != MPI_SUCCESS || any) return;
-    collectives.on_one_node = true;
-    collectives.shares_always = all->crowded || all->settings.parameters.mode == CollectiveMode::hierarchical;
-  }
-  if (members == MemberLocation::on_several_nodes) {
+  const bool on_one_node = members == MemberLocation::on_one_node && entry.size() <= RoundsShape::max_ranks;
+  if (members == MemberLocation::on_several_nodes || (on_one_node && all->offers)) {
     Agreement agreement;
     std::shared_ptr<CollectiveQueue> queue = agree_on_queue(*all, comm, entry, std::nullopt, &agreement);
     if (agreement == Agreement::failed) return;
     if (agreement == Agreement::reached) collectives.queue = std::move(queue);
+  } else if (on_one_node) {
+    // A member without an entry can't count calls, so it would not know in which call the shared memory is created.
+    int forgotten = !collectives.remembered, any = 1;
+    if (real.Allreduce(&forgotten, &any, 1, MPI_INT, MPI_MAX, comm) != MPI_SUCCESS || any) return;
+  }
+  if (on_one_node) {
+    collectives.on_one_node = true;
+    collectives.shares_always = all->crowded || all->settings.parameters.mode == CollectiveMode::hierarchical;
   }
   set_least_bytes(*all, entry);
   collectives.agreed.store(true, std::memory_order_release);

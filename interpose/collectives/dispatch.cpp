@@ -3,6 +3,7 @@
 
 #include <new>
 
+#include "interpose/collectives/queue.hpp"
 #include "interpose/device/transfer_batch.hpp"
 #include "interpose/message/record.hpp"
 #include "interpose/objects/runtime.hpp"
@@ -28,10 +29,44 @@ Route route(CommEntry& entry, Collective what, std::int64_t bytes, bool blocking
   return to;
 }
 
+Route nonblocking_on_one_node(CommEntry& entry, Collective what, std::optional<std::int64_t> bytes) noexcept {
+  CommCollectives& collectives = entry.collectives;
+  Route to;
+  if (!job() || !collectives.queue || in_library_collective) return to;
+  if (bytes && !nonblocking_on_one_node(what, *bytes, entry.size(), collectives.shares_always)) return to;
+  // As for blocking collectives: many communicators are used once or twice.
+  if (collectives.one_node_starts < OneNode::calls_before) {
+    ++collectives.one_node_starts;
+    return to;
+  }
+  to.owner = collectives.queue;
+  to.queue = to.owner.get();
+  to.bytes = bytes.value_or(0);
+  return to;
+}
+
+Route persistent_on_one_node(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t* bytes,
+                             bool gaps) noexcept {
+  Route to;
+  const Job* all = job();
+  if (!all || !all->offers || reduces(what) || in_library_collective) return to;
+  const std::int64_t own[] = {*bytes, gaps};
+  std::int64_t most[] = {0, 0};
+  if (real.Allreduce(own, most, 2, MPI_INT64_T, MPI_MAX, comm) != MPI_SUCCESS) return to;
+  *bytes = most[0];
+  const OneNodeChoice choice = choose_on_one_node(what, most[0], entry.size(), entry.collectives.shares_always);
+  if (choice == OneNodeChoice::library || (choice == OneNodeChoice::if_any_has_gaps && !most[1])) return to;
+  to.owner = make_persistent_queue(comm, entry, most[0]);
+  to.queue = to.owner.get();
+  to.bytes = most[0];
+  return to;
+}
+
 int execute_collective(const Route& route, MPI_Comm comm, const char* call, std::unique_ptr<Operation> operation,
                        bool persistent, MPI_Request* request) {
   const Stopwatch watch(reporting());
-  const char* variant = route.one_node ? "one node" : operation->variant();
+  const char* const of_queue = route.queue ? route.queue->variant() : nullptr;
+  const char* variant = route.one_node ? "one node" : of_queue ? of_queue : operation->variant();
   operation->pipeline = route.pipeline;
   operation->comm = comm;
   if (!persistent) {

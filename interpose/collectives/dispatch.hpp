@@ -10,8 +10,10 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 
 #include "interpose/collectives/communicator.hpp"
+#include "interpose/collectives/job.hpp"
 #include "interpose/collectives/library_form.hpp"
 #include "interpose/collectives/member.hpp"
 #include "interpose/collectives/one_node.hpp"
@@ -73,11 +75,17 @@ struct Route {
   double saved_s = 0;  ///< as predicted
   explicit operator bool() const noexcept { return queue || one_node; }
 };
-/// `entry`: of a valid communicator. `blocking`: the form of the call. `may_test`: the library's nonblocking form gives
-/// the same bits as its blocking form; the same on all members. *left: if the call is left to the library, the form in
-/// which it is made.
+/// A route between nodes. `entry`: of a valid communicator. `blocking`: the form of the call. `may_test`: the library's
+/// nonblocking form gives the same bits as its blocking form; the same on all members. *left: if the call is left to
+/// the library, the form in which it is made.
 Route route(CommEntry& entry, Collective what, std::int64_t bytes, bool blocking, bool may_test,
             LibraryForm* left) noexcept;
+/// A nonblocking collective of members on one node. `bytes`: as in CollectiveShape, or no value if the members know
+/// only their own sizes.
+Route nonblocking_on_one_node(CommEntry& entry, Collective what, std::optional<std::int64_t> bytes) noexcept;
+/// The initialisation of a persistent one; waits for the other members. `*bytes`: as in CollectiveShape, as far as this
+/// member knows; it becomes the largest of all. `gaps`: a datatype of this member has gaps.
+Route persistent_on_one_node(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t* bytes, bool gaps) noexcept;
 
 /// Carries out an operation, or gives the application a request for it. Returns the error of the call. `call`: static
 /// text such as "MPI_Bcast", for the report.
@@ -107,18 +115,43 @@ inline std::int64_t packed_bytes(const ElementSize& element, std::int64_t count)
 
 /// As route(). A persistent collective has a queue of its own. `element`, `gaps`: as for choose_one_node().
 template <class... Tail>
-Route route_call(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t bytes, std::int64_t element,
-                 bool may_test, bool gaps, LibraryForm* left) noexcept {
+Route route_call(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t bytes,
+                 [[maybe_unused]] std::int64_t element, bool may_test, [[maybe_unused]] bool gaps,
+                 LibraryForm* left) noexcept {
   if (may_share_memory(entry)) {
-    Route here;
-    here.bytes = bytes;
-    if constexpr (blocking<Tail...>) here.one_node = choose_one_node(comm, entry, what, bytes, element, gaps);
-    return here;
+    if constexpr (blocking<Tail...>) {
+      Route here;
+      here.bytes = bytes;
+      here.one_node = choose_one_node(comm, entry, what, bytes, element, gaps);
+      return here;
+    } else if constexpr (persistent<Tail...>) {
+      return persistent_on_one_node(comm, entry, what, &bytes, gaps);
+    } else {
+      return nonblocking_on_one_node(entry, what, bytes);
+    }
   }
   Route to = route(entry, what, bytes, blocking<Tail...>, may_test, left);
   if constexpr (persistent<Tail...>)
     if (to.queue) to.queue = (to.owner = make_persistent_queue(comm, entry, bytes)).get();
   return to;
+}
+
+/// The same for a collective of members on one node that know only some sizes of blocks. *longest: as for
+/// choose_one_node(); unchanged if the call is nonblocking.
+template <class... Tail>
+Route route_varying(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t* longest, bool gaps) noexcept {
+  if constexpr (blocking<Tail...>) {
+    Route here;
+    here.one_node = choose_one_node(comm, entry, what, longest, gaps);
+    return here;
+  } else if constexpr (persistent<Tail...>) {
+    std::int64_t bytes = whole_of(*longest, entry.size());
+    Route here = persistent_on_one_node(comm, entry, what, &bytes, gaps);
+    *longest = bytes / entry.size();
+    return here;
+  } else {
+    return nonblocking_on_one_node(entry, what, std::nullopt);
+  }
 }
 
 /// make(staged) returns the operation, which takes over `staged`. It may throw. In that case the call returns an error,
@@ -154,9 +187,11 @@ Range block_elements(const VaryingBlocks<Buffer, Count, At>& given, int rank) no
 }
 template <class Given>
 UserBlocks blocks_of(const Given& given, int ranks, Access access, StagedBlocks& staged, int only = -1) {
-  std::vector<Range> blocks;
-  blocks.reserve(static_cast<std::size_t>(ranks));
-  for (int rank = 0; rank < ranks; ++rank) blocks.push_back(block_elements(given, rank));
+  constexpr int few = 16;
+  Range on_stack[few];
+  std::vector<Range> others(ranks > few ? static_cast<std::size_t>(ranks) : 0);
+  const std::span blocks(ranks > few ? others.data() : on_stack, static_cast<std::size_t>(ranks));
+  for (int rank = 0; rank < ranks; ++rank) blocks[static_cast<std::size_t>(rank)] = block_elements(given, rank);
   return UserBlocks(given.buffer, blocks, given.type, access, staged, only);
 }
 

@@ -3,7 +3,7 @@
 // Dispatch of the collectives that move data, except broadcasts.
 //
 // Where members know only their own sizes (MPI_Gatherv, MPI_Scatterv, MPI_Alltoallv, MPI_Alltoallw) they tell each
-// other the longest block first on one node (choose_one_node()); between nodes these are left to the MPI library.
+// other the longest block on one node (route_varying()); between nodes these are left to the MPI library.
 #include <mpi.h>
 
 #include <algorithm>
@@ -12,6 +12,7 @@
 #include <optional>
 #include <utility>
 
+#include "collectives/one_node/data_movement.hpp"
 #include "interpose/collectives/dispatch.hpp"
 
 namespace bestride::inline interpose {
@@ -102,6 +103,10 @@ std::optional<int> dispatch_rooted(const char* call, LibraryForm* left, const On
       tail...);
 }
 
+/// True if the members of an alltoall on one node agree on the longest block while it runs.
+template <class... Tail>
+constexpr bool agrees_later = !blocking<Tail...> && !persistent<Tail...>;
+
 template <class Out, class In, class... Tail>
 std::optional<int> dispatch_alltoall(const char* call, LibraryForm* left, const Out& out, const In& in, MPI_Comm comm,
                                      Tail... tail) {
@@ -123,19 +128,22 @@ std::optional<int> dispatch_alltoall(const char* call, LibraryForm* left, const 
   return carry(
       to, comm, call,
       [&](StagedBlocks& staged) -> std::unique_ptr<Operation> {
-        return std::make_unique<AlltoallOperation>(blocks_of(out, entry->size(), Access::read, staged),
-                                                   blocks_of(in, entry->size(), Access::written, staged),
-                                                   bytes / entry->size());
+        return std::make_unique<AlltoallOperation>(
+            blocks_of(out, entry->size(), Access::read, staged), blocks_of(in, entry->size(), Access::written, staged),
+            bytes / entry->size(),
+            agrees_later<Tail...> && may_share_memory(*entry) && bytes / entry->size() > longest_through_slots);
       },
       tail...);
 }
 
-/// MPI_Gatherv (`gathers`) and MPI_Scatterv, blocking, on one node: the sizes of all blocks are known to the root only.
-template <bool gathers, class One, class All>
-std::optional<int> dispatch_varying_rooted(const char* call, const One& one, const All& all, int root, MPI_Comm comm) {
+/// MPI_Gatherv (`gathers`) and MPI_Scatterv, blocking or persistent, on one node: the sizes of all blocks are known to
+/// the root only.
+template <bool gathers, class One, class All, class... Tail>
+std::optional<int> dispatch_varying_rooted(const char* call, const One& one, const All& all, int root, MPI_Comm comm,
+                                           Tail... tail) {
   using namespace dispatch_detail;
-  const CommMember entry = member_of<>(comm);
-  if (!entry || !may_share_memory(*entry) || !valid_root(*entry, root)) return std::nullopt;
+  const CommMember entry = member_of<Tail...>(comm);
+  if (!entry || !may_share_memory(*entry) || !valid_root(*entry, root) || !has_request(tail...)) return std::nullopt;
   const bool at_root = entry->rank() == root, in_place = at_root && one.buffer == MPI_IN_PLACE;
   if (!at_root && one.buffer == MPI_IN_PLACE) return std::nullopt;
   std::int64_t longest = in_place ? 0 : packed_bytes(element_size(one.type), one.count);
@@ -149,24 +157,26 @@ std::optional<int> dispatch_varying_rooted(const char* call, const One& one, con
     for (int rank = 0; rank < entry->size(); ++rank)
       longest = std::max(longest, block_bytes(all, element.packed, rank));
   }
-  Route to;
-  to.one_node = choose_one_node(comm, *entry, gathers ? Collective::gather : Collective::scatter, &longest,
-                                (!in_place && has_gaps(one.type)) || (at_root && has_gaps(all.type)));
+  Route to = route_varying<Tail...>(comm, *entry, gathers ? Collective::gather : Collective::scatter, &longest,
+                                    (!in_place && has_gaps(one.type)) || (at_root && has_gaps(all.type)));
   if (!to) return std::nullopt;
   to.bytes = longest * entry->size();
-  return carry(to, comm, call, [&](StagedBlocks& staged) -> std::unique_ptr<Operation> {
-    return rooted_operation<gathers>(one, all, in_place, at_root, longest, root, entry->size(), staged);
-  });
+  return carry(
+      to, comm, call,
+      [&](StagedBlocks& staged) -> std::unique_ptr<Operation> {
+        return rooted_operation<gathers>(one, all, in_place, at_root, longest, root, entry->size(), staged);
+      },
+      tail...);
 }
 
-/// MPI_Alltoallv, blocking, on one node.
-template <class Out, class In>
-std::optional<int> dispatch_alltoallv(const char* call, const Out& out, const In& in, MPI_Comm comm) {
+/// MPI_Alltoallv, on one node.
+template <class Out, class In, class... Tail>
+std::optional<int> dispatch_alltoallv(const char* call, const Out& out, const In& in, MPI_Comm comm, Tail... tail) {
   using namespace dispatch_detail;
-  const CommMember entry = member_of<>(comm);
+  const CommMember entry = member_of<Tail...>(comm);
   const ElementSize sent = element_size(out.type), received = element_size(in.type);
   if (!entry || !may_share_memory(*entry) || out.buffer == MPI_IN_PLACE || in.buffer == MPI_IN_PLACE ||
-      sent.packed < 0 || received.packed < 0)
+      sent.packed < 0 || received.packed < 0 || !has_request(tail...))
     return std::nullopt;
   const std::int64_t out_bytes = all_bytes(out, sent.packed, entry->size());
   const std::int64_t in_bytes = all_bytes(in, received.packed, entry->size());
@@ -179,14 +189,18 @@ std::optional<int> dispatch_alltoallv(const char* call, const Out& out, const In
     longest = std::max({longest, block_bytes(out, sent.packed, rank), block_bytes(in, received.packed, rank)});
   if (block_bytes(out, sent.packed, entry->rank()) != block_bytes(in, received.packed, entry->rank()))
     return std::nullopt;
-  Route to;
-  to.one_node = choose_one_node(comm, *entry, Collective::alltoall, &longest, has_gaps(out.type) || has_gaps(in.type));
+  Route to =
+      route_varying<Tail...>(comm, *entry, Collective::alltoall, &longest, has_gaps(out.type) || has_gaps(in.type));
   if (!to) return std::nullopt;
   to.bytes = out_bytes;
-  return carry(to, comm, call, [&](StagedBlocks& staged) -> std::unique_ptr<Operation> {
-    return std::make_unique<AlltoallOperation>(blocks_of(out, entry->size(), Access::read, staged),
-                                               blocks_of(in, entry->size(), Access::written, staged), longest);
-  });
+  return carry(
+      to, comm, call,
+      [&](StagedBlocks& staged) -> std::unique_ptr<Operation> {
+        return std::make_unique<AlltoallOperation>(blocks_of(out, entry->size(), Access::read, staged),
+                                                   blocks_of(in, entry->size(), Access::written, staged), longest,
+                                                   agrees_later<Tail...>);
+      },
+      tail...);
 }
 
 /// One direction of an MPI_Alltoallw: rank i's block is at `at[i]` bytes from `buffer`.
@@ -211,13 +225,13 @@ struct TypedGiven {
   }
 };
 
-/// MPI_Alltoallw, blocking, on one node.
-template <class Out, class In>
-std::optional<int> dispatch_alltoallw(const char* call, const Out& out, const In& in, MPI_Comm comm) {
+/// MPI_Alltoallw, on one node.
+template <class Out, class In, class... Tail>
+std::optional<int> dispatch_alltoallw(const char* call, const Out& out, const In& in, MPI_Comm comm, Tail... tail) {
   using namespace dispatch_detail;
-  const CommMember entry = member_of<>(comm);
+  const CommMember entry = member_of<Tail...>(comm);
   if (!entry || !may_share_memory(*entry) || out.buffer == MPI_IN_PLACE || in.buffer == MPI_IN_PLACE || !out.counts ||
-      !out.at || !out.types || !in.counts || !in.at || !in.types)
+      !out.at || !out.types || !in.counts || !in.at || !in.types || !has_request(tail...))
     return std::nullopt;
   // MPICH reports equal arguments of both directions as aliased buffers.
   if (out.buffer == in.buffer && out.counts == in.counts && out.types == in.types) return std::nullopt;
@@ -231,32 +245,35 @@ std::optional<int> dispatch_alltoallw(const char* call, const Out& out, const In
     longest = std::max({longest, sent, received});
     gaps = gaps || (sent > 0 && has_gaps(out.types[rank])) || (received > 0 && has_gaps(in.types[rank]));
   }
-  Route to;
-  to.one_node = choose_one_node(comm, *entry, Collective::alltoall, &longest, gaps);
+  Route to = route_varying<Tail...>(comm, *entry, Collective::alltoall, &longest, gaps);
   if (!to) return std::nullopt;
   to.bytes = sum;
-  return carry(to, comm, call, [&](StagedBlocks& staged) -> std::unique_ptr<Operation> {
-    return std::make_unique<AlltoallwOperation>(out.blocks(entry->size(), Access::read, staged),
-                                                in.blocks(entry->size(), Access::written, staged), longest);
-  });
+  return carry(
+      to, comm, call,
+      [&](StagedBlocks& staged) -> std::unique_ptr<Operation> {
+        return std::make_unique<AlltoallwOperation>(out.blocks(entry->size(), Access::read, staged),
+                                                    in.blocks(entry->size(), Access::written, staged), longest,
+                                                    agrees_later<Tail...>);
+      },
+      tail...);
 }
 
 /// The collectives that move data, selected by the forms of their two directions. Between nodes MPI_Gatherv,
-/// MPI_Scatterv and MPI_Alltoallv are left to the library: members know only their own sizes, so they might choose
-/// differently.
+/// MPI_Scatterv and MPI_Alltoallv are left to the library, and on one node MPI_Igatherv and MPI_Iscatterv: members know
+/// only their own sizes, so they might choose differently.
 template <AtRoot only, class Out, class In, class... Tail>
 std::optional<int> dispatch_moved(const char* call, LibraryForm* left, const Out& out, const In& in,
                                   [[maybe_unused]] int root, MPI_Comm comm, Tail... tail) {
   if constexpr (only == AtRoot::neither && !Out::many && In::many)
     return dispatch_allgather(call, left, out, in, comm, tail...);
-  else if constexpr ((Out::has_arrays || In::has_arrays) && !blocking<Tail...>)
+  else if constexpr (only != AtRoot::neither && (Out::has_arrays || In::has_arrays) && agrees_later<Tail...>)
     return std::nullopt;
   else if constexpr (only == AtRoot::in && In::has_arrays)
-    return dispatch_varying_rooted<true>(call, out, in, root, comm);
+    return dispatch_varying_rooted<true>(call, out, in, root, comm, tail...);
   else if constexpr (only == AtRoot::out && Out::has_arrays)
-    return dispatch_varying_rooted<false>(call, in, out, root, comm);
+    return dispatch_varying_rooted<false>(call, in, out, root, comm, tail...);
   else if constexpr (Out::has_arrays && In::has_arrays)
-    return dispatch_alltoallv(call, out, in, comm);
+    return dispatch_alltoallv(call, out, in, comm, tail...);
   else if constexpr (only == AtRoot::in)
     return dispatch_rooted<true>(call, left, out, in, root, comm, tail...);
   else if constexpr (only == AtRoot::out)

@@ -12,6 +12,7 @@
 #include "interpose/collectives/communicator.hpp"
 #include "interpose/collectives/progress_thread.hpp"
 #include "interpose/collectives/requests.hpp"
+#include "interpose/collectives/window_offers.hpp"
 #include "interpose/device/lazy_interception.hpp"
 #include "interpose/device/transfer_choice.hpp"
 #include "interpose/mpi/functions.hpp"
@@ -25,12 +26,14 @@ namespace {
 /// Never destroyed: destructors of other libraries may call MPI.
 struct Joined {
   explicit Joined(const Topology& world, const JobSettings& given) noexcept
-      : settings(given), chooser(given.parameters), job{world, settings, chooser, MPI_COMM_NULL, 0, false, false} {}
+      : settings(given), chooser(given.parameters), job{world, settings, chooser, MPI_COMM_NULL,
+                                                        0,     false,    nullptr, false} {}
   JobSettings settings;
   CollectiveChooser chooser;
   Job job;
 };
 alignas(Joined) unsigned char storage[sizeof(Joined)];
+alignas(WindowOffers) unsigned char offers_storage[sizeof(WindowOffers)];
 constinit std::atomic<const Job*> joined{nullptr};
 
 JobSettings settings_here(const CollectiveMeasurements* measured) noexcept {
@@ -75,11 +78,16 @@ void join_job(int processors) noexcept {
   int* largest = nullptr;
   int found = 0;
   if (!bad) bad = real.Comm_get_attr(private_comm, MPI_TAG_UB, &largest, &found) != MPI_SUCCESS || !found;
-  // All ranks take the same path, also if one of them has failed. On one node no progress thread is needed.
-  const int mine[3] = {bad, world->nodes() < 2 || !start_progress_thread(), !yields_when_idle()};
-  int any[3] = {1, 1, 1};
-  if (real.Allreduce(mine, any, 3, MPI_INT, MPI_MAX, MPI_COMM_WORLD) != MPI_SUCCESS || any[0])
+  // All ranks take the same path, also if one of them has failed.
+  const ProgressThread thread = start_progress_thread(world->nodes() > 1);
+  auto* const offers = new (offers_storage) WindowOffers;
+  const bool shares = offers->join(*world);
+  const int mine[4] = {bad, thread != ProgressThread::calls_mpi, !yields_when_idle(),
+                       thread == ProgressThread::none || !shares};
+  int any[4] = {1, 1, 1, 1};
+  if (real.Allreduce(mine, any, 4, MPI_INT, MPI_MAX, MPI_COMM_WORLD) != MPI_SUCCESS || any[0])
     return end_progress_thread();
+  offers->all_have_joined();
   if (real.Bcast(&settings, sizeof settings, MPI_BYTE, 0, private_comm) != MPI_SUCCESS) return end_progress_thread();
   if (!settings.parameters.intact() || settings.parameters.mode == CollectiveMode::library)
     return end_progress_thread();
@@ -88,6 +96,7 @@ void join_job(int processors) noexcept {
   all->job.private_comm = private_comm;
   all->job.largest_tag = *largest;
   all->job.nonblocking = !any[1];
+  all->job.offers = any[3] ? nullptr : offers;
   all->job.crowded = any[2] && processors > 0 && world->max_ranks_per_node() > processors;
   joined.store(&all->job, std::memory_order_release);
   intercept_collectives_lazily();

@@ -23,16 +23,20 @@ struct JobSettings {
   std::int32_t quantise = 0;      ///< BESTRIDE_QUANTIZE: bits of a code, 0: off
 };
 
+class WindowOffers;
+
 struct Job {
   const Topology& topology;  ///< of MPI_COMM_WORLD
   const JobSettings& settings;
   const CollectiveChooser& chooser;
   MPI_Comm private_comm;  ///< a private duplicate of MPI_COMM_WORLD; errors on it are returned
   int largest_tag;
-  bool nonblocking;  ///< every rank has a progress thread, so nonblocking and persistent collectives may go through the
-                     ///< hierarchy
-  bool crowded;      ///< a node has more ranks than processors that they may use, and the MPI library's calls keep the
-                     ///< processor while they wait
+  bool nonblocking;  ///< every rank has a progress thread that may call MPI, so nonblocking and persistent collectives
+                     ///< may go through the hierarchy
+  WindowOffers* offers;  ///< not null if every rank has a progress thread and shares this memory with the ranks of its
+                         ///< node, so nonblocking and persistent collectives within a node may go through shared memory
+  bool crowded;  ///< a node has more ranks than processors that they may use, and the MPI library's calls keep the
+                 ///< processor while they wait
 };
 
 /// nullptr, on all ranks alike: this job has no hierarchical collectives. Callable from any thread after MPI_Init has

@@ -20,14 +20,12 @@
 namespace bestride::inline interpose {
 namespace {
 
-constexpr int calls_before = 2;  ///< calls of a communicator before its memory is made
-
 /// nullptr: left to the MPI library.
 OneNode* prepared(MPI_Comm comm, CommEntry& entry) noexcept {
   CommCollectives& collectives = entry.collectives;
   if (!collectives.one_node) {
-    if (collectives.one_node_calls > calls_before) return nullptr;
-    if (collectives.one_node_calls++ < calls_before) return nullptr;
+    if (collectives.one_node_calls > OneNode::calls_before) return nullptr;
+    if (collectives.one_node_calls++ < OneNode::calls_before) return nullptr;
     collectives.one_node = OneNode::make(comm, entry);
   }
   return collectives.one_node.get();
@@ -57,7 +55,7 @@ void OneNode::agree(std::span<std::int64_t> values) noexcept {
 bool OneNode::run(Operation& operation) noexcept {
   operation.failed = false;
   try {
-    if (inject_failure(FailPoint::operation)) throw std::bad_alloc();
+    if (inject_failure(FailPoint::operation) || !operation.fill()) throw std::bad_alloc();
     Task task = operation.begin(rounds_);
     wait_on_one_node(rounds_, [&] { return task.step(); });
     // After a collective of the MPI library, earlier messages of other members' one-sided operations have arrived. The
@@ -103,8 +101,7 @@ OneNode* choose_one_node(MPI_Comm comm, CommEntry& entry, Collective what, std::
   std::int64_t values[2] = {*longest, gaps};
   node->agree(values);
   *longest = values[0];
-  constexpr std::int64_t bound = std::int64_t{1} << 62;
-  const std::int64_t bytes = std::min(values[0], bound / entry.size()) * entry.size();
+  const std::int64_t bytes = whole_of(values[0], entry.size());
   const OneNodeChoice choice = choose_on_one_node(what, bytes, entry.size(), entry.collectives.shares_always);
   const bool pays =
       choice == OneNodeChoice::shared_memory || (choice == OneNodeChoice::if_any_has_gaps && values[1] != 0);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // OneNode: the blocking collectives of a communicator whose members are all on one node, through memory that they
-// share.
+// share. Its nonblocking and persistent ones: one_node_queue.hpp.
 //
 // The memory is made in the third call that would use it, because many communicators are used once or twice and making
-// it takes longer than such a call. Nonblocking and persistent collectives are left to the MPI library.
+// it takes longer than such a call.
 #include <mpi.h>
 
+#include <algorithm>
 #include <memory>
 #include <span>
 #include <utility>
@@ -22,6 +23,7 @@ class Operation;
 
 class OneNode {
  public:
+  static constexpr int calls_before = 2;  ///< calls of a communicator before its memory is made
   /// Collective over the members of `comm`. Returns nullptr on all members if there is no memory for it.
   static std::shared_ptr<OneNode> make(MPI_Comm comm, CommEntry& entry) noexcept;
 
@@ -51,6 +53,12 @@ OneNode* choose_one_node(MPI_Comm comm, CommEntry& entry, Collective what, std::
 /// The same if the members know only some sizes of blocks. *longest: on entry, the longest block that this member
 /// knows; on return, if the result is not nullptr, the longest of all.
 OneNode* choose_one_node(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t* longest, bool gaps) noexcept;
+
+/// Bytes as in CollectiveShape, or a bound above all sizes, if the longest block has `longest` bytes.
+inline std::int64_t whole_of(std::int64_t longest, int ranks) noexcept {
+  constexpr std::int64_t bound = std::int64_t{1} << 62;
+  return std::min(longest, bound / ranks) * ranks;
+}
 
 /// MPI_Barrier in shared memory, if the node is crowded. False: nothing was done; the call is left to the MPI library.
 bool barrier_on_one_node(MPI_Comm comm) noexcept;

@@ -67,6 +67,7 @@ UserBlocks::UserBlocks(UserBlocks&& other) noexcept
     : type_(other.type_),
       own_type_(std::exchange(other.own_type_, MPI_DATATYPE_NULL)),
       element_(other.element_),
+      predefined_(other.predefined_),
       access_(other.access_),
       counted_(std::move(other.counted_)),
       operands_(std::move(other.operands_)),
@@ -80,17 +81,15 @@ const UserBlocks::Counted& UserBlocks::counted(std::int64_t count) {
   for (const Counted& known : counted_)
     if (known.count == count) return known;
   Counted made{count, {}, false};
-  if (!predefined(type_)) {
-    TypeEntry* entry = runtime().types.find(type_);
-    if (entry && entry->decoded_state() == TypeEntry::State::contiguous) {
-      made.shift = entry->element().offset();
-      counted_.push_back(std::move(made));
-      return counted_.back();
-    }
-    if (entry) entry->expect_reuse();
-    made.plan = entry ? entry->plan(count) : PlanRef();
-    made.by_mpi = !made.plan || !made.plan->layout() || (!made.plan->contiguous() && !made.plan->packer());
+  TypeEntry* entry = runtime().types.find(type_);
+  if (entry && entry->decoded_state() == TypeEntry::State::contiguous) {
+    made.shift = entry->element().offset();
+    counted_.push_back(std::move(made));
+    return counted_.back();
   }
+  if (entry) entry->expect_reuse();
+  made.plan = entry ? entry->plan(count) : PlanRef();
+  made.by_mpi = !made.plan || !made.plan->layout() || (!made.plan->contiguous() && !made.plan->packer());
   counted_.push_back(std::move(made));
   return counted_.back();
 }
@@ -98,8 +97,8 @@ const UserBlocks::Counted& UserBlocks::counted(std::int64_t count) {
 void UserBlocks::add(const void* buffer, std::int64_t elements, std::int64_t count) {
   std::byte* place = static_cast<std::byte*>(const_cast<void*>(buffer)) + elements * element_.extent;
   const std::int64_t bytes = count * element_.packed;
-  if (bytes == 0) {
-    operands_.emplace_back(place, 0);
+  if (bytes == 0 || predefined_) {
+    operands_.emplace_back(place, bytes);
     return;
   }
   const Counted& known = counted(count);

@@ -13,6 +13,7 @@
 #include "collectives/core/operand.hpp"
 #include "interpose/collectives/staged_blocks.hpp"
 #include "interpose/objects/plan.hpp"
+#include "interpose/objects/predefined_types.hpp"
 
 namespace bestride::inline interpose {
 
@@ -64,7 +65,8 @@ class UserBlocks final : public Operands {
     std::int64_t count;
     std::unique_ptr<std::byte[]> packed;
   };
-  UserBlocks(MPI_Datatype type, Access access) : type_(type), element_(element_size(type)), access_(access) {}
+  UserBlocks(MPI_Datatype type, Access access)
+      : type_(type), element_(element_size(type)), predefined_(predefined(type) != nullptr), access_(access) {}
   /// Adds the next rank's block, which begins `elements` extents after `buffer`.
   void add(const void* buffer, std::int64_t elements, std::int64_t count);
   const Counted& counted(std::int64_t count);
@@ -72,6 +74,7 @@ class UserBlocks final : public Operands {
   MPI_Datatype type_;
   MPI_Datatype own_type_ = MPI_DATATYPE_NULL;  ///< a duplicate, if MPI packs
   ElementSize element_;
+  bool predefined_;
   Access access_;
   std::vector<Counted> counted_;
   std::vector<Operand> operands_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Operation: one call of a collective that goes through the hierarchy, from its arguments to its end.
+// Operation: one call of a collective that goes through the hierarchy or through the memory of one node, from its
+// arguments to its end.
 #include <mpi.h>
 
 #include <atomic>
@@ -25,11 +26,15 @@ struct CollectiveCache {
 class Operation {
  public:
   virtual ~Operation() = default;
+  /// Prepares the data that is read. Called at each start, before begin(), by a thread that may call MPI. False: MPI
+  /// could not pack it; the operation then fails on all members.
+  virtual bool fill() noexcept { return true; }
   /// Returns the task of one start. May throw std::bad_alloc.
   virtual Task begin(Hierarchy& hierarchy) = 0;
-  /// The same if all members are on one node. Throws std::bad_alloc for operations that exist only between nodes.
+  /// The same if all members are on one node. The task calls MPI functions only if it reduces. Throws std::bad_alloc
+  /// for operations that exist only between nodes.
   virtual Task begin(Rounds&) { throw std::bad_alloc(); }
-  /// Called after the task has ended: the remaining work that is local to this rank.
+  /// Called after the task has ended, by a thread that may call MPI: the remaining work that is local to this rank.
   virtual void finish() noexcept {}
 
   /// Valid once it has ended.
@@ -43,6 +48,7 @@ class Operation {
   MPI_Comm comm = MPI_COMM_NULL;     ///< the application's communicator, for errors
   int request_tag = -1;  ///< tag of the message that completes the application's request (requests.hpp); -1: the call
                          ///< itself waits
+  Operation* next_ended = nullptr;  ///< used by its CollectiveQueue
   PipelineSettings pipeline;
   std::atomic<bool> ended{false};  ///< set last
   bool failed = false;             ///< valid once it has ended

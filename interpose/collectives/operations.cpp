@@ -94,13 +94,10 @@ std::int64_t longest_of(const UserBlocks& blocks, int ranks) noexcept {
 
 Task ReduceOperation::begin(Hierarchy& hierarchy) {
   UserBlocks& input = input_ ? *input_ : *output_;
-  require_packed(input.fill());
   return reduce_of(hierarchy, input.of(0), output_ ? output_->of(0) : Operand(), root_, reduction_, pipeline);
 }
 
 Task GatherOperation::begin(Hierarchy& hierarchy) {
-  if (own_) require_packed(own_->fill());
-  if (all_) require_packed(all_->fill());
   UserBlocks* const all = all_ ? &*all_ : nullptr;
   if (all && own_) copy(own_->of(0), all->of(hierarchy.rank()), hierarchy.staging(), Hierarchy::staging_bytes);
   const Operand own = own_ ? own_->of(0) : all->of(hierarchy.rank());
@@ -108,7 +105,6 @@ Task GatherOperation::begin(Hierarchy& hierarchy) {
 }
 
 Task ScatterOperation::begin(Hierarchy& hierarchy) {
-  if (all_) require_packed(all_->fill());
   UserBlocks* const all = all_ ? &*all_ : nullptr;
   if (all && own_) copy(all->of(hierarchy.rank()), own_->of(0), hierarchy.staging(), Hierarchy::staging_bytes);
   const Operand own = own_ ? own_->of(0) : all->of(hierarchy.rank());
@@ -116,22 +112,13 @@ Task ScatterOperation::begin(Hierarchy& hierarchy) {
 }
 
 Task AllgatherOperation::begin(Hierarchy& hierarchy) {
-  if (own_) {
-    require_packed(own_->fill());
-    copy(own_->of(0), all_.of(hierarchy.rank()), hierarchy.staging(), Hierarchy::staging_bytes);
-  } else {
-    require_packed(all_.fill());
-  }
+  if (own_) copy(own_->of(0), all_.of(hierarchy.rank()), hierarchy.staging(), Hierarchy::staging_bytes);
   return allgather(hierarchy, all_, cache, pipeline);
 }
 
-Task BroadcastOperation::begin(Hierarchy& hierarchy) {
-  if (hierarchy.rank() == root_) require_packed(data_.fill());
-  return bcast(hierarchy, data_.of(0), root_, pipeline);
-}
+Task BroadcastOperation::begin(Hierarchy& hierarchy) { return bcast(hierarchy, data_.of(0), root_, pipeline); }
 
 Task ReduceScatterOperation::begin(Hierarchy& hierarchy) {
-  require_packed(input_.fill());
   const Operand output = kept_.place(output_.of(0), input_.of(hierarchy.rank()));
   return reduce_scatter_of(hierarchy, input_, output, reduction_, pipeline);
 }
@@ -142,61 +129,48 @@ void ReduceScatterOperation::finish() noexcept {
 }
 
 Task AllgatherOperation::begin(Rounds& rounds) {
-  require_packed((own_ ? *own_ : all_).fill());
   return allgather(rounds, own_ ? own_->of(0) : all_.of(rounds.rank()), all_, longest_of(all_, rounds.ranks()));
 }
 
-Task BroadcastOperation::begin(Rounds& rounds) {
-  if (rounds.rank() == root_) require_packed(data_.fill());
-  return bcast(rounds, data_.of(0), root_);
-}
+Task BroadcastOperation::begin(Rounds& rounds) { return bcast(rounds, data_.of(0), root_); }
 
 Task GatherOperation::begin(Rounds& rounds) {
-  if (own_) require_packed(own_->fill());
-  if (all_) require_packed(all_->fill());
   const UserBlocks* const all = all_ ? &*all_ : nullptr;
   return gather(rounds, own_ ? own_->of(0) : all->of(rounds.rank()), all, root_, block_bytes_);
 }
 
 Task ScatterOperation::begin(Rounds& rounds) {
-  if (all_) require_packed(all_->fill());
   const UserBlocks* const all = all_ ? &*all_ : nullptr;
   return scatter(rounds, all, own_ ? own_->of(0) : all->of(rounds.rank()), root_, block_bytes_);
 }
 
 Task AllreduceOperation::begin(Rounds& rounds) {
   UserBlocks& input = input_ ? *input_ : output_;
-  require_packed(input.fill());
   return allreduce(rounds, input.of(0), output_.of(0), reduction_);
 }
 
 Task ReduceOperation::begin(Rounds& rounds) {
   UserBlocks& input = input_ ? *input_ : *output_;
-  require_packed(input.fill());
   return reduce(rounds, input.of(0), output_ ? output_->of(0) : Operand(), root_, reduction_);
 }
 
 Task ReduceScatterOperation::begin(Rounds& rounds) {
-  require_packed(input_.fill());
   return reduce_scatter(rounds, input_, kept_.place(output_.of(0), input_.of(rounds.rank())), reduction_);
 }
 
 Task AllreduceOperation::begin(Hierarchy& hierarchy) {
   UserBlocks& input = input_ ? *input_ : output_;
-  require_packed(input.fill());
   return allreduce_of(hierarchy, input.of(0), output_.of(0), reduction_, pipeline);
 }
 
 template <class Blocks>
 Task AlltoallOperationOf<Blocks>::begin(Hierarchy& hierarchy) {
-  require_packed(input_.fill());
-  return alltoall(hierarchy, input_, output_, pipeline);
+  return votes_ ? pairwise_alltoall(hierarchy, input_, output_) : alltoall(hierarchy, input_, output_, pipeline);
 }
 
 template <class Blocks>
 Task AlltoallOperationOf<Blocks>::begin(Rounds& rounds) {
-  require_packed(input_.fill());
-  return alltoall(rounds, input_, output_, longest_);
+  return votes_ ? agreed_alltoall(rounds, input_, output_) : alltoall(rounds, input_, output_, longest_);
 }
 
 template class AlltoallOperationOf<UserBlocks>;

@@ -18,6 +18,7 @@ class AllgatherOperation final : public Operation {
   /// `own`: this rank's contribution; no value if in place.
   AllgatherOperation(std::optional<UserBlocks> own, UserBlocks all) noexcept
       : own_(std::move(own)), all_(std::move(all)) {}
+  bool fill() noexcept override { return (!own_ || own_->fill()) && all_.fill(); }
   Task begin(Hierarchy& hierarchy) override;
   Task begin(Rounds& rounds) override;
   void finish() noexcept override { all_.complete(); }
@@ -30,6 +31,7 @@ class AllgatherOperation final : public Operation {
 class BroadcastOperation final : public Operation {
  public:
   BroadcastOperation(UserBlocks data, int root) noexcept : data_(std::move(data)), root_(root) {}
+  bool fill() noexcept override { return data_.fill(); }
   Task begin(Hierarchy& hierarchy) override;
   Task begin(Rounds& rounds) override;
   void finish() noexcept override { data_.complete(); }
@@ -48,6 +50,7 @@ class ReduceScatterOperation final : public Operation {
         output_(std::move(output)),
         kept_(std::move(kept)),
         reduction_(std::move(reduction)) {}
+  bool fill() noexcept override { return input_.fill(); }
   Task begin(Hierarchy& hierarchy) override;
   Task begin(Rounds& rounds) override;
   void finish() noexcept override;
@@ -63,6 +66,7 @@ class AllreduceOperation final : public Operation {
   /// `input`: no value if in place.
   AllreduceOperation(std::optional<UserBlocks> input, UserBlocks output, MpiReduction reduction) noexcept
       : input_(std::move(input)), output_(std::move(output)), reduction_(std::move(reduction)) {}
+  bool fill() noexcept override { return (!input_ || input_->fill()) && output_.fill(); }
   Task begin(Hierarchy& hierarchy) override;
   Task begin(Rounds& rounds) override;
   void finish() noexcept override { output_.complete(); }
@@ -80,6 +84,7 @@ class ReduceOperation final : public Operation {
   ReduceOperation(std::optional<UserBlocks> input, std::optional<UserBlocks> output, int root,
                   MpiReduction reduction) noexcept
       : input_(std::move(input)), output_(std::move(output)), root_(root), reduction_(std::move(reduction)) {}
+  bool fill() noexcept override { return (!input_ || input_->fill()) && (!output_ || output_->fill()); }
   Task begin(Hierarchy& hierarchy) override;
   Task begin(Rounds& rounds) override;
   void finish() noexcept override {
@@ -99,6 +104,7 @@ class GatherOperation final : public Operation {
   GatherOperation(std::optional<UserBlocks> own, std::optional<UserBlocks> all, std::int64_t block_bytes,
                   int root) noexcept
       : own_(std::move(own)), all_(std::move(all)), block_bytes_(block_bytes), root_(root) {}
+  bool fill() noexcept override { return (!own_ || own_->fill()) && (!all_ || all_->fill()); }
   Task begin(Hierarchy& hierarchy) override;
   Task begin(Rounds& rounds) override;
   void finish() noexcept override {
@@ -118,6 +124,7 @@ class ScatterOperation final : public Operation {
   ScatterOperation(std::optional<UserBlocks> all, std::optional<UserBlocks> own, std::int64_t block_bytes,
                    int root) noexcept
       : all_(std::move(all)), own_(std::move(own)), block_bytes_(block_bytes), root_(root) {}
+  bool fill() noexcept override { return (!all_ || all_->fill()) && (!own_ || own_->fill()); }
   Task begin(Hierarchy& hierarchy) override;
   Task begin(Rounds& rounds) override;
   void finish() noexcept override {
@@ -134,9 +141,11 @@ class ScatterOperation final : public Operation {
 template <class Blocks>
 class AlltoallOperationOf final : public Operation {
  public:
-  /// `longest`: bytes of the longest block of any pair of ranks.
-  AlltoallOperationOf(Blocks input, Blocks output, std::int64_t longest) noexcept
-      : input_(std::move(input)), output_(std::move(output)), longest_(longest) {}
+  /// `longest`: bytes of the longest block of any pair of ranks. `votes`: ranks know only their own blocks (as for
+  /// agreed_alltoall()); `longest` is not used then.
+  AlltoallOperationOf(Blocks input, Blocks output, std::int64_t longest, bool votes) noexcept
+      : input_(std::move(input)), output_(std::move(output)), longest_(longest), votes_(votes) {}
+  bool fill() noexcept override { return input_.fill(); }
   Task begin(Hierarchy& hierarchy) override;
   Task begin(Rounds& rounds) override;
   void finish() noexcept override { output_.complete(); }
@@ -144,6 +153,7 @@ class AlltoallOperationOf final : public Operation {
  private:
   Blocks input_, output_;
   std::int64_t longest_;
+  bool votes_;
 };
 using AlltoallOperation = AlltoallOperationOf<UserBlocks>;
 using AlltoallwOperation = AlltoallOperationOf<TypedUserBlocks>;

@@ -49,6 +49,7 @@ struct Worker {
   std::atomic<bool> waits_for_work{false};  ///< the thread must be woken only if this is true
   pthread_t thread{};
   bool started = false;
+  bool calls_mpi = false;  ///< the thread may; written before it starts
 };
 Worker& worker() noexcept {
   alignas(Worker) static std::byte storage[sizeof(Worker)];
@@ -68,26 +69,26 @@ void* work(void*) {
   unsigned seen = 0;
   int idle = idle_looks;
   while (!self.end.load(std::memory_order_acquire)) {
-    idle = any_collective_pending() ? 0 : idle + 1;
+    idle = collectives_running.load(std::memory_order_acquire) != 0 ? 0 : idle + 1;
     if (idle > idle_looks || (idle > 0 && always)) {
       std::unique_lock lock(self.mutex);
       // Sequentially consistent, like the counting of a new collective and the check in wake_progress_thread(): either
       // this thread sees the collective, or the other thread sees that this one waits.
       self.waits_for_work.store(true);
-      self.wake.wait(lock, [&] { return self.end.load(std::memory_order_acquire) || collectives_pending.load() != 0; });
+      self.wake.wait(lock, [&] { return self.end.load(std::memory_order_acquire) || collectives_running.load() != 0; });
       self.waits_for_work.store(false, std::memory_order_relaxed);
       continue;
     }
     if (always) {
-      progress_collectives();
+      progress_collectives(self.calls_mpi);
       sched_yield();
       continue;
     }
     const timespec pause{0, sleep_ns};
     nanosleep(&pause, nullptr);
     for (const Clock::time_point until = Clock::now() + look_after;
-         !calls_make_progress(&seen) && any_collective_pending();) {
-      progress_collectives();
+         !calls_make_progress(&seen) && collectives_running.load(std::memory_order_acquire) != 0;) {
+      progress_collectives(self.calls_mpi);
       if (Clock::now() >= until) break;
     }
   }
@@ -121,20 +122,22 @@ bool wants_thread_multiple() noexcept {
   return !settings.text("BESTRIDE_TOPOLOGY").empty() || simulated_nodes() || !launched_on_one_host();
 }
 
-bool start_progress_thread() noexcept {
-  if (mode() == Mode::calls) return false;
+ProgressThread start_progress_thread(bool must_call_mpi) noexcept {
+  if (mode() == Mode::calls) return ProgressThread::none;
   Worker& self = worker();
   const std::lock_guard lock(self.mutex);
-  if (self.started) return true;
   int level = MPI_THREAD_SINGLE;
-  const bool granted = real.Query_thread(&level) == MPI_SUCCESS && level == MPI_THREAD_MULTIPLE;
-  self.started = granted && start(self);
+  self.calls_mpi = real.Query_thread(&level) == MPI_SUCCESS && level == MPI_THREAD_MULTIPLE;
+  const bool may_start = self.calls_mpi || !must_call_mpi;
+  self.started = may_start && start(self);
   if (!self.started)
     (mode() == Mode::thread ? warn_once : log_info_once)(
         "progress", "%s; nonblocking collectives are left to the MPI library",
-        granted ? "the progress thread could not be started"
-                : "the MPI library does not grant MPI_THREAD_MULTIPLE, which the progress thread takes");
-  return self.started;
+        may_start ? "the progress thread could not be started"
+                  : "the MPI library does not grant MPI_THREAD_MULTIPLE, which the progress thread takes");
+  return !self.started    ? ProgressThread::none
+         : self.calls_mpi ? ProgressThread::calls_mpi
+                          : ProgressThread::moves_memory;
 }
 
 void wake_progress_thread() noexcept {

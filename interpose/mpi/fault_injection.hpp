@@ -27,6 +27,7 @@ enum class FailPoint : std::uint8_t {
   queue,         ///< the queue of a communicator's hierarchical collectives
   table,         ///< growing the table of handles or of requests
   arena,         ///< memory that keeps results of allgathers
+  offers,        ///< small memory in which the ranks of a node offer each other windows
   window,        ///< memory shared by the ranks of a node
   presence,      ///< the socket that announces this rank or looks for others (peer discovery)
   topology,      ///< discovering which ranks share a node

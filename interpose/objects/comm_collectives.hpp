@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// State of a communicator's hierarchical collectives. Data only: interpose/collectives reads and writes it.
+// State of a communicator's collectives. Data only: interpose/collectives reads and writes it.
 #include <mpi.h>
 
 #include <array>
@@ -37,6 +37,7 @@ struct CommCollectives {
   bool shares_always = false;         ///< written before `agreed`: at every size
   int one_node_calls = 0;             ///< blocking collectives that would have gone through shared memory
   std::shared_ptr<OneNode> one_node;  ///< null: not made, or not possible
+  int one_node_starts = 0;            ///< nonblocking collectives that would have gone through shared memory
   int neighbor_calls = 0;             ///< blocking neighbour collectives
   std::shared_ptr<OneNodeNeighbors> one_node_neighbors;  ///< as one_node
   std::array<AskingInterval, collective_count> asking;   ///< by collective: whether a datatype has gaps

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Whether a blocking collective of ranks on one node goes through the memory that they share, or is left to the MPI
-// library.
+// Whether a collective of ranks on one node goes through the memory that they share, or is left to the MPI library.
 //
 // A pure function of numbers that are equal on all members. The bounds were measured with 2 ranks on 2 processors and
 // MPICH 4.0.2 (bench/figures.md). With more ranks than processors the library, which does not sleep while it waits,
@@ -46,20 +45,38 @@ constexpr bool reduces(Collective what) noexcept {
   return what == Collective::allreduce || what == Collective::reduce || what == Collective::reduce_scatter;
 }
 
+/// The same for nonblocking collectives, whose members can't ask each other whether a datatype has gaps. Alltoalls
+/// agree while they run. Reductions call MPI functions, which the progress thread may not.
+constexpr OneNodeBounds nonblocking_one_node_bounds(Collective what) noexcept {
+  OneNodeBounds bounds = one_node_bounds(what);
+  constexpr std::int64_t unbounded = std::numeric_limits<std::int64_t>::max();
+  if (what == Collective::alltoall) bounds.most = unbounded;
+  if (reduces(what)) bounds = {unbounded, 0, false};
+  return bounds;
+}
+
 /// The least size of a collective that may go through shared memory, in bytes as in CollectiveShape. `always`: the node
 /// has more ranks than processors that they may use, or the user forces it.
-constexpr std::int64_t least_on_one_node(Collective what, int ranks, bool always) noexcept {
-  if (ranks < 2) return std::numeric_limits<std::int64_t>::max();
-  const OneNodeBounds bounds = one_node_bounds(what);
+constexpr std::int64_t least_on_one_node(Collective what, bool blocking, int ranks, bool always) noexcept {
+  constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
+  if (ranks < 2 || (!blocking && reduces(what))) return never;
+  const OneNodeBounds bounds = blocking ? one_node_bounds(what) : nonblocking_one_node_bounds(what);
   return always ? 1 : bounds.least * (bounds.per_pair ? ranks : 1);
 }
 
 /// `bytes`, `always`: as for least_on_one_node().
 constexpr OneNodeChoice choose_on_one_node(Collective what, std::int64_t bytes, int ranks, bool always) noexcept {
-  if (bytes < least_on_one_node(what, ranks, always)) return OneNodeChoice::library;
+  if (bytes < least_on_one_node(what, true, ranks, always)) return OneNodeChoice::library;
   const OneNodeBounds bounds = one_node_bounds(what);
   if (always || bytes <= bounds.most * (bounds.per_pair ? ranks : 1)) return OneNodeChoice::shared_memory;
   return reduces(what) ? OneNodeChoice::library : OneNodeChoice::if_any_has_gaps;
+}
+
+/// The same for a nonblocking collective.
+constexpr bool nonblocking_on_one_node(Collective what, std::int64_t bytes, int ranks, bool always) noexcept {
+  if (bytes < least_on_one_node(what, false, ranks, always)) return false;
+  const OneNodeBounds bounds = nonblocking_one_node_bounds(what);
+  return always || bytes / (bounds.per_pair ? ranks : 1) <= bounds.most;
 }
 
 /// Backoff: after a call in which the members asked each other without effect, the next 1, 2, 4, ... calls (up to a

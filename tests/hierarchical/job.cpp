@@ -159,17 +159,25 @@ void Groups::make_again(int index) {
   group = made(index);
 }
 
-bool Group::shares_memory() const {
-  return expectation() == Expectation::hierarchical && !several_nodes && size > 1 && shareable_calls >= 2;
+bool Group::shares_memory(Shareable how) const {
+  if (expectation() != Expectation::hierarchical || several_nodes || size < 2) return false;
+  switch (how) {
+    case Shareable::in_call: return shareable_calls >= 2;
+    case Shareable::nonblocking: return known && shareable_starts >= 2;
+    case Shareable::persistent: return true;
+    case Shareable::no: break;
+  }
+  return false;
 }
 
-Watch::Watch(const Group& group, bool possible, bool may_wait, bool shareable, bool has_data) {
+Watch::Watch(const Group& group, bool possible, bool may_wait, Shareable how, bool has_data) {
   if (expectation() == Expectation::nothing) return;
   group.known |= may_wait;
   const bool hierarchical =
       (expectation() == Expectation::hierarchical && possible && group.several_nodes && group.known) ||
-      (shareable && has_data && group.shares_memory());
-  group.shareable_calls += shareable;
+      (has_data && group.shares_memory(how));
+  group.shareable_calls += how == Shareable::in_call;
+  group.shareable_starts += how == Shareable::nonblocking && group.known;
   expected_ = hierarchical ? Expectation::hierarchical : Expectation::library;
   before_ = calls_seen_by_library();
 }

@@ -28,6 +28,9 @@ int nonblocking_calls_seen_by_library();
 /// Bytes of all shared mappings of the preload library.
 long long mapped_bytes();
 
+/// Whether a call may go through the memory that the ranks of a node share, by its form.
+enum class Shareable { no, in_call, nonblocking, persistent };
+
 /// A communicator and facts about its members.
 struct Group {
   std::string name;
@@ -38,10 +41,11 @@ struct Group {
   /// Whether the members exchanged their facts when the communicator was created, in a call that may wait. Otherwise
   /// they do so in the first blocking or persistent collective.
   mutable bool known = true;
-  /// Calls so far that may go through the memory that the ranks of a node share; the first two go to the library.
-  mutable int shareable_calls = 0;
+  /// Blocking and nonblocking calls so far that may go through the memory that the ranks of a node share; the first two
+  /// of each go to the library.
+  mutable int shareable_calls = 0, shareable_starts = 0;
   /// True if the next such call goes through that memory.
-  bool shares_memory() const;
+  bool shares_memory(Shareable how) const;
 };
 
 /// Derives the other members from name, comm and known.
@@ -64,11 +68,11 @@ class Groups {
 };
 
 /// Checks whether one call used the hierarchy as expected. `possible`: the call can use the hierarchy if the
-/// communicator can; `may_wait`: its form is one in which members can exchange facts about a communicator; `shareable`:
-/// on one node it may go through shared memory, if it has data.
+/// communicator can; `may_wait`: its form is one in which members can exchange facts about a communicator; `how`: on
+/// one node it may go through shared memory, if it has data.
 class Watch {
  public:
-  Watch(const Group& group, bool possible, bool may_wait, bool shareable = false, bool has_data = true);
+  Watch(const Group& group, bool possible, bool may_wait, Shareable how = Shareable::no, bool has_data = true);
   /// A description of the error; empty if there is none.
   std::string verdict() const;
 

@@ -160,9 +160,7 @@ class Part {
     std::string wrong;
     const int starts = drawn_.form.wait == Wait::persistent ? 3 : 1;
     const Wait wait = drawn_.form.wait;
-    const Watch watch(group_, possible(),
-                      wait == Wait::in_call || (wait == Wait::persistent && !left_to_library(drawn_.what)), shareable(),
-                      has_data());
+    const Watch watch(group_, possible(), wait != Wait::nonblocking, shareable(), has_data_for_choice());
     const int error = call(drawn_.what, drawn_.form, arguments, &request);
     wrong = watch.verdict();
     if (error != MPI_SUCCESS) return "error " + std::to_string(error_class(error));
@@ -204,7 +202,7 @@ class Part {
     return varies() ? drawn_.at[static_cast<std::size_t>(rank)] : std::int64_t{rank} * drawn_.count;
   }
   bool hierarchical() const {
-    if (shareable() && has_data() && group_.shares_memory()) return true;
+    if (has_data_for_choice() && group_.shares_memory(shareable())) return true;
     return expectation() == Expectation::hierarchical && possible() && group_.several_nodes &&
            (group_.known || drawn_.form.wait != Wait::nonblocking);
   }
@@ -220,9 +218,20 @@ class Part {
     return all > 0;
   }
   /// True for calls that may go through the memory of one node.
-  bool shareable() const {
-    if (drawn_.form.wait != Wait::in_call || (from_all_to_all(drawn_.what) && drawn_.in_place)) return false;
-    return left_to_library(drawn_.what) || possible();
+  Shareable shareable() const {
+    if (from_all_to_all(drawn_.what) && drawn_.in_place) return Shareable::no;
+    if (!left_to_library(drawn_.what) && !possible()) return Shareable::no;
+    switch (drawn_.form.wait) {
+      case Wait::in_call: return Shareable::in_call;
+      case Wait::persistent: return Shareable::persistent;
+      case Wait::nonblocking: break;
+    }
+    // Members that know only their own sizes can't ask each other.
+    return left_to_library(drawn_.what) && !varies_by_pair(drawn_.what) ? Shareable::no : Shareable::nonblocking;
+  }
+  /// False if the members know before the call that there is no data.
+  bool has_data_for_choice() const {
+    return has_data() || (varies_by_pair(drawn_.what) && drawn_.form.wait == Wait::nonblocking);
   }
   bool has_data() const {
     std::int64_t all = 0;

@@ -236,7 +236,7 @@ class Part {
   /// MPICH 4.0.2 crashes in some long blocking in-place reductions.
   bool library_may_be_wrong() const {
     const bool forwarded = expectation() != Expectation::hierarchical || !possible() ||
-                           (!group_.several_nodes && !(shareable() && group_.shares_memory()));
+                           (!group_.several_nodes && !group_.shares_memory(shareable()));
     return forwarded && drawn_.what == What::reduce && drawn_.in_place && drawn_.form.wait == Wait::in_call;
   }
 
@@ -253,10 +253,12 @@ class Part {
     return all_ > 0 && order && (!drawn_.chosen.users || drawn_.form.wait == Wait::in_call);
   }
   /// True for calls that may go through the memory of one node.
-  bool shareable() const { return drawn_.form.wait == Wait::in_call && possible(); }
+  Shareable shareable() const {
+    return drawn_.form.wait == Wait::in_call && possible() ? Shareable::in_call : Shareable::no;
+  }
   /// Whether the expected result is that of the fixed tree. If the order does not matter, MPI gives the same result.
   bool hierarchical() const {
-    if (shareable() && group_.shares_memory()) return true;
+    if (group_.shares_memory(shareable())) return true;
     return drawn_.chosen.order == Order::any ||
            (expectation() == Expectation::hierarchical && possible() && group_.several_nodes && group_.known);
   }
