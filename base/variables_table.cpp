@@ -58,8 +58,9 @@ constexpr Variable table[] = {
      "file that lists which ranks share a node and which nodes are near each other; needs BESTRIDE_ALL_RANKS=1 or "
      "auto"},
     {"BESTRIDE_PROGRESS", choice, "auto", "auto|thread|calls",
-     "what advances nonblocking collectives: auto: MPI calls, and a thread while the program waits elsewhere (needs "
-     "MPI_THREAD_MULTIPLE); thread: a thread all the time, also while the program computes; calls: MPI calls alone, "
+     "what advances nonblocking collectives: auto: MPI calls, and a thread while the program waits elsewhere (between "
+     "nodes it needs MPI_THREAD_MULTIPLE); thread: a thread all the time, also while the program computes; calls: MPI "
+     "calls alone, "
      "so nonblocking collectives are left to the MPI library"},
     {"BESTRIDE_YIELD", choice, "auto", "auto|on|off",
      "whether a rank that waits in an MPI call yields its processor, under MPICH over UCX; auto: if the host has more "

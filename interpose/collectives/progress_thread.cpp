@@ -46,7 +46,7 @@ struct Worker {
   std::mutex mutex;
   std::condition_variable wake;
   std::atomic<bool> end{false};
-  std::atomic<bool> waits_for_work{false};  ///< the thread must be woken only if this is true
+  std::atomic<bool> waits_for_work{false};  ///< the thread must be woken only if this is true; reset by who wakes it
   pthread_t thread{};
   bool started = false;
   bool calls_mpi = false;  ///< the thread may; written before it starts
@@ -75,9 +75,13 @@ void* work(void*) {
       // Sequentially consistent, like the counting of a new collective and the check in wake_progress_thread(): either
       // this thread sees the collective, or the other thread sees that this one waits.
       self.waits_for_work.store(true);
-      self.wake.wait(lock, [&] { return self.end.load(std::memory_order_acquire) || collectives_running.load() != 0; });
+      self.wake.wait(lock, [&] {
+        return self.end.load(std::memory_order_acquire) || !self.waits_for_work.load() ||
+               collectives_running.load() != 0;
+      });
       self.waits_for_work.store(false, std::memory_order_relaxed);
-      continue;
+      // Also if that collective has ended already: others may follow, each of which would have to wake this thread.
+      idle = 0;
     }
     if (always) {
       progress_collectives(self.calls_mpi);
@@ -142,7 +146,7 @@ ProgressThread start_progress_thread(bool must_call_mpi) noexcept {
 
 void wake_progress_thread() noexcept {
   Worker& self = worker();
-  if (!self.waits_for_work.load()) return;
+  if (!self.waits_for_work.load() || !self.waits_for_work.exchange(false)) return;
   const std::lock_guard lock(self.mutex);
   self.wake.notify_one();
 }

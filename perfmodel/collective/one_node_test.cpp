@@ -38,6 +38,26 @@ TEST(OneNodeChoice, EachChoiceHasOneRangeOfSizes) {
     }
 }
 
+/// Reductions are always left to the library; all others have one range of sizes, that of alltoalls without end.
+TEST(OneNodeChoice, NonblockingCollectives) {
+  for (int what = 0; what < collective_count; ++what)
+    for (const int ranks : {1, 2, 3, 64})
+      for (const bool always : {false, true}) {
+        const auto collective = static_cast<Collective>(what);
+        bool before = false, ended = false;
+        EXPECT_FALSE(nonblocking_on_one_node(collective, 0, ranks, always));
+        for (std::int64_t bytes = 1; bytes < std::int64_t{1} << 40; bytes += 1 + bytes / 7) {
+          const bool shares = nonblocking_on_one_node(collective, bytes, ranks, always);
+          if (reduces(collective) || ranks == 1 || always) EXPECT_EQ(shares, !reduces(collective) && ranks > 1);
+          if (shares) EXPECT_GE(bytes, least_on_one_node(collective, false, ranks, always));
+          EXPECT_FALSE(shares && ended) << name(collective) << ' ' << bytes;
+          ended = ended || (before && !shares);
+          before = shares;
+        }
+        EXPECT_FALSE(ended && collective == Collective::alltoall);
+      }
+}
+
 TEST(AskingInterval, DoublesWhileItIsInVain) {
   AskingInterval interval;
   const auto skipped = [&] {
