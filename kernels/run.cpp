@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/copy.hpp"
 #include "kernels/program.hpp"
 
 namespace bestride::inline kernels {
@@ -11,9 +12,9 @@ namespace {
 template <Direction direction>
 void copy(Byte* packed, Byte* user, std::int64_t size) noexcept {
   if constexpr (direction == Direction::pack)
-    std::memcpy(packed, user, static_cast<std::size_t>(size));
+    copy_bytes(packed, user, static_cast<std::size_t>(size));
   else
-    std::memcpy(user, packed, static_cast<std::size_t>(size));
+    copy_bytes(user, packed, static_cast<std::size_t>(size));
 }
 
 /// Moves the packed bytes [first, last) of one unit. `user` is the address of the unit's first packed byte.

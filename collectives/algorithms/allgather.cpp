@@ -6,6 +6,7 @@
 #include <exception>
 #include <vector>
 
+#include "base/copy.hpp"
 #include "collectives/core/intra_node.hpp"
 #include "collectives/core/peer_pieces.hpp"
 #include "collectives/core/relays.hpp"
@@ -191,7 +192,7 @@ class AllgatherAlgorithm {
     const RelayedRange& relayed_range = pieces.relayed_range();
     if (code_ && bytes < pieces.range.length()) {
       std::byte* shorter = h_.staging() + (rooms(pairs_, in_flight_, true) - 1) * cut_.piece;
-      std::memcpy(shorter, memory, static_cast<std::size_t>(bytes));
+      copy_bytes(shorter, memory, static_cast<std::size_t>(bytes));
       if (!code_->decode(relayed_range.node, pieces.range, shorter, bytes, memory)) throw std::exception();
     }
     if (staged) vectors_.write(relayed_range.node, pieces.range, memory);

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <vector>
 
+#include "base/copy.hpp"
 #include "collectives/core/node_vectors.hpp"
 #include "collectives/core/pieces.hpp"
 
@@ -207,7 +208,7 @@ class AlltoallAlgorithm {
             continue;
           }
           co_await until([&] { return h_.channels().arrived(q, ChannelKind::own) != nullptr; });
-          std::memcpy(destination, h_.channels().arrived(q, ChannelKind::own), static_cast<std::size_t>(met.length()));
+          copy_bytes(destination, h_.channels().arrived(q, ChannelKind::own), static_cast<std::size_t>(met.length()));
           h_.channels().take(q, ChannelKind::own);
           --ahead_[static_cast<std::size_t>(q)];
         }
@@ -257,7 +258,7 @@ class AlltoallAlgorithm {
         co_await until([&] { return h_.channels().vacant(ChannelKind::arrived); });
         std::byte* slot = h_.channels().slot(ChannelKind::arrived);
         blocks(turn.node, turn.range, q, [&](int, Range part, std::int64_t at) {
-          std::memcpy(slot, pending.staged + at, static_cast<std::size_t>(part.length()));
+          copy_bytes(slot, pending.staged + at, static_cast<std::size_t>(part.length()));
           slot += part.length();
         });
         h_.channels().publish(ChannelKind::arrived, q);

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <vector>
 
+#include "base/copy.hpp"
 #include "collectives/core/pieces.hpp"
 
 namespace bestride::inline collectives {
@@ -91,7 +92,7 @@ class GatherAlgorithm {
             continue;
           }
           co_await until([&] { return h_.channels().arrived(q, ChannelKind::own) != nullptr; });
-          std::memcpy(destination, h_.channels().arrived(q, ChannelKind::own), static_cast<std::size_t>(met.length()));
+          copy_bytes(destination, h_.channels().arrived(q, ChannelKind::own), static_cast<std::size_t>(met.length()));
           h_.channels().take(q, ChannelKind::own);
         }
         data = staging(slot);
@@ -129,7 +130,7 @@ class GatherAlgorithm {
         continue;
       }
       co_await until([&] { return h_.channels().vacant(ChannelKind::arrived); });
-      std::memcpy(h_.channels().slot(ChannelKind::arrived), pending.staged,
+      copy_bytes(h_.channels().slot(ChannelKind::arrived), pending.staged,
                   static_cast<std::size_t>(piece.range().length()));
       h_.channels().publish(ChannelKind::arrived, root_local_);
     }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/copy.hpp"
 #include "collectives/algorithms/gather.hpp"
 
 namespace bestride::inline collectives {
@@ -26,13 +27,13 @@ class SegmentResult final : public NodeVectors, public ResultSink {
     if (output_)
       output_->read(node, range, to);
     else
-      std::memcpy(to, kept(range), static_cast<std::size_t>(range.length()));
+      copy_bytes(to, kept(range), static_cast<std::size_t>(range.length()));
   }
   void write(int node, Range range, const void* from) const noexcept override {
     if (output_)
       output_->write(node, range, from);
     else
-      std::memcpy(kept(range), from, static_cast<std::size_t>(range.length()));
+      copy_bytes(kept(range), from, static_cast<std::size_t>(range.length()));
   }
   Task deliver(int, Range range, const std::byte* data) override {
     write(h_.node(), range, data);

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <vector>
 
+#include "base/copy.hpp"
+
 namespace bestride::inline collectives {
 namespace {
 
@@ -212,7 +214,7 @@ class ReduceToOwnersAlgorithm {
       if (first == h_.rank())
         input_.read(turn.node, turn.range, into);
       else
-        std::memcpy(into, h_.channels().arrived(h_.topology().local_rank_of(first), ChannelKind::own),
+        copy_bytes(into, h_.channels().arrived(h_.topology().local_rank_of(first), ChannelKind::own),
                     static_cast<std::size_t>(turn.range.length()));
       return;
     }

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <vector>
 
+#include "base/copy.hpp"
 #include "collectives/core/pieces.hpp"
 
 namespace bestride::inline collectives {
@@ -82,7 +83,7 @@ class ScatterAlgorithm {
         } else {
           // Copied, not sent from the slot: four slots are too few for the pieces that all carriers have in flight.
           co_await until([&] { return h_.channels().arrived(root_local_, ChannelKind::own) != nullptr; });
-          std::memcpy(staging(slot), h_.channels().arrived(root_local_, ChannelKind::own),
+          copy_bytes(staging(slot), h_.channels().arrived(root_local_, ChannelKind::own),
                       static_cast<std::size_t>(piece.range().length()));
           h_.channels().take(root_local_, ChannelKind::own);
         }
@@ -152,7 +153,7 @@ class ScatterAlgorithm {
           continue;
         }
         co_await until([&] { return h_.channels().vacant(ChannelKind::arrived); });
-        std::memcpy(h_.channels().slot(ChannelKind::arrived), data, static_cast<std::size_t>(met.length()));
+        copy_bytes(h_.channels().slot(ChannelKind::arrived), data, static_cast<std::size_t>(met.length()));
         h_.channels().publish(ChannelKind::arrived, q);
       }
     }

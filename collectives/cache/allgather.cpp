@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "collectives/algorithms/allgather.hpp"
+#include "base/copy.hpp"
 #include "collectives/cache/delta_code.hpp"
 #include "collectives/cache/lookup.hpp"
 
@@ -44,7 +45,7 @@ class CachedAllgather final : public PieceObserver {
 
   void keep(int node, Range range, const std::byte* data) noexcept override {
     if (std::byte* to = lookup_.memory_for(node, range))
-      std::memcpy(to, data, static_cast<std::size_t>(range.length()));
+      copy_bytes(to, data, static_cast<std::size_t>(range.length()));
   }
 
  private:

@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "base/copy.hpp"
 #include "collectives/cache/own_block.hpp"
 #include "kernels/delta/delta.hpp"
 
@@ -22,8 +23,8 @@ bool looks_dense(const std::byte* older, const std::byte* newer, std::int64_t by
         spot_bytes * (stratum.first + static_cast<std::int64_t>(scattered(static_cast<std::uint64_t>(i)) %
                                                                 static_cast<std::uint64_t>(stratum.length())));
     std::uint16_t a[spot_words], b[spot_words];
-    std::memcpy(a, older + place, sizeof a);
-    std::memcpy(b, newer + place, sizeof b);
+    copy_bytes(a, older + place, sizeof a);
+    copy_bytes(b, newer + place, sizeof b);
     for (int k = 0; k < spot_words; ++k) equal += a[k] == b[k];
     if (equal > spots * spot_words / 64) return false;
   }
@@ -42,7 +43,7 @@ std::int64_t DeltaCode::encode(int node, Range range, const std::byte* piece, st
 }
 
 bool DeltaCode::decode(int node, Range range, const std::byte* encoded, std::int64_t bytes, std::byte* piece) noexcept {
-  std::memcpy(piece, base(node, range), static_cast<std::size_t>(range.length()));
+  copy_bytes(piece, base(node, range), static_cast<std::size_t>(range.length()));
   return delta::apply(encoded, bytes, piece, range.length());
 }
 

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "base/copy.hpp"
 #include "collectives/cache/lookup.hpp"
 #include "collectives/quantised/coded_run.hpp"
 #include "collectives/quantised/operand_coder.hpp"
@@ -63,7 +64,7 @@ class Keeping final : public CodeObserver {
     const int node = topology_.node_of(rank);
     const std::int64_t begin = vectors_.part(node, topology_.local_rank_of(rank)).first;
     if (std::byte* to = lookup_.memory_for(node, {begin + range.first, begin + range.last}))
-      std::memcpy(to, codes, static_cast<std::size_t>(range.length()));
+      copy_bytes(to, codes, static_cast<std::size_t>(range.length()));
   }
 
  private:

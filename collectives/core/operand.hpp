@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "base/copy.hpp"
 #include "kernels/packer.hpp"
 
 namespace bestride::inline collectives {
@@ -36,14 +37,14 @@ class Operand {
     if (packer_)
       packer_->pack_range(to, user_, first, last);
     else
-      std::memcpy(to, user_ + first, static_cast<std::size_t>(last - first));
+      copy_bytes(to, user_ + first, static_cast<std::size_t>(last - first));
   }
   void write(const void* from, std::int64_t first, std::int64_t last) const noexcept {
     if (first == last) return;
     if (packer_)
       packer_->unpack_range(user_, from, first, last);
     else
-      std::memcpy(user_ + first, from, static_cast<std::size_t>(last - first));
+      copy_bytes(user_ + first, from, static_cast<std::size_t>(last - first));
   }
 
  private:

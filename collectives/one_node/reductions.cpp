@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/copy.hpp"
 #include "collectives/core/lanes.hpp"
 
 namespace bestride::inline collectives {
@@ -27,7 +28,7 @@ struct Contributions {
   /// Reduces the ranks [first, last) in the order of the balanced tree. `level`: the first free scratch strip.
   void tree(int first, int last, std::byte* out, std::int64_t bytes, int level) const noexcept {
     if (last - first == 1) {
-      std::memcpy(out, of(first), static_cast<std::size_t>(bytes));
+      copy_bytes(out, of(first), static_cast<std::size_t>(bytes));
       return;
     }
     const int cut = ReductionOrder::cut(first, last);
@@ -41,7 +42,7 @@ struct Contributions {
   /// `bytes`: at most a strip, a multiple of an element.
   void strip(std::byte* out, std::int64_t bytes) const noexcept {
     if (reduction.ordered) return tree(0, rounds.ranks(), out, bytes, 1);
-    std::memcpy(out, of(rounds.ranks() - 1), static_cast<std::size_t>(bytes));
+    copy_bytes(out, of(rounds.ranks() - 1), static_cast<std::size_t>(bytes));
     for (int rank = rounds.ranks() - 2; rank >= 0; --rank) reduction.combine(of(rank), out, bytes);
   }
 };

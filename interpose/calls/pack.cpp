@@ -2,6 +2,7 @@
 // MPI_Pack and MPI_Unpack. No message is sent, so Bestride does the whole call if the arguments are valid.
 #include <cstring>
 
+#include "base/copy.hpp"
 #include "interpose/calls/entry.hpp"
 #include "interpose/message/device_pack.hpp"
 #include "interpose/message/paranoid.hpp"
@@ -24,13 +25,13 @@ struct PackingCall {
     if (packer)
       packer->pack(packed, user);
     else
-      std::memcpy(packed, static_cast<const std::byte*>(user) + offset, static_cast<std::size_t>(bytes));
+      copy_bytes(packed, static_cast<const std::byte*>(user) + offset, static_cast<std::size_t>(bytes));
   }
   void unpack(void* user, const std::byte* packed) const noexcept {
     if (packer)
       packer->unpack(user, packed);
     else
-      std::memcpy(static_cast<std::byte*>(user) + offset, packed, static_cast<std::size_t>(bytes));
+      copy_bytes(static_cast<std::byte*>(user) + offset, packed, static_cast<std::size_t>(bytes));
   }
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 // Moves: copy one block, writing exactly its own bytes. Compiled once per target (see cpu/kernel_table.hpp). They use
 // GCC vector types, not intrinsics: the same line compiles to one zmm move, two ymm, four xmm or four NEON moves.
+#include "base/copy.hpp"
 #include "kernels/cpu/piece.hpp"
 
 namespace bestride::inline kernels::BESTRIDE_TARGET {
@@ -127,7 +128,7 @@ struct WideMove {
 struct CopyMove {
   static constexpr Int width(Int w) { return w; }
   [[gnu::always_inline]] static void move(Byte* to, const Byte* from, Int w) {
-    __builtin_memcpy(to, from, static_cast<std::size_t>(w));
+    copy_bytes(to, from, static_cast<std::size_t>(w));
   }
 };
 
