@@ -11,7 +11,8 @@ namespace bestride {
 
 void copy_long(void* to, const void* from, std::size_t bytes) noexcept {
 #if defined(__x86_64__)
-  const std::uintptr_t distance = (reinterpret_cast<std::uintptr_t>(to) - reinterpret_cast<std::uintptr_t>(from)) % 4096;
+  const std::uintptr_t distance =
+      (reinterpret_cast<std::uintptr_t>(to) - reinterpret_cast<std::uintptr_t>(from)) % 4096;
   if (distance > 0 && distance < 64) {
     constexpr std::size_t line = 64;
     auto* out = static_cast<std::byte*>(to);

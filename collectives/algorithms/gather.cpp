@@ -131,7 +131,7 @@ class GatherAlgorithm {
       }
       co_await until([&] { return h_.channels().vacant(ChannelKind::arrived); });
       copy_bytes(h_.channels().slot(ChannelKind::arrived), pending.staged,
-                  static_cast<std::size_t>(piece.range().length()));
+                 static_cast<std::size_t>(piece.range().length()));
       h_.channels().publish(ChannelKind::arrived, root_local_);
     }
   }

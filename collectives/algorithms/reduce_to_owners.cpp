@@ -215,7 +215,7 @@ class ReduceToOwnersAlgorithm {
         input_.read(turn.node, turn.range, into);
       else
         copy_bytes(into, h_.channels().arrived(h_.topology().local_rank_of(first), ChannelKind::own),
-                    static_cast<std::size_t>(turn.range.length()));
+                   static_cast<std::size_t>(turn.range.length()));
       return;
     }
     const int middle = ReductionOrder::cut(first, last);

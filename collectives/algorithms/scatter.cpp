@@ -84,7 +84,7 @@ class ScatterAlgorithm {
           // Copied, not sent from the slot: four slots are too few for the pieces that all carriers have in flight.
           co_await until([&] { return h_.channels().arrived(root_local_, ChannelKind::own) != nullptr; });
           copy_bytes(staging(slot), h_.channels().arrived(root_local_, ChannelKind::own),
-                      static_cast<std::size_t>(piece.range().length()));
+                     static_cast<std::size_t>(piece.range().length()));
           h_.channels().take(root_local_, ChannelKind::own);
         }
       }

@@ -5,8 +5,8 @@
 #include <cstring>
 #include <vector>
 
-#include "collectives/algorithms/allgather.hpp"
 #include "base/copy.hpp"
+#include "collectives/algorithms/allgather.hpp"
 #include "collectives/cache/delta_code.hpp"
 #include "collectives/cache/lookup.hpp"
 
@@ -44,8 +44,7 @@ class CachedAllgather final : public PieceObserver {
   }
 
   void keep(int node, Range range, const std::byte* data) noexcept override {
-    if (std::byte* to = lookup_.memory_for(node, range))
-      copy_bytes(to, data, static_cast<std::size_t>(range.length()));
+    if (std::byte* to = lookup_.memory_for(node, range)) copy_bytes(to, data, static_cast<std::size_t>(range.length()));
   }
 
  private:

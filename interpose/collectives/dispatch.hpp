@@ -84,7 +84,7 @@ Route route(CommEntry& entry, Collective what, std::int64_t bytes, bool blocking
 /// only their own sizes.
 Route nonblocking_on_one_node(CommEntry& entry, Collective what, std::optional<std::int64_t> bytes) noexcept;
 /// The initialisation of a persistent one; waits for the other members. `*bytes`: as in CollectiveShape, as far as this
-/// member knows; it becomes the largest of all. `gaps`: a datatype of this member has gaps.
+/// member knows; it becomes the largest of all. `gaps`: of an alltoall: a datatype of this member has gaps.
 Route persistent_on_one_node(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t* bytes, bool gaps) noexcept;
 
 /// Carries out an operation, or gives the application a request for it. Returns the error of the call. `call`: static
@@ -253,7 +253,7 @@ std::optional<int> dispatch_bcast(const char* call, LibraryForm* left, void* buf
   if (!entry || bytes <= 0 || !valid_root(*entry, root) || !has_request(tail...) || no_buffer(buffer, type))
     return std::nullopt;
   if (entry->collectives.leaves(Collective::broadcast, blocking<Tail...>, bytes)) return std::nullopt;
-  const Route to = route_call<Tail...>(comm, *entry, Collective::broadcast, bytes, 1, true, has_gaps(type), left);
+  const Route to = route_call<Tail...>(comm, *entry, Collective::broadcast, bytes, 1, true, false, left);
   if (!to) return std::nullopt;
   return carry(
       to, comm, call,

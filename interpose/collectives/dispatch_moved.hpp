@@ -12,7 +12,6 @@
 #include <optional>
 #include <utility>
 
-#include "collectives/one_node/data_movement.hpp"
 #include "interpose/collectives/dispatch.hpp"
 
 namespace bestride::inline interpose {
@@ -38,9 +37,8 @@ std::optional<int> dispatch_allgather(const char* call, LibraryForm* left, const
       return std::nullopt;
     if (same_place(out, in, element, entry->rank())) return std::nullopt;
   }
-  const Route to =
-      route_call<Tail...>(comm, *entry, In::has_arrays ? Collective::allgatherv : Collective::allgather, bytes, 1,
-                          !may_be_quantised(*entry), (!in_place && has_gaps(out.type)) || has_gaps(in.type), left);
+  const Route to = route_call<Tail...>(comm, *entry, In::has_arrays ? Collective::allgatherv : Collective::allgather,
+                                       bytes, 1, !may_be_quantised(*entry), false, left);
   if (!to) return std::nullopt;
   return carry(
       to, comm, call,
@@ -93,7 +91,7 @@ std::optional<int> dispatch_rooted(const char* call, LibraryForm* left, const On
   if (entry->collectives.leaves(gathers ? Collective::gather : Collective::scatter, blocking<Tail...>, bytes))
     return std::nullopt;
   const Route to = route_call<Tail...>(comm, *entry, gathers ? Collective::gather : Collective::scatter, bytes, 1, true,
-                                       (!in_place && has_gaps(one.type)) || (at_root && has_gaps(all.type)), left);
+                                       false, left);
   if (!to) return std::nullopt;
   return carry(
       to, comm, call,
@@ -103,7 +101,7 @@ std::optional<int> dispatch_rooted(const char* call, LibraryForm* left, const On
       tail...);
 }
 
-/// True if the members of an alltoall on one node agree on the longest block while it runs.
+/// True if members on one node that know only their own sizes agree on the longest block while the operation runs.
 template <class... Tail>
 constexpr bool agrees_later = !blocking<Tail...> && !persistent<Tail...>;
 
@@ -128,10 +126,9 @@ std::optional<int> dispatch_alltoall(const char* call, LibraryForm* left, const 
   return carry(
       to, comm, call,
       [&](StagedBlocks& staged) -> std::unique_ptr<Operation> {
-        return std::make_unique<AlltoallOperation>(
-            blocks_of(out, entry->size(), Access::read, staged), blocks_of(in, entry->size(), Access::written, staged),
-            bytes / entry->size(),
-            agrees_later<Tail...> && may_share_memory(*entry) && bytes / entry->size() > longest_through_slots);
+        return std::make_unique<AlltoallOperation>(blocks_of(out, entry->size(), Access::read, staged),
+                                                   blocks_of(in, entry->size(), Access::written, staged),
+                                                   bytes / entry->size(), false);
       },
       tail...);
 }
@@ -157,8 +154,7 @@ std::optional<int> dispatch_varying_rooted(const char* call, const One& one, con
     for (int rank = 0; rank < entry->size(); ++rank)
       longest = std::max(longest, block_bytes(all, element.packed, rank));
   }
-  Route to = route_varying<Tail...>(comm, *entry, gathers ? Collective::gather : Collective::scatter, &longest,
-                                    (!in_place && has_gaps(one.type)) || (at_root && has_gaps(all.type)));
+  Route to = route_varying<Tail...>(comm, *entry, gathers ? Collective::gather : Collective::scatter, &longest, false);
   if (!to) return std::nullopt;
   to.bytes = longest * entry->size();
   return carry(

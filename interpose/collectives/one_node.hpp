@@ -46,7 +46,7 @@ inline bool may_share_memory(const CommEntry& entry) noexcept {
 
 /// The communicator's OneNode if a blocking collective goes through it; nullptr: leave it to the MPI library. All
 /// members call this with the same `what`, `bytes` and `element`, and get the same answer. `element`: bytes of an
-/// element of a reduction. `gaps`: a datatype of this member has gaps.
+/// element of a reduction. `gaps`: of an alltoall: a datatype of this member has gaps.
 OneNode* choose_one_node(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t bytes, std::int64_t element,
                          bool gaps) noexcept;
 

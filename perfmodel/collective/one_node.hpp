@@ -3,8 +3,9 @@
 // Whether a collective of ranks on one node goes through the memory that they share, or is left to the MPI library.
 //
 // A pure function of numbers that are equal on all members. The bounds were measured with 2 ranks on 2 processors and
-// MPICH 4.0.2 (bench/figures.md). With more ranks than processors the library, which does not sleep while it waits,
-// takes 1.6 to 1500 times as long, except for broadcasts and scatters of a few bytes.
+// MPICH 4.0.2 (bench/figures.md); only long contiguous alltoalls are faster in the library. With more ranks than
+// processors the library, which does not sleep while it waits, takes 1.6 to 1500 times as long, except for broadcasts
+// and scatters of a few bytes.
 #include <algorithm>
 #include <cstdint>
 #include <limits>
@@ -30,13 +31,13 @@ constexpr OneNodeBounds one_node_bounds(Collective what) noexcept {
   switch (what) {
     case Collective::alltoall: return {1, 64 * kib, true};
     case Collective::allgather:
-    case Collective::allgatherv: return {8 * kib, 16 * kib, true};
-    case Collective::gather: return {8 * kib, 16 * kib, true};
-    case Collective::scatter: return {16 * kib, 0, true};  // only with gaps
-    case Collective::broadcast: return {512, 8 * kib, false};
-    case Collective::allreduce: return {64, 256 * kib, false};
-    case Collective::reduce_scatter: return {512, 512 * kib, false};
-    case Collective::reduce: return {512, unbounded, false};
+    case Collective::allgatherv: return {4 * kib, unbounded, true};
+    case Collective::gather:
+    case Collective::scatter: return {8 * kib, unbounded, true};
+    case Collective::broadcast: return {4 * kib, unbounded, false};
+    case Collective::allreduce: return {64, unbounded, false};
+    case Collective::reduce_scatter:
+    case Collective::reduce: return {2 * kib, unbounded, false};
   }
   return {unbounded, unbounded, false};
 }
@@ -45,13 +46,15 @@ constexpr bool reduces(Collective what) noexcept {
   return what == Collective::allreduce || what == Collective::reduce || what == Collective::reduce_scatter;
 }
 
-/// The same for nonblocking collectives, whose members can't ask each other whether a datatype has gaps. Alltoalls
-/// agree while they run. Reductions call MPI functions, which the progress thread may not.
+/// The same for nonblocking collectives, whose members can't ask each other whether a datatype has gaps. MPICH takes
+/// 0.4 to 0.8 us longer for them than for blocking ones. Reductions call MPI functions, which the progress thread may
+/// not.
 constexpr OneNodeBounds nonblocking_one_node_bounds(Collective what) noexcept {
-  OneNodeBounds bounds = one_node_bounds(what);
   constexpr std::int64_t unbounded = std::numeric_limits<std::int64_t>::max();
-  if (what == Collective::alltoall) bounds.most = unbounded;
+  OneNodeBounds bounds = one_node_bounds(what);
   if (reduces(what)) bounds = {unbounded, 0, false};
+  if (what == Collective::allgather || what == Collective::allgatherv) bounds.least = 256;
+  if (what == Collective::broadcast) bounds.least = 1024;
   return bounds;
 }
 
@@ -68,8 +71,8 @@ constexpr std::int64_t least_on_one_node(Collective what, bool blocking, int ran
 constexpr OneNodeChoice choose_on_one_node(Collective what, std::int64_t bytes, int ranks, bool always) noexcept {
   if (bytes < least_on_one_node(what, true, ranks, always)) return OneNodeChoice::library;
   const OneNodeBounds bounds = one_node_bounds(what);
-  if (always || bytes <= bounds.most * (bounds.per_pair ? ranks : 1)) return OneNodeChoice::shared_memory;
-  return reduces(what) ? OneNodeChoice::library : OneNodeChoice::if_any_has_gaps;
+  if (always || bytes / (bounds.per_pair ? ranks : 1) <= bounds.most) return OneNodeChoice::shared_memory;
+  return OneNodeChoice::if_any_has_gaps;
 }
 
 /// The same for a nonblocking collective.

@@ -20,25 +20,22 @@ TEST(OneNodeChoice, NothingWithoutDataOrPeers) {
     }
 }
 
-/// The library below a bound, then shared memory, then only with gaps; a reduction is left to the library again.
+/// The library below a bound, then shared memory; long alltoalls only with gaps.
 TEST(OneNodeChoice, EachChoiceHasOneRangeOfSizes) {
   for (int what = 0; what < collective_count; ++what)
     for (const int ranks : {2, 3, 8, 64}) {
-      const bool reduction = reduces(static_cast<Collective>(what));
-      const OneNodeChoice beyond = reduction ? OneNodeChoice::library : OneNodeChoice::if_any_has_gaps;
-      int before = 0;  // 1: shared memory, 2: beyond
+      const bool ends = static_cast<Collective>(what) == Collective::alltoall;
+      OneNodeChoice before = OneNodeChoice::library;
       for (std::int64_t bytes = 1; bytes < std::int64_t{1} << 40; bytes += 1 + bytes / 7) {
         const OneNodeChoice choice = choose_on_one_node(static_cast<Collective>(what), bytes, ranks, false);
-        const int now = choice == OneNodeChoice::shared_memory           ? 1
-                        : choice == beyond && (before > 0 || !reduction) ? 2
-                                                                         : 0;
-        EXPECT_LE(before, now) << name(static_cast<Collective>(what)) << ' ' << bytes;
-        before = now;
+        EXPECT_LE(before, choice) << name(static_cast<Collective>(what)) << ' ' << bytes;
+        before = choice;
       }
+      EXPECT_EQ(before, ends ? OneNodeChoice::if_any_has_gaps : OneNodeChoice::shared_memory);
     }
 }
 
-/// Reductions are always left to the library; all others have one range of sizes, that of alltoalls without end.
+/// Reductions are always left to the library; all others have one range of sizes, which ends only for alltoalls.
 TEST(OneNodeChoice, NonblockingCollectives) {
   for (int what = 0; what < collective_count; ++what)
     for (const int ranks : {1, 2, 3, 64})
@@ -56,7 +53,7 @@ TEST(OneNodeChoice, NonblockingCollectives) {
           ended = ended || (before && !shares);
           before = shares;
         }
-        EXPECT_FALSE(ended && collective == Collective::alltoall);
+        EXPECT_EQ(ended, collective == Collective::alltoall && ranks > 1 && !always);
       }
 }
 
