@@ -5,8 +5,6 @@
 #include <cstring>
 
 #include "collectives/core/lanes.hpp"
-#include "collectives/one_node/process_copy.hpp"
-#include "collectives/one_node/vote.hpp"
 
 namespace bestride::inline collectives {
 namespace {
@@ -31,47 +29,10 @@ void move(const Operand& from, const Operand& to, Range range, std::byte* betwee
 /// What a rank tells the others before an alltoall whose sizes are not known; at the beginning of its slot.
 struct Sizes {
   std::int64_t longest = 0;  ///< bytes of a block
-  bool gaps = false;         ///< some block is not contiguous
-  bool filled = false;       ///< the blocks follow: for each rank, in order, the end of its block in the slot, then the
-                             ///< blocks
+  std::int64_t filled = 0;   ///< 1: the blocks follow: for each rank, in order, the end of its block in the slot, then
+                             ///< the blocks
 };
 constexpr std::int64_t longest_with_sizes = 4096;  ///< of a block that is sent with the sizes
-
-/// Where a rank's blocks for the others are; in its slot.
-struct Addresses {
-  std::int64_t process;
-  std::uint64_t block[RoundsShape::max_ranks];
-};
-static_assert(sizeof(Addresses) <= 4096);  // the smallest slot
-
-/// Each rank copies contiguous blocks from the memory of the others. *refused: some rank could not; the output is then
-/// undefined. Ends when all ranks have copied.
-Task copy_once(Rounds& rounds, const Operands& input, const Operands& output, std::int64_t* refused) {
-  constexpr std::int64_t piece = 1 << 20;
-  const int rank = rounds.rank();
-  const Rounds::Number round = rounds.begin();
-  co_await rounds.vacant(round);
-  auto& own = *reinterpret_cast<Addresses*>(rounds.own(round));
-  own.process = rounds.process();
-  for (int to = 0; to < rounds.ranks(); ++to) own.block[to] = reinterpret_cast<std::uintptr_t>(input.of(to).at(0));
-  rounds.publish(round);
-  move(input.of(rank), output.of(rank), {0, input.bytes(rank)}, nullptr);
-  for (int step = 1; step < rounds.ranks(); ++step) {
-    const int from = (rank + rounds.ranks() - step) % rounds.ranks();
-    if (output.bytes(from) == 0) continue;
-    co_await rounds.published(round, from);
-    const auto& theirs = *reinterpret_cast<const Addresses*>(rounds.of(round, from));
-    for (std::int64_t first = 0; first < output.bytes(from) && !*refused; first += piece) {
-      if (first > 0) co_await pause();
-      *refused =
-          !copy_from_process(static_cast<pid_t>(theirs.process), theirs.block[rank] + static_cast<std::uint64_t>(first),
-                             output.of(from), first, std::min(piece, output.bytes(from) - first), nullptr);
-    }
-  }
-  rounds.end(round);
-  Vote vote(rounds, {refused, 1});
-  co_await until([&] { return vote.step(); });
-}
 
 }  // namespace
 
@@ -195,7 +156,6 @@ Task agreed_alltoall(Rounds& rounds, const Operands& input, const Operands& outp
   for (int other = 0; other < ranks; ++other) {
     const std::int64_t sent = input.bytes(other), received = output.bytes(other);
     sizes.longest = std::max({sizes.longest, sent, received});
-    sizes.gaps |= (sent > 0 && !input.of(other).at(0)) || (received > 0 && !output.of(other).at(0));
     sum += sent;
   }
   // Short blocks are sent with the sizes. So if all are short, one round is enough.
@@ -221,7 +181,6 @@ Task agreed_alltoall(Rounds& rounds, const Operands& input, const Operands& outp
     Sizes theirs;
     std::memcpy(&theirs, rounds.of(round, from), sizeof theirs);
     sizes.longest = std::max(sizes.longest, theirs.longest);
-    sizes.gaps |= theirs.gaps;
     sizes.filled &= theirs.filled;
   }
   if (sizes.filled) {
@@ -234,10 +193,7 @@ Task agreed_alltoall(Rounds& rounds, const Operands& input, const Operands& outp
     }
   }
   rounds.end(round);
-  if (sizes.filled) co_return;
-  std::int64_t refused = sizes.longest <= longest_through_slots || sizes.gaps;
-  if (!refused) co_await copy_once(rounds, input, output, &refused);
-  if (refused) co_await alltoall(rounds, input, output, sizes.longest);
+  if (!sizes.filled) co_await alltoall(rounds, input, output, sizes.longest);
 }
 
 }  // namespace bestride::inline collectives

@@ -27,10 +27,8 @@ Task scatter(Rounds& rounds, const Operands* all, Operand own, int root, std::in
 /// `input.of(r)` goes to rank r, `output.of(r)` comes from rank r. Input and output must not overlap.
 Task alltoall(Rounds& rounds, const Operands& input, const Operands& output, std::int64_t longest);
 
-/// The same if ranks know only their own blocks: they first agree on the longest block, and on whether all blocks are
-/// contiguous. If so, blocks longer than longest_through_slots are copied once, by the kernel; if it refuses on any
-/// rank, through slots.
+/// The same if ranks know only their own blocks. They tell each other the longest in a round of its own; if all blocks
+/// are short, these go along, and no other round is needed.
 Task agreed_alltoall(Rounds& rounds, const Operands& input, const Operands& output);
-inline constexpr std::int64_t longest_through_slots = 64 * 1024;
 
 }  // namespace bestride::inline collectives

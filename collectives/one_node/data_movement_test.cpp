@@ -110,16 +110,14 @@ class Blocks final : public Call {
 class Alltoall final : public Call {
  public:
   Alltoall(int ranks, std::int64_t most, std::mt19937_64& random) : agrees_(random() % 2 != 0) {
-    const bool gaps = random() % 2 != 0;
-    if (agrees_ && random() % 4 == 0) most = 3 * longest_through_slots;
     std::vector<std::vector<std::int64_t>> sizes;  // by sender, by receiver
     for (int rank = 0; rank < ranks; ++rank)
       sizes.push_back(random_sizes(random, static_cast<std::size_t>(ranks), {most}));
     for (int rank = 0; rank < ranks; ++rank) {
       std::vector<std::int64_t> received;
       for (const auto& sent : sizes) received.push_back(sent[static_cast<std::size_t>(rank)]);
-      input_.emplace_back(sizes[static_cast<std::size_t>(rank)], gaps && random() % 2 != 0);
-      output_.emplace_back(received, gaps && random() % 2 != 0);
+      input_.emplace_back(sizes[static_cast<std::size_t>(rank)], random() % 2 != 0);
+      output_.emplace_back(received, random() % 2 != 0);
       for (int to = 0; to < ranks; ++to) input_.back().fill(to, rank * ranks + to);
       longest_ = std::max(longest_, longest_of(received));
     }

@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collectives/one_node/edges.hpp"
 
-#include <algorithm>
+#include <sys/uio.h>
 
-#include "collectives/one_node/process_copy.hpp"
+#include <algorithm>
+#include <climits>
 
 namespace bestride::inline collectives {
+namespace {
+
+constexpr std::int64_t between_bytes = 64 * 1024;
+
+}  // namespace
 
 EdgesShape EdgesShape::within(int ranks, std::int64_t edges, std::int64_t limit) noexcept {
   constexpr std::int64_t least = 4096, largest = 32 * 1024;
@@ -109,7 +115,7 @@ bool Edges::receive(std::size_t i, const EdgeEnd& end, const Operands& output) n
       if (message.moved < fits) output.of(static_cast<int>(i)).write(data(head), message.moved, std::min(last, fits));
       message.moved = last;
       message.ended = last == bytes;
-    } else if (copy_from_process(end.process, head.address, output.of(static_cast<int>(i)), 0, fits, between_.get())) {
+    } else if (copy_from(end, head.address, output.of(static_cast<int>(i)), fits)) {
       message.ended = true;
     } else {
       copies_refused_ = true;
@@ -120,6 +126,21 @@ bool Edges::receive(std::size_t i, const EdgeEnd& end, const Operands& output) n
   }
   if (emptied) bell(end.peer).ring();
   return message.ended;
+}
+
+/// False: the kernel has refused, or the source's memory is not readable; then the source finds out.
+bool Edges::copy_from(const EdgeEnd& end, std::uint64_t address, const Operand& to, std::int64_t bytes) noexcept {
+  for (std::int64_t done = 0; done < bytes;) {
+    std::byte* const place = to.at(done);
+    const iovec here{place ? place : between_.get(),
+                     static_cast<std::size_t>(place ? bytes - done : std::min(between_bytes, bytes - done))};
+    const iovec there{reinterpret_cast<void*>(address + static_cast<std::uint64_t>(done)), here.iov_len};
+    const ssize_t copied = process_vm_readv(end.process, &here, 1, &there, 1, 0);
+    if (copied <= 0) return false;
+    if (!place) to.write(between_.get(), done, done + copied);
+    done += copied;
+  }
+  return true;
 }
 
 Edges::Sleep Edges::prepare_sleep() noexcept { return {bell(rank_).prepare()}; }

@@ -105,6 +105,7 @@ class Edges {
 
   bool send(std::size_t i, const Operands& input) noexcept;
   bool receive(std::size_t i, const EdgeEnd& end, const Operands& output) noexcept;
+  bool copy_from(const EdgeEnd& end, std::uint64_t address, const Operand& to, std::int64_t bytes) noexcept;
 
   friend struct EdgesShape;
   std::byte* const memory_;

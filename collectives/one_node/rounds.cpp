@@ -24,12 +24,8 @@ std::size_t RoundsShape::bytes() const noexcept {
   return static_cast<std::size_t>(lines_bytes(ranks, sizeof(Rounds::Line)) + slot_bytes * slots * ranks);
 }
 
-Rounds::Rounds(std::byte* memory, const RoundsShape& shape, int rank, pid_t process)
-    : memory_(memory),
-      slots_(memory + lines_bytes(shape.ranks, sizeof(Line))),
-      shape_(shape),
-      rank_(rank),
-      process_(process) {
+Rounds::Rounds(std::byte* memory, const RoundsShape& shape, int rank)
+    : memory_(memory), slots_(memory + lines_bytes(shape.ranks, sizeof(Line))), shape_(shape), rank_(rank) {
   const auto levels = static_cast<std::size_t>(std::bit_width(static_cast<unsigned>(shape.ranks))) + 1;
   scratch_ = std::make_unique_for_overwrite<std::byte[]>(levels * strip_bytes);
 }

@@ -16,9 +16,7 @@ class SimulatedNode {
  public:
   SimulatedNode(int ranks, std::int64_t slot_bytes, std::uint64_t seed)
       : shape_{ranks, slot_bytes}, memory_(new (std::align_val_t(4096)) std::byte[shape_.bytes()]()), random_(seed) {
-    // The kernel refuses to copy from a process that does not exist.
-    for (int rank = 0; rank < ranks; ++rank)
-      rounds_.push_back(std::make_unique<Rounds>(memory_.get(), shape_, rank, random_() % 8 ? getpid() : 1 << 30));
+    for (int rank = 0; rank < ranks; ++rank) rounds_.push_back(std::make_unique<Rounds>(memory_.get(), shape_, rank));
   }
 
   Rounds& at(int rank) { return *rounds_[static_cast<std::size_t>(rank)]; }

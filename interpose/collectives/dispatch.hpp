@@ -137,16 +137,17 @@ Route route_call(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t 
 }
 
 /// The same for a collective of members on one node that know only some sizes of blocks. *longest: as for
-/// choose_one_node(); unchanged if the call is nonblocking.
+/// choose_one_node(). It is unchanged for alltoalls that are not persistent, whose members agree on it while they run.
 template <class... Tail>
-Route route_varying(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t* longest, bool gaps) noexcept {
+Route route_varying(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t* longest) noexcept {
   if constexpr (blocking<Tail...>) {
     Route here;
-    here.one_node = choose_one_node(comm, entry, what, longest, gaps);
+    here.one_node =
+        what == Collective::alltoall ? choose_one_node(comm, entry) : choose_one_node(comm, entry, what, longest);
     return here;
   } else if constexpr (persistent<Tail...>) {
     std::int64_t bytes = whole_of(*longest, entry.size());
-    Route here = persistent_on_one_node(comm, entry, what, &bytes, gaps);
+    Route here = persistent_on_one_node(comm, entry, what, &bytes, true);
     *longest = bytes / entry.size();
     return here;
   } else {

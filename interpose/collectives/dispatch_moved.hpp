@@ -101,10 +101,6 @@ std::optional<int> dispatch_rooted(const char* call, LibraryForm* left, const On
       tail...);
 }
 
-/// True if members on one node that know only their own sizes agree on the longest block while the operation runs.
-template <class... Tail>
-constexpr bool agrees_later = !blocking<Tail...> && !persistent<Tail...>;
-
 template <class Out, class In, class... Tail>
 std::optional<int> dispatch_alltoall(const char* call, LibraryForm* left, const Out& out, const In& in, MPI_Comm comm,
                                      Tail... tail) {
@@ -154,7 +150,7 @@ std::optional<int> dispatch_varying_rooted(const char* call, const One& one, con
     for (int rank = 0; rank < entry->size(); ++rank)
       longest = std::max(longest, block_bytes(all, element.packed, rank));
   }
-  Route to = route_varying<Tail...>(comm, *entry, gathers ? Collective::gather : Collective::scatter, &longest, false);
+  Route to = route_varying<Tail...>(comm, *entry, gathers ? Collective::gather : Collective::scatter, &longest);
   if (!to) return std::nullopt;
   to.bytes = longest * entry->size();
   return carry(
@@ -185,8 +181,7 @@ std::optional<int> dispatch_alltoallv(const char* call, const Out& out, const In
     longest = std::max({longest, block_bytes(out, sent.packed, rank), block_bytes(in, received.packed, rank)});
   if (block_bytes(out, sent.packed, entry->rank()) != block_bytes(in, received.packed, entry->rank()))
     return std::nullopt;
-  Route to =
-      route_varying<Tail...>(comm, *entry, Collective::alltoall, &longest, has_gaps(out.type) || has_gaps(in.type));
+  Route to = route_varying<Tail...>(comm, *entry, Collective::alltoall, &longest);
   if (!to) return std::nullopt;
   to.bytes = out_bytes;
   return carry(
@@ -194,7 +189,7 @@ std::optional<int> dispatch_alltoallv(const char* call, const Out& out, const In
       [&](StagedBlocks& staged) -> std::unique_ptr<Operation> {
         return std::make_unique<AlltoallOperation>(blocks_of(out, entry->size(), Access::read, staged),
                                                    blocks_of(in, entry->size(), Access::written, staged), longest,
-                                                   agrees_later<Tail...>);
+                                                   !persistent<Tail...>);
       },
       tail...);
 }
@@ -232,16 +227,14 @@ std::optional<int> dispatch_alltoallw(const char* call, const Out& out, const In
   // MPICH reports equal arguments of both directions as aliased buffers.
   if (out.buffer == in.buffer && out.counts == in.counts && out.types == in.types) return std::nullopt;
   std::int64_t longest = 0, sum = 0;
-  bool gaps = false;
   for (int rank = 0; rank < entry->size(); ++rank) {
     const std::int64_t sent = out.bytes(rank), received = in.bytes(rank);
     if (sent < 0 || received < 0 || (rank == entry->rank() && sent != received) ||
         __builtin_add_overflow(sum, sent, &sum))
       return std::nullopt;
     longest = std::max({longest, sent, received});
-    gaps = gaps || (sent > 0 && has_gaps(out.types[rank])) || (received > 0 && has_gaps(in.types[rank]));
   }
-  Route to = route_varying<Tail...>(comm, *entry, Collective::alltoall, &longest, gaps);
+  Route to = route_varying<Tail...>(comm, *entry, Collective::alltoall, &longest);
   if (!to) return std::nullopt;
   to.bytes = sum;
   return carry(
@@ -249,7 +242,7 @@ std::optional<int> dispatch_alltoallw(const char* call, const Out& out, const In
       [&](StagedBlocks& staged) -> std::unique_ptr<Operation> {
         return std::make_unique<AlltoallwOperation>(out.blocks(entry->size(), Access::read, staged),
                                                     in.blocks(entry->size(), Access::written, staged), longest,
-                                                    agrees_later<Tail...>);
+                                                    !persistent<Tail...>);
       },
       tail...);
 }
@@ -262,7 +255,8 @@ std::optional<int> dispatch_moved(const char* call, LibraryForm* left, const Out
                                   [[maybe_unused]] int root, MPI_Comm comm, Tail... tail) {
   if constexpr (only == AtRoot::neither && !Out::many && In::many)
     return dispatch_allgather(call, left, out, in, comm, tail...);
-  else if constexpr (only != AtRoot::neither && (Out::has_arrays || In::has_arrays) && agrees_later<Tail...>)
+  else if constexpr (only != AtRoot::neither && (Out::has_arrays || In::has_arrays) && !blocking<Tail...> &&
+                     !persistent<Tail...>)
     return std::nullopt;
   else if constexpr (only == AtRoot::in && In::has_arrays)
     return dispatch_varying_rooted<true>(call, out, in, root, comm, tail...);

@@ -91,20 +91,19 @@ OneNode* choose_one_node(MPI_Comm comm, CommEntry& entry, Collective what, std::
   return any ? node : nullptr;
 }
 
-OneNode* choose_one_node(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t* longest, bool gaps) noexcept {
-  const Job* all = job();
-  if (!all || !may_share_memory(entry) || in_library_collective) return nullptr;
-  OneNode* const node = prepared(comm, entry);
+OneNode* choose_one_node(MPI_Comm comm, CommEntry& entry) noexcept {
+  return job() && may_share_memory(entry) && !in_library_collective ? prepared(comm, entry) : nullptr;
+}
+
+OneNode* choose_one_node(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t* longest) noexcept {
+  OneNode* const node = choose_one_node(comm, entry);
   if (!node) return nullptr;
   AskingInterval& asking = entry.collectives.asking[static_cast<std::size_t>(what)];
   if (!entry.collectives.shares_always && !asking.asks()) return nullptr;
-  std::int64_t values[2] = {*longest, gaps};
-  node->agree(values);
-  *longest = values[0];
-  const std::int64_t bytes = whole_of(values[0], entry.size());
-  const OneNodeChoice choice = choose_on_one_node(what, bytes, entry.size(), entry.collectives.shares_always);
+  node->agree({longest, 1});
+  const std::int64_t bytes = whole_of(*longest, entry.size());
   const bool pays =
-      choice == OneNodeChoice::shared_memory || (choice == OneNodeChoice::if_any_has_gaps && values[1] != 0);
+      choose_on_one_node(what, bytes, entry.size(), entry.collectives.shares_always) == OneNodeChoice::shared_memory;
   asking.answered(!pays);
   return pays ? node : nullptr;
 }

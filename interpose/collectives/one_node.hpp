@@ -50,9 +50,12 @@ inline bool may_share_memory(const CommEntry& entry) noexcept {
 OneNode* choose_one_node(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t bytes, std::int64_t element,
                          bool gaps) noexcept;
 
+/// The same for a collective that goes through it at any size.
+OneNode* choose_one_node(MPI_Comm comm, CommEntry& entry) noexcept;
+
 /// The same if the members know only some sizes of blocks. *longest: on entry, the longest block that this member
 /// knows; on return, if the result is not nullptr, the longest of all.
-OneNode* choose_one_node(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t* longest, bool gaps) noexcept;
+OneNode* choose_one_node(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t* longest) noexcept;
 
 /// Bytes as in CollectiveShape, or a bound above all sizes, if the longest block has `longest` bytes.
 inline std::int64_t whole_of(std::int64_t longest, int ranks) noexcept {

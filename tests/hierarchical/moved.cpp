@@ -231,7 +231,7 @@ class Part {
   }
   /// False if the members know before the call that there is no data.
   bool has_data_for_choice() const {
-    return has_data() || (varies_by_pair(drawn_.what) && drawn_.form.wait == Wait::nonblocking);
+    return has_data() || (varies_by_pair(drawn_.what) && drawn_.form.wait != Wait::persistent);
   }
   bool has_data() const {
     std::int64_t all = 0;
