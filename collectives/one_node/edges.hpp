@@ -42,7 +42,7 @@ struct EdgeEnd {
 /// The view of one rank. Used by one thread at a time.
 class Edges {
  public:
-  /// Longer contiguous messages are copied from the source's buffer. Measured with 2 ranks: figures.md.
+  /// Longer contiguous messages are copied from the source's buffer. Measured with 2 ranks: figures_one_node.md.
   static constexpr std::int64_t longest_through_slots = 16 * 1024;
 
   /// `memory`: shape.bytes() bytes, shared, zero before the first use, aligned to 128; it outlives this object. `out`:

@@ -45,7 +45,7 @@ Route nonblocking_on_one_node(CommEntry& entry, Collective what, std::optional<s
   return to;
 }
 
-Route persistent_on_one_node(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t* bytes,
+Route persistent_on_one_node(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t* bytes, bool varying,
                              bool gaps) noexcept {
   Route to;
   const Job* all = job();
@@ -54,8 +54,8 @@ Route persistent_on_one_node(MPI_Comm comm, CommEntry& entry, Collective what, s
   std::int64_t most[] = {0, 0};
   if (real.Allreduce(own, most, 2, MPI_INT64_T, MPI_MAX, comm) != MPI_SUCCESS) return to;
   *bytes = most[0];
-  const OneNodeChoice choice = choose_on_one_node(what, most[0], entry.size(), entry.collectives.shares_always);
-  if (choice == OneNodeChoice::library || (choice == OneNodeChoice::if_any_has_gaps && !most[1])) return to;
+  if (!persistent_on_one_node(what, most[0], entry.size(), entry.collectives.shares_always, varying, most[1] != 0))
+    return to;
   to.owner = make_persistent_queue(comm, entry, most[0]);
   to.queue = to.owner.get();
   to.bytes = most[0];

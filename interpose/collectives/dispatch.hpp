@@ -84,8 +84,10 @@ Route route(CommEntry& entry, Collective what, std::int64_t bytes, bool blocking
 /// only their own sizes.
 Route nonblocking_on_one_node(CommEntry& entry, Collective what, std::optional<std::int64_t> bytes) noexcept;
 /// The initialisation of a persistent one; waits for the other members. `*bytes`: as in CollectiveShape, as far as this
-/// member knows; it becomes the largest of all. `gaps`: of an alltoall: a datatype of this member has gaps.
-Route persistent_on_one_node(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t* bytes, bool gaps) noexcept;
+/// member knows; it becomes the largest of all. `varying`: the form with a size for each block. `gaps`: of an alltoall:
+/// a datatype of this member has gaps.
+Route persistent_on_one_node(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t* bytes, bool varying,
+                             bool gaps) noexcept;
 
 /// Carries out an operation, or gives the application a request for it. Returns the error of the call. `call`: static
 /// text such as "MPI_Bcast", for the report.
@@ -125,7 +127,7 @@ Route route_call(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t 
       here.one_node = choose_one_node(comm, entry, what, bytes, element, gaps);
       return here;
     } else if constexpr (persistent<Tail...>) {
-      return persistent_on_one_node(comm, entry, what, &bytes, gaps);
+      return persistent_on_one_node(comm, entry, what, &bytes, false, gaps);
     } else {
       return nonblocking_on_one_node(entry, what, bytes);
     }
@@ -139,7 +141,8 @@ Route route_call(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t 
 /// The same for a collective of members on one node that know only some sizes of blocks. *longest: as for
 /// choose_one_node(). It is unchanged for alltoalls that are not persistent, whose members agree on it while they run.
 template <class... Tail>
-Route route_varying(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t* longest) noexcept {
+Route route_varying(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t* longest,
+                    [[maybe_unused]] bool gaps) noexcept {
   if constexpr (blocking<Tail...>) {
     Route here;
     here.one_node =
@@ -147,7 +150,7 @@ Route route_varying(MPI_Comm comm, CommEntry& entry, Collective what, std::int64
     return here;
   } else if constexpr (persistent<Tail...>) {
     std::int64_t bytes = whole_of(*longest, entry.size());
-    Route here = persistent_on_one_node(comm, entry, what, &bytes, true);
+    Route here = persistent_on_one_node(comm, entry, what, &bytes, true, gaps);
     *longest = bytes / entry.size();
     return here;
   } else {

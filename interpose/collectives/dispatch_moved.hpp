@@ -150,7 +150,7 @@ std::optional<int> dispatch_varying_rooted(const char* call, const One& one, con
     for (int rank = 0; rank < entry->size(); ++rank)
       longest = std::max(longest, block_bytes(all, element.packed, rank));
   }
-  Route to = route_varying<Tail...>(comm, *entry, gathers ? Collective::gather : Collective::scatter, &longest);
+  Route to = route_varying<Tail...>(comm, *entry, gathers ? Collective::gather : Collective::scatter, &longest, false);
   if (!to) return std::nullopt;
   to.bytes = longest * entry->size();
   return carry(
@@ -181,7 +181,8 @@ std::optional<int> dispatch_alltoallv(const char* call, const Out& out, const In
     longest = std::max({longest, block_bytes(out, sent.packed, rank), block_bytes(in, received.packed, rank)});
   if (block_bytes(out, sent.packed, entry->rank()) != block_bytes(in, received.packed, entry->rank()))
     return std::nullopt;
-  Route to = route_varying<Tail...>(comm, *entry, Collective::alltoall, &longest);
+  Route to =
+      route_varying<Tail...>(comm, *entry, Collective::alltoall, &longest, has_gaps(out.type) || has_gaps(in.type));
   if (!to) return std::nullopt;
   to.bytes = out_bytes;
   return carry(
@@ -227,14 +228,17 @@ std::optional<int> dispatch_alltoallw(const char* call, const Out& out, const In
   // MPICH reports equal arguments of both directions as aliased buffers.
   if (out.buffer == in.buffer && out.counts == in.counts && out.types == in.types) return std::nullopt;
   std::int64_t longest = 0, sum = 0;
+  bool gaps = false;
   for (int rank = 0; rank < entry->size(); ++rank) {
     const std::int64_t sent = out.bytes(rank), received = in.bytes(rank);
     if (sent < 0 || received < 0 || (rank == entry->rank() && sent != received) ||
         __builtin_add_overflow(sum, sent, &sum))
       return std::nullopt;
     longest = std::max({longest, sent, received});
+    if constexpr (persistent<Tail...>)
+      gaps = gaps || (sent > 0 && has_gaps(out.types[rank])) || (received > 0 && has_gaps(in.types[rank]));
   }
-  Route to = route_varying<Tail...>(comm, *entry, Collective::alltoall, &longest);
+  Route to = route_varying<Tail...>(comm, *entry, Collective::alltoall, &longest, gaps);
   if (!to) return std::nullopt;
   to.bytes = sum;
   return carry(

@@ -3,9 +3,9 @@
 // Whether a collective of ranks on one node goes through the memory that they share, or is left to the MPI library.
 //
 // A pure function of numbers that are equal on all members. The bounds were measured with 2 ranks on 2 processors and
-// MPICH 4.0.2 (bench/figures.md); only long contiguous alltoalls are faster in the library. With more ranks than
-// processors the library, which does not sleep while it waits, takes 1.6 to 1500 times as long, except for broadcasts
-// and scatters of a few bytes.
+// MPICH 4.0.2 (bench/figures_one_node.md); only long contiguous alltoalls and reduce-scatters are not faster. With more
+// ranks than processors the library, which does not sleep while it waits, takes 1.6 to 1500 times as long, except for
+// broadcasts and scatters of a few bytes.
 #include <algorithm>
 #include <cstdint>
 #include <limits>
@@ -36,7 +36,7 @@ constexpr OneNodeBounds one_node_bounds(Collective what) noexcept {
     case Collective::scatter: return {8 * kib, unbounded, true};
     case Collective::broadcast: return {4 * kib, unbounded, false};
     case Collective::allreduce: return {64, unbounded, false};
-    case Collective::reduce_scatter:
+    case Collective::reduce_scatter: return {2 * kib, 512 * kib, false};
     case Collective::reduce: return {2 * kib, unbounded, false};
   }
   return {unbounded, unbounded, false};
@@ -72,7 +72,7 @@ constexpr OneNodeChoice choose_on_one_node(Collective what, std::int64_t bytes, 
   if (bytes < least_on_one_node(what, true, ranks, always)) return OneNodeChoice::library;
   const OneNodeBounds bounds = one_node_bounds(what);
   if (always || bytes / (bounds.per_pair ? ranks : 1) <= bounds.most) return OneNodeChoice::shared_memory;
-  return OneNodeChoice::if_any_has_gaps;
+  return reduces(what) ? OneNodeChoice::library : OneNodeChoice::if_any_has_gaps;
 }
 
 /// The same for a nonblocking collective.
@@ -80,6 +80,17 @@ constexpr bool nonblocking_on_one_node(Collective what, std::int64_t bytes, int 
   if (bytes < least_on_one_node(what, false, ranks, always)) return false;
   const OneNodeBounds bounds = nonblocking_one_node_bounds(what);
   return always || bytes / (bounds.per_pair ? ranks : 1) <= bounds.most;
+}
+
+/// The same for a persistent collective. `varying`: the form with a size for each block. `gaps`: a datatype of any
+/// member has gaps. MPICH starts short contiguous ones faster than blocking ones.
+constexpr bool persistent_on_one_node(Collective what, std::int64_t bytes, int ranks, bool always, bool varying,
+                                      bool gaps) noexcept {
+  if (bytes < 1 || ranks < 2 || reduces(what)) return false;
+  if (always) return true;
+  if (what != Collective::alltoall)
+    return choose_on_one_node(what, bytes, ranks, false) == OneNodeChoice::shared_memory;
+  return gaps || (bytes / ranks >= 1024 && (varying || bytes / ranks <= one_node_bounds(what).most));
 }
 
 /// Backoff: after a call in which the members asked each other without effect, the next 1, 2, 4, ... calls (up to a

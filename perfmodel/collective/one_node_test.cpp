@@ -20,19 +20,42 @@ TEST(OneNodeChoice, NothingWithoutDataOrPeers) {
     }
 }
 
-/// The library below a bound, then shared memory; long alltoalls only with gaps.
+/// The library below a bound, then shared memory; long alltoalls only with gaps, long reduce-scatters not at all.
 TEST(OneNodeChoice, EachChoiceHasOneRangeOfSizes) {
   for (int what = 0; what < collective_count; ++what)
     for (const int ranks : {2, 3, 8, 64}) {
-      const bool ends = static_cast<Collective>(what) == Collective::alltoall;
-      OneNodeChoice before = OneNodeChoice::library;
+      const auto collective = static_cast<Collective>(what);
+      const bool not_long = collective == Collective::reduce_scatter;
+      const OneNodeChoice beyond = not_long ? OneNodeChoice::library : OneNodeChoice::if_any_has_gaps;
+      int before = 0;  // 1: shared memory, 2: beyond
       for (std::int64_t bytes = 1; bytes < std::int64_t{1} << 40; bytes += 1 + bytes / 7) {
-        const OneNodeChoice choice = choose_on_one_node(static_cast<Collective>(what), bytes, ranks, false);
-        EXPECT_LE(before, choice) << name(static_cast<Collective>(what)) << ' ' << bytes;
-        before = choice;
+        const OneNodeChoice choice = choose_on_one_node(collective, bytes, ranks, false);
+        const int now = choice == OneNodeChoice::shared_memory ? 1 : choice == beyond && before > 0 ? 2 : 0;
+        EXPECT_LE(before, now) << name(collective) << ' ' << bytes;
+        before = now;
       }
-      EXPECT_EQ(before, ends ? OneNodeChoice::if_any_has_gaps : OneNodeChoice::shared_memory);
+      EXPECT_EQ(before, not_long || collective == Collective::alltoall ? 2 : 1);
     }
+}
+
+TEST(OneNodeChoice, PersistentCollectives) {
+  constexpr std::int64_t kib = 1024;
+  const auto alltoall = [](std::int64_t each, bool varying, bool gaps) {
+    return persistent_on_one_node(Collective::alltoall, 4 * each, 4, false, varying, gaps);
+  };
+  for (const bool varying : {false, true}) {
+    EXPECT_TRUE(alltoall(8, varying, true));
+    EXPECT_TRUE(alltoall(1024 * kib, varying, true));
+    EXPECT_FALSE(alltoall(8, varying, false));
+    EXPECT_TRUE(alltoall(64 * kib, varying, false));
+    EXPECT_EQ(alltoall(65 * kib, varying, false), varying);
+    for (int what = 0; what < collective_count; ++what) {
+      const auto collective = static_cast<Collective>(what);
+      EXPECT_EQ(persistent_on_one_node(collective, 1, 4, true, varying, false), !reduces(collective));
+      EXPECT_FALSE(persistent_on_one_node(collective, 0, 4, true, varying, true));
+      EXPECT_FALSE(persistent_on_one_node(collective, kib * kib, 1, true, varying, true));
+    }
+  }
 }
 
 /// Reductions are always left to the library; all others have one range of sizes, which ends only for alltoalls.
