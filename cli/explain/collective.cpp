@@ -105,6 +105,8 @@ void print_alternative(const char* what, double seconds, double wire, const Answ
 }
 
 const char* on_one_node(const CollectiveShape& shape) {
+  if (!shape.blocking)
+    return nonblocking_on_one_node(shape.what, shape.bytes, shape.ranks, false) ? "shared memory" : "the MPI library";
   switch (choose_on_one_node(shape.what, shape.bytes, shape.ranks, false)) {
     case OneNodeChoice::shared_memory: return "shared memory";
     case OneNodeChoice::if_any_has_gaps: return "shared memory if a datatype has gaps, else the MPI library";
@@ -132,8 +134,9 @@ void print_text(const CollectiveQuestion& question, const Answer& it) {
   print_alternative("library", it.choice.library_s, it.library_wire, it);
   if (it.choice.tested_s > 0) print_alternative("nonblocking", it.choice.tested_s, it.tested_wire, it);
   print_alternative("hierarchical", it.choice.hierarchical_s, it.hierarchical_wire, it);
-  if (it.shape.nodes < 2 && it.shape.blocking)
-    std::printf("one node   %s; with more ranks than processors: shared memory\n", on_one_node(it.shape));
+  if (it.shape.nodes < 2)
+    std::printf("one node   %s%s\n", on_one_node(it.shape),
+                it.shape.blocking || !reduces(it.shape.what) ? "; with more ranks than processors: shared memory" : "");
 }
 
 void print_json(const CollectiveQuestion& question, const Answer& it) {
