@@ -135,8 +135,7 @@ void print_text(const CollectiveQuestion& question, const Answer& it) {
   if (it.choice.tested_s > 0) print_alternative("nonblocking", it.choice.tested_s, it.tested_wire, it);
   print_alternative("hierarchical", it.choice.hierarchical_s, it.hierarchical_wire, it);
   if (it.shape.nodes < 2)
-    std::printf("one node   %s%s\n", on_one_node(it.shape),
-                it.shape.blocking || !reduces(it.shape.what) ? "; with more ranks than processors: shared memory" : "");
+    std::printf("one node   %s; with more ranks than processors: shared memory\n", on_one_node(it.shape));
 }
 
 void print_json(const CollectiveQuestion& question, const Answer& it) {

@@ -49,7 +49,7 @@ Route persistent_on_one_node(MPI_Comm comm, CommEntry& entry, Collective what, s
                              bool gaps) noexcept {
   Route to;
   const Job* all = job();
-  if (!all || !all->offers || reduces(what) || in_library_collective) return to;
+  if (!all || !all->offers || in_library_collective) return to;
   const std::int64_t own[] = {*bytes, gaps};
   std::int64_t most[] = {0, 0};
   if (real.Allreduce(own, most, 2, MPI_INT64_T, MPI_MAX, comm) != MPI_SUCCESS) return to;
@@ -99,6 +99,8 @@ bool may_be_quantised(const CommEntry& entry) noexcept {
 DispatchedReduction dispatch_reduction(const CommEntry& entry, MPI_Op op, MPI_Datatype type, std::int64_t element_bytes,
                                        bool blocking) noexcept {
   if (element_bytes > 4096 || !MpiReduction::possible(type)) return {};
+  // The progress thread may have to combine elements, and it may not call MPI.
+  if (!blocking && entry.collectives.on_one_node && !integer_operation(op, type)) return {};
   switch (reassociation_of(op, type)) {
     case Reassociation::in_any_order: return {true, false};
     case Reassociation::in_one_order_in_the_call:

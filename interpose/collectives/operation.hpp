@@ -31,8 +31,8 @@ class Operation {
   virtual bool fill() noexcept { return true; }
   /// Returns the task of one start. May throw std::bad_alloc.
   virtual Task begin(Hierarchy& hierarchy) = 0;
-  /// The same if all members are on one node. The task calls MPI functions only if it reduces. Throws std::bad_alloc
-  /// for operations that exist only between nodes.
+  /// The same if all members are on one node. The task of an operation that may be nonblocking calls no MPI function.
+  /// Throws std::bad_alloc for operations that exist only between nodes.
   virtual Task begin(Rounds&) { throw std::bad_alloc(); }
   /// Called after the task has ended, by a thread that may call MPI: the remaining work that is local to this rank.
   virtual void finish() noexcept {}

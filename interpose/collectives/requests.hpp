@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Requests of collectives that Bestride carries out. The application gets real requests of the MPI library. Each is an empty receive
-// from this rank itself, on a private communicator; the message is sent when the operation has ended. So every
-// completion function works on it, also mixed with other requests.
+// Requests of collectives that Bestride carries out. The application gets real requests of the MPI library. Each is an
+// empty receive from this rank itself, on a private communicator; the message is sent when the operation has ended. So
+// every completion function works on it, also mixed with other requests.
 #include <mpi.h>
 
 #include <memory>

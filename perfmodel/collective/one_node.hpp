@@ -47,12 +47,9 @@ constexpr bool reduces(Collective what) noexcept {
 }
 
 /// The same for nonblocking collectives, whose members can't ask each other whether a datatype has gaps. MPICH takes
-/// 0.4 to 0.8 us longer for them than for blocking ones. Reductions call MPI functions, which the progress thread may
-/// not.
+/// 0.4 to 0.8 us longer for them than for blocking ones.
 constexpr OneNodeBounds nonblocking_one_node_bounds(Collective what) noexcept {
-  constexpr std::int64_t unbounded = std::numeric_limits<std::int64_t>::max();
   OneNodeBounds bounds = one_node_bounds(what);
-  if (reduces(what)) bounds = {unbounded, 0, false};
   if (what == Collective::allgather || what == Collective::allgatherv) bounds.least = 256;
   if (what == Collective::broadcast) bounds.least = 1024;
   return bounds;
@@ -61,8 +58,7 @@ constexpr OneNodeBounds nonblocking_one_node_bounds(Collective what) noexcept {
 /// The least size of a collective that may go through shared memory, in bytes as in CollectiveShape. `always`: the node
 /// has more ranks than processors that they may use, or the user forces it.
 constexpr std::int64_t least_on_one_node(Collective what, bool blocking, int ranks, bool always) noexcept {
-  constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
-  if (ranks < 2 || (!blocking && reduces(what))) return never;
+  if (ranks < 2) return std::numeric_limits<std::int64_t>::max();
   const OneNodeBounds bounds = blocking ? one_node_bounds(what) : nonblocking_one_node_bounds(what);
   return always ? 1 : bounds.least * (bounds.per_pair ? ranks : 1);
 }
@@ -86,7 +82,7 @@ constexpr bool nonblocking_on_one_node(Collective what, std::int64_t bytes, int 
 /// member has gaps. MPICH starts short contiguous ones faster than blocking ones.
 constexpr bool persistent_on_one_node(Collective what, std::int64_t bytes, int ranks, bool always, bool varying,
                                       bool gaps) noexcept {
-  if (bytes < 1 || ranks < 2 || reduces(what)) return false;
+  if (bytes < 1 || ranks < 2) return false;
   if (always) return true;
   if (what != Collective::alltoall)
     return choose_on_one_node(what, bytes, ranks, false) == OneNodeChoice::shared_memory;

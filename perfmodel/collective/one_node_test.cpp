@@ -51,32 +51,32 @@ TEST(OneNodeChoice, PersistentCollectives) {
     EXPECT_EQ(alltoall(65 * kib, varying, false), varying);
     for (int what = 0; what < collective_count; ++what) {
       const auto collective = static_cast<Collective>(what);
-      EXPECT_EQ(persistent_on_one_node(collective, 1, 4, true, varying, false), !reduces(collective));
+      EXPECT_TRUE(persistent_on_one_node(collective, 1, 4, true, varying, false));
       EXPECT_FALSE(persistent_on_one_node(collective, 0, 4, true, varying, true));
       EXPECT_FALSE(persistent_on_one_node(collective, kib * kib, 1, true, varying, true));
     }
   }
 }
 
-/// Reductions are always left to the library; all others have one range of sizes, which ends only for alltoalls.
+/// One range of sizes, which ends only for alltoalls and reduce-scatters.
 TEST(OneNodeChoice, NonblockingCollectives) {
   for (int what = 0; what < collective_count; ++what)
     for (const int ranks : {1, 2, 3, 64})
       for (const bool always : {false, true}) {
         const auto collective = static_cast<Collective>(what);
+        const bool ends = collective == Collective::alltoall || collective == Collective::reduce_scatter;
         bool before = false, ended = false;
         EXPECT_FALSE(nonblocking_on_one_node(collective, 0, ranks, always));
         for (std::int64_t bytes = 1; bytes < std::int64_t{1} << 40; bytes += 1 + bytes / 7) {
           const bool shares = nonblocking_on_one_node(collective, bytes, ranks, always);
-          const bool never = reduces(collective) || ranks == 1;
-          EXPECT_TRUE(!never || !shares);
-          EXPECT_TRUE(never || !always || shares);
+          EXPECT_TRUE(ranks > 1 || !shares);
+          EXPECT_TRUE(ranks == 1 || !always || shares);
           EXPECT_TRUE(!shares || bytes >= least_on_one_node(collective, false, ranks, always));
           EXPECT_FALSE(shares && ended) << name(collective) << ' ' << bytes;
           ended = ended || (before && !shares);
           before = shares;
         }
-        EXPECT_EQ(ended, collective == Collective::alltoall && ranks > 1 && !always);
+        EXPECT_EQ(ended, ends && ranks > 1 && !always);
       }
 }
 

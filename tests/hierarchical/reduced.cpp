@@ -254,7 +254,14 @@ class Part {
   }
   /// True for calls that may go through the memory of one node.
   Shareable shareable() const {
-    return drawn_.form.wait == Wait::in_call && possible() ? Shareable::in_call : Shareable::no;
+    if (!possible()) return Shareable::no;
+    if (drawn_.form.wait == Wait::in_call) return Shareable::in_call;
+    // The library compares unsigned numbers in its own way.
+    const bool compares = drawn_.chosen.op == MPI_MAX || drawn_.chosen.op == MPI_MIN;
+    const bool without_library = (drawn_.element.kind == Kind::integer || drawn_.element.kind == Kind::bytes) &&
+                                 !(compares && drawn_.element.word[0] == 'u');
+    if (!without_library || drawn_.chosen.order != Order::any) return Shareable::no;
+    return drawn_.form.wait == Wait::persistent ? Shareable::persistent : Shareable::nonblocking;
   }
   /// Whether the expected result is that of the fixed tree. If the order does not matter, MPI gives the same result.
   bool hierarchical() const {

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interpose/collectives/integer_operations.hpp"
+
+#include <algorithm>
+#include <initializer_list>
+#include <type_traits>
+
+#include "interpose/objects/predefined_types.hpp"
+
+namespace bestride::inline interpose {
+namespace {
+
+template <class T, class Combine>
+void apply(const std::byte* __restrict in, std::byte* __restrict inout, std::int64_t count) {
+  constexpr auto size = static_cast<std::int64_t>(sizeof(T));
+  for (std::int64_t i = 0; i < count; ++i) {
+    T a, b;
+    __builtin_memcpy(&a, in + i * size, sizeof a);
+    __builtin_memcpy(&b, inout + i * size, sizeof b);
+    b = static_cast<T>(Combine{}(a, b));
+    __builtin_memcpy(inout + i * size, &b, sizeof b);
+  }
+}
+
+/// The function that applies a lambda without captures.
+template <class T, class Combine>
+IntegerOperation each(Combine) noexcept {
+  return &apply<T, Combine>;
+}
+
+/// Sums and products wrap around, so they are computed without a sign, in at least 32 bits.
+template <class T>
+using Wrapping = std::conditional_t<sizeof(T) < 8, std::uint32_t, std::uint64_t>;
+
+template <class T>
+IntegerOperation bitwise(MPI_Op op) noexcept {
+  if (op == MPI_BAND) return each<T>([](T a, T b) { return a & b; });
+  if (op == MPI_BOR) return each<T>([](T a, T b) { return a | b; });
+  if (op == MPI_BXOR) return each<T>([](T a, T b) { return a ^ b; });
+  return nullptr;
+}
+
+template <class T>
+IntegerOperation arithmetic(MPI_Op op) noexcept {
+  if (op == MPI_SUM) return each<T>([](T a, T b) { return Wrapping<T>(a) + Wrapping<T>(b); });
+  if (op == MPI_PROD) return each<T>([](T a, T b) { return Wrapping<T>(a) * Wrapping<T>(b); });
+  if (op == MPI_MAX) return each<T>([](T a, T b) { return std::max(a, b); });
+  if (op == MPI_MIN) return each<T>([](T a, T b) { return std::min(a, b); });
+  if (op == MPI_LAND) return each<T>([](T a, T b) { return a && b; });
+  if (op == MPI_LOR) return each<T>([](T a, T b) { return a || b; });
+  if (op == MPI_LXOR) return each<T>([](T a, T b) { return !a != !b; });
+  return bitwise<T>(op);
+}
+
+bool is_unsigned(MPI_Datatype type) noexcept {
+  const std::initializer_list<MPI_Datatype> all = {MPI_UNSIGNED_CHAR, MPI_UNSIGNED_SHORT,     MPI_UNSIGNED,
+                                                   MPI_UNSIGNED_LONG, MPI_UNSIGNED_LONG_LONG, MPI_UINT8_T,
+                                                   MPI_UINT16_T,      MPI_UINT32_T,           MPI_UINT64_T};
+  return std::find(all.begin(), all.end(), type) != all.end();
+}
+
+}  // namespace
+
+IntegerOperation integer_operation(MPI_Op op, MPI_Datatype type) noexcept {
+  const Predefined* const known = predefined(type);
+  if (!known) return nullptr;
+  if (known->kind == NumberKind::bytes) return bitwise<std::uint8_t>(op);
+  if (known->kind != NumberKind::integer) return nullptr;
+  // MPICH 4.0.2 compares unsigned numbers as if they had a sign. Whether MPI_CHAR has one depends on its compiler.
+  if ((op == MPI_MAX || op == MPI_MIN) && (is_unsigned(type) || type == MPI_CHAR)) return nullptr;
+  switch (known->size) {
+    case 1: return arithmetic<std::int8_t>(op);
+    case 2: return arithmetic<std::int16_t>(op);
+    case 4: return arithmetic<std::int32_t>(op);
+    case 8: return arithmetic<std::int64_t>(op);
+  }
+  return nullptr;
+}
+
+}  // namespace bestride::inline interpose
