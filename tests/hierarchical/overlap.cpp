@@ -2,7 +2,10 @@
 // Hierarchical collectives at the same time as other collectives, messages, and blocking calls that complete only after
 // another rank makes progress. A rank that waits in any MPI call must progress its pending collectives; otherwise these
 // cases hang.
+#include <unistd.h>
+
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -285,6 +288,35 @@ MPI_CASE(waiting_for_a_message_while_pending) {
     MPI_Irecv(&value, 1, MPI_INT, partner(), 4, MPI_COMM_WORLD, &request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
   });
+}
+
+/// Only the progress thread can advance the collective of the rank that waits. The flags are in memory that the ranks
+/// share, because the test bed is one host.
+MPI_CASE(waiting_outside_of_mpi_while_pending) {
+  if (world_size() % 2) return;
+  // On one node the first two collectives go to the library, which would make no progress.
+  for (int time = 0; time < 2; ++time)
+    for (const What what : {What::allgather, What::allreduce}) {
+      Pending first(what, MPI_COMM_WORLD, long_count, time);
+      MPI_Request request;
+      first.begin(&request);
+      MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+  std::atomic<int>*own = nullptr, *of_partner = nullptr;
+  MPI_Win window;
+  MPI_Win_allocate_shared(sizeof *own, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &own, &window);
+  MPI_Aint size = 0;
+  int unit = 0;
+  MPI_Win_shared_query(window, partner(), &size, &unit, &of_partner);
+  own->store(0);
+  MPI_Barrier(MPI_COMM_WORLD);
+  int turn = 0;
+  before_and_after([&](bool early) {
+    ++turn;
+    if (!early) return of_partner->store(turn);
+    while (own->load() < turn) usleep(1000);
+  });
+  MPI_Win_free(&window);
 }
 
 MPI_CASE(a_barrier_while_pending) {
