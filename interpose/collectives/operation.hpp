@@ -28,7 +28,7 @@ class Operation {
   virtual ~Operation() = default;
   /// Prepares the data that is read. Called at each start, before begin(), by a thread that may call MPI. False: MPI
   /// could not pack it; the operation then fails on all members.
-  virtual bool fill() noexcept { return true; }
+  virtual bool fill() noexcept = 0;
   /// Returns the task of one start. May throw std::bad_alloc.
   virtual Task begin(Hierarchy& hierarchy) = 0;
   /// The same if all members are on one node. The task of an operation that may be nonblocking calls no MPI function.

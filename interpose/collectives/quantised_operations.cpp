@@ -64,7 +64,6 @@ std::optional<Codes> quantised_sum(CommEntry& entry, MPI_Op op, MPI_Datatype typ
 }
 
 Task QuantisedAllgather::begin(Hierarchy& hierarchy) {
-  require_packed(own_ ? own_->fill() : all_.fill());
   const Operand own = own_ ? own_->of(0) : all_.of(hierarchy.rank());
   if (cache)
     return cached_quantised_allgather(hierarchy, own, all_, codes_.format, codes_.gathered, cache->table, cache->arena,
@@ -73,7 +72,6 @@ Task QuantisedAllgather::begin(Hierarchy& hierarchy) {
 }
 
 Task QuantisedReduceScatter::begin(Hierarchy& hierarchy) {
-  require_packed(input_.fill());
   const Operand output = kept_.place(output_.of(0), input_.of(hierarchy.rank()));
   return quantised_reduce_scatter(hierarchy, input_, output, codes_.format, codes_.added, pipeline);
 }
@@ -85,7 +83,6 @@ void QuantisedReduceScatter::finish() noexcept {
 
 Task QuantisedAllreduce::begin(Hierarchy& hierarchy) {
   UserBlocks& input = input_ ? *input_ : output_;
-  require_packed(input.fill());
   return quantised_allreduce(hierarchy, input.of(0), output_.of(0), codes_.format, codes_.added, codes_.gathered,
                              pipeline);
 }

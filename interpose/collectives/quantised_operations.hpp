@@ -33,6 +33,7 @@ class QuantisedAllgather final : public Operation {
   /// `own`: this rank's contribution; no value if in place.
   QuantisedAllgather(std::optional<UserBlocks> own, UserBlocks all, Codes codes) noexcept
       : own_(std::move(own)), all_(std::move(all)), codes_(codes) {}
+  bool fill() noexcept override { return (!own_ || own_->fill()) && all_.fill(); }
   Task begin(Hierarchy& hierarchy) override;
   void finish() noexcept override { all_.complete(); }
   const char* variant() const noexcept override { return "quantised"; }
@@ -49,6 +50,7 @@ class QuantisedReduceScatter final : public Operation {
   /// `kept`: where the result is assembled.
   QuantisedReduceScatter(UserBlocks input, UserBlocks output, ReduceScatterResult kept, Codes codes) noexcept
       : input_(std::move(input)), output_(std::move(output)), kept_(std::move(kept)), codes_(codes) {}
+  bool fill() noexcept override { return input_.fill(); }
   Task begin(Hierarchy& hierarchy) override;
   void finish() noexcept override;
   const char* variant() const noexcept override { return "quantised"; }
@@ -64,6 +66,7 @@ class QuantisedAllreduce final : public Operation {
   /// `input`: no value if in place.
   QuantisedAllreduce(std::optional<UserBlocks> input, UserBlocks output, Codes codes) noexcept
       : input_(std::move(input)), output_(std::move(output)), codes_(codes) {}
+  bool fill() noexcept override { return (!input_ || input_->fill()) && output_.fill(); }
   Task begin(Hierarchy& hierarchy) override;
   void finish() noexcept override { output_.complete(); }
   const char* variant() const noexcept override { return "quantised"; }
