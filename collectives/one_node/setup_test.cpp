@@ -7,6 +7,8 @@
 #include <random>
 #include <vector>
 
+#include "collectives/one_node/rounds.hpp"
+
 namespace bestride::inline collectives {
 namespace {
 
@@ -16,13 +18,18 @@ struct Member {
   Task task;
 };
 
+Task set_up_rounds(WindowOffer& offer, RoundsShape shape, int rank, bool can_create, Member& member) {
+  return set_up_window(offer, {shape.ranks, rank}, shape.bytes(), can_create, member.window, member.rounds,
+                       [shape, rank](std::byte* memory) { return view_of<Rounds>(memory, shape, rank); });
+}
+
 /// Sets up rounds of `ranks` ranks, which take turns in random order and begin at random times.
 std::vector<Member> set_up(WindowOffer& offer, int ranks, bool can_create, std::mt19937_64& random) {
   const RoundsShape shape{ranks, 4096};
   std::vector<Member> members(static_cast<std::size_t>(ranks));
   for (std::size_t rank = 0; rank < members.size(); ++rank) {
     Member& member = members[rank];
-    member.task = set_up_rounds(offer, shape, static_cast<int>(rank), can_create, member.window, member.rounds);
+    member.task = set_up_rounds(offer, shape, static_cast<int>(rank), can_create, member);
   }
   std::vector<Member*> running;
   for (Member& member : members) running.push_back(&member);
@@ -72,8 +79,7 @@ TEST(Setup, OneRankWithoutMemoryIsEnough) {
   WindowOffer offer{};
   const RoundsShape shape{3, 4096};
   Member members[3];
-  for (int rank = 0; rank < 3; ++rank)
-    members[rank].task = set_up_rounds(offer, shape, rank, true, members[rank].window, members[rank].rounds);
+  for (int rank = 0; rank < 3; ++rank) members[rank].task = set_up_rounds(offer, shape, rank, true, members[rank]);
   EXPECT_FALSE(members[0].task.step());
   EXPECT_FALSE(members[1].task.step());
   const std::int64_t descriptor = std::exchange(offer.key.descriptor, -1);

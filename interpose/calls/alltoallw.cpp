@@ -90,13 +90,13 @@ int exchange_typed(CallId id, CommEntry* known, Peers to, Peers from, CallTraits
 template <Calls& via, auto slot, class Count, class Displacement, class... Tail>
 int neighbor_alltoallw(CallId id, const void* send_buffer, Given<Count, Displacement> out, void* receive_buffer,
                        Given<Count, Displacement> in, MPI_Comm comm, Tail... tail) {
-  if constexpr (blocking<Tail...>)
-    if (hierarchy_possible()) [[unlikely]]
-      if (const std::optional<int> done = dispatch_neighbor(
-              name(id), NeighborForm::alltoallw,
-              TypedGiven<const void*, Count, Displacement>{send_buffer, out.counts, out.at, out.types},
-              TypedGiven<void*, Count, Displacement>{receive_buffer, in.counts, in.at, in.types}, comm))
-        return *done;
+  if (hierarchy_possible()) [[unlikely]]
+    if (const std::optional<int> done = dispatch_neighbor(
+            name(id), NeighborForm::alltoallw,
+            TypedGiven<const void*, Count, Displacement>{send_buffer, out.counts, out.at, out.types},
+            TypedGiven<void*, Count, Displacement>{receive_buffer, in.counts, in.at, in.types}, comm, tail...))
+      return *done;
+  if constexpr (blocking<Tail...>) before_library_collective(comm);
   if (gpu_runtime_detected() && comm != MPI_COMM_NULL) [[unlikely]]
     runtime().comms.add_valid(comm);
   CommEntry* known = runtime().comms.find(comm);

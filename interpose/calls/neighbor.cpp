@@ -92,9 +92,9 @@ bool has_arguments(const Given& given) noexcept {
 template <Calls& via, auto slot, class Out, class In, class... Tail>
 int exchange(CallId id, NeighborForm form, const typename Out::Given& out, const typename In::Given& in, MPI_Comm comm,
              Tail... tail) {
-  if constexpr (blocking<Tail...>)
-    if (hierarchy_possible()) [[unlikely]]
-      if (const std::optional<int> done = dispatch_neighbor(name(id), form, out, in, comm)) return *done;
+  if (hierarchy_possible()) [[unlikely]]
+    if (const std::optional<int> done = dispatch_neighbor(name(id), form, out, in, comm, tail...)) return *done;
+  if constexpr (blocking<Tail...>) before_library_collective(comm);
   using Work = CollectiveCompletion<Out, In>;
   const auto call = [&](const auto& out_arguments, const auto& in_arguments) {
     return std::apply(

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <atomic>
 #include <limits>
-#include <mutex>
 #include <new>
 #include <numeric>
 #include <optional>
@@ -16,7 +15,9 @@
 #include "interpose/collectives/cache_share.hpp"
 #include "interpose/collectives/hierarchical_queue.hpp"
 #include "interpose/collectives/info_hints.hpp"
+#include "interpose/collectives/neighbor_queue.hpp"
 #include "interpose/collectives/one_node_queue.hpp"
+#include "interpose/collectives/tag_agreement.hpp"
 #include "interpose/collectives/window_offers.hpp"
 #include "interpose/mpi/fault_injection.hpp"
 #include "interpose/mpi/functions.hpp"
@@ -24,11 +25,6 @@
 
 namespace bestride::inline interpose {
 namespace {
-
-/// One agreement at a time in a process; otherwise two communicators could get the same tags. A member that finds it
-/// locked reports that, and all members of its communicator try again at a later call.
-std::mutex agreeing;
-int next_tags = 1;  ///< number of the next pair of tags; guarded by `agreeing`
 
 /// Caching the results of allgathers pays off if the network is slower than memory. Deltas are computed for each other
 /// node and pay off only if the network is slower still.
@@ -72,17 +68,13 @@ MemberLocation locate_members(const Job& job, MPI_Comm comm, int size) noexcept 
 
 /// `none` is permanent. `failed`: some member could not agree, perhaps only this time.
 enum class Agreement { reached, none, failed };
-constexpr long max_persistent = 64;  ///< at a time
-/// If OneNodeQueues have more memory than this multiple of the limit of one communicator, there are no new ones. Those
-/// that exist and have none yet may exceed it by the same amount.
-constexpr std::int64_t most_windows = 4;
 
 /// What this member has for a queue. `bytes`: of a persistent collective, as in CollectiveShape. Throws std::bad_alloc
 /// if the member can't have it.
 struct OwnQueue {
   std::shared_ptr<HierarchicalQueue> between_nodes;
   std::shared_ptr<OneNodeQueue> on_one_node;
-  std::int64_t offer = 0;  ///< on rank 0 of a communicator on one node: 1 + the index of its offer; 0: none is left
+  std::int64_t offer = 0;  ///< of OfferedWindow::take_offer()
 
   OwnQueue() = default;
   OwnQueue(const Job& all, CommEntry& entry, std::optional<std::int64_t> bytes) {
@@ -96,13 +88,9 @@ struct OwnQueue {
       constexpr std::int64_t page = 4096;
       const std::int64_t needed = bytes ? std::min(*bytes, window_limit) + page : window_limit;
       const RoundsShape shape = RoundsShape::within(ranks, std::min(window_limit, needed * RoundsShape::slots * ranks));
-      const auto own_bytes = static_cast<std::int64_t>(shape.bytes());
-      const std::int64_t most_in_use = 2 * most_windows * std::max(all.settings.window_limit, own_bytes);
-      on_one_node = std::make_shared<OneNodeQueue>(ranks, entry.rank(), shape, most_in_use, all.private_comm,
-                                                   std::move(world_ranks), *all.offers);
-      const int index = entry.rank() == 0 ? all.offers->take() : -1;
-      if (index >= 0) on_one_node->set_offer(index);
-      offer = index + 1;
+      on_one_node = std::make_shared<OneNodeQueue>(WindowMember{ranks, entry.rank()}, shape, all.settings.window_limit,
+                                                   all.private_comm, std::move(world_ranks), *all.offers);
+      offer = on_one_node->window().take_offer();
     } else {
       const std::int64_t most = HierarchicalQueue::max_slot_bytes;
       between_nodes = std::make_shared<HierarchicalQueue>(std::move(*topology), entry.rank(), all.private_comm,
@@ -125,45 +113,39 @@ std::shared_ptr<CollectiveQueue> agree_on_queue(const Job& all, MPI_Comm comm, C
   constexpr int words = 5 + hint_words;
   std::int64_t mine[words] = {0, 0, 0, 0, 0}, most[words] = {1, 0, 0, 0, 0};
   OwnQueue own;
-  const std::unique_lock lock(agreeing, std::try_to_lock);
+  TagAgreement tags;
   try {
     if (inject_failure(FailPoint::queue)) throw std::bad_alloc();
     if (persistent_bytes && !collectives.persistent_collectives)
       collectives.persistent_collectives = std::make_shared<char>();
     if (!collectives.remembered ||
-        (persistent_bytes && collectives.persistent_collectives.use_count() > max_persistent))
+        (persistent_bytes && collectives.persistent_collectives.use_count() > CommCollectives::max_persistent))
       throw std::bad_alloc();
     own = OwnQueue(all, entry, persistent_bytes);
   } catch (...) {
     mine[0] = 1;
   }
-  if (!lock)
-    mine[0] = 1;
+  if (tags.possible())
+    mine[1] = tags.least();
   else
-    mine[1] = next_tags;
+    mine[0] = 1;
   mine[2] = -CacheShare::next(all);
   mine[3] = own.offer;
-  mine[4] = OneNodeQueue::bytes_in_use();
+  mine[4] = all.offers ? all.offers->bytes_in_use() : 0;
   write_words(collectives.hints, mine + 5);
   if (real.Allreduce(mine, most, words, MPI_INT64_T, MPI_MAX, comm) != MPI_SUCCESS || most[0]) return nullptr;
   apply_agreed(collectives.hints, most + 5);
-  next_tags = static_cast<int>(most[1]) + 1;
   *agreement = Agreement::none;
-  if (most[1] > (all.largest_tag - 1) / 2) {
-    warn_once("tags",
-              "too many communicators for hierarchical collectives; those of newer ones are left to the MPI library");
-    return nullptr;
-  }
+  if (!tags.take(static_cast<int>(most[1]), all.largest_tag)) return nullptr;
   std::shared_ptr<CollectiveQueue> queue;
   if (own.on_one_node) {
-    const std::int64_t bytes = own.on_one_node->bytes();
-    if (most[3] == 0 || most[4] + bytes > most_windows * std::max(all.settings.window_limit, bytes)) {
+    if (most[3] == 0 || !own.on_one_node->window().fits(most[4])) {
       log_info_once("one_node_queues",
                     "many communicators or persistent collectives on one node; nonblocking collectives of newer ones "
                     "are left to the MPI library (BESTRIDE_WINDOW_LIMIT)");
       return nullptr;
     }
-    own.on_one_node->set_offer(static_cast<int>(most[3]) - 1);
+    own.on_one_node->window().set_offer(static_cast<int>(most[3]));
     queue = std::move(own.on_one_node);
   } else {
     // Arenas have the same size on all nodes, so the budget is that of the node with the fewest ranks.
@@ -219,6 +201,9 @@ void agree_on_collectives(MPI_Comm comm, CommEntry& entry) noexcept {
     std::shared_ptr<CollectiveQueue> queue = agree_on_queue(*all, comm, entry, std::nullopt, &agreement);
     if (agreement == Agreement::failed) return;
     if (agreement == Agreement::reached) collectives.queue = std::move(queue);
+    int topology = MPI_UNDEFINED;
+    if (on_one_node && real.Topo_test(comm, &topology) == MPI_SUCCESS && topology != MPI_UNDEFINED)
+      collectives.neighbor_queue = NeighborQueue::make(comm, entry, CallForm::nonblocking);
   } else if (on_one_node) {
     // A member without an entry can't count calls, so it would not know in which call the shared memory is created.
     int forgotten = !collectives.remembered, any = 1;

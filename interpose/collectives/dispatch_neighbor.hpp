@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Dispatch of the blocking neighbour collectives to the memory of one node.
+// Dispatch of the neighbour collectives to the memory of one node.
 //
 // No argument decides: a message is as long at its source as at its destination, but other pairs of ranks may exchange
-// other sizes. So all calls of a communicator go through OneNodeNeighbors once it exists.
+// other sizes. So all blocking calls of a communicator go through OneNodeNeighbors once it exists, and all nonblocking
+// ones through its NeighborQueue.
 #include <mpi.h>
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "interpose/collectives/dispatch_moved.hpp"
+#include "interpose/collectives/neighbor_queue.hpp"
 #include "interpose/collectives/one_node_neighbors.hpp"
 #include "interpose/device/transfer_batch.hpp"
 #include "interpose/message/record.hpp"
@@ -92,20 +95,12 @@ TypedUserBlocks neighbor_blocks(const TypedGiven<Buffer, Count, At>& given, cons
 
 }  // namespace dispatch_detail
 
-/// As in dispatch.hpp: the error of the call, or nothing was done. `form`: whose order of blocks counts; any for
-/// allgathers, whose blocks are all alike.
+namespace dispatch_detail {
+
 template <class Out, class In>
-std::optional<int> dispatch_neighbor(const char* call, NeighborForm form, const Out& out, const In& in, MPI_Comm comm) {
-  using namespace dispatch_detail;
-  if (in_library_collective) return std::nullopt;
-  const CommMember entry = member_of<>(comm);
-  if (!entry || !may_share_memory(*entry) || out.buffer == MPI_IN_PLACE || in.buffer == MPI_IN_PLACE)
-    return std::nullopt;
-  const Neighbours& neighbours = entry->neighbours();
-  const std::int64_t sent = neighbor_bytes(out, neighbours.destinations);
-  // A call that the library rejects on this rank must not be counted: the other members may not make it.
-  if (sent < 0 || neighbor_bytes(in, neighbours.sources) < 0) return std::nullopt;
-  OneNodeNeighbors* const node = choose_one_node_neighbors(comm, *entry, form);
+std::optional<int> exchange_now(const char* call, NeighborForm form, const Out& out, const In& in, std::int64_t sent,
+                                const Neighbours& neighbours, CommEntry& entry, MPI_Comm comm) {
+  OneNodeNeighbors* const node = choose_one_node_neighbors(comm, entry, form);
   if (!node) return std::nullopt;
   const Stopwatch watch(reporting());
   try {
@@ -132,6 +127,46 @@ std::optional<int> dispatch_neighbor(const char* call, NeighborForm form, const 
   if (reporting()) [[unlikely]]
     record_collective(call, "one node", sent, watch.seconds(), 0);
   return MPI_SUCCESS;
+}
+
+}  // namespace dispatch_detail
+
+/// As in dispatch.hpp: the error of the call, or nothing was done. `form`: whose order of blocks counts; any for
+/// allgathers, whose blocks are all alike.
+template <class Out, class In, class... Tail>
+std::optional<int> dispatch_neighbor(const char* call, NeighborForm form, const Out& out, const In& in, MPI_Comm comm,
+                                     Tail... tail) {
+  using namespace dispatch_detail;
+  if (in_library_collective) return std::nullopt;
+  const CommMember entry = member_of<Tail...>(comm);
+  if (!entry || !may_share_memory(*entry) || !has_request(tail...) || out.buffer == MPI_IN_PLACE ||
+      in.buffer == MPI_IN_PLACE)
+    return std::nullopt;
+  const Neighbours& neighbours = entry->neighbours();
+  const std::int64_t sent = neighbor_bytes(out, neighbours.destinations);
+  // A call that the library rejects on this rank must not be counted: the other members may not make it.
+  if (sent < 0 || neighbor_bytes(in, neighbours.sources) < 0) return std::nullopt;
+  if constexpr (blocking<Tail...>) {
+    return exchange_now(call, form, out, in, sent, neighbours, *entry, comm);
+  } else {
+    const std::shared_ptr<NeighborQueue> queue = persistent<Tail...>
+                                                     ? NeighborQueue::make(comm, *entry, CallForm::persistent)
+                                                     : choose_neighbor_queue(*entry, form);
+    if (!queue || !queue->serves(form)) return std::nullopt;
+    Route to;
+    to.queue = queue.get();
+    to.owner = queue;
+    to.bytes = sent;
+    return carry(
+        to, comm, call,
+        [&](StagedBlocks& staged) -> std::unique_ptr<Operation> {
+          auto from = neighbor_blocks(out, neighbours.destinations, Access::read, staged);
+          auto into = neighbor_blocks(in, neighbours.sources, Access::written, staged);
+          return std::make_unique<NeighborOperation<decltype(from), decltype(into)>>(form, std::move(from),
+                                                                                     std::move(into));
+        },
+        tail...);
+  }
 }
 
 }  // namespace bestride::inline interpose

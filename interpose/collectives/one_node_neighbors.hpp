@@ -5,53 +5,40 @@
 //
 // As for OneNode, the memory is made in the third call. That call waits for all members, which MPI allows of any
 // collective; the others wait for neighbours only.
-//
-// If several edges join the same two ranks, the MPI library decides which block arrives where, and MPICH 4.0.2 decides
-// differently in MPI_Neighbor_alltoall and in MPI_Neighbor_alltoallv. So each form is tried once with the numbers of
-// the edges as data, and blocks follow the result.
 #include <mpi.h>
 
-#include <array>
 #include <memory>
-#include <span>
 #include <utility>
-#include <vector>
 
 #include "collectives/one_node/edges.hpp"
+#include "interpose/collectives/neighbor_edges.hpp"
 #include "interpose/collectives/shared_window.hpp"
 #include "interpose/objects/comm_registry.hpp"
 
 namespace bestride::inline interpose {
-
-enum class NeighborForm { alltoall, alltoallv, alltoallw };
-inline constexpr int neighbor_forms = 3;
 
 class OneNodeNeighbors {
  public:
   /// Collective over the members of `comm`. Returns nullptr on all members if there is no memory for it.
   static std::shared_ptr<OneNodeNeighbors> make(MPI_Comm comm, CommEntry& entry) noexcept;
 
-  /// False on all members: a form of call that is left to the MPI library. MPICH 4.0.2 reads wrong arrays in
-  /// MPI_Neighbor_alltoallw if the degrees of a rank differ.
-  bool serves(NeighborForm form) const noexcept { return form != NeighborForm::alltoallw || equal_degrees_; }
+  bool serves(NeighborForm form) const noexcept { return found_.serves(form); }
   /// Carries out a call; waits for neighbours. Blocks in the order of the neighbours.
   void exchange(NeighborForm form, const Operands& input, const Operands& output) noexcept;
 
  private:
-  /// Number of the edge for each incoming one, by form.
-  using Incoming = std::array<std::vector<EdgeEnd>, neighbor_forms>;
-  OneNodeNeighbors(SharedWindow window, const EdgesShape& shape, int rank, std::span<const EdgeEnd> out,
-                   Incoming incoming, bool equal_degrees)
+  OneNodeNeighbors(SharedWindow window, const EdgesShape& shape, int rank, NeighborEdges found)
       : window_(std::move(window)),
-        edges_(window_.data(), shape, rank, out, incoming[0].size()),
-        in_(std::move(incoming)),
-        equal_degrees_(equal_degrees) {}
+        found_(std::move(found)),
+        edges_(window_.data(), shape, rank, found_.out, found_.in[0].size()) {}
 
   SharedWindow window_;
+  NeighborEdges found_;
   Edges edges_;
-  Incoming in_;
-  bool equal_degrees_;
 };
+
+/// Says once what the user should know about an exchange. Any thread.
+void report_exchange(bool copies_refused, bool truncated) noexcept;
 
 /// The communicator's OneNodeNeighbors if a blocking neighbour collective goes through it; nullptr: leave it to the MPI
 /// library. All members call this and get the same answer.

@@ -16,6 +16,8 @@
 
 namespace bestride::inline interpose {
 
+class NeighborQueue;
+
 /// A communicator's cache of past allgathers.
 struct CollectiveCache {
   CacheTable table;
@@ -34,6 +36,8 @@ class Operation {
   /// The same if all members are on one node. The task of an operation that may be nonblocking calls no MPI function.
   /// Throws std::bad_alloc for operations that exist only between nodes.
   virtual Task begin(Rounds&) { throw std::bad_alloc(); }
+  /// The same for a neighbour collective. Throws std::bad_alloc for all others.
+  virtual Task begin(NeighborQueue&) { throw std::bad_alloc(); }
   /// Called after the task has ended, by a thread that may call MPI: the remaining work that is local to this rank.
   virtual void finish() noexcept {}
 

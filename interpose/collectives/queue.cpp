@@ -11,6 +11,7 @@
 
 #include "base/message.hpp"
 #include "base/not_cancelled.hpp"
+#include "interpose/collectives/neighbor_queue.hpp"
 #include "interpose/collectives/requests.hpp"
 #include "interpose/mpi/fault_injection.hpp"
 #include "interpose/objects/runtime.hpp"
@@ -148,9 +149,10 @@ void CollectiveQueue::finish() noexcept {
 
 void finish_collectives_of(MPI_Comm comm) noexcept {
   if (stepping) return;
-  CommEntry* entry = runtime().comms.find(comm);
-  const std::shared_ptr<CollectiveQueue> queue = entry ? entry->collectives.queue : nullptr;
-  if (queue) queue->finish();
+  const CommEntry* const entry = runtime().comms.find(comm);
+  if (!entry) return;
+  if (const std::shared_ptr<CollectiveQueue> queue = entry->collectives.queue) queue->finish();
+  if (const std::shared_ptr<CollectiveQueue> queue = entry->collectives.neighbor_queue) queue->finish();
 }
 
 void progress_collectives(bool may_call_mpi) noexcept {

@@ -54,4 +54,23 @@ void WindowOffers::put_back(int index, int ranks) noexcept {
   own.taken = false;
 }
 
+OfferedWindow::~OfferedWindow() {
+  if (member_.rank == 0 && offer_ >= 0) offers_.put_back(offer_, member_.ranks);
+  if (counted_) offers_.count_bytes(-bytes_);
+}
+
+int OfferedWindow::take_offer() noexcept {
+  if (member_.rank == 0) offer_ = offers_.take();
+  return offer_ + 1;
+}
+
+bool OfferedWindow::may_create() const noexcept {
+  return offers_.bytes_in_use() + bytes_ <= 2 * most_in_use_ && !inject_failure(FailPoint::window);
+}
+
+void OfferedWindow::count() noexcept {
+  counted_ = true;
+  offers_.count_bytes(bytes_);
+}
+
 }  // namespace bestride::inline interpose

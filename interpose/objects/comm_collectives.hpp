@@ -14,6 +14,7 @@
 namespace bestride::inline interpose {
 
 class CollectiveQueue;
+class NeighborQueue;
 class OneNode;
 class OneNodeNeighbors;
 
@@ -26,8 +27,8 @@ struct CommHints {
   int format = none;       ///< format of 16-bit integers: a NumberFormat
 };
 
-/// Not copyable. `queue`, `shape` and `least_bytes` are written before `agreed` is set and are read-only after that.
-/// The other members change only in calls that all members of the communicator make.
+/// Not copyable. `queue`, `neighbor_queue`, `shape` and `least_bytes` are written before `agreed` is set and are
+/// read-only after that. The other members change only in calls that all members of the communicator make.
 struct CommCollectives {
   CommHints hints;
   bool remembered = true;  ///< false: the entry exists for one call only, so the members can't agree on anything
@@ -42,6 +43,9 @@ struct CommCollectives {
   std::shared_ptr<OneNodeNeighbors> one_node_neighbors;  ///< as one_node
   std::array<AskingInterval, collective_count> asking;   ///< by collective: whether a datatype has gaps
   std::shared_ptr<CollectiveQueue> queue;                ///< null: all collectives are left to MPI
+  std::shared_ptr<NeighborQueue> neighbor_queue;         ///< null: nonblocking neighbour collectives are left to MPI
+  int neighbor_starts = 0;                               ///< nonblocking neighbour collectives
+  static constexpr long max_persistent = 64;             ///< persistent collectives with a queue, at a time
   std::shared_ptr<char> persistent_collectives;          ///< the queue of each persistent collective holds a reference
   CollectiveShape shape;  ///< shape of the communicator; a call fills in operation and bytes
   /// Collectives of fewer bytes are left to MPI. First index: the collective. Second index: 0 nonblocking, 1 blocking.

@@ -2,6 +2,7 @@
 #include "tests/hierarchical/job.hpp"
 
 #include <dlfcn.h>
+#include <link.h>
 
 #include <atomic>
 #include <cstdio>
@@ -94,6 +95,26 @@ Expectation expectation() {
   return text == "hierarchical" ? Expectation::hierarchical
          : text == "library"    ? Expectation::library
                                 : Expectation::nothing;
+}
+
+void* library_function(const char* name) {
+  static void* const library = [] {
+    std::string path;
+    const auto find = [](dl_phdr_info* object, std::size_t, void* found) {
+      const std::string_view whole = object->dlpi_name;
+      const std::string_view file = whole.substr(whole.rfind('/') + 1);
+      if (file.starts_with("libmpich.so") || file.starts_with("libmpi.so")) *static_cast<std::string*>(found) = whole;
+      return 0;
+    };
+    dl_iterate_phdr(find, &path);
+    return path.empty() ? nullptr : dlopen(path.c_str(), RTLD_LAZY | RTLD_NOLOAD);
+  }();
+  void* const function = library ? dlsym(library, name) : nullptr;
+  if (!function) {
+    std::fprintf(stderr, "%s is not found in the MPI library\n", name);
+    std::abort();
+  }
+  return function;
 }
 
 int calls_seen_by_library() {

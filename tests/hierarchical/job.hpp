@@ -25,6 +25,9 @@ int calls_seen_by_library();
 /// The number of nonblocking collectives among them.
 int nonblocking_calls_seen_by_library();
 
+/// The MPI library's own function, which nothing intercepts. `name`: its PMPI_ name. Aborts if there is none.
+void* library_function(const char* name);
+
 /// Bytes of all shared mappings of the preload library.
 long long mapped_bytes();
 

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interpose/collectives/neighbor_edges.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
+#include "base/message.hpp"
+#include "collectives/one_node/rounds.hpp"
+#include "interpose/mpi/functions.hpp"
+
+namespace bestride::inline interpose {
+namespace {
+
+/// A graph whose edges need more memory than this, and more than the limit of a communicator, is left to the library.
+constexpr std::int64_t least_limit = std::int64_t{4} << 20;
+
+/// What the members tell each other first.
+struct MemberEdges {
+  std::int32_t good = 0, process = 0, in = 0, out = 0;
+  std::int32_t parallel = 0;  ///< several edges lead to the same rank
+};
+
+bool has_parallel(std::vector<int> peers) {
+  std::sort(peers.begin(), peers.end());
+  const auto first = std::find_if(peers.begin(), peers.end(), [](int peer) { return peer >= 0; });
+  return std::adjacent_find(first, peers.end()) != peers.end();
+}
+
+template <class Call, class Icall, class Init, class... Arguments>
+bool succeeds(CallForm form, Call call, Icall icall, [[maybe_unused]] Init init, Arguments... arguments) noexcept {
+  if (form == CallForm::blocking) return call(arguments...) == MPI_SUCCESS;
+  MPI_Request request = MPI_REQUEST_NULL;
+#if MPI_VERSION >= 4
+  if (form == CallForm::persistent) {
+    if (init(arguments..., MPI_INFO_NULL, &request) != MPI_SUCCESS) return false;
+    const bool good = real.Start(&request) == MPI_SUCCESS && real.Wait(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS;
+    return real.Request_free(&request) == MPI_SUCCESS && good;
+  }
+#endif
+  return icall(arguments..., &request) == MPI_SUCCESS && real.Wait(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS;
+}
+
+/// Calls of the library that find the edges, and their arrays.
+class Trials {
+ public:
+  /// May throw std::bad_alloc; nothing below does.
+  explicit Trials(const Neighbours& neighbours) : neighbours_(neighbours), edges_(new NeighborEdges) {
+    edges_->out.resize(neighbours.destinations.size());
+    for (auto& ends : edges_->in) ends.resize(neighbours.sources.size());
+    const std::size_t most = std::max(neighbours.sources.size(), neighbours.destinations.size()) + 1;
+    for (auto* numbers : {&sent_, &received_, &in_order_}) numbers->resize(most);
+    ones_.assign(most, 1);
+    at_.resize(most);
+    types_.assign(most, MPI_INT);
+    for (std::size_t i = 0; i < most; ++i) {
+      in_order_[i] = static_cast<int>(i);
+      at_[i] = static_cast<MPI_Aint>(i * sizeof(int));
+    }
+  }
+  /// `first`: number of this rank's first outgoing edge. `parallel`: several edges join the same two ranks, on any
+  /// member. False: a call has failed.
+  bool run(MPI_Comm comm, CallForm calls, std::span<const MemberEdges> members, int first, bool parallel) noexcept {
+    for (std::size_t i = 0; i < edges_->out.size(); ++i) {
+      sent_[i] = first + static_cast<int>(i);
+      if (const int peer = neighbours_.destinations[i]; peer >= 0)
+        edges_->out[i] = {sent_[i], peer, members[static_cast<std::size_t>(peer)].process};
+    }
+    bool good = true;
+    for (int form = 0; form < neighbor_forms; ++form) {
+      const auto of_form = static_cast<NeighborForm>(form);
+      if (!edges_->serves(of_form)) continue;
+      auto& ends = edges_->in[static_cast<std::size_t>(form)];
+      if (form > 0 && !parallel) {
+        std::copy(edges_->in[0].begin(), edges_->in[0].end(), ends.begin());
+        continue;
+      }
+      std::fill(received_.begin(), received_.end(), -1);
+      good &= call(comm, calls, of_form);
+      for (std::size_t i = 0; i < ends.size(); ++i) {
+        const int peer = neighbours_.sources[i];
+        if (peer < 0) continue;
+        good &= received_[i] >= 0;
+        ends[i] = {received_[i], peer, members[static_cast<std::size_t>(peer)].process};
+      }
+    }
+    return good;
+  }
+  NeighborEdges& edges() noexcept { return *edges_; }
+  std::unique_ptr<NeighborEdges> take() noexcept { return std::move(edges_); }
+
+ private:
+#if MPI_VERSION >= 4
+#define BESTRIDE_ALL_FORMS(name) real.Neighbor_##name, real.Ineighbor_##name, real.Neighbor_##name##_init
+#else
+#define BESTRIDE_ALL_FORMS(name) real.Neighbor_##name, real.Ineighbor_##name, nullptr
+#endif
+  bool call(MPI_Comm comm, CallForm calls, NeighborForm form) noexcept {
+    const int *const ones = ones_.data(), *const in_order = in_order_.data(), *const from = sent_.data();
+    int* const to = received_.data();
+    switch (form) {
+      case NeighborForm::alltoall:
+        return succeeds(calls, BESTRIDE_ALL_FORMS(alltoall), from, 1, MPI_INT, to, 1, MPI_INT, comm);
+      case NeighborForm::alltoallv:
+        return succeeds(calls, BESTRIDE_ALL_FORMS(alltoallv), from, ones, in_order, MPI_INT, to, ones, in_order,
+                        MPI_INT, comm);
+      case NeighborForm::alltoallw:
+        return succeeds(calls, BESTRIDE_ALL_FORMS(alltoallw), from, ones, at_.data(), types_.data(), to, ones,
+                        at_.data(), types_.data(), comm);
+    }
+    return false;
+  }
+#undef BESTRIDE_ALL_FORMS
+
+  const Neighbours& neighbours_;
+  std::unique_ptr<NeighborEdges> edges_;
+  std::vector<int> sent_, received_, ones_, in_order_;
+  std::vector<MPI_Aint> at_;
+  std::vector<MPI_Datatype> types_;
+};
+
+}  // namespace
+
+FoundEdges find_edges(MPI_Comm comm, CommEntry& entry, CallForm calls, std::int64_t limit) noexcept {
+  const Neighbours& neighbours = entry.neighbours();
+  MemberEdges own;
+  std::unique_ptr<Trials> trials;
+  try {
+    if (neighbours.known) {
+      own.parallel = has_parallel(neighbours.sources) || has_parallel(neighbours.destinations);
+      trials = std::make_unique<Trials>(neighbours);
+    }
+  } catch (...) {
+  }
+  // A member without memory still takes part in telling each other, with an array that needs none.
+  std::array<MemberEdges, RoundsShape::max_ranks> members;
+  own.good = trials != nullptr;
+  own.process = getpid();
+  own.in = static_cast<std::int32_t>(neighbours.sources.size());
+  own.out = static_cast<std::int32_t>(neighbours.destinations.size());
+  constexpr int words = sizeof own / sizeof(std::int32_t);
+  FoundEdges found;
+  if (real.Allgather(&own, words, MPI_INT32_T, members.data(), words, MPI_INT32_T, comm) != MPI_SUCCESS) return found;
+  std::int64_t edges = 0, first = 0;
+  bool equal_degrees = true, parallel = false;
+  for (int rank = 0; rank < entry.size(); ++rank) {
+    const MemberEdges& member = members[static_cast<std::size_t>(rank)];
+    if (!member.good) return found;
+    if (rank == entry.rank()) first = edges;
+    edges += member.out;
+    equal_degrees = equal_degrees && member.in == member.out;
+    parallel = parallel || member.parallel;
+  }
+  const EdgesShape shape = EdgesShape::within(entry.size(), edges, limit);
+  const auto bytes = static_cast<std::int64_t>(shape.bytes());
+  if (edges > std::numeric_limits<int>::max() || bytes > std::max(limit, least_limit)) {
+    log_info_once("edges",
+                  "a virtual topology has %lld edges, which need %lld MiB of shared memory; its neighbour collectives "
+                  "are left to the MPI library (BESTRIDE_WINDOW_LIMIT)",
+                  static_cast<long long>(edges), static_cast<long long>(bytes >> 20));
+    return found;
+  }
+  found.possible = true;
+  found.shape = shape;
+  trials->edges().equal_degrees = equal_degrees;
+  if (trials->run(comm, calls, members, static_cast<int>(first), parallel)) found.edges = trials->take();
+  return found;
+}
+
+}  // namespace bestride::inline interpose

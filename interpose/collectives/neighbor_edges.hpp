@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// NeighborEdges: the edges of a communicator's virtual topology, numbered alike on all members.
+//
+// If several edges join the same two ranks, the MPI library decides which block arrives where, and MPICH 4.0.2 decides
+// differently in MPI_Neighbor_alltoall and in MPI_Neighbor_alltoallv. So each form is tried once with the numbers of
+// the edges as data, and blocks follow the result.
+#include <mpi.h>
+
+#include <array>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "collectives/one_node/edges.hpp"
+#include "interpose/objects/comm_registry.hpp"
+
+namespace bestride::inline interpose {
+
+enum class NeighborForm { alltoall, alltoallv, alltoallw };
+inline constexpr int neighbor_forms = 3;
+enum class CallForm { blocking, nonblocking, persistent };
+
+struct NeighborEdges {
+  std::vector<EdgeEnd> out;                             ///< of which this rank is the source
+  std::array<std::vector<EdgeEnd>, neighbor_forms> in;  ///< of which it is the destination, in the order of the blocks
+  bool equal_degrees = true;                            ///< each rank has as many incoming edges as outgoing ones
+
+  /// False on all members: a form of call that is left to the MPI library. MPICH 4.0.2 reads wrong arrays in
+  /// MPI_Neighbor_alltoallw if the degrees of a rank differ.
+  bool serves(NeighborForm form) const noexcept { return form != NeighborForm::alltoallw || equal_degrees; }
+  std::span<const EdgeEnd> incoming(NeighborForm form) const noexcept { return in[static_cast<std::size_t>(form)]; }
+};
+
+/// What find_edges() returns on a member.
+struct FoundEdges {
+  bool possible = false;                 ///< the same on all members; false: neighbour collectives are left to MPI
+  EdgesShape shape;                      ///< the same on all members
+  std::unique_ptr<NeighborEdges> edges;  ///< null also if this member alone has failed
+};
+/// Collective over the members of `comm`. `calls`: the form of calls for which the edges are. `limit`: of the shared
+/// memory, in bytes.
+FoundEdges find_edges(MPI_Comm comm, CommEntry& entry, CallForm calls, std::int64_t limit) noexcept;
+
+}  // namespace bestride::inline interpose

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// NeighborQueue: the nonblocking neighbour collectives of a communicator whose members are all on one node, or one
+// persistent one, through memory of their own that the members share.
+//
+// As for OneNodeQueue, the first operation creates the memory, and steps make no MPI call; without memory, operations
+// go by messages. What needs the MPI library, the numbers of the edges, is found when the communicator is created, or
+// in the initialisation call: a nonblocking call may not wait for other members.
+#include <mpi.h>
+
+#include <memory>
+#include <vector>
+
+#include "collectives/one_node/edge_messages.hpp"
+#include "collectives/one_node/edges.hpp"
+#include "interpose/collectives/neighbor_edges.hpp"
+#include "interpose/collectives/queue.hpp"
+#include "interpose/collectives/window_offers.hpp"
+
+namespace bestride::inline interpose {
+
+struct Job;
+
+class NeighborQueue final : public CollectiveQueue {
+ public:
+  /// Collective over the members of `comm`, which has a virtual topology and whose members are on one node. Returns
+  /// nullptr on all members if such calls are left to the MPI library. `calls`: nonblocking or persistent.
+  static std::shared_ptr<NeighborQueue> make(MPI_Comm comm, CommEntry& entry, CallForm calls) noexcept;
+  /// May throw std::bad_alloc. `limit`: as for OfferedWindow.
+  NeighborQueue(const Job& job, WindowMember member, const EdgesShape& shape, NeighborEdges found,
+                std::vector<int> world_ranks);
+
+  bool serves(NeighborForm form) const noexcept { return found_.serves(form); }
+  const char* variant() const noexcept override { return "one node"; }
+  /// The task of one operation. Blocks in the order of the neighbours; they live until it has ended.
+  Task exchange(NeighborForm form, const Operands& input, const Operands& output);
+
+ private:
+  Task make() override;
+  bool made() const noexcept override { return edges_ || messages_; }
+  Task begin(Operation& operation) override { return operation.begin(*this); }
+  bool calls_mpi() const noexcept override { return messages_ != nullptr; }
+
+  const EdgesShape shape_;
+  const NeighborEdges found_;
+  const int rank_;
+  OfferedWindow window_;
+  std::unique_ptr<Edges> edges_;
+  std::unique_ptr<EdgeMessages> messages_;  ///< if there is no memory
+};
+
+/// The communicator's queue if a nonblocking neighbour collective goes through it; nullptr: leave it to the MPI
+/// library. All members call this and get the same answer.
+std::shared_ptr<NeighborQueue> choose_neighbor_queue(CommEntry& entry, NeighborForm form) noexcept;
+
+/// A call that a NeighborQueue carries out. `Input`, `Output`: UserBlocks or alike.
+template <class Input, class Output>
+class NeighborOperation final : public Operation {
+ public:
+  NeighborOperation(NeighborForm form, Input input, Output output) noexcept
+      : form_(form), input_(std::move(input)), output_(std::move(output)) {}
+  bool fill() noexcept override { return input_.fill(); }
+  Task begin(Hierarchy&) override { throw std::bad_alloc(); }
+  Task begin(NeighborQueue& queue) override { return queue.exchange(form_, input_, output_); }
+  void finish() noexcept override { output_.complete(); }
+
+ private:
+  const NeighborForm form_;
+  Input input_;
+  Output output_;
+};
+
+}  // namespace bestride::inline interpose
