@@ -142,7 +142,8 @@ void add_neighbour_collectives(long bytes, std::vector<Case>* cases) {
   cases->push_back({"neighbor_alltoall", each * degree, each * degree,
                     [each](const int* in, int* out) {
                       const int part = static_cast<int>(each);
-                      MPI_Neighbor_alltoall(in, part, MPI_INT, out, part, MPI_INT, ring.comm);
+                      carry_out(BESTRIDE_FORMS(Neighbor_alltoall, Ineighbor_alltoall), in, part, MPI_INT, out, part,
+                                MPI_INT, ring.comm);
                     },
                     [each, degree](int call, long i) {
                       const long k = i / each;
@@ -160,11 +161,18 @@ void add_neighbour_collectives(long bytes, std::vector<Case>* cases) {
                         MPI_Type_commit(&column);
                         made_for = rows;
                       }
-                      const int r = static_cast<int>(rows);
-                      const int one[] = {1, 1}, counts[] = {r, r};
-                      const MPI_Aint from[] = {0, (columns - 1) * 8}, to[] = {0, rows * 8};
-                      const MPI_Datatype sent[] = {column, column}, received[] = {MPI_DOUBLE, MPI_DOUBLE};
-                      MPI_Neighbor_alltoallw(in, one, from, sent, out, counts, to, received, ring.comm);
+                      // Nonblocking and persistent calls use these until they have ended.
+                      static const int one[] = {1, 1};
+                      static const MPI_Aint from[] = {0, (columns - 1) * 8};
+                      static const MPI_Datatype received[] = {MPI_DOUBLE, MPI_DOUBLE};
+                      static int counts[2];
+                      static MPI_Aint to[2];
+                      static MPI_Datatype sent[2];
+                      counts[0] = counts[1] = static_cast<int>(rows);
+                      to[1] = rows * 8;
+                      sent[0] = sent[1] = column;
+                      carry_out(BESTRIDE_FORMS(Neighbor_alltoallw, Ineighbor_alltoallw), in, one, from, sent, out,
+                                counts, to, received, ring.comm);
                     },
                     [rows, degree](int call, long i) {
                       const long k = i / (rows * ints), row = i / ints % rows, part = i % ints;

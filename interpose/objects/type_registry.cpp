@@ -157,6 +157,13 @@ std::vector<TypeRegistry::Uncommitted>::iterator TypeRegistry::uncommitted(MPI_D
                       [type](const Uncommitted& one) { return one.type == type; });
 }
 
+std::int64_t TypeRegistry::size_of(MPI_Datatype type) const noexcept {
+  if (const Predefined* const known = predefined(type)) return known->size;
+  int size = 0;
+  // An entry exists only for a committed type, so the query can't raise an error.
+  return find(type) && real.Type_size(type, &size) == MPI_SUCCESS && size > 0 ? size : 0;
+}
+
 void TypeRegistry::insert(MPI_Datatype type) noexcept {
   const std::lock_guard lock(mutex_);
   if (current(type)) return;

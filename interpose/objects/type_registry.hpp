@@ -133,6 +133,9 @@ class TypeRegistry {
   TypeEntry* find(MPI_Datatype type) const noexcept { return table_.find(type); }
   /// True if the handle may be used in communication. If incomplete(), false may be wrong.
   bool committed(MPI_Datatype type) const noexcept { return predefined(type) || find(type); }
+  /// Bytes of one element of a committed type, from the MPI library, so the type need not be decoded; 0: the type is
+  /// not known, or has no bytes, or more than INT_MAX.
+  std::int64_t size_of(MPI_Datatype type) const noexcept;
   /// True if there was no memory for some type: then a type that is not known may have been committed.
   bool incomplete() const noexcept { return incomplete_.load(std::memory_order_relaxed); }
   std::size_t size() const noexcept { return table_.size(); }

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <type_traits>
 
+#include "interpose/objects/runtime.hpp"
 #include "interpose/recording/recorded_call.hpp"
 #include "interpose/recording/recording.hpp"
 
@@ -68,7 +69,8 @@ template <RecordKind kind, ArgumentPositions at, class All>
     bool in_place = false;
     if constexpr (at.buffer >= 0) in_place = std::get<at.buffer>(all) == MPI_IN_PLACE;
     if ((!in_place || at.operation >= 0) && std::get<at.count>(all) > 0)
-      bytes = static_cast<std::uint64_t>(std::get<at.count>(all)) * known_type_size(std::get<at.type>(all));
+      bytes = static_cast<std::uint64_t>(std::get<at.count>(all)) *
+              static_cast<std::uint64_t>(runtime().types.size_of(std::get<at.type>(all)));
     if (!in_place) facts.bytes = bytes;
   }
   if constexpr (is_collective(kind))

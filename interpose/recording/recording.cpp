@@ -137,15 +137,6 @@ bool is_argument_error(int error) noexcept {
   }
 }
 
-std::uint64_t known_type_size(MPI_Datatype type) noexcept {
-  if (const Predefined* const known = predefined(type)) return static_cast<std::uint64_t>(known->size);
-  int size = 0;
-  // An entry exists only for a committed type, so the query can't raise an error.
-  return runtime().types.find(type) && real.Type_size(type, &size) == MPI_SUCCESS && size > 0
-             ? static_cast<std::uint64_t>(size)
-             : 0;
-}
-
 BasicType basic_type_of(MPI_Datatype type) noexcept {
   const Predefined* const known = predefined(type);
   if (!known) return BasicType::unknown;

@@ -46,9 +46,6 @@ class Recording {
 /// True if the error is one of the arguments, which the library finds before it communicates.
 bool is_argument_error(int error) noexcept;
 
-/// Size of a datatype in bytes, without a query about a handle that may be invalid; 0: not known.
-std::uint64_t known_type_size(MPI_Datatype type) noexcept;
-
 /// unknown: not a predefined type. Handles may be invalid.
 BasicType basic_type_of(MPI_Datatype type) noexcept;
 ReductionOp reduction_op_of(MPI_Op operation) noexcept;
