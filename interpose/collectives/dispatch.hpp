@@ -33,9 +33,9 @@ namespace bestride::inline interpose {
 inline bool hierarchy_possible() noexcept { return job() != nullptr; }
 
 /// True if the members have agreed to leave a collective of this size to the MPI library, or there is one member only;
-/// false also if that is not known. `per_rank`: each rank has `count` elements. The same on all members, because the numbers of bytes are.
-/// Entries ask this first: it costs 50 instructions, and a dispatch that ends in the same answer 170, with a datatype
-/// that has not been decoded yet 2900.
+/// false also if that is not known. `per_rank`: each rank has `count` elements. The same on all members, because the
+/// numbers of bytes are. Entries ask this first: it costs 50 instructions, and a dispatch that ends in the same answer
+/// 170, with a datatype that has not been decoded yet 2900.
 template <class... Tail>
 [[gnu::always_inline]] inline bool left_by_size(MPI_Comm comm, Collective what, bool per_rank, MPI_Datatype type,
                                                 std::int64_t count) noexcept {

@@ -35,34 +35,56 @@ class BlockForAll final : public Operands {
   UserBlocks block_;
 };
 
+/// Packed bytes of blocks.
+struct BlockBytes {
+  std::int64_t sum = 0, longest = 0;
+  /// False: the bytes are not known, or too many.
+  bool add(std::int64_t bytes) noexcept {
+    longest = std::max(longest, bytes);
+    return bytes >= 0 && !__builtin_add_overflow(sum, bytes, &sum);
+  }
+};
+
 // Blocks in the order of the neighbours `peers`; those of MPI_PROC_NULL are empty.
-// - neighbor_bytes(): packed bytes of all blocks; -1: an argument is invalid.
+// - neighbor_bytes(): no value: an argument is invalid.
+// - neighbor_gaps(): a block has gaps.
 // - neighbor_blocks(): as blocks_of().
 
 template <class Given>
-std::int64_t neighbor_bytes(const Given& given, const std::vector<int>& peers) noexcept {
+std::optional<BlockBytes> neighbor_bytes(const Given& given, const std::vector<int>& peers) noexcept {
   if constexpr (Given::has_arrays)
-    if (!given.counts || !given.at) return -1;
+    if (!given.counts || !given.at) return std::nullopt;
   const ElementSize element = element_size(given.type);
-  if (element.packed < 0) return -1;
+  if (element.packed < 0) return std::nullopt;
   if constexpr (!Given::has_arrays)
-    if (given.count < 0) return -1;
-  std::int64_t sum = 0;
+    if (given.count < 0) return std::nullopt;
+  BlockBytes all;
   for (std::size_t i = 0; i < peers.size(); ++i) {
     const std::int64_t bytes = packed_bytes(element, block_elements(given, static_cast<int>(i)).length());
-    if (bytes < 0 || (peers[i] >= 0 && __builtin_add_overflow(sum, bytes, &sum))) return -1;
+    if (bytes < 0 || (peers[i] >= 0 && !all.add(bytes))) return std::nullopt;
   }
-  return sum > 0 && no_buffer(given.buffer, given.type) ? -1 : sum;
+  if (all.sum > 0 && no_buffer(given.buffer, given.type)) return std::nullopt;
+  return all;
 }
 template <class Buffer, class Count, class At>
-std::int64_t neighbor_bytes(const TypedGiven<Buffer, Count, At>& given, const std::vector<int>& peers) noexcept {
-  if (!given.counts || !given.at || !given.types) return -1;
-  std::int64_t sum = 0;
-  for (std::size_t i = 0; i < peers.size(); ++i) {
-    const std::int64_t bytes = peers[i] >= 0 ? given.bytes(static_cast<int>(i)) : given.counts[i] < 0 ? -1 : 0;
-    if (bytes < 0 || __builtin_add_overflow(sum, bytes, &sum)) return -1;
-  }
-  return sum;
+std::optional<BlockBytes> neighbor_bytes(const TypedGiven<Buffer, Count, At>& given,
+                                         const std::vector<int>& peers) noexcept {
+  if (!given.counts || !given.at || !given.types) return std::nullopt;
+  BlockBytes all;
+  for (std::size_t i = 0; i < peers.size(); ++i)
+    if (given.counts[i] < 0 || (peers[i] >= 0 && !all.add(given.bytes(static_cast<int>(i))))) return std::nullopt;
+  return all;
+}
+
+template <class Given>
+bool neighbor_gaps(const Given& given, const std::vector<int>&) noexcept {
+  return has_gaps(given.type);
+}
+template <class Buffer, class Count, class At>
+bool neighbor_gaps(const TypedGiven<Buffer, Count, At>& given, const std::vector<int>& peers) noexcept {
+  for (std::size_t i = 0; i < peers.size(); ++i)
+    if (peers[i] >= 0 && given.counts[i] > 0 && has_gaps(given.types[i])) return true;
+  return false;
 }
 
 template <class Given>
@@ -143,20 +165,24 @@ std::optional<int> dispatch_neighbor(const char* call, NeighborForm form, const 
       in.buffer == MPI_IN_PLACE)
     return std::nullopt;
   const Neighbours& neighbours = entry->neighbours();
-  const std::int64_t sent = neighbor_bytes(out, neighbours.destinations);
+  const std::optional<BlockBytes> sent = neighbor_bytes(out, neighbours.destinations),
+                                  received = neighbor_bytes(in, neighbours.sources);
   // A call that the library rejects on this rank must not be counted: the other members may not make it.
-  if (sent < 0 || neighbor_bytes(in, neighbours.sources) < 0) return std::nullopt;
+  if (!sent || !received) return std::nullopt;
   if constexpr (blocking<Tail...>) {
-    return exchange_now(call, form, out, in, sent, neighbours, *entry, comm);
+    return exchange_now(call, form, out, in, sent->sum, neighbours, *entry, comm);
   } else {
-    const std::shared_ptr<NeighborQueue> queue = persistent<Tail...>
-                                                     ? NeighborQueue::make(comm, *entry, CallForm::persistent)
-                                                     : choose_neighbor_queue(*entry, form);
-    if (!queue || !queue->serves(form)) return std::nullopt;
+    std::shared_ptr<NeighborQueue> queue;
+    if constexpr (persistent<Tail...>)
+      queue = make_neighbor_queue(comm, *entry, form, std::max(sent->longest, received->longest),
+                                  neighbor_gaps(out, neighbours.destinations) || neighbor_gaps(in, neighbours.sources));
+    else
+      queue = choose_neighbor_queue(*entry, form);
+    if (!queue) return std::nullopt;
     Route to;
     to.queue = queue.get();
     to.owner = queue;
-    to.bytes = sent;
+    to.bytes = sent->sum;
     return carry(
         to, comm, call,
         [&](StagedBlocks& staged) -> std::unique_ptr<Operation> {

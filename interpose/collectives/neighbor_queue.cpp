@@ -102,4 +102,17 @@ std::shared_ptr<NeighborQueue> choose_neighbor_queue(CommEntry& entry, NeighborF
   return collectives.neighbor_queue;
 }
 
+std::shared_ptr<NeighborQueue> make_neighbor_queue(MPI_Comm comm, CommEntry& entry, NeighborForm form,
+                                                   std::int64_t longest, bool gaps) noexcept {
+  const Job* all = job();
+  if (!all || !all->offers) return nullptr;
+  const std::int64_t own[] = {longest, gaps};
+  std::int64_t most[] = {0, 0};
+  if (real.Allreduce(own, most, 2, MPI_INT64_T, MPI_MAX, comm) != MPI_SUCCESS ||
+      !persistent_neighbors_on_one_node(most[0], entry.collectives.shares_always, most[1] != 0))
+    return nullptr;
+  std::shared_ptr<NeighborQueue> made = NeighborQueue::make(comm, entry, CallForm::persistent);
+  return made && made->serves(form) ? made : nullptr;
+}
+
 }  // namespace bestride::inline interpose

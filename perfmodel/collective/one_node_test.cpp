@@ -59,6 +59,17 @@ TEST(OneNodeChoice, PersistentCollectives) {
 }
 
 /// One range of sizes, which ends only for alltoalls and reduce-scatters.
+TEST(OneNodeChoice, PersistentNeighbourCollectives) {
+  EXPECT_TRUE(persistent_neighbors_on_one_node(1, true, false));
+  EXPECT_FALSE(persistent_neighbors_on_one_node(1023, false, true));
+  EXPECT_TRUE(persistent_neighbors_on_one_node(1024, false, true));
+  EXPECT_TRUE(persistent_neighbors_on_one_node(1 << 30, false, true));
+  EXPECT_FALSE(persistent_neighbors_on_one_node(8191, false, false));
+  EXPECT_TRUE(persistent_neighbors_on_one_node(8192, false, false));
+  EXPECT_TRUE(persistent_neighbors_on_one_node(32'768, false, false));
+  EXPECT_FALSE(persistent_neighbors_on_one_node(32'769, false, false));
+}
+
 TEST(OneNodeChoice, NonblockingCollectives) {
   for (int what = 0; what < collective_count; ++what)
     for (const int ranks : {1, 2, 3, 64})
