@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "collectives/core/task.hpp"
+#include "collectives/one_node/edge_messages.hpp"
 #include "collectives/testing/simulated_job.hpp"
 #include "collectives/testing/test_blocks.hpp"
 
@@ -135,6 +136,67 @@ TEST(Edges, SequencesOfExchangesMoveEveryByte) { run_sequences(getpid(), 500, 1)
 
 /// The ranks know each other under the ID of no process, so every copy from a buffer of another rank fails.
 TEST(Edges, MessagesGoThroughSlotsWhereTheKernelForbidsCopies) { run_sequences(1 << 30, 500, 2); }
+
+/// The same graphs and calls by messages: lengths around that of a piece.
+TEST(EdgeMessages, SequencesOfExchangesMoveEveryByte) {
+  std::mt19937_64 random(5);
+  constexpr std::int64_t piece = EdgeMessages::piece_bytes;
+  for (int number = 0; number < 150; ++number) {
+    const int ranks = static_cast<int>(1 + random() % 5);
+    const auto edges = static_cast<std::int64_t>(random() % 14);
+    Graph graph(ranks, edges, 4096, getpid(), random);
+    SimulatedJob job(std::vector<int>(static_cast<std::size_t>(ranks)), random());
+    job.allow_shorter_messages();
+    std::vector<Call> calls;
+    for (std::uint64_t count = 1 + random() % 3; count > 0; --count) {
+      std::vector<std::int64_t> sizes = random_sizes(random, static_cast<std::size_t>(edges), {0, 1, 1000, 2 * piece});
+      for (std::int64_t& size : sizes)
+        if (random() % 8 == 0) size = piece * static_cast<std::int64_t>(random() % 3);
+      calls.emplace_back(graph, sizes, static_cast<int>(random() % 100), random);
+    }
+    std::vector<std::unique_ptr<EdgeMessages>> messages;
+    std::vector<Task> tasks;
+    for (int rank = 0; rank < ranks; ++rank) {
+      messages.push_back(std::make_unique<EdgeMessages>(job.at(rank).transport(), graph.out(rank)));
+      std::vector<Task> own;
+      const auto i = static_cast<std::size_t>(rank);
+      for (Call& call : calls) own.push_back(messages[i]->exchange(graph.in(rank), call.input[i], call.output[i]));
+      tasks.push_back(in_turn(std::move(own)));
+    }
+    ASSERT_TRUE(job.run(std::move(tasks))) << number;
+    for (const Call& call : calls) ASSERT_TRUE(call.correct(graph)) << number;
+    for (const auto& of_rank : messages) ASSERT_FALSE(of_rank->truncated());
+  }
+}
+
+TEST(EdgeMessages, TheEndOfAMessageLongerThanItsBlockIsDropped) {
+  for (const std::int64_t bytes : {std::int64_t{100}, 3 * EdgeMessages::piece_bytes}) {
+    SimulatedJob job({0, 0}, 6);
+    job.allow_shorter_messages();
+    const EdgeEnd to{0, 1, 0}, from{0, 0, 0};
+    EdgeMessages sender(job.at(0).transport(), {&to, 1}), receiver(job.at(1).transport(), {});
+    TestBlocks input({bytes}, false), shorter({bytes / 2}, true), none({}, false), whole({bytes}, false);
+    input.fill(0, 7);
+    bool truncated = false;
+    const auto send_twice = [&]() -> Task {
+      co_await sender.exchange({}, input, none);
+      co_await sender.exchange({}, input, none);
+    };
+    const auto receive_twice = [&]() -> Task {
+      co_await receiver.exchange({&from, 1}, none, shorter);
+      truncated = receiver.truncated();
+      co_await receiver.exchange({&from, 1}, none, whole);
+    };
+    std::vector<Task> ranks;
+    ranks.push_back(send_twice());
+    ranks.push_back(receive_twice());
+    ASSERT_TRUE(job.run(std::move(ranks)));
+    EXPECT_TRUE(truncated);
+    EXPECT_FALSE(receiver.truncated());
+    EXPECT_TRUE(shorter.holds(0, 7));
+    EXPECT_TRUE(whole.holds(0, 7));
+  }
+}
 
 TEST(Edges, SourceLearnsThatCopiesAreRefused) {
   std::mt19937_64 random(3);

@@ -91,8 +91,8 @@ constexpr bool persistent_on_one_node(Collective what, std::int64_t bytes, int r
 
 /// Whether a persistent neighbour collective goes through shared memory. `longest`: bytes of the longest message of any
 /// member; `gaps`: a datatype of any member has gaps. Nonblocking ones, whose members can't ask each other, always do.
-/// Measured with 2 ranks: MPICH carries out contiguous messages of up to 4 KiB 1.1 to 1.4 times as fast, and those of 64
-/// KiB and more up to 1.2 times.
+/// Measured with 2 ranks: MPICH carries out contiguous messages of up to 4 KiB 1.1 to 1.4 times as fast, and those of
+/// 64 KiB and more up to 1.2 times.
 constexpr bool persistent_neighbors_on_one_node(std::int64_t longest, bool always, bool gaps) noexcept {
   return always || (gaps ? longest >= 1024 : longest >= 8 * 1024 && longest <= 32 * 1024);
 }
