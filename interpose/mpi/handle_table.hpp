@@ -17,9 +17,15 @@
 
 namespace bestride::inline interpose {
 
+/// For a table whose owner serialises all calls but find().
+struct NoMutex {
+  void lock() noexcept {}
+  void unlock() noexcept {}
+};
+
 /// Handle: an integer or a pointer. A handle whose bits are all zero can't be inserted. The table does not own its
 /// values.
-template <class Handle, class Value>
+template <class Handle, class Value, class Mutex = std::mutex>
 class HandleTable {
  public:
   HandleTable() noexcept { table_.store(&first_, std::memory_order_release); }
@@ -171,7 +177,7 @@ class HandleTable {
   Slot first_slots_[first_size];
   Table first_{first_size - 1, 0, first_slots_, nullptr};
   std::size_t live_ = 0;
-  mutable std::mutex mutex_;
+  [[no_unique_address]] mutable Mutex mutex_;
 };
 
 }  // namespace bestride::inline interpose

@@ -138,7 +138,10 @@ class TypeRegistry {
   std::int64_t size_of(MPI_Datatype type) const noexcept;
   /// True if there was no memory for some type: then a type that is not known may have been committed.
   bool incomplete() const noexcept { return incomplete_.load(std::memory_order_relaxed); }
-  std::size_t size() const noexcept { return table_.size(); }
+  std::size_t size() noexcept {
+    const std::lock_guard lock(mutex_);
+    return table_.size();
+  }
 
   // The following functions may be called from any thread within an MPI call. If there is no memory, a type is left to
   // MPI, and incomplete() is true from then on.
@@ -183,7 +186,7 @@ class TypeRegistry {
   };
   std::vector<Uncommitted>::iterator uncommitted(MPI_Datatype type) noexcept;
 
-  HandleTable<MPI_Datatype, TypeEntry> table_;
+  HandleTable<MPI_Datatype, TypeEntry, NoMutex> table_;  ///< changed under the mutex
   std::atomic<bool> incomplete_{false};
   std::mutex mutex_;  ///< protects the members below and changes to the table
   std::uint64_t last_id_ = 0;
