@@ -2,7 +2,7 @@
 #pragma once
 // A job without MPI: all ranks of a communicator in one thread, taking turns in random order over a simulated network
 // in memory. For tests.
-#include <cstring>
+#include <algorithm>
 #include <deque>
 #include <memory>
 #include <random>
@@ -148,7 +148,7 @@ class SimulatedJob {
       const std::int64_t came = static_cast<std::int64_t>(queue.front().data.size());
       if (came > receive.bytes || (came < receive.bytes && !job_.shorter_)) std::abort();
       receive.bytes = came;
-      std::memcpy(receive.into, queue.front().data.data(), queue.front().data.size());
+      std::copy(queue.front().data.begin(), queue.front().data.end(), static_cast<std::byte*>(receive.into));
       receive.done = true;
       job_.transports_[static_cast<std::size_t>(from)]->pending_[queue.front().send].done = true;
       waiting.pop_front();

@@ -7,6 +7,7 @@
 #include "base/message.hpp"
 #include "interpose/collectives/job.hpp"
 #include "interpose/collectives/one_node_neighbors.hpp"
+#include "interpose/collectives/shared_window.hpp"
 #include "interpose/collectives/tag_agreement.hpp"
 #include "interpose/mpi/fault_injection.hpp"
 #include "interpose/mpi/functions.hpp"
@@ -64,15 +65,24 @@ std::shared_ptr<NeighborQueue> NeighborQueue::make(MPI_Comm comm, CommEntry& ent
   }
   queue->window_.set_offer(static_cast<int>(most[2]));
   queue->set_tags(static_cast<int>(most[1]));
-  if (persistent) queue->count_in(collectives.persistent_collectives);
-  return queue;
+  if (!persistent) return queue;
+  queue->count_in(collectives.persistent_collectives);
+  try {
+    if (queue->run_now(queue->share_memory()) && queue->edges_) return queue;
+  } catch (...) {
+  }
+  report_no_memory();
+  return nullptr;
+}
+
+Task NeighborQueue::share_memory() {
+  return window_.set_up(edges_, [this](std::byte* memory) {
+    return view_of<Edges>(memory, shape_, rank_, found_.out, found_.in[0].size());
+  });
 }
 
 Task NeighborQueue::make() {
-  if (!failed_)
-    co_await window_.set_up(edges_, [this](std::byte* memory) {
-      return view_of<Edges>(memory, shape_, rank_, found_.out, found_.in[0].size());
-    });
+  if (!failed_) co_await share_memory();
   if (edges_) co_return;
   failed_ = true;
   warn_once_per_job("window",

@@ -3,9 +3,9 @@
 // NeighborQueue: the nonblocking neighbour collectives of a communicator whose members are all on one node, or one
 // persistent one, through memory of their own that the members share.
 //
-// As for OneNodeQueue, the first operation creates the memory, and steps make no MPI call; without memory, operations
-// go by messages. What needs the MPI library, the numbers of the edges, is found when the communicator is created, or
-// in the initialisation call: a nonblocking call may not wait for other members.
+// As for OneNodeQueue, the first operation or the initialisation creates the memory, and steps make no MPI call;
+// without memory, nonblocking operations go by messages. What needs the MPI library, the numbers of the edges, is found
+// when the communicator is created, or in the initialisation call: a nonblocking call may not wait for other members.
 #include <mpi.h>
 
 #include <memory>
@@ -36,6 +36,7 @@ class NeighborQueue final : public CollectiveQueue {
   Task exchange(NeighborForm form, const Operands& input, const Operands& output);
 
  private:
+  Task share_memory();
   Task make() override;
   bool made() const noexcept override { return edges_ || messages_; }
   Task begin(Operation& operation) override { return operation.begin(*this); }

@@ -12,6 +12,7 @@
 #include "interpose/collectives/member.hpp"
 #include "interpose/collectives/one_node_wait.hpp"
 #include "interpose/collectives/operation.hpp"
+#include "interpose/collectives/pending.hpp"
 #include "interpose/mpi/fault_injection.hpp"
 #include "interpose/objects/predefined_types.hpp"
 #include "interpose/objects/runtime.hpp"
@@ -26,6 +27,7 @@ OneNode* prepared(MPI_Comm comm, CommEntry& entry) noexcept {
   if (!collectives.one_node) {
     if (collectives.one_node_calls > OneNode::calls_before) return nullptr;
     if (collectives.one_node_calls++ < OneNode::calls_before) return nullptr;
+    before_library_collective(comm);
     collectives.one_node = OneNode::make(comm, entry);
   }
   return collectives.one_node.get();

@@ -7,6 +7,7 @@
 #include "interpose/collectives/job.hpp"
 #include "interpose/collectives/one_node.hpp"
 #include "interpose/collectives/one_node_wait.hpp"
+#include "interpose/collectives/pending.hpp"
 
 namespace bestride::inline interpose {
 namespace {
@@ -57,6 +58,7 @@ OneNodeNeighbors* choose_one_node_neighbors(MPI_Comm comm, CommEntry& entry, Nei
   if (!collectives.one_node_neighbors) {
     if (collectives.neighbor_calls > neighbor_calls_before) return nullptr;
     if (collectives.neighbor_calls++ < neighbor_calls_before) return nullptr;
+    before_library_collective(comm);
     collectives.one_node_neighbors = OneNodeNeighbors::make(comm, entry);
   }
   OneNodeNeighbors* const made = collectives.one_node_neighbors.get();

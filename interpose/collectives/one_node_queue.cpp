@@ -5,6 +5,7 @@
 
 #include "base/message.hpp"
 #include "interpose/collectives/hierarchical_queue.hpp"
+#include "interpose/collectives/shared_window.hpp"
 
 namespace bestride::inline interpose {
 
@@ -15,10 +16,21 @@ OneNodeQueue::OneNodeQueue(WindowMember member, RoundsShape shape, std::int64_t 
       shape_(shape),
       window_(offers, member, static_cast<std::int64_t>(shape.bytes()), limit) {}
 
+Task OneNodeQueue::share_memory() {
+  return window_.set_up(rounds_, [this](std::byte* memory) { return view_of<Rounds>(memory, shape_, member_.rank); });
+}
+
+bool OneNodeQueue::share_memory_now() noexcept {
+  try {
+    if (run_now(share_memory()) && rounds_) return true;
+  } catch (...) {
+  }
+  report_no_memory();
+  return false;
+}
+
 Task OneNodeQueue::make() {
-  if (!failed_)
-    co_await window_.set_up(rounds_,
-                            [this](std::byte* memory) { return view_of<Rounds>(memory, shape_, member_.rank); });
+  if (!failed_) co_await share_memory();
   if (rounds_) co_return;
   failed_ = true;
   warn_once_per_job("window",

@@ -3,9 +3,11 @@
 // OneNodeQueue: the nonblocking collectives of a communicator whose members are all on one node, or one persistent
 // collective of it, through memory that the members share.
 //
-// The first operation creates the memory, by a WindowOffer. Steps make no MPI call, so the progress thread may take
-// them whatever thread level the application has asked for. If there is no memory, all operations go by messages, which
-// this rank sends and receives in MPI calls only.
+// The memory is created by a WindowOffer: by the first nonblocking operation, or in the initialisation of a persistent
+// collective, which may wait. Steps make no MPI call, so the progress thread may take them whatever thread level the
+// application has asked for. If there is no memory, nonblocking operations go by messages, which this rank sends and
+// receives in MPI calls only, and persistent collectives are left to the MPI library: members may start them in any
+// order, so none can be completed before a blocking collective of the library, in which this rank would not step.
 #include <mpi.h>
 
 #include <memory>
@@ -25,9 +27,13 @@ class OneNodeQueue final : public CollectiveQueue {
   OneNodeQueue(WindowMember member, RoundsShape shape, std::int64_t limit, MPI_Comm private_comm,
                std::vector<int> world_ranks, WindowOffers& offers);
   OfferedWindow& window() noexcept { return window_; }
+  /// Creates the memory now, before anything is added; waits for the other members. False on all members: there is
+  /// none.
+  bool share_memory_now() noexcept;
   const char* variant() const noexcept override { return "one node"; }
 
  private:
+  Task share_memory();
   Task make() override;
   bool made() const noexcept override { return rounds_ || without_memory_; }
   Task begin(Operation& operation) override {

@@ -139,6 +139,17 @@ bool CollectiveQueue::run(Operation& operation) noexcept {
   return !operation.failed;
 }
 
+bool CollectiveQueue::run_now(Task task) noexcept {
+  for (int turn = 0; !task.step(); ++turn) {
+    if (turn % 8 == 7) {
+      transport_.poll();
+      progress_collectives();
+    }
+    sched_yield();
+  }
+  return !task.failed();
+}
+
 void CollectiveQueue::finish() noexcept {
   poll_until_complete([this](int* flag) {
     transport_.poll();

@@ -55,6 +55,8 @@ class CollectiveQueue : public std::enable_shared_from_this<CollectiveQueue> {
   virtual bool made() const noexcept = 0;
   /// May throw std::bad_alloc.
   virtual Task begin(Operation& operation) = 0;
+  /// Runs a task to its end, outside of the queue; waits for other members. True: it succeeded.
+  bool run_now(Task task) noexcept;
   /// True if a step of a task may call MPI functions.
   virtual bool calls_mpi() const noexcept { return true; }
   /// Called when an operation has ended.

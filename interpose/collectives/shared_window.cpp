@@ -58,10 +58,13 @@ SharedWindow::~SharedWindow() { window_bytes.fetch_sub(counted_, std::memory_ord
 bool all_share_memory(MPI_Comm comm, bool good) noexcept {
   std::int64_t bad = !good;
   if (maximum(comm, &bad) && !bad) return true;
-  warn_once_per_job("window",
-                    "no shared memory between the ranks of a node; their collectives are left to the MPI "
-                    "library");
+  report_no_memory();
   return false;
+}
+
+void report_no_memory() noexcept {
+  warn_once_per_job("window",
+                    "no shared memory between the ranks of a node; their collectives are left to the MPI library");
 }
 
 }  // namespace bestride::inline interpose

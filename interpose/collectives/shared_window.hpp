@@ -28,6 +28,9 @@ class SharedWindow {
   std::int64_t counted_ = 0;  ///< bytes
 };
 
+/// Says once that the ranks of a node share no memory, so their collectives are left to the MPI library.
+void report_no_memory() noexcept;
+
 /// Collective. True on all members if `good` on all of them; if not, it is reported once that they share no memory.
 bool all_share_memory(MPI_Comm comm, bool good) noexcept;
 

@@ -109,14 +109,16 @@ MachineProfile make_built_in() {
   Measurements& filled = profile.filled_;
   for (int index = 0; index < grid_count; ++index) {
     const GridKey key = grid_key(index);
+    if (key.engine != Engine::split) continue;
+    // The three grids of a case are leaf_count apart (grid_index).
+    CostGrid* const split = &filled.grids[static_cast<std::size_t>(index)];
+    CostGrid *const unsplit = split + leaf_count, *const kernel = unsplit + leaf_count;
     for (int i = 0; i < bytes_points; ++i)
       for (int k = 0; k < block_points; ++k) {
-        const Case of{key, static_cast<double>(bytes_at(i)), static_cast<double>(block_lengths[k])};
-        const Costs all = costs(of);
-        filled.grids[static_cast<std::size_t>(index)].set(i, k,
-                                                          key.engine == Engine::split     ? all.split
-                                                          : key.engine == Engine::unsplit ? all.unsplit
-                                                                                          : all.kernel);
+        const Costs all = costs({key, static_cast<double>(bytes_at(i)), static_cast<double>(block_lengths[k])});
+        split->set(i, k, all.split);
+        unsplit->set(i, k, all.unsplit);
+        kernel->set(i, k, all.kernel);
       }
   }
   for (ContiguousForm form :

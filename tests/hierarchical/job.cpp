@@ -199,6 +199,8 @@ Watch::Watch(const Group& group, bool possible, bool may_wait, Shareable how, bo
       (has_data && group.shares_memory(how));
   group.shareable_calls += how == Shareable::in_call;
   group.shareable_starts += how == Shareable::nonblocking && group.known;
+  // With a low limit there may be no memory for another persistent collective.
+  if (how == Shareable::persistent && std::getenv("BESTRIDE_WINDOW_LIMIT") && !group.several_nodes) return;
   expected_ = hierarchical ? Expectation::hierarchical : Expectation::library;
   before_ = calls_seen_by_library();
 }
