@@ -50,6 +50,7 @@ Route persistent_on_one_node(MPI_Comm comm, CommEntry& entry, Collective what, s
   Route to;
   const Job* all = job();
   if (!all || !all->offers || in_library_collective) return to;
+  before_library_collective(comm);
   const std::int64_t own[] = {*bytes, gaps};
   std::int64_t most[] = {0, 0};
   if (real.Allreduce(own, most, 2, MPI_INT64_T, MPI_MAX, comm) != MPI_SUCCESS) return to;

@@ -116,6 +116,7 @@ std::shared_ptr<NeighborQueue> make_neighbor_queue(MPI_Comm comm, CommEntry& ent
                                                    std::int64_t longest, bool gaps) noexcept {
   const Job* all = job();
   if (!all || !all->offers) return nullptr;
+  before_library_collective(comm);
   const std::int64_t own[] = {longest, gaps};
   std::int64_t most[] = {0, 0};
   if (real.Allreduce(own, most, 2, MPI_INT64_T, MPI_MAX, comm) != MPI_SUCCESS ||

@@ -349,6 +349,29 @@ MPI_CASE(several_at_once) {
   }
 }
 
+/// Some ranks wait for a nonblocking call before they initialise a persistent one, others do it the other way round.
+MPI_CASE(initialised_while_pending) {
+  MPI_Comm comm = pair_of_neighbours();
+  constexpr int size = 50'000;
+  for (int call = 0; call < 6; ++call) {
+    std::vector<int> out(size, world_rank() + call), in(size, -1), got(size, -1);
+    const int count = world_rank() < 2 ? size : 0;
+    MPI_Request pending, persistent;
+    MPI_Ineighbor_alltoall(out.data(), count, MPI_INT, in.data(), count, MPI_INT, comm, &pending);
+    if (world_rank() == call % 2) MPI_Wait(&pending, MPI_STATUS_IGNORE);
+    MPI_Neighbor_alltoall_init(out.data(), count, MPI_INT, got.data(), count, MPI_INT, comm, MPI_INFO_NULL,
+                               &persistent);
+    MPI_Start(&persistent);
+    MPI_Wait(&persistent, MPI_STATUS_IGNORE);
+    MPI_Wait(&pending, MPI_STATUS_IGNORE);
+    MPI_Request_free(&persistent);
+    const std::vector<int> expected(size, world_rank() < 2 ? 1 - world_rank() + call : -1);
+    CHECK(in == expected);
+    CHECK(got == expected);
+  }
+  MPI_Comm_free(&comm);
+}
+
 /// The standard forbids this, but it works in MPICH.
 MPI_CASE(blocks_longer_than_messages) { compare_calls(100, 115, true); }
 
