@@ -2,7 +2,6 @@
 #include "interpose/collectives/communicator.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <limits>
 #include <new>
 #include <numeric>

@@ -9,6 +9,8 @@
 #include <mpi.h>
 
 #include <memory>
+#include <new>
+#include <utility>
 #include <vector>
 
 #include "collectives/one_node/edge_messages.hpp"

@@ -65,8 +65,6 @@ class OfferedWindow {
   void set_offer(int agreed) noexcept { offer_ = agreed - 1; }
   /// False: too many bytes of other windows are in use on a member. `in_use`: the largest WindowOffers::bytes_in_use().
   bool fits(std::int64_t in_use) const noexcept { return in_use + bytes_ <= most_in_use_; }
-  /// Bytes of memory that it has or will have.
-  std::int64_t bytes() const noexcept { return bytes_; }
   /// As set_up_window(). Calls no MPI function.
   template <class View, class Make>
   Task set_up(std::unique_ptr<View>& view, Make make) {
