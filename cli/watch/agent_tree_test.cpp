@@ -60,8 +60,9 @@ class AgentTreeTest : public testing::Test {
   /// Like the agent: it does nothing more once it is told to end. Until then each message of it that the head
   /// receives after end() is answered with another end.
   void serve(int number, Agent& agent) {
-    if (agent.received[MessageKind::end] > 0) return;
-    while (const auto bytes = agent.link.receive(seconds())) {
+    while (agent.received[MessageKind::end] == 0) {
+      const auto bytes = agent.link.receive(seconds());
+      if (!bytes) break;
       const MessageKind kind = *kind_of(*bytes);
       ++agent.received[kind];
       if (kind == MessageKind::take_stacks) agent.link.send(message(HostStacks{}), seconds());
@@ -73,7 +74,7 @@ class AgentTreeTest : public testing::Test {
       agent.connections = agent.link.connections();
       agent.link.send(message(HostRanks{look.number, seconds(), {rank}}), seconds());
     }
-    if (seconds() < agent.next_pulse) return;
+    if (agent.received[MessageKind::end] > 0 || seconds() < agent.next_pulse) return;
     agent.link.send(message(Pulse{agent.suspects, false, 1}), seconds());
     agent.next_pulse = seconds() + 0.2;
   }
@@ -175,7 +176,7 @@ TEST_F(AgentTreeTest, TheEndReachesAllAgents) {
   head_.end("kvs_1");
   const auto all_told = [&] {
     return std::all_of(agents_.begin(), agents_.end(),
-                       [](auto& agent) { return agent.second->received[MessageKind::end] > 0; });
+                       [](auto& agent) { return agent.second->received[MessageKind::end] == 1; });
   };
   until(all_told, "the end");
   EXPECT_TRUE(head_.hosts().empty());

@@ -223,8 +223,7 @@ std::shared_ptr<CollectiveQueue> make_persistent_queue(MPI_Comm comm, CommEntry&
   std::shared_ptr<CollectiveQueue> queue = agree_on_queue(*all, comm, entry, bytes, &agreement);
   if (!queue) return nullptr;
   queue->count_in(entry.collectives.persistent_collectives);
-  const bool on_one_node = entry.collectives.on_one_node;
-  return on_one_node && !static_cast<OneNodeQueue&>(*queue).share_memory_now() ? nullptr : queue;
+  return entry.collectives.on_one_node && !queue->share_memory_now() ? nullptr : queue;
 }
 
 CollectiveQueue* choose_queue(const CommCollectives& collectives, Collective what, std::int64_t bytes, bool blocking,

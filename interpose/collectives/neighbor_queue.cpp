@@ -6,19 +6,13 @@
 
 #include "base/message.hpp"
 #include "interpose/collectives/job.hpp"
+#include "interpose/collectives/one_node.hpp"
 #include "interpose/collectives/one_node_neighbors.hpp"
-#include "interpose/collectives/shared_window.hpp"
 #include "interpose/collectives/tag_agreement.hpp"
 #include "interpose/mpi/fault_injection.hpp"
 #include "interpose/mpi/functions.hpp"
 
 namespace bestride::inline interpose {
-namespace {
-
-constexpr int starts_before = 2;  ///< nonblocking calls of a communicator before one goes through shared memory
-
-}  // namespace
-
 NeighborQueue::NeighborQueue(const Job& job, WindowMember member, const EdgesShape& shape, NeighborEdges found,
                              std::vector<int> world_ranks)
     : CollectiveQueue(job.private_comm, std::move(world_ranks)),
@@ -67,12 +61,7 @@ std::shared_ptr<NeighborQueue> NeighborQueue::make(MPI_Comm comm, CommEntry& ent
   queue->set_tags(static_cast<int>(most[1]));
   if (!persistent) return queue;
   queue->count_in(collectives.persistent_collectives);
-  try {
-    if (queue->run_now(queue->share_memory()) && queue->edges_) return queue;
-  } catch (...) {
-  }
-  report_no_memory();
-  return nullptr;
+  return queue->share_memory_now() ? queue : nullptr;
 }
 
 Task NeighborQueue::share_memory() {
@@ -105,7 +94,7 @@ Task NeighborQueue::exchange(NeighborForm form, const Operands& input, const Ope
 std::shared_ptr<NeighborQueue> choose_neighbor_queue(CommEntry& entry, NeighborForm form) noexcept {
   CommCollectives& collectives = entry.collectives;
   if (!job() || !collectives.neighbor_queue || !collectives.neighbor_queue->serves(form)) return nullptr;
-  if (collectives.neighbor_starts < starts_before) {
+  if (collectives.neighbor_starts < OneNode::calls_before) {
     ++collectives.neighbor_starts;
     return nullptr;
   }

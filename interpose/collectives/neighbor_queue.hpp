@@ -28,7 +28,7 @@ class NeighborQueue final : public CollectiveQueue {
   /// Collective over the members of `comm`, which has a virtual topology and whose members are on one node. Returns
   /// nullptr on all members if such calls are left to the MPI library. `calls`: nonblocking or persistent.
   static std::shared_ptr<NeighborQueue> make(MPI_Comm comm, CommEntry& entry, CallForm calls) noexcept;
-  /// May throw std::bad_alloc. `limit`: as for OfferedWindow.
+  /// May throw std::bad_alloc.
   NeighborQueue(const Job& job, WindowMember member, const EdgesShape& shape, NeighborEdges found,
                 std::vector<int> world_ranks);
 
@@ -38,7 +38,7 @@ class NeighborQueue final : public CollectiveQueue {
   Task exchange(NeighborForm form, const Operands& input, const Operands& output);
 
  private:
-  Task share_memory();
+  Task share_memory() override;
   Task make() override;
   bool made() const noexcept override { return edges_ || messages_; }
   Task begin(Operation& operation) override { return operation.begin(*this); }

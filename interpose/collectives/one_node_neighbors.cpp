@@ -10,12 +10,6 @@
 #include "interpose/collectives/pending.hpp"
 
 namespace bestride::inline interpose {
-namespace {
-
-constexpr int neighbor_calls_before = 2;  ///< calls of a communicator before its memory is made
-
-}  // namespace
-
 std::shared_ptr<OneNodeNeighbors> OneNodeNeighbors::make(MPI_Comm comm, CommEntry& entry) noexcept {
   const Job* all = job();
   if (!all) return nullptr;
@@ -56,8 +50,8 @@ OneNodeNeighbors* choose_one_node_neighbors(MPI_Comm comm, CommEntry& entry, Nei
   if (!job() || !may_share_memory(entry)) return nullptr;
   CommCollectives& collectives = entry.collectives;
   if (!collectives.one_node_neighbors) {
-    if (collectives.neighbor_calls > neighbor_calls_before) return nullptr;
-    if (collectives.neighbor_calls++ < neighbor_calls_before) return nullptr;
+    if (collectives.neighbor_calls > OneNode::calls_before) return nullptr;
+    if (collectives.neighbor_calls++ < OneNode::calls_before) return nullptr;
     before_library_collective(comm);
     collectives.one_node_neighbors = OneNodeNeighbors::make(comm, entry);
   }

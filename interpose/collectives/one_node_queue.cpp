@@ -5,7 +5,6 @@
 
 #include "base/message.hpp"
 #include "interpose/collectives/hierarchical_queue.hpp"
-#include "interpose/collectives/shared_window.hpp"
 
 namespace bestride::inline interpose {
 
@@ -18,15 +17,6 @@ OneNodeQueue::OneNodeQueue(WindowMember member, RoundsShape shape, std::int64_t 
 
 Task OneNodeQueue::share_memory() {
   return window_.set_up(rounds_, [this](std::byte* memory) { return view_of<Rounds>(memory, shape_, member_.rank); });
-}
-
-bool OneNodeQueue::share_memory_now() noexcept {
-  try {
-    if (run_now(share_memory()) && rounds_) return true;
-  } catch (...) {
-  }
-  report_no_memory();
-  return false;
 }
 
 Task OneNodeQueue::make() {

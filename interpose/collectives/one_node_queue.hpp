@@ -27,13 +27,10 @@ class OneNodeQueue final : public CollectiveQueue {
   OneNodeQueue(WindowMember member, RoundsShape shape, std::int64_t limit, MPI_Comm private_comm,
                std::vector<int> world_ranks, WindowOffers& offers);
   OfferedWindow& window() noexcept { return window_; }
-  /// Creates the memory now, before anything is added; waits for the other members. False on all members: there is
-  /// none.
-  bool share_memory_now() noexcept;
   const char* variant() const noexcept override { return "one node"; }
 
  private:
-  Task share_memory();
+  Task share_memory() override;
   Task make() override;
   bool made() const noexcept override { return rounds_ || without_memory_; }
   Task begin(Operation& operation) override {

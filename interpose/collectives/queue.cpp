@@ -13,6 +13,7 @@
 #include "base/not_cancelled.hpp"
 #include "interpose/collectives/neighbor_queue.hpp"
 #include "interpose/collectives/requests.hpp"
+#include "interpose/collectives/shared_window.hpp"
 #include "interpose/mpi/fault_injection.hpp"
 #include "interpose/objects/runtime.hpp"
 
@@ -139,15 +140,21 @@ bool CollectiveQueue::run(Operation& operation) noexcept {
   return !operation.failed;
 }
 
-bool CollectiveQueue::run_now(Task task) noexcept {
-  for (int turn = 0; !task.step(); ++turn) {
-    if (turn % 8 == 7) {
-      transport_.poll();
-      progress_collectives();
+bool CollectiveQueue::share_memory_now() noexcept {
+  try {
+    Task task = share_memory();
+    for (int turn = 0; !task.step(); ++turn) {
+      if (turn % 8 == 7) {
+        transport_.poll();
+        progress_collectives();
+      }
+      sched_yield();
     }
-    sched_yield();
+    if (!task.failed() && made()) return true;
+  } catch (...) {
   }
-  return !task.failed();
+  report_no_memory();
+  return false;
 }
 
 void CollectiveQueue::finish() noexcept {

@@ -12,6 +12,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <new>
 
 #include "collectives/core/task.hpp"
 #include "interpose/collectives/mpi_transport.hpp"
@@ -32,6 +33,9 @@ class CollectiveQueue : public std::enable_shared_from_this<CollectiveQueue> {
   /// For the report; static text. nullptr: depends on the operation.
   virtual const char* variant() const noexcept { return nullptr; }
 
+  /// On one node: creates the memory now, before anything is added; waits for the other members. False on all members:
+  /// there is none, which is reported once.
+  bool share_memory_now() noexcept;
   /// Appends an operation, which must live until it has ended. False: there is no memory, which is reported once;
   /// nothing has happened. Called by a thread that may call MPI.
   bool add(Operation& operation) noexcept;
@@ -55,8 +59,8 @@ class CollectiveQueue : public std::enable_shared_from_this<CollectiveQueue> {
   virtual bool made() const noexcept = 0;
   /// May throw std::bad_alloc.
   virtual Task begin(Operation& operation) = 0;
-  /// Runs a task to its end, outside of the queue; waits for other members. True: it succeeded.
-  bool run_now(Task task) noexcept;
+  /// On one node: the part of make() that creates memory. Calls no MPI function. May throw std::bad_alloc.
+  virtual Task share_memory() { throw std::bad_alloc(); }
   /// True if a step of a task may call MPI functions.
   virtual bool calls_mpi() const noexcept { return true; }
   /// Called when an operation has ended.
