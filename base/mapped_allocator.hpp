@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // MappedAllocator: whole pages from the kernel instead of the heap, for arrays of 128 KiB and more that are freed
-// again.
+// again. MappedPtr: owns one such object.
 //
 // After a block of this size is freed, glibc allocates later blocks up to its size from the heap instead of mapping
 // them (mallopt(3), M_MMAP_THRESHOLD). The application's own buffers then have other alignments, for which the kernel's
@@ -10,7 +10,9 @@
 #include <sys/mman.h>
 
 #include <cstddef>
+#include <memory>
 #include <new>
+#include <utility>
 
 namespace bestride {
 
@@ -32,5 +34,20 @@ struct MappedAllocator {
     return true;
   }
 };
+
+template <class T>
+struct Unmap {
+  void operator()(T* object) const noexcept {
+    std::destroy_at(object);
+    MappedAllocator<T>().deallocate(object, 1);
+  }
+};
+template <class T>
+using MappedPtr = std::unique_ptr<T, Unmap<T>>;
+/// Throws std::bad_alloc. The constructor must not throw.
+template <class T, class... Arguments>
+MappedPtr<T> make_mapped(Arguments&&... arguments) {
+  return MappedPtr<T>(::new (MappedAllocator<T>().allocate(1)) T(std::forward<Arguments>(arguments)...));
+}
 
 }  // namespace bestride

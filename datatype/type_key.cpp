@@ -98,8 +98,4 @@ std::uint64_t TypeKey::hash() const noexcept {
   return hash;
 }
 
-bool operator==(const TypeKey& a, const TypeKey& b) noexcept {
-  return std::equal(a.words().begin(), a.words().end(), b.words().begin(), b.words().end());
-}
-
 }  // namespace bestride::inline datatype

@@ -25,7 +25,6 @@ class TypeKey {
 
   std::span<const std::int64_t> words() const noexcept { return {words_, size_}; }
   std::uint64_t hash() const noexcept;
-  friend bool operator==(const TypeKey& a, const TypeKey& b) noexcept;
 
  private:
   struct Envelope;

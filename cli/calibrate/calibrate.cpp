@@ -161,7 +161,7 @@ void save_collectives(const std::string& output, const CollectiveRun& done, cons
     fingerprint.gpu = older->fingerprint.gpu;
   }
   collectives.merge(done.values);
-  MachineProfile profile = MachineProfile::from(std::move(curves), fingerprint, device, std::move(collectives));
+  MachineProfile profile = MachineProfile::from(curves, fingerprint, device, std::move(collectives));
   profile.rails = rails;
   save(profile, output);
 }
@@ -290,7 +290,7 @@ int calibrate_command(const CalibrateOptions& options) {
     if (run.gpu.empty() || fingerprint.gpu.empty() || older->fingerprint.gpu == fingerprint.gpu)
       keep_older_device(&state.device, &fingerprint.gpu, *older);
   }
-  MachineProfile profile = MachineProfile::from(std::move(state.values), fingerprint, state.device, std::move(known));
+  MachineProfile profile = MachineProfile::from(state.values, fingerprint, state.device, std::move(known));
   profile.rails = std::move(rails);
   save(profile, output);
   // Points skipped because of the time limit are left for the next run.

@@ -68,16 +68,33 @@ Strategy Plan::choose_first(CallKind kind, Distance distance, Packing packing) n
       strategy = runtime().chooser().choose(shape_, kind, distance, {can.respell, can.pack}).strategy;
     }
   }
-  choice(kind, distance, packing)
-      .store(static_cast<std::uint8_t>(static_cast<int>(strategy) + 1), std::memory_order_relaxed);
+  remember(kind, distance, packing, strategy);
   return strategy;
+}
+
+void Plan::remember(CallKind kind, Distance distance, Packing packing, Strategy strategy) noexcept {
+  const auto store = [&](Distance at, Packing with) {
+    choice(kind, at, with).store(static_cast<std::uint8_t>(static_cast<int>(strategy) + 1), std::memory_order_relaxed);
+  };
+  // What is forwarded although it may be packed is forwarded, too, if it may not be.
+  const bool for_any_receiver =
+      packing != Packing::never &&
+      (!is_sending(kind) || !may_be_split(distance) || (packing == Packing::agreed && strategy == Strategy::forward));
+  const auto store_at = [&](Distance at) {
+    store(at, packing);
+    if (for_any_receiver) store(at, packing == Packing::agreed ? Packing::careful : Packing::agreed);
+  };
+  store_at(distance);
+  // Layouts with gaps are treated alike at all distances on a host (Chooser::choose).
+  if (!contiguous() && without_processors(distance) == Distance::node)
+    for (const Distance other : {Distance::cache, Distance::domain, Distance::socket, Distance::node}) store_at(other);
 }
 
 unsigned Plan::forwarded_at(CallKind kind) noexcept {
   unsigned distances = 0;
   for (int distance = 0; distance < distance_count; ++distance)
-    if (choose(kind, static_cast<Distance>(distance), Packing::careful) == Strategy::forward &&
-        choose(kind, static_cast<Distance>(distance), Packing::agreed) == Strategy::forward)
+    if (choose(kind, static_cast<Distance>(distance), Packing::agreed) == Strategy::forward &&
+        choose(kind, static_cast<Distance>(distance), Packing::careful) == Strategy::forward)
       distances |= 1u << distance;
   return distances;
 }

@@ -98,6 +98,8 @@ class Plan {
     return choices_[static_cast<int>(kind)][static_cast<int>(distance)][static_cast<int>(packing)];
   }
   Strategy choose_first(CallKind kind, Distance distance, Packing packing) noexcept;
+  /// Stores the choice for these arguments and for all others that must have the same.
+  void remember(CallKind kind, Distance distance, Packing packing, Strategy strategy) noexcept;
   struct Possible {
     bool respell, pack;
   };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interpose/objects/type_definition.hpp"
 
+#include <algorithm>
 #include <new>
 #include <utility>
 
@@ -88,10 +89,16 @@ std::shared_ptr<TypeDefinition> TypeDefinitions::of(MPI_Datatype type) noexcept 
   const std::lock_guard lock(mutex_);
   if (!slots_) slots_ = std::make_unique<Slot[]>(1u << slots_log);
   Slot& slot = slots_[key->hash() >> (64 - slots_log)];
-  if (slot.definition && slot.key == *key && slot.definition->state() != TypeDefinition::State::opaque)
+  const auto words = key->words();
+  if (slot.definition && slot.key_size == words.size() && std::equal(words.begin(), words.end(), slot.key.get()) &&
+      slot.definition->state() != TypeDefinition::State::opaque)
     return slot.definition;
-  replaced = std::exchange(slot.definition, std::make_shared<TypeDefinition>());
-  slot.key = *key;
+  auto kept = std::make_unique<std::int64_t[]>(words.size());
+  std::copy(words.begin(), words.end(), kept.get());
+  auto made_now = std::make_shared<TypeDefinition>();
+  slot.key = std::move(kept);
+  slot.key_size = words.size();
+  replaced = std::exchange(slot.definition, std::move(made_now));
   return slot.definition;
 } catch (...) {
   return nullptr;

@@ -74,9 +74,11 @@ class TypeDefinitions {
   void clear() noexcept;
 
  private:
-  static constexpr unsigned slots_log = 7;
+  /// A solver that shrinks its matrix step by step has hundreds of definitions (ScaLAPACK's LU: 250).
+  static constexpr unsigned slots_log = 10;
   struct Slot {
-    TypeKey key;
+    std::unique_ptr<const std::int64_t[]> key;  ///< the words of the TypeKey
+    std::size_t key_size = 0;
     std::shared_ptr<TypeDefinition> definition;
   };
   std::mutex mutex_;

@@ -69,7 +69,7 @@ DeviceGridKey device_grid_key(int index) noexcept;
 
 /// What was measured; NaN for what was not.
 struct DeviceMeasurements {
-  DeviceMeasurements() noexcept { log_floors.fill(CostCurve::unmeasured); }
+  DeviceMeasurements() noexcept { log_floors.fill(unmeasured); }
   CostGrid& operator[](const DeviceGridKey& key) noexcept {
     return grids[static_cast<std::size_t>(device_grid_index(key))];
   }

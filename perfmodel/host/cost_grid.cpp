@@ -84,10 +84,6 @@ double CostCurve::at(double bytes) const noexcept { return std::exp2(log_at(on_c
 
 void CostCurve::set(int index, double seconds) noexcept { log_seconds[index] = static_cast<float>(std::log2(seconds)); }
 
-CostGrid::CostGrid() noexcept {
-  for (auto& row : log_seconds) row.fill(CostCurve::unmeasured);
-}
-
 float CostGrid::log_at(const AxisPosition& bytes, const AxisPosition& block) const noexcept {
   const auto& low = log_seconds[bytes.index];
   const auto& high = log_seconds[bytes.index + 1];

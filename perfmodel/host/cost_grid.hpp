@@ -7,6 +7,7 @@
 // log-log scale. Alternative considered: fitting c, d and the constant, which can't follow the steps of message
 // protocols (fragment size, eager limit); points at a factor of 4 follow them to a few percent.
 #include <array>
+#include <cstddef>
 #include <cstdint>
 
 namespace bestride::inline perfmodel {
@@ -32,21 +33,26 @@ AxisPosition on_bytes_axis_log(float log2_bytes) noexcept;  ///< the same, for l
 AxisPosition on_curve_axis(double bytes) noexcept;          ///< clamped below
 AxisPosition on_block_axis(double block) noexcept;          ///< clamped on both ends
 
+inline constexpr float unmeasured = __builtin_nanf("");
+template <std::size_t count, class T>
+consteval std::array<T, count> all(const T& value) {
+  std::array<T, count> values{};
+  values.fill(value);
+  return values;
+}
+
 /// One curve over bytes, as log2 of seconds. Finer than a grid, because the time of a contiguous message jumps where
 /// the protocol changes (MPICH: 0.35 us for 8192 bytes, 2.5 us for 8320). NaN: not measured.
 struct CostCurve {
-  CostCurve() noexcept { log_seconds.fill(unmeasured); }
   float log_at(const AxisPosition& bytes) const noexcept;
   /// Linear on a log-log scale; clamped below the first point; proportional to bytes above the last.
   double at(double bytes) const noexcept;
 
-  static constexpr float unmeasured = __builtin_nanf("");
   void set(int index, double seconds) noexcept;
-  std::array<float, curve_points> log_seconds;
+  std::array<float, curve_points> log_seconds = all<curve_points>(unmeasured);
 };
 
 struct CostGrid {
-  CostGrid() noexcept;
   float log_at(const AxisPosition& bytes, const AxisPosition& block) const noexcept;
   /// Bilinear on a log-log scale; clamped below the first points of both axes and above the last block length;
   /// proportional to bytes above the last. Allocates nothing.
@@ -54,7 +60,8 @@ struct CostGrid {
   void set(int bytes_index, int block_index, double seconds) noexcept;
   int measured() const noexcept;  ///< number of points that are not NaN
 
-  std::array<std::array<float, block_points>, bytes_points> log_seconds;
+  std::array<std::array<float, block_points>, bytes_points> log_seconds =
+      all<bytes_points>(all<block_points>(unmeasured));
 };
 
 /// Fills the points that are NaN, first along bytes, then across block lengths. Beyond the measured points, values are

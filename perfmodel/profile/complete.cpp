@@ -149,7 +149,7 @@ void join_sides(Measurements* measured) noexcept {
 
 }  // namespace
 
-void complete(Measurements* measured, const Measurements& (*fallback)()) noexcept {
+void complete(Measurements* measured, const Measurements& fallback) noexcept {
   join_sides(measured);
   for (CostGrid& grid : measured->grids) smooth(&grid);
   share_plain_curves(*measured);
@@ -181,8 +181,8 @@ void complete(Measurements* measured, const Measurements& (*fallback)()) noexcep
       // Unknown at this near distance: as at `node`, without a gain from respelling.
       plain = respelled = measured->curve(ContiguousForm::plain, call_class_of(kind_of(call_class), Distance::node));
     } else if (!known) {
-      plain = fallback().curve(ContiguousForm::plain, call_class);
-      respelled = fallback().curve(ContiguousForm::respelled, call_class);
+      plain = fallback.curve(ContiguousForm::plain, call_class);
+      respelled = fallback.curve(ContiguousForm::respelled, call_class);
     }
     fill(&plain);
     if (usable(respelled))
@@ -201,7 +201,7 @@ void complete(Measurements* measured, const Measurements& (*fallback)()) noexcep
       for (int index = 0; index < grid_count; ++index) {
         const GridKey key = grid_key(index);
         if (key.call_class == call_class && key.kind == kind)
-          measured->grids[static_cast<std::size_t>(index)] = fallback().grids[static_cast<std::size_t>(index)];
+          measured->grids[static_cast<std::size_t>(index)] = fallback.grids[static_cast<std::size_t>(index)];
       }
     }
     measured->nests_scale[static_cast<std::size_t>(l)] = loops;

@@ -5,9 +5,8 @@
 
 namespace bestride::inline perfmodel {
 
-/// Afterwards no point of `measured` is NaN. `fallback` returns complete measurements; called only if they are needed,
-/// because computing them takes a quarter of the time of reading a profile.
-void complete(Measurements* measured, const Measurements& (*fallback)()) noexcept;
+/// Afterwards no point of `measured` is NaN. `fallback`: complete.
+void complete(Measurements* measured, const Measurements& fallback) noexcept;
 
 /// Fills the call classes of Distance::network from those of Distance::node, for profiles measured on one host. It
 /// assumes a slow network (25 Gbit/s, 2 us), that MPI's engines overlap with it completely, and that our kernels do not

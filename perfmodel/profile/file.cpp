@@ -250,11 +250,11 @@ Result<MachineProfile> MachineProfile::load(const std::string& path) {
                            ", this one reads " + std::to_string(format_version) + ")");
     if (!signature_fits(*all, file))
       return bad(path, "changed or damaged since it was written (its signature is wrong)");
-    Measurements measured;
+    const MappedPtr<Measurements> measured = make_mapped<Measurements>();
     DeviceMeasurements device;
     CollectiveMeasurements collectives;
     Rails rails;
-    std::string wrong = read_measurements(file, &measured);
+    std::string wrong = read_measurements(file, measured.get());
     if (wrong.empty() && file.contains("gpu")) wrong = read_device(file.at("gpu"), &device);
     if (wrong.empty() && file.contains("collectives")) wrong = read_collectives(file.at("collectives"), &collectives);
     if (wrong.empty() && file.contains("rails")) wrong = read_rails(file.at("rails"), &rails);
@@ -264,10 +264,9 @@ Result<MachineProfile> MachineProfile::load(const std::string& path) {
     if (!wrong.empty()) return bad(path, wrong);
     const Json& print = file.at("fingerprint");
     const auto text = [&](const char* key) { return print.at(key).get<std::string>(); };
-    MachineProfile profile =
-        from(std::move(measured),
-             {text("cpu"), text("mpi_library"), text("host_class"), text("bestride"), print.value("gpu", "")}, device,
-             std::move(collectives));
+    MachineProfile profile = from(
+        *measured, {text("cpu"), text("mpi_library"), text("host_class"), text("bestride"), print.value("gpu", "")},
+        device, std::move(collectives));
     profile.rails = std::move(rails);
     profile.respell_contiguous_from = from_bytes.get<std::int64_t>();
     profile.path = path;

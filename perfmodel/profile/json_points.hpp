@@ -23,7 +23,7 @@ inline Json point(float log_seconds) {
 
 /// False unless the value is null or a time between 10 ps and 1000 s.
 inline bool read_point(const Json& value, float* log_seconds) {
-  *log_seconds = CostCurve::unmeasured;
+  *log_seconds = unmeasured;
   if (value.is_null()) return true;
   if (!value.is_number()) return false;
   const double nanoseconds = value.get<double>();

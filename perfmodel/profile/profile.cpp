@@ -86,7 +86,7 @@ GridKey grid_key(int index) noexcept {
 }
 
 double MachineProfile::contiguous_seconds(double bytes, ContiguousForm form, CallClass call_class) const noexcept {
-  return filled_.curve(form, call_class).at(bytes);
+  return curves_->curve(form, call_class).at(bytes);
 }
 
 std::array<double, strategy_count> MachineProfile::seconds(const Shape& shape, CallKind kind,
@@ -96,11 +96,11 @@ std::array<double, strategy_count> MachineProfile::seconds(const Shape& shape, C
   result.fill(never);
   result[static_cast<int>(Strategy::forward)] = 0;
   const CallClass call_class = call_class_of(kind, distance);
-  if (filled_.grids.empty() || shape.bytes <= 0) return result;
+  if (shape.bytes <= 0) return result;
   const AxisPosition on_curve = on_curve_axis(static_cast<double>(shape.bytes));
-  const double plain = std::exp2(filled_.curve(ContiguousForm::plain, call_class).log_at(on_curve));
+  const double plain = std::exp2(curves_->curve(ContiguousForm::plain, call_class).log_at(on_curve));
   const double respelled =
-      is_message(kind) ? std::exp2(filled_.curve(ContiguousForm::respelled, call_class).log_at(on_curve)) : never;
+      is_message(kind) ? std::exp2(curves_->curve(ContiguousForm::respelled, call_class).log_at(on_curve)) : never;
   if (shape.kind == Shape::Class::contiguous) {
     result[static_cast<int>(Strategy::forward)] = plain;
     result[static_cast<int>(Strategy::respell)] = respelled;
@@ -116,7 +116,7 @@ std::array<double, strategy_count> MachineProfile::seconds(const Shape& shape, C
     return std::exp2(dense + (wide - dense) * position.wide);
   };
   const auto engine_seconds = [&](Engine engine, Leaf leaf) noexcept -> double {
-    if (shape.kind != Shape::Class::nest || !filled_.nests_scale[static_cast<std::size_t>(call_class)])
+    if (shape.kind != Shape::Class::nest || !curves_->nests_scale[static_cast<std::size_t>(call_class)])
       return measured(shape.kind, engine, leaf);
     const double vector = measured(Shape::Class::vector, engine, leaf);
     const double nest = measured(Shape::Class::nest, engine, leaf);

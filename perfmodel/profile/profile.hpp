@@ -7,9 +7,10 @@
 // the built-in profile is used. In memory it is one dense array, so a prediction allocates nothing and touches few
 // cache lines.
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
-#include <vector>
 
 #include "base/mapped_allocator.hpp"
 #include "base/result.hpp"
@@ -115,21 +116,21 @@ enum class ContiguousForm : std::uint8_t { plain, respelled };
 inline constexpr int contiguous_form_count = 2;
 std::string_view name(ContiguousForm) noexcept;
 
-/// The measured values, NaN where not measured. Calibration collects them and the file stores them.
+/// The curves and grids of one machine, NaN where not measured. An aggregate without pointers, so that the built-in
+/// profile is a constant. 260 KB: on the heap only as a MappedPtr (base/mapped_allocator.hpp).
 struct Measurements {
-  Measurements() : Measurements(grid_count) {}
-  explicit Measurements(int grid_number) : grids(static_cast<std::size_t>(grid_number)) {}
   std::array<std::array<CostCurve, call_class_count>, contiguous_form_count> contiguous;
+  std::array<CostGrid, grid_count> grids;
+  /// Set by complete(): vectors and nests of this call class were both measured, so their difference is the cost of
+  /// starting inner loops.
+  std::array<bool, grid_class_count> nests_scale{};
+
   CostCurve& curve(ContiguousForm form, CallClass call_class) {
     return contiguous[static_cast<std::size_t>(form)][static_cast<std::size_t>(call_class)];
   }
   const CostCurve& curve(ContiguousForm form, CallClass call_class) const {
     return contiguous[static_cast<std::size_t>(form)][static_cast<std::size_t>(call_class)];
   }
-  std::vector<CostGrid, MappedAllocator<CostGrid>> grids;
-  /// Set by complete(): vectors and nests of this call class were both measured, so their difference is the cost of
-  /// starting inner loops.
-  std::array<bool, grid_class_count> nests_scale{};
   CostGrid& operator[](const GridKey& key) { return grids[static_cast<std::size_t>(grid_index(key))]; }
   const CostGrid& operator[](const GridKey& key) const { return grids[static_cast<std::size_t>(grid_index(key))]; }
 };
@@ -148,8 +149,9 @@ class MachineProfile {
   /// Completes the measurements: missing points by interpolation; leaves and spreads that were not measured by the
   /// ratio to those that were; a (call class, class) with too few points from the built-in profile; `network` without
   /// points from `node`, assuming a slow network.
-  static MachineProfile from(Measurements measured, MachineFingerprint fingerprint, DeviceMeasurements device = {},
-                             CollectiveMeasurements collectives = {});
+  /// Throws std::bad_alloc.
+  static MachineProfile from(const Measurements& measured, MachineFingerprint fingerprint,
+                             const DeviceMeasurements& device = {}, CollectiveMeasurements collectives = {});
 
   /// Seconds of each strategy for one endpoint of a call, transfer included.
   std::array<double, strategy_count> seconds(const Shape&, CallKind, Distance) const noexcept;
@@ -159,12 +161,11 @@ class MachineProfile {
 
   /// For Engine::kernel in the call classes of messages: the work besides the contiguous transfer. Else the complete
   /// time.
-  const CostGrid& grid(const GridKey& key) const noexcept {
-    return filled_.grids[static_cast<std::size_t>(grid_index(key))];
-  }
-  const Measurements& measured() const noexcept { return measured_; }
+  const CostGrid& grid(const GridKey& key) const noexcept { return (*curves_)[key]; }
+  /// What was measured. Not of the built-in profile.
+  const Measurements& measured() const noexcept { return *measured_; }
   /// Costs of device memory; the built-in costs if they were not measured.
-  const DeviceCosts& device() const noexcept { return device_; }
+  const DeviceCosts& device() const noexcept { return device_ ? *device_ : DeviceCosts::built_in(); }
   /// The measurements of collectives between nodes, as parameters_of() takes them; empty if there are none.
   const CollectiveMeasurements& collectives() const noexcept { return collectives_; }
 
@@ -178,11 +179,12 @@ class MachineProfile {
   std::string path;  ///< the file that it was read from; empty: built in
 
  private:
-  friend MachineProfile make_built_in();
-  explicit MachineProfile(int grid_number = grid_count) : measured_(grid_number), filled_(grid_number) {}
-  Measurements measured_;
-  Measurements filled_;
-  DeviceCosts device_ = DeviceCosts::built_in();
+  /// `curves`: complete.
+  explicit MachineProfile(const Measurements* curves) noexcept : curves_(curves) {}
+  MappedPtr<Measurements> measured_;
+  MappedPtr<Measurements> filled_;     ///< null: built in
+  const Measurements* curves_;         ///< complete
+  std::optional<DeviceCosts> device_;  ///< none: built in
   CollectiveMeasurements collectives_;
 };
 

@@ -11,6 +11,7 @@
 #include <random>
 #include <sstream>
 
+#include "perfmodel/profile/built_in_model.hpp"
 #include "perfmodel/profile/complete.hpp"
 #include "perfmodel/profile/json_points.hpp"
 #include "perfmodel/profile/machine.hpp"
@@ -301,6 +302,18 @@ TEST(Complete, ClassWithTooFewPointsIsTheBuiltInOne) {
     EXPECT_EQ(profile.grid(grid_key(index)).log_seconds, MachineProfile::built_in().grid(grid_key(index)).log_seconds);
 }
 
+TEST(BuiltIn, IsWhatTheModelComputes) {
+  Measurements curves;
+  fill_built_in(&curves);
+  for (std::size_t form = 0; form < curves.contiguous.size(); ++form)
+    for (std::size_t call_class = 0; call_class < curves.contiguous[form].size(); ++call_class)
+      EXPECT_EQ(curves.contiguous[form][call_class].log_seconds,
+                built_in_curves.contiguous[form][call_class].log_seconds);
+  for (std::size_t index = 0; index < curves.grids.size(); ++index)
+    EXPECT_EQ(curves.grids[index].log_seconds, built_in_curves.grids[index].log_seconds);
+  EXPECT_EQ(curves.nests_scale, built_in_curves.nests_scale);
+}
+
 TEST(Complete, LeavesNoHole) {
   const MachineProfile profile = MachineProfile::from(some_measurements(3), somewhere);
   for (int index = 0; index < grid_count; ++index) {
@@ -323,7 +336,7 @@ TEST(Complete, ContiguousMessagesOfBothSidesAreMeasuredOnce) {
 TEST(Complete, WithoutShortMessagesTheBuiltInCurveIsUsed) {
   Measurements measured = some_measurements(3);
   CostCurve& curve = measured.curve(ContiguousForm::plain, CallClass::send_node);
-  for (int i = 0; i < 30; ++i) curve.log_seconds[static_cast<std::size_t>(i)] = CostCurve::unmeasured;
+  for (int i = 0; i < 30; ++i) curve.log_seconds[static_cast<std::size_t>(i)] = unmeasured;
   const MachineProfile profile = MachineProfile::from(measured, somewhere);
   const GridKey key{CallClass::send_node, Shape::Class::vector, Engine::split};
   EXPECT_EQ(profile.grid(key).log_seconds, MachineProfile::built_in().grid(key).log_seconds);

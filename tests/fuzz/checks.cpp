@@ -69,7 +69,8 @@ long keys_seen_again() { return seen_again; }
 Complaint check_key(const Subject& subject) {
   const std::optional<TypeKey> key = TypeKey::of(subject.handle, counted_calls()),
                                again = TypeKey::of(subject.handle, counted_calls());
-  if (key.has_value() != again.has_value() || (key && !(*key == *again && key->hash() == again->hash())))
+  if (key.has_value() != again.has_value() ||
+      (key && !(std::ranges::equal(key->words(), again->words()) && key->hash() == again->hash())))
     return "two keys of one type differ";
   if (!key) return std::nullopt;
   const DecodedType& decoded = subject.decoded;

@@ -55,8 +55,7 @@ int main(int argc, char** argv) {
         device[{bestride::DeviceWork::bulk, direction}].set(9, block, block == 5 ? 3e-5 : 1e-5);
       }
   }
-  bestride::MachineProfile profile =
-      bestride::MachineProfile::from(std::move(measured), fingerprint, device, collectives);
+  bestride::MachineProfile profile = bestride::MachineProfile::from(measured, fingerprint, device, collectives);
   profile.rails = rails;
   if (near) profile.respell_contiguous_from = 16384;
   const auto written = profile.save(argv[1]);
