@@ -18,7 +18,7 @@ namespace {
 std::optional<MachineProfile> load_profile() {
   const std::string path = find_profile_path();
   if (path.empty()) return std::nullopt;
-  Result<MachineProfile> loaded = MachineProfile::load(path);
+  Result<MachineProfile> loaded = MachineProfile::load_for_predictions(path);
   std::string problem;
   if (loaded) {
     char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";

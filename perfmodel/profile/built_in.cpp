@@ -20,12 +20,8 @@ MachineProfile MachineProfile::from(const Measurements& measured, MachineFingerp
                                     const DeviceMeasurements& device, CollectiveMeasurements collectives) {
   MappedPtr<Measurements> filled = make_mapped<Measurements>(measured);
   complete(filled.get(), built_in_curves);
-  MachineProfile profile(filled.get());
-  profile.fingerprint = std::move(fingerprint);
+  MachineProfile profile(std::move(filled), std::move(fingerprint), device, std::move(collectives));
   profile.measured_ = make_mapped<Measurements>(measured);
-  profile.filled_ = std::move(filled);
-  profile.device_ = DeviceCosts::from(device);
-  profile.collectives_ = std::move(collectives);
   return profile;
 }
 

@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads and writes a MachineProfile (docs/profile.md). No exception leaves this file.
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <optional>
 #include <ostream>
@@ -21,6 +15,8 @@
 #include "base/replace_file.hpp"
 #include "perfmodel/profile/collective_json.hpp"
 #include "perfmodel/profile/device_json.hpp"
+#include "perfmodel/profile/file_text.hpp"
+#include "perfmodel/profile/image.hpp"
 #include "perfmodel/profile/json_points.hpp"
 #include "perfmodel/profile/profile.hpp"
 
@@ -30,7 +26,6 @@ namespace {
 constexpr const char* format_name = "bestride-profile";
 constexpr int format_version = 2;
 constexpr const char* respell_contiguous_key = "respell_contiguous_from";
-constexpr std::size_t largest_file = 8 << 20;
 
 /// FNV-1a, 64 bit, of what is written to it.
 struct HashingBuffer : std::streambuf {
@@ -161,34 +156,10 @@ Error bad(const std::string& path, const std::string& cause) {
           "; the built-in profile is used (run 'bestride calibrate' to measure anew)"};
 }
 
-/// Not on the heap: see base/mapped_allocator.hpp. Not a mapping of the file: if another process truncated the file, an
-/// access would raise SIGBUS.
-using FileText = std::vector<char, MappedAllocator<char>>;
-
+/// As read_file_text(), with an error that names the profile and the remedy.
 Result<FileText> read_file(const std::string& path) {
-  // O_NONBLOCK, in case the variable names a FIFO or a device by mistake.
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return bad(path, std::strerror(errno));
-  struct stat status;
-  if (::fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
-    ::close(fd);
-    return bad(path, "not a file");
-  }
-  if (status.st_size > static_cast<off_t>(largest_file)) {
-    ::close(fd);
-    return bad(path, "larger than any profile");
-  }
-  FileText text(static_cast<std::size_t>(status.st_size));
-  std::size_t got = 0;
-  while (got < text.size()) {
-    const ssize_t n = ::read(fd, text.data() + got, text.size() - got);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) break;
-    got += static_cast<std::size_t>(n);
-  }
-  ::close(fd);
-  text.resize(got);
-  return text;
+  Result<FileText> text = read_file_text(path);
+  return text ? std::move(text) : bad(path, text.error().text);
 }
 
 /// The text after `key`; no value if `key` does not occur.
@@ -198,10 +169,6 @@ std::optional<std::string_view> text_after(const FileText& text, std::string_vie
   if (at == std::string_view::npos) return std::nullopt;
   return all.substr(at + key.size());
 }
-
-}  // namespace
-
-namespace {
 
 /// `file`: the parsed `text`.
 bool signature_fits(const FileText& text, Json& file) {
@@ -238,6 +205,52 @@ std::int64_t respell_contiguous_from(const std::string& path) {
   return std::max<std::int64_t>(0, bytes);
 }
 
+namespace {
+
+/// Everything in a profile but the curves.
+struct Rest {
+  MachineFingerprint fingerprint;
+  DeviceMeasurements device;
+  CollectiveMeasurements collectives;
+  Rails rails;
+  std::int64_t respell_contiguous_from = 0;
+};
+
+/// Returns "" or what is wrong with an entry; throws if one is missing or of the wrong kind.
+std::string read_rest(const Json& file, Rest* rest) {
+  std::string wrong;
+  if (file.contains("gpu")) wrong = read_device(file.at("gpu"), &rest->device);
+  if (wrong.empty() && file.contains("collectives"))
+    wrong = read_collectives(file.at("collectives"), &rest->collectives);
+  if (wrong.empty() && file.contains("rails")) wrong = read_rails(file.at("rails"), &rest->rails);
+  const Json from_bytes = file.value(respell_contiguous_key, Json(0));
+  if (wrong.empty() && (!from_bytes.is_number_integer() || from_bytes.get<std::int64_t>() < 0))
+    wrong = "its " + std::string(respell_contiguous_key) + " is no number of bytes";
+  if (!wrong.empty()) return wrong;
+  rest->respell_contiguous_from = from_bytes.get<std::int64_t>();
+  const Json& print = file.at("fingerprint");
+  const auto text = [&](const char* key) { return print.at(key).get<std::string>(); };
+  rest->fingerprint = {text("cpu"), text("mpi_library"), text("host_class"), text("bestride"), print.value("gpu", "")};
+  return "";
+}
+
+/// The text that read_rest() needs.
+std::string text_of_rest(Json file) {
+  for (const char* key : {"axes", "contiguous", "grids", "signature"}) file.erase(key);
+  return file.dump();
+}
+
+}  // namespace
+
+MachineProfile::MachineProfile(MappedPtr<Measurements> curves, MachineFingerprint print,
+                               const DeviceMeasurements& device, CollectiveMeasurements collectives)
+    : fingerprint(std::move(print)),
+      filled_(std::move(curves)),
+      curves_(filled_.get()),
+      collectives_(std::move(collectives)) {
+  if (device.any()) device_ = DeviceCosts::from(device);
+}
+
 Result<MachineProfile> MachineProfile::load(const std::string& path) {
   try {
     const Result<FileText> all = read_file(path);
@@ -251,24 +264,13 @@ Result<MachineProfile> MachineProfile::load(const std::string& path) {
     if (!signature_fits(*all, file))
       return bad(path, "changed or damaged since it was written (its signature is wrong)");
     const MappedPtr<Measurements> measured = make_mapped<Measurements>();
-    DeviceMeasurements device;
-    CollectiveMeasurements collectives;
-    Rails rails;
+    Rest rest;
     std::string wrong = read_measurements(file, measured.get());
-    if (wrong.empty() && file.contains("gpu")) wrong = read_device(file.at("gpu"), &device);
-    if (wrong.empty() && file.contains("collectives")) wrong = read_collectives(file.at("collectives"), &collectives);
-    if (wrong.empty() && file.contains("rails")) wrong = read_rails(file.at("rails"), &rails);
-    const Json from_bytes = file.value(respell_contiguous_key, Json(0));
-    if (wrong.empty() && (!from_bytes.is_number_integer() || from_bytes.get<std::int64_t>() < 0))
-      wrong = "its " + std::string(respell_contiguous_key) + " is no number of bytes";
+    if (wrong.empty()) wrong = read_rest(file, &rest);
     if (!wrong.empty()) return bad(path, wrong);
-    const Json& print = file.at("fingerprint");
-    const auto text = [&](const char* key) { return print.at(key).get<std::string>(); };
-    MachineProfile profile = from(
-        *measured, {text("cpu"), text("mpi_library"), text("host_class"), text("bestride"), print.value("gpu", "")},
-        device, std::move(collectives));
-    profile.rails = std::move(rails);
-    profile.respell_contiguous_from = from_bytes.get<std::int64_t>();
+    MachineProfile profile = from(*measured, std::move(rest.fingerprint), rest.device, std::move(rest.collectives));
+    profile.rails = std::move(rest.rails);
+    profile.respell_contiguous_from = rest.respell_contiguous_from;
     profile.path = path;
     return profile;
   } catch (const std::bad_alloc&) {
@@ -278,14 +280,38 @@ Result<MachineProfile> MachineProfile::load(const std::string& path) {
   }
 }
 
+Result<MachineProfile> MachineProfile::load_for_predictions(const std::string& path) {
+  try {
+    if (std::optional<ProfileImage> image = read_image(path)) {
+      Rest rest;
+      const Json file = Json::parse(image->rest, nullptr, /*allow_exceptions=*/false);
+      if (!file.is_discarded() && read_rest(file, &rest).empty()) {
+        MachineProfile profile(std::move(image->curves), std::move(rest.fingerprint), rest.device,
+                               std::move(rest.collectives));
+        profile.rails = std::move(rest.rails);
+        profile.respell_contiguous_from = rest.respell_contiguous_from;
+        profile.path = path;
+        return profile;
+      }
+    }
+  } catch (const std::exception&) {
+    // load() reports what is wrong.
+  }
+  return load(path);
+}
+
 Result<bool> MachineProfile::save(const std::string& path) const {
   try {
-    const std::string text = json_of(*this).dump(-1) + "\n";
+    const Json file = json_of(*this);
+    const std::string text = file.dump(-1) + "\n";
     const std::filesystem::path target(path);
     std::error_code ignored;
     if (target.has_parent_path()) std::filesystem::create_directories(target.parent_path(), ignored);
     if (const auto written = replace_file(path, text); !written)
       return Error{written.error().text + "; choose another place with --output"};
+    // The curves of the image are those that load() makes of the rounded numbers in the file. Without an image, or with
+    // one of an older file, processes read the file itself.
+    if (const Result<MachineProfile> saved = load(path)) (void)write_image(path, *saved->curves_, text_of_rest(file));
     return true;
   } catch (const std::exception& error) {
     return Error{"can't write '" + path + "': " + error.what()};

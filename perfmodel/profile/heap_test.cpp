@@ -16,7 +16,8 @@ int main(int argc, char** argv) {
     MachineProfile::built_in();
     (void)respell_contiguous_from(argv[1]);
     (void)profile_may_have_rails(argv[1]);
-    const auto loaded = MachineProfile::load(argv[1]);
+    (void)MachineProfile::load(argv[1]);
+    const auto loaded = MachineProfile::load_for_predictions(argv[1]);
     if (!loaded) return std::fprintf(stderr, "%s\n", loaded.error().text.c_str()), 1;
   }
   // Enough blocks to fill what was freed in the heap. volatile: otherwise the compiler leaves the allocations out.

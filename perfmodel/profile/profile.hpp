@@ -143,7 +143,10 @@ class MachineProfile {
 
   /// Reads and checks a profile. Errors state the file, the cause and the remedy. Does not compare fingerprints.
   static Result<MachineProfile> load(const std::string& path);
-  /// Writes a temporary file next to `path` and renames it. Creates missing directories.
+  /// The same from the profile's image (perfmodel/profile/image.hpp), if it has one: 15 times as fast. Has no
+  /// measured().
+  static Result<MachineProfile> load_for_predictions(const std::string& path);
+  /// Writes a temporary file next to `path` and renames it, and the same for the image. Creates missing directories.
   Result<bool> save(const std::string& path) const;
 
   /// Completes the measurements: missing points by interpolation; leaves and spreads that were not measured by the
@@ -162,7 +165,7 @@ class MachineProfile {
   /// For Engine::kernel in the call classes of messages: the work besides the contiguous transfer. Else the complete
   /// time.
   const CostGrid& grid(const GridKey& key) const noexcept { return (*curves_)[key]; }
-  /// What was measured. Not of the built-in profile.
+  /// What was measured. Only of a profile from load() or from().
   const Measurements& measured() const noexcept { return *measured_; }
   /// Costs of device memory; the built-in costs if they were not measured.
   const DeviceCosts& device() const noexcept { return device_ ? *device_ : DeviceCosts::built_in(); }
@@ -181,6 +184,8 @@ class MachineProfile {
  private:
   /// `curves`: complete.
   explicit MachineProfile(const Measurements* curves) noexcept : curves_(curves) {}
+  MachineProfile(MappedPtr<Measurements> curves, MachineFingerprint print, const DeviceMeasurements& device,
+                 CollectiveMeasurements collectives);
   MappedPtr<Measurements> measured_;
   MappedPtr<Measurements> filled_;     ///< null: built in
   const Measurements* curves_;         ///< complete
