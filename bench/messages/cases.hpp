@@ -26,7 +26,8 @@ struct Case {
   std::function<Message()> make;
 };
 
-/// Plain layouts: vectors, halo faces, arrays of structs, resized elements, index lists.
+/// Plain layouts: vectors, halo faces, arrays of structs, resized elements, index lists; sizes about the limit of eager
+/// messages; messages with a contiguous end.
 void add_plain(std::vector<Case>& cases);
 /// The application kernels of DDTBench (Schneider, Gerstenberger, Hoefler, EuroMPI 2012) as point-to-point messages.
 void add_ddtbench(std::vector<Case>& cases);

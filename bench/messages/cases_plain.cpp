@@ -29,6 +29,32 @@ void add_vectors(std::vector<Case>& cases) {
       }
 }
 
+/// Sizes on both sides of the limit of eager messages, 8 KiB.
+void add_eager_limit(std::vector<Case>& cases) {
+  for (const int length : {1, 5, 16})
+    for (const int payload : {3, 5, 6, 7, 8, 9, 12})
+      cases.push_back(
+          {"limit", "limit/" + std::to_string(8 * length) + "B/" + amount(payload * kib),
+           [=] { return Message(Shape::named(MPI_DOUBLE).vector(payload * kib / (8 * length), length, 4 * length)); }});
+}
+
+/// Blocks with gaps at one end, contiguous doubles at the other: the faces of a particle-in-cell code (756 blocks of 40
+/// B), the rows and columns of a transpose. For comparison the same with gaps at both ends.
+void add_unlike_ends(std::vector<Case>& cases) {
+  struct {
+    int count, length, stride;
+  } const vectors[] = {{64, 5, 15},  {756, 5, 15},  {4096, 5, 15},  {1024, 1, 8},
+                       {4096, 1, 8}, {1024, 2, 64}, {256, 32, 128}, {2048, 8, 16}};
+  for (const auto& vector : vectors) {
+    const std::string name = std::to_string(vector.count) + "x" + std::to_string(8 * vector.length) + "B";
+    const auto typed = [=] { return Shape::named(MPI_DOUBLE).vector(vector.count, vector.length, vector.stride); };
+    const auto flat = [=] { return Shape::named(MPI_DOUBLE).contiguous(vector.count * vector.length); };
+    cases.push_back({"unlike", "unlike/both/" + name, [=] { return Message(typed()); }});
+    cases.push_back({"unlike", "unlike/send/" + name, [=] { return Message(typed(), flat()); }});
+    cases.push_back({"unlike", "unlike/receive/" + name, [=] { return Message(flat(), typed()); }});
+  }
+}
+
 /// A face next to the halo of an n^3 array of doubles, `width` cells thick, as a subarray. z is the slowest dimension.
 void add_faces(std::vector<Case>& cases) {
   for (const int n : {64, 256})
@@ -79,6 +105,8 @@ void add_plain(std::vector<Case>& cases) {
   add_faces(cases);
   add_structs(cases);
   add_lists(cases);
+  add_eager_limit(cases);
+  add_unlike_ends(cases);
 }
 
 }  // namespace messages

@@ -122,9 +122,8 @@ std::array<double, strategy_count> MachineProfile::seconds(const Shape& shape, C
   // A near class has no grids.
   if (is_near(distance)) return seconds(shape, kind, Distance::node);
   const Position position = position_of(shape);
-  const AxisPosition by_mpi = is_message(kind) && distance == Distance::node
-                                  ? beside_eager_limit(position.bytes, shape.bytes)
-                                  : position.bytes;
+  const AxisPosition by_mpi =
+      is_message(kind) && distance == Distance::node ? beside_eager_limit(position.bytes, shape.bytes) : position.bytes;
   const auto measured = [&](Shape::Class of, Engine engine, Leaf leaf) noexcept {
     const AxisPosition bytes = engine == Engine::kernel ? position.bytes : by_mpi;
     const float dense = grid({call_class, of, engine, Spread::dense, leaf}).log_at(bytes, position.block);

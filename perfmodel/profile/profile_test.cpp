@@ -369,6 +369,35 @@ Measurements with_near_curves() {
   return measured;
 }
 
+TEST(Predictions, TheLimitOfEagerMessagesIsAStep) {
+  // 1 ns per byte up to 4 KiB, 4 ns from 16 KiB on; the limit, 8 KiB, is between these two points.
+  Measurements measured;
+  for (const CallClass call_class : {CallClass::send_node, CallClass::send_network}) {
+    for (int i = 0; i < curve_points; ++i) measured.curve(ContiguousForm::plain, call_class).set(i, 1e-7);
+    for (const Engine engine : {Engine::split, Engine::unsplit, Engine::kernel})
+      for (int i = 0; i < bytes_points; ++i)
+        for (int k = 0; k < block_points; ++k)
+          measured[{call_class, Shape::Class::vector, engine}].set(
+              i, k, static_cast<double>(bytes_at(i)) * (bytes_at(i) <= 4096 ? 1e-9 : 4e-9));
+  }
+  const MachineProfile profile = MachineProfile::from(measured, somewhere);
+  const auto forward = [&](std::int64_t bytes, Distance distance) {
+    Shape shape;
+    shape.kind = Shape::Class::vector;
+    shape.bytes = bytes;
+    shape.blocks = shape.outer_count = bytes / 32;
+    shape.block_bytes = shape.unit_bytes = 32;
+    shape.jump = 64;
+    return profile.seconds(shape, CallKind::send, distance)[static_cast<int>(Strategy::forward)];
+  };
+  for (const std::int64_t bytes : {4096, 5120, 7168, 8192})
+    EXPECT_NEAR(forward(bytes, Distance::node), static_cast<double>(bytes) * 1e-9, 1e-10) << bytes;
+  for (const std::int64_t bytes : {8224, 10240, 16352, 16384, 20480})
+    EXPECT_NEAR(forward(bytes, Distance::node), static_cast<double>(bytes) * 4e-9, 1e-9) << bytes;
+  EXPECT_EQ(forward(8192, Distance::cache), forward(8192, Distance::node));
+  EXPECT_GT(forward(8192, Distance::network), 1.5 * 8192e-9) << "unknown there, so interpolated";
+}
+
 TEST(CallClasses, AreNamedByKindAndDistance) {
   for (int i = 2; i < call_class_count; ++i) {
     const auto call_class = static_cast<CallClass>(i);
