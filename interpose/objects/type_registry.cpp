@@ -159,9 +159,16 @@ std::vector<TypeRegistry::Uncommitted>::iterator TypeRegistry::uncommitted(MPI_D
 
 std::int64_t TypeRegistry::size_of(MPI_Datatype type) const noexcept {
   if (const Predefined* const known = predefined(type)) return known->size;
-  int size = 0;
-  // An entry exists only for a committed type, so the query can't raise an error.
-  return find(type) && real.Type_size(type, &size) == MPI_SUCCESS && size > 0 ? size : 0;
+  const TypeEntry* const entry = find(type);
+  if (!entry) return 0;
+  std::int64_t bytes = entry->bytes_.load(std::memory_order_relaxed);
+  if (bytes < 0) {
+    int size = 0;
+    // An entry exists only for a committed type, so the query can't raise an error.
+    bytes = real.Type_size(type, &size) == MPI_SUCCESS && size > 0 ? size : 0;
+    entry->bytes_.store(bytes, std::memory_order_relaxed);
+  }
+  return bytes;
 }
 
 void TypeRegistry::insert(MPI_Datatype type) noexcept {

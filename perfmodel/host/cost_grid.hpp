@@ -35,7 +35,7 @@ AxisPosition on_block_axis(double block) noexcept;          ///< clamped on both
 
 inline constexpr float unmeasured = __builtin_nanf("");
 template <std::size_t count, class T>
-consteval std::array<T, count> all(const T& value) {
+consteval std::array<T, count> filled_array(const T& value) {
   std::array<T, count> values{};
   values.fill(value);
   return values;
@@ -49,7 +49,7 @@ struct CostCurve {
   double at(double bytes) const noexcept;
 
   void set(int index, double seconds) noexcept;
-  std::array<float, curve_points> log_seconds = all<curve_points>(unmeasured);
+  std::array<float, curve_points> log_seconds = filled_array<curve_points>(unmeasured);
 };
 
 struct CostGrid {
@@ -61,7 +61,7 @@ struct CostGrid {
   int measured() const noexcept;  ///< number of points that are not NaN
 
   std::array<std::array<float, block_points>, bytes_points> log_seconds =
-      all<bytes_points>(all<block_points>(unmeasured));
+      filled_array<bytes_points>(filled_array<block_points>(unmeasured));
 };
 
 /// Fills the points that are NaN, first along bytes, then across block lengths. Beyond the measured points, values are
