@@ -14,30 +14,44 @@ namespace {
 
 struct Case {
   std::string name;
-  std::function<void(MPI_Datatype*)> make;
+  /// `number`: of the type; types of "unseen" cases differ from the 4095 before them.
+  std::function<void(MPI_Datatype*, int number)> make;
+  int typical = 0;  ///< the number of a type of mean size
 };
 
 std::vector<Case> cases() {
   std::vector<Case> all;
   for (const int count : {16, 64, 256, 1024, 4096})
     all.push_back({"vector of " + std::to_string(count) + " x 2 doubles",
-                   [count](MPI_Datatype* type) { MPI_Type_vector(count, 2, 8, MPI_DOUBLE, type); }});
+                   [count](MPI_Datatype* type, int) { MPI_Type_vector(count, 2, 8, MPI_DOUBLE, type); }});
   for (const int side : {8, 32, 64})
-    all.push_back({"face of " + std::to_string(side) + "^3 doubles", [side](MPI_Datatype* type) {
+    all.push_back({"face of " + std::to_string(side) + "^3 doubles", [side](MPI_Datatype* type, int) {
                      const int sizes[] = {side, side, side}, parts[] = {side, side, 1}, begin[] = {0, 0, 1};
                      MPI_Type_create_subarray(3, sizes, parts, begin, MPI_ORDER_C, MPI_DOUBLE, type);
                    }});
-  all.push_back({"hvector of vectors, 16 x 16 doubles", [](MPI_Datatype* type) {
+  all.push_back({"hvector of vectors, 16 x 16 doubles", [](MPI_Datatype* type, int) {
                    MPI_Datatype row;
                    MPI_Type_vector(16, 1, 4, MPI_DOUBLE, &row);
                    MPI_Type_create_hvector(16, 1, 1024, row, type);
                    MPI_Type_free(&row);
                  }});
-  all.push_back({"20 indexed blocks of 6 doubles", [](MPI_Datatype* type) {
+  all.push_back({"20 indexed blocks of 6 doubles", [](MPI_Datatype* type, int) {
                    int displacements[20];
                    for (int i = 0; i < 20; ++i) displacements[i] = 33 * i;
                    MPI_Type_create_indexed_block(20, 6, displacements, MPI_DOUBLE, type);
                  }});
+  all.push_back({"unseen vectors of 1024 to 1279 x 2 doubles",
+                 [](MPI_Datatype* type, int number) {
+                   MPI_Type_vector(1024 + number % 256, 2, 4 + number / 256 % 16, MPI_DOUBLE, type);
+                 },
+                 128 + 8 * 256});
+  all.push_back({"unseen subarrays of 64 x 64 x 8 doubles",
+                 [](MPI_Datatype* type, int number) {
+                   const int sizes[] = {64, 64, 8}, begin[] = {0, number / 1024 % 4, 0};
+                   const int parts[] = {24 + number % 16, 24 + number / 16 % 16, 1 + number / 256 % 4};
+                   MPI_Type_create_subarray(3, sizes, parts, begin, MPI_ORDER_C, MPI_DOUBLE, type);
+                 },
+                 8 + 8 * 16 + 2 * 256});
   return all;
 }
 
@@ -63,7 +77,7 @@ int main(int count, char** words) {
   std::vector<double> memory(64 * 64 * 64 + 65536, 1.0), packed(65536);
   for (const Case& each : cases()) {
     MPI_Datatype kept;
-    each.make(&kept);
+    each.make(&kept, each.typical);
     MPI_Type_commit(&kept);
     int bytes = 0;
     MPI_Type_size(kept, &bytes);
@@ -71,9 +85,10 @@ int main(int count, char** words) {
       int position = 0;
       MPI_Pack(memory.data(), 1, type, packed.data(), static_cast<int>(8 * packed.size()), &position, MPI_COMM_WORLD);
     };
+    int number = 0;
     const auto make = [&](bool use) {
       MPI_Datatype type;
-      each.make(&type);
+      each.make(&type, number++ % 4096);
       MPI_Type_commit(&type);
       if (use) pack(type);
       MPI_Type_free(&type);

@@ -161,7 +161,7 @@ std::int64_t TypeRegistry::size_of(MPI_Datatype type) const noexcept {
   if (const Predefined* const known = predefined(type)) return known->size;
   const TypeEntry* const entry = find(type);
   if (!entry) return 0;
-  std::int64_t bytes = entry->bytes_.load(std::memory_order_relaxed);
+  std::int32_t bytes = entry->bytes_.load(std::memory_order_relaxed);
   if (bytes < 0) {
     int size = 0;
     // An entry exists only for a committed type, so the query can't raise an error.

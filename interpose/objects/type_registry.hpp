@@ -36,7 +36,7 @@ namespace bestride::inline interpose {
 
 /// One committed type, from its commit to its free. Decoded at the first use that may gain by it.
 ///
-/// The members that a forwarded call reads are in the first 48 bytes: a stencil code sweeps its domain between two
+/// The members that a forwarded call reads are in the first 40 bytes: a stencil code sweeps its domain between two
 /// exchanges, which evicts this object from the caches, and each cache line costs such a call 50 to 100 ns.
 class TypeEntry {
  public:
@@ -114,13 +114,12 @@ class TypeEntry {
   }
 
   const MPI_Datatype handle_;
+  mutable std::atomic<std::int32_t> bytes_{-1};  ///< what TypeRegistry::size_of() returns; -1: it was not asked yet
   const std::uint64_t id_;
   const Life life_;
   std::atomic<State> state_;
   std::atomic<std::int64_t> respell_from_{std::numeric_limits<std::int64_t>::max()};
-  std::atomic<std::uint64_t> left_{0};           ///< count << left_bits | one bit per message kind and distance
-  mutable std::atomic<std::int64_t> bytes_{-1};  ///< of one element, as TypeRegistry::size_of() gives them; -1: not
-                                                 ///< asked for yet
+  std::atomic<std::uint64_t> left_{0};  ///< count << left_bits | one bit per message kind and distance
   std::atomic<bool> reused_{false};
   std::int64_t first_count_ = 0;  ///< of a small message, before there is a definition
   std::mutex mutex_;
