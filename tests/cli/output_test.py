@@ -230,11 +230,14 @@ class Info(CommandTest):
 
 class Explain(CommandTest):
     def test_text(self):
-        text = self.good("explain", "vector(1000, 1, 2, double)", "1")
-        self.assertIn("type       vector(1000,1,2,double), count 1\nlayout     1000 x 16 | 8 B\n"
-                      "size       8000 B (7.81 KiB) in 1000 blocks\nextent     15992 B from lower bound 0; all elements touch 15992 B", text)
+        text = self.good("explain", "vector(2000, 1, 2, double)", "1")
+        self.assertIn("type       vector(2000,1,2,double), count 1\nlayout     2000 x 16 | 8 B\n"
+                      "size       16000 B (15.6 KiB) in 2000 blocks\nextent     31992 B from lower bound 0; all elements touch 31992 B", text)
         self.assertRegex(text, r"  forward  predicted \S+ us\n  respell  predicted [^\n]*\n  pack     predicted ")
         self.assertEqual(text.count("<- chosen: "), 1)
+
+    def test_messages_that_are_sent_eagerly_are_left_alone_without_a_profile(self):
+        self.assertRegex(self.good("explain", "vector(1000,1,2,double)", "1"), r"  forward  predicted \S+ us  <- chosen: nothing is predicted ")
 
     def test_json_is_the_same(self):
         answer = json.loads(self.good("explain", "vector(1000,1,2,double)", "3", "--call", "receive", "--distance", "network", "--json"))
