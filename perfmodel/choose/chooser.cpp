@@ -20,7 +20,6 @@ namespace {
 /// riskier than shorter blocks. The same holds for short messages, which are sent eagerly in any form (888-byte blocks,
 /// 6 KiB: 2.7 times as fast). For the same reason an equivalent datatype for short contiguous bytes gains nothing.
 constexpr std::int64_t long_block = 256;
-constexpr std::int64_t eager_bytes = 8192;
 /// From this block length on the difference between protocols is as large as the engine's cost, so packing must be
 /// predicted to be twice as fast.
 constexpr std::int64_t middling_block = 128;

@@ -9,6 +9,10 @@ namespace bestride::inline perfmodel {
 /// Blocks at this distance or more count as wide apart.
 inline constexpr std::int64_t wide_jump = 2048;
 
+/// Messages between ranks on one node with up to this many bytes are sent eagerly. A longer one of a datatype with gaps
+/// takes up to 14 times as long (8-byte blocks, MPICH 4.0.2 over UCX: 8192 bytes 3.2 us, 8256 bytes 44 us).
+inline constexpr std::int64_t eager_bytes = 8192;
+
 struct Position {
   AxisPosition bytes;
   AxisPosition block;

@@ -234,6 +234,13 @@ std::string read_rest(const Json& file, Rest* rest) {
   return "";
 }
 
+/// Adds what the constructor does not take.
+void add_rest(MachineProfile* profile, Rest& rest, const std::string& path) {
+  profile->rails = std::move(rest.rails);
+  profile->respell_contiguous_from = rest.respell_contiguous_from;
+  profile->path = path;
+}
+
 /// The text that read_rest() needs.
 std::string text_of_rest(Json file) {
   for (const char* key : {"axes", "contiguous", "grids", "signature"}) file.erase(key);
@@ -269,9 +276,7 @@ Result<MachineProfile> MachineProfile::load(const std::string& path) {
     if (wrong.empty()) wrong = read_rest(file, &rest);
     if (!wrong.empty()) return bad(path, wrong);
     MachineProfile profile = from(*measured, std::move(rest.fingerprint), rest.device, std::move(rest.collectives));
-    profile.rails = std::move(rest.rails);
-    profile.respell_contiguous_from = rest.respell_contiguous_from;
-    profile.path = path;
+    add_rest(&profile, rest, path);
     return profile;
   } catch (const std::bad_alloc&) {
     return Error{"not enough memory to read a profile"};
@@ -288,9 +293,7 @@ Result<MachineProfile> MachineProfile::load_for_predictions(const std::string& p
       if (!file.is_discarded() && read_rest(file, &rest).empty()) {
         MachineProfile profile(std::move(image->curves), std::move(rest.fingerprint), rest.device,
                                std::move(rest.collectives));
-        profile.rails = std::move(rest.rails);
-        profile.respell_contiguous_from = rest.respell_contiguous_from;
-        profile.path = path;
+        add_rest(&profile, rest, path);
         return profile;
       }
     }

@@ -13,10 +13,6 @@ namespace {
 /// A loop of at least this many bytes is divided by every fragment. For MPICH over UCX; inferred from the size at which
 /// derived types become slow, between 6.5 and 12 KiB.
 constexpr double fragment_bytes = 8192;
-/// Messages between ranks on one node with up to this many bytes are sent eagerly. A longer one of a datatype with gaps
-/// takes up to 14 times as long (8-byte blocks, MPICH 4.0.2 over UCX: 8192 bytes 3.2 us, 8256 bytes 44 us).
-constexpr std::int64_t eager_bytes = 8192;
-
 /// The position in the grids of MPI's engines. The limit of eager messages is between two points of the bytes axis, 4
 /// and 16 KiB, so each side of it is extrapolated from the two points on that side.
 AxisPosition beside_eager_limit(AxisPosition at, std::int64_t bytes) noexcept {
