@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "perfmodel/profile/image.hpp"
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -9,13 +8,14 @@
 #include <type_traits>
 
 #include "base/replace_file.hpp"
+#include "kernels/hash.hpp"
 #include "perfmodel/profile/file_text.hpp"
 
 namespace bestride::inline perfmodel {
 namespace {
 
 /// Another number if complete() makes other curves of the same measurements.
-constexpr char format[16] = "bestride-image1";
+constexpr char format[16] = "bestride-image2";
 
 /// The file begins with it; the curves and the rest follow.
 struct Header {
@@ -24,37 +24,11 @@ struct Header {
   std::uint64_t curves_bytes;  ///< of this version's Measurements
   std::uint64_t rest_bytes;
   std::uint64_t profile_bytes;  ///< of the profile's file
-  std::uint64_t profile_hash;
+  std::uint64_t profile_hash;   ///< of its parts of 16 KiB, each with the hash of those before it as the seed
   std::uint64_t curves_hash;
   std::uint64_t rest_hash;
 };
 static_assert(std::is_trivially_copyable_v<Header> && std::is_trivially_copyable_v<Measurements>);
-
-/// Detects other contents and damage.
-class Hash {
- public:
-  /// All parts but the last must be a multiple of 8 bytes.
-  void add(const void* part, std::size_t bytes) noexcept {
-    const auto* at = static_cast<const std::byte*>(part);
-    while (bytes > 0) {
-      std::uint64_t word = 0;
-      const std::size_t here = std::min(bytes, sizeof word);
-      std::memcpy(&word, at, here);
-      value_ = (value_ ^ word) * 0x9E3779B97F4A7C15u;
-      value_ ^= value_ >> 29;
-      at += here, bytes -= here;
-    }
-  }
-  std::uint64_t value() const noexcept { return value_; }
-  static std::uint64_t of(const void* all, std::size_t bytes) noexcept {
-    Hash hash;
-    hash.add(all, bytes);
-    return hash.value();
-  }
-
- private:
-  std::uint64_t value_ = 0;
-};
 
 /// Of the image with these curves and this rest for the present content of the file `profile`. No value: the file can't
 /// be read.
@@ -66,15 +40,13 @@ std::optional<Header> header_of(const std::string& profile, const Measurements& 
   std::string_view(BESTRIDE_VERSION).copy(header.version, sizeof header.version);
   header.curves_bytes = sizeof curves;
   header.rest_bytes = rest.size();
-  header.curves_hash = Hash::of(&curves, sizeof curves);
-  header.rest_hash = Hash::of(rest.data(), rest.size());
-  Hash hash;
+  header.curves_hash = content_hash(&curves, sizeof curves);
+  header.rest_hash = content_hash(rest.data(), static_cast<std::int64_t>(rest.size()));
   std::byte part[16 * 1024];
   while (const std::size_t here = file->read(part, sizeof part)) {
-    hash.add(part, here);
+    header.profile_hash = content_hash(part, static_cast<std::int64_t>(here), header.profile_hash);
     header.profile_bytes += here;
   }
-  header.profile_hash = hash.value();
   return header;
 }
 
