@@ -37,10 +37,14 @@ PlanCache* make_cache() noexcept {
 Plan* find_plan_slowly(TypeEntry& type, std::int64_t count) noexcept {
   PlanCache* cache = thread_cache ? thread_cache : make_cache();
   if (!cache) return nullptr;
+  if (type.definition_id() == 0) {
+    if (!type.define(count)) return nullptr;
+    if (Plan* const known = find_plan_of_thread(type, count)) return known;
+  }
   PlanRef plan = type.plan(count);
   if (!plan) return nullptr;
-  PlanCache::Slot& slot = cache->slot(type.id(), count);
-  slot.type_id = type.id();
+  PlanCache::Slot& slot = cache->slot(type.definition_id(), count);
+  slot.definition = type.definition_id();
   slot.count = count;
   slot.plan = std::move(plan);
   return slot.plan.get();

@@ -17,6 +17,25 @@ constexpr std::size_t most_plans = 64;
 
 }  // namespace
 
+constinit std::atomic<std::uint64_t> TypeDefinition::last_id{0};
+
+TypeDefinition::TypeDefinition(const TypeKey& key) : key_size_(key.words().size()) {
+  if (key_size_ > short_key) long_key_ = std::make_unique<std::int64_t[]>(key_size_);
+  std::copy_n(key.words().data(), key_size_, long_key_ ? long_key_.get() : short_key_);
+}
+
+bool TypeDefinition::has(const TypeKey& key) const noexcept {
+  const std::int64_t* const words = long_key_ ? long_key_.get() : short_key_;
+  return std::equal(key.words().begin(), key.words().end(), words, words + key_size_);
+}
+
+bool TypeDefinition::describes(MPI_Datatype type) const {
+  const std::optional<DecodedType> other = datatype::decode(type, datatype_calls);
+  if (!other || state() == State::opaque) return !other && state() == State::opaque;
+  return other->layout == decoded_.layout && other->lower_bound == decoded_.lower_bound &&
+         other->extent == decoded_.extent && other->leaf == decoded_.leaf && other->unit_bytes == decoded_.unit_bytes;
+}
+
 TypeDefinition::State TypeDefinition::decode(MPI_Datatype type) noexcept {
   const std::lock_guard lock(mutex_);
   if (state() != State::undecoded) return state();
@@ -88,16 +107,13 @@ std::shared_ptr<TypeDefinition> TypeDefinitions::of(MPI_Datatype type) noexcept 
   std::shared_ptr<TypeDefinition> replaced;  // released without the lock
   const std::lock_guard lock(mutex_);
   if (!slots_) slots_ = std::make_unique<Slot[]>(1u << slots_log);
-  Slot& slot = slots_[key->hash() >> (64 - slots_log)];
-  const auto words = key->words();
-  if (slot.definition && slot.key_size == words.size() && std::equal(words.begin(), words.end(), slot.key.get()) &&
+  const std::uint64_t hash = key->hash();
+  Slot& slot = slots_[hash >> (64 - slots_log)];
+  if (slot.definition && slot.hash == hash && slot.definition->has(*key) &&
       slot.definition->state() != TypeDefinition::State::opaque)
     return slot.definition;
-  auto kept = std::make_unique<std::int64_t[]>(words.size());
-  std::copy(words.begin(), words.end(), kept.get());
-  auto made_now = std::make_shared<TypeDefinition>();
-  slot.key = std::move(kept);
-  slot.key_size = words.size();
+  auto made_now = std::make_shared<TypeDefinition>(*key);
+  slot.hash = hash;
   replaced = std::exchange(slot.definition, std::move(made_now));
   return slot.definition;
 } catch (...) {

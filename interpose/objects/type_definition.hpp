@@ -31,9 +31,21 @@ class TypeDefinition {
     opaque,      ///< can't be represented
   };
 
+  /// Of types whose constructors have too many arguments for a key: not shared.
+  TypeDefinition() noexcept {}
+  /// May throw.
+  explicit TypeDefinition(const TypeKey& key);
+
+  /// Unique in the process and never used again; not 0.
+  std::uint64_t id() const noexcept { return id_; }
+  /// True for the key that it was made with.
+  bool has(const TypeKey& key) const noexcept;
   State state() const noexcept { return state_.load(std::memory_order_acquire); }
   /// `type` must have this definition. Any thread, within an MPI call.
   State decode(MPI_Datatype type) noexcept;
+  /// True if `type` has the same layout, bounds and basic type, so all that follows from this definition is valid for
+  /// it. Only if decoded. Decodes `type`. May throw.
+  bool describes(MPI_Datatype type) const;
   /// Only if decoded and not opaque.
   const DecodedType& decoded() const noexcept { return decoded_; }
   /// Size of the only basic type in bytes; 0: there are several. Only if decoded.
@@ -53,6 +65,14 @@ class TypeDefinition {
   };
   PlanRef find_locked(std::int64_t count) const noexcept;
 
+  static constexpr std::size_t short_key = 12;  ///< words: a subarray of two dimensions
+  static std::atomic<std::uint64_t> last_id;
+
+  // Members in the order of the first use of a type with a known definition.
+  std::size_t key_size_ = 0;
+  std::int64_t short_key_[short_key];
+  std::unique_ptr<std::int64_t[]> long_key_;
+  const std::uint64_t id_ = last_id.fetch_add(1, std::memory_order_relaxed) + 1;
   std::atomic<State> state_{State::undecoded};
   DecodedType decoded_;
   std::int64_t leaf_size_ = 0;
@@ -77,12 +97,11 @@ class TypeDefinitions {
   /// A solver that shrinks its matrix step by step has hundreds of definitions (ScaLAPACK's LU: 250).
   static constexpr unsigned slots_log = 10;
   struct Slot {
-    std::unique_ptr<const std::int64_t[]> key;  ///< the words of the TypeKey
-    std::size_t key_size = 0;
+    std::uint64_t hash = 0;  ///< of the definition's key
     std::shared_ptr<TypeDefinition> definition;
   };
   std::mutex mutex_;
-  std::unique_ptr<Slot[]> slots_;  ///< by the hash of the key; made at the first use
+  std::unique_ptr<Slot[]> slots_;  ///< by the hash; made at the first use
 };
 
 }  // namespace bestride::inline interpose

@@ -48,10 +48,25 @@ void TypeEntry::operator delete(void* entry) noexcept {
   reserve.taken[offset / sizeof reserve.places[0]].store(false, std::memory_order_release);
 }
 
+int TypeEntry::bytes() const noexcept {
+  std::int32_t known = bytes_.load(std::memory_order_relaxed);
+  if (known == bytes_unknown) {
+    int size = 0;
+    // An entry exists only for a committed type, so the query can't raise an error.
+    known = real.Type_size(handle_, &size) == MPI_SUCCESS && size >= 0 ? size : bytes_too_many;
+    bytes_.store(known, std::memory_order_relaxed);
+  }
+  return known;
+}
+
 bool TypeEntry::define_locked() noexcept {
   if (!definition_) definition_ = runtime().definitions.of(handle_);
-  if (!definition_) warn_once("decode", "no memory to decode a datatype; its calls are left to the MPI library");
-  return definition_ != nullptr;
+  if (!definition_) {
+    warn_once("decode", "no memory to decode a datatype; its calls are left to the MPI library");
+    return false;
+  }
+  definition_id_.store(definition_->id(), std::memory_order_release);
+  return true;
 }
 
 void TypeEntry::decode_locked() noexcept {
@@ -77,22 +92,30 @@ TypeEntry::State TypeEntry::decoded_state() noexcept {
   return state();
 }
 
-PlanRef TypeEntry::plan(std::int64_t count) noexcept {
-  const std::lock_guard lock(mutex_);
-  int size = 0;
+bool TypeEntry::small(std::int64_t count) const noexcept {
+  if (runtime().options().forced || reused_.load(std::memory_order_relaxed) || bytes() < 0) return false;
   const std::int64_t at_first_use =
       runtime().promises_to_receive_packed() ? plan_at_first_use_promised : plan_at_first_use;
-  const bool small = !runtime().options().forced && !reused_.load(std::memory_order_relaxed) &&
-                     datatype_calls.size(handle_, &size) == MPI_SUCCESS && size >= 0 &&
-                     count < at_first_use / (size + 1);
-  if (small && !definition_ && count * size < define_at_first_use && std::exchange(first_count_, count) != count)
-    return {};
+  return count < at_first_use / (std::int64_t{bytes()} + 1);
+}
+
+bool TypeEntry::define(std::int64_t count) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (!definition_ && small(count) && count * bytes() < define_at_first_use &&
+      std::exchange(first_count_, count) != count)
+    return false;
+  if (define_locked() && definition_->state() != State::undecoded) decode_locked();
+  return true;
+}
+
+PlanRef TypeEntry::plan(std::int64_t count) noexcept {
+  const std::lock_guard lock(mutex_);
   if (define_locked()) {
     if (PlanRef known = definition_->find(count)) {
       decode_locked();
       return known;
     }
-    if (small && first_count_ != count && !definition_->seen_before(count)) return {};
+    if (small(count) && first_count_ != count && !definition_->seen_before(count)) return {};
   }
   decode_locked();
   if (state() == State::opaque || (forward_only() && count < respell_from())) return {};
@@ -112,19 +135,35 @@ LayoutPtr TypeEntry::layout(std::int64_t count) noexcept try {
   return nullptr;
 }
 
-std::uint64_t TypeRegistry::mark_of(MPI_Datatype type) noexcept {
-  void* value = nullptr;
-  int found = 0;
-  if (keyval_ == MPI_KEYVAL_INVALID || real.Type_get_attr(type, keyval_, &value, &found) != MPI_SUCCESS || !found)
-    return 0;
-  return reinterpret_cast<std::uintptr_t>(value);
+bool TypeEntry::is_current() noexcept try {
+  const std::lock_guard lock(mutex_);
+  if (!definition_ || definition_->state() == State::undecoded) {  // nothing was concluded from the construction yet
+    definition_.reset();
+    definition_id_.store(0, std::memory_order_relaxed);
+    bytes_.store(bytes_unknown, std::memory_order_relaxed);
+    first_count_ = 0;
+    return true;
+  }
+  if (runtime().definitions.of(handle_) == definition_) return true;
+  return definition_->describes(handle_);
+} catch (...) {
+  return false;
 }
 
-bool TypeRegistry::set_mark(MPI_Datatype type, std::uint64_t id) noexcept {
-  if (keyval_ == MPI_KEYVAL_INVALID &&
-      real.Type_create_keyval(MPI_TYPE_NULL_COPY_FN, MPI_TYPE_NULL_DELETE_FN, &keyval_, nullptr) != MPI_SUCCESS)
-    return false;
-  return real.Type_set_attr(type, keyval_, reinterpret_cast<void*>(id)) == MPI_SUCCESS;
+bool TypeRegistry::asked_committed(MPI_Datatype type) noexcept {
+  if (asking_comm_ == MPI_COMM_NULL) {
+    // Not MPI_Comm_dup or MPI_Comm_split: another thread may be in a collective call on MPI_COMM_SELF. A duplicate
+    // would also run the application's attribute copy functions.
+    constexpr int tag = 23411;
+    MPI_Group self = MPI_GROUP_NULL;
+    if (real.Comm_group(MPI_COMM_SELF, &self) != MPI_SUCCESS) return false;
+    const int error = real.Comm_create_group(MPI_COMM_SELF, self, tag, &asking_comm_);
+    real.Group_free(&self);
+    if (error != MPI_SUCCESS || real.Comm_set_errhandler(asking_comm_, MPI_ERRORS_RETURN) != MPI_SUCCESS) return false;
+  }
+  char none = 0;
+  int position = 0;
+  return real.Pack(&none, 0, type, &none, 0, &position, asking_comm_) == MPI_SUCCESS;
 }
 
 void TypeRegistry::mark_incomplete() noexcept {
@@ -136,9 +175,8 @@ void TypeRegistry::add(MPI_Datatype type, TypeEntry::Life life, std::int64_t han
   auto* entry = new (std::nothrow) TypeEntry(type, ++last_id_, life);
   if (!entry) return mark_incomplete();
   entry->handles_ = handles;
-  // The attribute is set first: once the entry is in the table other threads use it.
   TypeEntry* replaced = nullptr;
-  if ((life == TypeEntry::Life::counted && !set_mark(type, entry->id_)) || !table_.insert(type, entry, &replaced)) {
+  if (!table_.insert(type, entry, &replaced)) {
     delete entry;
     mark_incomplete();
   }
@@ -146,7 +184,7 @@ void TypeRegistry::add(MPI_Datatype type, TypeEntry::Life life, std::int64_t han
 
 TypeEntry* TypeRegistry::current(MPI_Datatype type) noexcept {
   TypeEntry* entry = table_.find(type);
-  if (!entry || entry->life_ != TypeEntry::Life::counted || mark_of(type) == entry->id_) return entry;
+  if (!entry || entry->life_ != TypeEntry::Life::counted || entry->is_current()) return entry;
   table_.remove(type);
   delete entry;
   return nullptr;
@@ -161,14 +199,7 @@ std::int64_t TypeRegistry::size_of(MPI_Datatype type) const noexcept {
   if (const Predefined* const known = predefined(type)) return known->size;
   const TypeEntry* const entry = find(type);
   if (!entry) return 0;
-  std::int32_t bytes = entry->bytes_.load(std::memory_order_relaxed);
-  if (bytes < 0) {
-    int size = 0;
-    // An entry exists only for a committed type, so the query can't raise an error.
-    bytes = real.Type_size(type, &size) == MPI_SUCCESS && size > 0 ? size : 0;
-    entry->bytes_.store(bytes, std::memory_order_relaxed);
-  }
-  return bytes;
+  return std::max(entry->bytes(), 0);
 }
 
 void TypeRegistry::insert(MPI_Datatype type) noexcept {
@@ -202,10 +233,10 @@ void TypeRegistry::add_handle(MPI_Datatype type) noexcept {
   const std::lock_guard lock(mutex_);
   if (TypeEntry* entry = current(type)) {
     ++entry->handles_;
-  } else if (mark_of(type) != 0) {
-    add(type, TypeEntry::Life::counted, 1);
   } else if (const auto known = uncommitted(type); known != uncommitted_.end()) {
     ++known->handles;
+  } else if (asked_committed(type)) {
+    add(type, TypeEntry::Life::counted, 1);
   } else {
     try {
       uncommitted_.push_back({type, 1});
@@ -259,7 +290,7 @@ void TypeRegistry::clear() noexcept {
   // not report them.
   table_.clear([this](TypeEntry* entry) { entry->older_ = std::exchange(forgotten_, entry); });
   uncommitted_.clear();
-  if (keyval_ != MPI_KEYVAL_INVALID) real.Type_free_keyval(&keyval_);
+  if (asking_comm_ != MPI_COMM_NULL) real.Comm_free(&asking_comm_);
 }
 
 }  // namespace bestride::inline interpose

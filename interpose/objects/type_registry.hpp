@@ -9,14 +9,15 @@
 //
 // References are counted as MPI counts handles: one for a committed type, one more for each time MPI_Type_get_contents
 // returns its handle, one less for each MPI_Type_free. The last one removes the entry. If a count is too high (an
-// MPI_Type_free that was not intercepted), correct programs don't see it: each type carries the number of its entry as
-// an attribute, by which a later commit distinguishes a type from an earlier one with the same handle. Only an
-// uncommitted type that has the handle by then is taken for a committed one. The attribute also tells
-// MPI_Type_get_contents whether a type is committed if all its handles had been freed.
+// MPI_Type_free that was not intercepted), correct programs don't see it: at a commit of a handle that has an entry,
+// the entry is kept only if the type is constructed as the entry says. Only an uncommitted type that has the handle by
+// then is taken for a committed one. If MPI_Type_get_contents returns a type whose handles had all been freed, packing
+// zero elements tells whether it is committed.
 //
-// Alternative considered: the delete callback of that attribute, which runs exactly at the end of the type. If a type
-// is freed while a receive is pending, MPICH 4.0.2 calls it from inside its progress engine and releases its lock
-// meanwhile. Another thread of the application can then enter the engine, and UCX aborts (measured).
+// Alternatives considered: an attribute of each type, which costs 0.25 us per type (a solver that makes a type for each
+// message has 77,000 of them in 1.3 s); and the delete callback of such an attribute, which runs exactly at the end of
+// the type. If a type is freed while a receive is pending, MPICH 4.0.2 calls it from inside its progress engine and
+// releases its lock meanwhile. Another thread of the application can then enter the engine, and UCX aborts (measured).
 #include <mpi.h>
 
 #include <atomic>
@@ -48,7 +49,7 @@ class TypeEntry {
     needs_no_commit,  ///< predefined; inserted because this rank uses the entry, so other ranks may not have one
   };
   TypeEntry(MPI_Datatype handle, std::uint64_t id, Life life, State state = State::undecoded) noexcept
-      : handle_(handle), id_(id), life_(life), state_(state) {}
+      : handle_(handle), life_(life), state_(state), id_(id) {}
 
   /// If the heap has no memory, entries come from a small reserve: other ranks may rely on this one knowing its types
   /// (peers/peer_discovery.hpp).
@@ -78,9 +79,16 @@ class TypeEntry {
   }
   /// Unique in the process and, unlike the handle, never used again.
   std::uint64_t id() const noexcept { return id_; }
+  /// TypeDefinition::id(); 0: the type has no definition yet.
+  std::uint64_t definition_id() const noexcept { return definition_id_.load(std::memory_order_acquire); }
   MPI_Datatype handle() const noexcept { return handle_; }
   bool needs_no_commit() const noexcept { return life_ == Life::needs_no_commit; }
 
+  /// Bytes of one element, from the MPI library; negative: more than INT_MAX.
+  int bytes() const noexcept;
+  /// Looks the definition up for a use with `count` elements. False if that would take longer than a first message of
+  /// so few bytes can gain.
+  bool define(std::int64_t count) noexcept;
   /// The plan for `count` (> 0) elements; nullptr if there is no memory or it is the first use of a small count (a plan
   /// pays off from the second use on, also of another type with the same construction). The caller's reference keeps
   /// the plan alive.
@@ -107,21 +115,27 @@ class TypeEntry {
   /// False: no memory; the type is opaque then.
   bool define_locked() noexcept;
   void decode_locked() noexcept;
+  /// True for a first use that gets no plan, unless another type with the same definition had one.
+  bool small(std::int64_t count) const noexcept;
+  /// True if the type that has the handle now is constructed as the one that the entry was made for.
+  bool is_current() noexcept;
 
   static constexpr int left_bits = (call_kind_count - static_cast<int>(CallKind::send)) * distance_count;
   static constexpr int left_shift(CallKind message) noexcept {
     return (static_cast<int>(message) - static_cast<int>(CallKind::send)) * distance_count;
   }
 
+  static constexpr std::int32_t bytes_unknown = -1, bytes_too_many = -2;
   const MPI_Datatype handle_;
-  mutable std::atomic<std::int32_t> bytes_{-1};  ///< what TypeRegistry::size_of() returns; -1: it was not asked yet
-  const std::uint64_t id_;
+  mutable std::atomic<std::int32_t> bytes_{bytes_unknown};
+  std::atomic<std::uint64_t> definition_id_{0};
   const Life life_;
   std::atomic<State> state_;
   std::atomic<std::int64_t> respell_from_{std::numeric_limits<std::int64_t>::max()};
   std::atomic<std::uint64_t> left_{0};  ///< count << left_bits | one bit per message kind and distance
   std::atomic<bool> reused_{false};
   std::int64_t first_count_ = 0;  ///< of a small message, before there is a definition
+  const std::uint64_t id_;
   std::mutex mutex_;
   std::shared_ptr<TypeDefinition> definition_;  ///< from the first use on; does not change once the type is decoded
   friend class TypeRegistry;
@@ -173,9 +187,8 @@ class TypeRegistry {
  private:
   // The caller of these functions holds the mutex.
   void add(MPI_Datatype type, TypeEntry::Life life, std::int64_t handles) noexcept;
-  /// The id of the entry that the type was committed with; 0: none.
-  std::uint64_t mark_of(MPI_Datatype type) noexcept;
-  bool set_mark(MPI_Datatype type, std::uint64_t id) noexcept;
+  /// Asks the MPI library whether `type` is committed. False if it can't be asked.
+  bool asked_committed(MPI_Datatype type) noexcept;
   /// The entry of this type; an entry of an earlier type with the same handle is removed.
   TypeEntry* current(MPI_Datatype type) noexcept;
   void mark_incomplete() noexcept;
@@ -191,7 +204,7 @@ class TypeRegistry {
   std::atomic<bool> incomplete_{false};
   std::mutex mutex_;  ///< protects the members below and changes to the table
   std::uint64_t last_id_ = 0;
-  int keyval_ = MPI_KEYVAL_INVALID;
+  MPI_Comm asking_comm_ = MPI_COMM_NULL;  ///< of this rank alone, returns errors; for asked_committed()
   std::vector<Uncommitted> uncommitted_;
   TypeEntry* forgotten_ = nullptr;  ///< entries that are no longer in the table but may be in use
 };

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // MPI_Type_free that fails, that is called from a delete callback, or that is called while a message is pending; and
-// reused handle values. Two ranks.
+// reused handle values, also of types whose free was not intercepted. Two ranks.
+#include <dlfcn.h>
+#include <link.h>
+
 #include <cstdio>
+#include <cstring>
+#include <numeric>
 #include <string>
 
 #include "tests/transparency/records.hpp"
@@ -84,6 +89,49 @@ void check_vector_type(MPI_Datatype type) {
   MPI_Wait(&send, MPI_STATUS_IGNORE);
   int wrong = 0;
   for (std::size_t i = 0; i < 2000; ++i) wrong += in[i] != (i % 2 ? -1 : out[i]);
+  CHECK_EQUAL(0, wrong);
+}
+
+/// The MPI library's own MPI_Type_free, which no preloaded library intercepts.
+void free_unseen(MPI_Datatype* type) {
+  std::string path;
+  dl_iterate_phdr(
+      [](dl_phdr_info* loaded, std::size_t, void* found) {
+        if (std::strstr(loaded->dlpi_name, "/libmpi")) *static_cast<std::string*>(found) = loaded->dlpi_name;
+        return 0;
+      },
+      &path);
+  void* const library = dlopen(path.c_str(), RTLD_LAZY | RTLD_NOLOAD);
+  const auto free = library ? reinterpret_cast<decltype(&MPI_Type_free)>(dlsym(library, "PMPI_Type_free")) : nullptr;
+  CHECK(free != nullptr);
+  if (free) CHECK_EQUAL(MPI_SUCCESS, free(type));
+  if (library) dlclose(library);
+}
+
+/// 1000 ints with gaps. It has too many blocks to be recognised by the arguments of its constructor.
+MPI_Datatype make_type_of_many_blocks() {
+  std::vector<int> places(1000);
+  std::iota(places.begin(), places.end(), 0);
+  for (int& place : places) place = place * 2 + place % 7;
+  MPI_Datatype type;
+  MPI_Type_create_indexed_block(1000, 1, places.data(), MPI_INT, &type);
+  MPI_Type_commit(&type);
+  return type;
+}
+
+/// Packs ten elements of make_type_of_many_blocks() on this rank alone.
+void check_type_of_many_blocks(MPI_Datatype type) {
+  MPI_Aint lower = 0, extent = 0;
+  MPI_Type_get_extent(type, &lower, &extent);
+  std::vector<int> data(static_cast<std::size_t>(extent / 4 * 10)), packed(10000);
+  std::iota(data.begin(), data.end(), 0);
+  int position = 0;
+  MPI_Pack(data.data(), 10, type, packed.data(), 40000, &position, MPI_COMM_SELF);
+  CHECK_EQUAL(40000, position);
+  int wrong = 0;
+  for (int i = 0; i < 10000; ++i)
+    wrong +=
+        packed[static_cast<std::size_t>(i)] != i / 1000 * static_cast<int>(extent / 4) + i % 1000 * 2 + i % 1000 % 7;
   CHECK_EQUAL(0, wrong);
 }
 
@@ -192,6 +240,67 @@ MPI_CASE(handle_value_reused_after_a_free) {
     check_vector_type(other);
     MPI_Type_free(&other);
   }
+}
+
+MPI_CASE(handle_value_reused_after_an_unseen_free) {
+  int checked = 0;
+  for (int round = 0; round < 20; ++round) {
+    MPI_Datatype type = make_record_type();
+    const MPI_Datatype value = type;
+    if (round % 4 != 0) check_record_type_alone(type);
+    free_unseen(&type);
+    MPI_Datatype other = other_type_with_value(value);
+    const int mine = other != MPI_DATATYPE_NULL;
+    int both = 0;
+    MPI_Allreduce(&mine, &both, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    checked += both;
+    if (both) check_vector_type(other);
+    if (mine) MPI_Type_free(&other);
+  }
+  CHECK(checked > 0);
+}
+
+MPI_CASE(handle_value_of_many_blocks_reused_after_an_unseen_free) {
+  int checked = 0;
+  for (int round = 0; round < 20; ++round) {
+    MPI_Datatype type = make_type_of_many_blocks();
+    const MPI_Datatype value = type;
+    for (int use = 0; use < 3; ++use) {
+      check_type_of_many_blocks(type);
+      MPI_Type_commit(&type);
+    }
+    free_unseen(&type);
+    MPI_Datatype other = other_type_with_value(value);
+    const int mine = other != MPI_DATATYPE_NULL;
+    int both = 0;
+    MPI_Allreduce(&mine, &both, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    checked += both;
+    if (both) check_vector_type(other);
+    if (mine) MPI_Type_free(&other);
+  }
+  CHECK(checked > 0);
+}
+
+MPI_CASE(uncommitted_contents_after_all_handles_were_freed) {
+  const ReturnAllErrors returned;
+  MPI_Datatype type, outer;
+  MPI_Type_vector(1000, 1, 2, MPI_INT, &type);
+  MPI_Type_contiguous(2, type, &outer);
+  MPI_Type_commit(&outer);
+  MPI_Type_free(&type);
+  for (int round = 0; round < 2; ++round) {
+    int integer = 0;
+    MPI_Aint address = 0;
+    MPI_Type_get_contents(outer, 1, 0, 1, &integer, &address, &type);
+    std::vector<int> data(8000);
+    CHECK_EQUAL(MPI_ERR_TYPE, error_class(MPI_Send(data.data(), 4, type, 1 - world_rank(), 0, MPI_COMM_WORLD)));
+    if (round == 1) {
+      MPI_Type_commit(&type);
+      check_vector_type(type);
+    }
+    MPI_Type_free(&type);
+  }
+  MPI_Type_free(&outer);
 }
 
 MPI_CASE(freed_while_a_message_is_pending) {
