@@ -97,7 +97,7 @@ print("unchanged:", bool(numpy.allclose(u, before)))
 
 
 def spectral(place, ranks):
-    return Case("", ranks, (f"{place.folder}/venv/bin/python", "program.py", "96", "150"), inputs=(("program.py", SPECTRAL),))
+    return Case("", ranks, (f"{place.folder}/venv/bin/python", "program.py", "96", "400"), inputs=(("program.py", SPECTRAL),))
 
 
 def fftw(problem, rounds):
