@@ -118,6 +118,7 @@ void Lifetime::end(Runtime& runtime) {
                 runtime.types.size(), runtime.requests.size(), interned_layouts(),
                 window_count.load(std::memory_order_relaxed), static_cast<long long>(runtime.pool.idle_bytes()));
   if (runtime.options_.reporting) report(runtime);
+  runtime.types.stop_asking();
   if (MPI_Comm comm = std::exchange(runtime.paranoid_comm_, MPI_COMM_NULL); comm != MPI_COMM_NULL)
     real.Comm_free(&comm);
   if (runtime.sessions_.load(std::memory_order_acquire) == 0) shut_down(runtime);

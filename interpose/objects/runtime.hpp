@@ -78,6 +78,8 @@ class Runtime {
   /// True after MPI_Finalize or the end of the last session, whichever comes later. The backend must then make no MPI
   /// call of its own.
   bool ended() const noexcept { return ended_.load(std::memory_order_relaxed); }
+  /// True between MPI_Init and MPI_Finalize, so that MPI_COMM_SELF exists.
+  bool in_world() const noexcept { return initialized_.load() && !finalized_.load(); }
 
   TypeDefinitions definitions;
   TypeRegistry types;

@@ -42,6 +42,21 @@ constexpr bool keeps_spare = true;
 #endif
 constinit std::atomic<void*> spare{nullptr};
 
+/// A communicator of this rank alone that returns errors; MPI_COMM_NULL if it can't be made. Not by MPI_Comm_dup or
+/// MPI_Comm_split: another thread may be in a collective call on MPI_COMM_SELF, and a duplicate would run the
+/// application's attribute copy functions.
+MPI_Comm comm_for_asking() noexcept {
+  static constinit std::atomic<int> next_tag{23411};  // two threads must not use the same tag at the same time
+  MPI_Group self = MPI_GROUP_NULL;
+  MPI_Comm comm = MPI_COMM_NULL;
+  if (real.Comm_group(MPI_COMM_SELF, &self) != MPI_SUCCESS) return MPI_COMM_NULL;
+  const int error = real.Comm_create_group(MPI_COMM_SELF, self, next_tag.fetch_add(1), &comm);
+  real.Group_free(&self);
+  if (error != MPI_SUCCESS) return MPI_COMM_NULL;
+  real.Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+  return comm;
+}
+
 }  // namespace
 
 void* TypeEntry::operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
@@ -164,19 +179,25 @@ bool TypeEntry::is_current() noexcept try {
 }
 
 bool TypeRegistry::asked_committed(MPI_Datatype type) noexcept {
-  if (asking_comm_ == MPI_COMM_NULL) {
-    // Not MPI_Comm_dup or MPI_Comm_split: another thread may be in a collective call on MPI_COMM_SELF. A duplicate
-    // would also run the application's attribute copy functions.
-    constexpr int tag = 23411;
-    MPI_Group self = MPI_GROUP_NULL;
-    if (real.Comm_group(MPI_COMM_SELF, &self) != MPI_SUCCESS) return false;
-    const int error = real.Comm_create_group(MPI_COMM_SELF, self, tag, &asking_comm_);
-    real.Group_free(&self);
-    if (error != MPI_SUCCESS || real.Comm_set_errhandler(asking_comm_, MPI_ERRORS_RETURN) != MPI_SUCCESS) return false;
+  MPI_Comm comm = asking_comm_.load(std::memory_order_acquire);
+  if (comm == MPI_COMM_NULL) {
+    if (!runtime().in_world()) return true;
+    comm = comm_for_asking();
+    if (comm == MPI_COMM_NULL) return true;
+    MPI_Comm other = MPI_COMM_NULL;
+    if (!asking_comm_.compare_exchange_strong(other, comm, std::memory_order_acq_rel)) {
+      real.Comm_free(&comm);
+      comm = other;
+    }
   }
   char none = 0;
   int position = 0;
-  return real.Pack(&none, 0, type, &none, 0, &position, asking_comm_) == MPI_SUCCESS;
+  return real.Pack(&none, 0, type, &none, 0, &position, comm) == MPI_SUCCESS;
+}
+
+void TypeRegistry::stop_asking() noexcept {
+  MPI_Comm comm = asking_comm_.exchange(MPI_COMM_NULL, std::memory_order_acq_rel);
+  if (comm != MPI_COMM_NULL) real.Comm_free(&comm);
 }
 
 void TypeRegistry::mark_incomplete() noexcept {
@@ -241,21 +262,31 @@ void TypeRegistry::insert_predefined(MPI_Datatype type) noexcept {
   if (TypeEntry* entry = table_.find(type)) entry->decoded_state();
 }
 
+bool TypeRegistry::count_known(MPI_Datatype type) noexcept {
+  if (TypeEntry* entry = current(type))
+    ++entry->handles_;
+  else if (const auto known = uncommitted(type); known != uncommitted_.end())
+    ++known->handles;
+  else
+    return false;
+  return true;
+}
+
 void TypeRegistry::add_handle(MPI_Datatype type) noexcept {
   if (predefined(type) || is_pair_with_gaps(type)) return;
+  {
+    const std::lock_guard lock(mutex_);
+    if (count_known(type)) return;
+  }
+  // Without the lock: making the communicator may run callbacks of the application.
+  const bool committed = asked_committed(type);
   const std::lock_guard lock(mutex_);
-  if (TypeEntry* entry = current(type)) {
-    ++entry->handles_;
-  } else if (const auto known = uncommitted(type); known != uncommitted_.end()) {
-    ++known->handles;
-  } else if (asked_committed(type)) {
-    add(type, TypeEntry::Life::counted, 1);
-  } else {
-    try {
-      uncommitted_.push_back({type, 1});
-    } catch (...) {
-      mark_incomplete();
-    }
+  if (count_known(type)) return;  // by another thread meanwhile
+  if (committed) return add(type, TypeEntry::Life::counted, 1);
+  try {
+    uncommitted_.push_back({type, 1});
+  } catch (...) {
+    mark_incomplete();
   }
 }
 
@@ -303,7 +334,6 @@ void TypeRegistry::clear() noexcept {
   // not report them.
   table_.clear([this](TypeEntry* entry) { entry->older_ = std::exchange(forgotten_, entry); });
   uncommitted_.clear();
-  if (asking_comm_ != MPI_COMM_NULL) real.Comm_free(&asking_comm_);
 }
 
 }  // namespace bestride::inline interpose

@@ -182,14 +182,20 @@ class TypeRegistry {
   void freed(const Released& released) noexcept;
   void not_freed(const Released& released) noexcept;
 
+  /// MPI_Finalize begins, so the MPI library can't be asked any more whether a type is committed.
+  void stop_asking() noexcept;
   /// Removes all entries; after this every call is forwarded.
   void clear() noexcept;
 
  private:
+  /// Asks the MPI library whether `type` is committed. True if it can't be asked, because only sessions are open: other
+  /// ranks may rely on this one knowing its types, and only an erroneous program uses one that is not committed.
+  bool asked_committed(MPI_Datatype type) noexcept;
+
   // The caller of these functions holds the mutex.
   void add(MPI_Datatype type, TypeEntry::Life life, std::int64_t handles) noexcept;
-  /// Asks the MPI library whether `type` is committed. False if it can't be asked.
-  bool asked_committed(MPI_Datatype type) noexcept;
+  /// Counts one more handle of a type that is known, committed or not.
+  bool count_known(MPI_Datatype type) noexcept;
   /// The entry of this type; an entry of an earlier type with the same handle is removed.
   TypeEntry* current(MPI_Datatype type) noexcept;
   void mark_incomplete() noexcept;
@@ -203,9 +209,9 @@ class TypeRegistry {
 
   HandleTable<MPI_Datatype, TypeEntry, NoMutex> table_;  ///< changed under the mutex
   std::atomic<bool> incomplete_{false};
-  std::mutex mutex_;  ///< protects the members below and changes to the table
+  std::atomic<MPI_Comm> asking_comm_{MPI_COMM_NULL};  ///< of this rank alone, returns errors; for asked_committed()
+  std::mutex mutex_;                                  ///< protects the members below and changes to the table
   std::uint64_t last_id_ = 0;
-  MPI_Comm asking_comm_ = MPI_COMM_NULL;  ///< of this rank alone, returns errors; for asked_committed()
   std::vector<Uncommitted> uncommitted_;
   TypeEntry* forgotten_ = nullptr;  ///< entries that are no longer in the table but may be in use
 };

@@ -69,6 +69,17 @@ int main(int argc, char** argv) {
       type = make_record_type();
       rank == 0 ? send(type, comm, count) : receive(type, comm, count);
     }
+  } else if (is("contents_after_finalize")) {
+    MPI_Datatype outer;
+    MPI_Type_contiguous(2, type, &outer);
+    MPI_Type_commit(&outer);
+    MPI_Type_free(&type);
+    MPI_Finalize();
+    int integer = 0;
+    MPI_Aint address = 0;
+    MPI_Type_get_contents(outer, 1, 0, 1, &integer, &address, &type);
+    MPI_Type_free(&outer);
+    for (const int count : counts) rank == 0 ? send(type, comm, count) : receive(type, comm, count);
   } else {
     std::fprintf(stderr, "no such case: %s\n", name);
     return 2;
