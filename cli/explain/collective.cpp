@@ -19,6 +19,7 @@ struct Answer {
   CollectiveShape shape;
   std::string profile = "built-in", problem;
   CollectiveMeasurements measured;
+  LinkCosts link{};
   Rails rails;
   std::string mode;
   CollectiveChoice choice;
@@ -71,20 +72,25 @@ Answer answer_to(const CollectiveQuestion& question) {
       it.measured = loaded->collectives();
       it.profile = path;
       it.rails = loaded->rails;
-      if (!it.measured.any()) it.problem = "it has no collectives, so the built-in links are used";
+      if (!it.measured.any()) it.problem = "it has no measured link";
     } else {
       it.problem = loaded.error().text;
     }
   }
   it.mode = Settings::get().text("BESTRIDE_COLLECTIVES");
-  const CollectiveParameters parameters = parameters_of(it.measured, collective_mode(it.mode));
+  CollectiveParameters parameters = parameters_of(it.measured, collective_mode(it.mode));
+  if (question.mbit > 0) {
+    if (it.measured.any()) fail("--mbit: jobs use the link that was measured in " + it.profile);
+    parameters.use_job_link({parameters.link.latency_s, 8e-6 / question.mbit});
+  }
+  it.link = parameters.job_link;
   it.choice = CollectiveChooser(parameters).choose(it.shape);
   it.bound = wire_lower_bound(it.shape);
-  it.library_wire = library_cost(it.shape, parameters.link).wire_bytes;
+  it.library_wire = library_cost(it.shape, parameters.job_link).wire_bytes;
   CollectiveShape nonblocking = it.shape;
   nonblocking.blocking = false;
-  it.tested_wire = library_cost(nonblocking, parameters.link).wire_bytes;
-  it.hierarchical_wire = hierarchical_cost(it.shape, parameters.link).wire_bytes;
+  it.tested_wire = library_cost(nonblocking, parameters.job_link).wire_bytes;
+  it.hierarchical_wire = hierarchical_cost(it.shape, parameters.job_link).wire_bytes;
   it.because = because(it, parameters);
   return it;
 }
@@ -116,7 +122,6 @@ const char* on_one_node(const CollectiveShape& shape) {
 }
 
 void print_text(const CollectiveQuestion& question, const Answer& it) {
-  const LinkCosts link = it.measured.filled_link();
   std::printf("collective %s, %s, %s\n", question.collective.c_str(),
               size_text(static_cast<double>(it.shape.bytes)).c_str(), it.shape.blocking ? "blocking" : "nonblocking");
   std::printf("ranks      %d on %d nodes, %s\n", it.shape.ranks, it.shape.nodes,
@@ -124,8 +129,11 @@ void print_text(const CollectiveQuestion& question, const Answer& it) {
   std::printf("profile    %s\n", it.profile.c_str());
   if (!it.problem.empty()) std::printf("           %s\n", it.problem.c_str());
   std::printf("link       %s/s a node, %s/s with one rank sending, latency %s\n",
-              size_text(1 / link.wire_byte_s).c_str(), size_text(1 / link.stream_byte_s).c_str(),
-              seconds_text(link.latency_s).c_str());
+              size_text(1 / it.link.wire_byte_s).c_str(), size_text(1 / it.link.stream_byte_s).c_str(),
+              seconds_text(it.link.latency_s).c_str());
+  if (!it.measured.any() && it.shape.nodes > 1)
+    std::printf("           %s; a job measures it in MPI_Init\n",
+                it.link.wire_byte_s > parameters_of({}).link.wire_byte_s ? "as given" : "assumed (--mbit)");
   if (!it.rails.empty())
     std::printf("rails      %s: each local rank takes one, and the link was measured so\n", list_of(it.rails).c_str());
   if (it.choice.hierarchical)

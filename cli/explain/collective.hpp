@@ -10,6 +10,7 @@ struct CollectiveQuestion {
   std::string bytes = "1M";  ///< CollectiveShape::bytes, with K, M, G
   int nodes = 2, ranks = 4;
   bool nonblocking = false;  ///< or persistent
+  double mbit = 0;           ///< Mbit/s over a node's link, in place of the built-in link; 0: not given
   bool cyclic = false;       ///< rank r on node r modulo nodes; otherwise consecutive ranks on a node
 };
 

@@ -186,6 +186,9 @@ void add_explain(CLI::App& app) {
       ->needs(collective)
       ->check(CLI::Range(1, 1 << 24));
   command->add_flag("--nonblocking", of_all->nonblocking, "the nonblocking or persistent form")->needs(collective);
+  command->add_option("--mbit", of_all->mbit, "Mbit/s over a node's link, if the profile has no measured link")
+      ->needs(collective)
+      ->check(CLI::PositiveNumber);
   command->add_flag("--cyclic", of_all->cyclic, "ranks are placed round-robin")->needs(collective);
   command->callback([=] {
     if (!of_all->collective.empty()) return explain_collective(*of_all, *json);

@@ -150,7 +150,7 @@ std::shared_ptr<CollectiveQueue> agree_on_queue(const Job& all, MPI_Comm comm, C
     // Arenas have the same size on all nodes, so the budget is that of the node with the fewest ranks.
     const Topology& topology = own.between_nodes->topology();
     const int givers = topology.min_ranks_per_node();
-    const CacheLimits cache = cache_limits(all.settings.parameters.link, -most[2] * givers, topology.nodes());
+    const CacheLimits cache = cache_limits(all.settings.parameters.job_link, -most[2] * givers, topology.nodes());
     own.between_nodes->set_cache(cache, CacheShare((cache.budget + givers - 1) / givers));
     if (!persistent_bytes) collectives.shape = shape_of(Collective::allgather, 0, true, topology);
     queue = std::move(own.between_nodes);
@@ -163,7 +163,9 @@ std::shared_ptr<CollectiveQueue> agree_on_queue(const Job& all, MPI_Comm comm, C
 /// The least size from which on a collective may go through the hierarchy.
 std::int64_t least_hierarchical(const CollectiveChooser& chooser, CollectiveShape shape) noexcept {
   for (shape.bytes = 1; shape.bytes <= std::int64_t{1} << 40; shape.bytes *= 2)
-    if (chooser.choose(shape, false).hierarchical || chooser.choose(shape).tested) return shape.bytes / 2 + 1;
+    if (const CollectiveChoice exact = chooser.choose(shape);
+        exact.hierarchical || exact.tested || chooser.choose(shape, false).hierarchical)
+      return shape.bytes / 2 + 1;
   return std::numeric_limits<std::int64_t>::max();
 }
 
@@ -227,7 +229,7 @@ std::shared_ptr<CollectiveQueue> make_persistent_queue(MPI_Comm comm, CommEntry&
 }
 
 CollectiveQueue* choose_queue(const CommCollectives& collectives, Collective what, std::int64_t bytes, bool blocking,
-                              bool may_test, CollectiveChoice* choice) noexcept {
+                              bool exact, CollectiveChoice* choice) noexcept {
   if (!collectives.agreed.load(std::memory_order_acquire) || !collectives.queue) return nullptr;
   if (collectives.leaves(what, blocking, bytes) || collectives.queue->failed()) return nullptr;
   const FloatEnvironment floats;
@@ -235,7 +237,7 @@ CollectiveQueue* choose_queue(const CommCollectives& collectives, Collective wha
   shape.what = what;
   shape.bytes = bytes;
   shape.blocking = blocking;
-  *choice = job() ? job()->chooser.choose(shape, may_test) : CollectiveChoice{};
+  *choice = job() ? job()->chooser.choose(shape, exact) : CollectiveChoice{};
   return choice->hierarchical ? collectives.queue.get() : nullptr;
 }
 

@@ -21,10 +21,10 @@ class CollectiveQueue;
 void agree_on_collectives(MPI_Comm comm, CommEntry& entry) noexcept;
 
 /// Returns the communicator's queue if a collective of this size goes through it. nullptr: leave it to MPI, in the form
-/// given by *choice. The answer is the same on all members. `blocking`: the form of the call. `may_test`: as for
+/// given by *choice. The answer is the same on all members. `blocking`: the form of the call. `exact`: as for
 /// CollectiveChooser.
 CollectiveQueue* choose_queue(const CommCollectives& collectives, Collective what, std::int64_t bytes, bool blocking,
-                              bool may_test, CollectiveChoice* choice) noexcept;
+                              bool exact, CollectiveChoice* choice) noexcept;
 
 /// Makes a queue for one persistent collective; its members agree on it in the initialisation call. Members may start
 /// their persistent collectives in any order and wait for any of them first, so each has its own queue. Each queue has

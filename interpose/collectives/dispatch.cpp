@@ -12,12 +12,12 @@ namespace bestride::inline interpose {
 
 thread_local constinit bool in_library_collective = false;
 
-Route route(CommEntry& entry, Collective what, std::int64_t bytes, bool blocking, bool may_test,
+Route route(CommEntry& entry, Collective what, std::int64_t bytes, bool blocking, bool exact,
             LibraryForm* left) noexcept {
   CollectiveChoice choice;
   Route to;
   if (const Job* all = job(); !blocking && !(all && all->nonblocking)) return to;
-  to.queue = choose_queue(entry.collectives, what, bytes, blocking, may_test, &choice);
+  to.queue = choose_queue(entry.collectives, what, bytes, blocking, exact, &choice);
   *left = choice.tested ? LibraryForm::tested : LibraryForm::as_called;
   if (to.queue) {
     to.owner = entry.collectives.queue;

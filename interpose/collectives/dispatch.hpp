@@ -77,10 +77,10 @@ struct Route {
   double saved_s = 0;  ///< as predicted
   explicit operator bool() const noexcept { return queue || one_node; }
 };
-/// A route between nodes. `entry`: of a valid communicator. `blocking`: the form of the call. `may_test`: the library's
+/// A route between nodes. `entry`: of a valid communicator. `blocking`: the form of the call. `exact`: the library's
 /// nonblocking form gives the same bits as its blocking form; the same on all members. *left: if the call is left to
 /// the library, the form in which it is made.
-Route route(CommEntry& entry, Collective what, std::int64_t bytes, bool blocking, bool may_test,
+Route route(CommEntry& entry, Collective what, std::int64_t bytes, bool blocking, bool exact,
             LibraryForm* left) noexcept;
 /// A nonblocking collective of members on one node. `bytes`: as in CollectiveShape, or no value if the members know
 /// only their own sizes.
@@ -120,7 +120,7 @@ inline std::int64_t packed_bytes(const ElementSize& element, std::int64_t count)
 /// As route(). A persistent collective has a queue of its own. `element`, `gaps`: as for choose_one_node().
 template <class... Tail>
 Route route_call(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t bytes,
-                 [[maybe_unused]] std::int64_t element, bool may_test, [[maybe_unused]] bool gaps,
+                 [[maybe_unused]] std::int64_t element, bool exact, [[maybe_unused]] bool gaps,
                  LibraryForm* left) noexcept {
   if (may_share_memory(entry)) {
     if constexpr (blocking<Tail...>) {
@@ -134,7 +134,7 @@ Route route_call(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t 
       return nonblocking_on_one_node(entry, what, bytes);
     }
   }
-  Route to = route(entry, what, bytes, blocking<Tail...>, may_test, left);
+  Route to = route(entry, what, bytes, blocking<Tail...>, exact, left);
   if constexpr (persistent<Tail...>)
     if (to.queue) to.queue = (to.owner = make_persistent_queue(comm, entry, bytes)).get();
   return to;

@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <atomic>
 #include <new>
+#include <optional>
 
 #include "base/message.hpp"
 #include "base/variables.hpp"
 #include "interpose/collectives/communicator.hpp"
+#include "interpose/collectives/job_link.hpp"
 #include "interpose/collectives/progress_thread.hpp"
 #include "interpose/collectives/requests.hpp"
 #include "interpose/collectives/window_offers.hpp"
@@ -53,6 +55,19 @@ JobSettings settings_here(const CollectiveMeasurements* measured) noexcept {
   return own;
 }
 
+/// Rank 0's settings on all ranks. `measures`: rank 0 first completes them with the speed of the link.
+bool share_settings(JobSettings& settings, JobLink* measures, MPI_Comm comm) noexcept {
+  if (!measures) return real.Bcast(&settings, sizeof settings, MPI_BYTE, 0, comm) == MPI_SUCCESS;
+  if (const std::optional<LinkSpeed> speed = measures->measure(comm)) {
+    settings.parameters.use_job_link(*speed);
+    log_info_once("job.link", "the link between the first two nodes carries %.3g MB/s, latency %.3g us; %s",
+                  1e-6 / speed->byte_s, 1e6 * speed->latency_s,
+                  speed->byte_s > settings.parameters.link.wire_byte_s ? "collectives are chosen for that"
+                                                                       : "collectives are chosen as for 10 Gbit/s");
+  }
+  return sleeping_bcast(&settings, sizeof settings, comm) == MPI_SUCCESS;
+}
+
 /// True if device memory can't be detected although the library accepts it: BESTRIDE_GPU=off with a GPU-aware library.
 bool device_memory_unseen() noexcept { return Settings::get().text("BESTRIDE_GPU") == "off" && gpu_aware(); }
 
@@ -82,13 +97,18 @@ void join_job(int processors) noexcept {
   const ProgressThread thread = start_progress_thread(world->nodes() > 1);
   auto* const offers = new (offers_storage) WindowOffers;
   const bool shares = offers->join(*world);
-  const int mine[4] = {bad, thread != ProgressThread::calls_mpi, !yields_when_idle(),
-                       thread == ProgressThread::none || !shares};
-  int any[4] = {1, 1, 1, 1};
-  if (real.Allreduce(mine, any, 4, MPI_INT, MPI_MAX, MPI_COMM_WORLD) != MPI_SUCCESS || any[0])
+  std::optional<JobLink> link;
+  if (world->nodes() > 1)
+    link.emplace(*world,
+                 settings.parameters.mode != CollectiveMode::library && !(profile && profile->collectives().any()));
+  const int mine[5] = {bad, thread != ProgressThread::calls_mpi, !yields_when_idle(),
+                       thread == ProgressThread::none || !shares, !link || !link->ready()};
+  int any[5] = {1, 1, 1, 1, 1};
+  if (real.Allreduce(mine, any, 5, MPI_INT, MPI_MAX, MPI_COMM_WORLD) != MPI_SUCCESS || any[0])
     return end_progress_thread();
   offers->all_have_joined();
-  if (real.Bcast(&settings, sizeof settings, MPI_BYTE, 0, private_comm) != MPI_SUCCESS) return end_progress_thread();
+  if (!share_settings(settings, any[4] ? nullptr : &*link, private_comm)) return end_progress_thread();
+  link.reset();
   if (!settings.parameters.intact() || settings.parameters.mode == CollectiveMode::library)
     return end_progress_thread();
   if (!open_requests()) return end_progress_thread();

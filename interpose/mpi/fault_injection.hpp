@@ -31,6 +31,7 @@ enum class FailPoint : std::uint8_t {
   window,        ///< memory shared by the ranks of a node
   presence,      ///< the socket that announces this rank or looks for others (peer discovery)
   topology,      ///< discovering which ranks share a node
+  link,          ///< the buffer with which the link between nodes is measured in MPI_Init
   report,        ///< a rank's part of the report, and its file
   operation,     ///< executing a collective, which then returns an error
   symbol,        ///< looking up a function in the MPI library

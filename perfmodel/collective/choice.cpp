@@ -23,7 +23,7 @@ static_assert(sizeof(CollectiveCorrections) ==
               4 * sizeof(std::int32_t) + 2 * sizeof(CollectiveTable<float>) + sizeof(BlockingTable<float>) +
                   collective_count * (sizeof(std::uint16_t) + 2 * sizeof(std::uint8_t)));
 static_assert(collective_sizes <= 8, "bits of hierarchy_loses");
-static_assert(sizeof(CollectiveParameters) == 4 * sizeof(std::uint32_t) + sizeof(LinkCosts) + sizeof(double) +
+static_assert(sizeof(CollectiveParameters) == 4 * sizeof(std::uint32_t) + 2 * sizeof(LinkCosts) + sizeof(double) +
                                                   sizeof(std::uint64_t) +
                                                   CollectiveMeasurements::max_settings * sizeof(CollectiveCorrections));
 
@@ -181,12 +181,26 @@ void enter(const CollectiveSetting& setting, const CollectiveShape& shape, std::
   if (hierarchical >= better) corrections.hierarchy_loses[what][form] |= bit;
 }
 
+/// True if a prediction can be made of these costs.
+bool usable(const LinkCosts& link) noexcept {
+  if (link.piece_bytes != 0 && (link.piece_bytes < min_piece_bytes || link.piece_bytes > max_piece_bytes)) return false;
+  return std::all_of(link_fields.begin(), link_fields.end(),
+                     [&](const LinkField& field) { return link.*field.value > 0; });
+}
+
 }  // namespace
 
 CollectiveMode collective_mode(std::string_view text) noexcept {
   return text == "library"        ? CollectiveMode::library
          : text == "hierarchical" ? CollectiveMode::hierarchical
                                   : CollectiveMode::automatic;
+}
+
+void CollectiveParameters::use_job_link(const LinkSpeed& measured) noexcept {
+  if (measured.byte_s <= link.wire_byte_s) return;
+  job_link.latency_s = measured.latency_s;
+  job_link.wire_byte_s = job_link.stream_byte_s = measured.byte_s;
+  seal();
 }
 
 void CollectiveParameters::seal() noexcept {
@@ -198,14 +212,12 @@ void CollectiveParameters::seal() noexcept {
 bool CollectiveParameters::intact() const noexcept {
   if (magic != magic_number || version != current_version || checksum != checksum_of(*this)) return false;
   if (settings < 0 || settings > static_cast<std::int32_t>(corrections.size())) return false;
-  if (link.piece_bytes != 0 && (link.piece_bytes < min_piece_bytes || link.piece_bytes > max_piece_bytes)) return false;
-  return std::all_of(link_fields.begin(), link_fields.end(),
-                     [&](const LinkField& field) { return link.*field.value > 0; });
+  return usable(link) && usable(job_link);
 }
 
 CollectiveParameters parameters_of(const CollectiveMeasurements& measured, CollectiveMode mode) noexcept {
   CollectiveParameters parameters;
-  parameters.link = measured.filled_link();
+  parameters.link = parameters.job_link = measured.filled_link();
   parameters.mode = mode;
   for (const CollectiveSetting& setting : measured.settings) {
     if (parameters.settings == static_cast<std::int32_t>(parameters.corrections.size())) break;
@@ -224,10 +236,10 @@ CollectiveParameters parameters_of(const CollectiveMeasurements& measured, Colle
   return parameters;
 }
 
-CollectiveChoice CollectiveChooser::choose(const CollectiveShape& shape, bool may_test) const noexcept {
+CollectiveChoice CollectiveChooser::choose(const CollectiveShape& shape, bool exact) const noexcept {
   CollectiveChoice choice;
   if (!usable_ || shape.bytes <= 0 || shape.ranks < 2) return choice;
-  const LinkCosts& link = parameters_.link;
+  const LinkCosts& link = exact ? parameters_.job_link : parameters_.link;
   const Ratios ratios = correction(parameters_, shape);
   choice.hierarchical_s = hierarchical_cost(shape, link).seconds * ratios.hierarchical;
   const double predicted = library_cost(shape, link).seconds;
@@ -235,15 +247,21 @@ CollectiveChoice CollectiveChooser::choose(const CollectiveShape& shape, bool ma
   const ChunkPlan plan = plan_chunks(shape, link);
   choice.chunk_bytes = plan.chunk_bytes;
   choice.in_flight = plan.in_flight;
-  const TestedRatio tested = may_test ? tested_at(parameters_, shape) : TestedRatio{};
+  const TestedRatio tested = exact ? tested_at(parameters_, shape) : TestedRatio{};
   choice.tested_s = predicted * tested.ratio;
   if (shape.nodes < 2 || parameters_.mode == CollectiveMode::library) return choice;
   const bool forced = parameters_.mode == CollectiveMode::hierarchical;
   const double library_s = tested.pays ? choice.tested_s : choice.library_s;
   // If the library's two forms do not give bitwise equal results, the form that was faster than the hierarchy may not
   // be allowed here.
-  const bool loses = ratios.loses && (may_test || !shape.blocking);
-  choice.hierarchical = forced || (!loses && choice.hierarchical_s <= library_s * (1 - parameters_.margin));
+  const bool loses = ratios.loses && (exact || !shape.blocking);
+  const double gain = 1 - parameters_.margin;
+  choice.hierarchical = forced || (!loses && choice.hierarchical_s <= library_s * gain);
+  // What gains on the assumed link is not given up on the slower one of this job unless it loses there: the longer
+  // bytes take, the less the rest of a prediction counts, and the hierarchy gains more than predicted on slow links.
+  if (exact && !choice.hierarchical && parameters_.has_job_link() && choice.hierarchical_s <= library_s)
+    choice.hierarchical =
+        hierarchical_cost(shape, parameters_.link).seconds <= library_cost(shape, parameters_.link).seconds * gain;
   choice.tested = !choice.hierarchical && tested.pays;
   return choice;
 }

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "perfmodel/collective/link_probe.hpp"
 #include "perfmodel/collective/measurements.hpp"
 
 namespace bestride::inline perfmodel {
@@ -38,10 +39,13 @@ struct CollectiveCorrections {
 /// All data that a decision depends on besides the shape. Trivially copyable: it is sent as bytes, between ranks of one
 /// byte order and one build of the library, which intact() checks.
 struct CollectiveParameters {
-  static constexpr std::uint32_t current_version = 3;
+  static constexpr std::uint32_t current_version = 4;
   std::uint32_t magic = 0;
   std::uint32_t version = 0;
   LinkCosts link{};
+  /// `link`, or what this job measured while it started (use_job_link()). It differs a little from run to run, so it
+  /// decides only where the hierarchy and the library give the same bits.
+  LinkCosts job_link{};
   /// The fraction of the library's time by which the hierarchy must be predicted to be faster. 0.05: the error of the
   /// predictions is about as large, and leaving a call to MPI costs nothing.
   double margin = 0.05;
@@ -50,6 +54,11 @@ struct CollectiveParameters {
   std::array<CollectiveCorrections, CollectiveMeasurements::max_settings> corrections{};
   std::uint64_t checksum = 0;  ///< FNV-1a, 64 bit, of all bytes before it
 
+  /// Sets the latency and the time of a byte of `job_link`, and seals, if the link is slower than `link`. One rank
+  /// measured, so the rate of one stream also counts as that of all ranks of a node. On a faster link copies decide,
+  /// which were not measured, so `link` remains.
+  void use_job_link(const LinkSpeed& measured) noexcept;
+  bool has_job_link() const noexcept { return job_link.wire_byte_s > link.wire_byte_s; }
   /// Sets magic, version and checksum.
   void seal() noexcept;
   /// True if the parameters were sealed by the same version, are unchanged since, and have values that allow a
@@ -78,9 +87,10 @@ class CollectiveChooser {
   /// If `parameters` are not intact(), everything is left to the library.
   explicit CollectiveChooser(const CollectiveParameters& parameters) noexcept
       : parameters_(parameters), usable_(parameters.intact()) {}
-  /// Pure: the same on every member. No allocation, no lock; under 1 us. Never hierarchical on one node. `may_test`:
-  /// the library's blocking and nonblocking forms give bitwise equal results.
-  CollectiveChoice choose(const CollectiveShape& shape, bool may_test = true) const noexcept;
+  /// Pure: the same on every member. No allocation, no lock; under 1 us. Never hierarchical on one node. `exact`: the
+  /// hierarchy and both forms of the library give bitwise equal results. Otherwise the choice depends only on the
+  /// profile, so that a job gives the same bits in every run, and is never `tested`.
+  CollectiveChoice choose(const CollectiveShape& shape, bool exact = true) const noexcept;
 
  private:
   CollectiveParameters parameters_;

@@ -250,8 +250,8 @@ TEST(CollectiveChooser, BetweenSizesTheNonblockingFormHasItsOwnCorrection) {
 
 TEST(CollectiveChooser, UsesTheNonblockingFormOnlyIfMeasured) {
   CollectiveMeasurements measured = three_ways(0.5, 3, 0.01f, 2, 2, 200);
-  const auto tested = [&](const CollectiveShape& shape, bool may_test = true) {
-    const CollectiveChoice choice = CollectiveChooser(parameters_of(measured)).choose(shape, may_test);
+  const auto tested = [&](const CollectiveShape& shape, bool exact = true) {
+    const CollectiveChoice choice = CollectiveChooser(parameters_of(measured)).choose(shape, exact);
     EXPECT_FALSE(choice.hierarchical);
     return choice.tested;
   };

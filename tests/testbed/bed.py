@@ -34,12 +34,12 @@ class Bed:
         self.holder.wait(60)
         self.holder.stdout.close()
 
-    def call(self, script, *arguments, allowed=(0,), timeout=120):
-        """The output of a script. RuntimeError if its exit status is not allowed."""
-        done = subprocess.run([tool(script), *map(str, arguments)], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+    def call(self, script, *arguments, allowed=(0,), timeout=120, errors=subprocess.PIPE):
+        """The output of a script, with its standard error output if `errors` is subprocess.STDOUT. RuntimeError if its exit status is not allowed."""
+        done = subprocess.run([tool(script), *map(str, arguments)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, text=True,
                               timeout=timeout, env={**os.environ, "TB": self.name}, check=False)
         if done.returncode not in allowed:
-            raise RuntimeError(f"{script} {arguments}: {done.returncode}\n{done.stdout}{done.stderr}")
+            raise RuntimeError(f"{script} {arguments}: {done.returncode}\n{done.stdout}{done.stderr or ''}")
         return done.stdout
 
     def counters(self):
@@ -47,9 +47,9 @@ class Bed:
         return {(host, device): (int(sent), int(received)) for host, device, _, sent, _, received in
                 (line.split() for line in self.call("bytes.sh").splitlines())}
 
-    def counted(self, *command, timeout=120):
+    def counted(self, *command, timeout=120, errors=subprocess.PIPE):
         """({(host, device): (sent, received)} during the command, its output)"""
         before = self.counters()
-        text = self.call("run.sh", *command, timeout=timeout)
+        text = self.call("run.sh", *command, timeout=timeout, errors=errors)
         after = self.counters()
         return {link: (after[link][0] - before[link][0], after[link][1] - before[link][1]) for link in after}, text
