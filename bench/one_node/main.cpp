@@ -11,6 +11,7 @@
 #include <mpi.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -68,13 +69,17 @@ Options options_of(int argc, char** argv) {
 /// The number at place `i` of what `from` sends in a call.
 int number(int call, int from, long i) { return call * 1000003 + from * 7919 + static_cast<int>(i); }
 
-/// One collective at one size. Buffers hold ints.
+/// The same as a float without rounding errors in sums, in the bytes of an int.
+int small_float(int number) { return std::bit_cast<int>(static_cast<float>(number & 0xffff)); }
+
+/// One collective at one size. Buffers hold ints, or floats of the same size.
 struct Case {
   std::string name;
   long sent = 0, received = 0;  ///< ints
   std::function<void(const int*, int*)> call;
   std::function<int(int call, long i)> expected;  ///< at place i of the receive buffer
   bool receives = true;                           ///< this rank has a result
+  bool floats = false;                            ///< the numbers sent are floats; `expected` returns their bits
 };
 
 /// Redistributes a 3-D array of 16-byte elements, divided along its first axis, so that it is divided along its second,
@@ -240,6 +245,21 @@ std::vector<Case> cases_of(long bytes) {
                      carry_out(BESTRIDE_FORMS(Reduce, Ireduce), in, out, n, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD);
                    },
                    sum, rank == 0});
+  const auto sum_of_floats = [](int call, long i) {
+    float all = 0;
+    for (int from = 0; from < ranks; ++from) all += std::bit_cast<float>(small_float(number(call, from, i)));
+    return std::bit_cast<int>(all);
+  };
+  cases.push_back({"allreduce_float", count, count,
+                   [n](const int* in, int* out) {
+                     carry_out(BESTRIDE_FORMS(Allreduce, Iallreduce), in, out, n, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+                   },
+                   sum_of_floats, true, true});
+  cases.push_back({"reduce_float", count, count,
+                   [n](const int* in, int* out) {
+                     carry_out(BESTRIDE_FORMS(Reduce, Ireduce), in, out, n, MPI_FLOAT, MPI_SUM, 0, MPI_COMM_WORLD);
+                   },
+                   sum_of_floats, rank == 0, true});
   cases.push_back({"reduce_scatter_block", each * ranks, each,
                    [part](const int* in, int* out) {
                      carry_out(BESTRIDE_FORMS(Reduce_scatter_block, Ireduce_scatter_block), in, out, part, MPI_INT,
@@ -297,7 +317,8 @@ bool measure(const Case& each, long bytes, int calls) {
   const int warm_up = 20;
   bool right = true;
   for (int call = -warm_up; call < calls; ++call) {
-    for (long i = 0; i < each.sent; ++i) in[static_cast<std::size_t>(i)] = number(call, rank, i);
+    for (long i = 0; i < each.sent; ++i)
+      in[static_cast<std::size_t>(i)] = each.floats ? small_float(number(call, rank, i)) : number(call, rank, i);
     PMPI_Barrier(MPI_COMM_WORLD);
     const double begin = MPI_Wtime();
     each.call(in.data(), out.data());

@@ -63,6 +63,10 @@ Route persistent_on_one_node(MPI_Comm comm, CommEntry& entry, Collective what, s
   return to;
 }
 
+bool run_to_end(const Route& route, Operation& operation) noexcept {
+  return route.one_node ? route.one_node->run(operation) : route.queue->add(operation) && route.queue->run(operation);
+}
+
 int execute_collective(const Route& route, MPI_Comm comm, const char* call, std::unique_ptr<Operation> operation,
                        bool persistent, MPI_Request* request) {
   const Stopwatch watch(reporting());
@@ -79,9 +83,7 @@ int execute_collective(const Route& route, MPI_Comm comm, const char* call, std:
     const int error = make_request(route.owner, std::move(operation), persistent, request);
     if (error != MPI_SUCCESS) return raise_error(comm, error);
   } else {
-    const bool good =
-        route.one_node ? route.one_node->run(*operation) : route.queue->add(*operation) && route.queue->run(*operation);
-    if (!good) return raise_error(comm);
+    if (!run_to_end(route, *operation)) return raise_error(comm);
     TransferBatch batch;
     operation->staged.copy_out();
     if (batch.flush()) return raise_error(comm);
@@ -110,7 +112,8 @@ DispatchedReduction dispatch_reduction(const CommEntry& entry, MPI_Op op, MPI_Da
     case Reassociation::in_one_order: {
       const Job* all = job();
       const int hint = entry.collectives.hints.reassociate;
-      return {all && (hint != CommHints::none ? hint : all->settings.reassociate), true};
+      const bool permitted = all && (hint != CommHints::none ? hint : all->settings.reassociate);
+      return {permitted, true, all && !permitted && blocking && all->settings.find_sum_order};
     }
     case Reassociation::by_mpi: break;
   }

@@ -15,6 +15,7 @@
 #include "interpose/collectives/communicator.hpp"
 #include "interpose/collectives/job.hpp"
 #include "interpose/collectives/library_form.hpp"
+#include "interpose/collectives/library_order.hpp"
 #include "interpose/collectives/member.hpp"
 #include "interpose/collectives/one_node.hpp"
 #include "interpose/collectives/operations.hpp"
@@ -91,6 +92,8 @@ Route nonblocking_on_one_node(CommEntry& entry, Collective what, std::optional<s
 Route persistent_on_one_node(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t* bytes, bool varying,
                              bool gaps) noexcept;
 
+/// Carries out an operation and waits for the other members. True: it succeeded.
+bool run_to_end(const Route& route, Operation& operation) noexcept;
 /// Carries out an operation, or gives the application a request for it. Returns the error of the call. `call`: static
 /// text such as "MPI_Bcast", for the report.
 int execute_collective(const Route& route, MPI_Comm comm, const char* call, std::unique_ptr<Operation> operation,
@@ -276,6 +279,7 @@ std::optional<int> dispatch_bcast(const char* call, LibraryForm* left, void* buf
 struct DispatchedReduction {
   bool possible = false;
   bool in_one_order = false;
+  bool if_library_agrees = false;  ///< not possible, unless the MPI library has the same order (library_order.hpp)
   /// True if the result has the same bits in any order.
   bool exact() const noexcept { return possible && !in_one_order; }
 };
@@ -295,10 +299,12 @@ std::optional<int> dispatch_allreduce(const char* call, LibraryForm* left, const
   if (entry->collectives.leaves(Collective::allreduce, blocking<Tail...>, bytes)) return std::nullopt;
   const DispatchedReduction how = dispatch_reduction(*entry, op, type, element.packed, blocking<Tail...>);
   const auto codes = quantised_sum(*entry, op, type);
-  if (!how.possible && !codes) return std::nullopt;
+  const ReductionCall sum{Collective::allreduce, 0, op, type, static_cast<std::int64_t>(count)};
+  SumOrder* order = nullptr;
+  if (!how.possible && !codes && !(how.if_library_agrees && (order = find_sum_order(*entry, sum)))) return std::nullopt;
   const Route to =
       route_call<Tail...>(comm, *entry, Collective::allreduce, bytes, element.packed, how.exact(), false, left);
-  if (!to) return std::nullopt;
+  if (!to || (order && !same_sum_order(*order, sum, to, comm, entry->rank(), entry->size()))) return std::nullopt;
   return carry(
       to, comm, call,
       [&](StagedBlocks& staged) -> std::unique_ptr<Operation> {
@@ -373,10 +379,12 @@ std::optional<int> dispatch_reduce(const char* call, LibraryForm* left, const vo
   if (no_buffer(send, type)) return std::nullopt;
   if (entry->collectives.leaves(Collective::reduce, blocking<Tail...>, bytes)) return std::nullopt;
   const DispatchedReduction how = dispatch_reduction(*entry, op, type, element.packed, blocking<Tail...>);
-  if (!how.possible) return std::nullopt;
+  const ReductionCall sum{Collective::reduce, root, op, type, static_cast<std::int64_t>(count)};
+  SumOrder* order = nullptr;
+  if (!how.possible && !(how.if_library_agrees && (order = find_sum_order(*entry, sum)))) return std::nullopt;
   const Route to =
       route_call<Tail...>(comm, *entry, Collective::reduce, bytes, element.packed, how.exact(), false, left);
-  if (!to) return std::nullopt;
+  if (!to || (order && !same_sum_order(*order, sum, to, comm, entry->rank(), entry->size()))) return std::nullopt;
   return carry(
       to, comm, call,
       [&](StagedBlocks& staged) -> std::unique_ptr<Operation> {

@@ -50,6 +50,8 @@ JobSettings settings_here(const CollectiveMeasurements* measured) noexcept {
     own.cache_bytes =
         std::min<std::int64_t>(own.cache_bytes, static_cast<std::int64_t>(machine.totalram / 16 * machine.mem_unit));
   own.reassociate = settings.flag("BESTRIDE_REASSOCIATE");
+  // With device memory a library that accepts it may add in another order, and only a rank knows where its buffers are.
+  own.find_sum_order = settings.text("BESTRIDE_SUM_ORDER") == "auto" && !gpu_aware();
   const std::string& codes = settings.text("BESTRIDE_QUANTIZE");
   own.quantise = codes == "int8" ? 8 : codes == "int4" ? 4 : 0;
   return own;

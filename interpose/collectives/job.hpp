@@ -20,7 +20,8 @@ struct JobSettings {
   std::int64_t cache_bytes = 0;   ///< bytes for past allgathers on a node, of all communicators together; 0: nothing is
                                   ///< kept
   std::int32_t reassociate = 0;   ///< BESTRIDE_REASSOCIATE
-  std::int32_t quantise = 0;      ///< BESTRIDE_QUANTIZE: bits of a code, 0: off
+  std::int32_t find_sum_order = 0;  ///< BESTRIDE_SUM_ORDER
+  std::int32_t quantise = 0;        ///< BESTRIDE_QUANTIZE: bits of a code, 0: off
 };
 
 class WindowOffers;

@@ -21,7 +21,8 @@ bool MpiReduction::possible(MPI_Datatype type) noexcept {
 }
 
 MpiReduction::MpiReduction(MPI_Op op, MPI_Datatype type, bool in_one_order)
-    : op_(op), type_(type), integers_(integer_operation(op, type)) {
+    : op_(op), type_(type), computed_(integer_operation(op, type)) {
+  if (!computed_) computed_ = floating_sum(op, type);
   const ElementSize element = element_size(type);
   element_bytes = element.packed;
   extent_ = element.extent;
@@ -55,7 +56,7 @@ void MpiReduction::pack(const std::byte* places, std::int64_t bytes, std::byte* 
 }
 
 void MpiReduction::combine(const std::byte* in, std::byte* inout, std::int64_t bytes) const noexcept {
-  if (integers_) return integers_(in, inout, bytes / element_bytes);
+  if (computed_) return computed_(in, inout, bytes / element_bytes);
   if (batch_ == 0) {
     real.Reduce_local(in, inout, static_cast<int>(bytes / element_bytes), type_, op_);
     return;

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // MpiReduction: an MPI operation on packed elements of an MPI datatype. The MPI library applies it (MPI_Reduce_local),
-// so every operation and type has exactly the library's semantics; integers are combined here (integer_operations.hpp).
+// so every operation and type has exactly the library's semantics; the commonest are computed here
+// (number_operations.hpp).
 #include <mpi.h>
 
 #include <memory>
 
 #include "collectives/core/reduction.hpp"
-#include "interpose/collectives/integer_operations.hpp"
+#include "interpose/collectives/number_operations.hpp"
 #include "interpose/objects/plan.hpp"
 
 namespace bestride::inline interpose {
@@ -29,7 +30,7 @@ class MpiReduction final : public Reduction {
   static constexpr std::int64_t half = 16 * 1024;  ///< bytes of elements laid out at a time
   MPI_Op op_;
   MPI_Datatype type_;
-  IntegerOperation integers_;  ///< nullptr: the MPI library applies it
+  NumberOperation computed_;  ///< nullptr: the MPI library applies it
   std::int64_t extent_;
   std::int64_t batch_ = 0;               ///< elements with gaps that are laid out at a time; 0: there are no gaps
   PlanRef plan_;                         ///< of a batch; none: by MPI_Pack

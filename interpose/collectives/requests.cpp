@@ -17,8 +17,8 @@ MPI_Comm self = MPI_COMM_NULL;
 std::atomic<unsigned> next_tag{0};
 
 /// Completion of a request: the operation must end before the request does, and device memory is copied in and out.
-struct CollectiveCompletion final : Completion {
-  CollectiveCompletion(std::shared_ptr<CollectiveQueue> of, std::unique_ptr<Operation> given) noexcept
+struct QueuedCompletion final : Completion {
+  QueuedCompletion(std::shared_ptr<CollectiveQueue> of, std::unique_ptr<Operation> given) noexcept
       : queue(std::move(of)), operation(std::move(given)) {}
   void fill() noexcept override { operation->staged.copy_in(); }
   bool failed() const noexcept override { return operation->staged.failed(); }
@@ -69,7 +69,7 @@ int make_request(std::shared_ptr<CollectiveQueue> queue, std::unique_ptr<Operati
   const int tag =
       static_cast<int>(next_tag.fetch_add(1, std::memory_order_relaxed) % static_cast<unsigned>(all->largest_tag));
   operation->request_tag = tag;
-  auto* completion = new (std::nothrow) CollectiveCompletion(std::move(queue), std::move(operation));
+  auto* completion = new (std::nothrow) QueuedCompletion(std::move(queue), std::move(operation));
   if (!completion) return MPI_ERR_NO_MEM;
   completion->persistent = persistent;
   completion->pending = !persistent;

@@ -27,6 +27,20 @@ struct CommHints {
   int format = none;       ///< format of 16-bit integers: a NumberFormat
 };
 
+/// How the MPI library adds the floating-point numbers of all ranks in one reduction (interpose/collectives/
+/// library_order.hpp). The same on all members.
+struct SumOrder {
+  static constexpr int calls_before = 16;  ///< calls until the order is found out
+  enum class Answer : std::uint8_t { unknown, same, different };
+  std::int64_t count = 0;  ///< elements; 0: not in use
+  std::int32_t root = 0;
+  Collective what{};
+  std::uint8_t number_bytes = 0;  ///< of a number, or of half a complex number
+  bool complex = false;
+  std::uint8_t calls = 0;
+  Answer answer = Answer::unknown;
+};
+
 /// Not copyable. `queue`, `neighbor_queue`, `shape` and `least_bytes` are written before `agreed` is set and are
 /// read-only after that. The other members change only in calls that all members of the communicator make.
 struct CommCollectives {
@@ -47,7 +61,8 @@ struct CommCollectives {
   int neighbor_starts = 0;                               ///< nonblocking neighbour collectives
   static constexpr long max_persistent = 64;             ///< persistent collectives with a queue, at a time
   std::shared_ptr<char> persistent_collectives;          ///< the queue of each persistent collective holds a reference
-  CollectiveShape shape;  ///< shape of the communicator; a call fills in operation and bytes
+  std::array<SumOrder, 16> sum_orders;  ///< in use from the front; reductions of other sizes are left to MPI
+  CollectiveShape shape;                ///< shape of the communicator; a call fills in operation and bytes
   /// Collectives of fewer bytes are left to MPI. First index: the collective. Second index: 0 nonblocking, 1 blocking.
   /// Valid after `agreed` is set.
   std::int64_t least_bytes[collective_count][2] = {};

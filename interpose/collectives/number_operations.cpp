@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "interpose/collectives/integer_operations.hpp"
+#include "interpose/collectives/number_operations.hpp"
 
 #include <algorithm>
 #include <initializer_list>
@@ -24,7 +24,7 @@ void apply(const std::byte* __restrict in, std::byte* __restrict inout, std::int
 
 /// The function that applies a lambda without captures.
 template <class T, class Combine>
-IntegerOperation each(Combine) noexcept {
+NumberOperation each(Combine) noexcept {
   return &apply<T, Combine>;
 }
 
@@ -33,7 +33,7 @@ template <class T>
 using Wrapping = std::conditional_t<sizeof(T) < 8, std::uint32_t, std::uint64_t>;
 
 template <class T>
-IntegerOperation bitwise(MPI_Op op) noexcept {
+NumberOperation bitwise(MPI_Op op) noexcept {
   if (op == MPI_BAND) return each<T>([](T a, T b) { return a & b; });
   if (op == MPI_BOR) return each<T>([](T a, T b) { return a | b; });
   if (op == MPI_BXOR) return each<T>([](T a, T b) { return a ^ b; });
@@ -41,7 +41,7 @@ IntegerOperation bitwise(MPI_Op op) noexcept {
 }
 
 template <class T>
-IntegerOperation arithmetic(MPI_Op op) noexcept {
+NumberOperation arithmetic(MPI_Op op) noexcept {
   if (op == MPI_SUM) return each<T>([](T a, T b) { return Wrapping<T>(a) + Wrapping<T>(b); });
   if (op == MPI_PROD) return each<T>([](T a, T b) { return Wrapping<T>(a) * Wrapping<T>(b); });
   if (op == MPI_MAX) return each<T>([](T a, T b) { return std::max(a, b); });
@@ -59,9 +59,15 @@ bool is_unsigned(MPI_Datatype type) noexcept {
   return std::find(all.begin(), all.end(), type) != all.end();
 }
 
+/// `parts`: 2 if complex.
+template <class Number, int parts>
+void add(const std::byte* in, std::byte* inout, std::int64_t count) {
+  apply<Number, decltype([](Number a, Number b) { return a + b; })>(in, inout, parts * count);
+}
+
 }  // namespace
 
-IntegerOperation integer_operation(MPI_Op op, MPI_Datatype type) noexcept {
+NumberOperation integer_operation(MPI_Op op, MPI_Datatype type) noexcept {
   const Predefined* const known = predefined(type);
   if (!known) return nullptr;
   if (known->kind == NumberKind::bytes) return bitwise<std::uint8_t>(op);
@@ -75,6 +81,21 @@ IntegerOperation integer_operation(MPI_Op op, MPI_Datatype type) noexcept {
     case 8: return arithmetic<std::int64_t>(op);
   }
   return nullptr;
+}
+
+std::int64_t floating_bytes(MPI_Datatype type) noexcept {
+  const Predefined* const known = predefined(type);
+  if (!known || (known->kind != NumberKind::floating && known->kind != NumberKind::complex)) return 0;
+  const std::int64_t bytes = known->kind == NumberKind::complex ? known->size / 2 : known->size;
+  return bytes == 4 || bytes == 8 ? bytes : 0;
+}
+
+NumberOperation floating_sum(MPI_Op op, MPI_Datatype type) noexcept {
+  const std::int64_t bytes = floating_bytes(type);
+  if (op != MPI_SUM || bytes == 0) return nullptr;
+  const bool complex = predefined(type)->size > bytes;
+  if (bytes == 4) return complex ? &add<float, 2> : &add<float, 1>;
+  return complex ? &add<double, 2> : &add<double, 1>;
 }
 
 }  // namespace bestride::inline interpose

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interpose/collectives/library_order.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "base/float_environment.hpp"
+#include "base/mapped_allocator.hpp"
+#include "base/message.hpp"
+#include "interpose/collectives/dispatch.hpp"
+#include "interpose/collectives/operations.hpp"
+#include "interpose/mpi/fault_injection.hpp"
+#include "interpose/mpi/functions.hpp"
+#include "interpose/objects/predefined_types.hpp"
+
+namespace bestride::inline interpose {
+namespace {
+
+constexpr std::int64_t most_bytes = 8 << 20;  ///< of a sum whose order is found out; this takes twice as much memory
+constexpr int numbers_per_part = 64, most_trials = 64;
+
+std::uint64_t mixed(std::uint64_t x) noexcept {
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
+}
+
+/// One rank's numbers, whose sum over all ranks depends on the order of the additions. In every second sum, on average,
+/// one rank has a large number and another one its negative: what is added to one of the two before they cancel is
+/// lost. The numbers of the others are random, of all bits of the mantissa.
+template <class Number>
+void fill(Number* numbers, std::int64_t count, int rank, int ranks, int trial) noexcept {
+  constexpr int bits = std::numeric_limits<Number>::digits;
+  constexpr auto large = static_cast<Number>(std::uint64_t{1} << (bits + 7));
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::uint64_t of_all = mixed((static_cast<std::uint64_t>(trial) << 40) + static_cast<std::uint64_t>(i) + 1);
+    const std::uint64_t own = mixed(of_all + static_cast<std::uint64_t>(rank) + 1);
+    const auto positive = static_cast<int>((of_all >> 8) % static_cast<unsigned>(ranks));
+    const int negative = (positive + 1 + static_cast<int>((of_all >> 32) % static_cast<unsigned>(ranks - 1))) % ranks;
+    Number value =
+        static_cast<Number>(static_cast<std::int64_t>(own)) / static_cast<Number>(std::uint64_t{1} << (40 + (own & 7)));
+    if (of_all & 1 && rank == positive) value = large;
+    if (of_all & 1 && rank == negative) value = -large;
+    numbers[i] = value;
+  }
+}
+
+/// True if `good` is true on all members.
+bool on_all(MPI_Comm comm, bool good) noexcept {
+  const int own = good;
+  int all = 0;
+  return real.Allreduce(&own, &all, 1, MPI_INT, MPI_MIN, comm) == MPI_SUCCESS && all;
+}
+
+/// The reduction of test numbers, by the MPI library and over a route.
+class Trial {
+ public:
+  /// May throw std::bad_alloc.
+  Trial(const ReductionCall& call, MPI_Comm comm, int rank, int ranks)
+      : call_(call),
+        comm_(comm),
+        rank_(rank),
+        ranks_(ranks),
+        bytes_(call.count * predefined(call.type)->size),
+        own_(static_cast<std::size_t>(bytes_)),
+        sum_(static_cast<std::size_t>(bytes_)) {
+    if (inject_failure(FailPoint::order)) throw std::bad_alloc();
+    // In place: the operation adds to `own_`.
+    StagedBlocks staged(comm);
+    const Range all{0, call.count};
+    UserBlocks numbers(own_.data(), {&all, 1}, call.type, Access::both, staged);
+    MpiReduction reduction(call.op, call.type, true);
+    if (call.what == Collective::allreduce)
+      operation_ = std::make_unique<AllreduceOperation>(std::nullopt, std::move(numbers), std::move(reduction));
+    else if (receives())
+      operation_ = std::make_unique<ReduceOperation>(std::nullopt, std::move(numbers), call.root, std::move(reduction));
+    else
+      operation_ = std::make_unique<ReduceOperation>(std::move(numbers), std::nullopt, call.root, std::move(reduction));
+    operation_->staged = std::move(staged);
+    operation_->comm = comm;
+  }
+  /// True if the bits are the same, or this rank has no result.
+  bool agrees(const Route& route, int number) noexcept {
+    if (floating_bytes(call_.type) == 8)
+      fill(reinterpret_cast<double*>(own_.data()), bytes_ / 8, rank_, ranks_, number);
+    else
+      fill(reinterpret_cast<float*>(own_.data()), bytes_ / 4, rank_, ranks_, number);
+    const int count = static_cast<int>(call_.count);
+    const int error = call_.what == Collective::allreduce
+                          ? real.Allreduce(own_.data(), sum_.data(), count, call_.type, call_.op, comm_)
+                          : real.Reduce(own_.data(), sum_.data(), count, call_.type, call_.op, call_.root, comm_);
+    operation_->pipeline = route.pipeline;
+    const bool carried_out = run_to_end(route, *operation_);
+    return error == MPI_SUCCESS && carried_out &&
+           (!receives() || std::memcmp(own_.data(), sum_.data(), static_cast<std::size_t>(bytes_)) == 0);
+  }
+
+ private:
+  bool receives() const noexcept { return call_.what == Collective::allreduce || rank_ == call_.root; }
+
+  const ReductionCall& call_;
+  MPI_Comm comm_;
+  int rank_, ranks_;
+  std::int64_t bytes_;
+  std::vector<std::byte, MappedAllocator<std::byte>> own_, sum_;
+  std::unique_ptr<Operation> operation_;
+};
+
+/// The number of reductions after which each part of the result that an algorithm may treat separately, a share of one
+/// rank, has had enough numbers: each shows a different order with a probability of 0.2 or more.
+int trials(std::int64_t count, int ranks) noexcept {
+  return static_cast<int>(std::clamp<std::int64_t>((numbers_per_part * ranks + count - 1) / count, 1, most_trials));
+}
+
+bool found_the_same(const ReductionCall& call, const Route& route, MPI_Comm comm, int rank, int ranks) noexcept {
+  const FloatEnvironment floats;
+  before_library_collective(comm);
+  std::unique_ptr<Trial> trial;
+  try {
+    trial = std::make_unique<Trial>(call, comm, rank, ranks);
+  } catch (...) {
+  }
+  if (!on_all(comm, trial != nullptr)) return false;
+  bool same = true;
+  for (int i = 0; i < trials(call.count, ranks); ++i) same &= trial->agrees(route, i);
+  return on_all(comm, same);
+}
+
+}  // namespace
+
+SumOrder* find_sum_order(CommEntry& entry, const ReductionCall& call) noexcept {
+  // A call that a tool behind this library passes on by its PMPI_ name has been counted already.
+  if (in_library_collective) return nullptr;
+  const std::int64_t bytes = floating_bytes(call.type);
+  if (bytes == 0 || call.op != MPI_SUM) return nullptr;
+  const std::int64_t size = predefined(call.type)->size;
+  if (call.count > most_bytes / size) return nullptr;
+  for (SumOrder& order : entry.collectives.sum_orders) {
+    if (order.count == 0)
+      order = {call.count,
+               call.root,
+               call.what,
+               static_cast<std::uint8_t>(bytes),
+               size > bytes,
+               0,
+               SumOrder::Answer::unknown};
+    if (order.count != call.count || order.root != call.root || order.what != call.what ||
+        order.number_bytes != bytes || order.complex != (size > bytes))
+      continue;
+    if (order.answer == SumOrder::Answer::different) return nullptr;
+    if (order.calls < SumOrder::calls_before) return ++order.calls, nullptr;
+    return &order;
+  }
+  return nullptr;
+}
+
+bool same_sum_order(SumOrder& order, const ReductionCall& call, const Route& route, MPI_Comm comm, int rank,
+                    int ranks) noexcept {
+  if (order.answer == SumOrder::Answer::unknown) {
+    order.answer =
+        found_the_same(call, route, comm, rank, ranks) ? SumOrder::Answer::same : SumOrder::Answer::different;
+    const bool same = order.answer == SumOrder::Answer::same;
+    if (rank == 0)
+      log_info_once(same ? "order.same" : "order.different",
+                    "sums of %lld floating-point elements on %d ranks: the MPI library adds in %s, so they are %s",
+                    static_cast<long long>(call.count), ranks, same ? "the same order" : "another order",
+                    same ? "no longer left to it" : "left to it");
+  }
+  return order.answer == SumOrder::Answer::same;
+}
+
+}  // namespace bestride::inline interpose

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Whether the MPI library adds floating-point numbers of all ranks in the order in which Bestride adds them, the
+// balanced tree over the rank numbers. Then a sum has the same bits either way, and need not be left to the library.
+//
+// MPI does not define the order, so it is found out: after some calls with the same number of elements on a
+// communicator, the library and Bestride both add numbers whose sum depends on the order, and the members compare the
+// bits. The answer holds for that collective, root, type and number of elements on that communicator: an MPI library
+// selects its algorithm by these (docs/decisions/library_order.md).
+#include <mpi.h>
+
+#include "interpose/objects/comm_registry.hpp"
+
+namespace bestride::inline interpose {
+
+struct Route;
+
+/// A blocking call of MPI_Allreduce, or of MPI_Reduce with its root.
+struct ReductionCall {
+  Collective what;
+  int root;  ///< 0 for MPI_Allreduce
+  MPI_Op op;
+  MPI_Datatype type;
+  std::int64_t count;
+};
+
+/// Counts the call. nullptr: it is left to the MPI library, because its order is different or will be found out later,
+/// if at all. All members call this with the same arguments, and get the same answer.
+SumOrder* find_sum_order(CommEntry& entry, const ReductionCall& call) noexcept;
+
+/// True if the order is the same. At first this is found out, with two to 130 reductions on `comm`, half of them over
+/// `route`; waits for the other members. The same answer on all of them.
+bool same_sum_order(SumOrder& order, const ReductionCall& call, const Route& route, MPI_Comm comm, int rank,
+                    int ranks) noexcept;
+
+}  // namespace bestride::inline interpose
