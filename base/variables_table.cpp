@@ -74,7 +74,8 @@ constexpr Variable table[] = {
      "1: sums and products of floating-point numbers may be hierarchical; their order is fixed, but is not the MPI "
      "library's"},
     {"BESTRIDE_SUM_ORDER", choice, "auto", "auto|library",
-     "sums of floating-point numbers: auto: find out whether the MPI library adds in the same order as Bestride, and "
+     "sums of floating-point numbers: auto: find out whether the MPI library adds in an order that Bestride can "
+     "follow, and "
      "leave them to it only if not; library: leave all of them to it"},
     {"BESTRIDE_QUANTIZE", choice, "off", "off|int8|int4",
      "large allgathers and sums of floating-point numbers between nodes are approximate; int8: codes of 8 bits; int4: "

@@ -87,7 +87,7 @@ class Bench:
         """The driver's lines, for each size and form. If results differ, the exit status is 1 and the line reports it."""
         options = self.options
         text = self.bed.call("run.sh", *self.command("--collectives", collective, "--bytes", options.bytes, "--forms", options.forms,
-                                                     "--rounds", options.rounds), allowed=(0, 1), timeout=1800)
+                                                     "--warmup", options.warmup, "--rounds", options.rounds), allowed=(0, 1), timeout=1800)
         return [json.loads(line) for line in text.splitlines()]
 
     def bytes_of(self, case, variant):
@@ -165,6 +165,7 @@ def options_of(arguments):
     parser.add_argument("--type", default="int32", help="int32 or float32 (int32)")
     parser.add_argument("--change", type=float, default=1, help="fraction of 16-bit words that change each time; 0: always the same content (1)")
     parser.add_argument("--rounds", type=int, default=5, help="measured turns (5)")
+    parser.add_argument("--warmup", type=int, default=1, help="turns before them (1)")
     parser.add_argument("--count-rounds", type=int, default=3, help="number of calls whose bytes are counted (3)")
     parser.add_argument("--no-bytes", action="store_true", help="times only")
     parser.add_argument("--build", default="build/release", help="build folder (build/release)")

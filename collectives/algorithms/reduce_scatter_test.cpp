@@ -41,7 +41,8 @@ class Blocks final : public Operands {
 /// One vector per rank, cut into blocks of `counts` numbers, and the sum in the defined order.
 template <class Number>
 std::pair<std::vector<Blocks<Number>>, std::vector<Number>> summands(std::mt19937_64& random,
-                                                                     const std::vector<std::int64_t>& counts) {
+                                                                     const std::vector<std::int64_t>& counts,
+                                                                     const ReductionTree& tree) {
   std::vector<Blocks<Number>> input;
   for (std::size_t rank = 0; rank < counts.size(); ++rank) {
     input.emplace_back(counts);
@@ -51,7 +52,7 @@ std::pair<std::vector<Blocks<Number>>, std::vector<Number>> summands(std::mt1993
   for (std::size_t i = 0; i < expected.size(); ++i) {
     std::vector<Number> values;
     for (const auto& blocks : input) values.push_back(blocks.numbers[i]);
-    expected[i] = tree_sum(values, 0, static_cast<int>(counts.size()));
+    expected[i] = tree_sum(values, tree, 0, static_cast<int>(counts.size()));
   }
   return {std::move(input), std::move(expected)};
 }
@@ -85,16 +86,17 @@ void scatter_sum(SimulatedJob& job, const std::vector<Blocks<Number>>& input, co
 /// Reduce-scatters and allreduces of random vectors over random placements. The result on every member equals that of
 /// the tree, bit for bit.
 template <class Number>
-void check(bool ordered, std::uint64_t seed) {
+void check(ReductionTree::Form form, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   for (int round = 0; round < test::repetitions(150); ++round) {
     const std::vector<int> nodes = random_placement(random);
     const int ranks = static_cast<int>(nodes.size());
     SimulatedJob job(nodes, random());
     const std::vector<std::int64_t> counts = random_sizes(random, nodes.size(), {0, 1, 30, 700, 4000});
-    auto [input, expected] = summands<Number>(random, counts);
-    const Sum<Number> sum(ordered);
-    const ReductionOrder order(job.topology(), ordered);
+    const ReductionTree tree(form, static_cast<int>(nodes.size()));
+    auto [input, expected] = summands<Number>(random, counts, tree);
+    const Sum<Number> sum(tree);
+    const ReductionOrder order(job.topology(), tree);
     const PipelineSettings pipeline{static_cast<std::int64_t>(8 + random() % 4000), static_cast<int>(1 + random() % 3),
                                     0, std::numeric_limits<std::int64_t>::max()};
     scatter_sum(job, input, expected, sum, order, pipeline);
@@ -119,22 +121,23 @@ void check(bool ordered, std::uint64_t seed) {
 /// If nodes receive unequal numbers of bytes, the busiest link carries the lower bound plus the ignored difference at
 /// most.
 template <class Number>
-void check_unequal(bool ordered, std::uint64_t seed) {
+void check_unequal(ReductionTree::Form form, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   int relayed = 0;
   for (int round = 0; round < test::repetitions(200); ++round) {
     // Of ordered reductions, only those with one partial result per node are relayed: aligned runs of 2^k ranks.
     std::vector<int> nodes = random_unequal_placement(random);
-    if (ordered && random() % 4) {
+    if (form != ReductionTree::Form::any && random() % 4) {
       nodes.clear();
       for (int node = 0, count = static_cast<int>(3 + random() % 3), each = 1 << random() % 3; node < count; ++node)
         nodes.insert(nodes.end(), static_cast<std::size_t>(each), node);
     }
     SimulatedJob job(nodes, random());
     std::vector<std::int64_t> counts = random_unequal_sizes(random, nodes.size(), random() % 2 ? 300 : 4000, 1);
-    auto [input, expected] = summands<Number>(random, counts);
-    const Sum<Number> sum(ordered);
-    const ReductionOrder order(job.topology(), ordered);
+    const ReductionTree tree(form, static_cast<int>(nodes.size()));
+    auto [input, expected] = summands<Number>(random, counts, tree);
+    const Sum<Number> sum(tree);
+    const ReductionOrder order(job.topology(), tree);
     const PipelineSettings pipeline{static_cast<std::int64_t>(8 + random() % 4000), static_cast<int>(1 + random() % 4),
                                     0, static_cast<std::int64_t>(random() % 3 * 1000)};
     scatter_sum(job, input, expected, sum, order, pipeline, random() % 3 == 0);
@@ -155,18 +158,41 @@ void check_unequal(bool ordered, std::uint64_t seed) {
   EXPECT_GT(relayed, test::repetitions(50));
 }
 
-TEST(Reduce, UnequalNodesInAnyOrder) { check_unequal<std::uint32_t>(false, 6); }
-TEST(Reduce, UnequalNodesInFixedOrder) { check_unequal<float>(true, 7); }
-TEST(Reduce, IntegersInAnyOrder) { check<std::uint32_t>(false, 3); }
-TEST(Reduce, FloatsInFixedOrderForAnyPlacement) { check<float>(true, 4); }
-TEST(Reduce, DoublesInFixedOrderForAnyPlacement) { check<double>(true, 5); }
+TEST(Reduce, UnequalNodesInAnyOrder) { check_unequal<std::uint32_t>(ReductionTree::Form::any, 6); }
+TEST(Reduce, UnequalNodesInFixedOrder) { check_unequal<float>(ReductionTree::Form::balanced, 7); }
+TEST(Reduce, IntegersInAnyOrder) { check<std::uint32_t>(ReductionTree::Form::any, 3); }
+TEST(Reduce, FloatsInFixedOrderForAnyPlacement) { check<float>(ReductionTree::Form::balanced, 4); }
+TEST(Reduce, DoublesInFixedOrderForAnyPlacement) { check<double>(ReductionTree::Form::balanced, 5); }
+
+TEST(Reduce, FloatsInPairsForAnyPlacement) { check<float>(ReductionTree::Form::paired, 8); }
+
+std::string text(const ReductionTree& tree, int first, int last) {
+  if (last - first == 1) return std::to_string(first);
+  const int middle = tree.cut(first, last);
+  return "(" + text(tree, first, middle) + text(tree, middle, last) + ")";
+}
+
+TEST(ReductionTree, Forms) {
+  const auto balanced = [](int ranks) { return text(ReductionTree(ReductionTree::Form::balanced, ranks), 0, ranks); };
+  const auto paired = [](int ranks) { return text(ReductionTree(ReductionTree::Form::paired, ranks), 0, ranks); };
+  EXPECT_EQ(balanced(5), "(((01)(23))4)");
+  EXPECT_EQ(paired(5), "(((01)2)(34))");
+  EXPECT_EQ(balanced(7), "(((01)(23))((45)6))");
+  EXPECT_EQ(paired(9), "((((01)2)(34))((56)(78)))");
+  // The same for 2^a - 2^b ranks.
+  for (int ranks = 2; ranks <= 128; ++ranks) {
+    const bool same = std::has_single_bit(static_cast<unsigned>(ranks + (ranks & -ranks)));
+    EXPECT_EQ(balanced(ranks) == paired(ranks), same) << ranks;
+  }
+}
 
 TEST(ReductionOrder, NodeWithAlignedRanksSendsOnePartialResult) {
-  const ReductionOrder block(Topology(std::vector<int>{0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2}), true);
+  const ReductionOrder block(Topology(std::vector<int>{0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2}),
+                             ReductionTree(ReductionTree::Form::balanced, 11));
   for (int node = 0; node < 3; ++node) EXPECT_EQ(block.partials(node), 1);
-  const ReductionOrder dealt(Topology(std::vector<int>{0, 1, 0, 1}), true);
+  const ReductionOrder dealt(Topology(std::vector<int>{0, 1, 0, 1}), ReductionTree(ReductionTree::Form::balanced, 4));
   EXPECT_EQ(dealt.partials(0), 2);
-  EXPECT_EQ(ReductionOrder(Topology(std::vector<int>{0, 1, 0, 1}), false).partials(0), 1);
+  EXPECT_EQ(ReductionOrder(Topology(std::vector<int>{0, 1, 0, 1}), ReductionTree()).partials(0), 1);
 }
 
 }  // namespace

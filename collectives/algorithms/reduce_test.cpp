@@ -42,14 +42,15 @@ class Vector {
 /// Two calls with different roots. Each rank begins the second as soon as it has completed the first. The result of
 /// each root equals that of the tree, bit for bit, and nothing else is written.
 template <class Number>
-void check(bool ordered, std::uint64_t seed) {
+void check(ReductionTree::Form form, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   for (int round = 0; round < test::repetitions(150); ++round) {
     const std::vector<int> nodes = random_placement(random);
     SimulatedJob job(nodes, random());
     const int ranks = job.ranks();
-    const Sum<Number> sum(ordered);
-    const ReductionOrder order(job.topology(), ordered);
+    const ReductionTree tree(form, ranks);
+    const Sum<Number> sum(tree);
+    const ReductionOrder order(job.topology(), tree);
     const PipelineSettings pipeline{static_cast<std::int64_t>(8 + random() % 4000), static_cast<int>(1 + random() % 3)};
     const std::int64_t unit = sum.element_bytes;
     const std::size_t count = std::vector<std::size_t>{0, 1, 30, 700, 15000}[random() % 5] + random() % 3;
@@ -77,7 +78,7 @@ void check(bool ordered, std::uint64_t seed) {
       for (std::size_t i = 0; i < count; ++i) {
         std::vector<Number> values;
         for (auto& input : call.input) values.push_back(input.at(i));
-        call.expected.push_back(tree_sum(values, 0, ranks));
+        call.expected.push_back(tree_sum(values, tree, 0, ranks));
       }
     }
     std::vector<std::vector<Number>> given;
@@ -116,9 +117,9 @@ void check(bool ordered, std::uint64_t seed) {
   }
 }
 
-TEST(ReduceToRoot, IntegersInAnyOrder) { check<std::uint32_t>(false, 11); }
-TEST(ReduceToRoot, FloatsInFixedOrderForAnyPlacement) { check<float>(true, 12); }
-TEST(ReduceToRoot, DoublesInFixedOrderForAnyPlacement) { check<double>(true, 13); }
+TEST(ReduceToRoot, IntegersInAnyOrder) { check<std::uint32_t>(ReductionTree::Form::any, 11); }
+TEST(ReduceToRoot, FloatsInFixedOrderForAnyPlacement) { check<float>(ReductionTree::Form::balanced, 12); }
+TEST(ReduceToRoot, DoublesInFixedOrderForAnyPlacement) { check<double>(ReductionTree::Form::balanced, 13); }
 
 TEST(ReduceToRoot, LongestSegmentFitsTheBuffer) {
   for (const std::vector<int>& nodes : {std::vector<int>{0, 1}, {0, 0, 0, 1}, {0, 0, 0, 1, 1, 2}, {0, 0, 0, 0, 0}})

@@ -197,7 +197,7 @@ class ReduceToOwnersAlgorithm {
 
   /// Reduces the data of the ranks of this node. All pieces of the neighbours must have arrived.
   void combine_here(const CombineStep& turn, int partial, std::byte* into) noexcept {
-    if (order_.ordered()) {
+    if (order_.tree().ordered()) {
       const Subtree& tree = order_.partial(h_.node(), partial);
       combine_tree(turn, tree.first, tree.last, into);
       return;
@@ -218,7 +218,7 @@ class ReduceToOwnersAlgorithm {
                    static_cast<std::size_t>(turn.range.length()));
       return;
     }
-    const int middle = ReductionOrder::cut(first, last);
+    const int middle = order_.tree().cut(first, last);
     combine_tree(turn, middle, last, into);
     if (middle - first == 1 && first != h_.rank()) {
       reduction_.combine(h_.channels().arrived(h_.topology().local_rank_of(first), ChannelKind::own), into,
@@ -239,7 +239,7 @@ class ReduceToOwnersAlgorithm {
 
   /// Reduces the partial results of all nodes. Returns the address of the result.
   const std::byte* combine_all(std::int64_t bytes, int own_lane) noexcept {
-    if (order_.ordered()) {
+    if (order_.tree().ordered()) {
       next_partial_.assign(static_cast<std::size_t>(h_.nodes()), 0);
       return combine_partials(bytes, own_lane, 0, h_.topology().ranks());
     }
@@ -263,7 +263,7 @@ class ReduceToOwnersAlgorithm {
       ++next_partial_[static_cast<std::size_t>(node)];
       return received_buffer(received_index(finished_, own_lane, node, index));
     }
-    const int middle = ReductionOrder::cut(first, last);
+    const int middle = order_.tree().cut(first, last);
     const std::byte* left = combine_partials(bytes, own_lane, first, middle);
     std::byte* right = combine_partials(bytes, own_lane, middle, last);
     reduction_.combine(left, right, bytes);

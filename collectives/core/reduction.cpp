@@ -6,9 +6,22 @@
 
 namespace bestride::inline collectives {
 
-ReductionOrder::ReductionOrder(const Topology& topology, bool ordered) : ordered_(ordered) {
+ReductionTree::ReductionTree(Form form, int ranks) noexcept
+    : form_(form),
+      pairs_(form == Form::paired ? ranks - static_cast<int>(std::bit_floor(static_cast<unsigned>(ranks))) : 0) {}
+
+int ReductionTree::cut(int first, int last) const noexcept {
+  // A tree over the values that are left after the pairs, which are the ranks themselves if there are no pairs.
+  const auto value_of = [this](int rank) { return rank < 2 * pairs_ ? rank / 2 : rank - pairs_; };
+  const int values = value_of(last) - value_of(first);
+  if (values < 2) return first + 1;
+  const int middle = value_of(first) + static_cast<int>(std::bit_floor(static_cast<unsigned>(values - 1)));
+  return middle < pairs_ ? 2 * middle : middle + pairs_;
+}
+
+ReductionOrder::ReductionOrder(const Topology& topology, const ReductionTree& tree) : tree_(tree) {
   std::vector<std::vector<Subtree>> by_node(static_cast<std::size_t>(topology.nodes()));
-  if (ordered)
+  if (tree.ordered())
     add(topology, 0, topology.ranks(), by_node);
   else
     for (int node = 0; node < topology.nodes(); ++node)
@@ -21,10 +34,6 @@ ReductionOrder::ReductionOrder(const Topology& topology, bool ordered) : ordered
   }
 }
 
-int ReductionOrder::cut(int first, int last) noexcept {
-  return first + static_cast<int>(std::bit_floor(static_cast<unsigned>(last - first - 1)));
-}
-
 void ReductionOrder::add(const Topology& topology, int first, int last, std::vector<std::vector<Subtree>>& by_node) {
   const int node = topology.node_of(first);
   bool whole = true;
@@ -33,7 +42,7 @@ void ReductionOrder::add(const Topology& topology, int first, int last, std::vec
     by_node[static_cast<std::size_t>(node)].push_back({first, last, node});
     return;
   }
-  const int middle = cut(first, last);
+  const int middle = tree_.cut(first, last);
   add(topology, first, middle, by_node);
   add(topology, middle, last, by_node);
 }

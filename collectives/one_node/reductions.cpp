@@ -25,13 +25,13 @@ struct Contributions {
 
   const std::byte* of(int rank) const noexcept { return rounds.of(round, rank) + at; }
 
-  /// Reduces the ranks [first, last) in the order of the balanced tree. `level`: the first free scratch strip.
+  /// Reduces the ranks [first, last) in the order of the tree. `level`: the first free scratch strip.
   void tree(int first, int last, std::byte* out, std::int64_t bytes, int level) const noexcept {
     if (last - first == 1) {
       copy_bytes(out, of(first), static_cast<std::size_t>(bytes));
       return;
     }
-    const int cut = ReductionOrder::cut(first, last);
+    const int cut = reduction.tree.cut(first, last);
     tree(cut, last, out, bytes, level);
     if (cut - first == 1) return reduction.combine(of(first), out, bytes);
     std::byte* lower = rounds.scratch(level);
@@ -41,7 +41,7 @@ struct Contributions {
 
   /// `bytes`: at most a strip, a multiple of an element.
   void strip(std::byte* out, std::int64_t bytes) const noexcept {
-    if (reduction.ordered) return tree(0, rounds.ranks(), out, bytes, 1);
+    if (reduction.tree.ordered()) return tree(0, rounds.ranks(), out, bytes, 1);
     copy_bytes(out, of(rounds.ranks() - 1), static_cast<std::size_t>(bytes));
     for (int rank = rounds.ranks() - 2; rank >= 0; --rank) reduction.combine(of(rank), out, bytes);
   }

@@ -3,9 +3,9 @@
 // Reductions between ranks that share one memory. A rank reduces its share of the data, from the slots of all ranks,
 // and the others read its result; short data is reduced by every rank that needs it, which saves a round.
 //
-// Exact operations are applied in descending order of ranks, all others in the fixed order of ReductionOrder (the
-// balanced tree over the rank numbers), so a result has the same bits as between nodes. Reduction::element_bytes is at
-// most Rounds::part_bytes() and Rounds::strip_bytes. All arguments outlive the task.
+// Exact operations are applied in descending order of ranks, all others in the fixed order of ReductionTree, so a
+// result has the same bits as between nodes. Reduction::element_bytes is at most Rounds::part_bytes() and
+// Rounds::strip_bytes. All arguments outlive the task.
 #include "collectives/core/operand.hpp"
 #include "collectives/core/reduction.hpp"
 #include "collectives/core/task.hpp"

@@ -65,7 +65,7 @@ struct Call {
   std::vector<Numbers<Number>> input, output;  ///< by rank
   std::vector<Number> expected;
 
-  Call(int ranks, std::mt19937_64& random)
+  Call(int ranks, const ReductionTree& tree, std::mt19937_64& random)
       : kind(static_cast<Kind>(random() % 3)),
         root(static_cast<int>(random() % static_cast<unsigned>(ranks))),
         in_place(kind != reduce_scatter && random() % 3 == 0) {
@@ -82,7 +82,7 @@ struct Call {
     for (std::int64_t i = 0; i < input[0].count(); ++i) {
       std::vector<Number> values;
       for (auto& numbers : input) values.push_back(numbers.at(i));
-      expected.push_back(tree_sum(values, 0, ranks));
+      expected.push_back(tree_sum(values, tree, 0, ranks));
     }
   }
   Numbers<Number>& result(int rank) { return (in_place ? input : output)[static_cast<std::size_t>(rank)]; }
@@ -110,14 +110,15 @@ struct Call {
 };
 
 template <class Number>
-void check(bool ordered, std::uint64_t seed) {
+void check(ReductionTree::Form form, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   for (int job = 0; job < test::repetitions(250); ++job) {
     const int ranks = static_cast<int>(1 + random() % 9);
     SimulatedNode node(ranks, static_cast<std::int64_t>(1024 + random() % 9000) / 128 * 128, random());
-    const Sum<Number> sum(ordered);
+    const ReductionTree tree(form, ranks);
+    const Sum<Number> sum(tree);
     std::vector<Call<Number>> calls;
-    for (std::uint64_t count = 1 + random() % 6; count > 0; --count) calls.emplace_back(ranks, random);
+    for (std::uint64_t count = 1 + random() % 6; count > 0; --count) calls.emplace_back(ranks, tree, random);
     std::vector<Task> tasks;
     for (int rank = 0; rank < ranks; ++rank) {
       std::vector<Task> own;
@@ -130,13 +131,15 @@ void check(bool ordered, std::uint64_t seed) {
 }
 
 TEST(OneNode, ExactReductions) {
-  check<std::int32_t>(false, 1);
-  check<std::int64_t>(false, 2);
+  check<std::int32_t>(ReductionTree::Form::any, 1);
+  check<std::int64_t>(ReductionTree::Form::any, 2);
 }
-/// The bits of the balanced tree over the rank numbers.
+/// The bits of a tree over the rank numbers.
 TEST(OneNode, ReductionsInOneOrder) {
-  check<double>(true, 3);
-  check<float>(true, 4);
+  check<double>(ReductionTree::Form::balanced, 3);
+  check<float>(ReductionTree::Form::balanced, 4);
+  check<double>(ReductionTree::Form::paired, 5);
+  check<float>(ReductionTree::Form::paired, 6);
 }
 
 }  // namespace

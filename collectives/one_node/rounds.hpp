@@ -81,7 +81,7 @@ class Rounds {
   /// This rank reads nothing more of this round and of those before it.
   void end(Number round) noexcept;
 
-  /// strip_bytes each, for partial results; one more than the levels of a balanced tree over the ranks.
+  /// strip_bytes each, for partial results; one more than the levels of a tree over the ranks (ReductionTree).
   static constexpr std::int64_t strip_bytes = 8 * 1024;
   std::byte* scratch(int level) noexcept { return scratch_.get() + level * strip_bytes; }
 

@@ -111,7 +111,7 @@ Task quantised_allgather(Hierarchy& h, Operand own, const Operands& all, NumberF
 
 Task quantised_reduce_scatter(Hierarchy& h, const Operands& input, Operand output, NumberFormat format, CodeBits bits,
                               PipelineSettings pipeline) {
-  const ReductionOrder order(h.topology(), false);
+  const ReductionOrder order(h.topology(), ReductionTree());
   const QuantisedCoding coding(accumulator_of(format), bits);
   const NumberSum sum(accumulator_of(format), coding);
   if (!is_short(format)) {
@@ -129,7 +129,7 @@ Task quantised_allreduce(Hierarchy& h, Operand input, Operand output, NumberForm
   const std::int64_t number = number_bytes(format);
   const EvenBlocks blocks(h.topology(), output, format);
   {
-    const ReductionOrder order(h.topology(), false);
+    const ReductionOrder order(h.topology(), ReductionTree());
     const QuantisedCoding coding(accumulator_of(format), bits);
     const NumberSum sum(accumulator_of(format), coding);
     const EvenParts given(h.topology(), input, number), result(h.topology(), output, number);

@@ -78,8 +78,8 @@ Call an_exchange(Job& job, int rank, std::int64_t bytes, PipelineSettings pipeli
 
 /// Every rank contributes its number plus the element's index.
 Call a_sum(Job& job, int rank, int root, bool to_all, Sizes sizes, PipelineSettings pipeline) {
-  static const Sum<std::uint32_t> sum(false);
-  auto order = std::make_shared<ReductionOrder>(job.topology(), false);
+  static const Sum<std::uint32_t> sum{ReductionTree()};
+  auto order = std::make_shared<ReductionOrder>(job.topology(), ReductionTree());
   const std::size_t count = static_cast<std::size_t>(sizes[0] / 4);
   auto data = std::make_shared<std::vector<std::uint32_t>>();
   for (std::size_t i = 0; i < count; ++i)

@@ -12,9 +12,9 @@ namespace bestride::inline collectives {
 
 template <class Number>
 struct Sum final : Reduction {
-  explicit Sum(bool in_order) {
+  explicit Sum(const ReductionTree& order) {
     element_bytes = sizeof(Number);
-    ordered = in_order;
+    tree = order;
   }
   void combine(const std::byte* in, std::byte* inout, std::int64_t bytes) const noexcept override {
     for (std::int64_t i = 0; i < bytes; i += static_cast<std::int64_t>(sizeof(Number))) {
@@ -28,10 +28,10 @@ struct Sum final : Reduction {
 };
 
 template <class Number>
-Number tree_sum(const std::vector<Number>& values, int first, int last) {
+Number tree_sum(const std::vector<Number>& values, const ReductionTree& tree, int first, int last) {
   if (last - first == 1) return values[static_cast<std::size_t>(first)];
-  const int middle = ReductionOrder::cut(first, last);
-  return tree_sum(values, first, middle) + tree_sum(values, middle, last);
+  const int middle = tree.cut(first, last);
+  return tree_sum(values, tree, first, middle) + tree_sum(values, tree, middle, last);
 }
 
 /// Floating-point numbers of such different magnitudes that another order of addition gives other bits.

@@ -282,6 +282,11 @@ struct DispatchedReduction {
   bool if_library_agrees = false;  ///< not possible, unless the MPI library has the same order (library_order.hpp)
   /// True if the result has the same bits in any order.
   bool exact() const noexcept { return possible && !in_one_order; }
+  /// In which order it is carried out. `found`: of the MPI library, or nullptr.
+  ReductionTree tree(const SumOrder* found, int ranks) const noexcept {
+    if (!in_one_order) return {};
+    return found ? tree_of(*found, ranks) : ReductionTree(ReductionTree::Form::balanced, ranks);
+  }
 };
 DispatchedReduction dispatch_reduction(const CommEntry& entry, MPI_Op op, MPI_Datatype type, std::int64_t element_bytes,
                                        bool blocking) noexcept;
@@ -315,7 +320,7 @@ std::optional<int> dispatch_allreduce(const char* call, LibraryForm* left, const
             blocks_of(OneBlock<void*, Count>{receive, count, type}, 1, input ? Access::written : Access::both, staged);
         if (codes) return std::make_unique<QuantisedAllreduce>(std::move(input), std::move(output), *codes);
         return std::make_unique<AllreduceOperation>(std::move(input), std::move(output),
-                                                    MpiReduction(op, type, how.in_one_order));
+                                                    MpiReduction(op, type, how.tree(order, entry->size())));
       },
       tail...);
 }
@@ -360,7 +365,7 @@ std::optional<int> dispatch_reduce_scatter(const char* call, LibraryForm* left, 
         if (codes)
           return std::make_unique<QuantisedReduceScatter>(std::move(input), std::move(output), std::move(kept), *codes);
         return std::make_unique<ReduceScatterOperation>(std::move(input), std::move(output), std::move(kept),
-                                                        MpiReduction(op, type, how.in_one_order));
+                                                        MpiReduction(op, type, how.tree(nullptr, entry->size())));
       },
       tail...);
 }
@@ -395,7 +400,7 @@ std::optional<int> dispatch_reduce(const char* call, LibraryForm* left, const vo
           output.emplace(blocks_of(OneBlock<void*, Count>{receive, count, type}, 1,
                                    input ? Access::written : Access::both, staged));
         return std::make_unique<ReduceOperation>(std::move(input), std::move(output), root,
-                                                 MpiReduction(op, type, how.in_one_order));
+                                                 MpiReduction(op, type, how.tree(order, entry->size())));
       },
       tail...);
 }

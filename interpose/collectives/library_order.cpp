@@ -2,6 +2,7 @@
 #include "interpose/collectives/library_order.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <limits>
 #include <vector>
@@ -58,7 +59,7 @@ bool on_all(MPI_Comm comm, bool good) noexcept {
 class Trial {
  public:
   /// May throw std::bad_alloc.
-  Trial(const ReductionCall& call, MPI_Comm comm, int rank, int ranks)
+  Trial(const ReductionCall& call, ReductionTree::Form form, MPI_Comm comm, int rank, int ranks)
       : call_(call),
         comm_(comm),
         rank_(rank),
@@ -71,7 +72,7 @@ class Trial {
     StagedBlocks staged(comm);
     const Range all{0, call.count};
     UserBlocks numbers(own_.data(), {&all, 1}, call.type, Access::both, staged);
-    MpiReduction reduction(call.op, call.type, true);
+    MpiReduction reduction(call.op, call.type, ReductionTree(form, ranks));
     if (call.what == Collective::allreduce)
       operation_ = std::make_unique<AllreduceOperation>(std::nullopt, std::move(numbers), std::move(reduction));
     else if (receives())
@@ -114,12 +115,13 @@ int trials(std::int64_t count, int ranks) noexcept {
   return static_cast<int>(std::clamp<std::int64_t>((numbers_per_part * ranks + count - 1) / count, 1, most_trials));
 }
 
-bool found_the_same(const ReductionCall& call, const Route& route, MPI_Comm comm, int rank, int ranks) noexcept {
+bool adds_as(ReductionTree::Form form, const ReductionCall& call, const Route& route, MPI_Comm comm, int rank,
+             int ranks) noexcept {
   const FloatEnvironment floats;
   before_library_collective(comm);
   std::unique_ptr<Trial> trial;
   try {
-    trial = std::make_unique<Trial>(call, comm, rank, ranks);
+    trial = std::make_unique<Trial>(call, form, comm, rank, ranks);
   } catch (...) {
   }
   if (!on_all(comm, trial != nullptr)) return false;
@@ -159,16 +161,26 @@ SumOrder* find_sum_order(CommEntry& entry, const ReductionCall& call) noexcept {
 bool same_sum_order(SumOrder& order, const ReductionCall& call, const Route& route, MPI_Comm comm, int rank,
                     int ranks) noexcept {
   if (order.answer == SumOrder::Answer::unknown) {
-    order.answer =
-        found_the_same(call, route, comm, rank, ranks) ? SumOrder::Answer::same : SumOrder::Answer::different;
-    const bool same = order.answer == SumOrder::Answer::same;
+    // For 2^a - 2^b ranks both forms are the same tree.
+    const bool two_forms = !std::has_single_bit(static_cast<unsigned>(ranks + (ranks & -ranks)));
+    const auto adds = [&](ReductionTree::Form form) { return adds_as(form, call, route, comm, rank, ranks); };
+    order.answer = adds(ReductionTree::Form::balanced)              ? SumOrder::Answer::balanced
+                   : two_forms && adds(ReductionTree::Form::paired) ? SumOrder::Answer::paired
+                                                                    : SumOrder::Answer::different;
+    const bool same = order.answer != SumOrder::Answer::different;
     if (rank == 0)
-      log_info_once(same ? "order.same" : "order.different",
-                    "sums of %lld floating-point elements on %d ranks: the MPI library adds in %s, so they are %s",
-                    static_cast<long long>(call.count), ranks, same ? "the same order" : "another order",
-                    same ? "no longer left to it" : "left to it");
+      log_info_once(
+          same ? "order.same" : "order.different",
+          "sums of %lld floating-point elements on %d ranks: the MPI library adds in %s order, so they are %s",
+          static_cast<long long>(call.count), ranks, same ? "the same" : "another",
+          same ? "no longer left to it" : "left to it");
   }
-  return order.answer == SumOrder::Answer::same;
+  return order.answer != SumOrder::Answer::different;
+}
+
+ReductionTree tree_of(const SumOrder& order, int ranks) noexcept {
+  return {order.answer == SumOrder::Answer::paired ? ReductionTree::Form::paired : ReductionTree::Form::balanced,
+          ranks};
 }
 
 }  // namespace bestride::inline interpose

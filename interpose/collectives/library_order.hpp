@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Whether the MPI library adds floating-point numbers of all ranks in the order in which Bestride adds them, the
-// balanced tree over the rank numbers. Then a sum has the same bits either way, and need not be left to the library.
+// Whether the MPI library adds floating-point numbers of all ranks in an order in which Bestride can add them, too,
+// that of a ReductionTree. Then a sum has the same bits either way, and need not be left to the library.
 //
 // MPI does not define the order, so it is found out: after some calls with the same number of elements on a
 // communicator, the library and Bestride both add numbers whose sum depends on the order, and the members compare the
@@ -9,6 +9,7 @@
 // selects its algorithm by these (docs/decisions/library_order.md).
 #include <mpi.h>
 
+#include "collectives/core/reduction.hpp"
 #include "interpose/objects/comm_registry.hpp"
 
 namespace bestride::inline interpose {
@@ -28,9 +29,12 @@ struct ReductionCall {
 /// if at all. All members call this with the same arguments, and get the same answer.
 SumOrder* find_sum_order(CommEntry& entry, const ReductionCall& call) noexcept;
 
-/// True if the order is the same. At first this is found out, with two to 130 reductions on `comm`, half of them over
-/// `route`; waits for the other members. The same answer on all of them.
+/// True if the library's order is that of a tree. At first this is found out, with two to 260 reductions on `comm`,
+/// half of them over `route`; waits for the other members. The same answer on all of them.
 bool same_sum_order(SumOrder& order, const ReductionCall& call, const Route& route, MPI_Comm comm, int rank,
                     int ranks) noexcept;
+
+/// The tree of a sum whose order is known.
+ReductionTree tree_of(const SumOrder& order, int ranks) noexcept;
 
 }  // namespace bestride::inline interpose

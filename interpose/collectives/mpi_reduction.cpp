@@ -20,13 +20,13 @@ bool MpiReduction::possible(MPI_Datatype type) noexcept {
          low <= half / 2 - length;
 }
 
-MpiReduction::MpiReduction(MPI_Op op, MPI_Datatype type, bool in_one_order)
+MpiReduction::MpiReduction(MPI_Op op, MPI_Datatype type, const ReductionTree& order)
     : op_(op), type_(type), computed_(integer_operation(op, type)) {
   if (!computed_) computed_ = floating_sum(op, type);
   const ElementSize element = element_size(type);
   element_bytes = element.packed;
   extent_ = element.extent;
-  ordered = in_one_order;
+  tree = order;
   if (predefined(type)) return;
   batch_ = half / 2 / extent_;
   places_ = std::make_unique<std::byte[]>(2 * half);

@@ -19,7 +19,7 @@ class MpiReduction final : public Reduction {
   /// on all members.
   static bool possible(MPI_Datatype type) noexcept;
   /// `type` must be possible(). Operation and type must outlive this object. May throw std::bad_alloc.
-  MpiReduction(MPI_Op op, MPI_Datatype type, bool in_one_order);
+  MpiReduction(MPI_Op op, MPI_Datatype type, const ReductionTree& order);
   void combine(const std::byte* in, std::byte* inout, std::int64_t bytes) const noexcept override;
 
  private:

@@ -40,19 +40,19 @@ Task allgather(Hierarchy& hierarchy, const UserBlocks& all, CollectiveCache* cac
 
 Task reduce_scatter_of(Hierarchy& hierarchy, const UserBlocks& input, Operand output, const MpiReduction& reduction,
                        PipelineSettings pipeline) {
-  const ReductionOrder order(hierarchy.topology(), reduction.ordered);
+  const ReductionOrder order(hierarchy.topology(), reduction.tree);
   co_await reduce_scatter(hierarchy, input, output, reduction, order, pipeline);
 }
 
 Task allreduce_of(Hierarchy& hierarchy, Operand input, Operand output, const MpiReduction& reduction,
                   PipelineSettings pipeline) {
-  const ReductionOrder order(hierarchy.topology(), reduction.ordered);
+  const ReductionOrder order(hierarchy.topology(), reduction.tree);
   co_await allreduce(hierarchy, input, output, reduction, order, pipeline);
 }
 
 Task reduce_of(Hierarchy& hierarchy, Operand input, Operand output, int root, const MpiReduction& reduction,
                PipelineSettings pipeline) {
-  const ReductionOrder order(hierarchy.topology(), reduction.ordered);
+  const ReductionOrder order(hierarchy.topology(), reduction.tree);
   co_await reduce(hierarchy, input, output, root, reduction, order, pipeline,
                   reduce_segment(hierarchy, reduction.element_bytes));
 }

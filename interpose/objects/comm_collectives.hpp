@@ -31,7 +31,8 @@ struct CommHints {
 /// library_order.hpp). The same on all members.
 struct SumOrder {
   static constexpr int calls_before = 16;  ///< calls until the order is found out
-  enum class Answer : std::uint8_t { unknown, same, different };
+  /// balanced, paired: as this ReductionTree::Form.
+  enum class Answer : std::uint8_t { unknown, balanced, paired, different };
   std::int64_t count = 0;  ///< elements; 0: not in use
   std::int32_t root = 0;
   Collective what{};

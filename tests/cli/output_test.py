@@ -286,6 +286,7 @@ class ExplainCollective(CommandTest):
         text = self.good("explain", "--collective", "reduce_scatter", "--bytes", "16M", "--nodes", "4", "--ranks", "8", "--nonblocking")
         self.assertRegex(text, r"\Acollective reduce_scatter, 16.0 MiB, nonblocking\nranks      8 on 4 nodes, consecutive on a node\n"
                          r"profile    built-in\nlink       1.11 GiB/s a node, 1.11 GiB/s with one rank sending, latency 30.0 us\n"
+                         r"           assumed \(--mbit\); a job measures it in MPI_Init\n"
                          r"chunks     2.00 MiB of each rank's slice, 2 in flight\n"
                          r"  library      predicted \S+ ms, 24.0 MiB on a link, 2.00 of the lower bound\n"
                          r"  hierarchical predicted \S+ ms, 12.0 MiB on a link, 1.00 of the lower bound"
@@ -324,8 +325,24 @@ class ExplainCollective(CommandTest):
 
     def test_a_profile_without_collectives_is_said(self):
         subprocess.run([PROGRAM["WRITE_PROFILE"], f"{self.prefix}/profile.json", "here"], check=True)
-        self.assertIn("it has no collectives, so the built-in links are used",
+        self.assertIn("it has no measured link\nlink ",
                       self.good("explain", "--collective", "broadcast", BESTRIDE_PROFILE=f"{self.prefix}/profile.json"))
+
+    def test_a_given_link(self):
+        ask = lambda *words: self.good("explain", "--collective", "allgather", "--bytes", "4M", "--nodes", "4", "--ranks", "8", *words)
+        self.assertRegex(ask(), r"  library +predicted \S+ ms, 3.50 MiB on a link, 1.17 of the lower bound  <- chosen")
+        text = ask("--mbit", "200")
+        self.assertRegex(text, r"\nlink       23.8 MiB/s a node, 23.8 MiB/s with one rank sending, latency 30.0 us\n"
+                         r"           as given; a job measures it in MPI_Init\n")
+        self.assertRegex(text, r"  hierarchical predicted \S+ ms, 3.00 MiB on a link, 1.00 of the lower bound  <- chosen")
+        # Faster than the assumed link.
+        self.assertEqual(ask("--mbit", "100000"), ask())
+        path = f"{self.prefix}/collectives.json"
+        subprocess.run([PROGRAM["WRITE_PROFILE"], path, "here", "collectives"], check=True)
+        self.assertEqual(self.refused("explain", "--collective", "allgather", "--mbit", "200", BESTRIDE_PROFILE=path),
+                         f"--mbit: jobs use the link that was measured in {path}")
+        self.refused("explain", "--collective", "allgather", "--mbit", "0")
+        self.refused("explain", "int", "1", "--mbit", "200")
 
     def test_bad_questions_are_one_line(self):
         self.assertIn("nothing to explain; give a datatype", self.refused("explain"))
