@@ -49,5 +49,32 @@ TEST_F(FloatEnvironmentTest, KeepsTheRoundingMode) {
   EXPECT_EQ(fegetround(), FE_UPWARD);
 }
 
+/// A thread computes as another one does, and afterwards as before.
+TEST_F(FloatEnvironmentTest, ControlOfAnotherThread) {
+  const auto third = [] { return 1 / three; };
+  const double nearest = third();
+  fesetround(FE_UPWARD);
+  const FloatControl upward;
+  const double above = third();
+  ASSERT_NE(above, nearest);
+  fesetround(FE_TONEAREST);
+  {
+    const FloatControl::Scope scope(upward);
+    EXPECT_EQ(third(), above);
+    const FloatControl::Scope again(upward);
+    EXPECT_EQ(third(), above);
+  }
+  EXPECT_EQ(third(), nearest);
+#if defined(__x86_64__)
+  volatile double tiny = 1e-310;
+  _mm_setcsr(_mm_getcsr() | 0x8040);  // denormals are zero
+  const FloatControl flushing;
+  _mm_setcsr(_mm_getcsr() & ~0x8040u);
+  EXPECT_GT(tiny * 2, 0);
+  const FloatControl::Scope scope(flushing);
+  EXPECT_EQ(tiny * 2, 0);
+#endif
+}
+
 }  // namespace
 }  // namespace bestride

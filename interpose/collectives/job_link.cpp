@@ -20,7 +20,7 @@ constexpr int probe_tag = 2, answer_tag = 3, end_tag = 4;  ///< in MPI_Init, bef
 JobLink::JobLink(const Topology& world, bool wanted) noexcept {
   int rank = 0;
   if (real.Comm_rank(MPI_COMM_WORLD, &rank) != MPI_SUCCESS) return;
-  const int answering = world.ranks_on(1 - world.node_of(0))[0];
+  const int answering = world.ranks_on(1)[0];
   if (rank != 0 && rank != answering) return;
   role_ = rank == 0 ? Role::measures : Role::answers;
   peer_ = rank == 0 ? answering : 0;

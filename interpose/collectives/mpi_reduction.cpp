@@ -56,6 +56,12 @@ void MpiReduction::pack(const std::byte* places, std::int64_t bytes, std::byte* 
 }
 
 void MpiReduction::combine(const std::byte* in, std::byte* inout, std::int64_t bytes) const noexcept {
+  if (!tree.ordered()) return apply(in, inout, bytes);
+  const FloatControl::Scope as_called(floats_);
+  apply(in, inout, bytes);
+}
+
+void MpiReduction::apply(const std::byte* in, std::byte* inout, std::int64_t bytes) const noexcept {
   if (computed_) return computed_(in, inout, bytes / element_bytes);
   if (batch_ == 0) {
     real.Reduce_local(in, inout, static_cast<int>(bytes / element_bytes), type_, op_);

@@ -7,6 +7,7 @@
 
 #include <memory>
 
+#include "base/float_environment.hpp"
 #include "collectives/core/reduction.hpp"
 #include "interpose/collectives/number_operations.hpp"
 #include "interpose/objects/plan.hpp"
@@ -23,6 +24,7 @@ class MpiReduction final : public Reduction {
   void combine(const std::byte* in, std::byte* inout, std::int64_t bytes) const noexcept override;
 
  private:
+  void apply(const std::byte* in, std::byte* inout, std::int64_t bytes) const noexcept;
   /// lay_out() and pack() copy between packed elements and their places in one half of places_.
   void lay_out(const std::byte* packed, std::int64_t bytes, std::byte* places) const noexcept;
   void pack(const std::byte* places, std::int64_t bytes, std::byte* packed) const noexcept;
@@ -35,6 +37,7 @@ class MpiReduction final : public Reduction {
   std::int64_t batch_ = 0;               ///< elements with gaps that are laid out at a time; 0: there are no gaps
   PlanRef plan_;                         ///< of a batch; none: by MPI_Pack
   std::unique_ptr<std::byte[]> places_;  ///< two halves
+  FloatControl floats_;                  ///< of the calling thread; the progress thread has to compute in the same way
 };
 
 }  // namespace bestride::inline interpose

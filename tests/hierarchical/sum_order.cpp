@@ -6,6 +6,7 @@
 // TEST_ORDER=same: after 16 calls no sum of float or double reaches the MPI library (and two more on a communicator
 // that has no shared memory yet). different: all of them do.
 #include <algorithm>
+#include <cfenv>
 #include <complex>
 #include <cstdlib>
 #include <cstring>
@@ -184,6 +185,28 @@ MPI_CASE(many_sizes) {
     MPI_Comm_free(&other);
   }
   MPI_Comm_free(&comm);
+}
+
+/// The program rounds upwards. A progress thread that carries out a part of the sum must do the same. It is awake
+/// because a nonblocking collective is pending, which rank 0 starts last.
+MPI_CASE(another_rounding_mode) {
+  MPI_Comm comm, other;
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  MPI_Comm_dup(MPI_COMM_WORLD, &other);
+  std::vector<int> own(20'000, world_rank()), all(own.size() * static_cast<std::size_t>(world_size()));
+  const int count = static_cast<int>(own.size());
+  MPI_Request request = MPI_REQUEST_NULL;
+  const auto start = [&] { MPI_Iallgather(own.data(), count, MPI_INT, all.data(), count, MPI_INT, other, &request); };
+  if (world_rank() != 0) start();
+  std::fesetround(FE_UPWARD);
+  check({kinds[0], 100'000}, comm, true);
+  check({kinds[1], 5000}, comm, false);
+  std::fesetround(FE_TONEAREST);
+  if (world_rank() == 0) start();
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  CHECK_EQUAL(world_size() - 1, all.back());
+  MPI_Comm_free(&comm);
+  MPI_Comm_free(&other);
 }
 
 int main(int argc, char** argv) { return run_cases(argc, argv); }
