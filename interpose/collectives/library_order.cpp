@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <limits>
 #include <vector>
 
 #include "base/float_environment.hpp"
 #include "base/mapped_allocator.hpp"
 #include "base/message.hpp"
+#include "collectives/core/order_probe.hpp"
 #include "interpose/collectives/dispatch.hpp"
 #include "interpose/collectives/operations.hpp"
 #include "interpose/mpi/fault_injection.hpp"
@@ -20,33 +20,7 @@ namespace bestride::inline interpose {
 namespace {
 
 constexpr std::int64_t most_bytes = 8 << 20;  ///< of a sum whose order is found out; this takes twice as much memory
-constexpr int numbers_per_part = 64, most_trials = 64;
-
-std::uint64_t mixed(std::uint64_t x) noexcept {
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
-}
-
-/// One rank's numbers, whose sum over all ranks depends on the order of the additions. In every second sum, on average,
-/// one rank has a large number and another one its negative: what is added to one of the two before they cancel is
-/// lost. The numbers of the others are random, of all bits of the mantissa.
-template <class Number>
-void fill(Number* numbers, std::int64_t count, int rank, int ranks, int trial) noexcept {
-  constexpr int bits = std::numeric_limits<Number>::digits;
-  constexpr auto large = static_cast<Number>(std::uint64_t{1} << (bits + 7));
-  for (std::int64_t i = 0; i < count; ++i) {
-    const std::uint64_t of_all = mixed((static_cast<std::uint64_t>(trial) << 40) + static_cast<std::uint64_t>(i) + 1);
-    const std::uint64_t own = mixed(of_all + static_cast<std::uint64_t>(rank) + 1);
-    const auto positive = static_cast<int>((of_all >> 8) % static_cast<unsigned>(ranks));
-    const int negative = (positive + 1 + static_cast<int>((of_all >> 32) % static_cast<unsigned>(ranks - 1))) % ranks;
-    Number value =
-        static_cast<Number>(static_cast<std::int64_t>(own)) / static_cast<Number>(std::uint64_t{1} << (40 + (own & 7)));
-    if (of_all & 1 && rank == positive) value = large;
-    if (of_all & 1 && rank == negative) value = -large;
-    numbers[i] = value;
-  }
-}
+constexpr int numbers_per_part = 128, most_trials = 64;
 
 /// True if `good` is true on all members.
 bool on_all(MPI_Comm comm, bool good) noexcept {
@@ -85,9 +59,9 @@ class Trial {
   /// True if the bits are the same, or this rank has no result.
   bool agrees(const Route& route, int number) noexcept {
     if (floating_bytes(call_.type) == 8)
-      fill(reinterpret_cast<double*>(own_.data()), bytes_ / 8, rank_, ranks_, number);
+      fill_order_probe(reinterpret_cast<double*>(own_.data()), bytes_ / 8, rank_, ranks_, number);
     else
-      fill(reinterpret_cast<float*>(own_.data()), bytes_ / 4, rank_, ranks_, number);
+      fill_order_probe(reinterpret_cast<float*>(own_.data()), bytes_ / 4, rank_, ranks_, number);
     const int count = static_cast<int>(call_.count);
     const int error = call_.what == Collective::allreduce
                           ? real.Allreduce(own_.data(), sum_.data(), count, call_.type, call_.op, comm_)
@@ -110,7 +84,7 @@ class Trial {
 };
 
 /// The number of reductions after which each part of the result that an algorithm may treat separately, a share of one
-/// rank, has had enough numbers: each shows a different order with a probability of 0.2 or more.
+/// rank, has had enough numbers: each shows a different order with a probability of 0.08 or more.
 int trials(std::int64_t count, int ranks) noexcept {
   return static_cast<int>(std::clamp<std::int64_t>((numbers_per_part * ranks + count - 1) / count, 1, most_trials));
 }
