@@ -113,7 +113,7 @@ DispatchedReduction dispatch_reduction(const CommEntry& entry, MPI_Op op, MPI_Da
       const Job* all = job();
       const int hint = entry.collectives.hints.reassociate;
       const bool permitted = all && (hint != CommHints::none ? hint : all->settings.reassociate);
-      return {permitted, true, all && !permitted && blocking && all->settings.find_sum_order};
+      return {permitted, true, all && !permitted && blocking && all->settings.calls_before_order >= 0};
     }
     case Reassociation::by_mpi: break;
   }

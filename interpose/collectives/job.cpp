@@ -51,7 +51,8 @@ JobSettings settings_here(const CollectiveMeasurements* measured) noexcept {
         std::min<std::int64_t>(own.cache_bytes, static_cast<std::int64_t>(machine.totalram / 16 * machine.mem_unit));
   own.reassociate = settings.flag("BESTRIDE_REASSOCIATE");
   // With device memory a library that accepts it may add in another order, and only a rank knows where its buffers are.
-  own.find_sum_order = settings.text("BESTRIDE_SUM_ORDER") == "auto" && !gpu_aware();
+  const std::string& order = settings.text("BESTRIDE_SUM_ORDER");
+  own.calls_before_order = order == "library" || gpu_aware() ? -1 : order == "first" ? 0 : SumOrder::calls_before;
   const std::string& codes = settings.text("BESTRIDE_QUANTIZE");
   own.quantise = codes == "int8" ? 8 : codes == "int4" ? 4 : 0;
   return own;

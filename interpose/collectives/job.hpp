@@ -20,8 +20,8 @@ struct JobSettings {
   std::int64_t cache_bytes = 0;   ///< bytes for past allgathers on a node, of all communicators together; 0: nothing is
                                   ///< kept
   std::int32_t reassociate = 0;   ///< BESTRIDE_REASSOCIATE
-  std::int32_t find_sum_order = 0;  ///< BESTRIDE_SUM_ORDER
-  std::int32_t quantise = 0;        ///< BESTRIDE_QUANTIZE: bits of a code, 0: off
+  std::int32_t calls_before_order = -1;  ///< BESTRIDE_SUM_ORDER: equal calls until the order is found out; -1: never is
+  std::int32_t quantise = 0;             ///< BESTRIDE_QUANTIZE: bits of a code, 0: off
 };
 
 class WindowOffers;

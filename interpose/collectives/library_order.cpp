@@ -126,7 +126,7 @@ SumOrder* find_sum_order(CommEntry& entry, const ReductionCall& call) noexcept {
         order.number_bytes != bytes || order.complex != (size > bytes))
       continue;
     if (order.answer == SumOrder::Answer::different) return nullptr;
-    if (order.calls < SumOrder::calls_before) return ++order.calls, nullptr;
+    if (order.calls < job()->settings.calls_before_order) return ++order.calls, nullptr;
     return &order;
   }
   return nullptr;

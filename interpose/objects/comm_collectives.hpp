@@ -30,7 +30,7 @@ struct CommHints {
 /// How the MPI library adds the floating-point numbers of all ranks in one reduction (interpose/collectives/
 /// library_order.hpp). The same on all members.
 struct SumOrder {
-  static constexpr int calls_before = 16;  ///< calls until the order is found out
+  static constexpr int calls_before = 16;  ///< calls until the order is found out, by default
   /// balanced, paired: as this ReductionTree::Form.
   enum class Answer : std::uint8_t { unknown, balanced, paired, different };
   std::int64_t count = 0;  ///< elements; 0: not in use

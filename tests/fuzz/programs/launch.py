@@ -16,7 +16,7 @@ class Mode:
         self.name, self.environment, self.preload, self.nodes, self.needs = name, environment or {}, preload, nodes, needs
 
 
-HIERARCHICAL = {"BESTRIDE_ALL_RANKS": "1", "BESTRIDE_COLLECTIVES": "hierarchical"}
+HIERARCHICAL = {"BESTRIDE_ALL_RANKS": "1", "BESTRIDE_COLLECTIVES": "hierarchical", "BESTRIDE_SUM_ORDER": "first"}
 BARE = Mode("bare", preload=lambda rank: False)
 MODES = {mode.name: mode for mode in (
     Mode("default"),
