@@ -41,7 +41,7 @@ def main():
             return ratio, said and float(said[1])
 
         ratio, measured = run()
-        if not measured or not MBIT / 8 / 3 < measured < MBIT / 8 * 3:
+        if not measured or not MBIT / 8 / 10 < measured < MBIT / 8 * 10:
             wrong.append("the link was not measured as it is")
         if ratio > 1.12:
             wrong.append("over a slow link the allgather does not go through the hierarchy")
