@@ -75,8 +75,8 @@ constexpr Variable table[] = {
      "library's"},
     {"BESTRIDE_SUM_ORDER", choice, "auto", "auto|first|library",
      "sums of floating-point numbers: auto: find out whether the MPI library adds in an order that Bestride can "
-     "follow, and "
-     "leave them to it only if not, after 16 equal calls; first: in the first call; library: leave all of them to it"},
+     "follow, and leave them to it only if not, after 16 equal calls; first: in the first call; library: leave all of "
+     "them to it"},
     {"BESTRIDE_QUANTIZE", choice, "off", "off|int8|int4",
      "large allgathers and sums of floating-point numbers between nodes are approximate; int8: codes of 8 bits; int4: "
      "codes of 4 bits for sums, of 8 bits otherwise (docs/quantised.md)"},

@@ -78,9 +78,9 @@ struct Route {
   double saved_s = 0;  ///< as predicted
   explicit operator bool() const noexcept { return queue || one_node; }
 };
-/// A route between nodes. `entry`: of a valid communicator. `blocking`: the form of the call. `exact`: the library's
-/// nonblocking form gives the same bits as its blocking form; the same on all members. *left: if the call is left to
-/// the library, the form in which it is made.
+/// A route between nodes. `entry`: of a valid communicator. `blocking`: the form of the call. `exact`: as for
+/// CollectiveChooser::choose(); the same on all members. *left: if the call is left to the library, the form in which
+/// it is made.
 Route route(CommEntry& entry, Collective what, std::int64_t bytes, bool blocking, bool exact,
             LibraryForm* left) noexcept;
 /// A nonblocking collective of members on one node. `bytes`: as in CollectiveShape, or no value if the members know

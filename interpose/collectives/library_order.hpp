@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Whether the MPI library adds floating-point numbers of all ranks in an order in which Bestride can add them, too,
-// that of a ReductionTree. Then a sum has the same bits either way, and need not be left to the library.
+// that of a ReductionTree. If it does, Bestride's sum has the same bits as the library's.
 //
 // MPI does not define the order, so it is found out: after some calls with the same number of elements on a
 // communicator, the library and Bestride both add numbers whose sum depends on the order, and the members compare the
