@@ -40,7 +40,8 @@ constexpr Variable table[] = {
     {"BESTRIDE_KERNEL_ISA", choice, "auto", "auto|scalar|avx2|avx512",
      "widest instruction set that the kernels may use"},
     {"BESTRIDE_STREAMING_FROM", text, "auto", "",
-     "packed size from which stores bypass the cache: auto, or a size; 0: never"},
+     "size from which bytes are packed, or written to memory that ranks share, past the caches: auto, or a size; 0: "
+     "never"},
     {"BESTRIDE_PACK_LIMIT", size, "64M", "",
      "largest contiguous copy of one message; larger messages are left to MPI or respelled"},
     {"BESTRIDE_POOL_LIMIT", size, "128M", "", "idle packing buffers that are kept for reuse, per process"},

@@ -104,6 +104,16 @@ function(bestride_unit_test name)
   endif()
 endfunction()
 
+# bestride_unit_test_again(<name> <suffix> <variable=value>...): the test <name>, which has no arguments, with these variables.
+function(bestride_unit_test_again name suffix)
+  if(NOT TARGET ${name})
+    return()
+  endif()
+  add_test(NAME ${name}.${suffix} COMMAND ${name})
+  get_test_property(${name} LABELS labels)
+  set_tests_properties(${name}.${suffix} PROPERTIES TIMEOUT 300 LABELS "${labels}" ENVIRONMENT "${ARGN}")
+endfunction()
+
 # bestride_header_comparison(<name> SOURCE file HEADER header OURS header [HINTS dir...] REMEDY text): static assertions that our declarations for a
 # library that is opened at run time agree with its own header. Compiled, but never run; skipped if the header is not installed.
 function(bestride_header_comparison name)

@@ -6,11 +6,17 @@
 #include <algorithm>
 
 #include "kernels/program.hpp"
+#include "kernels/stream_copy.hpp"
 
 namespace bestride::inline kernels {
 namespace {
 
 constexpr std::int64_t stretch = 8192;  // at most a quarter of any L1 cache
+
+const KernelTable& chosen_kernels() noexcept {
+  static const KernelTable& table = kernels_for(chosen_isa());
+  return table;
+}
 
 }  // namespace
 
@@ -29,6 +35,12 @@ void run_streaming(const Op& op, const KernelTable& table, Byte* packed, Byte* u
   }
   table.stream_fence();
 }
+
+void stream_copy(void* to, const void* from, std::size_t bytes) noexcept {
+  chosen_kernels().stream(static_cast<Byte*>(to), static_cast<const Byte*>(from), static_cast<std::int64_t>(bytes));
+}
+
+void stream_fence() noexcept { chosen_kernels().stream_fence(); }
 
 bool has_streaming_kernels(const Op& op) {
   switch (op.kind) {

@@ -43,7 +43,7 @@ Task bcast(Rounds& rounds, Operand data, int root) {
     const Range range = turn(data.bytes(), first, most);
     if (rounds.rank() == root) {
       co_await rounds.vacant(round);
-      read(data, rounds.own(round), range);
+      rounds.fill(round, 0, data, range);
       rounds.publish(round);
     } else {
       co_await rounds.published(round, root);
@@ -59,9 +59,11 @@ Task allgather(Rounds& rounds, Operand own, const Operands& all, std::int64_t lo
     const Rounds::Number round = rounds.begin();
     co_await rounds.vacant(round);
     const Range given = turn(own.bytes(), first, most);
-    read(own, rounds.own(round), given);
+    rounds.fill(round, 0, own, given);
     rounds.publish(round);
-    if (const Operand place = all.of(rounds.rank()); place != own) write(place, rounds.own(round), given);
+    // A slot that was filled past the caches is slow to read.
+    if (const Operand place = all.of(rounds.rank()); place != own)
+      write(place, own.at(0) ? own.at(given.first) : rounds.own(round), given);
     for (int step = 1; step < rounds.ranks(); ++step) {
       const int from = (rounds.rank() + step) % rounds.ranks();
       const Range range = turn(all.bytes(from), first, most);
@@ -81,7 +83,7 @@ Task gather(Rounds& rounds, Operand own, const Operands* all, int root, std::int
     if (rounds.rank() != root) {
       if (given.length() > 0) {
         co_await rounds.vacant(round);
-        read(own, rounds.own(round), given);
+        rounds.fill(round, 0, own, given);
         rounds.publish(round);
       }
     } else {
@@ -109,7 +111,7 @@ Task scatter(Rounds& rounds, const Operands* all, Operand own, int root, std::in
       co_await rounds.vacant(round);
       for (int step = 1; step < rounds.ranks(); ++step) {
         const int to = (root + step) % rounds.ranks();
-        read(all->of(to), rounds.own(round) + to * most, turn(all->bytes(to), first, most));
+        rounds.fill(round, to * most, all->of(to), turn(all->bytes(to), first, most));
       }
       rounds.publish(round);
       if (own.bytes() > 0) move(all->of(root), own, turn(own.bytes(), first, most), rounds.own(round) + root * most);
@@ -130,7 +132,7 @@ Task alltoall(Rounds& rounds, const Operands& input, const Operands& output, std
     for (int step = 1; step < rounds.ranks(); ++step) {
       const int to = (rank + step) % rounds.ranks();
       const Range range = turn(input.bytes(to), first, most);
-      if (range.length() > 0) read(input.of(to), rounds.own(round) + to * most, range);
+      rounds.fill(round, to * most, input.of(to), range);
     }
     rounds.publish(round);
     if (const Range range = turn(input.bytes(rank), first, most); range.length() > 0)

@@ -16,6 +16,7 @@
 
 #include "collectives/core/operand.hpp"
 #include "collectives/one_node/bell.hpp"
+#include "collectives/one_node/slot_stores.hpp"
 
 namespace bestride::inline collectives {
 
@@ -115,6 +116,7 @@ class Edges {
   std::vector<Number> sent_;      ///< pieces, for each outgoing edge
   std::vector<Number> received_;  ///< pieces, by the number of the edge
   std::vector<Message> sending_, receiving_;
+  SlotStores stores_;
   std::unique_ptr<std::byte[]> between_;  ///< for copies to blocks with gaps
   bool truncated_ = false, copies_refused_ = false;
 };

@@ -62,7 +62,6 @@ void reduce_slots(Rounds& rounds, Rounds::Number round, const Reduction& reducti
   }
 }
 std::byte* nowhere(Range) noexcept { return nullptr; }
-void nothing(Range, const std::byte*) noexcept {}
 
 /// `root` < 0: all ranks get the result.
 Task reduce_to(Rounds& rounds, Operand input, Operand output, int root, const Reduction& reduction) {
@@ -71,7 +70,7 @@ Task reduce_to(Rounds& rounds, Operand input, Operand output, int root, const Re
   if (input.bytes() <= std::min(whole_bytes, rounds.slot_bytes())) {
     const Rounds::Number round = rounds.begin();
     co_await rounds.vacant(round);
-    input.read(rounds.own(round), 0, input.bytes());
+    rounds.fill(round, 0, input, {0, input.bytes()});
     rounds.publish(round);
     if (receives) {
       co_await rounds.all_published(round);
@@ -86,13 +85,14 @@ Task reduce_to(Rounds& rounds, Operand input, Operand output, int root, const Re
     const std::int64_t bytes = std::min(most, input.bytes() - first);
     const Rounds::Number given = rounds.begin(), result = rounds.begin();
     co_await rounds.vacant(given);
-    input.read(rounds.own(given), first, first + bytes);
+    rounds.fill(given, 0, input, {first, first + bytes});
     rounds.publish(given);
     co_await rounds.all_published(given);
     co_await rounds.vacant(result);
     reduce_slots(
         rounds, given, reduction, part_of(bytes, rounds.ranks(), rounds.rank(), element),
-        [&](Range part) { return rounds.own(result) + part.first; }, nothing);
+        [&](Range part) { return rounds.place_in(result, part); },
+        [&](Range part, const std::byte* data) { rounds.keep(result, part, data); });
     rounds.publish(result);
     rounds.end(given);
     if (receives)
@@ -125,8 +125,8 @@ Task reduce_scatter(Rounds& rounds, const Operands& input, Operand output, const
     const Rounds::Number round = rounds.begin();
     co_await rounds.vacant(round);
     for (int to = 0; to < rounds.ranks(); ++to)
-      input.of(to).read(rounds.own(round) + to * most, std::min(first, input.bytes(to)),
-                        std::min(first + most, input.bytes(to)));
+      rounds.fill(round, to * most, input.of(to),
+                  {std::min(first, input.bytes(to)), std::min(first + most, input.bytes(to))});
     rounds.publish(round);
     const std::int64_t bytes = std::min(most, output.bytes() - first), at = rounds.rank() * most;
     if (bytes > 0) {

@@ -47,6 +47,7 @@ bool Rounds::is_vacant(Number round) noexcept {
 }
 
 void Rounds::publish(Number round) noexcept {
+  stores_.flush();
   line(rank_).published.store(round, std::memory_order_release);
   line(rank_).bell.ring();
 }

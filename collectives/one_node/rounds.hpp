@@ -18,6 +18,7 @@
 
 #include "collectives/core/task.hpp"
 #include "collectives/one_node/bell.hpp"
+#include "collectives/one_node/slot_stores.hpp"
 
 namespace bestride::inline collectives {
 
@@ -64,6 +65,18 @@ class Rounds {
   }
   /// This rank's slot, slot_bytes() long.
   std::byte* own(Number round) const noexcept { return slot(rank_, round); }
+  /// Writes bytes `range` of `from` to this rank's slot, `at` bytes from its beginning.
+  void fill(Number round, std::int64_t at, const Operand& from, Range range) noexcept {
+    stores_.fill(own(round) + at, from, range);
+  }
+  /// Where to compute a part of at most strip_bytes of this rank's slot; nullptr: elsewhere. keep() then writes it
+  /// there.
+  std::byte* place_in(Number round, Range part) const noexcept {
+    return stores_.place(own(round) + part.first, part.length());
+  }
+  void keep(Number round, Range part, const std::byte* data) noexcept {
+    stores_.keep(own(round) + part.first, data, part.length());
+  }
   void publish(Number round) noexcept;
   /// co_await published(round, rank): until that rank's slot may be read. It stays valid until end().
   auto published(Number round, int rank) noexcept {
@@ -82,7 +95,7 @@ class Rounds {
   void end(Number round) noexcept;
 
   /// strip_bytes each, for partial results; one more than the levels of a tree over the ranks (ReductionTree).
-  static constexpr std::int64_t strip_bytes = 8 * 1024;
+  static constexpr std::int64_t strip_bytes = SlotStores::strip_bytes;
   std::byte* scratch(int level) noexcept { return scratch_.get() + level * strip_bytes; }
 
   /// A sleep is prepared, then the condition is checked once more, then it is started or cancelled. So no wake-up is
@@ -118,6 +131,7 @@ class Rounds {
   std::byte* const slots_;
   const RoundsShape shape_;
   const int rank_;
+  SlotStores stores_;
   Number round_ = 0;
   Number all_ended_ = 0;  ///< all ranks are known to have ended this round
   int blocked_on_ = 0;    ///< the rank that the last failed check waited for
