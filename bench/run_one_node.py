@@ -2,25 +2,51 @@
 # SPDX-License-Identifier: Apache-2.0
 """Collectives of ranks on one node: MPICH's time over Bestride's.
 
-    bench/run_one_node.py [--build build/release] [--ranks 2] [--rounds 7] [--calls 100] [--bytes 8,64,...] [--only NAME,...] [--form FORM] [--json FILE]
+    bench/run_one_node.py [--build build/release] [--ranks 2] [--rounds 7] [--calls 100] [--bytes 8,64,...] [--only NAME,...] [--form FORM] [--distance near|far] [--json FILE]
 
 Each round runs the program bench/one_node without and with the preload library, in turns. A ratio is taken within a round; the
 figure is the median over rounds, between the quartiles. "copy" is the time of a local copy of what a rank receives, the limit.
+
+The processors of a virtual machine may be near each other at one time and far apart at another. --distance: only rounds count in which
+the round trip of a cache line between the ranks' processors took less or more than 0.25 us before and after each launch; up to ten times
+as many rounds are run.
 """
 import argparse
 import json
 import os
 import statistics
+import sys
 
 import launch
 
+FAR = 0.25e-6  # seconds
+
 
 def rows_of(text):
-    rows = {}
+    """The rows, and the round trips."""
+    rows, trips = {}, []
     for line in text.splitlines():
+        if line.startswith("round_trip "):
+            trips.append(float(line.split()[1]))
+            continue
         name, size, middle, fastest, copy = line.split()
         rows[name, int(size)] = {"middle": float(middle), "fastest": float(fastest), "copy": float(copy)}
-    return rows
+    return rows, trips
+
+
+def measured(options, library, program, arguments):
+    """The rounds that count, and all their round trips."""
+    rounds, trips = [], []
+    for order in launch.rounds_of(options.rounds * (10 if options.distance else 1)):
+        both = {variant: rows_of(launch.launch(variant, library, program, arguments, options.ranks, 600)) for variant in order}
+        here = both["mpich"][1] + both["bestride"][1]
+        if options.distance and not all((trip > FAR) == (options.distance == "far") for trip in here):
+            continue
+        rounds.append({variant: rows for variant, (rows, _) in both.items()})
+        trips += here
+        if len(rounds) == options.rounds:
+            break
+    return rounds, trips
 
 
 def main():
@@ -32,6 +58,7 @@ def main():
     parser.add_argument("--bytes", default="")
     parser.add_argument("--only", default="")
     parser.add_argument("--form", default="blocking", choices=("blocking", "nonblocking", "persistent"))
+    parser.add_argument("--distance", choices=("near", "far"))
     parser.add_argument("--json", default="")
     options = parser.parse_args()
     library = launch.library_of(options.build)
@@ -40,9 +67,17 @@ def main():
     for name in ("bytes", "only"):
         if getattr(options, name):
             arguments += [f"--{name}", getattr(options, name)]
-    rounds = [{variant: rows_of(launch.launch(variant, library, program, arguments, options.ranks, 600)) for variant in order}
-              for order in launch.rounds_of(options.rounds)]
-    print(f"{options.ranks} ranks, {os.cpu_count()} processors; microseconds\n")
+    if options.ranks <= (os.cpu_count() or 1):
+        arguments += ["--distance", "1"]
+    elif options.distance:
+        sys.exit("--distance needs a processor for each rank")
+    rounds, trips = measured(options, library, program, arguments)
+    if not rounds:
+        sys.exit(f"the processors were never {options.distance}: run it again at another time")
+    print(f"{options.ranks} ranks, {os.cpu_count()} processors, {len(rounds)} rounds; microseconds")
+    if trips:
+        print(f"round trip of a cache line: {min(trips) * 1e6:.2f} to {max(trips) * 1e6:.2f}")
+    print()
     print("collective            bytes      MPICH   Bestride   ratio  quartiles        copy")
     table = []
     for key in rounds[0]["mpich"]:
@@ -57,7 +92,7 @@ def main():
               f"{row['copy'] * 1e6:11.2f}{'  fastest times' if fastest else ''}")
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
-            json.dump({"options": vars(options), "cases": table}, file, indent=1)
+            json.dump({"options": vars(options), "round_trips": trips, "cases": table}, file, indent=1)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Collectives of ranks on one node, by their MPI_ names, and a local copy of what a rank receives.
 //
-//   one_node [--calls N] [--bytes N,N,...] [--only NAME,NAME,...] [--form blocking|nonblocking|persistent]
+//   one_node [--calls N] [--bytes N,N,...] [--only NAME,NAME,...] [--form blocking|nonblocking|persistent] [--distance
+//   1]
 // --bytes: what each rank sends, or what the root sends; for a reduction, the length of the vector.
+// --distance 1: the first and the last line are "round_trip SECONDS" (round_trip.hpp).
 // --form: a nonblocking or persistent call is started and waited for at once. Neighbour collectives are blocking.
 //
 // Prints one line for each collective and size: name, bytes, median and least seconds of a call (the slowest rank's),
@@ -19,6 +21,8 @@
 #include <sstream>
 #include <string>
 #include <vector>
+
+#include "round_trip.hpp"
 
 namespace {
 
@@ -48,6 +52,7 @@ struct Options {
   std::vector<long> bytes{8, 64, 512, 4096, 16384, 65536, 262144, 1048576};
   std::string only;
   std::string form = "blocking";
+  bool distance = false;
 };
 
 Options options_of(int argc, char** argv) {
@@ -55,12 +60,20 @@ Options options_of(int argc, char** argv) {
   for (int i = 1; i + 1 < argc; i += 2) {
     const std::string name = argv[i];
     if (name == "--calls") options.calls = std::atoi(argv[i + 1]);
+    if (name == "--distance") options.distance = std::atoi(argv[i + 1]) != 0;
     if (name == "--form") options.form = argv[i + 1];
     if (name == "--only") options.only = std::string(",") + argv[i + 1] + ",";
     if (name == "--bytes") {
       options.bytes.clear();
       std::stringstream list(argv[i + 1]);
-      for (std::string each; std::getline(list, each, ',');) options.bytes.push_back(std::atol(each.c_str()));
+      for (std::string each; std::getline(list, each, ',');) {
+        char* end = nullptr;
+        options.bytes.push_back(std::strtol(each.c_str(), &end, 10));
+        if (*end || options.bytes.back() < 1) {
+          std::fprintf(stderr, "one_node: --bytes are numbers from 1 on, not '%s'\n", each.c_str());
+          MPI_Abort(MPI_COMM_WORLD, 2);
+        }
+      }
     }
   }
   return options;
@@ -342,6 +355,11 @@ bool measure(const Case& each, long bytes, int calls) {
   return right;
 }
 
+void print_round_trip() {
+  const double seconds = round_trip(MPI_COMM_WORLD);
+  if (rank == 0) std::printf("round_trip %.9f\n", seconds);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -353,10 +371,12 @@ int main(int argc, char** argv) {
          : options.form == "persistent" ? Form::persistent
                                         : Form::blocking;
   int wrong = 0, any = 0;
+  if (options.distance) print_round_trip();
   for (const long bytes : options.bytes)
     for (const Case& each : cases_of(bytes))
       if (options.only.empty() || options.only.find("," + each.name + ",") != std::string::npos)
         wrong |= !measure(each, bytes, bytes >= 1 << 20 ? std::max(options.calls / 5, 5) : options.calls);
+  if (options.distance) print_round_trip();
   MPI_Allreduce(&wrong, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
   MPI_Finalize();
   return any;
