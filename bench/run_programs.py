@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs of other projects (bench/programs/table.py), as they are and with the preload library, in turns.
 
-    bench/run_programs.py [--build build/release] [--programs build/programs] [--ranks 2] [--rounds 7] [--reports 3] [--only TEXT] [--json FILE]
+    bench/run_programs.py [--build build/release] [--programs build/programs] [--ranks 2] [--rounds 7] [--reports 3] [--only TEXT] [--without TEXT,...] [--json FILE]
 
 Each round runs the whole command without and with the library. "ratio" is the time without over the time with, taken within a round;
 the figure is the median over rounds, between the quartiles. "MPI" is the time in MPI calls of a run that only records over that of a run
@@ -87,6 +87,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--reports", type=int, default=3, help="pairs of runs for the time in MPI")
     parser.add_argument("--only", default="", help="only programs whose name contains this")
+    parser.add_argument("--without", default="", help="no programs whose name contains one of these")
     parser.add_argument("--json", default="")
     options = parser.parse_args()
     options.programs = os.path.abspath(options.programs)
@@ -97,7 +98,7 @@ def main():
     print(f"{'program':24}{'kind':36}{'MPICH':>9}{'Bestride':>9}  ratio  {'quartiles':14}{'MPI':>6}{'share':>7}  output")
     rows = []
     for name, program in table.PROGRAMS.items():
-        if options.only not in name:
+        if options.only not in name or any(text in name for text in options.without.split(",") if text):
             continue
         try:
             program.build(place)

@@ -11,8 +11,8 @@
 namespace bestride::inline collectives {
 namespace {
 
-/// Ordinary stores at less than 5 GB/s are slow. Measured for strips: 2.2 between distant processors, 20 and more
-/// between those that share a cache.
+/// Ordinary stores at less than 5 GB/s are slow. Measured for strips: 2.4 between distant processors, 10 between those
+/// that share a cache.
 constexpr double slow_ns_per_byte = 0.2;
 
 }  // namespace

@@ -4,10 +4,10 @@
 //
 // An ordinary store to a line that a reader still has in its cache first takes the line away from it. Between
 // processors that share a cache that is fast. Between others a core waits for it longer than a store past the caches
-// takes to reach memory, from which the reader then fetches the line. Measured on an EPYC with 2 ranks, one copying in
-// and one copying out (bench/figures_one_node.md): processors of one cache 11 GB/s with ordinary stores and 15 past the
-// caches, others 2.3 and 10. Neither the topology that a virtual machine shows nor the place of an unbound rank tells
-// which it is, so the stores themselves are timed, some of them.
+// takes to reach memory, from which the reader then fetches the line. Messages of 1 MiB between two processors of an
+// EPYC: 11 GB/s with ordinary stores and 14 past the caches if they share a cache, else 3 and 20. Which it is, neither
+// the topology that a virtual machine shows nor the place of an unbound rank tells, so some of the stores are timed
+// (docs/decisions/slot_stores.md).
 #include <cstddef>
 #include <cstdint>
 #include <memory>
