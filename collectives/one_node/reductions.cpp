@@ -63,10 +63,19 @@ void reduce_slots(Rounds& rounds, Rounds::Number round, const Reduction& reducti
 }
 std::byte* nowhere(Range) noexcept { return nullptr; }
 
+/// Writes a contribution of `bytes` bytes, from `first` on, to this rank's slot. Only this rank reads its own part
+/// again.
+void give(Rounds& rounds, Rounds::Number round, const Operand& input, std::int64_t first, std::int64_t bytes,
+          Range own) noexcept {
+  rounds.fill(round, 0, input, {first, first + own.first});
+  input.read(rounds.own(round) + own.first, first + own.first, first + own.last);
+  rounds.fill(round, own.last, input, {first + own.last, first + bytes});
+}
+
 /// `root` < 0: all ranks get the result.
 Task reduce_to(Rounds& rounds, Operand input, Operand output, int root, const Reduction& reduction) {
   const std::int64_t element = reduction.element_bytes;
-  const bool receives = root < 0 || root == rounds.rank();
+  const bool receives = root < 0 || root == rounds.rank(), others_receive = root != rounds.rank();
   if (input.bytes() <= std::min(whole_bytes, rounds.slot_bytes())) {
     const Rounds::Number round = rounds.begin();
     co_await rounds.vacant(round);
@@ -85,22 +94,26 @@ Task reduce_to(Rounds& rounds, Operand input, Operand output, int root, const Re
     const std::int64_t bytes = std::min(most, input.bytes() - first);
     const Rounds::Number given = rounds.begin(), result = rounds.begin();
     co_await rounds.vacant(given);
-    rounds.fill(given, 0, input, {first, first + bytes});
+    const Range own = part_of(bytes, rounds.ranks(), rounds.rank(), element);
+    give(rounds, given, input, first, bytes, own);
     rounds.publish(given);
     co_await rounds.all_published(given);
     co_await rounds.vacant(result);
     reduce_slots(
-        rounds, given, reduction, part_of(bytes, rounds.ranks(), rounds.rank(), element),
-        [&](Range part) { return rounds.place_in(result, part); },
-        [&](Range part, const std::byte* data) { rounds.keep(result, part, data); });
+        rounds, given, reduction, own,
+        [&](Range part) { return others_receive ? rounds.place_in(result, part) : nullptr; },
+        [&](Range part, const std::byte* data) {
+          if (others_receive) rounds.keep(result, part, data);
+          if (receives) output.write(data, first + part.first, first + part.last);
+        });
     rounds.publish(result);
     rounds.end(given);
     if (receives)
-      for (int step = 0; step < rounds.ranks(); ++step) {
+      for (int step = 1; step < rounds.ranks(); ++step) {
         const int from = (rounds.rank() + step) % rounds.ranks();
         const Range part = part_of(bytes, rounds.ranks(), from, element);
         if (part.length() == 0) continue;
-        if (step > 0) co_await rounds.published(result, from);
+        co_await rounds.published(result, from);
         output.write(rounds.of(result, from) + part.first, first + part.first, first + part.last);
       }
     rounds.end(result);
@@ -124,9 +137,13 @@ Task reduce_scatter(Rounds& rounds, const Operands& input, Operand output, const
   for (std::int64_t first = 0; first < longest; first += most) {
     const Rounds::Number round = rounds.begin();
     co_await rounds.vacant(round);
-    for (int to = 0; to < rounds.ranks(); ++to)
-      rounds.fill(round, to * most, input.of(to),
-                  {std::min(first, input.bytes(to)), std::min(first + most, input.bytes(to))});
+    for (int to = 0; to < rounds.ranks(); ++to) {
+      const Range range{std::min(first, input.bytes(to)), std::min(first + most, input.bytes(to))};
+      if (to == rounds.rank())
+        input.of(to).read(rounds.own(round) + to * most, range.first, range.last);
+      else
+        rounds.fill(round, to * most, input.of(to), range);
+    }
     rounds.publish(round);
     const std::int64_t bytes = std::min(most, output.bytes() - first), at = rounds.rank() * most;
     if (bytes > 0) {
