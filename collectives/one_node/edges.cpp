@@ -88,8 +88,12 @@ bool Edges::send(std::size_t i, const Operands& input) noexcept {
       message.in_place = true;
     } else {
       const std::int64_t last = std::min(bytes, message.moved + shape_.slot_bytes);
-      stores_.fill(data(head), from, {message.moved, last});
-      stores_.flush();
+      if (end.peer == rank_) {
+        from.read(data(head), message.moved, last);
+      } else {
+        stores_.fill(data(head), from, {message.moved, last});
+        stores_.flush();
+      }
       message.moved = last;
       message.ended = last == bytes;
     }

@@ -35,7 +35,7 @@ class StoreChoice {
   bool bypasses_ = false;
 };
 
-/// Used by one thread at a time.
+/// Only for bytes that another rank reads: otherwise the samples say nothing. Used by one thread at a time.
 class SlotStores {
  public:
   /// Shorter pieces are written with ordinary stores: between distant processors both take as long.
