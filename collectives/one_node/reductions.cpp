@@ -79,7 +79,7 @@ Task reduce_to(Rounds& rounds, Operand input, Operand output, int root, const Re
   if (input.bytes() <= std::min(whole_bytes, rounds.slot_bytes())) {
     const Rounds::Number round = rounds.begin();
     co_await rounds.vacant(round);
-    rounds.fill(round, 0, input, {0, input.bytes()});
+    input.read(rounds.own(round), 0, input.bytes());
     rounds.publish(round);
     if (receives) {
       co_await rounds.all_published(round);
