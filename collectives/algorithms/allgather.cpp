@@ -209,7 +209,7 @@ class AllgatherAlgorithm {
       co_await until([&] {
         return received_[arrivals.pair()].pieces[message] > number && h_.channels().vacant(ChannelKind::arrived);
       });
-      vectors_.read(arrivals.node(), arrivals.range(), h_.channels().slot(ChannelKind::arrived));
+      h_.channels().fill(ChannelKind::arrived, vectors_, arrivals.node(), arrivals.range());
       h_.channels().publish(ChannelKind::arrived);
     }
   }

@@ -150,7 +150,7 @@ class AlltoallAlgorithm {
       if (!hands(h_.local_rank(), turn)) continue;
       const Range own = row(turn.node, h_.local_rank()), met = intersection(own, turn.range);
       co_await until([&] { return h_.channels().vacant(ChannelKind::own); });
-      rows_.read(turn.node, {met.first - own.first, met.last - own.first}, h_.channels().slot(ChannelKind::own));
+      h_.channels().fill(ChannelKind::own, rows_, turn.node, {met.first - own.first, met.last - own.first});
       h_.channels().publish(ChannelKind::own, turn.here);
     }
     for (std::int64_t i = 0; i < pieces_in(block_, piece_); ++i)
@@ -158,7 +158,7 @@ class AlltoallAlgorithm {
         const int q = (h_.local_rank() + step) % h_.local_ranks();
         const Range range = piece_of({0, block_}, i, piece_);
         co_await until([&] { return h_.channels().vacant(ChannelKind::own); });
-        input_.of(rank_of(q)).read(h_.channels().slot(ChannelKind::own), range.first, range.last);
+        h_.channels().fill(ChannelKind::own, input_.of(rank_of(q)), range);
         h_.channels().publish(ChannelKind::own, q);
       }
   }
@@ -256,10 +256,10 @@ class AlltoallAlgorithm {
         }
         if (!any_for(turn.node, turn.range, q)) continue;
         co_await until([&] { return h_.channels().vacant(ChannelKind::arrived); });
-        std::byte* slot = h_.channels().slot(ChannelKind::arrived);
+        std::int64_t filled = 0;
         blocks(turn.node, turn.range, q, [&](int, Range part, std::int64_t at) {
-          copy_bytes(slot, pending.staged + at, static_cast<std::size_t>(part.length()));
-          slot += part.length();
+          h_.channels().fill(ChannelKind::arrived, pending.staged + at, part.length(), filled);
+          filled += part.length();
         });
         h_.channels().publish(ChannelKind::arrived, q);
       }

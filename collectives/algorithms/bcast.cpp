@@ -49,7 +49,7 @@ class BcastAlgorithm {
   Task give() {
     for (LanePieces piece = pieces({0, h_.lanes()}); piece.next();) {
       co_await until([&] { return h_.channels().vacant(ChannelKind::own); });
-      data_.read(h_.channels().slot(ChannelKind::own), piece.range.first, piece.range.last);
+      h_.channels().fill(ChannelKind::own, data_, piece.range);
       h_.channels().publish(ChannelKind::own);
     }
   }
@@ -99,7 +99,7 @@ class BcastAlgorithm {
       here_[static_cast<std::size_t>(piece.lane)] = piece.range.last;
       if (h_.local_ranks() == 1) continue;
       co_await until([&] { return h_.channels().vacant(ChannelKind::arrived); });
-      data_.read(h_.channels().slot(ChannelKind::arrived), piece.range.first, piece.range.last);
+      h_.channels().fill(ChannelKind::arrived, data_, piece.range);
       h_.channels().publish(ChannelKind::arrived);
     }
   }

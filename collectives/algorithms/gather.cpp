@@ -59,7 +59,7 @@ class GatherAlgorithm {
       const Range given = intersection(piece.range, part(h_.local_rank()));
       if (reader == h_.local_rank() || given.length() <= 0) continue;
       co_await until([&] { return h_.channels().vacant(ChannelKind::own); });
-      vectors_.read(h_.node(), given, h_.channels().slot(ChannelKind::own));
+      h_.channels().fill(ChannelKind::own, vectors_, h_.node(), given);
       h_.channels().publish(ChannelKind::own, reader);
     }
   }
@@ -130,8 +130,7 @@ class GatherAlgorithm {
         continue;
       }
       co_await until([&] { return h_.channels().vacant(ChannelKind::arrived); });
-      copy_bytes(h_.channels().slot(ChannelKind::arrived), pending.staged,
-                 static_cast<std::size_t>(piece.range().length()));
+      h_.channels().fill(ChannelKind::arrived, pending.staged, piece.range().length());
       h_.channels().publish(ChannelKind::arrived, root_local_);
     }
   }
@@ -140,7 +139,7 @@ class GatherAlgorithm {
     const Range own = part(h_.local_rank());
     for (std::int64_t i = 0; i < pieces_in(own.length(), cut_.piece); ++i) {
       co_await until([&] { return h_.channels().vacant(ChannelKind::own); });
-      vectors_.read(h_.node(), piece_of(own, i, cut_.piece), h_.channels().slot(ChannelKind::own));
+      h_.channels().fill(ChannelKind::own, vectors_, h_.node(), piece_of(own, i, cut_.piece));
       h_.channels().publish(ChannelKind::own, root_local_);
     }
   }

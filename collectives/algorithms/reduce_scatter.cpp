@@ -7,7 +7,6 @@
 #include <span>
 #include <vector>
 
-#include "base/copy.hpp"
 #include "collectives/algorithms/allgather.hpp"
 #include "collectives/core/pieces.hpp"
 #include "collectives/core/relayed_vectors.hpp"
@@ -49,7 +48,7 @@ class ResultDistributor final : public ResultSink {
           output_.write(h_.node(), own, part);
         } else {
           co_await until([&] { return h_.channels().vacant(ChannelKind::arrived); });
-          copy_bytes(h_.channels().slot(ChannelKind::arrived), part, static_cast<std::size_t>(own.length()));
+          h_.channels().fill(ChannelKind::arrived, part, own.length());
           h_.channels().publish(ChannelKind::arrived, owner);
         }
       }

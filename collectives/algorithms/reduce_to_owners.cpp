@@ -87,7 +87,7 @@ class ReduceToOwnersAlgorithm {
       const int reader = h_.local_carrier(turn.lane);
       if (reader == h_.local_rank()) continue;
       co_await until([&] { return h_.channels().vacant(ChannelKind::own); });
-      input_.read(turn.node, turn.range, h_.channels().slot(ChannelKind::own));
+      h_.channels().fill(ChannelKind::own, input_, turn.node, turn.range);
       h_.channels().publish(ChannelKind::own, reader);
     }
   }

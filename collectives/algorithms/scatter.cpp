@@ -57,7 +57,7 @@ class ScatterAlgorithm {
       const int reader = h_.local_carrier(piece.lane());
       if (reader == root_local_) continue;
       co_await until([&] { return h_.channels().vacant(ChannelKind::own); });
-      vectors_.read(piece.node(), piece.range(), h_.channels().slot(ChannelKind::own));
+      h_.channels().fill(ChannelKind::own, vectors_, piece.node(), piece.range());
       h_.channels().publish(ChannelKind::own, reader);
     }
   }
@@ -103,7 +103,7 @@ class ScatterAlgorithm {
         const Range range = piece_of(part(q), i, cut_.piece);
         if (q == root_local_ || range.length() == 0) continue;
         co_await until([&] { return h_.channels().vacant(ChannelKind::arrived); });
-        vectors_.read(h_.node(), range, h_.channels().slot(ChannelKind::arrived));
+        h_.channels().fill(ChannelKind::arrived, vectors_, h_.node(), range);
         h_.channels().publish(ChannelKind::arrived, q);
       }
   }
@@ -153,7 +153,7 @@ class ScatterAlgorithm {
           continue;
         }
         co_await until([&] { return h_.channels().vacant(ChannelKind::arrived); });
-        copy_bytes(h_.channels().slot(ChannelKind::arrived), data, static_cast<std::size_t>(met.length()));
+        h_.channels().fill(ChannelKind::arrived, data, met.length());
         h_.channels().publish(ChannelKind::arrived, q);
       }
     }

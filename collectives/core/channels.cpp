@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collectives/core/channels.hpp"
 
+#include <utility>
+
 namespace bestride::inline collectives {
 namespace {
 constexpr std::size_t line = 64;
@@ -14,8 +16,12 @@ std::size_t ChannelShape::bytes() const noexcept {
   return counters_bytes() + 2 * static_cast<std::size_t>(ranks) * slots * static_cast<std::size_t>(slot_bytes);
 }
 
-Channels::Channels(std::byte* memory, const ChannelShape& shape, int local_rank)
-    : memory_(memory), shape_(shape), rank_(local_rank), cursors_(2 * static_cast<std::size_t>(shape.ranks)) {}
+Channels::Channels(std::byte* memory, const ChannelShape& shape, int local_rank, SlotStores stores)
+    : memory_(memory),
+      shape_(shape),
+      rank_(local_rank),
+      cursors_(2 * static_cast<std::size_t>(shape.ranks)),
+      stores_(std::move(stores)) {}
 
 Channels::Counter& Channels::published(std::size_t ring) const noexcept {
   static_assert(sizeof(Counter) == 8 && Counter::is_always_lock_free);
@@ -49,6 +55,7 @@ std::byte* Channels::slot(ChannelKind kind) const noexcept {
 }
 
 void Channels::publish(ChannelKind kind, int reader) noexcept {
+  stores_.flush();
   const std::size_t own = ring(rank_, kind);
   readers_[static_cast<int>(kind)][cursors_[own] % ChannelShape::slots] = reader;
   published(own).store(++cursors_[own], std::memory_order_release);

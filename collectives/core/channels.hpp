@@ -12,6 +12,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "collectives/core/slot_stores.hpp"
+
 namespace bestride::inline collectives {
 
 enum class ChannelKind : int {
@@ -37,7 +39,7 @@ class Channels {
   Channels() = default;
   /// `memory`: shape.bytes() bytes, shared, zero before the first use, aligned to 64; it outlives this object. May
   /// throw std::bad_alloc.
-  Channels(std::byte* memory, const ChannelShape& shape, int local_rank);
+  Channels(std::byte* memory, const ChannelShape& shape, int local_rank, SlotStores stores = SlotStores());
 
   int ranks() const noexcept { return shape_.ranks; }
   std::int64_t slot_bytes() const noexcept { return shape_.slot_bytes; }
@@ -46,6 +48,14 @@ class Channels {
   bool vacant(ChannelKind kind) const noexcept;
   /// The next slot, slot_bytes() long. The caller may write it until publish(). Valid only while vacant().
   std::byte* slot(ChannelKind kind) const noexcept;
+  /// Writes data to the next slot: as SlotStores::fill(). `at`: where in the slot, in bytes.
+  void fill(ChannelKind kind, const Operand& from, Range range) noexcept { stores_.fill(slot(kind), from, range); }
+  void fill(ChannelKind kind, const NodeVectors& from, int node, Range range) noexcept {
+    stores_.fill(slot(kind), from, node, range);
+  }
+  void fill(ChannelKind kind, const std::byte* data, std::int64_t bytes, std::int64_t at = 0) noexcept {
+    stores_.fill(slot(kind) + at, data, bytes);
+  }
   /// `reader`: a local rank, or `everyone`: all but this one.
   void publish(ChannelKind kind, int reader = everyone) noexcept;
 
@@ -72,6 +82,7 @@ class Channels {
   int rank_ = 0;
   std::vector<std::uint64_t> cursors_;  ///< by ring: the next piece to read or, of this rank's rings, to fill
   int readers_[2][ChannelShape::slots] = {};
+  SlotStores stores_;
 };
 
 }  // namespace bestride::inline collectives

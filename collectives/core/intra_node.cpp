@@ -31,7 +31,7 @@ Task IntraNodeExchange::give() {
   const Range own = vectors_.part(h_.node(), h_.local_rank());
   for (std::int64_t i = 0; i < pieces_in(own.length(), piece_); ++i) {
     co_await until([&] { return h_.channels().vacant(ChannelKind::own); });
-    vectors_.read(h_.node(), piece_of(own, i, piece_), h_.channels().slot(ChannelKind::own));
+    h_.channels().fill(ChannelKind::own, vectors_, h_.node(), piece_of(own, i, piece_));
     h_.channels().publish(ChannelKind::own);
   }
 }

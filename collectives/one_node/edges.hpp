@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "collectives/core/operand.hpp"
+#include "collectives/core/slot_stores.hpp"
 #include "collectives/one_node/bell.hpp"
-#include "collectives/one_node/slot_stores.hpp"
 
 namespace bestride::inline collectives {
 

@@ -16,9 +16,9 @@
 #include <cstdint>
 #include <memory>
 
+#include "collectives/core/slot_stores.hpp"
 #include "collectives/core/task.hpp"
 #include "collectives/one_node/bell.hpp"
-#include "collectives/one_node/slot_stores.hpp"
 
 namespace bestride::inline collectives {
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collectives/one_node/slot_stores.hpp"
+#include "collectives/core/slot_stores.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <optional>
 #include <random>
 #include <vector>
 
@@ -43,16 +44,29 @@ TEST(StoreChoice, SamplesThatContradictNowAndThenChangeNothing) {
   }
 }
 
+/// Instead of a size: the first 8 KiB of each piece are sampled, and what follows is written past the caches.
+constexpr std::int64_t bypassing_sampled = -2;
+
 /// The bytes are those of an ordinary read, whatever the stores, the layout and the alignment, and no other byte of the
 /// slot is written.
-class SlotStoresBytes : public testing::TestWithParam<std::int64_t> {};
+class SlotStoresBytes : public testing::TestWithParam<std::int64_t> {
+ protected:
+  SlotStores& stores() {
+    if (stores_ && GetParam() != bypassing_sampled) return *stores_;
+    StoreChoice choice;
+    for (const bool slow : {true, true, true, false}) choice.sampled(slow);
+    return GetParam() == bypassing_sampled ? stores_.emplace(-1, choice) : stores_.emplace(GetParam());
+  }
+
+ private:
+  std::optional<SlotStores> stores_;
+};
 
 TEST_P(SlotStoresBytes, AreThoseOfTheOperand) {
   std::mt19937_64 random(7);
   const Packer strided(intern(*make_repeat(*make_block(0, 3), 30'000, 5)));
   std::vector<std::byte> user(200'000), expected, slot(120'000);
   for (std::byte& byte : user) byte = static_cast<std::byte>(random());
-  SlotStores stores(GetParam());
   for (int i = 0; i < 600; ++i) {
     const Operand from = i % 2 ? Operand(user.data() + random() % 100, 100'000) : Operand(user.data(), strided);
     const auto first = static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(from.bytes()));
@@ -63,12 +77,57 @@ TEST_P(SlotStoresBytes, AreThoseOfTheOperand) {
     std::fill(slot.begin(), slot.end(), std::byte{0x5a});
     expected = slot;
     from.read(expected.data() + at, first, last);
+    SlotStores& stores = this->stores();
     stores.fill(slot.data() + at, from, {first, last});
     stores.flush();
     ASSERT_EQ(std::memcmp(slot.data(), expected.data(), slot.size()), 0) << i << ": " << first << " to " << last;
   }
 }
-INSTANTIATE_TEST_SUITE_P(All, SlotStoresBytes, testing::Values(-1, 0, 1, 4096));
+
+/// Blocks of a node's vector: side by side, with gaps, or as a plain address.
+TEST_P(SlotStoresBytes, AreThoseOfANodesVector) {
+  constexpr int ranks = 3;
+  std::mt19937_64 random(8);
+  const Packer strided(intern(*make_repeat(*make_block(0, 5), 3000, 7)));
+  std::vector<std::byte> user(ranks * 30'000), expected, slot(60'000);
+  for (std::byte& byte : user) byte = static_cast<std::byte>(random());
+  const Topology topology(std::vector<int>{1, 0, 0, 0});
+  class Blocks final : public Operands {
+   public:
+    Blocks(std::byte* user, const Packer* packer) : user_(user), packer_(packer) {}
+    Operand of(int rank) const noexcept override {
+      if (rank == 0) return {};
+      std::byte* const block = user_ + (rank - 1) * (packer_ ? 30'000 : 15'000);
+      return packer_ ? Operand(block, *packer_) : Operand(block, 15'000);
+    }
+    std::int64_t bytes(int rank) const noexcept override { return rank == 0 ? 0 : 15'000; }
+
+   private:
+    std::byte* const user_;
+    const Packer* const packer_;
+  };
+  const Blocks together(user.data(), nullptr), apart(user.data(), &strided);
+  const RankBlocks vectors[] = {{topology, together}, {topology, apart}};
+  const int node = topology.node_of(1);
+  for (int i = 0; i < 600; ++i) {
+    const RankBlocks& from = vectors[i % 2];
+    ASSERT_EQ(from.bytes(node), 45'000);
+    const auto first = static_cast<std::int64_t>(random() % 45'000);
+    const auto last = first + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(45'000 - first));
+    const std::size_t at = random() % 70;
+    std::fill(slot.begin(), slot.end(), std::byte{0x5a});
+    expected = slot;
+    from.read(node, {first, last}, expected.data() + at);
+    SlotStores& stores = this->stores();
+    if (i % 4 == 0)
+      stores.fill(slot.data() + at, user.data() + first, last - first);
+    else
+      stores.fill(slot.data() + at, from, node, {first, last});
+    stores.flush();
+    ASSERT_EQ(slot, expected) << i << ": " << first << " to " << last;
+  }
+}
+INSTANTIATE_TEST_SUITE_P(All, SlotStoresBytes, testing::Values(bypassing_sampled, -1, 0, 1, 4096));
 
 TEST(SlotStores, AResultIsComputedInTheSlotUnlessItIsWrittenPastTheCaches) {
   std::vector<std::byte> slot(8192), data(8192, std::byte{3});

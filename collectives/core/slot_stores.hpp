@@ -13,6 +13,7 @@
 #include <memory>
 
 #include "collectives/core/lanes.hpp"
+#include "collectives/core/node_vectors.hpp"
 #include "collectives/core/operand.hpp"
 
 namespace bestride::inline collectives {
@@ -44,10 +45,14 @@ class SlotStores {
 
   /// `streaming_from`: as PackerOptions::streaming_from. -1: decide by samples; 0: always ordinary stores; else pieces
   /// of at least this size are written past the caches. May throw std::bad_alloc.
-  explicit SlotStores(std::int64_t streaming_from = PackerOptions::from_settings().streaming_from);
+  /// `choice`: the first one.
+  explicit SlotStores(std::int64_t streaming_from = PackerOptions::from_settings().streaming_from,
+                      StoreChoice choice = {});
 
-  /// Writes bytes `range` of `from` to `slot`.
+  /// Writes bytes `range` of `from`, or of a node's vector, or `bytes` bytes to `slot`.
   void fill(std::byte* slot, const Operand& from, Range range) noexcept;
+  void fill(std::byte* slot, const NodeVectors& from, int node, Range range) noexcept;
+  void fill(std::byte* slot, const std::byte* data, std::int64_t bytes) noexcept;
   /// Where `bytes` <= strip_bytes of a result are to be computed that go to `slot`: there, or nullptr for elsewhere.
   std::byte* place(std::byte* slot, std::int64_t bytes) const noexcept { return bypasses(bytes) ? nullptr : slot; }
   /// Writes a result that was computed elsewhere than at `slot`. Does nothing if it was computed there.
@@ -59,7 +64,11 @@ class SlotStores {
   bool bypasses(std::int64_t bytes) const noexcept {
     return bytes >= least_bytes && (from_ < 0 ? choice_.bypasses() : from_ > 0 && bytes >= from_);
   }
-  void sample(std::byte* slot, const Operand& from, Range range) noexcept;
+  /// from.at(range): the address of the bytes if they are contiguous, else nullptr. from.read(range, to) copies them.
+  template <class Source>
+  void fill(std::byte* slot, Range range, const Source& from) noexcept;
+  /// Writes `bytes` bytes of strip_ and times that.
+  void sample(std::byte* slot, std::int64_t bytes) noexcept;
 
   const std::int64_t from_;
   StoreChoice choice_;
