@@ -3,6 +3,7 @@
 // is not here for the reason in collective.cpp.
 #include "interpose/calls/entry.hpp"
 #include "interpose/collectives/dispatch_neighbor.hpp"
+#include "interpose/collectives/left_reason.hpp"
 #include "interpose/message/collective_exchange.hpp"
 #include "interpose/message/record.hpp"
 #include "interpose/message/shadowed_collective.hpp"
@@ -25,6 +26,12 @@ struct Given {
   const MPI_Datatype* types;
 
   bool whole() const noexcept { return counts && at && types; }
+  std::int64_t bytes(const Peers& peers) const noexcept {
+    std::int64_t all = 0;
+    for (std::size_t i = 0; whole() && i < peers.count; ++i)
+      if (peers[i] != MPI_PROC_NULL) all += bytes_of(std::int64_t{counts[i]}, types[i]);
+    return all;
+  }
   /// True if MPI may be given other arguments for some block. `all`: any type for which find_candidate() returns an
   /// entry is enough.
   bool may_gain(CallKind kind, const Peers& peers, CommEntry& comm, CallTraits traits, bool all) const noexcept {
@@ -45,19 +52,19 @@ struct Given {
   }
 };
 
-/// If `known` is nullptr, the call is forwarded.
-template <Calls& via, auto slot, class Count, class Displacement, class... Tail>
+/// If `known` is nullptr, the call is forwarded. why(): as for call_and_record().
+template <Calls& via, auto slot, class Count, class Displacement, class Why, class... Tail>
 int exchange_typed(CallId id, CommEntry* known, Peers to, Peers from, CallTraits traits, const void* send_buffer,
                    Given<Count, Displacement> out, void* receive_buffer, Given<Count, Displacement> in, MPI_Comm comm,
-                   Tail... tail) {
+                   const Why& why, Tail... tail) {
   using Work = CollectiveCompletion<TypedBlocks<SendEndpoint, Count, Displacement>,
                                     TypedBlocks<ReceiveEndpoint, Count, Displacement>>;
   const bool all = persistent<Tail...> || reporting();
+  const bool may_gain = known && out.whole() && in.whole() &&
+                        (out.may_gain(CallKind::send, to, *known, traits, all) ||
+                         in.may_gain(CallKind::receive, from, *known, traits, all));
   return exchange_or_forward<Work>(
-      known && out.whole() && in.whole() &&
-          (out.may_gain(CallKind::send, to, *known, traits, all) ||
-           in.may_gain(CallKind::receive, from, *known, traits, all)),
-      comm,
+      may_gain, comm,
       [&](Work& work) {
         const bool sends =
             work.out.prepare(send_buffer, out.counts, out.at, out.types, to, comm, traits, persistent<Tail...>);
@@ -75,8 +82,12 @@ int exchange_typed(CallId id, CommEntry* known, Peers to, Peers from, CallTraits
                                      work.in.types(), comm, tail...);
       },
       [&] {
-        return by_library<via, slot>(LibraryForm::as_called, send_buffer, out.counts, out.at, out.types, receive_buffer,
-                                     in.counts, in.at, in.types, comm, tail...);
+        const auto unchanged = [&] {
+          return by_library<via, slot>(LibraryForm::as_called, send_buffer, out.counts, out.at, out.types,
+                                       receive_buffer, in.counts, in.at, in.types, comm, tail...);
+        };
+        if (persistent<Tail...> || may_gain || !reporting()) return unchanged();
+        return call_and_record(name(id), out.bytes(to), unchanged, why);
       },
       [&] {
         const int error = out.refuse_device_memory(send_buffer, to, comm);
@@ -104,8 +115,9 @@ int neighbor_alltoallw(CallId id, const void* send_buffer, Given<Count, Displace
   if (neighbours && !neighbours->known) known = nullptr;
   const Peers to = known ? Peers{neighbours->destinations.size(), neighbours->destinations.data()} : Peers{};
   const Peers from = known ? Peers{neighbours->sources.size(), neighbours->sources.data()} : Peers{};
-  return exchange_typed<via, slot>(id, known, to, from, {.relies_on_announcements = false}, send_buffer, out,
-                                   receive_buffer, in, comm, tail...);
+  return exchange_typed<via, slot>(
+      id, known, to, from, {.relies_on_announcements = false}, send_buffer, out, receive_buffer, in, comm,
+      [comm] { return left_neighbor_reason(comm, NeighborForm::alltoallw, blocking<Tail...>); }, tail...);
 }
 
 template <Calls& via, auto slot, class Count, class Displacement, class... Tail>
@@ -134,8 +146,12 @@ int alltoallw(CallId id, const void* send_buffer, Given<Count, Displacement> out
   CommEntry* known = sound ? runtime().comms.find(comm) : nullptr;
   if (known && known->size() < 2) known = nullptr;
   const Peers all{known ? static_cast<std::size_t>(known->size()) : 0};
-  return exchange_typed<via, slot>(id, known, all, all, respelled_only, send_buffer, out, receive_buffer, in, comm,
-                                   tail...);
+  return exchange_typed<via, slot>(
+      id, known, all, all, respelled_only, send_buffer, out, receive_buffer, in, comm,
+      [comm] {
+        return left_reason({comm, Collective::alltoall, std::nullopt, blocking<Tail...>});
+      },
+      tail...);
 }
 
 }  // namespace

@@ -7,10 +7,12 @@
 #include <algorithm>
 #include <memory>
 #include <new>
+#include <optional>
 #include <tuple>
 
 #include "interpose/calls/entry.hpp"
 #include "interpose/collectives/dispatch_moved.hpp"
+#include "interpose/collectives/left_reason.hpp"
 #include "interpose/message/collective_exchange.hpp"
 #include "interpose/message/record.hpp"
 #include "interpose/message/respelled_blocks.hpp"
@@ -112,6 +114,34 @@ template <>
 constexpr bool keeps_receive_extent<&Calls::Iallgatherv_c> = true;
 #endif
 
+template <AtRoot only, class Out, class In>
+constexpr Collective collective_of() noexcept {
+  if (only == AtRoot::in) return Collective::gather;
+  if (only == AtRoot::out) return Collective::scatter;
+  if (Out::many) return Collective::alltoall;
+  return In::has_arrays ? Collective::allgatherv : Collective::allgather;
+}
+
+/// A call that is left as it is, because the types have no gaps.
+template <AtRoot only, class... Tail, class Out, class In, class Call>
+int left(CallId id, const Out& out, const In& in, int root, MPI_Comm comm, const Call& call) {
+  if (!reporting()) [[likely]]
+    return call();
+  const CommEntry* const entry = runtime().comms.find(comm);
+  const int ranks = entry ? std::max(1, entry->size()) : 1;
+  // The direction whose arguments say the most.
+  const bool sends = only == AtRoot::neither ? Out::many && out.buffer != MPI_IN_PLACE
+                                             : (only == AtRoot::out) == (entry && entry->rank() == root);
+  const bool has_block = only != AtRoot::neither && (sends ? !Out::many : !In::many);
+  std::int64_t bytes = sends ? bytes_of(out, ranks) : bytes_of(in, ranks);
+  constexpr bool same_on_all = !Out::has_arrays && (!In::has_arrays || (only == AtRoot::neither && !Out::many));
+  if (has_block && same_on_all) bytes *= ranks;
+  return call_and_record(name(id), bytes, call, [&] {
+    return left_reason(
+        {comm, collective_of<only, Out, In>(), same_on_all ? std::optional(bytes) : std::nullopt, blocking<Tail...>});
+  });
+}
+
 template <Calls& via, auto slot, AtRoot only, class Out, class In, class... Tail>
 int collective(CallId id, const Out& out, const In& in, int root, MPI_Comm comm, Tail... tail) {
   LibraryForm form = LibraryForm::as_called;
@@ -131,14 +161,12 @@ int collective(CallId id, const Out& out, const In& in, int root, MPI_Comm comm,
       return *done;
   TypeEntry* out_entry = find_candidate(out.type);
   TypeEntry* in_entry = find_candidate(in.type);
-  if (!out_entry && !in_entry) [[likely]] {
-    if (reporting()) [[unlikely]]
-      record_forwarded(id, 0, out.type);
-    return call(out.arguments(), in.arguments());
-  }
+  if (!out_entry && !in_entry) [[likely]]
+    return left<only, Tail...>(id, out, in, root, comm, [&] { return call(out.arguments(), in.arguments()); });
   CommEntry* known = runtime().comms.find(comm);
   if (!known || known->size() < 2 || !(blocking<Tail...> || request_of(tail...))) {
-    const int error = call(out.arguments(), in.arguments());
+    const int error =
+        left<only, Tail...>(id, out, in, root, comm, [&] { return call(out.arguments(), in.arguments()); });
     if (error == MPI_SUCCESS) runtime().comms.add_valid(comm);
     return error;
   }

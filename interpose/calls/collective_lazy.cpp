@@ -5,6 +5,7 @@
 
 #include "interpose/calls/lazy_entry.hpp"
 #include "interpose/collectives/dispatch_moved.hpp"
+#include "interpose/collectives/left_reason.hpp"
 #include "interpose/device/lazy_interception.hpp"
 #include "interpose/message/shadowed_collective.hpp"
 
@@ -33,7 +34,12 @@ int bcast(void* buffer, Count count, MPI_Datatype type, int root, MPI_Comm comm,
       if (const std::optional<int> done = call_with_shadows(call_name<slot>, {}, region, comm, call, tail...))
         return *done;
     }
-  return by_library<via, slot>(form, buffer, count, type, root, comm, tail...);
+  const auto call = [&] { return by_library<via, slot>(form, buffer, count, type, root, comm, tail...); };
+  if constexpr (persistent<Tail...>) return call();
+  const std::int64_t bytes = reporting() ? bytes_of(std::int64_t{count}, type) : 0;
+  return call_and_record(call_name<slot>, bytes, call, [&] {
+    return left_reason({comm, Collective::broadcast, bytes, blocking<Tail...>});
+  });
 }
 
 template <Calls& via, auto slot, AtRoot only, class Out, class In, class... Tail>

@@ -7,6 +7,7 @@
 
 #include "interpose/calls/entry.hpp"
 #include "interpose/collectives/dispatch_neighbor.hpp"
+#include "interpose/collectives/left_reason.hpp"
 #include "interpose/message/collective_exchange.hpp"
 #include "interpose/message/packed_blocks.hpp"
 #include "interpose/message/respelled_blocks.hpp"
@@ -102,10 +103,10 @@ int exchange(CallId id, NeighborForm form, const typename Out::Given& out, const
         std::tuple_cat(out_arguments, in_arguments));
   };
   const Neighbours* neighbours = neighbours_of(comm);
+  const bool may_gain = neighbours && has_arguments(out) && has_arguments(in) &&
+                        (find_candidate(out.type) || find_candidate(in.type) || gpu_runtime_detected());
   return exchange_or_forward<Work>(
-      neighbours && has_arguments(out) && has_arguments(in) &&
-          (find_candidate(out.type) || find_candidate(in.type) || gpu_runtime_detected()),
-      comm,
+      may_gain, comm,
       [&](Work& work) {
         const bool sends = work.out.prepare(out, neighbours->destinations, comm, persistent<Tail...>);
         const bool receives = work.in.prepare(in, neighbours->sources, comm, persistent<Tail...>);
@@ -116,7 +117,14 @@ int exchange(CallId id, NeighborForm form, const typename Out::Given& out, const
         return sends || receives || work.failed();
       },
       [&](const Work& work) { return call(work.out.arguments(out), work.in.arguments(in)); },
-      [&] { return call(out.arguments(), in.arguments()); },
+      [&] {
+        const auto unchanged = [&] { return call(out.arguments(), in.arguments()); };
+        if (persistent<Tail...> || may_gain || !reporting()) return unchanged();
+        const std::optional<dispatch_detail::BlockBytes> sent =
+            neighbours ? dispatch_detail::neighbor_bytes(out, neighbours->destinations) : std::nullopt;
+        return call_and_record(name(id), sent ? sent->sum : 0, unchanged,
+                               [&] { return left_neighbor_reason(comm, form, blocking<Tail...>); });
+      },
       [&] {
         return refuse_device_memory(comm, {{out.buffer, 1, out.type}, {in.buffer, 1, in.type}});
       },

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reductions: staged if a buffer is device memory. The operation gets the user's own type, at the same relative
 // addresses.
+#include <algorithm>
+#include <numeric>
+#include <type_traits>
+
 #include "interpose/calls/lazy_entry.hpp"
 #include "interpose/collectives/dispatch.hpp"
+#include "interpose/collectives/left_reason.hpp"
 #include "interpose/message/buffer_regions.hpp"
 #include "interpose/message/shadowed_call.hpp"
 
@@ -27,6 +32,36 @@ BufferRegion shortened(const void* send, const void* receive, std::int64_t opera
   return region;
 }
 
+/// The call as it is. `count`: elements that are reduced. Of persistent calls, the initialisation is not recorded.
+template <class... Tail, class Call>
+int left(const char* call_name, Collective what, std::int64_t count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+         const Call& call) {
+  if constexpr (persistent<Tail...>) return call();
+  const std::int64_t bytes = reporting() ? bytes_of(count, type) : 0;
+  return call_and_record(call_name, bytes, call, [&] {
+    return left_reason({comm, what, bytes, blocking<Tail...>}, op, type);
+  });
+}
+
+template <class... Tail, class Call>
+int left_scan(const char* call_name, std::int64_t count, MPI_Datatype type, const Call& call) {
+  if constexpr (persistent<Tail...>) return call();
+  return call_and_record(call_name, reporting() ? bytes_of(count, type) : 0, call, [] { return "unsupported"; });
+}
+
+/// The elements that a reduce-scatter reduces, as far as they are known; for the report.
+template <class Counts>
+std::int64_t all_elements(const Counts& counts, MPI_Comm comm) noexcept {
+  if (!reporting()) [[likely]]
+    return 0;
+  const CommEntry* const entry = runtime().comms.find(comm);
+  const int ranks = entry ? std::max(1, entry->size()) : 1;
+  if constexpr (std::is_pointer_v<Counts>)
+    return counts ? std::accumulate(counts, counts + ranks, std::int64_t{0}) : 0;
+  else
+    return std::int64_t{counts} * ranks;
+}
+
 template <Calls& via, auto slot, class Count, class... Tail>
 int reduce(const void* send, void* receive, Count count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm,
            Tail... tail) {
@@ -48,7 +83,7 @@ int reduce(const void* send, void* receive, Count count, MPI_Datatype type, MPI_
       if (const std::optional<int> done = call_with_shadows(call_name<slot>, from, to, comm, call, tail...))
         return *done;
     }
-  return call(send, receive);
+  return left<Tail...>(call_name<slot>, Collective::reduce, count, type, op, comm, [&] { return call(send, receive); });
 }
 
 /// Allreduce and scans. Scans are always done by the MPI library.
@@ -70,7 +105,9 @@ int over_all(const void* send, void* receive, Count count, MPI_Datatype type, MP
             call_with_shadows(call_name<slot>, operand(send, count, type),
                               region_of(receive, count, type, result_use(send)), comm, call, tail...))
       return *done;
-  return call(send, receive);
+  const auto unchanged = [&] { return call(send, receive); };
+  return scans ? left_scan<Tail...>(call_name<slot>, count, type, unchanged)
+               : left<Tail...>(call_name<slot>, Collective::allreduce, count, type, op, comm, unchanged);
 }
 
 template <Calls& via, auto slot, class Count, class... Tail>
@@ -98,7 +135,7 @@ int exscan(const void* send, void* receive, Count count, MPI_Datatype type, MPI_
               call_with_shadows(call_name<slot>, operand(send, count, type), to, comm, call, tail...))
         return *done;
     }
-  return call(send, receive);
+  return left_scan<Tail...>(call_name<slot>, count, type, [&] { return call(send, receive); });
 }
 
 template <Calls& via, auto slot, class Count, class... Tail>
@@ -127,7 +164,8 @@ int reduce_scatter(const void* send, void* receive, const Count* counts, MPI_Dat
                                   shortened(send, receive, all, counts[members.rank], type), comm, call, tail...))
           return *done;
     }
-  return call(send, receive);
+  return left<Tail...>(call_name<slot>, Collective::reduce_scatter, all_elements(counts, comm), type, op, comm,
+                       [&] { return call(send, receive); });
 }
 
 template <Calls& via, auto slot, class Count, class... Tail>
@@ -153,7 +191,8 @@ int reduce_scatter_block(const void* send, void* receive, Count count, MPI_Datat
                                   comm, call, tail...))
           return *done;
     }
-  return call(send, receive);
+  return left<Tail...>(call_name<slot>, Collective::reduce_scatter, all_elements(count, comm), type, op, comm,
+                       [&] { return call(send, receive); });
 }
 
 template <Calls& via, auto slot, class Count>

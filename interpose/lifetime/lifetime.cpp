@@ -12,6 +12,7 @@
 #include "datatype/build.hpp"
 #include "interpose/collectives/job.hpp"
 #include "interpose/device/batch_launch.hpp"
+#include "interpose/device/lazy_interception.hpp"
 #include "interpose/message/completion.hpp"
 #include "interpose/mpi/yielding_progress.hpp"
 #include "interpose/objects/predefined_types.hpp"
@@ -92,6 +93,7 @@ void Lifetime::begin(Runtime& runtime) noexcept {
   if (ranks > 1) yield_if_crowded(runtime.locality_, processors);
   learn_world_topology(runtime.locality_, runtime.all_ranks_take_part());
   if (runtime.all_ranks_take_part()) join_job(processors);
+  if (runtime.options_.reporting) intercept_collectives_lazily();
 }
 
 void Lifetime::warn_about_settings(Runtime& runtime) noexcept {

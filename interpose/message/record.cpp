@@ -44,6 +44,10 @@ void record_cache(const CacheCounts& before, const CacheCounts& now) noexcept {
                                 now.paused - before.paused});
 }
 
+void record_left(const char* call_name, const char* reason, std::int64_t bytes, double seconds) noexcept {
+  runtime().tally.add({call_name, name(Strategy::forward).data(), reason, {}, bytes, seconds, 0});
+}
+
 void record_forwarded(CallId call, std::int64_t count, MPI_Datatype type) noexcept {
   TalliedCall tallied{name(call), name(Strategy::forward).data(), "", {}, 0, 0, 0};
   const TypeEntry* entry = runtime().types.find(type);
@@ -51,9 +55,7 @@ void record_forwarded(CallId call, std::int64_t count, MPI_Datatype type) noexce
                    : entry->state() == TypeEntry::State::contiguous ? "contiguous"
                    : entry->state() == TypeEntry::State::opaque     ? "opaque"
                                                                     : "nothing to move";
-  int size = 0;
-  if (count > 0 && type != MPI_DATATYPE_NULL && entry && real.Type_size(type, &size) == MPI_SUCCESS && size > 0)
-    tallied.bytes = count * size;
+  if (count > 0) tallied.bytes = count * runtime().types.size_of(type);
   runtime().tally.add(tallied);
 }
 

@@ -20,6 +20,8 @@ void record_collective(const char* call_name, const char* variant, std::int64_t 
                        double saved_seconds) noexcept;
 /// What a communicator's cache did between two points in time.
 void record_cache(const CacheCounts& before, const CacheCounts& now) noexcept;
+/// A collective that was left to the MPI library. `reason`: a static string (docs/report.md).
+void record_left(const char* call_name, const char* reason, std::int64_t bytes, double seconds) noexcept;
 /// A call that was forwarded because its type can't gain from packing or respelling. The time is not known and recorded
 /// as 0.
 void record_forwarded(CallId call, std::int64_t count, MPI_Datatype type) noexcept;

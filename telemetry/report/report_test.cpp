@@ -36,6 +36,8 @@ TEST(ReportText, ListsStrategiesAndForwardedCalls) {
   EXPECT_THAT(text, HasSubstr("1.20 k 3.00 GiB  pack          1.50 s   4.50 s\n"));
   EXPECT_THAT(text, HasSubstr("  contiguous: there is nothing to pack"));
   EXPECT_THAT(text, HasSubstr("  a code of tomorrow"));
+  EXPECT_THAT(report_text(header, {{"MPI_Bcast", "", "one node", "", 7, 56, 0.001, 0}}),
+              HasSubstr("56 B  one node     1.00 ms        -\n"));
   EXPECT_THAT(text, HasSubstr("saved is the model's estimate against leaving the call to MPI, not a measurement\n"));
 }
 
@@ -52,6 +54,10 @@ TEST(ReportText, SaysWhatWouldChangeWhatWasLeftToMpi) {
   EXPECT_THAT(report_text(calibrated, {left[0]}), testing::Not(HasSubstr("next:")));
   EXPECT_THAT(report_text(calibrated, {{"MPI_Send", "8 B", "forward", "predefined", 7, 56, 1, 0}}),
               HasSubstr("next: contiguous: bind ranks ("));
+  const std::string collectives = report_text(calibrated, {{"MPI_Allreduce", "", "forward", "order", 7, 56, 1, 0},
+                                                           {"MPI_Bcast", "", "forward", "not all ranks", 7, 56, 1, 0}});
+  EXPECT_THAT(collectives, HasSubstr("next: not all ranks: start the job with 'bestride run'"));
+  EXPECT_THAT(collectives, HasSubstr("next: order: BESTRIDE_REASSOCIATE=1 permits any order"));
 }
 
 TEST(ReportText, ListsCacheSavings) {

@@ -37,13 +37,18 @@ std::string explained(const std::string& reason) {
       {"size", "size: larger than BESTRIDE_PACK_LIMIT"},
       {"opaque", "opaque: the type can't be represented"},
       {"first use", "first use: planned from the second use on"},
-      {"new communicator", "new communicator: it was not known yet"},
+      {"new communicator", "new communicator: one of its first calls"},
       {"not respellable", "not respellable: no equivalent datatype"},
       {"count", "count: too large for the call's count type"},
       {"extent", "extent: blocks would not keep their positions"},
       {"address", "address: outside the address space"},
       {"bounds", "bounds: the packed buffer is too small"},
-      {"memory", "memory: no memory for the packing buffer"},
+      {"memory", "memory: no memory for a copy or for shared memory"},
+      {"collective size", "collective size: not faster at this size"},
+      {"order", "order: the library adds numbers in its own order"},
+      {"unsupported", "unsupported: always left to MPI"},
+      {"not all ranks", "not all ranks: not every one has the preload"},
+      {"collectives off", "collectives off: in this job, or this form"},
   };
   const auto found = meanings.find(reason);
   return found == meanings.end() ? reason : found->second;
@@ -75,7 +80,7 @@ std::string row(const std::string& call, const std::string& layout, const std::s
 }
 std::string row(const std::string& call, const std::string& layout, const std::string& strategy, const Sum& sum) {
   return row(call, layout, count_text(sum.calls), bytes_text(sum.bytes), strategy, seconds_text(sum.seconds),
-             seconds_text(sum.saved));
+             sum.saved == 0 ? "-" : seconds_text(sum.saved));
 }
 
 void put_done(Page& page, const std::vector<const LedgerLine*>& done) {
@@ -131,6 +136,11 @@ std::vector<std::string> advice(const ReportHeader& header, const std::map<std::
     lines.emplace_back("model: the built-in profile is cautious; 'bestride calibrate' measures this machine");
   if (header.gains_if_bound && (reasons.count("contiguous") || reasons.count("predefined")))
     lines.emplace_back("contiguous: bind ranks (mpiexec -bind-to core, srun --cpu-bind=cores) so that near ones gain");
+  if (reasons.count("not all ranks"))
+    lines.emplace_back(
+        "not all ranks: start the job with 'bestride run', or see BESTRIDE_ALL_RANKS (docs/collectives.md)");
+  if (reasons.count("order"))
+    lines.emplace_back("order: BESTRIDE_REASSOCIATE=1 permits any order; sums may differ in the last bits");
   if (reasons.count("first use")) lines.emplace_back("first use: make datatypes once and use them for many messages");
   if (reasons.count("size")) lines.emplace_back("size: raise BESTRIDE_PACK_LIMIT, if there is memory");
   if (reasons.count("forced")) lines.emplace_back("forced: unset BESTRIDE_STRATEGY");

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interpose/collectives/left_reason.hpp"
+
+#include "interpose/collectives/communicator.hpp"
+#include "interpose/collectives/dispatch.hpp"
+#include "interpose/collectives/job.hpp"
+#include "interpose/collectives/neighbor_queue.hpp"
+#include "interpose/collectives/one_node.hpp"
+#include "interpose/collectives/one_node_neighbors.hpp"
+#include "perfmodel/collective/one_node.hpp"
+
+namespace bestride::inline interpose {
+namespace {
+
+constexpr const char* new_communicator = "new communicator";
+constexpr const char* collective_size = "collective size";
+constexpr const char* off = "collectives off";
+constexpr const char* unsupported = "unsupported";
+
+/// The reason that holds for every collective of this communicator; nullptr: there is none. *found: its entry.
+const char* reason_of_all(MPI_Comm comm, const CommEntry** found) noexcept {
+  const CommEntry* const entry = *found = runtime().comms.find(comm);
+  if (entry && entry->size() < 2) return entry->size() == 0 ? unsupported : "nothing to move";
+  if (!runtime().all_ranks_take_part()) return "not all ranks";
+  if (!job()) return off;
+  if (!entry || !entry->collectives.agreed.load(std::memory_order_acquire)) return new_communicator;
+  return nullptr;
+}
+
+/// The reason of a blocking collective that has no shared memory.
+const char* without_memory(int calls) noexcept { return calls > OneNode::calls_before ? "memory" : new_communicator; }
+
+bool by_size(const LeftCollective& left, const CommEntry& entry) noexcept {
+  const CommCollectives& collectives = entry.collectives;
+  if (!left.bytes) return false;
+  if (!collectives.on_one_node) return collectives.leaves(left.what, left.blocking, *left.bytes);
+  return left.blocking ? choose_on_one_node(left.what, *left.bytes, entry.size(), collectives.shares_always) !=
+                             OneNodeChoice::shared_memory
+                       : !nonblocking_on_one_node(left.what, *left.bytes, entry.size(), collectives.shares_always);
+}
+
+/// The reason apart from the size and the operation.
+const char* otherwise(const LeftCollective& left, const CommEntry& entry) noexcept {
+  const CommCollectives& collectives = entry.collectives;
+  if (!collectives.on_one_node) return !left.bytes ? unsupported : collectives.queue ? "model" : off;
+  if (left.blocking) return collectives.one_node ? collective_size : without_memory(collectives.one_node_calls);
+  if (!collectives.queue) return off;
+  const bool rooted = left.what == Collective::gather || left.what == Collective::scatter;
+  return rooted && !left.bytes ? unsupported : new_communicator;
+}
+
+}  // namespace
+
+const char* left_reason(const LeftCollective& left) noexcept {
+  const CommEntry* entry;
+  if (const char* const reason = reason_of_all(left.comm, &entry)) return reason;
+  if (by_size(left, *entry)) return entry->collectives.on_one_node ? collective_size : "model";
+  return otherwise(left, *entry);
+}
+
+const char* left_reason(const LeftCollective& left, MPI_Op op, MPI_Datatype type) noexcept {
+  const CommEntry* entry;
+  if (const char* const reason = reason_of_all(left.comm, &entry)) return reason;
+  if (by_size(left, *entry)) return entry->collectives.on_one_node ? collective_size : "model";
+  if (!dispatch_reduction(*entry, op, type, element_size(type).packed, left.blocking).possible)
+    return reassociation_of(op, type) == Reassociation::by_mpi ? unsupported : "order";
+  return otherwise(left, *entry);
+}
+
+const char* left_neighbor_reason(MPI_Comm comm, NeighborForm form, bool blocking) noexcept {
+  const CommEntry* entry;
+  if (const char* const reason = reason_of_all(comm, &entry)) return reason;
+  const CommCollectives& collectives = entry->collectives;
+  if (!collectives.on_one_node) return unsupported;
+  if (!blocking)
+    return !collectives.neighbor_queue                ? off
+           : collectives.neighbor_queue->serves(form) ? new_communicator
+                                                      : unsupported;
+  return collectives.one_node_neighbors ? unsupported : without_memory(collectives.neighbor_calls);
+}
+
+}  // namespace bestride::inline interpose

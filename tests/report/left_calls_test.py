@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Why calls of left_calls.cpp were left to the MPI library, and their bytes, in the JSON of BESTRIDE_REPORT. Numbers are of both ranks."""
+import json
+import os
+import subprocess
+import tempfile
+import unittest
+
+KIB = 1024
+EACH = 20  # ten calls on each of two ranks
+
+
+def run(**environment):
+    """Returns {call: {reason, or strategy if it was not left: (calls, bytes)}} and the text of the report."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "report.json")
+        environment = {"BESTRIDE_REPORT": "1", "BESTRIDE_REPORT_FILE": path, **environment}
+        settings = [word for name, value in environment.items() for word in ("-genv", name, value)]
+        done = subprocess.run([os.environ["MPIEXEC"], "-n", "2", "-genv", "LD_PRELOAD", os.environ["LIBRARY"], *settings, os.environ["PROGRAM"]],
+                              text=True, capture_output=True, timeout=60, check=True)
+        with open(path, encoding="utf-8") as file:
+            lines = json.load(file)["lines"]
+    calls = {}
+    for line in lines:
+        by_reason = calls.setdefault(line["call"], {})
+        key = line["reason"] or line["strategy"]
+        before = by_reason.get(key, (0, 0))
+        by_reason[key] = (before[0] + line["calls"], before[1] + line["bytes"])
+    return calls, done.stderr
+
+
+class LeftCallsTest(unittest.TestCase):
+    maxDiff = None
+
+    def test_on_one_node(self):
+        calls, text = run()
+        self.assertEqual(calls, {
+            "MPI_Bcast": {"collective size": (EACH, EACH * 8), "nothing to move": (EACH, EACH * 8)},
+            "MPI_Gather": {"collective size": (EACH, EACH * 32)},
+            "MPI_Scatter": {"collective size": (EACH, EACH * 32)},
+            "MPI_Allgather": {"collective size": (EACH, EACH * 32)},
+            "MPI_Alltoall": {"collective size": (EACH, EACH * 512 * KIB), "nothing to move": (EACH, 0)},
+            "MPI_Alltoallw": {"one node": (EACH, EACH * 512 * KIB)},
+            "MPI_Ialltoall": {"collective size": (EACH, EACH * 512 * KIB)},
+            # The root knows the blocks of all ranks, the other one its own.
+            "MPI_Igatherv": {"unsupported": (EACH, 10 * 256 * KIB + 10 * 512 * KIB)},
+            "MPI_Allreduce": {"collective size": (EACH, EACH * 8), "order": (EACH, EACH * 64 * KIB), "new communicator": (8, 4 * 48 * KIB),
+                              "one node": (EACH - 4 + 2, (EACH - 4) * 32 * KIB + 2 * 16 * KIB)},
+            "MPI_Iallreduce": {"order": (EACH, EACH * 64 * KIB)},
+            "MPI_Reduce": {"unsupported": (EACH, EACH * 64 * KIB)},
+            "MPI_Reduce_scatter": {"order": (EACH, EACH * 64 * KIB)},
+            "MPI_Reduce_scatter_block": {"order": (EACH, EACH * 64 * KIB)},
+            "MPI_Scan": {"unsupported": (EACH, EACH * 64 * KIB)},
+            "MPI_Exscan": {"unsupported": (EACH, EACH * 64 * KIB)},
+            # To the left and to the right neighbour, which is the same rank.
+            "MPI_Neighbor_allgather": {"new communicator": (4, 4 * 16 * KIB), "one node": (EACH - 4, (EACH - 4) * 16 * KIB)},
+            "MPI_Sendrecv": {"predefined": (EACH, EACH * 800)},
+        })
+        self.assertIn("next: order: BESTRIDE_REASSOCIATE=1 permits any order", text)
+        self.assertNotIn("not all ranks", text)
+
+    def test_with_another_order(self):
+        calls, _ = run(BESTRIDE_REASSOCIATE="1")
+        for call in ("MPI_Allreduce", "MPI_Reduce_scatter", "MPI_Reduce_scatter_block"):
+            self.assertNotIn("order", calls[call])
+            self.assertIn("one node", calls[call])
+        # The progress thread may not call MPI.
+        self.assertEqual(list(calls["MPI_Iallreduce"]), ["order"])
+
+    def test_without_collectives(self):
+        for environment, reason in (({"BESTRIDE_ALL_RANKS": "0"}, "not all ranks"), ({"BESTRIDE_COLLECTIVES": "library"}, "collectives off")):
+            calls, text = run(**environment)
+            del calls["MPI_Sendrecv"]
+            for call, reasons in calls.items():
+                reasons.pop("nothing to move", None)
+                self.assertEqual(list(reasons), ["unsupported" if call in ("MPI_Scan", "MPI_Exscan") else reason], call)
+            self.assertEqual("next: not all ranks: start the job with 'bestride run'" in text, reason == "not all ranks")
+
+    def test_without_shared_memory(self):
+        calls, _ = run(BESTRIDE_TEST_FAIL="window")
+        self.assertEqual(calls["MPI_Allreduce"].keys(), {"collective size", "order", "new communicator", "memory"})
+
+    def test_between_nodes(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".topology") as file:
+            file.write("node 0\nnode 1\n")
+            file.flush()
+            predicted, _ = run(BESTRIDE_TOPOLOGY=file.name)
+            forced, _ = run(BESTRIDE_TOPOLOGY=file.name, BESTRIDE_COLLECTIVES="hierarchical")
+        self.assertEqual(list(predicted["MPI_Allgather"]), ["model"])
+        self.assertEqual(list(forced["MPI_Allgather"]), ["hierarchical"])
+        self.assertEqual(list(forced["MPI_Reduce_scatter"]), ["order"])
+        for calls in (predicted, forced):
+            self.assertEqual(list(calls["MPI_Igatherv"]), ["unsupported"])
+            self.assertEqual(list(calls["MPI_Neighbor_allgather"]), ["unsupported"])
+
+
+if __name__ == "__main__":
+    unittest.main()
