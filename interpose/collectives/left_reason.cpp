@@ -18,7 +18,7 @@ constexpr const char* off = "collectives off";
 constexpr const char* unsupported = "unsupported";
 
 /// The reason that holds for every collective of this communicator; nullptr: there is none. *found: its entry.
-const char* reason_of_all(MPI_Comm comm, const CommEntry** found) noexcept {
+const char* by_communicator(MPI_Comm comm, const CommEntry** found) noexcept {
   const CommEntry* const entry = *found = runtime().comms.find(comm);
   if (entry && entry->size() < 2) return entry->size() == 0 ? unsupported : "nothing to move";
   if (!runtime().all_ranks_take_part()) return "not all ranks";
@@ -39,7 +39,13 @@ bool by_size(const LeftCollective& left, const CommEntry& entry) noexcept {
                        : !nonblocking_on_one_node(left.what, *left.bytes, entry.size(), collectives.shares_always);
 }
 
-/// The reason apart from the size and the operation.
+const char* by_communicator_or_size(const LeftCollective& left, const CommEntry** found) noexcept {
+  if (const char* const reason = by_communicator(left.comm, found)) return reason;
+  if (!by_size(left, **found)) return nullptr;
+  return (*found)->collectives.on_one_node ? collective_size : "model";
+}
+
+/// The reason apart from the communicator, the size and the operation.
 const char* otherwise(const LeftCollective& left, const CommEntry& entry) noexcept {
   const CommCollectives& collectives = entry.collectives;
   if (!collectives.on_one_node) return !left.bytes ? unsupported : collectives.queue ? "model" : off;
@@ -53,15 +59,13 @@ const char* otherwise(const LeftCollective& left, const CommEntry& entry) noexce
 
 const char* left_reason(const LeftCollective& left) noexcept {
   const CommEntry* entry;
-  if (const char* const reason = reason_of_all(left.comm, &entry)) return reason;
-  if (by_size(left, *entry)) return entry->collectives.on_one_node ? collective_size : "model";
-  return otherwise(left, *entry);
+  const char* const reason = by_communicator_or_size(left, &entry);
+  return reason ? reason : otherwise(left, *entry);
 }
 
 const char* left_reason(const LeftCollective& left, MPI_Op op, MPI_Datatype type) noexcept {
   const CommEntry* entry;
-  if (const char* const reason = reason_of_all(left.comm, &entry)) return reason;
-  if (by_size(left, *entry)) return entry->collectives.on_one_node ? collective_size : "model";
+  if (const char* const reason = by_communicator_or_size(left, &entry)) return reason;
   if (!dispatch_reduction(*entry, op, type, element_size(type).packed, left.blocking).possible)
     return reassociation_of(op, type) == Reassociation::by_mpi ? unsupported : "order";
   return otherwise(left, *entry);
@@ -69,7 +73,7 @@ const char* left_reason(const LeftCollective& left, MPI_Op op, MPI_Datatype type
 
 const char* left_neighbor_reason(MPI_Comm comm, NeighborForm form, bool blocking) noexcept {
   const CommEntry* entry;
-  if (const char* const reason = reason_of_all(comm, &entry)) return reason;
+  if (const char* const reason = by_communicator(comm, &entry)) return reason;
   const CommCollectives& collectives = entry->collectives;
   if (!collectives.on_one_node) return unsupported;
   if (!blocking)
