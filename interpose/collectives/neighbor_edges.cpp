@@ -21,7 +21,21 @@ constexpr std::int64_t least_limit = std::int64_t{4} << 20;
 struct MemberEdges {
   std::int32_t good = 0, process = 0, in = 0, out = 0;
   std::int32_t parallel = 0;  ///< several edges lead to the same rank
+  std::int32_t to_you = 0;    ///< edges from the member that says this to the one that reads it
 };
+
+/// By rank; a member without memory needs none for it.
+using AllMembers = std::array<MemberEdges, RoundsShape::max_ranks>;
+
+/// True if this member says the same of the edges to it as their sources do. MPI does not check this when a graph is
+/// made, and the library's neighbour collectives wait forever if it is not so.
+bool sources_agree(std::span<const MemberEdges> members, const std::vector<int>& sources) noexcept {
+  std::array<std::int32_t, RoundsShape::max_ranks> from{};
+  for (const int source : sources)
+    if (source >= 0) ++from[static_cast<std::size_t>(source)];
+  return std::equal(members.begin(), members.end(), from.begin(),
+                    [](const MemberEdges& member, std::int32_t edges) { return member.to_you == edges; });
+}
 
 bool has_parallel(std::vector<int> peers) {
   std::sort(peers.begin(), peers.end());
@@ -134,15 +148,21 @@ FoundEdges find_edges(MPI_Comm comm, CommEntry& entry, CallForm calls, std::int6
     }
   } catch (...) {
   }
-  // A member without memory still takes part in telling each other, with an array that needs none.
-  std::array<MemberEdges, RoundsShape::max_ranks> members;
   own.good = trials != nullptr;
   own.process = getpid();
   own.in = static_cast<std::int32_t>(neighbours.sources.size());
   own.out = static_cast<std::int32_t>(neighbours.destinations.size());
   constexpr int words = sizeof own / sizeof(std::int32_t);
+  AllMembers told, members;
+  told.fill(own);
+  for (const int destination : neighbours.destinations)
+    if (destination >= 0) ++told[static_cast<std::size_t>(destination)].to_you;
   FoundEdges found;
-  if (real.Allgather(&own, words, MPI_INT32_T, members.data(), words, MPI_INT32_T, comm) != MPI_SUCCESS) return found;
+  if (real.Alltoall(told.data(), words, MPI_INT32_T, members.data(), words, MPI_INT32_T, comm) != MPI_SUCCESS)
+    return found;
+  const std::span<const MemberEdges> all(members.data(), static_cast<std::size_t>(entry.size()));
+  std::int32_t agrees = sources_agree(all, neighbours.sources), all_agree = 0;
+  if (real.Allreduce(&agrees, &all_agree, 1, MPI_INT32_T, MPI_MIN, comm) != MPI_SUCCESS || !all_agree) return found;
   std::int64_t edges = 0, first = 0;
   bool equal_degrees = true, parallel = false;
   for (int rank = 0; rank < entry.size(); ++rank) {
@@ -165,7 +185,7 @@ FoundEdges find_edges(MPI_Comm comm, CommEntry& entry, CallForm calls, std::int6
   found.possible = true;
   found.shape = shape;
   trials->edges().equal_degrees = equal_degrees;
-  if (trials->run(comm, calls, members, static_cast<int>(first), parallel)) found.edges = trials->take();
+  if (trials->run(comm, calls, all, static_cast<int>(first), parallel)) found.edges = trials->take();
   return found;
 }
 

@@ -468,4 +468,31 @@ MPI_CASE(truncated_message) {
   MPI_Comm_free(&comm);
 }
 
+/// Graphs whose edges have one end only: an MPI library makes them, but its neighbour collectives would wait forever.
+MPI_CASE(edges_with_one_end) {
+  const int ranks = world_size(), next = (world_rank() + 1) % ranks, last = ranks - 1;
+  std::vector<int> twice_to_next, ends;
+  for (int rank = 0; rank < ranks; ++rank) {
+    twice_to_next.insert(twice_to_next.end(), 2, (rank + 1) % ranks);
+    ends.push_back(2 * rank + 2);
+  }
+  for (int graph = 0; graph < 3; ++graph) {
+    MPI_Comm comm;
+    if (graph == 0)
+      MPI_Graph_create(MPI_COMM_WORLD, ranks, ends.data(), twice_to_next.data(), 0, &comm);
+    else if (graph == 1)  // nobody receives
+      MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 0, nullptr, MPI_UNWEIGHTED, 1, &next, MPI_UNWEIGHTED,
+                                     MPI_INFO_NULL, 0, &comm);
+    else  // one receives, from itself, which does not send
+      MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, world_rank() == last, &last, MPI_UNWEIGHTED, 0, nullptr,
+                                     MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &comm);
+    for (int call = 0; call < 4; ++call) {
+      std::vector<int> in(5000, world_rank()), sum(5000);
+      CHECK_EQUAL(MPI_SUCCESS, MPI_Allreduce(in.data(), sum.data(), 5000, MPI_INT, MPI_SUM, comm));
+      CHECK(sum == std::vector<int>(5000, ranks * (ranks - 1) / 2));
+    }
+    MPI_Comm_free(&comm);
+  }
+}
+
 int main(int argc, char** argv) { return run_cases(argc, argv); }
