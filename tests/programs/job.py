@@ -25,7 +25,8 @@ ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
 @dataclasses.dataclass(frozen=True)
 class Case:
     """One command of a suite. `inputs`: files or folders that are linked into the working folder, or (name, text) pairs. `compare`:
-    "output" compares exit status, output and `produced` files; "status" ignores the output; "counts" compares the matches of `count` in it."""
+    "output" compares exit status, output and `produced` files; "status" ignores the output; "counts" compares the matches of `count` in it.
+    `avoid`: modes in which it does not run."""
     name: str
     ranks: int
     command: tuple
@@ -36,6 +37,7 @@ class Case:
     count: str = ""
     limit: float = 120
     environment: tuple = ()
+    avoid: tuple = ()
 
 
 @dataclasses.dataclass(frozen=True)
