@@ -87,7 +87,7 @@ int exchange_typed(CallId id, CommEntry* known, Peers to, Peers from, CallTraits
                                        receive_buffer, in.counts, in.at, in.types, comm, tail...);
         };
         if (persistent<Tail...> || may_gain || !reporting()) return unchanged();
-        return call_and_record(name(id), out.bytes(to), unchanged, why);
+        return call_and_record(name(id), send_buffer == MPI_IN_PLACE ? in.bytes(from) : out.bytes(to), unchanged, why);
       },
       [&] {
         const int error = out.refuse_device_memory(send_buffer, to, comm);
@@ -143,13 +143,13 @@ int alltoallw(CallId id, const void* send_buffer, Given<Count, Displacement> out
   // detects by comparing these pointers, so such a call is forwarded.
   const bool sound = send_buffer != MPI_IN_PLACE &&
                      !(send_buffer == receive_buffer && out.counts == in.counts && out.types == in.types);
-  CommEntry* known = sound ? runtime().comms.find(comm) : nullptr;
-  if (known && known->size() < 2) known = nullptr;
-  const Peers all{known ? static_cast<std::size_t>(known->size()) : 0};
+  CommEntry* const entry = runtime().comms.find(comm);
+  CommEntry* const known = sound && entry && entry->size() >= 2 ? entry : nullptr;
+  const Peers all{entry ? static_cast<std::size_t>(entry->size()) : 0};
   return exchange_typed<via, slot>(
       id, known, all, all, respelled_only, send_buffer, out, receive_buffer, in, comm,
-      [comm] {
-        return left_reason({comm, Collective::alltoall, std::nullopt, blocking<Tail...>});
+      [&] {
+        return left_reason({comm, Collective::alltoall, std::nullopt, blocking<Tail...>, send_buffer == MPI_IN_PLACE});
       },
       tail...);
 }

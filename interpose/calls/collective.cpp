@@ -137,8 +137,8 @@ int left(CallId id, const Out& out, const In& in, int root, MPI_Comm comm, const
   constexpr bool same_on_all = !Out::has_arrays && (!In::has_arrays || (only == AtRoot::neither && !Out::many));
   if (has_block && same_on_all) bytes *= ranks;
   return call_and_record(name(id), bytes, call, [&] {
-    return left_reason(
-        {comm, collective_of<only, Out, In>(), same_on_all ? std::optional(bytes) : std::nullopt, blocking<Tail...>});
+    return left_reason({comm, collective_of<only, Out, In>(), same_on_all ? std::optional(bytes) : std::nullopt,
+                        blocking<Tail...>, Out::many && In::many && out.buffer == MPI_IN_PLACE});
   });
 }
 

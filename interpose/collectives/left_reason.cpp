@@ -41,6 +41,7 @@ bool by_size(const LeftCollective& left, const CommEntry& entry) noexcept {
 
 const char* by_communicator_or_size(const LeftCollective& left, const CommEntry** found) noexcept {
   if (const char* const reason = by_communicator(left.comm, found)) return reason;
+  if (left.in_place) return unsupported;
   if (!by_size(left, **found)) return nullptr;
   return (*found)->collectives.on_one_node ? collective_size : "model";
 }

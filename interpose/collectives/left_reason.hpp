@@ -22,6 +22,7 @@ struct LeftCollective {
   Collective what;
   std::optional<std::int64_t> bytes;
   bool blocking;
+  bool in_place = false;  ///< an alltoall with MPI_IN_PLACE: always left
 };
 
 /// A static string. The second form is for reductions.

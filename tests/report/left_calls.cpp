@@ -36,6 +36,11 @@ void data_movement(MPI_Comm comm, double* from, double* to) {
   });
   const MPI_Datatype types[] = {MPI_DOUBLE, MPI_DOUBLE};
   const int bytes_at[] = {0, 8 * longest};
+  repeat([&] { MPI_Alltoallv(MPI_IN_PLACE, nullptr, nullptr, MPI_DOUBLE, to, counts, at, MPI_DOUBLE, comm); });
+  repeat([&] {
+    MPI_Ialltoallw(MPI_IN_PLACE, nullptr, nullptr, nullptr, to, counts, bytes_at, types, comm, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+  });
   repeat([&] { MPI_Alltoallw(from, counts, bytes_at, types, to, counts, bytes_at, types, comm); });
   repeat([&] {
     MPI_Igatherv(from, longest, MPI_DOUBLE, to, counts, at, MPI_DOUBLE, 0, comm, &request);

@@ -41,6 +41,8 @@ class LeftCallsTest(unittest.TestCase):
             "MPI_Scatter": {"collective size": (EACH, EACH * 32)},
             "MPI_Allgather": {"collective size": (EACH, EACH * 32)},
             "MPI_Alltoall": {"collective size": (EACH, EACH * 512 * KIB), "nothing to move": (EACH, 0)},
+            "MPI_Alltoallv": {"unsupported": (EACH, EACH * 512 * KIB)},
+            "MPI_Ialltoallw": {"unsupported": (EACH, EACH * 512 * KIB)},
             "MPI_Alltoallw": {"one node": (EACH, EACH * 512 * KIB)},
             "MPI_Ialltoall": {"collective size": (EACH, EACH * 512 * KIB)},
             # The root knows the blocks of all ranks, the other one its own.
