@@ -52,7 +52,7 @@ struct Given {
   }
 };
 
-/// If `known` is nullptr, the call is forwarded. why(): as for call_and_record().
+/// If `known` is nullptr, the call is forwarded. why(): the reason, for the report.
 template <Calls& via, auto slot, class Count, class Displacement, class Why, class... Tail>
 int exchange_typed(CallId id, CommEntry* known, Peers to, Peers from, CallTraits traits, const void* send_buffer,
                    Given<Count, Displacement> out, void* receive_buffer, Given<Count, Displacement> in, MPI_Comm comm,
@@ -86,8 +86,10 @@ int exchange_typed(CallId id, CommEntry* known, Peers to, Peers from, CallTraits
           return by_library<via, slot>(LibraryForm::as_called, send_buffer, out.counts, out.at, out.types,
                                        receive_buffer, in.counts, in.at, in.types, comm, tail...);
         };
-        if (persistent<Tail...> || may_gain || !reporting()) return unchanged();
-        return call_and_record(name(id), send_buffer == MPI_IN_PLACE ? in.bytes(from) : out.bytes(to), unchanged, why);
+        if (persistent<Tail...> || may_gain) return unchanged();
+        return call_and_record(name(id), unchanged, [&] {
+          return LeftCall{send_buffer == MPI_IN_PLACE ? in.bytes(from) : out.bytes(to), why()};
+        });
       },
       [&] {
         const int error = out.refuse_device_memory(send_buffer, to, comm);

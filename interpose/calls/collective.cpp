@@ -122,11 +122,9 @@ constexpr Collective collective_of() noexcept {
   return In::has_arrays ? Collective::allgatherv : Collective::allgather;
 }
 
-/// A call that is left as it is, because the types have no gaps.
-template <AtRoot only, class... Tail, class Out, class In, class Call>
-int left(CallId id, const Out& out, const In& in, int root, MPI_Comm comm, const Call& call) {
-  if (!reporting()) [[likely]]
-    return call();
+/// For a call that is left as it is, because the types have no gaps.
+template <AtRoot only, class... Tail, class Out, class In>
+LeftCall describe(const Out& out, const In& in, int root, MPI_Comm comm) noexcept {
   const CommEntry* const entry = runtime().comms.find(comm);
   const int ranks = entry ? std::max(1, entry->size()) : 1;
   // The direction whose arguments say the most.
@@ -136,10 +134,8 @@ int left(CallId id, const Out& out, const In& in, int root, MPI_Comm comm, const
   std::int64_t bytes = sends ? bytes_of(out, ranks) : bytes_of(in, ranks);
   constexpr bool same_on_all = !Out::has_arrays && (!In::has_arrays || (only == AtRoot::neither && !Out::many));
   if (has_block && same_on_all) bytes *= ranks;
-  return call_and_record(name(id), bytes, call, [&] {
-    return left_reason({comm, collective_of<only, Out, In>(), same_on_all ? std::optional(bytes) : std::nullopt,
-                        blocking<Tail...>, Out::many && In::many && out.buffer == MPI_IN_PLACE});
-  });
+  return {bytes, left_reason({comm, collective_of<only, Out, In>(), same_on_all ? std::optional(bytes) : std::nullopt,
+                              blocking<Tail...>, Out::many && In::many && out.buffer == MPI_IN_PLACE})};
 }
 
 template <Calls& via, auto slot, AtRoot only, class Out, class In, class... Tail>
@@ -159,14 +155,18 @@ int collective(CallId id, const Out& out, const In& in, int root, MPI_Comm comm,
   if (gpu_runtime_detected()) [[unlikely]]
     if (const std::optional<int> done = call_with_shadowed_blocks<only>(name(id), out, in, root, comm, call, tail...))
       return *done;
+  const auto unchanged = [&] {
+    return call_and_record(
+        name(id), [&] { return call(out.arguments(), in.arguments()); },
+        [&] { return describe<only, Tail...>(out, in, root, comm); });
+  };
   TypeEntry* out_entry = find_candidate(out.type);
   TypeEntry* in_entry = find_candidate(in.type);
   if (!out_entry && !in_entry) [[likely]]
-    return left<only, Tail...>(id, out, in, root, comm, [&] { return call(out.arguments(), in.arguments()); });
+    return unchanged();
   CommEntry* known = runtime().comms.find(comm);
   if (!known || known->size() < 2 || !(blocking<Tail...> || request_of(tail...))) {
-    const int error =
-        left<only, Tail...>(id, out, in, root, comm, [&] { return call(out.arguments(), in.arguments()); });
+    const int error = unchanged();
     if (error == MPI_SUCCESS) runtime().comms.add_valid(comm);
     return error;
   }

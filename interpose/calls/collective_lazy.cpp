@@ -36,9 +36,9 @@ int bcast(void* buffer, Count count, MPI_Datatype type, int root, MPI_Comm comm,
     }
   const auto call = [&] { return by_library<via, slot>(form, buffer, count, type, root, comm, tail...); };
   if constexpr (persistent<Tail...>) return call();
-  const std::int64_t bytes = reporting() ? bytes_of(std::int64_t{count}, type) : 0;
-  return call_and_record(call_name<slot>, bytes, call, [&] {
-    return left_reason({comm, Collective::broadcast, bytes, blocking<Tail...>});
+  return call_and_record(call_name<slot>, call, [&]() -> LeftCall {
+    const std::int64_t bytes = bytes_of(std::int64_t{count}, type);
+    return {bytes, left_reason({comm, Collective::broadcast, bytes, blocking<Tail...>})};
   });
 }
 

@@ -119,11 +119,12 @@ int exchange(CallId id, NeighborForm form, const typename Out::Given& out, const
       [&](const Work& work) { return call(work.out.arguments(out), work.in.arguments(in)); },
       [&] {
         const auto unchanged = [&] { return call(out.arguments(), in.arguments()); };
-        if (persistent<Tail...> || may_gain || !reporting()) return unchanged();
-        const std::optional<dispatch_detail::BlockBytes> sent =
-            neighbours ? dispatch_detail::neighbor_bytes(out, neighbours->destinations) : std::nullopt;
-        return call_and_record(name(id), sent ? sent->sum : 0, unchanged,
-                               [&] { return left_neighbor_reason(comm, form, blocking<Tail...>); });
+        if (persistent<Tail...> || may_gain) return unchanged();
+        return call_and_record(name(id), unchanged, [&]() -> LeftCall {
+          const std::optional<dispatch_detail::BlockBytes> sent =
+              neighbours ? dispatch_detail::neighbor_bytes(out, neighbours->destinations) : std::nullopt;
+          return {sent ? sent->sum : 0, left_neighbor_reason(comm, form, blocking<Tail...>)};
+        });
       },
       [&] {
         return refuse_device_memory(comm, {{out.buffer, 1, out.type}, {in.buffer, 1, in.type}});

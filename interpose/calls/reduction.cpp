@@ -32,34 +32,32 @@ BufferRegion shortened(const void* send, const void* receive, std::int64_t opera
   return region;
 }
 
-/// The call as it is. `count`: elements that are reduced. Of persistent calls, the initialisation is not recorded.
-template <class... Tail, class Call>
-int left(const char* call_name, Collective what, std::int64_t count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+/// The elements that a rank gives to a reduction, as far as they are known.
+template <class Counts>
+std::int64_t all_elements(Collective what, const Counts& counts, MPI_Comm comm) noexcept {
+  const CommEntry* const entry = what == Collective::reduce_scatter ? runtime().comms.find(comm) : nullptr;
+  const int ranks = entry ? std::max(1, entry->size()) : 1;
+  if constexpr (std::is_pointer_v<Counts>)
+    return counts ? std::accumulate(counts, counts + ranks, std::int64_t{0}) : 0;
+  else
+    return std::int64_t{counts} * ranks;
+}
+
+/// The call as it is. Of persistent calls, the initialisation is not recorded.
+template <class... Tail, class Counts, class Call>
+int left(const char* call_name, Collective what, const Counts& counts, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
          const Call& call) {
   if constexpr (persistent<Tail...>) return call();
-  const std::int64_t bytes = reporting() ? bytes_of(count, type) : 0;
-  return call_and_record(call_name, bytes, call, [&] {
-    return left_reason({comm, what, bytes, blocking<Tail...>}, op, type);
+  return call_and_record(call_name, call, [&]() -> LeftCall {
+    const std::int64_t bytes = bytes_of(all_elements(what, counts, comm), type);
+    return {bytes, left_reason({comm, what, bytes, blocking<Tail...>}, op, type)};
   });
 }
 
 template <class... Tail, class Call>
 int left_scan(const char* call_name, std::int64_t count, MPI_Datatype type, const Call& call) {
   if constexpr (persistent<Tail...>) return call();
-  return call_and_record(call_name, reporting() ? bytes_of(count, type) : 0, call, [] { return "unsupported"; });
-}
-
-/// The elements that a reduce-scatter reduces, as far as they are known; for the report.
-template <class Counts>
-std::int64_t all_elements(const Counts& counts, MPI_Comm comm) noexcept {
-  if (!reporting()) [[likely]]
-    return 0;
-  const CommEntry* const entry = runtime().comms.find(comm);
-  const int ranks = entry ? std::max(1, entry->size()) : 1;
-  if constexpr (std::is_pointer_v<Counts>)
-    return counts ? std::accumulate(counts, counts + ranks, std::int64_t{0}) : 0;
-  else
-    return std::int64_t{counts} * ranks;
+  return call_and_record(call_name, call, [&] { return LeftCall{bytes_of(count, type), "unsupported"}; });
 }
 
 template <Calls& via, auto slot, class Count, class... Tail>
@@ -164,7 +162,7 @@ int reduce_scatter(const void* send, void* receive, const Count* counts, MPI_Dat
                                   shortened(send, receive, all, counts[members.rank], type), comm, call, tail...))
           return *done;
     }
-  return left<Tail...>(call_name<slot>, Collective::reduce_scatter, all_elements(counts, comm), type, op, comm,
+  return left<Tail...>(call_name<slot>, Collective::reduce_scatter, counts, type, op, comm,
                        [&] { return call(send, receive); });
 }
 
@@ -191,7 +189,7 @@ int reduce_scatter_block(const void* send, void* receive, Count count, MPI_Datat
                                   comm, call, tail...))
           return *done;
     }
-  return left<Tail...>(call_name<slot>, Collective::reduce_scatter, all_elements(count, comm), type, op, comm,
+  return left<Tail...>(call_name<slot>, Collective::reduce_scatter, count, type, op, comm,
                        [&] { return call(send, receive); });
 }
 

@@ -31,16 +31,22 @@ const char* left_reason(const LeftCollective& left, MPI_Op op, MPI_Datatype type
 /// For a neighbour collective that moves any bytes.
 const char* left_neighbor_reason(MPI_Comm comm, NeighborForm form, bool blocking) noexcept;
 
-/// Carries out a call and, if there is a report, records it as left to the library. why(): its reason. `bytes`: 0 if
-/// there is nothing to move. Returns the error of the call.
-template <class Call, class Why>
-int call_and_record(const char* call_name, std::int64_t bytes, const Call& call, const Why& why) {
+/// What the report says of a call that was left. `bytes`: 0 if there is nothing to move.
+struct LeftCall {
+  std::int64_t bytes;
+  const char* reason;
+};
+
+/// Carries out a call and, if there is a report, records it as left to the library. describe(): a LeftCall, asked only
+/// for a report. Returns the error of the call.
+template <class Call, class Describe>
+int call_and_record(const char* call_name, const Call& call, const Describe& describe) {
   if (!reporting()) [[likely]]
     return call();
-  const char* const reason = bytes > 0 ? why() : "nothing to move";
+  const LeftCall left = describe();
   const Stopwatch watch(true);
   const int error = call();
-  record_left(call_name, reason, bytes, watch.seconds());
+  record_left(call_name, left.bytes > 0 ? left.reason : "nothing to move", left.bytes, watch.seconds());
   return error;
 }
 
