@@ -26,6 +26,36 @@ void move(const Operand& from, const Operand& to, Range range, std::byte* betwee
   write(to, between, range);
 }
 
+/// The messages from all ranks to this one, in a call in which it reads the slots of all.
+class Incoming {
+ public:
+  explicit Incoming(const Rounds& rounds) noexcept { std::fill_n(bytes_, rounds.ranks(), -1); }
+  /// Whether that rank publishes the round that begins at `first`. All ranks publish the first one.
+  bool expects(int from, std::int64_t first) const noexcept { return first == 0 || first < bytes_[from]; }
+  /// After that rank has published a round. `room`: bytes of the block for its message. False: it has left the call.
+  bool learn(Rounds& rounds, Rounds::Number round, int from, std::int64_t room) noexcept {
+    if (bytes_[from] >= 0) return rounds.told(round, from) >= 0;
+    bytes_[from] = rounds.told(round, from);
+    if (bytes_[from] < 0) return false;
+    fits_[from] = rounds.fit(bytes_[from], room);
+    longest_ = std::max(longest_, bytes_[from]);
+    return true;
+  }
+  /// The part that is moved in that round.
+  Range part(int from, std::int64_t first, std::int64_t most) const noexcept { return turn(fits_[from], first, most); }
+  std::int64_t longest() const noexcept { return longest_; }
+
+ private:
+  std::int64_t bytes_[RoundsShape::max_ranks], fits_[RoundsShape::max_ranks];
+  std::int64_t longest_ = 0;
+};
+
+std::int64_t longest_of(const Operands& blocks, int ranks) noexcept {
+  std::int64_t longest = 0;
+  for (int rank = 0; rank < ranks; ++rank) longest = std::max(longest, blocks.bytes(rank));
+  return longest;
+}
+
 /// What a rank tells the others before an alltoall whose sizes are not known; at the beginning of its slot.
 struct Sizes {
   std::int64_t longest = 0;  ///< bytes of a block
@@ -38,113 +68,135 @@ constexpr std::int64_t longest_with_sizes = 4096;  ///< of a block that is sent 
 
 Task bcast(Rounds& rounds, Operand data, int root) {
   const std::int64_t most = rounds.slot_bytes();
-  for (std::int64_t first = 0; first < data.bytes(); first += most) {
-    const Rounds::Number round = rounds.begin();
-    const Range range = turn(data.bytes(), first, most);
+  std::int64_t bytes = data.bytes(), fits = bytes;
+  for (std::int64_t first = 0; first == 0 || first < bytes; first += most) {
+    const Rounds::Number round = rounds.begin(RoundKind::bcast);
     if (rounds.rank() == root) {
       co_await rounds.vacant(round);
-      rounds.fill(round, 0, data, range);
-      rounds.publish(round);
+      rounds.fill(round, 0, data, turn(bytes, first, most));
+      rounds.publish(round, bytes);
     } else {
       co_await rounds.published(round, root);
-      write(data, rounds.of(round, root), range);
-    }
-    rounds.end(round);
-  }
-}
-
-Task allgather(Rounds& rounds, Operand own, const Operands& all, std::int64_t longest) {
-  const std::int64_t most = rounds.slot_bytes();
-  for (std::int64_t first = 0; first < longest; first += most) {
-    const Rounds::Number round = rounds.begin();
-    co_await rounds.vacant(round);
-    const Range given = turn(own.bytes(), first, most);
-    rounds.fill(round, 0, own, given);
-    rounds.publish(round);
-    // A slot that was filled past the caches is slow to read.
-    if (const Operand place = all.of(rounds.rank()); place != own)
-      write(place, own.at(0) ? own.at(given.first) : rounds.own(round), given);
-    for (int step = 1; step < rounds.ranks(); ++step) {
-      const int from = (rounds.rank() + step) % rounds.ranks();
-      const Range range = turn(all.bytes(from), first, most);
-      if (range.length() == 0) continue;
-      co_await rounds.published(round, from);
-      write(all.of(from), rounds.of(round, from), range);
-    }
-    rounds.end(round);
-  }
-}
-
-Task gather(Rounds& rounds, Operand own, const Operands* all, int root, std::int64_t longest) {
-  const std::int64_t most = rounds.slot_bytes();
-  for (std::int64_t first = 0; first < longest; first += most) {
-    const Rounds::Number round = rounds.begin();
-    const Range given = turn(own.bytes(), first, most);
-    if (rounds.rank() != root) {
-      if (given.length() > 0) {
-        co_await rounds.vacant(round);
-        rounds.fill(round, 0, own, given);
-        rounds.publish(round);
+      bytes = rounds.told(round, root);
+      if (bytes < 0) co_return;
+      if (first == 0) {
+        fits = rounds.fit(bytes, data.bytes());
+        if (bytes < data.bytes()) rounds.note(CallOutcome::differs);
       }
+      write(data, rounds.of(round, root), turn(fits, first, most));
+    }
+    if (first + most < bytes) rounds.end(round);
+  }
+}
+
+Task allgather(Rounds& rounds, Operand own, const Operands& all) {
+  const std::int64_t most = rounds.slot_bytes();
+  const int rank = rounds.rank();
+  Incoming incoming(rounds);
+  for (std::int64_t first = 0, longest = own.bytes(); first == 0 || first < longest; first += most) {
+    const Rounds::Number round = rounds.begin(RoundKind::allgather);
+    if (first == 0 || first < own.bytes()) {
+      co_await rounds.vacant(round);
+      const Range given = turn(own.bytes(), first, most);
+      rounds.fill(round, 0, own, given);
+      rounds.publish(round, own.bytes());
+      // A slot that was filled past the caches is slow to read.
+      if (const Operand place = all.of(rank); place != own)
+        write(place, own.at(0) ? own.at(given.first) : rounds.own(round),
+              turn(rounds.fit(own.bytes(), place.bytes()), first, most));
+    }
+    for (int step = 1; step < rounds.ranks(); ++step) {
+      const int from = (rank + step) % rounds.ranks();
+      if (!incoming.expects(from, first)) continue;
+      co_await rounds.published(round, from);
+      if (!incoming.learn(rounds, round, from, all.bytes(from))) co_return;
+      write(all.of(from), rounds.of(round, from), incoming.part(from, first, most));
+    }
+    longest = std::max(longest, incoming.longest());
+    if (first + most < longest) rounds.end(round);
+  }
+}
+
+Task gather(Rounds& rounds, Operand own, const Operands* all, int root) {
+  const std::int64_t most = rounds.slot_bytes();
+  Incoming incoming(rounds);
+  for (std::int64_t first = 0, longest = own.bytes(); first == 0 || first < longest; first += most) {
+    const Rounds::Number round = rounds.begin(RoundKind::gather);
+    if (rounds.rank() != root) {
+      co_await rounds.vacant(round);
+      rounds.fill(round, 0, own, turn(own.bytes(), first, most));
+      rounds.publish(round, own.bytes());
     } else {
-      if (own.bytes() > 0) {
+      if (first < own.bytes()) {
         co_await rounds.vacant(round);
-        move(own, all->of(root), given, rounds.own(round));
+        const Operand place = all->of(root);
+        move(own, place, turn(rounds.fit(own.bytes(), place.bytes()), first, most), rounds.own(round));
       }
       for (int step = 1; step < rounds.ranks(); ++step) {
         const int from = (root + step) % rounds.ranks();
-        const Range range = turn(all->bytes(from), first, most);
-        if (range.length() == 0) continue;
+        if (!incoming.expects(from, first)) continue;
         co_await rounds.published(round, from);
-        write(all->of(from), rounds.of(round, from), range);
+        if (!incoming.learn(rounds, round, from, all->bytes(from))) co_return;
+        write(all->of(from), rounds.of(round, from), incoming.part(from, first, most));
       }
+      longest = std::max(longest, incoming.longest());
     }
-    rounds.end(round);
+    if (first + most < longest) rounds.end(round);
   }
 }
 
-Task scatter(Rounds& rounds, const Operands* all, Operand own, int root, std::int64_t longest) {
+Task scatter(Rounds& rounds, const Operands* all, Operand own, int root) {
   const std::int64_t most = rounds.part_bytes();
-  for (std::int64_t first = 0; first < longest; first += most) {
-    const Rounds::Number round = rounds.begin();
-    if (rounds.rank() == root) {
+  const bool at_root = rounds.rank() == root;
+  std::int64_t bytes = at_root ? longest_of(*all, rounds.ranks()) : 0, fits = 0;
+  for (std::int64_t first = 0; first == 0 || first < bytes; first += most) {
+    const Rounds::Number round = rounds.begin(RoundKind::scatter);
+    if (at_root) {
       co_await rounds.vacant(round);
       for (int step = 1; step < rounds.ranks(); ++step) {
         const int to = (root + step) % rounds.ranks();
         rounds.fill(round, to * most, all->of(to), turn(all->bytes(to), first, most));
       }
-      rounds.publish(round);
-      if (own.bytes() > 0) move(all->of(root), own, turn(own.bytes(), first, most), rounds.own(round) + root * most);
-    } else if (const Range range = turn(own.bytes(), first, most); range.length() > 0) {
+      rounds.publish(round, *all);
+      if (const std::int64_t moved = rounds.fit(all->bytes(root), own.bytes()); first < moved)
+        move(all->of(root), own, turn(moved, first, most), rounds.own(round) + root * most);
+    } else {
       co_await rounds.published(round, root);
-      write(own, rounds.of(round, root) + rounds.rank() * most, range);
+      bytes = rounds.told(round, root);
+      if (bytes < 0) co_return;
+      if (first == 0) fits = rounds.fit(bytes, own.bytes());
+      write(own, rounds.of(round, root) + rounds.rank() * most, turn(fits, first, most));
     }
-    rounds.end(round);
+    if (first + most < bytes) rounds.end(round);
   }
 }
 
-Task alltoall(Rounds& rounds, const Operands& input, const Operands& output, std::int64_t longest) {
+Task alltoall(Rounds& rounds, const Operands& input, const Operands& output) {
   const std::int64_t most = rounds.part_bytes();
   const int rank = rounds.rank();
-  for (std::int64_t first = 0; first < longest; first += most) {
-    const Rounds::Number round = rounds.begin();
-    co_await rounds.vacant(round);
-    for (int step = 1; step < rounds.ranks(); ++step) {
-      const int to = (rank + step) % rounds.ranks();
-      const Range range = turn(input.bytes(to), first, most);
-      rounds.fill(round, to * most, input.of(to), range);
+  const std::int64_t longest_sent = longest_of(input, rounds.ranks());
+  Incoming incoming(rounds);
+  for (std::int64_t first = 0, longest = longest_sent; first == 0 || first < longest; first += most) {
+    const Rounds::Number round = rounds.begin(RoundKind::alltoall);
+    if (first == 0 || first < longest_sent) {
+      co_await rounds.vacant(round);
+      for (int step = 1; step < rounds.ranks(); ++step) {
+        const int to = (rank + step) % rounds.ranks();
+        rounds.fill(round, to * most, input.of(to), turn(input.bytes(to), first, most));
+      }
+      rounds.publish(round, input);
+      if (const std::int64_t moved = rounds.fit(input.bytes(rank), output.bytes(rank)); first < moved)
+        move(input.of(rank), output.of(rank), turn(moved, first, most), rounds.own(round) + rank * most);
     }
-    rounds.publish(round);
-    if (const Range range = turn(input.bytes(rank), first, most); range.length() > 0)
-      move(input.of(rank), output.of(rank), range, rounds.own(round) + rank * most);
     for (int step = 1; step < rounds.ranks(); ++step) {
       const int from = (rank + rounds.ranks() - step) % rounds.ranks();
-      const Range range = turn(output.bytes(from), first, most);
-      if (range.length() == 0) continue;
+      if (!incoming.expects(from, first)) continue;
       co_await rounds.published(round, from);
-      write(output.of(from), rounds.of(round, from) + rank * most, range);
+      if (!incoming.learn(rounds, round, from, output.bytes(from))) co_return;
+      write(output.of(from), rounds.of(round, from) + rank * most, incoming.part(from, first, most));
     }
-    rounds.end(round);
+    longest = std::max(longest, incoming.longest());
+    if (first + most < longest) rounds.end(round);
   }
 }
 
@@ -162,7 +214,7 @@ Task agreed_alltoall(Rounds& rounds, const Operands& input, const Operands& outp
   }
   // Short blocks are sent with the sizes. So if all are short, one round is enough.
   sizes.filled = sizes.longest <= longest_with_sizes && sum <= rounds.slot_bytes();
-  const Rounds::Number round = rounds.begin();
+  const Rounds::Number round = rounds.begin(RoundKind::sizes);
   co_await rounds.vacant(round);
   std::byte* const own = rounds.own(round);
   std::memcpy(own, &sizes, sizeof sizes);
@@ -176,10 +228,11 @@ Task agreed_alltoall(Rounds& rounds, const Operands& input, const Operands& outp
       ends(own)[to] = static_cast<std::int32_t>(end);
     }
   }
-  rounds.publish(round);
+  rounds.publish(round, input);
   co_await rounds.all_published(round);
   for (int from = 0; from < ranks; ++from) {
     if (from == rank) continue;
+    if (rounds.told(round, from) < 0) co_return;
     Sizes theirs;
     std::memcpy(&theirs, rounds.of(round, from), sizeof theirs);
     sizes.longest = std::max(sizes.longest, theirs.longest);
@@ -187,15 +240,19 @@ Task agreed_alltoall(Rounds& rounds, const Operands& input, const Operands& outp
   }
   if (sizes.filled) {
     for (int from = 0; from < ranks; ++from) {
-      const std::int64_t bytes = output.bytes(from);
-      if (from == rank)
-        move(input.of(rank), output.of(rank), {0, bytes}, rounds.scratch(0));
-      else
-        output.of(from).write(rounds.of(round, from) + ends(rounds.of(round, from))[rank] - bytes, 0, bytes);
+      const std::int64_t room = output.bytes(from);
+      if (from == rank) {
+        move(input.of(rank), output.of(rank), {0, rounds.fit(input.bytes(rank), room)}, rounds.scratch(0));
+      } else {
+        const std::int64_t bytes = rounds.told(round, from);
+        const std::byte* const message = rounds.of(round, from) + ends(rounds.of(round, from))[rank] - bytes;
+        output.of(from).write(message, 0, rounds.fit(bytes, room));
+      }
     }
+  } else {
+    rounds.end(round);
+    co_await alltoall(rounds, input, output);
   }
-  rounds.end(round);
-  if (!sizes.filled) co_await alltoall(rounds, input, output, sizes.longest);
 }
 
 }  // namespace bestride::inline collectives

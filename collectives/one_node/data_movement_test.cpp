@@ -27,13 +27,6 @@ std::vector<TestBlocks> blocks_of_all(int ranks, const std::vector<std::int64_t>
   for (int rank = 0; rank < ranks; ++rank) all.emplace_back(sizes, random() % 2 != 0);
   return all;
 }
-std::int64_t longest_of(const std::vector<std::int64_t>& sizes) {
-  return *std::max_element(sizes.begin(), sizes.end());
-}
-/// Ranks that know the sizes only in part may agree on more than the longest.
-std::int64_t at_least(std::int64_t longest, std::mt19937_64& random) {
-  return longest + (random() % 4 == 0 ? static_cast<std::int64_t>(random() % 1000) : 0);
-}
 
 class Bcast final : public Call {
  public:
@@ -61,7 +54,6 @@ class Blocks final : public Call {
       : kind_(kind),
         root_(static_cast<int>(random() % static_cast<unsigned>(ranks))),
         in_place_(random() % 3 == 0),
-        longest_(at_least(longest_of(sizes), random)),
         own_(blocks_of_all(ranks, sizes, random)),
         all_(blocks_of_all(ranks, sizes, random)) {
     for (int rank = 0; rank < ranks; ++rank) {
@@ -77,10 +69,9 @@ class Blocks final : public Call {
     const int rank = rounds.rank();
     const TestBlocks& all = at(all_, rank);
     const Operand own = uses_place(rank) ? all.of(rank) : at(own_, rank).of(rank);
-    if (kind_ == Kind::allgather) return allgather(rounds, own, all, longest_);
+    if (kind_ == Kind::allgather) return allgather(rounds, own, all);
     const TestBlocks* const at_root = rank == root_ ? &all : nullptr;
-    return kind_ == Kind::gather ? gather(rounds, own, at_root, root_, longest_)
-                                 : scatter(rounds, at_root, own, root_, longest_);
+    return kind_ == Kind::gather ? gather(rounds, own, at_root, root_) : scatter(rounds, at_root, own, root_);
   }
   bool correct() const override {
     const int ranks = static_cast<int>(all_.size());
@@ -103,7 +94,6 @@ class Blocks final : public Call {
   Kind kind_;
   int root_;
   bool in_place_;
-  std::int64_t longest_;
   std::vector<TestBlocks> own_, all_;
 };
 
@@ -119,14 +109,12 @@ class Alltoall final : public Call {
       input_.emplace_back(sizes[static_cast<std::size_t>(rank)], random() % 2 != 0);
       output_.emplace_back(received, random() % 2 != 0);
       for (int to = 0; to < ranks; ++to) input_.back().fill(to, rank * ranks + to);
-      longest_ = std::max(longest_, longest_of(received));
     }
-    longest_ = at_least(longest_, random);
   }
   Task task(Rounds& rounds) override {
     const auto rank = static_cast<std::size_t>(rounds.rank());
     return agrees_ ? agreed_alltoall(rounds, input_[rank], output_[rank])
-                   : alltoall(rounds, input_[rank], output_[rank], longest_);
+                   : alltoall(rounds, input_[rank], output_[rank]);
   }
   bool correct() const override {
     const int ranks = static_cast<int>(input_.size());
@@ -139,7 +127,6 @@ class Alltoall final : public Call {
  private:
   std::vector<TestBlocks> input_, output_;
   bool agrees_;
-  std::int64_t longest_ = 0;
 };
 
 class AgreedMaximum final : public Call {
@@ -190,7 +177,7 @@ TEST(OneNode, SequencesOfCollectivesMoveEveryByte) {
     std::vector<Task> tasks;
     for (int rank = 0; rank < ranks; ++rank) {
       std::vector<Task> own;
-      for (const auto& call : calls) own.push_back(call->task(node.at(rank)));
+      for (const auto& call : calls) own.push_back(as_call(node.at(rank), call->task(node.at(rank))));
       tasks.push_back(in_turn(std::move(own)));
     }
     ASSERT_TRUE(node.run(std::move(tasks))) << job;
@@ -201,6 +188,7 @@ TEST(OneNode, SequencesOfCollectivesMoveEveryByte) {
 /// Without values it is a barrier: no rank completes before all have entered.
 TEST(OneNode, VoteWaitsForAll) {
   SimulatedNode node(3, 4096, 1);
+  for (int rank = 0; rank < 3; ++rank) node.at(rank).open();
   Vote first(node.at(0), {}), second(node.at(1), {}), third(node.at(2), {});
   EXPECT_FALSE(first.step());
   EXPECT_FALSE(second.step());

@@ -72,32 +72,62 @@ void give(Rounds& rounds, Rounds::Number round, const Operand& input, std::int64
   rounds.fill(round, own.last, input, {first + own.last, first + bytes});
 }
 
+/// After all ranks have published a round: the bytes that all of them give. Notes if this rank gives fewer or more. -1:
+/// a rank has left the call. `reports_longer`: MPICH 4.0.2 reports that this rank gives more.
+std::int64_t common_bytes(Rounds& rounds, Rounds::Number round, std::int64_t own, bool reports_longer) noexcept {
+  std::int64_t least = own;
+  for (int rank = 0; rank < rounds.ranks(); ++rank) {
+    if (rank == rounds.rank()) continue;
+    const std::int64_t theirs = rounds.told(round, rank);
+    if (theirs < 0) return -1;
+    if (theirs > own) rounds.note(CallOutcome::truncated);
+    if (theirs < own && reports_longer) rounds.note(CallOutcome::differs);
+    least = std::min(least, theirs);
+  }
+  return least;
+}
+
 /// `root` < 0: all ranks get the result.
 Task reduce_to(Rounds& rounds, Operand input, Operand output, int root, const Reduction& reduction) {
-  const std::int64_t element = reduction.element_bytes;
+  const RoundKind kind = root < 0 ? RoundKind::allreduce : RoundKind::reduce;
+  const std::int64_t element = reduction.element_bytes, own_bytes = input.bytes();
   const bool receives = root < 0 || root == rounds.rank(), others_receive = root != rounds.rank();
-  if (input.bytes() <= std::min(whole_bytes, rounds.slot_bytes())) {
-    const Rounds::Number round = rounds.begin();
+  const std::int64_t whole = std::min(whole_bytes, rounds.slot_bytes());
+  const auto reduce_whole = [&](Rounds::Number round, std::int64_t bytes) {
+    reduce_slots(rounds, round, reduction, {0, down_to(bytes, element)}, nowhere,
+                 [&](Range part, const std::byte* data) { output.write(data, part.first, part.last); });
+  };
+  if (own_bytes <= whole) {
+    const Rounds::Number round = rounds.begin(kind);
     co_await rounds.vacant(round);
-    input.read(rounds.own(round), 0, input.bytes());
-    rounds.publish(round);
+    input.read(rounds.own(round), 0, own_bytes);
+    rounds.publish(round, own_bytes);
     if (receives) {
       co_await rounds.all_published(round);
-      reduce_slots(rounds, round, reduction, {0, input.bytes()}, nowhere,
-                   [&](Range part, const std::byte* data) { output.write(data, part.first, part.last); });
+      if (const std::int64_t common = common_bytes(rounds, round, own_bytes, root >= 0); common >= 0)
+        reduce_whole(round, common);
     }
-    rounds.end(round);
     co_return;
   }
   const std::int64_t most = down_to(rounds.slot_bytes(), element);
-  for (std::int64_t first = 0; first < input.bytes(); first += most) {
-    const std::int64_t bytes = std::min(most, input.bytes() - first);
-    const Rounds::Number given = rounds.begin(), result = rounds.begin();
+  for (std::int64_t first = 0, common = own_bytes; first < common; first += most) {
+    const Rounds::Number given = rounds.begin(kind), result = rounds.begin(kind);
     co_await rounds.vacant(given);
-    const Range own = part_of(bytes, rounds.ranks(), rounds.rank(), element);
-    give(rounds, given, input, first, bytes, own);
-    rounds.publish(given);
+    const std::int64_t bytes_given = std::min(most, own_bytes - first);
+    give(rounds, given, input, first, bytes_given, part_of(bytes_given, rounds.ranks(), rounds.rank(), element));
+    rounds.publish(given, own_bytes);
     co_await rounds.all_published(given);
+    if (first == 0) {
+      common = common_bytes(rounds, given, own_bytes, root >= 0);
+      if (common < 0) co_return;
+      // A rank that gives so few bytes does not take part in another round.
+      if (common <= whole) {
+        if (receives) reduce_whole(given, common);
+        co_return;
+      }
+    }
+    const std::int64_t bytes = std::min(most, common - first);
+    const Range own = part_of(bytes, rounds.ranks(), rounds.rank(), element);
     co_await rounds.vacant(result);
     reduce_slots(
         rounds, given, reduction, own,
@@ -106,7 +136,7 @@ Task reduce_to(Rounds& rounds, Operand input, Operand output, int root, const Re
           if (others_receive) rounds.keep(result, part, data);
           if (receives) output.write(data, first + part.first, first + part.last);
         });
-    rounds.publish(result);
+    rounds.publish(result, bytes);
     rounds.end(given);
     if (receives)
       for (int step = 1; step < rounds.ranks(); ++step) {
@@ -114,9 +144,10 @@ Task reduce_to(Rounds& rounds, Operand input, Operand output, int root, const Re
         const Range part = part_of(bytes, rounds.ranks(), from, element);
         if (part.length() == 0) continue;
         co_await rounds.published(result, from);
+        if (rounds.told(result, from) < 0) co_return;
         output.write(rounds.of(result, from) + part.first, first + part.first, first + part.last);
       }
-    rounds.end(result);
+    if (first + most < common) rounds.end(result);
   }
 }
 
@@ -133,9 +164,15 @@ Task reduce(Rounds& rounds, Operand input, Operand output, int root, const Reduc
 Task reduce_scatter(Rounds& rounds, const Operands& input, Operand output, const Reduction& reduction) {
   const std::int64_t most = down_to(rounds.part_bytes(), reduction.element_bytes);
   std::int64_t longest = 0;
-  for (int rank = 0; rank < rounds.ranks(); ++rank) longest = std::max(longest, input.bytes(rank));
-  for (std::int64_t first = 0; first < longest; first += most) {
-    const Rounds::Number round = rounds.begin();
+  std::uint64_t mixed = 0;  // of the bytes of all blocks; published in place of a length
+  for (int rank = 0; rank < rounds.ranks(); ++rank) {
+    longest = std::max(longest, input.bytes(rank));
+    mixed = (mixed + static_cast<std::uint64_t>(input.bytes(rank))) * 0x9E3779B97F4A7C15;
+  }
+  const auto lengths = static_cast<std::int64_t>(mixed >> 26);
+  bool matches = true;
+  for (std::int64_t first = 0; first == 0 || first < longest; first += most) {
+    const Rounds::Number round = rounds.begin(RoundKind::reduce_scatter);
     co_await rounds.vacant(round);
     for (int to = 0; to < rounds.ranks(); ++to) {
       const Range range{std::min(first, input.bytes(to)), std::min(first + most, input.bytes(to))};
@@ -144,15 +181,22 @@ Task reduce_scatter(Rounds& rounds, const Operands& input, Operand output, const
       else
         rounds.fill(round, to * most, input.of(to), range);
     }
-    rounds.publish(round);
+    rounds.publish(round, lengths);
     const std::int64_t bytes = std::min(most, output.bytes() - first), at = rounds.rank() * most;
-    if (bytes > 0) {
+    if (bytes > 0 && matches) {
       co_await rounds.all_published(round);
-      reduce_slots(rounds, round, reduction, {at, at + bytes}, nowhere, [&](Range part, const std::byte* data) {
-        output.write(data, first + part.first - at, first + part.last - at);
-      });
+      if (first == 0) {
+        const std::int64_t common = common_bytes(rounds, round, lengths, true);
+        if (common < 0) co_return;
+        // Others may give fewer rounds than this rank would wait for. Its own may still be waited for.
+        matches = rounds.outcome() == CallOutcome::complete;
+      }
+      if (matches)
+        reduce_slots(rounds, round, reduction, {at, at + bytes}, nowhere, [&](Range part, const std::byte* data) {
+          output.write(data, first + part.first - at, first + part.last - at);
+        });
     }
-    rounds.end(round);
+    if (first + most < longest) rounds.end(round);
   }
 }
 

@@ -122,7 +122,7 @@ void check(ReductionTree::Form form, std::uint64_t seed) {
     std::vector<Task> tasks;
     for (int rank = 0; rank < ranks; ++rank) {
       std::vector<Task> own;
-      for (auto& call : calls) own.push_back(call.task(node.at(rank), sum));
+      for (auto& call : calls) own.push_back(as_call(node.at(rank), call.task(node.at(rank), sum)));
       tasks.push_back(in_turn(std::move(own)));
     }
     ASSERT_TRUE(node.run(std::move(tasks))) << job;

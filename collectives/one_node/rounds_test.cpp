@@ -26,16 +26,17 @@ TEST(Rounds, SlotIsKeptUntilAllHaveEndedItsRound) {
   SimulatedNode node(2, 4096, 1);
   Rounds& writer = node.at(0);
   const auto fills = [&]() -> Task {
-    const Rounds::Number round = writer.begin();
+    writer.open();
+    const Rounds::Number round = writer.begin(RoundKind::bcast);
     co_await writer.vacant(round);
-    writer.publish(round);
-    writer.end(round);
+    writer.publish(round, 0);
+    writer.close();
   };
   for (int slot = 0; slot < RoundsShape::slots; ++slot) EXPECT_TRUE(fills().step());
   Task one_more = fills();
   EXPECT_FALSE(one_more.step());
   EXPECT_FALSE(one_more.step());
-  node.at(1).end(node.at(1).begin());
+  node.at(1).leave();
   EXPECT_TRUE(one_more.step());
   EXPECT_FALSE(fills().step());
 }
@@ -50,6 +51,7 @@ TEST(Rounds, NoWakeUpIsLost) {
   const auto work = [&](int rank) {
     Rounds& rounds = node.at(rank);
     for (int i = 0; i < barriers; ++i) {
+      rounds.open();
       Vote vote(rounds, {});
       while (!vote.step()) {
         const Rounds::Sleep sleep = rounds.prepare_sleep();
@@ -61,6 +63,7 @@ TEST(Rounds, NoWakeUpIsLost) {
         rounds.start(sleep, timeout_ns);
         if (std::chrono::steady_clock::now() - before >= std::chrono::nanoseconds(timeout_ns)) ++vain;
       }
+      rounds.close();
     }
   };
   std::thread other(work, 1);

@@ -51,9 +51,10 @@ TEST(Setup, RanksThatArriveInAnyOrderShareTheMemory) {
     std::vector<Member> members = set_up(offer, ranks, true, random);
     EXPECT_EQ(offer.left, ranks);
     for (const Member& member : members) ASSERT_TRUE(member.rounds);
-    const Rounds::Number round = members[0].rounds->begin();
+    members[0].rounds->open();
+    const Rounds::Number round = members[0].rounds->begin(RoundKind::bcast);
     *members[0].rounds->own(round) = std::byte{7};
-    members[0].rounds->publish(round);
+    members[0].rounds->publish(round, 1);
     for (const Member& member : members) {
       EXPECT_TRUE(member.rounds->is_published(round, 0));
       EXPECT_EQ(*member.rounds->of(round, 0), std::byte{7});

@@ -14,9 +14,10 @@ class Vote {
   /// values[i] becomes the largest values[i] of all ranks. Without values it is a barrier. `values`: at most
   /// max_values, as many on all ranks; they outlive this object.
   Vote(Rounds& rounds, std::span<std::int64_t> values) noexcept
-      : rounds_(rounds), values_(values), round_(rounds.begin()) {}
+      : rounds_(rounds), values_(values), round_(rounds.begin(RoundKind::vote)) {}
 
-  /// Continues as far as possible without waiting. True: the vote has ended; not called again after that.
+  /// Continues as far as possible without waiting. True: the vote has ended, or a rank has not taken part, which
+  /// rounds.outcome() shows; not called again after that.
   bool step() noexcept;
 
  private:

@@ -12,6 +12,13 @@
 
 namespace bestride::inline collectives {
 
+/// A collective as a call of its own.
+inline Task as_call(Rounds& rounds, Task collective) {
+  rounds.open();
+  co_await std::move(collective);
+  rounds.close();
+}
+
 class SimulatedNode {
  public:
   SimulatedNode(int ranks, std::int64_t slot_bytes, std::uint64_t seed)

@@ -67,8 +67,8 @@ bool run_to_end(const Route& route, Operation& operation) noexcept {
   return route.one_node ? route.one_node->run(operation) : route.queue->add(operation) && route.queue->run(operation);
 }
 
-int execute_collective(const Route& route, MPI_Comm comm, const char* call, std::unique_ptr<Operation> operation,
-                       bool persistent, MPI_Request* request) {
+std::optional<int> execute_collective(const Route& route, MPI_Comm comm, const char* call,
+                                      std::unique_ptr<Operation> operation, bool persistent, MPI_Request* request) {
   const Stopwatch watch(reporting());
   const char* const of_queue = route.queue ? route.queue->variant() : nullptr;
   const char* variant = route.one_node ? "one node" : of_queue ? of_queue : operation->variant();
@@ -77,13 +77,19 @@ int execute_collective(const Route& route, MPI_Comm comm, const char* call, std:
   if (!persistent) {
     TransferBatch batch;
     operation->staged.copy_in();
-    if (batch.flush()) return raise_error(comm);
+    if (batch.flush()) {
+      if (route.one_node) route.one_node->leave();
+      return raise_error(comm);
+    }
   }
   if (request) {
     const int error = make_request(route.owner, std::move(operation), persistent, request);
     if (error != MPI_SUCCESS) return raise_error(comm, error);
   } else {
-    if (!run_to_end(route, *operation)) return raise_error(comm);
+    const bool good = run_to_end(route, *operation);
+    if (operation->outcome == CallOutcome::left) return std::nullopt;
+    if (route.one_node) route.one_node->close();
+    if (!good) return raise_error(comm, operation->error());
     TransferBatch batch;
     operation->staged.copy_out();
     if (batch.flush()) return raise_error(comm);

@@ -94,10 +94,11 @@ Route persistent_on_one_node(MPI_Comm comm, CommEntry& entry, Collective what, s
 
 /// Carries out an operation and waits for the other members. True: it succeeded.
 bool run_to_end(const Route& route, Operation& operation) noexcept;
-/// Carries out an operation, or gives the application a request for it. Returns the error of the call. `call`: static
-/// text such as "MPI_Bcast", for the report.
-int execute_collective(const Route& route, MPI_Comm comm, const char* call, std::unique_ptr<Operation> operation,
-                       bool persistent, MPI_Request* request);
+/// Carries out an operation, or gives the application a request for it. Returns the error of the call; no value:
+/// another member has left it, so it is left to the MPI library. `call`: static text such as "MPI_Bcast", for the
+/// report.
+std::optional<int> execute_collective(const Route& route, MPI_Comm comm, const char* call,
+                                      std::unique_ptr<Operation> operation, bool persistent, MPI_Request* request);
 
 namespace dispatch_detail {
 
@@ -164,18 +165,20 @@ Route route_varying(MPI_Comm comm, CommEntry& entry, Collective what, std::int64
 }
 
 /// make(staged) returns the operation, which takes over `staged`. It may throw. In that case the call returns an error,
-/// because the other members have already started.
+/// because the other members may have carried it out.
 template <class Make, class... Tail>
-int carry(const Route& route, MPI_Comm comm, const char* call, Make make, Tail... tail) {
+std::optional<int> carry(const Route& route, MPI_Comm comm, const char* call, Make make, Tail... tail) {
   std::unique_ptr<Operation> operation;
   try {
     StagedBlocks staged(comm);
     operation = make(staged);
     operation->staged = std::move(staged);
   } catch (const Error& why) {
+    if (route.one_node) route.one_node->leave();
     report_transfer_failure(why);
     return raise_error(comm);
   } catch (...) {
+    if (route.one_node) route.one_node->leave();
     return raise_error(comm, MPI_ERR_NO_MEM);
   }
   return execute_collective(route, comm, call, std::move(operation), persistent<Tail...>, request_of(tail...));

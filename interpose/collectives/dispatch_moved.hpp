@@ -87,7 +87,11 @@ std::optional<int> dispatch_rooted(const char* call, LibraryForm* left, const On
   if (!in_place && no_buffer(one.buffer, one.type)) return std::nullopt;
   if (at_root && (no_buffer(all.buffer, all.type) || (!in_place && same_place(one, all, element, root))))
     return std::nullopt;
-  if (at_root && !in_place && packed_bytes(element_size(one.type), one.count) != block) return std::nullopt;
+  if (at_root && !in_place) {
+    // A scatter that the root leaves is left by the others, too. But in a gather they may have sent their blocks.
+    const std::int64_t own = packed_bytes(element_size(one.type), one.count);
+    if (gathers ? own < 0 : own != block) return std::nullopt;
+  }
   if (entry->collectives.leaves(gathers ? Collective::gather : Collective::scatter, blocking<Tail...>, bytes))
     return std::nullopt;
   const Route to = route_call<Tail...>(comm, *entry, gathers ? Collective::gather : Collective::scatter, bytes, 1, true,
@@ -123,8 +127,7 @@ std::optional<int> dispatch_alltoall(const char* call, LibraryForm* left, const 
       to, comm, call,
       [&](StagedBlocks& staged) -> std::unique_ptr<Operation> {
         return std::make_unique<AlltoallOperation>(blocks_of(out, entry->size(), Access::read, staged),
-                                                   blocks_of(in, entry->size(), Access::written, staged),
-                                                   bytes / entry->size(), false);
+                                                   blocks_of(in, entry->size(), Access::written, staged), false);
       },
       tail...);
 }
@@ -145,8 +148,7 @@ std::optional<int> dispatch_varying_rooted(const char* call, const One& one, con
     const ElementSize element = element_size(all.type);
     const std::int64_t sum = element.packed < 0 ? -1 : all_bytes(all, element.packed, entry->size());
     if (sum < 0 || (sum > 0 && no_buffer(all.buffer, all.type))) return std::nullopt;
-    if (!in_place && (longest != block_bytes(all, element.packed, root) || same_place(one, all, element, root)))
-      return std::nullopt;
+    if (!in_place && same_place(one, all, element, root)) return std::nullopt;
     for (int rank = 0; rank < entry->size(); ++rank)
       longest = std::max(longest, block_bytes(all, element.packed, rank));
   }
@@ -175,7 +177,8 @@ std::optional<int> dispatch_alltoallv(const char* call, const Out& out, const In
   if (out_bytes < 0 || in_bytes < 0 || (out_bytes > 0 && no_buffer(out.buffer, out.type)) ||
       (in_bytes > 0 && no_buffer(in.buffer, in.type)))
     return std::nullopt;
-  if (out.buffer == in.buffer && out.type == in.type && out_bytes > 0) return std::nullopt;
+  // MPICH reports equal arguments of both directions as aliased buffers. Different counts may share a base address.
+  if (out.buffer == in.buffer && out.type == in.type && out.counts == in.counts) return std::nullopt;
   std::int64_t longest = 0;
   for (int rank = 0; rank < entry->size(); ++rank)
     longest = std::max({longest, block_bytes(out, sent.packed, rank), block_bytes(in, received.packed, rank)});
@@ -189,7 +192,7 @@ std::optional<int> dispatch_alltoallv(const char* call, const Out& out, const In
       to, comm, call,
       [&](StagedBlocks& staged) -> std::unique_ptr<Operation> {
         return std::make_unique<AlltoallOperation>(blocks_of(out, entry->size(), Access::read, staged),
-                                                   blocks_of(in, entry->size(), Access::written, staged), longest,
+                                                   blocks_of(in, entry->size(), Access::written, staged),
                                                    !persistent<Tail...>);
       },
       tail...);
@@ -245,7 +248,7 @@ std::optional<int> dispatch_alltoallw(const char* call, const Out& out, const In
       to, comm, call,
       [&](StagedBlocks& staged) -> std::unique_ptr<Operation> {
         return std::make_unique<AlltoallwOperation>(out.blocks(entry->size(), Access::read, staged),
-                                                    in.blocks(entry->size(), Access::written, staged), longest,
+                                                    in.blocks(entry->size(), Access::written, staged),
                                                     !persistent<Tail...>);
       },
       tail...);

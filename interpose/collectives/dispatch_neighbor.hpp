@@ -52,12 +52,20 @@ struct BlockBytes {
 
 template <class Given>
 std::optional<BlockBytes> neighbor_bytes(const Given& given, const std::vector<int>& peers) noexcept {
-  if constexpr (Given::has_arrays)
-    if (!given.counts || !given.at) return std::nullopt;
+  // MPICH does not look at the type of no elements, but at a count even if there are no neighbours.
+  if constexpr (!Given::has_arrays) {
+    if (given.count == 0) return BlockBytes();
+    if (given.count < 0) return std::nullopt;
+  }
   const ElementSize element = element_size(given.type);
   if (element.packed < 0) return std::nullopt;
-  if constexpr (!Given::has_arrays)
-    if (given.count < 0) return std::nullopt;
+  if constexpr (Given::has_arrays) {
+    // Empty arrays may be null pointers.
+    if (peers.empty()) return BlockBytes();
+    if (!given.counts || !given.at) return std::nullopt;
+  } else if (element.packed > 0 && no_buffer(given.buffer, given.type)) {
+    return std::nullopt;
+  }
   BlockBytes all;
   for (std::size_t i = 0; i < peers.size(); ++i) {
     const std::int64_t bytes = packed_bytes(element, block_elements(given, static_cast<int>(i)).length());
@@ -69,6 +77,7 @@ std::optional<BlockBytes> neighbor_bytes(const Given& given, const std::vector<i
 template <class Buffer, class Count, class At>
 std::optional<BlockBytes> neighbor_bytes(const TypedGiven<Buffer, Count, At>& given,
                                          const std::vector<int>& peers) noexcept {
+  if (peers.empty()) return BlockBytes();
   if (!given.counts || !given.at || !given.types) return std::nullopt;
   BlockBytes all;
   for (std::size_t i = 0; i < peers.size(); ++i)
@@ -76,9 +85,16 @@ std::optional<BlockBytes> neighbor_bytes(const TypedGiven<Buffer, Count, At>& gi
   return all;
 }
 
+/// That of the blocks; of no elements, any type.
 template <class Given>
-bool neighbor_gaps(const Given& given, const std::vector<int>&) noexcept {
-  return has_gaps(given.type);
+MPI_Datatype neighbor_type(const Given& given, const std::vector<int>& peers) noexcept {
+  if constexpr (!Given::has_arrays)
+    if (given.count == 0) return MPI_BYTE;
+  return peers.empty() ? MPI_BYTE : given.type;
+}
+template <class Given>
+bool neighbor_gaps(const Given& given, const std::vector<int>& peers) noexcept {
+  return has_gaps(neighbor_type(given, peers));
 }
 template <class Buffer, class Count, class At>
 bool neighbor_gaps(const TypedGiven<Buffer, Count, At>& given, const std::vector<int>& peers) noexcept {
@@ -92,14 +108,14 @@ UserBlocks neighbor_blocks(const Given& given, const std::vector<int>& peers, Ac
   std::vector<Range> blocks(peers.size());
   for (std::size_t i = 0; i < peers.size(); ++i)
     if (peers[i] >= 0) blocks[i] = block_elements(given, static_cast<int>(i));
-  return UserBlocks(given.buffer, blocks, given.type, access, staged);
+  return UserBlocks(given.buffer, blocks, neighbor_type(given, peers), access, staged);
 }
 template <class Buffer, class Count>
 BlockForAll neighbor_blocks(const OneBlock<Buffer, Count>& given, const std::vector<int>& peers, Access access,
                             StagedBlocks& staged) {
   const bool any = std::any_of(peers.begin(), peers.end(), [](int peer) { return peer >= 0; });
   const Range block{0, any ? std::int64_t{given.count} : 0};
-  return BlockForAll(UserBlocks(given.buffer, {&block, 1}, given.type, access, staged));
+  return BlockForAll(UserBlocks(given.buffer, {&block, 1}, neighbor_type(given, peers), access, staged));
 }
 template <class Buffer, class Count, class At>
 TypedUserBlocks neighbor_blocks(const TypedGiven<Buffer, Count, At>& given, const std::vector<int>& peers,

@@ -117,7 +117,7 @@ Task HierarchicalQueue::begin(Operation& operation) {
   return operation.begin(*hierarchy_);
 }
 
-void HierarchicalQueue::note_end() noexcept {
+void HierarchicalQueue::note_end(Operation&) noexcept {
   if (cache_ && reporting()) record_cache(std::exchange(noted_, cache_->table.counts()), cache_->table.counts());
 }
 

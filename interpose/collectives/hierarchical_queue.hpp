@@ -37,7 +37,7 @@ class HierarchicalQueue final : public CollectiveQueue {
   Task make() override;
   bool made() const noexcept override { return hierarchy_ != nullptr; }
   Task begin(Operation& operation) override;
-  void note_end() noexcept override;
+  void note_end(Operation&) noexcept override;
 
   const Topology topology_;
   const int rank_;

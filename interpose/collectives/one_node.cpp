@@ -30,6 +30,7 @@ OneNode* prepared(MPI_Comm comm, CommEntry& entry) noexcept {
     before_library_collective(comm);
     collectives.one_node = OneNode::make(comm, entry);
   }
+  if (collectives.one_node) collectives.one_node->open();
   return collectives.one_node.get();
 }
 
@@ -49,9 +50,10 @@ std::shared_ptr<OneNode> OneNode::make(MPI_Comm comm, CommEntry& entry) noexcept
   return all_share_memory(comm, made != nullptr) ? made : nullptr;
 }
 
-void OneNode::agree(std::span<std::int64_t> values) noexcept {
+bool OneNode::agree(std::span<std::int64_t> values) noexcept {
   Vote vote(rounds_, values);
   wait_on_one_node(rounds_, [&] { return vote.step(); });
+  return rounds_.outcome() != CallOutcome::left;
 }
 
 bool OneNode::run(Operation& operation) noexcept {
@@ -63,7 +65,8 @@ bool OneNode::run(Operation& operation) noexcept {
     // After a collective of the MPI library, earlier messages of other members' one-sided operations have arrived. The
     // same must hold here, because MPI_Win_test of MPICH 4.0.2 checks for them before it makes progress.
     if (window_count.load(std::memory_order_relaxed) > 0) let_others_progress();
-    operation.failed = task.failed();
+    operation.outcome = rounds_.outcome();
+    operation.failed = task.failed() || operation.outcome != CallOutcome::complete;
   } catch (...) {
     warn_once("operation",
               "no memory to carry out a collective: the call returns an error, and other ranks may wait for this one");
@@ -88,7 +91,7 @@ OneNode* choose_one_node(MPI_Comm comm, CommEntry& entry, Collective what, std::
   AskingInterval& asking = entry.collectives.asking[static_cast<std::size_t>(what)];
   if (!entry.collectives.shares_always && !asking.asks()) return nullptr;
   std::int64_t any = gaps;
-  node->agree({&any, 1});
+  if (!node->agree({&any, 1})) return nullptr;
   asking.answered(!any);
   return any ? node : nullptr;
 }
@@ -102,7 +105,7 @@ OneNode* choose_one_node(MPI_Comm comm, CommEntry& entry, Collective what, std::
   if (!node) return nullptr;
   AskingInterval& asking = entry.collectives.asking[static_cast<std::size_t>(what)];
   if (!entry.collectives.shares_always && !asking.asks()) return nullptr;
-  node->agree({longest, 1});
+  if (!node->agree({longest, 1})) return nullptr;
   const std::int64_t bytes = whole_of(*longest, entry.size());
   const bool pays =
       choose_on_one_node(what, bytes, entry.size(), entry.collectives.shares_always) == OneNodeChoice::shared_memory;
@@ -116,9 +119,21 @@ bool barrier_on_one_node(MPI_Comm comm) noexcept {
   const CommMember member(comm, true);
   OneNode* const node = member && may_share_memory(*member) ? prepared(comm, *member) : nullptr;
   if (!node) return false;
-  node->agree({});
+  if (!node->agree({})) {
+    node->leave();
+    return false;
+  }
+  node->close();
   if (window_count.load(std::memory_order_relaxed) > 0) let_others_progress();
   return true;
+}
+
+void leave_to_library(MPI_Comm comm) noexcept {
+  before_library_collective(comm);
+  // A tool's call inside a call that has been left is not counted.
+  if (!job() || in_library_collective) return;
+  if (const CommEntry* const entry = runtime().comms.find(comm))
+    if (OneNode* const node = entry->collectives.one_node.get()) node->leave();
 }
 
 bool has_gaps(MPI_Datatype type) noexcept {

@@ -27,10 +27,18 @@ class OneNode {
   /// Collective over the members of `comm`. Returns nullptr on all members if there is no memory for it.
   static std::shared_ptr<OneNode> make(MPI_Comm comm, CommEntry& entry) noexcept;
 
-  /// Carries out an operation; waits for other members. True: it succeeded.
+  // All members count the communicator's blocking collectives, those that a member leaves included. A member that finds
+  // out something about its own arguments may leave a call at any time: those that wait for it leave it, too.
+
+  /// Begins the next call, unless one has begun.
+  void open() noexcept { rounds_.open(); }
+  /// Carries out an operation in this call; waits for other members. True: it succeeded. The call goes on.
   bool run(Operation& operation) noexcept;
-  /// values[i] becomes the largest of all members'.
-  void agree(std::span<std::int64_t> values) noexcept;
+  /// values[i] becomes the largest of all members'. False: a member has left the call, so this one must leave it, too.
+  [[nodiscard]] bool agree(std::span<std::int64_t> values) noexcept;
+  void close() noexcept { rounds_.close(); }
+  /// Ends the call, or the next one if none has begun: it goes to the MPI library.
+  void leave() noexcept { rounds_.leave(); }
 
  private:
   OneNode(SharedWindow window, const RoundsShape& shape, int rank)
@@ -65,6 +73,10 @@ inline std::int64_t whole_of(std::int64_t longest, int ranks) noexcept {
 
 /// MPI_Barrier in shared memory, if the node is crowded. False: nothing was done; the call is left to the MPI library.
 bool barrier_on_one_node(MPI_Comm comm) noexcept;
+
+/// Called before a blocking collective that is left to the MPI library, by all entries whose collectives may go through
+/// a OneNode.
+void leave_to_library(MPI_Comm comm) noexcept;
 
 /// True if blocks of this known type (operands.hpp) are not contiguous.
 bool has_gaps(MPI_Datatype type) noexcept;

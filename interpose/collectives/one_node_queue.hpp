@@ -34,7 +34,14 @@ class OneNodeQueue final : public CollectiveQueue {
   Task make() override;
   bool made() const noexcept override { return rounds_ || without_memory_; }
   Task begin(Operation& operation) override {
-    return rounds_ ? operation.begin(*rounds_) : operation.begin(*without_memory_);
+    if (!rounds_) return operation.begin(*without_memory_);
+    rounds_->open();
+    return operation.begin(*rounds_);
+  }
+  void note_end(Operation& operation) noexcept override {
+    if (!rounds_) return;
+    operation.outcome = rounds_->close();
+    operation.failed |= operation.outcome != CallOutcome::complete;
   }
   bool calls_mpi() const noexcept override { return without_memory_ != nullptr; }
 

@@ -42,7 +42,9 @@ class Operation {
   virtual void finish() noexcept {}
 
   /// Valid once it has ended.
-  int error() const noexcept { return failed ? MPI_ERR_OTHER : MPI_SUCCESS; }
+  int error() const noexcept {
+    return !failed ? MPI_SUCCESS : outcome == CallOutcome::truncated ? MPI_ERR_TRUNCATE : MPI_ERR_OTHER;
+  }
 
   /// For the report; static text.
   virtual const char* variant() const noexcept { return "hierarchical"; }
@@ -54,8 +56,9 @@ class Operation {
                          ///< itself waits
   Operation* next_ended = nullptr;  ///< used by its CollectiveQueue
   PipelineSettings pipeline;
-  std::atomic<bool> ended{false};  ///< set last
-  bool failed = false;             ///< valid once it has ended
+  std::atomic<bool> ended{false};               ///< set last
+  bool failed = false;                          ///< valid once it has ended
+  CallOutcome outcome = CallOutcome::complete;  ///< valid once it has ended, if the members shared memory
 };
 
 }  // namespace bestride::inline interpose

@@ -84,12 +84,6 @@ Task scatter_of(Hierarchy& hierarchy, EqualOperands blocks, int root, PipelineSe
   co_await scatter(hierarchy, vectors, root, pipeline);
 }
 
-std::int64_t longest_of(const UserBlocks& blocks, int ranks) noexcept {
-  std::int64_t longest = 0;
-  for (int rank = 0; rank < ranks; ++rank) longest = std::max(longest, blocks.bytes(rank));
-  return longest;
-}
-
 }  // namespace
 
 Task ReduceOperation::begin(Hierarchy& hierarchy) {
@@ -129,19 +123,19 @@ void ReduceScatterOperation::finish() noexcept {
 }
 
 Task AllgatherOperation::begin(Rounds& rounds) {
-  return allgather(rounds, own_ ? own_->of(0) : all_.of(rounds.rank()), all_, longest_of(all_, rounds.ranks()));
+  return allgather(rounds, own_ ? own_->of(0) : all_.of(rounds.rank()), all_);
 }
 
 Task BroadcastOperation::begin(Rounds& rounds) { return bcast(rounds, data_.of(0), root_); }
 
 Task GatherOperation::begin(Rounds& rounds) {
   const UserBlocks* const all = all_ ? &*all_ : nullptr;
-  return gather(rounds, own_ ? own_->of(0) : all->of(rounds.rank()), all, root_, block_bytes_);
+  return gather(rounds, own_ ? own_->of(0) : all->of(rounds.rank()), all, root_);
 }
 
 Task ScatterOperation::begin(Rounds& rounds) {
   const UserBlocks* const all = all_ ? &*all_ : nullptr;
-  return scatter(rounds, all, own_ ? own_->of(0) : all->of(rounds.rank()), root_, block_bytes_);
+  return scatter(rounds, all, own_ ? own_->of(0) : all->of(rounds.rank()), root_);
 }
 
 Task AllreduceOperation::begin(Rounds& rounds) {
@@ -170,7 +164,7 @@ Task AlltoallOperationOf<Blocks>::begin(Hierarchy& hierarchy) {
 
 template <class Blocks>
 Task AlltoallOperationOf<Blocks>::begin(Rounds& rounds) {
-  return votes_ ? agreed_alltoall(rounds, input_, output_) : alltoall(rounds, input_, output_, longest_);
+  return votes_ ? agreed_alltoall(rounds, input_, output_) : alltoall(rounds, input_, output_);
 }
 
 template class AlltoallOperationOf<UserBlocks>;

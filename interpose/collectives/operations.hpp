@@ -141,10 +141,9 @@ class ScatterOperation final : public Operation {
 template <class Blocks>
 class AlltoallOperationOf final : public Operation {
  public:
-  /// `longest`: bytes of the longest block of any pair of ranks. `votes`: ranks know only their own blocks (as for
-  /// agreed_alltoall()); `longest` is not used then.
-  AlltoallOperationOf(Blocks input, Blocks output, std::int64_t longest, bool votes) noexcept
-      : input_(std::move(input)), output_(std::move(output)), longest_(longest), votes_(votes) {}
+  /// `votes`: ranks know only their own blocks (as for agreed_alltoall()).
+  AlltoallOperationOf(Blocks input, Blocks output, bool votes) noexcept
+      : input_(std::move(input)), output_(std::move(output)), votes_(votes) {}
   bool fill() noexcept override { return input_.fill(); }
   Task begin(Hierarchy& hierarchy) override;
   Task begin(Rounds& rounds) override;
@@ -152,7 +151,6 @@ class AlltoallOperationOf final : public Operation {
 
  private:
   Blocks input_, output_;
-  std::int64_t longest_;
   bool votes_;
 };
 using AlltoallOperation = AlltoallOperationOf<UserBlocks>;

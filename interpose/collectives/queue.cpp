@@ -71,7 +71,7 @@ void CollectiveQueue::end_first(bool good) noexcept {
   first.next_ended = nullptr;
   *last_ended_ = &first;
   last_ended_ = &first.next_ended;
-  note_end();
+  note_end(first);
   collectives_running.fetch_sub(1, std::memory_order_release);
 }
 

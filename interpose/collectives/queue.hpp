@@ -63,8 +63,8 @@ class CollectiveQueue : public std::enable_shared_from_this<CollectiveQueue> {
   virtual Task share_memory() { throw std::bad_alloc(); }
   /// True if a step of a task may call MPI functions.
   virtual bool calls_mpi() const noexcept { return true; }
-  /// Called when an operation has ended.
-  virtual void note_end() noexcept {}
+  /// Called when an operation has ended. May set its outcome, and that it has failed.
+  virtual void note_end(Operation&) noexcept {}
 
   MpiTransport transport_;
   bool failed_ = false;  ///< as far as this rank knows: shared memory has failed on some node
