@@ -9,6 +9,8 @@
 #include <cstddef>
 #include <cstring>
 
+#include "interpose/preload/late_library.hpp"
+
 // From the linker: where this shared object begins and ends in memory.
 extern "C" {
 extern const char object_begin[] __asm__("__ehdr_start") __attribute__((visibility("hidden")));
@@ -91,7 +93,8 @@ bool is_ours(const void* address) noexcept { return address >= object_begin && a
 void* mpi_library() noexcept {
   void* handle = library_handle.load(std::memory_order_acquire);
   if (handle) return handle;
-  handle = definer(dlsym(RTLD_NEXT, "PMPI_Init"));
+  handle = open_late_library();
+  if (!handle) handle = definer(dlsym(RTLD_NEXT, "PMPI_Init"));
   if (!handle) handle = search_mapped(true);
   if (!handle) handle = search_mapped(false);
   // Two threads may both get here. They find the same library, and its reference count keeps it mapped in either case.
@@ -119,12 +122,15 @@ const char* mpi_library_abi() noexcept {
 }
 
 void* library_symbol(const char* name) noexcept {
+  if (void* const function = late_function(name)) return function;
   void* handle = mpi_library();
   void* symbol = handle ? dlsym(handle, name) : nullptr;
   return symbol && !is_ours(symbol) ? symbol : nullptr;
 }
 
 void* next_symbol(const char* name) noexcept {
+  // The stubs of a redirected library stand in its own place: behind every tool.
+  if (void* const function = late_function(name)) return function;
   void* symbol = dlsym(RTLD_NEXT, name);
   return symbol && !is_ours(symbol) ? symbol : library_symbol(name);
 }

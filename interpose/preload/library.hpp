@@ -20,8 +20,9 @@ const char* mpi_library_abi() noexcept;
 /// The MPI library's own symbol; nullptr if it has none.
 void* library_symbol(const char* name) noexcept;
 
-/// The next definition of `name` after this object in the global scope, else the MPI library's: what the application
-/// would reach without the preload. nullptr if there is none.
+/// What the application would reach without the preload: the next definition of `name` after this object in the global
+/// scope, else the MPI library's; of a library that was loaded late (late_library.hpp), its own. nullptr if there is
+/// none.
 void* next_symbol(const char* name) noexcept;
 
 /// True if `address` is inside this object.

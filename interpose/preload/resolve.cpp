@@ -3,7 +3,6 @@
 #include <dlfcn.h>
 
 #include <cerrno>
-#include <cstring>
 
 #include "base/message.hpp"
 #include "interpose/preload/first_call.hpp"
@@ -25,20 +24,10 @@ bool resolve_all() noexcept {
   return true;
 }
 
-// MPI_Initialized and MPI_Finalized in a process without MPI. Some libraries call them to learn whether they run in an
-// MPI job.
-int no(int* flag) noexcept {
-  *flag = 0;
-  return 0;
-}
-
 void* absent_function(const char* name) noexcept {
-  const char* function = name[0] == 'P' ? name + 1 : name;
   if (mpi_library()) {
     warn_once(name, "%s was called, which %s does not have: the call returns an error; use an MPI library that has it",
               name, mpi_library_path());
-  } else if (std::strcmp(function, "MPI_Initialized") == 0 || std::strcmp(function, "MPI_Finalized") == 0) {
-    return reinterpret_cast<void*>(&no);
   } else {
     warn_once(
         "preload.no_mpi",

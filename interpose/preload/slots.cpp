@@ -8,8 +8,6 @@
 // Defined in the generated assembly.
 extern "C" {
 extern std::atomic<void*> bestride_slots[];
-extern const char bestride_entries_begin[];
-extern const char bestride_entries_end[];
 extern const char bestride_thunks_begin[];
 extern const char bestride_thunks_end[];
 }
@@ -32,6 +30,8 @@ static_assert(sizeof(std::atomic<void*>) == sizeof(void*), "a slot is one word t
 static_assert(2 * function_count <= max_slots);
 
 unsigned slot_count() noexcept { return 2 * function_count; }
+
+unsigned export_count() noexcept { return slot_count() + other_export_count; }
 
 const char* slot_name(unsigned index) noexcept {
   // name_text holds "PMPI_X"; "MPI_X" is its tail.
@@ -56,14 +56,6 @@ unsigned slot_of(const char* name, unsigned before) noexcept {
     (order < 0 ? high : low) = order < 0 ? middle : middle + 1;
   }
   return no_slot;
-}
-
-unsigned slot_at(std::uintptr_t address) noexcept {
-  const auto begin = reinterpret_cast<std::uintptr_t>(bestride_entries_begin);
-  const auto end = reinterpret_cast<std::uintptr_t>(bestride_entries_end);
-  const std::uintptr_t distance = (end - begin) / slot_count();
-  const bool is_entry = address >= begin && address < end && (address - begin) % distance == 0;
-  return is_entry ? static_cast<unsigned>((address - begin) / distance) : no_slot;
 }
 
 void* slot_target(unsigned index) noexcept {

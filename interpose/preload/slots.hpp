@@ -7,6 +7,12 @@
 #include <cstddef>
 #include <cstdint>
 
+// Defined in the generated assembly.
+extern "C" {
+[[gnu::visibility("hidden")]] extern const char bestride_entries_begin[];
+[[gnu::visibility("hidden")]] extern const char bestride_entries_end[];
+}
+
 namespace bestride::preload {
 
 inline constexpr unsigned no_slot = ~0u;
@@ -17,6 +23,9 @@ inline constexpr unsigned max_slots = 1536;
 /// The number of slots: MPI_X and PMPI_X together.
 unsigned slot_count() noexcept;
 
+/// The number of symbols that this object exports: those of the slots, and a few others.
+unsigned export_count() noexcept;
+
 /// The exported symbol that jumps through slot `index` (< slot_count()). Static storage.
 const char* slot_name(unsigned index) noexcept;
 
@@ -24,8 +33,27 @@ const char* slot_name(unsigned index) noexcept;
 /// the slot of the previous name in a list that is mostly in the order of the table.
 unsigned slot_of(const char* name, unsigned before = no_slot) noexcept;
 
+/// The distance of two entry stubs (stubs_*.in).
+#if defined(__x86_64__)
+inline constexpr unsigned entry_bytes = 16;
+#elif defined(__aarch64__)
+inline constexpr unsigned entry_bytes = 32;
+#endif
+
 /// The slot of the entry stub at `address`; no_slot if there is none.
-unsigned slot_at(std::uintptr_t address) noexcept;
+inline unsigned slot_at(std::uintptr_t address) noexcept {
+  const std::uintptr_t distance = address - reinterpret_cast<std::uintptr_t>(bestride_entries_begin);
+  return distance < reinterpret_cast<std::uintptr_t>(bestride_entries_end) -
+                         reinterpret_cast<std::uintptr_t>(bestride_entries_begin) &&
+                 distance % entry_bytes == 0
+             ? static_cast<unsigned>(distance / entry_bytes)
+             : no_slot;
+}
+
+/// The address of the slot's entry stub.
+inline std::uintptr_t slot_entry(unsigned index) noexcept {
+  return reinterpret_cast<std::uintptr_t>(bestride_entries_begin) + entry_bytes * index;
+}
 
 /// The slot's current target; nullptr while it still leads to its lazy thunk.
 void* slot_target(unsigned index) noexcept;

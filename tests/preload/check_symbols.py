@@ -19,7 +19,7 @@ BACKEND_NEEDS = PRELOAD_NEEDS + r"|libm\.so\.6|libpthread\.so\.0|librt\.so\.1"
 PRELOAD_UNDEFINED = set("""
     __cxa_finalize __errno_location __gmon_start__ _ITM_deregisterTMCloneTable _ITM_registerTMCloneTable __stack_chk_fail
     __snprintf_chk __vsnprintf_chk __strcpy_chk
-    access clock_gettime mprotect pthread_setcancelstate sysconf dl_iterate_phdr dladdr dladdr1 dlclose dlerror dlinfo dlopen dlsym getenv memcpy snprintf strchr strcmp strcpy
+    _r_debug access clock_gettime getauxval pthread_setcancelstate dl_iterate_phdr dladdr dladdr1 dlclose dlerror dlinfo dlopen dlsym getenv memcpy snprintf strchr strcmp strcpy
     strlen strncmp strrchr syscall vsnprintf write""".split())
 # A backend contains its C++ runtime. It may not have undefined symbols of MPI, CUDA or the C++ library.
 BACKEND_UNDEFINED_NEVER = r"P?MPIX?_|mpi_|ompi_|MPIR_|cu[A-Z]|cuda|_ZNSt|_ZNKSt|_ZSt|__cxa_throw|__gxx_personality"
@@ -35,12 +35,19 @@ def needed(library):
     return set(re.findall(r"\(NEEDED\).*\[(.*)\]", text))
 
 
+def versions(library):
+    text = subprocess.run(["readelf", "-V", "-W", library], check=True, stdout=subprocess.PIPE, text=True).stdout
+    return {int(number) for number in re.findall(r"Name: .* Version: ([0-9]+)$", text, re.M)}
+
+
 def main(kind, library, table=None):
     wrong = []
     exported, undefined = nm(library, "--defined-only"), nm(library, "--undefined-only")
     if kind == "preload":
-        expected = set(generate.symbols(generate.read_table(table))) | {"bestride_version", "bestride_slot_target"}
+        expected = set(generate.symbols(generate.read_table(table))) | set(generate.OWN_SYMBOLS)
         wrong += [f"undefined and not on the list: {name}" for name in sorted(undefined - PRELOAD_UNDEFINED)]
+        if 3 not in versions(library):  # interpose/preload/visibility.cpp gives hidden symbols this version
+            wrong.append("has fewer than two versions of other libraries")
         needs = PRELOAD_NEEDS
     else:
         expected = {"bestride_backend_open"}

@@ -121,10 +121,7 @@ _expect(two_copies --env "LD_PRELOAD=${_build}/stub/libbestride.so ${_build}/stu
   -- $<TARGET_FILE:preload_fake_mpich_program> intercepted)
 _expect(first_call_by_many_threads --env LD_PRELOAD=${_build}/stub_sleeps/libbestride.so
   -- $<TARGET_FILE:preload_fake_mpich_program> threads)
-_expect(function_the_library_lacks --env LD_PRELOAD=${_build}/stub/libbestride.so --lines 2
-  --match "^bestride: MPI_Comm_spawn was called, which .*/libmpi.so.12 does not have"
-  --match "^bestride: MPI_Win_wait was called, which .*/libmpi.so.12 does not have"
-  -- $<TARGET_FILE:preload_fake_mpich_program> missing)
+_expect(function_the_library_lacks --env LD_PRELOAD=${_build}/stub/libbestride.so -- $<TARGET_FILE:preload_fake_mpich_program> missing)
 
 find_program(BESTRIDE_VALGRIND valgrind)
 if(BESTRIDE_VALGRIND)

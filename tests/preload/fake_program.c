@@ -135,14 +135,13 @@ static int watched_by_many_threads(void) {
 /* A library that is preloaded by a relative path must find its backend after chdir. */
 static int elsewhere(void) { return chdir("/") == 0 ? intercepted() : 1; }
 
-/* MPI functions that the MPI library lacks and only the preload library defines. dlsym() does not find them. Weak
- * references are bound before the preload library can hide them, so a call returns an error and prints a message. */
+/* MPI functions that the MPI library lacks and only the preload library defines. */
 __attribute__((weak)) int MPI_Comm_spawn(void);
 __attribute__((weak)) int MPI_Win_wait(void);
 static int missing(void) {
   REQUIRE(!dlsym(RTLD_DEFAULT, "MPI_Comm_spawn") && !dlsym(RTLD_DEFAULT, "PMPI_Win_wait") &&
           dlsym(RTLD_DEFAULT, "MPI_Init"))
-  REQUIRE(MPI_Comm_spawn && MPI_Comm_spawn() == 16 && MPI_Comm_spawn() == 16 && MPI_Win_wait && MPI_Win_wait() == 16)
+  REQUIRE(!MPI_Comm_spawn && !MPI_Win_wait)
   return 0;
 }
 

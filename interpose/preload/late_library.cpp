@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interpose/preload/late_library.hpp"
+
+#include <dlfcn.h>
+
+#include <atomic>
+#include <climits>
+#include <cstdint>
+
+#include "interpose/preload/slots.hpp"
+#include "interpose/preload/writable.hpp"
+
+namespace bestride::preload {
+namespace {
+
+/// The redirected library. Compared, but not read: it may have been unloaded.
+std::atomic<const link_map*> redirected{nullptr};
+const ElfW(Dyn) * redirected_dynamic = nullptr;
+char redirected_path[PATH_MAX];
+
+/// The library's functions, by slot.
+std::atomic<std::uintptr_t> functions[max_slots];
+
+bool still_loaded() noexcept {
+  const link_map* const wanted = redirected.load(std::memory_order_relaxed);
+  for (const link_map* map = _r_debug.r_map; wanted && map; map = map->l_next)
+    if (map == wanted && map->l_ld == redirected_dynamic) return true;
+  return false;
+}
+
+bool copy_path(const char* path) noexcept {
+  std::size_t i = 0;
+  while (i != sizeof redirected_path && (redirected_path[i] = path[i]) != '\0') ++i;
+  return i != sizeof redirected_path;
+}
+
+void redirect(const LoadedObject& library) noexcept {
+  for (unsigned slot = 0; slot < slot_count(); ++slot) {
+    ElfW(Sym)* const symbol = library.find(SymbolName(slot_name(slot)));
+    functions[slot].store(symbol ? library.base + symbol->st_value : 0, std::memory_order_release);
+    if (symbol)
+      reinterpret_cast<std::atomic<ElfW(Addr)>&>(symbol->st_value)
+          .store(slot_entry(slot) - library.base, std::memory_order_release);
+  }
+}
+
+}  // namespace
+
+const link_map* find_mpi_library() noexcept {
+  static constexpr SymbolName mpi_init("PMPI_Init");
+  for (const link_map* map = _r_debug.r_map; map; map = map->l_next) {
+    const LoadedObject object(*map);
+    if (object.defines(mpi_init) && !object.defines(other_copy)) return map;
+  }
+  return nullptr;
+}
+
+void redirect_late_library() noexcept {
+  if (still_loaded()) return;
+  const link_map* const map = find_mpi_library();
+  if (!map) return;
+  const LoadedObject library(*map);
+  const Writable writable(library, library.symbols, library.symbol_count() * sizeof *library.symbols);
+  if (!writable || !copy_path(map->l_name)) return;
+  redirect(library);
+  redirected_dynamic = map->l_ld;
+  redirected.store(map, std::memory_order_release);
+}
+
+void* open_late_library() noexcept {
+  const link_map* const wanted = redirected.load(std::memory_order_acquire);
+  if (!wanted) return nullptr;
+  void* const handle = dlopen(redirected_path, RTLD_NOLOAD | RTLD_LAZY);
+  link_map* map = nullptr;
+  if (handle && dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 && map == wanted) return handle;
+  if (handle) dlclose(handle);
+  return nullptr;
+}
+
+void* late_function(const char* name) noexcept {
+  if (!redirected.load(std::memory_order_acquire)) return nullptr;
+  const unsigned slot = slot_of(name);
+  return slot == no_slot ? nullptr : reinterpret_cast<void*>(functions[slot].load(std::memory_order_acquire));
+}
+
+}  // namespace bestride::preload

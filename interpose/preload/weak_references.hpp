@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Weak references to MPI functions that do not exist are null without the preload. The linker binds those of a library
+// before those of an object that stands in front of it in the search order, so libraries that the program needs are
+// bound to our stubs before we can hide them.
+
+namespace bestride::preload {
+
+/// Clears the weak references of all loaded objects that are bound to the stub of a slot for which `present` (indexed
+/// by slot) is false. Only while the process starts, when no other thread runs. Calls no libc function that a
+/// sanitizer's runtime may replace.
+void clear_weak_references(const bool* present) noexcept;
+
+}  // namespace bestride::preload
