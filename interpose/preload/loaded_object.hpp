@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Reads a loaded object as the dynamic linker does: its symbols, hash tables and relocations, from its dynamic section.
-// visibility.cpp uses it while the linker is still relocating objects, where a call of dlsym() is not possible, and of
-// another libc function dangerous: a sanitizer's runtime replaces many of them and is not initialised yet. Therefore
-// nothing here calls libc.
+// visibility.cpp uses it while the linker is still relocating objects, when dlsym() can't be called. Nothing here calls
+// libc (system_call.hpp).
 #include <elf.h>
 #include <link.h>
 

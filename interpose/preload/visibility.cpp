@@ -4,7 +4,6 @@
 #include <elf.h>
 #include <link.h>
 
-#include <cerrno>
 #include <cstdint>
 
 #include "interpose/preload/late_library.hpp"
@@ -58,9 +57,7 @@ void find_present(const LoadedObject& own, const link_map& mpi) noexcept {
 /// The resolver of __gmon_start__. It never returns null: objects that were relocated earlier hold the function, and on
 /// aarch64 they look it up once more when they call it.
 void (*resolve_hook())() {
-  const int error = errno;
   redirect_late_library();
-  errno = error;
   return &__gmon_start__;
 }
 
@@ -74,7 +71,7 @@ void install_hook(const LoadedObject& own) noexcept {
   hook->st_value = reinterpret_cast<std::uintptr_t>(&resolve_hook) - own.base;
 }
 
-/// Only this thread runs. libc is relocated, but functions that a sanitizer's runtime replaces can't be called yet.
+/// Only this thread runs, and no function of libc can be called (system_call.hpp).
 void adapt_at_start() noexcept {
   const link_map* const map = own_link_map();
   if (!map) return;
@@ -101,9 +98,7 @@ void adapt_at_start() noexcept {
 extern "C" {
 /// The resolver of an indirect function that nobody calls: the linker runs it as the last relocation of this object.
 [[gnu::visibility("hidden")]] void (*bestride_adapt_at_start())() {
-  const int error = errno;
   bestride::preload::adapt_at_start();
-  errno = error;
   return &__gmon_start__;
 }
 [[gnu::visibility("hidden"), gnu::ifunc("bestride_adapt_at_start")]] void bestride_indirect();

@@ -7,8 +7,7 @@
 namespace bestride::preload {
 
 /// Clears the weak references of all loaded objects that are bound to the stub of a slot for which `present` (indexed
-/// by slot) is false. Only while the process starts, when no other thread runs. Calls no libc function that a
-/// sanitizer's runtime may replace.
+/// by slot) is false. Only while the process starts, when no other thread runs. Calls no function of libc.
 void clear_weak_references(const bool* present) noexcept;
 
 }  // namespace bestride::preload

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Makes data of a loaded object writable for a moment: symbol tables, and pointers that the linker has made read-only
-// after relocation. Calls no libc function that a sanitizer's runtime may replace.
+// after relocation. Calls no function of libc.
 #include <cstddef>
 #include <cstdint>
 
