@@ -13,19 +13,40 @@
 namespace bestride::preload {
 namespace {
 
-/// The redirected library. Compared, but not read: it may have been unloaded.
+/// An entry of the linker's list. It is compared, and not read: the object may have been unloaded, and another may have
+/// its address.
+struct Entry {
+  const link_map* map = nullptr;
+  const ElfW(Dyn) * dynamic = nullptr;
+
+  explicit Entry(const link_map* of) noexcept : map(of), dynamic(of ? of->l_ld : nullptr) {}
+  bool is(const link_map& other) const noexcept { return map == &other && dynamic == other.l_ld; }
+};
+
 std::atomic<const link_map*> redirected{nullptr};
-const ElfW(Dyn) * redirected_dynamic = nullptr;
+Entry redirected_entry{nullptr};
 char redirected_path[PATH_MAX];
+
+/// The last object that was searched for an MPI library. New objects are appended to the list.
+Entry last_searched{nullptr};
 
 /// The library's functions, by slot.
 std::atomic<std::uintptr_t> functions[max_slots];
 
-bool still_loaded() noexcept {
-  const link_map* const wanted = redirected.load(std::memory_order_relaxed);
-  for (const link_map* map = _r_debug.r_map; wanted && map; map = map->l_next)
-    if (map == wanted && map->l_ld == redirected_dynamic) return true;
-  return false;
+/// The first object that was not searched yet; nullptr if there is none, or if the redirected library is still loaded.
+const link_map* first_new_object() noexcept {
+  const link_map* begin = _r_debug.r_map;
+  for (const link_map* map = begin; map; map = map->l_next) {
+    if (redirected_entry.is(*map)) return nullptr;
+    if (last_searched.is(*map)) begin = map->l_next;
+  }
+  return begin;
+}
+
+const link_map* last_object() noexcept {
+  const link_map* map = _r_debug.r_map;
+  while (map->l_next) map = map->l_next;
+  return map;
 }
 
 bool copy_path(const char* path) noexcept {
@@ -46,9 +67,9 @@ void redirect(const LoadedObject& library) noexcept {
 
 }  // namespace
 
-const link_map* find_mpi_library() noexcept {
+const link_map* find_mpi_library(const link_map* begin) noexcept {
   static constexpr SymbolName mpi_init("PMPI_Init");
-  for (const link_map* map = _r_debug.r_map; map; map = map->l_next) {
+  for (const link_map* map = begin; map; map = map->l_next) {
     const LoadedObject object(*map);
     if (object.defines(mpi_init) && !object.defines(other_copy)) return map;
   }
@@ -56,14 +77,14 @@ const link_map* find_mpi_library() noexcept {
 }
 
 void redirect_late_library() noexcept {
-  if (still_loaded()) return;
-  const link_map* const map = find_mpi_library();
+  const link_map* const map = find_mpi_library(first_new_object());
+  last_searched = Entry(last_object());
   if (!map) return;
   const LoadedObject library(*map);
   const Writable writable(library, library.symbols, library.symbol_count() * sizeof *library.symbols);
   if (!writable || !copy_path(map->l_name)) return;
   redirect(library);
-  redirected_dynamic = map->l_ld;
+  redirected_entry = Entry(map);
   redirected.store(map, std::memory_order_release);
 }
 

@@ -14,9 +14,9 @@ namespace bestride::preload {
 /// A symbol by which another copy of this object is recognised.
 inline constexpr SymbolName other_copy("bestride_version");
 
-/// The first loaded object that is an MPI library; nullptr if there is none. Reads the linker's list: only while the
-/// process starts, or with the linker's lock held.
-const link_map* find_mpi_library() noexcept;
+/// The first loaded object from `begin` on that is an MPI library; nullptr if there is none. Reads the linker's list:
+/// only while the process starts, or with the linker's lock held.
+const link_map* find_mpi_library(const link_map* begin) noexcept;
 
 /// Redirects the MPI library, if one is loaded and none has been redirected. Called with the linker's lock held.
 void redirect_late_library() noexcept;

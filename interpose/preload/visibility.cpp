@@ -77,7 +77,7 @@ void adapt_at_start() noexcept {
   if (!map) return;
   const LoadedObject own(*map);
   if (!own.versions || own.imports_end() == 0) return;
-  const link_map* const mpi = find_mpi_library();
+  const link_map* const mpi = find_mpi_library(_r_debug.r_map);
   {
     const Writable writable(own, own.versions, (own.imports_end() + export_count()) * sizeof *own.versions);
     if (!writable) return;
