@@ -89,7 +89,7 @@ void adapt_at_start() noexcept {
       if (!present[slot]) version = hidden;
     });
   }
-  clear_weak_references(present);
+  rebind_weak_references(present);
 }
 
 }  // namespace

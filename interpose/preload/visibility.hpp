@@ -7,7 +7,7 @@
 // - No MPI library is mapped: all MPI functions. If one is loaded later, its own symbols lead to our stubs
 //   (late_library.hpp), and ours stay hidden.
 // - An MPI library is mapped: the functions that it lacks.
-// Weak references of libraries that were relocated earlier are cleared (weak_references.hpp).
+// Weak references of libraries that were relocated earlier are bound again (weak_references.hpp).
 // docs/decisions/visibility.md compares the alternatives.
 //
 // There is no function to call: the linker runs adapt_at_start() (visibility.cpp) as the resolver of an indirect

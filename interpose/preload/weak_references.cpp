@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interpose/preload/weak_references.hpp"
 
+#include "interpose/preload/late_library.hpp"
 #include "interpose/preload/loaded_object.hpp"
 #include "interpose/preload/slots.hpp"
 #include "interpose/preload/writable.hpp"
@@ -30,8 +31,19 @@ bool may_refer_to_mpi(const LoadedObject& object) noexcept {
   return false;
 }
 
-void clear(const LoadedObject& object, const ElfW(Rela) * table, std::size_t begin, std::size_t end,
-           const bool* present) noexcept {
+/// The definition that the linker would find without us; 0 if there is none.
+std::uintptr_t other_definition(const char* text) noexcept {
+  const SymbolName name(text);
+  for (const link_map* map = _r_debug.r_map; map; map = map->l_next) {
+    const LoadedObject object(*map);
+    const ElfW(Sym)* const symbol = object.find(name);
+    if (symbol && !object.defines(other_copy)) return object.base + symbol->st_value;
+  }
+  return 0;
+}
+
+void rebind(const LoadedObject& object, const ElfW(Rela) * table, std::size_t begin, std::size_t end,
+            const bool* present) noexcept {
   for (std::size_t i = begin; i < end; ++i) {
     const auto type = static_cast<std::uint32_t>(ELF64_R_TYPE(table[i].r_info));
     if ((type != jump_slot && type != address_slot && type != pointer) ||
@@ -42,18 +54,19 @@ void clear(const LoadedObject& object, const ElfW(Rela) * table, std::size_t beg
     const unsigned slot = slot_at(*reinterpret_cast<const std::uintptr_t*>(address) - addend);
     if (slot == no_slot || present[slot]) continue;
     auto* const reference = reinterpret_cast<std::uintptr_t*>(address);
-    if (const Writable writable(object, reference, sizeof *reference); writable) *reference = addend;
+    if (const Writable writable(object, reference, sizeof *reference); writable)
+      *reference = other_definition(slot_name(slot)) + addend;
   }
 }
 
 }  // namespace
 
-void clear_weak_references(const bool* present) noexcept {
+void rebind_weak_references(const bool* present) noexcept {
   for (const link_map* map = _r_debug.r_map; map; map = map->l_next) {
     const LoadedObject object(*map);
     if (!may_refer_to_mpi(object)) continue;
-    if (object.relocations) clear(object, object.relocations, object.relative_count, object.relocation_count, present);
-    if (object.jump_relocations) clear(object, object.jump_relocations, 0, object.jump_relocation_count, present);
+    if (object.relocations) rebind(object, object.relocations, object.relative_count, object.relocation_count, present);
+    if (object.jump_relocations) rebind(object, object.jump_relocations, 0, object.jump_relocation_count, present);
   }
 }
 

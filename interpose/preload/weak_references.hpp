@@ -6,8 +6,9 @@
 
 namespace bestride::preload {
 
-/// Clears the weak references of all loaded objects that are bound to the stub of a slot for which `present` (indexed
-/// by slot) is false. Only while the process starts, when no other thread runs. Calls no function of libc.
-void clear_weak_references(const bool* present) noexcept;
+/// Binds the weak references of all loaded objects that are bound to the stub of a slot for which `present` (indexed by
+/// slot) is false to what they would be bound to without us: another library's definition (a tool's), or null. Only
+/// while the process starts, when no other thread runs. Calls no function of libc.
+void rebind_weak_references(const bool* present) noexcept;
 
 }  // namespace bestride::preload

@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs a command without and with the preload library, each lazily bound and with LD_BIND_NOW=1, and compares what it prints.
 
-  compare_runs.py LIBBESTRIDE WITHOUT WITH -- command...
+  compare_runs.py LIBRARIES WITHOUT WITH -- command...
+
+LIBRARIES are preloaded, separated by colons; libbestride.so is left out of the runs without it.
 
 All lines must be equal, except those that begin with "calls:": they must be WITHOUT and WITH (-: no such lines).
 """
@@ -18,12 +20,13 @@ def run(command, **variables):
     return [line for line in lines if not line.startswith("calls:")], [line[7:] for line in lines if line.startswith("calls:")]
 
 
-def main(library, without, with_, dashes, *command):
+def main(libraries, without, with_, dashes, *command):
+    others = ":".join(library for library in libraries.split(":") if os.path.basename(library) != "libbestride.so")
     wrong = []
     for binding in ({}, {"LD_BIND_NOW": "1"}):
-        bare, bare_calls = run(command, **binding)
-        preloaded, calls = run(command, LD_PRELOAD=library, **binding)
-        disabled, disabled_calls = run(command, LD_PRELOAD=library, BESTRIDE_DISABLE="1", **binding)
+        bare, bare_calls = run(command, LD_PRELOAD=others, **binding)
+        preloaded, calls = run(command, LD_PRELOAD=libraries, **binding)
+        disabled, disabled_calls = run(command, LD_PRELOAD=libraries, BESTRIDE_DISABLE="1", **binding)
         for name, lines in (("preloaded", preloaded), ("disabled", disabled)):
             if lines != bare:
                 wrong += [f"{name} {binding}:", *(f"{'bare' if i else name}: {line}" for pair in zip(lines, bare) if pair[0] != pair[1]
