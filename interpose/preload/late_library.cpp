@@ -23,6 +23,8 @@ struct Entry {
   bool is(const link_map& other) const noexcept { return map == &other && dynamic == other.l_ld; }
 };
 
+constexpr SymbolName mpi_init("PMPI_Init");
+
 std::atomic<const link_map*> redirected{nullptr};
 Entry redirected_entry{nullptr};
 char redirected_path[PATH_MAX];
@@ -33,12 +35,21 @@ Entry last_searched{nullptr};
 /// The library's functions, by slot.
 std::atomic<std::uintptr_t> functions[max_slots];
 
-/// The first object that was not searched yet; nullptr if there is none, or if the redirected library is still loaded.
-const link_map* first_new_object() noexcept {
+/// A library that was unloaded and loaded again may have the same entry.
+bool is_redirected(const link_map& map) noexcept {
+  if (!redirected_entry.is(map)) return false;
+  const LoadedObject object(map);
+  const ElfW(Sym)* const init = object.find(mpi_init);
+  return init && slot_at(object.base + init->st_value) != no_slot;
+}
+
+/// Where the search begins; nullptr if the redirected library is still loaded. While there was no MPI library, objects
+/// that were searched are not searched again.
+const link_map* first_to_search() noexcept {
   const link_map* begin = _r_debug.r_map;
   for (const link_map* map = begin; map; map = map->l_next) {
-    if (redirected_entry.is(*map)) return nullptr;
-    if (last_searched.is(*map)) begin = map->l_next;
+    if (is_redirected(*map)) return nullptr;
+    if (!redirected_entry.map && last_searched.is(*map)) begin = map->l_next;
   }
   return begin;
 }
@@ -68,7 +79,6 @@ void redirect(const LoadedObject& library) noexcept {
 }  // namespace
 
 const link_map* find_mpi_library(const link_map* begin) noexcept {
-  static constexpr SymbolName mpi_init("PMPI_Init");
   for (const link_map* map = begin; map; map = map->l_next) {
     const LoadedObject object(*map);
     if (object.defines(mpi_init) && !object.defines(other_copy)) return map;
@@ -77,7 +87,7 @@ const link_map* find_mpi_library(const link_map* begin) noexcept {
 }
 
 void redirect_late_library() noexcept {
-  const link_map* const map = find_mpi_library(first_new_object());
+  const link_map* const map = find_mpi_library(first_to_search());
   last_searched = Entry(last_object());
   if (!map) return;
   const LoadedObject library(*map);

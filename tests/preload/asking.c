@@ -4,6 +4,7 @@
  *   local, global, lazy, deepbind   dlopen, with RTLD_NOW or RTLD_LAZY; calls the plugin's functions
  *   promote                         dlopen of a loaded library with RTLD_GLOBAL
  *   close                           dlclose of everything that was opened
+ *   reopen                          dlopen and dlclose, many times: the stub must be found each time
  *   threads                         other threads ask while the library is opened and closed
  *   child                           asks in a child process, too */
 #include <dlfcn.h>
@@ -89,6 +90,19 @@ static void ask_in_threads(const char* path) {
   for (int i = 0; i < 3; ++i) pthread_join(thread[i], NULL);
 }
 
+/* The library is never called, so that nothing keeps it loaded. */
+static void reopen(const char* path) {
+  void* const version = dlsym(RTLD_DEFAULT, "bestride_version");
+  Dl_info preload, found;
+  for (int i = 0; i < 20; ++i) {
+    void* const handle = dlopen(path, RTLD_NOW);
+    if (version && (!dladdr(version, &preload) || !dladdr(dlsym(handle, "MPI_Type_commit"), &found) ||
+                    preload.dli_fbase != found.dli_fbase))
+      printf("not redirected at load %d\n", i);
+    dlclose(handle);
+  }
+}
+
 static void ask_in_child(void) {
   fflush(stdout);
   const pid_t child = fork();
@@ -107,6 +121,7 @@ static void act(const char* action, const char* path) {
   if (strncmp(action, "global", length) == 0) open_library(path, RTLD_NOW | RTLD_GLOBAL);
   if (strncmp(action, "deepbind", length) == 0) open_library(path, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
   if (strncmp(action, "promote", length) == 0) open_library(path, RTLD_LAZY | RTLD_NOLOAD | RTLD_GLOBAL);
+  if (strncmp(action, "reopen", length) == 0) reopen(path);
   if (strncmp(action, "threads", length) == 0) ask_in_threads(path);
 }
 

@@ -45,6 +45,7 @@ endforeach()
 _asks(plugin_after_mpi ${_asking} "1 1 1 4" "77 77 78 4" local:${_mpich} local:${_plugin})
 _asks(plugin_promoted ${_asking} "1 1 1 4/1 1 1 4" "77 77 78 4/77 77 78 4" lazy:${_plugin} promote:${_plugin})
 _asks(mpi_closed ${_asking} "1 1 1 4" "77 77 78 4" local:${_mpich} close local:$<TARGET_FILE:preload_asking_plugin> global:${_plugin})
+_asks(mpi_reopened ${_asking} "1 1 1 4" "77 77 78 4" reopen:${_mpich} local:${_plugin})
 _asks(plugin_deepbind ${_asking} "1 1 1 4" "77 77 78 4" deepbind:${_plugin})
 # A second MPI library may be what the first is built upon: it stays as it is.
 _asks(two_libraries ${_asking} "1 1 1 4/1 1 1 4" "77 77 78 4/1 1 1 4" local:$<TARGET_FILE:preload_asking_plugin_abi> local:${_plugin})
