@@ -85,7 +85,7 @@ int query_thread(int* provided) {
 
 template <Calls& via>
 int finalize() {
-  Lifetime::end(runtime());
+  Lifetime::finalizing(runtime());
   return via.Finalize();
 }
 

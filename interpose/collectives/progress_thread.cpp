@@ -155,11 +155,21 @@ void end_progress_thread() noexcept {
   Worker& self = worker();
   {
     const std::lock_guard lock(self.mutex);
-    if (!self.started) return;
+    if (!std::exchange(self.started, false)) return;
     self.end.store(true, std::memory_order_release);
     self.wake.notify_one();
   }
   pthread_join(self.thread, nullptr);
+}
+
+void keep_progress_thread_out_of_mpi() noexcept {
+  Worker& self = worker();
+  if (!self.started || !self.calls_mpi) return;
+  end_progress_thread();
+  const std::lock_guard lock(self.mutex);
+  self.end.store(false, std::memory_order_relaxed);
+  self.calls_mpi = false;
+  self.started = start(self);
 }
 
 }  // namespace bestride::inline interpose

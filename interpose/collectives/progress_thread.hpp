@@ -30,7 +30,10 @@ enum class ProgressThread {
 ProgressThread start_progress_thread(bool must_call_mpi) noexcept;
 /// Called when there is something to advance. Any thread.
 void wake_progress_thread() noexcept;
-/// Called at MPI_Finalize. When it returns, the thread is in no MPI call and will make none.
+/// When it returns, the thread is in no MPI call and will make none; it still advances what goes through shared memory.
+/// Called before MPI_Finalize or the last MPI_Session_finalize.
+void keep_progress_thread_out_of_mpi() noexcept;
+/// When it returns, there is no thread. Called by the thread that called the function above.
 void end_progress_thread() noexcept;
 
 }  // namespace bestride::inline interpose

@@ -11,9 +11,12 @@
 #include "base/variables.hpp"
 #include "datatype/build.hpp"
 #include "interpose/collectives/job.hpp"
+#include "interpose/collectives/progress_thread.hpp"
 #include "interpose/device/batch_launch.hpp"
+#include "interpose/device/deferred_sends.hpp"
 #include "interpose/device/lazy_interception.hpp"
 #include "interpose/message/completion.hpp"
+#include "interpose/mpi/fault_injection.hpp"
 #include "interpose/mpi/yielding_progress.hpp"
 #include "interpose/objects/predefined_types.hpp"
 #include "interpose/objects/window_count.hpp"
@@ -52,6 +55,11 @@ void yield_if_crowded(const Locality& here, int processors) noexcept {
   }
 }
 
+extern "C" int copy_nothing(MPI_Comm, int, void*, void*, void*, int* copies) {
+  *copies = 0;
+  return MPI_SUCCESS;
+}
+
 double now() noexcept {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
@@ -70,6 +78,7 @@ void Lifetime::announce(Runtime& runtime) noexcept {
 void Lifetime::begin(Runtime& runtime) noexcept {
   if (runtime.initialized_.exchange(true)) return;
   const FloatEnvironment floats;
+  runtime.ends_with_comm_self_ = end_with_comm_self();
   int rank = 0;
   int ranks = 1;
   if (real.Comm_rank(MPI_COMM_WORLD, &rank) != MPI_SUCCESS || real.Comm_size(MPI_COMM_WORLD, &ranks) != MPI_SUCCESS)
@@ -109,9 +118,37 @@ void Lifetime::warn_about_settings(Runtime& runtime) noexcept {
   }
 }
 
+bool Lifetime::end_with_comm_self() noexcept {
+  int key = MPI_KEYVAL_INVALID;
+  if (inject_failure(FailPoint::attribute) ||
+      real.Comm_create_keyval(&copy_nothing, &delete_attribute, &key, nullptr) != MPI_SUCCESS)
+    return false;
+  const bool set = real.Comm_set_attr(MPI_COMM_SELF, key, nullptr) == MPI_SUCCESS;
+  real.Comm_free_keyval(&key);  // the attribute keeps it
+  return set;
+}
+
+int Lifetime::delete_attribute(MPI_Comm, int, void*, void*) {
+  end(runtime());
+  return MPI_SUCCESS;
+}
+
+void Lifetime::before_last_finalize(Runtime& runtime) noexcept {
+  // MPICH takes no locks from here on, not even while it calls the application's callbacks.
+  if (runtime.finalizing_.load() && runtime.sessions_.load() == 0) keep_progress_thread_out_of_mpi();
+}
+
+void Lifetime::finalizing(Runtime& runtime) {
+  if (runtime.finalizing_.exchange(true)) return;
+  finish_freed_requests();
+  if (!runtime.ends_with_comm_self_) return end(runtime);
+  before_last_finalize(runtime);
+}
+
 void Lifetime::end(Runtime& runtime) {
   if (runtime.finalized_.exchange(true)) return;
   const FloatEnvironment floats;
+  start_deferred_sends();
   finish_freed_requests();
   leave_job();
   log_info_once("end",
@@ -159,7 +196,7 @@ void Lifetime::session_begins(Runtime& runtime) noexcept {
 
 void Lifetime::session_ends(Runtime& runtime) {
   if (runtime.sessions_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  if (runtime.initialized_.load() && !runtime.finalized_.load()) return;
+  if (runtime.initialized_.load() && !runtime.finalized_.load()) return before_last_finalize(runtime);
   finish_freed_requests();
   if (runtime.finalized_.load()) return shut_down(runtime);
   runtime.forget_handles();

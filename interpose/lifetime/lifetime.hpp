@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What happens to the runtime at MPI_Init, at MPI_Finalize and with MPI sessions.
+//
+// The application may communicate until the last delete callback of its attributes of MPI_COMM_SELF has returned, which
+// MPI_Finalize calls first. MPI deletes attributes in the reverse order of their setting (MPI-3.1, 8.7.1). So the first
+// attribute is set in MPI_Init, and its delete callback ends the runtime. MPICH 4.0.2 calls it in the last
+// MPI_Session_finalize if that follows MPI_Finalize.
 #include "interpose/objects/runtime.hpp"
 
 namespace bestride::inline interpose {
@@ -12,9 +17,8 @@ class Lifetime {
   static void announce(Runtime& runtime) noexcept;
   /// MPI_Init has succeeded. Only the first call has an effect.
   static void begin(Runtime& runtime) noexcept;
-  /// MPI_Finalize is about to be called. Only the first call has an effect. Entries of handles are kept until the last
-  /// session ends.
-  static void end(Runtime& runtime);
+  /// MPI_Finalize is about to be called. Only the first call has an effect.
+  static void finalizing(Runtime& runtime);
 
   /// A session was created.
   static void session_begins(Runtime& runtime) noexcept;
@@ -24,6 +28,13 @@ class Lifetime {
 
  private:
   static void warn_about_settings(Runtime& runtime) noexcept;
+  /// Called at the end of MPI_COMM_SELF, or at MPI_Finalize if that can't be observed. Only the first call has an
+  /// effect. Entries of handles are kept until the last session ends.
+  static void end(Runtime& runtime);
+  /// Arranges that end() is called at the end of MPI_COMM_SELF. False: it will not be.
+  static bool end_with_comm_self() noexcept;
+  static int delete_attribute(MPI_Comm, int, void*, void*);
+  static void before_last_finalize(Runtime& runtime) noexcept;
   static void report(Runtime& runtime) noexcept;
   /// After this every call is forwarded.
   static void shut_down(Runtime& runtime) noexcept;

@@ -33,6 +33,7 @@ enum class FailPoint : std::uint8_t {
   topology,      ///< discovering which ranks share a node
   link,          ///< the buffer with which the link between nodes is measured in MPI_Init
   order,         ///< memory to find out in which order the MPI library adds numbers
+  attribute,     ///< the attribute that shows the end of MPI_COMM_SELF
   report,        ///< a rank's part of the report, and its file
   operation,     ///< executing a collective, which then returns an error
   symbol,        ///< looking up a function in the MPI library

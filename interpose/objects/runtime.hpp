@@ -78,7 +78,7 @@ class Runtime {
   /// True after MPI_Finalize or the end of the last session, whichever comes later. The backend must then make no MPI
   /// call of its own.
   bool ended() const noexcept { return ended_.load(std::memory_order_relaxed); }
-  /// True between MPI_Init and MPI_Finalize, so that MPI_COMM_SELF exists.
+  /// True while MPI_COMM_SELF exists: from MPI_Init to its end in MPI_Finalize.
   bool in_world() const noexcept { return initialized_.load() && !finalized_.load(); }
 
   TypeDefinitions definitions;
@@ -130,7 +130,9 @@ class Runtime {
   double start_time_ = 0;
   std::atomic<int> sessions_{0};
   std::atomic<bool> initialized_{false};
-  std::atomic<bool> finalized_{false};  ///< MPI_Finalize was called
+  bool ends_with_comm_self_ = false;     ///< the end of MPI_COMM_SELF will be observed; written in MPI_Init
+  std::atomic<bool> finalizing_{false};  ///< MPI_Finalize was called
+  std::atomic<bool> finalized_{false};   ///< MPI_COMM_SELF has ended
   std::atomic<bool> ended_{false};
 };
 
