@@ -103,7 +103,7 @@ int exchange_typed(CallId id, CommEntry* known, Peers to, Peers from, CallTraits
 template <Calls& via, auto slot, class Count, class Displacement, class... Tail>
 int neighbor_alltoallw(CallId id, const void* send_buffer, Given<Count, Displacement> out, void* receive_buffer,
                        Given<Count, Displacement> in, MPI_Comm comm, Tail... tail) {
-  if (hierarchy_possible()) [[unlikely]]
+  if (may_dispatch<via>()) [[unlikely]]
     if (const std::optional<int> done = dispatch_neighbor(
             name(id), NeighborForm::alltoallw,
             TypedGiven<const void*, Count, Displacement>{send_buffer, out.counts, out.at, out.types},
@@ -125,7 +125,7 @@ int neighbor_alltoallw(CallId id, const void* send_buffer, Given<Count, Displace
 template <Calls& via, auto slot, class Count, class Displacement, class... Tail>
 int alltoallw(CallId id, const void* send_buffer, Given<Count, Displacement> out, void* receive_buffer,
               Given<Count, Displacement> in, MPI_Comm comm, Tail... tail) {
-  if (hierarchy_possible()) [[unlikely]]
+  if (may_dispatch<via>()) [[unlikely]]
     if (const std::optional<int> done = dispatch_alltoallw(
             name(id), TypedGiven<const void*, Count, Displacement>{send_buffer, out.counts, out.at, out.types},
             TypedGiven<void*, Count, Displacement>{receive_buffer, in.counts, in.at, in.types}, comm, tail...))

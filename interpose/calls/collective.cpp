@@ -148,7 +148,7 @@ int collective(CallId id, const Out& out, const In& in, int root, MPI_Comm comm,
     else
       return std::apply(make, std::tuple_cat(out_arguments, in_arguments, std::tuple(root, comm, tail...)));
   };
-  if (hierarchy_possible() && !left_by_size<only>(out, in, root, comm, tail...)) [[unlikely]]
+  if (may_dispatch<via>() && !left_by_size<only>(out, in, root, comm, tail...)) [[unlikely]]
     if (const std::optional<int> done = dispatch_moved<only>(name(id), &form, out, in, root, comm, tail...))
       return *done;
   if constexpr (blocking<Tail...>) leave_to_library(comm);

@@ -16,7 +16,7 @@ template <Calls& via, auto slot, class Count, class... Tail>
 int bcast(void* buffer, Count count, MPI_Datatype type, int root, MPI_Comm comm, Tail... tail) {
   LibraryForm form = LibraryForm::as_called;
   const bool on_gpu = start_lazy_interception();
-  if (hierarchy_possible() && !left_by_size<Tail...>(comm, Collective::broadcast, false, type, count)) [[unlikely]]
+  if (may_dispatch<via>() && !left_by_size<Tail...>(comm, Collective::broadcast, false, type, count)) [[unlikely]]
     if (const std::optional<int> done =
             dispatch_bcast(call_name<slot>, &form, buffer, count, type, root, comm, tail...))
       return *done;
@@ -45,7 +45,7 @@ int bcast(void* buffer, Count count, MPI_Datatype type, int root, MPI_Comm comm,
 template <Calls& via, auto slot, AtRoot only, class Out, class In, class... Tail>
 int moved(const Out& out, const In& in, int root, MPI_Comm comm, Tail... tail) {
   const auto call = [&](const auto& out_arguments, const auto& in_arguments) {
-    const InLibraryCollective inside;
+    const InLibraryCall inside;
     if constexpr (only == AtRoot::neither)
       return std::apply(via.*slot, std::tuple_cat(out_arguments, in_arguments, std::tuple(comm, tail...)));
     else
@@ -53,7 +53,7 @@ int moved(const Out& out, const In& in, int root, MPI_Comm comm, Tail... tail) {
   };
   const bool on_gpu = start_lazy_interception();
   [[maybe_unused]] LibraryForm form;  // a persistent call has only one form
-  if (hierarchy_possible()) [[unlikely]]
+  if (may_dispatch<via>()) [[unlikely]]
     if (const std::optional<int> done = dispatch_moved<only>(call_name<slot>, &form, out, in, root, comm, tail...))
       return *done;
   if (on_gpu)
@@ -135,12 +135,12 @@ int alltoallw(const void* send, const Count* send_counts, const At* send_at, con
               void* receive, const Count* receive_counts, const At* receive_at, const MPI_Datatype* receive_types,
               MPI_Comm comm, Tail... tail) {
   const auto call = [&](const void* staged_send, void* staged_receive) {
-    const InLibraryCollective inside;
+    const InLibraryCall inside;
     return (via.*slot)(staged_send, send_counts, send_at, send_types, staged_receive, receive_counts, receive_at,
                        receive_types, comm, tail...);
   };
   const bool on_gpu = start_lazy_interception();
-  if (hierarchy_possible()) [[unlikely]]
+  if (may_dispatch<via>()) [[unlikely]]
     if (const std::optional<int> done = dispatch_alltoallw(
             call_name<slot>, TypedGiven<const void*, Count, At>{send, send_counts, send_at, send_types},
             TypedGiven<void*, Count, At>{receive, receive_counts, receive_at, receive_types}, comm, tail...))

@@ -3,11 +3,13 @@
 //
 // Every function that creates a communicator is intercepted by both names: the members agree on its collectives when it
 // is created (interpose/collectives/member.hpp), and a member that did not intercept the creation would not take part.
+// The collectives of a communicator that a tool creates in such a call, for itself, are left to the library.
 #include "interpose/calls/entry.hpp"
 #include "interpose/collectives/info_hints.hpp"
 #include "interpose/collectives/job.hpp"
 #include "interpose/collectives/member.hpp"
 #include "interpose/message/completion.hpp"
+#include "interpose/mpi/nested_calls.hpp"
 #include "interpose/objects/runtime.hpp"
 
 namespace bestride::inline interpose {
@@ -88,16 +90,18 @@ int comm_idup_with_info(MPI_Comm from, MPI_Info info, MPI_Comm* comm, MPI_Reques
 
 template <Calls& via>
 int comm_dup_with_info(MPI_Comm from, MPI_Info info, MPI_Comm* comm) {
+  if (nested<via>()) return via.Comm_dup_with_info(from, info, comm);
   before_library_collective(from);
-  const int error = made(via.Comm_dup_with_info(from, info, comm), comm);
+  const int error = made(inside(via.Comm_dup_with_info, from, info, comm), comm);
   if (error == MPI_SUCCESS) apply_hints(*comm, info);
   return error;
 }
 
 template <Calls& via>
 int comm_set_info(MPI_Comm comm, MPI_Info info) {
+  if (nested<via>()) return via.Comm_set_info(comm, info);
   before_library_collective(comm);
-  const int error = via.Comm_set_info(comm, info);
+  const int error = inside(via.Comm_set_info, comm, info);
   if (error == MPI_SUCCESS)
     apply_hints(comm, info);
   else if (runtime().comms.find(comm))
@@ -122,24 +126,26 @@ BESTRIDE_BOTH_ENTRIES(Comm_set_info, (MPI_Comm comm, MPI_Info info), comm_set_in
 
 /// Defines a function that creates `*comm` and is called by all members of `from`. Pending collectives on `from`
 /// complete first; otherwise members would wait for each other inside the library.
-#define BESTRIDE_COMM_CREATE_BY_ALL(name, parameters, arguments) \
-  namespace bestride::comm_create {                              \
-  template <Calls& via>                                          \
-  int name parameters {                                          \
-    before_library_collective(from);                             \
-    return made(via.name arguments, comm);                       \
-  }                                                              \
-  }                                                              \
+#define BESTRIDE_COMM_CREATE_BY_ALL(name, parameters, arguments)    \
+  namespace bestride::comm_create {                                 \
+  template <Calls& via>                                             \
+  int name parameters {                                             \
+    if (nested<via>()) return via.name arguments;                   \
+    before_library_collective(from);                                \
+    return made(inside(via.name, BESTRIDE_UNWRAP arguments), comm); \
+  }                                                                 \
+  }                                                                 \
   BESTRIDE_BOTH_ENTRIES(name, parameters, comm_create::name, arguments)
 /// The same for a function that only some members call, or members of several communicators: the pending collectives
 /// may need ranks that don't make this call, so they are not completed first.
-#define BESTRIDE_COMM_CREATE(name, parameters, arguments) \
-  namespace bestride::comm_create {                       \
-  template <Calls& via>                                   \
-  int name parameters {                                   \
-    return made(via.name arguments, comm);                \
-  }                                                       \
-  }                                                       \
+#define BESTRIDE_COMM_CREATE(name, parameters, arguments)           \
+  namespace bestride::comm_create {                                 \
+  template <Calls& via>                                             \
+  int name parameters {                                             \
+    if (nested<via>()) return via.name arguments;                   \
+    return made(inside(via.name, BESTRIDE_UNWRAP arguments), comm); \
+  }                                                                 \
+  }                                                                 \
   BESTRIDE_BOTH_ENTRIES(name, parameters, comm_create::name, arguments)
 
 BESTRIDE_COMM_CREATE_BY_ALL(Comm_dup, (MPI_Comm from, MPI_Comm* comm), (from, comm))

@@ -301,10 +301,9 @@ int mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status*
 /// If the communicator's memory is not shared, Bestride's collectives on it are completed first.
 template <Calls& via>
 int barrier(MPI_Comm comm) {
-  if (barrier_on_one_node(comm)) return MPI_SUCCESS;
+  if (!nested<via>() && barrier_on_one_node(comm)) return MPI_SUCCESS;
   before_library_collective(comm);
-  const InLibraryCollective inside;
-  return via.Barrier(comm);
+  return inside(via.Barrier, comm);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Creation and freeing of datatypes and operations.
 #include "interpose/calls/entry.hpp"
+#include "interpose/mpi/nested_calls.hpp"
 #include "interpose/objects/runtime.hpp"
 
 namespace bestride::inline interpose {
@@ -27,9 +28,12 @@ int type_dup(MPI_Datatype type, MPI_Datatype* copy) {
   return error;
 }
 
+thread_local constinit const MPI_Datatype* type_being_freed __attribute__((tls_model("initial-exec"))) = nullptr;
+
 template <Calls& via>
 int type_free(MPI_Datatype* type) {
-  if (!type || runtime().ended()) return via.Type_free(type);
+  if (!type || runtime().ended() || nested_free<via>(type_being_freed, type)) return via.Type_free(type);
+  const ObjectBeingFreed freeing(type_being_freed, *type);
   TypeRegistry& types = runtime().types;
   const TypeRegistry::Released released = types.release(*type);
   int error = MPI_ERR_OTHER;
@@ -50,9 +54,11 @@ void count_contents(std::int64_t types, const MPI_Datatype* contents) noexcept {
 template <Calls& via>
 int type_get_contents(MPI_Datatype type, int max_integers, int max_addresses, int max_types, int* integers,
                       MPI_Aint* addresses, MPI_Datatype* types) {
-  const int error = via.Type_get_contents(type, max_integers, max_addresses, max_types, integers, addresses, types);
+  const bool is_counted = !nested<via>();
+  const int error =
+      inside(via.Type_get_contents, type, max_integers, max_addresses, max_types, integers, addresses, types);
   int integer_count = 0, address_count = 0, type_count = 0, combiner = 0;
-  if (error == MPI_SUCCESS &&
+  if (is_counted && error == MPI_SUCCESS &&
       real.Type_get_envelope(type, &integer_count, &address_count, &type_count, &combiner) == MPI_SUCCESS)
     count_contents(type_count, types);
   return error;
@@ -62,12 +68,14 @@ template <Calls& via>
 int type_get_contents_c(MPI_Datatype type, MPI_Count max_integers, MPI_Count max_addresses, MPI_Count max_counts,
                         MPI_Count max_types, int* integers, MPI_Aint* addresses, MPI_Count* counts,
                         MPI_Datatype* types) {
-  const int error = via.Type_get_contents_c(type, max_integers, max_addresses, max_counts, max_types, integers,
-                                            addresses, counts, types);
+  const bool is_counted = !nested<via>();
+  const int error = inside(via.Type_get_contents_c, type, max_integers, max_addresses, max_counts, max_types, integers,
+                           addresses, counts, types);
   MPI_Count integer_count = 0, address_count = 0, count_count = 0, type_count = 0;
   int combiner = 0;
-  if (error == MPI_SUCCESS && datatype_calls.get_envelope_c(type, &integer_count, &address_count, &count_count,
-                                                            &type_count, &combiner) == MPI_SUCCESS)
+  if (is_counted && error == MPI_SUCCESS &&
+      datatype_calls.get_envelope_c(type, &integer_count, &address_count, &count_count, &type_count, &combiner) ==
+          MPI_SUCCESS)
     count_contents(type_count, types);
   return error;
 }

@@ -11,6 +11,7 @@
 #include "interpose/collectives/rail_selection.hpp"
 #include "interpose/device/detection.hpp"
 #include "interpose/lifetime/lifetime.hpp"
+#include "interpose/mpi/nested_calls.hpp"
 
 namespace bestride::inline interpose {
 namespace {
@@ -19,7 +20,10 @@ namespace {
 /// library's own answer.
 constinit std::atomic<int> reported_thread_level{-1};
 
+/// A tool may call PMPI_Init in its MPI_Init.
 void before_init() noexcept {
+  static constinit std::atomic<bool> done{false};
+  if (done.exchange(true)) return;
   select_rail();
   Lifetime::announce(runtime());
 }
@@ -94,16 +98,21 @@ template <Calls& via>
 int session_init(MPI_Info info, MPI_Errhandler handler, MPI_Session* session) {
   select_rail();
   const LibraryLoadScope loads;
-  const int error = via.Session_init(info, handler, session);
-  if (error == MPI_SUCCESS) {
+  const bool counts = !nested<via>();
+  const int error = inside(via.Session_init, info, handler, session);
+  if (counts && error == MPI_SUCCESS) {
     start_gpu_detection(loads);
     Lifetime::session_begins(runtime());
   }
   return error;
 }
 
+thread_local constinit const MPI_Session* session_being_freed __attribute__((tls_model("initial-exec"))) = nullptr;
+
 template <Calls& via>
 int session_finalize(MPI_Session* session) {
+  if (!session || nested_free<via>(session_being_freed, session)) return via.Session_finalize(session);
+  const ObjectBeingFreed freeing(session_being_freed, *session);
   Lifetime::session_ends(runtime());
   const int error = via.Session_finalize(session);
   if (error != MPI_SUCCESS) Lifetime::session_begins(runtime());

@@ -93,7 +93,7 @@ bool has_arguments(const Given& given) noexcept {
 template <Calls& via, auto slot, class Out, class In, class... Tail>
 int exchange(CallId id, NeighborForm form, const typename Out::Given& out, const typename In::Given& in, MPI_Comm comm,
              Tail... tail) {
-  if (hierarchy_possible()) [[unlikely]]
+  if (may_dispatch<via>()) [[unlikely]]
     if (const std::optional<int> done = dispatch_neighbor(name(id), form, out, in, comm, tail...)) return *done;
   if constexpr (blocking<Tail...>) before_library_collective(comm);
   using Work = CollectiveCompletion<Out, In>;

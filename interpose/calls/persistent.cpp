@@ -7,6 +7,7 @@
 #include "interpose/device/transfer_batch.hpp"
 #include "interpose/message/completion.hpp"
 #include "interpose/message/record.hpp"
+#include "interpose/mpi/nested_calls.hpp"
 
 namespace bestride::inline interpose {
 namespace {
@@ -99,7 +100,7 @@ int fill_batch(int count, MPI_Request* requests) noexcept {
 
 template <Calls& via>
 int start(MPI_Request* request) {
-  if (runtime().requests.empty() || !request) [[likely]]
+  if (runtime().requests.empty() || !request || nested<via>()) [[likely]]
     return via.Start(request);
   progress_freed_requests();
   Completion* completion = before_start(*request);
@@ -109,7 +110,7 @@ int start(MPI_Request* request) {
   }
   int error;
   try {
-    error = via.Start(request);
+    error = inside(via.Start, request);
   } catch (...) {
     if (completion) completion->pending = false;
     throw;
@@ -121,7 +122,7 @@ int start(MPI_Request* request) {
 
 template <Calls& via>
 int startall(int count, MPI_Request* requests) {
-  if (runtime().requests.empty() || !requests || count <= 0) [[likely]]
+  if (runtime().requests.empty() || !requests || count <= 0 || nested<via>()) [[likely]]
     return via.Startall(count, requests);
   progress_freed_requests();
   if (gpu_runtime_detected()) [[unlikely]] {
@@ -130,7 +131,7 @@ int startall(int count, MPI_Request* requests) {
     for (int i = 0; i < count; ++i) before_start(requests[i]);
   }
   // On an error it is not known which requests were started. They stay pending, and are completed at most once.
-  const int error = via.Startall(count, requests);
+  const int error = inside(via.Startall, count, requests);
   if (error == MPI_SUCCESS)
     for (int i = 0; i < count; ++i)
       if (Completion* completion = runtime().requests.find(requests[i]); completion && completion->persistent)

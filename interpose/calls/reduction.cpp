@@ -68,7 +68,7 @@ int reduce(const void* send, void* receive, Count count, MPI_Datatype type, MPI_
     return by_library<via, slot>(form, staged_send, staged_receive, count, type, op, root, comm, tail...);
   };
   const bool on_gpu = start_lazy_interception();
-  if (hierarchy_possible() && !left_by_size<Tail...>(comm, Collective::reduce, false, type, count)) [[unlikely]]
+  if (may_dispatch<via>() && !left_by_size<Tail...>(comm, Collective::reduce, false, type, count)) [[unlikely]]
     if (const std::optional<int> done =
             dispatch_reduce(call_name<slot>, &form, send, receive, count, type, op, root, comm, tail...))
       return *done;
@@ -92,7 +92,7 @@ int over_all(const void* send, void* receive, Count count, MPI_Datatype type, MP
     return by_library<via, slot>(form, staged_send, staged_receive, count, type, op, comm, tail...);
   };
   const bool on_gpu = start_lazy_interception();
-  if (!scans && hierarchy_possible() && !left_by_size<Tail...>(comm, Collective::allreduce, false, type, count))
+  if (!scans && may_dispatch<via>() && !left_by_size<Tail...>(comm, Collective::allreduce, false, type, count))
       [[unlikely]]
     if (const std::optional<int> done =
             dispatch_allreduce(call_name<slot>, &form, send, receive, count, type, op, comm, tail...))
@@ -122,7 +122,7 @@ int scan(const void* send, void* receive, Count count, MPI_Datatype type, MPI_Op
 template <Calls& via, auto slot, class Count, class... Tail>
 int exscan(const void* send, void* receive, Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm, Tail... tail) {
   const auto call = [&](const void* staged_send, void* staged_receive) {
-    return (via.*slot)(staged_send, staged_receive, count, type, op, comm, tail...);
+    return inside(via.*slot, staged_send, staged_receive, count, type, op, comm, tail...);
   };
   const bool on_gpu = start_lazy_interception();
   if constexpr (blocking<Tail...>) before_library_collective(comm);
@@ -144,7 +144,7 @@ int reduce_scatter(const void* send, void* receive, const Count* counts, MPI_Dat
     return by_library<via, slot>(form, staged_send, staged_receive, counts, type, op, comm, tail...);
   };
   const bool on_gpu = start_lazy_interception();
-  if (hierarchy_possible() && counts) [[unlikely]]
+  if (may_dispatch<via>() && counts) [[unlikely]]
     if (const std::optional<int> done = dispatch_reduce_scatter(
             call_name<slot>, &form, send, receive, [counts](int rank) { return std::int64_t{counts[rank]}; }, type, op,
             comm, tail...))
@@ -174,7 +174,7 @@ int reduce_scatter_block(const void* send, void* receive, Count count, MPI_Datat
     return by_library<via, slot>(form, staged_send, staged_receive, count, type, op, comm, tail...);
   };
   const bool on_gpu = start_lazy_interception();
-  if (hierarchy_possible() && !left_by_size<Tail...>(comm, Collective::reduce_scatter, true, type, count)) [[unlikely]]
+  if (may_dispatch<via>() && !left_by_size<Tail...>(comm, Collective::reduce_scatter, true, type, count)) [[unlikely]]
     if (const std::optional<int> done = dispatch_reduce_scatter(
             call_name<slot>, &form, send, receive, [count](int) { return std::int64_t{count}; }, type, op, comm,
             tail...))

@@ -5,14 +5,18 @@
 #include "interpose/device/buffer_location.hpp"
 #include "interpose/device/transfer_choice.hpp"
 #include "interpose/device/unsupported.hpp"
+#include "interpose/mpi/nested_calls.hpp"
 #include "interpose/objects/window_count.hpp"
 
 namespace bestride::inline interpose {
 namespace {
 
-/// `error`: of a call that creates a window.
-int created(int error) noexcept {
-  if (error == MPI_SUCCESS) window_count.fetch_add(1, std::memory_order_relaxed);
+/// Makes the call that creates a window, and counts it.
+template <Calls& via, class Function, class... Arguments>
+int create(Function function, Arguments... arguments) {
+  const bool counts = !nested<via>();
+  const int error = inside(function, arguments...);
+  if (counts && error == MPI_SUCCESS) window_count.fetch_add(1, std::memory_order_relaxed);
   return error;
 }
 
@@ -20,22 +24,26 @@ template <Calls& via, auto slot, class Unit>
 int win_create(void* base, MPI_Aint bytes, Unit unit, MPI_Info info, MPI_Comm comm, MPI_Win* window) {
   if (gpu_runtime_detected() && !gpu_aware() && not_host_accessible(locate_buffer(base, std::int64_t{bytes})))
     return raise_device_error(comm, DeviceError::unsupported, "MPI_Win_create");
-  return created((via.*slot)(base, bytes, unit, info, comm, window));
+  return create<via>(via.*slot, base, bytes, unit, info, comm, window);
 }
 
 /// `memory`: void**.
 template <Calls& via, auto slot, class Unit>
 int win_allocate(MPI_Aint bytes, Unit unit, MPI_Info info, MPI_Comm comm, void* memory, MPI_Win* window) {
-  return created((via.*slot)(bytes, unit, info, comm, memory, window));
+  return create<via>(via.*slot, bytes, unit, info, comm, memory, window);
 }
 
 template <Calls& via>
 int win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* window) {
-  return created(via.Win_create_dynamic(info, comm, window));
+  return create<via>(via.Win_create_dynamic, info, comm, window);
 }
+
+thread_local constinit const MPI_Win* window_being_freed __attribute__((tls_model("initial-exec"))) = nullptr;
 
 template <Calls& via>
 int win_free(MPI_Win* window) {
+  if (!window || nested_free<via>(window_being_freed, window)) return via.Win_free(window);
+  const ObjectBeingFreed freeing(window_being_freed, *window);
   const int error = via.Win_free(window);
   if (error == MPI_SUCCESS) window_count.fetch_sub(1, std::memory_order_relaxed);
   return error;

@@ -10,8 +10,6 @@
 
 namespace bestride::inline interpose {
 
-thread_local constinit bool in_library_collective = false;
-
 Route route(CommEntry& entry, Collective what, std::int64_t bytes, bool blocking, bool exact,
             LibraryForm* left) noexcept {
   CollectiveChoice choice;
@@ -32,7 +30,7 @@ Route route(CommEntry& entry, Collective what, std::int64_t bytes, bool blocking
 Route nonblocking_on_one_node(CommEntry& entry, Collective what, std::optional<std::int64_t> bytes) noexcept {
   CommCollectives& collectives = entry.collectives;
   Route to;
-  if (!job() || !collectives.queue || in_library_collective) return to;
+  if (!job() || !collectives.queue) return to;
   if (bytes && !nonblocking_on_one_node(what, *bytes, entry.size(), collectives.shares_always)) return to;
   // As for blocking collectives: many communicators are used once or twice.
   if (collectives.one_node_starts < OneNode::calls_before) {
@@ -49,7 +47,7 @@ Route persistent_on_one_node(MPI_Comm comm, CommEntry& entry, Collective what, s
                              bool gaps) noexcept {
   Route to;
   const Job* all = job();
-  if (!all || !all->offers || in_library_collective) return to;
+  if (!all || !all->offers) return to;
   before_library_collective(comm);
   const std::int64_t own[] = {*bytes, gaps};
   std::int64_t most[] = {0, 0};

@@ -30,8 +30,11 @@
 
 namespace bestride::inline interpose {
 
-/// True if a communicator of this job may have a hierarchy. Costs one load.
-inline bool hierarchy_possible() noexcept { return job() != nullptr; }
+/// True if a collective may be dispatched: a communicator of this job may have a hierarchy, and the call is not nested.
+template <Calls& via>
+bool may_dispatch() noexcept {
+  return job() != nullptr && !nested<via>();
+}
 
 /// True if the members have agreed to leave a collective of this size to the MPI library, or there is one member only;
 /// false also if that is not known. `per_rank`: each rank has `count` elements. The same on all members, because the

@@ -175,7 +175,6 @@ template <class Out, class In, class... Tail>
 std::optional<int> dispatch_neighbor(const char* call, NeighborForm form, const Out& out, const In& in, MPI_Comm comm,
                                      Tail... tail) {
   using namespace dispatch_detail;
-  if (in_library_collective) return std::nullopt;
   const CommMember entry = member_of<Tail...>(comm);
   if (!entry || !may_share_memory(*entry) || !has_request(tail...) || out.buffer == MPI_IN_PLACE ||
       in.buffer == MPI_IN_PLACE)

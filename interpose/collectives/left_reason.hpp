@@ -11,6 +11,7 @@
 #include "interpose/collectives/neighbor_edges.hpp"
 #include "interpose/message/record.hpp"
 #include "interpose/message/respelled_blocks.hpp"
+#include "interpose/mpi/nested_calls.hpp"
 #include "interpose/objects/runtime.hpp"
 #include "perfmodel/collective/shape.hpp"
 
@@ -37,11 +38,11 @@ struct LeftCall {
   const char* reason;
 };
 
-/// Carries out a call and, if there is a report, records it as left to the library. describe(): a LeftCall, asked only
-/// for a report. Returns the error of the call.
+/// Carries out a call and, if there is a report and the call is not nested, records it as left to the library.
+/// describe(): a LeftCall, asked only for a report. Returns the error of the call.
 template <class Call, class Describe>
 int call_and_record(const char* call_name, const Call& call, const Describe& describe) {
-  if (!reporting()) [[likely]]
+  if (!reporting() || in_library_call) [[likely]]
     return call();
   const LeftCall left = describe();
   const Stopwatch watch(true);

@@ -9,10 +9,10 @@
 #include <mpi.h>
 
 #include <type_traits>
-#include <utility>
 
 #include "interpose/collectives/pending.hpp"
 #include "interpose/mpi/functions.hpp"
+#include "interpose/mpi/nested_calls.hpp"
 
 namespace bestride::inline interpose {
 
@@ -42,27 +42,11 @@ BESTRIDE_NONBLOCKING_FORMS(Reduce, Ireduce)
 #undef BESTRIDE_NONBLOCKING_FORMS
 #undef BESTRIDE_NONBLOCKING_FORM
 
-/// True while this thread is in a collective that was left to the MPI library. A tool between the application and the
-/// library calls the PMPI_ function, which is intercepted, too, perhaps on some ranks only. There is no second decision
-/// for such a call.
-extern thread_local constinit bool in_library_collective __attribute__((tls_model("initial-exec")));
-
-class InLibraryCollective {
- public:
-  InLibraryCollective() noexcept : before_(std::exchange(in_library_collective, true)) {}
-  ~InLibraryCollective() { in_library_collective = before_; }
-  InLibraryCollective(const InLibraryCollective&) = delete;
-  InLibraryCollective& operator=(const InLibraryCollective&) = delete;
-
- private:
-  const bool before_;
-};
-
 /// Returns the error of the call. Advances our own pending collectives between tests. As thread safe as the library's
 /// call.
 template <Calls& via, auto slot, class... Arguments>
 int by_library([[maybe_unused]] LibraryForm form, Arguments... arguments) {
-  const InLibraryCollective inside;
+  const InLibraryCall inside;
   if constexpr (!std::is_null_pointer_v<decltype(nonblocking_form<slot>)>)
     if (form == LibraryForm::tested) [[unlikely]] {
       MPI_Request request = MPI_REQUEST_NULL;

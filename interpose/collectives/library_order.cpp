@@ -107,8 +107,6 @@ bool adds_as(ReductionTree::Form form, const ReductionCall& call, const Route& r
 }  // namespace
 
 SumOrder* find_sum_order(CommEntry& entry, const ReductionCall& call) noexcept {
-  // A call that a tool behind this library passes on by its PMPI_ name has been counted already.
-  if (in_library_collective) return nullptr;
   const std::int64_t bytes = floating_bytes(call.type);
   if (bytes == 0 || call.op != MPI_SUM) return nullptr;
   const std::int64_t size = predefined(call.type)->size;

@@ -79,7 +79,7 @@ bool OneNode::run(Operation& operation) noexcept {
 OneNode* choose_one_node(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t bytes, std::int64_t element,
                          bool gaps) noexcept {
   const Job* all = job();
-  if (!all || !may_share_memory(entry) || in_library_collective) return nullptr;
+  if (!all || !may_share_memory(entry)) return nullptr;
   const OneNodeChoice choice = choose_on_one_node(what, bytes, entry.size(), entry.collectives.shares_always);
   if (choice == OneNodeChoice::library) return nullptr;
   // A part of a slot must have room for an element.
@@ -97,7 +97,7 @@ OneNode* choose_one_node(MPI_Comm comm, CommEntry& entry, Collective what, std::
 }
 
 OneNode* choose_one_node(MPI_Comm comm, CommEntry& entry) noexcept {
-  return job() && may_share_memory(entry) && !in_library_collective ? prepared(comm, entry) : nullptr;
+  return job() && may_share_memory(entry) ? prepared(comm, entry) : nullptr;
 }
 
 OneNode* choose_one_node(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t* longest) noexcept {
@@ -115,7 +115,7 @@ OneNode* choose_one_node(MPI_Comm comm, CommEntry& entry, Collective what, std::
 
 bool barrier_on_one_node(MPI_Comm comm) noexcept {
   const Job* all = job();
-  if (!all || !all->crowded || in_library_collective) return false;
+  if (!all || !all->crowded) return false;
   const CommMember member(comm, true);
   OneNode* const node = member && may_share_memory(*member) ? prepared(comm, *member) : nullptr;
   if (!node) return false;

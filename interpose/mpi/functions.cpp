@@ -2,12 +2,14 @@
 #include "interpose/mpi/functions.hpp"
 
 #include "interpose/mpi/fault_injection.hpp"
+#include "interpose/mpi/nested_calls.hpp"
 
 namespace bestride::inline interpose {
 
 constinit Calls next;
 constinit Calls real;
 constinit DatatypeCalls datatype_calls;
+thread_local constinit bool in_library_call = false;
 
 namespace {
 
