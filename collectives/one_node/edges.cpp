@@ -135,14 +135,22 @@ bool Edges::receive(std::size_t i, const EdgeEnd& end, const Operands& output) n
 
 /// False: the kernel has refused, or the source's memory is not readable; then the source finds out.
 bool Edges::copy_from(const EdgeEnd& end, std::uint64_t address, const Operand& to, std::int64_t bytes) noexcept {
+  bool direct = true;
   for (std::int64_t done = 0; done < bytes;) {
-    std::byte* const place = to.at(done);
+    std::byte* const place = direct ? to.at(done) : nullptr;
     const iovec here{place ? place : between_.get(),
                      static_cast<std::size_t>(place ? bytes - done : std::min(between_bytes, bytes - done))};
     const iovec there{reinterpret_cast<void*>(address + static_cast<std::uint64_t>(done)), here.iov_len};
     const ssize_t copied = process_vm_readv(end.process, &here, 1, &there, 1, 0);
+    // The destination may be write-protected by an application that handles the signal. The kernel does not send it,
+    // but a store does.
+    if (copied <= 0 && place) {
+      direct = false;
+      continue;
+    }
     if (copied <= 0) return false;
     if (!place) to.write(between_.get(), done, done + copied);
+    direct = true;
     done += copied;
   }
   return true;

@@ -2,6 +2,8 @@
 #include "collectives/one_node/edges.hpp"
 
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -218,6 +220,51 @@ TEST(Edges, SourceLearnsThatCopiesAreRefused) {
     EXPECT_TRUE(call.correct(graph));
     for (int rank = 0; rank < 2; ++rank) EXPECT_EQ(graph.at(rank).copies_refused(), process == 1 << 30);
   }
+}
+
+constexpr std::size_t tracked_bytes = 64 * 4096;
+char* tracked = nullptr;
+int faults = 0;
+
+void make_accessible(int, siginfo_t* info, void*) {
+  auto* const address = static_cast<char*>(info->si_addr);
+  if (address < tracked || address >= tracked + tracked_bytes) _exit(11);
+  ++faults;
+  mprotect(tracked + (address - tracked) / 4096 * 4096, 4096, PROT_READ | PROT_WRITE);
+}
+
+/// One contiguous block.
+struct OneOperand final : Operands {
+  explicit OneOperand(Operand given) : operand(given) {}
+  Operand of(int) const noexcept override { return operand; }
+  std::int64_t bytes(int) const noexcept override { return operand.bytes(); }
+  Operand operand;
+};
+
+/// The kernel can't copy to protected pages of an application that handles the signal.
+TEST(Edges, DestinationMayBeWriteProtected) {
+  tracked =
+      static_cast<char*>(mmap(nullptr, tracked_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  struct sigaction handler = {}, before;
+  handler.sa_sigaction = &make_accessible;
+  handler.sa_flags = SA_SIGINFO | SA_NODEFER;
+  sigaction(SIGSEGV, &handler, &before);
+  const EdgesShape shape{2, 1, 4096};
+  const auto memory = std::make_unique<std::byte[]>(shape.bytes() + 128);
+  std::byte* const aligned = memory.get() + 128 - reinterpret_cast<std::uintptr_t>(memory.get()) % 128;
+  const EdgeEnd out{0, 1, getpid()}, in{0, 0, getpid()};
+  Edges source(aligned, shape, 0, {&out, 1}, 0), destination(aligned, shape, 1, {}, 1);
+  std::vector<char> sent(tracked_bytes, 7);
+  const OneOperand input(Operand(sent.data(), tracked_bytes)), output(Operand(tracked, tracked_bytes));
+  const OneOperand none{Operand()};
+  mprotect(tracked + 3 * 4096, 40 * 4096, PROT_READ);
+  Task sending = exchange(source, {}, input, none), receiving = exchange(destination, {&in, 1}, none, output);
+  for (bool ended = false; !ended;) ended = sending.step() & receiving.step();
+  sigaction(SIGSEGV, &before, nullptr);
+  EXPECT_EQ(faults, 40);
+  EXPECT_FALSE(destination.copies_refused());
+  EXPECT_EQ(std::vector<char>(tracked, tracked + tracked_bytes), sent);
+  munmap(tracked, tracked_bytes);
 }
 
 /// A rank that is ahead does not wait for ranks that are not its neighbours, and for a neighbour only when all slots of

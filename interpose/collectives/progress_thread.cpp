@@ -101,10 +101,13 @@ void* work(void*) {
 
 bool start(Worker& self) noexcept {
   if (inject_failure(FailPoint::thread)) return false;
-  // Signals of the application are delivered to its own threads only.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  // Signals of the application are delivered to its own threads, except those that an instruction of this thread
+  // causes: it accesses the application's buffers, and the application may handle accesses to protected pages. A
+  // blocked signal would end the process.
+  sigset_t others, before;
+  sigfillset(&others);
+  for (const int caused : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS}) sigdelset(&others, caused);
+  pthread_sigmask(SIG_SETMASK, &others, &before);
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setstacksize(&attributes, 1 << 20);
