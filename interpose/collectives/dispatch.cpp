@@ -9,6 +9,15 @@
 #include "interpose/objects/runtime.hpp"
 
 namespace bestride::inline interpose {
+namespace {
+
+bool reassociation_permitted(const CommEntry& entry) noexcept {
+  const Job* all = job();
+  const int hint = entry.collectives.hints.reassociate;
+  return all && (hint != CommHints::none ? hint : all->settings.reassociate);
+}
+
+}  // namespace
 
 Route route(CommEntry& entry, Collective what, std::int64_t bytes, bool blocking, bool exact,
             LibraryForm* left) noexcept {
@@ -110,13 +119,16 @@ DispatchedReduction dispatch_reduction(const CommEntry& entry, MPI_Op op, MPI_Da
   if (!blocking && entry.collectives.on_one_node && !integer_operation(op, type)) return {};
   switch (reassociation_of(op, type)) {
     case Reassociation::in_any_order: return {true, false};
+    case Reassociation::in_any_order_if_ordinary: {
+      const bool permitted = reassociation_permitted(entry);
+      return {permitted, false, false, !permitted && blocking};
+    }
     case Reassociation::in_one_order_in_the_call:
       if (!blocking) return {};
       [[fallthrough]];
     case Reassociation::in_one_order: {
       const Job* all = job();
-      const int hint = entry.collectives.hints.reassociate;
-      const bool permitted = all && (hint != CommHints::none ? hint : all->settings.reassociate);
+      const bool permitted = reassociation_permitted(entry);
       return {permitted, true, all && !permitted && blocking && all->settings.calls_before_order >= 0};
     }
     case Reassociation::by_mpi: break;

@@ -286,8 +286,10 @@ struct DispatchedReduction {
   bool possible = false;
   bool in_one_order = false;
   bool if_library_agrees = false;  ///< not possible, unless the MPI library has the same order (library_order.hpp)
+  bool if_ordinary = false;        ///< not possible, unless the result, which all members have, shows that the order
+                                   ///< does not matter; otherwise the library repeats the call
   /// True if the result has the same bits in any order.
-  bool exact() const noexcept { return possible && !in_one_order; }
+  bool exact() const noexcept { return (possible || if_ordinary) && !in_one_order; }
   /// In which order it is carried out. `found`: of the MPI library, or nullptr.
   ReductionTree tree(const SumOrder* found, int ranks) const noexcept {
     if (!in_one_order) return {};
@@ -312,11 +314,15 @@ std::optional<int> dispatch_allreduce(const char* call, LibraryForm* left, const
   const auto codes = quantised_sum(*entry, op, type);
   const ReductionCall sum{Collective::allreduce, 0, op, type, static_cast<std::int64_t>(count)};
   SumOrder* order = nullptr;
-  if (!how.possible && !codes && !(how.if_library_agrees && (order = find_sum_order(*entry, sum)))) return std::nullopt;
+  AskingInterval& extremes = entry->collectives.extremes;
+  if (!how.possible && !codes && !(how.if_ordinary && extremes.asks()) &&
+      !(how.if_library_agrees && (order = find_sum_order(*entry, sum))))
+    return std::nullopt;
   const Route to =
       route_call<Tail...>(comm, *entry, Collective::allreduce, bytes, element.packed, how.exact(), false, left);
   if (!to || (order && !same_sum_order(*order, sum, to, comm, entry->rank(), entry->size()))) return std::nullopt;
-  return carry(
+  bool in_vain = false;
+  const int error = carry(
       to, comm, call,
       [&](StagedBlocks& staged) -> std::unique_ptr<Operation> {
         std::optional<UserBlocks> input;
@@ -325,10 +331,14 @@ std::optional<int> dispatch_allreduce(const char* call, LibraryForm* left, const
         UserBlocks output =
             blocks_of(OneBlock<void*, Count>{receive, count, type}, 1, input ? Access::written : Access::both, staged);
         if (codes) return std::make_unique<QuantisedAllreduce>(std::move(input), std::move(output), *codes);
-        return std::make_unique<AllreduceOperation>(std::move(input), std::move(output),
-                                                    MpiReduction(op, type, how.tree(order, entry->size())));
+        MpiReduction reduction(op, type, how.tree(order, entry->size()));
+        if (how.if_ordinary) reduction.mark_order();
+        return std::make_unique<AllreduceOperation>(std::move(input), std::move(output), std::move(reduction),
+                                                    how.if_ordinary ? &in_vain : nullptr);
       },
       tail...);
+  if (how.if_ordinary && error == MPI_SUCCESS) extremes.answered(in_vain);
+  return in_vain ? std::nullopt : std::optional(error);
 }
 
 /// MPI_Reduce_scatter and MPI_Reduce_scatter_block: `count_of(rank)` elements for each rank.

@@ -67,8 +67,9 @@ const char* left_reason(const LeftCollective& left) noexcept {
 const char* left_reason(const LeftCollective& left, MPI_Op op, MPI_Datatype type) noexcept {
   const CommEntry* entry;
   if (const char* const reason = by_communicator_or_size(left, &entry)) return reason;
-  if (!dispatch_reduction(*entry, op, type, element_size(type).packed, left.blocking).possible)
-    return reassociation_of(op, type) == Reassociation::by_mpi ? unsupported : "order";
+  const DispatchedReduction how = dispatch_reduction(*entry, op, type, element_size(type).packed, left.blocking);
+  const bool checked = how.if_ordinary && left.what == Collective::allreduce && !entry->collectives.one_node;
+  if (!how.possible && !checked) return reassociation_of(op, type) == Reassociation::by_mpi ? unsupported : "order";
   return otherwise(left, *entry);
 }
 

@@ -21,6 +21,13 @@ class MpiReduction final : public Reduction {
   static bool possible(MPI_Datatype type) noexcept;
   /// `type` must be possible(). Operation and type must outlive this object. May throw std::bad_alloc.
   MpiReduction(MPI_Op op, MPI_Datatype type, const ReductionTree& order);
+  /// Before the first combine(): computes extremes as floating_extreme(), which must not be nullptr for the operation
+  /// and the type.
+  void mark_order() noexcept { computed_ = floating_extreme(op_, type_); }
+  /// True if a result depends_on_order().
+  bool depends_on_order(const std::byte* results, std::int64_t bytes) const noexcept {
+    return bestride::depends_on_order(results, bytes / element_bytes, type_);
+  }
   void combine(const std::byte* in, std::byte* inout, std::int64_t bytes) const noexcept override;
 
  private:

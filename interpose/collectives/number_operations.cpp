@@ -2,7 +2,9 @@
 #include "interpose/collectives/number_operations.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <initializer_list>
+#include <limits>
 #include <type_traits>
 
 #include "interpose/objects/predefined_types.hpp"
@@ -65,6 +67,59 @@ void add(const std::byte* in, std::byte* inout, std::int64_t count) {
   apply<Number, decltype([](Number a, Number b) { return a + b; })>(in, inout, parts * count);
 }
 
+/// The unsigned integer of a number's size.
+template <class Number>
+using Bits = std::conditional_t<sizeof(Number) == 4, std::uint32_t, std::uint64_t>;
+
+/// All bits set, or none.
+template <class Number>
+Bits<Number> mask(bool all) noexcept {
+  return -static_cast<Bits<Number>>(all);
+}
+
+/// `beats(a, b)`: a is the more extreme one. If neither is, they have the same bits, or are zeros, or one is a NaN;
+/// then the result has the bits of both: a NaN stays one, and -0 wins.
+template <class Number, class Beats>
+void select(const std::byte* __restrict in, std::byte* __restrict inout, std::int64_t count) {
+  constexpr auto size = static_cast<std::int64_t>(sizeof(Number));
+  for (std::int64_t i = 0; i < count; ++i) {
+    Number a, b;
+    Bits<Number> of_a, of_b;
+    __builtin_memcpy(&a, in + i * size, sizeof a);
+    __builtin_memcpy(&b, inout + i * size, sizeof b);
+    __builtin_memcpy(&of_a, &a, sizeof a);
+    __builtin_memcpy(&of_b, &b, sizeof b);
+    of_b = (of_a & ~mask<Number>(Beats{}(b, a))) | (of_b & ~mask<Number>(Beats{}(a, b)));
+    __builtin_memcpy(inout + i * size, &of_b, sizeof of_b);
+  }
+}
+
+template <class Number>
+NumberOperation extreme(MPI_Op op) noexcept {
+  if (op == MPI_MAX) return &select<Number, decltype([](Number a, Number b) { return a > b; })>;
+  if (op == MPI_MIN) return &select<Number, decltype([](Number a, Number b) { return a < b; })>;
+  return nullptr;
+}
+
+template <class Number>
+bool any_depends_on_order(const std::byte* results, std::int64_t count) noexcept {
+  Bits<Number> found = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    Number number;
+    Bits<Number> bits;
+    __builtin_memcpy(&number, results + i * static_cast<std::int64_t>(sizeof number), sizeof number);
+    __builtin_memcpy(&bits, &number, sizeof bits);
+    // +0 has no bits.
+    found |= bits & ~mask<Number>(std::fabs(number) >= std::numeric_limits<Number>::min());
+  }
+  return found != 0;
+}
+
+bool is_real(MPI_Datatype type) noexcept {
+  const Predefined* const known = predefined(type);
+  return known && known->kind == NumberKind::floating;
+}
+
 }  // namespace
 
 NumberOperation integer_operation(MPI_Op op, MPI_Datatype type) noexcept {
@@ -88,6 +143,20 @@ std::int64_t floating_bytes(MPI_Datatype type) noexcept {
   if (!known || (known->kind != NumberKind::floating && known->kind != NumberKind::complex)) return 0;
   const std::int64_t bytes = known->kind == NumberKind::complex ? known->size / 2 : known->size;
   return bytes == 4 || bytes == 8 ? bytes : 0;
+}
+
+NumberOperation floating_extreme(MPI_Op op, MPI_Datatype type) noexcept {
+  if (!is_real(type)) return nullptr;
+  switch (floating_bytes(type)) {
+    case 4: return extreme<float>(op);
+    case 8: return extreme<double>(op);
+    default: return nullptr;
+  }
+}
+
+bool depends_on_order(const std::byte* results, std::int64_t count, MPI_Datatype type) noexcept {
+  return floating_bytes(type) == 4 ? any_depends_on_order<float>(results, count)
+                                   : any_depends_on_order<double>(results, count);
 }
 
 NumberOperation floating_sum(MPI_Op op, MPI_Datatype type) noexcept {

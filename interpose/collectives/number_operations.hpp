@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// MPI's operations on integers, and sums of floating-point numbers, without the MPI library: the progress thread may
-// call them whatever thread level the library has granted, and they are faster.
+// MPI's operations on integers, and sums and extremes of floating-point numbers, without the MPI library: the progress
+// thread may call them whatever thread level the library has granted, and they are faster.
 #include <mpi.h>
 
 #include <cstddef>
@@ -19,6 +19,15 @@ NumberOperation integer_operation(MPI_Op op, MPI_Datatype type) noexcept;
 /// The same for MPI_SUM of real and complex numbers of 4 or 8 bytes for each part. If both numbers are NaN, the result
 /// may be the other one.
 NumberOperation floating_sum(MPI_Op op, MPI_Datatype type) noexcept;
+
+/// MPI_MAX and MPI_MIN of real numbers of 4 or 8 bytes. The bits of a maximum depend on the order of the operands only
+/// if a NaN is among them, or if it is zero and zeros of both signs are among them (and, for threads that treat
+/// denormal numbers as zero, if these are). For such operands the function gives a number that depends_on_order(),
+/// whatever the order and whatever other operands follow. All other results have the bits of the library's. nullptr:
+/// another operation or type.
+NumberOperation floating_extreme(MPI_Op op, MPI_Datatype type) noexcept;
+/// True if one of `count` results of floating_extreme() is a NaN, -0 or denormal. `type`: as there.
+bool depends_on_order(const std::byte* results, std::int64_t count, MPI_Datatype type) noexcept;
 
 /// Bytes of a floating-point number that floating_sum() adds, of one part if it is complex; 0: another type.
 std::int64_t floating_bytes(MPI_Datatype type) noexcept;

@@ -14,6 +14,7 @@
 #include "collectives/cache/allgather.hpp"
 #include "collectives/one_node/data_movement.hpp"
 #include "collectives/one_node/reductions.hpp"
+#include "interpose/objects/runtime.hpp"
 
 namespace bestride::inline interpose {
 namespace {
@@ -136,6 +137,24 @@ Task GatherOperation::begin(Rounds& rounds) {
 Task ScatterOperation::begin(Rounds& rounds) {
   const UserBlocks* const all = all_ ? &*all_ : nullptr;
   return scatter(rounds, all, own_ ? own_->of(0) : all->of(rounds.rank()), root_);
+}
+
+bool AllreduceOperation::fill() noexcept {
+  if ((input_ && !input_->fill()) || !output_.fill()) return false;
+  if (!in_vain_ || input_) return true;
+  const Operand both = output_.of(0);
+  kept_ = BufferLease(runtime().pool, both.bytes());
+  if (kept_) both.read(kept_.data(), 0, both.bytes());
+  return static_cast<bool>(kept_);
+}
+
+void AllreduceOperation::finish() noexcept {
+  if (in_vain_) {
+    const Operand result = output_.of(0);
+    *in_vain_ = reduction_.depends_on_order(result.at(0), result.bytes());
+    if (*in_vain_ && kept_) result.write(kept_.data(), 0, result.bytes());
+  }
+  output_.complete();
 }
 
 Task AllreduceOperation::begin(Rounds& rounds) {

@@ -9,6 +9,7 @@
 #include "interpose/collectives/operands.hpp"
 #include "interpose/collectives/operation.hpp"
 #include "interpose/collectives/reduce_scatter_result.hpp"
+#include "interpose/objects/buffer_pool.hpp"
 
 namespace bestride::inline interpose {
 
@@ -63,18 +64,22 @@ class ReduceScatterOperation final : public Operation {
 
 class AllreduceOperation final : public Operation {
  public:
-  /// `input`: no value if in place.
-  AllreduceOperation(std::optional<UserBlocks> input, UserBlocks output, MpiReduction reduction) noexcept
-      : input_(std::move(input)), output_(std::move(output)), reduction_(std::move(reduction)) {}
-  bool fill() noexcept override { return (!input_ || input_->fill()) && output_.fill(); }
+  /// `input`: no value if in place. `in_vain`: nullptr, or set to whether the result depends_on_order(), for which
+  /// `reduction` must mark_order(); the same on all members. The output is then as before if in place.
+  AllreduceOperation(std::optional<UserBlocks> input, UserBlocks output, MpiReduction reduction,
+                     bool* in_vain = nullptr) noexcept
+      : input_(std::move(input)), output_(std::move(output)), reduction_(std::move(reduction)), in_vain_(in_vain) {}
+  bool fill() noexcept override;
   Task begin(Hierarchy& hierarchy) override;
   Task begin(Rounds& rounds) override;
-  void finish() noexcept override { output_.complete(); }
+  void finish() noexcept override;
 
  private:
   std::optional<UserBlocks> input_;
   UserBlocks output_;
   MpiReduction reduction_;
+  bool* in_vain_;
+  BufferLease kept_;  ///< the input, if in place and the result may be in vain
 };
 
 /// MPI_Reduce.

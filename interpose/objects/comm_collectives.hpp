@@ -57,6 +57,7 @@ struct CommCollectives {
   int neighbor_calls = 0;             ///< blocking neighbour collectives
   std::shared_ptr<OneNodeNeighbors> one_node_neighbors;  ///< as one_node
   std::array<AskingInterval, collective_count> asking;   ///< by collective: whether a datatype has gaps
+  AskingInterval extremes;                               ///< whether maxima and minima depend on the order
   std::shared_ptr<CollectiveQueue> queue;                ///< null: all collectives are left to MPI
   std::shared_ptr<NeighborQueue> neighbor_queue;         ///< null: nonblocking neighbour collectives are left to MPI
   int neighbor_starts = 0;                               ///< nonblocking neighbour collectives
