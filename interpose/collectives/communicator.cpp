@@ -14,6 +14,7 @@
 #include "interpose/collectives/cache_share.hpp"
 #include "interpose/collectives/hierarchical_queue.hpp"
 #include "interpose/collectives/info_hints.hpp"
+#include "interpose/collectives/maximum.hpp"
 #include "interpose/collectives/neighbor_queue.hpp"
 #include "interpose/collectives/one_node_queue.hpp"
 #include "interpose/collectives/tag_agreement.hpp"
@@ -132,7 +133,7 @@ std::shared_ptr<CollectiveQueue> agree_on_queue(const Job& all, MPI_Comm comm, C
   mine[3] = own.offer;
   mine[4] = all.offers ? all.offers->bytes_in_use() : 0;
   write_words(collectives.hints, mine + 5);
-  if (real.Allreduce(mine, most, words, MPI_INT64_T, MPI_MAX, comm) != MPI_SUCCESS || most[0]) return nullptr;
+  if (real.Allreduce(mine, most, words, MPI_INT64_T, maximum(), comm) != MPI_SUCCESS || most[0]) return nullptr;
   apply_agreed(collectives.hints, most + 5);
   *agreement = Agreement::none;
   if (!tags.take(static_cast<int>(most[1]), all.largest_tag)) return nullptr;
@@ -207,8 +208,9 @@ void agree_on_collectives(MPI_Comm comm, CommEntry& entry) noexcept {
       collectives.neighbor_queue = NeighborQueue::make(comm, entry, CallForm::nonblocking);
   } else if (on_one_node) {
     // A member without an entry can't count calls, so it would not know in which call the shared memory is created.
-    int forgotten = !collectives.remembered, any = 1;
-    if (real.Allreduce(&forgotten, &any, 1, MPI_INT, MPI_MAX, comm) != MPI_SUCCESS || any) return;
+    const std::int64_t forgotten = !collectives.remembered;
+    std::int64_t any = 1;
+    if (real.Allreduce(&forgotten, &any, 1, MPI_INT64_T, maximum(), comm) != MPI_SUCCESS || any) return;
   }
   if (on_one_node) {
     collectives.on_one_node = true;

@@ -3,6 +3,7 @@
 
 #include <new>
 
+#include "interpose/collectives/maximum.hpp"
 #include "interpose/collectives/queue.hpp"
 #include "interpose/device/transfer_batch.hpp"
 #include "interpose/message/record.hpp"
@@ -60,7 +61,7 @@ Route persistent_on_one_node(MPI_Comm comm, CommEntry& entry, Collective what, s
   before_library_collective(comm);
   const std::int64_t own[] = {*bytes, gaps};
   std::int64_t most[] = {0, 0};
-  if (real.Allreduce(own, most, 2, MPI_INT64_T, MPI_MAX, comm) != MPI_SUCCESS) return to;
+  if (real.Allreduce(own, most, 2, MPI_INT64_T, maximum(), comm) != MPI_SUCCESS) return to;
   *bytes = most[0];
   if (!persistent_on_one_node(what, most[0], entry.size(), entry.collectives.shares_always, varying, most[1] != 0))
     return to;

@@ -6,6 +6,7 @@
 
 #include "base/message.hpp"
 #include "interpose/collectives/job.hpp"
+#include "interpose/collectives/maximum.hpp"
 #include "interpose/collectives/member.hpp"
 #include "interpose/mpi/functions.hpp"
 #include "kernels/quantise/format.hpp"
@@ -83,7 +84,7 @@ void apply_hints(MPI_Comm comm, MPI_Info info) noexcept {
   std::int64_t mine[hint_words + 1], most[hint_words + 1];
   write_words(given, mine);
   mine[hint_words] = !member->collectives.remembered;
-  if (real.Allreduce(mine, most, hint_words + 1, MPI_INT64_T, MPI_MAX, comm) != MPI_SUCCESS) return;
+  if (real.Allreduce(mine, most, hint_words + 1, MPI_INT64_T, maximum(), comm) != MPI_SUCCESS) return;
   apply_agreed(given, most);
   for (const Key& key : keys) {
     int& value = member->collectives.hints.*key.member;

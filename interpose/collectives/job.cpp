@@ -12,6 +12,7 @@
 #include "base/variables.hpp"
 #include "interpose/collectives/communicator.hpp"
 #include "interpose/collectives/job_link.hpp"
+#include "interpose/collectives/maximum.hpp"
 #include "interpose/collectives/progress_thread.hpp"
 #include "interpose/collectives/requests.hpp"
 #include "interpose/collectives/window_offers.hpp"
@@ -93,6 +94,7 @@ void join_job(int processors) noexcept {
         "BESTRIDE_GPU=off: collectives of all ranks are left to the MPI library, which takes device memory, too");
   }
   if (private_comm != MPI_COMM_NULL) real.Comm_set_errhandler(private_comm, MPI_ERRORS_RETURN);
+  if (!make_maximum()) bad = 1;
   int* largest = nullptr;
   int found = 0;
   if (!bad) bad = real.Comm_get_attr(private_comm, MPI_TAG_UB, &largest, &found) != MPI_SUCCESS || !found;
@@ -133,6 +135,7 @@ void leave_job() noexcept {
   close_requests();
   MPI_Comm private_comm = all->private_comm;
   real.Comm_free(&private_comm);
+  free_maximum();
 }
 
 }  // namespace bestride::inline interpose

@@ -11,6 +11,7 @@
 #include "base/message.hpp"
 #include "collectives/core/order_probe.hpp"
 #include "interpose/collectives/dispatch.hpp"
+#include "interpose/collectives/maximum.hpp"
 #include "interpose/collectives/operations.hpp"
 #include "interpose/mpi/fault_injection.hpp"
 #include "interpose/mpi/functions.hpp"
@@ -24,9 +25,9 @@ constexpr int numbers_per_part = 128, most_trials = 64;
 
 /// True if `good` is true on all members.
 bool on_all(MPI_Comm comm, bool good) noexcept {
-  const int own = good;
-  int all = 0;
-  return real.Allreduce(&own, &all, 1, MPI_INT, MPI_MIN, comm) == MPI_SUCCESS && all;
+  const std::int64_t bad = !good;
+  std::int64_t any = 1;
+  return real.Allreduce(&bad, &any, 1, MPI_INT64_T, maximum(), comm) == MPI_SUCCESS && !any;
 }
 
 /// The reduction of test numbers, by the MPI library and over a route.

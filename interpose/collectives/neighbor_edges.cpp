@@ -9,6 +9,7 @@
 
 #include "base/message.hpp"
 #include "collectives/one_node/rounds.hpp"
+#include "interpose/collectives/maximum.hpp"
 #include "interpose/mpi/functions.hpp"
 
 namespace bestride::inline interpose {
@@ -161,8 +162,9 @@ FoundEdges find_edges(MPI_Comm comm, CommEntry& entry, CallForm calls, std::int6
   if (real.Alltoall(told.data(), words, MPI_INT32_T, members.data(), words, MPI_INT32_T, comm) != MPI_SUCCESS)
     return found;
   const std::span<const MemberEdges> all(members.data(), static_cast<std::size_t>(entry.size()));
-  std::int32_t agrees = sources_agree(all, neighbours.sources), all_agree = 0;
-  if (real.Allreduce(&agrees, &all_agree, 1, MPI_INT32_T, MPI_MIN, comm) != MPI_SUCCESS || !all_agree) return found;
+  const std::int64_t differs = !sources_agree(all, neighbours.sources);
+  std::int64_t any = 1;
+  if (real.Allreduce(&differs, &any, 1, MPI_INT64_T, maximum(), comm) != MPI_SUCCESS || any) return found;
   std::int64_t edges = 0, first = 0;
   bool equal_degrees = true, parallel = false;
   for (int rank = 0; rank < entry.size(); ++rank) {

@@ -6,6 +6,7 @@
 
 #include "base/message.hpp"
 #include "interpose/collectives/job.hpp"
+#include "interpose/collectives/maximum.hpp"
 #include "interpose/collectives/one_node.hpp"
 #include "interpose/collectives/one_node_neighbors.hpp"
 #include "interpose/collectives/tag_agreement.hpp"
@@ -49,7 +50,7 @@ std::shared_ptr<NeighborQueue> NeighborQueue::make(MPI_Comm comm, CommEntry& ent
   } catch (...) {
     mine[0] = 1;
   }
-  if (real.Allreduce(mine, most, 4, MPI_INT64_T, MPI_MAX, comm) != MPI_SUCCESS || most[0]) return nullptr;
+  if (real.Allreduce(mine, most, 4, MPI_INT64_T, maximum(), comm) != MPI_SUCCESS || most[0]) return nullptr;
   if (!tags.take(static_cast<int>(most[1]), all->largest_tag)) return nullptr;
   if (most[2] == 0 || !queue->window_.fits(most[3])) {
     log_info_once("one_node_queues",
@@ -108,7 +109,7 @@ std::shared_ptr<NeighborQueue> make_neighbor_queue(MPI_Comm comm, CommEntry& ent
   before_library_collective(comm);
   const std::int64_t own[] = {longest, gaps};
   std::int64_t most[] = {0, 0};
-  if (real.Allreduce(own, most, 2, MPI_INT64_T, MPI_MAX, comm) != MPI_SUCCESS ||
+  if (real.Allreduce(own, most, 2, MPI_INT64_T, maximum(), comm) != MPI_SUCCESS ||
       !persistent_neighbors_on_one_node(most[0], entry.collectives.shares_always, most[1] != 0))
     return nullptr;
   std::shared_ptr<NeighborQueue> made = NeighborQueue::make(comm, entry, CallForm::persistent);

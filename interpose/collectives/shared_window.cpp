@@ -6,6 +6,7 @@
 
 #include "base/message.hpp"
 #include "interpose/collectives/job.hpp"
+#include "interpose/collectives/maximum.hpp"
 #include "interpose/mpi/fault_injection.hpp"
 #include "interpose/mpi/functions.hpp"
 
@@ -17,10 +18,10 @@ constinit std::atomic<std::int64_t> window_bytes{0};
 /// Limit of window_bytes, as a multiple of the limit of one communicator.
 constexpr int most_windows = 4;
 
-/// The maximum over the members, by the MPI library.
-bool maximum(MPI_Comm comm, std::int64_t* value) noexcept {
+/// The maximum over the members.
+bool find_maximum(MPI_Comm comm, std::int64_t* value) noexcept {
   const std::int64_t own = *value;
-  return real.Allreduce(&own, value, 1, MPI_INT64_T, MPI_MAX, comm) == MPI_SUCCESS;
+  return real.Allreduce(&own, value, 1, MPI_INT64_T, maximum(), comm) == MPI_SUCCESS;
 }
 
 }  // namespace
@@ -30,7 +31,7 @@ SharedWindow::SharedWindow(MPI_Comm comm, bool leads, std::int64_t bytes) noexce
   const std::int64_t limit = all ? all->settings.window_limit : 0;
   // The number of bytes in use may differ between members, so the largest counts.
   std::int64_t used = window_bytes.load(std::memory_order_relaxed);
-  if (!maximum(comm, &used)) return;
+  if (!find_maximum(comm, &used)) return;
   if (used + bytes > most_windows * std::max(limit, bytes)) {
     log_info_once("one_node",
                   "communicators on one node share %lld MiB; collectives of newer ones are left to the "
@@ -57,7 +58,7 @@ SharedWindow::~SharedWindow() { window_bytes.fetch_sub(counted_, std::memory_ord
 
 bool all_share_memory(MPI_Comm comm, bool good) noexcept {
   std::int64_t bad = !good;
-  if (maximum(comm, &bad) && !bad) return true;
+  if (find_maximum(comm, &bad) && !bad) return true;
   report_no_memory();
   return false;
 }

@@ -5,6 +5,7 @@
 
 #include "base/float_environment.hpp"
 #include "base/message.hpp"
+#include "base/own_stack.hpp"
 #include "base/variables.hpp"
 #include "model/processors.hpp"
 #include "perfmodel/profile/machine.hpp"
@@ -15,9 +16,7 @@ constinit RuntimeStorage runtime_storage;
 
 namespace {
 
-std::optional<MachineProfile> load_profile() {
-  const std::string path = find_profile_path();
-  if (path.empty()) return std::nullopt;
+std::optional<MachineProfile> load_profile(const std::string& path) {
   Result<MachineProfile> loaded = MachineProfile::load_for_predictions(path);
   std::string problem;
   if (loaded) {
@@ -95,8 +94,18 @@ Runtime::Runtime()
 const MachineProfile* Runtime::loaded_profile() const noexcept {
   try {
     std::call_once(profile_read_, [this] {
-      const FloatEnvironment floats;
-      loaded_ = load_profile();
+      const std::string path = find_profile_path();
+      if (path.empty()) return;
+      bool read = false;
+      on_own_stack([&]() noexcept {
+        const FloatEnvironment floats;
+        try {
+          loaded_ = load_profile(path);
+          read = true;
+        } catch (...) {
+        }
+      });
+      if (!read) throw std::bad_alloc();
     });
   } catch (...) {
     // No memory: tried again at the next call.
