@@ -89,18 +89,19 @@ constexpr Case cases[] = {
        collectives(false);
        MPI_Comm_free(&comm);
      }},
+    // Few, because MPICH 4.0.2 does not complete a long message in MPI_Finalize.
     {"request_freed_in_the_callback",
      [] {
        MPI_Request request;
-       static const std::vector<Record> out = records(record_counts[2]);
-       MPI_Isend(out.data(), record_counts[2], type, 0, 1, MPI_COMM_WORLD, &request);
+       static const std::vector<Record> out = records(record_counts[0]);
+       MPI_Isend(out.data(), record_counts[0], type, 0, 1, MPI_COMM_WORLD, &request);
        MPI_Request_free(&request);
      },
      [] {
        if (rank != 0) return;
-       std::vector<Record> in(static_cast<std::size_t>(record_counts[2]));
-       MPI_Recv(in.data(), record_counts[2], type, ranks - 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-       check(wrong_records(in.data(), record_counts[2]) == 0, "records of a freed request");
+       std::vector<Record> in(static_cast<std::size_t>(record_counts[0]));
+       MPI_Recv(in.data(), record_counts[0], type, ranks - 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+       check(wrong_records(in.data(), record_counts[0]) == 0, "records of a freed request");
      }},
 };
 const Case* chosen = nullptr;
