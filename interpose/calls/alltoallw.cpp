@@ -130,7 +130,7 @@ int alltoallw(CallId id, const void* send_buffer, Given<Count, Displacement> out
             name(id), TypedGiven<const void*, Count, Displacement>{send_buffer, out.counts, out.at, out.types},
             TypedGiven<void*, Count, Displacement>{receive_buffer, in.counts, in.at, in.types}, comm, tail...))
       return *done;
-  if constexpr (blocking<Tail...>) leave_to_library(comm);
+  if constexpr (blocking<Tail...>) leave_to_library<via>(comm);
   if (gpu_runtime_detected()) [[unlikely]] {
     const auto call = [&](const void* staged_send, void* staged_receive) {
       return by_library<via, slot>(LibraryForm::as_called, staged_send, out.counts, out.at, out.types, staged_receive,

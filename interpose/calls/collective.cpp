@@ -151,7 +151,7 @@ int collective(CallId id, const Out& out, const In& in, int root, MPI_Comm comm,
   if (may_dispatch<via>() && !left_by_size<only>(out, in, root, comm, tail...)) [[unlikely]]
     if (const std::optional<int> done = dispatch_moved<only>(name(id), &form, out, in, root, comm, tail...))
       return *done;
-  if constexpr (blocking<Tail...>) leave_to_library(comm);
+  if constexpr (blocking<Tail...>) leave_to_library<via>(comm);
   if (gpu_runtime_detected()) [[unlikely]]
     if (const std::optional<int> done = call_with_shadowed_blocks<only>(name(id), out, in, root, comm, call, tail...))
       return *done;

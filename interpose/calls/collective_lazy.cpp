@@ -20,7 +20,7 @@ int bcast(void* buffer, Count count, MPI_Datatype type, int root, MPI_Comm comm,
     if (const std::optional<int> done =
             dispatch_bcast(call_name<slot>, &form, buffer, count, type, root, comm, tail...))
       return *done;
-  if constexpr (blocking<Tail...>) leave_to_library(comm);
+  if constexpr (blocking<Tail...>) leave_to_library<via>(comm);
   if (on_gpu)
     if (const CollectiveMembers members = members_of(comm); members.known) {
       BufferRegion region{buffer};

@@ -72,7 +72,7 @@ int reduce(const void* send, void* receive, Count count, MPI_Datatype type, MPI_
     if (const std::optional<int> done =
             dispatch_reduce(call_name<slot>, &form, send, receive, count, type, op, root, comm, tail...))
       return *done;
-  if constexpr (blocking<Tail...>) leave_to_library(comm);
+  if constexpr (blocking<Tail...>) leave_to_library<via>(comm);
   if (on_gpu)
     if (const CollectiveMembers members = members_of(comm); members.known) {
       const BufferRegion from = members.has_part(root) ? operand(send, count, type) : BufferRegion{send};
@@ -97,7 +97,7 @@ int over_all(const void* send, void* receive, Count count, MPI_Datatype type, MP
     if (const std::optional<int> done =
             dispatch_allreduce(call_name<slot>, &form, send, receive, count, type, op, comm, tail...))
       return *done;
-  if constexpr (blocking<Tail...>) scans ? before_library_collective(comm) : leave_to_library(comm);
+  if constexpr (blocking<Tail...>) scans ? before_library_collective(comm) : leave_to_library<via>(comm);
   if (on_gpu && comm != MPI_COMM_NULL)
     if (const std::optional<int> done =
             call_with_shadows(call_name<slot>, operand(send, count, type),
@@ -149,7 +149,7 @@ int reduce_scatter(const void* send, void* receive, const Count* counts, MPI_Dat
             call_name<slot>, &form, send, receive, [counts](int rank) { return std::int64_t{counts[rank]}; }, type, op,
             comm, tail...))
       return *done;
-  if constexpr (blocking<Tail...>) leave_to_library(comm);
+  if constexpr (blocking<Tail...>) leave_to_library<via>(comm);
   if (on_gpu && counts)
     if (const CollectiveMembers members = members_of(comm); members.known) {
       std::int64_t all = 0;
@@ -179,7 +179,7 @@ int reduce_scatter_block(const void* send, void* receive, Count count, MPI_Datat
             call_name<slot>, &form, send, receive, [count](int) { return std::int64_t{count}; }, type, op, comm,
             tail...))
       return *done;
-  if constexpr (blocking<Tail...>) leave_to_library(comm);
+  if constexpr (blocking<Tail...>) leave_to_library<via>(comm);
   if (on_gpu)
     if (const CollectiveMembers members = members_of(comm); members.known) {
       std::int64_t all = 0;

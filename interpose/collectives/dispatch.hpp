@@ -322,7 +322,7 @@ std::optional<int> dispatch_allreduce(const char* call, LibraryForm* left, const
       route_call<Tail...>(comm, *entry, Collective::allreduce, bytes, element.packed, how.exact(), false, left);
   if (!to || (order && !same_sum_order(*order, sum, to, comm, entry->rank(), entry->size()))) return std::nullopt;
   bool in_vain = false;
-  const int error = carry(
+  const std::optional<int> error = carry(
       to, comm, call,
       [&](StagedBlocks& staged) -> std::unique_ptr<Operation> {
         std::optional<UserBlocks> input;
@@ -338,7 +338,7 @@ std::optional<int> dispatch_allreduce(const char* call, LibraryForm* left, const
       },
       tail...);
   if (how.if_ordinary && error == MPI_SUCCESS) extremes.answered(in_vain);
-  return in_vain ? std::nullopt : std::optional(error);
+  return in_vain ? std::nullopt : error;
 }
 
 /// MPI_Reduce_scatter and MPI_Reduce_scatter_block: `count_of(rank)` elements for each rank.

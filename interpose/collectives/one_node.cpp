@@ -128,10 +128,8 @@ bool barrier_on_one_node(MPI_Comm comm) noexcept {
   return true;
 }
 
-void leave_to_library(MPI_Comm comm) noexcept {
-  before_library_collective(comm);
-  // A tool's call inside a call that has been left is not counted.
-  if (!job() || in_library_collective) return;
+void count_left_collective(MPI_Comm comm) noexcept {
+  if (!job()) return;
   if (const CommEntry* const entry = runtime().comms.find(comm))
     if (OneNode* const node = entry->collectives.one_node.get()) node->leave();
 }

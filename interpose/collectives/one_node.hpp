@@ -13,7 +13,9 @@
 #include <utility>
 
 #include "collectives/one_node/rounds.hpp"
+#include "interpose/collectives/pending.hpp"
 #include "interpose/collectives/shared_window.hpp"
+#include "interpose/mpi/nested_calls.hpp"
 #include "interpose/objects/comm_registry.hpp"
 #include "perfmodel/collective/one_node.hpp"
 
@@ -74,9 +76,14 @@ inline std::int64_t whole_of(std::int64_t longest, int ranks) noexcept {
 /// MPI_Barrier in shared memory, if the node is crowded. False: nothing was done; the call is left to the MPI library.
 bool barrier_on_one_node(MPI_Comm comm) noexcept;
 
-/// Called before a blocking collective that is left to the MPI library, by all entries whose collectives may go through
-/// a OneNode.
-void leave_to_library(MPI_Comm comm) noexcept;
+/// Counts a blocking collective that is left to the MPI library, among those that may go through a OneNode.
+void count_left_collective(MPI_Comm comm) noexcept;
+/// Called before such a collective by an entry that forwards to `via`.
+template <Calls& via>
+void leave_to_library(MPI_Comm comm) noexcept {
+  before_library_collective(comm);
+  if (!nested<via>()) count_left_collective(comm);
+}
 
 /// True if blocks of this known type (operands.hpp) are not contiguous.
 bool has_gaps(MPI_Datatype type) noexcept;
