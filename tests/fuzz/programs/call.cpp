@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/fuzz/programs/call.hpp"
 
+#include <dlfcn.h>
+
 #include "datatype/named.hpp"
 #include "tests/fuzz/programs/common.h"
 #include "tests/support/mpi_types.hpp"
@@ -106,6 +108,61 @@ std::string Recorder::region(const void* begin, std::size_t length, const char* 
   line(name + " = aligned_alloc(64, " + std::to_string((length + 64) / 64 * 64) + ");");
   regions_[static_cast<const char*>(begin)] = {length, name};
   return name;
+}
+
+void List::set(const std::vector<std::int64_t>& values, Element element) {
+  element_ = element;
+  values_ = values;
+  narrow_.assign(values.begin(), values.end());
+  only_pointer_ = false;
+  text.clear();
+}
+void List::set_pointer(const void* pointer) {
+  only_pointer_ = true;
+  pointer_ = pointer;
+}
+const void* List::data() const {
+  static_assert(sizeof(MPI_Aint) == sizeof(std::int64_t) && sizeof(MPI_Count) == sizeof(std::int64_t));
+  if (only_pointer_) return pointer_;
+  if (values_.empty()) return nullptr;
+  return element_ == Element::integer ? static_cast<const void*>(narrow_.data()) : values_.data();
+}
+bool List::operator==(const List& other) const {
+  return !only_pointer_ && !other.only_pointer_ && element_ == other.element_ && values_ == other.values_;
+}
+
+std::string show(Recorder& r, const Place& x) {
+  const std::string base = r.address(x.at);
+  return x.shift == 0 ? base : "(char *)" + base + " + " + std::to_string(x.shift);
+}
+std::string show(Recorder& r, const Address& x) { return "(MPI_Aint[]){(MPI_Aint)(" + r.address(x.at()) + ")}"; }
+std::string show(Recorder& r, const List& x) {
+  if (x.values().empty() || x.data() == nullptr || x.data() == reinterpret_cast<const void*>(1))
+    return r.address(x.data());
+  if (!x.text.empty()) return x.text;
+  const char* const type = x.element() == List::Element::integer ? "int"
+                           : x.element() == List::Element::count ? "MPI_Count"
+                                                                 : "MPI_Aint";
+  std::string values;
+  for (const std::int64_t one : x.values())
+    values += (values.empty() ? "" : ",") +
+              (x.element() == List::Element::integer ? r.handle(static_cast<int>(one)) : std::to_string(one));
+  // A call with the same array again gets the same address.
+  x.text = r.fresh("list", (std::string(type) + " *").c_str());
+  r.line(x.text + " = (" + type + "[]){" + values + "};");
+  return x.text;
+}
+
+void* Caller::look_up(const char* name) {
+  draws = fuzz_mix(draws);
+  if (draws % 4 != 0) return nullptr;
+  static void* const program = dlopen(nullptr, RTLD_NOW);
+  const bool of_program = draws / 4 % 2 == 0;
+  const std::string symbol = (draws / 8 % 4 == 0 ? "PMPI_" : "MPI_") + std::string(name);
+  if (recorder)
+    looked_up = "((__typeof__(&MPI_" + std::string(name) + "))dlsym(" +
+                (of_program ? "dlopen(0, RTLD_NOW)" : "RTLD_DEFAULT") + ", \"" + symbol + "\"))";
+  return dlsym(of_program ? program : RTLD_DEFAULT, symbol.c_str());
 }
 
 void Caller::item(const std::string& key, std::int64_t value) { items += " " + key + "=" + std::to_string(value); }

@@ -56,6 +56,51 @@ struct Position {
   const char* name;
 };  ///< an argument that is read and written
 
+/// An address that may lie outside the memory.
+struct Place {
+  const void* at = nullptr;
+  std::int64_t shift = 0;  ///< bytes
+};
+/// An absolute address as a displacement.
+class Address {
+ public:
+  explicit Address(const void* at) : at_(at), value_(reinterpret_cast<MPI_Aint>(at)) {}
+  const void* at() const { return at_; }
+  const MPI_Aint* value() const { return &value_; }
+
+ private:
+  const void* at_;
+  MPI_Aint value_;
+};
+/// An array argument: counts, displacements or types. It must live until the operation completes.
+class List {
+ public:
+  enum class Element { integer, count, address };
+
+  void set(const std::vector<std::int64_t>& values, Element element);
+  /// A pointer that MPI must not read.
+  void set_pointer(const void* pointer);
+  const void* data() const;
+  bool operator==(const List& other) const;
+  const std::vector<std::int64_t>& values() const { return values_; }
+  Element element() const { return element_; }
+  /// Its name in the C text.
+  mutable std::string text;
+
+ private:
+  Element element_ = Element::integer;
+  std::vector<std::int64_t> values_;
+  std::vector<int> narrow_;
+  bool only_pointer_ = false;
+  const void* pointer_ = nullptr;
+};
+/// The pointer of a List, as each function declares it.
+struct ListPointer {
+  const void* at;
+  operator const int*() const { return static_cast<const int*>(at); }
+  operator const MPI_Aint*() const { return static_cast<const MPI_Aint*>(at); }
+};
+
 /// The calls of one thread of one rank as C text.
 class Recorder {
  public:
@@ -99,6 +144,11 @@ T* raw(const Out<T>& x) {
   return x.at;
 }
 inline int* raw(const Position& x) { return x.at; }
+inline void* raw(const Place& x) {
+  return reinterpret_cast<void*>(reinterpret_cast<std::intptr_t>(x.at) + static_cast<std::intptr_t>(x.shift));
+}
+inline const MPI_Aint* raw(const Address& x) { return x.value(); }
+inline ListPointer raw(const List& x) { return {x.data()}; }
 inline MPI_Request raw(const Value& x) { return x.request->h; }
 inline MPI_File* raw(const NewFile& x) { return x.at; }
 inline MPI_File* raw(const FileGone& x) { return x.at; }
@@ -153,6 +203,9 @@ inline std::string show(Recorder& r, const Value& x) { return "q[" + std::to_str
 inline std::string show(Recorder& r, const FileGone& x) { return "&" + r.address(*x.at); }
 inline std::string show(Recorder& r, Request& x) { return "&q[" + std::to_string(x.id) + "]"; }
 inline std::string show(Recorder& r, Status& x) { return "&st[" + std::to_string(x.id) + "]"; }
+std::string show(Recorder& r, const Place& x);
+std::string show(Recorder& r, const Address& x);
+std::string show(Recorder& r, const List& x);
 template <class F>
 std::string show(Recorder& r, const Named<F>& x) {
   return x.name;
@@ -173,23 +226,24 @@ std::string show(Recorder& r, const std::vector<T>& x) {
 class Caller {
  public:
   Recorder* recorder = nullptr;
-  bool some_pmpi = false;   ///< whether PMPI_ names may be chosen
+  bool some_pmpi = false;   ///< whether PMPI_ names and addresses from dlsym may be chosen
   std::uint64_t draws = 1;  ///< state of the random choice of names
   std::string items;        ///< trace output of the running step
   int types_alive = 0;      ///< number of derived types, including parts of others
 
   template <class F, class... A>
   int invoke(const char* name, F* mpi, F* pmpi, A&&... arguments) {
-    const bool by_pmpi = some_pmpi && draw();
+    F* const found = some_pmpi ? reinterpret_cast<F*>(look_up(name)) : nullptr;
+    const bool by_pmpi = !found && some_pmpi && draw();
     std::string text;
     std::vector<std::string> after;
     if (recorder) {
-      text = std::string(by_pmpi ? "PMPI_" : "MPI_") + name + "(";
+      text = (found ? looked_up : std::string(by_pmpi ? "PMPI_" : "MPI_") + name) + "(";
       ((text += (text.back() == '(' ? "" : ", ") + argument(arguments, after)), ...);
       text += ")";
       announce(text);
     }
-    const int code = (by_pmpi ? pmpi : mpi)(raw(arguments)...);
+    const int code = (found ? found : by_pmpi ? pmpi : mpi)(raw(arguments)...);
     finish(name, code, text);
     if (recorder) (write_result(arguments, after), ...);
     return code;
@@ -202,7 +256,10 @@ class Caller {
   }
 
  private:
+  std::string looked_up;  ///< the function that look_up() found, as C text
   bool draw();
+  /// Sometimes the address of MPI_`name` or PMPI_`name`, from dlsym; else nullptr.
+  void* look_up(const char* name);
   /// If FUZZ_ANNOUNCE is set, writes each recorded call to stderr before it is made, for programs that crash in it.
   static void announce(const std::string& text);
   void finish(const char* name, int code, const std::string& text);

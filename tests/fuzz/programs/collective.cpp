@@ -7,6 +7,16 @@
 #include "tests/fuzz/programs/common.h"
 
 namespace bestride::fuzz {
+namespace {
+
+/// A number of bytes close to a size at which a library chooses another algorithm.
+std::int64_t near_bound(Random& common, int size) {
+  static constexpr std::int64_t bounds[] = {64, 256, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 262144, 524288};
+  const std::int64_t most = size == 0 ? 0 : size == 1 ? 5 : size == 2 ? 8 : 10;
+  return bounds[common.between(0, most)] + common.between(-9, 9);
+}
+
+}  // namespace
 
 const char* name_of(What what) {
   static constexpr const char* names[] = {
@@ -28,7 +38,24 @@ int Collective::in_blocks(int rank) const {
   if (what_ == What::gather || what_ == What::gatherv) return rank == root_ ? size_ : 0;
   return what_ == What::bcast ? rank != root_ : 1;
 }
-bool Collective::in_place(int rank) const { return place_ && (!rooted(what_) || rank == root_); }
+bool Collective::in_place(int rank) const {
+  return (place_ || (may_place_ && spelling_of(rank).is(Way::in_place))) && (!rooted(what_) || rank == root_);
+}
+
+Blocks Collective::blocks_of(bool out) const {
+  switch (what_) {
+    case What::gather: return out ? Blocks::one : Blocks::equal;
+    case What::gatherv:
+    case What::allgatherv: return out ? Blocks::one : Blocks::varying;
+    case What::scatter: return out ? Blocks::equal : Blocks::one;
+    case What::scatterv: return out ? Blocks::varying : Blocks::one;
+    case What::allgather: return out ? Blocks::one : Blocks::equal;
+    case What::alltoall: return Blocks::equal;
+    case What::alltoallv: return Blocks::varying;
+    case What::alltoallw: return Blocks::typed;
+    default: return Blocks::one;
+  }
+}
 
 /// The number of elements of the base shape that one rank sends to another.
 int Collective::count(int from, int to) const {
@@ -45,11 +72,11 @@ int Collective::count(int from, int to) const {
   return part == 0 ? 0 : n * part / 3;
 }
 
-Side Collective::side_of(int rank, bool out) const {
+Side Collective::side_of(int rank, bool out, const Spelling& spelling) const {
   Random random(seed_ + static_cast<std::uint64_t>(rank) * 1009 + (out ? 17 : 0));
   // MPICH 4.0.2 splits the blocks of a long allgatherv by the extent of each rank's type, so all types have one extent.
   const bool cut = what_ == What::allgatherv && !out && base_.bytes() * size_ >= 80 * 1024;
-  const int blocks = out ? out_blocks(rank) : in_blocks(rank), types = form_ == Form::persistent ? 0 : step_.types;
+  const int blocks = out ? out_blocks(rank) : in_blocks(rank), types = derived() ? step_.types : 0;
   Side side;
   if (blocks == 0) return side;
   const auto elements = [&](int k) {
@@ -57,81 +84,109 @@ Side Collective::side_of(int rank, bool out) const {
     const bool all = blocks == size_;  // block k belongs to peer k
     return out ? count(rank, all ? k : rooted(what_) ? root_ : 0) : count(all ? k : rooted(what_) ? root_ : 0, rank);
   };
-  const auto spelled = [&](std::int64_t n) {
+  const auto spelled = [&](std::int64_t n, bool same_count) {
     Shape shape = base_;
     shape.count = n;
-    if (n == 0) return shape;
-    Shape other = respell(random, shape, types, blocks > 1);
+    if (n == 0)
+      return types > 0 && !same_count && spelling.is(Way::empty_type, out)
+                 // MPICH 4.0.2 sends elements of no bytes, to which other members' counts of 0 do not correspond.
+                 ? *Shape::of(test::contiguous(0, test::named("int")), what_ == What::bcast ? random.between(0, 3) : 0)
+                 : shape;
+    Shape other = respell(random, shape, types, same_count);
+    if (blocks > 1 && (other.facts.low < 0 || other.facts.high > other.facts.extent)) return shape;
     return cut && other.facts.extent != base_.facts.extent ? shape : other;
   };
-  if (blocks == 1) {
-    side.blocks.push_back(spelled(elements(0)));
+  const bool typed = blocks_of(out) == Blocks::typed, spread = displaced(blocks_of(out));
+  if (blocks == 1 && !typed) {
+    side.blocks.push_back(spelled(elements(0), spread));
     side.at.push_back(0);
   } else {
-    Shape one = spelled(base_.count);
+    const Shape one = spelled(base_.count, spread);
     std::vector<int> order;
     for (int k = 0; k < blocks; ++k) {
       order.push_back(k);
-      if (what_ == What::alltoallw) one = spelled(base_.count);
-      side.blocks.push_back(one);
-      side.blocks.back().count = elements(k);
+      side.blocks.push_back(typed ? spelled(elements(k), false) : one);
+      if (!typed && spread) side.blocks.back().count = elements(k);
     }
-    if (varies() && random.chance(50)) std::reverse(order.begin(), order.end());
+    if (spread && random.chance(50)) std::reverse(order.begin(), order.end());
     side.at.resize(order.size());
-    std::int64_t at = varies() ? random.between(0, 2) : 0;
-    if (what_ != What::alltoallw) at *= one.facts.extent;
+    std::int64_t at = spread ? random.between(0, 2) : 0;
+    if (!typed) at *= one.facts.extent;
     for (const int k : order) {
       const Shape& block = side.blocks[static_cast<std::size_t>(k)];
       side.at[static_cast<std::size_t>(k)] = at;
       // In an alltoallw each block has its own type, so the upper bound of this block counts.
-      at += what_ == What::alltoallw ? std::max(block.facts.extent * block.count, block.high(block.count))
-                                     : block.facts.extent * block.count;
-      if (varies() && random.chance(50))
-        at += what_ == What::alltoallw ? 8 * random.between(0, 3) : block.facts.extent * random.between(0, 2);
-      if (what_ == What::alltoallw) at = (at + 15) / 16 * 16;
+      at += typed ? std::max(block.facts.extent * block.count, block.high(block.count))
+                  : block.facts.extent * block.count;
+      if (spread && random.chance(50))
+        at += typed ? 8 * random.between(0, 3) : block.facts.extent * random.between(0, 2);
+      if (typed) at = (at + 15) / 16 * 16;
     }
   }
-  for (int k = 0; k < blocks; ++k) {
-    const Shape& block = side.blocks[static_cast<std::size_t>(k)];
-    side.low = std::min(side.low, side.at[static_cast<std::size_t>(k)] + block.low(block.count));
-    side.high = std::max(side.high, side.at[static_cast<std::size_t>(k)] + block.high(block.count));
-  }
+  side.measure();
   return side;
 }
 
-Image Collective::image_of(int rank, bool out) const {
-  const std::uint64_t seed =
-      seed_of(step_, seed_, static_cast<std::uint64_t>(rank * 2 + out), static_cast<std::uint64_t>(start_));
-  if (reduces(what_)) {
-    Image image{seed, 0, 0, 0};
-    return image;
+const Layout& Collective::layout_of(int rank) const {
+  layouts_.resize(static_cast<std::size_t>(size_));
+  auto& known = layouts_[static_cast<std::size_t>(rank)];
+  if (known) return *known;
+  const Spelling spelling = spelling_of(rank);
+  if (what_ == What::bcast) {
+    const Side side = side_of(rank, rank == root_, spelling);
+    known = std::make_unique<const Layout>(Layout{side, side});
+    return *known;
   }
-  const Side side = what_ == What::bcast ? side_of(rank, rank == root_) : side_of(rank, out);
+  Layout layout{side_of(rank, true, spelling), side_of(rank, false, spelling)};
+  if ((displaced(blocks_of(true)) || displaced(blocks_of(false))) && !in_place(rank) && spelling.is(Way::one_base))
+    layout.join(blocks_of(true), blocks_of(false));
+  known = std::make_unique<const Layout>(std::move(layout));
+  return *known;
+}
+
+Image Collective::image_of(int rank, bool out) const {
+  const bool joined = !reduces(what_) && layout_of(rank).one_base;
+  const std::uint64_t seed =
+      seed_of(step_, seed_, static_cast<std::uint64_t>(rank * 2 + (out || joined)), static_cast<std::uint64_t>(start_));
+  if (reduces(what_)) return {seed, 0, 0, 0};
+  const Layout& layout = layout_of(rank);
+  if (joined) return {seed, 0, std::min(layout.out.low, layout.in.low), std::max(layout.out.high, layout.in.high)};
+  const Side& side = out ? layout.out : layout.in;
   return {seed, 0, side.low, side.high};
 }
 
 Collective::~Collective() = default;
 
-/// Sets the arguments of one side.
-void Collective::give(const Side& side, bool out) {
-  int& count = out ? out_count_ : in_count_;
-  auto& counts = out ? out_counts_ : in_counts_;
-  auto& displacements = out ? out_at_ : in_at_;
-  auto& types = out ? out_types_ : in_types_;
-  MPI_Datatype& type = out ? out_type_ : in_type_;
-  for (std::size_t k = 0; k < side.blocks.size(); ++k) {
-    const Shape& block = side.blocks[k];
-    if (k == 0 || what_ == What::alltoallw)
-      handles_.push_back(
-          build(context_, block.type, true, form_ != Form::persistent && step_.types > 0 && context_.own.chance(20)));
-    type = handles_.back().h;
-    types.push_back(type);
-    count = static_cast<int>(block.count);
-    counts.push_back(count);
-    displacements.push_back(static_cast<int>(what_ == What::alltoallw ? side.at[k] : side.at[k] / block.facts.extent));
+/// Sets the arguments of one direction. A broadcast has one only, `in`.
+void Collective::give(bool out) {
+  const Spelling spelling = spelling_of(rank_);
+  const Layout& layout = layout_of(rank_);
+  const Side& side = side_of(rank_, out);
+  Arguments::Given given{blocks_of(out), out, derived(), large_, false};
+  const auto unit = [](const Side& of, Blocks blocks) {
+    return of.blocks.empty() || blocks == Blocks::typed ? 16 : std::max<std::int64_t>(1, of.blocks[0].facts.extent);
+  };
+  if (layout.one_base && displaced(blocks_of(!out)))
+    given.far = far_of(spelling, true, unit(layout.out, blocks_of(true)) * unit(layout.in, blocks_of(false)));
+  else if (!layout.one_base)
+    given.far = far_of(spelling, out, unit(side, given.blocks));
+  (out ? out_args_ : in_args_).set(context_, spelling, side, (out ? out_ : in_).get(), given);
+}
+
+void Collective::give() {
+  const Spelling spelling = spelling_of(rank_);
+  if (what_ == What::bcast) return give(false);
+  const bool scatters = what_ == What::scatter || what_ == What::scatterv;
+  for (const bool out : {true, false}) {
+    const bool significant = !rooted(what_) || rank_ == root_ || (out ? !scatters : scatters);
+    Arguments& arguments = out ? out_args_ : in_args_;
+    const bool placed = in_place(rank_) && out != scatters;
+    if ((!significant || placed) && spelling.is(Way::unused, out))
+      arguments.make_unused(spelling, out);
+    else
+      give(out);
+    if (placed) arguments.buffer = {MPI_IN_PLACE, 0};
   }
-  // An unused side still needs a valid type.
-  if (side.blocks.empty()) type = MPI_INT;
 }
 
 Collective::Collective(Context& context, const Step& step, const CommSlot& slot, Form form, int number)
@@ -145,9 +200,11 @@ Collective::Collective(Context& context, const Step& step, const CommSlot& slot,
   Random common(seed_);
   what_ = static_cast<What>(common.chance(4) ? 0 : common.between(1, whats - 1));
   root_ = static_cast<int>(common.between(0, size_ - 1));
-  place_ = common.chance(25) && what_ != What::bcast && what_ != What::exscan;
+  place_ = common.chance(25) && what_ != What::bcast;
+  may_place_ = what_ != What::bcast && !(what_ >= What::alltoall && what_ <= What::alltoallw);
+  large_ = spelling_of(rank_).is(Way::large);
   // Some in-place persistent collectives of MPICH 4.0.2 are wrong from the second start on.
-  if (form == Form::persistent && what_ != What::allreduce) place_ = false;
+  if (form == Form::persistent && what_ != What::allreduce) place_ = may_place_ = false;
   // MPICH 4.0.2 exchanges wrong bytes of derived types in place, and hangs at the second start of a persistent scatter
   // on three ranks.
   if (what_ >= What::alltoall && what_ <= What::alltoallw && step.types > 0) place_ = false;
@@ -157,8 +214,9 @@ Collective::Collective(Context& context, const Step& step, const CommSlot& slot,
     what_ = What::allgatherv;
   spread_ = static_cast<int>(common.between(0, 3));
   label = std::string(name_of(what_)) + "_" + std::to_string(number);
-  std::int64_t bytes = block_bytes(common, step.size);
+  std::int64_t bytes = common.chance(30) ? near_bound(common, step.size) : block_bytes(common, step.size);
   if (what_ >= What::allgather && what_ <= What::alltoallw) bytes = std::max<std::int64_t>(1, bytes * 2 / size_);
+  block_bytes_ = bytes;
   if (reduces(what_)) {
     expect_reduction();
     return;
@@ -167,29 +225,30 @@ Collective::Collective(Context& context, const Step& step, const CommSlot& slot,
   // On one rank, MPICH 4.0.2 ignores the displacement of an allgatherv.
   if (what_ == What::allgatherv && size_ == 1) what_ = What::allgather;
   base_ = draw_shape(common, {bytes, form == Form::persistent ? 0 : step.types, true});
+  if (common.chance(4)) base_.count = 0;
   // The MPI library's trees send blocks of several basic types together as contiguous data (README.md,
   // MPI_ERR_TRUNCATE).
-  if (!uniform(base_)) base_.count = std::max<std::int64_t>(1, std::min(base_.count, 4000 / size_ / base_.facts.size));
+  if (!uniform(base_) && base_.count > 0)
+    base_.count = std::max<std::int64_t>(1, std::min(base_.count, 4000 / size_ / base_.facts.size));
   if (!uniform(base_) && base_.bytes() * size_ > 4000) base_ = *Shape::of(test::named("int"), bytes / 4 + 1);
   expect();
 }
 
 /// Creates the buffers and arguments of this rank, and the expected results.
 void Collective::expect() {
-  const Side out = side_of(rank_, true), in = side_of(rank_, false);
+  const bool scatters = what_ == What::scatter || what_ == What::scatterv;
   if (what_ == What::bcast) {
     in_ = std::make_shared<Buffer>(context_, image_of(rank_, false));
-    give(rank_ == root_ ? out : in, false);
   } else {
-    if (out_blocks(rank_) > 0 && !in_place(rank_)) out_ = std::make_shared<Buffer>(context_, image_of(rank_, true));
-    if (in_blocks(rank_) > 0 && !(in_place(rank_) && (what_ == What::scatter || what_ == What::scatterv)))
-      in_ = std::make_shared<Buffer>(context_, image_of(rank_, false));
     // The root of an in-place scatter still sends.
-    if (!out_ && in_place(rank_) && (what_ == What::scatter || what_ == What::scatterv))
+    if (out_blocks(rank_) > 0 && (scatters || !in_place(rank_)))
       out_ = std::make_shared<Buffer>(context_, image_of(rank_, true));
-    give(out, true);
-    give(in, false);
+    if (layout_of(rank_).one_base)
+      in_ = out_;
+    else if (in_blocks(rank_) > 0 && !(scatters && in_place(rank_)))
+      in_ = std::make_shared<Buffer>(context_, image_of(rank_, false));
   }
+  give();
   prepare(0);
 }
 
@@ -209,7 +268,7 @@ void Collective::prepare(int n) {
   if (!in_) return;
   const auto take = [&](int from, int their_block, int my_block) {
     const bool theirs_in_place = in_place(from) && what_ != What::scatter && what_ != What::scatterv;
-    const Side theirs = side_of(from, !theirs_in_place || what_ == What::bcast);
+    const Side& theirs = side_of(from, !theirs_in_place);
     const Image image = image_of(from, !theirs_in_place);
     const Image whole = what_ == What::bcast ? image_of(from, false) : image;
     scatter(in_->expected(), in_->image().origin(), side_of(rank_, false).runs(my_block),
@@ -237,12 +296,13 @@ void Collective::prepare(int n) {
 
 void Collective::report() {
   if (out_) out_->report(context_, label + "_out");
-  if (in_) in_->report(context_, label);
+  if (in_ && in_ != out_) in_->report(context_, label);
 }
 
 void Collective::free_handles(bool now) {
   if (now) {
-    for (Handle& handle : handles_) drop(context_, handle);
+    out_args_.free_types(context_);
+    in_args_.free_types(context_);
     if (own_op_) CALL(context_, Op_free, Gone{&op_});
     own_op_ = false;
   }

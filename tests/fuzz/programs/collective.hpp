@@ -2,6 +2,7 @@
 #pragma once
 // One collective operation: the data that every member sends and receives, the call in its three forms, and the check
 // of the result.
+#include "tests/fuzz/programs/arguments.hpp"
 #include "tests/fuzz/programs/received.hpp"
 
 namespace bestride::fuzz {
@@ -34,16 +35,6 @@ inline bool rooted(What what) {
 
 enum class Form { blocking, nonblocking, persistent };
 
-/// The blocks of one member's send or receive buffer.
-struct Side {
-  std::vector<Shape> blocks;     ///< type and count of each
-  std::vector<std::int64_t> at;  ///< bytes
-  std::int64_t low = 0, high = 0;
-  Runs runs(int block) const {
-    return shifted(blocks[static_cast<std::size_t>(block)].runs(), at[static_cast<std::size_t>(block)]);
-  }
-};
-
 class Collective {
  public:
   /// Chooses the operation at random, the same on all members.
@@ -60,10 +51,15 @@ class Collective {
 
  private:
   struct Reduction;
-  Side side_of(int rank, bool out) const;
+  Spelling spelling_of(int rank) const { return Spelling(step_, seed_, rank); }
+  Side side_of(int rank, bool out, const Spelling& spelling) const;
+  const Layout& layout_of(int rank) const;
+  const Side& side_of(int rank, bool out) const { return out ? layout_of(rank).out : layout_of(rank).in; }
   int count(int from, int to) const;
   Image image_of(int rank, bool out) const;
   bool in_place(int rank) const;
+  Blocks blocks_of(bool out) const;
+  bool derived() const { return form_ != Form::persistent && step_.types > 0; }
   bool varies() const {
     return what_ == What::gatherv || what_ == What::scatterv || what_ == What::allgatherv || what_ == What::alltoallv ||
            what_ == What::alltoallw;
@@ -72,9 +68,11 @@ class Collective {
   int in_blocks(int rank) const;
   int call(Request& request);
   int call_reduction(Request& request);
-  void give(const Side& side, bool out);
+  void give(bool out);
+  void give();
   void expect();
   void expect_reduction();
+  void give_reduction(std::int64_t whole, std::int64_t length);
   Bytes contribution(int rank) const;
 
   Context& context_;
@@ -85,25 +83,27 @@ class Collective {
   What what_ = What::barrier;
   std::uint64_t seed_;
   int root_ = 0;
-  bool place_ = false;
+  bool place_ = false;      ///< MPI_IN_PLACE on all ranks (on the root)
+  bool may_place_ = false;  ///< each rank may use MPI_IN_PLACE on its own
   int start_ = 0;
   Shape base_;
   int spread_ = 0;  ///< how much the counts vary
 
   // Reductions.
   const Reduction* reduction_ = nullptr;
+  std::int64_t block_bytes_ = 0;  ///< as drawn
   int op_count_ = 0;
-  std::vector<int> op_counts_;
+  std::vector<std::int64_t> op_counts_;
+  List op_list_;
+  MPI_Datatype op_type_ = MPI_DATATYPE_NULL;
   MPI_Op op_ = MPI_OP_NULL;
   bool own_op_ = false;
 
   // The arguments of the call, which must live until the operation completes.
-  BufferPtr out_, in_;
-  int out_count_ = 0, in_count_ = 0;
-  std::vector<int> out_counts_, in_counts_, out_at_, in_at_;
-  std::vector<MPI_Datatype> out_types_, in_types_;
-  std::vector<Handle> handles_;
-  MPI_Datatype out_type_ = MPI_DATATYPE_NULL, in_type_ = MPI_DATATYPE_NULL;
+  BufferPtr out_, in_;  ///< the same if both directions have one base
+  Arguments out_args_, in_args_;
+  bool large_ = false;
+  mutable std::vector<std::unique_ptr<const Layout>> layouts_;  ///< by rank
 };
 
 }  // namespace bestride::fuzz

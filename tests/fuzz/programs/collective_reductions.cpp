@@ -37,6 +37,17 @@ Bytes Collective::contribution(int rank) const {
   return gather(image.bytes(), image.origin(), {{0, all}});
 }
 
+/// Sets the buffers. `whole`, `length`: bytes that this rank contributes and receives.
+void Collective::give_reduction(std::int64_t whole, std::int64_t length) {
+  const Spelling spelling = spelling_of(rank_);
+  out_args_.buffer = {out_ ? out_->at() : nullptr, 0};
+  in_args_.buffer = {in_ ? in_->at() : nullptr, 0};
+  if (whole == 0 && spelling.is(Way::empty_null, true)) out_args_.buffer = {};
+  if ((in_place(rank_) ? whole : length) == 0 && spelling.is(Way::empty_null, false)) in_args_.buffer = {};
+  if (!in_ && spelling.is(Way::unused, false)) in_args_.make_unused(spelling, false);
+  if (in_place(rank_)) out_args_.buffer = {MPI_IN_PLACE, 0};
+}
+
 void Collective::expect_reduction() {
   static const Reduction reductions[] = {
       {MPI_INT, 0, 4, MPI_SUM, Exact::sum, nullptr, nullptr, true},
@@ -48,6 +59,14 @@ void Collective::expect_reduction() {
       {MPI_FLOAT, 2, 4, MPI_MIN, Exact::no, nullptr, nullptr, true},
       {MPI_DOUBLE, 1, 8, MPI_PROD, Exact::no, nullptr, nullptr, true},
       {MPI_2INT, 4, 8, MPI_MAXLOC, Exact::no, nullptr, nullptr, true},
+      {MPI_DOUBLE, 5, 8, MPI_MAX, Exact::no, nullptr, nullptr, true},
+      {MPI_DOUBLE, 5, 8, MPI_MIN, Exact::no, nullptr, nullptr, true},
+      {MPI_FLOAT, 6, 4, MPI_MAX, Exact::no, nullptr, nullptr, true},
+      {MPI_FLOAT, 6, 4, MPI_SUM, Exact::no, nullptr, nullptr, true},
+      {MPI_DOUBLE_INT, 7, 16, MPI_MAXLOC, Exact::no, nullptr, nullptr, true},
+      {MPI_FLOAT_INT, 8, 8, MPI_MINLOC, Exact::no, nullptr, nullptr, true},
+      {MPI_DOUBLE, 9, 8, MPI_SUM, Exact::no, nullptr, nullptr, true},
+      {MPI_FLOAT, 10, 4, MPI_SUM, Exact::no, nullptr, nullptr, true},
       {MPI_INT, 0, 4, MPI_OP_NULL, Exact::sum, fuzz_op_xor_sum, "fuzz_op_xor_sum", true},
       {MPI_2INT, 0, 8, MPI_OP_NULL, Exact::compose, fuzz_op_compose, "fuzz_op_compose", false},
   };
@@ -55,28 +74,30 @@ void Collective::expect_reduction() {
   if (first) {
     Random common(seed_ + 3);
     reduction_ = &common.pick(reductions);
-    const std::int64_t bytes = block_bytes(common, step_.size);
+    const std::int64_t bytes = block_bytes_;
     const bool shared = what_ == What::reduce_scatter || what_ == What::reduce_scatter_block;
     op_count_ = static_cast<int>(
         std::max<std::int64_t>(common.chance(5) ? 0 : 1, bytes / reduction_->bytes / (shared ? size_ : 1)));
     // MPICH 4.0.2 crashes in some long in-place MPI_Reduce calls.
-    if (what_ == What::reduce && op_count_ * reduction_->bytes > 2000) place_ = false;
+    if (what_ == What::reduce && op_count_ * reduction_->bytes > 2000) place_ = may_place_ = false;
     base_.count = op_count_;
     if (what_ == What::reduce_scatter_block) base_.count = std::int64_t{op_count_} * size_;
     if (what_ == What::reduce_scatter) {
       base_.count = 0;
       for (int r = 0; r < size_; ++r) {
-        op_counts_.push_back(op_count_ * ((r + spread_) % 3) / 2);
+        op_counts_.push_back(std::int64_t{op_count_} * ((r + spread_) % 3) / 2);
         base_.count += op_counts_.back();
       }
     }
-    in_type_ = reduction_->type;
+    op_type_ = reduction_->type;
     op_ = reduction_->op;
     if (op_ == MPI_OP_NULL) {
       CALL(context_, Op_create, (Named<MPI_User_function*>{reduction_->function, reduction_->name}),
            static_cast<int>(reduction_->commutes), (New{&op_, "op"}));
       own_op_ = true;
+      large_ = false;  // its function counts in int
     }
+    op_list_.set(op_counts_, large_ ? List::Element::count : List::Element::integer);
   }
   const std::int64_t whole = reduction_->bytes * base_.count;
   const bool shared = what_ == What::reduce_scatter || what_ == What::reduce_scatter_block;
@@ -101,6 +122,7 @@ void Collective::expect_reduction() {
     if (out_ && start_ > 0) out_->refill(context_, seed(true));
     if (in_ && (start_ > 0 || in_place(rank_))) in_->refill(context_, seed(false));
   }
+  if (first) give_reduction(whole, length);
   if (out_) out_->expected();
   if (!in_) return;
   in_->expect_nothing_known();

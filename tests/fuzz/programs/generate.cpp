@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Chooses the steps of a program.
-#include "tests/fuzz/programs/step.hpp"
+#include "tests/fuzz/programs/spelling.hpp"
 #include "tests/support/random.hpp"
 
 namespace bestride::fuzz {
@@ -72,6 +72,7 @@ Program generate(std::uint64_t seed, std::uint64_t index, int ranks, bool thread
     step.seed = random.bits() >> 16;
     step.size = static_cast<int>(random.between(0, largest));
     step.types = static_cast<int>(random.chance(25) ? 0 : random.between(1, 3));
+    step.spell = random.chance(20) ? 0 : all_ways;
     step.pmpi = random.chance(30);
     step.pend = random.chance(70);
     step.number = i;

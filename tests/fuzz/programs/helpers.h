@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /* Functions that the emitted C programs call in addition to MPI. Follows common.h. */
+#include <dlfcn.h>
 #include <pthread.h>
 #include <sys/mman.h>
 

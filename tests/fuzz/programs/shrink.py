@@ -7,7 +7,8 @@ import subprocess
 from compare import compare, wrong
 from launch import BARE
 
-KNOBS = (("pend", 0), ("pmpi", 0), ("types", 0), ("types", 1), ("types", 2), ("size", 0), ("size", 1), ("size", 2), ("thread", 0))
+WAYS = 11  # of spelling.hpp
+KNOBS = (("spell", 0), ("pend", 0), ("pmpi", 0), ("types", 0), ("types", 1), ("types", 2), ("size", 0), ("size", 1), ("size", 2), ("thread", 0))
 
 
 class Shrinker:
@@ -69,6 +70,11 @@ class Shrinker:
                 lower = re.sub(rf"\b{knob}=\d+", f"{knob}={value}", steps[number])
                 if again := self.failure(header, [*steps[:number], lower, *steps[number + 1:]]):
                     steps[number], found = lower, again
+            for way in range(WAYS):
+                now = int(re.search(r"spell=(\d+)", steps[number]).group(1))
+                fewer = re.sub(r"spell=\d+", f"spell={now & ~(1 << way)}", steps[number])
+                if fewer != steps[number] and (again := self.failure(header, [*steps[:number], fewer, *steps[number + 1:]])):
+                    steps[number], found = fewer, again
         return "\n".join([header, *steps]) + "\n", found
 
     def remove(self, header, steps, found):

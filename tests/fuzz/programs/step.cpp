@@ -29,8 +29,8 @@ std::string Program::text() const {
   std::ostringstream out;
   out << "program ranks=" << ranks << " threads=" << threads << " buffer=" << buffer << '\n';
   for (const Step& s : steps)
-    out << name_of(s.kind) << " seed=" << s.seed << " size=" << s.size << " types=" << s.types << " pmpi=" << s.pmpi
-        << " pend=" << s.pend << " thread=" << s.thread << " number=" << s.number << '\n';
+    out << name_of(s.kind) << " seed=" << s.seed << " size=" << s.size << " types=" << s.types << " spell=" << s.spell
+        << " pmpi=" << s.pmpi << " pend=" << s.pend << " thread=" << s.thread << " number=" << s.number << '\n';
   return out.str();
 }
 
@@ -70,6 +70,8 @@ std::vector<Program> Program::parse(std::string_view text) {
         step.size = number;
       else if (key == "types")
         step.types = number;
+      else if (key == "spell")
+        step.spell = number;
       else if (key == "pmpi")
         step.pmpi = number;
       else if (key == "pend")

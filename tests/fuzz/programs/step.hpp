@@ -47,7 +47,8 @@ struct Step {
   int size = 1;    ///< 0: up to 64 bytes per block, 1: 4 KiB, 2: 64 KiB, 3: 300 KiB
   int types = 3;   ///< 0: one predefined type, 1: the same derived type everywhere, 2: other spellings, 3: other
                    ///< addresses and freed early
-  int pmpi = 1;    ///< 1: some calls use their PMPI_ name
+  int spell = 0;   ///< set of Way (spelling.hpp): in which ways each rank may spell its arguments
+  int pmpi = 1;    ///< 1: some calls use their PMPI_ name, or the address that dlsym finds
   int pend = 1;    ///< 0: nothing is left pending at the end of the step
   int thread = 0;  ///< 1, 2: adjacent steps with these numbers are executed concurrently by two threads
   int number = 0;  ///< position in the program as generated; does not change when others are removed
