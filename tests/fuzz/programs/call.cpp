@@ -86,6 +86,7 @@ std::string Recorder::handle(int value) const {
 std::string Recorder::address(const void* pointer) const {
   if (pointer == nullptr) return "0";
   if (pointer == MPI_IN_PLACE) return "MPI_IN_PLACE";
+  if (pointer == MPI_UNWEIGHTED) return "MPI_UNWEIGHTED";
   if (pointer == static_cast<const void*>(MPI_STATUS_IGNORE)) return "(void *)1";
   if (const auto file = pointers_.find(pointer); file != pointers_.end()) return file->second;
   auto after = regions_.upper_bound(static_cast<const char*>(pointer));
@@ -137,8 +138,7 @@ std::string show(Recorder& r, const Place& x) {
 }
 std::string show(Recorder& r, const Address& x) { return "(MPI_Aint[]){(MPI_Aint)(" + r.address(x.at()) + ")}"; }
 std::string show(Recorder& r, const List& x) {
-  if (x.values().empty() || x.data() == nullptr || x.data() == reinterpret_cast<const void*>(1))
-    return r.address(x.data());
+  if (x.values().empty() || x.only_pointer()) return r.address(x.data());
   if (!x.text.empty()) return x.text;
   const char* const type = x.element() == List::Element::integer ? "int"
                            : x.element() == List::Element::count ? "MPI_Count"

@@ -84,6 +84,7 @@ class List {
   bool operator==(const List& other) const;
   const std::vector<std::int64_t>& values() const { return values_; }
   Element element() const { return element_; }
+  bool only_pointer() const { return only_pointer_; }
   /// Its name in the C text.
   mutable std::string text;
 

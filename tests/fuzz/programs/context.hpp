@@ -117,6 +117,7 @@ void complete_some(Context&, const Step&);
 void cancel(Context&, const Step&);
 void errors(Context&, const Step&);
 void throwing(Context&, const Step&);
+void mismatched(Context&, const Step&);
 void pack(Context&, const Step&);
 
 /// A seed derived from a step's seed, the same on every rank for the same numbers.

@@ -34,7 +34,7 @@ void execute(Context& context, const Step& step) {
       make_comm,       use_comm,    free_comm,  make_type, use_type,        free_type,
       messages,        exchange,    collective, neighbor,  make_persistent, start_persistent,
       free_persistent, partitioned, window,     file,      complete_some,   cancel,
-      errors,          throwing,    pack,       recommit,  big_receive,
+      errors,          throwing,    pack,       recommit,  big_receive,     mismatched,
   };
   static_assert(std::size(functions) == kinds);
   context.own = Random(seed_of(step, 1000, static_cast<std::uint64_t>(context.rank)));

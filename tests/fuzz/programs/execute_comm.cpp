@@ -184,13 +184,20 @@ struct Maker {
     const Group& group = made.group();
     const auto me = static_cast<std::size_t>(made.rank);
     if (distributed) {
-      const auto &in = group.sources[me], &out = group.targets[me];
-      std::vector<int> in_weights(in.size() + 1, 1),
-          out_weights(out.size() + 1, 1);  // MPICH checks the arrays even if they are empty
-      auto in_list = in, out_list = out;
-      in_list.push_back(0), out_list.push_back(0);
-      CALL(context, Dist_graph_create_adjacent, parent.h, static_cast<int>(in.size()), in_list, in_weights,
-           static_cast<int>(out.size()), out_list, out_weights, MPI_INFO_NULL, 0, result());
+      // Without weights, MPICH accepts null pointers for no neighbours.
+      const bool weighted = salt >> 40 & 1;
+      List lists[2], weights[2];
+      for (const bool out : {true, false}) {
+        std::vector<std::int64_t> list((out ? group.targets : group.sources)[me].begin(),
+                                       (out ? group.targets : group.sources)[me].end());
+        std::vector<std::int64_t> ones(list.size() + 1, 1);
+        if (weighted || context.own.chance(50)) list.push_back(0);
+        lists[out].set(list, List::Element::integer);
+        weights[out].set(ones, List::Element::integer);
+        if (!weighted) weights[out].set_pointer(MPI_UNWEIGHTED);
+      }
+      CALL(context, Dist_graph_create_adjacent, parent.h, static_cast<int>(group.sources[me].size()), lists[0],
+           weights[0], static_cast<int>(group.targets[me].size()), lists[1], weights[1], MPI_INFO_NULL, 0, result());
       return;
     }
     std::vector<int> index, edges;

@@ -81,4 +81,14 @@ Program generate(std::uint64_t seed, std::uint64_t index, int ranks, bool thread
   return program;
 }
 
+Program generate_mismatched(std::uint64_t seed, std::uint64_t index, int ranks) {
+  Random random(Random(seed * 0x9e3779b97f4a7c15 + index * 1000003 + 17).bits());
+  Step step;
+  step.kind = Kind::mismatched;
+  step.seed = random.bits() >> 16;
+  step.size = static_cast<int>(random.between(0, 2));
+  step.pmpi = 0;
+  return Program{ranks, false, false, {step}};
+}
+
 }  // namespace bestride::fuzz

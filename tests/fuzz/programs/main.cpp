@@ -4,6 +4,7 @@
 //   mpiexec -n 4 fuzz_programs --seed 1 --first 0 --count 100 --trace PREFIX     traces in PREFIX.0 ... PREFIX.3
 //   mpiexec -n 4 fuzz_programs --program FILE --trace PREFIX                     programs in the format of --print
 //   mpiexec -n 4 fuzz_programs --program FILE --emit PREFIX                      also writes the C text of each rank
+//   mpiexec -n 2 fuzz_programs --mismatched --seed 1 --first 0 --trace PREFIX    an erroneous program, ends within 6 s
 //   fuzz_programs --print --seed 1 --first 17 --ranks 4 [--threads]              the program as text, without MPI
 //
 // A trace has one line per step, which is written when the step begins ("> 3 collective") and completed when it ends.
@@ -29,7 +30,7 @@ namespace {
 struct Options {
   std::uint64_t seed = 1, first = 0, count = 1;
   int ranks = 2;
-  bool threads = false, print = false, no_throwing = false;
+  bool threads = false, print = false, no_throwing = false, mismatched = false;
   std::string trace = "trace", program, emit;
 };
 
@@ -42,6 +43,8 @@ Options parse(int argc, char** argv) {
       options.threads = true;
     else if (word == "--print")
       options.print = true;
+    else if (word == "--mismatched")
+      options.mismatched = true;
     else if (word == "--no-throwing")
       options.no_throwing = true;
     else {
@@ -70,6 +73,7 @@ Options parse(int argc, char** argv) {
 }
 
 Program drawn(const Options& options, std::uint64_t index, int ranks) {
+  if (options.mismatched) return generate_mismatched(options.seed, index, ranks);
   Program program = generate(options.seed, index, ranks, options.threads);
   if (options.no_throwing) std::erase_if(program.steps, [](const Step& step) { return step.kind == Kind::throwing; });
   return program;
@@ -130,6 +134,7 @@ int main(int argc, char** argv) {
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+  if (options.mismatched) alarm(6);  // some erroneous calls never return
   Trace trace{open((options.trace + "." + std::to_string(rank)).c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0644)};
   if (trace.file < 0) std::_Exit(3);
   const std::uint64_t count = one ? given.size() : options.count;
@@ -148,7 +153,7 @@ int main(int argc, char** argv) {
       context.items.clear();
     });
     trace.write(context.items + "\n");
-    MPI_Barrier(MPI_COMM_WORLD);
+    if (!options.mismatched) MPI_Barrier(MPI_COMM_WORLD);
     if (i == count / 4 || i + 1 == count)
       trace.write("# " + std::to_string(i) + " resident " + std::to_string(resident_kib()) + " descriptors " +
                   std::to_string(descriptors()) + "\n");
@@ -162,6 +167,10 @@ int main(int argc, char** argv) {
     out << declarations << "static void rank" << rank << "(void) {\n" << body << "}\n";
   }
   trace.write("done\n");
+  if (options.mismatched) {  // messages that nobody received may keep MPI_Finalize from ending
+    close(trace.file);
+    std::_Exit(0);
+  }
   MPI_Finalize();
   close(trace.file);
   return 0;

@@ -12,7 +12,7 @@ constexpr const char* names[] = {
     "comm_make",       "comm_use",    "comm_free",  "type_make", "type_use",        "type_free",
     "messages",        "exchange",    "collective", "neighbor",  "persistent_make", "persistent_start",
     "persistent_free", "partitioned", "window",     "file",      "complete",        "cancel",
-    "errors",          "throwing",    "pack",       "recommit",  "big_receive",
+    "errors",          "throwing",    "pack",       "recommit",  "big_receive",     "mismatched",
 };
 static_assert(std::size(names) == kinds);
 

@@ -36,8 +36,9 @@ enum class Kind {
   pack,
   recommit,
   big_receive,
+  mismatched,  ///< erroneous; not drawn among the others
 };
-inline constexpr int kinds = static_cast<int>(Kind::big_receive) + 1;
+inline constexpr int kinds = static_cast<int>(Kind::mismatched) + 1;
 
 const char* name_of(Kind kind);
 
@@ -67,5 +68,7 @@ struct Program {
 
 /// Program `index` of the sequence that belongs to `seed` and this number of ranks.
 Program generate(std::uint64_t seed, std::uint64_t index, int ranks, bool threads);
+/// A program of one step, whose calls are erroneous.
+Program generate_mismatched(std::uint64_t seed, std::uint64_t index, int ranks);
 
 }  // namespace bestride::fuzz
