@@ -63,7 +63,7 @@ void Arguments::set(Context& context, const Spelling& spelling, const Side& side
   for (std::size_t k = 0; k < side.blocks.size(); ++k) {
     const Shape& block = side.blocks[k];
     if (k == 0 || typed) {
-      if (typed && block.count == 0 && spelling.is(Way::null_type, given.out)) {
+      if (typed && block.count == 0 && given.null_type && spelling.is(Way::null_type, given.out)) {
         handles_.push_back({});
       } else {
         handles_.push_back(build(context, block.type, true, given.derived && context.own.chance(20)));

@@ -52,7 +52,8 @@ class Arguments {
     bool byte_aints;  ///< displacements in bytes are MPI_Aint in the narrow form, too (neighbour collectives)
     std::int64_t far =
         0;  ///< bytes by which `buffer` is moved; a multiple of the extent if displacements have that unit
-    bool null_type = false;  ///< MPICH accepts MPI_DATATYPE_NULL if there are no blocks
+    bool null_type =
+        false;  ///< MPICH accepts MPI_DATATYPE_NULL for a typed block of no elements, or if there are no blocks
   };
   /// Sets all arguments, and creates the types. `memory`: nullptr if the side has no buffer.
   void set(Context& context, const Spelling& spelling, const Side& side, Buffer* memory, const Given& given);

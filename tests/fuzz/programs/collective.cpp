@@ -163,6 +163,7 @@ void Collective::give(bool out) {
   const Layout& layout = layout_of(rank_);
   const Side& side = side_of(rank_, out);
   Arguments::Given given{blocks_of(out), out, derived(), large_, false};
+  given.null_type = given.blocks == Blocks::typed && !in_place(rank_);
   const auto unit = [](const Side& of, Blocks blocks) {
     return of.blocks.empty() || blocks == Blocks::typed ? 16 : std::max<std::int64_t>(1, of.blocks[0].facts.extent);
   };

@@ -66,7 +66,7 @@ void collective(Context& context, const Step& step) {
   Random common(seed_of(step, 1));
   CommSlot& slot = context.pick_comm(common);
   // The library shares memory from the third call on a communicator on.
-  const int operations = static_cast<int>(common.chance(40) ? common.between(2, 5) : 1);
+  const int operations = static_cast<int>(common.chance(30) ? common.between(2, 4) : 1);
   const bool blocking = common.chance(40);
   if (slot.mine < 0) return;
   std::vector<OperationPtr> set;

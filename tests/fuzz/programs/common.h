@@ -28,7 +28,7 @@ FUZZ_FUNCTION uint64_t fuzz_mix(uint64_t z) {
 FUZZ_FUNCTION void fuzz_compute(int rounds) {
   uint64_t x = (uint64_t)rounds;
   for (int i = 0; i < rounds; ++i) x = fuzz_mix(x);
-  __asm__ volatile("" : : "r"(x));  /* the result is used */
+  __asm__ volatile("" : : "r"(x)); /* the result is used */
 }
 
 /* A number whose comparison or sum is delicate: NaN, both zeros, infinities, or any bits of a finite number. */
@@ -45,6 +45,21 @@ FUZZ_FUNCTION double fuzz_odd(uint64_t word) {
   }
 }
 
+/* The eight bytes of fuzz_fill for the kinds 5 to 10. `second`: of a pair of sixteen bytes. */
+FUZZ_FUNCTION uint64_t fuzz_number(uint64_t word, int kind, int second) {
+  const double odd = fuzz_odd(word), spread = (double)(int64_t)word / (double)(1 << word % 30);
+  const float odds[2] = {(float)odd, (float)fuzz_odd(word >> 8)}, spreads[2] = {(float)spread, (float)(spread / 7)};
+  const int ints[2] = {(int)(word % 1000), (int)((word >> 20) % 1000)};
+  uint64_t result = word;
+  if (kind == 5 || (kind == 7 && !second)) memcpy(&result, &odd, 8);
+  if (kind == 6) memcpy(&result, odds, 8);
+  if (kind == 7 && second) memcpy(&result, ints, 8);
+  if (kind == 8) memcpy(&result, &odds[0], 4), memcpy((char*)&result + 4, &ints[1], 4);
+  if (kind == 9) memcpy(&result, &spread, 8);
+  if (kind == 10) memcpy(&result, spreads, 8);
+  return result;
+}
+
 /* Fills a buffer before it is used. kind 0: any bits; 1: doubles, 2: floats, both small multiples of one half; 3: pairs
    of a double and an int; 4: ints below 1000; 5: doubles, 6: floats, 7: pairs of a double and an int, 8: pairs of a
    float and an int, with numbers of fuzz_odd; 9: doubles, 10: floats whose sum depends on the order. */
@@ -58,15 +73,7 @@ FUZZ_FUNCTION void fuzz_fill(void* buffer, int64_t length, uint64_t seed, int ki
     if (kind == 1 || (kind == 3 && at / 8 % 2 == 0)) memcpy(&word, &number, 8);
     if (kind == 2) memcpy(&word, small, 8);
     if (kind == 4 || (kind == 3 && at / 8 % 2 == 1)) memcpy(&word, ints, 8);
-    const double odd = fuzz_odd(word), spread = (double)(int64_t)word / (double)(1 << word % 30);
-    const float odds[2] = {(float)odd, (float)fuzz_odd(word >> 8)}, spreads[2] = {(float)spread, (float)(spread / 7)};
-    const float before_int = odds[0];
-    if (kind == 5 || (kind == 7 && at / 8 % 2 == 0)) memcpy(&word, &odd, 8);
-    if (kind == 6) memcpy(&word, odds, 8);
-    if (kind == 7 && at / 8 % 2 == 1) memcpy(&word, ints, 8);
-    if (kind == 8) memcpy(&word, &before_int, 4), memcpy((char*)&word + 4, &ints[1], 4);
-    if (kind == 9) memcpy(&word, &spread, 8);
-    if (kind == 10) memcpy(&word, spreads, 8);
+    if (kind >= 5) word = fuzz_number(word, kind, at / 8 % 2 == 1);
     memcpy(to + at, &word, (size_t)(length - at < 8 ? length - at : 8));
   }
 }

@@ -123,7 +123,7 @@ struct Part {
         arguments.far = far_of(spelling, true, unit(true) * unit(false));
       else if (!layout.one_base)
         arguments.far = far_of(spelling, direction, unit(direction));
-      arguments.null_type = call.procedure == alltoall || call.procedure == allgather;
+      arguments.null_type = call.procedure != alltoallv && call.procedure != allgatherv;
       (direction ? out : in)
           .set(context, spelling, direction ? layout.out : layout.in, (direction ? out_buffer : in_buffer).get(),
                arguments);
@@ -226,7 +226,7 @@ void neighbor(Context& context, const Step& step) {
   if (fit.empty()) return;
   CommSlot& slot = context.comms[common.pick(fit)];
   const Form form = common.chance(20) ? Form::persistent : common.chance(50) ? Form::nonblocking : Form::blocking;
-  const int calls = static_cast<int>(common.chance(40) ? common.between(2, 5) : 1);
+  const int calls = static_cast<int>(common.chance(40) ? common.between(2, 4) : 1);
   std::vector<OperationPtr> set;
   for (int i = 0; i < calls; ++i) {
     Procedure procedure = static_cast<Procedure>(common.between(0, 4));
