@@ -31,7 +31,7 @@ FUZZ_FUNCTION void fuzz_compute(int rounds) {
   __asm__ volatile("" : : "r"(x)); /* the result is used */
 }
 
-/* A number whose comparison or sum is delicate: NaN, both zeros, infinities, or any bits of a finite number. */
+/* A number whose comparison or sum is delicate: NaN, both zeros, infinities, or one of a few numbers that often tie. */
 FUZZ_FUNCTION double fuzz_odd(uint64_t word) {
   switch (word % 11) {
     case 0:

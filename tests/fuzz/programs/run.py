@@ -164,6 +164,9 @@ class Run:
         shrinker = Shrinker(self.launcher, mode)
         shortest, found = shrinker.shrink(text)
         if not found:
+            # Shared memory is used from the third call on a communicator on.
+            shortest, found = shrinker.shrink(text * 3)
+        if not found:
             print("  the program alone does not fail: the failure depends on earlier programs of the launch, or on timing", flush=True)
             return
         path = os.path.join(self.args.keep or self.launcher.folder, f"fuzz-{self.args.seed}-{difference.index}-{mode.name}")
