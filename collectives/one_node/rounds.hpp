@@ -145,6 +145,8 @@ class Rounds {
   std::int64_t told(Number round, int rank) noexcept;
   /// This rank reads nothing more of this round and of those before it. Not needed for the last round of a call.
   void end(Number round) noexcept;
+  /// This rank reads nothing more of the rounds of this call so far. Needed between two collectives in one call.
+  void end_so_far() noexcept { end(round_); }
 
   void note(CallOutcome outcome) noexcept { outcome_ = std::max(outcome_, outcome); }
   CallOutcome outcome() const noexcept { return outcome_; }

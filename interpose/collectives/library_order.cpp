@@ -69,6 +69,7 @@ class Trial {
                           : real.Reduce(own_.data(), sum_.data(), count, call_.type, call_.op, call_.root, comm_);
     operation_->pipeline = route.pipeline;
     const bool carried_out = run_to_end(route, *operation_);
+    if (route.one_node) route.one_node->end_operation();
     return error == MPI_SUCCESS && carried_out &&
            (!receives() || std::memcmp(own_.data(), sum_.data(), static_cast<std::size_t>(bytes_)) == 0);
   }

@@ -38,6 +38,8 @@ class OneNode {
   bool run(Operation& operation) noexcept;
   /// values[i] becomes the largest of all members'. False: a member has left the call, so this one must leave it, too.
   [[nodiscard]] bool agree(std::span<std::int64_t> values) noexcept;
+  /// Between two operations in one call.
+  void end_operation() noexcept { rounds_.end_so_far(); }
   void close() noexcept { rounds_.close(); }
   /// Ends the call, or the next one if none has begun: it goes to the MPI library.
   void leave() noexcept { rounds_.leave(); }
