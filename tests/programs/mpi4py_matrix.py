@@ -28,9 +28,9 @@ CELLS = {
     "wheel, system mpich": (["mpi4py>=4.1"], {}, {"LD_LIBRARY_PATH": "{venv}/lib"}, "mpiexec.mpich"),
     "wheel, unpacked openmpi": (["mpi4py>=4.1"], {}, {"LD_LIBRARY_PATH": "{libraries}", "OPAL_PREFIX": "{root}/usr", "MPI4PY_LIBMPI": "libmpi.so.40"},
                                 "{root}/usr/bin/mpiexec.openmpi"),
-    "4.0 built, system mpich": (["--no-binary=mpi4py", "mpi4py==4.0.*"], {"MPICC": "mpicc.mpich"}, {}, "mpiexec.mpich"),
-    "3.1 built, system mpich": (["--no-binary=mpi4py", "mpi4py==3.1.*"], {"MPICC": "mpicc.mpich"}, {}, "mpiexec.mpich"),
-    "4.0 built, mpich 4": (["--no-binary=mpi4py", "mpich<5", "mpi4py==4.0.*"], {"MPICC": "{venv}/bin/mpicc"}, {}, None),
+    "4.0 built, system mpich": (["--no-binary=mpi4py", "mpi4py==4.0.*"], {"MPICC": "mpicc.mpich", "CFLAGS": "-O0 -g0"}, {}, "mpiexec.mpich"),
+    "3.1 built, system mpich": (["--no-binary=mpi4py", "mpi4py==3.1.*"], {"MPICC": "mpicc.mpich", "CFLAGS": "-O0 -g0"}, {}, "mpiexec.mpich"),
+    "4.0 built, mpich 4": (["--no-binary=mpi4py", "mpich<5", "mpi4py==4.0.*"], {"MPICC": "{venv}/bin/mpicc", "CFLAGS": "-O0 -g0"}, {}, None),
 }
 # Debian's Open MPI is unpacked and not installed: it would change mpicc and mpiexec for the whole machine.
 UNPACKED = ("libopenmpi3", "openmpi-bin", "openmpi-common", "libpmix2", "libevent-core-2.1-7", "libevent-pthreads-2.1-7", "libpsm-infinipath1",
