@@ -55,7 +55,9 @@ def environment_of(folder, name, packages, variables):
     venv = os.path.join(folder, re.sub(r"\W+", "_", name))
     if os.path.exists(f"{venv}/installed"):
         return venv
-    variables = {key: value.format(venv=venv) for key, value in variables.items()}
+    with open(f"{folder}/constraints.txt", "w", encoding="utf-8") as file:
+        file.write("setuptools<70\n")  # mpi4py 3.1 does not build with later ones
+    variables = {"PIP_CONSTRAINT": file.name, **{key: value.format(venv=venv) for key, value in variables.items()}}
     for words in ([sys.executable, "-m", "venv", venv], *([f"{venv}/bin/pip", "install", "-q", *package] for package in steps(packages))):
         status, lines = run(words, variables, 1200)
         if status:
