@@ -34,6 +34,12 @@ bool reserve(int descriptor, std::size_t first, std::size_t last) noexcept {
   return true;
 }
 
+/// A file without a name. A seccomp filter of a container may forbid memfd_create.
+int create_file() noexcept {
+  const int memory = memfd_create("bestride", MFD_CLOEXEC);
+  return memory >= 0 ? memory : ::open("/dev/shm", O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
+}
+
 std::byte* map(int descriptor, std::size_t bytes) noexcept {
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
   return memory == MAP_FAILED ? nullptr : static_cast<std::byte*>(memory);
@@ -60,7 +66,7 @@ Window Window::create(std::size_t bytes, Pages pages) noexcept {
   // Without this limit, the reservation could exhaust the machine's memory and harm other processes.
   struct sysinfo machine;
   if (sysinfo(&machine) != 0 || bytes > machine.totalram / 8 * machine.mem_unit) return window;
-  const int descriptor = memfd_create("bestride", MFD_CLOEXEC);
+  const int descriptor = create_file();
   if (descriptor < 0) return window;
   const std::size_t all = whole(bytes);
   std::byte* memory = TEMP_FAILURE_RETRY(ftruncate(descriptor, static_cast<off_t>(all))) == 0 &&

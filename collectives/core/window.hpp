@@ -2,11 +2,12 @@
 #pragma once
 // Window: memory that the ranks of one node share.
 //
-// It is a memfd. It has no name, so nothing is left behind however a job ends, and a full /dev/shm does not matter. One
-// rank creates it and passes its process ID and descriptor to the others, which open it through /proc. Its pages are
-// reserved before they are written, so that lack of memory is an error and not a SIGBUS. A magic number verifies that
-// it is the right one, because in another container the same process ID means another process. Alternatives considered:
-// shm_open, whose name survives SIGKILL; MPI_Win_allocate_shared, which is collective and blocking.
+// It is a memfd. It has no name, so nothing is left behind however a job ends, and a full /dev/shm does not matter.
+// Where a policy forbids that, it is a file in /dev/shm, also without a name. One rank creates it and passes its
+// process ID and descriptor to the others, which open it through /proc. Its pages are reserved before they are written,
+// so that lack of memory is an error and not a SIGBUS. A magic number verifies that it is the right one, because in
+// another container the same process ID means another process. Alternatives considered: shm_open, whose name survives
+// SIGKILL; MPI_Win_allocate_shared, which is collective and blocking.
 #include <cstddef>
 #include <cstdint>
 

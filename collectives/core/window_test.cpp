@@ -2,8 +2,16 @@
 #include "collectives/core/window.hpp"
 
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <iterator>
 
 namespace bestride::inline collectives {
 namespace {
@@ -45,6 +53,35 @@ TEST(Window, PagesOnDemandAreShared) {
   EXPECT_GE(again.descriptor(), 0);
   again.data()[123456789] = std::byte{5};
   EXPECT_EQ(window.data()[123456789], std::byte{5});
+}
+
+/// From here on memfd_create fails in this process, as under a container's filter.
+bool forbid_memory_files() {
+  sock_filter steps[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_memfd_create, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog filter{std::size(steps), steps};
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
+}
+
+TEST(Window, IsAFileWhereMemoryFilesAreForbidden) {
+  const pid_t child = fork();
+  if (child == 0) {
+    if (!forbid_memory_files()) _exit(77);
+    Window window = Window::create(10000);
+    if (!window.data()) _exit(1);
+    Window opened = Window::open(window.key());
+    if (!opened.data()) _exit(2);
+    opened.data()[9999] = std::byte{7};
+    _exit(window.data()[9999] == std::byte{7} ? 0 : 3);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  if (WEXITSTATUS(status) == 77) GTEST_SKIP() << "no seccomp filters here";
+  EXPECT_EQ(status, 0);
 }
 
 TEST(Window, FailsBeyondTheMemoryOfTheMachine) { EXPECT_EQ(Window::create(std::size_t{1} << 50).data(), nullptr); }
