@@ -89,8 +89,8 @@ class Parser {
 
   Result<TypeExpression> run() {
     TypeExpression type;
-    // Only a layout has sizes in bytes, written "8 B".
-    const bool layout = text_.find(" B") != text_.npos;
+    // Only a layout has sizes in bytes, written "8 B"; only a type has parentheses.
+    const bool layout = text_.find(" B") != text_.npos && text_.find('(') == text_.npos;
     if (!(layout ? parse_layout(type, 0) : parse_type(type, 0))) return Error{error_};
     skip_blanks();
     if (at_ != text_.size() && !expected("the end")) return Error{error_};
@@ -150,6 +150,8 @@ class Parser {
     if (negative) ++at_;
     if (at_ >= text_.size() || !std::isdigit(static_cast<unsigned char>(text_[at_])))
       return at_ = begin, expected("a number");
+    if (text_[at_] == '0' && at_ + 1 < text_.size() && std::isdigit(static_cast<unsigned char>(text_[at_ + 1])))
+      return fail(begin, "a number that begins with 0 is octal in C");
     value = 0;
     bool fits = true;
     for (; at_ < text_.size() && std::isdigit(static_cast<unsigned char>(text_[at_])); ++at_)

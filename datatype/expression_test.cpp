@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cctype>
 #include <random>
 
 #include "datatype/named.hpp"
@@ -209,6 +210,107 @@ TEST(Parse, RoundTripOfRandomTrees) {
     ASSERT_TRUE(parsed) << tree.text() << ": " << parsed.error().text;
     ASSERT_EQ(*parsed, tree) << tree.text();
   }
+}
+
+/// All lists of MPI's constructors have as many entries as their count says.
+void make_lists_equal(TypeExpression& type) {
+  const std::size_t entries = type.combiner == Combiner::structure ? type.children.size() : type.a.size();
+  for (auto* const list : {&type.b, &type.c})
+    if (!list->empty() || type.combiner == Combiner::subarray || type.combiner == Combiner::darray)
+      list->resize(entries, 3);
+  if (type.combiner == Combiner::structure || type.combiner == Combiner::indexed ||
+      type.combiner == Combiner::hindexed) {
+    type.a.resize(entries, 2);
+    type.b.resize(entries, 1);
+  }
+  if (type.combiner == Combiner::darray) type.distributions.resize(entries);
+  for (TypeExpression& child : type.children) make_lists_equal(child);
+}
+
+std::string mpi_name(std::string name) {
+  const bool fixed_size = name.starts_with("int") || name.starts_with("uint");
+  if (name == "bool" || name == "complex") name = "c_" + name;
+  for (char& c : name) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return "MPI_" + name + (fixed_size && name != "INT" ? "_T" : "");
+}
+
+/// The call that makes the type, as the MPI standard declares it, with the new type at the end.
+std::string mpi_text(const TypeExpression& type) {
+  if (type.combiner == Combiner::named) return mpi_name(type.name);
+  const auto joined = [](const auto& values, auto&& text) {
+    std::string all;
+    for (const auto& value : values) all += (all.empty() ? "" : ", ") + text(value);
+    return all;
+  };
+  const auto number = [](std::int64_t value) {
+    return value == TypeExpression::default_argument ? "MPI_DISTRIBUTE_DFLT_DARG" : std::to_string(value);
+  };
+  const auto list = [&](const std::vector<std::int64_t>& values) { return "{" + joined(values, number) + "}"; };
+  const auto old = [&] { return ", " + mpi_text(type.children[0]); };
+  const std::string count = std::to_string(type.combiner == Combiner::structure ? type.children.size() : type.a.size());
+  const std::string integers = joined(type.integers, number), order = type.fortran_order ? "FORTRAN" : "C";
+  const auto call = [](const std::string& name, const std::string& arguments) {
+    return "MPI_Type_" + name + "(" + arguments + ", &type)";
+  };
+  switch (type.combiner) {
+    case Combiner::contiguous: return call("contiguous", integers + old());
+    case Combiner::vector: return call("vector", integers + old());
+    case Combiner::hvector: return call("create_hvector", integers + old());
+    case Combiner::indexed: return call("indexed", count + ", " + list(type.a) + ", " + list(type.b) + old());
+    case Combiner::hindexed: return call("create_hindexed", count + ", " + list(type.a) + ", " + list(type.b) + old());
+    case Combiner::indexed_block:
+      return call("create_indexed_block", count + ", " + integers + ", " + list(type.a) + old());
+    case Combiner::hindexed_block:
+      return call("create_hindexed_block", count + ", " + integers + ", " + list(type.a) + old());
+    case Combiner::structure:
+      return call("create_struct",
+                  count + ", " + list(type.a) + ", " + list(type.b) + ", {" + joined(type.children, mpi_text) + "}");
+    case Combiner::subarray:
+      return call("create_subarray", count + ", " + list(type.a) + ", " + list(type.b) + ", " + list(type.c) +
+                                         ", MPI_ORDER_" + order + old());
+    case Combiner::darray: {
+      const std::string names[] = {"NONE", "BLOCK", "CYCLIC"};
+      const auto distribution = [&](TypeExpression::Distribution value) {
+        return "MPI_DISTRIBUTE_" + names[static_cast<int>(value)];
+      };
+      return call("create_darray", integers + ", " + count + ", " + list(type.a) + ", {" +
+                                       joined(type.distributions, distribution) + "}, " + list(type.b) + ", " +
+                                       list(type.c) + ", MPI_ORDER_" + order + old());
+    }
+    case Combiner::resized: return call("create_resized", mpi_text(type.children[0]) + ", " + integers);
+    case Combiner::dup: return call("dup", mpi_text(type.children[0]));
+    case Combiner::named: break;
+  }
+  return "";
+}
+
+/// Every constructor in both spellings is the same tree.
+TEST(Parse, RoundTripOfRandomTreesAsMpiCalls) {
+  std::mt19937_64 random(17);
+  for (int i = 0; i < 20000; ++i) {
+    TypeExpression tree = random_tree(random, 4);
+    make_lists_equal(tree);
+    const std::string text = mpi_text(tree);
+    const auto parsed = parse_type(text);
+    ASSERT_TRUE(parsed) << text << ": " << parsed.error().text;
+    ASSERT_EQ(*parsed, tree) << text;
+  }
+}
+
+/// What C or Fortran would read otherwise is refused.
+TEST(Parse, RefusesWhatIsNotANumberOrATypeHere) {
+  EXPECT_EQ(error_of("MPI_Type_vector(n,1,2,MPI_DOUBLE)"), "column 17: expected a number, found 'n'");
+  EXPECT_EQ(error_of("MPI_Type_vector(10, BLOCK, 2, MPI_DOUBLE)"), "column 21: expected a number, found 'BLOCK'");
+  EXPECT_EQ(error_of("MPI_Type_vector(10,1,2*8,MPI_DOUBLE)"), "column 23: expected ',', found '*'");
+  EXPECT_EQ(error_of("MPI_Type_create_hvector(10,1,2*sizeof(int),MPI_INT)"), "column 31: expected ',', found '*'");
+  EXPECT_EQ(error_of("MPI_Type_vector(10,1,010,MPI_DOUBLE)"), "column 22: a number that begins with 0 is octal in C");
+  EXPECT_EQ(error_of("MPI_Type_vector(10,1,0x10,MPI_DOUBLE)"),
+            "column 23: expected K, M, G, an exponent or the end of the number, found 'x10'");
+  EXPECT_EQ(error_of("MPI_Type_vector(10,1,2.5,MPI_DOUBLE)"), "column 23: expected ',', found '.'");
+  EXPECT_EQ(error_of("MPI_TYPE_VECTOR(10,1,2,MPI_REAL8,t,e)"), "column 1: expected a type, found 'MPI_TYPE_VECTOR'");
+  EXPECT_EQ(error_of("MPI_Type_vector(10,1,MPI_DOUBLE)"), "column 22: expected a number, found 'MPI_DOUBLE'");
+  EXPECT_EQ(error_of("MPI_Type_vector(10,1,2,3,MPI_DOUBLE)"), "column 24: expected a type, found '3'");
+  EXPECT_EQ(error_of("MPI_Type_vector(10,1,2,MPI_LB)"), "column 24: expected a type, found 'MPI_LB'");
 }
 
 TEST(Parse, DamagedTextFails) {

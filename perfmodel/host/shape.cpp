@@ -109,7 +109,7 @@ Shape Shape::of(const Layout& layout, const TypeRepresentation& spelling) noexce
   classify(*root, &shape);
   if (root->kind == Node::Kind::loop) shape.outer_count = root->count;
   const Walk steps = walk(*root);
-  if (steps.steps > 0) shape.jump = static_cast<std::int64_t>(std::exp2(std::min(steps.log_sum / steps.steps, 61.0)));
+  if (steps.steps > 0) shape.jump = std::llround(std::exp2(std::min(steps.log_sum / steps.steps, 61.0)));
   return shape;
 }
 
