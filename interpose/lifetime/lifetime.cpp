@@ -170,7 +170,9 @@ void Lifetime::report(Runtime& runtime) noexcept {
     int length = 0;
     real.Get_library_version(version, &length);
     header.mpi_library = short_mpi_version(version);
-    header.profile = runtime.loaded_profile() ? runtime.loaded_profile()->path : "built-in";
+    header.profile = runtime.loaded_profile()  ? runtime.loaded_profile()->path
+                     : runtime.library_known() ? "built-in"
+                                               : "built-in, for any MPI library";
     header.gains_if_bound = runtime.contiguous_.gains_if_bound;
     header.ranks = 1;
     header.job_seconds = now() - runtime.start_time_;

@@ -16,13 +16,10 @@ constinit RuntimeStorage runtime_storage;
 
 namespace {
 
-std::optional<MachineProfile> load_profile(const std::string& path) {
+std::optional<MachineProfile> load_profile(const std::string& path, const char* version) {
   Result<MachineProfile> loaded = MachineProfile::load_for_predictions(path);
   std::string problem;
   if (loaded) {
-    char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
-    int length = 0;
-    real.Get_library_version(version, &length);
     problem = why_stale(loaded->fingerprint, fingerprint_here(version));
     if (problem.empty()) return std::move(*loaded);
   } else {
@@ -94,13 +91,17 @@ Runtime::Runtime()
 const MachineProfile* Runtime::loaded_profile() const noexcept {
   try {
     std::call_once(profile_read_, [this] {
+      static char version[MPI_MAX_LIBRARY_VERSION_STRING];  // too large for a small stack
+      int length = 0;
+      real.Get_library_version(version, &length);
+      library_known_ = built_in_curves_are_of(short_mpi_version(version));
       const std::string path = find_profile_path();
       if (path.empty()) return;
       bool read = false;
       on_own_stack([&]() noexcept {
         const FloatEnvironment floats;
         try {
-          loaded_ = load_profile(path);
+          loaded_ = load_profile(path, version);
           read = true;
         } catch (...) {
         }
@@ -113,10 +114,15 @@ const MachineProfile* Runtime::loaded_profile() const noexcept {
   return loaded_ ? &*loaded_ : nullptr;
 }
 
+bool Runtime::library_known() const noexcept {
+  loaded_profile();
+  return library_known_;
+}
+
 Chooser Runtime::chooser() const noexcept {
   const MachineProfile* const loaded = loaded_profile();
   const FloatEnvironment floats;  // the built-in profile may be computed now
-  return Chooser(loaded ? *loaded : MachineProfile::built_in());
+  return Chooser(loaded ? *loaded : MachineProfile::built_in(), Chooser::default_margin, library_known_);
 }
 
 void Runtime::insert_pair_types() noexcept {

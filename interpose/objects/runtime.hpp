@@ -71,7 +71,9 @@ class Runtime {
   /// The machine's profile; nullptr: there is none that is valid, which rank 0 reports. Read at the first call, because
   /// that takes 6 ms and many programs never need it.
   const MachineProfile* loaded_profile() const noexcept;
-  /// For predictions by that profile, else by the built-in one, which takes 4 ms at the first call.
+  /// False if the built-in profile was measured with another MPI library. Of a process, the same at every call.
+  bool library_known() const noexcept;
+  /// For predictions by that profile, else by the built-in one.
   Chooser chooser() const noexcept;
   const Locality& locality() const noexcept { return locality_; }
   PeerDiscovery& peers() noexcept { return peer_discovery_; }
@@ -122,6 +124,7 @@ class Runtime {
   RuntimeOptions options_;
   mutable std::once_flag profile_read_;
   mutable std::optional<MachineProfile> loaded_;
+  mutable bool library_known_ = false;  ///< valid after profile_read_
   ContiguousRule contiguous_;
   Locality locality_;
   PeerDiscovery peer_discovery_;

@@ -36,6 +36,20 @@ bool bound_by_memory(const Shape& shape) noexcept {
          std::min(beyond, resonance - beyond) <= line && shape.footprint / line >= 8 * shape.blocks;
 }
 
+/// Packing such a message was at least 1.3 times as fast as leaving it to MPI with every MPI library that was measured:
+/// MPICH 4.0.2, MPICH 5.0.2, Intel MPI 2021.18 (docs/decisions/other_libraries.md). Only with short blocks, because
+/// there every library's engine is limited by their number. Not for nests of loops, where the engine of MPICH 5 is as
+/// fast as ours, and not for short lists, which it packs on the way into shared memory.
+bool gains_packed_with_any_library(const Shape& shape) noexcept {
+  if (shape.block_bytes > 64) return false;
+  switch (shape.kind) {
+    case Shape::Class::vector: return shape.bytes > eager_bytes;
+    case Shape::Class::record: return shape.bytes >= 768;
+    case Shape::Class::list: return shape.bytes >= 32 * 1024;
+    default: return false;
+  }
+}
+
 }  // namespace
 
 double overhead_seconds(Strategy strategy, CallKind kind) noexcept {
@@ -67,6 +81,10 @@ Choice Chooser::choose(const Shape& shape, CallKind kind, Distance distance, All
       contiguous_strategy(shape.bytes, kind, distance) == Strategy::forward)
     pack = never;
   if (far && kind != in_exchange(kind) && bound_by_memory(shape)) pack = respell = never;
+  if (!library_known_ && is_message(kind) && profile_->predicts_by_built_in(shape.kind, kind, distance)) {
+    respell = never;
+    if (!gains_packed_with_any_library(shape)) pack = never;
+  }
   pack += overhead_seconds(Strategy::pack, kind);
   respell += overhead_seconds(Strategy::respell, kind);
   double least = forward * (1 - margin(shape, kind, distance));

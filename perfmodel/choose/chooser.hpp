@@ -43,9 +43,11 @@ class Chooser {
   static constexpr double default_margin = 0.2;
   /// MPI_Pack and MPI_Unpack are local to one process, and their prediction is more accurate.
   static constexpr double local_margin = 0.03;
-  /// The profile must outlive the chooser.
-  explicit Chooser(const MachineProfile& profile, double margin = default_margin) noexcept
-      : profile_(&profile), margin_(margin) {}
+  /// The profile must outlive the chooser. `library_known`: the built-in curves are of the MPI library that is used
+  /// (built_in_curves_are_of). If they are not, where the profile has no other curves, messages are left to MPI or, in
+  /// the region where every measured library gained clearly, packed.
+  explicit Chooser(const MachineProfile& profile, double margin = default_margin, bool library_known = true) noexcept
+      : profile_(&profile), margin_(margin), library_known_(library_known) {}
   /// The fraction of forward's time by which another strategy must be predicted to be faster.
   double margin(const Shape& shape, CallKind kind, Distance distance) const noexcept;
   /// Between ranks at a near distance, layouts with gaps are treated as at Distance::node.
@@ -64,6 +66,7 @@ class Chooser {
  private:
   const MachineProfile* profile_;
   double margin_;
+  bool library_known_;
 };
 
 }  // namespace bestride::inline perfmodel

@@ -57,6 +57,68 @@ TEST(Chooser, TakesTheLeastBeyondTheMargin) {
   EXPECT_GT(others, 500);
 }
 
+/// With a library that the built-in curves do not describe, messages are left alone or, in a small region, packed.
+TEST(Chooser, AnotherLibraryIsLeftAloneOrPackedWhereEveryLibraryGained) {
+  std::mt19937 random(11);
+  const Chooser known(MachineProfile::built_in());
+  const Chooser other(MachineProfile::built_in(), Chooser::default_margin, /*library_known=*/false);
+  int packed = 0, not_respelled = 0;
+  for (int i = 0; i < 20000; ++i) {
+    const std::int64_t block = 1 << random() % 13, bytes = block * (2 + static_cast<std::int64_t>(random() % 100000));
+    const Shape shape =
+        make_shape(classes[random() % 4], bytes, block, block * (2 + static_cast<std::int64_t>(random() % 50)));
+    const auto kind = static_cast<CallKind>(random() % call_kind_count);
+    const auto distance = static_cast<Distance>(random() % distance_count);
+    const Choice choice = other.choose(shape, kind, distance, everything);
+    if (!is_message(kind)) {
+      EXPECT_EQ(choice.strategy, known.choose(shape, kind, distance, everything).strategy);
+      continue;
+    }
+    ASSERT_NE(choice.strategy, Strategy::respell);
+    EXPECT_EQ(other.contiguous_strategy(bytes, kind, distance), Strategy::forward);
+    not_respelled += known.choose(shape, kind, distance, everything).strategy == Strategy::respell;
+    if (choice.strategy != Strategy::pack) continue;
+    ++packed;
+    EXPECT_LE(block, 64);
+    EXPECT_NE(shape.kind, Shape::Class::nest);
+    EXPECT_GE(bytes, shape.kind == Shape::Class::list ? 32 * 1024 : shape.kind == Shape::Class::record ? 768 : 8193);
+  }
+  EXPECT_GT(packed, 500);
+  EXPECT_GT(not_respelled, 500);
+}
+
+/// What calibration measured holds for the library that it measured.
+TEST(Chooser, MeasuredCurvesOfAnotherLibraryAreUsed) {
+  Measurements measured;
+  const auto set = [&](Engine engine, double ns_per_block) {
+    for (int i = 0; i < bytes_points; ++i)
+      for (int k = 0; k < block_points; ++k)
+        measured[{CallClass::send_node, Shape::Class::vector, engine}].set(
+            i, k, (1000 + static_cast<double>(bytes_at(i)) / block_lengths[k] * ns_per_block) * 1e-9);
+  };
+  set(Engine::split, 20), set(Engine::unsplit, 1), set(Engine::kernel, 30);
+  for (const ContiguousForm form : {ContiguousForm::plain, ContiguousForm::respelled})
+    for (int i = 0; i < curve_points; ++i)
+      measured.curve(form, CallClass::send_node).set(i, (900 + static_cast<double>(curve_bytes_at(i)) * 0.1) * 1e-9);
+  const MachineProfile profile = MachineProfile::from(measured, {});
+  const Chooser other(profile, Chooser::default_margin, /*library_known=*/false);
+  const auto strategy = [&](Shape::Class kind, CallKind call) {
+    return other.choose(make_shape(kind, 64 * 1024, 8), call, Distance::node, everything).strategy;
+  };
+  EXPECT_EQ(strategy(Shape::Class::vector, CallKind::send), Strategy::respell) << "measured";
+  EXPECT_EQ(strategy(Shape::Class::vector, CallKind::isend), Strategy::pack) << "not measured: built in";
+  EXPECT_EQ(strategy(Shape::Class::nest, CallKind::send), Strategy::forward) << "not measured: built in";
+}
+
+TEST(Chooser, BuiltInCurvesAreOfOneLibraryAndVersion) {
+  EXPECT_TRUE(built_in_curves_are_of("MPICH 4.0.2 ch4:ucx"));
+  EXPECT_TRUE(built_in_curves_are_of("MPICH 4.0.3 ch4:ucx"));
+  for (const char* other : {"", "MPICH 4.0.2", "MPICH 4.0.2 ch4:ofi", "MPICH 4.1.2 ch4:ucx", "MPICH 5.0.2 ch4:ucx",
+                            "MPICH 3.4.3 ch4:ucx", "Intel(R) MPI Library 2021.18.1 for Linux* OS",
+                            "MPI VERSION    : CRAY MPICH version 8.1.29.2 (ANL base 3.4a2)", "MVAPICH2 Version: 2.3.7"})
+    EXPECT_FALSE(built_in_curves_are_of(other)) << other;
+}
+
 TEST(Chooser, DisallowedStrategiesAreInfinite) {
   const Chooser chooser(MachineProfile::built_in());
   const Shape shape = make_shape(Shape::Class::vector, 65536, 8);

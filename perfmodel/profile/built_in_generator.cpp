@@ -47,6 +47,7 @@ int main(int argc, char** argv) {
   write(to, curves.contiguous);
   write(to, curves.grids);
   write(to, curves.nests_scale);
+  write(to, curves.built_in);
   std::fputs("};\n}  // namespace bestride::inline perfmodel\n", to);
   return std::fclose(to) == 0 ? 0 : 1;
 }

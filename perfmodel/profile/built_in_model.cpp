@@ -124,6 +124,7 @@ void fill_built_in(Measurements* curves) noexcept {
         const CallClass call_class = static_cast<CallClass>(l);
         curves->curve(form, call_class).set(i, contiguous(call_class, static_cast<double>(curve_bytes_at(i))));
       }
+  for (auto& classes : curves->built_in) classes.fill(true);
   derive_network(curves);
 }
 

@@ -96,6 +96,7 @@ void derive_network(Measurements* measured) noexcept {
   for (CallKind call : {CallKind::send, CallKind::receive, CallKind::isend}) {
     const CallClass node = call_class_of(call, Distance::node), network = call_class_of(call, Distance::network);
     measured->nests_scale[static_cast<std::size_t>(network)] = measured->nests_scale[static_cast<std::size_t>(node)];
+    measured->built_in[static_cast<std::size_t>(network)] = measured->built_in[static_cast<std::size_t>(node)];
     const CostCurve& shared = measured->curve(ContiguousForm::plain, node);
     for (ContiguousForm form : {ContiguousForm::plain, ContiguousForm::respelled})
       for (int i = 0; i < curve_points; ++i)
@@ -197,6 +198,7 @@ void complete(Measurements* measured, const Measurements& fallback) noexcept {
         complete_class(*measured, call_class, kind);
         continue;
       }
+      measured->built_in[static_cast<std::size_t>(l)][static_cast<std::size_t>(c) - 1] = true;
       if (kind == Shape::Class::vector || kind == Shape::Class::nest) loops = false;
       for (int index = 0; index < grid_count; ++index) {
         const GridKey key = grid_key(index);

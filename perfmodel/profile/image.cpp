@@ -15,7 +15,7 @@ namespace bestride::inline perfmodel {
 namespace {
 
 /// Another number if complete() makes other curves of the same measurements.
-constexpr char format[16] = "bestride-image2";
+constexpr char format[16] = "bestride-image3";
 
 /// The file begins with it; the curves and the rest follow.
 struct Header {
@@ -60,6 +60,7 @@ bool write_image(const std::string& profile, const Measurements& curves, const s
   padded->contiguous = curves.contiguous;
   padded->grids = curves.grids;
   padded->nests_scale = curves.nests_scale;
+  padded->built_in = curves.built_in;
   const std::optional<Header> header = header_of(profile, *padded, rest);
   if (!header) return false;
   std::string text(sizeof *header + sizeof *padded, '\0');

@@ -94,6 +94,16 @@ GridKey grid_key(int index) noexcept {
   return key;
 }
 
+bool built_in_curves_are_of(std::string_view mpi_library) noexcept {
+  return mpi_library.starts_with("MPICH 4.0.") && mpi_library.ends_with(" ch4:ucx");
+}
+
+bool MachineProfile::predicts_by_built_in(Shape::Class kind, CallKind call, Distance distance) const noexcept {
+  if (kind == Shape::Class::contiguous) return false;  // without measurements no form gains
+  const CallClass call_class = call_class_of(call, without_processors(distance));
+  return curves_->built_in[static_cast<std::size_t>(call_class)][static_cast<std::size_t>(kind) - 1];
+}
+
 double MachineProfile::contiguous_seconds(double bytes, ContiguousForm form, CallClass call_class) const noexcept {
   return curves_->curve(form, call_class).at(bytes);
 }

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/mapped_allocator.hpp"
 #include "base/result.hpp"
@@ -33,6 +34,10 @@ struct MachineFingerprint {
   std::string bestride;     ///< library version
   std::string gpu{};        ///< name and driver version of the GPU; empty: no GPU was measured, or none was looked for
 };
+
+/// True if the built-in curves of messages were measured with such an MPI library: MPICH 4.0 over UCX. `mpi_library`:
+/// as MachineFingerprint has it.
+bool built_in_curves_are_of(std::string_view mpi_library) noexcept;
 
 /// "" if the profile fits this machine and MPI library; else one line that states the difference and the remedy. Empty
 /// fields of `profile` (the built-in one) or of `here` (not known yet) are not compared.
@@ -124,6 +129,8 @@ struct Measurements {
   /// Set by complete(): vectors and nests of this call class were both measured, so their difference is the cost of
   /// starting inner loops.
   std::array<bool, grid_class_count> nests_scale{};
+  /// Of this (call class, shape class) the grids are the built-in ones. Set by complete(), and in the built-in profile.
+  std::array<std::array<bool, class_count>, grid_class_count> built_in{};
 
   CostCurve& curve(ContiguousForm form, CallClass call_class) {
     return contiguous[static_cast<std::size_t>(form)][static_cast<std::size_t>(call_class)];
@@ -165,6 +172,9 @@ class MachineProfile {
   /// For Engine::kernel in the call classes of messages: the work besides the contiguous transfer. Else the complete
   /// time.
   const CostGrid& grid(const GridKey& key) const noexcept { return (*curves_)[key]; }
+  /// True if the prediction for such a shape is the built-in one, which describes the libraries of
+  /// built_in_curves_are_of().
+  bool predicts_by_built_in(Shape::Class kind, CallKind call, Distance distance) const noexcept;
   /// What was measured. Only of a profile from load() or from().
   const Measurements& measured() const noexcept { return *measured_; }
   /// Costs of device memory; the built-in costs if they were not measured.

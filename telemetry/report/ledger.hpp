@@ -61,7 +61,7 @@ class Ledger {
 /// The heading of the report.
 struct ReportHeader {
   std::string mpi_library;
-  std::string profile;  ///< path or "built-in"
+  std::string profile;  ///< path, "built-in" or "built-in, for any MPI library"
   int ranks = 0;
   double job_seconds = 0;
   bool gains_if_bound = false;  ///< contiguous messages would be faster if ranks were bound

@@ -132,7 +132,7 @@ void put_left_alone(Page& page, const std::map<std::string, Sum>& reasons) {
 /// What the user can do about calls that were left to MPI; at most three lines.
 std::vector<std::string> advice(const ReportHeader& header, const std::map<std::string, Sum>& reasons) {
   std::vector<std::string> lines;
-  if (reasons.count("model") && (header.profile.empty() || header.profile == "built-in"))
+  if (reasons.count("model") && (header.profile.empty() || header.profile.starts_with("built-in")))
     lines.emplace_back("model: the built-in profile is cautious; 'bestride calibrate' measures this machine");
   if (header.gains_if_bound && (reasons.count("contiguous") || reasons.count("predefined")))
     lines.emplace_back("contiguous: bind ranks (mpiexec -bind-to core, srun --cpu-bind=cores) so that near ones gain");

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// write_profile FILE here|elsewhere [collectives | near | rails NAMES | GPU [options]]: writes a complete profile of
-// this machine or of another one. Only device values are measurements. "options": bulk copies from 1 KiB on, and CUDA
-// graphs, are faster. "collectives": broadcasts on 2 x 2 ranks, with a nonblocking form that is three times as fast as
-// the blocking one. "rails": local ranks use these NICs. "near": between ranks that share a cache, an equivalent
-// datatype takes a third of the time of contiguous messages of 16 KiB and more.
+// write_profile FILE here|elsewhere|another-library [collectives | near | rails NAMES | GPU [options]]: writes a
+// complete profile of this machine, of another one, or with another MPI library. Only device values are measurements.
+// "options": bulk copies from 1 KiB on, and CUDA graphs, are faster. "collectives": broadcasts on 2 x 2 ranks, with a
+// nonblocking form that is three times as fast as the blocking one. "rails": local ranks use these NICs. "near":
+// between ranks that share a cache, an equivalent datatype takes a third of the time of contiguous messages of 16 KiB
+// and more.
 #include <cstdio>
 #include <string>
 #include <utility>
@@ -15,6 +16,7 @@ int main(int argc, char** argv) {
   if (argc < 3 || argc > 5) return 2;
   bestride::MachineFingerprint fingerprint = bestride::fingerprint_here("");
   if (std::string(argv[2]) == "elsewhere") fingerprint.cpu = "Abacus 3000";
+  if (std::string(argv[2]) == "another-library") fingerprint.mpi_library = "Another MPI 1.0";
   bestride::DeviceMeasurements device;
   bestride::CollectiveMeasurements collectives;
   bestride::Measurements measured;
