@@ -5,11 +5,15 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <sstream>
 
+#include "base/variables.hpp"
 #include "cli/calibrate/collectives.hpp"
 #include "cli/calibrate/measure.hpp"
 #include "cli/calibrate/progress.hpp"
@@ -17,6 +21,7 @@
 #include "cli/calibrate/summary.hpp"
 #include "cli/common/command.hpp"
 #include "cli/common/installation.hpp"
+#include "cli/common/number.hpp"
 #include "cli/common/shell.hpp"
 #include "perfmodel/calibrate/messages/state.hpp"
 #include "perfmodel/choose/chooser.hpp"
@@ -57,15 +62,37 @@ std::vector<std::string> launcher(const CalibrateOptions& options) {
   fail("no mpiexec in PATH; give MPICH's with --mpiexec");
 }
 
+/// Where the library will read it, if the user names no other file. Checked before anything is measured.
 std::string output_path(const CalibrateOptions& options) {
-  const std::string path = options.output.empty() ? user_profile_path() : options.output;
+  const std::string path = options.output.empty() ? profile_path_to_write() : options.output;
   if (path.empty()) fail("no home folder to write the profile to; give a file with --output");
+  const bool named = options.output.empty() && !Settings::get().text("BESTRIDE_PROFILE").empty();
+  const std::string file = (named ? "BESTRIDE_PROFILE='" : "'") + path + "'";
+  const std::string remedy = "; choose another file with --output";
+  const fs::path folder = fs::absolute(path).parent_path();
   std::error_code problem;
-  if (fs::path(path).has_parent_path()) fs::create_directories(fs::path(path).parent_path(), problem);
-  if (problem)
-    fail("can't create the folder of '" + path + "': " + problem.message() + "; choose another place with --output");
-  if (fs::is_directory(path)) fail("'" + path + "' is a folder; give a file with --output");
+  fs::create_directories(folder, problem);
+  if (problem) fail("can't create the folder of " + file + ": " + problem.message() + remedy);
+  if (fs::is_directory(path)) fail(file + " is a folder; give a file with --output");
+  if (fs::exists(path) && !fs::is_regular_file(path)) fail(file + " is no regular file" + remedy);
+  // The profile replaces the file that was there, so the folder is what must be writable.
+  std::string trial = folder / ".bestride-XXXXXX";
+  const int descriptor = ::mkstemp(trial.data());
+  if (descriptor < 0) fail("can't write " + file + ": " + std::strerror(errno) + remedy);
+  ::close(descriptor);
+  ::unlink(trial.c_str());
   return path;
+}
+
+/// The file, why it is that one, and what jobs need in order to read it.
+std::string written_text(const CalibrateOptions& options, const std::string& output) {
+  const std::string& named = Settings::get().text("BESTRIDE_PROFILE");
+  if (options.output.empty()) return "written to " + output + (named.empty() ? "" : ", which BESTRIDE_PROFILE names");
+  std::error_code ignored;
+  const std::string read = find_profile_path();
+  if (!read.empty() && fs::equivalent(output, read, ignored)) return "written to " + output;
+  return "written to " + output + "; jobs read it with BESTRIDE_PROFILE=" + fs::absolute(output).string() + " (now " +
+         (read.empty() ? "none" : read) + ")";
 }
 
 MachineFingerprint fingerprint_of(const std::string& configuration) {
@@ -243,7 +270,7 @@ int calibrate_command(const CalibrateOptions& options) {
       say_collectives_left_out();
       return exit_attention;
     }
-    std::printf("\nwritten to %s\n", output.c_str());
+    std::printf("\n%s\n", written_text(options, output).c_str());
     return exit_good;
   }
   std::vector<std::string> command = launcher(options);
@@ -299,7 +326,7 @@ int calibrate_command(const CalibrateOptions& options) {
   // Two ranks on one host imply that all are on one host. This part gets an additional third of the time.
   if (collectives && (!run.two_hosts || !calibrate_collectives(options, output, budget / 3.0)))
     say_collectives_left_out();
-  std::printf("\nwritten to %s\n", output.c_str());
+  std::printf("\n%s\n", written_text(options, output).c_str());
   return exit_good;
 }
 
@@ -315,17 +342,19 @@ void add_calibrate(CLI::App& app) {
   auto* const gpu = command->add_flag("--gpu", options.gpu,
                                       "measure the GPU, too, and fail if there is none (default: if there is one)");
   command->add_flag("--no-gpu", options.no_gpu, "do not measure the GPU; keep the file's GPU values")->excludes(gpu);
-  command->add_option("-o,--output", options.output, "file to write (default: ~/.config/bestride/profile.json)");
+  command->add_option("-o,--output", options.output,
+                      "file to write (default: the one that BESTRIDE_PROFILE names, else "
+                      "~/.config/bestride/profile.json)");
   command->add_option("--mpiexec", options.mpiexec,
                       "launcher with its arguments, e.g. 'mpiexec -hosts a,b' to measure between two hosts");
   command
       ->add_option("--budget", options.budget,
                    "seconds to measure at most (default: 85; with --quick 30, with --thorough 300)")
-      ->check(CLI::PositiveNumber);
+      ->check(whole_number(1, most_seconds));
   command
       ->add_option("--ranks", options.ranks,
                    "ranks that measure collectives, if --mpiexec names several hosts (default: 4)")
-      ->check(CLI::Range(2, 1 << 20));
+      ->check(whole_number(2, 1 << 20));
   command->add_option("--nics", options.rails,
                       "NICs to try, one per local rank, if --mpiexec names several hosts, such as eth0,eth1 (default: "
                       "equal ones); off: keep the file's values");

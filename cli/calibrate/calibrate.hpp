@@ -16,7 +16,7 @@ struct CalibrateOptions {
   bool no_gpu = false;  ///< do not measure the GPU; if neither is set, it is measured if present
   std::string only;  ///< "pack,send,gpu,collectives": kinds of calls, the GPU, collectives; empty: all. The file keeps
                      ///< its values for the others
-  std::string output;   ///< empty: ~/.config/bestride/profile.json
+  std::string output;   ///< empty: profile_path_to_write()
   std::string mpiexec;  ///< launcher with its arguments; empty: the launcher of the MPI library, found in PATH
   std::string rails;    ///< NICs of which each local rank may get one: "eth0,eth1"; empty: those that are found; "off":
                         ///< keep the values of the file

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/common/launcher.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 
+#include "cli/common/joined_preload.hpp"
 #include "cli/common/shell.hpp"
 
 namespace bestride::inline cli {
@@ -71,27 +73,46 @@ std::string export_option(const std::vector<std::string>& command) {
   return "";
 }
 
-bool passes_all(const std::string& list) {
+std::vector<std::string> entries_of(const std::string& list) {
+  std::vector<std::string> entries;
   for (std::size_t from = 0; from <= list.size();) {
     const std::size_t end = std::min(list.find(',', from), list.size());
-    if (list.substr(from, end - from) == "ALL") return true;
+    entries.push_back(list.substr(from, end - from));
     from = end + 1;
   }
-  return false;
+  return entries;
 }
 
-std::string names_of(const Environment& set) {
-  std::string names;
-  for (const auto& [name, value] : set) names += (names.empty() ? "" : ",") + name;
+bool passes_all(const std::string& list) {
+  const std::vector<std::string> entries = entries_of(list);
+  return std::find(entries.begin(), entries.end(), "ALL") != entries.end();
+}
+
+/// The names in `set` that `passed` (entries "NAME" or "NAME=value") does not have.
+std::vector<std::string> missing(const Environment& set, const std::vector<std::string>& passed) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : set)
+    if (std::none_of(passed.begin(), passed.end(),
+                     [&name = name](const std::string& entry) { return entry.substr(0, entry.find('=')) == name; }))
+      names.push_back(name);
   return names;
+}
+
+std::string joined(const std::vector<std::string>& words, const std::string& between) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : between) + word;
+  return text;
 }
 
 std::vector<std::string> prepare_srun(const std::vector<std::string>& command, Environment& set) {
   if (const std::string option = export_option(command); !option.empty()) {
     if (passes_all(option)) return {};
-    return {"srun --export=" + option +
-            " passes only what it names, so the library would not be loaded; use --export=ALL" +
-            (option == "NONE" ? "" : "," + option) + " or add " + names_of(set)};
+    const std::vector<std::string> names = missing(set, entries_of(option));
+    if (names.empty()) return {};
+    const bool loaded = std::find(names.begin(), names.end(), "LD_PRELOAD") == names.end();
+    return {"srun --export=" + option + " passes only what it names, so " +
+            (loaded ? "the library's variables would not be set" : "the library would not be loaded") +
+            "; use --export=ALL" + (option == "NONE" ? "" : "," + option) + " or add " + joined(names, ",")};
   }
   const char* inherited = std::getenv("SLURM_EXPORT_ENV");
   if (!inherited || passes_all(inherited)) return {};
@@ -99,6 +120,16 @@ std::vector<std::string> prepare_srun(const std::vector<std::string>& command, E
   set.emplace_back("SLURM_EXPORT_ENV", before.empty() || before == "NONE" ? "ALL" : "ALL," + before);
   return {"SLURM_EXPORT_ENV=" + before + " would keep the library from the ranks; it is set to " + set.back().second +
           " for this command"};
+}
+
+std::vector<std::string> prepare_openmpi(const std::vector<std::string>& command, const Environment& set) {
+  std::vector<std::string> passed;
+  for (std::size_t i = 1; i < command.size(); ++i)
+    if (command[i - 1] == "-x") passed.push_back(command[i]);
+  const std::vector<std::string> names = missing(set, passed);
+  if (names.empty()) return {};
+  return {"Open MPI's mpirun passes the environment to this host only; for other hosts add -x " +
+          joined(names, " -x ")};
 }
 
 }  // namespace
@@ -122,19 +153,20 @@ std::string name(LauncherKind kind) {
   return "";
 }
 
-std::vector<std::string> prepare_launcher(const std::string& path, const std::vector<std::string>& command,
-                                          Environment& set) {
-  switch (launcher_kind(path)) {
-    case LauncherKind::srun: return prepare_srun(command, set);
-    case LauncherKind::openmpi: {
-      std::string options;
-      for (const auto& [name, value] : set) options += " -x " + name;
-      return {"Open MPI's mpirun passes the environment to this host only; for other hosts add" + options};
-    }
-    case LauncherKind::hydra:
-    case LauncherKind::unknown: break;
+std::vector<std::string> prepare_launcher(std::vector<std::string>& command, Environment& set) {
+  std::vector<std::string> notes = join_preload(command, set);
+  // Something may stand before the launcher: env, time, numactl.
+  for (std::size_t i = 0; i < command.size(); ++i) {
+    const LauncherKind kind = launcher_kind(find_program(command[i]));
+    if (kind == LauncherKind::unknown) continue;
+    const std::vector<std::string> behind(command.begin() + static_cast<std::ptrdiff_t>(i), command.end());
+    std::vector<std::string> more;
+    if (kind == LauncherKind::srun) more = prepare_srun(behind, set);
+    if (kind == LauncherKind::openmpi) more = prepare_openmpi(behind, set);
+    notes.insert(notes.end(), more.begin(), more.end());
+    break;
   }
-  return {};
+  return notes;
 }
 
 }  // namespace bestride::inline cli

@@ -17,9 +17,8 @@ LauncherKind launcher_kind(const std::string& path);
 /// "MPICH's mpiexec (hydra)", "Open MPI's mpirun", "Slurm's srun", "".
 std::string name(LauncherKind kind);
 
-/// The messages to print before `command` is started with the variables `set`, one line each. Adds to `set` what the
-/// launcher needs to pass the variables on. Hydra passes its own environment to every rank, so it needs nothing.
-std::vector<std::string> prepare_launcher(const std::string& path, const std::vector<std::string>& command,
-                                          Environment& set);
+/// The messages to print before `command` is started with the variables `set`, one line each. Changes both as far as
+/// that is needed for the variables to reach the ranks.
+std::vector<std::string> prepare_launcher(std::vector<std::string>& command, Environment& set);
 
 }  // namespace bestride::inline cli

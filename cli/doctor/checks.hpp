@@ -2,6 +2,7 @@
 #pragma once
 // The doctor's checks. Each checks one thing and is independent of other findings unless an argument passes them.
 #include <string>
+#include <vector>
 
 #include "cli/common/installation.hpp"
 #include "cli/common/launcher.hpp"
@@ -19,6 +20,11 @@ std::string check_installed_mpi(Findings& findings, const Installation& installa
 /// How a program would be loaded, and which MPI with it. Returns the version text of that MPI, "" if there is none.
 std::string check_program(Findings& findings, const Installation& installation, const std::string& program,
                           LauncherKind launcher);
+/// If the program runs Python and mpi4py is installed: whether it can be imported with the library preloaded, compared
+/// with an import without it. `job`: the program and its arguments. Returns the version text of mpi4py's MPI, or "".
+std::string check_python(Findings& findings, const Installation& installation, const std::vector<std::string>& job);
+/// System calls that a seccomp filter or a container may forbid, tried in child processes.
+void check_kernel(Findings& findings);
 /// The machine profile: exists, is complete, and was measured on this machine with the MPI of that version text.
 void check_profile(Findings& findings, const std::string& mpi_version);
 /// The CUDA driver, its devices, the GPU kernels of this build, and the GPU curves of the profile. A missing GPU is not

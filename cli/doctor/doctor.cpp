@@ -4,6 +4,8 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "base/variables.hpp"
 #include "cli/common/command.hpp"
@@ -14,7 +16,7 @@ namespace bestride::inline cli {
 namespace {
 
 struct DoctorOptions {
-  std::string program;
+  std::vector<std::string> job;  ///< the program and its arguments
   bool json = false;
 };
 
@@ -40,14 +42,20 @@ void print_verdict(int problems) {
 }
 
 void doctor(const DoctorOptions& options) {
-  const std::string& program = options.program;
   Findings findings(/*print=*/!options.json);
   Settings::get_silently();  // check_settings() reports errors in the settings
   const Installation installation = Installation::find();
   check_installation(findings, installation);
   const LauncherKind launcher = check_launcher(findings);
-  check_profile(findings, program.empty() ? check_installed_mpi(findings, installation)
-                                          : check_program(findings, installation, program, launcher));
+  std::string mpi;
+  if (options.job.empty()) {
+    mpi = check_installed_mpi(findings, installation);
+  } else {
+    mpi = check_python(findings, installation, options.job);
+    if (mpi.empty()) mpi = check_program(findings, installation, options.job[0], launcher);
+  }
+  check_profile(findings, mpi);
+  check_kernel(findings);
   check_gpu(findings);
   check_topology(findings);
   check_rails(findings);
@@ -63,7 +71,7 @@ void doctor(const DoctorOptions& options) {
 void add_doctor(CLI::App& app) {
   const auto options = std::make_shared<DoctorOptions>();
   CLI::App* const command = app.add_subcommand("doctor", "check whether the library works here, or with a program");
-  command->add_option("program", options->program, "program the job runs")->type_name("PROGRAM");
+  command->add_option("program", options->job, "program the job runs, with its arguments")->type_name("PROGRAM");
   command->add_flag("--json", options->json, "as JSON");
   command->callback([options] { doctor(*options); });
 }

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 
 #include "cli/common/elf_file.hpp"
@@ -98,6 +99,20 @@ std::string calls_text(const ElfFile& file) {
          std::to_string(accelerated) + " can be accelerated and " + std::to_string(watched) + " are watched";
 }
 
+/// The sanitizer's library checks at start that no other library was loaded before it, which a preloaded one is.
+void check_sanitizer(Findings& findings, const std::string& path, const ElfFile& file) {
+  const bool sanitized = std::any_of(file.needed.begin(), file.needed.end(), [](const std::string& soname) {
+    return soname.starts_with("libasan.so") || soname.starts_with("libclang_rt.asan");
+  });
+  if (!sanitized) return;
+  const char* const options = std::getenv("ASAN_OPTIONS");
+  if (options && std::string(options).find("verify_asan_link_order=0") != std::string::npos)
+    return findings.ok(program_check, path + " is built with AddressSanitizer, whose check of the link order is off");
+  findings.note(program_check, path +
+                                   " is built with AddressSanitizer, which ends it at start if a library is preloaded; "
+                                   "set ASAN_OPTIONS=verify_asan_link_order=0 (added to its value, if it is set)");
+}
+
 void check_symbols(Findings& findings, const std::string& path, const ElfFile& file) {
   findings.ok(program_check, path + ": dynamically linked, " + calls_text(file));
   const std::size_t own = mpi_functions(file.defines);
@@ -128,6 +143,7 @@ std::string check_elf(Findings& findings, const Installation& installation, cons
   if (file.interpreter.empty()) return check_static(findings, path, file), "";
   const auto libraries = loaded_libraries(file.interpreter, path);
   const std::string mpi = check_libraries(findings, file, libraries);
+  check_sanitizer(findings, path, file);
   if (mpi.empty()) return check_without_mpi(findings, path, file), "";
   check_symbols(findings, path, file);
   const auto found = libraries.find(mpi);

@@ -6,6 +6,7 @@
 
 #include "base/variables.hpp"
 #include "cli/common/command.hpp"
+#include "cli/explain/used_profile.hpp"
 #include "perfmodel/collective/choice.hpp"
 #include "perfmodel/collective/one_node.hpp"
 #include "perfmodel/profile/profile.hpp"
@@ -67,15 +68,13 @@ std::string because(const Answer& it, const CollectiveParameters& parameters) {
 Answer answer_to(const CollectiveQuestion& question) {
   Answer it;
   it.shape = shape_of(question);
-  if (const std::string path = find_profile_path(); !path.empty()) {
-    if (const auto loaded = MachineProfile::load(path)) {
-      it.measured = loaded->collectives();
-      it.profile = path;
-      it.rails = loaded->rails;
-      if (!it.measured.any()) it.problem = "it has no measured link";
-    } else {
-      it.problem = loaded.error().text;
-    }
+  if (const UsedProfile used = find_used_profile(); used.loaded) {
+    it.measured = used.loaded->collectives();
+    it.profile = used.name;
+    it.rails = used.loaded->rails;
+    if (!it.measured.any()) it.problem = "it has no measured link";
+  } else {
+    it.problem = used.problem;
   }
   it.mode = Settings::get().text("BESTRIDE_COLLECTIVES");
   CollectiveParameters parameters = parameters_of(it.measured, collective_mode(it.mode));

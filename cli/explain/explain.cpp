@@ -9,6 +9,7 @@
 #include <string>
 
 #include "cli/common/command.hpp"
+#include "cli/common/number.hpp"
 #include "cli/explain/collective.hpp"
 #include "cli/explain/explanation.hpp"
 #include "datatype/named.hpp"
@@ -30,8 +31,10 @@ std::string shape_text(const Shape& shape) {
   std::string text(name(shape.kind));
   if (shape.kind == Shape::Class::contiguous) return text;
   if (shape.loops > 0) text += ", " + std::to_string(shape.loops) + (shape.loops == 1 ? " loop" : " loops");
-  return text + ", innermost " + std::to_string(shape.inner_count) + " turns, blocks " + std::to_string(shape.jump) +
-         " B apart";
+  // Only a single loop has one distance; else it is a mean.
+  const char* const about = shape.kind == Shape::Class::vector ? "" : "about ";
+  return text + ", innermost " + std::to_string(shape.inner_count) + " turns, blocks " + about +
+         std::to_string(shape.jump) + " B apart";
 }
 
 std::string time_text(double seconds) {
@@ -181,14 +184,14 @@ void add_explain(CLI::App& app) {
   command->add_option("--bytes", of_all->bytes, "of the whole vector, default 1M")
       ->needs(collective)
       ->type_name("SIZE");
-  command->add_option("--nodes", of_all->nodes, "default 2")->needs(collective)->check(CLI::Range(1, 1 << 24));
+  command->add_option("--nodes", of_all->nodes, "default 2")->needs(collective)->check(whole_number(1, 1 << 24));
   command->add_option("--ranks", of_all->ranks, "on all nodes together, default 4")
       ->needs(collective)
-      ->check(CLI::Range(1, 1 << 24));
+      ->check(whole_number(1, 1 << 24));
   command->add_flag("--nonblocking", of_all->nonblocking, "the nonblocking or persistent form")->needs(collective);
   command->add_option("--mbit", of_all->mbit, "Mbit/s over a node's link, if the profile has no measured link")
       ->needs(collective)
-      ->check(CLI::PositiveNumber);
+      ->check(number(0.001, 1e9));
   command->add_flag("--cyclic", of_all->cyclic, "ranks are placed round-robin")->needs(collective);
   command->callback([=] {
     if (!of_all->collective.empty()) return explain_collective(*of_all, *json);

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/variables.hpp"
+#include "cli/explain/used_profile.hpp"
 #include "datatype/named.hpp"
 #include "datatype/respellable.hpp"
 #include "kernels/cuda/driver/image.hpp"
@@ -124,27 +125,20 @@ Result<Explanation> explain(const Question& question) {
   it.allowed = allowed_for(it, question, leaf);
   it.kernels = Packer(it.layout).text();
 
-  const MachineProfile* profile = &MachineProfile::built_in();
-  std::optional<MachineProfile> from_file;
-  it.profile = "built-in";
-  if (const std::string path = find_profile_path(); !path.empty()) {
-    if (auto loaded = MachineProfile::load(path)) {
-      profile = &from_file.emplace(std::move(*loaded));
-      it.profile = path;
-    } else {
-      it.profile_problem = loaded.error().text;
-    }
-  }
+  const UsedProfile used = find_used_profile();
+  it.profile = used.name;
+  it.profile_problem = used.problem.empty() ? used.limit : used.problem;
   if (question.device) {
-    const DeviceCosts& costs = profile->device();
+    const DeviceCosts& costs = used.profile().device();
     if (costs.measured().stand_in && !costs.calibrated())
       it.profile_problem = "its GPU curves are of a stand-in driver, so the built-in ones are used";
-    else if (!costs.calibrated() && from_file)
+    else if (!costs.calibrated() && used.loaded)
       it.profile_problem = "it has no GPU curves, so the built-in ones are used";
-    explain_device(it, question, Chooser(*profile));
+    explain_device(it, question, Chooser(used.profile()));
     return it;
   }
-  it.choice = Chooser(*profile).choose(it.shape, question.call, question.distance, it.allowed);
+  it.choice = Chooser(used.profile(), Chooser::default_margin, used.library_known)
+                  .choose(it.shape, question.call, question.distance, it.allowed);
   it.because = because(it, is_message(question.call) ? Chooser::default_margin : Chooser::local_margin);
   apply_forced(it);
   return it;

@@ -17,6 +17,7 @@
 #include "cli/common/installation.hpp"
 #include "cli/common/job_words.hpp"
 #include "cli/common/launcher.hpp"
+#include "cli/common/number.hpp"
 #include "cli/common/preload.hpp"
 #include "cli/common/shell.hpp"
 #include "cli/watch/agents.hpp"
@@ -106,7 +107,7 @@ WatchOptions watch_options(const RunOptions& options) {
   return watch;
 }
 
-void run(const RunOptions& options) {
+void run(RunOptions options) {
   if (options.command.empty()) fail("no command to run; for example: bestride run mpiexec -n 4 ./program");
   if (!options.watches() && !options.on_fault.empty()) fail("--on-fault needs --watch or --report");
   if (!options.watches() && !options.verdict_folder.empty()) fail("--verdict-folder needs --watch or --report");
@@ -121,7 +122,7 @@ void run(const RunOptions& options) {
   if (options.watches() && !options.dry_run)
     agents.emplace(options.fan_out > 0 ? options.fan_out : Agents::usual_fan_out);
   Environment set = environment_of(options, installation, agents ? &*agents : nullptr);
-  for (const std::string& note : prepare_launcher(launcher, options.command, set))
+  for (const std::string& note : prepare_launcher(options.command, set))
     std::fprintf(stderr, "bestride: %s\n", note.c_str());
   if (options.dry_run) {
     for (const auto& [name, value] : set) std::printf("%s=%s\n", name.c_str(), shell_quoted(value).c_str());
@@ -169,13 +170,13 @@ void add_run(CLI::App& app, std::vector<std::string>& words) {
       ->type_name("FILE");
   command->add_option("--metrics-period", options->metrics_period, "seconds; default 15")
       ->type_name("SECONDS")
-      ->check(CLI::Range(0.1, 1e6));
+      ->check(number(least_seconds, most_seconds));
   command
       ->add_option("--fan-out", options->fan_out,
                    "with --watch: how many agents are connected to this process, and to each that relays for others; "
                    "default 32")
       ->type_name("AGENTS")
-      ->check(CLI::Range(1, 65536));
+      ->check(whole_number(1, 65536));
   command->add_flag("--disable", options->disable, "preload, but leave every call to the MPI library (to compare)");
   command->add_flag("--all-ranks", options->all_ranks,
                     "every rank has the preload library (BESTRIDE_ALL_RANKS=1): permit hierarchical collectives");

@@ -19,6 +19,7 @@
 #include "cli/common/installation.hpp"
 #include "cli/common/job_words.hpp"
 #include "cli/common/launcher.hpp"
+#include "cli/common/number.hpp"
 #include "cli/common/preload.hpp"
 #include "cli/common/shell.hpp"
 #include "cli/try/job_output.hpp"
@@ -182,8 +183,8 @@ Environment environment_with(const TryOptions& options, const Installation& inst
   return set;
 }
 
-void run_rounds(const TryOptions& options, const std::string& launcher, const Environment (&environments)[2],
-                RunFolder& folder, Trial* trial) {
+void run_rounds(const TryOptions& options, const std::string& launcher, const std::vector<std::string> (&commands)[2],
+                const Environment (&environments)[2], RunFolder& folder, Trial* trial) {
   const auto begin = std::chrono::steady_clock::now();
   double longest = 0;
   std::printf("round       plain    Bestride   ratio\n");
@@ -194,7 +195,7 @@ void run_rounds(const TryOptions& options, const std::string& launcher, const En
     for (const Kind kind : {round % 2 ? bestride_kind : plain, round % 2 ? plain : bestride_kind}) {
       const std::string output = folder.file(round, kind, ".out");
       const TimedRun run =
-          run_timed(launcher, options.command, environments[kind], output, folder.file(round, kind, ".err"));
+          run_timed(launcher, commands[kind], environments[kind], output, folder.file(round, kind, ".err"));
       check(run, kind, round, *trial, folder);
       seconds[kind] = run.seconds;
       trial->outputs[kind].push_back(content(output));
@@ -215,12 +216,13 @@ void try_job(const TryOptions& options) {
   if (launcher.empty())
     fail("can't run '" + options.command[0] + "': there is no such program; is it in PATH?", exit_not_found);
   Environment environments[2] = {{{"LD_PRELOAD", preload_without_bestride()}}, environment_with(options, installation)};
-  for (const std::string& note : prepare_launcher(launcher, options.command, environments[bestride_kind]))
+  std::vector<std::string> commands[2] = {options.command, options.command};
+  for (const std::string& note : prepare_launcher(commands[bestride_kind], environments[bestride_kind]))
     std::fprintf(stderr, "bestride: %s\n", note.c_str());
 
   RunFolder folder(options.keep);
   Trial trial;
-  run_rounds(options, launcher, environments, folder, &trial);
+  run_rounds(options, launcher, commands, environments, folder, &trial);
   const PairedComparison found = compare(trial.rounds);
   const OutputDifference output = compare_outputs(trial.outputs[plain], trial.outputs[bestride_kind]);
   std::printf("\nratio   %.2f, quartiles %.2f to %.2f: %s\noutput  %s\n", found.ratio, found.quartiles[0],
@@ -242,10 +244,10 @@ void add_try(CLI::App& app, std::vector<std::string>& words) {
                                                "output: bestride try mpiexec -n 4 ./program");
   command
       ->add_option("--rounds", options->rounds, "runs of each kind; fewer than 6 cannot tell a difference from noise")
-      ->check(CLI::Range(1, max_rounds))
+      ->check(whole_number(1, max_rounds))
       ->capture_default_str();
   command->add_option("--seconds", options->seconds, "begin no round that would end later than this")
-      ->check(CLI::PositiveNumber);
+      ->check(number(least_seconds, most_seconds));
   command->add_option("--profile", options->profile, "machine profile to use")
       ->type_name("FILE")
       ->check(CLI::ExistingFile);

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "cli/common/command.hpp"
+#include "cli/common/number.hpp"
 #include "cli/job/job_json.hpp"
 #include "cli/job/job_stacks.hpp"
 #include "cli/job/job_view.hpp"
@@ -83,7 +84,7 @@ void add_where(CLI::App& app) {
   CLI::Option* const json = command->add_flag("--json", options->json, "as JSON");
   command->add_option("--calls", options->calls, "print the last N finished calls of each rank, too")
       ->type_name("N")
-      ->check(CLI::Range(0, 1024));
+      ->check(whole_number(0, 1024));
   CLI::Option* const stacks =
       command->add_flag("--stacks", options->stacks,
                         "print the call stacks of all ranks as a tree, too; stops each thread for about 0.1 ms");

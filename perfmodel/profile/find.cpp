@@ -9,11 +9,20 @@
 
 namespace bestride::inline perfmodel {
 
+namespace {
+
 std::string user_profile_path() {
   const char* config = std::getenv("XDG_CONFIG_HOME");
   const char* home = std::getenv("HOME");
   if (config && *config == '/') return std::string(config) + "/bestride/profile.json";
   return home && *home ? std::string(home) + "/.config/bestride/profile.json" : "";
+}
+
+}  // namespace
+
+std::string profile_path_to_write() {
+  const std::string& named = Settings::get().text("BESTRIDE_PROFILE");
+  return named.empty() ? user_profile_path() : named;
 }
 
 std::string find_profile_path() {

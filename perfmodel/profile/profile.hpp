@@ -211,8 +211,8 @@ std::string find_profile_path();
 bool profile_may_have_rails(const std::string& path);
 /// The file's respell_contiguous_from, found without decoding it; 0 also if the file can't be read.
 std::int64_t respell_contiguous_from(const std::string& path);
-/// The file that `bestride calibrate` writes: ~/.config/bestride/profile.json, or below XDG_CONFIG_HOME; "" if there is
-/// no home directory.
-std::string user_profile_path();
+/// The file that `bestride calibrate` writes, which is the first that find_profile_path() looks for: BESTRIDE_PROFILE,
+/// else ~/.config/bestride/profile.json, or below XDG_CONFIG_HOME; "" if there is no home directory.
+std::string profile_path_to_write();
 
 }  // namespace bestride::inline perfmodel

@@ -38,8 +38,8 @@ class CalibrateTest(unittest.TestCase):
                               text=True, capture_output=True, timeout=60, check=True)
         return done.stdout
 
-    def refused(self, *words, code=2):
-        done = self.calibrate(*words)
+    def refused(self, *words, code=2, **environment):
+        done = self.calibrate(*words, **environment)
         self.assertEqual(done.returncode, code, done.stderr)
         self.assertEqual(done.stdout, "")
         self.assertFalse(os.path.exists(self.profile))
@@ -61,6 +61,34 @@ class CalibrateTest(unittest.TestCase):
             more = json.load(file)
         count = lambda p: sum(ns is not None for grid in p["grids"] for row in grid["ns"] for ns in row)
         self.assertGreater(count(more), count(profile))
+
+    def test_writes_where_the_library_reads(self):
+        command = lambda *words, **more: subprocess.run(
+            [COMMAND, *words], env={**os.environ, "BESTRIDE_GPU": "off", "HOME": self.folder, "XDG_CONFIG_HOME": "", **more}, text=True, capture_output=True,
+            timeout=120, check=False, stdin=subprocess.DEVNULL)
+        quick = ("calibrate", "--mpiexec", MPIEXEC, "--budget", "1", "--only", "pack")
+        own, usual = f"{self.folder}/own/profile.json", f"{self.folder}/.config/bestride/profile.json"
+        done = command(*quick, BESTRIDE_PROFILE=own)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(done.stdout.endswith(f"\nwritten to {own}, which BESTRIDE_PROFILE names\n"), done.stdout)
+        self.assertTrue(os.path.exists(own) and not os.path.exists(usual))
+        self.assertIn(f"profile    {own}\n", command("explain", "int", BESTRIDE_PROFILE=own).stdout)
+        done = command(*quick)
+        self.assertTrue(done.stdout.endswith(f"\nwritten to {usual}\n"), done.stdout)
+        other = f"{self.folder}/other.json"
+        done = command(*quick, "--output", other, BESTRIDE_PROFILE=own)
+        self.assertTrue(done.stdout.endswith(f"\nwritten to {other}; jobs read it with BESTRIDE_PROFILE={other} (now {own})\n"), done.stdout)
+
+    def test_says_beforehand_that_it_cant_write(self):
+        for named, why in (("/proc/nothing/profile.json", "can't create the folder of BESTRIDE_PROFILE='/proc/nothing/profile.json': "),
+                           ("/dev/null", "BESTRIDE_PROFILE='/dev/null' is no regular file; choose another file with --output"),
+                           ("/proc/profile.json", "can't write BESTRIDE_PROFILE='/proc/profile.json': "),
+                           (self.folder, "is a folder")):
+            done = subprocess.run([COMMAND, "calibrate", "--mpiexec", MPIEXEC], env={**os.environ, "BESTRIDE_PROFILE": named}, text=True, capture_output=True,
+                                  timeout=60, check=False, stdin=subprocess.DEVNULL)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
+            self.assertRegex(done.stderr, r"\Abestride: [^\n]+\n\Z")
+            self.assertIn(why, done.stderr)
 
     def test_ranks_that_share_a_cache_are_measured_bound(self):
         done = self.calibrate("--quick", "--budget", "6", "--only", "isend")

@@ -15,7 +15,7 @@ import tempfile
 import unittest
 
 PROGRAM = {name: os.environ.get(name) for name in (
-    "OWN_MPI", "STATIC_OWN_MPI", "STRIPPED", "LOADS_PLUGINS", "NEEDS_ABSENT", "WRITE_PROFILE", "MPI_PROGRAM", "MPI_PROGRAM_WITH_TOOL", "FORTRAN_NAMES")}
+    "OWN_MPI", "STATIC_OWN_MPI", "STRIPPED", "LOADS_PLUGINS", "NEEDS_ABSENT", "WRITE_PROFILE", "FORBID_CALL", "SANITIZED", "OTHER_MPI", "MPI_PROGRAM", "MPI_PROGRAM_WITH_TOOL", "FORTRAN_NAMES")}
 VERSION = os.environ["BESTRIDE_TEST_VERSION"]
 SOURCE = os.environ["BESTRIDE_TEST_SOURCE"]
 
@@ -181,6 +181,92 @@ class Run(CommandTest):
         self.assertIn("for other hosts add -x LD_PRELOAD -x BESTRIDE_REPORT", self.run_command("run", "--report", "--", "mpirun", "x").stderr)
 
 
+    def joined(self, *words, **environment):
+        """The command after the variables, and what is said, with the library's path as LIB."""
+        done = self.run_command("run", "--dry-run", "--", *words, **environment)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout.splitlines()[-1].replace(self.front, "LIB"), done.stderr.replace(self.front, "LIB")
+
+    def test_the_command_s_own_preload_is_joined_with_the_library(self):
+        self.launcher("mpiexec", "mpiexec.hydra")
+        for before, after in (
+                ("mpiexec -genv LD_PRELOAD x.so -n 2 p", "mpiexec -genv LD_PRELOAD LIB:x.so -n 2 p"),
+                ("mpiexec --genv LD_PRELOAD=x.so -n 2 p", "mpiexec --genv LD_PRELOAD=LIB:x.so -n 2 p"),
+                ("mpiexec -n 1 -env LD_PRELOAD x.so p : -n 1 -env LD_PRELOAD y.so q", "mpiexec -n 1 -env LD_PRELOAD LIB:x.so p : -n 1 -env LD_PRELOAD LIB:y.so q"),
+                ("mpiexec -x LD_PRELOAD=x.so:y.so p", "mpiexec -x LD_PRELOAD=LIB:x.so:y.so p"),
+                ("mpiexec -x LD_PRELOAD= p", "mpiexec -x LD_PRELOAD=LIB p"),
+                ("mpiexec -n 2 env A=1 LD_PRELOAD=x.so true", "mpiexec -n 2 env A=1 LD_PRELOAD=LIB:x.so true"),
+                ("apptainer exec --env A=1,LD_PRELOAD=x.so image p", "apptainer exec --env A=1,LD_PRELOAD=LIB:x.so image p"),
+                ("jsrun -E LD_PRELOAD=x.so p", "jsrun -E LD_PRELOAD=LIB:x.so p"),
+                # What is not about the environment, and a value that has the library already, stay.
+                ("mpiexec -genv A LD_PRELOAD p", "mpiexec -genv A LD_PRELOAD p"),
+                ("mpiexec -genv LD_PRELOAD /x/libbestride.so:x.so p", "mpiexec -genv LD_PRELOAD /x/libbestride.so:x.so p"),
+                ("mpiexec ./p env", "mpiexec ./p env")):
+            words = before.split()
+            if not os.path.exists(f"{self.prefix}/path/{words[0]}"):
+                self.launcher(words[0])
+            self.assertEqual(self.joined(*words), (after, ""))
+
+    def test_variables_pass_launchers_that_drop_them(self):
+        self.launcher("mpiexec", "mpiexec.hydra")
+        passed = "-genv LD_PRELOAD LIB -genv BESTRIDE_ALL_RANKS auto"
+        for option in ("-genvnone", "-envnone", "-genvlist A", "--envlist A"):
+            self.assertEqual(self.joined("mpiexec", *option.split(), "-n", "2", "p"), (f"mpiexec {passed} {option} -n 2 p", ""))
+        command = "mpiexec -genvnone -genv LD_PRELOAD x.so p"
+        self.assertEqual(self.joined(*command.split()), (f"mpiexec {passed} -genvnone -genv LD_PRELOAD LIB:x.so p", ""))
+        self.assertEqual(self.joined("env", "-i", "PATH=/bin", "mpiexec", "p"),
+                         ("env -i LD_PRELOAD=LIB BESTRIDE_ALL_RANKS=auto PATH=/bin mpiexec p", ""))
+        self.assertEqual(self.joined("env", "-i", "mpiexec", "p"), ("env -i LD_PRELOAD=LIB BESTRIDE_ALL_RANKS=auto mpiexec p", ""))
+        self.assertIn("'env -u LD_PRELOAD' removes the library; leave that out\n", self.joined("env", "-u", "LD_PRELOAD", "mpiexec", "p")[1])
+
+    def test_a_preload_in_a_script_is_said(self):
+        self.assertEqual(self.joined("sh", "-c", "LD_PRELOAD=x.so ./p")[1],
+                         "bestride: 'LD_PRELOAD=x.so ./p' sets LD_PRELOAD, so the library may not be loaded; add LIB to its value\n")
+
+    def test_srun_with_a_preload_of_its_own(self):
+        self.launcher("srun")
+        self.assertEqual(self.joined("srun", "--export=ALL,LD_PRELOAD=x.so", "p"), ("srun --export=ALL,LD_PRELOAD=LIB:x.so p", ""))
+        text, said = self.joined("srun", "--export=LD_PRELOAD=x.so", "p")
+        self.assertEqual(text, "srun --export=LD_PRELOAD=LIB:x.so p")
+        self.assertIn("so the library's variables would not be set; use --export=ALL,LD_PRELOAD=LIB:x.so or add BESTRIDE_ALL_RANKS\n", said)
+        self.assertEqual(self.joined("srun", "--export=LD_PRELOAD,BESTRIDE_ALL_RANKS", "p")[1], "")
+        self.assertIn("use --export=ALL or add LD_PRELOAD", self.joined("env", "srun", "--export=NONE", "p")[1])
+
+    def test_open_mpi_with_a_preload_of_its_own(self):
+        self.launcher("mpirun", "orterun")
+        text, said = self.joined("mpirun", "-x", "LD_PRELOAD=x.so", "p")
+        self.assertEqual(text, "mpirun -x LD_PRELOAD=LIB:x.so p")
+        self.assertIn("for other hosts add -x BESTRIDE_ALL_RANKS\n", said)
+
+    def test_a_job_gets_both_libraries(self):
+        self.assertIn(f"LD_PRELOAD={self.front}:libm.so.6\n", self.good("run", "--", "env", "LD_PRELOAD=libm.so.6", "env"))
+
+    def test_bad_numbers(self):
+        bad = ("0", "-1", "nan", "inf", "-inf", "1e308", "1e400", "", " ", "x", "5x", "0x10", "99999999999999999999")
+        for command, option, whole, least, most in (
+                (["calibrate"], "--budget", True, "1", "1000000"), (["calibrate"], "--ranks", True, "2", "1048576"),
+                (["run", "--watch"], "--fan-out", True, "1", "65536"), (["run", "--metrics", "m"], "--metrics-period", False, "0.1", "1000000"),
+                (["try"], "--rounds", True, "1", None), (["try"], "--seconds", False, "0.1", "1000000"),
+                (["explain", "--collective", "gather"], "--nodes", True, "1", "16777216"),
+                (["explain", "--collective", "gather"], "--ranks", True, "1", "16777216"),
+                (["explain", "--collective", "gather"], "--mbit", False, "0.001", "1000000000"), (["where"], "--calls", True, "0", "1024")):
+            for value in bad + (("0.5", "1.0", "1e3", "010") if whole else ()):
+                if value == least:
+                    continue
+                job = ["--", "true"] if command[0] in ("run", "try") else []
+                with self.subTest(command=command, option=option, value=value):
+                    line = self.refused(*command, f"{option}={value}", *job)
+                    if value:
+                        self.assertEqual(line.split("; see")[0], f"{option}: '{value}' is not a{' whole' if whole else ''} number from {least} to "
+                                         f"{most or line.split(' to ')[1].split(';')[0]}")
+                    self.assertLess(len(line), 160)
+        for words in (["int", "1e308"], ["int", "nan"], ["int", ""], ["--collective", "gather", "--bytes", "nan"], ["--collective", "gather", "--bytes", ""],
+                      ["--collective", "gather", "--bytes", "1e308"], ["--collective", "gather", "--bytes", "inf"]):
+            self.assertLess(len(self.refused("explain", *words)), 160)
+        text = self.good("explain", "--collective", "gather", "--bytes", "8000000000G", "--nodes", "16777216", "--ranks", "16777216")
+        self.assertLess(max(map(len, text.splitlines())), 160)
+
+
 class Info(CommandTest):
     def test_installation(self):
         text = self.good("info")
@@ -270,6 +356,29 @@ class Explain(CommandTest):
         self.assertEqual(self.good("explain", "MPI_Type_vector(1000, 1, 2, MPI_DOUBLE, &column)", "1e6"), text)
         self.assertIn("\nlayout     1000 x 16 | 8 B\n", self.good("explain", "1000 x 16 | 8 B"))
 
+    def test_distances_between_blocks(self):
+        for spelling in ("vector(1000,1,2,double)", "MPI_Type_vector(1000,1,2,MPI_DOUBLE)"):
+            self.assertIn(", blocks 16 B apart\n", self.good("explain", spelling))
+            self.assertIn(", blocks about 16 B apart\n", self.good("explain", spelling, "10"))
+
+    def test_a_type_that_is_not_understood_is_refused(self):
+        self.assertEqual(self.refused("explain", "MPI_Type_vector(1000, BLOCK, 2, MPI_DOUBLE)"),
+                         "type expression, column 23: expected a number, found 'BLOCK'; 'bestride explain --help' shows the language")
+
+    @unittest.skipUnless(PROGRAM["OTHER_MPI"], "no shared library is made here")
+    def test_another_mpi_library_has_no_built_in_curves(self):
+        other = {"LD_LIBRARY_PATH": os.path.dirname(PROGRAM["OTHER_MPI"])}
+        text = self.good("explain", "vector(8192,1,2,double)", **other)
+        self.assertIn("\nprofile    built-in, for any MPI library\n           its curves are of MPICH 4.0 over UCX, not of Another MPI 9.9, so only what is safe "
+                      "with any library is done; 'bestride calibrate' measures it\n", text)
+        self.assertRegex(text, r"\n  respell  not possible here\n  pack     predicted \S+ us  <- chosen")
+        self.assertRegex(self.good("explain", "subarray([64,64,64],[62,62,1],[1,1,1],c,double)", "--call", "isend", **other), r"  forward  .*<- chosen: ")
+        path = f"{self.prefix}/profile.json"
+        for of, difference in (("elsewhere", "CPU"), ("another-library", "MPI library ('Another MPI 1.0', here 'Another MPI 9.9')")):
+            subprocess.run([PROGRAM["WRITE_PROFILE"], path, of], check=True)
+            self.assertIn("\nprofile    built-in, for any MPI library\n           " + path + ": the profile was measured with another " + difference,
+                          self.good("explain", "vector(8192,1,2,double)", BESTRIDE_PROFILE=path, **other))
+
     def test_bad_counts(self):
         self.assertEqual(self.refused("explain", "int", "-1"), "count -1 is negative; give 0 or more")
         self.assertIn("62-bit range", self.refused("explain", "vector(2,1,2,int)", "4000000000000000000"))
@@ -352,189 +461,6 @@ class ExplainCollective(CommandTest):
         self.assertIn("requires --collective", self.refused("explain", "int", "--nodes", "3"))
         self.refused("explain", "int", "--collective", "gather")
         self.refused("explain", "--collective", "gather", "--nodes", "0")
-
-
-class Doctor(CommandTest):
-    def findings(self, *words, code, **environment):
-        self.launcher("mpiexec", "mpiexec.hydra")
-        # The GPU of this machine is ignored (see gpu_output_test.py).
-        done = self.run_command("doctor", *words, **{"BESTRIDE_GPU": "off", **environment})
-        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
-        self.assertEqual(done.stderr, "")  # a problem is reported once, as a finding
-        *findings, verdict = done.stdout.splitlines()
-        for line in findings:
-            self.assertRegex(line, r"^(ok|note|problem) +[a-z]+ +\S")
-        problems = sum(line.startswith("problem ") for line in findings)
-        self.assertEqual(verdict, "no problem found" if not problems else
-                         f"{problems} problem{'s' if problems > 1 else ''} found; each has its remedy in its line")
-        return done.stdout
-
-    def test_no_mpi_program(self):
-        text = self.findings("/bin/true", code=0)
-        self.assertIn(f"ok       library   {self.front}, version {VERSION}\nok       abi       mpich: {self.prefix}/lib/libbestride-mpich.so\n"
-                      f"ok       launcher  {self.prefix}/path/mpiexec: MPICH's mpiexec (hydra)\n", text)
-        self.assertRegex(text, r"note     program   \S+true is not an MPI program; the library has nothing to do there\n")
-
-    @unittest.skipUnless(PROGRAM["MPI_PROGRAM"], "no MPICH here")
-    def test_dynamically_linked_mpi(self):
-        text = self.findings(PROGRAM["MPI_PROGRAM"], code=0)
-        self.assertIn("dynamically linked, calls 5 MPI functions, of which 1 can be accelerated and 3 are watched\n", text)
-        self.assertRegex(text, r"ok       mpi       libmpi\w*\.so\.12 => /\S+: MPICH \S+.*, ABI mpich\n")
-
-    @unittest.skipUnless(PROGRAM["MPI_PROGRAM"], "no MPICH here")
-    def test_no_back_for_the_programs_mpi(self):
-        os.rename(f"{self.prefix}/lib/libbestride-mpich.so", f"{self.prefix}/lib/libbestride-openmpi.so")
-        self.assertIn("libbestride-mpich.so is not beside the library, so every call goes directly to MPI; install the library again\n",
-                      self.findings(PROGRAM["MPI_PROGRAM"], code=1))
-
-    @unittest.skipUnless(PROGRAM["FORTRAN_NAMES"], "no MPICH here")
-    def test_fortran_bindings(self):
-        text = self.findings(PROGRAM["FORTRAN_NAMES"], code=0)
-        self.assertIn("calls 4 MPI functions (3 by Fortran bindings), of which 1 can be accelerated and 2 are watched\n", text)
-
-    def test_a_32_bit_program(self):
-        with open("/bin/true", "rb") as file:
-            image = bytearray(file.read())
-        image[4] = 1
-        path = f"{self.prefix}/program32"
-        with open(path, "wb") as file:
-            file.write(image)
-        os.chmod(path, 0o755)
-        self.assertIn(f"problem  program   '{path}' is a 32-bit program, into which no 64-bit library can be preloaded; build it for 64 bits\n",
-                      self.findings(path, code=1))
-
-    def test_a_path_that_cant_be_preloaded(self):
-        os.mkdir(f"{self.prefix}/a b")
-        for folder in ("bin", "lib", "home", "path"):
-            shutil.copytree(f"{self.prefix}/{folder}", f"{self.prefix}/a b/{folder}")
-        self.prefix += "/a b"
-        self.assertIn("which LD_PRELOAD can't name; install it under another path\n", self.findings("/bin/true", code=1))
-
-    def test_json(self):
-        done = self.run_command("doctor", "nowhere", "--json", BESTRIDE_GPU="off")
-        answer = json.loads(done.stdout)
-        self.assertEqual((done.returncode, answer["problems"]), (1, 1))
-        self.assertIn({"severity": "problem", "check": "program",
-                       "text": "there is no program 'nowhere' that can be run; give its path, or a name in PATH"}, answer["findings"])
-
-    def test_colours_on_a_terminal_only(self):
-        main, terminal = os.openpty()
-        self.addCleanup(os.close, main)
-        for no_colour, coloured in (("", True), ("1", False)):
-            subprocess.run([f"{self.prefix}/bin/bestride", "doctor", "/bin/true"], env={**self.environment, "NO_COLOR": no_colour, "BESTRIDE_GPU": "off"},
-                           stdout=terminal, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, timeout=60, check=False)
-            self.assertEqual(b"\033[32mok" in os.read(main, 1 << 16), coloured)
-        os.close(terminal)
-
-    @unittest.skipUnless(PROGRAM["MPI_PROGRAM"], "no MPICH here")
-    def test_another_mpis_launcher(self):
-        self.launcher("orterun")
-        os.symlink("orterun", f"{self.prefix}/path/mpiexec.new")
-        self.launcher("mpiexec", "mpiexec.hydra")
-        os.rename(f"{self.prefix}/path/mpiexec.new", f"{self.prefix}/path/mpiexec")
-        done = self.run_command("doctor", PROGRAM["MPI_PROGRAM"])
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("problem  launcher  Open MPI's mpirun is first in PATH, but the program's MPI is another", done.stdout)
-
-    @unittest.skipUnless(PROGRAM["MPI_PROGRAM"], "no MPICH here")
-    def test_a_tool_linked_into_the_program(self):
-        self.assertIn("defines 1 MPI functions itself, such as MPI_Barrier", self.findings(PROGRAM["MPI_PROGRAM_WITH_TOOL"], code=0))
-
-    @unittest.skipUnless(PROGRAM["MPI_PROGRAM"], "no MPICH here")
-    def test_a_set_user_id_program(self):
-        copy = f"{self.prefix}/program"
-        shutil.copy(PROGRAM["MPI_PROGRAM"], copy)
-        os.chmod(copy, 0o4755)
-        self.assertIn("is set-user-id, so the dynamic linker ignores LD_PRELOAD", self.findings(copy, code=1))
-
-    def test_static_mpi(self):
-        for name in ("OWN_MPI", "STATIC_OWN_MPI"):
-            self.assertIn("has a static MPI in it, which no preloaded library can reach; link it with the shared MPI library\n",
-                          self.findings(PROGRAM[name], code=1))
-        self.assertIn("is statically linked, so nothing can be preloaded into it; link it dynamically\n", self.findings(PROGRAM["STRIPPED"], code=1))
-
-    def test_programs_that_load_mpi_later(self):
-        self.assertIn("RTLD_DEEPBIND", self.findings(PROGRAM["LOADS_PLUGINS"], code=0))
-        self.assertIn("is a script for /bin/sh", self.findings("mpiexec", code=0))
-
-    def test_what_is_no_program(self):
-        self.assertIn("problem  program   there is no program 'nowhere' that can be run", self.findings("nowhere", code=1))
-        self.assertIn("problem  program   there is no program '/tmp' that can be run", self.findings("/tmp", code=1))
-        broken = self.write("broken", "\x7fELF but not really", 0o755)
-        self.assertIn("is not an ELF program", self.findings(broken, code=1))
-
-    def test_libraries_that_are_not_found(self):
-        self.assertIn("problem  libraries libcli_absent.so is not found by the dynamic linker", self.findings(PROGRAM["NEEDS_ABSENT"], code=1))
-
-    def test_profiles(self):
-        self.assertIn("note     profile   none, so the built-in one is used", self.findings("/bin/true", code=0))
-        self.assertIn("problem  profile   profile '/nowhere': No such file", self.findings("/bin/true", code=1, BESTRIDE_PROFILE="/nowhere"))
-        path = f"{self.prefix}/home/.config/bestride/profile.json"
-        subprocess.run([PROGRAM["WRITE_PROFILE"], path, "here"], check=True)
-        self.assertIn(f"ok       profile   {path}, measured on a machine like this", self.findings("/bin/true", code=0))
-        with open(path, "r+b") as file:
-            file.seek(200)
-            file.write(b"#")
-        self.assertIn("problem  profile   profile", self.findings("/bin/true", code=1))
-        subprocess.run([PROGRAM["WRITE_PROFILE"], path, "elsewhere"], check=True)
-        self.assertIn("measured with another CPU ('Abacus 3000', here '", self.findings("/bin/true", code=1))
-
-    def test_hwloc(self):
-        stand_in = {"HWLOC_SYNTHETIC": "the stand-in's", "LD_LIBRARY_PATH": os.path.dirname(os.environ["STAND_IN_HWLOC"])}
-        self.assertIn("\ntopology         2 cores (4 hardware threads) in 3 NUMA domains, from hwloc (HWLOC_SYNTHETIC is set)\n",
-                      self.good("info", **stand_in))
-        self.assertIn("\nok       topology  2 cores (4 hardware threads) in 3 NUMA domains, from hwloc (HWLOC_SYNTHETIC is set)\n",
-                      self.findings("/bin/true", code=0, **stand_in))
-        self.assertRegex(self.good("info", FAKE_HWLOC="version", **stand_in), r"\ntopology         .* \(HWLOC_SYNTHETIC is set\); libhwloc.so.15 is not hwloc 2\n")
-
-    def test_topology(self):
-        self.assertRegex(self.findings("/bin/true", code=0), r"\nok       topology  \d+ (cores?|hardware threads?)|not known")
-        good = self.write("good", "node 0-3\ngroup cn*\n")
-        self.assertIn(f"ok       topology  topology file '{good}' can be read\n",
-                      self.findings("/bin/true", code=0, BESTRIDE_TOPOLOGY=good, BESTRIDE_ALL_RANKS="1"))
-        self.assertIn("problem  topology  BESTRIDE_TOPOLOGY is not used: it takes a job in which every rank has the preload; set BESTRIDE_ALL_RANKS=1 or auto",
-                      self.findings("/bin/true", code=1, BESTRIDE_TOPOLOGY=good, BESTRIDE_ALL_RANKS="0"))
-        bad = self.write("bad", "node 0-3\nnodes 4\n")
-        self.assertIn(f"problem  topology  topology file '{bad}', line 2: 'nodes' is not known;",
-                      self.findings("/bin/true", code=1, BESTRIDE_TOPOLOGY=bad, BESTRIDE_ALL_RANKS="1"))
-        self.assertIn("problem  topology  topology file '/nowhere' can't be read (No such file or directory);",
-                      self.findings("/bin/true", code=1, BESTRIDE_TOPOLOGY="/nowhere"))
-
-    def test_rails(self):
-        self.assertRegex(self.findings("/bin/true", code=0), r"\n(ok|note) +rails     off[;,] ")
-        self.assertIn("ok       rails     local ranks use in turn lo\n", self.findings("/bin/true", code=0, BESTRIDE_NICS="lo"))
-        self.assertIn("note     rails     UCX_NET_DEVICES=lo is set and stays, so BESTRIDE_NICS has no effect on it; unset one of them\n",
-                      self.findings("/bin/true", code=0, BESTRIDE_NICS="lo", UCX_NET_DEVICES="lo"))
-        path = f"{self.prefix}/rails.json"
-        subprocess.run([PROGRAM["WRITE_PROFILE"], path, "here", "rails", "lo,lo"], check=True)
-        self.assertIn("ok       rails     local ranks use in turn lo lo (of the profile)\n", self.findings("/bin/true", code=0, BESTRIDE_PROFILE=path))
-        self.assertIn("ok       rails     off; ", self.findings("/bin/true", code=0, BESTRIDE_PROFILE=path, BESTRIDE_NICS="off"))
-        self.assertIn("note     rails     UCX_NET_DEVICES=lo is set and stays, so the profile has no effect on it; unset it\n",
-                      self.findings("/bin/true", code=0, BESTRIDE_PROFILE=path, UCX_NET_DEVICES="lo"))
-        subprocess.run([PROGRAM["WRITE_PROFILE"], path, "here", "rails", "lo,no"], check=True)
-        self.assertIn("note     rails     the profile's rails lo,no: this host has no 'no'; what is up here: ",
-                      self.findings("/bin/true", code=0, BESTRIDE_PROFILE=path))
-        self.assertIn("problem  rails     BESTRIDE_NICS=lo,: a name is missing; write NICs with commas between them",
-                      self.findings("/bin/true", code=1, BESTRIDE_NICS="lo,"))
-
-    def test_variables(self):
-        self.assertIn("ok       variable  no unknown or bad", self.findings("/bin/true", code=0))
-        text = self.findings("/bin/true", code=1, BESTRIDE_REPROT="1", BESTRIDE_XYZZY_PLUGH="1", BESTRIDE_POOL_LIMIT="plenty")
-        self.assertIn("problem  variable  BESTRIDE_REPROT is not known; did you mean BESTRIDE_REPORT?\n", text)
-        self.assertIn("problem  variable  BESTRIDE_XYZZY_PLUGH is not known; 'bestride info --env' lists what is\n", text)
-        self.assertIn("problem  variable  BESTRIDE_POOL_LIMIT='plenty' is not a size such as 64K; '128M' is used\n", text)
-        config = self.write("disabling", "BESTRIDE_DISABLE = 1\n")
-        self.assertIn(f"problem  variable  BESTRIDE_DISABLE in {config} has no effect; set it in the environment\n",
-                      self.findings("/bin/true", code=1, BESTRIDE_CONFIG=config))
-        self.assertIn("note     variable  BESTRIDE_DISABLE=1", self.findings("/bin/true", code=0, BESTRIDE_DISABLE="1"))
-
-    def test_broken_installations(self):
-        os.remove(f"{self.prefix}/lib/libbestride-mpich.so")
-        self.assertIn("problem  abi       no libbestride-<abi>.so beside it", self.findings("/bin/true", code=1))
-        self.write("lib/libbestride.so", "not an object")
-        self.assertIn("can't be loaded or is another program's", self.findings("/bin/true", code=1))
-        os.remove(self.front)
-        self.assertIn("problem  library   can't find libbestride.so", self.findings("/bin/true", code=1))
 
 
 class Report(CommandTest):

@@ -96,7 +96,7 @@ class Try(CommandTest):
     def test_bad_usage(self):
         self.assertIn("for example: bestride try mpiexec", self.refused("try"))
         self.assertIn("there is no such program", self.refused("try", "absent-program", code=127))
-        self.assertIn("not in range 1 to 20", self.refused("try", "--rounds", "21", "job"))
+        self.assertIn("--rounds: '21' is not a whole number from 1 to 20", self.refused("try", "--rounds", "21", "job"))
         self.job("true")
         self.assertIn("give --keep another", self.run_command("try", "--keep", "/proc/none", "job").stderr)
         self.assertIn("give --json another path", self.run_command("try", "--rounds", "1", "--json", "/proc/none", "job").stderr)
