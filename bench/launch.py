@@ -11,6 +11,7 @@ import subprocess
 import sys
 
 VARIANTS = ("mpich", "bestride")
+UNRECORDED = "unrecorded"  # preloaded, with BESTRIDE_RECORD=off
 
 
 def mpiexec():
@@ -32,23 +33,25 @@ def launch(variant, library, program, arguments, ranks=2, timeout=120):
     command = [mpiexec(), "-n", str(ranks)]
     if (os.cpu_count() or 1) >= ranks:
         command += ["-bind-to", "core"]  # otherwise the scheduler may put two polling ranks on one core
-    if variant == "bestride":
+    if variant != "mpich":
         command += ["-genv", "LD_PRELOAD", library]
+    if variant == UNRECORDED:
+        command += ["-genv", "BESTRIDE_RECORD", "off"]
     command += [program, *arguments]
     environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout, env=environment)
     for sign in ("cannot be preloaded", "nothing is accelerated"):  # messages of the dynamic linker and of the library
-        if variant == "bestride" and sign in done.stderr:
+        if variant != "mpich" and sign in done.stderr:
             sys.exit(f"the library is not in use, so MPICH would be compared with itself:\n{done.stderr[-2000:]}")
     if done.returncode != 0:
         sys.exit(f"exit code {done.returncode} from: {' '.join(command)}\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
     return done.stdout
 
 
-def rounds_of(count):
-    """The order of the two variants in each round: A B, B A, A B, ..."""
+def rounds_of(count, variants=VARIANTS):
+    """The order of the variants in each round: A B, B A, A B, ..."""
     for number in range(count):
-        yield VARIANTS if number % 2 == 0 else VARIANTS[::-1]
+        yield variants if number % 2 == 0 else variants[::-1]
 
 
 # A launch is disturbed by other work on the machine if its median sample takes more than this factor times the fastest of all launches.

@@ -1,41 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interpose/objects/predefined_types.hpp"
 
-#include <cstring>
 #include <initializer_list>
 #include <mutex>
 
 #include "interpose/mpi/functions.hpp"
 
 namespace bestride::inline interpose {
+
+constinit PredefinedSlot predefined_table[predefined_slots];
+
 namespace {
 
-struct Entry {
-  MPI_Datatype type{};
-  Predefined known{NumberKind::other, 0};  ///< size 0: a vacant slot
-  bool vacant() const noexcept { return known.size == 0; }
-};
-constexpr std::size_t slots = 256;  ///< at least twice the number of predefined types
-/// Static storage rather than the heap: an allocation could fail on one rank only.
-constinit Entry table[slots];
 constinit std::size_t used = 0;
-
-std::size_t slot_of(MPI_Datatype type) noexcept {
-  std::uint64_t bits = 0;
-  static_assert(sizeof type <= sizeof bits);
-  std::memcpy(&bits, &type, sizeof type);
-  return static_cast<std::size_t>((bits * 0x9E3779B97F4A7C15u) >> 32) % slots;
-}
 
 void add(MPI_Datatype type, NumberKind kind) noexcept {
   int size = 0;
-  if (type == MPI_DATATYPE_NULL || used + 1 >= slots || real.Type_size(type, &size) != MPI_SUCCESS || size <= 0) return;
+  if (type == MPI_DATATYPE_NULL || used + 1 >= predefined_slots || real.Type_size(type, &size) != MPI_SUCCESS ||
+      size <= 0)
+    return;
   MPI_Aint lower = 0, extent = 0;
   if (real.Type_get_extent(type, &lower, &extent) != MPI_SUCCESS || lower != 0 || extent != size) return;
-  std::size_t slot = slot_of(type);
-  while (!table[slot].vacant() && table[slot].type != type) slot = (slot + 1) % slots;
-  if (!table[slot].vacant()) return;  // an alias of another type: the first kind is kept
-  table[slot] = {type, {kind, size}};
+  std::size_t i = predefined_slot(type);
+  while (!predefined_table[i].vacant() && predefined_table[i].type != type) i = (i + 1) % predefined_slots;
+  if (!predefined_table[i].vacant()) return;  // an alias of another type: the first kind is kept
+  predefined_table[i] = {type, {kind, size}};
   ++used;
 }
 
@@ -95,16 +84,9 @@ bool is_pair_with_gaps(MPI_Datatype type) noexcept {
   return false;
 }
 
-const Predefined* predefined(MPI_Datatype type) noexcept {
-  for (std::size_t slot = slot_of(type); !table[slot].vacant(); slot = (slot + 1) % slots)
-    if (table[slot].type == type) return &table[slot].known;
-  return nullptr;
-}
-
 void for_each_predefined_number(void (*visit)(MPI_Datatype)) noexcept {
-  for (const Entry& entry : table)
-    if (!entry.vacant() && entry.known.kind != NumberKind::other && entry.known.kind != NumberKind::pair)
-      visit(entry.type);
+  for (const PredefinedSlot& slot : predefined_table)
+    if (!slot.vacant() && slot.known.kind != NumberKind::other && slot.known.kind != NumberKind::pair) visit(slot.type);
 }
 
 void read_predefined() noexcept {

@@ -4,7 +4,9 @@
 // datatype without gaps. So a handle that is neither here nor in the TypeRegistry is uncommitted or invalid.
 #include <mpi.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 namespace bestride::inline interpose {
 
@@ -23,8 +25,28 @@ struct Predefined {
   NumberKind kind;
   std::int64_t size;  ///< in bytes; equals the extent
 };
+
+/// Open addressing. In static storage rather than on the heap: an allocation could fail on one rank only.
+struct alignas(32) PredefinedSlot {
+  MPI_Datatype type{};
+  Predefined known{NumberKind::other, 0};  ///< size 0: a vacant slot
+  bool vacant() const noexcept { return known.size == 0; }
+};
+inline constexpr std::size_t predefined_slots = 256;  ///< at least twice the number of predefined types
+extern PredefinedSlot predefined_table[predefined_slots];
+inline std::size_t predefined_slot(MPI_Datatype type) noexcept {
+  std::uint64_t bits = 0;
+  static_assert(sizeof type <= sizeof bits);
+  std::memcpy(&bits, &type, sizeof type);
+  return static_cast<std::size_t>((bits * 0x9E3779B97F4A7C15u) >> 32) % predefined_slots;
+}
+
 /// nullptr: `type` is not predefined, or has gaps and is in the TypeRegistry. After read_predefined(); any thread.
-const Predefined* predefined(MPI_Datatype type) noexcept;
+inline const Predefined* predefined(MPI_Datatype type) noexcept {
+  for (std::size_t slot = predefined_slot(type); !predefined_table[slot].vacant(); slot = (slot + 1) % predefined_slots)
+    if (predefined_table[slot].type == type) return &predefined_table[slot].known;
+  return nullptr;
+}
 /// Calls `visit` with every type but those of the kinds other and pair. After read_predefined().
 void for_each_predefined_number(void (*visit)(MPI_Datatype)) noexcept;
 /// True for MPI_DOUBLE_INT and the other pair types with gaps.

@@ -26,7 +26,7 @@ OWN_SYMBOLS = ("bestride_version", "bestride_slot_target", "__gmon_start__", "__
 KINDS = ("call", "send", "receive", "sendrecv", "probe", "collective", "one_sided", "window_call", "window_collective", "file_call",
          "file_collective", "start_call", "start_send", "start_receive", "start_sendrecv", "start_collective", "start_file_call",
          "start_file_collective", "prepare_send", "prepare_receive", "prepare_collective", "activate", "activate_all", "wait", "wait_all",
-         "wait_any", "wait_some", "test", "test_all", "test_any", "test_some", "poll", "free_request", "create", "create_some",
+         "wait_any", "wait_some", "test", "test_all", "test_any", "test_some", "poll", "free_request", "create", "duplicate", "create_some",
          "start_create", "free", "name", "create_window", "free_window", "open_file", "close_file", "initialize", "initialize_session",
          "finalize", "abort")
 ARGUMENTS = ("buffer", "count", "type", "peer", "tag", "peer2", "tag2", "root", "operation", "comm", "window", "file", "request", "number",

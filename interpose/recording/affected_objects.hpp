@@ -4,7 +4,6 @@
 #include <mpi.h>
 
 #include <cstdint>
-#include <cstring>
 #include <tuple>
 
 #include "interpose/recording/call_arguments.hpp"
@@ -12,12 +11,16 @@
 
 namespace bestride::inline interpose {
 
-/// The requests that a call may complete, copied before the call, because it overwrites their handles.
+/// The requests that a call may complete, copied before the call, because it overwrites their handles. A call that
+/// waits looks their records up once, before it.
 template <RecordKind kind, ArgumentPositions at>
 class CompletedRequests {
+  static constexpr bool waits = kind == RecordKind::wait || kind == RecordKind::wait_all ||
+                                kind == RecordKind::wait_any || kind == RecordKind::wait_some;
+
  public:
   template <class All>
-  CompletedRequests(Recording& recording, ThreadRecorder& thread, const All& all) noexcept
+  [[gnu::always_inline]] CompletedRequests(Recording& recording, ThreadRecorder& thread, const All& all) noexcept
       : recording_(recording), thread_(thread) {
     if constexpr (kind == RecordKind::wait || kind == RecordKind::test) {
       if (const MPI_Request* const request = std::get<at.request>(all)) {
@@ -29,38 +32,23 @@ class CompletedRequests {
       const MPI_Request* const requests = std::get<at.requests>(all);
       if (count <= 0 || !requests) return;
       count_ = count < most ? count : most;
-      std::memcpy(thread.handles, requests, static_cast<std::size_t>(count_) * sizeof(MPI_Request));
+      for (int i = 0; i < count_; ++i) copies()[i] = requests[i];
     }
+    if constexpr (waits) begin_wait();
   }
   CompletedRequests(const CompletedRequests&) = delete;
   CompletedRequests& operator=(const CompletedRequests&) = delete;
   /// Also runs if an error handler throws.
   ~CompletedRequests() {
-    if (waiting_) set_waiter(false);
+    if constexpr (waits)
+      if (waiting_)
+        for (int i = 0; i < count_; ++i)
+          if (const unsigned place = waited(i); place != nowhere) recording_.requests.at(place).waiter.set(0);
   }
 
-  void begin_wait() noexcept {
-    waiting_ = true;
-    std::uint32_t pending = 0;
-    bool large = false;
-    for (int i = 0; i < count_; ++i) {
-      const std::uint64_t handle = bits(i);
-      const RequestRecord* const request = recording_.requests.set_waiter(handle, thread_.slot, true);
-      if (!request) {
-        pending += handle != 0 ? 1 : 0;
-        continue;
-      }
-      large = large || request->message.get() != 0;
-      // Requests that share a handle were complete when they were posted.
-      pending += request->active.get() != RequestTracker::inactive && request->handles.get() == 1 ? 1 : 0;
-    }
-    if (!large) return;
-    end_.waited = ticks();
-    end_.together = kind == RecordKind::wait_all ? pending : 1;
-  }
   /// Call after a test that found completed requests, or after a wait.
   template <class All>
-  void complete(const All& all) noexcept {
+  [[gnu::always_inline]] void complete(const All& all) noexcept {
     if constexpr (kind == RecordKind::wait || kind == RecordKind::test) {
       complete_at(0);
     } else if constexpr (kind == RecordKind::wait_all || kind == RecordKind::test_all) {
@@ -72,7 +60,7 @@ class CompletedRequests {
       if (found > 0) end_.together = static_cast<std::uint32_t>(found);
       for (int i = 0; i < found; ++i) complete_at(std::get<at.indices>(all)[i]);
     }
-    if (kind == RecordKind::wait || kind == RecordKind::wait_all) waiting_ = false;  // complete() has done it
+    if (kind == RecordKind::wait || kind == RecordKind::wait_all) waiting_ = false;  // all are complete
   }
   /// Call after a call that failed: completes the requests that it has freed nevertheless.
   template <class All>
@@ -85,25 +73,61 @@ class CompletedRequests {
 
  private:
   static constexpr int most = ThreadRecorder::handle_bytes / sizeof(MPI_Request);
+  static constexpr std::uint16_t nowhere = RequestTracker::nowhere;
+  using Copy [[gnu::may_alias]] = MPI_Request;
+
+  Copy* copies() const noexcept { return reinterpret_cast<Copy*>(thread_.handles); }
   std::uint64_t bits(int i) const noexcept {
-    MPI_Request request = one_;
     if constexpr (completes_array(kind))
-      std::memcpy(&request, thread_.handles + static_cast<std::size_t>(i) * sizeof request, sizeof request);
-    return handle_bits(request);
+      return handle_bits(copies()[i]);
+    else
+      return handle_bits(one_);
   }
-  void set_waiter(bool waits) noexcept {
-    for (int i = 0; i < count_; ++i) recording_.requests.set_waiter(bits(i), thread_.slot, waits);
+  [[gnu::always_inline]] void begin_wait() noexcept {
+    std::uint32_t pending = 0;
+    bool large = false;
+    for (int i = 0; i < count_; ++i) {
+      const std::uint64_t handle = bits(i);
+      const std::uint16_t place = handle != 0 ? recording_.requests.place_of(handle) : nowhere;
+      if constexpr (completes_array(kind))
+        thread_.places[i] = place;
+      else
+        place_ = place;
+      if (place == nowhere) {
+        pending += handle != 0 ? 1 : 0;
+        continue;
+      }
+      RequestRecord& request = recording_.requests.at(place);
+      request.waiter.set(static_cast<std::uint16_t>(thread_.slot + 1));
+      waiting_ = true;
+      large = large || request.message.get() != 0;
+      // Requests that share a handle were complete when they were posted.
+      pending += request.active.get() != RequestTracker::inactive && request.handles.get() == 1 ? 1 : 0;
+    }
+    if (!large) return;
+    end_.waited = ticks();
+    end_.together = kind == RecordKind::wait_all ? pending : 1;
   }
-  void complete_at(int i, bool good = true) noexcept {
+  unsigned waited(int i) const noexcept {
+    if constexpr (completes_array(kind))
+      return thread_.places[i];
+    else
+      return place_;
+  }
+  [[gnu::always_inline]] void complete_at(int i, bool good = true) noexcept {
     if (i < 0 || i >= count_) return;
     const std::uint64_t request = bits(i);
     recording_.communicators.finish_duplicate(request, good);
-    recording_.requests.complete(request, end_);
+    if constexpr (waits)
+      recording_.requests.complete_at(waited(i), request, end_);
+    else
+      recording_.requests.complete(request, end_);
   }
 
   Recording& recording_;
   ThreadRecorder& thread_;
   MPI_Request one_ = MPI_REQUEST_NULL;
+  std::uint16_t place_ = nowhere;  ///< of one_
   int count_ = 0;
   bool waiting_ = false;
   MessageEnd end_;  ///< of its messages
@@ -155,22 +179,23 @@ struct NoObjects {
 
 /// Applies the effects of a successful call to communicators and requests.
 template <RecordKind kind, ArgumentPositions at, class All>
-[[gnu::always_inline]] inline void apply_effects(Recording& recording, const CallFacts& facts, const All& all,
+[[gnu::always_inline]] inline void apply_effects(Recording& recording, const CallRecord& call, const All& all,
                                                  TrackedCommunicator* tracked,
                                                  const LargeMessages<kind, (at.peer2 >= 0)>& large,
                                                  std::uint64_t now) noexcept {
   std::uint32_t sent = 0, received = 0;
   if constexpr (receives(kind)) {
-    const std::int32_t source = at.peer2 >= 0 ? facts.second_peer : facts.peer;
-    if (source != null_rank) received = recording.peers.count_received(peer_key(tracked, source), facts.bytes);
+    const std::int32_t source = at.peer2 >= 0 ? call.second_peer.get() : call.peer.get();
+    if (source != null_rank) received = recording.peers.count_received(peer_key(tracked, source), call.bytes.get());
   }
   if constexpr (sends(kind))
-    if (facts.peer != null_rank) sent = recording.peers.count_sent(peer_key(tracked, facts.peer), facts.bytes);
-  [[maybe_unused]] const std::uint32_t message = large.finish(recording, facts, tracked, sent, received);
+    if (const std::int32_t peer = call.peer.get(); peer != null_rank)
+      sent = recording.peers.count_sent(peer_key(tracked, peer), call.bytes.get());
+  [[maybe_unused]] const std::uint32_t message = large.finish(recording, call, tracked, sent, received);
   if constexpr (starts_request(kind) || (prepares_request(kind)) ||
                 (kind == RecordKind::one_sided && at.request >= 0)) {
     if (const std::uint64_t bits = handle_bits(*std::get<at.request>(all)))
-      recording.requests.add(bits, facts, large.posted_or(now),
+      recording.requests.add(bits, call, large.posted_or(now),
                              prepares_request(kind) ? RequestTracker::inactive : RequestTracker::active,
                              sends(kind) ? sent : received, message);
   }
@@ -178,6 +203,7 @@ template <RecordKind kind, ArgumentPositions at, class All>
   if constexpr (kind == RecordKind::activate_all)
     for (int i = 0; i < std::get<at.number>(all); ++i)
       recording.activate(handle_bits(std::get<at.requests>(all)[i]), now);
+  if constexpr (kind == RecordKind::duplicate) recording.communicators.add_duplicate(*std::get<at.made>(all), tracked);
   if constexpr (kind == RecordKind::create) recording.communicators.add(*std::get<at.made>(all), tracked);
   if constexpr (kind == RecordKind::create_some) recording.communicators.add_unrelated(*std::get<at.made>(all));
   if constexpr (kind == RecordKind::start_create)

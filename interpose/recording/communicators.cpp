@@ -173,11 +173,16 @@ void CommunicatorTracker::add_file(MPI_File file, TrackedCommunicator* parent) n
     insert(bits_of(file), tracked);
 }
 
+void CommunicatorTracker::add_duplicate(MPI_Comm comm, TrackedCommunicator* parent) noexcept {
+  if (!parent) return add_unrelated(comm);
+  if (TrackedCommunicator* const tracked = add_like(parent, kind_in_record(*parent), ""))
+    insert(bits_of(comm), tracked);
+}
+
 void CommunicatorTracker::begin_duplicate(TrackedCommunicator* parent, std::uint64_t request,
                                           const MPI_Comm* made) noexcept {
-  const auto kind = [&] { return static_cast<CommunicatorKind>(file_.communicators[parent->index].kind.get() & 0xff); };
   TrackedCommunicator* tracked = nullptr;
-  if (parent && !(tracked = add_like(parent, kind(), ""))) return;
+  if (parent && !(tracked = add_like(parent, kind_in_record(*parent), ""))) return;
   {
     const std::lock_guard lock(mutex_);
     for (Duplicate& each : duplicate_)

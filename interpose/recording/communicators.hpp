@@ -88,11 +88,13 @@ class CommunicatorTracker {
   void end_world() noexcept { world_exists_.store(false, std::memory_order_relaxed); }
   /// All members of `parent` (nullptr: not known) have created `comm`.
   void add(MPI_Comm comm, TrackedCommunicator* parent) noexcept;
+  /// The same, if it has the same members as `parent`, which therefore need not be asked for.
+  void add_duplicate(MPI_Comm comm, TrackedCommunicator* parent) noexcept;
   /// All members of `parent` (nullptr: not known) have begun to duplicate it. The duplicate is known when the request
   /// is complete; `made`, the application's variable, is valid until then.
   void begin_duplicate(TrackedCommunicator* parent, std::uint64_t request, const MPI_Comm* made) noexcept;
   /// A request has completed. `good`: without an error.
-  void finish_duplicate(std::uint64_t request, bool good) noexcept {
+  [[gnu::always_inline]] void finish_duplicate(std::uint64_t request, bool good) noexcept {
     if (duplicates_.load(std::memory_order_relaxed) != 0) [[unlikely]]
       find_duplicate(request, good);
   }
@@ -121,6 +123,9 @@ class CommunicatorTracker {
   /// Adds the next communicator, window or file that all members of `parent` create together, with the same members.
   TrackedCommunicator* add_like(TrackedCommunicator* parent, CommunicatorKind kind, const char* name) noexcept;
   void find_duplicate(std::uint64_t request, bool good) noexcept;
+  CommunicatorKind kind_in_record(const TrackedCommunicator& tracked) const noexcept {
+    return static_cast<CommunicatorKind>(file_.communicators[tracked.index].kind.get() & 0xff);
+  }
   using Table = HandleTable<std::uint64_t, TrackedCommunicator>;
   Table& table(CommunicatorKind kind) noexcept {
     return kind == CommunicatorKind::window ? windows_ : kind == CommunicatorKind::file ? files_ : comms_;

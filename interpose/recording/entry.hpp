@@ -22,20 +22,21 @@ class RecordedScope {
  public:
   [[gnu::always_inline]] RecordedScope(Recording& recording, ThreadRecorder& thread, const CallFacts& facts,
                                        bool timed_end) noexcept
-      : recording_(recording), thread_(thread), site_(facts.site), bytes_(facts.bytes) {
+      : recording_(recording), thread_(thread) {
     timed_ = thread.begin(facts) && (timed_end || (thread.calls & 15) == 0);
-    if ((thread.calls & 4095) == 0) [[unlikely]]
+    if (thread.calls % Recorder::check_period == 0) [[unlikely]]
       Recorder::get().check_rate(thread);
   }
   RecordedScope(const RecordedScope&) = delete;
   RecordedScope& operator=(const RecordedScope&) = delete;
-  [[gnu::always_inline]] ~RecordedScope() { recording_.sites.count(site_, bytes_, thread_.end(timed_ ? ticks() : 1)); }
+  [[gnu::always_inline]] ~RecordedScope() {
+    const CallRecord& call = *thread_.call;
+    recording_.sites.count(call.site.get(), call.bytes.get(), thread_.end(timed_ ? ticks() : 1));
+  }
 
  private:
   Recording& recording_;
   ThreadRecorder& thread_;
-  const std::uint32_t site_;
-  const std::uint64_t bytes_;
   bool timed_;
 };
 
@@ -60,6 +61,9 @@ struct RecordingEntry<Result(Arguments...)> {
       return below->mpi(arguments...);
     const Pointer next = std::exchange(thread.called_by_pmpi_name, false) ? below->pmpi : below->mpi;
     const std::tuple<Arguments&...> all(arguments...);
+    if constexpr (kind == RecordKind::wait || kind == RecordKind::test)
+      if (const MPI_Request* const request = std::get<at.request>(all); request && *request == MPI_REQUEST_NULL)
+        return next(arguments...);  // waits for nothing
     const SiteTable::Caller caller{__builtin_return_address(0), __builtin_dwarf_cfa()};
     if constexpr (is_poll(kind))
       return poll<function, kind, at>(next, thread, all, caller, arguments...);
@@ -88,18 +92,18 @@ struct RecordingEntry<Result(Arguments...)> {
       tracked = recording.communicators.find(bits_of(MPI_COMM_WORLD), CommunicatorKind::intra);
       recording.finalizing();
     }
-    const CallFacts facts = facts_of<kind, at>(recording, function, all, tracked, caller);
     Result result;
-    const LargeMessages<kind, (at.peer2 >= 0)> large(recording, facts, tracked);
     {
       std::conditional_t<completes_requests(kind), CompletedRequests<kind, at>, NoObjects> completed(recording, thread,
                                                                                                      all);
-      if constexpr (completes_requests(kind)) completed.begin_wait();
       std::conditional_t<frees_object(kind), FreedObject<kind, at>, NoObjects> freed(recording, all);
-      const RecordedScope scope(recording, thread, facts, may_wait(kind));
+      // From here on the facts are read from the record: across the call they would occupy registers.
+      const RecordedScope scope(recording, thread, facts_of<kind, at>(recording, function, all, tracked, caller),
+                                may_wait(kind));
+      const LargeMessages<kind, (at.peer2 >= 0)> large(recording, *thread.call, tracked);
       result = next(arguments...);
       if (result == MPI_SUCCESS) {
-        apply_effects<kind, at>(recording, facts, all, tracked, large, thread.latest);
+        apply_effects<kind, at>(recording, *thread.call, all, tracked, large, thread.latest);
         if constexpr (completes_requests(kind)) completed.complete(all);
         freed.confirm();
         if constexpr (kind == RecordKind::initialize) recording.initialized();

@@ -10,7 +10,6 @@
 #include "interpose/recording/communicators.hpp"
 #include "interpose/recording/recorded_call.hpp"
 #include "interpose/recording/recording.hpp"
-#include "telemetry/record/call_facts.hpp"
 #include "telemetry/record/tick_clock.hpp"
 
 namespace bestride::inline interpose {
@@ -20,7 +19,7 @@ inline std::uint64_t peer_key(const TrackedCommunicator* communicator, std::int3
   return communicator && rank >= 0 ? communicator->peer_key(rank) : 0;
 }
 
-/// Constructed before the call.
+/// Constructed before the call, whose record is written. `call`: this record.
 template <RecordKind kind, bool second_peer>
 class LargeMessages {
   static constexpr bool posts = kind != RecordKind::start_sendrecv && (sends(kind) || receives(kind));
@@ -28,28 +27,30 @@ class LargeMessages {
       kind == RecordKind::send || kind == RecordKind::receive || kind == RecordKind::sendrecv;
 
  public:
-  [[gnu::always_inline]] LargeMessages(Recording& recording, const CallFacts& facts,
+  [[gnu::always_inline]] LargeMessages(Recording& recording, const CallRecord& call,
                                        const TrackedCommunicator* tracked) noexcept {
     if constexpr (posts)
-      if (facts.bytes >= least_message_bytes) [[unlikely]]
-        choose(recording, facts, tracked);
+      if (call.bytes.get() >= least_message_bytes) [[unlikely]]
+        choose(recording, call, tracked);
   }
   /// Ticks; `now` if no message is remembered.
   std::uint64_t posted_or(std::uint64_t now) const noexcept { return posted_ != 0 ? posted_ : now; }
   /// After the call. The messages are complete, or the result is RequestRecord::message.
-  [[gnu::always_inline]] std::uint32_t finish(Recording& recording, const CallFacts& facts,
+  [[gnu::always_inline]] std::uint32_t finish(Recording& recording, const CallRecord& call,
                                               const TrackedCommunicator* tracked, std::uint32_t sent,
                                               std::uint32_t received) const noexcept {
     if constexpr (posts)
       if (posted_ != 0) [[unlikely]]
-        return keep(recording, facts, tracked, sent, received);
+        return keep(recording, call, tracked, sent, received);
     return 0;
   }
 
  private:
-  static std::int32_t source(const CallFacts& facts) noexcept { return second_peer ? facts.second_peer : facts.peer; }
+  static std::int32_t source(const CallRecord& call) noexcept {
+    return second_peer ? call.second_peer.get() : call.peer.get();
+  }
 
-  [[gnu::noinline]] void choose(Recording& recording, const CallFacts& facts,
+  [[gnu::noinline]] void choose(Recording& recording, const CallRecord& call,
                                 const TrackedCommunicator* tracked) noexcept {
     // Of a call with two messages, both are remembered or neither, because they end together.
     const auto chosen = [&](std::int32_t rank, bool send) {
@@ -60,12 +61,12 @@ class LargeMessages {
       const std::uint64_t past = !peer ? 0 : send ? peer->sent_messages.get() : peer->received_messages.get();
       return recording.messages.chooses(static_cast<std::uint32_t>(past + 1));
     };
-    if ((!sends(kind) || chosen(facts.peer, true)) && (!receives(kind) || chosen(source(facts), false)))
+    if ((!sends(kind) || chosen(call.peer.get(), true)) && (!receives(kind) || chosen(source(call), false)))
       posted_ = ticks();
   }
 
   /// `sent`, `received`: their numbers; 0: not known, or none.
-  [[gnu::noinline]] std::uint32_t keep(Recording& recording, const CallFacts& facts, const TrackedCommunicator* tracked,
+  [[gnu::noinline]] std::uint32_t keep(Recording& recording, const CallRecord& call, const TrackedCommunicator* tracked,
                                        std::uint32_t sent, std::uint32_t received) const noexcept {
     [[maybe_unused]] const MessageEnd end{posted_, blocks ? ticks() : 0,
                                           (sent != 0 ? 1u : 0u) + (received != 0 ? 1u : 0u)};
@@ -74,14 +75,14 @@ class LargeMessages {
       const PeerRecord* const peer = recording.peers.known(peer_key(tracked, rank));
       if (!peer || !recording.messages.chooses(number)) return;
       const auto index = static_cast<std::uint16_t>(recording.peers.index_of(peer) | flag);
-      const std::int32_t tag = flag != 0 && second_peer ? facts.second_tag : facts.tag;
+      const std::int32_t tag = flag != 0 && second_peer ? call.second_tag.get() : call.tag.get();
       if (blocks)
-        recording.messages.add({index, tag, number, facts.bytes, posted_}, end);
+        recording.messages.add({index, tag, number, call.bytes.get(), posted_}, end);
       else
         message = std::uint32_t{index} + 1;
     };
-    if (sent != 0) add(facts.peer, sent, 0);
-    if (received != 0) add(source(facts), received, received_flag);
+    if (sent != 0) add(call.peer.get(), sent, 0);
+    if (received != 0) add(source(call), received, received_flag);
     return message;
   }
 

@@ -40,6 +40,7 @@ enum class RecordKind : unsigned char {
   poll,  ///< a polling call that completes nothing
   free_request,
   create,        ///< all members of `comm` create a communicator
+  duplicate,     ///< the same, and it has the same members
   create_some,   ///< some members of `comm`, or members of several, do
   start_create,  ///< nonblocking
   free,
@@ -66,6 +67,7 @@ constexpr bool is_collective(RecordKind kind) noexcept {
     case RecordKind::file_collective:
     case RecordKind::start_file_collective:
     case RecordKind::create:
+    case RecordKind::duplicate:
     case RecordKind::start_create:
     case RecordKind::free:
     case RecordKind::create_window:

@@ -75,6 +75,8 @@ void Recording::initialized() noexcept {
   int rank = -1, size = 0;
   if (real.Comm_rank(MPI_COMM_WORLD, &rank) != MPI_SUCCESS || real.Comm_size(MPI_COMM_WORLD, &size) != MPI_SUCCESS)
     return;
+  int level = MPI_THREAD_MULTIPLE;
+  requests.set_concurrent(real.Query_thread(&level) != MPI_SUCCESS || level == MPI_THREAD_MULTIPLE);
   communicators.add_predefined(rank, size);
   Recorder::get().refine_clock();
   Recorder::get().set_world(rank, size);

@@ -20,4 +20,13 @@ struct CallFacts {
   std::uint32_t site = no_index;
 };
 
+[[gnu::always_inline]] inline void write_facts(CallRecord& call, const CallFacts& facts) noexcept {
+  store_pair(call.function, facts.function | std::uint32_t{facts.operation} << 16, facts.communicator);
+  store_pair(call.peer, static_cast<std::uint32_t>(facts.peer), static_cast<std::uint32_t>(facts.tag));
+  store_pair(call.second_peer, static_cast<std::uint32_t>(facts.second_peer),
+             static_cast<std::uint32_t>(facts.second_tag));
+  call.bytes.set(facts.bytes);
+  store_pair(call.ordinal, facts.ordinal, facts.site);
+}
+
 }  // namespace bestride::inline telemetry

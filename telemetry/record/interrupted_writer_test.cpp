@@ -58,8 +58,9 @@ class Writer {
     const std::uint64_t number = thread_.calls;
     const CallFacts facts = facts_of(number);
     const bool timed = thread_.begin(facts);
-    if (number >= 2) requests_.set_waiter(handle_of(number - 2), 0, true);
-    requests_.add(handle_of(number), facts, thread_.latest, RequestTracker::active);
+    if (RequestRecord* const request = number >= 2 ? requests_.find(handle_of(number - 2)) : nullptr)
+      request->waiter.set(1);
+    requests_.add(handle_of(number), *thread_.call, thread_.latest, RequestTracker::active);
     peers_.count_sent(PeerTable::key_in_world(facts.peer), facts.bytes);
     if (number >= 2) requests_.complete(handle_of(number - 2));
     thread_.end(timed ? ticks() : 1);
@@ -68,7 +69,7 @@ class Writer {
 
  private:
   RecordFile& file_;
-  ThreadRecorder thread_{.handles = {}};
+  ThreadRecorder thread_{.handles = {}, .places = {}};
   RequestTracker requests_;
   PeerTable peers_;
 };

@@ -10,6 +10,7 @@
 // that all threads share, which needs an atomic addition per call (20 cycles) and lets a suspended thread write into a
 // record that belongs to another by then.
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -24,7 +25,6 @@ inline constexpr unsigned main_ring_size = 1024;  ///< calls remembered of the t
 inline constexpr unsigned ring_size = 8;          ///< calls remembered of each other thread
 inline constexpr unsigned max_communicators = 256;
 inline constexpr unsigned max_requests = 1024;
-inline constexpr unsigned requests_per_bucket = 8;  ///< their keys share a cache line
 inline constexpr unsigned max_peers = 512;
 inline constexpr unsigned max_messages = 512;               ///< large messages remembered, of all threads together
 inline constexpr std::uint64_t least_message_bytes = 4096;  ///< smaller messages are only counted
@@ -63,6 +63,14 @@ class Shared {
   std::atomic<T> value_{};
   static_assert(std::atomic<T>::is_always_lock_free && sizeof(std::atomic<T>) == sizeof(T));
 };
+
+/// Stores two adjacent fields at once; the address of the first is a multiple of 8.
+template <class Field>
+[[gnu::always_inline]] inline void store_pair(Field& first, std::uint32_t low, std::uint32_t high) noexcept {
+  static_assert(std::endian::native == std::endian::little);
+  using Word [[gnu::may_alias]] = std::uint64_t;
+  __atomic_store_n(reinterpret_cast<Word*>(&first), low | std::uint64_t{high} << 32, __ATOMIC_RELAXED);
+}
 
 enum class ProcessState : std::uint32_t {
   starting = 0,     ///< before MPI_Init has returned

@@ -39,19 +39,12 @@ class PeerTable {
     return static_cast<std::uint16_t>(peer - file_.peers);
   }
   /// nullptr, counted as dropped: no place.
-  PeerRecord* find(std::uint64_t key) noexcept {
-    unsigned i = first_place(key);
-    for (unsigned probe = 0; probe < most_probes; ++probe, i = (i + 1) % max_peers) {
-      std::uint64_t there = file_.peers[i].key.get();
-      if (there == key) return &file_.peers[i];
-      if (there == 0 && (file_.peers[i].key.atomic().compare_exchange_strong(there, key) || there == key))
-        return &file_.peers[i];
-    }
-    file_.header.peers_dropped.add(1);
-    return nullptr;
+  [[gnu::always_inline]] PeerRecord* find(std::uint64_t key) noexcept {
+    PeerRecord& first = file_.peers[first_place(key)];
+    return first.key.get() == key ? &first : find_or_add(key);
   }
   /// `key` 0: the peer is not known. Returns the number of the message to this peer, from 1; 0: not counted.
-  std::uint32_t count_sent(std::uint64_t key, std::uint64_t bytes) noexcept {
+  [[gnu::always_inline]] std::uint32_t count_sent(std::uint64_t key, std::uint64_t bytes) noexcept {
     PeerRecord* const peer = key != 0 ? find(key) : nullptr;
     if (!peer) return file_.header.other_sends.add(1), 0;
     peer->sent_bytes.add(bytes);
@@ -59,7 +52,7 @@ class PeerTable {
     return static_cast<std::uint32_t>(peer->sent_messages.get());
   }
   /// `key` 0: the peer is not known, or any. Returns the number of the message from this peer.
-  std::uint32_t count_received(std::uint64_t key, std::uint64_t bytes) noexcept {
+  [[gnu::always_inline]] std::uint32_t count_received(std::uint64_t key, std::uint64_t bytes) noexcept {
     PeerRecord* const peer = key != 0 ? find(key) : nullptr;
     if (!peer) return file_.header.other_receives.add(1), 0;
     peer->received_bytes.add(bytes);
@@ -71,6 +64,17 @@ class PeerTable {
   static constexpr unsigned most_probes = 16;
   static unsigned first_place(std::uint64_t key) noexcept {
     return static_cast<unsigned>((key * 0x9E3779B97F4A7C15u) >> 40) % max_peers;
+  }
+  [[gnu::noinline]] PeerRecord* find_or_add(std::uint64_t key) noexcept {
+    unsigned i = first_place(key);
+    for (unsigned probe = 0; probe < most_probes; ++probe, i = (i + 1) % max_peers) {
+      std::uint64_t there = file_.peers[i].key.get();
+      if (there == key) return &file_.peers[i];
+      if (there == 0 && (file_.peers[i].key.atomic().compare_exchange_strong(there, key) || there == key))
+        return &file_.peers[i];
+    }
+    file_.header.peers_dropped.add(1);
+    return nullptr;
   }
 
   RecordFile& file_;

@@ -23,7 +23,7 @@ thread_local constinit ThreadRecorder* thread_recorder __attribute__((tls_model(
 namespace {
 
 /// For threads that are not recorded: depth is never 0, so every call is forwarded.
-constinit ThreadRecorder excluded{.depth = 1, .handles = {}};
+constinit ThreadRecorder excluded{.depth = 1, .handles = {}, .places = {}};
 
 /// Records of ended jobs are removed when a job begins this long after.
 constexpr double stale_seconds = 600;
@@ -146,7 +146,7 @@ ThreadRecorder* Recorder::attach_thread() noexcept {
     known->header.threads_dropped.add(1);
     return thread_recorder = &excluded;
   }
-  thread->slot = slot;
+  thread->slot = static_cast<std::uint8_t>(slot);
   thread->mask = (slot == 0 ? main_ring_size : ring_size) - 1;
   thread->ring = &known->call(slot, 0);
   thread->record = &known->threads[slot];
@@ -167,12 +167,12 @@ void Recorder::check_rate(ThreadRecorder& thread) noexcept {
   constexpr double most = 0.004;
   constexpr std::uint64_t most_sampling = 63;
   const std::uint64_t now = ticks();
-  const double share = 4096 * ticks_per_record_ / static_cast<double>(now - thread.checked + 1);
+  const double share = check_period * ticks_per_record_ / static_cast<double>(now - thread.checked + 1);
   thread.checked = now;
-  if (share > most && thread.sampling < most_sampling)
-    thread.sampling = 2 * thread.sampling + 1;
-  else if (share < most / 4 && thread.sampling > 0)
-    thread.sampling /= 2;
+  const auto limit = [&](double part) { return share > part * most * static_cast<double>(thread.sampling + 1); };
+  // Upwards at once, because a program may make its calls within a millisecond; downwards slowly.
+  while (limit(1) && thread.sampling < most_sampling) thread.sampling = 2 * thread.sampling + 1;
+  if (thread.calls % (16 * check_period) == 0 && !limit(0.25)) thread.sampling /= 2;
   if (RecordFile* const known = file()) known->header.sampling.set(static_cast<std::uint32_t>(thread.sampling + 1));
 }
 

@@ -9,7 +9,6 @@
 // Alternative considered: a record written at the end of a call besides a copy of the current one, which costs twice
 // the stores.
 #include <atomic>
-#include <bit>
 #include <cstdint>
 #include <string>
 
@@ -23,45 +22,35 @@ namespace bestride::inline telemetry {
 struct ThreadRecorder {
   static constexpr unsigned handle_bytes = 8192;
 
-  unsigned depth = 0;                ///< 1 while a recorded call is made; calls inside it are not recorded
+  // What each call needs is in one cache line.
+  alignas(64) unsigned depth = 0;    ///< 1 while a recorded call is made; calls inside it are not recorded
   bool called_by_pmpi_name = false;  ///< only between the two entries of a function
-  unsigned slot = 0;
+  std::uint8_t slot = 0;
   std::uint64_t mask = 0;  ///< ring size - 1
   CallRecord* ring = nullptr;
+  CallRecord* call = nullptr;  ///< the last one
   ThreadRecord* record = nullptr;
   std::uint64_t calls = 0;     ///< begun
   std::uint64_t latest = 0;    ///< the last reading of the tick counter
   std::uint64_t sampling = 0;  ///< a call is timed if calls & sampling == 0: 0, 1, 3, 7, ...
   std::uint64_t checked = 0;   ///< ticks when the rate of calls was last checked
-  /// Copies of the handles of a call with many requests, which are gone when it returns.
+  /// Copies of the handles of a call with many requests, which are gone when it returns; which records they have, while
+  /// the call waits (RequestTracker::place_of).
   alignas(64) unsigned char handles[handle_bytes];
-
-  CallRecord& call() noexcept { return ring[(calls - 1) & mask]; }
-  /// Stores two adjacent fields at once; the address of the first is a multiple of 8.
-  template <class Field>
-  [[gnu::always_inline]] static void store_pair(Field& first, std::uint32_t low, std::uint32_t high) noexcept {
-    static_assert(std::endian::native == std::endian::little);
-    using Word [[gnu::may_alias]] = std::uint64_t;
-    __atomic_store_n(reinterpret_cast<Word*>(&first), low | std::uint64_t{high} << 32, __ATOMIC_RELAXED);
-  }
-
+  std::uint16_t places[handle_bytes / 4];
   /// Begins the record of a call; depth becomes 1. Returns true if the call is to be timed at its end.
   [[gnu::always_inline]] bool begin(const CallFacts& facts) noexcept {
     const std::uint64_t number = calls;
     const bool timed = (number & sampling) == 0;
     if (timed) latest = ticks();
-    CallRecord& call = ring[number & mask];
-    call.sequence.set(2 * number + 1);
+    CallRecord& next = ring[number & mask];
+    next.sequence.set(2 * number + 1);
     std::atomic_thread_fence(std::memory_order_release);
-    call.entered.set(latest);
-    call.left.set(0);
-    store_pair(call.function, facts.function | std::uint32_t{facts.operation} << 16, facts.communicator);
-    store_pair(call.peer, static_cast<std::uint32_t>(facts.peer), static_cast<std::uint32_t>(facts.tag));
-    store_pair(call.second_peer, static_cast<std::uint32_t>(facts.second_peer),
-               static_cast<std::uint32_t>(facts.second_tag));
-    call.bytes.set(facts.bytes);
-    store_pair(call.ordinal, facts.ordinal, facts.site);
-    call.sequence.atomic().store(2 * number + 2, std::memory_order_release);
+    next.entered.set(latest);
+    next.left.set(0);
+    write_facts(next, facts);
+    next.sequence.atomic().store(2 * number + 2, std::memory_order_release);
+    call = &next;
     calls = number + 1;
     record->calls.atomic().store(number + 1, std::memory_order_release);
     record->in_mpi.set(1);
@@ -70,14 +59,13 @@ struct ThreadRecorder {
   }
   /// Ends it. `now`: ticks, or 1 if the call is not timed. Returns its duration in ticks, 0 if it is not timed.
   [[gnu::always_inline]] std::uint64_t end(std::uint64_t now) noexcept {
-    CallRecord& last = call();
-    last.left.set(now);
+    call->left.set(now);
     record->in_mpi.atomic().store(0, std::memory_order_release);
     depth = 0;
     if (now == 1) return 0;
     latest = now;
     record->last_left.set(now);
-    return now - last.entered.get();
+    return now - call->entered.get();
   }
   /// A polling call found nothing.
   void count_poll(std::uint16_t function) noexcept {
@@ -119,8 +107,12 @@ class Recorder {
   /// Disables recording in this process: a forked child, which shares its parent's mapping but is no rank.
   void stop_in_child() noexcept;
 
-  /// Sets sampling so that recording takes at most 0.4 % of the thread's time. Called every 4096 calls.
+  /// The rate of calls is checked once in so many.
+  static constexpr std::uint64_t check_period = 256;
+  /// Sets sampling so that the readings take at most 0.4 % of the thread's time.
   void check_rate(ThreadRecorder& thread) noexcept;
+  /// For tests: what open() measures.
+  void set_ticks_per_record(double ticks) noexcept { ticks_per_record_ = ticks; }
 
  private:
   void measure_cost(RecordHeader& header) noexcept;

@@ -11,6 +11,8 @@
 #include <atomic>
 #include <filesystem>
 #include <memory>
+#include <random>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -26,11 +28,17 @@ namespace {
 
 class RecordWriter : public testing::Test {
  protected:
-  static CallFacts request(std::int32_t peer) {
+  /// The record of a call with these facts, until the thread's next one.
+  static const CallRecord& recorded(const CallFacts& facts) {
+    thread_local CallRecord call;
+    write_facts(call, facts);
+    return call;
+  }
+  static const CallRecord& request(std::int32_t peer) {
     CallFacts facts;
     facts.function = 3;
     facts.peer = peer;
-    return facts;
+    return recorded(facts);
   }
   std::size_t requests_in_use() const {
     std::size_t used = 0;
@@ -47,7 +55,7 @@ class ThreadInRing : public RecordWriter {
     thread_.ring = file_->main_ring;
     thread_.record = &file_->threads[0];
   }
-  ThreadRecorder thread_{.handles = {}};
+  ThreadRecorder thread_{.handles = {}, .places = {}};
 };
 
 TEST_F(ThreadInRing, ACallInProgressIsInTheRing) {
@@ -111,8 +119,6 @@ TEST_F(RecordWriter, ARequestIsFoundUntilItIsComplete) {
   tracker.add(100, request(1), 1, RequestTracker::active);
   ASSERT_TRUE(tracker.find(100));
   EXPECT_EQ(tracker.find(100)->peer.get(), 1);
-  tracker.set_waiter(100, 4, true);
-  EXPECT_EQ(tracker.find(100)->waiter.get(), 5);
   tracker.complete(100);
   EXPECT_FALSE(tracker.find(100));
   EXPECT_EQ(requests_in_use(), 0u);
@@ -139,6 +145,76 @@ TEST_F(RecordWriter, AHandleOfSeveralRequestsIsFoundUntilAllAreComplete) {
   EXPECT_TRUE(tracker.find(100));
   tracker.complete(100);
   EXPECT_FALSE(tracker.find(100));
+}
+
+TEST_F(RecordWriter, ARecordThatHasAnotherHandleByNowIsNotCompleted) {
+  RequestTracker tracker(*file_);
+  tracker.add(100, request(1), 1, RequestTracker::active);
+  const unsigned place = tracker.place_of(100);
+  MessageEnd end;
+  tracker.complete_at(place, 100, end);
+  tracker.complete_at(place, 100, end);  // the array of the call had the handle twice
+  EXPECT_EQ(requests_in_use(), 0u);
+  file_->request_keys[place].set(200);
+  tracker.complete_at(place, 100, end);
+  EXPECT_EQ(requests_in_use(), 1u);
+}
+
+class RequestPlaces : public RecordWriter, public testing::WithParamInterface<bool> {};
+
+TEST_P(RequestPlaces, RequestsThatCollideAreAllFound) {
+  RequestTracker tracker(*file_);
+  tracker.set_concurrent(GetParam());
+  // At most 64 at a time, as in a program: some handles have the same place.
+  constexpr std::uint64_t rounds = 2000, at_a_time = 64;
+  std::set<std::uint64_t> posted;
+  std::mt19937_64 random(7);
+  for (std::uint64_t round = 0; round < rounds; ++round) {
+    const std::uint64_t handle = 1 + random() % 4096;
+    if (const auto known = posted.find(handle); known != posted.end()) {
+      tracker.complete(handle);
+      posted.erase(known);
+    } else {
+      tracker.add(handle, request(static_cast<std::int32_t>(handle)), round, RequestTracker::active);
+      posted.insert(handle);
+    }
+    if (posted.size() > at_a_time) {
+      tracker.complete(*posted.begin());
+      posted.erase(posted.begin());
+    }
+    ASSERT_EQ(requests_in_use(), posted.size());
+    for (const std::uint64_t each : posted) {
+      const RequestRecord* const found = tracker.find(each);
+      ASSERT_TRUE(found) << each;
+      ASSERT_EQ(found->peer.get(), static_cast<std::int32_t>(each));
+      ASSERT_EQ(found->handles.get(), 1);
+    }
+  }
+  while (!posted.empty()) {
+    tracker.complete(*posted.begin());
+    posted.erase(posted.begin());
+  }
+  EXPECT_EQ(requests_in_use(), 0u);
+  EXPECT_EQ(file_->header.requests_dropped.get(), 0u);
+}
+INSTANTIATE_TEST_SUITE_P(Threads, RequestPlaces, testing::Bool());
+
+TEST_F(ThreadInRing, ManyShortCallsAreSampledSoonAndFewAreTimedAgain) {
+  // The cost of a record is not measured here, so it is given by the time that the calls seem to take.
+  Recorder& recorder = Recorder::get();
+  recorder.set_ticks_per_record(100);
+  const auto check = [&](std::uint64_t ticks_of_a_call) {
+    thread_.calls += Recorder::check_period;
+    thread_.checked = ticks() - Recorder::check_period * ticks_of_a_call;
+    recorder.check_rate(thread_);
+    return thread_.sampling;
+  };
+  EXPECT_EQ(check(1'000'000), 0u);
+  EXPECT_EQ(check(10'000), 3u);  // 1 % of the time: 0.4 % at most
+  EXPECT_EQ(check(200), 63u);
+  EXPECT_EQ(check(1'000'000), 63u);
+  for (int i = 0; i < 16 * 7; ++i) check(1'000'000);
+  EXPECT_EQ(thread_.sampling, 0u);
 }
 
 TEST_F(RecordWriter, RequestsThatDoNotFitAreCounted) {
@@ -186,11 +262,12 @@ TEST_F(RecordWriter, PeersAreCountedByKey) {
 TEST_F(RecordWriter, ALargeMessageIsRememberedWhenItsRequestIsComplete) {
   MessageLog log(*file_);
   RequestTracker tracker(*file_, &log);
-  CallFacts facts = request(1);
+  CallFacts facts;
+  facts.peer = 1;
   facts.bytes = 5000;
   facts.tag = 70'000;
-  tracker.add(100, facts, 1600, RequestTracker::active, 8, 4 + 1);
-  tracker.add(101, facts, 1600, RequestTracker::active, 9);
+  tracker.add(100, recorded(facts), 1600, RequestTracker::active, 8, 4 + 1);
+  tracker.add(101, recorded(facts), 1600, RequestTracker::active, 9);
   MessageEnd end{3200, 4800, 2};
   tracker.complete(100, end);
   tracker.complete(101, end);

@@ -5,37 +5,34 @@
 
 namespace bestride::inline telemetry {
 
-void RequestTracker::add(std::uint64_t handle, const CallFacts& call, std::uint64_t now, Activity activity,
-                         std::uint32_t number, std::uint32_t message) noexcept {
+std::uint16_t RequestTracker::find_displaced(std::uint64_t handle) const noexcept {
+  const unsigned place = home(handle);
+  for (unsigned i = 1; i < places_of_a_line; ++i)
+    if (file_.request_keys[place ^ i].get() == handle) return static_cast<std::uint16_t>(place ^ i);
+  return nowhere;
+}
+
+void RequestTracker::add_slowly(std::uint64_t handle, const CallRecord& call, std::uint64_t now, Activity activity,
+                                std::uint32_t number, std::uint32_t message) noexcept {
   if (RequestRecord* const known = find(handle)) {
     // MPICH's handle of sends that are complete already.
     known->handles.add(1);
     if (known->message.get() != 0) log(*known, {known->posted.get(), known->posted.get(), 1});
     if (message != 0 && messages_)
-      messages_->add({static_cast<std::uint16_t>(message - 1), call.tag, number, call.bytes, now}, {now, now, 1});
+      messages_->add({static_cast<std::uint16_t>(message - 1), call.tag.get(), number, call.bytes.get(), now},
+                     {now, now, 1});
     return;
   }
-  const unsigned first = bucket(handle);
-  for (unsigned i = first; i < first + requests_per_bucket; ++i) {
+  const unsigned place = home(handle);
+  for (unsigned i = 0; i < places_of_a_line; ++i) {
+    Shared<std::uint64_t>& key = file_.request_keys[place ^ i];
     std::uint64_t vacant = 0;
-    if (file_.request_keys[i].get() != 0) continue;
+    if (key.get() != 0) continue;
     // The fields are written before the key by which a reader finds them; the claim keeps other threads away.
-    if (!file_.request_keys[i].atomic().compare_exchange_strong(vacant, claimed_key, std::memory_order_acquire))
-      continue;
-    RequestRecord& request = file_.requests[i];
-    request.posted.set(now);
-    request.bytes.set(call.bytes);
-    request.function.set(call.function);
-    request.active.set(activity);
-    request.communicator.set(call.communicator);
-    request.peer.set(call.peer);
-    request.tag.set(call.tag);
-    request.ordinal.set(call.ordinal);
-    request.waiter.set(0);
-    request.handles.set(1);
-    request.number.set(number);
-    request.message.set(message);
-    file_.request_keys[i].atomic().store(handle, std::memory_order_release);
+    if (!key.atomic().compare_exchange_strong(vacant, claimed_key, std::memory_order_acquire)) continue;
+    if (i != 0) displaced_.fetch_add(1, std::memory_order_relaxed);
+    fill(file_.requests[place ^ i], call, now, activity, number, message);
+    key.atomic().store(handle, std::memory_order_release);
     return;
   }
   file_.header.requests_dropped.add(1);
@@ -49,29 +46,26 @@ void RequestTracker::log(RequestRecord& request, const MessageEnd& end) noexcept
   request.message.set(0);
 }
 
-void RequestTracker::complete(std::uint64_t handle, MessageEnd& end) noexcept {
-  RequestRecord* const request = find(handle);
-  if (!request) return;
-  if (request->message.get() != 0) [[unlikely]] {
-    if (end.completed == 0) end.completed = ticks();
-    log(*request, end);
-  }
-  request->waiter.set(0);
-  if (request->active.get() == persistent || request->active.get() == inactive)
-    request->active.set(inactive);
-  else if (request->handles.get() > 1)
-    request->handles.set(static_cast<std::uint16_t>(request->handles.get() - 1));
+void RequestTracker::log_at(RequestRecord& request, MessageEnd& end) noexcept {
+  if (end.completed == 0) end.completed = ticks();
+  log(request, end);
+}
+
+void RequestTracker::complete_one(RequestRecord& request) noexcept {
+  request.waiter.set(0);
+  if (request.active.get() != active)
+    request.active.set(inactive);
   else
-    free_key(request);
+    request.handles.set(static_cast<std::uint16_t>(request.handles.get() - 1));
 }
 
 void RequestTracker::remove(std::uint64_t handle) noexcept {
-  RequestRecord* const request = find(handle);
-  if (!request) return;
-  if (request->handles.get() > 1)
-    request->handles.set(static_cast<std::uint16_t>(request->handles.get() - 1));
+  const unsigned place = place_of(handle);
+  if (place == nowhere) return;
+  if (const std::uint16_t handles = at(place).handles.get(); handles > 1)
+    at(place).handles.set(static_cast<std::uint16_t>(handles - 1));
   else
-    free_key(request);
+    free_place(place, handle);
 }
 
 }  // namespace bestride::inline telemetry

@@ -2,12 +2,16 @@
 #pragma once
 // RequestTracker: the requests of a record file, by handle.
 //
-// A handle belongs to one bucket of eight keys, one cache line, so a look-up reads one line and needs no chain. A key
-// is claimed by compare-and-exchange, because several threads may post requests. A full bucket drops the request and
-// counts it. Alternative considered: a table that grows, which a reader outside the process could not follow.
+// A handle has one place, which a multiplication yields, so that a look-up reads one key. If another request is there,
+// the handle is at one of the seven other places whose keys share the cache line; these are only looked at while any
+// request is out of its place. If all eight are taken, the request is dropped and counted. If several threads may post
+// requests at a time, a key is claimed by compare-and-exchange, which waits until all earlier stores are in the cache
+// (5 to 20 ns), and so is avoided otherwise. Alternative considered: a table that grows, which a reader outside the
+// process could not follow.
+#include <atomic>
+#include <bit>
 #include <cstdint>
 
-#include "telemetry/record/call_facts.hpp"
 #include "telemetry/record/layout.hpp"
 #include "telemetry/record/message_log.hpp"
 
@@ -21,10 +25,21 @@ class RequestTracker {
   explicit RequestTracker(RecordFile& file, MessageLog* messages = nullptr) noexcept
       : file_(file), messages_(messages) {}
 
-  /// A call has created a request at `now`. `handle` is not 0. `number` and `message`: as in
-  /// RequestRecord.
-  void add(std::uint64_t handle, const CallFacts& call, std::uint64_t now, Activity activity, std::uint32_t number = 0,
-           std::uint32_t message = 0) noexcept;
+  /// Threads make calls one at a time. Before the first request; true until then.
+  void set_concurrent(bool concurrent) noexcept { concurrent_ = concurrent; }
+
+  /// `call` has created a request at `now`. `handle` is not 0. `number` and `message`: as in RequestRecord.
+  [[gnu::always_inline]] void add(std::uint64_t handle, const CallRecord& call, std::uint64_t now, Activity activity,
+                                  std::uint32_t number = 0, std::uint32_t message = 0) noexcept {
+    const unsigned place = home(handle);
+    if (file_.request_keys[place].get() == 0 && displaced_.load(std::memory_order_relaxed) == 0 && !concurrent_)
+        [[likely]] {
+      fill(file_.requests[place], call, now, activity, number, message);
+      file_.request_keys[place].atomic().store(handle, std::memory_order_release);
+      return;
+    }
+    add_slowly(handle, call, now, activity, number, message);
+  }
   /// A persistent request was started at `now`. nullptr: it is not known.
   RequestRecord* activate(std::uint64_t handle, std::uint64_t now) noexcept {
     RequestRecord* const request = find(handle);
@@ -34,41 +49,74 @@ class RequestTracker {
     }
     return request;
   }
-  /// The thread in `slot` waits for the request; `waits` false: it no longer does. nullptr: it is not known.
-  RequestRecord* set_waiter(std::uint64_t handle, unsigned slot, bool waits) noexcept {
-    RequestRecord* const request = find(handle);
-    if (request) request->waiter.set(static_cast<std::uint16_t>(waits ? slot + 1 : 0));
-    return request;
-  }
   /// The request is complete: forgotten, or inactive if it is persistent. `end`: of its message; the time is read when
   /// the first message needs it.
-  void complete(std::uint64_t handle, MessageEnd& end) noexcept;
+  void complete(std::uint64_t handle, MessageEnd& end) noexcept { complete_at(place_of(handle), handle, end); }
   void complete(std::uint64_t handle) noexcept {
     MessageEnd end;
     complete(handle, end);
   }
+  /// The same; `place`: place_of(handle) before the call that completed it.
+  [[gnu::always_inline]] void complete_at(unsigned place, std::uint64_t handle, MessageEnd& end) noexcept {
+    if (place == nowhere || file_.request_keys[place].get() != handle) return;
+    RequestRecord& request = file_.requests[place];
+    if (request.message.get() != 0) [[unlikely]]
+      log_at(request, end);
+    if (request.active.get() == active && request.handles.get() == 1) [[likely]]
+      free_place(place, handle);
+    else
+      complete_one(request);
+  }
   /// The request was freed.
   void remove(std::uint64_t handle) noexcept;
 
+  /// Its index in RecordFile::requests; nowhere: unknown.
+  static constexpr std::uint16_t nowhere = 0xffff;
+  [[gnu::always_inline]] std::uint16_t place_of(std::uint64_t handle) const noexcept {
+    const unsigned place = home(handle);
+    if (file_.request_keys[place].get() == handle) [[likely]]
+      return static_cast<std::uint16_t>(place);
+    return displaced_.load(std::memory_order_relaxed) == 0 ? nowhere : find_displaced(handle);
+  }
+  RequestRecord& at(unsigned place) noexcept { return file_.requests[place]; }
   /// nullptr: unknown.
   RequestRecord* find(std::uint64_t handle) noexcept {
-    const unsigned first = bucket(handle);
-    for (unsigned i = first; i < first + requests_per_bucket; ++i)
-      if (file_.request_keys[i].get() == handle) return &file_.requests[i];
-    return nullptr;
+    const unsigned place = place_of(handle);
+    return place == nowhere ? nullptr : &at(place);
   }
 
  private:
-  static unsigned bucket(std::uint64_t handle) noexcept {
-    constexpr unsigned buckets = max_requests / requests_per_bucket;
-    return static_cast<unsigned>((handle * 0x9E3779B97F4A7C15u) >> 40) % buckets * requests_per_bucket;
+  static constexpr unsigned places_of_a_line = 8;
+  static_assert(std::has_single_bit(max_requests) && max_requests % places_of_a_line == 0 && max_requests <= 0xffff);
+  /// The upper bits of the product are spread evenly over successive handles (Knuth, volume 3, section 6.4).
+  static unsigned home(std::uint64_t handle) noexcept {
+    return static_cast<unsigned>((handle * 0x9E3779B97F4A7C15u) >> (64 - std::countr_zero(max_requests)));
   }
-  void free_key(RequestRecord* request) noexcept { file_.request_keys[request - file_.requests].set(0); }
-
+  void free_place(unsigned place, std::uint64_t handle) noexcept {
+    file_.request_keys[place].set(0);
+    if (place != home(handle)) [[unlikely]]
+      displaced_.fetch_sub(1, std::memory_order_relaxed);
+  }
+  [[gnu::always_inline]] static void fill(RequestRecord& request, const CallRecord& call, std::uint64_t now,
+                                          Activity activity, std::uint32_t number, std::uint32_t message) noexcept {
+    request.posted.set(now);
+    request.bytes.set(call.bytes.get());
+    store_pair(request.function, call.function.get() | std::uint32_t{activity} << 16, call.communicator.get());
+    store_pair(request.peer, static_cast<std::uint32_t>(call.peer.get()), static_cast<std::uint32_t>(call.tag.get()));
+    store_pair(request.ordinal, call.ordinal.get(), 1u << 16);  // no waiter, one handle
+    store_pair(request.number, number, message);
+  }
+  void add_slowly(std::uint64_t handle, const CallRecord& call, std::uint64_t now, Activity activity,
+                  std::uint32_t number, std::uint32_t message) noexcept;
+  void complete_one(RequestRecord& request) noexcept;
+  std::uint16_t find_displaced(std::uint64_t handle) const noexcept;
   void log(RequestRecord& request, const MessageEnd& end) noexcept;
+  void log_at(RequestRecord& request, MessageEnd& end) noexcept;
 
   RecordFile& file_;
   MessageLog* const messages_;
+  bool concurrent_ = true;
+  std::atomic<unsigned> displaced_{0};  ///< requests that are not at home()
 };
 
 }  // namespace bestride::inline telemetry

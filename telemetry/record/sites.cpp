@@ -181,17 +181,17 @@ std::uint32_t SiteTable::make_site(std::uint64_t address, std::uint16_t function
 
 std::uint32_t SiteTable::insert(std::uint64_t address, std::uint16_t function, std::uint32_t distance) noexcept {
   unsigned i = hash(address);
-  for (; keys_[i].load(std::memory_order_relaxed) != 0; i = (i + 1) % slots)
-    if (keys_[i].load(std::memory_order_relaxed) == address) return values_[i];
+  for (; table_[i].key.load(std::memory_order_relaxed) != 0; i = (i + 1) % slots)
+    if (table_[i].key.load(std::memory_order_relaxed) == address) return table_[i].value;
   if (entries_ == 2 * max_sites) {  // the table stays at most half full
     file_.header.sites_dropped.add(1);
     return no_index;
   }
   ++entries_;
-  values_[i] = distance == 0 ? make_site(address, function) : no_index;
-  distances_[i].store(distance, std::memory_order_relaxed);
-  keys_[i].store(address, std::memory_order_release);
-  return values_[i];
+  table_[i].value = distance == 0 ? make_site(address, function) : no_index;
+  table_[i].distance.store(distance, std::memory_order_relaxed);
+  table_[i].key.store(address, std::memory_order_release);
+  return table_[i].value;
 }
 
 std::uint32_t SiteTable::add(const Caller& caller, std::uint16_t function) noexcept {
@@ -208,8 +208,8 @@ std::uint32_t SiteTable::find_outer(const Caller& caller, std::uint32_t distance
   std::uint64_t address;
   std::memcpy(&address, static_cast<const char*>(caller.frame) + distance, sizeof address);
   for (unsigned i = hash(address);; i = (i + 1) % slots) {
-    const std::uint64_t key = keys_[i].load(std::memory_order_acquire);
-    if (key == address) return values_[i];
+    const std::uint64_t key = table_[i].key.load(std::memory_order_acquire);
+    if (key == address) return table_[i].value;
     if (key != 0) continue;
     const bool fixed = distance_to_program(caller) == distance;
     const std::lock_guard lock(mutex_);
@@ -221,12 +221,12 @@ std::uint32_t SiteTable::find_outer(const Caller& caller, std::uint32_t distance
 /// Frames of this layer have no fixed size, so all its calls are one place from now on.
 std::uint32_t SiteTable::give_up_outer(std::uint64_t address, std::uint16_t function) noexcept {
   unsigned i = hash(address);
-  while (keys_[i].load(std::memory_order_relaxed) != address) i = (i + 1) % slots;
-  if (distances_[i].load(std::memory_order_relaxed) != 0) {
-    values_[i] = make_site(address, function);
-    distances_[i].store(0, std::memory_order_release);
+  while (table_[i].key.load(std::memory_order_relaxed) != address) i = (i + 1) % slots;
+  if (table_[i].distance.load(std::memory_order_relaxed) != 0) {
+    table_[i].value = make_site(address, function);
+    table_[i].distance.store(0, std::memory_order_release);
   }
-  return values_[i];
+  return table_[i].value;
 }
 
 }  // namespace bestride::inline telemetry

@@ -32,10 +32,10 @@ class SiteTable {
   [[gnu::always_inline]] std::uint32_t find(const Caller& caller, std::uint16_t function) noexcept {
     const auto address = reinterpret_cast<std::uint64_t>(caller.return_address);
     for (unsigned i = hash(address);; i = (i + 1) % slots) {
-      const std::uint64_t key = keys_[i].load(std::memory_order_acquire);
+      const std::uint64_t key = table_[i].key.load(std::memory_order_acquire);
       if (key == address) [[likely]] {
-        const std::uint32_t distance = distances_[i].load(std::memory_order_acquire);
-        return distance == 0 ? values_[i] : find_outer(caller, distance, function);
+        const std::uint32_t distance = table_[i].distance.load(std::memory_order_acquire);
+        return distance == 0 ? table_[i].value : find_outer(caller, distance, function);
       }
       if (key == 0) return add(caller, function);
     }
@@ -80,9 +80,12 @@ class SiteTable {
   int bits_per_us_ = 10;
   unsigned entries_ = 0;
   std::mutex mutex_;
-  std::atomic<std::uint64_t> keys_[slots] = {};
-  std::uint32_t values_[slots] = {};                  ///< index of the site, or no_index
-  std::atomic<std::uint32_t> distances_[slots] = {};  ///< of calls by a layer of the MPI library; else 0
+  struct Slot {
+    std::atomic<std::uint64_t> key{0};       ///< return address; 0: vacant
+    std::uint32_t value = 0;                 ///< index of the site, or no_index
+    std::atomic<std::uint32_t> distance{0};  ///< of calls by a layer of the MPI library; else 0
+  };
+  Slot table_[slots];
 };
 
 }  // namespace bestride::inline telemetry
