@@ -131,8 +131,8 @@ int unpack(CallId id, const void* packed, Count packed_size, Count* position, vo
   TypeEntry* entry = runtime().types.find(type);
   // MPICH 4.0.2 divides by the type's size here, which may be 0. So such a call is not forwarded; it returns success if
   // all arguments are known to be valid.
-  if (entry && entry->decoded_state() == TypeEntry::State::empty && position && *position >= 0 &&
-      *position <= packed_size && count >= 0 && runtime().comms.find(comm))
+  if (entry && entry->bytes() == 0 && position && *position >= 0 && *position <= packed_size && count >= 0 &&
+      runtime().comms.find(comm))
     return MPI_SUCCESS;
   if (is_forwarded(entry) || !position) [[likely]] {
     if (reporting()) [[unlikely]]

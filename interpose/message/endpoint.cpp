@@ -122,6 +122,7 @@ bool ReceiveEndpoint::may_split_elements(std::int64_t count, TypeEntry& type) co
       return false;
     if (size > 0 && !__builtin_mul_overflow(std::int64_t{size}, count, &bytes) && bytes <= Plan::never_split)
       return false;
+    if (type.never_divided()) return false;
     state = type.decoded_state();
     if (state == TypeEntry::State::opaque) return true;
   }

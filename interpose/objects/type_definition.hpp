@@ -38,6 +38,8 @@ class TypeDefinition {
 
   /// Unique in the process and never used again; not 0.
   std::uint64_t id() const noexcept { return id_; }
+  /// True if it has a key: the constructors have few arguments.
+  bool shared() const noexcept { return key_size_ != 0; }
   /// True for the key that it was made with.
   bool has(const TypeKey& key) const noexcept;
   State state() const noexcept { return state_.load(std::memory_order_acquire); }

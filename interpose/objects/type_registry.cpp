@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/message.hpp"
+#include "datatype/contents.hpp"
 #include "interpose/mpi/fault_injection.hpp"
 #include "interpose/mpi/functions.hpp"
 #include "interpose/objects/plan_cache.hpp"
@@ -25,6 +26,10 @@ constexpr std::int64_t define_at_first_use = 512;
 /// As plan_at_first_use, if senders rely on this rank to receive packed: the least message that could be split
 /// (plan.cpp).
 constexpr std::int64_t plan_at_first_use_promised = 1024;
+
+/// A type whose constructors have too many arguments for a key, such as a long index list, is decoded at this use: that
+/// takes 80 ns for each block, and saves 2 to 5 ns for each block of a message (docs/decisions/new_index_lists.md).
+constexpr int decode_long_at_use = 64;
 
 struct Reserve {
   static constexpr std::size_t most = 64;
@@ -120,11 +125,29 @@ TypeEntry::State TypeEntry::decoded_state() noexcept {
   return state();
 }
 
-bool TypeEntry::small(std::int64_t count) const noexcept {
-  if (runtime().options().forced || reused_.load(std::memory_order_relaxed) || bytes() < 0) return false;
-  const std::int64_t at_first_use =
-      runtime().promises_to_receive_packed() ? plan_at_first_use_promised : plan_at_first_use;
-  return count < at_first_use / (std::int64_t{bytes()} + 1);
+bool TypeEntry::at_once() const noexcept {
+  return runtime().options().forced || reused_.load(std::memory_order_relaxed);
+}
+
+bool TypeEntry::never_divided() noexcept try {
+  if (divided_.load(std::memory_order_relaxed) == Divided::unknown) {
+    const MPI_Datatype leaf = sole_leaf(handle_, datatype_calls);
+    const Predefined* const basic = leaf == MPI_DATATYPE_NULL ? nullptr : predefined(leaf);
+    const bool never =
+        basic && basic->kind != NumberKind::pair && Plan::divides_fragments(basic->size, Distance::network);
+    divided_.store(never ? Divided::never : Divided::perhaps, std::memory_order_relaxed);
+  }
+  return divided_.load(std::memory_order_relaxed) == Divided::never;
+} catch (...) {
+  return false;
+}
+
+bool TypeEntry::promised() noexcept { return runtime().promises_to_receive_packed() && !never_divided(); }
+
+bool TypeEntry::small(std::int64_t count) noexcept {
+  if (at_once() || bytes() < 0) return false;
+  const std::int64_t element = std::int64_t{bytes()} + 1;
+  return count < plan_at_first_use_promised / element || (count < plan_at_first_use / element && !promised());
 }
 
 bool TypeEntry::define(std::int64_t count) noexcept {
@@ -144,6 +167,9 @@ PlanRef TypeEntry::plan(std::int64_t count) noexcept {
       return known;
     }
     if (small(count) && first_count_ != count && !definition_->seen_before(count)) return {};
+    if (!definition_->shared() && definition_->state() == State::undecoded && !at_once() &&
+        ++uses_ < decode_long_at_use && !promised())
+      return {};
   }
   decode_locked();
   if (state() == State::opaque || (forward_only() && count < respell_from())) return {};
@@ -169,7 +195,9 @@ bool TypeEntry::is_current() noexcept try {
     definition_.reset();
     definition_id_.store(0, std::memory_order_relaxed);
     bytes_.store(bytes_unknown, std::memory_order_relaxed);
+    divided_.store(Divided::unknown, std::memory_order_relaxed);
     first_count_ = 0;
+    uses_ = 0;
     return true;
   }
   if (runtime().definitions.of(handle_) == definition_) return true;
@@ -229,8 +257,7 @@ std::vector<TypeRegistry::Uncommitted>::iterator TypeRegistry::uncommitted(MPI_D
                       [type](const Uncommitted& one) { return one.type == type; });
 }
 
-std::int64_t TypeRegistry::size_of(MPI_Datatype type) const noexcept {
-  if (const Predefined* const known = predefined(type)) return known->size;
+std::int64_t TypeRegistry::size_of_derived(MPI_Datatype type) const noexcept {
   const TypeEntry* const entry = find(type);
   if (!entry) return 0;
   return std::max(entry->bytes(), 0);

@@ -90,15 +90,17 @@ class TypeEntry {
   /// Looks the definition up for a use with `count` elements. False if that would take longer than a first message of
   /// so few bytes can gain.
   bool define(std::int64_t count) noexcept;
-  /// The plan for `count` (> 0) elements; nullptr if there is no memory or it is the first use of a small count (a plan
-  /// pays off from the second use on, also of another type with the same construction). The caller's reference keeps
-  /// the plan alive.
+  /// The plan for `count` (> 0) elements; nullptr if there is no memory, or it is the first use of a small count (a
+  /// plan pays off from the second use on, also of another type with the same construction), or one of the first uses
+  /// of a type that takes long to decode. The caller's reference keeps the plan alive.
   PlanRef plan(std::int64_t count) noexcept;
   /// The layout of `count` (> 0) elements, whether or not it makes a call faster: for memory that MPI can't access.
   /// nullptr: opaque, or no memory.
   LayoutPtr layout(std::int64_t count) noexcept;
   /// Plans are worthwhile from the next use on, however small it is.
   void expect_reuse() noexcept { reused_.store(true, std::memory_order_relaxed); }
+  /// True if it is known, without decoding the type, that fragments of a message never end inside a basic element.
+  bool never_divided() noexcept;
   /// Decodes the type if necessary. Not a hot path.
   State decoded_state() noexcept;
   /// Extent of one element in bytes. Only if decoded and not opaque.
@@ -116,8 +118,12 @@ class TypeEntry {
   /// False: no memory; the type is opaque then.
   bool define_locked() noexcept;
   void decode_locked() noexcept;
+  /// Planned at the first use, whatever that costs.
+  bool at_once() const noexcept;
+  /// Senders rely on this rank to receive messages of this type packed.
+  bool promised() noexcept;
   /// True for a first use that gets no plan, unless another type with the same definition had one.
-  bool small(std::int64_t count) const noexcept;
+  bool small(std::int64_t count) noexcept;
   /// True if the type that has the handle now is constructed as the one that the entry was made for.
   bool is_current() noexcept;
 
@@ -135,7 +141,10 @@ class TypeEntry {
   std::atomic<std::int64_t> respell_from_{std::numeric_limits<std::int64_t>::max()};
   std::atomic<std::uint64_t> left_{0};  ///< count << left_bits | one bit per message kind and distance
   std::atomic<bool> reused_{false};
+  enum class Divided : std::uint8_t { unknown, never, perhaps };
+  std::atomic<Divided> divided_{Divided::unknown};
   std::int64_t first_count_ = 0;  ///< of a small message, before there is a definition
+  int uses_ = 0;                  ///< of a type that takes long to decode, before it is decoded
   const std::uint64_t id_;
   std::mutex mutex_;
   std::shared_ptr<TypeDefinition> definition_;  ///< from the first use on; does not change once the type is decoded
@@ -151,7 +160,10 @@ class TypeRegistry {
   bool committed(MPI_Datatype type) const noexcept { return predefined(type) || find(type); }
   /// Bytes of one element of a committed type, from the MPI library, so the type need not be decoded; 0: the type is
   /// not known, or has no bytes, or more than INT_MAX.
-  std::int64_t size_of(MPI_Datatype type) const noexcept;
+  std::int64_t size_of(MPI_Datatype type) const noexcept {
+    const Predefined* const known = predefined(type);
+    return known ? known->size : size_of_derived(type);
+  }
   /// True if there was no memory for some type: then a type that is not known may have been committed.
   bool incomplete() const noexcept { return incomplete_.load(std::memory_order_relaxed); }
   std::size_t size() noexcept {
@@ -191,6 +203,8 @@ class TypeRegistry {
   /// Asks the MPI library whether `type` is committed. True if it can't be asked, because only sessions are open: other
   /// ranks may rely on this one knowing its types, and only an erroneous program uses one that is not committed.
   bool asked_committed(MPI_Datatype type) noexcept;
+
+  std::int64_t size_of_derived(MPI_Datatype type) const noexcept;
 
   // The caller of these functions holds the mutex.
   void add(MPI_Datatype type, TypeEntry::Life life, std::int64_t handles) noexcept;
