@@ -28,10 +28,10 @@ def library_of(build):
     return library
 
 
-def launch(variant, library, program, arguments, ranks=2, timeout=120):
-    """Runs the program and returns its stdout. Ends the comparison unless the exit code is 0."""
+def launch(variant, library, program, arguments, ranks=2, timeout=120, bind=True):
+    """Runs the program and returns its stdout. Ends the comparison unless the exit code is 0. `bind`: each rank to a core, if there are enough."""
     command = [mpiexec(), "-n", str(ranks)]
-    if (os.cpu_count() or 1) >= ranks:
+    if bind and (os.cpu_count() or 1) >= ranks:
         command += ["-bind-to", "core"]  # otherwise the scheduler may put two polling ranks on one core
     if variant != "mpich":
         command += ["-genv", "LD_PRELOAD", library]

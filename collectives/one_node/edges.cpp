@@ -22,13 +22,16 @@ EdgesShape EdgesShape::within(int ranks, std::int64_t edges, std::int64_t limit)
 std::size_t EdgesShape::bytes() const noexcept {
   const auto each = static_cast<std::int64_t>(sizeof(Edges::Taken)) +
                     slots * (slot_bytes + static_cast<std::int64_t>(2 * sizeof(Edges::Head)));
-  return static_cast<std::size_t>(ranks) * sizeof(Edges::BellLine) + static_cast<std::size_t>(each * edges);
+  return head_bytes() + static_cast<std::size_t>(each * edges);
+}
+
+std::size_t EdgesShape::head_bytes() const noexcept {
+  return static_cast<std::size_t>(ranks) * sizeof(Edges::BellLine) + RankProcessors::bytes(ranks);
 }
 
 std::byte* Edges::edge(std::int64_t number) const noexcept {
   const EdgesShape one{0, 1, shape_.slot_bytes};
-  return memory_ + static_cast<std::size_t>(shape_.ranks) * sizeof(BellLine) +
-         static_cast<std::size_t>(number) * one.bytes();
+  return memory_ + shape_.head_bytes() + static_cast<std::size_t>(number) * one.bytes();
 }
 
 // Two heads for each slot, so that each slot is aligned to 128 bytes; the second one is not used.
@@ -41,6 +44,7 @@ Edges::Edges(std::byte* memory, const EdgesShape& shape, int rank, std::span<con
     : memory_(memory),
       shape_(shape),
       rank_(rank),
+      processors_(memory + static_cast<std::size_t>(shape.ranks) * sizeof(BellLine), shape.ranks, rank),
       out_(out.begin(), out.end()),
       sent_(out.size()),
       received_(static_cast<std::size_t>(shape.edges)),

@@ -17,6 +17,7 @@
 #include "collectives/core/operand.hpp"
 #include "collectives/core/slot_stores.hpp"
 #include "collectives/one_node/bell.hpp"
+#include "collectives/one_node/rank_processors.hpp"
 
 namespace bestride::inline collectives {
 
@@ -30,6 +31,8 @@ struct EdgesShape {
   /// Slots of at most 32 KiB, as large as `limit` bytes allow, but at least 4096 bytes.
   static EdgesShape within(int ranks, std::int64_t edges, std::int64_t limit) noexcept;
   std::size_t bytes() const noexcept;
+  /// What lies before the first edge: a bell for each rank, then their processors.
+  std::size_t head_bytes() const noexcept;
 };
 
 /// One end of an edge.
@@ -60,6 +63,8 @@ class Edges {
   bool truncated() const noexcept { return truncated_; }
   /// True if the kernel has forbidden this rank or a destination to copy from another rank's buffer.
   bool copies_refused() const noexcept { return copies_refused_; }
+
+  RankProcessors& processors() noexcept { return processors_; }
 
   /// A sleep is prepared, then the condition is checked once more, then it is started or cancelled. So no wake-up is
   /// lost.
@@ -112,6 +117,7 @@ class Edges {
   std::byte* const memory_;
   const EdgesShape shape_;
   const int rank_;
+  RankProcessors processors_;
   const std::vector<EdgeEnd> out_;
   std::vector<Number> sent_;      ///< pieces, for each outgoing edge
   std::vector<Number> received_;  ///< pieces, by the number of the edge

@@ -9,8 +9,10 @@ namespace {
 
 constexpr std::int64_t page_bytes = 4096;
 
-std::int64_t lines_bytes(int ranks, std::size_t line) noexcept {
-  return (static_cast<std::int64_t>(line) * ranks + page_bytes - 1) / page_bytes * page_bytes;
+/// What lies before the slots: the lines of all ranks, then their processors.
+std::int64_t head_bytes(int ranks, std::size_t line) noexcept {
+  const auto bytes = static_cast<std::int64_t>(line * static_cast<std::size_t>(ranks) + RankProcessors::bytes(ranks));
+  return (bytes + page_bytes - 1) / page_bytes * page_bytes;
 }
 
 }  // namespace
@@ -21,11 +23,15 @@ RoundsShape RoundsShape::within(int ranks, std::int64_t limit) noexcept {
 }
 
 std::size_t RoundsShape::bytes() const noexcept {
-  return static_cast<std::size_t>(lines_bytes(ranks, sizeof(Rounds::Line)) + slot_stride() * slots * ranks);
+  return static_cast<std::size_t>(head_bytes(ranks, sizeof(Rounds::Line)) + slot_stride() * slots * ranks);
 }
 
 Rounds::Rounds(std::byte* memory, const RoundsShape& shape, int rank)
-    : memory_(memory), slots_(memory + lines_bytes(shape.ranks, sizeof(Line))), shape_(shape), rank_(rank) {
+    : memory_(memory),
+      slots_(memory + head_bytes(shape.ranks, sizeof(Line))),
+      shape_(shape),
+      rank_(rank),
+      processors_(memory + sizeof(Line) * static_cast<std::size_t>(shape.ranks), shape.ranks, rank) {
   const auto levels = static_cast<std::size_t>(std::bit_width(static_cast<unsigned>(shape.ranks))) + 1;
   scratch_ = std::make_unique_for_overwrite<std::byte[]>(levels * strip_bytes);
 }
