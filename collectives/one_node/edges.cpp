@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <climits>
+#include <cstring>
 
 namespace bestride::inline collectives {
 namespace {
@@ -27,6 +28,19 @@ std::size_t EdgesShape::bytes() const noexcept {
 
 std::size_t EdgesShape::head_bytes() const noexcept {
   return static_cast<std::size_t>(ranks) * sizeof(Edges::BellLine) + RankProcessors::bytes(ranks);
+}
+
+void EdgesShape::clear(std::byte* memory) const noexcept {
+  std::memset(memory, 0, head_bytes());
+  const EdgesShape one{0, 1, slot_bytes};
+  for (std::int64_t edge = 0; edge < edges; ++edge) {
+    std::byte* const first = memory + head_bytes() + static_cast<std::size_t>(edge) * one.bytes();
+    std::memset(first, 0, sizeof(Edges::Taken));
+    for (std::size_t slot = 0; slot < slots; ++slot)
+      std::memset(
+          first + sizeof(Edges::Taken) + slot * (static_cast<std::size_t>(slot_bytes) + 2 * sizeof(Edges::Head)), 0,
+          sizeof(Edges::Head));
+  }
 }
 
 std::byte* Edges::edge(std::int64_t number) const noexcept {

@@ -33,6 +33,8 @@ struct EdgesShape {
   std::size_t bytes() const noexcept;
   /// What lies before the first edge: a bell for each rank, then their processors.
   std::size_t head_bytes() const noexcept;
+  /// Zeroes what must be zero before the first use.
+  void clear(std::byte* memory) const noexcept;
 };
 
 /// One end of an edge.

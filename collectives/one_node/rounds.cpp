@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 
 namespace bestride::inline collectives {
 namespace {
@@ -24,6 +25,10 @@ RoundsShape RoundsShape::within(int ranks, std::int64_t limit) noexcept {
 
 std::size_t RoundsShape::bytes() const noexcept {
   return static_cast<std::size_t>(head_bytes(ranks, sizeof(Rounds::Line)) + slot_stride() * slots * ranks);
+}
+
+void RoundsShape::clear(std::byte* memory) const noexcept {
+  std::memset(memory, 0, static_cast<std::size_t>(head_bytes(ranks, sizeof(Rounds::Line))));
 }
 
 Rounds::Rounds(std::byte* memory, const RoundsShape& shape, int rank)

@@ -39,6 +39,8 @@ struct RoundsShape {
   /// alltoall 124, 89, 79 and 54 us with slots of 16, 32, 64 and 128 KiB, allreduce 209, 203, 191 and 163 us.
   static RoundsShape within(int ranks, std::int64_t limit) noexcept;
   std::size_t bytes() const noexcept;
+  /// Zeroes what must be zero before the first use.
+  void clear(std::byte* memory) const noexcept;
   /// Bytes for each rank if a slot is divided among the ranks; a multiple of 16.
   std::int64_t part_bytes() const noexcept { return slot_bytes / ranks / 16 * 16; }
   /// Bytes from one slot to the next: after its data, the bytes of the message to each rank.

@@ -4,10 +4,11 @@
 // Every function that creates a communicator is intercepted by both names: the members agree on its collectives when it
 // is created (interpose/collectives/member.hpp), and a member that did not intercept the creation would not take part.
 // The collectives of a communicator that a tool creates in such a call, for itself, are left to the library.
+#include "interpose/collectives/communicator.hpp"
+
 #include "interpose/calls/entry.hpp"
 #include "interpose/collectives/info_hints.hpp"
 #include "interpose/collectives/job.hpp"
-#include "interpose/collectives/member.hpp"
 #include "interpose/message/completion.hpp"
 #include "interpose/mpi/nested_calls.hpp"
 #include "interpose/objects/runtime.hpp"
@@ -15,13 +16,12 @@
 namespace bestride::inline interpose {
 namespace {
 
-/// Called after a call that created `comm`, in which the members may wait for each other.
-int made(int error, const MPI_Comm* comm) noexcept {
-  if (error != MPI_SUCCESS || !comm || *comm == MPI_COMM_NULL) return error;
-  runtime().comms.made(*comm);
-  if (job()) [[unlikely]] {
-    const CommMember member(*comm, true);
-  }
+/// Makes a call that creates `*comm`, in which its members may wait for each other. `parent`: as for ChildAgreement.
+template <class Call>
+int create(MPI_Comm parent, const MPI_Comm* comm, Call call) noexcept {
+  ChildAgreement agreement(parent);
+  const int error = call();
+  if (error == MPI_SUCCESS && comm && *comm != MPI_COMM_NULL) agreement.made(*comm);
   return error;
 }
 
@@ -92,7 +92,7 @@ template <Calls& via>
 int comm_dup_with_info(MPI_Comm from, MPI_Info info, MPI_Comm* comm) {
   if (nested<via>()) return via.Comm_dup_with_info(from, info, comm);
   before_library_collective(from);
-  const int error = made(inside(via.Comm_dup_with_info, from, info, comm), comm);
+  const int error = create(from, comm, [&] { return inside(via.Comm_dup_with_info, from, info, comm); });
   if (error == MPI_SUCCESS) apply_hints(*comm, info);
   return error;
 }
@@ -126,26 +126,26 @@ BESTRIDE_BOTH_ENTRIES(Comm_set_info, (MPI_Comm comm, MPI_Info info), comm_set_in
 
 /// Defines a function that creates `*comm` and is called by all members of `from`. Pending collectives on `from`
 /// complete first; otherwise members would wait for each other inside the library.
-#define BESTRIDE_COMM_CREATE_BY_ALL(name, parameters, arguments)    \
-  namespace bestride::comm_create {                                 \
-  template <Calls& via>                                             \
-  int name parameters {                                             \
-    if (nested<via>()) return via.name arguments;                   \
-    before_library_collective(from);                                \
-    return made(inside(via.name, BESTRIDE_UNWRAP arguments), comm); \
-  }                                                                 \
-  }                                                                 \
+#define BESTRIDE_COMM_CREATE_BY_ALL(name, parameters, arguments)                                   \
+  namespace bestride::comm_create {                                                                \
+  template <Calls& via>                                                                            \
+  int name parameters {                                                                            \
+    if (nested<via>()) return via.name arguments;                                                  \
+    before_library_collective(from);                                                               \
+    return create(from, comm, [&] { return inside(via.name, BESTRIDE_UNWRAP arguments); });        \
+  }                                                                                                \
+  }                                                                                                \
   BESTRIDE_BOTH_ENTRIES(name, parameters, comm_create::name, arguments)
 /// The same for a function that only some members call, or members of several communicators: the pending collectives
 /// may need ranks that don't make this call, so they are not completed first.
-#define BESTRIDE_COMM_CREATE(name, parameters, arguments)           \
-  namespace bestride::comm_create {                                 \
-  template <Calls& via>                                             \
-  int name parameters {                                             \
-    if (nested<via>()) return via.name arguments;                   \
-    return made(inside(via.name, BESTRIDE_UNWRAP arguments), comm); \
-  }                                                                 \
-  }                                                                 \
+#define BESTRIDE_COMM_CREATE(name, parameters, arguments)                                          \
+  namespace bestride::comm_create {                                                                \
+  template <Calls& via>                                                                            \
+  int name parameters {                                                                            \
+    if (nested<via>()) return via.name arguments;                                                  \
+    return create(MPI_COMM_NULL, comm, [&] { return inside(via.name, BESTRIDE_UNWRAP arguments); }); \
+  }                                                                                                \
+  }                                                                                                \
   BESTRIDE_BOTH_ENTRIES(name, parameters, comm_create::name, arguments)
 
 BESTRIDE_COMM_CREATE_BY_ALL(Comm_dup, (MPI_Comm from, MPI_Comm* comm), (from, comm))

@@ -12,16 +12,20 @@
 #include "base/message.hpp"
 #include "collectives/one_node/rounds.hpp"
 #include "interpose/collectives/cache_share.hpp"
+#include "interpose/collectives/comm_memory.hpp"
 #include "interpose/collectives/hierarchical_queue.hpp"
 #include "interpose/collectives/info_hints.hpp"
 #include "interpose/collectives/maximum.hpp"
+#include "interpose/collectives/member.hpp"
 #include "interpose/collectives/neighbor_queue.hpp"
+#include "interpose/collectives/one_node.hpp"
+#include "interpose/collectives/one_node_neighbors.hpp"
 #include "interpose/collectives/one_node_queue.hpp"
 #include "interpose/collectives/tag_agreement.hpp"
-#include "interpose/collectives/window_offers.hpp"
 #include "interpose/mpi/fault_injection.hpp"
 #include "interpose/mpi/functions.hpp"
 #include "interpose/objects/comm_registry.hpp"
+#include "interpose/objects/runtime.hpp"
 
 namespace bestride::inline interpose {
 namespace {
@@ -66,54 +70,88 @@ MemberLocation locate_members(const Job& job, MPI_Comm comm, int size) noexcept 
   return !known ? MemberLocation::outside : several ? MemberLocation::on_several_nodes : MemberLocation::on_one_node;
 }
 
+/// True if shared memory is used at every size.
+bool shares_always(const Job& all) noexcept {
+  return all.crowded || all.settings.parameters.mode == CollectiveMode::hierarchical;
+}
+
 /// `none` is permanent. `failed`: some member could not agree, perhaps only this time.
 enum class Agreement { reached, none, failed };
 
-/// What this member has for a queue. `bytes`: of a persistent collective, as in CollectiveShape. Throws std::bad_alloc
-/// if the member can't have it.
+/// What this member has for its collectives. `bytes`: of a persistent collective, as in CollectiveShape. Throws
+/// std::bad_alloc if the member can't have it.
 struct OwnQueue {
   std::shared_ptr<HierarchicalQueue> between_nodes;
+  std::shared_ptr<CommMemory> memory;  ///< on one node
   std::shared_ptr<OneNodeQueue> on_one_node;
-  std::int64_t offer = 0;  ///< of OfferedWindow::take_offer()
+  std::shared_ptr<OneNode> blocking;
+  std::shared_ptr<NeighborQueue> neighbor_queue;
+  std::shared_ptr<OneNodeNeighbors> neighbors;
 
   OwnQueue() = default;
-  OwnQueue(const Job& all, CommEntry& entry, std::optional<std::int64_t> bytes) {
-    const int ranks = entry.size();
-    std::vector<int> world_ranks;
-    for (int rank = 0; rank < ranks; ++rank) world_ranks.push_back(entry.world_rank(rank));
-    std::optional<Topology> topology = all.topology.restricted(world_ranks);
-    if (!topology) throw std::bad_alloc();
+  OwnQueue(const Job& all, MPI_Comm comm, CommEntry& entry, bool one_node, std::optional<std::int64_t> bytes,
+           std::shared_ptr<CommMemory> given = nullptr)
+      : memory(std::move(given)) {
     const std::int64_t window_limit = all.settings.window_limit / (bytes ? 8 : 1);
-    if (topology->nodes() == 1) {
+    if (one_node) {
       constexpr std::int64_t page = 4096;
+      const int ranks = entry.size();
       const std::int64_t needed = bytes ? std::min(*bytes, window_limit) + page : window_limit;
       const RoundsShape shape = RoundsShape::within(ranks, std::min(window_limit, needed * RoundsShape::slots * ranks));
-      on_one_node = std::make_shared<OneNodeQueue>(WindowMember{ranks, entry.rank()}, shape, all.settings.window_limit,
-                                                   all.private_comm, std::move(world_ranks), *all.offers);
-      offer = on_one_node->window().take_offer();
+      const bool always = shares_always(all);
+      int topology = MPI_UNDEFINED;
+      const bool has_topology = !bytes && real.Topo_test(comm, &topology) == MPI_SUCCESS && topology != MPI_UNDEFINED;
+      if (!memory) memory = CommMemory::make(all, entry);
+      if (all.nonblocking_on_node)
+        on_one_node = std::make_shared<OneNodeQueue>(memory, shape, always, all.private_comm, entry.world_ranks());
+      if (bytes) return;
+      blocking = std::make_shared<OneNode>(memory, shape, always);
+      if (!has_topology) return;
+      neighbors = std::make_shared<OneNodeNeighbors>(memory, always);
+      if (all.nonblocking_on_node) neighbor_queue = std::make_shared<NeighborQueue>(all, memory, entry.world_ranks());
     } else {
+      std::vector<int> world_ranks = entry.world_ranks();
+      std::optional<Topology> topology = all.topology.restricted(world_ranks);
+      if (!topology) throw std::bad_alloc();
       const std::int64_t most = HierarchicalQueue::max_slot_bytes;
       between_nodes = std::make_shared<HierarchicalQueue>(std::move(*topology), entry.rank(), all.private_comm,
                                                           std::move(world_ranks), window_limit,
-                                                          std::min(bytes.value_or(most), most) * ranks);
+                                                          std::min(bytes.value_or(most), most) * entry.size());
     }
+  }
+  /// On one node, when the members know the record: `agreed`, as for CommMemory. False: there is none. Sets what
+  /// blocking calls need.
+  bool set_record(const Job& all, CommCollectives& collectives, int agreed) noexcept {
+    if (agreed == 0) {
+      report_no_record();
+      return false;
+    }
+    memory->set_record(agreed);
+    if (blocking) blocking->begin();
+    if (on_one_node) on_one_node->set_tags(memory->tag_pair(all, PartKind::nonblocking));
+    if (neighbor_queue) neighbor_queue->set_tags(memory->tag_pair(all, PartKind::nonblocking_neighbors));
+    if (blocking) collectives.one_node = std::move(blocking);
+    if (neighbors) collectives.one_node_neighbors = std::move(neighbors);
+    if (neighbor_queue) collectives.neighbor_queue = std::move(neighbor_queue);
+    return true;
   }
 };
 
-/// `persistent_bytes`: if the queue is for one persistent collective, the size of this collective (as in
-/// CollectiveShape).
-std::shared_ptr<CollectiveQueue> agree_on_queue(const Job& all, MPI_Comm comm, CommEntry& entry,
+/// `one_node`: all members are on one node. `persistent_bytes`: if the queue is for one persistent collective, the size
+/// of this collective (as in CollectiveShape). Also sets what blocking calls need.
+std::shared_ptr<CollectiveQueue> agree_on_queue(const Job& all, MPI_Comm comm, CommEntry& entry, bool one_node,
                                                 std::optional<std::int64_t> persistent_bytes,
                                                 Agreement* agreement) noexcept {
   CommCollectives& collectives = entry.collectives;
   *agreement = Agreement::failed;
   // The members agree on the maximum of each word: whether this member can't agree; the least pair of tags that it
-  // could take; the negated limit of its memory for the cache (so the smallest limit counts); rank 0's offer; bytes of
-  // its shared memory; its hints.
-  constexpr int words = 5 + hint_words;
-  std::int64_t mine[words] = {0, 0, 0, 0, 0}, most[words] = {1, 0, 0, 0, 0};
+  // could take; the negated limit of its memory for the cache (so the smallest limit counts); rank 0's record; its
+  // hints.
+  constexpr int words = 4 + hint_words;
+  std::int64_t mine[words] = {0, 0, 0, 0}, most[words] = {1, 0, 0, 0};
   OwnQueue own;
-  TagAgreement tags;
+  std::optional<TagAgreement> tags;
+  if (!one_node) tags.emplace();
   try {
     if (inject_failure(FailPoint::queue)) throw std::bad_alloc();
     if (persistent_bytes && !collectives.persistent_collectives)
@@ -121,31 +159,24 @@ std::shared_ptr<CollectiveQueue> agree_on_queue(const Job& all, MPI_Comm comm, C
     if (!collectives.remembered ||
         (persistent_bytes && collectives.persistent_collectives.use_count() > CommCollectives::max_persistent))
       throw std::bad_alloc();
-    own = OwnQueue(all, entry, persistent_bytes);
+    own = OwnQueue(all, comm, entry, one_node, persistent_bytes);
+    if (own.memory) mine[3] = own.memory->take_record();
   } catch (...) {
     mine[0] = 1;
   }
-  if (tags.possible())
-    mine[1] = tags.least();
-  else
+  if (tags && !tags->possible())
     mine[0] = 1;
+  else if (tags)
+    mine[1] = tags->least();
   mine[2] = -CacheShare::next(all);
-  mine[3] = own.offer;
-  mine[4] = all.offers ? all.offers->bytes_in_use() : 0;
-  write_words(collectives.hints, mine + 5);
+  write_words(collectives.hints, mine + 4);
   if (real.Allreduce(mine, most, words, MPI_INT64_T, maximum(), comm) != MPI_SUCCESS || most[0]) return nullptr;
-  apply_agreed(collectives.hints, most + 5);
+  apply_agreed(collectives.hints, most + 4);
   *agreement = Agreement::none;
-  if (!tags.take(static_cast<int>(most[1]), all.largest_tag)) return nullptr;
+  if (tags && !tags->take(static_cast<int>(most[1]), all.largest_tag)) return nullptr;
   std::shared_ptr<CollectiveQueue> queue;
-  if (own.on_one_node) {
-    if (most[3] == 0 || !own.on_one_node->window().fits(most[4])) {
-      log_info_once("one_node_queues",
-                    "many communicators or persistent collectives on one node; nonblocking collectives of newer ones "
-                    "are left to the MPI library (BESTRIDE_WINDOW_LIMIT)");
-      return nullptr;
-    }
-    own.on_one_node->window().set_offer(static_cast<int>(most[3]));
+  if (one_node) {
+    if (!own.set_record(all, collectives, static_cast<int>(most[3]))) return nullptr;
     queue = std::move(own.on_one_node);
   } else {
     // Arenas have the same size on all nodes, so the budget is that of the node with the fewest ranks.
@@ -154,9 +185,9 @@ std::shared_ptr<CollectiveQueue> agree_on_queue(const Job& all, MPI_Comm comm, C
     const CacheLimits cache = cache_limits(all.settings.parameters.job_link, -most[2] * givers, topology.nodes());
     own.between_nodes->set_cache(cache, CacheShare((cache.budget + givers - 1) / givers));
     if (!persistent_bytes) collectives.shape = shape_of(Collective::allgather, 0, true, topology);
+    own.between_nodes->set_tags(static_cast<int>(most[1]));
     queue = std::move(own.between_nodes);
   }
-  queue->set_tags(static_cast<int>(most[1]));
   *agreement = Agreement::reached;
   return queue;
 }
@@ -189,7 +220,97 @@ void set_least_bytes(const Job& all, CommEntry& entry) noexcept {
     }
 }
 
+/// What nonblocking neighbour collectives need to know, in a call that may wait.
+void find_neighbors(MPI_Comm comm, CommEntry& entry) noexcept {
+  const Job* all = job();
+  FoundEdges found = known_edges(comm, entry, CallForm::nonblocking);
+  if (!found.edges && all) found = find_edges(comm, entry, CallForm::nonblocking, all->settings.window_limit);
+  if (found.edges)
+    entry.collectives.neighbor_queue->set_edges(std::move(found));
+  else
+    entry.collectives.neighbor_queue.reset();
+}
+
+void set_on_one_node(const Job& all, MPI_Comm comm, CommEntry& entry) noexcept {
+  CommCollectives& collectives = entry.collectives;
+  collectives.on_one_node = true;
+  collectives.shares_always = shares_always(all);
+  if (collectives.neighbor_queue) find_neighbors(comm, entry);
+}
+
+/// Creations in which this thread is: a tool may call one function of the library in another one.
+thread_local constinit int creating __attribute__((tls_model("initial-exec"))) = 0;
+
 }  // namespace
+
+ChildAgreement::ChildAgreement(MPI_Comm parent) noexcept : outermost_(creating++ == 0) {
+  const Job* all = job();
+  if (!outermost_ || !all || !all->node_memory) return;
+  CommEntry* const entry = runtime().comms.find(parent);
+  if (!entry || !entry->collectives.agreed.load(std::memory_order_acquire) || !entry->collectives.on_one_node) return;
+  parent_ = entry;
+  number_ = ++entry->collectives.children;
+  NodeMemory& memory = *all->node_memory;
+  const int of_parent = entry->collectives.one_node->memory()->index();
+  if (inject_failure(FailPoint::queue) || !runtime().comms.can_make())
+    memory.at(of_parent).without_memory[number_ % 2].store(number_, std::memory_order_release);
+  record_ = memory.take();
+  memory.announcement(of_parent, memory.local_rank(), number_)
+      .store(std::uint64_t{number_} << 32 | static_cast<std::uint32_t>(record_ + 1), std::memory_order_release);
+}
+
+ChildAgreement::~ChildAgreement() {
+  --creating;
+  const Job* all = job();
+  if (record_ >= 0 && all) all->node_memory->put_back(record_, 0, {});
+}
+
+void ChildAgreement::made(MPI_Comm comm) noexcept {
+  if (!outermost_) return;
+  runtime().comms.made(comm);
+  const Job* all = job();
+  if (!all) return;
+  if (!parent_) {
+    const CommMember member(comm, true);
+    return;
+  }
+  CommEntry* const entry = runtime().comms.find(comm);
+  NodeMemory& memory = *all->node_memory;
+  const CommCollectives& of_parent = parent_->collectives;
+  const int parent_record = of_parent.one_node->memory()->index();
+  if (memory.at(parent_record).without_memory[number_ % 2].load(std::memory_order_acquire) == number_) return;
+  if (entry && entry->size() < 2) return;
+  try {
+    if (!entry) throw std::bad_alloc();
+    OwnQueue own;
+    own.memory = CommMemory::make(*all, *entry);
+    int given = 0;
+    if (entry->rank() == 0) {
+      given = std::exchange(record_, -1) + 1;
+    } else {
+      const int leader = all->topology.local_rank_of(entry->world_rank(0));
+      const Announcement& announced = memory.announcement(parent_record, leader, number_);
+      std::uint64_t word = 0;
+      wait_for_members([&] { return (word = announced.load(std::memory_order_acquire)) >> 32 == number_; });
+      given = static_cast<int>(word & 0xffffffff);
+    }
+    if (entry->rank() == 0) own.memory->set_record(given);  // which gives it back if something fails
+    own = OwnQueue(*all, comm, *entry, true, std::nullopt, std::move(own.memory));
+    CommCollectives& collectives = entry->collectives;
+    if (own.set_record(*all, collectives, given)) {
+      collectives.queue = std::move(own.on_one_node);
+      set_on_one_node(*all, comm, *entry);
+    }
+    if (entry->size() == parent_->size() && collectives.on_one_node && !collectives.queue == !of_parent.queue)
+      std::copy(&of_parent.least_bytes[0][0], &of_parent.least_bytes[0][0] + 2 * collective_count,
+                &collectives.least_bytes[0][0]);
+    else
+      set_least_bytes(*all, *entry);
+    collectives.agreed.store(true, std::memory_order_release);
+  } catch (...) {
+    warn_once("child", "no memory for a new communicator: other ranks may wait for this one in its collectives");
+  }
+}
 
 void agree_on_collectives(MPI_Comm comm, CommEntry& entry) noexcept {
   CommCollectives& collectives = entry.collectives;
@@ -198,23 +319,12 @@ void agree_on_collectives(MPI_Comm comm, CommEntry& entry) noexcept {
   // `outside` also for an inter-communicator.
   const MemberLocation members = entry.size() < 2 ? MemberLocation::outside : locate_members(*all, comm, entry.size());
   const bool on_one_node = members == MemberLocation::on_one_node && entry.size() <= RoundsShape::max_ranks;
-  if (members == MemberLocation::on_several_nodes || (on_one_node && all->offers)) {
+  if (members == MemberLocation::on_several_nodes || (on_one_node && all->node_memory)) {
     Agreement agreement;
-    std::shared_ptr<CollectiveQueue> queue = agree_on_queue(*all, comm, entry, std::nullopt, &agreement);
+    std::shared_ptr<CollectiveQueue> queue = agree_on_queue(*all, comm, entry, on_one_node, std::nullopt, &agreement);
     if (agreement == Agreement::failed) return;
-    if (agreement == Agreement::reached) collectives.queue = std::move(queue);
-    int topology = MPI_UNDEFINED;
-    if (on_one_node && real.Topo_test(comm, &topology) == MPI_SUCCESS && topology != MPI_UNDEFINED)
-      collectives.neighbor_queue = NeighborQueue::make(comm, entry, CallForm::nonblocking);
-  } else if (on_one_node) {
-    // A member without an entry can't count calls, so it would not know in which call the shared memory is created.
-    const std::int64_t forgotten = !collectives.remembered;
-    std::int64_t any = 1;
-    if (real.Allreduce(&forgotten, &any, 1, MPI_INT64_T, maximum(), comm) != MPI_SUCCESS || any) return;
-  }
-  if (on_one_node) {
-    collectives.on_one_node = true;
-    collectives.shares_always = all->crowded || all->settings.parameters.mode == CollectiveMode::hierarchical;
+    collectives.queue = std::move(queue);
+    if (on_one_node && agreement == Agreement::reached) set_on_one_node(*all, comm, entry);
   }
   set_least_bytes(*all, entry);
   collectives.agreed.store(true, std::memory_order_release);
@@ -224,7 +334,8 @@ std::shared_ptr<CollectiveQueue> make_persistent_queue(MPI_Comm comm, CommEntry&
   const Job* all = job();
   if (!all) return nullptr;
   Agreement agreement;
-  std::shared_ptr<CollectiveQueue> queue = agree_on_queue(*all, comm, entry, bytes, &agreement);
+  std::shared_ptr<CollectiveQueue> queue =
+      agree_on_queue(*all, comm, entry, entry.collectives.on_one_node, bytes, &agreement);
   if (!queue) return nullptr;
   queue->count_in(entry.collectives.persistent_collectives);
   return entry.collectives.on_one_node && !queue->share_memory_now() ? nullptr : queue;

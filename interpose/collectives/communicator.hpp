@@ -17,6 +17,28 @@ namespace bestride::inline interpose {
 
 class CollectiveQueue;
 
+/// The agreement on a communicator that all members of another one create together. If all of these are on one node,
+/// they agree through memory that they share, without messages: each says what the others need to know before it calls
+/// the MPI library. That call returns on no member before all have made it, because they agree on a context there. So
+/// after it, nobody has to wait. If not, the new communicator's members agree by messages after the call.
+class ChildAgreement {
+ public:
+  /// Before the call of the MPI library. `parent`: MPI_COMM_NULL if others than the members of one communicator make
+  /// the call.
+  explicit ChildAgreement(MPI_Comm parent) noexcept;
+  ChildAgreement(const ChildAgreement&) = delete;
+  ChildAgreement& operator=(const ChildAgreement&) = delete;
+  ~ChildAgreement();
+  /// The library has created `comm`, of which this rank is a member.
+  void made(MPI_Comm comm) noexcept;
+
+ private:
+  const bool outermost_;
+  CommEntry* parent_ = nullptr;  ///< nullptr: by messages
+  std::uint32_t number_ = 0;     ///< of this creation among those of the parent
+  int record_ = -1;              ///< of this rank; used if it is rank 0
+};
+
 /// The members agree, unless they have agreed before or there is nothing to agree on. Collective.
 void agree_on_collectives(MPI_Comm comm, CommEntry& entry) noexcept;
 

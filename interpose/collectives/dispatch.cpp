@@ -42,11 +42,12 @@ Route nonblocking_on_one_node(CommEntry& entry, Collective what, std::optional<s
   Route to;
   if (!job() || !collectives.queue) return to;
   if (bytes && !nonblocking_on_one_node(what, *bytes, entry.size(), collectives.shares_always)) return to;
-  // As for blocking collectives: many communicators are used once or twice.
-  if (collectives.one_node_starts < OneNode::calls_before) {
-    ++collectives.one_node_starts;
+  // The members can't ask each other, so only what they all know counts.
+  constexpr std::int64_t unknown_bytes = 32 * 4096;
+  collectives.usage.add(bytes.value_or(unknown_bytes));
+  if (collectives.shares_always ? collectives.one_node_starts++ < 2 : collectives.usage.sum < Usage::small_pays)
     return to;
-  }
+  to.wants_full_memory = collectives.usage.sum >= Usage::full_pays;
   to.owner = collectives.queue;
   to.queue = to.owner.get();
   to.bytes = bytes.value_or(0);
@@ -57,7 +58,7 @@ Route persistent_on_one_node(MPI_Comm comm, CommEntry& entry, Collective what, s
                              bool gaps) noexcept {
   Route to;
   const Job* all = job();
-  if (!all || !all->offers) return to;
+  if (!all || !all->nonblocking_on_node) return to;
   before_library_collective(comm);
   const std::int64_t own[] = {*bytes, gaps};
   std::int64_t most[] = {0, 0};
@@ -81,6 +82,7 @@ std::optional<int> execute_collective(const Route& route, MPI_Comm comm, const c
   const char* const of_queue = route.queue ? route.queue->variant() : nullptr;
   const char* variant = route.one_node ? "one node" : of_queue ? of_queue : operation->variant();
   operation->pipeline = route.pipeline;
+  operation->wants_full_memory = route.wants_full_memory;
   operation->comm = comm;
   if (!persistent) {
     TransferBatch batch;

@@ -79,6 +79,7 @@ struct Route {
   PipelineSettings pipeline;
   std::int64_t bytes = 0;
   double saved_s = 0;  ///< as predicted
+  bool wants_full_memory = false;
   explicit operator bool() const noexcept { return queue || one_node; }
 };
 /// A route between nodes. `entry`: of a valid communicator. `blocking`: the form of the call. `exact`: as for

@@ -138,7 +138,7 @@ namespace dispatch_detail {
 template <class Out, class In>
 std::optional<int> exchange_now(const char* call, NeighborForm form, const Out& out, const In& in, std::int64_t sent,
                                 const Neighbours& neighbours, CommEntry& entry, MPI_Comm comm) {
-  OneNodeNeighbors* const node = choose_one_node_neighbors(comm, entry, form);
+  OneNodeNeighbors* const node = choose_one_node_neighbors(comm, entry, form, sent);
   if (!node) return std::nullopt;
   const Stopwatch watch(reporting());
   try {

@@ -13,9 +13,9 @@
 #include "interpose/collectives/communicator.hpp"
 #include "interpose/collectives/job_link.hpp"
 #include "interpose/collectives/maximum.hpp"
+#include "interpose/collectives/node_memory.hpp"
 #include "interpose/collectives/progress_thread.hpp"
 #include "interpose/collectives/requests.hpp"
-#include "interpose/collectives/window_offers.hpp"
 #include "interpose/device/lazy_interception.hpp"
 #include "interpose/device/transfer_choice.hpp"
 #include "interpose/mpi/functions.hpp"
@@ -29,14 +29,14 @@ namespace {
 /// Never destroyed: destructors of other libraries may call MPI.
 struct Joined {
   explicit Joined(const Topology& world, const JobSettings& given) noexcept
-      : settings(given), chooser(given.parameters), job{world, settings, chooser, MPI_COMM_NULL,
-                                                        0,     false,    nullptr, false} {}
+      : settings(given), chooser(given.parameters), job{world, settings, chooser, MPI_COMM_NULL, 0,
+                                                        0,     false,    nullptr, false,         false} {}
   JobSettings settings;
   CollectiveChooser chooser;
   Job job;
 };
 alignas(Joined) unsigned char storage[sizeof(Joined)];
-alignas(WindowOffers) unsigned char offers_storage[sizeof(WindowOffers)];
+alignas(NodeMemory) unsigned char memory_storage[sizeof(NodeMemory)];
 constinit std::atomic<const Job*> joined{nullptr};
 
 JobSettings settings_here(const CollectiveMeasurements* measured) noexcept {
@@ -100,18 +100,22 @@ void join_job(int processors) noexcept {
   if (!bad) bad = real.Comm_get_attr(private_comm, MPI_TAG_UB, &largest, &found) != MPI_SUCCESS || !found;
   // All ranks take the same path, also if one of them has failed.
   const ProgressThread thread = start_progress_thread(world->nodes() > 1);
-  auto* const offers = new (offers_storage) WindowOffers;
-  const bool shares = offers->join(*world);
+  auto* const memory = new (memory_storage) NodeMemory;
+  const bool shares = memory->join(*world);
   std::optional<JobLink> link;
   if (world->nodes() > 1)
     link.emplace(*world,
                  settings.parameters.mode != CollectiveMode::library && !(profile && profile->collectives().any()));
-  const int mine[5] = {bad, thread != ProgressThread::calls_mpi, !yields_when_idle(),
-                       thread == ProgressThread::none || !shares, !link || !link->ready()};
-  int any[5] = {1, 1, 1, 1, 1};
-  if (real.Allreduce(mine, any, 5, MPI_INT, MPI_MAX, MPI_COMM_WORLD) != MPI_SUCCESS || any[0])
+  const int mine[6] = {bad,
+                       thread != ProgressThread::calls_mpi,
+                       !yields_when_idle(),
+                       thread == ProgressThread::none,
+                       !link || !link->ready(),
+                       !shares || (largest && (*largest - 1) / 4 < memory->records())};
+  int any[6] = {1, 1, 1, 1, 1, 1};
+  if (real.Allreduce(mine, any, 6, MPI_INT, MPI_MAX, MPI_COMM_WORLD) != MPI_SUCCESS || any[0])
     return end_progress_thread();
-  offers->all_have_joined();
+  memory->all_have_joined();
   if (!share_settings(settings, any[4] ? nullptr : &*link, private_comm)) return end_progress_thread();
   link.reset();
   if (!settings.parameters.intact() || settings.parameters.mode == CollectiveMode::library)
@@ -119,9 +123,14 @@ void join_job(int processors) noexcept {
   if (!open_requests()) return end_progress_thread();
   auto* all = new (storage) Joined(*world, settings);
   all->job.private_comm = private_comm;
-  all->job.largest_tag = *largest;
+  // Below the tags of records, which are those of communicators on one node. They differ between nodes, between which
+  // these send nothing.
+  const int pairs = (*largest - 1) / 2 - 2 * memory->records();
+  all->job.largest_tag = 2 * pairs + 1;
+  all->job.first_record_tag_pair = pairs + 1;
   all->job.nonblocking = !any[1];
-  all->job.offers = any[3] ? nullptr : offers;
+  all->job.node_memory = any[5] ? nullptr : memory;
+  all->job.nonblocking_on_node = !any[5] && !any[3];
   all->job.crowded = any[2] && processors > 0 && world->max_ranks_per_node() > processors;
   joined.store(&all->job, std::memory_order_release);
   intercept_collectives_lazily();

@@ -24,18 +24,21 @@ struct JobSettings {
   std::int32_t quantise = 0;             ///< BESTRIDE_QUANTIZE: bits of a code, 0: off
 };
 
-class WindowOffers;
+class NodeMemory;
 
 struct Job {
   const Topology& topology;  ///< of MPI_COMM_WORLD
   const JobSettings& settings;
   const CollectiveChooser& chooser;
-  MPI_Comm private_comm;  ///< a private duplicate of MPI_COMM_WORLD; errors on it are returned
-  int largest_tag;
+  MPI_Comm private_comm;      ///< a private duplicate of MPI_COMM_WORLD; errors on it are returned
+  int largest_tag;            ///< of TagAgreement
+  int first_record_tag_pair;  ///< of CommMemory; two for each record follow
   bool nonblocking;  ///< every rank has a progress thread that may call MPI, so nonblocking and persistent collectives
                      ///< may go through the hierarchy
-  WindowOffers* offers;  ///< not null if every rank has a progress thread and shares this memory with the ranks of its
-                         ///< node, so nonblocking and persistent collectives within a node may go through shared memory
+  NodeMemory* node_memory;  ///< null: some ranks share no memory with those of their node, so collectives within a node
+                            ///< are left to the MPI library
+  bool nonblocking_on_node;  ///< there is this memory, and every rank has a progress thread, so nonblocking and
+                             ///< persistent collectives within a node may go through it
   bool crowded;  ///< a node has more ranks than processors that they may use, and the MPI library's calls keep the
                  ///< processor while they wait
 };

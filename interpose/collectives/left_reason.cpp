@@ -28,7 +28,7 @@ const char* by_communicator(MPI_Comm comm, const CommEntry** found) noexcept {
 }
 
 /// The reason of a blocking collective that has no shared memory.
-const char* without_memory(int calls) noexcept { return calls > OneNode::calls_before ? "memory" : new_communicator; }
+const char* without_memory(bool refused) noexcept { return refused ? "memory" : new_communicator; }
 
 bool by_size(const LeftCollective& left, const CommEntry& entry) noexcept {
   const CommCollectives& collectives = entry.collectives;
@@ -50,7 +50,10 @@ const char* by_communicator_or_size(const LeftCollective& left, const CommEntry*
 const char* otherwise(const LeftCollective& left, const CommEntry& entry) noexcept {
   const CommCollectives& collectives = entry.collectives;
   if (!collectives.on_one_node) return !left.bytes ? unsupported : collectives.queue ? "model" : off;
-  if (left.blocking) return collectives.one_node ? collective_size : without_memory(collectives.one_node_calls);
+  if (left.blocking)
+    return collectives.one_node && collectives.one_node->has_memory()
+               ? collective_size
+               : without_memory(!collectives.one_node || collectives.one_node->refused());
   if (!collectives.queue) return off;
   const bool rooted = left.what == Collective::gather || left.what == Collective::scatter;
   return rooted && !left.bytes ? unsupported : new_communicator;
@@ -82,7 +85,8 @@ const char* left_neighbor_reason(MPI_Comm comm, NeighborForm form, bool blocking
     return !collectives.neighbor_queue                ? off
            : collectives.neighbor_queue->serves(form) ? new_communicator
                                                       : unsupported;
-  return collectives.one_node_neighbors ? unsupported : without_memory(collectives.neighbor_calls);
+  const auto& neighbors = collectives.one_node_neighbors;
+  return neighbors && neighbors->has_memory() ? unsupported : without_memory(!neighbors || neighbors->refused());
 }
 
 }  // namespace bestride::inline interpose

@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <mutex>
+#include <new>
+#include <utility>
 
 #include "base/message.hpp"
 #include "collectives/one_node/rounds.hpp"
@@ -136,9 +139,67 @@ class Trials {
   std::vector<MPI_Datatype> types_;
 };
 
-}  // namespace
+/// Describes a grid: its form of calls, sizes, periods and ranks. Empty: it is another topology, or unknown.
+std::vector<int> description_of(MPI_Comm comm, CommEntry& entry, CallForm calls) {
+  std::vector<int> description;
+  int topology = MPI_UNDEFINED, dimensions = 0;
+  if (real.Topo_test(comm, &topology) != MPI_SUCCESS || topology != MPI_CART ||
+      real.Cartdim_get(comm, &dimensions) != MPI_SUCCESS)
+    return description;
+  const auto count = static_cast<std::size_t>(dimensions);
+  description.resize(2 + 3 * count);
+  int* const first = description.data();
+  if (real.Cart_get(comm, dimensions, first + 2, first + 2 + count, first + 2 + 2 * count) != MPI_SUCCESS) return {};
+  description[0] = static_cast<int>(calls);
+  description[1] = dimensions;
+  description.resize(2 + 2 * count);  // without the coordinates of this rank
+  for (int rank = 0; rank < entry.size(); ++rank) description.push_back(entry.world_rank(rank));
+  return description;
+}
 
-FoundEdges find_edges(MPI_Comm comm, CommEntry& entry, CallForm calls, std::int64_t limit) noexcept {
+/// Grids whose edges have been found. A rank adds one only if all members of the grid do.
+class KnownGrids {
+ public:
+  FoundEdges find(const std::vector<int>& description) noexcept {
+    const std::lock_guard lock(mutex_);
+    for (const Grid& grid : grids_)
+      if (grid.description == description) return grid.found;
+    return {};
+  }
+  /// Promises room for one add(). The members agree on it before, because all of them add a grid, or none.
+  bool room() noexcept {
+    const std::lock_guard lock(mutex_);
+    try {
+      grids_.reserve(most);
+    } catch (...) {
+      return false;
+    }
+    return used_ < most && ++used_ > 0;
+  }
+  void add(std::vector<int>&& description, const FoundEdges& found) noexcept {
+    const std::lock_guard lock(mutex_);
+    grids_.push_back({std::move(description), found});
+  }
+
+ private:
+  static constexpr std::size_t most = 64;
+  struct Grid {
+    std::vector<int> description;
+    FoundEdges found;
+  };
+  std::mutex mutex_;
+  std::vector<Grid> grids_;
+  std::size_t used_ = 0;  ///< places of `grids_` that are taken or promised
+};
+/// Never destroyed: destructors of other libraries may call MPI.
+KnownGrids& known_grids() noexcept {
+  alignas(KnownGrids) static std::byte storage[sizeof(KnownGrids)];
+  static KnownGrids* const one = new (storage) KnownGrids;
+  return *one;
+}
+
+FoundEdges find_new_edges(MPI_Comm comm, CommEntry& entry, CallForm calls, std::int64_t limit) noexcept {
+  FoundEdges found;
   const Neighbours& neighbours = entry.neighbours();
   MemberEdges own;
   std::unique_ptr<Trials> trials;
@@ -158,7 +219,6 @@ FoundEdges find_edges(MPI_Comm comm, CommEntry& entry, CallForm calls, std::int6
   told.fill(own);
   for (const int destination : neighbours.destinations)
     if (destination >= 0) ++told[static_cast<std::size_t>(destination)].to_you;
-  FoundEdges found;
   if (real.Alltoall(told.data(), words, MPI_INT32_T, members.data(), words, MPI_INT32_T, comm) != MPI_SUCCESS)
     return found;
   const std::span<const MemberEdges> all(members.data(), static_cast<std::size_t>(entry.size()));
@@ -184,10 +244,42 @@ FoundEdges find_edges(MPI_Comm comm, CommEntry& entry, CallForm calls, std::int6
                   static_cast<long long>(edges), static_cast<long long>(bytes >> 20));
     return found;
   }
-  found.possible = true;
-  found.shape = shape;
   trials->edges().equal_degrees = equal_degrees;
-  if (trials->run(comm, calls, all, static_cast<int>(first), parallel)) found.edges = trials->take();
+  const bool good = trials->run(comm, calls, all, static_cast<int>(first), parallel);
+  try {
+    found.shape = shape;
+    if (good) found.edges = trials->take();
+  } catch (...) {
+  }
+  return found;
+}
+
+}  // namespace
+
+FoundEdges known_edges(MPI_Comm comm, CommEntry& entry, CallForm calls) noexcept {
+  try {
+    const std::vector<int> description = description_of(comm, entry, calls);
+    return description.empty() ? FoundEdges() : known_grids().find(description);
+  } catch (...) {
+    return {};
+  }
+}
+
+FoundEdges find_edges(MPI_Comm comm, CommEntry& entry, CallForm calls, std::int64_t limit) noexcept {
+  FoundEdges found = find_new_edges(comm, entry, calls, limit);
+  std::vector<int> description;
+  bool described = true;
+  try {
+    description = description_of(comm, entry, calls);
+  } catch (...) {
+    described = false;
+  }
+  // Whether a member has no edges; whether it can't keep them.
+  KnownGrids& known = known_grids();
+  const std::int64_t own[] = {!found.edges, !described || description.empty() || !known.room()};
+  std::int64_t any[] = {1, 1};
+  if (real.Allreduce(own, any, 2, MPI_INT64_T, maximum(), comm) != MPI_SUCCESS || any[0]) return {};
+  if (!any[1]) known.add(std::move(description), found);
   return found;
 }
 

@@ -32,14 +32,17 @@ struct NeighborEdges {
   std::span<const EdgeEnd> incoming(NeighborForm form) const noexcept { return in[static_cast<std::size_t>(form)]; }
 };
 
-/// What find_edges() returns on a member.
+/// The same on all members, except for the edges of this member.
 struct FoundEdges {
-  bool possible = false;                 ///< the same on all members; false: neighbour collectives are left to MPI
-  EdgesShape shape;                      ///< the same on all members
-  std::unique_ptr<NeighborEdges> edges;  ///< null also if this member alone has failed
+  EdgesShape shape;
+  std::shared_ptr<const NeighborEdges> edges;  ///< null: neighbour collectives are left to MPI
 };
 /// Collective over the members of `comm`. `calls`: the form of calls for which the edges are. `limit`: of the shared
 /// memory, in bytes.
 FoundEdges find_edges(MPI_Comm comm, CommEntry& entry, CallForm calls, std::int64_t limit) noexcept;
+
+/// What find_edges() has found before for a Cartesian grid of the same ranks in the same order, which all of them know
+/// then. Calls no function that waits.
+FoundEdges known_edges(MPI_Comm comm, CommEntry& entry, CallForm calls) noexcept;
 
 }  // namespace bestride::inline interpose

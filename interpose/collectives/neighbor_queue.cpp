@@ -9,83 +9,74 @@
 #include "interpose/collectives/maximum.hpp"
 #include "interpose/collectives/one_node.hpp"
 #include "interpose/collectives/one_node_neighbors.hpp"
-#include "interpose/collectives/tag_agreement.hpp"
 #include "interpose/mpi/fault_injection.hpp"
 #include "interpose/mpi/functions.hpp"
 
 namespace bestride::inline interpose {
-NeighborQueue::NeighborQueue(const Job& job, WindowMember member, const EdgesShape& shape, NeighborEdges found,
-                             std::vector<int> world_ranks)
-    : CollectiveQueue(job.private_comm, std::move(world_ranks)),
-      shape_(shape),
-      found_(std::move(found)),
-      rank_(member.rank),
-      window_(*job.offers, member, static_cast<std::int64_t>(shape.bytes()), job.settings.window_limit) {}
 
-std::shared_ptr<NeighborQueue> NeighborQueue::make(MPI_Comm comm, CommEntry& entry, CallForm calls) noexcept {
+NeighborQueue::NeighborQueue(const Job& job, std::shared_ptr<CommMemory> memory, std::vector<int> world_ranks)
+    : CollectiveQueue(job.private_comm, std::move(world_ranks)), memory_(std::move(memory)) {}
+
+std::shared_ptr<NeighborQueue> NeighborQueue::make_persistent(MPI_Comm comm, CommEntry& entry) noexcept {
   const Job* all = job();
-  if (!all || !all->offers) return nullptr;
+  if (!all || !all->nonblocking_on_node) return nullptr;
   CommCollectives& collectives = entry.collectives;
-  const bool persistent = calls == CallForm::persistent;
-  FoundEdges found = find_edges(comm, entry, calls, all->settings.window_limit / (persistent ? 8 : 1));
-  if (!found.possible) return nullptr;
-  // The members agree on the maximum of each word: whether this member can't agree; the least pair of tags that it
-  // could take; rank 0's offer; bytes of its shared memory.
-  std::int64_t mine[4] = {0, 0, 0, all->offers->bytes_in_use()}, most[4] = {1, 0, 0, 0};
+  constexpr CallForm calls = CallForm::persistent;
+  FoundEdges found = known_edges(comm, entry, calls);
+  if (!found.edges) found = find_edges(comm, entry, calls, all->settings.window_limit / 8);
+  if (!found.edges) return nullptr;
+  // The members agree on the maximum of each word: whether this member can't agree; rank 0's record.
+  std::int64_t mine[2] = {0, 0}, most[2] = {1, 0};
+  std::shared_ptr<CommMemory> memory;
   std::shared_ptr<NeighborQueue> queue;
-  TagAgreement tags;
   try {
-    if (inject_failure(FailPoint::queue) || !collectives.remembered || !tags.possible() || !found.edges)
-      throw std::bad_alloc();
-    if (persistent && !collectives.persistent_collectives)
-      collectives.persistent_collectives = std::make_shared<char>();
-    if (persistent && collectives.persistent_collectives.use_count() > CommCollectives::max_persistent)
-      throw std::bad_alloc();
-    std::vector<int> world_ranks;
-    for (int rank = 0; rank < entry.size(); ++rank) world_ranks.push_back(entry.world_rank(rank));
-    queue = std::make_shared<NeighborQueue>(*all, WindowMember{entry.size(), entry.rank()}, found.shape,
-                                            std::move(*found.edges), std::move(world_ranks));
-    mine[1] = tags.least();
-    mine[2] = queue->window_.take_offer();
+    if (inject_failure(FailPoint::queue) || !collectives.remembered) throw std::bad_alloc();
+    if (!collectives.persistent_collectives) collectives.persistent_collectives = std::make_shared<char>();
+    if (collectives.persistent_collectives.use_count() > CommCollectives::max_persistent) throw std::bad_alloc();
+    memory = CommMemory::make(*all, entry);
+    queue = std::make_shared<NeighborQueue>(*all, memory, entry.world_ranks());
+    mine[1] = memory->take_record();
   } catch (...) {
     mine[0] = 1;
   }
-  if (real.Allreduce(mine, most, 4, MPI_INT64_T, maximum(), comm) != MPI_SUCCESS || most[0]) return nullptr;
-  if (!tags.take(static_cast<int>(most[1]), all->largest_tag)) return nullptr;
-  if (most[2] == 0 || !queue->window_.fits(most[3])) {
-    log_info_once("one_node_queues",
-                  "many communicators or persistent collectives on one node; nonblocking collectives of newer ones are "
-                  "left to the MPI library (BESTRIDE_WINDOW_LIMIT)");
+  if (real.Allreduce(mine, most, 2, MPI_INT64_T, maximum(), comm) != MPI_SUCCESS || most[0]) return nullptr;
+  if (most[1] == 0) {
+    report_no_record();
     return nullptr;
   }
-  queue->window_.set_offer(static_cast<int>(most[2]));
-  queue->set_tags(static_cast<int>(most[1]));
-  if (!persistent) return queue;
+  memory->set_record(static_cast<int>(most[1]));
+  queue->set_edges(std::move(found));
+  queue->set_tags(memory->tag_pair(*all, PartKind::nonblocking_neighbors));
   queue->count_in(collectives.persistent_collectives);
   return queue->share_memory_now() ? queue : nullptr;
 }
 
 Task NeighborQueue::share_memory() {
-  return window_.set_up(edges_, [this](std::byte* memory) {
-    return view_of<Edges>(memory, shape_, rank_, found_.out, found_.in[0].size());
+  part_.emplace(memory_, PartKind::nonblocking_neighbors);
+  part_->ask();
+  co_await until([this] {
+    return part_->step(found_.shape, NewMemory::full, [this](std::byte* data, const EdgesShape& shape) {
+      return view_of<Edges>(data, shape, memory_->member().rank, found_.edges->out, found_.edges->in[0].size());
+    });
   });
 }
 
 Task NeighborQueue::make() {
   if (!failed_) co_await share_memory();
-  if (edges_) co_return;
+  if (edges()) co_return;
   failed_ = true;
+  memory_->retire();
   warn_once_per_job("window",
                     "no shared memory between the ranks of a node; their nonblocking collectives go by messages");
-  messages_ = std::make_unique<EdgeMessages>(transport_, found_.out);
+  messages_ = std::make_unique<EdgeMessages>(transport_, found_.edges->out);
 }
 
 Task NeighborQueue::exchange(NeighborForm form, const Operands& input, const Operands& output) {
-  const std::span<const EdgeEnd> in = found_.incoming(form);
-  if (edges_) {
-    edges_->begin();
-    co_await until([&] { return edges_->step(in, input, output); });
-    report_exchange(edges_->copies_refused(), edges_->truncated());
+  const std::span<const EdgeEnd> in = found_.edges->incoming(form);
+  if (Edges* const shared = edges()) {
+    shared->begin();
+    co_await until([&] { return shared->step(in, input, output); });
+    report_exchange(shared->copies_refused(), shared->truncated());
   } else {
     co_await messages_->exchange(in, input, output);
     report_exchange(false, messages_->truncated());
@@ -95,7 +86,9 @@ Task NeighborQueue::exchange(NeighborForm form, const Operands& input, const Ope
 std::shared_ptr<NeighborQueue> choose_neighbor_queue(CommEntry& entry, NeighborForm form) noexcept {
   CommCollectives& collectives = entry.collectives;
   if (!job() || !collectives.neighbor_queue || !collectives.neighbor_queue->serves(form)) return nullptr;
-  if (collectives.neighbor_starts < OneNode::calls_before) {
+  // The members know nothing else that is the same on all of them.
+  const int calls_before = collectives.shares_always ? 2 : static_cast<int>(Usage::small_pays);
+  if (collectives.neighbor_starts < calls_before) {
     ++collectives.neighbor_starts;
     return nullptr;
   }
@@ -105,14 +98,14 @@ std::shared_ptr<NeighborQueue> choose_neighbor_queue(CommEntry& entry, NeighborF
 std::shared_ptr<NeighborQueue> make_neighbor_queue(MPI_Comm comm, CommEntry& entry, NeighborForm form,
                                                    std::int64_t longest, bool gaps) noexcept {
   const Job* all = job();
-  if (!all || !all->offers) return nullptr;
+  if (!all || !all->nonblocking_on_node) return nullptr;
   before_library_collective(comm);
   const std::int64_t own[] = {longest, gaps};
   std::int64_t most[] = {0, 0};
   if (real.Allreduce(own, most, 2, MPI_INT64_T, maximum(), comm) != MPI_SUCCESS ||
       !persistent_neighbors_on_one_node(most[0], entry.collectives.shares_always, most[1] != 0))
     return nullptr;
-  std::shared_ptr<NeighborQueue> made = NeighborQueue::make(comm, entry, CallForm::persistent);
+  std::shared_ptr<NeighborQueue> made = NeighborQueue::make_persistent(comm, entry);
   return made && made->serves(form) ? made : nullptr;
 }
 

@@ -10,14 +10,15 @@
 
 #include <memory>
 #include <new>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "collectives/one_node/edge_messages.hpp"
 #include "collectives/one_node/edges.hpp"
+#include "interpose/collectives/comm_memory.hpp"
 #include "interpose/collectives/neighbor_edges.hpp"
 #include "interpose/collectives/queue.hpp"
-#include "interpose/collectives/window_offers.hpp"
 
 namespace bestride::inline interpose {
 
@@ -25,14 +26,15 @@ struct Job;
 
 class NeighborQueue final : public CollectiveQueue {
  public:
-  /// Collective over the members of `comm`, which has a virtual topology and whose members are on one node. Returns
-  /// nullptr on all members if such calls are left to the MPI library. `calls`: nonblocking or persistent.
-  static std::shared_ptr<NeighborQueue> make(MPI_Comm comm, CommEntry& entry, CallForm calls) noexcept;
-  /// May throw std::bad_alloc.
-  NeighborQueue(const Job& job, WindowMember member, const EdgesShape& shape, NeighborEdges found,
-                std::vector<int> world_ranks);
+  /// A queue for a persistent collective. Collective over the members of `comm`, which has a virtual topology and whose
+  /// members are on one node. Returns nullptr on all members if it is left to the MPI library.
+  static std::shared_ptr<NeighborQueue> make_persistent(MPI_Comm comm, CommEntry& entry) noexcept;
+  /// May throw std::bad_alloc. `memory` gets its record before the first operation.
+  NeighborQueue(const Job& job, std::shared_ptr<CommMemory> memory, std::vector<int> world_ranks);
+  /// Called once, with edges, before anything is added.
+  void set_edges(FoundEdges found) noexcept { found_ = std::move(found); }
 
-  bool serves(NeighborForm form) const noexcept { return found_.serves(form); }
+  bool serves(NeighborForm form) const noexcept { return found_.edges->serves(form); }
   const char* variant() const noexcept override { return "one node"; }
   /// The task of one operation. Blocks in the order of the neighbours; they live until it has ended.
   Task exchange(NeighborForm form, const Operands& input, const Operands& output);
@@ -40,15 +42,15 @@ class NeighborQueue final : public CollectiveQueue {
  private:
   Task share_memory() override;
   Task make() override;
-  bool made() const noexcept override { return edges_ || messages_; }
+  bool made() const noexcept override { return edges() || messages_; }
   Task begin(Operation& operation) override { return operation.begin(*this); }
   bool calls_mpi() const noexcept override { return messages_ != nullptr; }
 
-  const EdgesShape shape_;
-  const NeighborEdges found_;
-  const int rank_;
-  OfferedWindow window_;
-  std::unique_ptr<Edges> edges_;
+  Edges* edges() const noexcept { return part_ ? part_->view() : nullptr; }
+
+  const std::shared_ptr<CommMemory> memory_;
+  FoundEdges found_;
+  std::optional<CommPart<Edges, EdgesShape>> part_;
   std::unique_ptr<EdgeMessages> messages_;  ///< if there is no memory
 };
 

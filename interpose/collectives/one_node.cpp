@@ -21,51 +21,58 @@
 namespace bestride::inline interpose {
 namespace {
 
+/// A call of unknown size counts as one of this many bytes.
+constexpr std::int64_t unknown_bytes = 32 * 4096;
+
 /// nullptr: left to the MPI library.
-OneNode* prepared(MPI_Comm comm, CommEntry& entry) noexcept {
-  CommCollectives& collectives = entry.collectives;
-  if (!collectives.one_node) {
-    if (collectives.one_node_calls > OneNode::calls_before) return nullptr;
-    if (collectives.one_node_calls++ < OneNode::calls_before) return nullptr;
-    before_library_collective(comm);
-    collectives.one_node = OneNode::make(comm, entry);
-  }
-  if (collectives.one_node) collectives.one_node->open();
-  return collectives.one_node.get();
+OneNode* prepared(CommEntry& entry, std::int64_t bytes) noexcept {
+  OneNode* const node = entry.collectives.one_node.get();
+  return node && node->open(bytes) ? node : nullptr;
 }
 
 }  // namespace
 
-std::shared_ptr<OneNode> OneNode::make(MPI_Comm comm, CommEntry& entry) noexcept {
-  const Job* all = job();
-  if (!all) return nullptr;
-  const RoundsShape shape = RoundsShape::within(entry.size(), all->settings.window_limit);
-  SharedWindow window(comm, entry.rank() == 0, static_cast<std::int64_t>(shape.bytes()));
-  if (!window.data()) return nullptr;
-  std::shared_ptr<OneNode> made;
-  try {
-    made.reset(new OneNode(std::move(window), shape, entry.rank()));
-  } catch (...) {
-  }
-  return all_share_memory(comm, made != nullptr) ? made : nullptr;
+void OneNode::ask(std::int64_t bytes) noexcept {
+  if (!asking_.due(bytes)) return;
+  part_->ask();
+  wait_for_members([&] {
+    return part_->step(full_, asking_.wanted(), [this](std::byte* data, const RoundsShape& shape) {
+      return view_of<Rounds>(data, shape, memory_->member().rank);
+    });
+  });
+  settled_ = part_->settled(full_);
+  if (settled_ && !part_->view()) report_no_memory();
+}
+
+void report_no_record() noexcept {
+  log_info_once("records",
+                "many communicators or persistent collectives on one node; those of newer ones are left to the MPI "
+                "library");
+}
+
+void report_no_memory() noexcept {
+  warn_once_per_job("window",
+                    "no shared memory between the ranks of a node; their collectives are left to the MPI library");
 }
 
 bool OneNode::agree(std::span<std::int64_t> values) noexcept {
-  Vote vote(rounds_, values);
-  wait_on_one_node(rounds_, [&] { return vote.step(); });
-  return rounds_.outcome() != CallOutcome::left;
+  Rounds& rounds = *part_->view();
+  Vote vote(rounds, values);
+  wait_on_one_node(rounds, [&] { return vote.step(); });
+  return rounds.outcome() != CallOutcome::left;
 }
 
 bool OneNode::run(Operation& operation) noexcept {
   operation.failed = false;
   try {
     if (inject_failure(FailPoint::operation) || !operation.fill()) throw std::bad_alloc();
-    Task task = operation.begin(rounds_);
-    wait_on_one_node(rounds_, [&] { return task.step(); });
+    Rounds& rounds = *part_->view();
+    Task task = operation.begin(rounds);
+    wait_on_one_node(rounds, [&] { return task.step(); });
     // After a collective of the MPI library, earlier messages of other members' one-sided operations have arrived. The
     // same must hold here, because MPI_Win_test of MPICH 4.0.2 checks for them before it makes progress.
     if (window_count.load(std::memory_order_relaxed) > 0) let_others_progress();
-    operation.outcome = rounds_.outcome();
+    operation.outcome = rounds.outcome();
     operation.failed = task.failed() || operation.outcome != CallOutcome::complete;
   } catch (...) {
     warn_once("operation",
@@ -76,17 +83,14 @@ bool OneNode::run(Operation& operation) noexcept {
   return !operation.failed;
 }
 
-OneNode* choose_one_node(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t bytes, std::int64_t element,
+OneNode* choose_one_node(MPI_Comm, CommEntry& entry, Collective what, std::int64_t bytes, std::int64_t element,
                          bool gaps) noexcept {
-  const Job* all = job();
-  if (!all || !may_share_memory(entry)) return nullptr;
+  if (!job() || !may_share_memory(entry)) return nullptr;
   const OneNodeChoice choice = choose_on_one_node(what, bytes, entry.size(), entry.collectives.shares_always);
   if (choice == OneNodeChoice::library) return nullptr;
+  OneNode* const node = prepared(entry, bytes);
   // A part of a slot must have room for an element.
-  if (what == Collective::reduce_scatter &&
-      element > RoundsShape::within(entry.size(), all->settings.window_limit).part_bytes())
-    return nullptr;
-  OneNode* const node = prepared(comm, entry);
+  if (node && what == Collective::reduce_scatter && element > node->part_bytes()) return nullptr;
   if (!node || choice == OneNodeChoice::shared_memory) return node;
   AskingInterval& asking = entry.collectives.asking[static_cast<std::size_t>(what)];
   if (!entry.collectives.shares_always && !asking.asks()) return nullptr;
@@ -96,8 +100,8 @@ OneNode* choose_one_node(MPI_Comm comm, CommEntry& entry, Collective what, std::
   return any ? node : nullptr;
 }
 
-OneNode* choose_one_node(MPI_Comm comm, CommEntry& entry) noexcept {
-  return job() && may_share_memory(entry) ? prepared(comm, entry) : nullptr;
+OneNode* choose_one_node(MPI_Comm, CommEntry& entry) noexcept {
+  return job() && may_share_memory(entry) ? prepared(entry, unknown_bytes) : nullptr;
 }
 
 OneNode* choose_one_node(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t* longest) noexcept {
@@ -117,7 +121,7 @@ bool barrier_on_one_node(MPI_Comm comm) noexcept {
   const Job* all = job();
   if (!all || !all->crowded) return false;
   const CommMember member(comm, true);
-  OneNode* const node = member && may_share_memory(*member) ? prepared(comm, *member) : nullptr;
+  OneNode* const node = member && may_share_memory(*member) ? prepared(*member, 0) : nullptr;
   if (!node) return false;
   if (!node->agree({})) {
     node->leave();

@@ -3,18 +3,20 @@
 // OneNode: the blocking collectives of a communicator whose members are all on one node, through memory that they
 // share. Its nonblocking and persistent ones: one_node_queue.hpp.
 //
-// The memory is made in the third call that would use it, because many communicators are used once or twice and making
-// it takes longer than such a call.
+// The first, 4th, 16th, 64th ... call asks rank 0 for memory (comm_memory.hpp): many communicators are used a few times
+// only. All calls count, also those that would not use it, so that the members ask in the same calls whatever their
+// arguments are.
 #include <mpi.h>
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 
 #include "collectives/one_node/rounds.hpp"
+#include "interpose/collectives/comm_memory.hpp"
 #include "interpose/collectives/pending.hpp"
-#include "interpose/collectives/shared_window.hpp"
 #include "interpose/mpi/nested_calls.hpp"
 #include "interpose/objects/comm_registry.hpp"
 #include "perfmodel/collective/one_node.hpp"
@@ -25,30 +27,56 @@ class Operation;
 
 class OneNode {
  public:
-  static constexpr int calls_before = 2;  ///< calls of a communicator before its memory is made
-  /// Collective over the members of `comm`. Returns nullptr on all members if there is no memory for it.
-  static std::shared_ptr<OneNode> make(MPI_Comm comm, CommEntry& entry) noexcept;
+  /// `memory` has no record yet. `full`: shape of the largest memory. `always`: it is used from the third call on.
+  OneNode(std::shared_ptr<CommMemory> memory, const RoundsShape& full, bool always) noexcept
+      : memory_(std::move(memory)), full_(full), asking_(always) {}
+  /// Called once, when the record is set.
+  void begin() noexcept { part_.emplace(memory_, PartKind::blocking); }
+  const std::shared_ptr<CommMemory>& memory() const noexcept { return memory_; }
+
+  bool has_memory() const noexcept { return part_ && part_->view(); }
+  /// Calls have asked for memory in vain.
+  bool refused() const noexcept { return settled_ && !has_memory(); }
+  /// In a call that has memory.
+  std::int64_t part_bytes() const noexcept { return part_->view()->part_bytes(); }
 
   // All members count the communicator's blocking collectives, those that a member leaves included. A member that finds
   // out something about its own arguments may leave a call at any time: those that wait for it leave it, too.
 
-  /// Begins the next call, unless one has begun.
-  void open() noexcept { rounds_.open(); }
+  /// Begins the next call, unless one has begun; it may ask for memory. True: there is memory. `bytes`: that the call
+  /// moves, as far as this rank knows.
+  bool open(std::int64_t bytes) noexcept {
+    if (!open_ && !settled_) [[unlikely]]
+      ask(bytes);
+    open_ = true;
+    Rounds* const rounds = part_->view();
+    if (rounds) rounds->open();
+    return rounds != nullptr;
+  }
   /// Carries out an operation in this call; waits for other members. True: it succeeded. The call goes on.
   bool run(Operation& operation) noexcept;
   /// values[i] becomes the largest of all members'. False: a member has left the call, so this one must leave it, too.
   [[nodiscard]] bool agree(std::span<std::int64_t> values) noexcept;
   /// Between two operations in one call.
-  void end_operation() noexcept { rounds_.end_so_far(); }
-  void close() noexcept { rounds_.close(); }
+  void end_operation() noexcept { part_->view()->end_so_far(); }
+  void close() noexcept {
+    part_->view()->close();
+    open_ = false;
+  }
   /// Ends the call, or the next one if none has begun: it goes to the MPI library.
-  void leave() noexcept { rounds_.leave(); }
+  void leave() noexcept {
+    if (open(0)) part_->view()->leave();
+    open_ = false;
+  }
 
  private:
-  OneNode(SharedWindow window, const RoundsShape& shape, int rank)
-      : window_(std::move(window)), rounds_(window_.data(), shape, rank) {}
-  SharedWindow window_;
-  Rounds rounds_;
+  void ask(std::int64_t bytes) noexcept;
+
+  const std::shared_ptr<CommMemory> memory_;
+  const RoundsShape full_;
+  AskingForMemory asking_;
+  std::optional<CommPart<Rounds, RoundsShape>> part_;
+  bool settled_ = false, open_ = false;
 };
 
 /// True if the members of this communicator have agreed that they may have a OneNode. Costs two loads.

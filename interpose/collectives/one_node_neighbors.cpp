@@ -5,33 +5,55 @@
 
 #include "base/message.hpp"
 #include "interpose/collectives/job.hpp"
+#include "interpose/collectives/library_form.hpp"
 #include "interpose/collectives/one_node.hpp"
 #include "interpose/collectives/one_node_wait.hpp"
 #include "interpose/collectives/pending.hpp"
 
 namespace bestride::inline interpose {
-std::shared_ptr<OneNodeNeighbors> OneNodeNeighbors::make(MPI_Comm comm, CommEntry& entry) noexcept {
+
+void OneNodeNeighbors::decide(MPI_Comm comm, CommEntry& entry, std::int64_t bytes) noexcept {
   const Job* all = job();
-  if (!all) return nullptr;
-  FoundEdges found = find_edges(comm, entry, CallForm::blocking, all->settings.window_limit);
-  if (!found.possible) return nullptr;
-  SharedWindow window(comm, entry.rank() == 0, static_cast<std::int64_t>(found.shape.bytes()));
-  if (!window.data()) return nullptr;
-  std::shared_ptr<OneNodeNeighbors> made;
-  try {
-    if (found.edges)
-      made.reset(new OneNodeNeighbors(std::move(window), found.shape, entry.rank(), std::move(*found.edges)));
-  } catch (...) {
+  if (!all || !asking_.due(bytes)) return;
+  const WindowMember member = memory_->member();
+  found_ = known_edges(comm, entry, CallForm::blocking);
+  // Rank 0 decides. The edges are found by messages, so an answer comes first.
+  std::atomic<int>& decision = memory_->record().decision;
+  ++question_;
+  bool yes = false;
+  if (member.rank == 0) {
+    yes = asking_.wanted() != NewMemory::none ||
+          (found_.edges && memory_->node().has_used(static_cast<std::int64_t>(found_.shape.bytes())));
+    decision.store(2 * question_ + yes, std::memory_order_release);
+  } else {
+    int answer = 0;
+    wait_for_members([&] { return (answer = decision.load(std::memory_order_acquire)) >= 2 * question_; });
+    yes = answer == 2 * question_ + 1;
   }
-  return all_share_memory(comm, made != nullptr) ? made : nullptr;
+  if (!yes) return;
+  decided_ = true;
+  if (!found_.edges) {
+    before_library_collective(comm);
+    found_ = find_edges(comm, entry, CallForm::blocking, all->settings.window_limit);
+  }
+  if (!found_.edges) return;
+  part_.emplace(memory_, PartKind::neighbors);
+  part_->ask();
+  wait_for_members([&] {
+    return part_->step(found_.shape, NewMemory::full, [&](std::byte* data, const EdgesShape& shape) {
+      return view_of<Edges>(data, shape, member.rank, found_.edges->out, found_.edges->in[0].size());
+    });
+  });
+  if (!part_->view()) report_no_memory();
 }
 
 void OneNodeNeighbors::exchange(NeighborForm form, const Operands& input, const Operands& output) noexcept {
-  const std::span<const EdgeEnd> in = found_.incoming(form);
-  edges_.begin();
-  wait_on_one_node(edges_, [&] { return edges_.step(in, input, output); });
+  const std::span<const EdgeEnd> in = found_.edges->incoming(form);
+  Edges& edges = *part_->view();
+  edges.begin();
+  wait_on_one_node(edges, [&] { return edges.step(in, input, output); });
   if (window_count.load(std::memory_order_relaxed) > 0) let_others_progress();
-  report_exchange(edges_.copies_refused(), edges_.truncated());
+  report_exchange(edges.copies_refused(), edges.truncated());
 }
 
 void report_exchange(bool copies_refused, bool truncated) noexcept {
@@ -46,17 +68,11 @@ void report_exchange(bool copies_refused, bool truncated) noexcept {
               "counts of source and destination differ)");
 }
 
-OneNodeNeighbors* choose_one_node_neighbors(MPI_Comm comm, CommEntry& entry, NeighborForm form) noexcept {
+OneNodeNeighbors* choose_one_node_neighbors(MPI_Comm comm, CommEntry& entry, NeighborForm form,
+                                            std::int64_t bytes) noexcept {
   if (!job() || !may_share_memory(entry)) return nullptr;
-  CommCollectives& collectives = entry.collectives;
-  if (!collectives.one_node_neighbors) {
-    if (collectives.neighbor_calls > OneNode::calls_before) return nullptr;
-    if (collectives.neighbor_calls++ < OneNode::calls_before) return nullptr;
-    before_library_collective(comm);
-    collectives.one_node_neighbors = OneNodeNeighbors::make(comm, entry);
-  }
-  OneNodeNeighbors* const made = collectives.one_node_neighbors.get();
-  return made && made->serves(form) ? made : nullptr;
+  OneNodeNeighbors* const made = entry.collectives.one_node_neighbors.get();
+  return made && made->serves(comm, entry, form, bytes) ? made : nullptr;
 }
 
 }  // namespace bestride::inline interpose

@@ -3,45 +3,56 @@
 // OneNodeNeighbors: the blocking neighbour collectives of a communicator whose members are all on one node, through
 // memory that they share.
 //
-// As for OneNode, the memory is made in the third call. That call waits for all members, which MPI allows of any
-// collective; the others wait for neighbours only.
+// As for OneNode, some calls ask rank 0 whether they shall use memory. These calls wait for all members, which MPI
+// allows of any collective; the others wait for neighbours only.
 #include <mpi.h>
 
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "collectives/one_node/edges.hpp"
+#include "interpose/collectives/comm_memory.hpp"
 #include "interpose/collectives/neighbor_edges.hpp"
-#include "interpose/collectives/shared_window.hpp"
 #include "interpose/objects/comm_registry.hpp"
 
 namespace bestride::inline interpose {
 
 class OneNodeNeighbors {
  public:
-  /// Collective over the members of `comm`. Returns nullptr on all members if there is no memory for it.
-  static std::shared_ptr<OneNodeNeighbors> make(MPI_Comm comm, CommEntry& entry) noexcept;
+  /// `memory` has no record yet. `always`: it is used from the third call on.
+  OneNodeNeighbors(std::shared_ptr<CommMemory> memory, bool always) noexcept
+      : memory_(std::move(memory)), always_(always), asking_(always) {}
 
-  bool serves(NeighborForm form) const noexcept { return found_.serves(form); }
+  /// Called in each call by all members. True: the memory serves it. `bytes`: that this rank sends.
+  bool serves(MPI_Comm comm, CommEntry& entry, NeighborForm form, std::int64_t bytes) noexcept {
+    if (!decided_) decide(comm, entry, bytes);
+    return has_memory() && found_.edges->serves(form);
+  }
+  bool has_memory() const noexcept { return part_ && part_->view(); }
+  /// Calls have asked for memory in vain.
+  bool refused() const noexcept { return decided_ && !has_memory(); }
   /// Carries out a call; waits for neighbours. Blocks in the order of the neighbours.
   void exchange(NeighborForm form, const Operands& input, const Operands& output) noexcept;
 
  private:
-  OneNodeNeighbors(SharedWindow window, const EdgesShape& shape, int rank, NeighborEdges found)
-      : window_(std::move(window)),
-        found_(std::move(found)),
-        edges_(window_.data(), shape, rank, found_.out, found_.in[0].size()) {}
+  void decide(MPI_Comm comm, CommEntry& entry, std::int64_t bytes) noexcept;
 
-  SharedWindow window_;
-  NeighborEdges found_;
-  Edges edges_;
+  const std::shared_ptr<CommMemory> memory_;
+  const bool always_;
+  AskingForMemory asking_;
+  int question_ = 0;
+  bool decided_ = false;
+  FoundEdges found_;
+  std::optional<CommPart<Edges, EdgesShape>> part_;
 };
 
 /// Says once what the user should know about an exchange. Any thread.
 void report_exchange(bool copies_refused, bool truncated) noexcept;
 
 /// The communicator's OneNodeNeighbors if a blocking neighbour collective goes through it; nullptr: leave it to the MPI
-/// library. All members call this and get the same answer.
-OneNodeNeighbors* choose_one_node_neighbors(MPI_Comm comm, CommEntry& entry, NeighborForm form) noexcept;
+/// library. All members call this and get the same answer. `bytes`: that this rank sends.
+OneNodeNeighbors* choose_one_node_neighbors(MPI_Comm comm, CommEntry& entry, NeighborForm form,
+                                            std::int64_t bytes) noexcept;
 
 }  // namespace bestride::inline interpose

@@ -8,25 +8,40 @@
 
 namespace bestride::inline interpose {
 
-OneNodeQueue::OneNodeQueue(WindowMember member, RoundsShape shape, std::int64_t limit, MPI_Comm private_comm,
-                           std::vector<int> world_ranks, WindowOffers& offers)
+OneNodeQueue::OneNodeQueue(std::shared_ptr<CommMemory> memory, const RoundsShape& full, bool always,
+                           MPI_Comm private_comm, std::vector<int> world_ranks)
     : CollectiveQueue(private_comm, std::move(world_ranks)),
-      member_(member),
-      shape_(shape),
-      window_(offers, member, static_cast<std::int64_t>(shape.bytes()), limit) {}
+      memory_(std::move(memory)),
+      full_(full),
+      asked_for_full_(always),
+      always_(always) {}
 
-Task OneNodeQueue::share_memory() {
-  return window_.set_up(rounds_, [this](std::byte* memory) { return view_of<Rounds>(memory, shape_, member_.rank); });
+Task OneNodeQueue::ask(NewMemory wanted) {
+  if (!part_) part_.emplace(memory_, PartKind::nonblocking);
+  if (part_->settled(full_)) co_return;
+  part_->ask();
+  co_await until([&] {
+    return part_->step(full_, wanted, [this](std::byte* data, const RoundsShape& shape) {
+      return view_of<Rounds>(data, shape, memory_->member().rank);
+    });
+  });
 }
 
 Task OneNodeQueue::make() {
-  if (!failed_) co_await share_memory();
-  if (rounds_) co_return;
+  if (rounds()) {
+    asked_for_full_ = true;
+    co_await ask(NewMemory::full);
+    co_return;
+  }
+  if (!failed_) co_await ask(always_ ? NewMemory::full : NewMemory::small);
+  if (rounds()) co_return;
   failed_ = true;
+  memory_->retire();
   warn_once_per_job("window",
                     "no shared memory between the ranks of a node; their nonblocking collectives go by messages");
   constexpr std::int64_t message_bytes = 64 * 1024;
-  without_memory_ = std::make_unique<Hierarchy>(all_apart(member_.ranks), member_.rank, transport_,
+  const WindowMember member = memory_->member();
+  without_memory_ = std::make_unique<Hierarchy>(all_apart(member.ranks), member.rank, transport_,
                                                 Channels(nullptr, {1, message_bytes}, 0));
 }
 

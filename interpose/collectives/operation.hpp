@@ -56,6 +56,7 @@ class Operation {
                          ///< itself waits
   Operation* next_ended = nullptr;  ///< used by its CollectiveQueue
   PipelineSettings pipeline;
+  bool wants_full_memory = false;               ///< on one node, nonblocking: of its queue; the same on all members
   std::atomic<bool> ended{false};               ///< set last
   bool failed = false;                          ///< valid once it has ended
   CallOutcome outcome = CallOutcome::complete;  ///< valid once it has ended, if the members shared memory

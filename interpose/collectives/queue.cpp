@@ -11,9 +11,9 @@
 
 #include "base/message.hpp"
 #include "base/not_cancelled.hpp"
+#include "interpose/collectives/comm_memory.hpp"
 #include "interpose/collectives/neighbor_queue.hpp"
 #include "interpose/collectives/requests.hpp"
-#include "interpose/collectives/shared_window.hpp"
 #include "interpose/mpi/fault_injection.hpp"
 #include "interpose/objects/runtime.hpp"
 
@@ -97,7 +97,7 @@ void CollectiveQueue::step_locked(bool may_call_mpi) noexcept {
     Operation& first = *operations_.front();
     if (!under_way_) {
       try {
-        making_ = !made();
+        making_ = !ready_for(first);
         current_ = making_ ? make() : begin(first);
         under_way_ = true;
       } catch (...) {

@@ -54,9 +54,11 @@ class CollectiveQueue : public std::enable_shared_from_this<CollectiveQueue> {
   CollectiveQueue(MPI_Comm private_comm, std::vector<int> world_ranks)
       : transport_(private_comm, std::move(world_ranks)) {}
 
-  /// Creates what operations need; is run until made() is true. May throw std::bad_alloc.
+  /// Creates what operations need; is run until ready_for() is true. May throw std::bad_alloc.
   virtual Task make() = 0;
   virtual bool made() const noexcept = 0;
+  /// False: make() runs (again) before this operation. The same on all members.
+  virtual bool ready_for(const Operation&) const noexcept { return made(); }
   /// May throw std::bad_alloc.
   virtual Task begin(Operation& operation) = 0;
   /// On one node: the part of make() that creates memory. Calls no MPI function. May throw std::bad_alloc.

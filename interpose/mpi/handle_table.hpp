@@ -65,6 +65,13 @@ class HandleTable {
     return insert_locked(handle, value, &replaced) ? value : nullptr;
   }
 
+  /// False: there is no memory for more entries. True: the next few can be inserted.
+  bool reserve() noexcept {
+    const std::lock_guard lock(mutex_);
+    const Table* const table = table_.load(std::memory_order_relaxed);
+    return table->used * 2 <= table->mask || widen();
+  }
+
   /// Returns the removed value; nullptr if there was none.
   Value* remove(Handle handle) noexcept {
     const std::uint64_t key = bits(handle);
@@ -121,7 +128,7 @@ class HandleTable {
     *replaced = nullptr;
     if (key == 0) return false;
     Table* table = table_.load(std::memory_order_relaxed);
-    if (table->used * 2 > table->mask && !widen()) return false;
+    if (table->used * 2 > table->mask && !widen() && table->used * 4 > table->mask * 3) return false;
     table = table_.load(std::memory_order_relaxed);
     Slot* vacant = nullptr;
     for (std::uint64_t i = hash(key);; ++i) {

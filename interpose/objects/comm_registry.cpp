@@ -114,6 +114,13 @@ void CommEntry::read_neighbours() {
   neighbours_.known = true;
 }
 
+bool CommRegistry::can_make() noexcept {
+  if (inject_failure(FailPoint::communicator) || inject_failure(FailPoint::made)) return false;
+  void* const trial = ::operator new(sizeof(CommEntry), std::nothrow);
+  ::operator delete(trial);
+  return trial && table_.reserve();
+}
+
 void CommRegistry::made(MPI_Comm comm) noexcept {
   // An existing entry belongs to an earlier communicator whose end was not intercepted.
   delete table_.remove(comm);

@@ -43,6 +43,12 @@ class CommEntry {
   }
   /// The peer's rank in MPI_COMM_WORLD; MPI_UNDEFINED if it is not a member (spawned processes) or unknown.
   int world_rank(int peer) noexcept;
+  /// The same of all ranks. May throw std::bad_alloc.
+  std::vector<int> world_ranks() {
+    std::vector<int> ranks;
+    for (int peer = 0; peer < size_; ++peer) ranks.push_back(world_rank(peer));
+    return ranks;
+  }
   /// Neighbours in the order used by neighbour collectives, with MPI_PROC_NULL at non-periodic boundaries of a
   /// Cartesian grid. Read at the first call.
   const Neighbours& neighbours() noexcept;
@@ -75,6 +81,8 @@ class CommRegistry {
   CommEntry* find(MPI_Comm comm) const noexcept { return table_.find(comm); }
   /// The MPI library has just created `comm`.
   void made(MPI_Comm comm) noexcept;
+  /// Before a communicator is created by all members of another one: false: made() will not add an entry.
+  bool can_make() noexcept;
   /// The MPI library has accepted `comm` in a call.
   void add_valid(MPI_Comm comm) noexcept {
     if (!table_.find(comm)) insert(comm, comm == MPI_COMM_WORLD || comm == MPI_COMM_SELF);

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// NodeMemory: the memory that the ranks of this node share. All of them share small records from MPI_Init on. Through
+// its record the members of a communicator get larger parts when they need them, without messages
+// (collectives/one_node/setup.hpp). The memory of a freed communicator is used again.
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "collectives/core/window.hpp"
+#include "collectives/one_node/part_pool.hpp"
+#include "collectives/one_node/setup.hpp"
+#include "model/topology.hpp"
+
+namespace bestride::inline interpose {
+
+/// Each kind of call has memory of its own: a rank may make a call of one kind while others are still in one of
+/// another kind.
+enum class PartKind { blocking, nonblocking, neighbors, nonblocking_neighbors };
+inline constexpr int part_kinds = 4;
+
+/// What the members of a communicator share before they have memory. Zero before the first use. In memory, two
+/// Announcements for each rank of the node follow.
+struct CommRecord {
+  std::array<PartOffer, part_kinds> offers;
+  /// 2 * the number of a question + the answer of rank 0; only grows.
+  alignas(64) std::atomic<int> decision;
+  /// The last communicators of odd and of even number, created by the members of this one, of which some member has
+  /// no memory.
+  std::atomic<std::uint32_t> without_memory[2];
+};
+/// The number of a communicator that the members create, and 1 + the index of the record that a rank gives it if it is
+/// rank 0 there.
+using Announcement = std::atomic<std::uint64_t>;
+
+class NodeMemory {
+ public:
+  /// Collective over MPI_COMM_WORLD, whose topology is `world`. False: there is no memory.
+  bool join(const Topology& world) noexcept;
+  /// Called once, when all ranks have joined.
+  void all_have_joined() noexcept { window_.close_descriptor(); }
+
+  /// An unused record, for a communicator in which this rank is rank 0; -1: all are in use. Thread-safe.
+  int take() noexcept;
+  /// Gives it back. `ranks`: members. `parts`: by kind, how many parts they have been offered, which each of them
+  /// leaves. Thread-safe.
+  void put_back(int index, int ranks, const std::array<int, part_kinds>& parts) noexcept;
+  /// Any rank's record. Valid until the process ends.
+  CommRecord& at(int index) noexcept { return *reinterpret_cast<CommRecord*>(record(index)); }
+  /// Of a rank of this node, in any rank's record.
+  Announcement& announcement(int index, int local_rank, std::uint32_t number) noexcept {
+    auto* const first = reinterpret_cast<Announcement*>(record(index) + sizeof(CommRecord));
+    return first[2 * local_rank + static_cast<int>(number % 2)];
+  }
+  int local_rank() const noexcept { return local_rank_; }
+  /// Of all ranks of the node.
+  int records() const noexcept { return records_; }
+
+  /// Memory for a record of this rank, as PartPool::take(). Thread-safe.
+  Part give(int index, std::int64_t bytes, PartPool::From from, std::int64_t limit) noexcept;
+  /// True if there is a part of so many bytes that was used before. Thread-safe.
+  bool has_used(std::int64_t bytes) noexcept;
+  /// As SegmentMap::find(). Thread-safe.
+  std::byte* find(const WindowKey& key) noexcept;
+
+ private:
+  struct Own {
+    bool taken = false;
+    int ranks = 0;
+    std::array<int, part_kinds> offered{};  ///< parts that all members have to leave before it can be used again
+    std::array<Part, part_kinds * PartOffer::most_parts> parts;
+    std::size_t count = 0;  ///< of `parts`
+  };
+  bool left_by_all(int own) noexcept;
+  /// Takes back what all members have left. Called with the lock.
+  void collect() noexcept;
+
+  Window window_;
+  std::byte* record(int index) const noexcept { return window_.data() + static_cast<std::size_t>(index) * stride_; }
+  int local_rank_ = 0, records_ = 0;
+  std::size_t stride_ = 0;  ///< from record to record
+  int first_ = 0;           ///< index of this rank's first record
+  std::mutex mutex_;
+  std::vector<Own> own_;
+  std::vector<int> free_, departing_;  ///< indices of `own_`; a departing one may still be used by other members
+  PartPool pool_;
+  SegmentMap others_;
+};
+
+}  // namespace bestride::inline interpose
