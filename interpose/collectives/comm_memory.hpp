@@ -110,14 +110,15 @@ void report_no_record() noexcept;
 void report_no_memory() noexcept;
 
 /// Calls step() until it returns true, in a call in which the members may wait for each other.
-inline constexpr long checks_before_sched_yield = 200;
 template <class Step>
 void wait_for_members(Step step) noexcept {
   const NotCancelled not_cancelled;
   const int period = window_count.load(std::memory_order_relaxed) > 0 ? 16 : 512;
+  const Job* all = job();
+  const long most = yields_when_idle() ? checks_before_yield : all && all->crowded ? checks_if_crowded : checks;
   for (long turn = 1; !step(); ++turn) {
     if (turn % period == 0) let_others_progress();
-    if (turn > checks_before_sched_yield)
+    if (turn > most)
       sched_yield();
     else
       relax_processor();
