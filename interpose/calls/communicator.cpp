@@ -126,26 +126,26 @@ BESTRIDE_BOTH_ENTRIES(Comm_set_info, (MPI_Comm comm, MPI_Info info), comm_set_in
 
 /// Defines a function that creates `*comm` and is called by all members of `from`. Pending collectives on `from`
 /// complete first; otherwise members would wait for each other inside the library.
-#define BESTRIDE_COMM_CREATE_BY_ALL(name, parameters, arguments)                                   \
-  namespace bestride::comm_create {                                                                \
-  template <Calls& via>                                                                            \
-  int name parameters {                                                                            \
-    if (nested<via>()) return via.name arguments;                                                  \
-    before_library_collective(from);                                                               \
-    return create(from, comm, [&] { return inside(via.name, BESTRIDE_UNWRAP arguments); });        \
-  }                                                                                                \
-  }                                                                                                \
+#define BESTRIDE_COMM_CREATE_BY_ALL(name, parameters, arguments)                            \
+  namespace bestride::comm_create {                                                         \
+  template <Calls& via>                                                                     \
+  int name parameters {                                                                     \
+    if (nested<via>()) return via.name arguments;                                           \
+    before_library_collective(from);                                                        \
+    return create(from, comm, [&] { return inside(via.name, BESTRIDE_UNWRAP arguments); }); \
+  }                                                                                         \
+  }                                                                                         \
   BESTRIDE_BOTH_ENTRIES(name, parameters, comm_create::name, arguments)
 /// The same for a function that only some members call, or members of several communicators: the pending collectives
 /// may need ranks that don't make this call, so they are not completed first.
-#define BESTRIDE_COMM_CREATE(name, parameters, arguments)                                          \
-  namespace bestride::comm_create {                                                                \
-  template <Calls& via>                                                                            \
-  int name parameters {                                                                            \
-    if (nested<via>()) return via.name arguments;                                                  \
+#define BESTRIDE_COMM_CREATE(name, parameters, arguments)                                            \
+  namespace bestride::comm_create {                                                                  \
+  template <Calls& via>                                                                              \
+  int name parameters {                                                                              \
+    if (nested<via>()) return via.name arguments;                                                    \
     return create(MPI_COMM_NULL, comm, [&] { return inside(via.name, BESTRIDE_UNWRAP arguments); }); \
-  }                                                                                                \
-  }                                                                                                \
+  }                                                                                                  \
+  }                                                                                                  \
   BESTRIDE_BOTH_ENTRIES(name, parameters, comm_create::name, arguments)
 
 BESTRIDE_COMM_CREATE_BY_ALL(Comm_dup, (MPI_Comm from, MPI_Comm* comm), (from, comm))

@@ -115,7 +115,8 @@ void wait_for_members(Step step) noexcept {
   const NotCancelled not_cancelled;
   const int period = window_count.load(std::memory_order_relaxed) > 0 ? 16 : 512;
   const Job* all = job();
-  const long most = yields_when_idle() ? checks_before_yield : all && all->crowded ? checks_if_crowded : checks;
+  constexpr long checks = 20'000;  // about 0.5 ms
+  const long most = yields_when_idle() || (all && all->crowded) ? checks_before_sleep : checks;
   for (long turn = 1; !step(); ++turn) {
     if (turn % period == 0) let_others_progress();
     if (turn > most)
