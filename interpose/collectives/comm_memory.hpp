@@ -109,17 +109,16 @@ void report_no_record() noexcept;
 /// Says once that the ranks of a node share no memory, so their collectives are left to the MPI library.
 void report_no_memory() noexcept;
 
-/// Calls step() until it returns true, in a call in which the members may wait for each other.
+/// Calls step() until it returns true, in a call in which the members may wait for each other. Like a rank of MPICH,
+/// this one yields only if the others may need its processor.
 template <class Step>
 void wait_for_members(Step step) noexcept {
   const NotCancelled not_cancelled;
-  const int period = window_count.load(std::memory_order_relaxed) > 0 ? 16 : 512;
-  const Job* all = job();
-  constexpr long checks = 20'000;  // about 0.5 ms
-  const long most = yields_when_idle() || (all && all->crowded) ? checks_before_sleep : checks;
-  for (long turn = 1; !step(); ++turn) {
-    if (turn % period == 0) let_others_progress();
-    if (turn > most)
+  const unsigned period = window_count.load(std::memory_order_relaxed) > 0 ? 16 : 512;
+  const bool yields = yields_when_idle() || (job() && job()->crowded);
+  for (unsigned check = 1; !step(); ++check) {
+    if (check % period == 0) let_others_progress();
+    if (yields && check % checks_before_sleep == 0)
       sched_yield();
     else
       relax_processor();

@@ -99,7 +99,10 @@ std::optional<int> execute_collective(const Route& route, MPI_Comm comm, const c
     const bool good = run_to_end(route, *operation);
     if (operation->outcome == CallOutcome::left) return std::nullopt;
     if (route.one_node) route.one_node->close();
-    if (!good) return raise_error(comm, operation->error());
+    if (!good) {
+      operation->failed = true;  // also if it was not added to its queue
+      return raise_error(comm, operation->error());
+    }
     TransferBatch batch;
     operation->staged.copy_out();
     if (batch.flush()) return raise_error(comm);

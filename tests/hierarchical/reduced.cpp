@@ -76,7 +76,10 @@ Chosen operation_for(Random& random, const ElementType& type, const UserOperatio
   const bool exact = type.kind == Kind::integer;
   const Chosen sums[] = {{"sum", MPI_SUM, exact ? Order::any : Order::one},
                          {"prod", MPI_PROD, exact ? Order::any : Order::one}};
-  const Chosen located[] = {{"maxloc", MPI_MAXLOC, Order::any}, {"minloc", MPI_MINLOC, Order::any}};
+  // The library may treat NaN as it likes, so the order counts for pairs of a real number and an index.
+  const bool real_pair = std::string_view(type.word) == "float_int" || std::string_view(type.word) == "double_int";
+  const Order located_order = real_pair ? Order::one : Order::any;
+  const Chosen located[] = {{"maxloc", MPI_MAXLOC, located_order}, {"minloc", MPI_MINLOC, located_order}};
   switch (type.kind) {
     case Kind::pair: return random.pick(located);
     case Kind::logical: return random.pick(logical);
@@ -249,7 +252,12 @@ class Part {
   }
 
   bool possible() const {
-    const bool order = drawn_.chosen.order == Order::any || (drawn_.chosen.order == Order::one && reassociates());
+    // The extremes of real numbers are repeated by the library if the result shows that the order counts, which only
+    // all members of a blocking allreduce can see.
+    const bool of_reals = drawn_.element.kind == Kind::floating;
+    const bool in_any_order = drawn_.chosen.order == Order::any &&
+                              (!of_reals || (drawn_.what == What::allreduce && drawn_.form.wait == Wait::in_call));
+    const bool order = in_any_order || (drawn_.chosen.order != Order::kept && reassociates());
     return all_ > 0 && order && (!drawn_.chosen.users || drawn_.form.wait == Wait::in_call);
   }
   /// True for calls that may go through the memory of one node.
