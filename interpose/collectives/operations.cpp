@@ -143,16 +143,19 @@ bool AllreduceOperation::fill() noexcept {
   if ((input_ && !input_->fill()) || !output_.fill()) return false;
   if (!in_vain_ || input_) return true;
   const Operand both = output_.of(0);
-  kept_ = BufferLease(runtime().pool, both.bytes());
-  if (kept_) both.read(kept_.data(), 0, both.bytes());
-  return static_cast<bool>(kept_);
+  lease_ = BufferLease(runtime().pool, both.bytes());
+  // The pool has a limit, and the others take part already.
+  if (!lease_) memory_.reset(new (std::nothrow) std::byte[static_cast<std::size_t>(both.bytes())]);
+  kept_ = lease_ ? lease_.data() : memory_.get();
+  if (kept_) both.read(kept_, 0, both.bytes());
+  return kept_ != nullptr;
 }
 
 void AllreduceOperation::finish() noexcept {
   if (in_vain_) {
     const Operand result = output_.of(0);
     *in_vain_ = reduction_.depends_on_order(result.at(0), result.bytes());
-    if (*in_vain_ && kept_) result.write(kept_.data(), 0, result.bytes());
+    if (*in_vain_ && kept_) result.write(kept_, 0, result.bytes());
   }
   output_.complete();
 }

@@ -79,7 +79,9 @@ class AllreduceOperation final : public Operation {
   UserBlocks output_;
   MpiReduction reduction_;
   bool* in_vain_;
-  BufferLease kept_;  ///< the input, if in place and the result may be in vain
+  std::byte* kept_ = nullptr;  ///< the input, if in place and the result may be in vain; in one of these:
+  BufferLease lease_;
+  std::unique_ptr<std::byte[]> memory_;
 };
 
 /// MPI_Reduce.

@@ -183,7 +183,7 @@ void Groups::make_again(int index) {
 bool Group::shares_memory(Shareable how) const {
   if (expectation() != Expectation::hierarchical || several_nodes || size < 2) return false;
   switch (how) {
-    case Shareable::in_call: return shareable_calls >= 2;
+    case Shareable::in_call: return blocking_calls >= 2;
     case Shareable::nonblocking: return known && shareable_starts >= 2;
     case Shareable::persistent: return true;
     case Shareable::no: break;
@@ -191,13 +191,13 @@ bool Group::shares_memory(Shareable how) const {
   return false;
 }
 
-Watch::Watch(const Group& group, bool possible, bool may_wait, Shareable how, bool has_data) {
+Watch::Watch(const Group& group, bool possible, Wait wait, Shareable how, bool has_data) {
   if (expectation() == Expectation::nothing) return;
-  group.known |= may_wait;
+  group.known |= wait != Wait::nonblocking;
   const bool hierarchical =
       (expectation() == Expectation::hierarchical && possible && group.several_nodes && group.known) ||
       (has_data && group.shares_memory(how));
-  group.shareable_calls += how == Shareable::in_call;
+  group.blocking_calls += wait == Wait::in_call;
   group.shareable_starts += how == Shareable::nonblocking && group.known;
   // With a low limit there may be no memory for another persistent collective.
   if (how == Shareable::persistent && std::getenv("BESTRIDE_WINDOW_LIMIT") && !group.several_nodes) return;

@@ -44,9 +44,9 @@ struct Group {
   /// Whether the members exchanged their facts when the communicator was created, in a call that may wait. Otherwise
   /// they do so in the first blocking or persistent collective.
   mutable bool known = true;
-  /// Blocking and nonblocking calls so far that may go through the memory that the ranks of a node share; the first two
-  /// of each go to the library.
-  mutable int shareable_calls = 0, shareable_starts = 0;
+  /// Blocking calls so far, and nonblocking ones that may go through the memory that the ranks of a node share; the
+  /// first two of each go to the library.
+  mutable int blocking_calls = 0, shareable_starts = 0;
   /// True if the next such call goes through that memory.
   bool shares_memory(Shareable how) const;
 };
@@ -71,11 +71,11 @@ class Groups {
 };
 
 /// Checks whether one call used the hierarchy as expected. `possible`: the call can use the hierarchy if the
-/// communicator can; `may_wait`: its form is one in which members can exchange facts about a communicator; `how`: on
+/// communicator can; `wait`: its form, in some of which members can exchange facts about a communicator; `how`: on
 /// one node it may go through shared memory, if it has data.
 class Watch {
  public:
-  Watch(const Group& group, bool possible, bool may_wait, Shareable how = Shareable::no, bool has_data = true);
+  Watch(const Group& group, bool possible, Wait wait, Shareable how = Shareable::no, bool has_data = true);
   /// A description of the error; empty if there is none.
   std::string verdict() const;
 

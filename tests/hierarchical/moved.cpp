@@ -160,7 +160,7 @@ class Part {
     std::string wrong;
     const int starts = drawn_.form.wait == Wait::persistent ? 3 : 1;
     const Wait wait = drawn_.form.wait;
-    const Watch watch(group_, possible(), wait != Wait::nonblocking, shareable(), has_data_for_choice());
+    const Watch watch(group_, possible(), wait, shareable(), has_data_for_choice());
     const int error = call(drawn_.what, drawn_.form, arguments, &request);
     wrong = watch.verdict();
     if (error != MPI_SUCCESS) return "error " + std::to_string(error_class(error));

@@ -50,7 +50,7 @@ class Pending {
   }
   void begin(MPI_Request* request, Wait wait = Wait::nonblocking) {
     Group group = group_of("", given_.comm, true);
-    const Watch watch(group, !left_to_library(what_), false);
+    const Watch watch(group, !left_to_library(what_), Wait::nonblocking);
     CHECK_EQUAL(MPI_SUCCESS, call(what_, {wait, false, false}, given_, request));
     CHECK_EQUAL("", watch.verdict());
   }

@@ -210,7 +210,7 @@ class Part {
     MPI_Request request = MPI_REQUEST_NULL;
     write_values(Random(seed_of(group_.rank, 0)), drawn_.element, extent_, in_place() ? in_->origin() : out_->origin(),
                  all_);
-    const Watch watch(group_, possible(), drawn_.form.wait != Wait::nonblocking, shareable());
+    const Watch watch(group_, possible(), drawn_.form.wait, shareable());
     const int error = call(drawn_.what, drawn_.form, given, &request);
     std::string wrong = watch.verdict();
     if (error != MPI_SUCCESS) return wrong + " error " + std::to_string(error_class(error));
