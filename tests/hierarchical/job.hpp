@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/hierarchical/calls.hpp"
+
 namespace bestride::test {
 
 /// The node of a rank of MPI_COMM_WORLD; 0 if TEST_NODES is unset.
