@@ -175,7 +175,7 @@ std::vector<Bytes> run(const Call& given, const Coded& coded, Memory out_memory,
   };
   write(0);
   MPI_Request request;
-  const Watch watch(group_of("", coded.comm, true), true, false);
+  const Watch watch(group_of("", coded.comm, true), true, Wait::nonblocking);
   int error = call(given.what, {given.wait, given.large, false}, arguments, &request);
   if (given.wait == Wait::in_call) {
     keep(error);

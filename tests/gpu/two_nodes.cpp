@@ -62,7 +62,7 @@ class Pending {
     in_.write(before_ = bytes_of(there));
   }
   int begin(MPI_Request* request, Wait wait = Wait::nonblocking) {
-    const Watch watch(group_of("", given_.comm, true), true, false);
+    const Watch watch(group_of("", given_.comm, true), true, Wait::nonblocking);
     const int error = call(what_, {wait, false, false}, given_, request);
     CHECK_EQUAL("", watch.verdict());
     return error;
