@@ -30,12 +30,27 @@ def run(**environment):
     return calls, done.stderr
 
 
+EARLY_OR_SHARED = "new communicator or one node"
+
+
+def without_first_use(calls):
+    """How much a communicator has been used decides from which call on it has shared memory."""
+    return {call: {key: value for key, value in [*by_reason.items(), (EARLY_OR_SHARED, added(by_reason))]
+                   if key not in ("new communicator", "one node") and value[0]} for call, by_reason in calls.items()}
+
+
+def added(by_reason):
+    pairs = [by_reason.get(key, (0, 0)) for key in ("new communicator", "one node")]
+    return tuple(map(sum, zip(*pairs)))
+
+
 class LeftCallsTest(unittest.TestCase):
     maxDiff = None
 
     def test_on_one_node(self):
         calls, text = run()
-        self.assertEqual(calls, {
+        self.assertTrue(all(calls["MPI_Allreduce"].get(key, (0,))[0] for key in ("new communicator", "one node")))
+        self.assertEqual(without_first_use(calls), {
             "MPI_Bcast": {"collective size": (EACH, EACH * 8), "nothing to move": (EACH, EACH * 8)},
             "MPI_Gather": {"collective size": (EACH, EACH * 32)},
             "MPI_Scatter": {"collective size": (EACH, EACH * 32)},
@@ -43,12 +58,12 @@ class LeftCallsTest(unittest.TestCase):
             "MPI_Alltoall": {"collective size": (EACH, EACH * 512 * KIB), "nothing to move": (EACH, 0)},
             "MPI_Alltoallv": {"unsupported": (EACH, EACH * 512 * KIB)},
             "MPI_Ialltoallw": {"unsupported": (EACH, EACH * 512 * KIB)},
-            "MPI_Alltoallw": {"one node": (EACH, EACH * 512 * KIB)},
+            "MPI_Alltoallw": {EARLY_OR_SHARED: (EACH, EACH * 512 * KIB)},
             "MPI_Ialltoall": {"collective size": (EACH, EACH * 512 * KIB)},
             # The root knows the blocks of all ranks, the other one its own.
             "MPI_Igatherv": {"unsupported": (EACH, 10 * 256 * KIB + 10 * 512 * KIB)},
-            "MPI_Allreduce": {"collective size": (EACH, EACH * 8), "order": (EACH, EACH * 64 * KIB), "new communicator": (8, 4 * 48 * KIB),
-                              "one node": (EACH - 4 + 2, (EACH - 4) * 32 * KIB + 2 * 16 * KIB)},
+            "MPI_Allreduce": {"collective size": (EACH, EACH * 8), "order": (EACH, EACH * 64 * KIB),
+                              EARLY_OR_SHARED: (EACH + 6, 4 * 48 * KIB + (EACH - 4) * 32 * KIB + 2 * 16 * KIB)},
             "MPI_Iallreduce": {"order": (EACH, EACH * 64 * KIB)},
             "MPI_Reduce": {"unsupported": (EACH, EACH * 64 * KIB)},
             "MPI_Reduce_scatter": {"order": (EACH, EACH * 64 * KIB)},
@@ -56,7 +71,7 @@ class LeftCallsTest(unittest.TestCase):
             "MPI_Scan": {"unsupported": (EACH, EACH * 64 * KIB)},
             "MPI_Exscan": {"unsupported": (EACH, EACH * 64 * KIB)},
             # To the left and to the right neighbour, which is the same rank.
-            "MPI_Neighbor_allgather": {"new communicator": (4, 4 * 16 * KIB), "one node": (EACH - 4, (EACH - 4) * 16 * KIB)},
+            "MPI_Neighbor_allgather": {EARLY_OR_SHARED: (EACH, EACH * 16 * KIB)},
             "MPI_Sendrecv": {"predefined": (EACH, EACH * 800)},
         })
         self.assertIn("next: order: BESTRIDE_REASSOCIATE=1 permits any order", text)
@@ -81,7 +96,7 @@ class LeftCallsTest(unittest.TestCase):
 
     def test_without_shared_memory(self):
         calls, _ = run(BESTRIDE_TEST_FAIL="window")
-        self.assertEqual(calls["MPI_Allreduce"].keys(), {"collective size", "order", "new communicator", "memory"})
+        self.assertEqual(calls["MPI_Allreduce"].keys(), {"collective size", "order", "new communicator"})
 
     def test_between_nodes(self):
         with tempfile.NamedTemporaryFile("w", suffix=".topology") as file:
