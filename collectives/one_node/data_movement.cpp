@@ -56,13 +56,10 @@ std::int64_t longest_of(const Operands& blocks, int ranks) noexcept {
   return longest;
 }
 
-/// What a rank tells the others before an alltoall whose sizes are not known; at the beginning of its slot.
-struct Sizes {
-  std::int64_t longest = 0;  ///< bytes of a block
-  std::int64_t filled = 0;   ///< 1: the blocks follow: for each rank, in order, the end of its block in the slot, then
-                             ///< the blocks
-};
-constexpr std::int64_t longest_with_sizes = 4096;  ///< of a block that is sent with the sizes
+/// Bytes from one part of a slot to the next, in the round that begins at `first`. `longest`: bytes of a block.
+std::int64_t stride_of(std::int64_t longest, std::int64_t first, std::int64_t most) noexcept {
+  return (turn(longest, first, most).length() + 15) / 16 * 16;
+}
 
 }  // namespace
 
@@ -72,8 +69,9 @@ Task bcast(Rounds& rounds, Operand data, int root) {
   for (std::int64_t first = 0; first == 0 || first < bytes; first += most) {
     const Rounds::Number round = rounds.begin(RoundKind::bcast);
     if (rounds.rank() == root) {
-      co_await rounds.vacant(round);
-      rounds.fill(round, 0, data, turn(bytes, first, most));
+      const Range given = turn(bytes, first, most);
+      co_await rounds.taken(round, given.length());
+      rounds.fill(round, 0, data, given);
       rounds.publish(round, bytes);
     } else {
       co_await rounds.published(round, root);
@@ -96,8 +94,8 @@ Task allgather(Rounds& rounds, Operand own, const Operands& all) {
   for (std::int64_t first = 0, longest = own.bytes(); first == 0 || first < longest; first += most) {
     const Rounds::Number round = rounds.begin(RoundKind::allgather);
     if (first == 0 || first < own.bytes()) {
-      co_await rounds.vacant(round);
       const Range given = turn(own.bytes(), first, most);
+      co_await rounds.taken(round, given.length());
       rounds.fill(round, 0, own, given);
       rounds.publish(round, own.bytes());
       // A slot that was filled past the caches is slow to read.
@@ -123,14 +121,16 @@ Task gather(Rounds& rounds, Operand own, const Operands* all, int root) {
   for (std::int64_t first = 0, longest = own.bytes(); first == 0 || first < longest; first += most) {
     const Rounds::Number round = rounds.begin(RoundKind::gather);
     if (rounds.rank() != root) {
-      co_await rounds.vacant(round);
-      rounds.fill(round, 0, own, turn(own.bytes(), first, most));
+      const Range given = turn(own.bytes(), first, most);
+      co_await rounds.taken(round, given.length());
+      rounds.fill(round, 0, own, given);
       rounds.publish(round, own.bytes());
     } else {
       if (first < own.bytes()) {
-        co_await rounds.vacant(round);
         const Operand place = all->of(root);
-        move(own, place, turn(rounds.fit(own.bytes(), place.bytes()), first, most), rounds.own(round));
+        const Range moved = turn(rounds.fit(own.bytes(), place.bytes()), first, most);
+        co_await rounds.taken(round, moved.length());
+        move(own, place, moved, rounds.own(round));
       }
       for (int step = 1; step < rounds.ranks(); ++step) {
         const int from = (root + step) % rounds.ranks();
@@ -152,20 +152,21 @@ Task scatter(Rounds& rounds, const Operands* all, Operand own, int root) {
   for (std::int64_t first = 0; first == 0 || first < bytes; first += most) {
     const Rounds::Number round = rounds.begin(RoundKind::scatter);
     if (at_root) {
-      co_await rounds.vacant(round);
+      const std::int64_t stride = stride_of(bytes, first, most);
+      co_await rounds.parts_taken(round, stride, *all);
       for (int step = 1; step < rounds.ranks(); ++step) {
         const int to = (root + step) % rounds.ranks();
-        rounds.fill(round, to * most, all->of(to), turn(all->bytes(to), first, most));
+        rounds.fill(round, to * stride, all->of(to), turn(all->bytes(to), first, most));
       }
-      rounds.publish(round, *all);
+      rounds.publish_parts(round, *all);
       if (const std::int64_t moved = rounds.fit(all->bytes(root), own.bytes()); first < moved)
-        move(all->of(root), own, turn(moved, first, most), rounds.own(round) + root * most);
+        move(all->of(root), own, turn(moved, first, most), rounds.own(round) + root * stride);
     } else {
       co_await rounds.published(round, root);
       bytes = rounds.told(round, root);
       if (bytes < 0) co_return;
       if (first == 0) fits = rounds.fit(bytes, own.bytes());
-      write(own, rounds.of(round, root) + rounds.rank() * most, turn(fits, first, most));
+      write(own, rounds.part_of(round, root), turn(fits, first, most));
     }
     if (first + most < bytes) rounds.end(round);
   }
@@ -179,79 +180,25 @@ Task alltoall(Rounds& rounds, const Operands& input, const Operands& output) {
   for (std::int64_t first = 0, longest = longest_sent; first == 0 || first < longest; first += most) {
     const Rounds::Number round = rounds.begin(RoundKind::alltoall);
     if (first == 0 || first < longest_sent) {
-      co_await rounds.vacant(round);
+      const std::int64_t stride = stride_of(longest_sent, first, most);
+      co_await rounds.parts_taken(round, stride, input);
       for (int step = 1; step < rounds.ranks(); ++step) {
         const int to = (rank + step) % rounds.ranks();
-        rounds.fill(round, to * most, input.of(to), turn(input.bytes(to), first, most));
+        rounds.fill(round, to * stride, input.of(to), turn(input.bytes(to), first, most));
       }
-      rounds.publish(round, input);
+      rounds.publish_parts(round, input);
       if (const std::int64_t moved = rounds.fit(input.bytes(rank), output.bytes(rank)); first < moved)
-        move(input.of(rank), output.of(rank), turn(moved, first, most), rounds.own(round) + rank * most);
+        move(input.of(rank), output.of(rank), turn(moved, first, most), rounds.own(round) + rank * stride);
     }
     for (int step = 1; step < rounds.ranks(); ++step) {
       const int from = (rank + rounds.ranks() - step) % rounds.ranks();
       if (!incoming.expects(from, first)) continue;
       co_await rounds.published(round, from);
       if (!incoming.learn(rounds, round, from, output.bytes(from))) co_return;
-      write(output.of(from), rounds.of(round, from) + rank * most, incoming.part(from, first, most));
+      write(output.of(from), rounds.part_of(round, from), incoming.part(from, first, most));
     }
     longest = std::max(longest, incoming.longest());
     if (first + most < longest) rounds.end(round);
-  }
-}
-
-Task agreed_alltoall(Rounds& rounds, const Operands& input, const Operands& output) {
-  const int ranks = rounds.ranks(), rank = rounds.rank();
-  const auto ends = [](auto* slot) {
-    return reinterpret_cast<std::int32_t*>(const_cast<std::byte*>(slot) + sizeof(Sizes));
-  };
-  Sizes sizes;
-  std::int64_t sum = static_cast<std::int64_t>(sizeof sizes) + 4 * ranks;
-  for (int other = 0; other < ranks; ++other) {
-    const std::int64_t sent = input.bytes(other), received = output.bytes(other);
-    sizes.longest = std::max({sizes.longest, sent, received});
-    sum += sent;
-  }
-  // Short blocks are sent with the sizes. So if all are short, one round is enough.
-  sizes.filled = sizes.longest <= longest_with_sizes && sum <= rounds.slot_bytes();
-  const Rounds::Number round = rounds.begin(RoundKind::sizes);
-  co_await rounds.vacant(round);
-  std::byte* const own = rounds.own(round);
-  std::memcpy(own, &sizes, sizeof sizes);
-  if (sizes.filled) {
-    std::int64_t end = static_cast<std::int64_t>(sizeof sizes) + 4 * ranks;
-    for (int to = 0; to < ranks; ++to) {
-      if (to != rank) {
-        input.of(to).read(own + end, 0, input.bytes(to));
-        end += input.bytes(to);
-      }
-      ends(own)[to] = static_cast<std::int32_t>(end);
-    }
-  }
-  rounds.publish(round, input);
-  co_await rounds.all_published(round);
-  for (int from = 0; from < ranks; ++from) {
-    if (from == rank) continue;
-    if (rounds.told(round, from) < 0) co_return;
-    Sizes theirs;
-    std::memcpy(&theirs, rounds.of(round, from), sizeof theirs);
-    sizes.longest = std::max(sizes.longest, theirs.longest);
-    sizes.filled &= theirs.filled;
-  }
-  if (sizes.filled) {
-    for (int from = 0; from < ranks; ++from) {
-      const std::int64_t room = output.bytes(from);
-      if (from == rank) {
-        move(input.of(rank), output.of(rank), {0, rounds.fit(input.bytes(rank), room)}, rounds.scratch(0));
-      } else {
-        const std::int64_t bytes = rounds.told(round, from);
-        const std::byte* const message = rounds.of(round, from) + ends(rounds.of(round, from))[rank] - bytes;
-        output.of(from).write(message, 0, rounds.fit(bytes, room));
-      }
-    }
-  } else {
-    rounds.end(round);
-    co_await alltoall(rounds, input, output);
   }
 }
 

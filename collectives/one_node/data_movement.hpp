@@ -27,8 +27,4 @@ Task scatter(Rounds& rounds, const Operands* all, Operand own, int root);
 /// `input.of(r)` goes to rank r, `output.of(r)` comes from rank r. Input and output must not overlap.
 Task alltoall(Rounds& rounds, const Operands& input, const Operands& output);
 
-/// The same if ranks know only their own blocks. They tell each other the longest in a round of its own; if all blocks
-/// are short, these go along, and no other round is needed.
-Task agreed_alltoall(Rounds& rounds, const Operands& input, const Operands& output);
-
 }  // namespace bestride::inline collectives

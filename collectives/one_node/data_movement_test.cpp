@@ -99,7 +99,7 @@ class Blocks final : public Call {
 
 class Alltoall final : public Call {
  public:
-  Alltoall(int ranks, std::int64_t most, std::mt19937_64& random) : agrees_(random() % 2 != 0) {
+  Alltoall(int ranks, std::int64_t most, std::mt19937_64& random) {
     std::vector<std::vector<std::int64_t>> sizes;  // by sender, by receiver
     for (int rank = 0; rank < ranks; ++rank)
       sizes.push_back(random_sizes(random, static_cast<std::size_t>(ranks), {most}));
@@ -113,8 +113,7 @@ class Alltoall final : public Call {
   }
   Task task(Rounds& rounds) override {
     const auto rank = static_cast<std::size_t>(rounds.rank());
-    return agrees_ ? agreed_alltoall(rounds, input_[rank], output_[rank])
-                   : alltoall(rounds, input_[rank], output_[rank]);
+    return alltoall(rounds, input_[rank], output_[rank]);
   }
   bool correct() const override {
     const int ranks = static_cast<int>(input_.size());
@@ -126,7 +125,6 @@ class Alltoall final : public Call {
 
  private:
   std::vector<TestBlocks> input_, output_;
-  bool agrees_;
 };
 
 class AgreedMaximum final : public Call {

@@ -99,7 +99,7 @@ Task reduce_to(Rounds& rounds, Operand input, Operand output, int root, const Re
   };
   if (own_bytes <= whole) {
     const Rounds::Number round = rounds.begin(kind);
-    co_await rounds.vacant(round);
+    co_await rounds.taken(round, own_bytes);
     input.read(rounds.own(round), 0, own_bytes);
     rounds.publish(round, own_bytes);
     if (receives) {
@@ -112,8 +112,8 @@ Task reduce_to(Rounds& rounds, Operand input, Operand output, int root, const Re
   const std::int64_t most = down_to(rounds.slot_bytes(), element);
   for (std::int64_t first = 0, common = own_bytes; first < common; first += most) {
     const Rounds::Number given = rounds.begin(kind), result = rounds.begin(kind);
-    co_await rounds.vacant(given);
     const std::int64_t bytes_given = std::min(most, own_bytes - first);
+    co_await rounds.taken(given, bytes_given);
     give(rounds, given, input, first, bytes_given, part_of(bytes_given, rounds.ranks(), rounds.rank(), element));
     rounds.publish(given, own_bytes);
     co_await rounds.all_published(given);
@@ -128,7 +128,7 @@ Task reduce_to(Rounds& rounds, Operand input, Operand output, int root, const Re
     }
     const std::int64_t bytes = std::min(most, common - first);
     const Range own = part_of(bytes, rounds.ranks(), rounds.rank(), element);
-    co_await rounds.vacant(result);
+    co_await rounds.taken(result, bytes);
     reduce_slots(
         rounds, given, reduction, own,
         [&](Range part) { return others_receive ? rounds.place_in(result, part) : nullptr; },
@@ -173,16 +173,17 @@ Task reduce_scatter(Rounds& rounds, const Operands& input, Operand output, const
   bool matches = true;
   for (std::int64_t first = 0; first == 0 || first < longest; first += most) {
     const Rounds::Number round = rounds.begin(RoundKind::reduce_scatter);
-    co_await rounds.vacant(round);
+    const std::int64_t stride = (std::clamp<std::int64_t>(longest - first, 0, most) + 15) / 16 * 16;
+    co_await rounds.taken(round, stride * rounds.ranks());
     for (int to = 0; to < rounds.ranks(); ++to) {
       const Range range{std::min(first, input.bytes(to)), std::min(first + most, input.bytes(to))};
       if (to == rounds.rank())
-        input.of(to).read(rounds.own(round) + to * most, range.first, range.last);
+        input.of(to).read(rounds.own(round) + to * stride, range.first, range.last);
       else
-        rounds.fill(round, to * most, input.of(to), range);
+        rounds.fill(round, to * stride, input.of(to), range);
     }
     rounds.publish(round, lengths);
-    const std::int64_t bytes = std::min(most, output.bytes() - first), at = rounds.rank() * most;
+    const std::int64_t bytes = std::min(most, output.bytes() - first), at = rounds.rank() * stride;
     if (bytes > 0 && matches) {
       co_await rounds.all_published(round);
       if (first == 0) {

@@ -10,10 +10,16 @@ namespace {
 
 constexpr std::int64_t page_bytes = 4096;
 
-/// What lies before the slots: the lines of all ranks, then their processors.
-std::int64_t head_bytes(int ranks, std::size_t line) noexcept {
-  const auto bytes = static_cast<std::int64_t>(line * static_cast<std::size_t>(ranks) + RankProcessors::bytes(ranks));
-  return (bytes + page_bytes - 1) / page_bytes * page_bytes;
+constexpr std::int64_t rounded_up(std::int64_t bytes, std::int64_t unit) noexcept {
+  return (bytes + unit - 1) / unit * unit;
+}
+
+constexpr std::int64_t sleeps_bytes = 128, slot_alignment = 128;
+
+/// What lies before the entries: the lines of all ranks, their processors, and whether a rank has slept.
+std::int64_t lines_bytes(int ranks, std::size_t line) noexcept {
+  return static_cast<std::int64_t>(line * static_cast<std::size_t>(ranks) + RankProcessors::bytes(ranks)) +
+         sleeps_bytes;
 }
 
 }  // namespace
@@ -23,103 +29,157 @@ RoundsShape RoundsShape::within(int ranks, std::int64_t limit) noexcept {
   return {ranks, std::clamp<std::int64_t>(limit / slots / ranks / page_bytes * page_bytes, page_bytes, largest)};
 }
 
+std::int64_t RoundsShape::head_bytes() const noexcept {
+  return rounded_up(lines_bytes(ranks, sizeof(Rounds::Line)) +
+                        std::int64_t{ranks} * entries() * static_cast<std::int64_t>(sizeof(Rounds::Entry)),
+                    page_bytes);
+}
+
 std::size_t RoundsShape::bytes() const noexcept {
-  return static_cast<std::size_t>(head_bytes(ranks, sizeof(Rounds::Line)) + slot_stride() * slots * ranks);
+  return static_cast<std::size_t>(head_bytes() + rounded_up(ring_bytes() * ranks, page_bytes));
 }
 
 void RoundsShape::clear(std::byte* memory) const noexcept {
-  std::memset(memory, 0, static_cast<std::size_t>(head_bytes(ranks, sizeof(Rounds::Line))));
+  std::memset(memory, 0, static_cast<std::size_t>(head_bytes()));
 }
 
 Rounds::Rounds(std::byte* memory, const RoundsShape& shape, int rank)
     : memory_(memory),
-      slots_(memory + head_bytes(shape.ranks, sizeof(Line))),
       shape_(shape),
       rank_(rank),
-      processors_(memory + sizeof(Line) * static_cast<std::size_t>(shape.ranks), shape.ranks, rank) {
+      entry_mask_(static_cast<std::size_t>(shape.entries()) - 1),
+      processors_(memory + sizeof(Line) * static_cast<std::size_t>(shape.ranks), shape.ranks, rank),
+      sleeps_(reinterpret_cast<std::atomic<std::uint32_t>*>(memory + lines_bytes(shape.ranks, sizeof(Line)) -
+                                                            sleeps_bytes)),
+      entries_(reinterpret_cast<Entry*>(memory + lines_bytes(shape.ranks, sizeof(Line)))),
+      rings_(memory + shape.head_bytes()) {
   const auto levels = static_cast<std::size_t>(std::bit_width(static_cast<unsigned>(shape.ranks))) + 1;
   scratch_ = std::make_unique_for_overwrite<std::byte[]>(levels * strip_bytes);
 }
 
 CallOutcome Rounds::close() noexcept {
   if (!open_) return CallOutcome::complete;
-  // A rank that carries out another collective may wait for this one. If this rank has published nothing, it learns
-  // that now, otherwise from the header.
-  if (!has_published_) line(rank_).published.store(last_of(round_), std::memory_order_release);
   end(last_of(round_));
   open_ = false;
   return outcome_;
 }
 
-// Without a ring, which would cost every call that is left a fence: only a call that others carry out has sleepers, and
-// they sleep for a short time.
+// Without a ring of the bell: only a call that others carry out has sleepers, and they sleep for a short time.
 void Rounds::leave() noexcept {
   open();
   round_ = last_of(round_);
-  line(rank_).published.store(round_, std::memory_order_release);
   line(rank_).ended.store(round_, std::memory_order_release);
   open_ = false;
 }
 
-bool Rounds::is_vacant(Number round) noexcept {
-  const Number wanted = filled_[index_of(round)];
-  if (reached(all_ended_, wanted)) return true;
-  Number least = round;
+void Rounds::look_for_ended() noexcept {
+  all_ended_ = round_;
   for (int other = 0; other < shape_.ranks; ++other) {
     if (other == rank_) continue;
     const Number ended = line(other).ended.load(std::memory_order_acquire);
-    if (!reached(ended, wanted)) {
-      blocked_on_ = other;
-      return false;
-    }
-    if (!reached(ended, least)) least = ended;
+    if (reached(ended, all_ended_)) continue;
+    all_ended_ = ended;
+    blocked_on_ = other;
   }
-  all_ended_ = least;
+}
+
+bool Rounds::take(Number round, std::int64_t bytes) noexcept {
+  const std::size_t index = index_of(round);
+  const bool in_ring = bytes > static_cast<std::int64_t>(sizeof Entry::data);
+  std::int64_t begin = 0;
+  if (in_ring) {
+    begin = rounded_up(position_, slot_alignment);
+    const std::int64_t at = begin % shape_.ring_bytes();
+    if (at + bytes > shape_.ring_bytes()) begin += shape_.ring_bytes() - at;
+  }
+  for (bool looked = false;; looked = true) {
+    while (oldest_ != next_ && reached(all_ended_, taken_[oldest_ & entry_mask_].round))
+      free_from_ = taken_[oldest_++ & entry_mask_].end;
+    if (oldest_ == next_) free_from_ = begin;
+    const bool fits = !in_ring || begin + bytes - free_from_ <= shape_.ring_bytes();
+    if (reached(all_ended_, filled_[index]) && next_ - oldest_ <= entry_mask_ && fits) break;
+    if (looked) return false;
+    look_for_ended();
+  }
+  filled_[index] = round;
+  if (in_ring) {
+    position_ = begin + bytes;
+    taken_[next_++ & entry_mask_] = {round, position_};
+    places_[index] = ring(rank_) + begin % shape_.ring_bytes();
+  } else {
+    places_[index] = entry(rank_, round).data;
+  }
   return true;
 }
 
-void Rounds::publish(Number round, const Operands& messages) noexcept {
+std::int64_t Rounds::note_parts(std::int64_t stride, const Operands& messages) noexcept {
   const std::int64_t first = messages.bytes(rank_ == 0 ? shape_.ranks - 1 : 0);
-  bool differ = false;
-  for (int to = 0; to < shape_.ranks; ++to) differ |= to != rank_ && messages.bytes(to) != first;
-  if (differ)
-    for (int to = 0; to < shape_.ranks; ++to) lengths(rank_, round)[to] = messages.bytes(to);
-  publish_header(round, differ ? differing_bytes : first);
+  stride_ = stride;
+  lengths_differ_ = false;
+  for (int to = 0; to < shape_.ranks; ++to) lengths_differ_ |= to != rank_ && messages.bytes(to) != first;
+  return (stride + (lengths_differ_ ? 8 : 0)) * shape_.ranks;
 }
 
-void Rounds::publish_header(Number round, std::int64_t bytes) noexcept {
+void Rounds::publish_parts(Number round, const Operands& messages) noexcept {
+  if (lengths_differ_) {
+    std::byte* const lengths = own(round) + stride_ * shape_.ranks;
+    for (int to = 0; to < shape_.ranks; ++to) {
+      const std::int64_t bytes = messages.bytes(to);
+      std::memcpy(lengths + 8 * to, &bytes, 8);
+    }
+  }
+  publish(round, lengths_differ_ ? -1 : messages.bytes(rank_ == 0 ? shape_.ranks - 1 : 0), stride_);
+}
+
+void Rounds::publish(Number round, std::int64_t bytes, std::int64_t stride) noexcept {
   stores_.flush();
-  const int index = index_of(round);
-  has_published_ = true;
-  filled_[index] = round;
-  line(rank_).headers[index].store(mark_of(round, kind_) | static_cast<Header>(std::min(bytes, differing_bytes)),
-                                   std::memory_order_relaxed);
-  line(rank_).published.store(round, std::memory_order_release);
-  line(rank_).bell.ring();
+  Entry& to = entry(rank_, round);
+  const std::byte* const place = own(round);
+  to.bytes = bytes;
+  to.place = place == to.data ? in_entry : static_cast<std::uint32_t>(place - ring(rank_));
+  to.stride = static_cast<std::uint32_t>(stride);
+  to.kind = kind_;
+  to.number.store(round, std::memory_order_release);
+  ring_bell();
+}
+
+bool Rounds::has_ended_call(Number round, int rank) noexcept {
+  blocked_on_ = rank;
+  constexpr unsigned checks_between = 16;
+  return ++checks_ % checks_between == 0 &&
+         reached(line(rank).ended.load(std::memory_order_acquire), last_of(round));
 }
 
 std::int64_t Rounds::told(Number round, int rank) noexcept {
-  const Header header = line(rank).headers[index_of(round)].load(std::memory_order_relaxed);
-  constexpr Header bytes_mask = static_cast<Header>(differing_bytes);
-  if ((header & ~bytes_mask) != mark_of(round, kind_)) {
+  const Entry& from = entry(rank, round);
+  if (from.number.load(std::memory_order_acquire) != round || from.kind != kind_) {
     note(CallOutcome::left);
     return -1;
   }
-  const auto bytes = static_cast<std::int64_t>(header & bytes_mask);
-  return bytes == differing_bytes ? lengths(rank, round)[rank_] : bytes;
+  if (from.bytes >= 0) return from.bytes;
+  std::int64_t bytes;
+  std::memcpy(&bytes, of(round, rank) + std::int64_t{from.stride} * shape_.ranks + 8 * rank_, 8);
+  return bytes;
 }
 
 void Rounds::end(Number round) noexcept {
   line(rank_).ended.store(round, std::memory_order_release);
-  line(rank_).bell.ring();
+  ring_bell();
 }
 
-Rounds::Sleep Rounds::prepare_sleep() noexcept { return {blocked_on_, line(blocked_on_).bell.prepare()}; }
+Rounds::Sleep Rounds::prepare_sleep() noexcept {
+  first_sleep_ = sleeps_->load(std::memory_order_relaxed) == 0;
+  if (first_sleep_) sleeps_->store(1, std::memory_order_relaxed);
+  checks_ = ~0u;  // the next check looks at everything
+  return {blocked_on_, line(blocked_on_).bell.prepare()};
+}
 
 void Rounds::cancel(const Sleep& sleep) noexcept { line(sleep.rank).bell.cancel(); }
 
 void Rounds::start(const Sleep& sleep, long nanoseconds) noexcept {
-  line(sleep.rank).bell.sleep(sleep.rings, nanoseconds);
+  // A rank that was about to publish when the first one fell asleep may not ring.
+  constexpr long most_first = 50'000;
+  line(sleep.rank).bell.sleep(sleep.rings, first_sleep_ ? std::min(nanoseconds, most_first) : nanoseconds);
 }
 
 }  // namespace bestride::inline collectives

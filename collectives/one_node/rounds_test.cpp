@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
+#include <random>
 #include <thread>
 
 #include "collectives/one_node/vote.hpp"
@@ -21,24 +23,58 @@ TEST(Rounds, ShapeFitsTheLimit) {
     }
 }
 
-/// A rank may fill as many slots as there are before another one has ended a round.
-TEST(Rounds, SlotIsKeptUntilAllHaveEndedItsRound) {
+/// A rank may be ahead of the others by as many slots as its ring holds, and by as many rounds as it has entries.
+void expect_ahead(std::int64_t bytes, int rounds_ahead) {
   SimulatedNode node(2, 4096, 1);
   Rounds& writer = node.at(0);
   const auto fills = [&]() -> Task {
     writer.open();
     const Rounds::Number round = writer.begin(RoundKind::bcast);
-    co_await writer.vacant(round);
-    writer.publish(round, 0);
+    co_await writer.taken(round, bytes);
+    writer.publish(round, bytes);
     writer.close();
   };
-  for (int slot = 0; slot < RoundsShape::slots; ++slot) EXPECT_TRUE(fills().step());
-  Task one_more = fills();
-  EXPECT_FALSE(one_more.step());
-  EXPECT_FALSE(one_more.step());
-  node.at(1).leave();
-  EXPECT_TRUE(one_more.step());
+  for (int slot = 0; slot < rounds_ahead; ++slot) EXPECT_TRUE(fills().step()) << slot;
+  for (int again = 0; again < 100; ++again) {
+    Task one_more = fills();
+    EXPECT_FALSE(one_more.step());
+    EXPECT_FALSE(one_more.step());
+    node.at(1).leave();
+    EXPECT_TRUE(one_more.step());
+  }
   EXPECT_FALSE(fills().step());
+}
+
+TEST(Rounds, SlotIsKeptUntilAllHaveEndedItsRound) {
+  expect_ahead(4096, RoundsShape::slots);
+  expect_ahead(2048, 8);  // of 4 * (4096 + 128) bytes
+  expect_ahead(97, 16);
+  expect_ahead(96, 16);
+  expect_ahead(0, 16);
+}
+
+TEST(Rounds, DataIsWhereItsReaderLooks) {
+  SimulatedNode node(3, 4096, 1);
+  Rounds& writer = node.at(1);
+  std::mt19937 random(1);
+  for (int call = 0; call < 1000; ++call) {
+    const std::size_t bytes = random() % (random() % 2 ? 4097 : 120);
+    writer.open();
+    const Rounds::Number round = writer.begin(RoundKind::bcast);
+    ASSERT_TRUE(writer.take(round, static_cast<std::int64_t>(bytes)));
+    std::memset(writer.own(round), call & 0xff, bytes);
+    writer.publish(round, static_cast<std::int64_t>(bytes));
+    writer.close();
+    for (const int rank : {0, 2}) {
+      Rounds& reader = node.at(rank);
+      reader.open();
+      ASSERT_EQ(reader.begin(RoundKind::bcast), round);
+      ASSERT_TRUE(reader.is_published(round, 1));
+      ASSERT_EQ(reader.told(round, 1), static_cast<std::int64_t>(bytes));
+      for (std::size_t i = 0; i < bytes; ++i) ASSERT_EQ(reader.of(round, 1)[i], static_cast<std::byte>(call & 0xff));
+      reader.close();
+    }
+  }
 }
 
 /// Two threads that always sleep instead of checking again. A wake-up that is lost costs the whole timeout; the test

@@ -96,6 +96,7 @@ void expect_shared(Members& members, std::int64_t slot_bytes) {
   members[0]->rounds->open();
   const Rounds::Number round = members[0]->rounds->begin(RoundKind::bcast);
   EXPECT_FALSE(members.back()->rounds->is_published(round, 0) && members.size() > 1);
+  EXPECT_TRUE(members[0]->rounds->take(round, 1));
   *members[0]->rounds->own(round) = std::byte{7};
   members[0]->rounds->publish(round, 1);
   for (const auto& member : members) {

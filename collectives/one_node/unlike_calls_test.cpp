@@ -70,7 +70,6 @@ enum class Part {
   gather,
   scatter,
   alltoall,
-  agreed_alltoall,
   allreduce,
   reduce,
   reduce_scatter,
@@ -134,7 +133,6 @@ struct UnlikeCall {
       case Part::gather: return gather(rounds, given.of(0), received, root);
       case Part::scatter: return scatter(rounds, sent, taken.of(0), root);
       case Part::alltoall: return alltoall(rounds, given, taken);
-      case Part::agreed_alltoall: return agreed_alltoall(rounds, given, taken);
       case Part::allreduce: return allreduce(rounds, given.of(0), given.of(0), reduction);
       case Part::reduce: return reduce(rounds, given.of(0), given.of(0), root, reduction);
       case Part::reduce_scatter: return reduce_scatter(rounds, given, given.of(rank), reduction);
@@ -169,7 +167,6 @@ struct UnlikeCall {
         break;
       case Part::scatter: good = moved(rank, 0, root, rank, sent(root, rank), &expected); break;
       case Part::alltoall:
-      case Part::agreed_alltoall:
         for (int from = 0; from < ranks; ++from) good &= moved(rank, from, from, rank, sent(from, rank), &expected);
         break;
       default: return member.outcome != CallOutcome::left;

@@ -8,7 +8,7 @@ namespace bestride::inline collectives {
 
 bool Vote::step() noexcept {
   if (!published_) {
-    if (!rounds_.is_vacant(round_)) return false;
+    if (!rounds_.take(round_, static_cast<std::int64_t>(values_.size_bytes()))) return false;
     if (!values_.empty()) std::memcpy(rounds_.own(round_), values_.data(), values_.size_bytes());
     rounds_.publish(round_, static_cast<std::int64_t>(values_.size_bytes()));
     published_ = true;

@@ -186,7 +186,7 @@ Task AlltoallOperationOf<Blocks>::begin(Hierarchy& hierarchy) {
 
 template <class Blocks>
 Task AlltoallOperationOf<Blocks>::begin(Rounds& rounds) {
-  return votes_ ? agreed_alltoall(rounds, input_, output_) : alltoall(rounds, input_, output_);
+  return alltoall(rounds, input_, output_);
 }
 
 template class AlltoallOperationOf<UserBlocks>;

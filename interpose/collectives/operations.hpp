@@ -148,7 +148,7 @@ class ScatterOperation final : public Operation {
 template <class Blocks>
 class AlltoallOperationOf final : public Operation {
  public:
-  /// `votes`: ranks know only their own blocks (as for agreed_alltoall()).
+  /// `votes`: between nodes, ranks know only their own blocks.
   AlltoallOperationOf(Blocks input, Blocks output, bool votes) noexcept
       : input_(std::move(input)), output_(std::move(output)), votes_(votes) {}
   bool fill() noexcept override { return input_.fill(); }
