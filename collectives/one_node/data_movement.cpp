@@ -153,7 +153,7 @@ Task scatter(Rounds& rounds, const Operands* all, Operand own, int root) {
     const Rounds::Number round = rounds.begin(RoundKind::scatter);
     if (at_root) {
       const std::int64_t stride = stride_of(bytes, first, most);
-      co_await rounds.parts_taken(round, stride, *all);
+      co_await rounds.taken(round, rounds.parts(stride, *all));
       for (int step = 1; step < rounds.ranks(); ++step) {
         const int to = (root + step) % rounds.ranks();
         rounds.fill(round, to * stride, all->of(to), turn(all->bytes(to), first, most));
@@ -181,7 +181,7 @@ Task alltoall(Rounds& rounds, const Operands& input, const Operands& output) {
     const Rounds::Number round = rounds.begin(RoundKind::alltoall);
     if (first == 0 || first < longest_sent) {
       const std::int64_t stride = stride_of(longest_sent, first, most);
-      co_await rounds.parts_taken(round, stride, input);
+      co_await rounds.taken(round, rounds.parts(stride, input));
       for (int step = 1; step < rounds.ranks(); ++step) {
         const int to = (rank + step) % rounds.ranks();
         rounds.fill(round, to * stride, input.of(to), turn(input.bytes(to), first, most));

@@ -72,19 +72,27 @@ void give(Rounds& rounds, Rounds::Number round, const Operand& input, std::int64
   rounds.fill(round, own.last, input, {first + own.last, first + bytes});
 }
 
-/// After all ranks have published a round: the bytes that all of them give. Notes if this rank gives fewer or more. -1:
-/// a rank has left the call. `reports_longer`: MPICH 4.0.2 reports that this rank gives more.
-std::int64_t common_bytes(Rounds& rounds, Rounds::Number round, std::int64_t own, bool reports_longer) noexcept {
+/// After all ranks have published a round: the bytes that all of them give. -1: a rank has left the call. Notes
+/// `longer` if another rank gives more than this one, `shorter` if it gives fewer: what MPICH 4.0.2 reports.
+std::int64_t common_bytes(Rounds& rounds, Rounds::Number round, std::int64_t own,
+                          CallOutcome longer = CallOutcome::truncated,
+                          CallOutcome shorter = CallOutcome::complete) noexcept {
   std::int64_t least = own;
   for (int rank = 0; rank < rounds.ranks(); ++rank) {
     if (rank == rounds.rank()) continue;
     const std::int64_t theirs = rounds.told(round, rank);
     if (theirs < 0) return -1;
-    if (theirs > own) rounds.note(CallOutcome::truncated);
-    if (theirs < own && reports_longer) rounds.note(CallOutcome::differs);
+    if (theirs != own) rounds.note(theirs > own ? longer : shorter);
     least = std::min(least, theirs);
   }
   return least;
+}
+
+/// After that: the first `bytes` bytes.
+void reduce_whole(Rounds& rounds, Rounds::Number round, const Operand& output, std::int64_t bytes,
+                  const Reduction& reduction) noexcept {
+  reduce_slots(rounds, round, reduction, {0, down_to(bytes, reduction.element_bytes)}, nowhere,
+               [&](Range part, const std::byte* data) { output.write(data, part.first, part.last); });
 }
 
 /// `root` < 0: all ranks get the result.
@@ -92,20 +100,15 @@ Task reduce_to(Rounds& rounds, Operand input, Operand output, int root, const Re
   const RoundKind kind = root < 0 ? RoundKind::allreduce : RoundKind::reduce;
   const std::int64_t element = reduction.element_bytes, own_bytes = input.bytes();
   const bool receives = root < 0 || root == rounds.rank(), others_receive = root != rounds.rank();
-  const std::int64_t whole = std::min(whole_bytes, rounds.slot_bytes());
-  const auto reduce_whole = [&](Rounds::Number round, std::int64_t bytes) {
-    reduce_slots(rounds, round, reduction, {0, down_to(bytes, element)}, nowhere,
-                 [&](Range part, const std::byte* data) { output.write(data, part.first, part.last); });
-  };
+  const std::int64_t whole = longest_in_one_round(rounds);
   if (own_bytes <= whole) {
     const Rounds::Number round = rounds.begin(kind);
     co_await rounds.taken(round, own_bytes);
     input.read(rounds.own(round), 0, own_bytes);
     rounds.publish(round, own_bytes);
-    if (receives) {
+    if (receives && own_bytes > 0) {
       co_await rounds.all_published(round);
-      if (const std::int64_t common = common_bytes(rounds, round, own_bytes, root >= 0); common >= 0)
-        reduce_whole(round, common);
+      reduce_one_round(rounds, round, output, reduction);
     }
     co_return;
   }
@@ -118,11 +121,14 @@ Task reduce_to(Rounds& rounds, Operand input, Operand output, int root, const Re
     rounds.publish(given, own_bytes);
     co_await rounds.all_published(given);
     if (first == 0) {
-      common = common_bytes(rounds, given, own_bytes, root >= 0);
+      // Of a long reduce, MPICH 4.0.2 gathers the parts, and rank 0 finds any difference.
+      const bool finds_all = root >= 0 && rounds.rank() == 0;
+      common = finds_all ? common_bytes(rounds, given, own_bytes, CallOutcome::differs, CallOutcome::differs)
+                         : common_bytes(rounds, given, own_bytes);
       if (common < 0) co_return;
       // A rank that gives so few bytes does not take part in another round.
       if (common <= whole) {
-        if (receives) reduce_whole(given, common);
+        if (receives) reduce_whole(rounds, given, output, common, reduction);
         co_return;
       }
     }
@@ -152,6 +158,14 @@ Task reduce_to(Rounds& rounds, Operand input, Operand output, int root, const Re
 }
 
 }  // namespace
+
+std::int64_t longest_in_one_round(const Rounds& rounds) noexcept { return std::min(whole_bytes, rounds.slot_bytes()); }
+
+void reduce_one_round(Rounds& rounds, Rounds::Number round, const Operand& output,
+                      const Reduction& reduction) noexcept {
+  if (const std::int64_t common = common_bytes(rounds, round, output.bytes()); common >= 0)
+    reduce_whole(rounds, round, output, common, reduction);
+}
 
 Task allreduce(Rounds& rounds, Operand input, Operand output, const Reduction& reduction) {
   return reduce_to(rounds, input, output, -1, reduction);
@@ -187,7 +201,7 @@ Task reduce_scatter(Rounds& rounds, const Operands& input, Operand output, const
     if (bytes > 0 && matches) {
       co_await rounds.all_published(round);
       if (first == 0) {
-        const std::int64_t common = common_bytes(rounds, round, lengths, true);
+        const std::int64_t common = common_bytes(rounds, round, lengths, CallOutcome::truncated, CallOutcome::differs);
         if (common < 0) co_return;
         // Others may give fewer rounds than this rank would wait for. Its own may still be waited for.
         matches = rounds.outcome() == CallOutcome::complete;

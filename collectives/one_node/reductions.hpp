@@ -19,6 +19,11 @@ Task allreduce(Rounds& rounds, Operand input, Operand output, const Reduction& r
 /// `output`: used on the root only, where it may be `input`.
 Task reduce(Rounds& rounds, Operand input, Operand output, int root, const Reduction& reduction);
 
+/// Bytes up to which contributions are reduced in one round.
+std::int64_t longest_in_one_round(const Rounds& rounds) noexcept;
+/// The end of that round, after all ranks have published their contributions; this rank's has output.bytes() bytes.
+void reduce_one_round(Rounds& rounds, Rounds::Number round, const Operand& output, const Reduction& reduction) noexcept;
+
 /// `input.of(r)`: what this rank contributes to the result of rank r; the sizes are the same on all ranks. `output`
 /// does not overlap the input.
 Task reduce_scatter(Rounds& rounds, const Operands& input, Operand output, const Reduction& reduction);

@@ -73,7 +73,7 @@ void Rounds::leave() noexcept {
 }
 
 void Rounds::look_for_ended() noexcept {
-  all_ended_ = round_;
+  all_ended_ = line(rank_).ended.load(std::memory_order_relaxed);
   for (int other = 0; other < shape_.ranks; ++other) {
     if (other == rank_) continue;
     const Number ended = line(other).ended.load(std::memory_order_acquire);
@@ -83,52 +83,38 @@ void Rounds::look_for_ended() noexcept {
   }
 }
 
+std::int64_t Rounds::free_place(std::int64_t bytes) const noexcept {
+  if (oldest_ == next_) return 0;
+  const std::int64_t tail = taken_[oldest_ & entry_mask_].begin;
+  if (head_ <= tail) return head_ + bytes <= tail ? head_ : -1;
+  const bool fits = head_ + bytes <= shape_.ring_bytes();
+  if ((!fits || head_ + bytes > usual_bytes) && bytes <= tail) return 0;
+  return fits ? head_ : -1;
+}
+
 bool Rounds::take(Number round, std::int64_t bytes) noexcept {
   const std::size_t index = index_of(round);
   const bool in_ring = bytes > static_cast<std::int64_t>(sizeof Entry::data);
-  std::int64_t begin = 0;
-  if (in_ring) {
-    begin = rounded_up(position_, slot_alignment);
-    const std::int64_t at = begin % shape_.ring_bytes();
-    if (at + bytes > shape_.ring_bytes()) begin += shape_.ring_bytes() - at;
-  }
+  std::int64_t at = 0;
   for (bool looked = false;; looked = true) {
-    while (oldest_ != next_ && reached(all_ended_, taken_[oldest_ & entry_mask_].round))
-      free_from_ = taken_[oldest_++ & entry_mask_].end;
-    if (oldest_ == next_) free_from_ = begin;
-    const bool fits = !in_ring || begin + bytes - free_from_ <= shape_.ring_bytes();
-    if (reached(all_ended_, filled_[index]) && next_ - oldest_ <= entry_mask_ && fits) break;
+    while (oldest_ != next_ && reached(all_ended_, taken_[oldest_ & entry_mask_].round)) ++oldest_;
+    if (reached(all_ended_, filled_[index]) && next_ - oldest_ <= entry_mask_) {
+      if (!in_ring) break;
+      at = free_place(bytes);
+      if (at >= 0 && (looked || at + bytes <= usual_bytes)) break;
+    }
     if (looked) return false;
     look_for_ended();
   }
   filled_[index] = round;
   if (in_ring) {
-    position_ = begin + bytes;
-    taken_[next_++ & entry_mask_] = {round, position_};
-    places_[index] = ring(rank_) + begin % shape_.ring_bytes();
+    head_ = rounded_up(at + bytes, slot_alignment);
+    taken_[next_++ & entry_mask_] = {round, at};
+    places_[index] = ring(rank_) + at;
   } else {
     places_[index] = entry(rank_, round).data;
   }
   return true;
-}
-
-std::int64_t Rounds::note_parts(std::int64_t stride, const Operands& messages) noexcept {
-  const std::int64_t first = messages.bytes(rank_ == 0 ? shape_.ranks - 1 : 0);
-  stride_ = stride;
-  lengths_differ_ = false;
-  for (int to = 0; to < shape_.ranks; ++to) lengths_differ_ |= to != rank_ && messages.bytes(to) != first;
-  return (stride + (lengths_differ_ ? 8 : 0)) * shape_.ranks;
-}
-
-void Rounds::publish_parts(Number round, const Operands& messages) noexcept {
-  if (lengths_differ_) {
-    std::byte* const lengths = own(round) + stride_ * shape_.ranks;
-    for (int to = 0; to < shape_.ranks; ++to) {
-      const std::int64_t bytes = messages.bytes(to);
-      std::memcpy(lengths + 8 * to, &bytes, 8);
-    }
-  }
-  publish(round, lengths_differ_ ? -1 : messages.bytes(rank_ == 0 ? shape_.ranks - 1 : 0), stride_);
 }
 
 void Rounds::publish(Number round, std::int64_t bytes, std::int64_t stride) noexcept {
@@ -146,8 +132,7 @@ void Rounds::publish(Number round, std::int64_t bytes, std::int64_t stride) noex
 bool Rounds::has_ended_call(Number round, int rank) noexcept {
   blocked_on_ = rank;
   constexpr unsigned checks_between = 16;
-  return ++checks_ % checks_between == 0 &&
-         reached(line(rank).ended.load(std::memory_order_acquire), last_of(round));
+  return ++checks_ % checks_between == 0 && reached(line(rank).ended.load(std::memory_order_acquire), last_of(round));
 }
 
 std::int64_t Rounds::told(Number round, int rank) noexcept {

@@ -23,6 +23,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 
 #include "collectives/core/slot_stores.hpp"
@@ -117,10 +118,15 @@ class Rounds {
   auto taken(Number round, std::int64_t bytes) noexcept {
     return until([this, round, bytes] { return take(round, bytes); });
   }
-  /// co_await parts_taken(round, stride, messages): the same for a slot with a part for each rank, `stride` bytes from
-  /// one to the next, a multiple of 16, at most part_bytes().
-  auto parts_taken(Number round, std::int64_t stride, const Operands& messages) noexcept {
-    return taken(round, note_parts(stride, messages));
+  /// The bytes of a slot with a part for each rank, which is taken next: `stride` bytes from one part to the next, a
+  /// multiple of 16, at most part_bytes(). `messages.bytes(r)`: to rank r; any class that has it, such as Operands.
+  template <class Messages>
+  std::int64_t parts(std::int64_t stride, const Messages& messages) noexcept {
+    const std::int64_t first = messages.bytes(rank_ == 0 ? shape_.ranks - 1 : 0);
+    stride_ = stride;
+    lengths_differ_ = false;
+    for (int to = 0; to < shape_.ranks; ++to) lengths_differ_ |= to != rank_ && messages.bytes(to) != first;
+    return (stride + (lengths_differ_ ? 8 : 0)) * shape_.ranks;
   }
   /// This rank's slot.
   std::byte* own(Number round) const noexcept { return places_[index_of(round)]; }
@@ -138,8 +144,18 @@ class Rounds {
   }
   /// `bytes`: of the whole message to each other rank.
   void publish(Number round, std::int64_t bytes) noexcept { publish(round, bytes, 0); }
-  /// After parts_taken() of this round, with the same messages: messages.bytes(r) bytes to rank r.
-  void publish_parts(Number round, const Operands& messages) noexcept;
+  /// After parts() and taken(), with the same messages.
+  template <class Messages>
+  void publish_parts(Number round, const Messages& messages) noexcept {
+    if (lengths_differ_) {
+      std::byte* const lengths = own(round) + stride_ * shape_.ranks;
+      for (int to = 0; to < shape_.ranks; ++to) {
+        const std::int64_t bytes = messages.bytes(to);
+        std::memcpy(lengths + 8 * to, &bytes, 8);
+      }
+    }
+    publish(round, lengths_differ_ ? -1 : messages.bytes(rank_ == 0 ? shape_.ranks - 1 : 0), stride_);
+  }
   /// co_await published(round, rank): until that rank's slot may be read. It stays valid until end().
   auto published(Number round, int rank) noexcept {
     return until([this, round, rank] { return is_published(round, rank); });
@@ -231,9 +247,8 @@ class Rounds {
   /// That rank has ended the call of this round, so it publishes nothing more in it. False also if this was not looked
   /// at: it is once in a few checks, because what is waited for is usually an entry.
   bool has_ended_call(Number round, int rank) noexcept;
-  std::int64_t note_parts(std::int64_t stride, const Operands& messages) noexcept;
   void publish(Number round, std::int64_t bytes, std::int64_t stride) noexcept;
-  /// Finds the last round that all other ranks have ended.
+  /// Finds the last round that all ranks have ended. This rank may still read its own slot.
   void look_for_ended() noexcept;
   void ring_bell() noexcept {
     if (sleeps_->load(std::memory_order_relaxed) != 0) line(rank_).bell.ring();
@@ -256,20 +271,23 @@ class Rounds {
   unsigned checks_ = 0;
   CallOutcome outcome_ = CallOutcome::complete;
 
-  // This rank's ring. A position is the number of bytes before it, of all that were ever taken.
+  // This rank's ring. Its first bytes are taken again as soon as they are free, so that they stay in the caches.
+  static constexpr std::int64_t usual_bytes = 32 * 1024;
   struct Taken {
     Number round = 0;
-    std::int64_t end = 0;  ///< position
+    std::int64_t begin = 0;  ///< in the ring
   };
-  std::byte* places_[max_entries] = {};   ///< by entry: its last slot
-  Number filled_[max_entries] = {};       ///< by entry: the round of that
-  Taken taken_[max_entries] = {};         ///< the slots that are not free, from `oldest_` to `next_`, modulo entries
+  /// Where `bytes` bytes are free in the ring; -1: nowhere, as far as is known.
+  std::int64_t free_place(std::int64_t bytes) const noexcept;
+  std::byte* places_[max_entries] = {};  ///< by entry: its last slot
+  Number filled_[max_entries] = {};      ///< by entry: the round of that
+  Taken taken_[max_entries] = {};        ///< the slots that are not free, from `oldest_` to `next_`, modulo entries
   std::uint64_t oldest_ = 0, next_ = 0;
-  std::int64_t free_from_ = 0, position_ = 0;
-  std::int64_t stride_ = 0;               ///< of the slot with parts that was taken last
-  bool lengths_differ_ = false;           ///< of that slot's messages
-  Number all_ended_ = 0;                  ///< all ranks are known to have ended this round
-  int blocked_on_ = 0;                    ///< the rank that the last failed check waited for
+  std::int64_t head_ = 0;        ///< end of the slot that was taken last
+  std::int64_t stride_ = 0;      ///< of the slot with parts that was taken last
+  bool lengths_differ_ = false;  ///< of that slot's messages
+  Number all_ended_ = 0;         ///< all ranks are known to have ended this round
+  int blocked_on_ = 0;           ///< the rank that the last failed check waited for
   std::unique_ptr<std::byte[]> scratch_;
 };
 

@@ -64,17 +64,7 @@ struct KeepLarger final : Reduction {
   }
 };
 
-enum class Part {
-  bcast,
-  allgather,
-  gather,
-  scatter,
-  alltoall,
-  allreduce,
-  reduce,
-  reduce_scatter,
-  leaves
-};
+enum class Part { bcast, allgather, gather, scatter, alltoall, allreduce, reduce, reduce_scatter, leaves };
 
 struct Member {
   Part part = Part::leaves;

@@ -302,7 +302,7 @@ int mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status*
 template <Calls& via>
 int barrier(MPI_Comm comm) {
   if (!nested<via>() && barrier_on_one_node(comm)) return MPI_SUCCESS;
-  before_library_collective(comm);
+  leave_to_library<via>(comm);
   return inside(via.Barrier, comm);
 }
 

@@ -22,6 +22,7 @@
 #include "interpose/collectives/quantised_operations.hpp"
 #include "interpose/collectives/reduction_order.hpp"
 #include "interpose/collectives/requests.hpp"
+#include "interpose/collectives/short_calls.hpp"
 #include "interpose/message/collective_exchange.hpp"
 #include "interpose/message/respelled_blocks.hpp"
 #include "interpose/message/shadowed_collective.hpp"
@@ -43,12 +44,15 @@ bool may_dispatch() noexcept {
 template <class... Tail>
 [[gnu::always_inline]] inline bool left_by_size(MPI_Comm comm, Collective what, bool per_rank, MPI_Datatype type,
                                                 std::int64_t count) noexcept {
-  const CommEntry* const entry = runtime().comms.find(comm);
+  CommEntry* const entry = runtime().comms.find(comm);
   if (entry && entry->size() < 2) return true;
   std::int64_t bytes = 0;
-  return entry && count > 0 && !__builtin_mul_overflow(count, runtime().types.size_of(type), &bytes) &&
-         !__builtin_mul_overflow(bytes, per_rank ? entry->size() : 1, &bytes) && bytes > 0 &&
-         entry->collectives.leaves(what, blocking<Tail...>, bytes);
+  if (!entry || count <= 0 || __builtin_mul_overflow(count, runtime().types.size_of(type), &bytes) ||
+      __builtin_mul_overflow(bytes, per_rank ? entry->size() : 1, &bytes) || bytes <= 0)
+    return false;
+  if constexpr (blocking<Tail...>)
+    if (has_no_memory(*entry, bytes)) return true;
+  return entry->collectives.leaves(what, blocking<Tail...>, bytes);
 }
 /// The same for the collectives that move data.
 template <AtRoot only, class Out, class In, class... Tail>
@@ -134,7 +138,7 @@ Route route_call(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t 
     if constexpr (blocking<Tail...>) {
       Route here;
       here.bytes = bytes;
-      here.one_node = choose_one_node(comm, entry, what, bytes, element, gaps);
+      here.one_node = choose_one_node(entry, what, bytes, element, gaps);
       return here;
     } else if constexpr (persistent<Tail...>) {
       return persistent_on_one_node(comm, entry, what, &bytes, false, gaps);
@@ -149,14 +153,13 @@ Route route_call(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t 
 }
 
 /// The same for a collective of members on one node that know only some sizes of blocks. *longest: as for
-/// choose_one_node(). It is unchanged for alltoalls that are not persistent, whose members agree on it while they run.
+/// choose_one_node(). It is unchanged for calls that are not persistent: the sizes go with the data.
 template <class... Tail>
 Route route_varying(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t* longest,
                     [[maybe_unused]] bool gaps) noexcept {
   if constexpr (blocking<Tail...>) {
     Route here;
-    here.one_node =
-        what == Collective::alltoall ? choose_one_node(comm, entry) : choose_one_node(comm, entry, what, longest);
+    here.one_node = choose_one_node(entry);
     return here;
   } else if constexpr (persistent<Tail...>) {
     std::int64_t bytes = whole_of(*longest, entry.size());
@@ -251,6 +254,12 @@ bool same_place(const One& one, const All& all, const ElementSize& element, int 
 }
 /// The library reports a null pointer as an invalid buffer, except for types of absolute addresses.
 inline bool no_buffer(const void* buffer, MPI_Datatype type) noexcept { return !buffer && predefined(type); }
+/// `bytes` are those of a call that may be dispatched; -1: its arguments are invalid. Ranks that share memory also take
+/// part in blocking calls without data: in one whose sizes don't match, which is an error, others may wait for them.
+template <class... Tail>
+bool has_size(const CommEntry& entry, std::int64_t bytes) noexcept {
+  return bytes > 0 || (bytes == 0 && blocking<Tail...> && may_share_memory(entry));
+}
 
 }  // namespace dispatch_detail
 
@@ -266,11 +275,17 @@ std::optional<int> dispatch_bcast(const char* call, LibraryForm* left, void* buf
   using namespace dispatch_detail;
   const CommMember entry = member_of<Tail...>(comm);
   const std::int64_t bytes = packed_bytes(element_size(type), count);
-  if (!entry || bytes <= 0 || !valid_root(*entry, root) || !has_request(tail...) || no_buffer(buffer, type))
+  if (!entry || !has_size<Tail...>(*entry, bytes) || !valid_root(*entry, root) || !has_request(tail...) ||
+      (bytes > 0 && no_buffer(buffer, type)))
     return std::nullopt;
   if (entry->collectives.leaves(Collective::broadcast, blocking<Tail...>, bytes)) return std::nullopt;
   const Route to = route_call<Tail...>(comm, *entry, Collective::broadcast, bytes, 1, true, false, left);
   if (!to) return std::nullopt;
+  if constexpr (blocking<Tail...>)
+    if (Rounds* const rounds = at_once(to.one_node, bytes, false))
+      if (const PlainData data = plain_data(buffer, type, bytes))
+        return carry_out_at_once(*to.one_node, comm,
+                                 [&](auto wait) { short_bcast(*rounds, data.data, bytes, root, wait); });
   return carry(
       to, comm, call,
       [&](StagedBlocks& staged) -> std::unique_ptr<Operation> {
@@ -307,11 +322,12 @@ std::optional<int> dispatch_allreduce(const char* call, LibraryForm* left, const
   const CommMember entry = member_of<Tail...>(comm);
   const ElementSize element = element_size(type);
   const std::int64_t bytes = packed_bytes(element, count);
-  if (!entry || bytes <= 0 || receive == MPI_IN_PLACE || send == receive || !has_request(tail...) ||
-      no_buffer(send, type) || no_buffer(receive, type))
+  if (!entry || !has_size<Tail...>(*entry, bytes) || (bytes == 0 && !predefined(type)) || receive == MPI_IN_PLACE ||
+      !has_request(tail...) || (bytes > 0 && (send == receive || no_buffer(send, type) || no_buffer(receive, type))))
     return std::nullopt;
   if (entry->collectives.leaves(Collective::allreduce, blocking<Tail...>, bytes)) return std::nullopt;
-  const DispatchedReduction how = dispatch_reduction(*entry, op, type, element.packed, blocking<Tail...>);
+  const DispatchedReduction how =
+      bytes == 0 ? DispatchedReduction{true} : dispatch_reduction(*entry, op, type, element.packed, blocking<Tail...>);
   const auto codes = quantised_sum(*entry, op, type);
   const ReductionCall sum{Collective::allreduce, 0, op, type, static_cast<std::int64_t>(count)};
   SumOrder* order = nullptr;
@@ -322,6 +338,13 @@ std::optional<int> dispatch_allreduce(const char* call, LibraryForm* left, const
   const Route to =
       route_call<Tail...>(comm, *entry, Collective::allreduce, bytes, element.packed, how.exact(), false, left);
   if (!to || (order && !same_sum_order(*order, sum, to, comm, entry->rank(), entry->size()))) return std::nullopt;
+  if constexpr (blocking<Tail...>)
+    if (Rounds* const rounds = codes || how.if_ordinary ? nullptr : at_once(to.one_node, bytes, type))
+      return carry_out_at_once(*to.one_node, comm, [&](auto wait) {
+        auto* const result = static_cast<std::byte*>(receive);
+        short_reduce(*rounds, send == MPI_IN_PLACE ? result : static_cast<const std::byte*>(send), result, bytes, -1,
+                     MpiReduction(op, type, how.tree(order, entry->size())), wait);
+      });
   bool in_vain = false;
   const std::optional<int> error = carry(
       to, comm, call,
@@ -394,19 +417,29 @@ std::optional<int> dispatch_reduce(const char* call, LibraryForm* left, const vo
   const CommMember entry = member_of<Tail...>(comm);
   const ElementSize element = element_size(type);
   const std::int64_t bytes = packed_bytes(element, count);
-  if (!entry || bytes <= 0 || !valid_root(*entry, root) || !has_request(tail...)) return std::nullopt;
-  const bool at_root = entry->rank() == root;
-  if (at_root ? receive == MPI_IN_PLACE || send == receive || no_buffer(receive, type) : send == MPI_IN_PLACE)
+  if (!entry || !has_size<Tail...>(*entry, bytes) || (bytes == 0 && !predefined(type)) || !valid_root(*entry, root) ||
+      !has_request(tail...))
     return std::nullopt;
-  if (no_buffer(send, type)) return std::nullopt;
+  const bool at_root = entry->rank() == root;
+  if (at_root ? receive == MPI_IN_PLACE : send == MPI_IN_PLACE) return std::nullopt;
+  if (bytes > 0 && (no_buffer(send, type) || (at_root && (send == receive || no_buffer(receive, type)))))
+    return std::nullopt;
   if (entry->collectives.leaves(Collective::reduce, blocking<Tail...>, bytes)) return std::nullopt;
-  const DispatchedReduction how = dispatch_reduction(*entry, op, type, element.packed, blocking<Tail...>);
+  const DispatchedReduction how =
+      bytes == 0 ? DispatchedReduction{true} : dispatch_reduction(*entry, op, type, element.packed, blocking<Tail...>);
   const ReductionCall sum{Collective::reduce, root, op, type, static_cast<std::int64_t>(count)};
   SumOrder* order = nullptr;
   if (!how.possible && !(how.if_library_agrees && (order = find_sum_order(*entry, sum)))) return std::nullopt;
   const Route to =
       route_call<Tail...>(comm, *entry, Collective::reduce, bytes, element.packed, how.exact(), false, left);
   if (!to || (order && !same_sum_order(*order, sum, to, comm, entry->rank(), entry->size()))) return std::nullopt;
+  if constexpr (blocking<Tail...>)
+    if (Rounds* const rounds = at_once(to.one_node, bytes, type))
+      return carry_out_at_once(*to.one_node, comm, [&](auto wait) {
+        auto* const result = static_cast<std::byte*>(receive);
+        short_reduce(*rounds, send == MPI_IN_PLACE ? result : static_cast<const std::byte*>(send), result, bytes, root,
+                     MpiReduction(op, type, how.tree(order, entry->size())), wait);
+      });
   return carry(
       to, comm, call,
       [&](StagedBlocks& staged) -> std::unique_ptr<Operation> {

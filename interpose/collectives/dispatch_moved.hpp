@@ -28,7 +28,7 @@ std::optional<int> dispatch_allgather(const char* call, LibraryForm* left, const
   const bool in_place = out.buffer == MPI_IN_PLACE;
   if (!entry || element.packed < 0 || in.buffer == MPI_IN_PLACE || !has_request(tail...)) return std::nullopt;
   const std::int64_t bytes = all_bytes(in, element.packed, entry->size());
-  if (bytes <= 0 || no_buffer(in.buffer, in.type)) return std::nullopt;
+  if (!has_size<Tail...>(*entry, bytes) || (bytes > 0 && no_buffer(in.buffer, in.type))) return std::nullopt;
   if (entry->collectives.leaves(Collective::allgather, blocking<Tail...>, bytes)) return std::nullopt;
   // This rank must send as many bytes as its block has. If not, MPI reports the error.
   if (!in_place) {
@@ -40,6 +40,20 @@ std::optional<int> dispatch_allgather(const char* call, LibraryForm* left, const
   const Route to = route_call<Tail...>(comm, *entry, In::has_arrays ? Collective::allgatherv : Collective::allgather,
                                        bytes, 1, !may_be_quantised(*entry), false, left);
   if (!to) return std::nullopt;
+  if constexpr (blocking<Tail...>) {
+    std::int64_t longest = 0;
+    for (int rank = 0; rank < entry->size(); ++rank) longest = std::max(longest, block_bytes(in, element.packed, rank));
+    if (Rounds* const rounds = may_be_quantised(*entry) ? nullptr : at_once(to.one_node, longest, false)) {
+      const PlainData received = plain_data(in.buffer, in.type, bytes);
+      const auto all = blocks_at(received, in, element.packed);
+      const std::int64_t own_bytes = all.bytes(entry->rank());
+      if (const PlainData own =
+              in_place ? PlainData{all.at(entry->rank()), received.known} : plain_data(out.buffer, out.type, own_bytes);
+          own && received)
+        return carry_out_at_once(*to.one_node, comm,
+                                 [&](auto wait) { short_allgather(*rounds, own.data, own_bytes, all, wait); });
+    }
+  }
   return carry(
       to, comm, call,
       [&](StagedBlocks& staged) -> std::unique_ptr<Operation> {
@@ -70,6 +84,28 @@ std::unique_ptr<Operation> rooted_operation(const One& one, const All& all, bool
     return std::make_unique<ScatterOperation>(std::move(blocks), std::move(own), block, root);
 }
 
+/// Carries out a blocking gather or scatter at once, if that is possible: the result of carry_out_at_once().
+/// `longest`: bytes of the longest block that this rank knows.
+template <bool gathers, class One, class All>
+std::optional<std::optional<int>> rooted_at_once(const Route& to, const One& one, const All& all, bool in_place,
+                                                 bool at_root, std::int64_t longest, int root, MPI_Comm comm) {
+  using namespace dispatch_detail;
+  Rounds* const rounds = at_once(to.one_node, longest, !gathers);
+  if (!rounds) return std::nullopt;
+  const std::int64_t element = at_root ? element_size(all.type).packed : 0;
+  const PlainData at = at_root ? plain_data(all.buffer, all.type, longest) : PlainData{nullptr, true};
+  const auto blocks = blocks_at(at, all, element);
+  const std::int64_t bytes = in_place ? blocks.bytes(root) : packed_bytes(element_size(one.type), one.count);
+  const PlainData own = in_place ? PlainData{blocks.at(root), at.known} : plain_data(one.buffer, one.type, bytes);
+  if (!at || !own || bytes < 0) return std::nullopt;
+  return carry_out_at_once(*to.one_node, comm, [&](auto wait) {
+    if constexpr (gathers)
+      short_gather(*rounds, own.data, bytes, blocks, root, wait);
+    else
+      short_scatter(*rounds, blocks, longest, own.data, bytes, root, wait);
+  });
+}
+
 /// MPI_Gather (`gathers`) and MPI_Scatter. `one`: a rank's block. `all`: the root's blocks. `in_place`: the root's own
 /// block is already in its place.
 template <bool gathers, class One, class All, class... Tail>
@@ -83,10 +119,11 @@ std::optional<int> dispatch_rooted(const char* call, LibraryForm* left, const On
   const ElementSize element = element_size(at_root ? all.type : one.type);
   const std::int64_t block = packed_bytes(element, at_root ? all.count : one.count);
   std::int64_t bytes = 0;
-  if (block <= 0 || __builtin_mul_overflow(block, std::int64_t{entry->size()}, &bytes)) return std::nullopt;
-  if (!in_place && no_buffer(one.buffer, one.type)) return std::nullopt;
-  if (at_root && (no_buffer(all.buffer, all.type) || (!in_place && same_place(one, all, element, root))))
+  if (!has_size<Tail...>(*entry, block) || __builtin_mul_overflow(block, std::int64_t{entry->size()}, &bytes))
     return std::nullopt;
+  const auto no_memory = [](const auto& given) { return given.count > 0 && no_buffer(given.buffer, given.type); };
+  if (!in_place && no_memory(one)) return std::nullopt;
+  if (at_root && (no_memory(all) || (!in_place && same_place(one, all, element, root)))) return std::nullopt;
   if (at_root && !in_place) {
     // A scatter that the root leaves is left by the others, too. But in a gather they may have sent their blocks.
     const std::int64_t own = packed_bytes(element_size(one.type), one.count);
@@ -97,12 +134,27 @@ std::optional<int> dispatch_rooted(const char* call, LibraryForm* left, const On
   const Route to = route_call<Tail...>(comm, *entry, gathers ? Collective::gather : Collective::scatter, bytes, 1, true,
                                        false, left);
   if (!to) return std::nullopt;
+  if constexpr (blocking<Tail...>)
+    if (const auto done = rooted_at_once<gathers>(to, one, all, in_place, at_root, block, root, comm)) return *done;
   return carry(
       to, comm, call,
       [&](StagedBlocks& staged) -> std::unique_ptr<Operation> {
         return rooted_operation<gathers>(one, all, in_place, at_root, block, root, entry->size(), staged);
       },
       tail...);
+}
+
+/// As rooted_at_once().
+template <class Out, class In>
+std::optional<std::optional<int>> alltoall_at_once(const Route& to, const Out& out, const In& in, std::int64_t sent,
+                                                   std::int64_t received, std::int64_t longest, MPI_Comm comm) {
+  Rounds* const rounds = at_once(to.one_node, longest, true);
+  if (!rounds) return std::nullopt;
+  const PlainData given = plain_data(out.buffer, out.type, longest), taken = plain_data(in.buffer, in.type, longest);
+  if (!given || !taken) return std::nullopt;
+  return carry_out_at_once(*to.one_node, comm, [&](auto wait) {
+    short_alltoall(*rounds, blocks_at(given, out, sent), longest, blocks_at(taken, in, received), wait);
+  });
 }
 
 template <class Out, class In, class... Tail>
@@ -115,14 +167,17 @@ std::optional<int> dispatch_alltoall(const char* call, LibraryForm* left, const 
       !has_request(tail...))
     return std::nullopt;
   const std::int64_t bytes = all_bytes(out, sent.packed, entry->size());
-  if (bytes <= 0 || bytes != all_bytes(in, received.packed, entry->size()) ||
-      (out.buffer == in.buffer && out.type == in.type && out.count == in.count))
+  if (!has_size<Tail...>(*entry, bytes) || bytes != all_bytes(in, received.packed, entry->size())) return std::nullopt;
+  if (bytes > 0 && ((out.buffer == in.buffer && out.type == in.type && out.count == in.count) ||
+                    no_buffer(out.buffer, out.type) || no_buffer(in.buffer, in.type)))
     return std::nullopt;
-  if (no_buffer(out.buffer, out.type) || no_buffer(in.buffer, in.type)) return std::nullopt;
   if (entry->collectives.leaves(Collective::alltoall, blocking<Tail...>, bytes)) return std::nullopt;
   const Route to = route_call<Tail...>(comm, *entry, Collective::alltoall, bytes, 1, true,
                                        has_gaps(out.type) || has_gaps(in.type), left);
   if (!to) return std::nullopt;
+  if constexpr (blocking<Tail...>)
+    if (const auto done = alltoall_at_once(to, out, in, sent.packed, received.packed, bytes / entry->size(), comm))
+      return *done;
   return carry(
       to, comm, call,
       [&](StagedBlocks& staged) -> std::unique_ptr<Operation> {
@@ -155,6 +210,8 @@ std::optional<int> dispatch_varying_rooted(const char* call, const One& one, con
   Route to = route_varying<Tail...>(comm, *entry, gathers ? Collective::gather : Collective::scatter, &longest, false);
   if (!to) return std::nullopt;
   to.bytes = longest * entry->size();
+  if constexpr (blocking<Tail...>)
+    if (const auto done = rooted_at_once<gathers>(to, one, all, in_place, at_root, longest, root, comm)) return *done;
   return carry(
       to, comm, call,
       [&](StagedBlocks& staged) -> std::unique_ptr<Operation> {
@@ -188,6 +245,8 @@ std::optional<int> dispatch_alltoallv(const char* call, const Out& out, const In
       route_varying<Tail...>(comm, *entry, Collective::alltoall, &longest, has_gaps(out.type) || has_gaps(in.type));
   if (!to) return std::nullopt;
   to.bytes = out_bytes;
+  if constexpr (blocking<Tail...>)
+    if (const auto done = alltoall_at_once(to, out, in, sent.packed, received.packed, longest, comm)) return *done;
   return carry(
       to, comm, call,
       [&](StagedBlocks& staged) -> std::unique_ptr<Operation> {

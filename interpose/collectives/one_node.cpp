@@ -13,6 +13,7 @@
 #include "interpose/collectives/one_node_wait.hpp"
 #include "interpose/collectives/operation.hpp"
 #include "interpose/collectives/pending.hpp"
+#include "interpose/device/mpi_errors.hpp"
 #include "interpose/mpi/fault_injection.hpp"
 #include "interpose/objects/predefined_types.hpp"
 #include "interpose/objects/runtime.hpp"
@@ -62,6 +63,14 @@ bool OneNode::agree(std::span<std::int64_t> values) noexcept {
   return rounds.outcome() != CallOutcome::left;
 }
 
+std::optional<int> OneNode::end_at_once(MPI_Comm comm) noexcept {
+  if (window_count.load(std::memory_order_relaxed) > 0) let_others_progress();
+  const CallOutcome outcome = rounds().outcome();
+  if (outcome == CallOutcome::left) return std::nullopt;
+  close();
+  return outcome == CallOutcome::complete ? MPI_SUCCESS : raise_error(comm, error_of(outcome));
+}
+
 bool OneNode::run(Operation& operation) noexcept {
   operation.failed = false;
   try {
@@ -83,7 +92,7 @@ bool OneNode::run(Operation& operation) noexcept {
   return !operation.failed;
 }
 
-OneNode* choose_one_node(MPI_Comm, CommEntry& entry, Collective what, std::int64_t bytes, std::int64_t element,
+OneNode* choose_one_node(CommEntry& entry, Collective what, std::int64_t bytes, std::int64_t element,
                          bool gaps) noexcept {
   if (!job() || !may_share_memory(entry)) return nullptr;
   const OneNodeChoice choice = choose_on_one_node(what, bytes, entry.size(), entry.collectives.shares_always);
@@ -100,33 +109,16 @@ OneNode* choose_one_node(MPI_Comm, CommEntry& entry, Collective what, std::int64
   return any ? node : nullptr;
 }
 
-OneNode* choose_one_node(MPI_Comm, CommEntry& entry) noexcept {
+OneNode* choose_one_node(CommEntry& entry) noexcept {
   return job() && may_share_memory(entry) ? prepared(entry, unknown_bytes) : nullptr;
 }
 
-OneNode* choose_one_node(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t* longest) noexcept {
-  OneNode* const node = choose_one_node(comm, entry);
-  if (!node) return nullptr;
-  AskingInterval& asking = entry.collectives.asking[static_cast<std::size_t>(what)];
-  if (!entry.collectives.shares_always && !asking.asks()) return nullptr;
-  if (!node->agree({longest, 1})) return nullptr;
-  const std::int64_t bytes = whole_of(*longest, entry.size());
-  const bool pays =
-      choose_on_one_node(what, bytes, entry.size(), entry.collectives.shares_always) == OneNodeChoice::shared_memory;
-  asking.answered(!pays);
-  return pays ? node : nullptr;
-}
-
 bool barrier_on_one_node(MPI_Comm comm) noexcept {
-  const Job* all = job();
-  if (!all || !all->crowded) return false;
+  if (!job()) return false;
   const CommMember member(comm, true);
   OneNode* const node = member && may_share_memory(*member) ? prepared(*member, 0) : nullptr;
   if (!node) return false;
-  if (!node->agree({})) {
-    node->leave();
-    return false;
-  }
+  if (!node->agree({})) return false;
   node->close();
   if (window_count.load(std::memory_order_relaxed) > 0) let_others_progress();
   return true;

@@ -57,6 +57,11 @@ class OneNode {
   bool run(Operation& operation) noexcept;
   /// values[i] becomes the largest of all members'. False: a member has left the call, so this one must leave it, too.
   [[nodiscard]] bool agree(std::span<std::int64_t> values) noexcept;
+  /// In a call that has memory.
+  Rounds& rounds() noexcept { return *part_->view(); }
+  /// After a collective that was carried out with rounds(): ends the call. Returns its error; no value: a member has
+  /// left the call, so this one must leave it, too.
+  std::optional<int> end_at_once(MPI_Comm comm) noexcept;
   /// Between two operations in one call.
   void end_operation() noexcept { part_->view()->end_so_far(); }
   void close() noexcept {
@@ -84,18 +89,21 @@ inline bool may_share_memory(const CommEntry& entry) noexcept {
   return entry.collectives.agreed.load(std::memory_order_acquire) && entry.collectives.on_one_node;
 }
 
+/// A blocking collective begins, of `bytes` bytes as far as this rank knows. True: there is no memory, so it is left to
+/// the MPI library.
+inline bool has_no_memory(CommEntry& entry, std::int64_t bytes) noexcept {
+  OneNode* const node = may_share_memory(entry) ? entry.collectives.one_node.get() : nullptr;
+  return node && !node->open(bytes);
+}
+
 /// The communicator's OneNode if a blocking collective goes through it; nullptr: leave it to the MPI library. All
 /// members call this with the same `what`, `bytes` and `element`, and get the same answer. `element`: bytes of an
 /// element of a reduction. `gaps`: of an alltoall: a datatype of this member has gaps.
-OneNode* choose_one_node(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t bytes, std::int64_t element,
+OneNode* choose_one_node(CommEntry& entry, Collective what, std::int64_t bytes, std::int64_t element,
                          bool gaps) noexcept;
 
 /// The same for a collective that goes through it at any size.
-OneNode* choose_one_node(MPI_Comm comm, CommEntry& entry) noexcept;
-
-/// The same if the members know only some sizes of blocks. *longest: on entry, the longest block that this member
-/// knows; on return, if the result is not nullptr, the longest of all.
-OneNode* choose_one_node(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t* longest) noexcept;
+OneNode* choose_one_node(CommEntry& entry) noexcept;
 
 /// Bytes as in CollectiveShape, or a bound above all sizes, if the longest block has `longest` bytes.
 inline std::int64_t whole_of(std::int64_t longest, int ranks) noexcept {
@@ -103,7 +111,7 @@ inline std::int64_t whole_of(std::int64_t longest, int ranks) noexcept {
   return std::min(longest, bound / ranks) * ranks;
 }
 
-/// MPI_Barrier in shared memory, if the node is crowded. False: nothing was done; the call is left to the MPI library.
+/// MPI_Barrier in shared memory. False: nothing was done; the call is left to the MPI library.
 bool barrier_on_one_node(MPI_Comm comm) noexcept;
 
 /// Counts a blocking collective that is left to the MPI library, among those that may go through a OneNode.

@@ -40,6 +40,11 @@ inline void relax_processor() noexcept {
 /// or if there are more ranks than processors. A rank that yields (interpose/mpi/yielding_progress.hpp) never sleeps.
 template <class Shared, class Step>
 void wait_on_one_node(Shared& shared, Step step) noexcept {
+  // A partner that is ready answers within the time that the rest of this function takes.
+  for (unsigned check = 0; check < checks_before_sleep; ++check) {
+    if (step()) return;
+    relax_processor();
+  }
   const NotCancelled not_cancelled;
   RankProcessors& processors = shared.processors();
   processors.set(sched_getcpu());

@@ -24,6 +24,11 @@ struct CollectiveCache {
   Arena arena;
 };
 
+/// The error of a call that has ended so, not `left`, and not complete.
+inline int error_of(CallOutcome outcome) noexcept {
+  return outcome == CallOutcome::truncated ? MPI_ERR_TRUNCATE : MPI_ERR_OTHER;
+}
+
 /// Must live until it has ended. A persistent operation begins several times.
 class Operation {
  public:
@@ -42,9 +47,7 @@ class Operation {
   virtual void finish() noexcept {}
 
   /// Valid once it has ended.
-  int error() const noexcept {
-    return !failed ? MPI_SUCCESS : outcome == CallOutcome::truncated ? MPI_ERR_TRUNCATE : MPI_ERR_OTHER;
-  }
+  int error() const noexcept { return failed ? error_of(outcome) : MPI_SUCCESS; }
 
   /// For the report; static text.
   virtual const char* variant() const noexcept { return "hierarchical"; }

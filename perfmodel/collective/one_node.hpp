@@ -3,9 +3,10 @@
 // Whether a collective of ranks on one node goes through the memory that they share, or is left to the MPI library.
 //
 // A pure function of numbers that are equal on all members. The bounds were measured with 2 ranks on 2 processors and
-// MPICH 4.0.2 (bench/figures_one_node.md); only long contiguous alltoalls and reduce-scatters are not faster. With more
-// ranks than processors the library, which does not sleep while it waits, takes 1.6 to 1500 times as long, except for
-// broadcasts and scatters of a few bytes.
+// MPICH 4.0.2 (bench/figures_one_node.md); of the blocking calls, only long contiguous alltoalls and reduce-scatters
+// are not faster. That short ones are not left to the library has another reason, too: in a call whose sizes don't
+// match, which is an error, members on both sides of a bound would wait for each other. With more ranks than processors
+// the library, which does not sleep while it waits, takes 1.6 to 1500 times as long.
 #include <algorithm>
 #include <cstdint>
 #include <limits>
@@ -21,7 +22,7 @@ enum class OneNodeChoice {
   if_any_has_gaps,
 };
 
-/// Sizes of contiguous data at which shared memory is faster.
+/// Sizes of contiguous data at which shared memory is faster. `least`: of nonblocking and persistent calls.
 struct OneNodeBounds {
   std::int64_t least, most;
   bool per_pair;  ///< bytes for each pair of ranks; false: of the whole
@@ -59,7 +60,8 @@ constexpr OneNodeBounds nonblocking_one_node_bounds(Collective what) noexcept {
 /// has more ranks than processors that they may use, or the user forces it.
 constexpr std::int64_t least_on_one_node(Collective what, bool blocking, int ranks, bool always) noexcept {
   if (ranks < 2) return std::numeric_limits<std::int64_t>::max();
-  const OneNodeBounds bounds = blocking ? one_node_bounds(what) : nonblocking_one_node_bounds(what);
+  if (blocking) return 0;
+  const OneNodeBounds bounds = nonblocking_one_node_bounds(what);
   return always ? 1 : bounds.least * (bounds.per_pair ? ranks : 1);
 }
 
@@ -84,8 +86,11 @@ constexpr bool persistent_on_one_node(Collective what, std::int64_t bytes, int r
                                       bool gaps) noexcept {
   if (bytes < 1 || ranks < 2) return false;
   if (always) return true;
-  if (what != Collective::alltoall)
-    return choose_on_one_node(what, bytes, ranks, false) == OneNodeChoice::shared_memory;
+  if (what != Collective::alltoall) {
+    const OneNodeBounds bounds = one_node_bounds(what);
+    const std::int64_t size = bytes / (bounds.per_pair ? ranks : 1);
+    return size >= bounds.least && size <= bounds.most;
+  }
   return gaps || (bytes / ranks >= 1024 && (varying || bytes / ranks <= one_node_bounds(what).most));
 }
 

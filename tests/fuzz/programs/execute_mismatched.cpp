@@ -41,6 +41,13 @@ int call(Context& context, What what, const Lengths& n, MPI_Datatype type, void*
   }
 }
 
+/// Calls after which the communicator has shared memory, small or full, also if that is not forced.
+void use(const CommSlot& slot, std::int64_t bytes) {
+  if (bytes == 0) return;
+  std::vector<char> data(static_cast<std::size_t>(bytes));
+  for (const int count : {static_cast<int>(bytes), 1, 1, 1}) MPI_Bcast(data.data(), count, MPI_BYTE, 0, slot.h);
+}
+
 }  // namespace
 
 void mismatched(Context& context, const Step& step) {
@@ -57,6 +64,8 @@ void mismatched(Context& context, const Step& step) {
   lengths.receives = !lengths.sends || common.chance(30);
   if (slot.rank != odd) lengths.mine = usual;
   const std::int64_t room = usual * 2 * (numbers ? 4 : 1) * size;
+  constexpr std::int64_t used[] = {0, 300'000, 5'000'000};
+  use(slot, common.pick(used));
   for (int repeat = 0; repeat < 6; ++repeat) {
     const auto seed = [&](bool out) {
       return seed_of(step, 2, static_cast<std::uint64_t>(slot.rank), static_cast<std::uint64_t>(repeat * 2 + out));

@@ -4,7 +4,7 @@
 //   mpiexec -n 4 fuzz_programs --seed 1 --first 0 --count 100 --trace PREFIX     traces in PREFIX.0 ... PREFIX.3
 //   mpiexec -n 4 fuzz_programs --program FILE --trace PREFIX                     programs in the format of --print
 //   mpiexec -n 4 fuzz_programs --program FILE --emit PREFIX                      also writes the C text of each rank
-//   mpiexec -n 2 fuzz_programs --mismatched --seed 1 --first 0 --trace PREFIX    an erroneous program, ends within 6 s
+//   mpiexec -n 2 fuzz_programs --mismatched --seed 1 --first 0 --trace PREFIX    an erroneous program, ends within --seconds (6)
 //   fuzz_programs --print --seed 1 --first 17 --ranks 4 [--threads]              the program as text, without MPI
 //
 // A trace has one line per step, which is written when the step begins ("> 3 collective") and completed when it ends.
@@ -30,6 +30,7 @@ namespace {
 struct Options {
   std::uint64_t seed = 1, first = 0, count = 1;
   int ranks = 2;
+  unsigned seconds = 6;
   bool threads = false, print = false, no_throwing = false, mismatched = false;
   std::string trace = "trace", program, emit;
 };
@@ -57,6 +58,8 @@ Options parse(int argc, char** argv) {
         options.count = std::strtoull(value, nullptr, 10);
       else if (word == "--ranks")
         options.ranks = std::atoi(value);
+      else if (word == "--seconds")
+        options.seconds = static_cast<unsigned>(std::strtoul(value, nullptr, 10));
       else if (word == "--trace")
         options.trace = value;
       else if (word == "--program")
@@ -134,7 +137,7 @@ int main(int argc, char** argv) {
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
-  if (options.mismatched) alarm(6);  // some erroneous calls never return
+  if (options.mismatched) alarm(options.seconds);  // some erroneous calls never return
   Trace trace{open((options.trace + "." + std::to_string(rank)).c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0644)};
   if (trace.file < 0) std::_Exit(3);
   const std::uint64_t count = one ? given.size() : options.count;
