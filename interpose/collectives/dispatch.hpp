@@ -334,11 +334,13 @@ std::optional<int> dispatch_allreduce(const char* call, LibraryForm* left, const
         if (codes) return std::make_unique<QuantisedAllreduce>(std::move(input), std::move(output), *codes);
         MpiReduction reduction(op, type, how.tree(order, entry->size()));
         if (how.if_ordinary) reduction.mark_order();
+        if (order && to.one_node) reduction.leave_nans(entry->size());
         return std::make_unique<AllreduceOperation>(std::move(input), std::move(output), std::move(reduction),
-                                                    how.if_ordinary ? &in_vain : nullptr);
+                                                    how.if_ordinary || (order && to.queue) ? &in_vain : nullptr);
       },
       tail...);
   if (how.if_ordinary && error == MPI_SUCCESS) extremes.answered(in_vain);
+  if (order) order->asking.answered(in_vain || !error);
   return in_vain ? std::nullopt : error;
 }
 
@@ -407,7 +409,7 @@ std::optional<int> dispatch_reduce(const char* call, LibraryForm* left, const vo
   const Route to =
       route_call<Tail...>(comm, *entry, Collective::reduce, bytes, element.packed, how.exact(), false, left);
   if (!to || (order && !same_sum_order(*order, sum, to, comm, entry->rank(), entry->size()))) return std::nullopt;
-  return carry(
+  const std::optional<int> error = carry(
       to, comm, call,
       [&](StagedBlocks& staged) -> std::unique_ptr<Operation> {
         std::optional<UserBlocks> input, output;
@@ -416,10 +418,13 @@ std::optional<int> dispatch_reduce(const char* call, LibraryForm* left, const vo
         if (at_root)
           output.emplace(blocks_of(OneBlock<void*, Count>{receive, count, type}, 1,
                                    input ? Access::written : Access::both, staged));
-        return std::make_unique<ReduceOperation>(std::move(input), std::move(output), root,
-                                                 MpiReduction(op, type, how.tree(order, entry->size())));
+        MpiReduction reduction(op, type, how.tree(order, entry->size()));
+        if (order) reduction.leave_nans(entry->size());
+        return std::make_unique<ReduceOperation>(std::move(input), std::move(output), root, std::move(reduction));
       },
       tail...);
+  if (order) order->asking.answered(!error);
+  return error;
 }
 
 }  // namespace bestride::inline interpose
