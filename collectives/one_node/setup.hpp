@@ -19,7 +19,8 @@ struct alignas(64) PartOffer {
   static constexpr int most_parts = 2;  ///< one after the other
   std::atomic<int> state;               ///< 4 * the number of the question + its Phase; only grows
   std::atomic<int> answers, refusals;
-  std::int32_t first_page;  ///< of the part, in its window
+  std::atomic<int> lacking;  ///< 1: the leading rank would have given a part, but has no memory for it; for the report
+  std::int32_t first_page;   ///< of the part, in its window
   WindowKey key;
   std::int64_t slot_bytes;  ///< of the view that uses the part
 };

@@ -61,6 +61,8 @@ class CommMemory {
   NodeMemory& node() const noexcept { return node_; }
   CommRecord& record() const noexcept { return node_.at(index_); }
   PartOffer& offer(PartKind kind) const noexcept { return record().offers[static_cast<std::size_t>(kind)]; }
+  /// Rank 0 has declined only because it has no memory.
+  bool lacks_memory(PartKind kind) const noexcept { return offer(kind).lacking.load(std::memory_order_relaxed) != 0; }
   Part give(std::int64_t bytes, PartPool::From from, bool limited) const noexcept {
     return node_.give(index_, bytes, from, limited ? most_limits * limit_ : std::numeric_limits<std::int64_t>::max());
   }
@@ -131,7 +133,7 @@ template <class View, class Shape>
 class CommPart {
  public:
   CommPart(std::shared_ptr<CommMemory> memory, PartKind kind) noexcept
-      : memory_(std::move(memory)), set_up_(memory_->offer(kind), memory_->member()) {}
+      : memory_(std::move(memory)), offer_(memory_->offer(kind)), set_up_(offer_, memory_->member()) {}
   CommPart(const CommPart&) = delete;
   CommPart& operator=(const CommPart&) = delete;
 
@@ -173,6 +175,8 @@ class CommPart {
   Part give(const Shape& full, NewMemory wanted, std::int64_t* slot_bytes) const noexcept {
     Shape small = full;
     small.slot_bytes = std::min<std::int64_t>(full.slot_bytes, 4096);
+    // Unless a part is found below.
+    offer_.lacking.store(wanted != NewMemory::none && !view_, std::memory_order_relaxed);
     for (const auto from : {PartPool::From::used, PartPool::From::any})
       for (const Shape* const shape : {&std::as_const(full), &std::as_const(small)}) {
         const bool is_small = shape == &small;
@@ -183,12 +187,14 @@ class CommPart {
         if (!part.data) continue;
         if (part.written > 0) shape->clear(part.data);
         *slot_bytes = shape->slot_bytes;
+        offer_.lacking.store(0, std::memory_order_relaxed);
         return part;
       }
     return {};
   }
 
   const std::shared_ptr<CommMemory> memory_;
+  PartOffer& offer_;
   PartSetUp set_up_;
   std::unique_ptr<View> view_, next_;
   std::int64_t slot_bytes_ = 0, next_slot_bytes_ = 0;

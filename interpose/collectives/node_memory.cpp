@@ -70,7 +70,9 @@ void NodeMemory::collect() noexcept {
 
 int NodeMemory::take() noexcept {
   const std::lock_guard lock(mutex_);
-  if (free_.empty()) collect();
+  // Early, so that few records are in use, which stay in the cache.
+  constexpr std::size_t many = 16;
+  if (free_.empty() || departing_.size() >= many) collect();
   if (free_.empty()) return -1;
   const int own = free_.back();
   free_.pop_back();
@@ -81,8 +83,12 @@ int NodeMemory::take() noexcept {
 void NodeMemory::put_back(int index, int ranks) noexcept {
   const std::lock_guard lock(mutex_);
   const int own = index - first_;
-  own_[static_cast<std::size_t>(own)].ranks = ranks;
-  departing_.push_back(own);
+  Own& one = own_[static_cast<std::size_t>(own)];
+  one.ranks = ranks;
+  if (one.count == 0 && left_by_all(own))
+    free_.push_back(own);
+  else
+    departing_.push_back(own);
 }
 
 Part NodeMemory::give(int index, std::int64_t bytes, PartPool::From from, std::int64_t limit) noexcept {
