@@ -18,9 +18,6 @@ namespace {
 }
 
 TEST(OwnStack, HasRoomInASmallThread) {
-#ifdef __SANITIZE_ADDRESS__
-  GTEST_SKIP() << "AddressSanitizer does not know the other stack";
-#endif
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   ASSERT_EQ(pthread_attr_setstacksize(&attributes, 32 * 1024), 0);
@@ -35,6 +32,17 @@ TEST(OwnStack, HasRoomInASmallThread) {
   pthread_join(thread, nullptr);
   pthread_attr_destroy(&attributes);
   EXPECT_EQ(result, 7);
+}
+
+/// A sanitizer must follow the thread from stack to stack.
+TEST(OwnStack, AgainAndAgain) {
+  int sum = 0;
+  for (int i = 0; i < 500; ++i)
+    on_own_stack([&] {
+      sum += take_stack(1);
+      if (i % 10 == 0) on_own_stack([&] { sum += take_stack(2); });
+    });
+  EXPECT_EQ(sum, 500 + 2 * 50);
 }
 
 TEST(OwnStack, LetsExceptionsBeCaughtInside) {

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/variables.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <string_view>
 
+#include "base/input_file.hpp"
 #include "base/message.hpp"
 #include "base/nearest_name.hpp"
 
@@ -96,19 +99,24 @@ void Settings::take(std::size_t i, const std::string& text, VariableSource sourc
                         values_[i].text + "' is used");
 }
 
-/// `asked_for`: the user named the file, so it must be readable. The files at the default paths are optional.
+/// `asked_for`: the user named the file, so it must exist. The files at the default paths are optional.
 void Settings::read_file(const std::string& path, VariableSource source, bool asked_for) {
-  std::FILE* file = std::fopen(path.c_str(), "re");
+  constexpr std::size_t most = std::size_t{1} << 20;
+  Result<InputFile> file = InputFile::open(path, most);
   if (!file) {
-    if (asked_for)
-      problems_.push_back("can't read the configuration file '" + path + "': " + std::strerror(errno) +
-                          "; it is ignored");
+    if (asked_for || ::access(path.c_str(), R_OK) == 0)
+      problems_.push_back("can't read the configuration file '" + path + "': " + file.error().text +
+                          "; it is ignored (" + (asked_for ? "set BESTRIDE_CONFIG to a file" : "replace it by a file") +
+                          " of NAME=value lines)");
     return;
   }
-  char line[4096];
-  for (int number = 1; std::fgets(line, sizeof line, file); ++number) {
-    std::string text = line;
-    if (!text.empty() && text.back() == '\n') text.pop_back();
+  std::string all(file->size(), '\0');
+  all.resize(file->read(all.data(), all.size()));
+  std::string_view rest = all;
+  for (int number = 1; !rest.empty(); ++number) {
+    const auto end = rest.find('\n');
+    std::string text(rest.substr(0, end));
+    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
     if (const auto comment = text.find('#'); comment != std::string::npos) text.resize(comment);
     text = trimmed(text);
     if (text.empty()) continue;
@@ -122,7 +130,6 @@ void Settings::read_file(const std::string& path, VariableSource source, bool as
     else
       take(static_cast<std::size_t>(i), trimmed(text.substr(equals + 1)), source, path);
   }
-  std::fclose(file);
 }
 
 Settings Settings::read() {

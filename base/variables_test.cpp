@@ -2,6 +2,8 @@
 #include "base/variables.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -41,6 +43,22 @@ TEST(Settings, EnvironmentOverridesFileAndInvalidValueKeepsDefault) {
   unsetenv("BESTRIDE_CONFIG");
   unsetenv("BESTRIDE_STRATEGY");
   unsetenv("BESTRIDE_POOL_LIMIT");
+}
+
+/// Anything but a file is reported, and not read.
+TEST(Settings, ConfigurationThatIsNoFile) {
+  const std::string fifo = testing::TempDir() + "bestride_settings_fifo_" + std::to_string(::getpid());
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  for (const std::string& path : {fifo, std::string("/dev/zero"), testing::TempDir(), std::string("/nowhere")}) {
+    setenv("BESTRIDE_CONFIG", path.c_str(), 1);
+    const Settings settings = Settings::read();
+    ASSERT_EQ(settings.problems().size(), 1u) << path;
+    EXPECT_EQ(settings.problems()[0].find("can't read the configuration file '" + path + "': "), 0u);
+    EXPECT_NE(settings.problems()[0].find("; it is ignored (set BESTRIDE_CONFIG to a file of NAME=value lines)"),
+              std::string::npos);
+  }
+  unsetenv("BESTRIDE_CONFIG");
+  ::unlink(fifo.c_str());
 }
 
 TEST(UnknownVariables, SuggestsNearestName) {

@@ -5,8 +5,11 @@ Figures from separate runs are not comparable on a shared machine, because clock
 both variants immediately after each other, in an order that alternates between rounds. Ratios are computed within a round, and
 the median over rounds is reported.
 """
+import argparse
+import json
 import os
 import shutil
+import statistics
 import subprocess
 import sys
 
@@ -75,3 +78,56 @@ def undisturbed_times(pairs, middle, fastest):
 def ratios(times):
     """MPICH's time over Bestride's, round by round."""
     return [above / below for above, below in zip(times["mpich"], times["bestride"])]
+
+
+def quartiles_of(values):
+    """The lower quartile, the median and the upper quartile."""
+    return statistics.quantiles(values, n=4, method="inclusive") if len(values) > 1 else list(values) * 3
+
+
+def compared(times, variant="bestride"):
+    """The columns of one case from {variant: [time per round]}: median times, and the ratios of MPICH's time to the variant's within a round."""
+    pairs = [bare / ours for bare, ours in zip(times["mpich"], times[variant])]
+    low, middle, high = quartiles_of(pairs)
+    return {"mpich": statistics.median(times["mpich"]), variant: statistics.median(times[variant]), "ratio": middle, "quartiles": [low, high],
+            "rounds": len(pairs)}
+
+
+def columns(row, scale=1e6, digits=1):
+    """The text of these columns, below COLUMNS. `scale`: of the times."""
+    low, high = row["quartiles"]
+    return f"{row['mpich'] * scale:11.{digits}f}{row['bestride'] * scale:11.{digits}f}{row['ratio']:8.2f}  {low:.2f} to {high:.2f}"
+
+
+COLUMNS = "      MPICH   Bestride   ratio  quartiles"
+
+
+class Comparison:
+    """The command line of a comparison, its rounds and its JSON file."""
+
+    def __init__(self, description, ranks=2, rounds=7, choices=None):
+        self.parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+        self.parser.add_argument("--build", default="build/release")
+        self.parser.add_argument("--ranks", type=int, default=ranks, choices=choices)
+        self.parser.add_argument("--rounds", type=int, default=rounds)
+        self.parser.add_argument("--json", default="")
+
+    def parse(self):
+        self.options = self.parser.parse_args()
+        self.library = library_of(self.options.build)
+        return self.options
+
+    def rounds(self, program, rows_of, arguments=(), libraries=None, count=None, **how):
+        """Runs the rounds one by one: {variant: rows_of(stdout)} for each. `libraries`: {variant: library}. `how`: further arguments of launch()."""
+        libraries = libraries or dict.fromkeys(VARIANTS, self.library)
+        path = os.path.join(self.options.build, "bin", program)
+        for order in rounds_of(count or self.options.rounds, tuple(libraries)):
+            yield {variant: rows_of(launch(variant, libraries[variant], path, arguments, self.options.ranks, **how)) for variant in order}
+
+    def title(self, unit, rounds=None):
+        print(f"{self.options.ranks} ranks, {len(os.sched_getaffinity(0))} processors, {rounds or self.options.rounds} rounds; {unit}\n")
+
+    def write(self, cases, **more):
+        if self.options.json:
+            with open(self.options.json, "w", encoding="utf-8") as file:
+                json.dump({"options": vars(self.options), **more, "cases": cases}, file, indent=1)

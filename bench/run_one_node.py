@@ -11,8 +11,6 @@ The processors of a virtual machine may be near each other at one time and far a
 the round trip of a cache line between the ranks' processors took less or more than 0.25 us before and after each launch; up to ten times
 as many rounds are run.
 """
-import argparse
-import json
 import os
 import statistics
 import sys
@@ -34,11 +32,10 @@ def rows_of(text):
     return rows, trips
 
 
-def measured(options, library, program, arguments):
+def measured(comparison, arguments):
     """The rounds that count, and all their round trips."""
-    rounds, trips = [], []
-    for order in launch.rounds_of(options.rounds * (10 if options.distance else 1)):
-        both = {variant: rows_of(launch.launch(variant, library, program, arguments, options.ranks, 600)) for variant in order}
+    options, rounds, trips = comparison.options, [], []
+    for both in comparison.rounds("one_node", rows_of, arguments, count=options.rounds * (10 if options.distance else 1), timeout=600):
         here = both["mpich"][1] + both["bestride"][1]
         if options.distance and not all((trip > FAR) == (options.distance == "far") for trip in here):
             continue
@@ -50,19 +47,13 @@ def measured(options, library, program, arguments):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", default="build/release")
-    parser.add_argument("--ranks", type=int, default=2)
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--calls", default="100")
-    parser.add_argument("--bytes", default="")
-    parser.add_argument("--only", default="")
-    parser.add_argument("--form", default="blocking", choices=("blocking", "nonblocking", "persistent"))
-    parser.add_argument("--distance", choices=("near", "far"))
-    parser.add_argument("--json", default="")
-    options = parser.parse_args()
-    library = launch.library_of(options.build)
-    program = os.path.join(options.build, "bin", "one_node")
+    comparison = launch.Comparison(__doc__)
+    comparison.parser.add_argument("--calls", default="100")
+    comparison.parser.add_argument("--bytes", default="")
+    comparison.parser.add_argument("--only", default="")
+    comparison.parser.add_argument("--form", default="blocking", choices=("blocking", "nonblocking", "persistent"))
+    comparison.parser.add_argument("--distance", choices=("near", "far"))
+    options = comparison.parse()
     arguments = ["--calls", options.calls, "--form", options.form]
     for name in ("bytes", "only"):
         if getattr(options, name):
@@ -71,28 +62,21 @@ def main():
         arguments += ["--distance", "1"]
     elif options.distance:
         sys.exit("--distance needs a processor for each rank")
-    rounds, trips = measured(options, library, program, arguments)
+    rounds, trips = measured(comparison, arguments)
     if not rounds:
         sys.exit(f"the processors were never {options.distance}: run it again at another time")
-    print(f"{options.ranks} ranks, {os.cpu_count()} processors, {len(rounds)} rounds; microseconds")
+    comparison.title("microseconds", len(rounds))
     if trips:
-        print(f"round trip of a cache line: {min(trips) * 1e6:.2f} to {max(trips) * 1e6:.2f}")
-    print()
-    print("collective            bytes      MPICH   Bestride   ratio  quartiles        copy")
+        print(f"round trip of a cache line: {min(trips) * 1e6:.2f} to {max(trips) * 1e6:.2f}\n")
+    print("collective            bytes" + launch.COLUMNS + "        copy")
     table = []
     for key in rounds[0]["mpich"]:
         times, fastest = launch.undisturbed_times([{variant: one[variant][key] for variant in one} for one in rounds], "middle", "fastest")
-        ratios = sorted(launch.ratios(times))
-        quarters = statistics.quantiles(ratios, n=4) if len(ratios) > 1 else [ratios[0]] * 3
-        row = {"collective": key[0], "bytes": key[1], "mpich": statistics.median(times["mpich"]), "bestride": statistics.median(times["bestride"]),
-               "ratio": statistics.median(ratios), "quartiles": [quarters[0], quarters[2]], "rounds": len(ratios), "fastest": fastest,
+        row = {"collective": key[0], "bytes": key[1], **launch.compared(times), "fastest": fastest,
                "copy": statistics.median(one["bestride"][key]["copy"] for one in rounds)}
         table.append(row)
-        print(f"{key[0]:20}{key[1]:8}{row['mpich'] * 1e6:11.2f}{row['bestride'] * 1e6:11.2f}{row['ratio']:8.2f}  {quarters[0]:.2f} to {quarters[2]:.2f}"
-              f"{row['copy'] * 1e6:11.2f}{'  fastest times' if fastest else ''}")
-    if options.json:
-        with open(options.json, "w", encoding="utf-8") as file:
-            json.dump({"options": vars(options), "round_trips": trips, "cases": table}, file, indent=1)
+        print(f"{key[0]:20}{key[1]:8}{launch.columns(row, digits=2)}{row['copy'] * 1e6:11.2f}{'  fastest times' if fastest else ''}")
+    comparison.write(table, round_trips=trips)
 
 
 if __name__ == "__main__":

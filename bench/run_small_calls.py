@@ -9,10 +9,7 @@ round; the figure is the median over rounds, between the quartiles. "recording" 
 within a round. --ranks 1: messages to itself, so that no wait for another process is in the figures. --time fastest: the least time of each launch
 instead of its median, for a machine on which other work runs. --other: another build's libbestride.so instead of the variant without recording.
 """
-import argparse
-import json
 import os
-import statistics
 
 import launch
 
@@ -25,47 +22,34 @@ def rows_of(text):
     return rows
 
 
-def quarters_of(values):
-    low, middle, high = statistics.quantiles(values, n=4, method="inclusive") if len(values) > 1 else values * 3
-    return {"median": middle, "quartiles": [low, high]}
-
-
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", default="build/release")
-    parser.add_argument("--ranks", type=int, default=2, choices=(1, 2))
-    parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--only", default="")
-    parser.add_argument("--other", default="")
-    parser.add_argument("--time", default="middle", choices=("middle", "fastest"))
-    parser.add_argument("--json", default="")
-    options = parser.parse_args()
-    library = launch.library_of(options.build)
-    program = os.path.join(options.build, "bin", "small_calls")
+    comparison = launch.Comparison(__doc__, rounds=9, choices=(1, 2))
+    comparison.parser.add_argument("--only", default="")
+    comparison.parser.add_argument("--other", default="")
+    comparison.parser.add_argument("--time", default="middle", choices=("middle", "fastest"))
+    options = comparison.parse()
     third = "other" if options.other else launch.UNRECORDED
-    libraries = {"mpich": None, "bestride": library, third: os.path.abspath(options.other) if options.other else library}
-    arguments = ["--only", options.only] if options.only else []
-    rounds = [{variant: rows_of(launch.launch(variant, libraries[variant], program, arguments, options.ranks)) for variant in order}
-              for order in launch.rounds_of(options.rounds, tuple(libraries))]
-    print(f"{options.ranks} ranks, {options.rounds} rounds; nanoseconds a round of the pattern; added by recording: a call\n")
+    libraries = {"mpich": None, "bestride": comparison.library, third: os.path.abspath(options.other) if options.other else comparison.library}
+    rounds = list(comparison.rounds("small_calls", rows_of, ["--only", options.only] if options.only else [], libraries))
+    comparison.title("nanoseconds a round of the pattern; added by recording: a call")
     print(f"pattern               calls     MPICH  Bestride  ratio  quartiles     {third:>10}  ratio  quartiles       added a call")
     table = []
     for name, first in rounds[0]["mpich"].items():
         times = {variant: [one[variant][name][options.time] for one in rounds] for variant in libraries}
-        row = {"pattern": name, "calls": first["calls"], "rounds": options.rounds, "mpich": statistics.median(times["mpich"])}
+        row = {"pattern": name, "calls": first["calls"], "rounds": options.rounds}
         for variant in ("bestride", third):
-            row[variant] = {"time": statistics.median(times[variant]),
-                            "ratio": quarters_of([bare / ours for bare, ours in zip(times["mpich"], times[variant])])}
-        row["recording"] = quarters_of([(on - off) / first["calls"] for on, off in zip(times["bestride"], times[third])])
+            found = launch.compared(times, variant)
+            row["mpich"] = found["mpich"]
+            row[variant] = {"time": found[variant], "ratio": {"median": found["ratio"], "quartiles": found["quartiles"]}}
+        low, middle, high = launch.quartiles_of([(on - off) / first["calls"] for on, off in zip(times["bestride"], times[third])])
+        row["recording"] = {"median": middle, "quartiles": [low, high]}
         table.append(row)
         line = f"{name:22}{row['calls']:5}{row['mpich']:10.0f}"
         for variant in ("bestride", third):
             ratio = row[variant]["ratio"]
             line += f"{row[variant]['time']:10.0f}{ratio['median']:7.2f}  {ratio['quartiles'][0]:.2f} to {ratio['quartiles'][1]:.2f}"
         print(line + f"{row['recording']['median']:10.1f}  {row['recording']['quartiles'][0]:.1f} to {row['recording']['quartiles'][1]:.1f}")
-    if options.json:
-        with open(options.json, "w", encoding="utf-8") as file:
-            json.dump({"options": vars(options), "cases": table}, file, indent=1)
+    comparison.write(table)
 
 
 if __name__ == "__main__":

@@ -4,12 +4,10 @@
 #include <fnmatch.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
-#include <cstdio>
-#include <cstring>
 #include <map>
-#include <memory>
+
+#include "base/input_file.hpp"
 
 namespace bestride::inline model {
 namespace {
@@ -49,15 +47,14 @@ Result<std::string> TopologyFile::read(const std::string& path) {
   const auto refused = [&path](const std::string& why) {
     return Error{"topology file '" + path + "' " + why + ignored};
   };
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "re"), std::fclose);
+  Result<InputFile> file = InputFile::open(path, max_bytes);
   if (!file)
-    return refused(std::string("can't be read (") + std::strerror(errno) +
-                   "); set BESTRIDE_TOPOLOGY to one that rank 0 can read");
-  std::string text(max_bytes + 1, '\0');
-  text.resize(std::fread(text.data(), 1, text.size(), file.get()));
-  if (std::ferror(file.get()))
-    return refused(std::string("can't be read (") + std::strerror(errno) + "); set BESTRIDE_TOPOLOGY to a file");
-  if (text.size() > max_bytes) return refused("is longer than 64 KiB; name hosts by patterns, ranks by ranges");
+    return refused(
+        "can't be read: " + file.error().text +
+        "; set BESTRIDE_TOPOLOGY to a file that rank 0 can read, of at most 64 KiB (hosts as patterns, ranks as "
+        "ranges)");
+  std::string text(file->size(), '\0');
+  text.resize(file->read(text.data(), text.size()));
   return text;
 }
 

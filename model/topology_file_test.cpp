@@ -117,11 +117,11 @@ TEST(TopologyFile, IsReadCompletely) {
   tree.write("longest", text);
   tree.write("longer", text + "#");
   EXPECT_EQ(*read("longest"), text);
-  EXPECT_THAT(read("longer").error().text, HasSubstr("longer' is longer than 64 KiB;"));
+  EXPECT_THAT(read("longer").error().text,
+              HasSubstr("longer' can't be read: has more than 64 KiB; set BESTRIDE_TOPOLOGY"));
   EXPECT_THAT(read("missing").error().text,
-              HasSubstr("can't be read (No such file or directory); set BESTRIDE_TOPOLOGY to one that rank 0"));
-  EXPECT_THAT(TopologyFile::read(tree.root()).error().text,
-              HasSubstr("can't be read (Is a directory); set BESTRIDE_TOPOLOGY to a file"));
+              HasSubstr("can't be read: No such file or directory; set BESTRIDE_TOPOLOGY"));
+  EXPECT_THAT(TopologyFile::read(tree.root()).error().text, HasSubstr("can't be read: is a directory, not a file; "));
 }
 
 TEST(TopologyFile, RandomTextOnlyDividesNodes) {

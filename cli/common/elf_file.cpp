@@ -49,7 +49,8 @@ class FileBytes {
 
 class Mapping {
  public:
-  explicit Mapping(const std::string& path) : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+  // O_NONBLOCK: a FIFO without a writer would block.
+  explicit Mapping(const std::string& path) : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) {
     struct stat info;
     if (fd_ < 0 || ::fstat(fd_, &info) != 0) {
       error_ = errno;

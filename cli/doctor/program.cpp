@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
+#include <limits>
+#include <string_view>
 
+#include "base/input_file.hpp"
 #include "cli/common/elf_file.hpp"
 #include "cli/common/intercepted.hpp"
 #include "cli/common/mpi_library.hpp"
@@ -20,9 +22,12 @@ constexpr const char* program_check = "program";
 
 /// The interpreter that a script names; "" if the file is not a script.
 std::string script_interpreter(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::string line;
-  if (!std::getline(in, line) || !line.starts_with("#!")) return "";
+  Result<InputFile> file = InputFile::open(path, std::numeric_limits<std::size_t>::max() / 2);
+  if (!file) return "";
+  char text[256];
+  const std::string_view begin(text, file->read(text, sizeof text));
+  const std::string line(begin.substr(0, begin.find('\n')));
+  if (!line.starts_with("#!")) return "";
   const auto first = line.find_first_not_of(" \t", 2);
   return first == std::string::npos ? "" : line.substr(first, 200);
 }

@@ -3,11 +3,9 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "base/input_file.hpp"
 #include "cli/common/command.hpp"
 #include "cli/mpi_report/mpi_report.hpp"
 
@@ -16,9 +14,8 @@ namespace {
 
 /// "" if it can't be read.
 std::string content_of(const std::string& path) {
-  if (std::filesystem::is_directory(path)) return "";
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
+  const Result<FileText> text = read_file_text(path, most_report_bytes);
+  return text ? std::string(text->begin(), text->end()) : "";
 }
 
 bool is_mpi_report(const std::string& text) {

@@ -3,17 +3,14 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "base/input_file.hpp"
 #include "cli/common/command.hpp"
 #include "cli/report/mpi_time.hpp"
 #include "telemetry/report/ledger.hpp"
@@ -49,10 +46,9 @@ Json read_report(const std::string& path) {
   if (std::filesystem::is_directory(path))
     fail("'" + path + "' is a directory; give the report in it: the file that BESTRIDE_REPORT_FILE names, else " +
          path + "/bestride-<job>.json");
-  std::ifstream file(path, std::ios::binary);
-  if (!file) fail("can't read '" + path + "': " + std::strerror(errno));
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const Result<FileText> text = read_file_text(path, most_report_bytes);
+  if (!text) fail("can't read '" + path + "': " + text.error().text + "; give the file BESTRIDE_REPORT=1 wrote");
+  Json json = Json::parse(text->begin(), text->end(), nullptr, /*allow_exceptions=*/false);
   if (!json.is_object() || json.value("format", Json()) != "bestride-report")
     fail("'" + path + "' is not a bestride report; give the file BESTRIDE_REPORT=1 wrote");
   if (json.value("version", Json()) != 1)

@@ -19,8 +19,8 @@ struct alignas(64) PartOffer {
   static constexpr int most_parts = 2;  ///< one after the other
   std::atomic<int> state;               ///< 4 * the number of the question + its Phase; only grows
   std::atomic<int> answers, refusals;
-  std::atomic<int> left[most_parts];  ///< by part: ranks that do not use it any more
-  std::int32_t first_page;            ///< of the part, in its window
+  std::atomic<int> lacking;  ///< 1: the leading rank would have given a part, but has no memory for it; for the report
+  std::int32_t first_page;   ///< of the part, in its window
   WindowKey key;
   std::int64_t slot_bytes;  ///< of the view that uses the part
 };
@@ -48,7 +48,6 @@ class PartSetUp {
   PartSetUp(PartOffer& offer, WindowMember member) noexcept : offer_(offer), member_(member) {}
   PartSetUp(const PartSetUp&) = delete;
   PartSetUp& operator=(const PartSetUp&) = delete;
-  ~PartSetUp() { leave(); }
 
   /// Begins the next question.
   void ask() noexcept {
@@ -67,12 +66,6 @@ class PartSetUp {
   bool given() const noexcept { return given_; }
   /// True if no question will give a (further) part.
   bool closed() const noexcept { return parts_ == PartOffer::most_parts || refused_; }
-  /// This rank does not use the memory any more. Nothing follows.
-  void leave() noexcept {
-    for (; left_ < parts_; ++left_) offer_.left[left_].fetch_add(1, std::memory_order_release);
-  }
-  /// On the leading rank: the parts that have been offered.
-  int parts() const noexcept { return parts_; }
 
  private:
   enum class Stage { begun, answering };
@@ -84,7 +77,7 @@ class PartSetUp {
 
   PartOffer& offer_;
   const WindowMember member_;
-  int question_ = 0, parts_ = 0, left_ = 0;
+  int question_ = 0, parts_ = 0;
   Stage stage_ = Stage::begun;
   bool given_ = false, refused_ = false;
 };

@@ -8,7 +8,6 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -36,7 +35,8 @@ class CommMemory {
   CommMemory(const CommMemory&) = delete;
   CommMemory& operator=(const CommMemory&) = delete;
   ~CommMemory() {
-    if (member_.rank == 0 && index_ >= 0 && !retired_) node_.put_back(index_, member_.ranks, offered_);
+    if (shared_) record().departed.fetch_add(1, std::memory_order_release);
+    if (member_.rank == 0 && index_ >= 0 && !retired_) node_.put_back(index_, shared_ ? member_.ranks : 0);
   }
 
   /// On rank 0: takes a record. Returns 1 + its index; 0: none is left, or on other ranks.
@@ -45,7 +45,10 @@ class CommMemory {
     return index_ + 1;
   }
   /// `agreed`: what take_record() has returned on rank 0. Called once, before the memory is used.
-  void set_record(int agreed) noexcept { index_ = agreed - 1; }
+  void set_record(int agreed) noexcept {
+    index_ = agreed - 1;
+    shared_ = agreed > 0;
+  }
   int index() const noexcept { return index_; }
   /// The record is not used again: its tags may be those of messages that are under way.
   void retire() noexcept { retired_ = true; }
@@ -58,11 +61,11 @@ class CommMemory {
   NodeMemory& node() const noexcept { return node_; }
   CommRecord& record() const noexcept { return node_.at(index_); }
   PartOffer& offer(PartKind kind) const noexcept { return record().offers[static_cast<std::size_t>(kind)]; }
+  /// Rank 0 has declined only because it has no memory.
+  bool lacks_memory(PartKind kind) const noexcept { return offer(kind).lacking.load(std::memory_order_relaxed) != 0; }
   Part give(std::int64_t bytes, PartPool::From from, bool limited) const noexcept {
     return node_.give(index_, bytes, from, limited ? most_limits * limit_ : std::numeric_limits<std::int64_t>::max());
   }
-  /// `parts`: that rank 0 has offered.
-  void note_offered(PartKind kind, int parts) noexcept { offered_[static_cast<std::size_t>(kind)] = parts; }
 
  private:
   /// The communicators of which a rank is rank 0 get no more full parts if they have this multiple of the limit of one.
@@ -71,8 +74,8 @@ class CommMemory {
   const WindowMember member_;
   const std::int64_t limit_;
   int index_ = -1;
+  bool shared_ = false;  ///< the other members have the record, too
   bool retired_ = false;
-  std::array<int, part_kinds> offered_{};
 };
 
 /// New memory that rank 0 may give.
@@ -130,14 +133,9 @@ template <class View, class Shape>
 class CommPart {
  public:
   CommPart(std::shared_ptr<CommMemory> memory, PartKind kind) noexcept
-      : memory_(std::move(memory)), kind_(kind), set_up_(memory_->offer(kind), memory_->member()) {}
+      : memory_(std::move(memory)), offer_(memory_->offer(kind)), set_up_(offer_, memory_->member()) {}
   CommPart(const CommPart&) = delete;
   CommPart& operator=(const CommPart&) = delete;
-  ~CommPart() {
-    view_.reset();
-    set_up_.leave();
-    memory_->note_offered(kind_, set_up_.parts());
-  }
 
   View* view() const noexcept { return view_.get(); }
   /// True if the members ask no more: there is the memory of shape `full`, or there will never be more. The same on
@@ -177,6 +175,8 @@ class CommPart {
   Part give(const Shape& full, NewMemory wanted, std::int64_t* slot_bytes) const noexcept {
     Shape small = full;
     small.slot_bytes = std::min<std::int64_t>(full.slot_bytes, 4096);
+    // Unless a part is found below.
+    offer_.lacking.store(wanted != NewMemory::none && !view_, std::memory_order_relaxed);
     for (const auto from : {PartPool::From::used, PartPool::From::any})
       for (const Shape* const shape : {&std::as_const(full), &std::as_const(small)}) {
         const bool is_small = shape == &small;
@@ -187,13 +187,14 @@ class CommPart {
         if (!part.data) continue;
         if (part.written > 0) shape->clear(part.data);
         *slot_bytes = shape->slot_bytes;
+        offer_.lacking.store(0, std::memory_order_relaxed);
         return part;
       }
     return {};
   }
 
   const std::shared_ptr<CommMemory> memory_;
-  const PartKind kind_;
+  PartOffer& offer_;
   PartSetUp set_up_;
   std::unique_ptr<View> view_, next_;
   std::int64_t slot_bytes_ = 0, next_slot_bytes_ = 0;

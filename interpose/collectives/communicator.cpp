@@ -262,7 +262,7 @@ ChildAgreement::ChildAgreement(MPI_Comm parent) noexcept : outermost_(creating++
 ChildAgreement::~ChildAgreement() {
   --creating;
   const Job* all = job();
-  if (record_ >= 0 && all) all->node_memory->put_back(record_, 0, {});
+  if (record_ >= 0 && all) all->node_memory->put_back(record_, 0);
 }
 
 void ChildAgreement::made(MPI_Comm comm) noexcept {

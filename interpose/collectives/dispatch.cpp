@@ -96,6 +96,10 @@ std::optional<int> execute_collective(const Route& route, MPI_Comm comm, const c
     const int error = make_request(route.owner, std::move(operation), persistent, request);
     if (error != MPI_SUCCESS) return raise_error(comm, error);
   } else {
+    if (route.queue && operation->asks_members()) {
+      before_library_collective(comm);
+      if (!on_all_members(comm, !operation->must_leave())) return std::nullopt;
+    }
     const bool good = run_to_end(route, *operation);
     if (operation->outcome == CallOutcome::left) return std::nullopt;
     if (route.one_node) route.one_node->close();

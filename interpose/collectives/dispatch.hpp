@@ -315,6 +315,30 @@ struct DispatchedReduction {
 DispatchedReduction dispatch_reduction(const CommEntry& entry, MPI_Op op, MPI_Datatype type, std::int64_t element_bytes,
                                        bool blocking) noexcept;
 
+/// MPI_Allreduce or MPI_Reduce at once: the result of carry_out_at_once(). `order`: of the MPI library, or nullptr.
+inline std::optional<int> reduce_at_once(Rounds& rounds, OneNode& node, const ReductionCall& call,
+                                         const ReductionTree& tree, SumOrder* order, const void* send, void* receive,
+                                         std::int64_t bytes, MPI_Comm comm) noexcept {
+  auto* const result = static_cast<std::byte*>(receive);
+  auto* const input = send == MPI_IN_PLACE ? result : static_cast<std::byte*>(const_cast<void*>(send));
+  MpiReduction reduction(call.op, call.type, tree);
+  const bool rooted = call.what == Collective::reduce;
+  std::int64_t leaves = 0;
+  if (order) {
+    reduction.leave_nans(rounds.ranks());
+    leaves = reduction.must_leave(Operand(input, bytes));
+    // Of a reduce, only the root waits for the others.
+    if (rooted && !node.agree({&leaves, 1})) leaves = 1;
+  }
+  std::optional<int> done;
+  if (!leaves)
+    done = carry_out_at_once(node, comm, [&](auto wait) {
+      short_reduce(rounds, input, result, bytes, rooted ? call.root : -1, reduction, wait);
+    });
+  if (order) order->asking.answered(!done);
+  return done;
+}
+
 template <class Count, class... Tail>
 std::optional<int> dispatch_allreduce(const char* call, LibraryForm* left, const void* send, void* receive, Count count,
                                       MPI_Datatype type, MPI_Op op, MPI_Comm comm, Tail... tail) {
@@ -340,11 +364,8 @@ std::optional<int> dispatch_allreduce(const char* call, LibraryForm* left, const
   if (!to || (order && !same_sum_order(*order, sum, to, comm, entry->rank(), entry->size()))) return std::nullopt;
   if constexpr (blocking<Tail...>)
     if (Rounds* const rounds = codes || how.if_ordinary ? nullptr : at_once(to.one_node, bytes, type))
-      return carry_out_at_once(*to.one_node, comm, [&](auto wait) {
-        auto* const result = static_cast<std::byte*>(receive);
-        short_reduce(*rounds, send == MPI_IN_PLACE ? result : static_cast<const std::byte*>(send), result, bytes, -1,
-                     MpiReduction(op, type, how.tree(order, entry->size())), wait);
-      });
+      return reduce_at_once(*rounds, *to.one_node, sum, how.tree(order, entry->size()), order, send, receive, bytes,
+                            comm);
   bool in_vain = false;
   const std::optional<int> error = carry(
       to, comm, call,
@@ -357,11 +378,13 @@ std::optional<int> dispatch_allreduce(const char* call, LibraryForm* left, const
         if (codes) return std::make_unique<QuantisedAllreduce>(std::move(input), std::move(output), *codes);
         MpiReduction reduction(op, type, how.tree(order, entry->size()));
         if (how.if_ordinary) reduction.mark_order();
+        if (order && to.one_node) reduction.leave_nans(entry->size());
         return std::make_unique<AllreduceOperation>(std::move(input), std::move(output), std::move(reduction),
-                                                    how.if_ordinary ? &in_vain : nullptr);
+                                                    how.if_ordinary || (order && to.queue) ? &in_vain : nullptr);
       },
       tail...);
   if (how.if_ordinary && error == MPI_SUCCESS) extremes.answered(in_vain);
+  if (order) order->asking.answered(in_vain || !error);
   return in_vain ? std::nullopt : error;
 }
 
@@ -435,12 +458,9 @@ std::optional<int> dispatch_reduce(const char* call, LibraryForm* left, const vo
   if (!to || (order && !same_sum_order(*order, sum, to, comm, entry->rank(), entry->size()))) return std::nullopt;
   if constexpr (blocking<Tail...>)
     if (Rounds* const rounds = at_once(to.one_node, bytes, type))
-      return carry_out_at_once(*to.one_node, comm, [&](auto wait) {
-        auto* const result = static_cast<std::byte*>(receive);
-        short_reduce(*rounds, send == MPI_IN_PLACE ? result : static_cast<const std::byte*>(send), result, bytes, root,
-                     MpiReduction(op, type, how.tree(order, entry->size())), wait);
-      });
-  return carry(
+      return reduce_at_once(*rounds, *to.one_node, sum, how.tree(order, entry->size()), order, send, receive, bytes,
+                            comm);
+  const std::optional<int> error = carry(
       to, comm, call,
       [&](StagedBlocks& staged) -> std::unique_ptr<Operation> {
         std::optional<UserBlocks> input, output;
@@ -449,10 +469,13 @@ std::optional<int> dispatch_reduce(const char* call, LibraryForm* left, const vo
         if (at_root)
           output.emplace(blocks_of(OneBlock<void*, Count>{receive, count, type}, 1,
                                    input ? Access::written : Access::both, staged));
-        return std::make_unique<ReduceOperation>(std::move(input), std::move(output), root,
-                                                 MpiReduction(op, type, how.tree(order, entry->size())));
+        MpiReduction reduction(op, type, how.tree(order, entry->size()));
+        if (order) reduction.leave_nans(entry->size());
+        return std::make_unique<ReduceOperation>(std::move(input), std::move(output), root, std::move(reduction));
       },
       tail...);
+  if (order) order->asking.answered(!error);
+  return error;
 }
 
 }  // namespace bestride::inline interpose

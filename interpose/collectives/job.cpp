@@ -16,6 +16,7 @@
 #include "interpose/collectives/node_memory.hpp"
 #include "interpose/collectives/progress_thread.hpp"
 #include "interpose/collectives/requests.hpp"
+#include "interpose/collectives/tool_behind.hpp"
 #include "interpose/device/lazy_interception.hpp"
 #include "interpose/device/transfer_choice.hpp"
 #include "interpose/mpi/functions.hpp"
@@ -43,6 +44,7 @@ JobSettings settings_here(const CollectiveMeasurements* measured) noexcept {
   const Settings& settings = Settings::get();
   JobSettings own;
   const CollectiveMode mode = collective_mode(settings.text("BESTRIDE_COLLECTIVES"));
+  own.beside_tools = settings.value("BESTRIDE_COLLECTIVES").source != VariableSource::built_in;
   own.parameters = parameters_of(measured ? *measured : CollectiveMeasurements{}, mode);
   own.window_limit = settings.size("BESTRIDE_WINDOW_LIMIT");
   own.cache_bytes = settings.size("BESTRIDE_CACHE_BYTES");
@@ -106,18 +108,29 @@ void join_job(int processors) noexcept {
   if (world->nodes() > 1)
     link.emplace(*world,
                  settings.parameters.mode != CollectiveMode::library && !(profile && profile->collectives().any()));
-  const int mine[6] = {bad,
+  const char* const tool = tool_behind();
+  const int mine[7] = {bad,
                        thread != ProgressThread::calls_mpi,
                        !yields_when_idle(),
                        thread == ProgressThread::none,
                        !link || !link->ready(),
-                       !shares || (largest && (*largest - 1) / 4 < memory->records())};
-  int any[6] = {1, 1, 1, 1, 1, 1};
-  if (real.Allreduce(mine, any, 6, MPI_INT, MPI_MAX, MPI_COMM_WORLD) != MPI_SUCCESS || any[0])
+                       !shares || (largest && (*largest - 1) / 4 < memory->records()),
+                       tool != nullptr};
+  int any[7] = {1, 1, 1, 1, 1, 1, 1};
+  if (real.Allreduce(mine, any, 7, MPI_INT, MPI_MAX, MPI_COMM_WORLD) != MPI_SUCCESS || any[0])
     return end_progress_thread();
   memory->all_have_joined();
   if (!share_settings(settings, any[4] ? nullptr : &*link, private_comm)) return end_progress_thread();
   link.reset();
+  if (any[6] && !settings.beside_tools) {
+    warn_once_per_job(
+        "tool",
+        "collectives are left to the MPI library, because %s defines MPI functions behind this one; name it "
+        "before libbestride.so in LD_PRELOAD, or set BESTRIDE_COLLECTIVES=auto if it passes all arguments "
+        "on unchanged",
+        tool ? tool : "a library in another rank");
+    return end_progress_thread();
+  }
   if (!settings.parameters.intact() || settings.parameters.mode == CollectiveMode::library)
     return end_progress_thread();
   if (!open_requests()) return end_progress_thread();

@@ -16,19 +16,32 @@ constexpr const char* new_communicator = "new communicator";
 constexpr const char* collective_size = "collective size";
 constexpr const char* off = "collectives off";
 constexpr const char* unsupported = "unsupported";
+constexpr const char* memory = "memory";
+
+bool on_one_node(CommEntry& entry) noexcept {
+  const Topology& world = job()->topology;
+  for (int rank = 0; rank < entry.size(); ++rank)
+    if (const int here = entry.world_rank(rank); here < 0 || world.node_of(here) != world.node_of(entry.world_rank(0)))
+      return false;
+  return true;
+}
 
 /// The reason that holds for every collective of this communicator; nullptr: there is none. *found: its entry.
 const char* by_communicator(MPI_Comm comm, const CommEntry** found) noexcept {
-  const CommEntry* const entry = *found = runtime().comms.find(comm);
+  CommEntry* const entry = runtime().comms.find(comm);
+  *found = entry;
   if (entry && entry->size() < 2) return entry->size() == 0 ? unsupported : "nothing to move";
   if (!runtime().all_ranks_take_part()) return "not all ranks";
   if (!job()) return off;
+  if (entry && !job()->node_memory && on_one_node(*entry)) return memory;
   if (!entry || !entry->collectives.agreed.load(std::memory_order_acquire)) return new_communicator;
   return nullptr;
 }
 
 /// The reason of a blocking collective that has no shared memory.
-const char* without_memory(bool refused) noexcept { return refused ? "memory" : new_communicator; }
+const char* without_memory(const CommCollectives& collectives, bool refused, PartKind kind) noexcept {
+  return refused || collectives.one_node->memory()->lacks_memory(kind) ? memory : new_communicator;
+}
 
 bool by_size(const LeftCollective& left, const CommEntry& entry) noexcept {
   const CommCollectives& collectives = entry.collectives;
@@ -53,7 +66,8 @@ const char* otherwise(const LeftCollective& left, const CommEntry& entry) noexce
   if (left.blocking)
     return collectives.one_node && collectives.one_node->has_memory()
                ? collective_size
-               : without_memory(!collectives.one_node || collectives.one_node->refused());
+               : without_memory(collectives, !collectives.one_node || collectives.one_node->refused(),
+                                PartKind::blocking);
   if (!collectives.queue) return off;
   const bool rooted = left.what == Collective::gather || left.what == Collective::scatter;
   return rooted && !left.bytes ? unsupported : new_communicator;
@@ -86,7 +100,9 @@ const char* left_neighbor_reason(MPI_Comm comm, NeighborForm form, bool blocking
            : collectives.neighbor_queue->serves(form) ? new_communicator
                                                       : unsupported;
   const auto& neighbors = collectives.one_node_neighbors;
-  return neighbors && neighbors->has_memory() ? unsupported : without_memory(!neighbors || neighbors->refused());
+  return neighbors && neighbors->has_memory()
+             ? unsupported
+             : without_memory(collectives, !neighbors || neighbors->refused(), PartKind::neighbors);
 }
 
 }  // namespace bestride::inline interpose

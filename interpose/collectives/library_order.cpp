@@ -23,13 +23,6 @@ namespace {
 constexpr std::int64_t most_bytes = 8 << 20;  ///< of a sum whose order is found out; this takes twice as much memory
 constexpr int numbers_per_part = 128, most_trials = 64;
 
-/// True if `good` is true on all members.
-bool on_all(MPI_Comm comm, bool good) noexcept {
-  const std::int64_t bad = !good;
-  std::int64_t any = 1;
-  return real.Allreduce(&bad, &any, 1, MPI_INT64_T, maximum(), comm) == MPI_SUCCESS && !any;
-}
-
 /// The reduction of test numbers, by the MPI library and over a route.
 class Trial {
  public:
@@ -100,10 +93,10 @@ bool adds_as(ReductionTree::Form form, const ReductionCall& call, const Route& r
     trial = std::make_unique<Trial>(call, form, comm, rank, ranks);
   } catch (...) {
   }
-  if (!on_all(comm, trial != nullptr)) return false;
+  if (!on_all_members(comm, trial != nullptr)) return false;
   bool same = true;
   for (int i = 0; i < trials(call.count, ranks); ++i) same &= trial->agrees(route, i);
-  return on_all(comm, same);
+  return on_all_members(comm, same);
 }
 
 }  // namespace
@@ -121,13 +114,14 @@ SumOrder* find_sum_order(CommEntry& entry, const ReductionCall& call) noexcept {
                static_cast<std::uint8_t>(bytes),
                size > bytes,
                0,
-               SumOrder::Answer::unknown};
+               SumOrder::Answer::unknown,
+               {}};
     if (order.count != call.count || order.root != call.root || order.what != call.what ||
         order.number_bytes != bytes || order.complex != (size > bytes))
       continue;
     if (order.answer == SumOrder::Answer::different) return nullptr;
     if (order.calls < job()->settings.calls_before_order) return ++order.calls, nullptr;
-    return &order;
+    return order.asking.asks() ? &order : nullptr;
   }
   return nullptr;
 }

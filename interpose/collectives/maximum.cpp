@@ -27,4 +27,10 @@ void free_maximum() noexcept {
   if (operation != MPI_OP_NULL) real.Op_free(&operation);
 }
 
+bool on_all_members(MPI_Comm comm, bool good) noexcept {
+  const std::int64_t bad = !good;
+  std::int64_t any = 1;
+  return real.Allreduce(&bad, &any, 1, MPI_INT64_T, maximum(), comm) == MPI_SUCCESS && !any;
+}
+
 }  // namespace bestride::inline interpose

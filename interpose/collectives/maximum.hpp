@@ -15,4 +15,7 @@ MPI_Op maximum() noexcept;
 bool make_maximum() noexcept;
 void free_maximum() noexcept;
 
+/// True if `good` is true on all members; waits for them.
+bool on_all_members(MPI_Comm comm, bool good) noexcept;
+
 }  // namespace bestride::inline interpose

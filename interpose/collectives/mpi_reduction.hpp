@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "base/float_environment.hpp"
+#include "collectives/core/operand.hpp"
 #include "collectives/core/reduction.hpp"
 #include "interpose/collectives/number_operations.hpp"
 #include "interpose/objects/plan.hpp"
@@ -24,9 +25,18 @@ class MpiReduction final : public Reduction {
   /// Before the first combine(): computes extremes as floating_extreme(), which must not be nullptr for the operation
   /// and the type.
   void mark_order() noexcept { computed_ = floating_extreme(op_, type_); }
-  /// True if a result depends_on_order().
+  /// After mark_order(): true if a result depends_on_order(). Of a floating_sum(): if one is a NaN.
   bool depends_on_order(const std::byte* results, std::int64_t bytes) const noexcept {
-    return bestride::depends_on_order(results, bytes / element_bytes, type_);
+    return op_ == MPI_SUM ? any_nan(results, bytes / element_bytes, type_)
+                          : bestride::depends_on_order(results, bytes / element_bytes, type_);
+  }
+  /// Of a floating_sum() of `ranks` ranks: the call is left to the MPI library if its result may be a NaN, because it
+  /// depends on the library which of several NaNs remains.
+  void leave_nans(int ranks) noexcept { nans_left_by_ = ranks; }
+  bool leaves_nans() const noexcept { return nans_left_by_ > 0; }
+  /// True if so because of these numbers, this rank's contribution.
+  bool must_leave(const Operand& numbers) const noexcept {
+    return leaves_nans() && sum_may_be_nan(numbers.at(0), numbers.bytes() / element_bytes, type_, nans_left_by_);
   }
   void combine(const std::byte* in, std::byte* inout, std::int64_t bytes) const noexcept override;
 
@@ -44,6 +54,7 @@ class MpiReduction final : public Reduction {
   std::int64_t batch_ = 0;               ///< elements with gaps that are laid out at a time; 0: there are no gaps
   PlanRef plan_;                         ///< of a batch; none: by MPI_Pack
   std::unique_ptr<std::byte[]> places_;  ///< two halves
+  int nans_left_by_ = 0;                 ///< ranks; 0: the result may be a NaN
   FloatControl floats_;                  ///< of the calling thread; the progress thread has to compute in the same way
 };
 

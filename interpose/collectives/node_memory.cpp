@@ -50,12 +50,7 @@ bool NodeMemory::join(const Topology& world) noexcept {
 }
 
 bool NodeMemory::left_by_all(int own) noexcept {
-  const Own& one = own_[static_cast<std::size_t>(own)];
-  const CommRecord& record = at(first_ + own);
-  for (std::size_t kind = 0; kind < part_kinds; ++kind)
-    for (int i = 0; i < one.offered[kind]; ++i)
-      if (record.offers[kind].left[i].load(std::memory_order_acquire) != one.ranks) return false;
-  return true;
+  return at(first_ + own).departed.load(std::memory_order_acquire) == own_[static_cast<std::size_t>(own)].ranks;
 }
 
 void NodeMemory::collect() noexcept {
@@ -75,23 +70,21 @@ void NodeMemory::collect() noexcept {
 
 int NodeMemory::take() noexcept {
   const std::lock_guard lock(mutex_);
-  if (free_.empty()) collect();
+  // Early, so that few records are in use, which stay in the cache.
+  constexpr std::size_t many = 16;
+  if (free_.empty() || departing_.size() >= many) collect();
   if (free_.empty()) return -1;
   const int own = free_.back();
   free_.pop_back();
-  own_[static_cast<std::size_t>(own)].taken = true;
   std::memset(static_cast<void*>(record(first_ + own)), 0, stride_);
   return first_ + own;
 }
 
-void NodeMemory::put_back(int index, int ranks, const std::array<int, part_kinds>& parts) noexcept {
+void NodeMemory::put_back(int index, int ranks) noexcept {
   const std::lock_guard lock(mutex_);
   const int own = index - first_;
   Own& one = own_[static_cast<std::size_t>(own)];
-  one.taken = false;
   one.ranks = ranks;
-  one.offered = parts;
-  // Nobody looks at a record through which nothing was offered: a member that did would wait for rank 0.
   if (one.count == 0 && left_by_all(own))
     free_.push_back(own);
   else

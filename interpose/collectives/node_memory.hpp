@@ -32,6 +32,9 @@ struct CommRecord {
   /// The last communicators of odd and of even number, created by the members of this one, of which some member has
   /// no memory.
   std::atomic<std::uint32_t> without_memory[2];
+  /// Members that do not look at the record any more. One may look for an answer when rank 0 has freed the
+  /// communicator.
+  std::atomic<int> departed;
 };
 /// The number of a communicator that the members create, and 1 + the index of the record that a rank gives it if it is
 /// rank 0 there.
@@ -46,9 +49,8 @@ class NodeMemory {
 
   /// An unused record, for a communicator in which this rank is rank 0; -1: all are in use. Thread-safe.
   int take() noexcept;
-  /// Gives it back. `ranks`: members. `parts`: by kind, how many parts they have been offered, which each of them
-  /// leaves. Thread-safe.
-  void put_back(int index, int ranks, const std::array<int, part_kinds>& parts) noexcept;
+  /// Gives it back. It is used again when `ranks` members have departed. Thread-safe.
+  void put_back(int index, int ranks) noexcept;
   /// Any rank's record. Valid until the process ends.
   CommRecord& at(int index) noexcept { return *reinterpret_cast<CommRecord*>(record(index)); }
   /// Of a rank of this node, in any rank's record.
@@ -69,14 +71,12 @@ class NodeMemory {
 
  private:
   struct Own {
-    bool taken = false;
-    int ranks = 0;
-    std::array<int, part_kinds> offered{};  ///< parts that all members have to leave before it can be used again
+    int ranks = 0;  ///< that have to depart before it can be used again
     std::array<Part, part_kinds * PartOffer::most_parts> parts;
     std::size_t count = 0;  ///< of `parts`
   };
   bool left_by_all(int own) noexcept;
-  /// Takes back what all members have left. Called with the lock.
+  /// Takes back the records that all members have left. Called with the lock.
   void collect() noexcept;
 
   Window window_;

@@ -2,6 +2,7 @@
 #include "interpose/collectives/number_operations.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <initializer_list>
 #include <limits>
@@ -115,6 +116,30 @@ bool any_depends_on_order(const std::byte* results, std::int64_t count) noexcept
   return found != 0;
 }
 
+/// True if a number's magnitude is `least` or more, or it is a NaN. Without floating-point operations, so that a NaN
+/// raises no exception, and with operations that exist as vectors on every x86-64.
+template <class Number>
+bool any_reaches(const std::byte* numbers, std::int64_t count, Number least) noexcept {
+  constexpr Bits<Number> sign = Bits<Number>{1} << (8 * sizeof(Number) - 1);
+  const Bits<Number> missing = sign - std::bit_cast<Bits<Number>>(least);
+  constexpr std::int64_t at_a_time = 1024;
+  for (std::int64_t first = 0; first < count; first += at_a_time) {
+    Bits<Number> found = 0;
+    for (std::int64_t i = first; i < std::min(count, first + at_a_time); ++i) {
+      Bits<Number> bits;
+      __builtin_memcpy(&bits, numbers + i * static_cast<std::int64_t>(sizeof bits), sizeof bits);
+      found |= (bits & ~sign) + missing;
+    }
+    if (found & sign) return true;
+  }
+  return false;
+}
+/// The least bits of a NaN without its sign.
+template <class Number>
+Number least_nan() noexcept {
+  return std::bit_cast<Number>(std::bit_cast<Bits<Number>>(std::numeric_limits<Number>::infinity()) + 1);
+}
+
 bool is_real(MPI_Datatype type) noexcept {
   const Predefined* const known = predefined(type);
   return known && known->kind == NumberKind::floating;
@@ -165,6 +190,20 @@ NumberOperation floating_sum(MPI_Op op, MPI_Datatype type) noexcept {
   const bool complex = predefined(type)->size > bytes;
   if (bytes == 4) return complex ? &add<float, 2> : &add<float, 1>;
   return complex ? &add<double, 2> : &add<double, 1>;
+}
+
+bool any_nan(const std::byte* results, std::int64_t count, MPI_Datatype type) noexcept {
+  const std::int64_t bytes = floating_bytes(type), numbers = count * (predefined(type)->size / bytes);
+  return bytes == 4 ? any_reaches(results, numbers, least_nan<float>())
+                    : any_reaches(results, numbers, least_nan<double>());
+}
+
+bool sum_may_be_nan(const std::byte* elements, std::int64_t count, MPI_Datatype type, int ranks) noexcept {
+  const std::int64_t bytes = floating_bytes(type), numbers = count * (predefined(type)->size / bytes);
+  // Twice as many, because each addition may round up.
+  const auto below = [ranks]<class Number>(Number largest) { return largest / static_cast<Number>(2 * ranks); };
+  return bytes == 4 ? any_reaches(elements, numbers, below(std::numeric_limits<float>::max()))
+                    : any_reaches(elements, numbers, below(std::numeric_limits<double>::max()));
 }
 
 }  // namespace bestride::inline interpose

@@ -19,6 +19,11 @@ NumberOperation integer_operation(MPI_Op op, MPI_Datatype type) noexcept;
 /// The same for MPI_SUM of real and complex numbers of 4 or 8 bytes for each part. If both numbers are NaN, the result
 /// may be the other one.
 NumberOperation floating_sum(MPI_Op op, MPI_Datatype type) noexcept;
+/// True if one of `count` results of floating_sum() is a NaN.
+bool any_nan(const std::byte* results, std::int64_t count, MPI_Datatype type) noexcept;
+/// True if one of `count` elements is a NaN, infinite, or so large that a sum of `ranks` such numbers may be. If this
+/// is false on all of them, no partial sum is a NaN, whatever the rounding mode of each rank.
+bool sum_may_be_nan(const std::byte* elements, std::int64_t count, MPI_Datatype type, int ranks) noexcept;
 
 /// MPI_MAX and MPI_MIN of real numbers of 4 or 8 bytes. The bits of a maximum depend on the order of the operands only
 /// if a NaN is among them, or if it is zero and zeros of both signs are among them (and, for threads that treat

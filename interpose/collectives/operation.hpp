@@ -43,6 +43,10 @@ class Operation {
   virtual Task begin(Rounds&) { throw std::bad_alloc(); }
   /// The same for a neighbour collective. Throws std::bad_alloc for all others.
   virtual Task begin(NeighborQueue&) { throw std::bad_alloc(); }
+  /// Of a blocking call between nodes: true if it goes to the MPI library if one of the members must_leave() it. The
+  /// same on all of them.
+  virtual bool asks_members() const noexcept { return false; }
+  virtual bool must_leave() const noexcept { return false; }
   /// Called after the task has ended, by a thread that may call MPI: the remaining work that is local to this rank.
   virtual void finish() noexcept {}
 

@@ -14,6 +14,7 @@
 #include "collectives/cache/allgather.hpp"
 #include "collectives/one_node/data_movement.hpp"
 #include "collectives/one_node/reductions.hpp"
+#include "collectives/one_node/vote.hpp"
 #include "interpose/objects/runtime.hpp"
 
 namespace bestride::inline interpose {
@@ -83,6 +84,15 @@ Task gather_of(Hierarchy& hierarchy, EqualOperands blocks, int root, PipelineSet
 Task scatter_of(Hierarchy& hierarchy, EqualOperands blocks, int root, PipelineSettings pipeline) {
   const RankBlocks vectors(hierarchy.topology(), blocks);
   co_await scatter(hierarchy, vectors, root, pipeline);
+}
+
+/// A member other than the root may return before the others have begun, so it can't learn later that one leaves.
+Task agreed_reduce(Rounds& rounds, Operand input, Operand output, int root, const MpiReduction& reduction) {
+  std::int64_t leaves = reduction.must_leave(input);
+  Vote vote(rounds, {&leaves, 1});
+  co_await until([&] { return vote.step(); });
+  if (leaves) rounds.note(CallOutcome::left);
+  if (rounds.outcome() != CallOutcome::left) co_await reduce(rounds, input, output, root, reduction);
 }
 
 }  // namespace
@@ -162,12 +172,16 @@ void AllreduceOperation::finish() noexcept {
 
 Task AllreduceOperation::begin(Rounds& rounds) {
   UserBlocks& input = input_ ? *input_ : output_;
+  // Every member waits for all others.
+  if (reduction_.must_leave(input.of(0))) return rounds.note(CallOutcome::left), Task();
   return allreduce(rounds, input.of(0), output_.of(0), reduction_);
 }
 
 Task ReduceOperation::begin(Rounds& rounds) {
   UserBlocks& input = input_ ? *input_ : *output_;
-  return reduce(rounds, input.of(0), output_ ? output_->of(0) : Operand(), root_, reduction_);
+  const Operand output = output_ ? output_->of(0) : Operand();
+  return reduction_.leaves_nans() ? agreed_reduce(rounds, input.of(0), output, root_, reduction_)
+                                  : reduce(rounds, input.of(0), output, root_, reduction_);
 }
 
 Task ReduceScatterOperation::begin(Rounds& rounds) {

@@ -64,8 +64,9 @@ class ReduceScatterOperation final : public Operation {
 
 class AllreduceOperation final : public Operation {
  public:
-  /// `input`: no value if in place. `in_vain`: nullptr, or set to whether the result depends_on_order(), for which
-  /// `reduction` must mark_order(); the same on all members. The output is then as before if in place.
+  /// `input`: no value if in place. `in_vain`: nullptr, or set to whether the result depends_on_order(); the same on
+  /// all members. Extremes must mark_order(). The output is then as before if in place. On one node, `reduction` may
+  /// leave_nans() instead, which keeps no copy of the output.
   AllreduceOperation(std::optional<UserBlocks> input, UserBlocks output, MpiReduction reduction,
                      bool* in_vain = nullptr) noexcept
       : input_(std::move(input)), output_(std::move(output)), reduction_(std::move(reduction)), in_vain_(in_vain) {}
@@ -87,13 +88,16 @@ class AllreduceOperation final : public Operation {
 /// MPI_Reduce.
 class ReduceOperation final : public Operation {
  public:
-  /// `input`: no value if in place. `output`: only on the root.
+  /// `input`: no value if in place. `output`: only on the root. `reduction` may leave_nans(): the members agree on it
+  /// first, because only the root will see the result.
   ReduceOperation(std::optional<UserBlocks> input, std::optional<UserBlocks> output, int root,
                   MpiReduction reduction) noexcept
       : input_(std::move(input)), output_(std::move(output)), root_(root), reduction_(std::move(reduction)) {}
   bool fill() noexcept override { return (!input_ || input_->fill()) && (!output_ || output_->fill()); }
   Task begin(Hierarchy& hierarchy) override;
   Task begin(Rounds& rounds) override;
+  bool asks_members() const noexcept override { return reduction_.leaves_nans(); }
+  bool must_leave() const noexcept override { return reduction_.must_leave((input_ ? *input_ : *output_).of(0)); }
   void finish() noexcept override {
     if (output_) output_->complete();
   }

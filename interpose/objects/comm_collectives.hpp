@@ -49,6 +49,7 @@ struct SumOrder {
   bool complex = false;
   std::uint8_t calls = 0;
   Answer answer = Answer::unknown;
+  AskingInterval asking;  ///< whether a result may be a NaN
 };
 
 /// Not copyable. `queue`, `neighbor_queue`, `shape` and `least_bytes` are written before `agreed` is set and are

@@ -12,10 +12,10 @@
 #include <string_view>
 #include <vector>
 
+#include "base/input_file.hpp"
 #include "base/replace_file.hpp"
 #include "perfmodel/profile/collective_json.hpp"
 #include "perfmodel/profile/device_json.hpp"
-#include "perfmodel/profile/file_text.hpp"
 #include "perfmodel/profile/image.hpp"
 #include "perfmodel/profile/json_points.hpp"
 #include "perfmodel/profile/profile.hpp"
@@ -158,7 +158,7 @@ Error bad(const std::string& path, const std::string& cause) {
 
 /// As read_file_text(), with an error that names the profile and the remedy.
 Result<FileText> read_file(const std::string& path) {
-  Result<FileText> text = read_file_text(path);
+  Result<FileText> text = read_file_text(path, most_profile_bytes);
   return text ? std::move(text) : bad(path, text.error().text);
 }
 

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <type_traits>
 
+#include "base/input_file.hpp"
 #include "base/replace_file.hpp"
 #include "kernels/hash.hpp"
-#include "perfmodel/profile/file_text.hpp"
 
 namespace bestride::inline perfmodel {
 namespace {
@@ -33,7 +33,7 @@ static_assert(std::is_trivially_copyable_v<Header> && std::is_trivially_copyable
 /// Of the image with these curves and this rest for the present content of the file `profile`. No value: the file can't
 /// be read.
 std::optional<Header> header_of(const std::string& profile, const Measurements& curves, const std::string& rest) {
-  Result<InputFile> file = InputFile::open(profile);
+  Result<InputFile> file = InputFile::open(profile, most_profile_bytes);
   if (!file) return std::nullopt;
   Header header{};
   std::memcpy(header.format, format, sizeof format);
@@ -70,7 +70,7 @@ bool write_image(const std::string& profile, const Measurements& curves, const s
 }
 
 std::optional<ProfileImage> read_image(const std::string& profile) {
-  Result<InputFile> file = InputFile::open(image_path(profile));
+  Result<InputFile> file = InputFile::open(image_path(profile), most_profile_bytes);
   constexpr std::size_t fixed = sizeof(Header) + sizeof(Measurements);
   if (!file || file->size() < fixed) return std::nullopt;
   Header header;

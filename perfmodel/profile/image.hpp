@@ -5,6 +5,7 @@
 //
 // An image belongs to one content of the profile, and to one version of the library. Any other, damaged or missing one
 // is ignored, and the profile itself is parsed.
+#include <cstddef>
 #include <optional>
 #include <string>
 
@@ -12,6 +13,9 @@
 #include "perfmodel/profile/profile.hpp"
 
 namespace bestride::inline perfmodel {
+
+/// Of a profile or an image, far more than any has.
+inline constexpr std::size_t most_profile_bytes = std::size_t{8} << 20;
 
 struct ProfileImage {
   MappedPtr<Measurements> curves;  ///< complete

@@ -259,7 +259,7 @@ TEST_F(ProfileFile, Unreadable) {
   EXPECT_NE(refusal().find("not a file"), std::string::npos);
   std::filesystem::remove(path_);
   ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
-  EXPECT_NE(refusal().find("not a file"), std::string::npos) << "and does not wait for a writer";
+  EXPECT_NE(refusal().find("is a FIFO, not a file"), std::string::npos) << "and does not wait for a writer";
 }
 
 TEST_F(ProfileFile, NotWritable) {

@@ -203,7 +203,7 @@ class Doctor(CommandTest):
         bad = self.write("bad", "node 0-3\nnodes 4\n")
         self.assertIn(f"problem  topology  topology file '{bad}', line 2: 'nodes' is not known;",
                       self.findings("/bin/true", code=1, BESTRIDE_TOPOLOGY=bad, BESTRIDE_ALL_RANKS="1"))
-        self.assertIn("problem  topology  topology file '/nowhere' can't be read (No such file or directory);",
+        self.assertIn("problem  topology  topology file '/nowhere' can't be read: No such file or directory;",
                       self.findings("/bin/true", code=1, BESTRIDE_TOPOLOGY="/nowhere"))
 
     def test_rails(self):

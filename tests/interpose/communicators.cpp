@@ -192,6 +192,20 @@ void growing(int count) {
   MPI_Comm_free(&comm);
 }
 
+/// The members ask for memory in the first call. Rank 0 does not wait for the others in it: it has freed the
+/// communicator, and makes the next one, before they look for the answer.
+void answered_late(int times) {
+  for (int i = 0; i < times; ++i) {
+    MPI_Comm comm;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    if (rank > 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    double own = rank + 1, most = 0;
+    MPI_Reduce(&own, &most, 1, MPI_DOUBLE, MPI_MAX, size - 1, comm);
+    check(rank < size - 1 || most == size, "a late answer", i);
+    MPI_Comm_free(&comm);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -199,6 +213,7 @@ int main(int argc, char** argv) {
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
+  answered_late(20);
   lives(18);
   many_alive(300);
   growing(1100);

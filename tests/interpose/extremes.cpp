@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Minimum and maximum of NaN, -0, infinities and denormal numbers: the bits are those of the MPI library's own
-// function, which takes the same numbers before. They depend on the library's algorithm, and on the rank.
+// Minimum, maximum and sum of NaN, -0, infinities, the largest and denormal numbers: the bits are those of the MPI
+// library's own function, which takes the same numbers before. They depend on the library's algorithm, and on the rank.
 #include <dlfcn.h>
 #include <mpi.h>
 
 #include <bit>
 #include <cmath>
+#include <complex>
 #include <cstdint>
 #include <cstring>
 #include <functional>
@@ -54,7 +55,7 @@ Number any_number(unsigned special) {
     case 4: return -Limits::infinity();
     case 5: return Limits::denorm_min();
     case 6: return -Limits::denorm_min();
-    case 7: return Limits::min() / 4;
+    case 7: return random_bits() % 2 ? Limits::min() / 4 : Limits::max();
     default: return nan(random_bits());
   }
 }
@@ -81,6 +82,11 @@ void fill(Pair<Number>* to, int count, unsigned special) {
     fill(&to[i].value, 1, special);
     to[i].index = static_cast<int>(random_bits() % 5);
   }
+}
+
+template <class Number>
+void fill(std::complex<Number>* to, int count, unsigned special) {
+  fill(reinterpret_cast<Number*>(to), 2 * count, special);
 }
 
 /// One form of a reduction: calls it through Bestride, or the library's own.
@@ -118,8 +124,10 @@ void allreduce_init(bool own, const void* in, void* out, int count, MPI_Datatype
 }
 #endif
 
+/// `ordinary`: calls with ordinary numbers only, at first. Then calls with few others follow, then with many.
 template <class Element>
-void check(const Form& form, MPI_Datatype type, std::initializer_list<MPI_Op> ops, bool in_place = false) {
+void check(const Form& form, MPI_Datatype type, std::initializer_list<MPI_Op> ops, bool in_place = false,
+           int ordinary = 5) {
   if (!OF_LIBRARY(Allreduce)) return;
   random_state = static_cast<std::uint64_t>(world_rank()) + 1;
   for (const MPI_Op op : ops)
@@ -129,9 +137,8 @@ void check(const Form& form, MPI_Datatype type, std::initializer_list<MPI_Op> op
       const auto elements = static_cast<std::size_t>(count);
       const std::size_t bytes = elements * sizeof(Element);
       std::vector<Element> in(elements), expected(elements), got(elements);
-      for (int round = 0; round < 12; ++round) {
-        // At first ordinary numbers only, then few others, then many.
-        fill(in.data(), count, round < 5 ? 0 : round < 9 ? 1 : 300);
+      for (int round = 0; round < ordinary + 7; ++round) {
+        fill(in.data(), count, round < ordinary ? 0 : round < ordinary + 4 ? 1 : 300);
         std::memset(static_cast<void*>(expected.data()), 0, bytes);
         std::memset(static_cast<void*>(got.data()), 0, bytes);
         if (in_place) expected = got = in;
@@ -154,6 +161,14 @@ void check_all(const Form& form) {
   check_pairs<float>(form, MPI_FLOAT_INT);
 }
 
+/// After 16 calls sums of `ordinary` numbers no longer go to the library, if it adds in an order that is known.
+void check_sums(const Form& form, bool in_place = false) {
+  check<double>(form, MPI_DOUBLE, {MPI_SUM}, in_place, 20);
+  check<float>(form, MPI_FLOAT, {MPI_SUM}, in_place, 20);
+  check<std::complex<double>>(form, MPI_C_DOUBLE_COMPLEX, {MPI_SUM}, in_place, 20);
+  check<std::complex<float>>(form, MPI_C_FLOAT_COMPLEX, {MPI_SUM}, in_place, 20);
+}
+
 MPI_CASE(allreduce_of_extremes) { check_all(&allreduce); }
 MPI_CASE(allreduce_of_extremes_in_place) {
   check<double>(&allreduce, MPI_DOUBLE, {MPI_MAX, MPI_MIN}, true);
@@ -161,6 +176,28 @@ MPI_CASE(allreduce_of_extremes_in_place) {
 }
 MPI_CASE(iallreduce_of_extremes) { check_all(&iallreduce); }
 MPI_CASE(reduce_of_extremes) { check_all(&reduce); }
+MPI_CASE(allreduce_of_sums) { check_sums(&allreduce); }
+MPI_CASE(allreduce_of_sums_in_place) { check_sums(&allreduce, true); }
+MPI_CASE(reduce_of_sums) { check_sums(&reduce); }
+/// Every few calls one rank has a NaN, so that all calls between them are carried out again.
+MPI_CASE(rare_nans) {
+  if (!OF_LIBRARY(Allreduce)) return;
+  for (const bool to_all : {true, false})
+    for (const int count : {100, 250, 3000}) {
+      const auto numbers = static_cast<std::size_t>(count);
+      for (int round = 0; round < 60; ++round) {
+        std::vector<double> in(numbers, world_rank()), expected(numbers), got(numbers);
+        if (round % 7 == 6 && (round / 7 + 1) % world_size() == world_rank())
+          in[numbers / 2] = round % 2 ? std::numeric_limits<double>::quiet_NaN() : -INFINITY;
+        const auto call = [&](bool own, double* out) {
+          (to_all ? &allreduce : &reduce)(own, in.data(), out, count, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+        };
+        call(true, expected.data());
+        call(false, got.data());
+        CHECK(std::memcmp(expected.data(), got.data(), numbers * sizeof(double)) == 0);
+      }
+    }
+}
 MPI_CASE(reduce_scatter_of_extremes) {
   check_all(&reduce_scatter);
   check_all(&reduce_scatter_block);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One cell of mpi4py_matrix.py: mpi4py with one MPI library. Prints what has to be equal without and with the preload library, and on
-lines that begin with "#" who is called."""
+"""One cell of mpi4py_matrix.py: mpi4py with one MPI library. Prints what has to be equal without and with the preload library. Lines that begin
+with "#" name the library in which a call arrives."""
 import array
 import ctypes
 import hashlib

@@ -49,6 +49,8 @@ class LeftCallsTest(unittest.TestCase):
 
     def test_on_one_node(self):
         calls, text = run()
+        # Used so much before that new memory pays.
+        self.assertEqual(calls["MPI_Alltoallw"].keys(), {"one node"})
         self.assertTrue(all(calls["MPI_Allreduce"].get(key, (0,))[0] for key in ("new communicator", "one node")))
         self.assertEqual(without_first_use(calls), {
             "MPI_Bcast": {"collective size": (EACH, EACH * 8), "nothing to move": (EACH, EACH * 8)},
@@ -97,6 +99,11 @@ class LeftCallsTest(unittest.TestCase):
     def test_without_shared_memory(self):
         calls, _ = run(BESTRIDE_TEST_FAIL="window")
         self.assertEqual(calls["MPI_Allreduce"].keys(), {"collective size", "order", "new communicator"})
+        # A communicator that has been used so much that new memory would pay.
+        self.assertEqual(calls["MPI_Alltoallw"].keys(), {"memory"})
+        calls, _ = run(BESTRIDE_TEST_FAIL="offers")
+        self.assertEqual(calls["MPI_Allreduce"], {"memory": (3 * EACH + 6, EACH * (8 + 64 * KIB + 32 * KIB) + 6 * 16 * KIB)})
+        self.assertEqual(calls["MPI_Neighbor_allgather"].keys(), {"memory"})
 
     def test_between_nodes(self):
         with tempfile.NamedTemporaryFile("w", suffix=".topology") as file:

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <mutex>
 
+#include "base/input_file.hpp"
 #include "base/message.hpp"
 #include "base/variables.hpp"
 
@@ -124,12 +125,15 @@ const Driver* look(bool load) noexcept try {
     return nullptr;
   }
   const std::string& path = settings.text("BESTRIDE_CUDA_DRIVER");
-  void* library = path.empty() ? dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL | (load ? 0 : RTLD_NOLOAD))
-                               : dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
+  // dlopen() would wait for the writer of a FIFO.
+  const char* const not_one = not_a_file(path);
+  void* library = *not_one       ? nullptr
+                  : path.empty() ? dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL | (load ? 0 : RTLD_NOLOAD))
+                                 : dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
   if (!library) {
     if (path.empty()) return nullptr;
     warn_once("cuda driver", "BESTRIDE_CUDA_DRIVER=%s can't be loaded (%s): device memory is left to the MPI library",
-              path.c_str(), dlerror());
+              path.c_str(), *not_one ? not_one : dlerror());
     all.settled = true;
     return nullptr;
   }

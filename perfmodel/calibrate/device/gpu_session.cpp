@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 
+#include "base/input_file.hpp"
 #include "base/variables.hpp"
 #include "kernels/cuda/kernels/work.hpp"
 #include "perfmodel/profile/gpu_machine.hpp"
@@ -27,7 +28,9 @@ Library find_library() {
   const Settings& settings = Settings::get();
   if (settings.text("BESTRIDE_GPU") == "off") return {nullptr, "BESTRIDE_GPU=off"};
   const std::string& named = settings.text("BESTRIDE_CUDA_DRIVER");
-  void* const handle = dlopen(named.empty() ? "libcuda.so.1" : named.c_str(), RTLD_LAZY | RTLD_LOCAL);
+  // dlopen() would wait for the writer of a FIFO.
+  void* const handle =
+      *not_a_file(named) ? nullptr : dlopen(named.empty() ? "libcuda.so.1" : named.c_str(), RTLD_LAZY | RTLD_LOCAL);
   if (handle) return {handle, ""};
   return {nullptr,
           named.empty() ? "no CUDA driver (libcuda.so.1) here" : "BESTRIDE_CUDA_DRIVER=" + named + " can't be loaded"};

@@ -62,6 +62,8 @@ void Collective::expect_reduction() {
       {MPI_DOUBLE, 5, 8, MPI_MAX, Exact::no, nullptr, nullptr, true},
       {MPI_DOUBLE, 5, 8, MPI_MIN, Exact::no, nullptr, nullptr, true},
       {MPI_FLOAT, 6, 4, MPI_MAX, Exact::no, nullptr, nullptr, true},
+      {MPI_FLOAT, 6, 4, MPI_SUM, Exact::no, nullptr, nullptr, true},
+      {MPI_DOUBLE, 5, 8, MPI_SUM, Exact::no, nullptr, nullptr, true},
       {MPI_DOUBLE_INT, 7, 16, MPI_MAXLOC, Exact::no, nullptr, nullptr, true},
       {MPI_FLOAT_INT, 8, 8, MPI_MINLOC, Exact::no, nullptr, nullptr, true},
       {MPI_DOUBLE, 9, 8, MPI_SUM, Exact::no, nullptr, nullptr, true},
