@@ -57,6 +57,12 @@ Rounds::Rounds(std::byte* memory, const RoundsShape& shape, int rank)
   scratch_ = std::make_unique_for_overwrite<std::byte[]>(levels * strip_bytes);
 }
 
+Rounds::~Rounds() {
+  constexpr Number far = Number{1} << 62;
+  line(rank_).ended.store(last_of(round_) + far, std::memory_order_release);
+  ring_bell();
+}
+
 CallOutcome Rounds::close() noexcept {
   if (!open_) return CallOutcome::complete;
   end(last_of(round_));

@@ -85,6 +85,10 @@ class Rounds {
   /// `memory`: shape.bytes() bytes, shared, zero before the first use, aligned to 128; it outlives this object. May
   /// throw std::bad_alloc.
   Rounds(std::byte* memory, const RoundsShape& shape, int rank);
+  Rounds(const Rounds&) = delete;
+  Rounds& operator=(const Rounds&) = delete;
+  /// Ends all later calls: if other ranks make more of them, which is an error, none waits for this one.
+  ~Rounds();
 
   int ranks() const noexcept { return shape_.ranks; }
   int rank() const noexcept { return rank_; }

@@ -53,6 +53,25 @@ TEST(Rounds, SlotIsKeptUntilAllHaveEndedItsRound) {
   expect_ahead(0, 16);
 }
 
+/// A rank that makes more calls than another, which has ended, neither waits for its slots nor for memory.
+TEST(Rounds, NobodyWaitsForARankThatHasEnded) {
+  SimulatedNode node(2, 4096, 1);
+  node.end(1);
+  Rounds& rounds = node.at(0);
+  for (int call = 0; call < 100; ++call) {
+    rounds.open();
+    const Rounds::Number round = rounds.begin(RoundKind::allgather);
+    EXPECT_TRUE(rounds.take(round, 4096));
+    rounds.publish(round, 4096);
+    bool ended = false;
+    for (int check = 0; check < 100 && !ended; ++check) ended = rounds.is_published(round, 1);
+    EXPECT_TRUE(ended);
+    EXPECT_EQ(rounds.told(round, 1), -1);
+    EXPECT_EQ(rounds.outcome(), CallOutcome::left);
+    rounds.leave();
+  }
+}
+
 TEST(Rounds, DataIsWhereItsReaderLooks) {
   SimulatedNode node(3, 4096, 1);
   Rounds& writer = node.at(1);

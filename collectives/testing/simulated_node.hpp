@@ -28,6 +28,8 @@ class SimulatedNode {
 
   Rounds& at(int rank) { return *rounds_[static_cast<std::size_t>(rank)]; }
   int ranks() const { return shape_.ranks; }
+  /// That rank makes no more calls.
+  void end(int rank) { rounds_[static_cast<std::size_t>(rank)].reset(); }
 
   /// Runs one task per rank to its end. False: deadlock, or a task failed.
   bool run(std::vector<Task> tasks) {

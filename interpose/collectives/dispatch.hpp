@@ -159,7 +159,7 @@ Route route_varying(MPI_Comm comm, CommEntry& entry, Collective what, std::int64
                     [[maybe_unused]] bool gaps) noexcept {
   if constexpr (blocking<Tail...>) {
     Route here;
-    here.one_node = choose_one_node(entry);
+    here.one_node = choose_one_node(entry, whole_of(*longest, entry.size()));
     return here;
   } else if constexpr (persistent<Tail...>) {
     std::int64_t bytes = whole_of(*longest, entry.size());

@@ -22,9 +22,6 @@
 namespace bestride::inline interpose {
 namespace {
 
-/// A call of unknown size counts as one of this many bytes.
-constexpr std::int64_t unknown_bytes = 32 * 4096;
-
 /// nullptr: left to the MPI library.
 OneNode* prepared(CommEntry& entry, std::int64_t bytes) noexcept {
   OneNode* const node = entry.collectives.one_node.get();
@@ -109,8 +106,8 @@ OneNode* choose_one_node(CommEntry& entry, Collective what, std::int64_t bytes, 
   return any ? node : nullptr;
 }
 
-OneNode* choose_one_node(CommEntry& entry) noexcept {
-  return job() && may_share_memory(entry) ? prepared(entry, unknown_bytes) : nullptr;
+OneNode* choose_one_node(CommEntry& entry, std::int64_t bytes) noexcept {
+  return job() && may_share_memory(entry) ? prepared(entry, bytes) : nullptr;
 }
 
 bool barrier_on_one_node(MPI_Comm comm) noexcept {
