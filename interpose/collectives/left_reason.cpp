@@ -53,8 +53,8 @@ const char* otherwise(const LeftCollective& left, const CommEntry& entry) noexce
   if (left.blocking)
     return collectives.one_node && collectives.one_node->has_memory()
                ? collective_size
-               : without_memory(!collectives.one_node || collectives.one_node->refused());
-  if (!collectives.queue) return off;
+               : without_memory(collectives.one_node && collectives.one_node->refused());
+  if (!job()->nonblocking_on_node) return off;
   const bool rooted = left.what == Collective::gather || left.what == Collective::scatter;
   return rooted && !left.bytes ? unsupported : new_communicator;
 }
@@ -71,7 +71,7 @@ const char* left_reason(const LeftCollective& left, MPI_Op op, MPI_Datatype type
   const CommEntry* entry;
   if (const char* const reason = by_communicator_or_size(left, &entry)) return reason;
   const DispatchedReduction how = dispatch_reduction(*entry, op, type, element_size(type).packed, left.blocking);
-  const bool checked = how.if_ordinary && left.what == Collective::allreduce && !entry->collectives.one_node;
+  const bool checked = how.if_ordinary && left.what == Collective::allreduce && !entry->collectives.on_one_node;
   if (!how.possible && !checked) return reassociation_of(op, type) == Reassociation::by_mpi ? unsupported : "order";
   return otherwise(left, *entry);
 }
@@ -82,11 +82,12 @@ const char* left_neighbor_reason(MPI_Comm comm, NeighborForm form, bool blocking
   const CommCollectives& collectives = entry->collectives;
   if (!collectives.on_one_node) return unsupported;
   if (!blocking)
-    return !collectives.neighbor_queue                ? off
-           : collectives.neighbor_queue->serves(form) ? new_communicator
-                                                      : unsupported;
+    return !job()->nonblocking_on_node  ? off
+           : collectives.neighbor_queue ? collectives.neighbor_queue->serves(form) ? new_communicator : unsupported
+           : collectives.edges_sought   ? off
+                                        : new_communicator;
   const auto& neighbors = collectives.one_node_neighbors;
-  return neighbors && neighbors->has_memory() ? unsupported : without_memory(!neighbors || neighbors->refused());
+  return neighbors && neighbors->has_memory() ? unsupported : without_memory(neighbors && neighbors->refused());
 }
 
 }  // namespace bestride::inline interpose

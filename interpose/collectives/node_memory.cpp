@@ -74,21 +74,32 @@ void NodeMemory::collect() noexcept {
 }
 
 int NodeMemory::take() noexcept {
+  if (spare_.load(std::memory_order_relaxed) >= 0)
+    if (const int kept = spare_.exchange(-1, std::memory_order_acquire); kept >= 0) return kept;
   const std::lock_guard lock(mutex_);
   if (free_.empty()) collect();
   if (free_.empty()) return -1;
   const int own = free_.back();
   free_.pop_back();
-  own_[static_cast<std::size_t>(own)].taken = true;
-  std::memset(static_cast<void*>(record(first_ + own)), 0, stride_);
+  if (!own_[static_cast<std::size_t>(own)].zero) std::memset(static_cast<void*>(record(first_ + own)), 0, stride_);
+  own_[static_cast<std::size_t>(own)].zero = true;
   return first_ + own;
+}
+
+void NodeMemory::put_back_unused(int index, bool written) noexcept {
+  int none = -1;
+  if (!written && spare_.compare_exchange_strong(none, index, std::memory_order_release, std::memory_order_relaxed))
+    return;
+  const std::lock_guard lock(mutex_);
+  own_[static_cast<std::size_t>(index - first_)].zero = !written;
+  free_.push_back(index - first_);
 }
 
 void NodeMemory::put_back(int index, int ranks, const std::array<int, part_kinds>& parts) noexcept {
   const std::lock_guard lock(mutex_);
   const int own = index - first_;
   Own& one = own_[static_cast<std::size_t>(own)];
-  one.taken = false;
+  one.zero = false;
   one.ranks = ranks;
   one.offered = parts;
   // Nobody looks at a record through which nothing was offered: a member that did would wait for rank 0.

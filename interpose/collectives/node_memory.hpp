@@ -46,6 +46,8 @@ class NodeMemory {
 
   /// An unused record, for a communicator in which this rank is rank 0; -1: all are in use. Thread-safe.
   int take() noexcept;
+  /// Gives it back, if nothing was offered through it. `written`: it may not be zero any more. Thread-safe.
+  void put_back_unused(int index, bool written) noexcept;
   /// Gives it back. `ranks`: members. `parts`: by kind, how many parts they have been offered, which each of them
   /// leaves. Thread-safe.
   void put_back(int index, int ranks, const std::array<int, part_kinds>& parts) noexcept;
@@ -69,7 +71,7 @@ class NodeMemory {
 
  private:
   struct Own {
-    bool taken = false;
+    bool zero = true;  ///< the record, when it is taken
     int ranks = 0;
     std::array<int, part_kinds> offered{};  ///< parts that all members have to leave before it can be used again
     std::array<Part, part_kinds * PartOffer::most_parts> parts;
@@ -87,6 +89,7 @@ class NodeMemory {
   std::mutex mutex_;
   std::vector<Own> own_;
   std::vector<int> free_, departing_;  ///< indices of `own_`; a departing one may still be used by other members
+  std::atomic<int> spare_{-1};         ///< index of a record that is zero, for the next communicator
   PartPool pool_;
   SegmentMap others_;
 };

@@ -7,6 +7,7 @@
 
 #include "base/message.hpp"
 #include "collectives/one_node/vote.hpp"
+#include "interpose/collectives/comm_parts.hpp"
 #include "interpose/collectives/job.hpp"
 #include "interpose/collectives/library_form.hpp"
 #include "interpose/collectives/member.hpp"
@@ -26,7 +27,7 @@ constexpr std::int64_t unknown_bytes = 32 * 4096;
 
 /// nullptr: left to the MPI library.
 OneNode* prepared(CommEntry& entry, std::int64_t bytes) noexcept {
-  OneNode* const node = entry.collectives.one_node.get();
+  OneNode* const node = one_node_of_call(entry);
   return node && node->open(bytes) ? node : nullptr;
 }
 
@@ -121,8 +122,12 @@ bool barrier_on_one_node(MPI_Comm comm) noexcept {
   const Job* all = job();
   if (!all || !all->crowded) return false;
   const CommMember member(comm, true);
-  OneNode* const node = member && may_share_memory(*member) ? prepared(*member, 0) : nullptr;
-  if (!node) return false;
+  if (!member || !may_share_memory(*member)) return false;
+  OneNode* const node = prepared(*member, 0);
+  if (!node) {
+    count_left_collective(comm);
+    return false;
+  }
   if (!node->agree({})) {
     node->leave();
     return false;
@@ -134,8 +139,10 @@ bool barrier_on_one_node(MPI_Comm comm) noexcept {
 
 void count_left_collective(MPI_Comm comm) noexcept {
   if (!job()) return;
-  if (const CommEntry* const entry = runtime().comms.find(comm))
-    if (OneNode* const node = entry->collectives.one_node.get()) node->leave();
+  CommEntry* const entry = runtime().comms.find(comm);
+  if (!entry) return;
+  if (OneNode* const node = one_node_of_call(*entry)) node->leave();
+  end_call_without_one_node(*entry);
 }
 
 bool has_gaps(MPI_Datatype type) noexcept {
