@@ -13,6 +13,7 @@
 #include "interpose/collectives/one_node_neighbors.hpp"
 #include "interpose/collectives/one_node_queue.hpp"
 #include "interpose/collectives/pending.hpp"
+#include "interpose/objects/runtime.hpp"
 
 namespace bestride::inline interpose {
 namespace {
@@ -92,6 +93,14 @@ OneNode* one_node_of_call(CommEntry& entry) noexcept {
     collectives.one_node = std::move(made);
   });
   return collectives.one_node.get();
+}
+
+CommEntry* with_few_neighbor_calls(MPI_Comm comm) noexcept {
+  CommEntry* const entry = job() ? runtime().comms.find(comm) : nullptr;
+  if (!entry || entry->size() < 2 || !may_share_memory(*entry)) return nullptr;
+  const CommCollectives& collectives = entry->collectives;
+  return collectives.neighbor_calls < calls_before && !collectives.shares_always && !collectives.edges_wanted ? entry
+                                                                                                              : nullptr;
 }
 
 OneNodeNeighbors* neighbors_of_call(CommEntry& entry) noexcept {

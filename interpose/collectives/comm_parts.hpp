@@ -18,6 +18,10 @@ OneNode* one_node_of_call(CommEntry& entry) noexcept;
 /// Without a OneNode: such a call has been left to the MPI library.
 inline void end_call_without_one_node(CommEntry& entry) noexcept { entry.collectives.call_begun = false; }
 
+/// The entry of a communicator whose next blocking neighbour collective is left to the MPI library whatever its
+/// arguments are, because there were few before; else nullptr. Such a call that succeeds has to be counted in
+/// `neighbor_calls`: one that the library rejects is perhaps made on this rank only.
+CommEntry* with_few_neighbor_calls(MPI_Comm comm) noexcept;
 /// In a blocking neighbour collective, which this counts: nullptr: there is none so far.
 OneNodeNeighbors* neighbors_of_call(CommEntry& entry) noexcept;
 
