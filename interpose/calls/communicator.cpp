@@ -5,6 +5,7 @@
 // is created (interpose/collectives/member.hpp), and a member that did not intercept the creation would not take part.
 // The collectives of a communicator that a tool creates in such a call, for itself, are left to the library.
 #include "interpose/collectives/communicator.hpp"
+#include "interpose/collectives/comm_parts.hpp"
 
 #include "interpose/calls/entry.hpp"
 #include "interpose/collectives/info_hints.hpp"
@@ -16,14 +17,19 @@
 namespace bestride::inline interpose {
 namespace {
 
-/// Makes a call that creates `*comm`, in which its members may wait for each other. `parent`: as for ChildAgreement.
+/// Makes a call that creates `*comm`, in which its members may wait for each other. `parent`, `ranks`: as for
+/// ChildAgreement. `topology`: `*comm` has a virtual topology.
 template <class Call>
-int create(MPI_Comm parent, const MPI_Comm* comm, Call call) noexcept {
-  ChildAgreement agreement(parent);
+int create(MPI_Comm parent, ChildRanks ranks, bool topology, const MPI_Comm* comm, Call call) noexcept {
+  ChildAgreement agreement(parent, ranks);
   const int error = call();
-  if (error == MPI_SUCCESS && comm && *comm != MPI_COMM_NULL) agreement.made(*comm);
+  if (error != MPI_SUCCESS || !comm || *comm == MPI_COMM_NULL) return error;
+  CommEntry* const entry = agreement.made(*comm);
+  if (topology && entry) make_early_neighbor_queue(*comm, *entry);
   return error;
 }
+/// By what the caller says about the order of the ranks.
+constexpr ChildRanks ranks_of(int reorder) noexcept { return reorder ? ChildRanks::any : ChildRanks::in_order; }
 
 /// The entry is inaccessible during the call and is put back if the library fails.
 template <class Call>
@@ -92,7 +98,8 @@ template <Calls& via>
 int comm_dup_with_info(MPI_Comm from, MPI_Info info, MPI_Comm* comm) {
   if (nested<via>()) return via.Comm_dup_with_info(from, info, comm);
   before_library_collective(from);
-  const int error = create(from, comm, [&] { return inside(via.Comm_dup_with_info, from, info, comm); });
+  const int error =
+      create(from, ChildRanks::same, false, comm, [&] { return inside(via.Comm_dup_with_info, from, info, comm); });
   if (error == MPI_SUCCESS) apply_hints(*comm, info);
   return error;
 }
@@ -125,47 +132,53 @@ BESTRIDE_BOTH_ENTRIES(Comm_idup_with_info, (MPI_Comm from, MPI_Info info, MPI_Co
 BESTRIDE_BOTH_ENTRIES(Comm_set_info, (MPI_Comm comm, MPI_Info info), comm_set_info, (comm, info))
 
 /// Defines a function that creates `*comm` and is called by all members of `from`. Pending collectives on `from`
-/// complete first; otherwise members would wait for each other inside the library.
-#define BESTRIDE_COMM_CREATE_BY_ALL(name, parameters, arguments)                            \
-  namespace bestride::comm_create {                                                         \
-  template <Calls& via>                                                                     \
-  int name parameters {                                                                     \
-    if (nested<via>()) return via.name arguments;                                           \
-    before_library_collective(from);                                                        \
-    return create(from, comm, [&] { return inside(via.name, BESTRIDE_UNWRAP arguments); }); \
-  }                                                                                         \
-  }                                                                                         \
+/// complete first; otherwise members would wait for each other inside the library. `ranks`, `topology`: as for
+/// create().
+#define BESTRIDE_COMM_CREATE_BY_ALL(name, ranks, topology, parameters, arguments)                            \
+  namespace bestride::comm_create {                                                                          \
+  template <Calls& via>                                                                                      \
+  int name parameters {                                                                                      \
+    if (nested<via>()) return via.name arguments;                                                            \
+    before_library_collective(from);                                                                         \
+    return create(from, ranks, topology, comm, [&] { return inside(via.name, BESTRIDE_UNWRAP arguments); }); \
+  }                                                                                                          \
+  }                                                                                                          \
   BESTRIDE_BOTH_ENTRIES(name, parameters, comm_create::name, arguments)
 /// The same for a function that only some members call, or members of several communicators: the pending collectives
 /// may need ranks that don't make this call, so they are not completed first.
-#define BESTRIDE_COMM_CREATE(name, parameters, arguments)                                            \
-  namespace bestride::comm_create {                                                                  \
-  template <Calls& via>                                                                              \
-  int name parameters {                                                                              \
-    if (nested<via>()) return via.name arguments;                                                    \
-    return create(MPI_COMM_NULL, comm, [&] { return inside(via.name, BESTRIDE_UNWRAP arguments); }); \
-  }                                                                                                  \
-  }                                                                                                  \
+#define BESTRIDE_COMM_CREATE(name, parameters, arguments)                       \
+  namespace bestride::comm_create {                                             \
+  template <Calls& via>                                                         \
+  int name parameters {                                                         \
+    if (nested<via>()) return via.name arguments;                               \
+    return create(MPI_COMM_NULL, ChildRanks::any, false, comm,                  \
+                  [&] { return inside(via.name, BESTRIDE_UNWRAP arguments); }); \
+  }                                                                             \
+  }                                                                             \
   BESTRIDE_BOTH_ENTRIES(name, parameters, comm_create::name, arguments)
 
-BESTRIDE_COMM_CREATE_BY_ALL(Comm_dup, (MPI_Comm from, MPI_Comm* comm), (from, comm))
-BESTRIDE_COMM_CREATE_BY_ALL(Comm_split, (MPI_Comm from, int color, int key, MPI_Comm* comm), (from, color, key, comm))
-BESTRIDE_COMM_CREATE_BY_ALL(Comm_split_type, (MPI_Comm from, int kind, int key, MPI_Info info, MPI_Comm* comm),
+BESTRIDE_COMM_CREATE_BY_ALL(Comm_dup, ChildRanks::same, false, (MPI_Comm from, MPI_Comm* comm), (from, comm))
+BESTRIDE_COMM_CREATE_BY_ALL(Comm_split, ChildRanks::any, false, (MPI_Comm from, int color, int key, MPI_Comm* comm),
+                            (from, color, key, comm))
+BESTRIDE_COMM_CREATE_BY_ALL(Comm_split_type, ChildRanks::any, false,
+                            (MPI_Comm from, int kind, int key, MPI_Info info, MPI_Comm* comm),
                             (from, kind, key, info, comm))
-BESTRIDE_COMM_CREATE_BY_ALL(Comm_create, (MPI_Comm from, MPI_Group group, MPI_Comm* comm), (from, group, comm))
-BESTRIDE_COMM_CREATE_BY_ALL(Cart_create,
+BESTRIDE_COMM_CREATE_BY_ALL(Comm_create, ChildRanks::any, false, (MPI_Comm from, MPI_Group group, MPI_Comm* comm),
+                            (from, group, comm))
+BESTRIDE_COMM_CREATE_BY_ALL(Cart_create, ranks_of(reorder), true,
                             (MPI_Comm from, int dimensions, const int* sizes, const int* periods, int reorder,
                              MPI_Comm* comm),
                             (from, dimensions, sizes, periods, reorder, comm))
-BESTRIDE_COMM_CREATE_BY_ALL(Cart_sub, (MPI_Comm from, const int* kept, MPI_Comm* comm), (from, kept, comm))
-BESTRIDE_COMM_CREATE_BY_ALL(Graph_create,
+BESTRIDE_COMM_CREATE_BY_ALL(Cart_sub, ChildRanks::any, true, (MPI_Comm from, const int* kept, MPI_Comm* comm),
+                            (from, kept, comm))
+BESTRIDE_COMM_CREATE_BY_ALL(Graph_create, ranks_of(reorder), true,
                             (MPI_Comm from, int nodes, const int* index, const int* edges, int reorder, MPI_Comm* comm),
                             (from, nodes, index, edges, reorder, comm))
-BESTRIDE_COMM_CREATE_BY_ALL(Dist_graph_create,
+BESTRIDE_COMM_CREATE_BY_ALL(Dist_graph_create, ranks_of(reorder), true,
                             (MPI_Comm from, int count, const int* sources, const int* degrees, const int* destinations,
                              const int* weights, MPI_Info info, int reorder, MPI_Comm* comm),
                             (from, count, sources, degrees, destinations, weights, info, reorder, comm))
-BESTRIDE_COMM_CREATE_BY_ALL(Dist_graph_create_adjacent,
+BESTRIDE_COMM_CREATE_BY_ALL(Dist_graph_create_adjacent, ranks_of(reorder), true,
                             (MPI_Comm from, int in, const int* sources, const int* in_weights, int out,
                              const int* destinations, const int* out_weights, MPI_Info info, int reorder,
                              MPI_Comm* comm),

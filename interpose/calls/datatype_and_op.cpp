@@ -32,9 +32,21 @@ thread_local constinit const MPI_Datatype* type_being_freed __attribute__((tls_m
 
 template <Calls& via>
 int type_free(MPI_Datatype* type) {
-  if (!type || runtime().ended() || nested_free<via>(type_being_freed, type)) return via.Type_free(type);
-  const ObjectBeingFreed freeing(type_being_freed, *type);
+  if (!type || runtime().ended()) return via.Type_free(type);
   TypeRegistry& types = runtime().types;
+  if (const MPI_Datatype freed = *type; types.release_unused(freed)) {
+    int error = MPI_ERR_OTHER;
+    try {
+      error = via.Type_free(type);
+    } catch (...) {  // as below
+      types.unused_not_freed(freed);
+      throw;
+    }
+    if (error != MPI_SUCCESS) types.unused_not_freed(freed);
+    return error;
+  }
+  if (nested_free<via>(type_being_freed, type)) return via.Type_free(type);
+  const ObjectBeingFreed freeing(type_being_freed, *type);
   const TypeRegistry::Released released = types.release(*type);
   int error = MPI_ERR_OTHER;
   try {

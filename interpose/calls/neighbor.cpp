@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "interpose/calls/entry.hpp"
+#include "interpose/collectives/comm_parts.hpp"
 #include "interpose/collectives/dispatch_neighbor.hpp"
 #include "interpose/collectives/left_reason.hpp"
 #include "interpose/message/collective_exchange.hpp"
@@ -93,6 +94,16 @@ bool has_arguments(const Given& given) noexcept {
 template <Calls& via, auto slot, class Out, class In, class... Tail>
 int exchange(CallId id, NeighborForm form, const typename Out::Given& out, const typename In::Given& in, MPI_Comm comm,
              Tail... tail) {
+  if constexpr (blocking<Tail...>)
+    if (may_dispatch<via>() && !gpu_runtime_detected() && !reporting() && !runtime().options().forced)
+      if (CommEntry* const few = with_few_neighbor_calls(comm)) {
+        before_library_collective(comm);
+        const int error = std::apply(
+            [&](auto... arguments) { return by_library<via, slot>(LibraryForm::as_called, arguments..., comm); },
+            std::tuple_cat(out.arguments(), in.arguments()));
+        if (error == MPI_SUCCESS) ++few->collectives.neighbor_calls;
+        return error;
+      }
   if (may_dispatch<via>()) [[unlikely]]
     if (const std::optional<int> done = dispatch_neighbor(name(id), form, out, in, comm, tail...)) return *done;
   if constexpr (blocking<Tail...>) before_library_collective(comm);

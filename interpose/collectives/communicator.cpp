@@ -13,13 +13,13 @@
 #include "collectives/one_node/rounds.hpp"
 #include "interpose/collectives/cache_share.hpp"
 #include "interpose/collectives/comm_memory.hpp"
+#include "interpose/collectives/comm_parts.hpp"
 #include "interpose/collectives/hierarchical_queue.hpp"
 #include "interpose/collectives/info_hints.hpp"
 #include "interpose/collectives/maximum.hpp"
 #include "interpose/collectives/member.hpp"
-#include "interpose/collectives/neighbor_queue.hpp"
+#include "interpose/collectives/neighbor_edges.hpp"
 #include "interpose/collectives/one_node.hpp"
-#include "interpose/collectives/one_node_neighbors.hpp"
 #include "interpose/collectives/one_node_queue.hpp"
 #include "interpose/collectives/tag_agreement.hpp"
 #include "interpose/mpi/fault_injection.hpp"
@@ -75,6 +75,38 @@ bool shares_always(const Job& all) noexcept {
   return all.crowded || all.settings.parameters.mode == CollectiveMode::hierarchical;
 }
 
+/// A record that this rank has taken, -1: none.
+NodeRecord own_record(int index) noexcept {
+  NodeRecord own;
+  own.index = index;
+  if (index >= 0)
+    own.put_back = [](const NodeRecord& record) noexcept {
+      const Job* all = job();
+      if (!all) return;
+      if (!record.written) return all->node_memory->put_back_unused(record.index);
+      all->node_memory->at(record.index).departed.fetch_add(1, std::memory_order_release);
+      all->node_memory->put_back(record.index, record.ranks);
+    };
+  return own;
+}
+/// What another member does with a record that it does not look at any more.
+void depart_from(const NodeRecord& record) noexcept {
+  if (const Job* all = job(); all && record.written)
+    all->node_memory->at(record.index).departed.fetch_add(1, std::memory_order_release);
+}
+
+/// The rank in MPI_COMM_WORLD of a new communicator's rank 0. Unlike CommEntry::world_rank() it does not ask for the
+/// others, which few communicators need.
+int leading_world_rank(const Job& all, MPI_Comm comm, CommEntry& entry) noexcept {
+  MPI_Group members = MPI_GROUP_NULL;
+  int first = 0, there = MPI_UNDEFINED;
+  if (all.world_group != MPI_GROUP_NULL && real.Comm_group(comm, &members) == MPI_SUCCESS) {
+    if (real.Group_translate_ranks(members, 1, &first, all.world_group, &there) != MPI_SUCCESS) there = MPI_UNDEFINED;
+    real.Group_free(&members);
+  }
+  return there == MPI_UNDEFINED ? entry.world_rank(0) : there;
+}
+
 /// `none` is permanent. `failed`: some member could not agree, perhaps only this time.
 enum class Agreement { reached, none, failed };
 
@@ -82,33 +114,24 @@ enum class Agreement { reached, none, failed };
 /// std::bad_alloc if the member can't have it.
 struct OwnQueue {
   std::shared_ptr<HierarchicalQueue> between_nodes;
-  std::shared_ptr<CommMemory> memory;  ///< on one node
+  NodeRecord record;                   ///< on one node, for all collectives: of rank 0
+  std::shared_ptr<CommMemory> memory;  ///< on one node, for a persistent collective
   std::shared_ptr<OneNodeQueue> on_one_node;
-  std::shared_ptr<OneNode> blocking;
-  std::shared_ptr<NeighborQueue> neighbor_queue;
-  std::shared_ptr<OneNodeNeighbors> neighbors;
 
   OwnQueue() = default;
-  OwnQueue(const Job& all, MPI_Comm comm, CommEntry& entry, bool one_node, std::optional<std::int64_t> bytes,
-           std::shared_ptr<CommMemory> given = nullptr)
-      : memory(std::move(given)) {
+  OwnQueue(const Job& all, CommEntry& entry, bool one_node, std::optional<std::int64_t> bytes) {
     const std::int64_t window_limit = all.settings.window_limit / (bytes ? 8 : 1);
-    if (one_node) {
+    if (one_node && !bytes) {
+      if (entry.rank() == 0) record = own_record(all.node_memory->take());
+    } else if (one_node) {
       constexpr std::int64_t page = 4096;
       const int ranks = entry.size();
-      const std::int64_t needed = bytes ? std::min(*bytes, window_limit) + page : window_limit;
+      const std::int64_t needed = std::min(*bytes, window_limit) + page;
       const RoundsShape shape = RoundsShape::within(ranks, std::min(window_limit, needed * RoundsShape::slots * ranks));
-      const bool always = shares_always(all);
-      int topology = MPI_UNDEFINED;
-      const bool has_topology = !bytes && real.Topo_test(comm, &topology) == MPI_SUCCESS && topology != MPI_UNDEFINED;
-      if (!memory) memory = CommMemory::make(all, entry);
+      memory = CommMemory::make(all, entry);
       if (all.nonblocking_on_node)
-        on_one_node = std::make_shared<OneNodeQueue>(memory, shape, always, all.private_comm, entry.world_ranks());
-      if (bytes) return;
-      blocking = std::make_shared<OneNode>(memory, shape, always);
-      if (!has_topology) return;
-      neighbors = std::make_shared<OneNodeNeighbors>(memory, always);
-      if (all.nonblocking_on_node) neighbor_queue = std::make_shared<NeighborQueue>(all, memory, entry.world_ranks());
+        on_one_node =
+            std::make_shared<OneNodeQueue>(memory, shape, shares_always(all), all.private_comm, entry.world_ranks());
     } else {
       std::vector<int> world_ranks = entry.world_ranks();
       std::optional<Topology> topology = all.topology.restricted(world_ranks);
@@ -119,26 +142,23 @@ struct OwnQueue {
                                                           std::min(bytes.value_or(most), most) * entry.size());
     }
   }
-  /// On one node, when the members know the record: `agreed`, as for CommMemory. False: there is none. Sets what
-  /// blocking calls need.
-  bool set_record(const Job& all, CommCollectives& collectives, int agreed) noexcept {
-    if (agreed == 0) {
-      report_no_record();
-      return false;
-    }
-    memory->set_record(agreed);
-    if (blocking) blocking->begin();
-    if (on_one_node) on_one_node->set_tags(memory->tag_pair(all, PartKind::nonblocking));
-    if (neighbor_queue) neighbor_queue->set_tags(memory->tag_pair(all, PartKind::nonblocking_neighbors));
-    if (blocking) collectives.one_node = std::move(blocking);
-    if (neighbors) collectives.one_node_neighbors = std::move(neighbors);
-    if (neighbor_queue) collectives.neighbor_queue = std::move(neighbor_queue);
-    return true;
-  }
 };
 
+/// The members of a communicator on one node know its record; `record.index` < 0: there is none.
+void set_on_one_node(const Job& all, CommEntry& entry, int leader, NodeRecord&& record) noexcept {
+  if (record.index < 0) return report_no_record();
+  CommCollectives& collectives = entry.collectives;
+  record.ranks = entry.size();
+  if (!record.put_back) record.put_back = &depart_from;
+  collectives.record = std::move(record);
+  collectives.leader = leader;
+  collectives.on_one_node = true;
+  collectives.shares_always = shares_always(all);
+  collectives.known_grids = known_grid_count();
+}
+
 /// `one_node`: all members are on one node. `persistent_bytes`: if the queue is for one persistent collective, the size
-/// of this collective (as in CollectiveShape). Also sets what blocking calls need.
+/// of this collective (as in CollectiveShape). If all collectives are on one node, they have no queue so far.
 std::shared_ptr<CollectiveQueue> agree_on_queue(const Job& all, MPI_Comm comm, CommEntry& entry, bool one_node,
                                                 std::optional<std::int64_t> persistent_bytes,
                                                 Agreement* agreement) noexcept {
@@ -159,8 +179,8 @@ std::shared_ptr<CollectiveQueue> agree_on_queue(const Job& all, MPI_Comm comm, C
     if (!collectives.remembered ||
         (persistent_bytes && collectives.persistent_collectives.use_count() > CommCollectives::max_persistent))
       throw std::bad_alloc();
-    own = OwnQueue(all, comm, entry, one_node, persistent_bytes);
-    if (own.memory) mine[3] = own.memory->take_record();
+    own = OwnQueue(all, entry, one_node, persistent_bytes);
+    mine[3] = own.memory ? own.memory->take_record() : own.record.index + 1;
   } catch (...) {
     mine[0] = 1;
   }
@@ -175,8 +195,16 @@ std::shared_ptr<CollectiveQueue> agree_on_queue(const Job& all, MPI_Comm comm, C
   *agreement = Agreement::none;
   if (tags && !tags->take(static_cast<int>(most[1]), all.largest_tag)) return nullptr;
   std::shared_ptr<CollectiveQueue> queue;
-  if (one_node) {
-    if (!own.set_record(all, collectives, static_cast<int>(most[3]))) return nullptr;
+  if (one_node && !persistent_bytes) {
+    own.record.index = static_cast<int>(most[3]) - 1;
+    set_on_one_node(all, entry, all.topology.local_rank_of(entry.world_rank(0)), std::move(own.record));
+  } else if (one_node) {
+    if (most[3] == 0) {
+      report_no_record();
+      return nullptr;
+    }
+    own.memory->set_record(static_cast<int>(most[3]));
+    if (own.on_one_node) own.on_one_node->set_tags(own.memory->tag_pair(all, PartKind::nonblocking));
     queue = std::move(own.on_one_node);
   } else {
     // Arenas have the same size on all nodes, so the budget is that of the node with the fewest ranks.
@@ -209,7 +237,7 @@ void set_least_bytes(const Job& all, CommEntry& entry) noexcept {
       std::int64_t& least = collectives.least_bytes[what][blocking];
       least = std::numeric_limits<std::int64_t>::max();
       if (collectives.on_one_node) {
-        if (blocking || collectives.queue)
+        if (blocking || all.nonblocking_on_node)
           least = least_on_one_node(static_cast<Collective>(what), blocking, entry.size(), collectives.shares_always);
       } else if (collectives.queue) {
         CollectiveShape shape = collectives.shape;
@@ -220,96 +248,80 @@ void set_least_bytes(const Job& all, CommEntry& entry) noexcept {
     }
 }
 
-/// What nonblocking neighbour collectives need to know, in a call that may wait.
-void find_neighbors(MPI_Comm comm, CommEntry& entry) noexcept {
-  const Job* all = job();
-  FoundEdges found = known_edges(comm, entry, CallForm::nonblocking);
-  if (!found.edges && all) found = find_edges(comm, entry, CallForm::nonblocking, all->settings.window_limit);
-  if (found.edges)
-    entry.collectives.neighbor_queue->set_edges(std::move(found));
-  else
-    entry.collectives.neighbor_queue.reset();
-}
-
-void set_on_one_node(const Job& all, MPI_Comm comm, CommEntry& entry) noexcept {
-  CommCollectives& collectives = entry.collectives;
-  collectives.on_one_node = true;
-  collectives.shares_always = shares_always(all);
-  if (collectives.neighbor_queue) find_neighbors(comm, entry);
-}
-
 /// Creations in which this thread is: a tool may call one function of the library in another one.
 thread_local constinit int creating __attribute__((tls_model("initial-exec"))) = 0;
 
 }  // namespace
 
-ChildAgreement::ChildAgreement(MPI_Comm parent) noexcept : outermost_(creating++ == 0) {
+ChildAgreement::ChildAgreement(MPI_Comm parent, ChildRanks ranks) noexcept
+    : outermost_(creating++ == 0), ranks_(ranks) {
   const Job* all = job();
   if (!outermost_ || !all || !all->node_memory) return;
   CommEntry* const entry = runtime().comms.find(parent);
-  if (!entry || !entry->collectives.agreed.load(std::memory_order_acquire) || !entry->collectives.on_one_node) return;
+  if (!entry || !may_share_memory(*entry)) return;
+  make_wanted_neighbor_queue(parent, *entry);
   parent_ = entry;
-  number_ = ++entry->collectives.children;
+  CommCollectives& of_parent = entry->collectives;
+  number_ = ++of_parent.children;
+  of_parent.record.written = true;
   NodeMemory& memory = *all->node_memory;
-  const int of_parent = entry->collectives.one_node->memory()->index();
-  if (inject_failure(FailPoint::queue) || !runtime().comms.can_make())
-    memory.at(of_parent).without_memory[number_ % 2].store(number_, std::memory_order_release);
+  const int record = of_parent.record.index;
+  if (!inject_failure(FailPoint::queue)) entry_ = runtime().comms.reserve();
+  if (!entry_) memory.at(record).without_memory[number_ % 2].store(number_, std::memory_order_release);
+  if (ranks != ChildRanks::any && entry->rank() != 0) return;
   record_ = memory.take();
-  memory.announcement(of_parent, memory.local_rank(), number_)
+  memory.announcement(record, memory.local_rank(), number_)
       .store(std::uint64_t{number_} << 32 | static_cast<std::uint32_t>(record_ + 1), std::memory_order_release);
 }
 
 ChildAgreement::~ChildAgreement() {
   --creating;
   const Job* all = job();
-  if (record_ >= 0 && all) all->node_memory->put_back(record_, 0);
+  if (record_ >= 0 && all) all->node_memory->put_back_unused(record_);
+  if (entry_) runtime().comms.give_back(entry_);
 }
 
-void ChildAgreement::made(MPI_Comm comm) noexcept {
-  if (!outermost_) return;
-  runtime().comms.made(comm);
+CommEntry* ChildAgreement::made(MPI_Comm comm) noexcept {
+  if (!outermost_) return nullptr;
+  CommRegistry& known = runtime().comms;
   const Job* all = job();
-  if (!all) return;
-  if (!parent_) {
-    const CommMember member(comm, true);
-    return;
+  if (!all || !parent_ || !entry_) {
+    known.made(comm);
+    if (all && !parent_) const CommMember member(comm, true);
+    return known.find(comm);
   }
-  CommEntry* const entry = runtime().comms.find(comm);
+  CommEntry* const entry = known.made(comm, std::exchange(entry_, nullptr), *parent_, ranks_);
   NodeMemory& memory = *all->node_memory;
   const CommCollectives& of_parent = parent_->collectives;
-  const int parent_record = of_parent.one_node->memory()->index();
-  if (memory.at(parent_record).without_memory[number_ % 2].load(std::memory_order_acquire) == number_) return;
-  if (entry && entry->size() < 2) return;
-  try {
-    if (!entry) throw std::bad_alloc();
-    OwnQueue own;
-    own.memory = CommMemory::make(*all, *entry);
-    int given = 0;
-    if (entry->rank() == 0) {
-      given = std::exchange(record_, -1) + 1;
-    } else {
-      const int leader = all->topology.local_rank_of(entry->world_rank(0));
-      const Announcement& announced = memory.announcement(parent_record, leader, number_);
-      std::uint64_t word = 0;
-      wait_for_members([&] { return (word = announced.load(std::memory_order_acquire)) >> 32 == number_; });
-      given = static_cast<int>(word & 0xffffffff);
-    }
-    if (entry->rank() == 0) own.memory->set_record(given);  // which gives it back if something fails
-    own = OwnQueue(*all, comm, *entry, true, std::nullopt, std::move(own.memory));
-    CommCollectives& collectives = entry->collectives;
-    if (own.set_record(*all, collectives, given)) {
-      collectives.queue = std::move(own.on_one_node);
-      set_on_one_node(*all, comm, *entry);
-    }
-    if (entry->size() == parent_->size() && collectives.on_one_node && !collectives.queue == !of_parent.queue)
-      std::copy(&of_parent.least_bytes[0][0], &of_parent.least_bytes[0][0] + 2 * collective_count,
-                &collectives.least_bytes[0][0]);
-    else
-      set_least_bytes(*all, *entry);
-    collectives.agreed.store(true, std::memory_order_release);
-  } catch (...) {
+  if (memory.at(of_parent.record.index).without_memory[number_ % 2].load(std::memory_order_acquire) == number_)
+    return entry;
+  if (!entry) {
     warn_once("child", "no memory for a new communicator: other ranks may wait for this one in its collectives");
+    return nullptr;
   }
+  if (entry->size() < 2) return entry;
+  NodeRecord record;
+  int leader = of_parent.leader;
+  if (entry->rank() == 0) {
+    leader = memory.local_rank();
+    record = own_record(std::exchange(record_, -1));
+  } else {
+    if (ranks_ == ChildRanks::any) leader = all->topology.local_rank_of(leading_world_rank(*all, comm, *entry));
+    const Announcement& announced = memory.announcement(of_parent.record.index, leader, number_);
+    std::uint64_t word = 0;
+    wait_for_members([&] { return (word = announced.load(std::memory_order_acquire)) >> 32 == number_; });
+    record.index = static_cast<int>(word & 0xffffffff) - 1;
+  }
+  set_on_one_node(*all, *entry, leader, std::move(record));
+  CommCollectives& collectives = entry->collectives;
+  collectives.elder = of_parent.elder + number_;
+  if (entry->size() == parent_->size() && collectives.on_one_node)
+    std::copy(&of_parent.least_bytes[0][0], &of_parent.least_bytes[0][0] + 2 * collective_count,
+              &collectives.least_bytes[0][0]);
+  else
+    set_least_bytes(*all, *entry);
+  collectives.agreed.store(true, std::memory_order_release);
+  return entry;
 }
 
 void agree_on_collectives(MPI_Comm comm, CommEntry& entry) noexcept {
@@ -324,7 +336,6 @@ void agree_on_collectives(MPI_Comm comm, CommEntry& entry) noexcept {
     std::shared_ptr<CollectiveQueue> queue = agree_on_queue(*all, comm, entry, on_one_node, std::nullopt, &agreement);
     if (agreement == Agreement::failed) return;
     collectives.queue = std::move(queue);
-    if (on_one_node && agreement == Agreement::reached) set_on_one_node(*all, comm, entry);
   }
   set_least_bytes(*all, entry);
   collectives.agreed.store(true, std::memory_order_release);

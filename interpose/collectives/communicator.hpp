@@ -25,18 +25,20 @@ class ChildAgreement {
  public:
   /// Before the call of the MPI library. `parent`: MPI_COMM_NULL if others than the members of one communicator make
   /// the call.
-  explicit ChildAgreement(MPI_Comm parent) noexcept;
+  explicit ChildAgreement(MPI_Comm parent, ChildRanks ranks = ChildRanks::any) noexcept;
   ChildAgreement(const ChildAgreement&) = delete;
   ChildAgreement& operator=(const ChildAgreement&) = delete;
   ~ChildAgreement();
-  /// The library has created `comm`, of which this rank is a member.
-  void made(MPI_Comm comm) noexcept;
+  /// The library has created `comm`, of which this rank is a member. Returns its entry, nullptr: there is none.
+  CommEntry* made(MPI_Comm comm) noexcept;
 
  private:
   const bool outermost_;
+  const ChildRanks ranks_;
   CommEntry* parent_ = nullptr;  ///< nullptr: by messages
   std::uint32_t number_ = 0;     ///< of this creation among those of the parent
   int record_ = -1;              ///< of this rank; used if it is rank 0
+  void* entry_ = nullptr;        ///< memory for the new communicator's entry
 };
 
 /// The members agree, unless they have agreed before or there is nothing to agree on. Collective.

@@ -3,6 +3,7 @@
 
 #include <new>
 
+#include "interpose/collectives/comm_parts.hpp"
 #include "interpose/collectives/maximum.hpp"
 #include "interpose/collectives/queue.hpp"
 #include "interpose/device/transfer_batch.hpp"
@@ -40,13 +41,14 @@ Route route(CommEntry& entry, Collective what, std::int64_t bytes, bool blocking
 Route nonblocking_on_one_node(CommEntry& entry, Collective what, std::optional<std::int64_t> bytes) noexcept {
   CommCollectives& collectives = entry.collectives;
   Route to;
-  if (!job() || !collectives.queue) return to;
+  if (const Job* all = job(); !all || !all->nonblocking_on_node) return to;
   if (bytes && !nonblocking_on_one_node(what, *bytes, entry.size(), collectives.shares_always)) return to;
   // The members can't ask each other, so only what they all know counts.
   constexpr std::int64_t unknown_bytes = 32 * 4096;
   collectives.usage.add(bytes.value_or(unknown_bytes));
   if (collectives.shares_always ? collectives.one_node_starts++ < 2 : collectives.usage.sum < Usage::small_pays)
     return to;
+  if (!make_one_node_queue(entry)) return to;
   to.wants_full_memory = collectives.usage.sum >= Usage::full_pays;
   to.owner = collectives.queue;
   to.queue = to.owner.get();

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "interpose/collectives/comm_parts.hpp"
 #include "interpose/collectives/dispatch_moved.hpp"
 #include "interpose/collectives/neighbor_queue.hpp"
 #include "interpose/collectives/one_node_neighbors.hpp"
@@ -184,6 +185,7 @@ std::optional<int> dispatch_neighbor(const char* call, NeighborForm form, const 
                                   received = neighbor_bytes(in, neighbours.sources);
   // A call that the library rejects on this rank must not be counted: the other members may not make it.
   if (!sent || !received) return std::nullopt;
+  if constexpr (blocking<Tail...> || persistent<Tail...>) make_wanted_neighbor_queue(comm, *entry);
   if constexpr (blocking<Tail...>) {
     return exchange_now(call, form, out, in, sent->sum, neighbours, *entry, comm);
   } else {
@@ -192,7 +194,7 @@ std::optional<int> dispatch_neighbor(const char* call, NeighborForm form, const 
       queue = make_neighbor_queue(comm, *entry, form, std::max(sent->longest, received->longest),
                                   neighbor_gaps(out, neighbours.destinations) || neighbor_gaps(in, neighbours.sources));
     else
-      queue = choose_neighbor_queue(*entry, form);
+      queue = choose_neighbor_queue(comm, *entry, form);
     if (!queue) return std::nullopt;
     Route to;
     to.queue = queue.get();

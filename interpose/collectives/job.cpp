@@ -145,6 +145,7 @@ void join_job(int processors) noexcept {
   all->job.node_memory = any[5] ? nullptr : memory;
   all->job.nonblocking_on_node = !any[5] && !any[3];
   all->job.crowded = any[2] && processors > 0 && world->max_ranks_per_node() > processors;
+  real.Comm_group(MPI_COMM_WORLD, &all->job.world_group);
   joined.store(&all->job, std::memory_order_release);
   intercept_collectives_lazily();
   if (CommEntry* everyone = runtime().comms.find(MPI_COMM_WORLD)) agree_on_collectives(MPI_COMM_WORLD, *everyone);
@@ -157,6 +158,7 @@ void leave_job() noexcept {
   close_requests();
   MPI_Comm private_comm = all->private_comm;
   real.Comm_free(&private_comm);
+  if (MPI_Group world = all->world_group; world != MPI_GROUP_NULL) real.Group_free(&world);
   free_maximum();
 }
 

@@ -42,6 +42,7 @@ struct Job {
                              ///< persistent collectives within a node may go through it
   bool crowded;  ///< a node has more ranks than processors that they may use, and the MPI library's calls keep the
                  ///< processor while they wait
+  MPI_Group world_group = MPI_GROUP_NULL;  ///< of MPI_COMM_WORLD
 };
 
 /// nullptr, on all ranks alike: this job has no hierarchical collectives. Callable from any thread after MPI_Init has

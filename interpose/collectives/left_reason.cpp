@@ -40,7 +40,7 @@ const char* by_communicator(MPI_Comm comm, const CommEntry** found) noexcept {
 
 /// The reason of a blocking collective that has no shared memory.
 const char* without_memory(const CommCollectives& collectives, bool refused, PartKind kind) noexcept {
-  return refused || collectives.one_node->memory()->lacks_memory(kind) ? memory : new_communicator;
+  return refused || (collectives.memory && collectives.memory->lacks_memory(kind)) ? memory : new_communicator;
 }
 
 bool by_size(const LeftCollective& left, const CommEntry& entry) noexcept {
@@ -66,9 +66,9 @@ const char* otherwise(const LeftCollective& left, const CommEntry& entry) noexce
   if (left.blocking)
     return collectives.one_node && collectives.one_node->has_memory()
                ? collective_size
-               : without_memory(collectives, !collectives.one_node || collectives.one_node->refused(),
+               : without_memory(collectives, collectives.one_node && collectives.one_node->refused(),
                                 PartKind::blocking);
-  if (!collectives.queue) return off;
+  if (!job()->nonblocking_on_node) return off;
   const bool rooted = left.what == Collective::gather || left.what == Collective::scatter;
   return rooted && !left.bytes ? unsupported : new_communicator;
 }
@@ -85,7 +85,7 @@ const char* left_reason(const LeftCollective& left, MPI_Op op, MPI_Datatype type
   const CommEntry* entry;
   if (const char* const reason = by_communicator_or_size(left, &entry)) return reason;
   const DispatchedReduction how = dispatch_reduction(*entry, op, type, element_size(type).packed, left.blocking);
-  const bool checked = how.if_ordinary && left.what == Collective::allreduce && !entry->collectives.one_node;
+  const bool checked = how.if_ordinary && left.what == Collective::allreduce && !entry->collectives.on_one_node;
   if (!how.possible && !checked) return reassociation_of(op, type) == Reassociation::by_mpi ? unsupported : "order";
   return otherwise(left, *entry);
 }
@@ -96,13 +96,14 @@ const char* left_neighbor_reason(MPI_Comm comm, NeighborForm form, bool blocking
   const CommCollectives& collectives = entry->collectives;
   if (!collectives.on_one_node) return unsupported;
   if (!blocking)
-    return !collectives.neighbor_queue                ? off
-           : collectives.neighbor_queue->serves(form) ? new_communicator
-                                                      : unsupported;
+    return !job()->nonblocking_on_node  ? off
+           : collectives.neighbor_queue ? collectives.neighbor_queue->serves(form) ? new_communicator : unsupported
+           : collectives.edges_sought   ? off
+                                        : new_communicator;
   const auto& neighbors = collectives.one_node_neighbors;
   return neighbors && neighbors->has_memory()
              ? unsupported
-             : without_memory(collectives, !neighbors || neighbors->refused(), PartKind::neighbors);
+             : without_memory(collectives, neighbors && neighbors->refused(), PartKind::neighbors);
 }
 
 }  // namespace bestride::inline interpose

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <limits>
 #include <mutex>
@@ -160,12 +161,13 @@ std::vector<int> description_of(MPI_Comm comm, CommEntry& entry, CallForm calls)
 /// Grids whose edges have been found. A rank adds one only if all members of the grid do.
 class KnownGrids {
  public:
-  FoundEdges find(const std::vector<int>& description) noexcept {
+  FoundEdges find(const std::vector<int>& description, std::size_t among) noexcept {
     const std::lock_guard lock(mutex_);
-    for (const Grid& grid : grids_)
-      if (grid.description == description) return grid.found;
+    for (std::size_t i = 0; i < std::min(among, grids_.size()); ++i)
+      if (grids_[i].description == description) return grids_[i].found;
     return {};
   }
+  std::size_t count() const noexcept { return count_.load(std::memory_order_relaxed); }
   /// Promises room for one add(). The members agree on it before, because all of them add a grid, or none.
   bool room() noexcept {
     const std::lock_guard lock(mutex_);
@@ -179,6 +181,7 @@ class KnownGrids {
   void add(std::vector<int>&& description, const FoundEdges& found) noexcept {
     const std::lock_guard lock(mutex_);
     grids_.push_back({std::move(description), found});
+    count_.store(grids_.size(), std::memory_order_relaxed);
   }
 
  private:
@@ -189,6 +192,7 @@ class KnownGrids {
   };
   std::mutex mutex_;
   std::vector<Grid> grids_;
+  std::atomic<std::size_t> count_{0};
   std::size_t used_ = 0;  ///< places of `grids_` that are taken or promised
 };
 /// Never destroyed: destructors of other libraries may call MPI.
@@ -256,10 +260,13 @@ FoundEdges find_new_edges(MPI_Comm comm, CommEntry& entry, CallForm calls, std::
 
 }  // namespace
 
-FoundEdges known_edges(MPI_Comm comm, CommEntry& entry, CallForm calls) noexcept {
+std::size_t known_grid_count() noexcept { return known_grids().count(); }
+
+FoundEdges known_edges(MPI_Comm comm, CommEntry& entry, CallForm calls, std::size_t among) noexcept {
+  if (std::min(among, known_grid_count()) == 0) return {};
   try {
     const std::vector<int> description = description_of(comm, entry, calls);
-    return description.empty() ? FoundEdges() : known_grids().find(description);
+    return description.empty() ? FoundEdges() : known_grids().find(description, among);
   } catch (...) {
     return {};
   }

@@ -8,6 +8,7 @@
 #include <mpi.h>
 
 #include <array>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
@@ -42,7 +43,11 @@ struct FoundEdges {
 FoundEdges find_edges(MPI_Comm comm, CommEntry& entry, CallForm calls, std::int64_t limit) noexcept;
 
 /// What find_edges() has found before for a Cartesian grid of the same ranks in the same order, which all of them know
-/// then. Calls no function that waits.
-FoundEdges known_edges(MPI_Comm comm, CommEntry& entry, CallForm calls) noexcept;
+/// then. Calls no function that waits. `among`: the first so many grids that this rank knows. With the number of grids
+/// when the communicator was created, the answer is the same on all members in any later call; with all grids, in a
+/// call that waits.
+FoundEdges known_edges(MPI_Comm comm, CommEntry& entry, CallForm calls, std::size_t among = SIZE_MAX) noexcept;
+/// How many grids this rank knows.
+std::size_t known_grid_count() noexcept;
 
 }  // namespace bestride::inline interpose

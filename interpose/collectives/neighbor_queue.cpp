@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/message.hpp"
+#include "interpose/collectives/comm_parts.hpp"
 #include "interpose/collectives/job.hpp"
 #include "interpose/collectives/maximum.hpp"
 #include "interpose/collectives/one_node.hpp"
@@ -83,16 +84,17 @@ Task NeighborQueue::exchange(NeighborForm form, const Operands& input, const Ope
   }
 }
 
-std::shared_ptr<NeighborQueue> choose_neighbor_queue(CommEntry& entry, NeighborForm form) noexcept {
+std::shared_ptr<NeighborQueue> choose_neighbor_queue(MPI_Comm comm, CommEntry& entry, NeighborForm form) noexcept {
   CommCollectives& collectives = entry.collectives;
-  if (!job() || !collectives.neighbor_queue || !collectives.neighbor_queue->serves(form)) return nullptr;
+  if (const Job* all = job(); !all || !all->nonblocking_on_node || !entry.neighbours().known) return nullptr;
   // The members know nothing else that is the same on all of them.
   const int calls_before = collectives.shares_always ? 2 : static_cast<int>(Usage::small_pays);
   if (collectives.neighbor_starts < calls_before) {
     ++collectives.neighbor_starts;
     return nullptr;
   }
-  return collectives.neighbor_queue;
+  want_neighbor_queue(comm, entry);
+  return collectives.neighbor_queue && collectives.neighbor_queue->serves(form) ? collectives.neighbor_queue : nullptr;
 }
 
 std::shared_ptr<NeighborQueue> make_neighbor_queue(MPI_Comm comm, CommEntry& entry, NeighborForm form,

@@ -56,7 +56,7 @@ class NeighborQueue final : public CollectiveQueue {
 
 /// The communicator's queue if a nonblocking neighbour collective goes through it; nullptr: leave it to the MPI
 /// library. All members call this and get the same answer.
-std::shared_ptr<NeighborQueue> choose_neighbor_queue(CommEntry& entry, NeighborForm form) noexcept;
+std::shared_ptr<NeighborQueue> choose_neighbor_queue(MPI_Comm comm, CommEntry& entry, NeighborForm form) noexcept;
 
 /// The queue of a persistent neighbour collective in its initialisation call; waits for the other members. `longest`:
 /// bytes of this member's longest message; `gaps`: a datatype of this member has gaps. nullptr on all members: leave it

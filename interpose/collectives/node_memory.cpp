@@ -69,6 +69,8 @@ void NodeMemory::collect() noexcept {
 }
 
 int NodeMemory::take() noexcept {
+  if (spare_.load(std::memory_order_relaxed) >= 0)
+    if (const int kept = spare_.exchange(-1, std::memory_order_acquire); kept >= 0) return kept;
   const std::lock_guard lock(mutex_);
   // Early, so that few records are in use, which stay in the cache.
   constexpr std::size_t many = 16;
@@ -76,14 +78,24 @@ int NodeMemory::take() noexcept {
   if (free_.empty()) return -1;
   const int own = free_.back();
   free_.pop_back();
-  std::memset(static_cast<void*>(record(first_ + own)), 0, stride_);
+  Own& one = own_[static_cast<std::size_t>(own)];
+  if (!one.zero) std::memset(static_cast<void*>(record(first_ + own)), 0, stride_);
+  one.zero = true;
   return first_ + own;
+}
+
+void NodeMemory::put_back_unused(int index) noexcept {
+  int none = -1;
+  if (spare_.compare_exchange_strong(none, index, std::memory_order_release, std::memory_order_relaxed)) return;
+  const std::lock_guard lock(mutex_);
+  free_.push_back(index - first_);
 }
 
 void NodeMemory::put_back(int index, int ranks) noexcept {
   const std::lock_guard lock(mutex_);
   const int own = index - first_;
   Own& one = own_[static_cast<std::size_t>(own)];
+  one.zero = false;
   one.ranks = ranks;
   if (one.count == 0 && left_by_all(own))
     free_.push_back(own);

@@ -49,6 +49,8 @@ class NodeMemory {
 
   /// An unused record, for a communicator in which this rank is rank 0; -1: all are in use. Thread-safe.
   int take() noexcept;
+  /// Gives it back, if it was not written: it is zero. Thread-safe.
+  void put_back_unused(int index) noexcept;
   /// Gives it back. It is used again when `ranks` members have departed. Thread-safe.
   void put_back(int index, int ranks) noexcept;
   /// Any rank's record. Valid until the process ends.
@@ -71,7 +73,8 @@ class NodeMemory {
 
  private:
   struct Own {
-    int ranks = 0;  ///< that have to depart before it can be used again
+    bool zero = true;  ///< the record, when it is taken
+    int ranks = 0;     ///< that have to depart before it can be used again
     std::array<Part, part_kinds * PartOffer::most_parts> parts;
     std::size_t count = 0;  ///< of `parts`
   };
@@ -87,6 +90,7 @@ class NodeMemory {
   std::mutex mutex_;
   std::vector<Own> own_;
   std::vector<int> free_, departing_;  ///< indices of `own_`; a departing one may still be used by other members
+  std::atomic<int> spare_{-1};         ///< index of a record that is zero, for the next communicator
   PartPool pool_;
   SegmentMap others_;
 };

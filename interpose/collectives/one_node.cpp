@@ -7,6 +7,7 @@
 
 #include "base/message.hpp"
 #include "collectives/one_node/vote.hpp"
+#include "interpose/collectives/comm_parts.hpp"
 #include "interpose/collectives/job.hpp"
 #include "interpose/collectives/library_form.hpp"
 #include "interpose/collectives/member.hpp"
@@ -24,7 +25,7 @@ namespace {
 
 /// nullptr: left to the MPI library.
 OneNode* prepared(CommEntry& entry, std::int64_t bytes) noexcept {
-  OneNode* const node = entry.collectives.one_node.get();
+  OneNode* const node = one_node_of_call(entry);
   return node && node->open(bytes) ? node : nullptr;
 }
 
@@ -114,8 +115,7 @@ bool barrier_on_one_node(MPI_Comm comm) noexcept {
   if (!job()) return false;
   const CommMember member(comm, true);
   OneNode* const node = member && may_share_memory(*member) ? prepared(*member, 0) : nullptr;
-  if (!node) return false;
-  if (!node->agree({})) return false;
+  if (!node || !node->agree({})) return false;
   node->close();
   if (window_count.load(std::memory_order_relaxed) > 0) let_others_progress();
   return true;
@@ -123,8 +123,10 @@ bool barrier_on_one_node(MPI_Comm comm) noexcept {
 
 void count_left_collective(MPI_Comm comm) noexcept {
   if (!job()) return;
-  if (const CommEntry* const entry = runtime().comms.find(comm))
-    if (OneNode* const node = entry->collectives.one_node.get()) node->leave();
+  CommEntry* const entry = runtime().comms.find(comm);
+  if (!entry) return;
+  if (OneNode* const node = one_node_of_call(*entry)) node->leave();
+  end_call_without_one_node(*entry);
 }
 
 bool has_gaps(MPI_Datatype type) noexcept {

@@ -16,6 +16,7 @@
 
 #include "collectives/one_node/rounds.hpp"
 #include "interpose/collectives/comm_memory.hpp"
+#include "interpose/collectives/comm_parts.hpp"
 #include "interpose/collectives/pending.hpp"
 #include "interpose/mpi/nested_calls.hpp"
 #include "interpose/objects/comm_registry.hpp"
@@ -92,8 +93,9 @@ inline bool may_share_memory(const CommEntry& entry) noexcept {
 /// A blocking collective begins, of `bytes` bytes as far as this rank knows. True: there is no memory, so it is left to
 /// the MPI library.
 inline bool has_no_memory(CommEntry& entry, std::int64_t bytes) noexcept {
-  OneNode* const node = may_share_memory(entry) ? entry.collectives.one_node.get() : nullptr;
-  return node && !node->open(bytes);
+  if (!may_share_memory(entry)) return false;
+  OneNode* const node = one_node_of_call(entry);
+  return !node || !node->open(bytes);
 }
 
 /// The communicator's OneNode if a blocking collective goes through it; nullptr: leave it to the MPI library. All

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/message.hpp"
+#include "interpose/collectives/comm_parts.hpp"
 #include "interpose/collectives/job.hpp"
 #include "interpose/collectives/library_form.hpp"
 #include "interpose/collectives/one_node.hpp"
@@ -71,7 +72,7 @@ void report_exchange(bool copies_refused, bool truncated) noexcept {
 OneNodeNeighbors* choose_one_node_neighbors(MPI_Comm comm, CommEntry& entry, NeighborForm form,
                                             std::int64_t bytes) noexcept {
   if (!job() || !may_share_memory(entry)) return nullptr;
-  OneNodeNeighbors* const made = entry.collectives.one_node_neighbors.get();
+  OneNodeNeighbors* const made = neighbors_of_call(entry);
   return made && made->serves(comm, entry, form, bytes) ? made : nullptr;
 }
 

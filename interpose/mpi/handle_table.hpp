@@ -13,6 +13,7 @@
 #include <mutex>
 #include <new>
 
+#include "interpose/mpi/brief_mutex.hpp"
 #include "interpose/mpi/fault_injection.hpp"
 
 namespace bestride::inline interpose {
@@ -25,7 +26,7 @@ struct NoMutex {
 
 /// Handle: an integer or a pointer. A handle whose bits are all zero can't be inserted. The table does not own its
 /// values.
-template <class Handle, class Value, class Mutex = std::mutex>
+template <class Handle, class Value, class Mutex = BriefMutex>
 class HandleTable {
  public:
   HandleTable() noexcept { table_.store(&first_, std::memory_order_release); }
@@ -67,9 +68,11 @@ class HandleTable {
 
   /// False: there is no memory for more entries. True: the next few can be inserted.
   bool reserve() noexcept {
+    const Table* table = table_.load(std::memory_order_acquire);
+    if (table->used.load(std::memory_order_relaxed) * 2 <= table->mask) return true;
     const std::lock_guard lock(mutex_);
-    const Table* const table = table_.load(std::memory_order_relaxed);
-    return table->used * 2 <= table->mask || widen();
+    table = table_.load(std::memory_order_relaxed);
+    return table->used.load(std::memory_order_relaxed) * 2 <= table->mask || widen();
   }
 
   /// Returns the removed value; nullptr if there was none.
@@ -82,7 +85,8 @@ class HandleTable {
       const std::uint64_t there = slot.key.load(std::memory_order_relaxed);
       if (there == 0) return nullptr;
       if (there != key) continue;
-      Value* value = slot.value.exchange(nullptr, std::memory_order_acq_rel);
+      Value* value = slot.value.load(std::memory_order_relaxed);  // written with the mutex only
+      slot.value.store(nullptr, std::memory_order_release);
       if (value) --live_;
       return value;
     }
@@ -110,7 +114,7 @@ class HandleTable {
   static constexpr std::uint64_t first_size = 64;
   struct Table {
     std::uint64_t mask;
-    std::uint64_t used;  ///< slots with a key, live or not
+    std::atomic<std::uint64_t> used;  ///< slots with a key, live or not; written with the mutex
     Slot* slots;
     Table* older;
   };
@@ -128,14 +132,16 @@ class HandleTable {
     *replaced = nullptr;
     if (key == 0) return false;
     Table* table = table_.load(std::memory_order_relaxed);
-    if (table->used * 2 > table->mask && !widen() && table->used * 4 > table->mask * 3) return false;
+    const auto used = [&] { return table->used.load(std::memory_order_relaxed); };
+    if (used() * 2 > table->mask && !widen() && used() * 4 > table->mask * 3) return false;
     table = table_.load(std::memory_order_relaxed);
     Slot* vacant = nullptr;
     for (std::uint64_t i = hash(key);; ++i) {
       Slot& slot = table->slots[i & table->mask];
       const std::uint64_t there = slot.key.load(std::memory_order_relaxed);
       if (there == key) {
-        *replaced = slot.value.exchange(value, std::memory_order_acq_rel);
+        *replaced = slot.value.load(std::memory_order_relaxed);
+        slot.value.store(value, std::memory_order_release);
         if (!*replaced) ++live_;
         return true;
       }
@@ -145,7 +151,7 @@ class HandleTable {
       }
       if (!vacant) {
         vacant = &slot;
-        ++table->used;
+        table->used.store(used() + 1, std::memory_order_relaxed);
       }
       // A reader that looks up the slot's old handle may see the new value. Only a program that uses a freed handle
       // does that.

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "perfmodel/collective/choice.hpp"
 #include "perfmodel/collective/one_node.hpp"
@@ -14,6 +15,7 @@
 namespace bestride::inline interpose {
 
 class CollectiveQueue;
+class CommMemory;
 class NeighborQueue;
 class OneNode;
 class OneNodeNeighbors;
@@ -52,29 +54,62 @@ struct SumOrder {
   AskingInterval asking;  ///< whether a result may be a NaN
 };
 
-/// Not copyable. `queue`, `neighbor_queue`, `shape` and `least_bytes` are written before `agreed` is set and are
-/// read-only after that. The other members change only in calls that all members of the communicator make.
+/// A record of the memory that the ranks of a node share (interpose/collectives/node_memory.hpp).
+struct NodeRecord {
+  int index = -1;        ///< the same on all members; -1: none
+  int ranks = 0;         ///< members that know it
+  bool written = false;  ///< the same on all members: it may not be zero any more, and a member may still look at it
+  /// This member does not look at it any more; on rank 0, which has taken it: gives it back.
+  void (*put_back)(const NodeRecord&) noexcept = nullptr;
+
+  NodeRecord() = default;
+  NodeRecord(NodeRecord&& other) noexcept { *this = std::move(other); }
+  NodeRecord& operator=(NodeRecord&& other) noexcept {
+    std::swap(index, other.index);
+    std::swap(ranks, other.ranks);
+    std::swap(written, other.written);
+    std::swap(put_back, other.put_back);
+    return *this;
+  }
+  ~NodeRecord() {
+    if (put_back) put_back(*this);
+  }
+};
+
+/// Not copyable. `shape`, `least_bytes` and, between nodes, `queue` are written before `agreed` is set and are
+/// read-only after that. The other members change only in calls that all members of the communicator make. What calls
+/// on one node need is made by the first of them that may gain by it (interpose/collectives/comm_parts.hpp).
 struct CommCollectives {
   CommHints hints;
   bool remembered = true;  ///< false: the entry exists for one call only, so the members can't agree on anything
-  std::atomic<bool> agreed{false};    ///< the members have agreed whether there is a queue
-  bool on_one_node = false;           ///< written before `agreed`: all members are on one node, and each has
-                                      ///< an entry for the communicator
-  bool shares_always = false;         ///< written before `agreed`: at every size
-  std::shared_ptr<OneNode> one_node;  ///< null: not possible
-  int one_node_starts = 0;            ///< nonblocking collectives that would have gone through shared memory
-  Usage usage;                        ///< of these
-  std::shared_ptr<OneNodeNeighbors> one_node_neighbors;  ///< null: not possible
-  std::array<AskingInterval, collective_count> asking;   ///< by collective: whether a datatype has gaps
-  AskingInterval extremes;                               ///< whether maxima and minima depend on the order
-  std::shared_ptr<CollectiveQueue> queue;                ///< null: all collectives are left to MPI
-  std::shared_ptr<NeighborQueue> neighbor_queue;         ///< null: nonblocking neighbour collectives are left to MPI
-  int neighbor_starts = 0;                               ///< nonblocking neighbour collectives
-  std::uint32_t children = 0;                            ///< communicators that its members have created from it
-  static constexpr long max_persistent = 64;             ///< persistent collectives with a queue, at a time
-  std::shared_ptr<char> persistent_collectives;          ///< the queue of each persistent collective holds a reference
-  std::array<SumOrder, 16> sum_orders;  ///< in use from the front; reductions of other sizes are left to MPI
-  CollectiveShape shape;                ///< shape of the communicator; a call fills in operation and bytes
+  std::atomic<bool> agreed{false};  ///< the members have agreed whether there is a queue
+  bool on_one_node = false;         ///< written before `agreed`: all members are on one node, and each has
+                                    ///< an entry for the communicator
+  bool shares_always = false;       ///< written before `agreed`: at every size
+  NodeRecord record;                ///< written before `agreed`: on one node
+  int leader = -1;                  ///< written before `agreed`: on one node, the local rank of rank 0
+  std::uint32_t children = 0;       ///< communicators that its members have created from it
+  std::uint32_t elder = 0;          ///< the same of its ancestors, when it was created
+  std::size_t known_grids = 0;      ///< when it was created (interpose/collectives/neighbor_edges.hpp)
+  std::shared_ptr<CommMemory> memory;
+  std::shared_ptr<OneNode> one_node;
+  int blocking_calls = 0;   ///< before there is `one_node`
+  bool call_begun = false;  ///< before there is `one_node`: the present call is counted
+  int one_node_starts = 0;  ///< nonblocking collectives that would have gone through shared memory
+  Usage usage;              ///< of these
+  std::shared_ptr<OneNodeNeighbors> one_node_neighbors;
+  int neighbor_calls = 0;                               ///< before there is `one_node_neighbors`
+  std::array<AskingInterval, collective_count> asking;  ///< by collective: whether a datatype has gaps
+  AskingInterval extremes;                              ///< whether maxima and minima depend on the order
+  std::shared_ptr<CollectiveQueue> queue;               ///< between nodes, null: all collectives are left to MPI
+  std::shared_ptr<NeighborQueue> neighbor_queue;
+  int neighbor_starts = 0;                       ///< nonblocking neighbour collectives
+  bool edges_wanted = false;                     ///< the next call that may wait looks for the edges that these need
+  bool edges_sought = false;                     ///< it has
+  static constexpr long max_persistent = 64;     ///< persistent collectives with a queue, at a time
+  std::shared_ptr<char> persistent_collectives;  ///< the queue of each persistent collective holds a reference
+  std::array<SumOrder, 16> sum_orders;           ///< in use from the front; reductions of other sizes are left to MPI
+  CollectiveShape shape;                         ///< shape of the communicator; a call fills in operation and bytes
   /// Collectives of fewer bytes are left to MPI. First index: the collective. Second index: 0 nonblocking, 1 blocking.
   /// Valid after `agreed` is set.
   std::int64_t least_bytes[collective_count][2] = {};

@@ -2,6 +2,7 @@
 #include "interpose/objects/comm_registry.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <new>
 #include <numeric>
 #include <utility>
@@ -9,8 +10,32 @@
 #include "interpose/mpi/fault_injection.hpp"
 #include "interpose/mpi/functions.hpp"
 #include "interpose/objects/runtime.hpp"
+#include "interpose/objects/spare_memory.hpp"
 
 namespace bestride::inline interpose {
+namespace {
+
+constinit SpareMemory spare_entry;
+
+}  // namespace
+
+void* CommEntry::operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  void* const kept = spare_entry.take();
+  return kept ? kept : std::malloc(bytes);
+}
+
+void CommEntry::operator delete(void* entry) noexcept { std::free(spare_entry.keep(entry)); }
+
+CommEntry::CommEntry(MPI_Comm comm, const CommEntry& parent, ChildRanks ranks) noexcept
+    : comm_(comm),
+      locality_(parent.locality_),
+      peers_(parent.peers_),
+      made_(true),
+      rank_(parent.rank_),
+      size_(parent.size_) {
+  valid_ = ranks == ChildRanks::same ||
+           (real.Comm_rank(comm, &rank_) == MPI_SUCCESS && real.Comm_size(comm, &size_) == MPI_SUCCESS);
+}
 
 CommEntry::CommEntry(MPI_Comm comm, const Locality& locality, PeerDiscovery& peers, bool made) noexcept
     : comm_(comm), locality_(locality), peers_(peers), made_(made) {
@@ -114,11 +139,21 @@ void CommEntry::read_neighbours() {
   neighbours_.known = true;
 }
 
-bool CommRegistry::can_make() noexcept {
-  if (inject_failure(FailPoint::communicator) || inject_failure(FailPoint::made)) return false;
-  void* const trial = ::operator new(sizeof(CommEntry), std::nothrow);
-  ::operator delete(trial);
-  return trial && table_.reserve();
+void* CommRegistry::reserve() noexcept {
+  if (inject_failure(FailPoint::communicator) || inject_failure(FailPoint::made) || !table_.reserve()) return nullptr;
+  return CommEntry::operator new(sizeof(CommEntry), std::nothrow);
+}
+
+CommEntry* CommRegistry::made(MPI_Comm comm, void* reserved, const CommEntry& parent, ChildRanks ranks) noexcept {
+  auto* const entry = new (reserved) CommEntry(comm, parent, ranks);
+  CommEntry* replaced = nullptr;
+  if (entry->valid() && table_.insert(comm, entry, &replaced)) {
+    delete replaced;  // of an earlier communicator whose end was not intercepted
+    return entry;
+  }
+  delete entry;
+  mark_incomplete();
+  return nullptr;
 }
 
 void CommRegistry::made(MPI_Comm comm) noexcept {

@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <mutex>
+#include <new>
 #include <vector>
 
 #include "interpose/mpi/handle_table.hpp"
@@ -24,11 +25,23 @@ struct Neighbours {
   std::vector<int> destinations;
 };
 
+/// How the ranks of a new communicator are related to those of the communicator that it is created from.
+enum class ChildRanks {
+  any,
+  in_order,  ///< rank 0 is the same process
+  same,      ///< all ranks are
+};
+
 class CommEntry {
  public:
   /// `made`: its creation was intercepted, or it is predefined (MPI_COMM_WORLD, MPI_COMM_SELF). If false, possibly only
   /// this rank knows the communicator.
   CommEntry(MPI_Comm comm, const Locality& locality, PeerDiscovery& peers, bool made) noexcept;
+  /// The members of `parent`, an intra-communicator, have created `comm`.
+  CommEntry(MPI_Comm comm, const CommEntry& parent, ChildRanks ranks) noexcept;
+  static void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept;
+  static void* operator new(std::size_t, void* place) noexcept { return place; }
+  static void operator delete(void* entry) noexcept;
 
   /// True if the MPI library answered queries about the communicator.
   bool valid() const noexcept { return valid_; }
@@ -81,8 +94,12 @@ class CommRegistry {
   CommEntry* find(MPI_Comm comm) const noexcept { return table_.find(comm); }
   /// The MPI library has just created `comm`.
   void made(MPI_Comm comm) noexcept;
-  /// Before a communicator is created by all members of another one: false: made() will not add an entry.
-  bool can_make() noexcept;
+  /// Before a communicator is created by all members of another one: memory for its entry; nullptr: there is none.
+  void* reserve() noexcept;
+  void give_back(void* reserved) noexcept { CommEntry::operator delete(reserved); }
+  /// The members of `parent`, an intra-communicator, have created `comm`. `reserved`: by reserve(), for this call.
+  /// Returns the entry; nullptr: the library did not answer queries.
+  CommEntry* made(MPI_Comm comm, void* reserved, const CommEntry& parent, ChildRanks ranks) noexcept;
   /// The MPI library has accepted `comm` in a call.
   void add_valid(MPI_Comm comm) noexcept {
     if (!table_.find(comm)) insert(comm, comm == MPI_COMM_WORLD || comm == MPI_COMM_SELF);

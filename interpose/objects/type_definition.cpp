@@ -101,8 +101,12 @@ bool TypeDefinition::seen_before(std::int64_t count) noexcept {
   return false;
 }
 
-std::shared_ptr<TypeDefinition> TypeDefinitions::of(MPI_Datatype type) noexcept try {
+std::shared_ptr<TypeDefinition> TypeDefinitions::of(MPI_Datatype type, bool* long_arguments) noexcept try {
   const std::optional<TypeKey> key = TypeKey::of(type, datatype_calls);
+  if (!key && long_arguments) {
+    *long_arguments = true;
+    return nullptr;
+  }
   if (!key) return std::make_shared<TypeDefinition>();
   std::shared_ptr<TypeDefinition> replaced;  // released without the lock
   const std::lock_guard lock(mutex_);

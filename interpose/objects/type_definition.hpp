@@ -17,6 +17,7 @@
 
 #include "datatype/decode.hpp"
 #include "datatype/type_key.hpp"
+#include "interpose/mpi/brief_mutex.hpp"
 #include "interpose/objects/plan.hpp"
 
 namespace bestride::inline interpose {
@@ -78,7 +79,7 @@ class TypeDefinition {
   std::atomic<State> state_{State::undecoded};
   DecodedType decoded_;
   std::int64_t leaf_size_ = 0;
-  std::mutex mutex_;
+  BriefMutex mutex_;
   std::vector<Counted> plans_;
   std::size_t oldest_ = 0;
   std::int64_t seen_[8] = {};  ///< small counts used once
@@ -88,8 +89,8 @@ class TypeDefinition {
 class TypeDefinitions {
  public:
   /// The definition of a type, which is shared with other types unless its constructors have many arguments. nullptr:
-  /// no memory. Any thread, within an MPI call.
-  std::shared_ptr<TypeDefinition> of(MPI_Datatype type) noexcept;
+  /// no memory. Any thread, within an MPI call. `long_arguments`: set if they are many; the result is nullptr then.
+  std::shared_ptr<TypeDefinition> of(MPI_Datatype type, bool* long_arguments = nullptr) noexcept;
   /// Drops the definitions that no type uses, because their plans hold MPI datatypes. Any thread, within an MPI call.
   void drop_unused() noexcept;
   /// MPI ends: no definition is shared any more.
@@ -102,7 +103,7 @@ class TypeDefinitions {
     std::uint64_t hash = 0;  ///< of the definition's key
     std::shared_ptr<TypeDefinition> definition;
   };
-  std::mutex mutex_;
+  BriefMutex mutex_;
   std::unique_ptr<Slot[]> slots_;  ///< by the hash; made at the first use
 };
 

@@ -13,13 +13,14 @@
 #include "interpose/mpi/functions.hpp"
 #include "interpose/objects/plan_cache.hpp"
 #include "interpose/objects/runtime.hpp"
+#include "interpose/objects/spare_memory.hpp"
 
 namespace bestride::inline interpose {
 namespace {
 
 /// Message size in bytes from which the first use of a (type, count) is worth decoding and planning (1 to 10 us).
 /// Smaller ones get a plan at their second use, so that types used once cost nothing.
-constexpr std::int64_t plan_at_first_use = 8192;
+constexpr std::int64_t plan_at_first_use = 65536;
 /// Message size in bytes from which the definition of a type is looked up at its first use: that takes 0.13 to 0.23 us,
 /// more than a smaller message can gain.
 constexpr std::int64_t define_at_first_use = 512;
@@ -38,14 +39,7 @@ struct Reserve {
 };
 constinit Reserve reserve{};
 
-/// The memory of one freed entry, for the next type of a program that makes one at a time. Not with AddressSanitizer,
-/// which would miss uses of the freed entry.
-#ifdef __SANITIZE_ADDRESS__
-constexpr bool keeps_spare = false;
-#else
-constexpr bool keeps_spare = true;
-#endif
-constinit std::atomic<void*> spare{nullptr};
+constinit SpareMemory spare_type;
 
 /// A communicator of this rank alone that returns errors; MPI_COMM_NULL if it can't be made. Not by MPI_Comm_dup or
 /// MPI_Comm_split: another thread may be in a collective call on MPI_COMM_SELF, and a duplicate would run the
@@ -66,7 +60,7 @@ MPI_Comm comm_for_asking() noexcept {
 
 void* TypeEntry::operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
   if (!inject_failure(FailPoint::type)) {
-    void* const kept = spare.exchange(nullptr, std::memory_order_acquire);
+    void* const kept = spare_type.take();
     if (void* const place = kept ? kept : std::malloc(bytes)) return place;
   }
   for (std::size_t i = 0; i < Reserve::most; ++i)
@@ -76,8 +70,7 @@ void* TypeEntry::operator new(std::size_t bytes, const std::nothrow_t&) noexcept
 
 void TypeEntry::operator delete(void* entry) noexcept {
   const auto offset = reinterpret_cast<std::uintptr_t>(entry) - reinterpret_cast<std::uintptr_t>(reserve.places);
-  if (offset >= sizeof reserve.places)
-    return std::free(keeps_spare ? spare.exchange(entry, std::memory_order_acq_rel) : entry);
+  if (offset >= sizeof reserve.places) return std::free(spare_type.keep(entry));
   reserve.taken[offset / sizeof reserve.places[0]].store(false, std::memory_order_release);
 }
 
@@ -155,7 +148,15 @@ bool TypeEntry::define(std::int64_t count) noexcept {
   if (!definition_ && small(count) && count * bytes() < define_at_first_use &&
       std::exchange(first_count_, count) != count)
     return false;
-  if (define_locked() && definition_->state() != State::undecoded) decode_locked();
+  if (!definition_ && !at_once() && uses_ < decode_long_at_use - 1) {
+    if (!long_arguments_) definition_ = runtime().definitions.of(handle_, &long_arguments_);
+    if (long_arguments_ && !promised()) {
+      ++uses_;
+      return false;
+    }
+  }
+  if (!define_locked()) return true;
+  if (definition_->state() != State::undecoded) decode_locked();
   return true;
 }
 
@@ -198,6 +199,7 @@ bool TypeEntry::is_current() noexcept try {
     divided_.store(Divided::unknown, std::memory_order_relaxed);
     first_count_ = 0;
     uses_ = 0;
+    long_arguments_ = false;
     return true;
   }
   if (runtime().definitions.of(handle_) == definition_) return true;
@@ -246,7 +248,8 @@ void TypeRegistry::add(MPI_Datatype type, TypeEntry::Life life, std::int64_t han
 
 TypeEntry* TypeRegistry::current(MPI_Datatype type) noexcept {
   TypeEntry* entry = table_.find(type);
-  if (!entry || entry->life_ != TypeEntry::Life::counted || entry->is_current()) return entry;
+  if (!entry || entry->life_ != TypeEntry::Life::counted || entry->is_current())
+    return entry ? entry : find_locked(type);
   table_.remove(type);
   delete entry;
   return nullptr;
@@ -257,19 +260,33 @@ std::vector<TypeRegistry::Uncommitted>::iterator TypeRegistry::uncommitted(MPI_D
                       [type](const Uncommitted& one) { return one.type == type; });
 }
 
-std::int64_t TypeRegistry::size_of_derived(MPI_Datatype type) const noexcept {
+TypeEntry* TypeRegistry::find_locked(MPI_Datatype type) noexcept {
+  if (!table_.find(type) && unused_.has(type)) {
+    add(type, TypeEntry::Life::counted, 1);
+    unused_.clear(type);  // after that, so that another thread finds one or the other
+  }
+  return table_.find(type);
+}
+
+TypeEntry* TypeRegistry::find_unused(MPI_Datatype type) noexcept {
+  const std::lock_guard lock(mutex_);
+  return find_locked(type);
+}
+
+std::int64_t TypeRegistry::size_of_derived(MPI_Datatype type) noexcept {
   const TypeEntry* const entry = find(type);
   if (!entry) return 0;
   return std::max(entry->bytes(), 0);
 }
 
-void TypeRegistry::insert(MPI_Datatype type) noexcept {
+void TypeRegistry::insert_entry(MPI_Datatype type) noexcept {
   const std::lock_guard lock(mutex_);
   if (current(type)) return;
   std::int64_t handles = 1;
   if (const auto known = uncommitted(type); known != uncommitted_.end()) {
     handles += known->handles;
     uncommitted_.erase(known);
+    uncommitted_count_.store(uncommitted_.size(), std::memory_order_relaxed);
   }
   add(type, TypeEntry::Life::counted, handles);
 }
@@ -312,6 +329,7 @@ void TypeRegistry::add_handle(MPI_Datatype type) noexcept {
   if (committed) return add(type, TypeEntry::Life::counted, 1);
   try {
     uncommitted_.push_back({type, 1});
+    uncommitted_count_.store(uncommitted_.size(), std::memory_order_relaxed);
   } catch (...) {
     mark_incomplete();
   }
@@ -328,6 +346,7 @@ TypeRegistry::Released TypeRegistry::release(MPI_Datatype type) noexcept {
       released.entry = table_.remove(type);
   } else if (const auto known = uncommitted(type); known != uncommitted_.end()) {
     if (--known->handles == 0) uncommitted_.erase(known);
+    uncommitted_count_.store(uncommitted_.size(), std::memory_order_relaxed);
     released.counted = true;
   }
   return released;
@@ -343,6 +362,7 @@ void TypeRegistry::not_freed(const Released& released) noexcept {
     if (const auto known = uncommitted(released.type); known != uncommitted_.end()) return void(++known->handles);
     try {
       uncommitted_.push_back({released.type, 1});
+      uncommitted_count_.store(uncommitted_.size(), std::memory_order_relaxed);
     } catch (...) {
       mark_incomplete();
     }
@@ -361,6 +381,8 @@ void TypeRegistry::clear() noexcept {
   // not report them.
   table_.clear([this](TypeEntry* entry) { entry->older_ = std::exchange(forgotten_, entry); });
   uncommitted_.clear();
+  uncommitted_count_.store(0, std::memory_order_relaxed);
+  unused_.clear();
 }
 
 }  // namespace bestride::inline interpose

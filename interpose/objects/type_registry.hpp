@@ -29,7 +29,9 @@
 #include <new>
 #include <vector>
 
+#include "interpose/mpi/brief_mutex.hpp"
 #include "interpose/mpi/handle_table.hpp"
+#include "interpose/objects/committed_marks.hpp"
 #include "interpose/objects/plan.hpp"
 #include "interpose/objects/predefined_types.hpp"
 #include "interpose/objects/type_definition.hpp"
@@ -146,7 +148,8 @@ class TypeEntry {
   std::int64_t first_count_ = 0;  ///< of a small message, before there is a definition
   int uses_ = 0;                  ///< of a type that takes long to decode, before it is decoded
   const std::uint64_t id_;
-  std::mutex mutex_;
+  bool long_arguments_ = false;  ///< known to be such a type, without a definition
+  BriefMutex mutex_;
   std::shared_ptr<TypeDefinition> definition_;  ///< from the first use on; does not change once the type is decoded
   friend class TypeRegistry;
   std::int64_t handles_ = 1;    ///< protected by the registry's mutex
@@ -155,12 +158,15 @@ class TypeEntry {
 
 class TypeRegistry {
  public:
-  TypeEntry* find(MPI_Datatype type) const noexcept { return table_.find(type); }
+  [[gnu::always_inline]] TypeEntry* find(MPI_Datatype type) noexcept {
+    TypeEntry* const entry = table_.find(type);
+    return entry || !unused_.has(type) ? entry : find_unused(type);
+  }
   /// True if the handle may be used in communication. If incomplete(), false may be wrong.
-  bool committed(MPI_Datatype type) const noexcept { return predefined(type) || find(type); }
+  bool committed(MPI_Datatype type) noexcept { return predefined(type) || unused_.has(type) || find(type); }
   /// Bytes of one element of a committed type, from the MPI library, so the type need not be decoded; 0: the type is
   /// not known, or has no bytes, or more than INT_MAX.
-  std::int64_t size_of(MPI_Datatype type) const noexcept {
+  std::int64_t size_of(MPI_Datatype type) noexcept {
     const Predefined* const known = predefined(type);
     return known ? known->size : size_of_derived(type);
   }
@@ -168,19 +174,28 @@ class TypeRegistry {
   bool incomplete() const noexcept { return incomplete_.load(std::memory_order_relaxed); }
   std::size_t size() noexcept {
     const std::lock_guard lock(mutex_);
-    return table_.size();
+    return table_.size() + unused_.count();
   }
 
   // The following functions may be called from any thread within an MPI call. If there is no memory, a type is left to
   // MPI, and incomplete() is true from then on.
   /// The derived type `type` is committed. Does nothing if it is known.
-  void insert(MPI_Datatype type) noexcept;
+  void insert(MPI_Datatype type) noexcept {
+    if (table_.find(type) || uncommitted_count_.load(std::memory_order_relaxed) != 0 || !unused_.set(type))
+      insert_entry(type);
+  }
   /// The same for a type that is never freed: a pair type, or one of MPI_Type_create_f90_*.
   void insert_permanent(MPI_Datatype type) noexcept;
   /// A predefined type for which this rank uses an entry: for contiguous messages that may gain, and for device memory.
   void insert_predefined(MPI_Datatype type) noexcept;
   /// The application received this handle of an existing type and must free it if it is a derived type.
   void add_handle(MPI_Datatype type) noexcept;
+
+  /// Before MPI_Type_free: true if the type was not used after its commit and has one handle; nothing is known of it
+  /// then.
+  bool release_unused(MPI_Datatype type) noexcept { return unused_.clear(type); }
+  /// MPI_Type_free has failed after that.
+  void unused_not_freed(MPI_Datatype type) noexcept { unused_.set(type); }
 
   /// What release() removed; kept until it is known whether the library has freed the handle.
   struct Released {
@@ -204,9 +219,13 @@ class TypeRegistry {
   /// ranks may rely on this one knowing its types, and only an erroneous program uses one that is not committed.
   bool asked_committed(MPI_Datatype type) noexcept;
 
-  std::int64_t size_of_derived(MPI_Datatype type) const noexcept;
+  std::int64_t size_of_derived(MPI_Datatype type) noexcept;
+  void insert_entry(MPI_Datatype type) noexcept;
+  /// The entry of a type with a mark, from now on.
+  TypeEntry* find_unused(MPI_Datatype type) noexcept;
 
   // The caller of these functions holds the mutex.
+  TypeEntry* find_locked(MPI_Datatype type) noexcept;
   void add(MPI_Datatype type, TypeEntry::Life life, std::int64_t handles) noexcept;
   /// Counts one more handle of a type that is known, committed or not.
   bool count_known(MPI_Datatype type) noexcept;
@@ -224,7 +243,9 @@ class TypeRegistry {
   HandleTable<MPI_Datatype, TypeEntry, NoMutex> table_;  ///< changed under the mutex
   std::atomic<bool> incomplete_{false};
   std::atomic<MPI_Comm> asking_comm_{MPI_COMM_NULL};  ///< of this rank alone, returns errors; for asked_committed()
-  std::mutex mutex_;                                  ///< protects the members below and changes to the table
+  CommittedMarks unused_;                             ///< types without an entry; one gets it under the mutex
+  std::atomic<std::size_t> uncommitted_count_{0};     ///< of `uncommitted_`
+  BriefMutex mutex_;                                  ///< protects the members below and changes to the table
   std::uint64_t last_id_ = 0;
   std::vector<Uncommitted> uncommitted_;
   TypeEntry* forgotten_ = nullptr;  ///< entries that are no longer in the table but may be in use

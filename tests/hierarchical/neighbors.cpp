@@ -423,6 +423,54 @@ MPI_CASE(many_edges) {
   MPI_Comm_free(&comm);
 }
 
+/// If many communicators were created before, the edges that nonblocking calls need are looked for when these have been
+/// many, in the next call that may wait; those of a grid that is known need no such call.
+MPI_CASE(edges_found_late) {
+  if (expectation() != Expectation::nothing || !std::getenv("TEST_LATE")) return;
+  const int next = (world_rank() + 1) % world_size(), before = (world_rank() + world_size() - 1) % world_size();
+  const int periodic = 1, ranks = world_size();
+  const auto grid = [&] {
+    MPI_Comm comm;
+    MPI_Cart_create(MPI_COMM_WORLD, 1, &ranks, &periodic, 0, &comm);
+    return comm;
+  };
+  const auto graph = [&] {
+    MPI_Comm comm;
+    const int sources[] = {before, next}, destinations[] = {before, next};
+    MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 2, sources, MPI_UNWEIGHTED, 2, destinations, MPI_UNWEIGHTED,
+                                   MPI_INFO_NULL, 0, &comm);
+    return comm;
+  };
+  const auto calls_left = [&](MPI_Comm comm, bool blocking) {
+    const int seen = calls_seen_by_library();
+    for (int call = 0; call < 100; ++call) {
+      const std::vector<int> out{10 * world_rank() + call, 10 * world_rank() + call + 5};
+      std::vector<int> in(2, -1);
+      MPI_Request request = MPI_REQUEST_NULL;
+      if (blocking && call == 80)
+        MPI_Neighbor_alltoall(out.data(), 1, MPI_INT, in.data(), 1, MPI_INT, comm);
+      else
+        MPI_Ineighbor_alltoall(out.data(), 1, MPI_INT, in.data(), 1, MPI_INT, comm, &request);
+      MPI_Wait(&request, MPI_STATUS_IGNORE);
+      if (world_size() > 2) CHECK(in == (std::vector<int>{10 * before + call + 5, 10 * next + call}));
+    }
+    return calls_seen_by_library() - seen;
+  };
+  MPI_Comm early = grid();
+  CHECK_EQUAL(64, calls_left(early, false));
+  MPI_Comm_free(&early);
+  for (int i = 0; i < 20; ++i) {
+    MPI_Comm comm;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_free(&comm);
+  }
+  MPI_Comm known = grid(), unknown = graph(), waiting = graph();
+  CHECK_EQUAL(64, calls_left(known, false));
+  CHECK_EQUAL(100, calls_left(unknown, false));
+  CHECK_EQUAL(81, calls_left(waiting, true));
+  for (MPI_Comm* comm : {&known, &unknown, &waiting}) MPI_Comm_free(comm);
+}
+
 /// Calls that the library rejects on one rank, which the others do not make, change nothing for the calls of all.
 MPI_CASE(rejected_calls) {
   MPI_Comm comm = pair_of_neighbours();

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// What the members of a communicator on one node need for its calls: a OneNode, a queue, edges. Many communicators live
+// for a few calls only, so each part is made in the first call that may gain by it, and creating a communicator costs
+// next to nothing. The members count calls alike, so all make a part in the same call. Making it waits for nobody,
+// except for edges.
+//
+// A member without memory for a part says so once; other members may wait for it then.
+#include <mpi.h>
+
+#include "interpose/objects/comm_registry.hpp"
+
+namespace bestride::inline interpose {
+
+/// In a blocking collective that may go through a OneNode: the communicator's OneNode; nullptr: there is none so far.
+/// Counts the call, unless that was done.
+OneNode* one_node_of_call(CommEntry& entry) noexcept;
+/// Without a OneNode: such a call has been left to the MPI library.
+inline void end_call_without_one_node(CommEntry& entry) noexcept { entry.collectives.call_begun = false; }
+
+/// The entry of a communicator whose next blocking neighbour collective is left to the MPI library whatever its
+/// arguments are, because there were few before; else nullptr. Such a call that succeeds has to be counted in
+/// `neighbor_calls`: one that the library rejects is perhaps made on this rank only.
+CommEntry* with_few_neighbor_calls(MPI_Comm comm) noexcept;
+/// In a blocking neighbour collective, which this counts: nullptr: there is none so far.
+OneNodeNeighbors* neighbors_of_call(CommEntry& entry) noexcept;
+
+/// Makes the queue of nonblocking collectives, if there is none. False: no memory.
+bool make_one_node_queue(CommEntry& entry) noexcept;
+
+/// In a nonblocking neighbour collective that would go through a queue: makes one if the edges were known when the
+/// communicator was created. If not, a later call that may wait looks for them.
+void want_neighbor_queue(MPI_Comm comm, CommEntry& entry) noexcept;
+/// In a call of all members that may wait: makes the queue of nonblocking neighbour collectives, if it is wanted.
+void make_wanted_neighbor_queue(MPI_Comm comm, CommEntry& entry) noexcept;
+/// All members have created `comm`, which has a virtual topology. Makes that queue if few communicators were created
+/// before: a program that makes many uses most of them for a few calls only.
+void make_early_neighbor_queue(MPI_Comm comm, CommEntry& entry) noexcept;
+
+}  // namespace bestride::inline interpose
