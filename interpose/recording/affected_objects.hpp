@@ -4,6 +4,7 @@
 #include <mpi.h>
 
 #include <cstdint>
+#include <cstring>
 #include <tuple>
 
 #include "interpose/recording/call_arguments.hpp"
@@ -11,39 +12,50 @@
 
 namespace bestride::inline interpose {
 
-/// The requests that a call may complete, copied before the call, because it overwrites their handles. A call that
-/// waits looks their records up once, before it.
+/// The requests that a call may complete. Their handles are copied before the call, which overwrites them: into the
+/// thread's wait list, where a reader finds those for which the call waits.
 template <RecordKind kind, ArgumentPositions at>
 class CompletedRequests {
   static constexpr bool waits = kind == RecordKind::wait || kind == RecordKind::wait_all ||
                                 kind == RecordKind::wait_any || kind == RecordKind::wait_some;
+  using Copy [[gnu::may_alias]] = MPI_Request;
 
  public:
   template <class All>
   [[gnu::always_inline]] CompletedRequests(Recording& recording, ThreadRecorder& thread, const All& all) noexcept
-      : recording_(recording), thread_(thread) {
+      : recording_(recording), thread_(thread), copies_(reinterpret_cast<Copy*>(thread.wait_list)) {
     if constexpr (kind == RecordKind::wait || kind == RecordKind::test) {
-      if (const MPI_Request* const request = std::get<at.request>(all)) {
-        one_ = *request;
-        count_ = 1;
-      }
+      const MPI_Request* const request = std::get<at.request>(all);
+      if (!request) return;
+      count_ = 1;
+      thread.begin_wait_list();
+      *copies_ = *request;
     } else if constexpr (completes_array(kind)) {
       const int count = std::get<at.number>(all);
       const MPI_Request* const requests = std::get<at.requests>(all);
       if (count <= 0 || !requests) return;
       count_ = count < most ? count : most;
-      for (int i = 0; i < count_; ++i) copies()[i] = requests[i];
+      if (is_long()) [[unlikely]]
+        copies_ = reinterpret_cast<Copy*>(thread.long_list);
+      thread.begin_wait_list();
+      if (count_ <= 4)
+        for (int i = 0; i < count_; ++i) copies_[i] = requests[i];
+      else
+        std::memcpy(copies_, requests, static_cast<std::size_t>(count_) * sizeof(MPI_Request));
     }
-    if constexpr (waits) begin_wait();
+    if constexpr (waits) {
+      thread.announce_wait_list(is_long() ? 0 : static_cast<unsigned>(count_));
+      if (is_long() || recording.requests.large_pending()) [[unlikely]]
+        look_at_requests();
+    }
   }
   CompletedRequests(const CompletedRequests&) = delete;
   CompletedRequests& operator=(const CompletedRequests&) = delete;
   /// Also runs if an error handler throws.
   ~CompletedRequests() {
-    if constexpr (waits)
-      if (waiting_)
-        for (int i = 0; i < count_; ++i)
-          if (const unsigned place = waited(i); place != nowhere) recording_.requests.at(place).waiter.set(0);
+    if constexpr (waits && completes_array(kind))
+      if (is_long()) [[unlikely]]
+        mark(0);
   }
 
   /// Call after a test that found completed requests, or after a wait.
@@ -60,7 +72,6 @@ class CompletedRequests {
       if (found > 0) end_.together = static_cast<std::uint32_t>(found);
       for (int i = 0; i < found; ++i) complete_at(std::get<at.indices>(all)[i]);
     }
-    if (kind == RecordKind::wait || kind == RecordKind::wait_all) waiting_ = false;  // all are complete
   }
   /// Call after a call that failed: completes the requests that it has freed nevertheless.
   template <class All>
@@ -73,63 +84,47 @@ class CompletedRequests {
 
  private:
   static constexpr int most = ThreadRecorder::handle_bytes / sizeof(MPI_Request);
-  static constexpr std::uint16_t nowhere = RequestTracker::nowhere;
-  using Copy [[gnu::may_alias]] = MPI_Request;
 
-  Copy* copies() const noexcept { return reinterpret_cast<Copy*>(thread_.handles); }
-  std::uint64_t bits(int i) const noexcept {
-    if constexpr (completes_array(kind))
-      return handle_bits(copies()[i]);
-    else
-      return handle_bits(one_);
+  /// The thread's wait list does not hold them.
+  bool is_long() const noexcept {
+    return completes_array(kind) && static_cast<std::size_t>(count_) * sizeof(MPI_Request) > thread_.wait_list_bytes;
   }
-  [[gnu::always_inline]] void begin_wait() noexcept {
+  std::uint64_t bits(int i) const noexcept { return handle_bits(copies_[i]); }
+  void mark(std::uint16_t waiter) noexcept {
+    for (int i = 0; i < count_; ++i)
+      if (RequestRecord* const request = recording_.requests.find(bits(i))) request->waiter.set(waiter);
+  }
+  /// What a call that waits needs to know before it of the requests one by one: for messages that are to be remembered,
+  /// and if the list does not hold them.
+  [[gnu::noinline]] void look_at_requests() noexcept {
+    if (is_long()) mark(static_cast<std::uint16_t>(thread_.slot + 1));
     std::uint32_t pending = 0;
     bool large = false;
     for (int i = 0; i < count_; ++i) {
       const std::uint64_t handle = bits(i);
-      const std::uint16_t place = handle != 0 ? recording_.requests.place_of(handle) : nowhere;
-      if constexpr (completes_array(kind))
-        thread_.places[i] = place;
-      else
-        place_ = place;
-      if (place == nowhere) {
-        pending += handle != 0 ? 1 : 0;
-        continue;
-      }
-      RequestRecord& request = recording_.requests.at(place);
-      request.waiter.set(static_cast<std::uint16_t>(thread_.slot + 1));
-      waiting_ = true;
-      large = large || request.message.get() != 0;
+      const RequestRecord* const request = recording_.requests.find(handle);
+      large = large || (request && request->message.get() != 0);
       // Requests that share a handle were complete when they were posted.
-      pending += request.active.get() != RequestTracker::inactive && request.handles.get() == 1 ? 1 : 0;
+      const bool is_pending =
+          request ? request->active.get() != RequestTracker::inactive && request->handles.get() == 1 : handle != 0;
+      pending += is_pending ? 1 : 0;
     }
     if (!large) return;
     end_.waited = ticks();
     end_.together = kind == RecordKind::wait_all ? pending : 1;
   }
-  unsigned waited(int i) const noexcept {
-    if constexpr (completes_array(kind))
-      return thread_.places[i];
-    else
-      return place_;
-  }
   [[gnu::always_inline]] void complete_at(int i, bool good = true) noexcept {
     if (i < 0 || i >= count_) return;
     const std::uint64_t request = bits(i);
+    if (request == 0) return;
     recording_.communicators.finish_duplicate(request, good);
-    if constexpr (waits)
-      recording_.requests.complete_at(waited(i), request, end_);
-    else
-      recording_.requests.complete(request, end_);
+    recording_.requests.complete(request, end_);
   }
 
   Recording& recording_;
   ThreadRecorder& thread_;
-  MPI_Request one_ = MPI_REQUEST_NULL;
-  std::uint16_t place_ = nowhere;  ///< of one_
+  Copy* copies_;
   int count_ = 0;
-  bool waiting_ = false;
   MessageEnd end_;  ///< of its messages
 };
 
@@ -191,7 +186,7 @@ template <RecordKind kind, ArgumentPositions at, class All>
   if constexpr (sends(kind))
     if (const std::int32_t peer = call.peer.get(); peer != null_rank)
       sent = recording.peers.count_sent(peer_key(tracked, peer), call.bytes.get());
-  [[maybe_unused]] const std::uint32_t message = large.finish(recording, call, tracked, sent, received);
+  [[maybe_unused]] const std::uint16_t message = large.finish(recording, call, tracked, sent, received);
   if constexpr (starts_request(kind) || (prepares_request(kind)) ||
                 (kind == RecordKind::one_sided && at.request >= 0)) {
     if (const std::uint64_t bits = handle_bits(*std::get<at.request>(all)))

@@ -36,7 +36,7 @@ class LargeMessages {
   /// Ticks; `now` if no message is remembered.
   std::uint64_t posted_or(std::uint64_t now) const noexcept { return posted_ != 0 ? posted_ : now; }
   /// After the call. The messages are complete, or the result is RequestRecord::message.
-  [[gnu::always_inline]] std::uint32_t finish(Recording& recording, const CallRecord& call,
+  [[gnu::always_inline]] std::uint16_t finish(Recording& recording, const CallRecord& call,
                                               const TrackedCommunicator* tracked, std::uint32_t sent,
                                               std::uint32_t received) const noexcept {
     if constexpr (posts)
@@ -66,11 +66,11 @@ class LargeMessages {
   }
 
   /// `sent`, `received`: their numbers; 0: not known, or none.
-  [[gnu::noinline]] std::uint32_t keep(Recording& recording, const CallRecord& call, const TrackedCommunicator* tracked,
+  [[gnu::noinline]] std::uint16_t keep(Recording& recording, const CallRecord& call, const TrackedCommunicator* tracked,
                                        std::uint32_t sent, std::uint32_t received) const noexcept {
     [[maybe_unused]] const MessageEnd end{posted_, blocks ? ticks() : 0,
                                           (sent != 0 ? 1u : 0u) + (received != 0 ? 1u : 0u)};
-    std::uint32_t message = 0;
+    std::uint16_t message = 0;
     const auto add = [&](std::int32_t rank, std::uint32_t number, std::uint16_t flag) {
       const PeerRecord* const peer = recording.peers.known(peer_key(tracked, rank));
       if (!peer || !recording.messages.chooses(number)) return;
@@ -79,7 +79,7 @@ class LargeMessages {
       if (blocks)
         recording.messages.add({index, tag, number, call.bytes.get(), posted_}, end);
       else
-        message = std::uint32_t{index} + 1;
+        message = static_cast<std::uint16_t>(index + 1);
     };
     if (sent != 0) add(call.peer.get(), sent, 0);
     if (received != 0) add(source(call), received, received_flag);

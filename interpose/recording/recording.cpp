@@ -60,7 +60,7 @@ void Recording::begin() noexcept {
   const bool watched = is_watched();
   const bool requested = watched || Settings::get().value("BESTRIDE_RECORD").source != VariableSource::built_in;
   RecordFile* const record =
-      Recorder::get().open(BESTRIDE_ABI_NAME, watched ? launch_name_or_nothing().c_str() : "", requested);
+      Recorder::get().open(BESTRIDE_ABI_NAME, sizeof(MPI_Request), watched ? launch_name_or_nothing().c_str() : "", requested);
   if (!record) return;
   if (watched) start_agent(Recorder::get().path());
   // Never destroyed: MPI may be called from destructors of other libraries.
@@ -111,8 +111,8 @@ void Recording::activate(std::uint64_t handle, std::uint64_t now) noexcept {
   const std::uint32_t number = request->number.get();
   const PeerRecord* const known =
       number != 0 && bytes >= least_message_bytes && messages.chooses(number) ? peers.known(key) : nullptr;
-  request->message.set(!known ? 0
-                              : 1u + (peers.index_of(known) | (kind == RecordKind::prepare_send ? 0u : received_flag)));
+  const std::uint16_t flag = kind == RecordKind::prepare_send ? 0 : received_flag;
+  requests.set_message(*request, !known ? 0 : static_cast<std::uint16_t>(1u + (peers.index_of(known) | flag)));
   if (known) request->posted.set(ticks());
 }
 

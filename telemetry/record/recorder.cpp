@@ -23,7 +23,7 @@ thread_local constinit ThreadRecorder* thread_recorder __attribute__((tls_model(
 namespace {
 
 /// For threads that are not recorded: depth is never 0, so every call is forwarded.
-constinit ThreadRecorder excluded{.depth = 1, .handles = {}, .places = {}};
+constinit ThreadRecorder excluded{.depth = 1, .long_list = {}};
 
 /// Records of ended jobs are removed when a job begins this long after.
 constexpr double stale_seconds = 600;
@@ -54,7 +54,7 @@ Recorder& Recorder::get() noexcept {
   return *recorder;
 }
 
-RecordFile* Recorder::open(const char* abi, const char* launch, bool requested) noexcept {
+RecordFile* Recorder::open(const char* abi, std::size_t handle_bytes, const char* launch, bool requested) noexcept {
   std::string job;
   try {
     job = job_name();
@@ -90,6 +90,7 @@ RecordFile* Recorder::open(const char* abi, const char* launch, bool requested) 
   copy(header.abi, sizeof header.abi, abi);
   if (const char* const watcher = std::getenv("BESTRIDE_WATCHER")) copy(header.watcher, sizeof header.watcher, watcher);
   copy(header.launch, sizeof header.launch, launch);
+  header.handle_bytes = static_cast<std::uint32_t>(handle_bytes);
   header.world_rank.set(-1);
   header.sampling.set(1);
   std::uint64_t magic;
@@ -152,7 +153,11 @@ ThreadRecorder* Recorder::attach_thread() noexcept {
   thread->record = &known->threads[slot];
   thread->calls = thread->record->calls.get();  // numbers go on where the slot's last thread stopped
   thread->latest = thread->checked = ticks();
-  thread->record->in_mpi.set(0);
+  thread->wait_list = known->wait_list(slot);
+  thread->wait_list_bytes = RecordFile::bytes_of_wait_list(slot);
+  // The slot's last thread may have ended in a call.
+  if (CallRecord& last = known->call(slot, thread->calls - 1); thread->calls != 0 && last.left.get() == 0)
+    last.left.set(1);
   thread->record->tid.set(static_cast<std::uint32_t>(syscall(SYS_gettid)));
   if (slot >= known->header.threads.get()) known->header.threads.set(slot + 1);
   return thread_recorder = thread;

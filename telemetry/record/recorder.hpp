@@ -20,7 +20,7 @@ namespace bestride::inline telemetry {
 
 /// One thread's way into the record file. Used by its thread only.
 struct ThreadRecorder {
-  static constexpr unsigned handle_bytes = 8192;
+  static constexpr unsigned handle_bytes = main_wait_list_bytes;
 
   // What each call needs is in one cache line.
   alignas(64) unsigned depth = 0;    ///< 1 while a recorded call is made; calls inside it are not recorded
@@ -34,10 +34,11 @@ struct ThreadRecorder {
   std::uint64_t latest = 0;    ///< the last reading of the tick counter
   std::uint64_t sampling = 0;  ///< a call is timed if calls & sampling == 0: 0, 1, 3, 7, ...
   std::uint64_t checked = 0;   ///< ticks when the rate of calls was last checked
-  /// Copies of the handles of a call with many requests, which are gone when it returns; which records they have, while
-  /// the call waits (RequestTracker::place_of).
-  alignas(64) unsigned char handles[handle_bytes];
-  std::uint16_t places[handle_bytes / 4];
+  unsigned char* wait_list = nullptr;  ///< in the record file
+  std::size_t wait_list_bytes = 0;
+  /// In place of the wait list for the handles of a call with more requests than it holds.
+  alignas(64) unsigned char long_list[handle_bytes];
+
   /// Begins the record of a call; depth becomes 1. Returns true if the call is to be timed at its end.
   [[gnu::always_inline]] bool begin(const CallFacts& facts) noexcept {
     const std::uint64_t number = calls;
@@ -53,20 +54,22 @@ struct ThreadRecorder {
     call = &next;
     calls = number + 1;
     record->calls.atomic().store(number + 1, std::memory_order_release);
-    record->in_mpi.set(1);
     depth = 1;
     return timed;
   }
   /// Ends it. `now`: ticks, or 1 if the call is not timed. Returns its duration in ticks, 0 if it is not timed.
   [[gnu::always_inline]] std::uint64_t end(std::uint64_t now) noexcept {
     call->left.set(now);
-    record->in_mpi.atomic().store(0, std::memory_order_release);
     depth = 0;
     if (now == 1) return 0;
     latest = now;
     record->last_left.set(now);
     return now - call->entered.get();
   }
+  /// Before the list is written: the last call's end precedes it.
+  void begin_wait_list() noexcept { std::atomic_thread_fence(std::memory_order_release); }
+  /// The list has the handles for which the next call waits.
+  void announce_wait_list(unsigned handles) noexcept { record->wait_list.set(wait_list_of(calls, handles)); }
   /// A polling call found nothing.
   void count_poll(std::uint16_t function) noexcept {
     record->polls.add(1);
@@ -83,9 +86,9 @@ class Recorder {
   static Recorder& get() noexcept;
 
   /// Creates and maps the record file and fills in its header. nullptr, after one message, if that is not possible: a
-  /// warning if the user has asked for records (`requested`), else at info level. `abi`: of the MPI library; `launch`:
-  /// see RecordHeader. Called once.
-  RecordFile* open(const char* abi, const char* launch, bool requested) noexcept;
+  /// warning if the user has asked for records (`requested`), else at info level. `abi`, `handle_bytes`: of the MPI
+  /// library; `launch`: see RecordHeader. Called once.
+  RecordFile* open(const char* abi, std::size_t handle_bytes, const char* launch, bool requested) noexcept;
   /// From now on threads get slots in `file`.
   void start(RecordFile& file) noexcept { file_.store(&file, std::memory_order_release); }
   /// nullptr if recording is off.

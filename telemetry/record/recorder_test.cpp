@@ -55,7 +55,7 @@ class ThreadInRing : public RecordWriter {
     thread_.ring = file_->main_ring;
     thread_.record = &file_->threads[0];
   }
-  ThreadRecorder thread_{.handles = {}, .places = {}};
+  ThreadRecorder thread_{.long_list = {}};
 };
 
 TEST_F(ThreadInRing, ACallInProgressIsInTheRing) {
@@ -72,7 +72,6 @@ TEST_F(ThreadInRing, ACallInProgressIsInTheRing) {
   facts.site = 2;
   EXPECT_TRUE(thread_.begin(facts));
   const CallRecord& call = file_->call(0, 0);
-  EXPECT_EQ(file_->threads[0].in_mpi.get(), 1u);
   EXPECT_EQ(file_->threads[0].calls.get(), 1u);
   EXPECT_EQ(call.sequence.get(), 2u);
   EXPECT_EQ(call.left.get(), 0u);
@@ -89,7 +88,6 @@ TEST_F(ThreadInRing, ACallInProgressIsInTheRing) {
   const std::uint64_t now = ticks();
   EXPECT_EQ(thread_.end(now), now - call.entered.get());
   EXPECT_EQ(call.left.get(), now);
-  EXPECT_EQ(file_->threads[0].in_mpi.get(), 0u);
   EXPECT_EQ(thread_.depth, 0u);
 }
 
@@ -151,12 +149,11 @@ TEST_F(RecordWriter, ARecordThatHasAnotherHandleByNowIsNotCompleted) {
   RequestTracker tracker(*file_);
   tracker.add(100, request(1), 1, RequestTracker::active);
   const unsigned place = tracker.place_of(100);
-  MessageEnd end;
-  tracker.complete_at(place, 100, end);
-  tracker.complete_at(place, 100, end);  // the array of the call had the handle twice
+  tracker.complete(100);
+  tracker.complete(100);  // the array of the call had the handle twice
   EXPECT_EQ(requests_in_use(), 0u);
   file_->request_keys[place].set(200);
-  tracker.complete_at(place, 100, end);
+  tracker.complete(100);
   EXPECT_EQ(requests_in_use(), 1u);
 }
 

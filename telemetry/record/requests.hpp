@@ -27,10 +27,12 @@ class RequestTracker {
 
   /// Threads make calls one at a time. Before the first request; true until then.
   void set_concurrent(bool concurrent) noexcept { concurrent_ = concurrent; }
+  /// A large message that is to be remembered is pending.
+  bool large_pending() const noexcept { return large_.load(std::memory_order_relaxed) != 0; }
 
   /// `call` has created a request at `now`. `handle` is not 0. `number` and `message`: as in RequestRecord.
   [[gnu::always_inline]] void add(std::uint64_t handle, const CallRecord& call, std::uint64_t now, Activity activity,
-                                  std::uint32_t number = 0, std::uint32_t message = 0) noexcept {
+                                  std::uint32_t number = 0, std::uint16_t message = 0) noexcept {
     const unsigned place = home(handle);
     if (file_.request_keys[place].get() == 0 && displaced_.load(std::memory_order_relaxed) == 0 && !concurrent_)
         [[likely]] {
@@ -49,39 +51,36 @@ class RequestTracker {
     }
     return request;
   }
-  /// The request is complete: forgotten, or inactive if it is persistent. `end`: of its message; the time is read when
-  /// the first message needs it.
-  void complete(std::uint64_t handle, MessageEnd& end) noexcept { complete_at(place_of(handle), handle, end); }
+  /// `message`: as RequestRecord::message; what it was before is forgotten.
+  void set_message(RequestRecord& request, std::uint16_t message) noexcept;
+  /// The request is complete: forgotten, or inactive if it is persistent. Does nothing if the handle is not known, or 0.
+  /// `end`: of its message; the time is read when the first message needs it.
+  [[gnu::always_inline]] void complete(std::uint64_t handle, MessageEnd& end) noexcept {
+    const unsigned place = home(handle);
+    if (file_.request_keys[place].get() == handle && load_word(file_.requests[place].active) == simple) [[likely]]
+      file_.request_keys[place].set(0);
+    else
+      complete_slowly(handle, end);
+  }
   void complete(std::uint64_t handle) noexcept {
     MessageEnd end;
     complete(handle, end);
-  }
-  /// The same; `place`: place_of(handle) before the call that completed it.
-  [[gnu::always_inline]] void complete_at(unsigned place, std::uint64_t handle, MessageEnd& end) noexcept {
-    if (place == nowhere || file_.request_keys[place].get() != handle) return;
-    RequestRecord& request = file_.requests[place];
-    if (request.message.get() != 0) [[unlikely]]
-      log_at(request, end);
-    if (request.active.get() == active && request.handles.get() == 1) [[likely]]
-      free_place(place, handle);
-    else
-      complete_one(request);
   }
   /// The request was freed.
   void remove(std::uint64_t handle) noexcept;
 
   /// Its index in RecordFile::requests; nowhere: unknown.
   static constexpr std::uint16_t nowhere = 0xffff;
-  [[gnu::always_inline]] std::uint16_t place_of(std::uint64_t handle) const noexcept {
+  std::uint16_t place_of(std::uint64_t handle) const noexcept {
     const unsigned place = home(handle);
     if (file_.request_keys[place].get() == handle) [[likely]]
       return static_cast<std::uint16_t>(place);
     return displaced_.load(std::memory_order_relaxed) == 0 ? nowhere : find_displaced(handle);
   }
   RequestRecord& at(unsigned place) noexcept { return file_.requests[place]; }
-  /// nullptr: unknown.
+  /// nullptr: unknown, or 0.
   RequestRecord* find(std::uint64_t handle) noexcept {
-    const unsigned place = place_of(handle);
+    const unsigned place = handle != 0 ? place_of(handle) : nowhere;
     return place == nowhere ? nullptr : &at(place);
   }
 
@@ -97,26 +96,30 @@ class RequestTracker {
     if (place != home(handle)) [[unlikely]]
       displaced_.fetch_sub(1, std::memory_order_relaxed);
   }
-  [[gnu::always_inline]] static void fill(RequestRecord& request, const CallRecord& call, std::uint64_t now,
-                                          Activity activity, std::uint32_t number, std::uint32_t message) noexcept {
+  /// RequestRecord::active and the fields behind it of an active request without anything special.
+  static constexpr std::uint64_t simple = active | std::uint64_t{1} << 16;
+  [[gnu::always_inline]] void fill(RequestRecord& request, const CallRecord& call, std::uint64_t now, Activity activity,
+                                   std::uint32_t number, std::uint16_t message) noexcept {
     request.posted.set(now);
     request.bytes.set(call.bytes.get());
-    store_pair(request.function, call.function.get() | std::uint32_t{activity} << 16, call.communicator.get());
-    store_pair(request.peer, static_cast<std::uint32_t>(call.peer.get()), static_cast<std::uint32_t>(call.tag.get()));
-    store_pair(request.ordinal, call.ordinal.get(), 1u << 16);  // no waiter, one handle
-    store_pair(request.number, number, message);
+    store_word(request.function, load_word(call.function));
+    store_word(request.peer, load_word(call.peer));
+    store_pair(request.ordinal, call.ordinal.get(), number);
+    store_word(request.active, activity | std::uint64_t{1} << 16);
+    if (message != 0) [[unlikely]]
+      set_message(request, message);
   }
-  void add_slowly(std::uint64_t handle, const CallRecord& call, std::uint64_t now, Activity activity,
-                  std::uint32_t number, std::uint32_t message) noexcept;
-  void complete_one(RequestRecord& request) noexcept;
+  [[gnu::noinline]] void add_slowly(std::uint64_t handle, const CallRecord& call, std::uint64_t now, Activity activity,
+                                    std::uint32_t number, std::uint16_t message) noexcept;
+  [[gnu::noinline]] void complete_slowly(std::uint64_t handle, MessageEnd& end) noexcept;
   std::uint16_t find_displaced(std::uint64_t handle) const noexcept;
   void log(RequestRecord& request, const MessageEnd& end) noexcept;
-  void log_at(RequestRecord& request, MessageEnd& end) noexcept;
 
   RecordFile& file_;
   MessageLog* const messages_;
   bool concurrent_ = true;
   std::atomic<unsigned> displaced_{0};  ///< requests that are not at home()
+  std::atomic<unsigned> large_{0};      ///< requests with a message that is to be remembered
 };
 
 }  // namespace bestride::inline telemetry
