@@ -22,7 +22,7 @@ class CompletedRequests {
 
  public:
   template <class All>
-  [[gnu::always_inline]] CompletedRequests(Recording& recording, ThreadRecorder& thread, const All& all) noexcept
+  [[gnu::always_inline]] CompletedRequests(Recording& recording, RecordedThread& thread, const All& all) noexcept
       : recording_(recording), thread_(thread), copies_(reinterpret_cast<Copy*>(thread.wait_list)) {
     if constexpr (kind == RecordKind::wait || kind == RecordKind::test) {
       const MPI_Request* const request = std::get<at.request>(all);
@@ -83,7 +83,7 @@ class CompletedRequests {
   }
 
  private:
-  static constexpr int most = ThreadRecorder::handle_bytes / sizeof(MPI_Request);
+  static constexpr int most = main_wait_list_bytes / sizeof(MPI_Request);
 
   /// The thread's wait list does not hold them.
   bool is_long() const noexcept {
@@ -122,7 +122,7 @@ class CompletedRequests {
   }
 
   Recording& recording_;
-  ThreadRecorder& thread_;
+  RecordedThread& thread_;
   Copy* copies_;
   int count_ = 0;
   MessageEnd end_;  ///< of its messages
@@ -175,17 +175,15 @@ struct NoObjects {
 /// Applies the effects of a successful call to communicators and requests.
 template <RecordKind kind, ArgumentPositions at, class All>
 [[gnu::always_inline]] inline void apply_effects(Recording& recording, const CallRecord& call, const All& all,
-                                                 TrackedCommunicator* tracked,
+                                                 CallMemo& memo, TrackedCommunicator* tracked,
                                                  const LargeMessages<kind, (at.peer2 >= 0)>& large,
                                                  std::uint64_t now) noexcept {
   std::uint32_t sent = 0, received = 0;
-  if constexpr (receives(kind)) {
-    const std::int32_t source = at.peer2 >= 0 ? call.second_peer.get() : call.peer.get();
-    if (source != null_rank) received = recording.peers.count_received(peer_key(tracked, source), call.bytes.get());
-  }
+  if constexpr (receives(kind))
+    received = recording.count_message<CallMemo::received>(
+        memo, at.peer2 >= 0 ? call.second_peer.get() : call.peer.get(), call.bytes.get());
   if constexpr (sends(kind))
-    if (const std::int32_t peer = call.peer.get(); peer != null_rank)
-      sent = recording.peers.count_sent(peer_key(tracked, peer), call.bytes.get());
+    sent = recording.count_message<CallMemo::sent>(memo, call.peer.get(), call.bytes.get());
   [[maybe_unused]] const std::uint16_t message = large.finish(recording, call, tracked, sent, received);
   if constexpr (starts_request(kind) || (prepares_request(kind)) ||
                 (kind == RecordKind::one_sided && at.request >= 0)) {

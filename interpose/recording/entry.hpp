@@ -17,27 +17,30 @@
 
 namespace bestride::inline interpose {
 
-/// Records the end of a call, also if an error handler throws.
+/// Records a call and its end, also if an error handler throws. `timed_end`: see Recording::end_timed.
+template <bool timed_end>
 class RecordedScope {
  public:
-  [[gnu::always_inline]] RecordedScope(Recording& recording, ThreadRecorder& thread, const CallFacts& facts,
-                                       bool timed_end) noexcept
-      : recording_(recording), thread_(thread) {
-    timed_ = thread.begin(facts) && (timed_end || (thread.calls & 15) == 0);
-    if (thread.calls % Recorder::check_period == 0) [[unlikely]]
-      Recorder::get().check_rate(thread);
+  [[gnu::always_inline]] RecordedScope(Recording& recording, ThreadRecorder& thread, const CallMemo& memo,
+                                       const CallFacts& facts) noexcept
+      : recording_(recording), thread_(thread), memo_(memo) {
+    thread.begin(facts);
   }
   RecordedScope(const RecordedScope&) = delete;
   RecordedScope& operator=(const RecordedScope&) = delete;
   [[gnu::always_inline]] ~RecordedScope() {
-    const CallRecord& call = *thread_.call;
-    recording_.sites.count(call.site.get(), call.bytes.get(), thread_.end(timed_ ? ticks() : 1));
+    SiteRecord& site = at_offset<SiteRecord>(recording_.file, memo_.site_offset);
+    SiteTable::count(site, thread_.call->bytes.get());
+    if (thread_.timed) [[unlikely]]
+      recording_.end_timed(thread_, site, timed_end);
+    else
+      thread_.end(1);
   }
 
  private:
   Recording& recording_;
   ThreadRecorder& thread_;
-  bool timed_;
+  const CallMemo& memo_;
 };
 
 template <class Function>
@@ -56,19 +59,24 @@ struct RecordingEntry<Result(Arguments...)> {
   template <Below* below, std::uint16_t function, RecordKind kind, ArgumentPositions at>
   [[gnu::noinline]] static Result call(Arguments... arguments) {
     if constexpr (begins_recording(kind)) Recording::begin();
-    ThreadRecorder& thread = this_thread_recorder();
-    if (thread.depth != 0) [[unlikely]]
-      return below->mpi(arguments...);
-    const Pointer next = std::exchange(thread.called_by_pmpi_name, false) ? below->pmpi : below->mpi;
+    ThreadRecorder* thread = thread_recorder;
+    Pointer next = below->mpi;
+    if (thread->gate != 0) [[unlikely]] {
+      thread = Recorder::get().attach_thread();
+      if (thread->gate & ThreadRecorder::inside) return next(arguments...);
+      if (thread->gate & ThreadRecorder::by_pmpi_name) next = below->pmpi;
+      thread->gate = 0;
+    }
     const std::tuple<Arguments&...> all(arguments...);
     if constexpr (kind == RecordKind::wait || kind == RecordKind::test)
       if (const MPI_Request* const request = std::get<at.request>(all); request && *request == MPI_REQUEST_NULL)
         return next(arguments...);  // waits for nothing
     const SiteTable::Caller caller{__builtin_return_address(0), __builtin_dwarf_cfa()};
+    auto& recorded = static_cast<RecordedThread&>(*thread);
     if constexpr (is_poll(kind))
-      return poll<function, kind, at>(next, thread, all, caller, arguments...);
+      return poll<function, kind, at>(next, recorded, all, caller, arguments...);
     else
-      return record<function, kind, at>(next, thread, all, caller, arguments...);
+      return record<function, kind, at>(next, recorded, all, caller, arguments...);
   }
 
   /// The entry of the PMPI_ name. Another instance of the template would double the size of the library. Instead this
@@ -76,18 +84,19 @@ struct RecordingEntry<Result(Arguments...)> {
   template <Below* below, std::uint16_t function, RecordKind kind, ArgumentPositions at>
   static Result call_by_pmpi_name(Arguments... arguments) {
     if constexpr (begins_recording(kind)) Recording::begin();
-    ThreadRecorder& thread = this_thread_recorder();
-    if (thread.depth != 0) return below->pmpi(arguments...);
-    thread.called_by_pmpi_name = true;
+    ThreadRecorder& thread = *Recorder::get().attach_thread();
+    if (thread.gate & ThreadRecorder::inside) return below->pmpi(arguments...);
+    thread.gate = ThreadRecorder::by_pmpi_name;
     return call<below, function, kind, at>(arguments...);
   }
 
  private:
   template <std::uint16_t function, RecordKind kind, ArgumentPositions at, class All>
-  [[gnu::always_inline]] static Result record(Pointer next, ThreadRecorder& thread, const All& all,
+  [[gnu::always_inline]] static Result record(Pointer next, RecordedThread& thread, const All& all,
                                               const SiteTable::Caller& caller, Arguments... arguments) {
     Recording& recording = *Recording::get();
-    TrackedCommunicator* tracked = communicator_of<at>(recording, all);
+    CallMemo& memo = memo_of<at>(recording, thread, all, caller, function);
+    TrackedCommunicator* tracked = tracked_by<at>(memo);
     if constexpr (kind == RecordKind::finalize) {
       tracked = recording.communicators.find(bits_of(MPI_COMM_WORLD), CommunicatorKind::intra);
       recording.finalizing();
@@ -98,12 +107,12 @@ struct RecordingEntry<Result(Arguments...)> {
                                                                                                      all);
       std::conditional_t<frees_object(kind), FreedObject<kind, at>, NoObjects> freed(recording, all);
       // From here on the facts are read from the record: across the call they would occupy registers.
-      const RecordedScope scope(recording, thread, facts_of<kind, at>(recording, function, all, tracked, caller),
-                                may_wait(kind));
+      const RecordedScope<may_wait(kind)> scope(recording, thread, memo,
+                                                facts_of<kind, at>(recording, function, all, memo, tracked));
       const LargeMessages<kind, (at.peer2 >= 0)> large(recording, *thread.call, tracked);
       result = next(arguments...);
       if (result == MPI_SUCCESS) {
-        apply_effects<kind, at>(recording, *thread.call, all, tracked, large, thread.latest);
+        apply_effects<kind, at>(recording, *thread.call, all, memo, tracked, large, thread.latest);
         if constexpr (completes_requests(kind)) completed.complete(all);
         freed.confirm();
         if constexpr (kind == RecordKind::initialize) recording.initialized();
@@ -119,24 +128,25 @@ struct RecordingEntry<Result(Arguments...)> {
   }
 
   template <std::uint16_t function, RecordKind kind, ArgumentPositions at, class All>
-  [[gnu::always_inline]] static Result poll(Pointer next, ThreadRecorder& thread, const All& all,
+  [[gnu::always_inline]] static Result poll(Pointer next, RecordedThread& thread, const All& all,
                                             const SiteTable::Caller& caller, Arguments... arguments) {
     CompletedRequests<kind, at> completed(*Recording::get(), thread, all);
-    struct Depth {
-      unsigned& value;
-      explicit Depth(unsigned& depth) noexcept : value(depth) { value = 1; }
-      ~Depth() { value = 0; }
+    struct ClosedGate {
+      std::uint32_t& gate;
+      explicit ClosedGate(std::uint32_t& of) noexcept : gate(of) { gate = ThreadRecorder::inside; }
+      ~ClosedGate() { gate = 0; }
     };
     Result result;
     {
-      const Depth depth(thread.depth);
+      const ClosedGate closed(thread.gate);
       result = next(arguments...);
     }
     if (result == MPI_SUCCESS && found_something<kind, at>(all)) {
       Recording& recording = *Recording::get();
-      TrackedCommunicator* const tracked = communicator_of<at>(recording, all);
-      const RecordedScope scope(recording, thread, facts_of<kind, at>(recording, function, all, tracked, caller),
-                                false);
+      CallMemo& memo = memo_of<at>(recording, thread, all, caller, function);
+      TrackedCommunicator* const tracked = tracked_by<at>(memo);
+      const RecordedScope<false> scope(recording, thread, memo,
+                                       facts_of<kind, at>(recording, function, all, memo, tracked));
       completed.complete(all);
     } else {
       thread.count_poll(function);

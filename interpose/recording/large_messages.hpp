@@ -14,11 +14,6 @@
 
 namespace bestride::inline interpose {
 
-/// The key of a peer's record; 0: not known.
-inline std::uint64_t peer_key(const TrackedCommunicator* communicator, std::int32_t rank) noexcept {
-  return communicator && rank >= 0 ? communicator->peer_key(rank) : 0;
-}
-
 /// Constructed before the call, whose record is written. `call`: this record.
 template <RecordKind kind, bool second_peer>
 class LargeMessages {

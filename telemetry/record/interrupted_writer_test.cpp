@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <utility>
 #include <vector>
 
 #include "telemetry/record/peers.hpp"
@@ -66,17 +67,17 @@ class Writer {
       std::memcpy(thread_.wait_list, &handle, sizeof handle);
       thread_.announce_wait_list(1);
     }
-    const bool timed = thread_.begin(facts);
+    thread_.begin(facts);
     requests_.add(handle_of(number), *thread_.call, thread_.latest, RequestTracker::active);
     peers_.count_sent(PeerTable::key_in_world(facts.peer), facts.bytes);
     if (number >= 2) requests_.complete(handle_of(number - 2));
-    thread_.end(timed ? ticks() : 1);
+    thread_.end(std::exchange(thread_.timed, false) ? ticks() : 1);
     thread_.count_poll(5);
   }
 
  private:
   RecordFile& file_;
-  ThreadRecorder thread_{.long_list = {}};
+  ThreadRecorder thread_;
   RequestTracker requests_;
   PeerTable peers_;
 };

@@ -318,6 +318,7 @@ struct RecordFile {
   PeerRecord peers[max_peers];
   alignas(32) MessageRecord messages[max_messages];
   alignas(64) SiteRecord sites[max_sites];
+  SiteRecord other_sites;  ///< calls and bytes of the places that did not fit
   ModuleRecord modules[max_modules];
   FrameRecord frames[max_frames];
   alignas(64) unsigned char main_wait_list[main_wait_list_bytes];
