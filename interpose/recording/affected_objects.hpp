@@ -13,12 +13,13 @@
 namespace bestride::inline interpose {
 
 /// The requests that a call may complete. Their handles are copied before the call, which overwrites them: into the
-/// thread's wait list, where a reader finds those for which the call waits.
-template <RecordKind kind, ArgumentPositions at>
+/// thread's wait list, where a reader finds those for which the call waits. `quick`: see is_quick().
+template <RecordKind kind, ArgumentPositions at, bool quick>
 class CompletedRequests {
   static constexpr bool waits = kind == RecordKind::wait || kind == RecordKind::wait_all ||
                                 kind == RecordKind::wait_any || kind == RecordKind::wait_some;
   using Copy [[gnu::may_alias]] = MPI_Request;
+  struct NoEnd {};
 
  public:
   template <class All>
@@ -26,34 +27,33 @@ class CompletedRequests {
       : recording_(recording), thread_(thread), copies_(reinterpret_cast<Copy*>(thread.wait_list)) {
     if constexpr (kind == RecordKind::wait || kind == RecordKind::test) {
       const MPI_Request* const request = std::get<at.request>(all);
-      if (!request) return;
+      if (!quick && !request) return;
       count_ = 1;
       thread.begin_wait_list();
       *copies_ = *request;
     } else if constexpr (completes_array(kind)) {
       const int count = std::get<at.number>(all);
       const MPI_Request* const requests = std::get<at.requests>(all);
-      if (count <= 0 || !requests) return;
-      count_ = count < most ? count : most;
+      if (!quick && (count <= 0 || !requests)) return;
+      count_ = quick || count < most ? count : most;
       if (is_long()) [[unlikely]]
         copies_ = reinterpret_cast<Copy*>(thread.long_list);
       thread.begin_wait_list();
-      if (count_ <= 4)
+      if (count_ <= 4) [[likely]]
         for (int i = 0; i < count_; ++i) copies_[i] = requests[i];
       else
         std::memcpy(copies_, requests, static_cast<std::size_t>(count_) * sizeof(MPI_Request));
     }
-    if constexpr (waits) {
-      thread.announce_wait_list(is_long() ? 0 : static_cast<unsigned>(count_));
+    if constexpr (waits) thread.announce_wait_list(is_long() ? 0 : static_cast<unsigned>(count_));
+    if constexpr (waits && !quick)
       if (is_long() || recording.requests.large_pending()) [[unlikely]]
         look_at_requests();
-    }
   }
   CompletedRequests(const CompletedRequests&) = delete;
   CompletedRequests& operator=(const CompletedRequests&) = delete;
   /// Also runs if an error handler throws.
-  ~CompletedRequests() {
-    if constexpr (waits && completes_array(kind))
+  [[gnu::always_inline]] ~CompletedRequests() {
+    if constexpr (waits && !quick)
       if (is_long()) [[unlikely]]
         mark(0);
   }
@@ -69,17 +69,16 @@ class CompletedRequests {
       complete_at(*std::get<at.indices>(all));
     } else if constexpr (completes_array(kind)) {
       const int found = *std::get<at.found>(all);
-      if (found > 0) end_.together = static_cast<std::uint32_t>(found);
+      if constexpr (!quick)
+        if (found > 0) end_.together = static_cast<std::uint32_t>(found);
       for (int i = 0; i < found; ++i) complete_at(std::get<at.indices>(all)[i]);
     }
   }
   /// Call after a call that failed: completes the requests that it has freed nevertheless.
   template <class All>
-  void complete_freed(const All& all) noexcept {
+  [[gnu::always_inline]] void complete_freed(const All& all) noexcept {
     constexpr int position = completes_array(kind) ? at.requests : at.request;
-    const MPI_Request* const now = std::get<position>(all);
-    for (int i = 0; i < count_; ++i)
-      if (now[i] == MPI_REQUEST_NULL) complete_at(i, false);
+    complete_freed(recording_, copies_, count_, std::get<position>(all));
   }
 
  private:
@@ -87,7 +86,8 @@ class CompletedRequests {
 
   /// The thread's wait list does not hold them.
   bool is_long() const noexcept {
-    return completes_array(kind) && static_cast<std::size_t>(count_) * sizeof(MPI_Request) > thread_.wait_list_bytes;
+    return !quick && completes_array(kind) &&
+           static_cast<std::size_t>(count_) * sizeof(MPI_Request) > thread_.wait_list_bytes;
   }
   std::uint64_t bits(int i) const noexcept { return handle_bits(copies_[i]); }
   void mark(std::uint16_t waiter) noexcept {
@@ -113,19 +113,32 @@ class CompletedRequests {
     end_.waited = ticks();
     end_.together = kind == RecordKind::wait_all ? pending : 1;
   }
-  [[gnu::always_inline]] void complete_at(int i, bool good = true) noexcept {
+  [[gnu::always_inline]] void complete_at(int i) noexcept {
     if (i < 0 || i >= count_) return;
     const std::uint64_t request = bits(i);
     if (request == 0) return;
-    recording_.communicators.finish_duplicate(request, good);
-    recording_.requests.complete(request, end_);
+    if constexpr (quick) {
+      recording_.requests.complete(request);
+    } else {
+      recording_.communicators.finish_duplicate(request, true);
+      recording_.requests.complete(request, end_);
+    }
+  }
+  [[gnu::noinline]] static void complete_freed(Recording& recording, const Copy* copies, int count,
+                                               const MPI_Request* now) noexcept {
+    MessageEnd end;
+    for (int i = 0; i < count; ++i)
+      if (const std::uint64_t request = handle_bits(copies[i]); now[i] == MPI_REQUEST_NULL && request != 0) {
+        recording.communicators.finish_duplicate(request, false);
+        recording.requests.complete(request, end);
+      }
   }
 
   Recording& recording_;
   RecordedThread& thread_;
   Copy* copies_;
   int count_ = 0;
-  MessageEnd end_;  ///< of its messages
+  [[no_unique_address]] std::conditional_t<quick, NoEnd, MessageEnd> end_;  ///< of its messages
 };
 
 /// The object that a call frees. Its entry is removed before the call, because the library may reuse the handle at
@@ -172,23 +185,21 @@ struct NoObjects {
   void confirm() noexcept {}
 };
 
-/// Applies the effects of a successful call to communicators and requests.
-template <RecordKind kind, ArgumentPositions at, class All>
+/// Applies the effects of a successful call to communicators and requests. `large`: LargeMessages, or none.
+template <RecordKind kind, ArgumentPositions at, class All, class Large>
 [[gnu::always_inline]] inline void apply_effects(Recording& recording, const CallRecord& call, const All& all,
-                                                 CallMemo& memo, TrackedCommunicator* tracked,
-                                                 const LargeMessages<kind, (at.peer2 >= 0)>& large,
+                                                 CallMemo& memo, TrackedCommunicator* tracked, const Large& large,
                                                  std::uint64_t now) noexcept {
   std::uint32_t sent = 0, received = 0;
   if constexpr (receives(kind))
     received = recording.count_message<CallMemo::received>(
         memo, at.peer2 >= 0 ? call.second_peer.get() : call.peer.get(), call.bytes.get());
-  if constexpr (sends(kind))
-    sent = recording.count_message<CallMemo::sent>(memo, call.peer.get(), call.bytes.get());
+  if constexpr (sends(kind)) sent = recording.count_message<CallMemo::sent>(memo, call.peer.get(), call.bytes.get());
   [[maybe_unused]] const std::uint16_t message = large.finish(recording, call, tracked, sent, received);
   if constexpr (starts_request(kind) || (prepares_request(kind)) ||
                 (kind == RecordKind::one_sided && at.request >= 0)) {
-    if (const std::uint64_t bits = handle_bits(*std::get<at.request>(all)))
-      recording.requests.add(bits, call, large.posted_or(now),
+    if (const MPI_Request request = *std::get<at.request>(all); request != MPI_REQUEST_NULL) [[likely]]
+      recording.requests.add(bits_of(request), call, large.posted_or(now),
                              prepares_request(kind) ? RequestTracker::inactive : RequestTracker::active,
                              sends(kind) ? sent : received, message);
   }

@@ -19,13 +19,15 @@ inline std::uint64_t handle_bits(MPI_Request request) noexcept {
 }
 
 inline std::int32_t recorded_rank(int rank) noexcept {
-  return rank >= 0                ? rank
-         : rank == MPI_ANY_SOURCE ? any_rank
-         : rank == MPI_PROC_NULL  ? null_rank
-         : rank == MPI_ROOT       ? root_rank
-                                  : no_rank;
+  if (rank >= 0) [[likely]]
+    return rank;
+  return rank == MPI_ANY_SOURCE ? any_rank : rank == MPI_PROC_NULL ? null_rank : rank == MPI_ROOT ? root_rank : no_rank;
 }
-inline std::int32_t recorded_tag(int tag) noexcept { return tag == MPI_ANY_TAG ? any_tag : tag >= 0 ? tag : no_tag; }
+inline std::int32_t recorded_tag(int tag) noexcept {
+  if (tag >= 0) [[likely]]
+    return tag;
+  return tag == MPI_ANY_TAG ? any_tag : no_tag;
+}
 
 /// The kind of object by which members know each other; free: none.
 constexpr CommunicatorKind object_kind(const ArgumentPositions& at) noexcept {
@@ -64,7 +66,8 @@ TrackedCommunicator* tracked_by(const CallMemo& memo) noexcept {
   return object_kind(at) != CommunicatorKind::free ? static_cast<TrackedCommunicator*>(memo.tracked) : nullptr;
 }
 
-template <RecordKind kind, ArgumentPositions at, class All>
+/// `quick`: is_quick().
+template <RecordKind kind, ArgumentPositions at, bool quick, class All>
 [[gnu::always_inline]] inline CallFacts facts_of(Recording& recording, std::uint16_t function, const All& all,
                                                  CallMemo& memo, TrackedCommunicator* tracked) noexcept {
   CallFacts facts;
@@ -84,7 +87,9 @@ template <RecordKind kind, ArgumentPositions at, class All>
     facts.operation =
         reduction_code(reduction_op_of(std::get<at.operation>(all)), basic_type_of(std::get<at.type>(all)));
   std::uint64_t bytes = 0;  // also for an in-place call
-  if constexpr (at.count >= 0 && at.type >= 0) {
+  if constexpr (quick && at.count >= 0 && at.type >= 0) {
+    facts.bytes = static_cast<std::uint64_t>(std::get<at.count>(all)) * memo.type_size;
+  } else if constexpr (at.count >= 0 && at.type >= 0) {
     bool in_place = false;
     if constexpr (at.buffer >= 0) in_place = std::get<at.buffer>(all) == MPI_IN_PLACE;
     if ((!in_place || at.operation >= 0) && std::get<at.count>(all) > 0)

@@ -96,9 +96,10 @@ class CommunicatorTracker {
   /// All members of `parent` (nullptr: not known) have begun to duplicate it. The duplicate is known when the request
   /// is complete; `made`, the application's variable, is valid until then.
   void begin_duplicate(TrackedCommunicator* parent, std::uint64_t request, const MPI_Comm* made) noexcept;
+  bool duplicates_pending() const noexcept { return duplicates_.load(std::memory_order_relaxed) != 0; }
   /// A request has completed. `good`: without an error.
   [[gnu::always_inline]] void finish_duplicate(std::uint64_t request, bool good) noexcept {
-    if (duplicates_.load(std::memory_order_relaxed) != 0) [[unlikely]]
+    if (duplicates_pending()) [[unlikely]]
       find_duplicate(request, good);
   }
   /// Some ranks have created `comm`.

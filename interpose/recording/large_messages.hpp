@@ -14,6 +14,17 @@
 
 namespace bestride::inline interpose {
 
+/// In place of LargeMessages if the message is smaller.
+struct NoLargeMessages {
+  template <class... Arguments>
+  explicit NoLargeMessages(const Arguments&...) noexcept {}
+  static std::uint64_t posted_or(std::uint64_t now) noexcept { return now; }
+  template <class... Arguments>
+  static std::uint16_t finish(const Arguments&...) noexcept {
+    return 0;
+  }
+};
+
 /// Constructed before the call, whose record is written. `call`: this record.
 template <RecordKind kind, bool second_peer>
 class LargeMessages {

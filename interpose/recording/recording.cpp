@@ -42,6 +42,7 @@ std::string launch_name_or_nothing() noexcept try { return launch_name(); } catc
 }  // namespace
 
 constinit Recording* Recording::instance_ = nullptr;
+thread_local constinit SiteTable::Caller outer_caller __attribute__((tls_model("initial-exec"))) = {};
 
 Recording::Recording(RecordFile& record) noexcept
     : file(record),
@@ -59,8 +60,8 @@ void Recording::begin() noexcept {
   if (instance_) return;
   const bool watched = is_watched();
   const bool requested = watched || Settings::get().value("BESTRIDE_RECORD").source != VariableSource::built_in;
-  RecordFile* const record =
-      Recorder::get().open(BESTRIDE_ABI_NAME, sizeof(MPI_Request), watched ? launch_name_or_nothing().c_str() : "", requested);
+  RecordFile* const record = Recorder::get().open(BESTRIDE_ABI_NAME, sizeof(MPI_Request),
+                                                  watched ? launch_name_or_nothing().c_str() : "", requested);
   if (!record) return;
   if (watched) start_agent(Recorder::get().path());
   // Never destroyed: MPI may be called from destructors of other libraries.

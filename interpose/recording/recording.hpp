@@ -39,12 +39,18 @@ class Recording {
                                            std::uint16_t function, std::uint64_t object) noexcept {
     const auto address = reinterpret_cast<std::uint64_t>(caller.return_address);
     CallMemo& memo = thread.memos[CallMemo::index(address)];
-    std::uint64_t differs = memo.address ^ address;
-    if (kind != CommunicatorKind::free)
-      differs |= (memo.object ^ object) | (thread.generation ^ communicators.generation());
-    if (differs == 0) [[likely]]
+    if (difference<kind>(thread, memo, address, object) == 0) [[likely]]
       return memo;
     return renew_memo(thread, caller, function, object, kind);
+  }
+  /// 0: this is the memo of this place, with this object.
+  template <CommunicatorKind kind>
+  [[gnu::always_inline]] std::uint64_t difference(const RecordedThread& thread, const CallMemo& memo,
+                                                  std::uint64_t address, std::uint64_t object) const noexcept {
+    const std::uint64_t place = memo.address ^ address;
+    return kind == CommunicatorKind::free
+               ? place
+               : place | (memo.object ^ object) | (thread.generation ^ communicators.generation());
   }
   /// Bytes of an element of a type that may be invalid; 0: not known.
   [[gnu::always_inline]] std::uint64_t size_of(CallMemo& memo, MPI_Datatype type) const noexcept {
@@ -78,6 +84,9 @@ class Recording {
 
   static constinit Recording* instance_;
 };
+
+/// Where the calling thread has called an MPI function, from one entry of this function to another.
+extern thread_local constinit SiteTable::Caller outer_caller __attribute__((tls_model("initial-exec")));
 
 /// The key of a peer's record; 0: not known.
 inline std::uint64_t peer_key(const TrackedCommunicator* communicator, std::int32_t rank) noexcept {

@@ -18,9 +18,9 @@ struct alignas(64) CallMemo {
   static constexpr std::int32_t no_peer = std::numeric_limits<std::int32_t>::min();
   enum Direction { sent, received };
 
-  std::uint64_t address = 0;  ///< the return address into the program; 0: vacant
-  std::uint64_t object = 0;   ///< handle of the communicator, window or file; 0: of a call without one
-  void* tracked = nullptr;    ///< what is known of this object, the owner's type; nullptr: nothing
+  std::uint64_t address = 0;              ///< the return address into the program; 0: vacant
+  std::uint64_t object = 0;               ///< handle of the communicator, window or file; 0: of a call without one
+  void* tracked = nullptr;                ///< what is known of this object, the owner's type; nullptr: nothing
   std::uint32_t communicator = no_index;  ///< communicator_id()
   std::uint32_t site = no_index;
   std::uint32_t site_offset = 0;  ///< of its SiteRecord in the file

@@ -173,7 +173,9 @@ static_assert(sizeof(ThreadRecord) == 128);
 inline constexpr std::size_t main_wait_list_bytes = 8192;  ///< of the thread that made the first call
 inline constexpr std::size_t wait_list_bytes = 512;        ///< of each other thread
 /// ThreadRecord::wait_list of the n-th call (from 0), whose list has so many handles.
-constexpr std::uint64_t wait_list_of(std::uint64_t n, std::uint64_t handles) noexcept { return (n + 1) << 16 | handles; }
+constexpr std::uint64_t wait_list_of(std::uint64_t n, std::uint64_t handles) noexcept {
+  return (n + 1) << 16 | handles;
+}
 
 enum class CommunicatorKind : std::uint32_t { free = 0, intra = 1, inter = 2, window = 3, file = 4 };
 /// Added to the kind of an entry whose communicator was freed: the last ones are kept, because finished calls name
@@ -324,9 +326,7 @@ struct RecordFile {
   alignas(64) unsigned char main_wait_list[main_wait_list_bytes];
   unsigned char wait_lists[max_threads - 1][wait_list_bytes];  ///< of thread slots from 1
 
-  unsigned char* wait_list(unsigned thread) noexcept {
-    return thread == 0 ? main_wait_list : wait_lists[thread - 1];
-  }
+  unsigned char* wait_list(unsigned thread) noexcept { return thread == 0 ? main_wait_list : wait_lists[thread - 1]; }
   const unsigned char* wait_list(unsigned thread) const noexcept {
     return const_cast<RecordFile*>(this)->wait_list(thread);
   }

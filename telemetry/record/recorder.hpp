@@ -30,8 +30,8 @@ struct ThreadRecorder {
   // What each call needs is in one cache line.
   alignas(64) std::uint32_t gate = 0;
   std::uint8_t slot = 0;
-  bool timed = false;  ///< the counter was read when the call in progress began
-  std::uint64_t mask = 0;  ///< ring size - 1
+  bool timed = false;          ///< the counter was read when the call in progress began
+  std::uint64_t mask = 0;      ///< ring size - 1
   std::uint64_t calls = 0;     ///< begun
   std::uint64_t sampling = 0;  ///< a call is timed if calls & sampling == 0: 0, 1, 3, 7, ...
   std::uint64_t latest = 0;    ///< the last reading of the tick counter
@@ -42,10 +42,16 @@ struct ThreadRecorder {
   std::size_t wait_list_bytes = 0;
   std::uint64_t checked = 0;  ///< ticks when the rate of calls was last checked; 0: not yet
 
+  /// The next call is to be timed.
+  bool times_next() const noexcept { return (calls & sampling) == 0; }
   /// Begins the record of a call; the gate is closed.
   [[gnu::always_inline]] void begin(const CallFacts& facts) noexcept {
-    if ((calls & sampling) == 0) [[unlikely]]
+    if (times_next()) [[unlikely]]
       begin_timed();
+    begin_untimed(facts);
+  }
+  /// The same for a call that is not to be timed.
+  [[gnu::always_inline]] void begin_untimed(const CallFacts& facts) noexcept {
     const std::uint64_t number = calls;
     CallRecord& next = ring[number & mask];
     next.sequence.set(2 * number + 1);
@@ -122,7 +128,8 @@ class Recorder {
   void remove() noexcept;
 
   /// Gives the calling thread a slot, if it has none; the slot is free again when the thread ends. Returns
-  /// thread_recorder: of a thread that is not recorded if recording is off, the slots are used up or there is no memory.
+  /// thread_recorder: of a thread that is not recorded if recording is off, the slots are used up or there is no
+  /// memory.
   ThreadRecorder* attach_thread() noexcept;
   /// Disables recording in this process: a forked child, which shares its parent's mapping but is no rank.
   void stop_in_child() noexcept;

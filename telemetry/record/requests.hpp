@@ -26,18 +26,21 @@ class RequestTracker {
       : file_(file), messages_(messages) {}
 
   /// Threads make calls one at a time. Before the first request; true until then.
-  void set_concurrent(bool concurrent) noexcept { concurrent_ = concurrent; }
+  void set_concurrent(bool concurrent) noexcept {
+    unusual_.fetch_and(~concurrent_flag, std::memory_order_relaxed);
+    if (concurrent) unusual_.fetch_or(concurrent_flag, std::memory_order_relaxed);
+  }
   /// A large message that is to be remembered is pending.
   bool large_pending() const noexcept { return large_.load(std::memory_order_relaxed) != 0; }
 
   /// `call` has created a request at `now`. `handle` is not 0. `number` and `message`: as in RequestRecord.
   [[gnu::always_inline]] void add(std::uint64_t handle, const CallRecord& call, std::uint64_t now, Activity activity,
                                   std::uint32_t number = 0, std::uint16_t message = 0) noexcept {
+    RecordFile& file = file_;
     const unsigned place = home(handle);
-    if (file_.request_keys[place].get() == 0 && displaced_.load(std::memory_order_relaxed) == 0 && !concurrent_)
-        [[likely]] {
-      fill(file_.requests[place], call, now, activity, number, message);
-      file_.request_keys[place].atomic().store(handle, std::memory_order_release);
+    if (file.request_keys[place].get() == 0 && unusual_.load(std::memory_order_relaxed) == 0) [[likely]] {
+      fill(file.requests[place], call, now, activity, number, message);
+      file.request_keys[place].atomic().store(handle, std::memory_order_release);
       return;
     }
     add_slowly(handle, call, now, activity, number, message);
@@ -53,18 +56,13 @@ class RequestTracker {
   }
   /// `message`: as RequestRecord::message; what it was before is forgotten.
   void set_message(RequestRecord& request, std::uint16_t message) noexcept;
-  /// The request is complete: forgotten, or inactive if it is persistent. Does nothing if the handle is not known, or 0.
-  /// `end`: of its message; the time is read when the first message needs it.
+  /// The request is complete: forgotten, or inactive if it is persistent. Does nothing if the handle is not known, or
+  /// 0. `end`: of its message; the time is read when the first message needs it.
   [[gnu::always_inline]] void complete(std::uint64_t handle, MessageEnd& end) noexcept {
-    const unsigned place = home(handle);
-    if (file_.request_keys[place].get() == handle && load_word(file_.requests[place].active) == simple) [[likely]]
-      file_.request_keys[place].set(0);
-    else
-      complete_slowly(handle, end);
+    if (!complete_simple(handle)) complete_slowly(handle, end);
   }
-  void complete(std::uint64_t handle) noexcept {
-    MessageEnd end;
-    complete(handle, end);
+  [[gnu::always_inline]] void complete(std::uint64_t handle) noexcept {
+    if (!complete_simple(handle)) complete_slowly(handle);
   }
   /// The request was freed.
   void remove(std::uint64_t handle) noexcept;
@@ -75,7 +73,7 @@ class RequestTracker {
     const unsigned place = home(handle);
     if (file_.request_keys[place].get() == handle) [[likely]]
       return static_cast<std::uint16_t>(place);
-    return displaced_.load(std::memory_order_relaxed) == 0 ? nowhere : find_displaced(handle);
+    return displaced() == 0 ? nowhere : find_displaced(handle);
   }
   RequestRecord& at(unsigned place) noexcept { return file_.requests[place]; }
   /// nullptr: unknown, or 0.
@@ -94,7 +92,7 @@ class RequestTracker {
   void free_place(unsigned place, std::uint64_t handle) noexcept {
     file_.request_keys[place].set(0);
     if (place != home(handle)) [[unlikely]]
-      displaced_.fetch_sub(1, std::memory_order_relaxed);
+      unusual_.fetch_sub(1, std::memory_order_relaxed);
   }
   /// RequestRecord::active and the fields behind it of an active request without anything special.
   static constexpr std::uint64_t simple = active | std::uint64_t{1} << 16;
@@ -111,15 +109,29 @@ class RequestTracker {
   }
   [[gnu::noinline]] void add_slowly(std::uint64_t handle, const CallRecord& call, std::uint64_t now, Activity activity,
                                     std::uint32_t number, std::uint16_t message) noexcept;
+  /// False: the request is not known, or there is more to do.
+  [[gnu::always_inline]] bool complete_simple(std::uint64_t handle) noexcept {
+    RecordFile& file = file_;
+    const unsigned place = home(handle);
+    if (file.request_keys[place].get() != handle || load_word(file.requests[place].active) != simple) [[unlikely]]
+      return false;
+    file.request_keys[place].set(0);
+    return true;
+  }
   [[gnu::noinline]] void complete_slowly(std::uint64_t handle, MessageEnd& end) noexcept;
+  [[gnu::noinline]] void complete_slowly(std::uint64_t handle) noexcept;
   std::uint16_t find_displaced(std::uint64_t handle) const noexcept;
   void log(RequestRecord& request, const MessageEnd& end) noexcept;
 
   RecordFile& file_;
   MessageLog* const messages_;
-  bool concurrent_ = true;
-  std::atomic<unsigned> displaced_{0};  ///< requests that are not at home()
-  std::atomic<unsigned> large_{0};      ///< requests with a message that is to be remembered
+  static constexpr std::uint64_t concurrent_flag = std::uint64_t{1} << 32;
+  std::uint32_t displaced() const noexcept {
+    return static_cast<std::uint32_t>(unusual_.load(std::memory_order_relaxed));
+  }
+  /// In the lower 32 bits, requests that are not at home(); concurrent_flag.
+  std::atomic<std::uint64_t> unusual_{concurrent_flag};
+  std::atomic<unsigned> large_{0};  ///< requests with a message that is to be remembered
 };
 
 }  // namespace bestride::inline telemetry
