@@ -30,7 +30,7 @@ void RequestTracker::add_slowly(std::uint64_t handle, const CallRecord& call, st
     if (key.get() != 0) continue;
     // The fields are written before the key by which a reader finds them; the claim keeps other threads away.
     if (!key.atomic().compare_exchange_strong(vacant, claimed_key, std::memory_order_acquire)) continue;
-    if (i != 0) unusual_.fetch_add(1, std::memory_order_relaxed);
+    if (i != 0) unusual_[place / places_of_a_line].fetch_add(1, std::memory_order_relaxed);
     fill(file_.requests[place ^ i], call, now, activity, number, message);
     key.atomic().store(handle, std::memory_order_release);
     return;

@@ -3,11 +3,11 @@
 // RequestTracker: the requests of a record file, by handle.
 //
 // A handle has one place, which a multiplication yields, so that a look-up reads one key. If another request is there,
-// the handle is at one of the seven other places whose keys share the cache line; these are only looked at while any
-// request is out of its place. If all eight are taken, the request is dropped and counted. If several threads may post
-// requests at a time, a key is claimed by compare-and-exchange, which waits until all earlier stores are in the cache
-// (5 to 20 ns), and so is avoided otherwise. Alternative considered: a table that grows, which a reader outside the
-// process could not follow.
+// the handle is at one of the seven other places whose keys share the cache line; these are only looked at while one
+// of the eight is out of its place. If all eight are taken, the request is dropped and counted. If several threads may
+// post requests at a time, a key is claimed by compare-and-exchange, which waits until all earlier stores are in the
+// cache (5 to 20 ns), and so is avoided otherwise. Alternative considered: a table that grows, which a reader outside
+// the process could not follow.
 #include <atomic>
 #include <bit>
 #include <cstdint>
@@ -23,12 +23,13 @@ class RequestTracker {
 
   /// `messages`: where large messages go when their requests are complete; null: nowhere.
   explicit RequestTracker(RecordFile& file, MessageLog* messages = nullptr) noexcept
-      : file_(file), messages_(messages) {}
+      : file_(file), messages_(messages) {
+    set_concurrent(true);
+  }
 
   /// Threads make calls one at a time. Before the first request; true until then.
   void set_concurrent(bool concurrent) noexcept {
-    unusual_.fetch_and(~concurrent_flag, std::memory_order_relaxed);
-    if (concurrent) unusual_.fetch_or(concurrent_flag, std::memory_order_relaxed);
+    for (std::atomic<std::uint8_t>& each : unusual_) each.store(concurrent ? concurrent_flag : 0);
   }
   /// A large message that is to be remembered is pending.
   bool large_pending() const noexcept { return large_.load(std::memory_order_relaxed) != 0; }
@@ -38,12 +39,15 @@ class RequestTracker {
                                   std::uint32_t number = 0, std::uint16_t message = 0) noexcept {
     RecordFile& file = file_;
     const unsigned place = home(handle);
-    if (file.request_keys[place].get() == 0 && unusual_.load(std::memory_order_relaxed) == 0) [[likely]] {
+    const std::uint64_t there = file.request_keys[place].get();
+    if (there == 0 && unusual_[place / places_of_a_line].load(std::memory_order_relaxed) == 0) [[likely]] {
       fill(file.requests[place], call, now, activity, number, message);
       file.request_keys[place].atomic().store(handle, std::memory_order_release);
-      return;
+    } else if (there == handle && message == 0 && file.requests[place].message.get() == 0) {
+      file.requests[place].handles.add(1);  // MPICH's handle of sends that are complete already
+    } else {
+      add_slowly(handle, call, now, activity, number, message);
     }
-    add_slowly(handle, call, now, activity, number, message);
   }
   /// A persistent request was started at `now`. nullptr: it is not known.
   RequestRecord* activate(std::uint64_t handle, std::uint64_t now) noexcept {
@@ -73,7 +77,7 @@ class RequestTracker {
     const unsigned place = home(handle);
     if (file_.request_keys[place].get() == handle) [[likely]]
       return static_cast<std::uint16_t>(place);
-    return displaced() == 0 ? nowhere : find_displaced(handle);
+    return displaced(place) == 0 ? nowhere : find_displaced(handle);
   }
   RequestRecord& at(unsigned place) noexcept { return file_.requests[place]; }
   /// nullptr: unknown, or 0.
@@ -92,10 +96,11 @@ class RequestTracker {
   void free_place(unsigned place, std::uint64_t handle) noexcept {
     file_.request_keys[place].set(0);
     if (place != home(handle)) [[unlikely]]
-      unusual_.fetch_sub(1, std::memory_order_relaxed);
+      unusual_[place / places_of_a_line].fetch_sub(1, std::memory_order_relaxed);
   }
   /// RequestRecord::active and the fields behind it of an active request without anything special.
   static constexpr std::uint64_t simple = active | std::uint64_t{1} << 16;
+  static constexpr std::uint64_t handles_mask = 0xffff0000;
   [[gnu::always_inline]] void fill(RequestRecord& request, const CallRecord& call, std::uint64_t now, Activity activity,
                                    std::uint32_t number, std::uint16_t message) noexcept {
     request.posted.set(now);
@@ -113,9 +118,16 @@ class RequestTracker {
   [[gnu::always_inline]] bool complete_simple(std::uint64_t handle) noexcept {
     RecordFile& file = file_;
     const unsigned place = home(handle);
-    if (file.request_keys[place].get() != handle || load_word(file.requests[place].active) != simple) [[unlikely]]
+    if (file.request_keys[place].get() != handle) [[unlikely]]
       return false;
-    file.request_keys[place].set(0);
+    RequestRecord& request = file.requests[place];
+    const std::uint64_t word = load_word(request.active);
+    if (word == simple)
+      file.request_keys[place].set(0);
+    else if ((word & ~handles_mask) == active)
+      request.handles.set(static_cast<std::uint16_t>((word >> 16) - 1));
+    else
+      return false;
     return true;
   }
   [[gnu::noinline]] void complete_slowly(std::uint64_t handle, MessageEnd& end) noexcept;
@@ -125,12 +137,12 @@ class RequestTracker {
 
   RecordFile& file_;
   MessageLog* const messages_;
-  static constexpr std::uint64_t concurrent_flag = std::uint64_t{1} << 32;
-  std::uint32_t displaced() const noexcept {
-    return static_cast<std::uint32_t>(unusual_.load(std::memory_order_relaxed));
+  static constexpr std::uint8_t concurrent_flag = 0x80;
+  unsigned displaced(unsigned place) const noexcept {
+    return unusual_[place / places_of_a_line].load(std::memory_order_relaxed) & ~unsigned{concurrent_flag};
   }
-  /// In the lower 32 bits, requests that are not at home(); concurrent_flag.
-  std::atomic<std::uint64_t> unusual_{concurrent_flag};
+  /// Of the places whose keys share a cache line: how many have a request that is not at home(); concurrent_flag.
+  std::atomic<std::uint8_t> unusual_[max_requests / places_of_a_line];
   std::atomic<unsigned> large_{0};  ///< requests with a message that is to be remembered
 };
 
