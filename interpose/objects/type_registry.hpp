@@ -155,7 +155,7 @@ class TypeEntry {
 
 class TypeRegistry {
  public:
-  TypeEntry* find(MPI_Datatype type) const noexcept { return table_.find(type); }
+  [[gnu::always_inline]] TypeEntry* find(MPI_Datatype type) const noexcept { return table_.find(type); }
   /// True if the handle may be used in communication. If incomplete(), false may be wrong.
   bool committed(MPI_Datatype type) const noexcept { return predefined(type) || find(type); }
   /// Bytes of one element of a committed type, from the MPI library, so the type need not be decoded; 0: the type is
