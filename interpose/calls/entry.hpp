@@ -7,6 +7,9 @@
 
 #include "interpose/collectives/pending.hpp"
 #include "interpose/device/deferred_sends.hpp"
+#include "interpose/device/detection.hpp"
+#include "interpose/message/endpoint.hpp"
+#include "interpose/message/record.hpp"
 #include "interpose/mpi/functions.hpp"
 
 extern "C" {
@@ -74,6 +77,12 @@ inline void before_either_call() noexcept {
     if (deferred_send_count.load(std::memory_order_acquire) != 0) [[unlikely]]
       start_deferred_sends_unless_busy();
 }
+/// True for a message for which an entry has nothing to do: nothing is pending, its type is no candidate and nothing is
+/// reported. Calls no function, so that an entry can jump to the library with all arguments where they are.
+[[gnu::always_inline]] inline bool leaves_at_once(MPI_Datatype type, std::int64_t count) noexcept {
+  return !any_collective_pending() && deferred_send_count.load(std::memory_order_acquire) == 0 && no_gpu_runtime() &&
+         !reporting() && !find_candidate_on_host(type, count);
+}
 
 }  // namespace bestride::inline interpose
 
@@ -102,16 +111,30 @@ inline void before_either_call() noexcept {
 
 // Messages: calls of one shape differ in the type of the count and in what follows the communicator or message: the
 // parameters `rest` and their names `rest_names`, in parentheses, each preceded by a comma.
-#define BESTRIDE_MESSAGE_ENTRY(name, body, Buffer, Count, rest, rest_names)                                   \
-  BESTRIDE_ENTRY(                                                                                             \
-      name, body,                                                                                             \
-      (Buffer buffer, Count count, MPI_Datatype type, int peer, int tag, MPI_Comm comm BESTRIDE_UNWRAP rest), \
-      (buffer, count, type, peer, tag, comm BESTRIDE_UNWRAP rest_names))
-#define BESTRIDE_MESSAGE_ENTRY_PAIR(name, body, Buffer, Count, rest, rest_names)                              \
-  BESTRIDE_ENTRY_PAIR(                                                                                        \
-      name, body,                                                                                             \
-      (Buffer buffer, Count count, MPI_Datatype type, int peer, int tag, MPI_Comm comm BESTRIDE_UNWRAP rest), \
-      (buffer, count, type, peer, tag, comm BESTRIDE_UNWRAP rest_names))
+#define BESTRIDE_MESSAGE_ENTRY_OF(entry, calls, name, before, body, Buffer, Count, rest, rest_names)            \
+  namespace {                                                                                                   \
+  [[gnu::noinline]] int full_##entry(Buffer buffer, Count count, MPI_Datatype type, int peer, int tag,          \
+                                     MPI_Comm comm BESTRIDE_UNWRAP rest) {                                      \
+    using namespace bestride;                                                                                   \
+    before<CallId::name>();                                                                                     \
+    return BESTRIDE_UNWRAP body(CallId::name, buffer, count, type, peer, tag, comm BESTRIDE_UNWRAP rest_names); \
+  }                                                                                                             \
+  }                                                                                                             \
+  extern "C" int entry(Buffer buffer, Count count, MPI_Datatype type, int peer, int tag,                        \
+                       MPI_Comm comm BESTRIDE_UNWRAP rest) {                                                    \
+    using namespace bestride;                                                                                   \
+    if (leaves_at_once(type, count)) [[likely]]                                                                 \
+      return calls.name(buffer, count, type, peer, tag, comm BESTRIDE_UNWRAP rest_names);                       \
+    return full_##entry(buffer, count, type, peer, tag, comm BESTRIDE_UNWRAP rest_names);                       \
+  }
+#define BESTRIDE_MESSAGE_ENTRY(name, body, Buffer, Count, rest, rest_names)                                            \
+  BESTRIDE_MESSAGE_ENTRY_OF(bestride_entry_##name, next, name, before_call, (body<&Calls::name>), Buffer, Count, rest, \
+                            rest_names)
+#define BESTRIDE_MESSAGE_ENTRY_PAIR(name, body, Buffer, Count, rest, rest_names)                                       \
+  BESTRIDE_MESSAGE_ENTRY_OF(bestride_entry_##name, next, name, before_either_call, (body<next, &Calls::name>), Buffer, \
+                            Count, rest, rest_names)                                                                   \
+  BESTRIDE_MESSAGE_ENTRY_OF(bestride_profiling_entry_##name, real, name, before_either_call,                           \
+                            (body<real, &Calls::name>), Buffer, Count, rest, rest_names)
 #define BESTRIDE_MATCHED_ENTRY_PAIR(name, body, Count, rest, rest_names)                                         \
   BESTRIDE_ENTRY_PAIR(name, body,                                                                                \
                       (void* buffer, Count count, MPI_Datatype type, MPI_Message* message BESTRIDE_UNWRAP rest), \

@@ -42,6 +42,11 @@ bool detect_gpu_runtime() noexcept;
 /// if a library is loaded.
 void start_gpu_detection(const LibraryLoadScope& loads) noexcept;
 
+/// True if gpu_runtime_detected() is false without a closer look.
+[[gnu::always_inline]] inline bool no_gpu_runtime() noexcept {
+  const GpuDetection known = gpu_detection.load(std::memory_order_relaxed);
+  return known == GpuDetection::not_yet ? !library_loaded_since_init() : known != GpuDetection::yes;
+}
 /// Thread-safe, never throws.
 [[gnu::always_inline]] inline bool gpu_runtime_detected() noexcept {
   const GpuDetection known = gpu_detection.load(std::memory_order_relaxed);

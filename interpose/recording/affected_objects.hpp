@@ -4,6 +4,7 @@
 #include <mpi.h>
 
 #include <cstdint>
+#include <cstring>
 #include <tuple>
 
 #include "interpose/recording/call_arguments.hpp"
@@ -11,39 +12,50 @@
 
 namespace bestride::inline interpose {
 
-/// The requests that a call may complete, copied before the call, because it overwrites their handles. A call that
-/// waits looks their records up once, before it.
-template <RecordKind kind, ArgumentPositions at>
+/// The requests that a call may complete. Their handles are copied before the call, which overwrites them: into the
+/// thread's wait list, where a reader finds those for which the call waits. `quick`: see is_quick().
+template <RecordKind kind, ArgumentPositions at, bool quick>
 class CompletedRequests {
   static constexpr bool waits = kind == RecordKind::wait || kind == RecordKind::wait_all ||
                                 kind == RecordKind::wait_any || kind == RecordKind::wait_some;
+  using Copy [[gnu::may_alias]] = MPI_Request;
+  struct NoEnd {};
 
  public:
   template <class All>
-  [[gnu::always_inline]] CompletedRequests(Recording& recording, ThreadRecorder& thread, const All& all) noexcept
-      : recording_(recording), thread_(thread) {
+  [[gnu::always_inline]] CompletedRequests(Recording& recording, RecordedThread& thread, const All& all) noexcept
+      : recording_(recording), thread_(thread), copies_(reinterpret_cast<Copy*>(thread.wait_list)) {
     if constexpr (kind == RecordKind::wait || kind == RecordKind::test) {
-      if (const MPI_Request* const request = std::get<at.request>(all)) {
-        one_ = *request;
-        count_ = 1;
-      }
+      const MPI_Request* const request = std::get<at.request>(all);
+      if (!quick && !request) return;
+      count_ = 1;
+      thread.begin_wait_list();
+      *copies_ = *request;
     } else if constexpr (completes_array(kind)) {
       const int count = std::get<at.number>(all);
       const MPI_Request* const requests = std::get<at.requests>(all);
-      if (count <= 0 || !requests) return;
-      count_ = count < most ? count : most;
-      for (int i = 0; i < count_; ++i) copies()[i] = requests[i];
+      if (!quick && (count <= 0 || !requests)) return;
+      count_ = quick || count < most ? count : most;
+      if (is_long()) [[unlikely]]
+        copies_ = reinterpret_cast<Copy*>(thread.long_list);
+      thread.begin_wait_list();
+      if (count_ <= 4) [[likely]]
+        for (int i = 0; i < count_; ++i) copies_[i] = requests[i];
+      else
+        std::memcpy(copies_, requests, static_cast<std::size_t>(count_) * sizeof(MPI_Request));
     }
-    if constexpr (waits) begin_wait();
+    if constexpr (waits) thread.announce_wait_list(is_long() ? 0 : static_cast<unsigned>(count_));
+    if constexpr (waits && !quick)
+      if (is_long() || recording.requests.large_pending()) [[unlikely]]
+        look_at_requests();
   }
   CompletedRequests(const CompletedRequests&) = delete;
   CompletedRequests& operator=(const CompletedRequests&) = delete;
   /// Also runs if an error handler throws.
-  ~CompletedRequests() {
-    if constexpr (waits)
-      if (waiting_)
-        for (int i = 0; i < count_; ++i)
-          if (const unsigned place = waited(i); place != nowhere) recording_.requests.at(place).waiter.set(0);
+  [[gnu::always_inline]] ~CompletedRequests() {
+    if constexpr (waits && !quick)
+      if (is_long()) [[unlikely]]
+        mark(0);
   }
 
   /// Call after a test that found completed requests, or after a wait.
@@ -57,80 +69,76 @@ class CompletedRequests {
       complete_at(*std::get<at.indices>(all));
     } else if constexpr (completes_array(kind)) {
       const int found = *std::get<at.found>(all);
-      if (found > 0) end_.together = static_cast<std::uint32_t>(found);
+      if constexpr (!quick)
+        if (found > 0) end_.together = static_cast<std::uint32_t>(found);
       for (int i = 0; i < found; ++i) complete_at(std::get<at.indices>(all)[i]);
     }
-    if (kind == RecordKind::wait || kind == RecordKind::wait_all) waiting_ = false;  // all are complete
   }
   /// Call after a call that failed: completes the requests that it has freed nevertheless.
   template <class All>
-  void complete_freed(const All& all) noexcept {
+  [[gnu::always_inline]] void complete_freed(const All& all) noexcept {
     constexpr int position = completes_array(kind) ? at.requests : at.request;
-    const MPI_Request* const now = std::get<position>(all);
-    for (int i = 0; i < count_; ++i)
-      if (now[i] == MPI_REQUEST_NULL) complete_at(i, false);
+    complete_freed(recording_, copies_, count_, std::get<position>(all));
   }
 
  private:
-  static constexpr int most = ThreadRecorder::handle_bytes / sizeof(MPI_Request);
-  static constexpr std::uint16_t nowhere = RequestTracker::nowhere;
-  using Copy [[gnu::may_alias]] = MPI_Request;
+  static constexpr int most = main_wait_list_bytes / sizeof(MPI_Request);
 
-  Copy* copies() const noexcept { return reinterpret_cast<Copy*>(thread_.handles); }
-  std::uint64_t bits(int i) const noexcept {
-    if constexpr (completes_array(kind))
-      return handle_bits(copies()[i]);
-    else
-      return handle_bits(one_);
+  /// The thread's wait list does not hold them.
+  bool is_long() const noexcept {
+    return !quick && completes_array(kind) &&
+           static_cast<std::size_t>(count_) * sizeof(MPI_Request) > thread_.wait_list_bytes;
   }
-  [[gnu::always_inline]] void begin_wait() noexcept {
+  std::uint64_t bits(int i) const noexcept { return handle_bits(copies_[i]); }
+  void mark(std::uint16_t waiter) noexcept {
+    for (int i = 0; i < count_; ++i)
+      if (RequestRecord* const request = recording_.requests.find(bits(i))) request->waiter.set(waiter);
+  }
+  /// What a call that waits needs to know before it of the requests one by one: for messages that are to be remembered,
+  /// and if the list does not hold them.
+  [[gnu::noinline]] void look_at_requests() noexcept {
+    if (is_long()) mark(static_cast<std::uint16_t>(thread_.slot + 1));
     std::uint32_t pending = 0;
     bool large = false;
     for (int i = 0; i < count_; ++i) {
       const std::uint64_t handle = bits(i);
-      const std::uint16_t place = handle != 0 ? recording_.requests.place_of(handle) : nowhere;
-      if constexpr (completes_array(kind))
-        thread_.places[i] = place;
-      else
-        place_ = place;
-      if (place == nowhere) {
-        pending += handle != 0 ? 1 : 0;
-        continue;
-      }
-      RequestRecord& request = recording_.requests.at(place);
-      request.waiter.set(static_cast<std::uint16_t>(thread_.slot + 1));
-      waiting_ = true;
-      large = large || request.message.get() != 0;
+      const RequestRecord* const request = recording_.requests.find(handle);
+      large = large || (request && request->message.get() != 0);
       // Requests that share a handle were complete when they were posted.
-      pending += request.active.get() != RequestTracker::inactive && request.handles.get() == 1 ? 1 : 0;
+      const bool is_pending =
+          request ? request->active.get() != RequestTracker::inactive && request->handles.get() == 1 : handle != 0;
+      pending += is_pending ? 1 : 0;
     }
     if (!large) return;
     end_.waited = ticks();
     end_.together = kind == RecordKind::wait_all ? pending : 1;
   }
-  unsigned waited(int i) const noexcept {
-    if constexpr (completes_array(kind))
-      return thread_.places[i];
-    else
-      return place_;
-  }
-  [[gnu::always_inline]] void complete_at(int i, bool good = true) noexcept {
+  [[gnu::always_inline]] void complete_at(int i) noexcept {
     if (i < 0 || i >= count_) return;
     const std::uint64_t request = bits(i);
-    recording_.communicators.finish_duplicate(request, good);
-    if constexpr (waits)
-      recording_.requests.complete_at(waited(i), request, end_);
-    else
+    if (request == 0) return;
+    if constexpr (quick) {
+      recording_.requests.complete(request);
+    } else {
+      recording_.communicators.finish_duplicate(request, true);
       recording_.requests.complete(request, end_);
+    }
+  }
+  [[gnu::noinline]] static void complete_freed(Recording& recording, const Copy* copies, int count,
+                                               const MPI_Request* now) noexcept {
+    MessageEnd end;
+    for (int i = 0; i < count; ++i)
+      if (const std::uint64_t request = handle_bits(copies[i]); now[i] == MPI_REQUEST_NULL && request != 0) {
+        recording.communicators.finish_duplicate(request, false);
+        recording.requests.complete(request, end);
+      }
   }
 
   Recording& recording_;
-  ThreadRecorder& thread_;
-  MPI_Request one_ = MPI_REQUEST_NULL;
-  std::uint16_t place_ = nowhere;  ///< of one_
+  RecordedThread& thread_;
+  Copy* copies_;
   int count_ = 0;
-  bool waiting_ = false;
-  MessageEnd end_;  ///< of its messages
+  [[no_unique_address]] std::conditional_t<quick, NoEnd, MessageEnd> end_;  ///< of its messages
 };
 
 /// The object that a call frees. Its entry is removed before the call, because the library may reuse the handle at
@@ -177,25 +185,21 @@ struct NoObjects {
   void confirm() noexcept {}
 };
 
-/// Applies the effects of a successful call to communicators and requests.
-template <RecordKind kind, ArgumentPositions at, class All>
+/// Applies the effects of a successful call to communicators and requests. `large`: LargeMessages, or none.
+template <RecordKind kind, ArgumentPositions at, class All, class Large>
 [[gnu::always_inline]] inline void apply_effects(Recording& recording, const CallRecord& call, const All& all,
-                                                 TrackedCommunicator* tracked,
-                                                 const LargeMessages<kind, (at.peer2 >= 0)>& large,
+                                                 CallMemo& memo, TrackedCommunicator* tracked, const Large& large,
                                                  std::uint64_t now) noexcept {
   std::uint32_t sent = 0, received = 0;
-  if constexpr (receives(kind)) {
-    const std::int32_t source = at.peer2 >= 0 ? call.second_peer.get() : call.peer.get();
-    if (source != null_rank) received = recording.peers.count_received(peer_key(tracked, source), call.bytes.get());
-  }
-  if constexpr (sends(kind))
-    if (const std::int32_t peer = call.peer.get(); peer != null_rank)
-      sent = recording.peers.count_sent(peer_key(tracked, peer), call.bytes.get());
-  [[maybe_unused]] const std::uint32_t message = large.finish(recording, call, tracked, sent, received);
+  if constexpr (receives(kind))
+    received = recording.count_message<CallMemo::received>(
+        memo, at.peer2 >= 0 ? call.second_peer.get() : call.peer.get(), call.bytes.get());
+  if constexpr (sends(kind)) sent = recording.count_message<CallMemo::sent>(memo, call.peer.get(), call.bytes.get());
+  [[maybe_unused]] const std::uint16_t message = large.finish(recording, call, tracked, sent, received);
   if constexpr (starts_request(kind) || (prepares_request(kind)) ||
                 (kind == RecordKind::one_sided && at.request >= 0)) {
-    if (const std::uint64_t bits = handle_bits(*std::get<at.request>(all)))
-      recording.requests.add(bits, call, large.posted_or(now),
+    if (const MPI_Request request = *std::get<at.request>(all); request != MPI_REQUEST_NULL) [[likely]]
+      recording.requests.add(bits_of(request), call, large.posted_or(now),
                              prepares_request(kind) ? RequestTracker::inactive : RequestTracker::active,
                              sends(kind) ? sent : received, message);
   }

@@ -19,17 +19,26 @@ inline std::uint64_t handle_bits(MPI_Request request) noexcept {
 }
 
 inline std::int32_t recorded_rank(int rank) noexcept {
-  return rank >= 0                ? rank
-         : rank == MPI_ANY_SOURCE ? any_rank
-         : rank == MPI_PROC_NULL  ? null_rank
-         : rank == MPI_ROOT       ? root_rank
-                                  : no_rank;
+  if (rank >= 0) [[likely]]
+    return rank;
+  return rank == MPI_ANY_SOURCE ? any_rank : rank == MPI_PROC_NULL ? null_rank : rank == MPI_ROOT ? root_rank : no_rank;
 }
-inline std::int32_t recorded_tag(int tag) noexcept { return tag == MPI_ANY_TAG ? any_tag : tag >= 0 ? tag : no_tag; }
+inline std::int32_t recorded_tag(int tag) noexcept {
+  if (tag >= 0) [[likely]]
+    return tag;
+  return tag == MPI_ANY_TAG ? any_tag : no_tag;
+}
 
-/// `at`: the positions of the arguments. `all`: a tuple of references to them.
+/// The kind of object by which members know each other; free: none.
+constexpr CommunicatorKind object_kind(const ArgumentPositions& at) noexcept {
+  return at.comm >= 0     ? CommunicatorKind::intra
+         : at.window >= 0 ? CommunicatorKind::window
+         : at.file >= 0   ? CommunicatorKind::file
+                          : CommunicatorKind::free;
+}
+/// Its handle. `at`: the positions of the arguments. `all`: a tuple of references to them.
 template <ArgumentPositions at, class All>
-TrackedCommunicator* communicator_of(Recording& recording, const All& all) noexcept {
+[[gnu::always_inline]] inline std::uint64_t object_of(const All& all) noexcept {
   // The argument is a handle, or a pointer to one. Handles themselves are pointers in some libraries.
   [[maybe_unused]] const auto value = []<class Argument, class Handle>(const Argument& argument, Handle) {
     if constexpr (std::is_convertible_v<Argument, Handle>)
@@ -38,23 +47,36 @@ TrackedCommunicator* communicator_of(Recording& recording, const All& all) noexc
       return argument ? bits_of(Handle{*argument}) : 0;
   };
   if constexpr (at.comm >= 0)
-    return recording.communicators.find(value(std::get<at.comm>(all), MPI_Comm{}), CommunicatorKind::intra);
+    return value(std::get<at.comm>(all), MPI_Comm{});
   else if constexpr (at.window >= 0)
-    return recording.communicators.find(value(std::get<at.window>(all), MPI_Win{}), CommunicatorKind::window);
+    return value(std::get<at.window>(all), MPI_Win{});
   else if constexpr (at.file >= 0)
-    return recording.communicators.find(value(std::get<at.file>(all), MPI_File{}), CommunicatorKind::file);
+    return value(std::get<at.file>(all), MPI_File{});
   else
-    return nullptr;
+    return 0;
+}
+template <ArgumentPositions at, class All>
+[[gnu::always_inline]] inline CallMemo& memo_of(Recording& recording, RecordedThread& thread, const All& all,
+                                                const SiteTable::Caller& caller, std::uint16_t function) noexcept {
+  return recording.memo_of<object_kind(at)>(thread, caller, function, object_of<at>(all));
+}
+/// nullptr: not known, or there is none.
+template <ArgumentPositions at>
+TrackedCommunicator* tracked_by(const CallMemo& memo) noexcept {
+  return object_kind(at) != CommunicatorKind::free ? static_cast<TrackedCommunicator*>(memo.tracked) : nullptr;
 }
 
-template <RecordKind kind, ArgumentPositions at, class All>
+/// `quick`: is_quick().
+template <RecordKind kind, ArgumentPositions at, bool quick, class All>
 [[gnu::always_inline]] inline CallFacts facts_of(Recording& recording, std::uint16_t function, const All& all,
-                                                 TrackedCommunicator* tracked,
-                                                 const SiteTable::Caller& caller) noexcept {
+                                                 CallMemo& memo, TrackedCommunicator* tracked) noexcept {
   CallFacts facts;
   facts.function = function;
-  facts.site = recording.sites.find(caller, function);
-  if (tracked) facts.communicator = tracked->id;
+  facts.site = memo.site;
+  if constexpr (object_kind(at) != CommunicatorKind::free)
+    facts.communicator = memo.communicator;
+  else if (tracked)
+    facts.communicator = tracked->id;
   if constexpr (at.peer >= 0) facts.peer = recorded_rank(std::get<at.peer>(all));
   if constexpr (at.root >= 0) facts.peer = recorded_rank(std::get<at.root>(all));
   if constexpr (at.tag >= 0) facts.tag = recorded_tag(std::get<at.tag>(all));
@@ -65,12 +87,13 @@ template <RecordKind kind, ArgumentPositions at, class All>
     facts.operation =
         reduction_code(reduction_op_of(std::get<at.operation>(all)), basic_type_of(std::get<at.type>(all)));
   std::uint64_t bytes = 0;  // also for an in-place call
-  if constexpr (at.count >= 0 && at.type >= 0) {
+  if constexpr (quick && at.count >= 0 && at.type >= 0) {
+    facts.bytes = static_cast<std::uint64_t>(std::get<at.count>(all)) * memo.type_size;
+  } else if constexpr (at.count >= 0 && at.type >= 0) {
     bool in_place = false;
     if constexpr (at.buffer >= 0) in_place = std::get<at.buffer>(all) == MPI_IN_PLACE;
     if ((!in_place || at.operation >= 0) && std::get<at.count>(all) > 0)
-      bytes = static_cast<std::uint64_t>(std::get<at.count>(all)) *
-              static_cast<std::uint64_t>(runtime().types.size_of(std::get<at.type>(all)));
+      bytes = static_cast<std::uint64_t>(std::get<at.count>(all)) * recording.size_of(memo, std::get<at.type>(all));
     if (!in_place) facts.bytes = bytes;
   }
   if constexpr (is_collective(kind))

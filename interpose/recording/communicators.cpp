@@ -112,6 +112,7 @@ void CommunicatorTracker::insert(std::uint64_t bits, TrackedCommunicator* tracke
   TrackedCommunicator* replaced = nullptr;
   const auto kind = static_cast<CommunicatorKind>(file_.communicators[tracked->index].kind.get() & 0xff);
   if (!table(kind).insert(bits, tracked, &replaced)) release(tracked);
+  generation_.fetch_add(1, std::memory_order_relaxed);
   release(replaced);  // its end was not intercepted
 }
 

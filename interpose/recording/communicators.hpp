@@ -82,6 +82,9 @@ class CommunicatorTracker {
   /// `bits`: of the handle. `kind`: intra for every communicator, window or file. nullptr: not known.
   TrackedCommunicator* find(std::uint64_t bits, CommunicatorKind kind) const noexcept { return table(kind).find(bits); }
 
+  /// Changes whenever a handle gets or loses its entry: what find() has returned before may be wrong then.
+  std::uint32_t generation() const noexcept { return generation_.load(std::memory_order_relaxed); }
+
   /// After MPI_Init.
   void add_predefined(int rank, int size) noexcept;
   /// MPI_Finalize begins: MPI_COMM_WORLD must not be used any more.
@@ -93,9 +96,10 @@ class CommunicatorTracker {
   /// All members of `parent` (nullptr: not known) have begun to duplicate it. The duplicate is known when the request
   /// is complete; `made`, the application's variable, is valid until then.
   void begin_duplicate(TrackedCommunicator* parent, std::uint64_t request, const MPI_Comm* made) noexcept;
+  bool duplicates_pending() const noexcept { return duplicates_.load(std::memory_order_relaxed) != 0; }
   /// A request has completed. `good`: without an error.
   [[gnu::always_inline]] void finish_duplicate(std::uint64_t request, bool good) noexcept {
-    if (duplicates_.load(std::memory_order_relaxed) != 0) [[unlikely]]
+    if (duplicates_pending()) [[unlikely]]
       find_duplicate(request, good);
   }
   /// Some ranks have created `comm`.
@@ -106,7 +110,11 @@ class CommunicatorTracker {
 
   /// Before a handle is freed: removes it from the table and returns its entry, nullptr if there is none. The entry is
   /// then released, or put back if the library has refused to free the handle.
-  TrackedCommunicator* extract(std::uint64_t bits, CommunicatorKind kind) noexcept { return table(kind).remove(bits); }
+  TrackedCommunicator* extract(std::uint64_t bits, CommunicatorKind kind) noexcept {
+    TrackedCommunicator* const removed = table(kind).remove(bits);
+    generation_.fetch_add(1, std::memory_order_relaxed);
+    return removed;
+  }
   void release(TrackedCommunicator* tracked) noexcept;
   void put_back(std::uint64_t bits, TrackedCommunicator* tracked) noexcept;
 
@@ -147,6 +155,7 @@ class CommunicatorTracker {
   static constexpr unsigned most_duplicates = 16;  ///< at one time; further ones are not tracked
 
   RecordFile& file_;
+  std::atomic<std::uint32_t> generation_{0};
   std::atomic<unsigned> duplicates_{0};  ///< in `duplicate_`
   Duplicate duplicate_[most_duplicates];
   std::uint32_t freed_[max_freed];  ///< indices of entries that are kept, the oldest at next_freed_

@@ -17,27 +17,55 @@
 
 namespace bestride::inline interpose {
 
-/// Records the end of a call, also if an error handler throws.
+/// True if nothing but the usual has to be done for a call: its thread is not in another one, its place, communicator
+/// and type are those of the memo, it is not timed, a message is small, and a wait has not too many requests and no
+/// large message. Then its entry calls nothing before the function itself, so all arguments stay where they are.
+template <RecordKind kind, ArgumentPositions at, class All>
+[[gnu::always_inline]] inline bool is_quick(const Recording& recording, const RecordedThread& thread,
+                                            const CallMemo& memo, std::uint64_t address, const All& all) noexcept {
+  std::uint64_t differs = recording.difference<object_kind(at)>(thread, memo, address, object_of<at>(all));
+  if constexpr (at.type >= 0) differs |= memo.type ^ bits_of(std::get<at.type>(all));
+  if (differs != 0 || thread.times_next()) return false;
+  if constexpr (at.count >= 0)
+    return static_cast<std::uint64_t>(std::get<at.count>(all)) * memo.type_size < least_message_bytes;
+  if constexpr (completes_requests(kind)) {
+    if (recording.requests.large_pending() || recording.communicators.duplicates_pending()) return false;
+    if constexpr (completes_array(kind))
+      return static_cast<std::uint64_t>(std::get<at.number>(all)) - 1 < thread.wait_list_bytes / sizeof(MPI_Request) &&
+             std::get<at.requests>(all) != nullptr;
+    else
+      return std::get<at.request>(all) && *std::get<at.request>(all) != MPI_REQUEST_NULL;
+  }
+  return true;
+}
+
+/// Records a call and its end, also if an error handler throws. `timed_end`: see Recording::end_timed.
+template <bool timed_end, bool quick>
 class RecordedScope {
  public:
-  [[gnu::always_inline]] RecordedScope(Recording& recording, ThreadRecorder& thread, const CallFacts& facts,
-                                       bool timed_end) noexcept
-      : recording_(recording), thread_(thread) {
-    timed_ = thread.begin(facts) && (timed_end || (thread.calls & 15) == 0);
-    if (thread.calls % Recorder::check_period == 0) [[unlikely]]
-      Recorder::get().check_rate(thread);
+  [[gnu::always_inline]] RecordedScope(Recording& recording, ThreadRecorder& thread, const CallMemo& memo,
+                                       const CallFacts& facts) noexcept
+      : recording_(recording), thread_(thread), memo_(memo) {
+    if constexpr (quick)
+      thread.begin_untimed(facts);
+    else
+      thread.begin(facts);
   }
   RecordedScope(const RecordedScope&) = delete;
   RecordedScope& operator=(const RecordedScope&) = delete;
   [[gnu::always_inline]] ~RecordedScope() {
-    const CallRecord& call = *thread_.call;
-    recording_.sites.count(call.site.get(), call.bytes.get(), thread_.end(timed_ ? ticks() : 1));
+    SiteRecord& site = at_offset<SiteRecord>(recording_.file, memo_.site_offset);
+    SiteTable::count(site, thread_.call->bytes.get());
+    if (!quick && thread_.timed)
+      recording_.end_timed(thread_, site, timed_end);
+    else
+      thread_.end(1);
   }
 
  private:
   Recording& recording_;
   ThreadRecorder& thread_;
-  bool timed_;
+  const CallMemo& memo_;
 };
 
 template <class Function>
@@ -55,20 +83,21 @@ struct RecordingEntry<Result(Arguments...)> {
   /// The entry of the MPI_ name.
   template <Below* below, std::uint16_t function, RecordKind kind, ArgumentPositions at>
   [[gnu::noinline]] static Result call(Arguments... arguments) {
-    if constexpr (begins_recording(kind)) Recording::begin();
-    ThreadRecorder& thread = this_thread_recorder();
-    if (thread.depth != 0) [[unlikely]]
-      return below->mpi(arguments...);
-    const Pointer next = std::exchange(thread.called_by_pmpi_name, false) ? below->pmpi : below->mpi;
-    const std::tuple<Arguments&...> all(arguments...);
-    if constexpr (kind == RecordKind::wait || kind == RecordKind::test)
-      if (const MPI_Request* const request = std::get<at.request>(all); request && *request == MPI_REQUEST_NULL)
-        return next(arguments...);  // waits for nothing
-    const SiteTable::Caller caller{__builtin_return_address(0), __builtin_dwarf_cfa()};
-    if constexpr (is_poll(kind))
-      return poll<function, kind, at>(next, thread, all, caller, arguments...);
-    else
-      return record<function, kind, at>(next, thread, all, caller, arguments...);
+    if constexpr (is_frequent(kind)) {
+      if (ThreadRecorder& thread = *thread_recorder; thread.gate == 0) [[likely]] {
+        const std::tuple<Arguments&...> all(arguments...);
+        auto& recorded = static_cast<RecordedThread&>(thread);
+        Recording& recording = *Recording::get();
+        const auto address = reinterpret_cast<std::uint64_t>(__builtin_return_address(0));
+        CallMemo& memo = recorded.memos[CallMemo::index(address)];
+        if (is_quick<kind, at>(recording, recorded, memo, address, all)) [[likely]]
+          return record<function, kind, at, true>(below->mpi, recording, recorded, memo, all, arguments...);
+      }
+      outer_caller = {__builtin_return_address(0), __builtin_dwarf_cfa()};
+      return call_fully<below, function, kind, at>(arguments...);
+    } else {
+      return call_from<below, function, kind, at>({__builtin_return_address(0), __builtin_dwarf_cfa()}, arguments...);
+    }
   }
 
   /// The entry of the PMPI_ name. Another instance of the template would double the size of the library. Instead this
@@ -76,34 +105,65 @@ struct RecordingEntry<Result(Arguments...)> {
   template <Below* below, std::uint16_t function, RecordKind kind, ArgumentPositions at>
   static Result call_by_pmpi_name(Arguments... arguments) {
     if constexpr (begins_recording(kind)) Recording::begin();
-    ThreadRecorder& thread = this_thread_recorder();
-    if (thread.depth != 0) return below->pmpi(arguments...);
-    thread.called_by_pmpi_name = true;
+    ThreadRecorder& thread = *Recorder::get().attach_thread();
+    if (thread.gate & ThreadRecorder::inside) return below->pmpi(arguments...);
+    thread.gate = ThreadRecorder::by_pmpi_name;
     return call<below, function, kind, at>(arguments...);
   }
 
  private:
-  template <std::uint16_t function, RecordKind kind, ArgumentPositions at, class All>
-  [[gnu::always_inline]] static Result record(Pointer next, ThreadRecorder& thread, const All& all,
-                                              const SiteTable::Caller& caller, Arguments... arguments) {
-    Recording& recording = *Recording::get();
-    TrackedCommunicator* tracked = communicator_of<at>(recording, all);
+  template <Below* below, std::uint16_t function, RecordKind kind, ArgumentPositions at>
+  [[gnu::noinline]] static Result call_fully(Arguments... arguments) {
+    const SiteTable::Caller caller = outer_caller;
+    return call_from<below, function, kind, at>(caller, arguments...);
+  }
+
+  template <Below* below, std::uint16_t function, RecordKind kind, ArgumentPositions at>
+  [[gnu::always_inline]] static Result call_from(SiteTable::Caller caller, Arguments... arguments) {
+    if constexpr (begins_recording(kind)) Recording::begin();
+    ThreadRecorder* thread = thread_recorder;
+    Pointer next = below->mpi;
+    if (thread->gate != 0) [[unlikely]] {
+      thread = Recorder::get().attach_thread();
+      if (thread->gate & ThreadRecorder::inside) return next(arguments...);
+      if (thread->gate & ThreadRecorder::by_pmpi_name) next = below->pmpi;
+      thread->gate = 0;
+    }
+    const std::tuple<Arguments&...> all(arguments...);
+    if constexpr (kind == RecordKind::wait || kind == RecordKind::test)
+      if (const MPI_Request* const request = std::get<at.request>(all); request && *request == MPI_REQUEST_NULL)
+        return next(arguments...);  // waits for nothing
+    auto& recorded = static_cast<RecordedThread&>(*thread);
+    if constexpr (is_poll(kind)) {
+      return poll<function, kind, at>(next, recorded, all, caller, arguments...);
+    } else {
+      Recording& recording = *Recording::get();
+      CallMemo& memo = memo_of<at>(recording, recorded, all, caller, function);
+      return record<function, kind, at, false>(next, recording, recorded, memo, all, arguments...);
+    }
+  }
+
+  template <std::uint16_t function, RecordKind kind, ArgumentPositions at, bool quick, class All>
+  [[gnu::always_inline]] static Result record(Pointer next, Recording& recording, RecordedThread& thread,
+                                              CallMemo& memo, const All& all, Arguments... arguments) {
+    TrackedCommunicator* tracked = tracked_by<at>(memo);
     if constexpr (kind == RecordKind::finalize) {
       tracked = recording.communicators.find(bits_of(MPI_COMM_WORLD), CommunicatorKind::intra);
       recording.finalizing();
     }
     Result result;
     {
-      std::conditional_t<completes_requests(kind), CompletedRequests<kind, at>, NoObjects> completed(recording, thread,
-                                                                                                     all);
+      std::conditional_t<completes_requests(kind), CompletedRequests<kind, at, quick>, NoObjects> completed(
+          recording, thread, all);
       std::conditional_t<frees_object(kind), FreedObject<kind, at>, NoObjects> freed(recording, all);
       // From here on the facts are read from the record: across the call they would occupy registers.
-      const RecordedScope scope(recording, thread, facts_of<kind, at>(recording, function, all, tracked, caller),
-                                may_wait(kind));
-      const LargeMessages<kind, (at.peer2 >= 0)> large(recording, *thread.call, tracked);
+      const RecordedScope<may_wait(kind), quick> scope(
+          recording, thread, memo, facts_of<kind, at, quick>(recording, function, all, memo, tracked));
+      const std::conditional_t<quick, NoLargeMessages, LargeMessages<kind, (at.peer2 >= 0)>> large(
+          recording, *thread.call, tracked);
       result = next(arguments...);
-      if (result == MPI_SUCCESS) {
-        apply_effects<kind, at>(recording, *thread.call, all, tracked, large, thread.latest);
+      if (result == MPI_SUCCESS) [[likely]] {
+        apply_effects<kind, at>(recording, *thread.call, all, memo, tracked, large, thread.latest);
         if constexpr (completes_requests(kind)) completed.complete(all);
         freed.confirm();
         if constexpr (kind == RecordKind::initialize) recording.initialized();
@@ -119,24 +179,25 @@ struct RecordingEntry<Result(Arguments...)> {
   }
 
   template <std::uint16_t function, RecordKind kind, ArgumentPositions at, class All>
-  [[gnu::always_inline]] static Result poll(Pointer next, ThreadRecorder& thread, const All& all,
+  [[gnu::always_inline]] static Result poll(Pointer next, RecordedThread& thread, const All& all,
                                             const SiteTable::Caller& caller, Arguments... arguments) {
-    CompletedRequests<kind, at> completed(*Recording::get(), thread, all);
-    struct Depth {
-      unsigned& value;
-      explicit Depth(unsigned& depth) noexcept : value(depth) { value = 1; }
-      ~Depth() { value = 0; }
+    CompletedRequests<kind, at, false> completed(*Recording::get(), thread, all);
+    struct ClosedGate {
+      std::uint32_t& gate;
+      explicit ClosedGate(std::uint32_t& of) noexcept : gate(of) { gate = ThreadRecorder::inside; }
+      ~ClosedGate() { gate = 0; }
     };
     Result result;
     {
-      const Depth depth(thread.depth);
+      const ClosedGate closed(thread.gate);
       result = next(arguments...);
     }
     if (result == MPI_SUCCESS && found_something<kind, at>(all)) {
       Recording& recording = *Recording::get();
-      TrackedCommunicator* const tracked = communicator_of<at>(recording, all);
-      const RecordedScope scope(recording, thread, facts_of<kind, at>(recording, function, all, tracked, caller),
-                                false);
+      CallMemo& memo = memo_of<at>(recording, thread, all, caller, function);
+      TrackedCommunicator* const tracked = tracked_by<at>(memo);
+      const RecordedScope<false, false> scope(recording, thread, memo,
+                                              facts_of<kind, at, false>(recording, function, all, memo, tracked));
       completed.complete(all);
     } else {
       thread.count_poll(function);

@@ -14,10 +14,16 @@
 
 namespace bestride::inline interpose {
 
-/// The key of a peer's record; 0: not known.
-inline std::uint64_t peer_key(const TrackedCommunicator* communicator, std::int32_t rank) noexcept {
-  return communicator && rank >= 0 ? communicator->peer_key(rank) : 0;
-}
+/// In place of LargeMessages if the message is smaller.
+struct NoLargeMessages {
+  template <class... Arguments>
+  explicit NoLargeMessages(const Arguments&...) noexcept {}
+  static std::uint64_t posted_or(std::uint64_t now) noexcept { return now; }
+  template <class... Arguments>
+  static std::uint16_t finish(const Arguments&...) noexcept {
+    return 0;
+  }
+};
 
 /// Constructed before the call, whose record is written. `call`: this record.
 template <RecordKind kind, bool second_peer>
@@ -36,7 +42,7 @@ class LargeMessages {
   /// Ticks; `now` if no message is remembered.
   std::uint64_t posted_or(std::uint64_t now) const noexcept { return posted_ != 0 ? posted_ : now; }
   /// After the call. The messages are complete, or the result is RequestRecord::message.
-  [[gnu::always_inline]] std::uint32_t finish(Recording& recording, const CallRecord& call,
+  [[gnu::always_inline]] std::uint16_t finish(Recording& recording, const CallRecord& call,
                                               const TrackedCommunicator* tracked, std::uint32_t sent,
                                               std::uint32_t received) const noexcept {
     if constexpr (posts)
@@ -66,11 +72,11 @@ class LargeMessages {
   }
 
   /// `sent`, `received`: their numbers; 0: not known, or none.
-  [[gnu::noinline]] std::uint32_t keep(Recording& recording, const CallRecord& call, const TrackedCommunicator* tracked,
+  [[gnu::noinline]] std::uint16_t keep(Recording& recording, const CallRecord& call, const TrackedCommunicator* tracked,
                                        std::uint32_t sent, std::uint32_t received) const noexcept {
     [[maybe_unused]] const MessageEnd end{posted_, blocks ? ticks() : 0,
                                           (sent != 0 ? 1u : 0u) + (received != 0 ? 1u : 0u)};
-    std::uint32_t message = 0;
+    std::uint16_t message = 0;
     const auto add = [&](std::int32_t rank, std::uint32_t number, std::uint16_t flag) {
       const PeerRecord* const peer = recording.peers.known(peer_key(tracked, rank));
       if (!peer || !recording.messages.chooses(number)) return;
@@ -79,7 +85,7 @@ class LargeMessages {
       if (blocks)
         recording.messages.add({index, tag, number, call.bytes.get(), posted_}, end);
       else
-        message = std::uint32_t{index} + 1;
+        message = static_cast<std::uint16_t>(index + 1);
     };
     if (sent != 0) add(call.peer.get(), sent, 0);
     if (received != 0) add(source(call), received, received_flag);

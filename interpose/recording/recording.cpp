@@ -42,6 +42,7 @@ std::string launch_name_or_nothing() noexcept try { return launch_name(); } catc
 }  // namespace
 
 constinit Recording* Recording::instance_ = nullptr;
+thread_local constinit SiteTable::Caller outer_caller __attribute__((tls_model("initial-exec"))) = {};
 
 Recording::Recording(RecordFile& record) noexcept
     : file(record),
@@ -59,8 +60,8 @@ void Recording::begin() noexcept {
   if (instance_) return;
   const bool watched = is_watched();
   const bool requested = watched || Settings::get().value("BESTRIDE_RECORD").source != VariableSource::built_in;
-  RecordFile* const record =
-      Recorder::get().open(BESTRIDE_ABI_NAME, watched ? launch_name_or_nothing().c_str() : "", requested);
+  RecordFile* const record = Recorder::get().open(BESTRIDE_ABI_NAME, sizeof(MPI_Request),
+                                                  watched ? launch_name_or_nothing().c_str() : "", requested);
   if (!record) return;
   if (watched) start_agent(Recorder::get().path());
   // Never destroyed: MPI may be called from destructors of other libraries.
@@ -94,6 +95,55 @@ void Recording::finalized() noexcept {
   if (Settings::get().text("BESTRIDE_RECORD") != "keep" && !is_watched()) Recorder::get().remove();
 }
 
+CallMemo& Recording::renew_memo(RecordedThread& thread, const SiteTable::Caller& caller, std::uint16_t function,
+                                std::uint64_t object, CommunicatorKind kind) noexcept {
+  if (const std::uint32_t generation = communicators.generation(); thread.generation != generation) {
+    for (CallMemo& memo : thread.memos) memo.address = 0;
+    thread.generation = generation;
+  }
+  // A call from a layer of the MPI library has the memo of the place in the program.
+  std::uint64_t address = sites.program_address(caller);
+  CallMemo* memo = &thread.memos[CallMemo::index(address)];
+  if (memo->address == address && memo->object == object) return *memo;
+  const std::uint32_t site = sites.find(caller, function);
+  address = sites.program_address(caller);
+  memo = &thread.memos[CallMemo::index(address)];
+  *memo = {};
+  memo->address = address;
+  memo->object = object;
+  memo->site = site;
+  memo->site_offset = offset_in(file, sites.record_of(site));
+  TrackedCommunicator* const tracked = kind != CommunicatorKind::free ? communicators.find(object, kind) : nullptr;
+  memo->tracked = tracked;
+  if (tracked) memo->communicator = tracked->id;
+  return *memo;
+}
+
+std::uint64_t Recording::look_up_size(CallMemo& memo, MPI_Datatype type) const noexcept {
+  if (const Predefined* const known = predefined(type)) {
+    memo.type = bits_of(type);
+    memo.type_size = static_cast<std::uint32_t>(known->size);
+  }
+  return static_cast<std::uint64_t>(runtime().types.size_of(type));
+}
+
+std::uint32_t Recording::count_at_new_peer(CallMemo& memo, CallMemo::Direction direction, std::int32_t rank,
+                                           std::uint64_t bytes) noexcept {
+  if (rank == null_rank) return 0;
+  const bool sent = direction == CallMemo::sent;
+  const std::uint64_t key = peer_key(static_cast<const TrackedCommunicator*>(memo.tracked), rank);
+  PeerRecord* const peer = key != 0 ? peers.find(key) : nullptr;
+  if (!peer) return (sent ? file.header.other_sends : file.header.other_receives).add(1), 0;
+  memo.peer[direction] = rank;
+  memo.peer_offset[direction] = offset_in(file, *peer);
+  return PeerTable::count(*peer, sent, bytes);
+}
+
+void Recording::end_timed(ThreadRecorder& thread, SiteRecord& site, bool timed_end) noexcept {
+  thread.timed = false;
+  sites.add_time(site, thread.end(timed_end || (thread.calls & 15) == 0 ? ticks() : 1));
+}
+
 void Recording::activate(std::uint64_t handle, std::uint64_t now) noexcept {
   RequestRecord* const request = requests.activate(handle, now);
   if (!request) return;
@@ -111,8 +161,8 @@ void Recording::activate(std::uint64_t handle, std::uint64_t now) noexcept {
   const std::uint32_t number = request->number.get();
   const PeerRecord* const known =
       number != 0 && bytes >= least_message_bytes && messages.chooses(number) ? peers.known(key) : nullptr;
-  request->message.set(!known ? 0
-                              : 1u + (peers.index_of(known) | (kind == RecordKind::prepare_send ? 0u : received_flag)));
+  const std::uint16_t flag = kind == RecordKind::prepare_send ? 0 : received_flag;
+  requests.set_message(*request, !known ? 0 : static_cast<std::uint16_t>(1u + (peers.index_of(known) | flag)));
   if (known) request->posted.set(ticks());
 }
 

@@ -26,8 +26,8 @@ std::uint16_t served_by(std::string_view strategy) noexcept {
 void Tally::add_to_site(std::uint16_t served, double saved_seconds) noexcept {
   RecordFile* const file = Recorder::get().file();
   const ThreadRecorder* const thread = thread_recorder;
-  if (!file || !thread || !thread->record || thread->record->in_mpi.get() == 0) return;
-  const std::uint32_t site = thread->ring[(thread->calls - 1) & thread->mask].site.get();
+  if (!file || !thread || !thread->call || thread->call->left.get() != 0) return;
+  const std::uint32_t site = thread->call->site.get();
   if (site >= max_sites) return;
   SiteEffects& effects = file->effects;
   effects.served[site].set(static_cast<std::uint16_t>(effects.served[site].get() | served));

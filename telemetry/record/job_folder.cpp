@@ -154,7 +154,7 @@ Result<RecordFile*> create_record(const std::string& job, std::string* path) noe
   if (const int error = posix_fallocate(file.value, 0, record_file_bytes)) {
     unlinkat(folder.value, name.c_str(), 0);
     errno = error;
-    return system_error(*path, "; 256 KiB are needed in /dev/shm for each rank");
+    return system_error(*path, "; 280 KiB are needed in /dev/shm for each rank");
   }
   void* const memory = mmap(nullptr, record_file_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.value, 0);
   if (memory == MAP_FAILED) {

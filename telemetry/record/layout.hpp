@@ -17,8 +17,8 @@
 namespace bestride::inline telemetry {
 
 inline constexpr char record_magic[8] = {'b', 's', 't', 'r', 'r', 'e', 'c', '\0'};
-inline constexpr std::uint32_t record_version = 7;
-inline constexpr std::size_t record_file_bytes = 256 * 1024;
+inline constexpr std::uint32_t record_version = 8;
+inline constexpr std::size_t record_file_bytes = 280 * 1024;
 
 inline constexpr unsigned max_threads = 32;       ///< threads in MPI calls at one time; more are counted, not recorded
 inline constexpr unsigned main_ring_size = 1024;  ///< calls remembered of the thread that made the first call
@@ -64,12 +64,21 @@ class Shared {
   static_assert(std::atomic<T>::is_always_lock_free && sizeof(std::atomic<T>) == sizeof(T));
 };
 
-/// Stores two adjacent fields at once; the address of the first is a multiple of 8.
+/// Reads and stores the fields of 8 bytes at once; the address of the first is a multiple of 8.
+template <class Field>
+[[gnu::always_inline]] inline std::uint64_t load_word(const Field& first) noexcept {
+  using Word [[gnu::may_alias]] = std::uint64_t;
+  return __atomic_load_n(reinterpret_cast<const Word*>(&first), __ATOMIC_RELAXED);
+}
+template <class Field>
+[[gnu::always_inline]] inline void store_word(Field& first, std::uint64_t word) noexcept {
+  using Word [[gnu::may_alias]] = std::uint64_t;
+  __atomic_store_n(reinterpret_cast<Word*>(&first), word, __ATOMIC_RELAXED);
+}
 template <class Field>
 [[gnu::always_inline]] inline void store_pair(Field& first, std::uint32_t low, std::uint32_t high) noexcept {
   static_assert(std::endian::native == std::endian::little);
-  using Word [[gnu::may_alias]] = std::uint64_t;
-  __atomic_store_n(reinterpret_cast<Word*>(&first), low | std::uint64_t{high} << 32, __ATOMIC_RELAXED);
+  store_word(first, low | std::uint64_t{high} << 32);
 }
 
 enum class ProcessState : std::uint32_t {
@@ -122,6 +131,7 @@ struct RecordHeader {
   Shared<std::uint64_t> other_receives;
   Shared<std::uint64_t> messages;  ///< large messages written; message n is at index n % max_messages
   Shared<std::uint32_t> exited;    ///< 1 + the exit code once the process has called exit(); 0: it has not
+  std::uint32_t handle_bytes;      ///< of a handle in a WaitList: 4 or 8
 };
 
 /// One call, in a ring. `sequence` is 2n + 1 while the n-th call (from 0) of the thread is written, 2n + 2 once it is
@@ -147,14 +157,25 @@ static_assert(sizeof(CallRecord) == 64);
 /// A thread that has made MPI calls. A slot is used again after its thread has ended.
 struct ThreadRecord {
   Shared<std::uint32_t> tid;            ///< 0: free
-  Shared<std::uint32_t> in_mpi;         ///< 1 while a recorded call is made
+  Shared<std::uint32_t> poll_function;  ///< of the last polling call
   Shared<std::uint64_t> calls;          ///< calls begun; the ring holds the last ones; call n is at index n % ring size
+  Shared<std::uint64_t> wait_list;      ///< wait_list_of() the last call for which the thread's WaitList was written
   Shared<std::uint64_t> polls;          ///< polling calls that found nothing
   Shared<std::uint64_t> last_left;      ///< ticks at which the last timed call returned
-  Shared<std::uint32_t> poll_function;  ///< of the last polling call
-  std::uint32_t reserved[23];
+  std::uint32_t reserved[22];
 };
 static_assert(sizeof(ThreadRecord) == 128);
+
+/// The handles of the requests for which a thread waits: the first of the array that the program has passed, as they
+/// are in its memory. They are written before the call's record and belong to the call while it is in progress.
+/// Alternative considered: a mark in the record of each request, which needs a look-up of each before the call and
+/// another store after it, and in a loop of MPI_Waitany is the larger part of the call.
+inline constexpr std::size_t main_wait_list_bytes = 8192;  ///< of the thread that made the first call
+inline constexpr std::size_t wait_list_bytes = 512;        ///< of each other thread
+/// ThreadRecord::wait_list of the n-th call (from 0), whose list has so many handles.
+constexpr std::uint64_t wait_list_of(std::uint64_t n, std::uint64_t handles) noexcept {
+  return (n + 1) << 16 | handles;
+}
 
 enum class CommunicatorKind : std::uint32_t { free = 0, intra = 1, inter = 2, window = 3, file = 4 };
 /// Added to the kind of an entry whose communicator was freed: the last ones are kept, because finished calls name
@@ -186,16 +207,18 @@ struct RequestRecord {
   Shared<std::uint64_t> posted;  ///< ticks
   Shared<std::uint64_t> bytes;
   Shared<std::uint16_t> function;
-  Shared<std::uint16_t> active;  ///< 0: an inactive persistent request
+  Shared<std::uint16_t> operation;
   Shared<std::uint32_t> communicator;
   Shared<std::int32_t> peer;
   Shared<std::int32_t> tag;
   Shared<std::uint32_t> ordinal;
-  Shared<std::uint16_t> waiter;   ///< 1 + the thread slot that waits for it; 0: none
-  Shared<std::uint16_t> handles;  ///< requests of this handle: MPICH gives one handle to several complete sends
   Shared<std::uint32_t> number;   ///< of the message among those to, or from, its peer, from 1; 0: not known
+  Shared<std::uint16_t> active;   ///< 0: an inactive persistent request
+  Shared<std::uint16_t> handles;  ///< requests of this handle: MPICH gives one handle to several complete sends
   /// MessageRecord::peer + 1 of a large message that is to be remembered when it completes, else 0.
-  Shared<std::uint32_t> message;
+  Shared<std::uint16_t> message;
+  /// 1 + the slot of a thread that waits for it, and for more requests than its WaitList holds; else 0.
+  Shared<std::uint16_t> waiter;
 };
 static_assert(sizeof(RequestRecord) == 48);
 
@@ -297,9 +320,19 @@ struct RecordFile {
   PeerRecord peers[max_peers];
   alignas(32) MessageRecord messages[max_messages];
   alignas(64) SiteRecord sites[max_sites];
+  SiteRecord other_sites;  ///< calls and bytes of the places that did not fit
   ModuleRecord modules[max_modules];
   FrameRecord frames[max_frames];
+  alignas(64) unsigned char main_wait_list[main_wait_list_bytes];
+  unsigned char wait_lists[max_threads - 1][wait_list_bytes];  ///< of thread slots from 1
 
+  unsigned char* wait_list(unsigned thread) noexcept { return thread == 0 ? main_wait_list : wait_lists[thread - 1]; }
+  const unsigned char* wait_list(unsigned thread) const noexcept {
+    return const_cast<RecordFile*>(this)->wait_list(thread);
+  }
+  static constexpr std::size_t bytes_of_wait_list(unsigned thread) noexcept {
+    return thread == 0 ? main_wait_list_bytes : wait_list_bytes;
+  }
   CallRecord& call(unsigned thread, std::uint64_t number) noexcept {
     return thread == 0 ? main_ring[number % main_ring_size] : rings[thread - 1][number % ring_size];
   }

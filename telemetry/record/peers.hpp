@@ -43,21 +43,25 @@ class PeerTable {
     PeerRecord& first = file_.peers[first_place(key)];
     return first.key.get() == key ? &first : find_or_add(key);
   }
-  /// `key` 0: the peer is not known. Returns the number of the message to this peer, from 1; 0: not counted.
-  [[gnu::always_inline]] std::uint32_t count_sent(std::uint64_t key, std::uint64_t bytes) noexcept {
+  /// Counts a message and returns its number among those in this direction, from 1.
+  [[gnu::always_inline]] static std::uint32_t count(PeerRecord& peer, bool sent, std::uint64_t bytes) noexcept {
+    Shared<std::uint64_t>& messages = sent ? peer.sent_messages : peer.received_messages;
+    const std::uint64_t number = messages.get() + 1;
+    (sent ? peer.sent_bytes : peer.received_bytes).add(bytes);
+    messages.set(number);
+    return static_cast<std::uint32_t>(number);
+  }
+  /// `key` 0: the peer is not known. Returns the number of the message to this peer; 0: not counted.
+  std::uint32_t count_sent(std::uint64_t key, std::uint64_t bytes) noexcept {
     PeerRecord* const peer = key != 0 ? find(key) : nullptr;
     if (!peer) return file_.header.other_sends.add(1), 0;
-    peer->sent_bytes.add(bytes);
-    peer->sent_messages.add(1);
-    return static_cast<std::uint32_t>(peer->sent_messages.get());
+    return count(*peer, true, bytes);
   }
   /// `key` 0: the peer is not known, or any. Returns the number of the message from this peer.
-  [[gnu::always_inline]] std::uint32_t count_received(std::uint64_t key, std::uint64_t bytes) noexcept {
+  std::uint32_t count_received(std::uint64_t key, std::uint64_t bytes) noexcept {
     PeerRecord* const peer = key != 0 ? find(key) : nullptr;
     if (!peer) return file_.header.other_receives.add(1), 0;
-    peer->received_bytes.add(bytes);
-    peer->received_messages.add(1);
-    return static_cast<std::uint32_t>(peer->received_messages.get());
+    return count(*peer, false, bytes);
   }
 
  private:

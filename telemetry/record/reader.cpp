@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 #include "telemetry/record/functions.hpp"
 #include "telemetry/record/message_log.hpp"
@@ -37,6 +38,7 @@ class SnapshotMaker {
     for (unsigned slot = 0; slot < in_use(file().header.threads, max_threads); ++slot)
       if (file().threads[slot].tid.get() != 0 || file().threads[slot].calls.get() != 0) thread(slot);
     for (std::uint32_t i = 0; i < max_communicators; ++i) communicator(i);
+    std::sort(waited_for_.begin(), waited_for_.end());
     for (std::uint32_t i = 0; i < max_requests; ++i) request(i);
     for (std::uint32_t i = 0; i < module_count(); ++i) module(i);
     for (std::uint32_t i = 0; i < site_count(); ++i) site(i);
@@ -117,16 +119,18 @@ class SnapshotMaker {
     for (int i = 0; i < 4; ++i) {
       const auto before = copies_.position(thread.slot);
       if (!before) return;
-      thread.calls = before->calls;
-      thread.in_mpi = before->in_mpi && before->calls > 0;
-      if (before->calls == 0) return;
-      const auto call = copies_.call(thread.slot, before->calls - 1);
+      thread.calls = *before;
+      if (*before == 0) return;
+      const auto call = copies_.call(thread.slot, *before - 1);
+      const std::vector<std::uint64_t> handles = copies_.wait_list(thread.slot, *before - 1);
+      thread.in_mpi = !call || call->left == 0;
       thread.moving = copies_.position(thread.slot) != before;
       if (thread.moving) continue;
-      // The writer changes its position and its call one after the other.
-      if (call) thread.in_mpi = call->left == 0;
-      thread.torn = thread.in_mpi && !call;
-      if (call && thread.in_mpi) thread.current = checked(*call);
+      thread.torn = !call;
+      if (!call || !thread.in_mpi) return;
+      thread.current = checked(*call);
+      for (const std::uint64_t handle : handles)
+        waited_for_.push_back({handle, static_cast<std::uint16_t>(thread.slot + 1)});
       return;
     }
   }
@@ -193,9 +197,13 @@ class SnapshotMaker {
       ++rank_.torn;
       return;
     }
+    std::uint16_t waiter = from.waiter.get();
+    if (const auto at = std::lower_bound(waited_for_.begin(), waited_for_.end(), std::pair{key, std::uint16_t{0}});
+        at != waited_for_.end() && at->first == key)
+      waiter = at->second;
     rank_.requests.push_back({key, from.posted.get(), from.bytes.get(), function(from.function.get()),
                               communicator_of(from.communicator.get()), from.peer.get(), from.tag.get(),
-                              from.ordinal.get(), from.waiter.get(), from.handles.get(), from.number.get()});
+                              from.ordinal.get(), waiter, from.handles.get(), from.number.get()});
   }
 
   void module(std::uint32_t i) {
@@ -267,6 +275,7 @@ class SnapshotMaker {
   const RecordCopies& copies_;
   const ReadOptions& options_;
   RankSnapshot rank_;
+  std::vector<std::pair<std::uint64_t, std::uint16_t>> waited_for_;  ///< handles, each with 1 + the slot that waits
 };
 
 }  // namespace

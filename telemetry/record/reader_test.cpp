@@ -202,7 +202,7 @@ TEST_F(Reader, RequestsSitesAndPeers) {
   sample_->requests[5].function.set(function_number("MPI_Irecv"));
   sample_->requests[5].active.set(1);
   sample_->requests[5].peer.set(2);
-  sample_->requests[5].waiter.set(1);
+  sample_->requests[5].waiter.set(2);
   sample_->request_keys[6].set(0x1235);  // inactive
   sample_->header.modules.set(1);
   set_text(sample_->modules[0].path, "/usr/bin/solver");
@@ -219,7 +219,7 @@ TEST_F(Reader, RequestsSitesAndPeers) {
   const RankSnapshot rank = good();
   ASSERT_EQ(rank.requests.size(), 1u);
   EXPECT_EQ(rank.requests[0].peer, 2);
-  EXPECT_EQ(rank.requests[0].waiter, 1);
+  EXPECT_EQ(rank.requests[0].waiter, 2);
   ASSERT_EQ(rank.sites.size(), 1u);
   ASSERT_EQ(rank.sites[0].stack.size(), 2u);
   EXPECT_EQ(rank.sites[0].stack[1].address, 0x2000u);
@@ -230,6 +230,33 @@ TEST_F(Reader, RequestsSitesAndPeers) {
   EXPECT_EQ(rank.peers[0].rank, 5u);
   EXPECT_EQ(rank.peers[1].communicator, 1u);
   EXPECT_EQ(rank.peers[1].rank, 0u);
+}
+
+TEST_F(Reader, TheRequestsForWhichAThreadWaits) {
+  for (unsigned i = 0; i < 4; ++i) {
+    sample_->request_keys[i].set(0x1000 + i);
+    sample_->requests[i].active.set(1);
+  }
+  const std::uint32_t handles[] = {0x1002, 0x2c000000, 0x1000};
+  std::memcpy(sample_->main_wait_list, handles, sizeof handles);
+  const auto waiters = [&] {
+    std::vector<int> all;
+    for (const RequestSnapshot& request : good().requests) all.push_back(request.waiter);
+    return all;
+  };
+  sample_->threads[0].wait_list.set(wait_list_of(0, 3));
+  EXPECT_EQ(waiters(), (std::vector<int>{0, 0, 0, 0}));  // before the call
+  begin_call(*sample_, 0, "MPI_Waitall");
+  EXPECT_EQ(waiters(), (std::vector<int>{1, 0, 1, 0}));
+  sample_->threads[0].wait_list.set(wait_list_of(0, 1));
+  EXPECT_EQ(waiters(), (std::vector<int>{0, 0, 1, 0}));
+  sample_->header.handle_bytes = 8;
+  EXPECT_EQ(waiters(), (std::vector<int>{0, 0, 0, 0}));
+  sample_->header.handle_bytes = 4;
+  end_call(*sample_, 0);
+  EXPECT_EQ(waiters(), (std::vector<int>{0, 0, 0, 0}));
+  begin_call(*sample_, 0, "MPI_Recv");
+  EXPECT_EQ(waiters(), (std::vector<int>{0, 0, 0, 0}));  // the list is that of an earlier call
 }
 
 TEST_F(Reader, LargeMessagesAsTheWriterLeftThem) {

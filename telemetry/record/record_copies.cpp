@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
@@ -142,10 +143,37 @@ std::optional<CallSnapshot> RecordCopies::call(unsigned thread, std::uint64_t nu
   return std::nullopt;
 }
 
-std::optional<RecordCopies::Position> RecordCopies::position(unsigned slot) const noexcept {
-  ThreadRecord thread;
-  if (!read_again(&first().threads[slot], static_cast<void*>(&thread), sizeof thread)) return std::nullopt;
-  return Position{thread.calls.get(), thread.in_mpi.get() != 0};
+std::vector<std::uint64_t> RecordCopies::wait_list(unsigned slot, std::uint64_t number) const {
+  // The list is written before its call and may be overwritten once that has returned.
+  const auto in_call = [number](const CallRecord& call) {
+    return call.sequence.get() == 2 * number + 2 && call.left.get() == 0;
+  };
+  ThreadRecord thread = {};
+  std::memcpy(static_cast<void*>(&thread), static_cast<const void*>(&second().threads[slot]), sizeof thread);
+  std::vector<unsigned char> list(RecordFile::bytes_of_wait_list(slot));
+  if (in_call(first().call(slot, number)) && in_call(third().call(slot, number))) {
+    std::memcpy(list.data(), second().wait_list(slot), list.size());
+  } else {
+    CallRecord before, after;
+    const CallRecord* const at = &first().call(slot, number);
+    if (!read_again(at, static_cast<void*>(&before), sizeof before) ||
+        !read_again(&first().threads[slot], static_cast<void*>(&thread), sizeof thread) ||
+        !read_again(first().wait_list(slot), list.data(), list.size()) ||
+        !read_again(at, static_cast<void*>(&after), sizeof after) || !in_call(before) || !in_call(after))
+      return {};
+  }
+  const std::uint64_t of = thread.wait_list.get();
+  const std::size_t width = first().header.handle_bytes;
+  if (of >> 16 != number + 1 || (width != 4 && width != 8)) return {};
+  std::vector<std::uint64_t> handles(std::min<std::size_t>(of & 0xffff, list.size() / width));
+  for (std::size_t i = 0; i < handles.size(); ++i) std::memcpy(&handles[i], list.data() + i * width, width);
+  return handles;
+}
+
+std::optional<std::uint64_t> RecordCopies::position(unsigned slot) const noexcept {
+  Shared<std::uint64_t> calls;
+  if (!read_again(&first().threads[slot].calls, static_cast<void*>(&calls), sizeof calls)) return std::nullopt;
+  return calls.get();
 }
 
 }  // namespace bestride::inline telemetry

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/result.hpp"
 #include "telemetry/record/snapshot.hpp"
@@ -26,13 +27,11 @@ class RecordCopies {
   /// Call `number` of a thread, indices as in the file. Empty if it was overwritten, or if it is still being written
   /// after some retries.
   std::optional<CallSnapshot> call(unsigned thread, std::uint64_t number) const;
-  /// The calls that thread `slot` has begun, now, and whether it is in one. Empty if the file can't be read any more.
-  struct Position {
-    std::uint64_t calls;
-    bool in_mpi;
-    bool operator==(const Position&) const = default;
-  };
-  std::optional<Position> position(unsigned slot) const noexcept;
+  /// The handles of the requests for which thread `slot` waits in its call `number`, as a key of a request; none if
+  /// it does not wait, or the call has ended.
+  std::vector<std::uint64_t> wait_list(unsigned slot, std::uint64_t number) const;
+  /// The calls that thread `slot` has begun, now. Empty if the file can't be read any more.
+  std::optional<std::uint64_t> position(unsigned slot) const noexcept;
 
  private:
   RecordCopies(int file, std::unique_ptr<RecordFile[]> copies) noexcept : file_(file), copies_(std::move(copies)) {}

@@ -18,12 +18,11 @@
 
 namespace bestride::inline telemetry {
 
-thread_local constinit ThreadRecorder* thread_recorder __attribute__((tls_model("initial-exec"))) = nullptr;
+constinit ThreadRecorder unattached_thread{.gate = ThreadRecorder::inside};
+constinit ThreadRecorder excluded_thread{.gate = ThreadRecorder::inside};
+thread_local constinit ThreadRecorder* thread_recorder __attribute__((tls_model("initial-exec"))) = &unattached_thread;
 
 namespace {
-
-/// For threads that are not recorded: depth is never 0, so every call is forwarded.
-constinit ThreadRecorder excluded{.depth = 1, .handles = {}, .places = {}};
 
 /// Records of ended jobs are removed when a job begins this long after.
 constexpr double stale_seconds = 600;
@@ -37,8 +36,8 @@ std::mutex& slot_mutex() noexcept {
 /// and would run before the application's own destructors.
 pthread_key_t thread_key;
 const bool thread_key_made = pthread_key_create(&thread_key, [](void* recorder) {
-                               auto* const thread = static_cast<ThreadRecorder*>(recorder);
-                               thread_recorder = &excluded;
+                               auto* const thread = static_cast<RecordedThread*>(recorder);
+                               thread_recorder = &excluded_thread;
                                if (thread->record) thread->record->tid.set(0);
                                delete thread;
                              }) == 0;
@@ -54,7 +53,7 @@ Recorder& Recorder::get() noexcept {
   return *recorder;
 }
 
-RecordFile* Recorder::open(const char* abi, const char* launch, bool requested) noexcept {
+RecordFile* Recorder::open(const char* abi, std::size_t handle_bytes, const char* launch, bool requested) noexcept {
   std::string job;
   try {
     job = job_name();
@@ -90,6 +89,7 @@ RecordFile* Recorder::open(const char* abi, const char* launch, bool requested) 
   copy(header.abi, sizeof header.abi, abi);
   if (const char* const watcher = std::getenv("BESTRIDE_WATCHER")) copy(header.watcher, sizeof header.watcher, watcher);
   copy(header.launch, sizeof header.launch, launch);
+  header.handle_bytes = static_cast<std::uint32_t>(handle_bytes);
   header.world_rank.set(-1);
   header.sampling.set(1);
   std::uint64_t magic;
@@ -130,12 +130,12 @@ void Recorder::remove() noexcept {
 
 ThreadRecorder* Recorder::attach_thread() noexcept {
   RecordFile* const known = file();
-  if (!known) return &excluded;  // asked again at the next call: recording may begin
-  ThreadRecorder* const thread = thread_key_made ? new (std::nothrow) ThreadRecorder : nullptr;
+  if (!known || thread_recorder != &unattached_thread) return thread_recorder;  // recording may begin later
+  auto* const thread = thread_key_made ? new (std::nothrow) RecordedThread : nullptr;
   if (!thread || pthread_setspecific(thread_key, thread) != 0) {
     delete thread;
     known->header.threads_dropped.add(1);
-    return thread_recorder = &excluded;
+    return thread_recorder = &excluded_thread;
   }
   const std::lock_guard lock(slot_mutex());
   unsigned slot = 0;
@@ -144,15 +144,19 @@ ThreadRecorder* Recorder::attach_thread() noexcept {
     pthread_setspecific(thread_key, nullptr);
     delete thread;
     known->header.threads_dropped.add(1);
-    return thread_recorder = &excluded;
+    return thread_recorder = &excluded_thread;
   }
   thread->slot = static_cast<std::uint8_t>(slot);
   thread->mask = (slot == 0 ? main_ring_size : ring_size) - 1;
   thread->ring = &known->call(slot, 0);
   thread->record = &known->threads[slot];
   thread->calls = thread->record->calls.get();  // numbers go on where the slot's last thread stopped
-  thread->latest = thread->checked = ticks();
-  thread->record->in_mpi.set(0);
+  thread->latest = ticks();
+  thread->wait_list = known->wait_list(slot);
+  thread->wait_list_bytes = RecordFile::bytes_of_wait_list(slot);
+  // The slot's last thread may have ended in a call.
+  if (CallRecord& last = known->call(slot, thread->calls - 1); thread->calls != 0 && last.left.get() == 0)
+    last.left.set(1);
   thread->record->tid.set(static_cast<std::uint32_t>(syscall(SYS_gettid)));
   if (slot >= known->header.threads.get()) known->header.threads.set(slot + 1);
   return thread_recorder = thread;
@@ -160,13 +164,23 @@ ThreadRecorder* Recorder::attach_thread() noexcept {
 
 void Recorder::stop_in_child() noexcept {
   file_.store(nullptr, std::memory_order_release);
-  thread_recorder = &excluded;
+  thread_recorder = &excluded_thread;
+}
+
+void ThreadRecorder::begin_timed() noexcept {
+  latest = ticks();
+  timed = true;
+  if (calls % Recorder::check_period == 0) Recorder::get().check_rate(*this);
 }
 
 void Recorder::check_rate(ThreadRecorder& thread) noexcept {
   constexpr double most = 0.004;
   constexpr std::uint64_t most_sampling = 63;
   const std::uint64_t now = ticks();
+  if (thread.checked == 0) {
+    thread.checked = now;
+    return;
+  }
   const double share = check_period * ticks_per_record_ / static_cast<double>(now - thread.checked + 1);
   thread.checked = now;
   const auto limit = [&](double part) { return share > part * most * static_cast<double>(thread.sampling + 1); };

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "telemetry/record/call_facts.hpp"
+#include "telemetry/record/call_memo.hpp"
 #include "telemetry/record/layout.hpp"
 #include "telemetry/record/tick_clock.hpp"
 
@@ -20,29 +21,38 @@ namespace bestride::inline telemetry {
 
 /// One thread's way into the record file. Used by its thread only.
 struct ThreadRecorder {
-  static constexpr unsigned handle_bytes = 8192;
+  /// Why a call does not simply go on: bits of `gate`.
+  enum Gate : std::uint32_t {
+    inside = 1,        ///< in a recorded call: calls inside it are not recorded; or the thread is not recorded at all
+    by_pmpi_name = 2,  ///< only between the two entries of a function
+  };
 
   // What each call needs is in one cache line.
-  alignas(64) unsigned depth = 0;    ///< 1 while a recorded call is made; calls inside it are not recorded
-  bool called_by_pmpi_name = false;  ///< only between the two entries of a function
+  alignas(64) std::uint32_t gate = 0;
   std::uint8_t slot = 0;
-  std::uint64_t mask = 0;  ///< ring size - 1
+  bool timed = false;          ///< the counter was read when the call in progress began
+  std::uint64_t mask = 0;      ///< ring size - 1
+  std::uint64_t calls = 0;     ///< begun
+  std::uint64_t sampling = 0;  ///< a call is timed if calls & sampling == 0: 0, 1, 3, 7, ...
+  std::uint64_t latest = 0;    ///< the last reading of the tick counter
   CallRecord* ring = nullptr;
   CallRecord* call = nullptr;  ///< the last one
   ThreadRecord* record = nullptr;
-  std::uint64_t calls = 0;     ///< begun
-  std::uint64_t latest = 0;    ///< the last reading of the tick counter
-  std::uint64_t sampling = 0;  ///< a call is timed if calls & sampling == 0: 0, 1, 3, 7, ...
-  std::uint64_t checked = 0;   ///< ticks when the rate of calls was last checked
-  /// Copies of the handles of a call with many requests, which are gone when it returns; which records they have, while
-  /// the call waits (RequestTracker::place_of).
-  alignas(64) unsigned char handles[handle_bytes];
-  std::uint16_t places[handle_bytes / 4];
-  /// Begins the record of a call; depth becomes 1. Returns true if the call is to be timed at its end.
-  [[gnu::always_inline]] bool begin(const CallFacts& facts) noexcept {
+  unsigned char* wait_list = nullptr;  ///< in the record file
+  std::size_t wait_list_bytes = 0;
+  std::uint64_t checked = 0;  ///< ticks when the rate of calls was last checked; 0: not yet
+
+  /// The next call is to be timed.
+  bool times_next() const noexcept { return (calls & sampling) == 0; }
+  /// Begins the record of a call; the gate is closed.
+  [[gnu::always_inline]] void begin(const CallFacts& facts) noexcept {
+    if (times_next()) [[unlikely]]
+      begin_timed();
+    begin_untimed(facts);
+  }
+  /// The same for a call that is not to be timed.
+  [[gnu::always_inline]] void begin_untimed(const CallFacts& facts) noexcept {
     const std::uint64_t number = calls;
-    const bool timed = (number & sampling) == 0;
-    if (timed) latest = ticks();
     CallRecord& next = ring[number & mask];
     next.sequence.set(2 * number + 1);
     std::atomic_thread_fence(std::memory_order_release);
@@ -53,28 +63,44 @@ struct ThreadRecorder {
     call = &next;
     calls = number + 1;
     record->calls.atomic().store(number + 1, std::memory_order_release);
-    record->in_mpi.set(1);
-    depth = 1;
-    return timed;
+    gate = inside;
   }
-  /// Ends it. `now`: ticks, or 1 if the call is not timed. Returns its duration in ticks, 0 if it is not timed.
+  /// Ends it. `now`: ticks, or 1 if the end is not timed. Returns its duration in ticks, 0 if it is not timed.
   [[gnu::always_inline]] std::uint64_t end(std::uint64_t now) noexcept {
     call->left.set(now);
-    record->in_mpi.atomic().store(0, std::memory_order_release);
-    depth = 0;
+    gate = 0;
     if (now == 1) return 0;
     latest = now;
     record->last_left.set(now);
     return now - call->entered.get();
   }
+  /// Before the list is written: the last call's end precedes it.
+  void begin_wait_list() noexcept { std::atomic_thread_fence(std::memory_order_release); }
+  /// The list has the handles for which the next call waits.
+  void announce_wait_list(unsigned handles) noexcept { record->wait_list.set(wait_list_of(calls, handles)); }
   /// A polling call found nothing.
   void count_poll(std::uint16_t function) noexcept {
     record->polls.add(1);
     record->poll_function.set(function);
   }
+
+ private:
+  /// Reads the counter; now and then it also adapts how often that is done.
+  [[gnu::noinline]] void begin_timed() noexcept;
 };
 
-/// The calling thread's recorder; null: not known yet.
+/// A thread that is recorded.
+struct RecordedThread : ThreadRecorder {
+  std::uint32_t generation = 0;  ///< of the communicators that the memos name (interpose/recording/recording.hpp)
+  CallMemo memos[CallMemo::count];
+  /// In place of the wait list for the handles of a call with more requests than it holds.
+  alignas(64) unsigned char long_list[main_wait_list_bytes];
+};
+
+/// Recorders of threads that are not recorded: not yet, or never. Their gate is always closed.
+extern constinit ThreadRecorder unattached_thread, excluded_thread;
+
+/// The calling thread's recorder; a RecordedThread if it is none of the above.
 extern thread_local constinit ThreadRecorder* thread_recorder __attribute__((tls_model("initial-exec")));
 
 class Recorder {
@@ -83,9 +109,9 @@ class Recorder {
   static Recorder& get() noexcept;
 
   /// Creates and maps the record file and fills in its header. nullptr, after one message, if that is not possible: a
-  /// warning if the user has asked for records (`requested`), else at info level. `abi`: of the MPI library; `launch`:
-  /// see RecordHeader. Called once.
-  RecordFile* open(const char* abi, const char* launch, bool requested) noexcept;
+  /// warning if the user has asked for records (`requested`), else at info level. `abi`, `handle_bytes`: of the MPI
+  /// library; `launch`: see RecordHeader. Called once.
+  RecordFile* open(const char* abi, std::size_t handle_bytes, const char* launch, bool requested) noexcept;
   /// From now on threads get slots in `file`.
   void start(RecordFile& file) noexcept { file_.store(&file, std::memory_order_release); }
   /// nullptr if recording is off.
@@ -101,8 +127,9 @@ class Recorder {
   /// Removes the file: MPI has ended normally. Threads go on writing into the mapping, which nobody reads.
   void remove() noexcept;
 
-  /// Gives the calling thread a slot, which is free again when the thread ends. Returns a recorder with depth 1 that is
-  /// never written if recording is off, the slots are used up or there is no memory.
+  /// Gives the calling thread a slot, if it has none; the slot is free again when the thread ends. Returns
+  /// thread_recorder: of a thread that is not recorded if recording is off, the slots are used up or there is no
+  /// memory.
   ThreadRecorder* attach_thread() noexcept;
   /// Disables recording in this process: a forked child, which shares its parent's mapping but is no rank.
   void stop_in_child() noexcept;
@@ -121,11 +148,5 @@ class Recorder {
   std::string path_;
   double ticks_per_record_ = 0;
 };
-
-/// The calling thread's recorder; never null.
-inline ThreadRecorder& this_thread_recorder() noexcept {
-  ThreadRecorder* const known = thread_recorder;
-  return known ? *known : *Recorder::get().attach_thread();
-}
 
 }  // namespace bestride::inline telemetry

@@ -15,6 +15,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "telemetry/record/job_folder.hpp"
@@ -55,7 +56,7 @@ class ThreadInRing : public RecordWriter {
     thread_.ring = file_->main_ring;
     thread_.record = &file_->threads[0];
   }
-  ThreadRecorder thread_{.handles = {}, .places = {}};
+  ThreadRecorder thread_;
 };
 
 TEST_F(ThreadInRing, ACallInProgressIsInTheRing) {
@@ -70,9 +71,9 @@ TEST_F(ThreadInRing, ACallInProgressIsInTheRing) {
   facts.bytes = std::uint64_t{1} << 40;
   facts.ordinal = 9;
   facts.site = 2;
-  EXPECT_TRUE(thread_.begin(facts));
+  thread_.begin(facts);
+  EXPECT_TRUE(thread_.timed);
   const CallRecord& call = file_->call(0, 0);
-  EXPECT_EQ(file_->threads[0].in_mpi.get(), 1u);
   EXPECT_EQ(file_->threads[0].calls.get(), 1u);
   EXPECT_EQ(call.sequence.get(), 2u);
   EXPECT_EQ(call.left.get(), 0u);
@@ -89,8 +90,7 @@ TEST_F(ThreadInRing, ACallInProgressIsInTheRing) {
   const std::uint64_t now = ticks();
   EXPECT_EQ(thread_.end(now), now - call.entered.get());
   EXPECT_EQ(call.left.get(), now);
-  EXPECT_EQ(file_->threads[0].in_mpi.get(), 0u);
-  EXPECT_EQ(thread_.depth, 0u);
+  EXPECT_EQ(thread_.gate, 0u);
 }
 
 TEST_F(ThreadInRing, TheRingKeepsTheLastCalls) {
@@ -107,10 +107,12 @@ TEST_F(ThreadInRing, TheRingKeepsTheLastCalls) {
 
 TEST_F(ThreadInRing, ASampledCallHasTheLastReading) {
   thread_.sampling = 3;
-  EXPECT_TRUE(thread_.begin({}));
+  thread_.begin({});
+  EXPECT_TRUE(std::exchange(thread_.timed, false));
   thread_.end(ticks());
   const std::uint64_t last = thread_.latest;
-  EXPECT_FALSE(thread_.begin({}));
+  thread_.begin({});
+  EXPECT_FALSE(thread_.timed);
   EXPECT_EQ(file_->call(0, 1).entered.get(), last);
 }
 
@@ -151,12 +153,11 @@ TEST_F(RecordWriter, ARecordThatHasAnotherHandleByNowIsNotCompleted) {
   RequestTracker tracker(*file_);
   tracker.add(100, request(1), 1, RequestTracker::active);
   const unsigned place = tracker.place_of(100);
-  MessageEnd end;
-  tracker.complete_at(place, 100, end);
-  tracker.complete_at(place, 100, end);  // the array of the call had the handle twice
+  tracker.complete(100);
+  tracker.complete(100);  // the array of the call had the handle twice
   EXPECT_EQ(requests_in_use(), 0u);
   file_->request_keys[place].set(200);
-  tracker.complete_at(place, 100, end);
+  tracker.complete(100);
   EXPECT_EQ(requests_in_use(), 1u);
 }
 
@@ -330,10 +331,12 @@ TEST_F(RecordWriter, APlaceHasItsModuleAndStack) {
   const std::uint32_t site = sites.find({here, nullptr}, 12);
   EXPECT_EQ(site, 0u);
   EXPECT_EQ(sites.find({here, nullptr}, 12), site);
-  sites.count(site, 100, 500);
-  sites.count(site, 100, 3'000'000);
-  sites.count(site, 100, 0);
-  const SiteRecord& record = file_->sites[site];
+  SiteRecord& record = sites.record_of(site);
+  EXPECT_EQ(&record, &file_->sites[site]);
+  for (const std::uint64_t ticks : {500, 3'000'000, 0}) {
+    sites.count(record, 100);
+    sites.add_time(record, ticks);
+  }
   EXPECT_EQ(record.function.get(), 12);
   EXPECT_EQ(record.calls.get(), 3u);
   EXPECT_EQ(record.bytes.get(), 300u);
@@ -355,6 +358,7 @@ TEST_F(RecordWriter, PlacesThatDoNotFitAreCounted) {
   EXPECT_EQ(file_->header.sites.get(), max_sites);
   EXPECT_GE(file_->header.sites_dropped.get(), 2 * max_sites);
   EXPECT_EQ(sites.find({base, nullptr}, 1), 0u);
+  EXPECT_EQ(&sites.record_of(last), &file_->other_sites);
 }
 
 /// The ranks of a job, and other jobs, begin at the same time: each looks for folders without a living process.

@@ -37,6 +37,7 @@ inline void begin_record(RecordFile& file, int pid, std::uint64_t process_start,
   RecordHeader& header = file.header;
   header.version = record_version;
   header.file_bytes = record_file_bytes;
+  header.handle_bytes = 4;
   header.function_count = static_cast<std::uint32_t>(recorded_functions().size());
   header.function_hash = recorded_functions_hash();
   header.pid = pid;
@@ -94,7 +95,6 @@ inline CallRecord& begin_call(RecordFile& file, unsigned slot, const std::string
   call.site.set(no_index);
   call.sequence.atomic().store(2 * number + 2, std::memory_order_release);
   thread.calls.atomic().store(number + 1, std::memory_order_release);
-  thread.in_mpi.set(1);
   return call;
 }
 
@@ -111,7 +111,6 @@ inline void end_call(RecordFile& file, unsigned slot) {
   const std::uint64_t now = ticks();
   file.call(slot, thread.calls.get() - 1).left.set(now);
   thread.last_left.set(now);
-  thread.in_mpi.set(0);
 }
 
 /// Memory of the size of a record file, all bytes zero, in place of a file.

@@ -112,6 +112,26 @@ _Unwind_Reason_Code add_frame(_Unwind_Context* context, void* to) noexcept {
 
 }  // namespace
 
+void SiteTable::add_time(SiteRecord& record, std::uint64_t ticks) noexcept {
+  if (ticks == 0) return;
+  record.ticks.add(ticks);
+  if (ticks > record.most_ticks.get()) record.most_ticks.set(ticks);
+  record.histogram[duration_class(ticks)].add(1);
+}
+
+std::uint64_t SiteTable::program_address(const Caller& caller) const noexcept {
+  const auto address = reinterpret_cast<std::uint64_t>(caller.return_address);
+  for (unsigned i = hash(address);; i = (i + 1) % slots) {
+    const std::uint64_t key = table_[i].key.load(std::memory_order_acquire);
+    if (key != address && key != 0) continue;
+    const std::uint32_t distance = key == 0 ? 0 : table_[i].distance.load(std::memory_order_acquire);
+    if (distance == 0) return address;
+    std::uint64_t outer;
+    std::memcpy(&outer, static_cast<const char*>(caller.frame) + distance, sizeof outer);
+    return outer;
+  }
+}
+
 std::uint32_t SiteTable::module_of(std::uint64_t address, std::uint64_t* load_address) noexcept {
   Module module{.address = address};
   if (!dl_iterate_phdr(contains, &module)) return no_index;

@@ -40,17 +40,20 @@ class SiteTable {
       if (key == 0) return add(caller, function);
     }
   }
-  /// Adds one call. `ticks`: 0 if it was not timed. Concurrent calls of several threads may be counted incompletely.
-  [[gnu::always_inline]] void count(std::uint32_t site, std::uint64_t bytes, std::uint64_t ticks) noexcept {
-    if (site == no_index) return;
-    SiteRecord& record = file_.sites[site];
+  /// The return address into the program, which identifies the place: that of the caller, or one further out if the
+  /// caller is a layer of the MPI library. After find().
+  std::uint64_t program_address(const Caller& caller) const noexcept;
+  /// Of a place, also of no_index.
+  SiteRecord& record_of(std::uint32_t site) noexcept {
+    return site == no_index ? file_.other_sites : file_.sites[site];
+  }
+  /// Adds one call. Concurrent calls of several threads may be counted incompletely.
+  [[gnu::always_inline]] static void count(SiteRecord& record, std::uint64_t bytes) noexcept {
     record.calls.add(1);
     record.bytes.add(bytes);
-    if (ticks == 0) return;
-    record.ticks.add(ticks);
-    if (ticks > record.most_ticks.get()) record.most_ticks.set(ticks);
-    record.histogram[duration_class(ticks)].add(1);
   }
+  /// Adds the time of a call. `ticks`: 0 if it was not timed.
+  void add_time(SiteRecord& record, std::uint64_t ticks) noexcept;
   void set_ticks_per_second(double ticks) noexcept {
     bits_per_us_ = std::bit_width(static_cast<std::uint64_t>(ticks / 1e6));
   }

@@ -7,6 +7,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "telemetry/record/functions.hpp"
@@ -286,29 +287,118 @@ MPI_CASE(a_call_counts_once) {
   CHECK_EQUAL(before + 2, main_thread(own_record()).calls);
 }
 
+/// True once a thread of rank 1 is seen in a call that `good` accepts; looked for at most 2 s.
+template <class Good>
+bool rank_1_is_seen(Good good) {
+  const std::string own = own_record().path;
+  for (int tries = 0; tries < 2000; ++tries, usleep(1000)) {
+    const Result<std::vector<JobSnapshot>> jobs = read_jobs(records_folder());
+    for (const JobSnapshot& each : *jobs)
+      for (const RankSnapshot& rank : each.ranks)
+        if (rank.world_rank == 1 && rank.path.substr(0, rank.path.rfind('/')) == own.substr(0, own.rfind('/')))
+          for (const ThreadSnapshot& thread : rank.threads)
+            if (thread.current && good(rank, thread)) return true;
+  }
+  return false;
+}
+
 MPI_CASE(a_blocked_rank_shows_its_call) {
   MPI_Barrier(MPI_COMM_WORLD);
   int value = 0;
   if (world_rank() == 1) {
     MPI_Recv(&value, 1, MPI_INT, 0, 99, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   } else {
-    bool seen = false;
-    for (int tries = 0; tries < 2000 && !seen; ++tries) {
-      const Result<std::vector<JobSnapshot>> jobs = read_jobs(records_folder());
-      const std::string job = own_record().path;
-      for (const JobSnapshot& each : *jobs)
-        for (const RankSnapshot& rank : each.ranks) {
-          if (rank.world_rank != 1 || rank.path.substr(0, rank.path.rfind('/')) != job.substr(0, job.rfind('/')))
-            continue;
-          const std::optional<CallSnapshot>& current = main_thread(rank).current;
-          seen =
-              seen || (current && name_of(current->function) == "MPI_Recv" && current->peer == 0 && current->tag == 99);
-        }
-      usleep(1000);
-    }
-    CHECK(seen);
+    CHECK(rank_1_is_seen([](const RankSnapshot&, const ThreadSnapshot& thread) {
+      return name_of(thread.current->function) == "MPI_Recv" && thread.current->peer == 0 && thread.current->tag == 99;
+    }));
     MPI_Send(&value, 1, MPI_INT, 1, 99, MPI_COMM_WORLD);
   }
+}
+
+/// Rank 1 posts receives with the tags 1000 to 1000 + `posted` and waits for those with even tags, in one call.
+void check_that_a_wait_shows_its_requests(int posted) {
+  int value = 0;
+  if (world_rank() == 0) {
+    CHECK(rank_1_is_seen([posted](const RankSnapshot& rank, const ThreadSnapshot& thread) {
+      if (name_of(thread.current->function) != "MPI_Waitall") return false;
+      int seen = 0;
+      for (const RequestSnapshot& request : rank.requests)
+        if (request.tag >= 1000) {
+          ++seen;
+          CHECK_EQUAL(request.tag % 2 == 0 ? static_cast<int>(thread.slot) + 1 : 0, int{request.waiter});
+        }
+      return seen == posted;
+    }));
+    for (int i = 0; i < posted; ++i) MPI_Send(&value, 1, MPI_INT, 1, 1000 + i, MPI_COMM_WORLD);
+    return;
+  }
+  std::vector<int> in(static_cast<std::size_t>(posted));
+  std::vector<MPI_Request> even, odd;
+  for (int i = 0; i < posted; ++i)
+    MPI_Irecv(&in[static_cast<std::size_t>(i)], 1, MPI_INT, 0, 1000 + i, MPI_COMM_WORLD,
+              &(i % 2 ? odd : even).emplace_back());
+  MPI_Waitall(static_cast<int>(even.size()), even.data(), MPI_STATUSES_IGNORE);
+  MPI_Waitall(static_cast<int>(odd.size()), odd.data(), MPI_STATUSES_IGNORE);
+  for (const RequestSnapshot& request : own_record().requests) CHECK(request.tag < 1000);
+}
+
+MPI_CASE(a_wait_shows_its_requests) {
+  for (const int posted : {2, 6, 300}) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    check_that_a_wait_shows_its_requests(posted);
+  }
+}
+
+/// More requests than the wait list of another thread holds. One thread at a time calls MPI.
+MPI_CASE(a_wait_of_another_thread_shows_its_requests) {
+  for (const int posted : {6, 600}) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    std::thread(check_that_a_wait_shows_its_requests, posted).join();
+  }
+}
+
+/// Calls from one place whose communicator, type, count and peer change, most of them not timed.
+MPI_CASE(a_place_in_a_loop_records_each_call) {
+  int out = 0, in = 0;
+  for (int i = 0; i < 2000; ++i)
+    MPI_Sendrecv(&out, 1, MPI_INT, 0, 0, &in, 1, MPI_INT, 0, 0, MPI_COMM_SELF, MPI_STATUS_IGNORE);
+  MPI_Datatype pair;
+  MPI_Type_contiguous(2, MPI_DOUBLE, &pair);
+  MPI_Type_commit(&pair);
+  const MPI_Datatype types[] = {MPI_INT, MPI_DOUBLE, pair};
+  const std::uint64_t sizes[] = {4, 8, 16};
+  constexpr int rounds = 16;  // so many freed communicators are kept
+  double from[8] = {}, to[8];
+  const auto peer_of = [](int round) { return round % 5 == 4 ? MPI_PROC_NULL : round % 2 ? world_rank() : 0; };
+  for (int i = 0; i < rounds; ++i) {
+    MPI_Comm comm;
+    MPI_Comm_dup(i % 2 ? MPI_COMM_WORLD : MPI_COMM_SELF, &comm);
+    MPI_Request requests[2];
+    MPI_Irecv(to, i % 4, types[i % 3], peer_of(i), i, comm, &requests[0]);
+    MPI_Isend(from, i % 4, types[i % 3], peer_of(i), i, comm, &requests[1]);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    MPI_Comm_free(&comm);
+  }
+  const RankSnapshot record = own_record();
+  CHECK(record.sampling > 1);
+  int receives = 0, sends = 0, waits = 0;
+  for (const CallSnapshot& call : main_thread(record).finished) {
+    const std::string name = name_of(call.function);
+    waits += name == "MPI_Waitall" && call.second_tag == 2 ? 1 : 0;
+    if (name != "MPI_Irecv" && name != "MPI_Isend") continue;
+    const int i = (name == "MPI_Irecv" ? receives : sends)++;
+    CHECK_EQUAL(i, call.tag);
+    CHECK_EQUAL(static_cast<std::uint64_t>(i % 4) * sizes[i % 3], call.bytes);
+    CHECK_EQUAL(i % 5 == 4 ? int{null_rank} : peer_of(i), call.peer);
+    const CommunicatorSnapshot* const comm = communicator(record, call.communicator);
+    CHECK(comm);
+    if (comm) CHECK_EQUAL(i % 2 ? 2 : 1, comm->size);
+  }
+  CHECK_EQUAL(rounds, receives);
+  CHECK_EQUAL(rounds, sends);
+  CHECK_EQUAL(rounds, waits);
+  CHECK(record.requests.empty());
+  MPI_Type_free(&pair);
 }
 
 MPI_CASE(failed_calls_and_exceptions_end) {
@@ -453,4 +543,4 @@ MPI_CASE(each_place_is_counted) {
         record.modules[site.module].path.find("recording_calls") != std::string::npos);
 }
 
-int main(int argc, char** argv) { return run_cases(argc, argv); }
+int main(int argc, char** argv) { return run_cases(argc, argv, MPI_THREAD_SERIALIZED); }
