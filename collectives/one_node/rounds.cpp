@@ -90,11 +90,11 @@ void Rounds::look_for_ended() noexcept {
 }
 
 std::int64_t Rounds::free_place(std::int64_t bytes) const noexcept {
-  if (oldest_ == next_) return 0;
+  const bool fits = head_ + bytes <= shape_.ring_bytes();
+  if (oldest_ == next_) return stays(bytes) || !fits ? 0 : head_;
   const std::int64_t tail = taken_[oldest_ & entry_mask_].begin;
   if (head_ <= tail) return head_ + bytes <= tail ? head_ : -1;
-  const bool fits = head_ + bytes <= shape_.ring_bytes();
-  if ((!fits || head_ + bytes > usual_bytes) && bytes <= tail) return 0;
+  if ((!fits || (stays(bytes) && head_ + bytes > usual_bytes)) && bytes <= tail) return 0;
   return fits ? head_ : -1;
 }
 
@@ -107,7 +107,7 @@ bool Rounds::take(Number round, std::int64_t bytes) noexcept {
     if (reached(all_ended_, filled_[index]) && next_ - oldest_ <= entry_mask_) {
       if (!in_ring) break;
       at = free_place(bytes);
-      if (at >= 0 && (looked || at + bytes <= usual_bytes)) break;
+      if (at >= 0 && (looked || !stays(bytes) || at + bytes <= usual_bytes)) break;
     }
     if (looked) return false;
     look_for_ended();

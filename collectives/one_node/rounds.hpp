@@ -275,8 +275,11 @@ class Rounds {
   unsigned checks_ = 0;
   CallOutcome outcome_ = CallOutcome::complete;
 
-  // This rank's ring. Its first bytes are taken again as soon as they are free, so that they stay in the caches.
+  // This rank's ring. For short slots, its first bytes are taken again as soon as they are free, so that they stay in
+  // the caches. A long one is better written where no other processor has read lately: with slots of 128 KiB that were
+  // taken again at once, an allgather of 1 MiB took 170 us instead of 102.
   static constexpr std::int64_t usual_bytes = 32 * 1024;
+  static constexpr bool stays(std::int64_t bytes) noexcept { return bytes <= usual_bytes / 2; }
   struct Taken {
     Number round = 0;
     std::int64_t begin = 0;  ///< in the ring
