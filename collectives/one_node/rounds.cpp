@@ -52,7 +52,9 @@ Rounds::Rounds(std::byte* memory, const RoundsShape& shape, int rank)
       sleeps_(reinterpret_cast<std::atomic<std::uint32_t>*>(memory + lines_bytes(shape.ranks, sizeof(Line)) -
                                                             sleeps_bytes)),
       entries_(reinterpret_cast<Entry*>(memory + lines_bytes(shape.ranks, sizeof(Line)))),
-      rings_(memory + shape.head_bytes()) {
+      rings_(memory + shape.head_bytes()),
+      near_{0, shape.near_bytes(), 0},
+      far_{shape.near_bytes(), shape.ring_bytes(), shape.near_bytes()} {
   const auto levels = static_cast<std::size_t>(std::bit_width(static_cast<unsigned>(shape.ranks))) + 1;
   scratch_ = std::make_unique_for_overwrite<std::byte[]>(levels * strip_bytes);
 }
@@ -89,37 +91,46 @@ void Rounds::look_for_ended() noexcept {
   }
 }
 
-std::int64_t Rounds::free_place(std::int64_t bytes) const noexcept {
-  const bool fits = head_ + bytes <= shape_.ring_bytes();
-  if (oldest_ == next_) return stays(bytes) || !fits ? 0 : head_;
-  const std::int64_t tail = taken_[oldest_ & entry_mask_].begin;
-  if (head_ <= tail) return head_ + bytes <= tail ? head_ : -1;
-  if ((!fits || (stays(bytes) && head_ + bytes > usual_bytes)) && bytes <= tail) return 0;
-  return fits ? head_ : -1;
+std::int64_t Rounds::Zone::place_for(std::int64_t bytes) const noexcept {
+  if (oldest == next) return bytes <= last - first ? head + bytes <= last ? head : first : -1;
+  const std::int64_t tail = taken[oldest % max_entries].begin;
+  if (head <= tail) return head + bytes <= tail ? head : -1;
+  return head + bytes <= last ? head : first + bytes <= tail ? first : -1;
+}
+
+void Rounds::Zone::take(Number round, std::int64_t begin, std::int64_t bytes) noexcept {
+  taken[next++ % max_entries] = {round, begin};
+  head = rounded_up(begin + bytes, slot_alignment);
+}
+
+void Rounds::Zone::free_until(Number ended) noexcept {
+  while (oldest != next && reached(ended, taken[oldest % max_entries].round)) ++oldest;
 }
 
 bool Rounds::take(Number round, std::int64_t bytes) noexcept {
   const std::size_t index = index_of(round);
   const bool in_ring = bytes > static_cast<std::int64_t>(sizeof Entry::data);
-  std::int64_t at = 0;
+  Zone* zone = nullptr;
+  std::int64_t at = -1;
+  const auto place_in_zone = [&](Zone& tried) {
+    zone = &tried;
+    tried.free_until(all_ended_);
+    return (at = tried.place_for(bytes)) >= 0;
+  };
   for (bool looked = false;; looked = true) {
-    while (oldest_ != next_ && reached(all_ended_, taken_[oldest_ & entry_mask_].round)) ++oldest_;
-    if (reached(all_ended_, filled_[index]) && next_ - oldest_ <= entry_mask_) {
+    if (reached(all_ended_, filled_[index])) {
       if (!in_ring) break;
-      at = free_place(bytes);
-      if (at >= 0 && (looked || !stays(bytes) || at + bytes <= usual_bytes)) break;
+      const bool is_short = bytes <= near_.last / 2;
+      if (is_short && place_in_zone(near_)) break;
+      // Not before it is known that the other one is full.
+      if ((looked || !is_short) && place_in_zone(far_)) break;
     }
     if (looked) return false;
     look_for_ended();
   }
   filled_[index] = round;
-  if (in_ring) {
-    head_ = rounded_up(at + bytes, slot_alignment);
-    taken_[next_++ & entry_mask_] = {round, at};
-    places_[index] = ring(rank_) + at;
-  } else {
-    places_[index] = entry(rank_, round).data;
-  }
+  if (in_ring) zone->take(round, at, bytes);
+  places_[index] = in_ring ? ring(rank_) + at : entry(rank_, round).data;
   return true;
 }
 

@@ -53,7 +53,14 @@ struct RoundsShape {
   /// Entries of a rank: the most slots that it may have filled at a time. A power of 2.
   int entries() const noexcept { return slot_bytes > 4096 && ranks <= 16 ? 64 : 16; }
   /// Bytes of a rank's ring: a slot may have after its data the bytes of the message to each rank.
-  std::int64_t ring_bytes() const noexcept { return slots * (slot_bytes + (8 * ranks + 127) / 128 * 128); }
+  std::int64_t ring_bytes() const noexcept {
+    return near_bytes() + slots * (slot_bytes + (8 * ranks + 127) / 128 * 128);
+  }
+  /// Its beginning is for short slots, of at most half of this, so that they stay in the caches; the rest of the ring
+  /// is for those that find no place there, because other ranks are behind, and for long ones. These are better written
+  /// where no other processor has read lately: with slots of 128 KiB that were taken again at once, an allgather of 1
+  /// MiB took 170 us instead of 102.
+  std::int64_t near_bytes() const noexcept { return slot_bytes >= 32 * 1024 ? 32 * 1024 : 0; }
 };
 
 /// What a rank carries out in a round.
@@ -275,22 +282,24 @@ class Rounds {
   unsigned checks_ = 0;
   CallOutcome outcome_ = CallOutcome::complete;
 
-  // This rank's ring. For short slots, its first bytes are taken again as soon as they are free, so that they stay in
-  // the caches. A long one is better written where no other processor has read lately: with slots of 128 KiB that were
-  // taken again at once, an allgather of 1 MiB took 170 us instead of 102.
-  static constexpr std::int64_t usual_bytes = 32 * 1024;
-  static constexpr bool stays(std::int64_t bytes) noexcept { return bytes <= usual_bytes / 2; }
+  /// A part of this rank's ring, whose slots are taken and freed in order.
   struct Taken {
     Number round = 0;
     std::int64_t begin = 0;  ///< in the ring
   };
-  /// Where `bytes` bytes are free in the ring; -1: nowhere, as far as is known.
-  std::int64_t free_place(std::int64_t bytes) const noexcept;
+  struct Zone {
+    std::int64_t first, last, head;      ///< in the ring; head: end of the slot that was taken last
+    std::uint64_t oldest = 0, next = 0;  ///< of the slots that are not free, in `taken`
+    Taken taken[max_entries] = {};
+    /// Where `bytes` bytes are free; -1: nowhere.
+    std::int64_t place_for(std::int64_t bytes) const noexcept;
+    void take(Number round, std::int64_t begin, std::int64_t bytes) noexcept;
+    void free_until(Number ended) noexcept;
+  };
+
   std::byte* places_[max_entries] = {};  ///< by entry: its last slot
   Number filled_[max_entries] = {};      ///< by entry: the round of that
-  Taken taken_[max_entries] = {};        ///< the slots that are not free, from `oldest_` to `next_`, modulo entries
-  std::uint64_t oldest_ = 0, next_ = 0;
-  std::int64_t head_ = 0;        ///< end of the slot that was taken last
+  Zone near_, far_;
   std::int64_t stride_ = 0;      ///< of the slot with parts that was taken last
   bool lengths_differ_ = false;  ///< of that slot's messages
   Number all_ended_ = 0;         ///< all ranks are known to have ended this round

@@ -24,8 +24,8 @@ TEST(Rounds, ShapeFitsTheLimit) {
 }
 
 /// A rank may be ahead of the others by as many slots as its ring holds, and by as many rounds as it has entries.
-void expect_ahead(std::int64_t bytes, int rounds_ahead) {
-  SimulatedNode node(2, 4096, 1);
+void expect_ahead(std::int64_t slot_bytes, std::int64_t bytes, int rounds_ahead) {
+  SimulatedNode node(2, slot_bytes, 1);
   Rounds& writer = node.at(0);
   const auto fills = [&]() -> Task {
     writer.open();
@@ -46,11 +46,16 @@ void expect_ahead(std::int64_t bytes, int rounds_ahead) {
 }
 
 TEST(Rounds, SlotIsKeptUntilAllHaveEndedItsRound) {
-  expect_ahead(4096, RoundsShape::slots);
-  expect_ahead(2048, 8);  // of 4 * (4096 + 128) bytes
-  expect_ahead(97, 16);
-  expect_ahead(96, 16);
-  expect_ahead(0, 16);
+  expect_ahead(4096, 4096, RoundsShape::slots);
+  expect_ahead(4096, 2048, 8);  // of 4 * (4096 + 128) bytes
+  expect_ahead(4096, 97, 16);
+  expect_ahead(4096, 96, 16);
+  expect_ahead(4096, 0, 16);
+  constexpr std::int64_t kib = 1024;
+  expect_ahead(128 * kib, 128 * kib, RoundsShape::slots);
+  expect_ahead(128 * kib, 32 * kib, 16);
+  expect_ahead(128 * kib, 8 * kib, 64);
+  expect_ahead(128 * kib, 0, 64);
 }
 
 /// A rank that makes more calls than another, which has ended, neither waits for its slots nor for memory.
