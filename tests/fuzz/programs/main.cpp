@@ -4,8 +4,9 @@
 //   mpiexec -n 4 fuzz_programs --seed 1 --first 0 --count 100 --trace PREFIX     traces in PREFIX.0 ... PREFIX.3
 //   mpiexec -n 4 fuzz_programs --program FILE --trace PREFIX                     programs in the format of --print
 //   mpiexec -n 4 fuzz_programs --program FILE --emit PREFIX                      also writes the C text of each rank
-//   mpiexec -n 2 fuzz_programs --mismatched --seed 1 --first 0 --trace PREFIX    an erroneous program, ends within --seconds (6)
-//   fuzz_programs --print --seed 1 --first 17 --ranks 4 [--threads]              the program as text, without MPI
+//   mpiexec -n 2 fuzz_programs --mismatched --seed 1 --first 0 --trace PREFIX    an erroneous program, ends within
+//   --seconds (6) fuzz_programs --print --seed 1 --first 17 --ranks 4 [--threads]              the program as text,
+//   without MPI
 //
 // A trace has one line per step, which is written when the step begins ("> 3 collective") and completed when it ends.
 #include <mpi.h>
