@@ -197,10 +197,13 @@ Watch::Watch(const Group& group, bool possible, Wait wait, Shareable how, bool h
   const bool hierarchical =
       (expectation() == Expectation::hierarchical && possible && group.several_nodes && group.known) ||
       (has_data && group.shares_memory(how));
+  // Members take part in some blocking calls without data, too.
+  const bool either = !has_data && how == Shareable::in_call && group.shares_memory(how);
   group.blocking_calls += wait == Wait::in_call;
   group.shareable_starts += how == Shareable::nonblocking && group.known;
   // With a low limit there may be no memory for another persistent collective.
   if (how == Shareable::persistent && std::getenv("BESTRIDE_WINDOW_LIMIT") && !group.several_nodes) return;
+  if (either) return;
   expected_ = hierarchical ? Expectation::hierarchical : Expectation::library;
   before_ = calls_seen_by_library();
 }

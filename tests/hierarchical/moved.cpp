@@ -220,7 +220,7 @@ class Part {
   /// True for calls that may go through the memory of one node.
   Shareable shareable() const {
     if (from_all_to_all(drawn_.what) && drawn_.in_place) return Shareable::no;
-    if (!left_to_library(drawn_.what) && !possible()) return Shareable::no;
+    if (!left_to_library(drawn_.what) && !possible() && drawn_.form.wait != Wait::in_call) return Shareable::no;
     switch (drawn_.form.wait) {
       case Wait::in_call: return Shareable::in_call;
       case Wait::persistent: return Shareable::persistent;
