@@ -210,7 +210,8 @@ class Part {
     MPI_Request request = MPI_REQUEST_NULL;
     write_values(Random(seed_of(group_.rank, 0)), drawn_.element, extent_, in_place() ? in_->origin() : out_->origin(),
                  all_);
-    const Watch watch(group_, possible(), drawn_.form.wait, shareable());
+    const bool without_data = all_ == 0 && drawn_.form.wait == Wait::in_call;
+    const Watch watch(group_, possible(), drawn_.form.wait, without_data ? Shareable::in_call : shareable(), all_ > 0);
     const int error = call(drawn_.what, drawn_.form, given, &request);
     std::string wrong = watch.verdict();
     if (error != MPI_SUCCESS) return wrong + " error " + std::to_string(error_class(error));
