@@ -20,6 +20,8 @@ Part PartPool::part_of(Segment& segment, std::int64_t first, std::int64_t bytes,
 
 /// May throw std::bad_alloc.
 PartPool::Segment* PartPool::segment_with(std::int64_t bytes, std::int64_t limit) {
+  // A window that was made for parts with a higher limit may have room.
+  if (used_ + bytes > limit) return nullptr;
   for (Segment& segment : segments_)
     if (segment.bytes - segment.used >= bytes) return &segment;
   std::int64_t size = std::max(bytes, std::clamp(bytes_, least_window, largest_window));
@@ -60,6 +62,7 @@ Part PartPool::take(std::int64_t bytes, From from, std::int64_t limit) noexcept 
     if (!segment) return {};
     // Room for put_back(), which must not fail: there are at most as many ranges as parts and one more.
     segment->free.reserve(segment->parts + 2);
+    used_ += bytes;
     return part_of(*segment, std::exchange(segment->used, segment->used + bytes), bytes, false);
   } catch (...) {
     return {};

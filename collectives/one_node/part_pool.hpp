@@ -29,7 +29,8 @@ class PartPool {
     used,  ///< memory that has been used before, which costs next to nothing
     any    ///< or new memory
   };
-  /// `limit`: bytes of all windows of this pool. No part: there is no memory within the limit.
+  /// `limit`: bytes of all windows of this pool, and of all parts that it has given. No part: there is no memory within
+  /// the limit.
   Part take(std::int64_t bytes, From from, std::int64_t limit) noexcept;
   /// No rank uses the part any more.
   void put_back(const Part& part) noexcept;
@@ -51,7 +52,8 @@ class PartPool {
   Segment* segment_with(std::int64_t bytes, std::int64_t limit);
 
   std::vector<Segment> segments_;
-  std::int64_t bytes_ = 0;
+  std::int64_t bytes_ = 0;  ///< of all windows
+  std::int64_t used_ = 0;   ///< of these, given away at least once
 };
 
 /// Not thread-safe. Windows stay mapped until the process ends.

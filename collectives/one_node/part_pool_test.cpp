@@ -80,6 +80,19 @@ TEST(PartPool, LimitAndUnusedMemoryAreKept) {
   EXPECT_EQ(pool.bytes(), 8192);
 }
 
+/// Parts without a limit make windows with room for others, which keep to their own limit.
+TEST(PartPool, LimitHoldsInWindowsThatOthersHaveMade) {
+  PartPool pool;
+  constexpr std::int64_t limit = 4 << 20;
+  std::int64_t given = 0;
+  for (int i = 0; i < 200; ++i) {
+    EXPECT_TRUE(pool.take(60 * 1024, PartPool::From::any, unlimited).data);
+    if (pool.take(1 << 20, PartPool::From::any, limit).data) given += 1 << 20;
+  }
+  EXPECT_GT(given, 0);
+  EXPECT_LE(given, limit);
+}
+
 TEST(SegmentMap, OpensEachWindowOnce) {
   PartPool pool;
   const Part one = pool.take(4096, PartPool::From::any, unlimited);

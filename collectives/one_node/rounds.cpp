@@ -26,7 +26,10 @@ std::int64_t lines_bytes(int ranks, std::size_t line) noexcept {
 
 RoundsShape RoundsShape::within(int ranks, std::int64_t limit) noexcept {
   constexpr std::int64_t largest = 128 * 1024;
-  return {ranks, std::clamp<std::int64_t>(limit / slots / ranks / page_bytes * page_bytes, page_bytes, largest)};
+  RoundsShape shape{ranks, largest};
+  while (shape.slot_bytes > page_bytes && static_cast<std::int64_t>(shape.bytes()) > limit)
+    shape.slot_bytes -= page_bytes;
+  return shape;
 }
 
 std::int64_t RoundsShape::head_bytes() const noexcept {

@@ -163,9 +163,9 @@ MPI_CASE(every_completion_function_returns_the_error) {
 MPI_CASE(blocking) {
   const ReturnErrors returned(MPI_COMM_WORLD);
   make_first_calls(MPI_COMM_WORLD);
-  long mine = world_rank();
-  std::vector<long> all(static_cast<std::size_t>(world_size()), -1);
-  const int error = MPI_Allgather(&mine, 1, MPI_LONG, all.data(), 1, MPI_LONG, MPI_COMM_WORLD);
+  constexpr int count = 4096;  // a shorter call has no operation that could fail
+  std::vector<long> mine(count, world_rank()), all(static_cast<std::size_t>(count * world_size()), -1);
+  const int error = MPI_Allgather(mine.data(), count, MPI_LONG, all.data(), count, MPI_LONG, MPI_COMM_WORLD);
   CHECK_EQUAL(MPI_ERR_OTHER, class_of(error));
 }
 
