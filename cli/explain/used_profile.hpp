@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "perfmodel/collective/one_node.hpp"
 #include "perfmodel/profile/profile.hpp"
 
 namespace bestride::inline cli {
@@ -13,7 +14,8 @@ struct UsedProfile {
   std::string name = "built-in";         ///< as in a report: the path, "built-in", "built-in, for any MPI library"
   std::string problem;                   ///< why the file is not used; one line
   std::string limit;                     ///< why the built-in one is used in part only; one line
-  bool library_known = true;             ///< the built-in curves are of this MPI library; also if no library is found
+  OneNodeLibrary one_node = OneNodeLibrary::mpich_4_0;  ///< also if no library is found
+  bool library_known = true;  ///< the built-in curves are of this MPI library; also if no library is found
 
   const MachineProfile& profile() const noexcept { return loaded ? *loaded : MachineProfile::built_in(); }
 };

@@ -90,7 +90,7 @@ class AskingForMemory {
   bool due(std::int64_t bytes) noexcept {
     usage_.add(bytes);
     if (++calls_ < next_) return false;
-    next_ = calls_ * factor;
+    next_ = calls_ * (calls_ < Usage::small_pays ? 4 : 2);
     return true;
   }
   NewMemory wanted() const noexcept {
@@ -100,7 +100,6 @@ class AskingForMemory {
   }
 
  private:
-  static constexpr std::int64_t factor = 4;
   const bool always_;
   std::int64_t calls_ = 0, next_;
   Usage usage_;

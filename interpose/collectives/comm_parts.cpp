@@ -25,6 +25,10 @@ constexpr int calls_before = 3;
 /// Communicators that were created before the first one whose edges are not looked for when it is created.
 constexpr std::uint32_t few_communicators = 16;
 
+bool shares_neighbors(const CommEntry& entry) noexcept {
+  return entry.collectives.shares_always || one_node_neighbors(entry.collectives.library);
+}
+
 /// May throw std::bad_alloc.
 const std::shared_ptr<CommMemory>& memory_of(const Job& all, CommEntry& entry) {
   CommCollectives& collectives = entry.collectives;
@@ -107,7 +111,7 @@ OneNodeNeighbors* neighbors_of_call(CommEntry& entry) noexcept {
   CommCollectives& collectives = entry.collectives;
   if (OneNodeNeighbors* const known = collectives.one_node_neighbors.get()) return known;
   const Job* all = job();
-  if (!all || !may_share_memory(entry) || !entry.neighbours().known) return nullptr;
+  if (!all || !may_share_memory(entry) || !entry.neighbours().known || !shares_neighbors(entry)) return nullptr;
   if (++collectives.neighbor_calls <= calls_before && !collectives.shares_always) return nullptr;
   try_to([&] {
     collectives.one_node_neighbors =
@@ -132,7 +136,9 @@ bool make_one_node_queue(CommEntry& entry) noexcept {
 void want_neighbor_queue(MPI_Comm comm, CommEntry& entry) noexcept {
   CommCollectives& collectives = entry.collectives;
   const Job* all = job();
-  if (!all || collectives.neighbor_queue || collectives.edges_sought || collectives.edges_wanted) return;
+  if (!all || collectives.neighbor_queue || collectives.edges_sought || collectives.edges_wanted ||
+      !(collectives.shares_always || one_node_nonblocking(collectives.library)))
+    return;
   FoundEdges found = known_edges(comm, entry, CallForm::nonblocking, collectives.known_grids);
   collectives.edges_sought = found.edges != nullptr;
   collectives.edges_wanted = !collectives.edges_sought;
@@ -148,6 +154,7 @@ void make_wanted_neighbor_queue(MPI_Comm comm, CommEntry& entry) noexcept {
 void make_early_neighbor_queue(MPI_Comm comm, CommEntry& entry) noexcept {
   const Job* all = job();
   if (all && all->nonblocking_on_node && may_share_memory(entry) &&
+      (entry.collectives.shares_always || one_node_nonblocking(entry.collectives.library)) &&
       (entry.collectives.shares_always || entry.collectives.elder < few_communicators))
     make_neighbor_queue_now(comm, entry);
 }

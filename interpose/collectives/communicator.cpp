@@ -154,6 +154,7 @@ void set_on_one_node(const Job& all, CommEntry& entry, int leader, NodeRecord&& 
   collectives.leader = leader;
   collectives.on_one_node = true;
   collectives.shares_always = shares_always(all);
+  collectives.library = all.settings.library;
   collectives.known_grids = known_grid_count();
 }
 
@@ -238,7 +239,8 @@ void set_least_bytes(const Job& all, CommEntry& entry) noexcept {
       least = std::numeric_limits<std::int64_t>::max();
       if (collectives.on_one_node) {
         if (blocking || all.nonblocking_on_node)
-          least = least_on_one_node(static_cast<Collective>(what), blocking, entry.size(), collectives.shares_always);
+          least = least_on_one_node(static_cast<Collective>(what), blocking, entry.size(), collectives.shares_always,
+                                    collectives.library);
       } else if (collectives.queue) {
         CollectiveShape shape = collectives.shape;
         shape.what = static_cast<Collective>(what);

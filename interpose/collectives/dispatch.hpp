@@ -50,9 +50,8 @@ template <class... Tail>
   if (!entry || count <= 0 || __builtin_mul_overflow(count, runtime().types.size_of(type), &bytes) ||
       __builtin_mul_overflow(bytes, per_rank ? entry->size() : 1, &bytes) || bytes <= 0)
     return false;
-  if constexpr (blocking<Tail...>)
-    if (has_no_memory(*entry, bytes)) return true;
-  return entry->collectives.leaves(what, blocking<Tail...>, bytes);
+  if (entry->collectives.leaves(what, blocking<Tail...>, bytes)) return true;
+  return blocking<Tail...> && has_no_memory(*entry, bytes);
 }
 /// The same for the collectives that move data.
 template <AtRoot only, class Out, class In, class... Tail>
@@ -159,7 +158,7 @@ Route route_varying(MPI_Comm comm, CommEntry& entry, Collective what, std::int64
                     [[maybe_unused]] bool gaps) noexcept {
   if constexpr (blocking<Tail...>) {
     Route here;
-    here.one_node = choose_one_node(entry, whole_of(*longest, entry.size()));
+    here.one_node = choose_one_node(entry, what, whole_of(*longest, entry.size()));
     return here;
   } else if constexpr (persistent<Tail...>) {
     std::int64_t bytes = whole_of(*longest, entry.size());

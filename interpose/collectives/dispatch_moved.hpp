@@ -241,8 +241,11 @@ std::optional<int> dispatch_alltoallv(const char* call, const Out& out, const In
     longest = std::max({longest, block_bytes(out, sent.packed, rank), block_bytes(in, received.packed, rank)});
   if (block_bytes(out, sent.packed, entry->rank()) != block_bytes(in, received.packed, entry->rank()))
     return std::nullopt;
-  Route to =
-      route_varying<Tail...>(comm, *entry, Collective::alltoall, &longest, has_gaps(out.type) || has_gaps(in.type));
+  const bool gaps = has_gaps(out.type) || has_gaps(in.type);
+  if (blocking<Tail...> &&
+      !varying_alltoall_on_one_node(longest, gaps, entry->collectives.shares_always, entry->collectives.library))
+    return std::nullopt;
+  Route to = route_varying<Tail...>(comm, *entry, Collective::alltoall, &longest, gaps);
   if (!to) return std::nullopt;
   to.bytes = out_bytes;
   if constexpr (blocking<Tail...>)

@@ -23,6 +23,7 @@
 #include "interpose/mpi/yielding_progress.hpp"
 #include "interpose/objects/runtime.hpp"
 #include "interpose/peers/world_topology.hpp"
+#include "perfmodel/profile/machine.hpp"
 
 namespace bestride::inline interpose {
 namespace {
@@ -40,6 +41,17 @@ alignas(Joined) unsigned char storage[sizeof(Joined)];
 alignas(NodeMemory) unsigned char memory_storage[sizeof(NodeMemory)];
 constinit std::atomic<const Job*> joined{nullptr};
 
+OneNodeLibrary library_here() noexcept {
+  static char version[MPI_MAX_LIBRARY_VERSION_STRING];  // too large for a small stack
+  int length = 0;
+  if (real.Get_library_version(version, &length) != MPI_SUCCESS) return OneNodeLibrary::other;
+  try {
+    return one_node_library(short_mpi_version(version));
+  } catch (...) {
+    return OneNodeLibrary::other;
+  }
+}
+
 JobSettings settings_here(const CollectiveMeasurements* measured) noexcept {
   const Settings& settings = Settings::get();
   JobSettings own;
@@ -53,6 +65,7 @@ JobSettings settings_here(const CollectiveMeasurements* measured) noexcept {
     own.cache_bytes =
         std::min<std::int64_t>(own.cache_bytes, static_cast<std::int64_t>(machine.totalram / 16 * machine.mem_unit));
   own.reassociate = settings.flag("BESTRIDE_REASSOCIATE");
+  own.library = library_here();
   // With device memory a library that accepts it may add in another order, and only a rank knows where its buffers are.
   const std::string& order = settings.text("BESTRIDE_SUM_ORDER");
   own.calls_before_order = order == "library" || gpu_aware() ? -1 : order == "first" ? 0 : SumOrder::calls_before;

@@ -47,9 +47,10 @@ bool by_size(const LeftCollective& left, const CommEntry& entry) noexcept {
   const CommCollectives& collectives = entry.collectives;
   if (!left.bytes) return false;
   if (!collectives.on_one_node) return collectives.leaves(left.what, left.blocking, *left.bytes);
-  return left.blocking ? choose_on_one_node(left.what, *left.bytes, entry.size(), collectives.shares_always) !=
-                             OneNodeChoice::shared_memory
-                       : !nonblocking_on_one_node(left.what, *left.bytes, entry.size(), collectives.shares_always);
+  return left.blocking ? choose_on_one_node(left.what, *left.bytes, entry.size(), collectives.shares_always,
+                                            collectives.library) != OneNodeChoice::shared_memory
+                       : !nonblocking_on_one_node(left.what, *left.bytes, entry.size(), collectives.shares_always,
+                                                  collectives.library);
 }
 
 const char* by_communicator_or_size(const LeftCollective& left, const CommEntry** found) noexcept {

@@ -100,7 +100,9 @@ std::shared_ptr<NeighborQueue> choose_neighbor_queue(MPI_Comm comm, CommEntry& e
 std::shared_ptr<NeighborQueue> make_neighbor_queue(MPI_Comm comm, CommEntry& entry, NeighborForm form,
                                                    std::int64_t longest, bool gaps) noexcept {
   const Job* all = job();
-  if (!all || !all->nonblocking_on_node) return nullptr;
+  if (!all || !all->nonblocking_on_node ||
+      !(entry.collectives.shares_always || one_node_nonblocking(all->settings.library)))
+    return nullptr;
   before_library_collective(comm);
   const std::int64_t own[] = {longest, gaps};
   std::int64_t most[] = {0, 0};

@@ -93,7 +93,8 @@ bool OneNode::run(Operation& operation) noexcept {
 OneNode* choose_one_node(CommEntry& entry, Collective what, std::int64_t bytes, std::int64_t element,
                          bool gaps) noexcept {
   if (!job() || !may_share_memory(entry)) return nullptr;
-  const OneNodeChoice choice = choose_on_one_node(what, bytes, entry.size(), entry.collectives.shares_always);
+  const OneNodeChoice choice =
+      choose_on_one_node(what, bytes, entry.size(), entry.collectives.shares_always, entry.collectives.library);
   if (choice == OneNodeChoice::library) return nullptr;
   OneNode* const node = prepared(entry, bytes);
   // A part of a slot must have room for an element.
@@ -107,14 +108,22 @@ OneNode* choose_one_node(CommEntry& entry, Collective what, std::int64_t bytes, 
   return any ? node : nullptr;
 }
 
-OneNode* choose_one_node(CommEntry& entry, std::int64_t bytes) noexcept {
-  return job() && may_share_memory(entry) ? prepared(entry, bytes) : nullptr;
+OneNode* choose_one_node(CommEntry& entry, Collective what, std::int64_t bytes) noexcept {
+  if (!job() || !may_share_memory(entry)) return nullptr;
+  const CommCollectives& collectives = entry.collectives;
+  // Members that know only their own sizes can't choose by these where not all of them wait for all others.
+  if (what != Collective::alltoall && !collectives.shares_always && collectives.library == OneNodeLibrary::other)
+    return nullptr;
+  return prepared(entry, bytes);
 }
 
 bool barrier_on_one_node(MPI_Comm comm) noexcept {
   if (!job()) return false;
   const CommMember member(comm, true);
-  OneNode* const node = member && may_share_memory(*member) ? prepared(*member, 0) : nullptr;
+  if (!member || !may_share_memory(*member)) return false;
+  const CommCollectives& collectives = member->collectives;
+  if (!collectives.shares_always && !one_node_barriers(collectives.library)) return false;
+  OneNode* const node = prepared(*member, 0);
   if (!node || !node->agree({})) return false;
   node->close();
   if (window_count.load(std::memory_order_relaxed) > 0) let_others_progress();

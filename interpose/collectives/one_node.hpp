@@ -104,8 +104,8 @@ inline bool has_no_memory(CommEntry& entry, std::int64_t bytes) noexcept {
 OneNode* choose_one_node(CommEntry& entry, Collective what, std::int64_t bytes, std::int64_t element,
                          bool gaps) noexcept;
 
-/// The same for a collective that goes through it at any size. `bytes`: as for OneNode::open().
-OneNode* choose_one_node(CommEntry& entry, std::int64_t bytes) noexcept;
+/// The same if the members know only some sizes of blocks. `bytes`: as for OneNode::open().
+OneNode* choose_one_node(CommEntry& entry, Collective what, std::int64_t bytes) noexcept;
 
 /// Bytes as in CollectiveShape, or a bound above all sizes, if the longest block has `longest` bytes.
 inline std::int64_t whole_of(std::int64_t longest, int ranks) noexcept {

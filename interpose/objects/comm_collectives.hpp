@@ -85,12 +85,13 @@ struct CommCollectives {
   std::atomic<bool> agreed{false};  ///< the members have agreed whether there is a queue
   bool on_one_node = false;         ///< written before `agreed`: all members are on one node, and each has
                                     ///< an entry for the communicator
-  bool shares_always = false;       ///< written before `agreed`: at every size
-  NodeRecord record;                ///< written before `agreed`: on one node
-  int leader = -1;                  ///< written before `agreed`: on one node, the local rank of rank 0
-  std::uint32_t children = 0;       ///< communicators that its members have created from it
-  std::uint32_t elder = 0;          ///< the same of its ancestors, when it was created
-  std::size_t known_grids = 0;      ///< when it was created (interpose/collectives/neighbor_edges.hpp)
+  OneNodeLibrary library = OneNodeLibrary::other;  ///< written before `agreed`: what the MPI library is good at
+  bool shares_always = false;                      ///< written before `agreed`: at every size
+  NodeRecord record;                               ///< written before `agreed`: on one node
+  int leader = -1;                                 ///< written before `agreed`: on one node, the local rank of rank 0
+  std::uint32_t children = 0;                      ///< communicators that its members have created from it
+  std::uint32_t elder = 0;                         ///< the same of its ancestors, when it was created
+  std::size_t known_grids = 0;                     ///< when it was created (interpose/collectives/neighbor_edges.hpp)
   std::shared_ptr<CommMemory> memory;
   std::shared_ptr<OneNode> one_node;
   int blocking_calls = 0;   ///< before there is `one_node`

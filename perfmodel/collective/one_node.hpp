@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <string_view>
 
 #include "perfmodel/collective/shape.hpp"
 
@@ -21,6 +22,16 @@ enum class OneNodeChoice {
   /// Shared memory if any member has a datatype with gaps; the members must agree on this first.
   if_any_has_gaps,
 };
+
+/// MPI libraries whose collectives within one node were measured against shared memory. For another MPICH or library
+/// only what gained with each measured one of its kind goes through shared memory (MPICH 5.0.2, Intel MPI 2021.18;
+/// bench/figures_one_node.md).
+enum class OneNodeLibrary : std::int32_t { mpich_4_0, mpich, other };
+/// `version`: as MachineFingerprint::mpi_library.
+constexpr OneNodeLibrary one_node_library(std::string_view version) noexcept {
+  if (version.starts_with("MPICH 4.0.") && version.ends_with(" ch4:ucx")) return OneNodeLibrary::mpich_4_0;
+  return version.starts_with("MPICH ") ? OneNodeLibrary::mpich : OneNodeLibrary::other;
+}
 
 /// Sizes of contiguous data at which shared memory is faster. `least`: of nonblocking and persistent calls.
 struct OneNodeBounds {
@@ -43,6 +54,32 @@ constexpr OneNodeBounds one_node_bounds(Collective what) noexcept {
   return {unbounded, unbounded, false};
 }
 
+/// The same for blocking calls. A call that is left to the library takes 0.1 us more than without Bestride, as long as
+/// a short one may lose in shared memory.
+constexpr OneNodeBounds blocking_one_node_bounds(Collective what, OneNodeLibrary library) noexcept {
+  constexpr std::int64_t kib = 1024;
+  OneNodeBounds bounds = one_node_bounds(what);
+  bounds.least = 0;
+  if (library == OneNodeLibrary::mpich_4_0) return bounds;
+  if (library == OneNodeLibrary::mpich) {
+    if (what == Collective::broadcast) bounds.most = kib;
+    return bounds;
+  }
+  switch (what) {
+    case Collective::alltoall: return {0, 8 * kib, true};
+    case Collective::allgather:
+    case Collective::allgatherv:
+    case Collective::gather: return {0, 4 * kib, true};
+    case Collective::broadcast: return {0, 4 * kib, false};
+    case Collective::scatter: return bounds;
+    default: return {0, kib, false};
+  }
+}
+/// Whether the members' barriers, neighbour collectives, nonblocking and persistent collectives go through it.
+constexpr bool one_node_barriers(OneNodeLibrary library) noexcept { return library != OneNodeLibrary::other; }
+constexpr bool one_node_neighbors(OneNodeLibrary library) noexcept { return library != OneNodeLibrary::other; }
+constexpr bool one_node_nonblocking(OneNodeLibrary library) noexcept { return library == OneNodeLibrary::mpich_4_0; }
+
 constexpr bool reduces(Collective what) noexcept {
   return what == Collective::allreduce || what == Collective::reduce || what == Collective::reduce_scatter;
 }
@@ -58,24 +95,37 @@ constexpr OneNodeBounds nonblocking_one_node_bounds(Collective what) noexcept {
 
 /// The least size of a collective that may go through shared memory, in bytes as in CollectiveShape. `always`: the node
 /// has more ranks than processors that they may use, or the user forces it.
-constexpr std::int64_t least_on_one_node(Collective what, bool blocking, int ranks, bool always) noexcept {
-  if (ranks < 2) return std::numeric_limits<std::int64_t>::max();
-  if (blocking) return 0;
-  const OneNodeBounds bounds = nonblocking_one_node_bounds(what);
-  return always ? 1 : bounds.least * (bounds.per_pair ? ranks : 1);
+constexpr std::int64_t least_on_one_node(Collective what, bool blocking, int ranks, bool always,
+                                         OneNodeLibrary library) noexcept {
+  constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
+  if (ranks < 2) return never;
+  if (always) return blocking ? 0 : 1;
+  if (!blocking && !one_node_nonblocking(library)) return never;
+  const OneNodeBounds bounds = blocking ? blocking_one_node_bounds(what, library) : nonblocking_one_node_bounds(what);
+  return bounds.least == never ? never : bounds.least * (bounds.per_pair ? ranks : 1);
 }
 
 /// `bytes`, `always`: as for least_on_one_node().
-constexpr OneNodeChoice choose_on_one_node(Collective what, std::int64_t bytes, int ranks, bool always) noexcept {
-  if (bytes < least_on_one_node(what, true, ranks, always)) return OneNodeChoice::library;
-  const OneNodeBounds bounds = one_node_bounds(what);
+constexpr OneNodeChoice choose_on_one_node(Collective what, std::int64_t bytes, int ranks, bool always,
+                                           OneNodeLibrary library) noexcept {
+  if (bytes < least_on_one_node(what, true, ranks, always, library)) return OneNodeChoice::library;
+  const OneNodeBounds bounds = blocking_one_node_bounds(what, library);
   if (always || bytes / (bounds.per_pair ? ranks : 1) <= bounds.most) return OneNodeChoice::shared_memory;
-  return reduces(what) ? OneNodeChoice::library : OneNodeChoice::if_any_has_gaps;
+  return what == Collective::alltoall ? OneNodeChoice::if_any_has_gaps : OneNodeChoice::library;
 }
 
-/// The same for a nonblocking collective.
-constexpr bool nonblocking_on_one_node(Collective what, std::int64_t bytes, int ranks, bool always) noexcept {
-  if (bytes < least_on_one_node(what, false, ranks, always)) return false;
+/// Whether a member takes part in a blocking alltoall of which it knows only its own sizes; each member waits for all
+/// others, so one that does not is followed. `longest`: bytes of its longest block; `gaps`: of its datatypes.
+constexpr bool varying_alltoall_on_one_node(std::int64_t longest, bool gaps, bool always,
+                                            OneNodeLibrary library) noexcept {
+  return always || gaps || longest <= blocking_one_node_bounds(Collective::alltoall, library).most ||
+         library != OneNodeLibrary::other;
+}
+
+/// As choose_on_one_node(), for a nonblocking collective.
+constexpr bool nonblocking_on_one_node(Collective what, std::int64_t bytes, int ranks, bool always,
+                                       OneNodeLibrary library) noexcept {
+  if (bytes < least_on_one_node(what, false, ranks, always, library)) return false;
   const OneNodeBounds bounds = nonblocking_one_node_bounds(what);
   return always || bytes / (bounds.per_pair ? ranks : 1) <= bounds.most;
 }
