@@ -38,7 +38,8 @@ pthread_key_t thread_key;
 const bool thread_key_made = pthread_key_create(&thread_key, [](void* recorder) {
                                auto* const thread = static_cast<RecordedThread*>(recorder);
                                thread_recorder = &excluded_thread;
-                               if (thread->record) thread->record->tid.set(0);
+                               // The slot's next thread writes what this one has written.
+                               if (const std::lock_guard lock(slot_mutex()); thread->record) thread->record->tid.set(0);
                                delete thread;
                              }) == 0;
 
