@@ -3,9 +3,9 @@
 // OneNode: the blocking collectives of a communicator whose members are all on one node, through memory that they
 // share. Its nonblocking and persistent ones: one_node_queue.hpp.
 //
-// The first, 4th, 16th, 64th, 128th ... call asks rank 0 for memory (comm_memory.hpp): many communicators are used a few times
-// only. All calls count, also those that would not use it, so that the members ask in the same calls whatever their
-// arguments are.
+// The first, 4th, 16th, 64th, 128th ... call asks rank 0 for memory (comm_memory.hpp): many communicators are used a
+// few times only. All calls count, also those that would not use it, so that the members ask in the same calls whatever
+// their arguments are.
 #include <mpi.h>
 
 #include <algorithm>
