@@ -41,6 +41,17 @@ inline void fill(Rounds& rounds, Rounds::Number round, std::int64_t at, const st
   else
     rounds.fill(round, at, Operand(const_cast<std::byte*>(from), bytes), {0, bytes});
 }
+/// The blocks of all other ranks, from their slots.
+template <class Blocks, class Wait>
+void receive_blocks(Rounds& rounds, Rounds::Number round, const Blocks& all, Wait& wait) noexcept {
+  for (int step = 1; step < rounds.ranks(); ++step) {
+    const int from = (rounds.rank() + step) % rounds.ranks();
+    if (all.bytes(from) == 0) continue;
+    const std::int64_t sent = told(rounds, round, from, wait);
+    if (sent < 0) return;
+    copy_block(all.at(from), rounds.of(round, from), rounds.fit(sent, all.bytes(from)));
+  }
+}
 constexpr std::int64_t part_stride(std::int64_t bytes) noexcept { return (bytes + 15) / 16 * 16; }
 
 }  // namespace short_calls_detail
@@ -97,13 +108,7 @@ void short_allgather(Rounds& rounds, const std::byte* own, std::int64_t bytes, c
   fill(rounds, round, 0, own, bytes);
   rounds.publish(round, bytes);
   copy_block(all.at(rank), own, rounds.fit(bytes, all.bytes(rank)));
-  for (int step = 1; step < rounds.ranks(); ++step) {
-    const int from = (rank + step) % rounds.ranks();
-    if (all.bytes(from) == 0) continue;
-    const std::int64_t sent = told(rounds, round, from, wait);
-    if (sent < 0) return;
-    copy_block(all.at(from), rounds.of(round, from), rounds.fit(sent, all.bytes(from)));
-  }
+  receive_blocks(rounds, round, all, wait);
 }
 
 /// `own`, `bytes`: as for short_allgather(). `all`: used on the root.
@@ -119,13 +124,7 @@ void short_gather(Rounds& rounds, const std::byte* own, std::int64_t bytes, cons
     return;
   }
   copy_block(all.at(root), own, rounds.fit(bytes, all.bytes(root)));
-  for (int step = 1; step < rounds.ranks(); ++step) {
-    const int from = (root + step) % rounds.ranks();
-    if (all.bytes(from) == 0) continue;
-    const std::int64_t sent = told(rounds, round, from, wait);
-    if (sent < 0) return;
-    copy_block(all.at(from), rounds.of(round, from), rounds.fit(sent, all.bytes(from)));
-  }
+  receive_blocks(rounds, round, all, wait);
 }
 
 /// `all`: used on the root; its longest block has `longest` bytes. `own`: receives this rank's, of at most `bytes`

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "perfmodel/collective/one_node.hpp"
 #include "perfmodel/host/position.hpp"
 
 namespace bestride::inline perfmodel {
@@ -95,7 +96,7 @@ GridKey grid_key(int index) noexcept {
 }
 
 bool built_in_curves_are_of(std::string_view mpi_library) noexcept {
-  return mpi_library.starts_with("MPICH 4.0.") && mpi_library.ends_with(" ch4:ucx");
+  return one_node_library(mpi_library) == OneNodeLibrary::mpich_4_0;
 }
 
 bool MachineProfile::predicts_by_built_in(Shape::Class kind, CallKind call, Distance distance) const noexcept {
